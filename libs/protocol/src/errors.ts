@@ -1,0 +1,88 @@
+/**
+ * The one catalogue of errors (design 6, Errors). Everything that fails on purpose throws a `FleetError` with a code
+ * from here; the door that a request came through translates it once, by the columns of this table.
+ */
+export const ERRORS = {
+  UNAUTHENTICATED: { httpStatus: 401, jsonrpcCode: -32000, retryable: false },
+  FORBIDDEN: { httpStatus: 403, jsonrpcCode: -32000, retryable: false },
+  PARSE_ERROR: { httpStatus: 400, jsonrpcCode: -32700, retryable: false },
+  INVALID_REQUEST: { httpStatus: 400, jsonrpcCode: -32600, retryable: false },
+  METHOD_NOT_FOUND: { httpStatus: 404, jsonrpcCode: -32601, retryable: false },
+  INVALID_PARAMS: { httpStatus: 400, jsonrpcCode: -32602, retryable: false },
+  TASK_ID_CONFLICT: { httpStatus: 409, jsonrpcCode: -32602, retryable: false },
+  CONTEXT_MISMATCH: { httpStatus: 400, jsonrpcCode: -32602, retryable: false },
+  INTERNAL: { httpStatus: 500, jsonrpcCode: -32603, retryable: true },
+  TASK_NOT_FOUND: { httpStatus: 404, jsonrpcCode: -32001, retryable: false },
+  TASK_NOT_CANCELABLE: { httpStatus: 409, jsonrpcCode: -32002, retryable: false },
+  PUSH_NOT_SUPPORTED: { httpStatus: 400, jsonrpcCode: -32003, retryable: false },
+  UNSUPPORTED_OPERATION: { httpStatus: 400, jsonrpcCode: -32004, retryable: false },
+  CONTENT_TYPE_NOT_SUPPORTED: { httpStatus: 400, jsonrpcCode: -32005, retryable: false },
+  VERSION_NOT_SUPPORTED: { httpStatus: 400, jsonrpcCode: -32009, retryable: false },
+  NOT_FOUND: { httpStatus: 404, jsonrpcCode: -32601, retryable: false },
+  BODY_TOO_LARGE: { httpStatus: 413, jsonrpcCode: -32600, retryable: false },
+  UNSUPPORTED_MEDIA_TYPE: { httpStatus: 415, jsonrpcCode: -32600, retryable: false },
+  REQUEST_TIMEOUT: { httpStatus: 408, jsonrpcCode: -32000, retryable: true },
+  TOO_MANY_STREAMS: { httpStatus: 429, jsonrpcCode: -32000, retryable: true },
+  QUEUE_FULL: { httpStatus: 503, jsonrpcCode: -32000, retryable: true },
+  SHUTTING_DOWN: { httpStatus: 503, jsonrpcCode: -32000, retryable: true },
+  STORE_UNAVAILABLE: { httpStatus: 503, jsonrpcCode: -32000, retryable: true },
+  PEER_UNREACHABLE: { httpStatus: 502, jsonrpcCode: -32000, retryable: true },
+  PEER_REFUSED: { httpStatus: 502, jsonrpcCode: -32000, retryable: false },
+  CONFIG_INVALID: { httpStatus: 500, jsonrpcCode: -32603, retryable: false },
+  PROFILE_ALREADY_SERVED: { httpStatus: 500, jsonrpcCode: -32603, retryable: false },
+  BIND_FAILED: { httpStatus: 500, jsonrpcCode: -32603, retryable: false },
+  DEADLINE_EXCEEDED: { httpStatus: 504, jsonrpcCode: -32000, retryable: false },
+  BUDGET_EXHAUSTED: { httpStatus: 402, jsonrpcCode: -32000, retryable: false },
+  CANCELED: { httpStatus: 499, jsonrpcCode: -32000, retryable: false },
+  MODEL_FAILED: { httpStatus: 502, jsonrpcCode: -32000, retryable: true },
+} as const satisfies Record<string, { httpStatus: number; jsonrpcCode: number; retryable: boolean }>;
+
+export type ErrorCode = keyof typeof ERRORS;
+
+/** One wrong field: where it stands (`task.priority`, `fleet.yaml:12 fleet.server.bind_port`) and what is wrong. */
+export interface FieldError {
+  readonly path: string;
+  readonly reason: string;
+}
+
+export interface FleetErrorOptions {
+  readonly fields?: readonly FieldError[];
+  readonly cause?: unknown;
+  /** Seconds after which a retry makes sense; becomes Retry-After. */
+  readonly retryAfterS?: number;
+  /** Overrides the catalogue where one code covers both (a peer's 503 and its 400). */
+  readonly retryable?: boolean;
+}
+
+/** An error that is part of the contract. Its message may be shown to the caller: no secret, path or stack in it. */
+export class FleetError extends Error {
+  override readonly name = 'FleetError';
+  readonly code: ErrorCode;
+  readonly fields: readonly FieldError[];
+  readonly retryAfterS: number | undefined;
+  readonly retryable: boolean;
+
+  constructor(code: ErrorCode, message: string, options: FleetErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.code = code;
+    this.fields = options.fields ?? [];
+    this.retryAfterS = options.retryAfterS;
+    this.retryable = options.retryable ?? ERRORS[code].retryable;
+  }
+
+  get httpStatus(): number {
+    return ERRORS[this.code].httpStatus;
+  }
+
+  get jsonrpcCode(): number {
+    return ERRORS[this.code].jsonrpcCode;
+  }
+
+  /** Any thrown value as a FleetError; what is not one already becomes INTERNAL, its text kept as the cause only. */
+  static from(thrown: unknown): FleetError {
+    if (thrown instanceof FleetError) return thrown;
+    return new FleetError('INTERNAL', 'internal error; the log of this request has the details', {
+      cause: thrown,
+    });
+  }
+}

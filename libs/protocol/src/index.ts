@@ -1,0 +1,68 @@
+export {
+  decodeAnnounce,
+  encodeAnnounce,
+  McpHealth,
+  type SessionAnnounce,
+  SessionAnnounceWire,
+} from './announce.ts';
+export { type Camel, camelize, snakeize } from './casing.ts';
+export {
+  decodeDispatch,
+  encodeDispatch,
+  isWriteTask,
+  MAX_PATH,
+  OnBlocked,
+  Priority,
+  ReplySchema,
+  type TaskDispatch,
+  TaskDispatchWire,
+} from './dispatch.ts';
+export { ERRORS, type ErrorCode, type FieldError, FleetError, type FleetErrorOptions } from './errors.ts';
+export { dispatchFingerprint, fingerprint } from './fingerprint.ts';
+export { isJsonObject, type JsonObject, type JsonValue } from './json.ts';
+export { CloudEvent, LifecycleEvent, TERMINAL_EVENTS } from './lifecycle.ts';
+export type { Log } from './log.ts';
+export { fieldErrors, fieldPath, parseMessage } from './parse.ts';
+export type {
+  Accepted,
+  AdmittedTask,
+  Budget,
+  Caller,
+  Clock,
+  Executor,
+  Ids,
+  InboundMessage,
+  Intake,
+  ModelInfo,
+  OutboxEvent,
+  OutboxSource,
+  Reservation,
+  RunContext,
+  RunEvent,
+  RunOutcome,
+  Scope,
+  TokenEntry,
+  TokenStore,
+} from './ports.ts';
+export {
+  type Attempt,
+  decodeResult,
+  type Evidence,
+  encodeResult,
+  ResultStatus,
+  type TaskResult,
+  TaskResultWire,
+  type Unmet,
+  UnmetKind,
+  type Usage,
+} from './result.ts';
+export { systemClock, systemIds } from './system.ts';
+export {
+  HANDSHAKE_EXTENSION,
+  HANDSHAKE_MEDIA_TYPE,
+  isCompatible,
+  majorOf,
+  negotiate,
+  PROTOCOL_VERSION,
+  PROTOCOL_VERSIONS,
+} from './version.ts';

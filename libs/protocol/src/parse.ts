@@ -1,0 +1,27 @@
+import type { z } from 'zod';
+import { type FieldError, FleetError } from './errors.ts';
+import { isJsonObject } from './json.ts';
+
+/** The dotted path of a zod issue, as a caller writes it: `requirements.required_mcp[0]`. */
+export function fieldPath(path: readonly PropertyKey[]): string {
+  return path.reduce<string>(
+    (text, part) =>
+      typeof part === 'number' ? `${text}[${part}]` : text ? `${text}.${String(part)}` : String(part),
+    '',
+  );
+}
+
+/** Every issue of a failed parse as a field and a reason. */
+export function fieldErrors(error: z.ZodError): FieldError[] {
+  return error.issues.map((issue) => ({ path: fieldPath(issue.path), reason: issue.message }));
+}
+
+/** Parses a handshake message strictly; throws INVALID_PARAMS that names every wrong field at once. */
+export function parseMessage<S extends z.ZodType>(schema: S, wire: unknown): z.output<S> {
+  const parsed = schema.safeParse(wire);
+  if (parsed.success) return parsed.data;
+  const fields = fieldErrors(parsed.error);
+  const type = isJsonObject(wire) && typeof wire['type'] === 'string' ? wire['type'] : 'message';
+  const list = fields.map(({ path, reason }) => `${path || '(message)'}: ${reason}`).join('; ');
+  throw new FleetError('INVALID_PARAMS', `${type} is not valid: ${list}`, { fields });
+}
