@@ -1,1 +1,11 @@
-export {};
+export { curlCommand, firstFlightRequest } from './flight/first-flight.ts';
+export { renderWelcome, type Welcome } from './flight/welcome.ts';
+export { initKeys, type KeysOptions, type KeysSummary, readOperatorToken, tokenHash } from './keys/init.ts';
+export { DEFAULT_SERVICES, keyPaths, OPERATOR, SETUP, tokenVariable } from './keys/layout.ts';
+export type { NatsSettings } from './keys/nats-config.ts';
+export { readSecret } from './keys/secret-file.ts';
+export { fleetDown, type Stopped } from './local/down.ts';
+export { type RunningProcess, runningProcess } from './local/pid-file.ts';
+export { type FleetPlan, type PlannedProfile, planFleet, profileEnv } from './local/plan.ts';
+export { fleetStatus, type ProcessStatus } from './local/ps.ts';
+export { fleetUp, type Outcome, type UpOptions } from './local/up.ts';

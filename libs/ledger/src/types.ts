@@ -120,6 +120,11 @@ export interface Ledger {
   saveCheckpoint(taskId: string, state: JsonObject): Promise<void>;
   peers(): PeerRecord[];
   savePeer(peer: PeerRecord): Promise<void>;
+  /**
+   * Removes at most `batch` tasks that ended and were last updated before `before` (ms since the epoch), with all that
+   * belongs to them, and resolves with their number. Never one with an event that the bus has not acknowledged.
+   */
+  prune(before: number, batch: number): Promise<number>;
   readonly tokens: TokenStore;
   readonly outbox: OutboxSource;
   /** Why the store cannot write right now (disk full, …), or undefined. For /ready. */

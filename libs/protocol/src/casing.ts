@@ -31,8 +31,19 @@ type Def = {
 
 const toCamel = (key: string): string => key.replace(/_([a-z0-9])/g, (_, c: string) => c.toUpperCase());
 
+/**
+ * Marks an unknown wire field whose name is the camelCase name of a known one (`taskId`), so that it can neither take
+ * that one's place unvalidated nor get lost.
+ */
+const ESCAPE = 'wire:';
+
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const escapeUnknown = (key: string, camelNames: ReadonlySet<string>): string =>
+  camelNames.has(key) || key.startsWith(ESCAPE) ? ESCAPE + key : key;
+
+const unescapeUnknown = (key: string): string => (key.startsWith(ESCAPE) ? key.slice(ESCAPE.length) : key);
 
 function rename(schema: z.core.$ZodType, value: unknown, direction: 'camel' | 'snake'): unknown {
   const def = schema._zod.def as unknown as Def;
@@ -50,13 +61,15 @@ function rename(schema: z.core.$ZodType, value: unknown, direction: 'camel' | 's
   const wireNames = new Map(
     Object.keys(shape).map((wire) => [direction === 'camel' ? wire : toCamel(wire), wire]),
   );
+  const camelNames = new Set(Object.keys(shape).map(toCamel));
   const renamed: [string, unknown][] = [];
   for (const [key, item] of Object.entries(value)) {
     if (item === undefined) continue;
     const wire = wireNames.get(key);
     const field = wire === undefined ? undefined : shape[wire];
-    if (wire === undefined || field === undefined) renamed.push([key, item]);
-    else renamed.push([direction === 'camel' ? toCamel(wire) : wire, rename(field, item, direction)]);
+    if (wire === undefined || field === undefined) {
+      renamed.push([direction === 'camel' ? escapeUnknown(key, camelNames) : unescapeUnknown(key), item]);
+    } else renamed.push([direction === 'camel' ? toCamel(wire) : wire, rename(field, item, direction)]);
   }
   return Object.fromEntries(renamed);
 }

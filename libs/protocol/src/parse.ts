@@ -16,12 +16,17 @@ export function fieldErrors(error: z.ZodError): FieldError[] {
   return error.issues.map((issue) => ({ path: fieldPath(issue.path), reason: issue.message }));
 }
 
-/** Parses a handshake message strictly; throws INVALID_PARAMS that names every wrong field at once. */
+/** The most wrong fields that one answer names: a message can hold more of them than an answer should. */
+const MAX_FIELDS = 100;
+
+/** Parses a handshake message strictly; throws INVALID_PARAMS that names every wrong field at once (the first 100). */
 export function parseMessage<S extends z.ZodType>(schema: S, wire: unknown): z.output<S> {
   const parsed = schema.safeParse(wire);
   if (parsed.success) return parsed.data;
-  const fields = fieldErrors(parsed.error);
+  const all = fieldErrors(parsed.error);
+  const fields = all.slice(0, MAX_FIELDS);
   const type = isJsonObject(wire) && typeof wire['type'] === 'string' ? wire['type'] : 'message';
   const list = fields.map(({ path, reason }) => `${path || '(message)'}: ${reason}`).join('; ');
-  throw new FleetError('INVALID_PARAMS', `${type} is not valid: ${list}`, { fields });
+  const more = all.length > fields.length ? `; and ${all.length - fields.length} more` : '';
+  throw new FleetError('INVALID_PARAMS', `${type} is not valid: ${list}${more}`, { fields });
 }

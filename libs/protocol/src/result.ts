@@ -57,6 +57,8 @@ const attempt = z.looseObject({
   ended_at: z.string(),
 });
 
+const reasoned = z.looseObject({ status: ResultStatus, blocked_reason: z.string().nullable() });
+
 /** Message 3 of the handshake: what became of the work. */
 export const TaskResultWire = z
   .looseObject({
@@ -82,6 +84,8 @@ export const TaskResultWire = z
   .refine((result) => (result.status === 'blocked') === (result.blocked_reason !== null), {
     path: ['blocked_reason'],
     message: 'is required when status is "blocked" and must be null otherwise',
+    // Also beside other wrong fields, so that all are named at once.
+    when: ({ value }) => reasoned.safeParse(value).success,
   });
 
 export type TaskResult = Camel<z.output<typeof TaskResultWire>>;

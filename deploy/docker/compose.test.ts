@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import { test } from 'node:test';
+
+const root = join(import.meta.dirname, '../..');
+const compose = spawnSync('docker', ['compose', '--profile', '*', 'config', '--format', 'json'], {
+  cwd: root,
+  encoding: 'utf8',
+});
+const skip = compose.error || compose.status !== 0 ? 'docker compose is not installed' : false;
+
+interface Service {
+  read_only?: boolean;
+  init?: boolean;
+  cap_drop?: string[];
+  cap_add?: string[];
+  security_opt?: string[];
+  user?: string;
+  mem_limit?: string;
+  pids_limit?: number;
+  ports?: { host_ip?: string }[];
+  networks?: Record<string, unknown>;
+  environment?: Record<string, string>;
+  volumes?: { type: string; source: string; target: string; read_only?: boolean }[];
+  logging?: { driver: string };
+}
+const services: Record<string, Service> = skip ? {} : JSON.parse(compose.stdout).services;
+const PROFILES = ['switch', 'neo', 'morpheus', 'trinity'];
+
+test('every container is hardened and bounded', { skip }, () => {
+  assert.ok(Object.keys(services).length >= 9);
+  for (const [name, service] of Object.entries(services)) {
+    assert.equal(service.read_only, true, name);
+    assert.equal(service.init, true, name);
+    assert.deepEqual(service.cap_drop, ['ALL'], name);
+    assert.deepEqual(service.security_opt, ['no-new-privileges:true'], name);
+    assert.ok(service.mem_limit && service.pids_limit, name);
+    assert.equal(service.logging?.driver, 'json-file', name);
+    assert.deepEqual(
+      service.cap_add ?? [],
+      PROFILES.includes(name) ? ['SETUID', 'SETGID', 'KILL'] : [],
+      name,
+    );
+    for (const port of service.ports ?? []) assert.equal(port.host_ip, '127.0.0.1', name);
+  }
+});
+
+test('no service but the one that makes them sees the keys of another', { skip }, () => {
+  const readers = new Map<string, string[]>();
+  for (const [name, service] of Object.entries(services)) {
+    for (const volume of service.volumes ?? []) {
+      if (!volume.source.startsWith('keys-')) continue;
+      if (name !== 'keys') assert.equal(volume.read_only, true, name);
+      readers.set(volume.source, [...(readers.get(volume.source) ?? []), name]);
+    }
+  }
+  for (const [volume, names] of readers) {
+    const others = names.filter((name) => name !== 'keys');
+    assert.ok(others.length <= 1, `${volume}: ${others}`);
+  }
+  assert.deepEqual(readers.get('keys-operator'), ['keys']);
+  assert.ok(PROFILES.every((name) => readers.get(`keys-${name}`)?.includes(name)));
+});
+
+test('nothing secret is in the environment, and NATS is out of reach of what only watches', { skip }, () => {
+  for (const [name, service] of Object.entries(services)) {
+    for (const variable of Object.keys(service.environment ?? {})) {
+      assert.doesNotMatch(variable, /TOKEN|PASSWORD|SECRET/, name);
+    }
+  }
+  assert.deepEqual(Object.keys(services.nats?.networks ?? {}), ['fleet']);
+  assert.deepEqual(Object.keys(services.prometheus?.networks ?? {}), ['observe']);
+  assert.deepEqual(Object.keys(services.grafana?.networks ?? {}), ['observe']);
+});

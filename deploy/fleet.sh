@@ -1,0 +1,88 @@
+#!/bin/sh
+# What `make up|down|logs|ps|token` do: the fleet in containers where a Docker engine answers, else as plain processes.
+# FLEET_MODE=docker|process forces one; a fleet that is up keeps its mode until it is taken down.
+set -eu
+root=$(cd "$(dirname "$0")/.." && pwd)
+cd "$root"
+marker=.fleet/mode
+
+has_engine() {
+  docker version --format '{{.Server.Version}}' >/dev/null 2>&1 && docker compose version >/dev/null 2>&1
+}
+
+mode() {
+  case ${FLEET_MODE:-} in
+    docker | process) echo "$FLEET_MODE" ;;
+    '') if [ -f "$marker" ]; then cat "$marker"; elif has_engine; then echo docker; else echo process; fi ;;
+    *) echo "FLEET_MODE must be docker or process, not \"$FLEET_MODE\"" >&2; exit 2 ;;
+  esac
+}
+
+remember() {
+  mkdir -p .fleet
+  chmod 711 .fleet
+  echo "$1" >"$marker"
+}
+
+# The pinned Node of this repository, installed by npm on any Node.
+fleet() {
+  if [ ! -f node_modules/.package-lock.json ] || [ package-lock.json -nt node_modules/.package-lock.json ]; then
+    npm ci --no-audit --no-fund --loglevel=error >&2
+  fi
+  PATH="$root/node_modules/.bin:$PATH" node libs/cli/src/main.ts "$@"
+}
+
+# Where a service is published on this machine; nothing when it is not.
+address() {
+  published=$(docker compose port "$1" "$2" 2>/dev/null) || return 0
+  [ -z "$published" ] || printf -- '--address %s=http://%s ' "$1" "$published"
+}
+
+up_docker() {
+  has_engine || { echo "FLEET_MODE=docker, and no Docker engine with Compose answers" >&2; exit 1; }
+  echo "starting the fleet in containers"
+  remember docker
+  if ! COMPOSE_PROFILES='' docker compose up --build --detach --wait; then
+    docker compose ps --all >&2
+    docker compose logs --tail 20 >&2
+    exit 1
+  fi
+  grafana
+  # shellcheck disable=SC2046 # addresses have no spaces
+  docker compose exec -T -u 1000 switch node libs/cli/src/main.ts first-flight --root "$root" --settle http://127.0.0.1:9219 \
+    $(address switch 9219) $(address neo 9220) $(address morpheus 9221) $(address trinity 9222) \
+    $(address prometheus 9090) $(COMPOSE_PROFILES=grafana address grafana 3000)
+}
+
+grafana() {
+  log=.fleet/grafana.log
+  if ! COMPOSE_PROFILES=grafana docker compose up --detach --wait grafana >"$log" 2>&1; then
+    echo "the fleet runs without Grafana: $(tail -n 1 "$log")"
+  fi
+}
+
+up_process() {
+  if [ "${FLEET_MODE:-}" = process ]; then echo "starting the fleet as plain processes on this machine"
+  else echo "no Docker engine answers: starting the fleet as plain processes on this machine"; fi
+  deploy/system-packages.sh
+  remember process
+  fleet local up
+}
+
+case ${1:-} in
+  up) case $(mode) in docker) up_docker ;; process) up_process ;; *) exit 2 ;; esac ;;
+  down)
+    case $(mode) in docker) COMPOSE_PROFILES=grafana docker compose down ;; process) fleet local down ;; *) exit 2 ;; esac
+    rm -f "$marker"
+    ;;
+  logs)
+    case $(mode) in docker) COMPOSE_PROFILES=grafana docker compose logs --follow --tail 100 ;; process) fleet local logs --follow ;; *) exit 2 ;; esac
+    ;;
+  ps)
+    case $(mode) in docker) COMPOSE_PROFILES=grafana docker compose ps --all ;; process) fleet local ps ;; *) exit 2 ;; esac
+    ;;
+  token)
+    case $(mode) in docker) docker compose run --rm --no-deps -T keys token ;; process) fleet token ;; *) exit 2 ;; esac
+    ;;
+  *) echo "usage: deploy/fleet.sh up|down|logs|ps|token" >&2; exit 2 ;;
+esac

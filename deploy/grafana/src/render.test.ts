@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { createMetrics } from '@hermes-fleet/service';
+import { dashboards, render } from './render.ts';
+
+const folder = join(import.meta.dirname, '../dashboards');
+const rulesFile = join(import.meta.dirname, '../../prometheus/rules/fleet.rules.yml');
+
+interface Panel {
+  id?: number;
+  type: string;
+  title?: string;
+  description?: string;
+  targets?: { expr: string; legendFormat: string }[];
+  fieldConfig?: { defaults: { unit?: string } };
+}
+
+/** The dashboards as Grafana reads them. */
+const read = (name: string): { panels: Panel[]; templating: { list: { name: string }[] } } =>
+  JSON.parse(readFileSync(join(folder, `${name}.json`), 'utf8'));
+const charts = (name: string): Panel[] => read(name).panels.filter((panel) => panel.type !== 'row');
+const expressions = (name: string): string[] =>
+  charts(name).flatMap((panel) => (panel.targets ?? []).map((target) => target.expr));
+
+/** A query with Grafana's variables filled in. */
+const filled = (expr: string): string =>
+  expr.replaceAll('$profile', '.+').replaceAll('$__rate_interval', '1m').replaceAll('$__range', '1h');
+
+test('the committed dashboards are what the code generates', () => {
+  assert.deepEqual(
+    readdirSync(folder).sort(),
+    Object.keys(dashboards).map((name) => `${name}.json`),
+  );
+  for (const [name, build] of Object.entries(dashboards)) {
+    assert.equal(
+      readFileSync(join(folder, `${name}.json`), 'utf8'),
+      render(build()),
+      `${name}.json is stale: run node deploy/grafana/src/generate.ts`,
+    );
+  }
+});
+
+for (const name of Object.keys(dashboards)) {
+  test(`${name}: every panel has its own id, a unit, a description, queries and legends`, () => {
+    const panels = read(name).panels;
+    assert.equal(new Set(panels.map((panel) => panel.id)).size, panels.length);
+    for (const panel of charts(name)) {
+      assert.ok(panel.title && panel.description && panel.fieldConfig?.defaults.unit, `panel ${panel.id}`);
+      assert.ok(panel.targets?.length, `panel ${panel.id} asks nothing`);
+      for (const target of panel.targets) assert.ok(target.legendFormat, `panel ${panel.id} has no legend`);
+    }
+    assert.deepEqual(
+      read(name).templating.list.map((variable) => variable.name),
+      ['datasource', 'profile'],
+    );
+  });
+
+  test(`${name}: every query asks for metrics that a profile exports or a rule records`, async () => {
+    const metrics = createMetrics({ profile: 'neo', peers: ['switch'], callers: ['switch'] });
+    const exported = new Set((await metrics.registry.getMetricsAsJSON()).map((family) => family.name));
+    const recorded = [...readFileSync(rulesFile, 'utf8').matchAll(/record: (\S+)/g)].map((match) => match[1]);
+    for (const expr of expressions(name)) {
+      for (const [metric] of expr.matchAll(/fleet[_:][a-z_:0-9]+/g)) {
+        const family = metric.replace(/_(bucket|sum|count)$/, '');
+        assert.ok(exported.has(metric) || exported.has(family) || recorded.includes(metric), metric);
+      }
+    }
+  });
+
+  const promtool = spawnSync('promtool', ['--version']).error === undefined;
+  test(`${name}: every query is PromQL`, { skip: promtool ? false : 'promtool is not installed' }, (t) => {
+    const dir = mkdtempSync(join(tmpdir(), 'dashboards-'));
+    t.after(() => rmSync(dir, { recursive: true }));
+    const rules = expressions(name).map((expr, index) => ({ record: `query_${index}`, expr: filled(expr) }));
+    writeFileSync(join(dir, 'queries.json'), JSON.stringify({ groups: [{ name, rules }] }));
+    const checked = spawnSync('promtool', ['check', 'rules', join(dir, 'queries.json')], {
+      encoding: 'utf8',
+    });
+    assert.equal(checked.status, 0, checked.stderr);
+  });
+}

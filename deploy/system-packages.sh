@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# Installs the system packages that the fleet uses outside containers, where that can be done without asking:
+# on a Debian-like machine, as root. Elsewhere it says in one line what to install, and changes nothing.
+#
+#   deploy/system-packages.sh           what the processes fleet needs
+#   deploy/system-packages.sh --tests   and what the tests use besides
+set -euo pipefail
+
+declare -A packages=([nats-server]=nats-server [git]=git [bwrap]=bubblewrap)
+if [ "${1:-}" = --tests ]; then
+  packages+=([promtool]=prometheus [rg]=ripgrep)
+fi
+
+missing=()
+for command in "${!packages[@]}"; do
+  command -v "$command" >/dev/null 2>&1 || missing+=("${packages[$command]}")
+done
+[ "${#missing[@]}" -gt 0 ] || exit 0
+
+if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
+  echo "installing ${missing[*]}"
+  export DEBIAN_FRONTEND=noninteractive RUNLEVEL=1
+  log=$(mktemp)
+  if ! { apt-get update -qq && apt-get install -qq -y --no-install-recommends "${missing[@]}"; } >"$log" 2>&1; then
+    tail -n 5 "$log" >&2
+    rm -f "$log"
+    echo "could not install ${missing[*]}: install them by hand, then try again" >&2
+    exit 1
+  fi
+  rm -f "$log"
+else
+  echo "not installed: ${missing[*]}. Install them with this system's package manager." >&2
+fi

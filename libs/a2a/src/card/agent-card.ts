@@ -1,0 +1,86 @@
+import type { AgentCard, AgentSkill } from '@a2a-js/sdk';
+import { HANDSHAKE_MEDIA_TYPE, type JsonObject } from '@hermes-fleet/protocol';
+import { readIdentity, type Skill } from './identity.ts';
+
+export interface CardOptions {
+  /** The text of IDENTITY.md. */
+  readonly identity: string;
+  /** The public JSON-RPC address, not the bind address. */
+  readonly url: string;
+  readonly version: string;
+  readonly extensions: readonly { readonly uri: string; readonly params?: JsonObject }[];
+  readonly streaming: boolean;
+  readonly authRequired: boolean;
+}
+
+const MODES = ['text/plain', 'application/json', HANDSHAKE_MEDIA_TYPE];
+
+/** The agent card of a profile (design 3, Agent card). Serialise it with AgentCard.toJSON. */
+export function buildAgentCard(o: CardOptions): AgentCard {
+  const { name, description, tags, skills } = readIdentity(o.identity);
+  const offered = skills.length > 0 ? skills : [{ name, description }];
+  return {
+    name,
+    description,
+    supportedInterfaces: ['1.0', '0.3'].map((protocolVersion) => ({
+      url: o.url,
+      protocolBinding: 'JSONRPC',
+      tenant: '',
+      protocolVersion,
+    })),
+    provider: undefined,
+    version: o.version,
+    capabilities: {
+      streaming: o.streaming,
+      pushNotifications: false,
+      extendedAgentCard: false,
+      extensions: o.extensions.map(({ uri, params }) => ({ uri, description: '', required: false, params })),
+    },
+    securitySchemes: o.authRequired
+      ? {
+          bearer: {
+            scheme: {
+              $case: 'httpAuthSecurityScheme',
+              value: { scheme: 'Bearer', bearerFormat: '', description: 'One token per caller' },
+            },
+          },
+        }
+      : {},
+    securityRequirements: o.authRequired ? [{ schemes: { bearer: { list: [] } } }] : [],
+    defaultInputModes: MODES,
+    defaultOutputModes: MODES,
+    skills: toSkills(offered, tags.length > 0 ? tags : [slug(name)]),
+    signatures: [],
+  };
+}
+
+function toSkills(skills: readonly Skill[], tags: readonly string[]): AgentSkill[] {
+  const taken = new Set<string>();
+  return skills.map(({ name, description }) => ({
+    id: unique(slug(name), taken),
+    name,
+    description,
+    tags: [...tags],
+    examples: [],
+    inputModes: [],
+    outputModes: [],
+    securityRequirements: [],
+  }));
+}
+
+/** Letters and digits of any script, the rest as dashes; `skill` for a title that has none. */
+function slug(title: string): string {
+  const bare = title
+    .normalize('NFKD')
+    .replace(/\p{M}+/gu, '')
+    .normalize('NFKC')
+    .toLowerCase();
+  return bare.replace(/[^\p{L}\p{N}]+/gu, '-').replace(/^-+|-+$/g, '') || 'skill';
+}
+
+function unique(wanted: string, taken: Set<string>): string {
+  let id = wanted;
+  for (let n = 2; taken.has(id); n += 1) id = `${wanted}-${n}`;
+  taken.add(id);
+  return id;
+}

@@ -1,0 +1,303 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  FleetError,
+  HANDSHAKE_EXTENSION,
+  isJsonObject,
+  type JsonObject,
+  systemClock,
+} from '@hermes-fleet/protocol';
+import { createA2AClient, type PeerEndpoint, type PeerTask, peerErrorCode } from '../index.ts';
+import { peerServer } from '../testing/peer-server.ts';
+import { finish } from '../testing/script.ts';
+import { ANNOUNCE_TOKEN, dispatchMessage, type Served, serve, TOKEN } from '../testing/serve.ts';
+
+const quiet = {
+  debug: () => undefined,
+  info: () => undefined,
+  warn: () => undefined,
+  error: () => undefined,
+};
+const client = createA2AClient({ clock: systemClock, log: quiet, extensions: [HANDSHAKE_EXTENSION] });
+const soon = { timeoutMs: 10_000 };
+const peerOf = ({ rpcUrl }: Served, token = TOKEN): PeerEndpoint => ({ name: 'neo', url: rpcUrl, token });
+
+function dispatch(taskId: string, more: JsonObject = {}): JsonObject {
+  const { message } = dispatchMessage(taskId, more);
+  assert.ok(isJsonObject(message) && Array.isArray(message.parts) && isJsonObject(message.parts[0]));
+  const { data } = message.parts[0];
+  assert.ok(isJsonObject(data));
+  return data;
+}
+
+async function collect(snapshots: AsyncIterable<PeerTask>): Promise<PeerTask[]> {
+  const all: PeerTask[] = [];
+  for await (const snapshot of snapshots) all.push(snapshot);
+  return all;
+}
+
+const refused = async (work: Promise<unknown>): Promise<FleetError> => {
+  const thrown = await work.then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+  assert.ok(thrown instanceof FleetError, String(thrown));
+  return thrown;
+};
+
+test('send, get and cancel against a real profile', async (t) => {
+  const served = await serve(t, {
+    script: async (id, { text }) =>
+      text === 'wait' ? undefined : finish(served.ledger, id, 'done', { text: 'ok' }),
+    replyMetadata: () => ({ [HANDSHAKE_EXTENSION]: { type: 'SESSION_ANNOUNCE' } }),
+  });
+  const peer = peerOf(served);
+  const done = await client.send(peer, { messageId: 'm', data: dispatch('a'), blocking: true }, soon);
+  assert.ok(done.kind === 'task');
+  assert.deepEqual([done.task.state, done.task.terminal, done.task.text], ['completed', true, 'ok']);
+  assert.equal(done.task.data[0]?.type, 'TASK_RESULT');
+  assert.deepEqual(done.task.metadata[HANDSHAKE_EXTENSION], { type: 'SESSION_ANNOUNCE' });
+  assert.deepEqual(await client.getTask(peer, done.task.id, soon), done.task);
+
+  const open = await client.send(
+    peer,
+    { messageId: 'm', text: 'wait', contextId: 'c', blocking: false },
+    soon,
+  );
+  assert.ok(open.kind === 'task');
+  assert.deepEqual([open.task.state, open.task.terminal, open.task.contextId], ['submitted', false, 'c']);
+  assert.equal((await client.cancelTask(peer, open.task.id, soon)).state, 'canceled');
+});
+
+test('an announce is answered by a message with its data', async (t) => {
+  const served = await serve(t);
+  const announce: JsonObject = {
+    type: 'SESSION_ANNOUNCE',
+    protocol_version: '2.0',
+    worker: { agent_id: 'switch', model: 'm', model_tier: 'sonnet', context_window: 1000 },
+    capabilities: { tools: [], mcp_servers: [] },
+    mcp_health: {},
+    session: {
+      context_id: 'x',
+      active_tasks: 0,
+      repo_state: { branch: 'main', clean: true },
+      session_fresh: true,
+    },
+  };
+  const message = { messageId: 'm', contextId: 'handshake:hermes-neo', data: announce, blocking: true };
+  const reply = await client.send(peerOf(served, ANNOUNCE_TOKEN), message, soon);
+  assert.deepEqual(reply, {
+    kind: 'message',
+    contextId: 'handshake:hermes-neo',
+    text: 'ready',
+    data: [announce],
+  });
+});
+
+test('watch folds the stream into snapshots and ends with the result; an ended task is read at once', async (t) => {
+  const served = await serve(t, { script: async () => undefined });
+  const peer = peerOf(served);
+  const open = await client.send(peer, { messageId: 'm', data: dispatch('a'), blocking: false }, soon);
+  assert.ok(open.kind === 'task');
+  const { id } = open.task;
+  const options = { signal: new AbortController().signal, idleTimeoutMs: 10_000 };
+  const snapshots = client.watch(peer, id, options);
+  assert.equal((await snapshots.next()).value?.state, 'submitted');
+  await served.ledger.append(id, { type: 'started', data: {} });
+  await served.ledger.append(id, { type: 'text', data: { text: 'a' } });
+  await served.ledger.append(id, { type: 'text', data: { text: 'b' } });
+  await finish(served.ledger, id, 'partial', { remaining: ['docs'], text: 'ab!' });
+  const all = await collect(snapshots);
+  assert.deepEqual(
+    all.slice(0, 3).map(({ state, text }) => [state, text]),
+    [
+      ['working', ''],
+      ['working', 'a'],
+      ['working', 'ab'],
+    ],
+  );
+  const last = all.at(-1);
+  assert.deepEqual(
+    [last?.state, last?.terminal, last?.text, last?.data[0]?.status],
+    ['completed', true, 'ab!', 'partial'],
+  );
+  assert.deepEqual(await collect(client.watch(peer, id, options)), [last]);
+});
+
+test('a stream that ends or falls silent before the end is PEER_UNREACHABLE; leaving early closes it', async (t) => {
+  const served = await serve(t, { script: async () => undefined, maxStreamsPerCaller: 1 });
+  const peer = peerOf(served);
+  const open = await client.send(peer, { messageId: 'm', data: dispatch('a'), blocking: false }, soon);
+  assert.ok(open.kind === 'task');
+  const { id } = open.task;
+  const { signal } = new AbortController();
+
+  for await (const _ of client.watch(peer, id, { signal, idleTimeoutMs: 10_000 })) break;
+
+  // The only place is free again as soon as the server has noticed.
+  let error: FleetError;
+  do error = await refused(collect(client.watch(peer, id, { signal, idleTimeoutMs: 50 })));
+  while (peerErrorCode(error) === 'TOO_MANY_STREAMS');
+  assert.deepEqual([error.code, error.retryable], ['PEER_UNREACHABLE', true]);
+
+  let dropped = client.watch(peer, id, { signal, idleTimeoutMs: 10_000 });
+  while ((await dropped.next().catch(peerErrorCode)) === 'TOO_MANY_STREAMS') {
+    dropped = client.watch(peer, id, { signal, idleTimeoutMs: 10_000 });
+  }
+  await served.closeStreams();
+  assert.equal((await refused(dropped.next())).code, 'PEER_UNREACHABLE');
+});
+
+test("the caller's own abort comes through as its reason", async (t) => {
+  const served = await serve(t, { script: async () => undefined });
+  const peer = peerOf(served);
+  const reason = new FleetError('CANCELED', 'canceled by its caller');
+  const leaving = new AbortController();
+  const waiting = client.send(
+    peer,
+    { messageId: 'm', text: 'x', blocking: true },
+    { ...soon, signal: leaving.signal },
+  );
+  leaving.abort(reason);
+  await assert.rejects(waiting, reason);
+  await assert.rejects(client.getTask(peer, 'x', { ...soon, signal: AbortSignal.abort(reason) }), reason);
+});
+
+test("a profile's refusals keep their code, their fields and whether to retry", async (t) => {
+  const served = await serve(t);
+  const peer = peerOf(served);
+  const unknown = await refused(client.getTask(peer, 'nope', soon));
+  assert.deepEqual(
+    [unknown.code, peerErrorCode(unknown), unknown.retryable],
+    ['PEER_REFUSED', 'TASK_NOT_FOUND', false],
+  );
+  const bad = { messageId: 'm', data: dispatch('a', { deadline: 'soon' }), blocking: true };
+  const wrong = await refused(client.send(peer, bad, soon));
+  assert.deepEqual(
+    [peerErrorCode(wrong), wrong.fields.map(({ path }) => path)],
+    ['INVALID_PARAMS', ['deadline']],
+  );
+  assert.match(wrong.message, /deadline/);
+  const denied = await refused(client.getTask(peerOf(served, 'wrong-token-0123456789'), 'x', soon));
+  assert.equal(peerErrorCode(denied), 'UNAUTHENTICATED');
+  const scope = await refused(client.getTask(peerOf(served, ANNOUNCE_TOKEN), 'x', soon));
+  assert.equal(peerErrorCode(scope), 'FORBIDDEN');
+  await served.closeStreams();
+  const stopping = await refused(client.send(peer, { messageId: 'm', text: 'x', blocking: true }, soon));
+  assert.deepEqual(
+    [peerErrorCode(stopping), stopping.retryable, stopping.retryAfterS],
+    ['SHUTTING_DOWN', true, 5],
+  );
+  await served.app.close();
+  const gone = await refused(client.getTask(peer, 'x', soon));
+  assert.deepEqual([gone.code, gone.retryable], ['PEER_UNREACHABLE', true]);
+  assert.match(gone.message, /ECONN|UND_ERR/);
+});
+
+interface Odd {
+  readonly what: string;
+  readonly status?: number;
+  readonly headers?: Record<string, string>;
+  readonly body: string;
+  readonly code: string;
+  readonly retryable: boolean;
+}
+
+const SECRET = 'upstream-secret-text';
+const ODD: readonly Odd[] = [
+  { what: 'HTML', body: `<html>${SECRET}</html>`, code: 'PEER_REFUSED', retryable: false },
+  { what: 'other JSON', body: JSON.stringify({ hello: SECRET }), code: 'PEER_REFUSED', retryable: false },
+  {
+    what: 'a result of another shape',
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, result: { id: 5, text: SECRET } }),
+    code: 'PEER_REFUSED',
+    retryable: false,
+  },
+  {
+    what: 'an error of another shape',
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, error: SECRET }),
+    code: 'PEER_REFUSED',
+    retryable: false,
+  },
+  {
+    what: 'an error with a loud message',
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, error: { code: -32603, message: SECRET, data: SECRET } }),
+    code: 'PEER_REFUSED',
+    retryable: false,
+  },
+  { what: 'more than 4 MiB', body: 'x'.repeat(4_300_000), code: 'PEER_REFUSED', retryable: false },
+  {
+    what: 'a redirect',
+    status: 302,
+    headers: { location: 'http://127.0.0.1:1/' },
+    body: SECRET,
+    code: 'PEER_REFUSED',
+    retryable: false,
+  },
+  { what: '404', status: 404, body: SECRET, code: 'PEER_REFUSED', retryable: false },
+  {
+    what: '429',
+    status: 429,
+    headers: { 'retry-after': '7' },
+    body: SECRET,
+    code: 'PEER_REFUSED',
+    retryable: true,
+  },
+  { what: '503', status: 503, body: SECRET, code: 'PEER_REFUSED', retryable: true },
+  { what: '502', status: 502, body: SECRET, code: 'PEER_UNREACHABLE', retryable: true },
+];
+
+test("what is no answer of A2A becomes a catalogue error without the peer's text", async (t) => {
+  for (const { what, status = 200, headers = {}, body, code, retryable } of ODD) {
+    const peer = await peerServer(t, (_request, response) => response.writeHead(status, headers).end(body));
+    const error = await refused(client.getTask(peer, 'x', soon));
+    assert.deepEqual([error.code, error.retryable], [code, retryable], what);
+    assert.ok(!JSON.stringify([error.message, error.fields]).includes(SECRET), what);
+    if (what === '429') assert.equal(error.retryAfterS, 7);
+    const watched = client.watch(peer, 'x', { signal: new AbortController().signal, idleTimeoutMs: 10_000 });
+    assert.equal((await refused(collect(watched))).code, code, `watch: ${what}`);
+  }
+});
+
+test('a peer that never answers, or hangs up, is PEER_UNREACHABLE within the deadline', async (t) => {
+  const mute = await peerServer(t, () => undefined);
+  const late = await refused(client.getTask(mute, 'x', { timeoutMs: 50 }));
+  assert.deepEqual([late.code, late.retryable], ['PEER_UNREACHABLE', true]);
+  assert.match(late.message, /within 50 ms/);
+  const rude = await peerServer(t, (request) => request.socket.destroy());
+  assert.equal((await refused(client.getTask(rude, 'x', soon))).code, 'PEER_UNREACHABLE');
+  const half = await peerServer(t, (_request, response) => response.writeHead(200).write('{"jsonrpc"'));
+  assert.equal((await refused(client.getTask(half, 'x', { timeoutMs: 50 }))).code, 'PEER_UNREACHABLE');
+});
+
+test('the request carries token, version, extensions and trace; the card carries no token', async (t) => {
+  const seen: Record<string, unknown>[] = [];
+  const peer = await peerServer(t, (request, response) => {
+    seen.push(request.headers);
+    response.writeHead(404).end();
+  });
+  const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
+  await refused(client.getTask(peer, 'x', { ...soon, traceparent }));
+  await refused(client.card(peer.url, soon));
+  const [call, card] = seen;
+  assert.equal(call?.authorization, 'Bearer odd-token-0123456789');
+  assert.equal(call?.['a2a-version'], '1.0');
+  assert.equal(call?.['a2a-extensions'], HANDSHAKE_EXTENSION);
+  assert.equal(call?.traceparent, traceparent);
+  assert.equal(card?.authorization, undefined);
+});
+
+test('card reads the agent card of a profile and refuses what is none', async (t) => {
+  const served = await serve(t);
+  const card = await client.card(`${served.url}/.well-known/agent-card.json`, soon);
+  assert.equal(card.name, 'neo');
+  assert.equal(card.capabilities?.extensions[0]?.uri, HANDSHAKE_EXTENSION);
+  for (const body of [
+    '{}',
+    'no',
+    '{"name":"x","supportedInterfaces":[{"url":"file:///etc/passwd","protocolBinding":"JSONRPC","protocolVersion":"1.0"}]}',
+  ]) {
+    const peer = await peerServer(t, (_request, response) => response.end(body));
+    assert.equal((await refused(client.card(peer.url, soon))).code, 'PEER_REFUSED', body);
+  }
+});

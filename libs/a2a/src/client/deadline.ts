@@ -1,0 +1,38 @@
+import type { Clock } from '@hermes-fleet/protocol';
+
+export interface Deadline extends Disposable {
+  readonly signal: AbortSignal;
+  /** Whether the time ran out, and not the caller's own signal. */
+  readonly expired: boolean;
+  /** Starts the time anew. */
+  touch(): void;
+}
+
+/** A signal that aborts after `ms`, or with the caller's own; undone by disposing. */
+export function createDeadline(clock: Clock, ms: number, outer: AbortSignal | undefined): Deadline {
+  const controller = new AbortController();
+  let expired = false;
+  const start = (): Disposable =>
+    clock.timer(() => {
+      expired = true;
+      controller.abort(new Error(`nothing arrived for ${ms} ms`));
+    }, ms);
+  const onOuter = (): void => controller.abort(outer?.reason);
+  if (outer?.aborted) onOuter();
+  outer?.addEventListener('abort', onOuter, { once: true });
+  let timer = start();
+  return {
+    signal: controller.signal,
+    get expired() {
+      return expired;
+    },
+    touch: () => {
+      timer[Symbol.dispose]();
+      timer = start();
+    },
+    [Symbol.dispose]: () => {
+      timer[Symbol.dispose]();
+      outer?.removeEventListener('abort', onOuter);
+    },
+  };
+}

@@ -1,0 +1,119 @@
+import { isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import { z } from 'zod';
+
+/** A peer's task, as far as the fleet reads it. */
+export interface PeerTask {
+  readonly id: string;
+  readonly contextId: string;
+  /** The A2A state in short: `submitted`, `working`, `input_required`, `completed`, … */
+  readonly state: string;
+  readonly terminal: boolean;
+  /** The text of the artifacts, else of the status message. */
+  readonly text: string;
+  /** The data parts of the artifacts and of the status message. */
+  readonly data: readonly JsonObject[];
+  readonly metadata: JsonObject;
+}
+
+export type PeerReply =
+  | { readonly kind: 'task'; readonly task: PeerTask }
+  | {
+      readonly kind: 'message';
+      readonly contextId?: string;
+      readonly text: string;
+      readonly data: readonly JsonObject[];
+    };
+
+const json = z.record(z.string(), z.unknown()).nullish();
+const Part = z.looseObject({ text: z.string().nullish(), data: z.unknown().optional() });
+const Parts = z.array(Part).nullish();
+const Message = z.looseObject({ contextId: z.string().nullish(), parts: Parts });
+const Status = z.looseObject({ state: z.string(), message: Message.nullish() });
+const Artifact = z.looseObject({ artifactId: z.string(), parts: Parts });
+const Task = z.looseObject({
+  id: z.string().min(1),
+  contextId: z.string().nullish(),
+  status: Status,
+  artifacts: z.array(Artifact).nullish(),
+  metadata: json,
+});
+
+export const TaskReply = Task;
+
+export const SendReply = z
+  .object({ task: Task.optional(), message: Message.optional() })
+  .refine(({ task, message }) => (task === undefined) !== (message === undefined));
+
+export const StreamReply = z.object({
+  task: Task.optional(),
+  statusUpdate: z.object({ status: Status }).optional(),
+  artifactUpdate: z.object({ artifact: Artifact, append: z.boolean().nullish() }).optional(),
+});
+
+export type WireTask = z.output<typeof Task>;
+type WirePart = z.output<typeof Part>;
+
+const TERMINAL = new Set(['completed', 'failed', 'canceled', 'rejected']);
+
+export function toPeerTask(task: WireTask): PeerTask {
+  const state = task.status.state.replace(/^TASK_STATE_/, '').toLowerCase();
+  const artifacts = (task.artifacts ?? []).flatMap(({ parts }) => parts ?? []);
+  const status = task.status.message?.parts ?? [];
+  return {
+    id: task.id,
+    contextId: task.contextId ?? '',
+    state,
+    terminal: TERMINAL.has(state),
+    text: textOf(artifacts) || textOf(status),
+    data: [...dataOf(artifacts), ...dataOf(status)],
+    metadata: isJsonObject(task.metadata) ? task.metadata : {},
+  };
+}
+
+export function toPeerReply({ task, message }: z.output<typeof SendReply>): PeerReply {
+  if (task !== undefined) return { kind: 'task', task: toPeerTask(task) };
+  const parts = message?.parts ?? [];
+  const contextId = message?.contextId;
+  return { kind: 'message', ...(contextId ? { contextId } : {}), text: textOf(parts), data: dataOf(parts) };
+}
+
+/** A task with one more event of its stream in it; undefined until the stream has shown the task. */
+export function foldEvent(
+  task: WireTask | undefined,
+  { task: whole, statusUpdate, artifactUpdate }: z.output<typeof StreamReply>,
+): WireTask | undefined {
+  if (whole !== undefined) return whole;
+  if (task === undefined) return undefined;
+  if (statusUpdate !== undefined) return { ...task, status: statusUpdate.status };
+  if (artifactUpdate === undefined) return task;
+  return withArtifact(task, artifactUpdate.artifact, artifactUpdate.append ?? false);
+}
+
+function withArtifact(task: WireTask, artifact: z.output<typeof Artifact>, append: boolean): WireTask {
+  const artifacts = [...(task.artifacts ?? [])];
+  const at = artifacts.findIndex(({ artifactId }) => artifactId === artifact.artifactId);
+  const known = artifacts[at];
+  if (known === undefined) return { ...task, artifacts: [...artifacts, artifact] };
+  artifacts[at] = append ? { ...known, parts: joined(known.parts ?? [], artifact.parts ?? []) } : artifact;
+  return { ...task, artifacts };
+}
+
+/** Text that continues text is one part: a thousand deltas are not a thousand lines. */
+function joined(known: readonly WirePart[], more: readonly WirePart[]): WirePart[] {
+  const parts = [...known];
+  for (const part of more) {
+    const last = parts.at(-1);
+    const continues = typeof last?.text === 'string' && typeof part.text === 'string';
+    if (continues) parts[parts.length - 1] = { ...last, text: `${last.text}${part.text}` };
+    else parts.push(part);
+  }
+  return parts;
+}
+
+function textOf(parts: readonly WirePart[]): string {
+  return parts.flatMap(({ text }) => (typeof text === 'string' ? [text] : [])).join('\n');
+}
+
+function dataOf(parts: readonly WirePart[]): JsonObject[] {
+  return parts.flatMap(({ data }) => (isJsonObject(data) ? [data] : []));
+}

@@ -1,0 +1,143 @@
+import { type Clock, FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import type { z } from 'zod';
+import { createDeadline, type Deadline } from './deadline.ts';
+import { nonsenseFrom, refusedBy, timedOut, unreachable } from './peer-errors.ts';
+
+export interface PeerEndpoint {
+  readonly name: string;
+  /** The JSON-RPC address. */
+  readonly url: string;
+  readonly token?: string;
+}
+
+export interface CallOptions {
+  /** For the whole call, its answer included. */
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal;
+  readonly traceparent?: string;
+}
+
+export interface TransportDeps {
+  readonly clock: Clock;
+  readonly extensions: readonly string[];
+}
+
+export interface RpcCall {
+  readonly peer: PeerEndpoint;
+  readonly method: string;
+  readonly params: JsonObject;
+  readonly accept: 'application/json' | 'text/event-stream';
+  readonly traceparent?: string | undefined;
+}
+
+export const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
+
+/** One JSON-RPC call and its checked result. Throws PEER_UNREACHABLE, PEER_REFUSED, or the reason of `signal`. */
+export async function callPeer<S extends z.ZodType>(
+  deps: TransportDeps,
+  peer: PeerEndpoint,
+  method: string,
+  params: JsonObject,
+  schema: S,
+  { timeoutMs, signal, traceparent }: CallOptions,
+): Promise<z.output<S>> {
+  using deadline = createDeadline(deps.clock, timeoutMs, signal);
+  return await attempt({ name: peer.name, method, timeoutMs, deadline, signal }, async () => {
+    const call: RpcCall = { peer, method, params, accept: 'application/json', traceparent };
+    const response = await post(deps, call, deadline.signal);
+    return readResult(call, response.status, await readAnswer(call, response), schema);
+  });
+}
+
+/** Runs work whose failures are the network's, and says so in the catalogue's words. */
+export async function attempt<T>(
+  o: { name: string; method: string; timeoutMs: number; deadline: Deadline; signal: AbortSignal | undefined },
+  work: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await work();
+  } catch (thrown) {
+    if (o.deadline.expired) throw timedOut(o.name, o.method, o.timeoutMs);
+    if (o.signal?.aborted) throw o.signal.reason;
+    if (thrown instanceof FleetError) throw thrown;
+    throw unreachable(o.name, o.method, thrown);
+  }
+}
+
+export async function post(deps: TransportDeps, call: RpcCall, signal: AbortSignal): Promise<Response> {
+  const { peer, method, params, accept, traceparent } = call;
+  const response = await fetch(peer.url, {
+    method: 'POST',
+    // Not 'error', which looks like a broken network: a redirect is an answer, and never followed with a token.
+    redirect: 'manual',
+    signal,
+    headers: {
+      accept,
+      'content-type': 'application/json',
+      'a2a-version': '1.0',
+      ...(deps.extensions.length === 0 ? {} : { 'a2a-extensions': deps.extensions.join(',') }),
+      ...(peer.token === undefined ? {} : { authorization: `Bearer ${peer.token}` }),
+      ...(traceparent === undefined ? {} : { traceparent }),
+    },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
+  });
+  if (response.status >= 500 && response.status !== 503) {
+    await response.body?.cancel();
+    throw new FleetError(
+      'PEER_UNREACHABLE',
+      `peer "${peer.name}" could not answer ${method} (HTTP ${response.status})`,
+    );
+  }
+  if (response.status >= 300 && response.status < 400) {
+    await response.body?.cancel();
+    throw nonsenseFrom(peer.name, method, 'a redirect, which is not followed');
+  }
+  return response;
+}
+
+interface Answer {
+  readonly body: unknown;
+  readonly retryAfter: string | null;
+}
+
+/** The JSON of an answer, at most 4 MiB of it; undefined for what is no JSON. */
+export async function readAnswer({ peer, method }: RpcCall, response: Response): Promise<Answer> {
+  const text = await readBounded(response, () => nonsenseFrom(peer.name, method, 'more than 4 MiB'));
+  const retryAfter = response.headers.get('retry-after');
+  try {
+    return { body: JSON.parse(text), retryAfter };
+  } catch {
+    return { body: undefined, retryAfter };
+  }
+}
+
+/** The result of an answer; throws PEER_REFUSED for an error and for what is not A2A. */
+export function readResult<S extends z.ZodType>(
+  { peer, method }: RpcCall,
+  status: number,
+  { body, retryAfter }: Answer,
+  schema: S,
+): z.output<S> {
+  const error = isJsonObject(body) ? body.error : undefined;
+  if (status !== 200 || error !== undefined) {
+    throw refusedBy({ peer: peer.name, method, status, retryAfter, error });
+  }
+  if (!isJsonObject(body) || body.jsonrpc !== '2.0') {
+    throw nonsenseFrom(peer.name, method, 'something that is not JSON-RPC');
+  }
+  const result = schema.safeParse(body.result);
+  if (!result.success) throw nonsenseFrom(peer.name, method, 'a result of another shape');
+  return result.data;
+}
+
+export async function readBounded(response: Response, tooLarge: () => FleetError): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = '';
+  let bytes = 0;
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.byteLength;
+    if (bytes > MAX_ANSWER_BYTES) throw tooLarge();
+    text += decoder.decode(chunk, { stream: true });
+  }
+  return text + decoder.decode();
+}

@@ -1,0 +1,10 @@
+export type { AgentCard } from '@a2a-js/sdk';
+export { buildAgentCard, type CardOptions } from './card/agent-card.ts';
+export { type A2AClient, createA2AClient, type OutboundMessage } from './client/client.ts';
+export { peerErrorCode } from './client/peer-errors.ts';
+export type { PeerReply, PeerTask } from './client/peer-task.ts';
+export type { CallOptions, PeerEndpoint } from './client/transport.ts';
+export type { WatchOptions } from './client/watch-task.ts';
+export { EVENT_METADATA } from './server/follow-task.ts';
+export { type A2AOptions, registerA2A } from './server/register.ts';
+export { RESULT_ARTIFACT, type TaskViewOptions, TEXT_ARTIFACT, taskView } from './task-view.ts';

@@ -1,0 +1,43 @@
+import { type Message, type Part, Role } from '@a2a-js/sdk';
+import { HANDSHAKE_EXTENSION, HANDSHAKE_MEDIA_TYPE, type JsonObject } from '@hermes-fleet/protocol';
+
+export function textPart(text: string): Part {
+  return {
+    content: { $case: 'text', value: text },
+    metadata: undefined,
+    filename: '',
+    mediaType: 'text/plain',
+  };
+}
+
+/** A handshake message as the data part that carries it (design 2, Carriage). */
+export function handshakePart(data: JsonObject): Part {
+  return {
+    content: { $case: 'data', value: data },
+    metadata: undefined,
+    filename: '',
+    mediaType: HANDSHAKE_MEDIA_TYPE,
+  };
+}
+
+export function agentMessage(o: {
+  messageId: string;
+  contextId: string;
+  taskId?: string;
+  text?: string;
+  data?: JsonObject;
+}): Message {
+  return {
+    messageId: o.messageId,
+    contextId: o.contextId,
+    taskId: o.taskId ?? '',
+    role: Role.ROLE_AGENT,
+    parts: [
+      ...(o.data === undefined ? [] : [handshakePart(o.data)]),
+      ...(o.text === undefined ? [] : [textPart(o.text)]),
+    ],
+    metadata: undefined,
+    extensions: o.data === undefined ? [] : [HANDSHAKE_EXTENSION],
+    referenceTaskIds: [],
+  };
+}

@@ -1,0 +1,161 @@
+import type { StreamResponse } from '@a2a-js/sdk';
+import {
+  isTerminal,
+  type Ledger,
+  type TaskEvent,
+  type TaskRecord,
+  type TaskState,
+} from '@hermes-fleet/ledger';
+import { FleetError, type JsonObject, TERMINAL_EVENTS } from '@hermes-fleet/protocol';
+import { a2aState, stateAfter } from '../task-state.ts';
+import {
+  artifactsOf,
+  deltaOf,
+  runningView,
+  statusMessage,
+  statusView,
+  taskView,
+  textArtifact,
+} from '../task-view.ts';
+import { taskNotFound } from './rpc-error.ts';
+
+/** Key of an update's metadata that tells which event of the log it stands for. */
+export const EVENT_METADATA = 'urn:hermes-fleet:event';
+
+export interface StreamItem {
+  /** The ledger sequence to resume after; undefined where an update is not the last one of its event. */
+  readonly eventId: number | undefined;
+  readonly response: StreamResponse;
+}
+
+const PAGE = 500;
+
+/**
+ * A task as a stream: first the task as it stood after event `afterSeq`, then an update for every event after it, up
+ * to the one that ends it. The ledger's log is the only source, so that a resumed stream misses and repeats nothing.
+ * Rejects with the signal's reason.
+ */
+export async function* followTask(o: {
+  ledger: Ledger;
+  record: TaskRecord;
+  afterSeq: number;
+  metadata: JsonObject | undefined;
+  signal: AbortSignal;
+}): AsyncGenerator<StreamItem, void, undefined> {
+  const { ledger, record, afterSeq, signal } = o;
+  const past = replay(ledger, record, afterSeq);
+  const isCurrent = afterSeq >= record.lastSeq;
+  const task =
+    isCurrent && isTerminal(record.state)
+      ? taskView(record)
+      : runningView(record, isCurrent ? record.state : past.state, past.at, past.text);
+  yield item(afterSeq, { $case: 'task', value: { ...task, metadata: o.metadata } });
+  if (isCurrent && isTerminal(record.state)) return;
+
+  let { state } = past;
+  let hasText = past.text !== '';
+  for await (const event of ledger.watch(record.id, afterSeq, signal)) {
+    if (TERMINAL_EVENTS.has(event.type)) {
+      yield* ending(mustGet(ledger, record.id), event);
+      return;
+    }
+    if (event.type === 'text') {
+      yield item(event.seq, delta(record, event, hasText));
+      hasText = true;
+    } else {
+      state = currentState(ledger, event) ?? stateAfter(state, event.type);
+      yield item(event.seq, update(record, event, state));
+    }
+  }
+}
+
+interface Past {
+  readonly state: TaskState;
+  readonly at: number;
+  readonly text: string;
+}
+
+/** What the log up to `afterSeq` says. */
+function replay(ledger: Ledger, record: TaskRecord, afterSeq: number): Past {
+  let past: Past = { state: 'submitted', at: record.createdAt, text: '' };
+  for (let seq = 0; ; ) {
+    const page = ledger.events(record.id, seq, PAGE);
+    for (const event of page) {
+      if (event.seq > afterSeq) return past;
+      past = {
+        state: stateAfter(past.state, event.type),
+        at: event.at,
+        text: past.text + deltaOf(event),
+      };
+    }
+    seq = page.at(-1)?.seq ?? seq;
+    if (page.length < PAGE) return past;
+  }
+}
+
+/** The record's state when the event is its newest: an event may carry a change that its type does not show. */
+function currentState(ledger: Ledger, event: TaskEvent): TaskState | undefined {
+  const record = ledger.get(event.taskId);
+  return record?.lastSeq === event.seq ? record.state : undefined;
+}
+
+type Payload = NonNullable<StreamResponse['payload']>;
+
+const item = (eventId: number | undefined, payload: Payload): StreamItem => ({
+  eventId,
+  response: { payload },
+});
+
+function delta({ id: taskId, contextId }: TaskRecord, event: TaskEvent, append: boolean): Payload {
+  const artifact = textArtifact(deltaOf(event));
+  return {
+    $case: 'artifactUpdate',
+    value: { taskId, contextId, artifact, append, lastChunk: false, metadata: undefined },
+  };
+}
+
+function update(record: TaskRecord, event: TaskEvent, state: TaskState): Payload {
+  const text = event.data.message;
+  const message = typeof text === 'string' ? statusMessage(record, text, event.seq) : undefined;
+  return {
+    $case: 'statusUpdate',
+    value: {
+      taskId: record.id,
+      contextId: record.contextId,
+      status: { state: a2aState(state), message, timestamp: new Date(event.at).toISOString() },
+      metadata: eventMetadata(event),
+    },
+  };
+}
+
+/** The artifacts, each replacing what was streamed of it, then the final status; only that one can be resumed after. */
+function* ending(record: TaskRecord, event: TaskEvent): Generator<StreamItem> {
+  const { id: taskId, contextId } = record;
+  for (const artifact of artifactsOf(record)) {
+    const value = { taskId, contextId, artifact, append: false, lastChunk: true, metadata: undefined };
+    yield item(undefined, { $case: 'artifactUpdate', value });
+  }
+  const value = { taskId, contextId, status: statusView(record), metadata: eventMetadata(event) };
+  yield item(event.seq, { $case: 'statusUpdate', value });
+}
+
+function eventMetadata({ seq, type, data }: TaskEvent): JsonObject {
+  return { [EVENT_METADATA]: { seq, type, data } };
+}
+
+function mustGet(ledger: Ledger, id: string): TaskRecord {
+  const record = ledger.get(id);
+  if (record === undefined) throw taskNotFound(id);
+  return record;
+}
+
+/** The sequence in a Last-Event-ID header; throws INVALID_PARAMS for one that this task's log never gave out. */
+export function readLastEventId(header: string | undefined, record: TaskRecord): number | undefined {
+  if (header === undefined || header === '') return undefined;
+  const seq = /^\d{1,15}$/.test(header) ? Number(header) : Number.NaN;
+  if (seq <= record.lastSeq) return seq;
+  const reason = 'is no event of this task; subscribe without it';
+  throw new FleetError('INVALID_PARAMS', `Last-Event-ID ${reason}`, {
+    fields: [{ path: 'Last-Event-ID', reason }],
+  });
+}

@@ -1,0 +1,112 @@
+import {
+  type Caller,
+  FleetError,
+  fieldErrors,
+  isJsonObject,
+  type JsonObject,
+  type Scope,
+} from '@hermes-fleet/protocol';
+import { z } from 'zod';
+import {
+  AnyParams,
+  LegacySendParams,
+  LegacyTaskParams,
+  ListParams,
+  SendParams,
+  TaskParams,
+} from './params.ts';
+
+export type A2AVersion = '1.0' | '0.3';
+
+export interface Method {
+  readonly name: string;
+  readonly version: A2AVersion;
+  /** `send` may wait for a task, `stream` answers by SSE, `unary` answers at once. */
+  readonly kind: 'send' | 'stream' | 'unary';
+  readonly params: z.ZodType;
+  /** The caller needs one of these; none: authentication is enough. */
+  readonly scopes: readonly Scope[];
+}
+
+const SEND: readonly Scope[] = ['dispatch', 'announce'];
+const READ: readonly Scope[] = ['read'];
+const CANCEL: readonly Scope[] = ['dispatch'];
+
+type Row = [name: string, kind: Method['kind'], params: z.ZodType, scopes: readonly Scope[]];
+
+const V1: readonly Row[] = [
+  ['SendMessage', 'send', SendParams, SEND],
+  ['SendStreamingMessage', 'stream', SendParams, SEND],
+  ['GetTask', 'unary', TaskParams, READ],
+  ['ListTasks', 'unary', ListParams, READ],
+  ['CancelTask', 'unary', TaskParams, CANCEL],
+  ['SubscribeToTask', 'stream', TaskParams, READ],
+  ['CreateTaskPushNotificationConfig', 'unary', AnyParams, READ],
+  ['GetTaskPushNotificationConfig', 'unary', AnyParams, READ],
+  ['ListTaskPushNotificationConfigs', 'unary', AnyParams, READ],
+  ['DeleteTaskPushNotificationConfig', 'unary', AnyParams, READ],
+  ['GetExtendedAgentCard', 'unary', AnyParams, []],
+];
+
+const PUSH_V03 = z.looseObject({ id: z.string().optional(), taskId: z.string().optional() });
+
+const V03: readonly Row[] = [
+  ['message/send', 'send', LegacySendParams, SEND],
+  ['message/stream', 'stream', LegacySendParams, SEND],
+  ['tasks/get', 'unary', LegacyTaskParams, READ],
+  ['tasks/cancel', 'unary', LegacyTaskParams, CANCEL],
+  ['tasks/resubscribe', 'stream', LegacyTaskParams, READ],
+  ['tasks/pushNotificationConfig/set', 'unary', PUSH_V03, READ],
+  ['tasks/pushNotificationConfig/get', 'unary', PUSH_V03, READ],
+  ['tasks/pushNotificationConfig/list', 'unary', PUSH_V03, READ],
+  ['tasks/pushNotificationConfig/delete', 'unary', PUSH_V03, READ],
+  ['agent/getAuthenticatedExtendedCard', 'unary', AnyParams, []],
+];
+
+const METHODS: ReadonlyMap<string, Method> = new Map([
+  ...V1.map((row) => entry('1.0', row)),
+  ...V03.map((row) => entry('0.3', row)),
+]);
+
+function entry(version: A2AVersion, [name, kind, params, scopes]: Row): [string, Method] {
+  return [name, { name, version, kind, params, scopes }];
+}
+
+/**
+ * The method of a request. The names of A2A 1.0 and 0.3 are disjoint, so the name decides where `A2A-Version` is
+ * absent; where it is there, only its major and minor count (design 7).
+ */
+export function findMethod(name: string, versionHeader: string | undefined): Method {
+  const asked = versionHeader?.trim() ? readVersion(versionHeader.trim()) : undefined;
+  const method = METHODS.get(name);
+  if (method === undefined || (asked !== undefined && method.version !== asked)) {
+    const spoken = asked === undefined ? 'A2A 1.0 or 0.3' : `A2A ${asked}`;
+    throw new FleetError('METHOD_NOT_FOUND', `there is no method "${name.slice(0, 100)}" in ${spoken}`);
+  }
+  return method;
+}
+
+function readVersion(header: string): A2AVersion {
+  const [, major, minor] = /^(\d{1,3})(?:\.(\d{1,3}))?(?:\.\d{1,5})?$/.exec(header) ?? [];
+  const version = major === undefined ? header.slice(0, 20) : `${Number(major)}.${Number(minor ?? 0)}`;
+  if (version === '1.0' || version === '0.3') return version;
+  throw new FleetError('VERSION_NOT_SUPPORTED', `A2A version ${version} is not supported; use 1.0 or 0.3`);
+}
+
+/** Throws FORBIDDEN, naming the scopes, unless the caller may call the method at all. */
+export function authorize(caller: Caller, { name, scopes }: Method): void {
+  if (scopes.length === 0 || scopes.some((scope) => caller.scopes.has(scope))) return;
+  const needed = scopes.map((scope) => `"${scope}"`).join(' or ');
+  throw new FleetError('FORBIDDEN', `caller "${caller.name}" lacks the scope ${needed} that ${name} needs`);
+}
+
+/** The parameters in their camelCase form; throws INVALID_PARAMS with every wrong field. */
+export function readParams(method: Method, params: unknown): JsonObject {
+  const parsed = method.params.safeParse(params === undefined || params === null ? {} : params);
+  if (parsed.success && isJsonObject(parsed.data)) return parsed.data;
+  const fields = parsed.success ? [] : fieldErrors(parsed.error);
+  const list = fields.map(({ path, reason }) => `${path || 'params'}: ${reason}`).join('; ');
+  throw new FleetError('INVALID_PARAMS', `params of ${method.name} are not valid: ${list}`, {
+    fields: fields.map(({ path, reason }) => ({ path: path || 'params', reason })),
+  });
+}

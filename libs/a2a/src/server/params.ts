@@ -1,0 +1,115 @@
+import { TaskState, taskStateFromJSON } from '@a2a-js/sdk';
+import { isJsonObject } from '@hermes-fleet/protocol';
+import { z } from 'zod';
+
+/**
+ * The parameters of every A2A method, checked strictly before the SDK's codec, which coerces instead of checking
+ * (design 7). ProtoJSON: snake_case names are accepted beside camelCase, null means unset, unknown fields stay.
+ */
+const MAX_ID = 256;
+const id = z.string().min(1).max(MAX_ID);
+const optionalId = z.string().max(MAX_ID).optional();
+const metadata = z.record(z.string(), z.unknown()).optional();
+const historyLength = z.int().nonnegative().optional();
+const strings = z.array(z.string()).optional();
+
+const toSnake = (camel: string): string => camel.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+
+function proto<S extends z.core.$ZodLooseShape>(shape: S) {
+  const camelOf = new Map(Object.keys(shape).map((camel) => [toSnake(camel), camel]));
+  const rename = (value: unknown): unknown => {
+    if (!isJsonObject(value)) return value;
+    const set = Object.entries(value).filter(([, item]) => item !== null);
+    return Object.fromEntries(set.map(([key, item]) => [camelOf.get(key) ?? key, item]));
+  };
+  return z.preprocess(rename, z.looseObject(shape));
+}
+
+const CONTENTS = ['text', 'raw', 'url', 'data'] as const;
+
+const part = proto({
+  text: z.string().optional(),
+  raw: z.string().optional(),
+  url: z.string().optional(),
+  data: z.unknown().optional(),
+  mediaType: z.string().max(MAX_ID).optional(),
+  filename: z.string().optional(),
+  metadata,
+}).refine((value) => CONTENTS.filter((name) => value[name] !== undefined).length === 1, {
+  message: 'must have exactly one of text, raw, url, data',
+});
+
+const message = proto({
+  messageId: id,
+  contextId: optionalId,
+  taskId: optionalId,
+  role: z.literal(['ROLE_USER', 'ROLE_AGENT', 1, 2], 'must be "ROLE_USER"'),
+  parts: z.array(part).min(1, 'must have at least one part'),
+  metadata,
+  extensions: strings,
+  referenceTaskIds: strings,
+});
+
+const state = z
+  .union([z.string(), z.int()])
+  .refine((value) => taskStateFromJSON(value) !== TaskState.UNRECOGNIZED, 'is not a task state of A2A')
+  .optional();
+
+export const SendParams = proto({
+  tenant: z.string().optional(),
+  message,
+  configuration: proto({
+    acceptedOutputModes: strings,
+    taskPushNotificationConfig: z.record(z.string(), z.unknown()).optional(),
+    historyLength,
+    returnImmediately: z.boolean().optional(),
+  }).optional(),
+  metadata,
+});
+
+export const TaskParams = proto({ tenant: z.string().optional(), id, historyLength, metadata });
+
+export const ListParams = proto({
+  tenant: z.string().optional(),
+  contextId: optionalId,
+  status: state,
+  pageSize: z.int().min(1).max(100).optional(),
+  pageToken: z.string().max(2048).optional(),
+  historyLength,
+  statusTimestampAfter: z.iso.datetime({ offset: true }).optional(),
+  includeArtifacts: z.boolean().optional(),
+});
+
+export const AnyParams = proto({ tenant: z.string().optional() });
+
+const legacyPart = z.discriminatedUnion('kind', [
+  z.looseObject({ kind: z.literal('text'), text: z.string(), metadata }),
+  z.looseObject({ kind: z.literal('data'), data: z.record(z.string(), z.unknown()), metadata }),
+  z.looseObject({ kind: z.literal('file'), file: z.record(z.string(), z.unknown()), metadata }),
+]);
+
+/** `message/send` and `message/stream` of A2A 0.3. */
+export const LegacySendParams = z.looseObject({
+  message: z.looseObject({
+    messageId: id,
+    contextId: optionalId,
+    taskId: optionalId,
+    role: z.enum(['user', 'agent']),
+    parts: z.array(legacyPart).min(1, 'must have at least one part'),
+    metadata,
+    extensions: strings,
+    referenceTaskIds: strings,
+  }),
+  configuration: z
+    .looseObject({
+      acceptedOutputModes: strings,
+      blocking: z.boolean().optional(),
+      historyLength,
+      pushNotificationConfig: z.looseObject({ url: z.string() }).optional(),
+    })
+    .optional(),
+  metadata,
+});
+
+/** `tasks/get`, `tasks/cancel` and `tasks/resubscribe` of A2A 0.3. */
+export const LegacyTaskParams = z.looseObject({ id, historyLength, metadata });

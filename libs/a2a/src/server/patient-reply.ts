@@ -1,0 +1,50 @@
+import type { Clock, JsonObject } from '@hermes-fleet/protocol';
+import type { FastifyReply } from 'fastify';
+
+const PATIENCE_MS = 30_000;
+
+export interface RpcReply {
+  readonly status: number;
+  readonly body: JsonObject;
+}
+
+/**
+ * Answers with what `work` resolves to, which may take for ever. From 30 s on the head is out and a space follows every
+ * 30 s, so that no client's time-out ends the wait: JSON may begin with white space (design 5, HTTP). From then on the
+ * status is 200, whatever the body says.
+ */
+export async function replyPatiently(
+  reply: FastifyReply,
+  work: Promise<RpcReply>,
+  clock: Clock,
+): Promise<FastifyReply> {
+  let begun = false;
+  let timer: Disposable | undefined;
+  const wait = (): void => {
+    timer = clock.timer(() => {
+      if (reply.raw.destroyed) return;
+      if (!begun) begin(reply);
+      begun = true;
+      reply.raw.write(' ');
+      wait();
+    }, PATIENCE_MS);
+  };
+  wait();
+  try {
+    const { status, body } = await work;
+    if (!begun) return reply.code(status).type('application/json; charset=utf-8').send(body);
+    reply.raw.end(JSON.stringify(body));
+    return reply;
+  } finally {
+    timer?.[Symbol.dispose]();
+  }
+}
+
+function begin(reply: FastifyReply): void {
+  reply.hijack();
+  for (const [name, value] of Object.entries(reply.getHeaders())) {
+    if (value !== undefined) reply.raw.setHeader(name, value);
+  }
+  reply.raw.setHeader('content-type', 'application/json; charset=utf-8');
+  reply.raw.writeHead(200);
+}

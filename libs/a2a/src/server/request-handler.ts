@@ -1,0 +1,219 @@
+import type {
+  AgentCard,
+  ListTasksRequest,
+  Message,
+  SendMessageRequest,
+  StreamResponse,
+  Task,
+} from '@a2a-js/sdk';
+import { TaskState } from '@a2a-js/sdk';
+import type { JsonRpcTransportHandler } from '@a2a-js/sdk/server';
+import { isTerminal, type Ledger, type TaskRecord } from '@hermes-fleet/ledger';
+import {
+  type Accepted,
+  type Caller,
+  FleetError,
+  type Ids,
+  type Intake,
+  type JsonObject,
+} from '@hermes-fleet/protocol';
+import { agentMessage } from '../parts.ts';
+import { isSettled, ledgerStates } from '../task-state.ts';
+import { taskView } from '../task-view.ts';
+import { followTask, readLastEventId } from './follow-task.ts';
+import { toInbound } from './inbound.ts';
+import { CLOSING } from './open-calls.ts';
+import { taskNotFound } from './rpc-error.ts';
+
+/** What the SDK's transports call. */
+export type A2ARequestHandler = ConstructorParameters<typeof JsonRpcTransportHandler>[0];
+
+export interface HandlerDeps {
+  readonly ledger: Ledger;
+  readonly intake: Intake;
+  readonly ids: Ids;
+  readonly replyMetadata?: ((taskId: string) => JsonObject | undefined) | undefined;
+}
+
+/** One request, and what the transport's reply can't carry back. */
+export interface Call {
+  readonly caller: Caller;
+  readonly card: () => AgentCard;
+  /** `params.message` as it arrived; undefined for A2A 0.3. */
+  readonly rawMessage: JsonObject | undefined;
+  readonly lastEventId: string | undefined;
+  /** Aborts with GONE or CLOSING. */
+  readonly signal: AbortSignal;
+  /** The id of the stream event that was yielded last. */
+  eventId: number | undefined;
+  /** What a method threw: the transport would put its text into the reply. */
+  failure: unknown;
+}
+
+const DEFAULT_PAGE_SIZE = 50;
+
+/** A2A over the ledger and the intake, for one request (design 1, A task's way through the house). */
+export function createRequestHandler(deps: HandlerDeps, call: Call): A2ARequestHandler {
+  const { ledger, intake } = deps;
+  const { caller, signal } = call;
+
+  /** Somebody else's task looks like an unknown one. */
+  const ownTask = (id: string): TaskRecord => {
+    const record = ledger.get(id);
+    if (record === undefined || record.caller !== caller.name) throw taskNotFound(id);
+    return record;
+  };
+
+  const metadataOf = (taskId: string, accepted?: JsonObject): JsonObject | undefined => {
+    const known = deps.replyMetadata?.(taskId);
+    return known || accepted ? { ...known, ...accepted } : undefined;
+  };
+
+  const view = (record: TaskRecord, historyLength: number | undefined, accepted?: JsonObject): Task =>
+    taskView(record, [], { historyLength, metadata: metadataOf(record.id, accepted) });
+
+  const accept = async (params: SendMessageRequest): Promise<Accepted> => {
+    if (params.configuration?.taskPushNotificationConfig !== undefined) throw pushNotSupported();
+    if (params.message === undefined) throw new FleetError('INVALID_PARAMS', 'message is required');
+    const inbound = toInbound(params.message, call.rawMessage);
+    if (inbound.taskId === undefined) return intake.accept(inbound, caller);
+    const { contextId } = continuable(ownTask(inbound.taskId), inbound.contextId);
+    return intake.accept({ ...inbound, contextId }, caller);
+  };
+
+  const toMessage = (reply: Extract<Accepted, { kind: 'reply' }>): Message =>
+    agentMessage({ ...reply, messageId: deps.ids.uuid() });
+
+  const settled = async (taskId: string): Promise<TaskRecord> => {
+    let record = mustGet(ledger, taskId);
+    if (isSettled(record.state)) return record;
+    try {
+      for await (const _ of ledger.watch(taskId, record.lastSeq, signal)) {
+        record = mustGet(ledger, taskId);
+        if (isSettled(record.state)) return record;
+      }
+    } catch (thrown) {
+      // The task outlives this process: its caller gets the id to ask for it again.
+      if (signal.reason !== CLOSING) throw thrown;
+    }
+    return mustGet(ledger, taskId);
+  };
+
+  const follow = async function* (
+    record: TaskRecord,
+    afterSeq: number,
+    accepted?: JsonObject,
+  ): AsyncGenerator<StreamResponse, void, undefined> {
+    const metadata = metadataOf(record.id, accepted);
+    for await (const { eventId, response } of followTask({ ledger, record, afterSeq, metadata, signal })) {
+      call.eventId = eventId;
+      yield response;
+    }
+  };
+
+  /** Keeps what a method threw, for a reply that does not leak it. */
+  const kept = async <T>(work: () => Promise<T>): Promise<T> => {
+    try {
+      return await work();
+    } catch (thrown) {
+      call.failure = thrown;
+      throw thrown;
+    }
+  };
+  const refused = (error: () => FleetError) => (): Promise<never> =>
+    kept(async () => {
+      throw error();
+    });
+
+  return {
+    getAgentCard: () => kept(async () => call.card()),
+    getAuthenticatedExtendedAgentCard: refused(
+      () => new FleetError('UNSUPPORTED_OPERATION', 'this agent has no extended card'),
+    ),
+    sendMessage: (params) =>
+      kept(async () => {
+        const accepted = await accept(params);
+        if (accepted.kind === 'reply') return toMessage(accepted);
+        const { returnImmediately, historyLength } = params.configuration ?? {};
+        const record = returnImmediately ? mustGet(ledger, accepted.taskId) : await settled(accepted.taskId);
+        return view(record, historyLength, accepted.metadata);
+      }),
+    async *sendMessageStream(params) {
+      const accepted = await accept(params);
+      if (accepted.kind === 'reply') {
+        yield { payload: { $case: 'message', value: toMessage(accepted) } };
+        return;
+      }
+      const record = mustGet(ledger, accepted.taskId);
+      yield* follow(record, record.lastSeq, accepted.metadata);
+    },
+    async *resubscribe({ id }) {
+      const record = ownTask(id);
+      const resumeAfter = readLastEventId(call.lastEventId, record);
+      if (resumeAfter === undefined && isTerminal(record.state)) {
+        throw new FleetError('UNSUPPORTED_OPERATION', 'the task has ended; use GetTask to read its result');
+      }
+      yield* follow(record, resumeAfter ?? record.lastSeq);
+    },
+    getTask: ({ id, historyLength }) => kept(async () => view(ownTask(id), historyLength)),
+    listTasks: (params) => kept(async () => listTasks(ledger, caller, params)),
+    cancelTask: ({ id }) =>
+      kept(async () => {
+        const record = ownTask(id);
+        if (isTerminal(record.state)) {
+          throw new FleetError('TASK_NOT_CANCELABLE', `task ${id} has ended (${record.state})`);
+        }
+        await intake.cancel(id, caller);
+        return view(mustGet(ledger, id), undefined);
+      }),
+    createTaskPushNotificationConfig: refused(pushNotSupported),
+    getTaskPushNotificationConfig: refused(pushNotSupported),
+    listTaskPushNotificationConfigs: refused(pushNotSupported),
+    deleteTaskPushNotificationConfig: refused(pushNotSupported),
+  };
+}
+
+/** Throws unless a further message may go to the task: it runs, and in the context that the message names, if any. */
+function continuable(record: TaskRecord, contextId: string | undefined): TaskRecord {
+  if (contextId !== undefined && contextId !== record.contextId) {
+    const reason = 'is not the context of the task that the message names';
+    throw new FleetError('CONTEXT_MISMATCH', `message.contextId ${reason}`, {
+      fields: [{ path: 'message.contextId', reason }],
+    });
+  }
+  if (isTerminal(record.state)) {
+    throw new FleetError('UNSUPPORTED_OPERATION', 'the task has ended; send the message without its task id');
+  }
+  return record;
+}
+
+type TaskList = Awaited<ReturnType<A2ARequestHandler['listTasks']>>;
+
+function listTasks(ledger: Ledger, caller: Caller, params: ListTasksRequest): TaskList {
+  const pageSize = params.pageSize ?? DEFAULT_PAGE_SIZE;
+  const states = params.status === TaskState.TASK_STATE_UNSPECIFIED ? undefined : ledgerStates(params.status);
+  if (states?.length === 0) return { tasks: [], nextPageToken: '', pageSize, totalSize: 0 };
+  const { statusTimestampAfter: after } = params;
+  const page = ledger.list({
+    caller: caller.name,
+    ...(params.contextId === '' ? {} : { contextId: params.contextId }),
+    ...(states === undefined ? {} : { states }),
+    ...(after === undefined ? {} : { updatedAfter: Date.parse(after) }),
+    pageSize,
+    pageToken: params.pageToken,
+  });
+  // A page of a hundred briefs could be a hundred times the body limit: they are shown where they are asked for.
+  const historyLength = params.historyLength ?? 0;
+  const artifacts = params.includeArtifacts ?? false;
+  const tasks = page.tasks.map((record) => taskView(record, [], { historyLength, artifacts }));
+  return { tasks, nextPageToken: page.nextPageToken, pageSize, totalSize: page.totalSize };
+}
+
+function mustGet(ledger: Ledger, id: string): TaskRecord {
+  const record = ledger.get(id);
+  if (record === undefined) throw taskNotFound(id);
+  return record;
+}
+
+const pushNotSupported = (): FleetError =>
+  new FleetError('PUSH_NOT_SUPPORTED', 'push notifications are not supported; use a stream or GetTask');

@@ -1,0 +1,61 @@
+import { TaskState as A2AState } from '@a2a-js/sdk';
+import { isTerminal, type TaskState } from '@hermes-fleet/ledger';
+import { isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+
+const STATES: Readonly<Record<TaskState, A2AState>> = {
+  submitted: A2AState.TASK_STATE_SUBMITTED,
+  queued: A2AState.TASK_STATE_SUBMITTED,
+  working: A2AState.TASK_STATE_WORKING,
+  input_required: A2AState.TASK_STATE_INPUT_REQUIRED,
+  completed: A2AState.TASK_STATE_COMPLETED,
+  failed: A2AState.TASK_STATE_FAILED,
+  rejected: A2AState.TASK_STATE_REJECTED,
+  canceled: A2AState.TASK_STATE_CANCELED,
+};
+
+/** The A2A state of a ledger state. A queued task is submitted to A2A, which knows no queue. */
+export function a2aState(state: TaskState): A2AState {
+  return STATES[state];
+}
+
+/** The ledger states that an A2A state stands for; empty for one that no task here is ever in. */
+export function ledgerStates(state: A2AState): TaskState[] {
+  return (Object.keys(STATES) as TaskState[]).filter((name) => STATES[name] === state);
+}
+
+/** Whether a blocking SendMessage may answer: the task has ended, or waits for its caller. */
+export function isSettled(state: TaskState): boolean {
+  return isTerminal(state) || state === 'input_required';
+}
+
+/** The state that a TASK_RESULT puts its task in (design 2, the table of TASK_RESULT); undefined for no result. */
+export function stateOfResult(result: JsonObject | undefined): TaskState | undefined {
+  switch (result?.status) {
+    case 'done':
+    case 'partial':
+      return 'completed';
+    case 'blocked':
+      return 'rejected';
+    case 'error':
+      return isJsonObject(result.error) && result.error.code === 'canceled' ? 'canceled' : 'failed';
+    default:
+      return undefined;
+  }
+}
+
+const AFTER: Readonly<Partial<Record<string, TaskState>>> = {
+  submitted: 'submitted',
+  queued: 'queued',
+  started: 'working',
+  resumed: 'working',
+  blocked: 'rejected',
+  done: 'completed',
+  partial: 'completed',
+  error: 'failed',
+  canceled: 'canceled',
+};
+
+/** The state that an event of the log leads to by itself; most leave it as it was. */
+export function stateAfter(current: TaskState, eventType: string): TaskState {
+  return AFTER[eventType] ?? current;
+}

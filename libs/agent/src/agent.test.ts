@@ -1,0 +1,151 @@
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { block, makeAgent, makeContext, makeTask } from './testing/harness.ts';
+
+const BRIEF = [
+  'Write a note and look at it.',
+  block('src/note.txt', 'hello fleet'),
+  block('sh', 'wc -c < src/note.txt'),
+].join('\n');
+
+test('a runbook brief writes, runs and reads back in a real git workspace', async (t) => {
+  const agent = await makeAgent(t);
+  const context = makeContext({ limit: 20_000 });
+  const result = await agent.executor.run(makeTask(BRIEF, { task: { replySchema: 'structured' } }), context);
+  assert.equal(result.status, 'done', JSON.stringify(result));
+  assert.deepEqual(result.artifacts.filesChanged, ['src/note.txt']);
+  assert.match(result.text ?? '', /exit code 0/);
+  assert.deepEqual(result.evidence, [
+    { kind: 'command', detail: 'wc -c < src/note.txt', exitCode: 0, afterWrite: true },
+    { kind: 'reread', detail: 'src/note.txt', afterWrite: true },
+  ]);
+  const usage = context.budget.usage();
+  assert.equal(usage.source, 'estimated');
+  assert.ok(usage.inputTokens > 0 && usage.outputTokens > 0);
+  assert.deepEqual(await agent.repoState(), { branch: 'main', clean: true });
+  const repo = join(agent.place.workspaceRoot, 'repo');
+  const tree = join(agent.place.workspaceRoot, 'contexts', 'context-1');
+  assert.equal(existsSync(join(repo, 'src')), false);
+  assert.equal(readFileSync(join(tree, 'src/note.txt'), 'utf8'), 'hello fleet\n');
+  const log = execFileSync('git', ['-c', 'safe.directory=*', '-C', tree, 'log', '-1', '--format=%an %D'], {
+    encoding: 'utf8',
+  });
+  assert.match(log, /^Hermes Fleet neo HEAD -> fleet\/context-1/);
+});
+
+test('events carry steps, tools and tokens, and nothing of the brief', async (t) => {
+  const agent = await makeAgent(t);
+  const context = makeContext({ limit: 20_000 });
+  await agent.executor.run(makeTask(BRIEF), context);
+  const progress = context.events.flatMap((event) => (event.type === 'progress' ? [event.data] : []));
+  assert.deepEqual(
+    progress.flatMap(({ tool, ok }) => (tool === undefined ? [] : [[tool, ok]])),
+    [
+      ['write_file', true],
+      ['shell_exec', true],
+      ['read_file', true],
+    ],
+  );
+  assert.equal(progress.at(-1)?.spent_tokens, context.budget.spent());
+  assert.equal(progress.at(-1)?.budget_tokens, 20_000);
+  assert.doesNotMatch(JSON.stringify(progress), /note|hello|wc/);
+});
+
+test('a failing command stops the run, and the result says what remains', async (t) => {
+  const agent = await makeAgent(t);
+  const brief = [block('a.txt', 'a'), block('sh', 'exit 3'), block('sh', 'echo never > b.txt')].join('\n');
+  const result = await agent.executor.run(makeTask(brief), makeContext());
+  assert.equal(result.status, 'partial');
+  assert.deepEqual(result.remaining, ['run: exit 3', 'run: echo never > b.txt']);
+  assert.deepEqual(result.artifacts.filesChanged, ['a.txt']);
+  const alone = await agent.executor.run(makeTask(block('sh', 'exit 3'), { contextId: 'c2' }), makeContext());
+  assert.equal(alone.status, 'error');
+  assert.equal(alone.error?.code, 'task_failed');
+  assert.deepEqual(alone.artifacts.filesChanged, []);
+});
+
+test('a brief that nothing can carry out without a model ends partial and says so', async (t) => {
+  const agent = await makeAgent(t);
+  const brief = 'Refactor the auth module.';
+  const result = await agent.executor.run(makeTask(brief), makeContext());
+  assert.equal(result.status, 'partial');
+  assert.deepEqual(result.remaining, [brief]);
+  assert.match(result.text ?? '', /No model is configured/);
+  assert.ok(agent.notes.some((note) => note.includes('no model is configured')));
+});
+
+test('a JSON reply becomes the output of the result', async (t) => {
+  const agent = await makeAgent(t);
+  const task = makeTask(block('sh', 'echo hi'), { task: { replySchema: 'json' } });
+  const result = await agent.executor.run(task, makeContext());
+  assert.equal(result.status, 'done');
+  assert.deepEqual(result.output, { ran: [{ command: 'echo hi', result: 'exit code 0' }], wrote: [] });
+});
+
+test('PROGRESS.json and .scratch stay out of commits and of files_changed', async (t) => {
+  const agent = await makeAgent(t);
+  const brief = block('sh', 'mkdir -p .scratch d && touch .scratch/x d/deleted PROGRESS.json "ü b.txt"');
+  const first = await agent.executor.run(makeTask(brief), makeContext());
+  assert.deepEqual(first.artifacts.filesChanged, ['d/deleted', 'ü b.txt']);
+  const second = await agent.executor.run(makeTask(block('sh', 'rm d/deleted')), makeContext());
+  assert.deepEqual(second.artifacts.filesChanged, ['d/deleted']);
+});
+
+test('contexts that work at the same time do not see each other', async (t) => {
+  const agent = await makeAgent(t);
+  const ids = ['a', 'b', 'with/slash', '../up', 'x'.repeat(300)];
+  const results = await Promise.all(
+    ids.map((contextId, index) =>
+      agent.executor.run(makeTask(block('same.txt', `number ${index}`), { contextId }), makeContext()),
+    ),
+  );
+  assert.deepEqual(
+    results.map(({ status, artifacts }) => [status, artifacts.filesChanged]),
+    ids.map(() => ['done', ['same.txt']]),
+  );
+  assert.deepEqual(await agent.repoState(), { branch: 'main', clean: true });
+});
+
+test('a budget that is too small ends in error when nothing was done, in partial when something was', async (t) => {
+  const guards: string[] = [];
+  const agent = await makeAgent(t, {}, { onGuard: (guard, level) => guards.push(`${guard} ${level}`) });
+  const none = makeContext({ limit: 300 });
+  const nothing = await agent.executor.run(makeTask(BRIEF), none);
+  assert.equal(nothing.status, 'error');
+  assert.equal(nothing.error?.code, 'budget_exhausted');
+  assert.equal(none.budget.spent(), 0);
+  const some = makeContext({ limit: 1500 });
+  const result = await agent.executor.run(makeTask(BRIEF, { contextId: 'c2' }), some);
+  assert.equal(result.status, 'partial');
+  assert.equal(result.remaining?.length, 1);
+  assert.deepEqual(result.artifacts.filesChanged, ['src/note.txt']);
+  assert.ok(some.budget.spent() > 0 && some.budget.spent() <= 1500, String(some.budget.spent()));
+  assert.deepEqual(guards, ['budget stop', 'budget stop']);
+});
+
+test('capabilities name what is enabled and usable', async (t) => {
+  const all = await makeAgent(t);
+  const files = ['read_file', 'write_file', 'edit_file', 'list_files'];
+  assert.deepEqual(all.capabilities().tools, ['terminal', 'file', 'patch', ...files, 'shell_exec']);
+  assert.ok(all.minimumBudget > 300 && all.minimumBudget < 1500);
+  const noShell = await makeAgent(t, { tools: { shell: { enabled: false } } });
+  assert.deepEqual(noShell.capabilities().tools, ['file', 'patch', ...files]);
+  const result = await noShell.executor.run(makeTask(block('sh', 'true')), makeContext());
+  assert.equal(result.status, 'partial');
+  assert.match(result.text ?? '', /needs shell_exec/);
+});
+
+test('echo answers without a model, llm without tools', async (t) => {
+  const echo = await makeAgent(t, {}, { responseHandler: 'echo' });
+  const context = makeContext();
+  assert.equal((await echo.executor.run(makeTask(' Ping '), context)).text, 'pong');
+  assert.equal((await echo.executor.run(makeTask('some text'), context)).text, 'some text');
+  assert.equal(context.budget.spent(), 0);
+  assert.deepEqual(echo.capabilities().tools, []);
+  const llm = await makeAgent(t, {}, { responseHandler: 'llm' });
+  assert.deepEqual(llm.capabilities().tools, []);
+  assert.equal((await llm.executor.run(makeTask(block('sh', 'true')), makeContext())).status, 'partial');
+});

@@ -1,0 +1,64 @@
+import { existsSync, lstatSync, readlinkSync } from 'node:fs';
+import { dirname } from 'node:path';
+import type { Reach } from './confinement.ts';
+
+/** What every command may read: programs, libraries, certificates, name look-up. No home, no state, no /run. */
+const SYSTEM = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32'];
+const SETTINGS = [
+  '/etc/alternatives',
+  '/etc/ca-certificates',
+  '/etc/group',
+  '/etc/hosts',
+  '/etc/ld.so.cache',
+  '/etc/ld.so.conf',
+  '/etc/ld.so.conf.d',
+  '/etc/localtime',
+  '/etc/nsswitch.conf',
+  '/etc/passwd',
+  '/etc/resolv.conf',
+  '/etc/services',
+  '/etc/ssl/certs',
+  '/etc/ssl/openssl.cnf',
+];
+const TMP_BYTES = 256 * 1024 * 1024;
+
+/** To enter a directory of the commands' user, and to become that user: gone once it did. */
+const ROOT_KEEPS = ['CAP_DAC_READ_SEARCH', 'CAP_SETUID', 'CAP_SETGID'];
+
+/** The arguments of `bwrap` up to the command: an empty root with a list of what may be seen. */
+export function bubblewrapArgs(o: {
+  readonly reach: Reach;
+  /** Read-only paths beside the system's, e.g. the Node that runs this. */
+  readonly readable: readonly string[];
+  /** Started by root: keeps what `setpriv` needs to change users, and makes no user namespace. */
+  readonly asRoot: boolean;
+}): string[] {
+  const shown = [...SETTINGS, ...o.readable].filter((path) => existsSync(path));
+  const args = SYSTEM.flatMap(system);
+  args.push('--perms', '1777', '--size', String(TMP_BYTES), '--tmpfs', '/tmp', '--dev', '/dev');
+  for (const directory of parents([...shown, ...o.reach.writable])) args.push('--dir', directory);
+  for (const path of shown) args.push('--ro-bind', path, path);
+  for (const path of o.reach.writable) args.push('--bind', path, path);
+  for (const path of o.reach.readOnly) args.push('--ro-bind', path, path);
+  args.push('--unshare-pid', '--unshare-ipc', '--unshare-uts', '--proc', '/proc');
+  args.push('--new-session', '--die-with-parent');
+  const kept = o.asRoot ? ROOT_KEEPS.flatMap((capability) => ['--cap-add', capability]) : ['--unshare-user'];
+  args.push('--cap-drop', 'ALL', ...kept);
+  return args;
+}
+
+function system(path: string): string[] {
+  if (!existsSync(path)) return [];
+  if (lstatSync(path).isSymbolicLink()) return ['--symlink', readlinkSync(path), path];
+  return ['--ro-bind', path, path];
+}
+
+/** Every directory above the paths, outermost first: bubblewrap would make them for their owner only. */
+function parents(paths: readonly string[]): string[] {
+  const found = new Set<string>();
+  for (const path of paths) {
+    for (let parent = dirname(path); parent !== '/'; parent = dirname(parent)) found.add(parent);
+  }
+  const provided = ['/usr', '/tmp', '/dev', '/proc'];
+  return [...found].filter((path) => !provided.includes(path)).sort((a, b) => a.length - b.length);
+}

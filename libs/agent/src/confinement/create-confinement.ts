@@ -1,0 +1,164 @@
+import { randomUUID } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { chmod, mkdir, realpath, rm, stat } from 'node:fs/promises';
+import { dirname, join, resolve, sep } from 'node:path';
+import { type Clock, FleetError, type Log } from '@hermes-fleet/protocol';
+import { type CommandLine, runCommand } from '../process/run-command.ts';
+import { bubblewrapArgs } from './bubblewrap.ts';
+import { COMMAND_ENV } from './command-env.ts';
+import { type Confinement, type ConfinementMethod, makeSharedDirectory, type Reach } from './confinement.ts';
+import { createMarks, dropUser } from './uid-drop.ts';
+
+export interface ConfinementOptions {
+  /** `auto` takes the strongest that works here. */
+  readonly confine: 'auto' | 'bubblewrap' | 'uid' | 'unconfined';
+  /** Holds the contexts' worktrees; made when absent. */
+  readonly workspaceRoot: string;
+  /** The base repository where it lies outside `workspaceRoot`. */
+  readonly repositoryPath?: string | undefined;
+  /** Holds the ledger: must be out of the commands' reach. */
+  readonly stateDir: string;
+  /** Read-only paths beside the system's (`tools.shell.readable`). */
+  readonly readable?: readonly string[];
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+const PROBE_MS = 10_000;
+const ENABLE =
+  'install bubblewrap, or start the gateway with the right to change users, or set tools.shell.confine: unconfined';
+
+/**
+ * Finds out, by really running a command, what confines on this machine, and returns it: bubblewrap, else another user,
+ * else `none` (design 3, Confinement). A method that is asked for by name and does not work is CONFIG_INVALID.
+ */
+export async function createConfinement(o: ConfinementOptions): Promise<Confinement> {
+  const root = await prepare(o);
+  const whole: Reach = {
+    writable: o.repositoryPath ? [root, await realpath(o.repositoryPath)] : [root],
+    readOnly: [],
+  };
+  const readable = await readablePaths(o.readable ?? []);
+  const build = (method: ConfinementMethod, marked: boolean, note: string): Confinement => {
+    const wrap = wrapper(method, marked, readable);
+    return {
+      method,
+      note,
+      otherUser: (method === 'bubblewrap' && asRoot()) || method === 'uid',
+      wrap: (command, args, reach) => wrap(command, args, reach, true),
+      launch: (command, args) => {
+        const line = wrap(command, args, whole, false);
+        return { command: line.command, args: [...line.args] };
+      },
+    };
+  };
+  if (o.confine === 'unconfined') {
+    return build('unconfined', false, "shell commands run UNCONFINED: they can read this gateway's secrets");
+  }
+  const reasons: string[] = [];
+  for (const [method, marked] of CANDIDATES) {
+    if (o.confine !== 'auto' && o.confine !== method) continue;
+    const user = method === 'uid' || asRoot() ? 'another user' : 'this user';
+    const candidate = build(method, marked, `shell commands run confined by ${method}, as ${user}`);
+    const reason = await probe(candidate, root, o);
+    if (reason === undefined) return candidate;
+    reasons.push(`${method}: ${reason}`);
+  }
+  const why = [...new Set(reasons)].join('; ');
+  if (o.confine !== 'auto') {
+    throw new FleetError(
+      'CONFIG_INVALID',
+      `tools.shell.confine: ${o.confine} does not work here (${why}); use auto`,
+      {
+        fields: [{ path: 'config.yaml tools.shell.confine', reason: why }],
+      },
+    );
+  }
+  return build('none', false, `shell_exec is off: nothing confines commands here (${why}); ${ENABLE}`);
+}
+
+const CANDIDATES: readonly (readonly [ConfinementMethod, boolean])[] = [
+  ['bubblewrap', false],
+  ['uid', true],
+  ['uid', false],
+];
+
+const asRoot = (): boolean => process.getuid?.() === 0;
+
+async function prepare(o: ConfinementOptions): Promise<string> {
+  await mkdir(o.workspaceRoot, { recursive: true });
+  const root = await realpath(o.workspaceRoot);
+  const state = resolve(o.stateDir);
+  if (state === root || state.startsWith(root + sep)) {
+    throw new FleetError(
+      'CONFIG_INVALID',
+      'the state directory lies inside the workspace, where commands can reach it; put them side by side',
+    );
+  }
+  return root;
+}
+
+/** The Node that runs this and the packages beside it, so that `node …/server.js` works for MCP servers. */
+async function readablePaths(configured: readonly string[]): Promise<string[]> {
+  const own = [dirname(process.execPath), resolve(import.meta.dirname, '../../../../node_modules')];
+  const found = [...own, ...configured].filter((path) => existsSync(path));
+  const real = await Promise.all(found.map((path) => realpath(path)));
+  return [...new Set([...found, ...real])].filter((path) => !path.startsWith('/usr/'));
+}
+
+function wrapper(method: ConfinementMethod, marked: boolean, readable: readonly string[]) {
+  const nextMark = createMarks(process.pid);
+  return (command: string, args: readonly string[], reach: Reach, watched: boolean): CommandLine => {
+    if (method === 'uid') return dropUser(command, args, marked && watched ? nextMark() : undefined);
+    if (method !== 'bubblewrap') return { command, args };
+    const outer = bubblewrapArgs({ reach, readable, asRoot: asRoot() });
+    const inner = asRoot() ? dropUser(command, args, undefined) : { command, args };
+    return { command: 'bwrap', args: [...outer, '--', inner.command, ...inner.args] };
+  };
+}
+
+/** Why the method does not work here, or undefined: a command must write in the workspace and see no state. */
+async function probe(
+  candidate: Confinement,
+  root: string,
+  o: ConfinementOptions,
+): Promise<string | undefined> {
+  const contexts = join(root, 'contexts');
+  const directory = join(contexts, `.probe-${randomUUID()}`);
+  try {
+    await openToCommands(root, candidate.otherUser);
+    await makeSharedDirectory(contexts, candidate.otherUser);
+    await makeSharedDirectory(directory, candidate.otherUser);
+    const line = candidate.wrap('/bin/sh', ['-c', PROBE, 'sh', directory, resolve(o.stateDir)], {
+      writable: [directory],
+      readOnly: [],
+    });
+    const limits = { timeoutMs: PROBE_MS, keepBytes: 4096, maxBytes: 65_536, clock: o.clock };
+    const result = await runCommand(line, { cwd: directory, env: COMMAND_ENV, ...limits });
+    if (result.exitCode === 0) return undefined;
+    o.log.debug({ method: candidate.method, ...result }, 'a confinement method does not work here');
+    return PROBE_REASONS[result.exitCode ?? -1] ?? firstLine(result.stderr) ?? 'the probe failed';
+  } catch (error) {
+    return error instanceof Error ? firstLine(error.message) : 'the probe failed';
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+  }
+}
+
+const PROBE = 'cd "$1" && touch probe && rm probe || exit 80; ls "$2" >/dev/null 2>&1 && exit 81; exit 0';
+
+const PROBE_REASONS: Readonly<Record<number, string>> = {
+  80: 'the workspace is not reachable and writable for the commands’ user (uid 1001, gid 1001)',
+  81: 'the state directory is readable for the commands’ user; give it mode 0700',
+};
+
+const firstLine = (text: string): string | undefined =>
+  text.trim().split('\n')[0]?.slice(0, 200) || undefined;
+
+/** Commands of another user pass through the root of the workspace, and may not change it. */
+async function openToCommands(root: string, otherUser: boolean): Promise<void> {
+  if (!otherUser) return;
+  const { uid, mode } = await stat(root);
+  if (uid !== process.getuid?.()) return;
+  await chmod(root, (mode | 0o011) & ~0o022 & 0o7777);
+}

@@ -1,0 +1,144 @@
+import assert from 'node:assert/strict';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
+import { block, makeAgent, makeContext, makeTask, memoryTokens } from '../testing/harness.ts';
+
+/** The command lines of all processes. */
+const processes = (): string[] =>
+  readdirSync('/proc')
+    .filter((entry) => /^\d+$/.test(entry))
+    .map((entry) => {
+      try {
+        return readFileSync(`/proc/${entry}/cmdline`, 'utf8').replaceAll('\0', ' ');
+      } catch {
+        return '';
+      }
+    });
+
+for (const confine of ['auto', 'uid'] as const) {
+  test(`an abort throws its reason, settles, and leaves no process (${confine})`, async (t) => {
+    if (confine === 'uid' && process.getuid?.() !== 0) return t.skip('changing users needs root');
+    const agent = await makeAgent(t, { tools: { shell: { confine } } });
+    const mark = `3600.${process.pid}`;
+    const hidden = `(setsid setsid sleep ${mark} & ) ; sleep ${mark} & sleep ${mark}`;
+    const brief = [block('early.txt', 'x'), block('sh', `touch started; ${hidden}`)].join('\n');
+    const context = makeContext({ limit: 50_000 });
+    const running = agent.executor.run(makeTask(brief), context);
+    const tree = join(agent.place.workspaceRoot, 'contexts', 'context-1');
+    const ended = running.then(
+      () => assert.fail('it must not end by itself'),
+      (error) => error,
+    );
+    while (!existsSync(join(tree, 'started')) || !processes().some((line) => line.includes(mark))) {
+      await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, 20))]);
+    }
+    const before = context.budget.spent();
+    const reason = new FleetError('DEADLINE_EXCEEDED', 'the deadline passed');
+    context.controller.abort(reason);
+    assert.equal(await ended, reason);
+    assert.deepEqual(
+      processes().filter((line) => line.includes(mark)),
+      [],
+    );
+    assert.ok(before > 0);
+    assert.equal(context.budget.spent(), before);
+    const next = await agent.executor.run(makeTask(block('late.txt', 'y')), makeContext());
+    assert.deepEqual(
+      next.artifacts.filesChanged,
+      ['late.txt'],
+      'what was aborted is not the next task’s work',
+    );
+  });
+}
+
+test('closing the agent ends a run as one that the next start takes up', async (t) => {
+  const agent = await makeAgent(t);
+  const context = makeContext({ onEvent: () => void closing() });
+  let closed: Promise<void> | undefined;
+  const closing = (): Promise<void> => {
+    closed ??= agent.close();
+    return closed;
+  };
+  const run = agent.executor.run(makeTask(block('sh', 'sleep 3600')), context);
+  await assert.rejects(run, { code: 'SHUTTING_DOWN' });
+  await closed;
+});
+
+const BRIEF = [
+  block('one.txt', '1'),
+  block('sh', 'echo ran >> count.txt'),
+  block('sh', 'cat one.txt count.txt > sum.txt'),
+].join('\n');
+
+/** Runs until the given number of checkpoints is stored, then dies as a killed process does: nothing more is stored. */
+async function crashAfter(
+  agent: Awaited<ReturnType<typeof makeAgent>>,
+  saves: number,
+): Promise<JsonObject | undefined> {
+  const context = makeContext({
+    onSave: (count) => {
+      if (count >= saves) context.controller.abort(new FleetError('SHUTTING_DOWN', 'killed'));
+    },
+  });
+  await agent.executor.run(makeTask(BRIEF), context).catch(() => {});
+  return context.checkpoints[saves - 1];
+}
+
+test('a run goes on from every one of its checkpoints to the same result', async (t) => {
+  const whole = await makeAgent(t);
+  const context = makeContext();
+  const expected = await whole.executor.run(makeTask(BRIEF), context);
+  assert.equal(expected.status, 'done');
+  assert.deepEqual(expected.artifacts.filesChanged, ['count.txt', 'one.txt', 'sum.txt']);
+  const total = context.checkpoints.length;
+  assert.ok(total >= 6, String(total));
+  const ends: string[] = [];
+  for (let saves = 1; saves <= total; saves += 1) {
+    const agent = await makeAgent(t);
+    const checkpoint = await crashAfter(agent, saves);
+    assert.ok(checkpoint);
+    const again = await makeAgent(t, {}, { place: agent.place });
+    const result = await again.executor.run(makeTask(BRIEF, { resumes: 1 }), makeContext({ checkpoint }));
+    const tree = join(agent.place.workspaceRoot, 'contexts', 'context-1');
+    if (result.status === 'done') {
+      assert.deepEqual(result.artifacts, expected.artifacts, `after ${saves}`);
+      assert.equal(readFileSync(join(tree, 'sum.txt'), 'utf8'), '1\nran\n');
+    } else {
+      assert.match(result.text ?? '', /outcome unknown/);
+      assert.ok((result.remaining?.length ?? 0) > 0);
+    }
+    ends.push(result.status);
+  }
+  // Cut off between a command's announcement and its result, nobody knows whether it ran: it is not repeated.
+  assert.deepEqual([...new Set(ends)].sort(), ['done', 'partial']);
+  assert.equal(ends.filter((end) => end === 'partial').length, 2);
+});
+
+test('a resumed run spends what is left of its budget', async (t) => {
+  const agent = await makeAgent(t);
+  const store = memoryTokens();
+  const saved = await new Promise<JsonObject>((resolve) => {
+    const context = makeContext({
+      store,
+      limit: 10_000,
+      onSave: (count) => {
+        if (count === 2) context.controller.abort(new FleetError('SHUTTING_DOWN', 'killed'));
+      },
+    });
+    agent.executor.run(makeTask(BRIEF), context).catch(() => resolve(context.checkpoints[1] ?? {}));
+  });
+  const resumed = makeContext({ store, limit: 10_000, checkpoint: saved });
+  const before = resumed.budget.spent();
+  assert.ok(before > 0);
+  const result = await agent.executor.run(makeTask(BRIEF, { resumes: 1 }), resumed);
+  assert.equal(result.status, 'done');
+  assert.ok(resumed.budget.spent() > before);
+});
+
+test('a checkpoint that is none is refused', async (t) => {
+  const agent = await makeAgent(t);
+  const context = makeContext({ checkpoint: { version: 99 } });
+  await assert.rejects(agent.executor.run(makeTask(BRIEF), context), { code: 'INTERNAL' });
+});

@@ -1,0 +1,69 @@
+import { createAnthropic } from '@ai-sdk/anthropic';
+import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
+import type { LanguageModelV4 } from '@ai-sdk/provider';
+import { FleetError, type ModelInfo } from '@hermes-fleet/protocol';
+import type { AgentConfig } from '../config.ts';
+import { parseModelName } from './model-name.ts';
+import { createRunbookModel } from './runbook-model.ts';
+
+/** A model that can be called, and whose word counts for its usage. */
+export interface AgentModel {
+  readonly model: LanguageModelV4;
+  readonly info: ModelInfo;
+  /** Whether the usage that it reports is a provider's bill or a count of our own. */
+  readonly usageSource: 'metered' | 'estimated';
+}
+
+const CONTEXT = { offline: 128_000, anthropic: 200_000, anthropicLong: 1_000_000, openaiCompatible: 32_768 };
+
+/** The model that config.yaml names. A key that is configured or needed and missing is CONFIG_INVALID: no fall-back. */
+export function createModel(
+  config: AgentConfig,
+  tier: string,
+  env: { read(name: string): string | undefined },
+): AgentModel {
+  const named = parseModelName(config.model);
+  if (named === undefined) throw invalid('model', `"${config.model}" names no model`);
+  const info = (contextWindow: number): ModelInfo => ({
+    id: config.model,
+    tier,
+    contextWindow: config.context_window ?? contextWindow,
+  });
+  if (named.provider === 'offline') {
+    return { model: createRunbookModel(), info: info(CONTEXT.offline), usageSource: 'estimated' };
+  }
+  if (named.provider === 'anthropic') {
+    const apiKey = key(env, config.api_key_env ?? 'ANTHROPIC_API_KEY', config.model);
+    const beta = named.longContext ? { headers: { 'anthropic-beta': 'context-1m-2025-08-07' } } : {};
+    const address = config.base_url === undefined ? {} : { baseURL: config.base_url };
+    const provider = createAnthropic({ apiKey, ...address, ...beta });
+    const window = named.longContext ? CONTEXT.anthropicLong : CONTEXT.anthropic;
+    return { model: provider(named.name), info: info(window), usageSource: 'metered' };
+  }
+  if (config.base_url === undefined) throw invalid('base_url', `is required by ${config.model}`);
+  const apiKey =
+    config.api_key_env === undefined ? {} : { apiKey: key(env, config.api_key_env, config.model) };
+  const provider = createOpenAICompatible({
+    name: 'openai-compatible',
+    baseURL: config.base_url,
+    ...apiKey,
+    includeUsage: true,
+    supportsStructuredOutputs: true,
+  });
+  return { model: provider(named.name), info: info(CONTEXT.openaiCompatible), usageSource: 'metered' };
+}
+
+function key(env: { read(name: string): string | undefined }, name: string, model: string): string {
+  const value = env.read(name);
+  if (value) return value;
+  throw invalid(
+    'model',
+    `${model} needs a key in ${name}, which is not set; set it, or choose offline/runbook`,
+  );
+}
+
+function invalid(field: string, reason: string): FleetError {
+  return new FleetError('CONFIG_INVALID', `config.yaml ${field}: ${reason}`, {
+    fields: [{ path: `config.yaml ${field}`, reason }],
+  });
+}

@@ -1,0 +1,125 @@
+import type {
+  LanguageModelV4,
+  LanguageModelV4CallOptions,
+  LanguageModelV4Content,
+  LanguageModelV4GenerateResult,
+  LanguageModelV4Prompt,
+  LanguageModelV4StreamPart,
+  LanguageModelV4ToolResultOutput,
+} from '@ai-sdk/provider';
+import type { JsonValue } from '@hermes-fleet/protocol';
+import { countTokens } from '@hermes-fleet/tokens';
+import { z } from 'zod';
+import { JSON_REPLY, OUTCOME_UNKNOWN, readTask } from '../loop/prompt.ts';
+import { decide, type PastCall } from './runbook.ts';
+
+/**
+ * `offline/runbook`: a language model without a network that carries out what a brief spells out (design 3). It is
+ * deterministic, keeps no state, and counts its usage with the tokenizer.
+ */
+export function createRunbookModel(): LanguageModelV4 {
+  return {
+    specificationVersion: 'v4',
+    provider: 'offline',
+    modelId: 'runbook',
+    supportedUrls: {},
+    doGenerate: generate,
+    async doStream(options) {
+      const result = await generate(options);
+      return { stream: ReadableStream.from(streamParts(result)) };
+    },
+  };
+}
+
+async function generate(options: LanguageModelV4CallOptions): Promise<LanguageModelV4GenerateResult> {
+  options.abortSignal?.throwIfAborted();
+  const { content, finish } = answer(options);
+  const input = await countTokens(JSON.stringify([options.prompt, options.tools ?? []]));
+  const output = await countTokens(
+    JSON.stringify(content.map((part) => ('text' in part ? part.text : part))),
+  );
+  options.abortSignal?.throwIfAborted();
+  const room = options.maxOutputTokens ?? Number.POSITIVE_INFINITY;
+  const fits = output <= room;
+  const spent = fits ? output : room;
+  return {
+    content: fits ? content : [{ type: 'text', text: 'Cut at the output limit.' }],
+    finishReason: { unified: fits ? finish : 'length', raw: undefined },
+    usage: {
+      inputTokens: { total: input, noCache: input, cacheRead: 0, cacheWrite: 0 },
+      outputTokens: { total: spent, text: spent, reasoning: 0 },
+    },
+    warnings: [],
+  };
+}
+
+function answer(options: LanguageModelV4CallOptions): {
+  content: LanguageModelV4Content[];
+  finish: 'stop' | 'tool-calls';
+} {
+  const tools = options.toolChoice?.type === 'none' ? [] : (options.tools ?? []);
+  const past = pastCalls(options.prompt);
+  const decision = decide({
+    brief: briefOf(options.prompt),
+    past,
+    tools: new Set(tools.map(({ name }) => name)),
+    json: options.prompt.some(({ role, content }) => role === 'system' && content.includes(JSON_REPLY)),
+  });
+  if (decision.kind === 'finish') return { content: [{ type: 'text', text: decision.text }], finish: 'stop' };
+  const content = decision.calls.map(
+    ({ tool, input }, index): LanguageModelV4Content => ({
+      type: 'tool-call',
+      toolCallId: `runbook-${past.length + index + 1}`,
+      toolName: tool,
+      input: JSON.stringify(input),
+    }),
+  );
+  return { content, finish: 'tool-calls' };
+}
+
+function briefOf(prompt: LanguageModelV4Prompt): string {
+  const first = prompt.find(({ role }) => role === 'user');
+  if (first?.role !== 'user') return '';
+  return readTask(first.content.map((part) => (part.type === 'text' ? part.text : '')).join(''));
+}
+
+/** The calls that have a result, in the order of the calls. */
+function pastCalls(prompt: LanguageModelV4Prompt): PastCall[] {
+  const results = new Map<string, LanguageModelV4ToolResultOutput>();
+  for (const message of prompt) {
+    if (message.role !== 'tool') continue;
+    for (const part of message.content)
+      if (part.type === 'tool-result') results.set(part.toolCallId, part.output);
+  }
+  return prompt.flatMap((message) => {
+    if (message.role !== 'assistant') return [];
+    return message.content.flatMap((part) => {
+      const output = part.type === 'tool-call' ? results.get(part.toolCallId) : undefined;
+      if (part.type !== 'tool-call' || output === undefined) return [];
+      return [pastCall(part.toolName, toJson(part.input), output)];
+    });
+  });
+}
+
+function pastCall(tool: string, input: JsonValue, output: LanguageModelV4ToolResultOutput): PastCall {
+  const failed = output.type !== 'text' && output.type !== 'json';
+  const value = 'value' in output ? toJson(output.value) : null;
+  const unknown = failed && typeof value === 'string' && value.startsWith(OUTCOME_UNKNOWN);
+  return { tool, input, output: value, outcome: unknown ? 'unknown' : failed ? 'failed' : 'ok' };
+}
+
+const toJson = (value: unknown): JsonValue => z.json().catch(null).parse(value);
+
+async function* streamParts(
+  result: LanguageModelV4GenerateResult,
+): AsyncGenerator<LanguageModelV4StreamPart> {
+  yield { type: 'stream-start', warnings: result.warnings };
+  for (const part of result.content) {
+    if (part.type === 'tool-call') yield part;
+    if (part.type !== 'text') continue;
+    yield { type: 'text-start', id: 'text' };
+    for (const delta of part.text.split(/(?<=\n)/)) yield { type: 'text-delta', id: 'text', delta };
+    yield { type: 'text-end', id: 'text' };
+  }
+  yield { type: 'finish', usage: result.usage, finishReason: result.finishReason };
+}

@@ -1,0 +1,103 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import type { Clock } from '@hermes-fleet/protocol';
+import { CapturedOutput } from './captured-output.ts';
+import { killTree } from './kill-tree.ts';
+
+/** A command line as it is really run, with the group id that marks its processes where it has one. */
+export interface CommandLine {
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly markGid?: number;
+}
+
+export interface RunOptions {
+  readonly cwd: string;
+  /** The whole environment: nothing is inherited. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal | undefined;
+  /** Kept of each stream; the rest is counted and dropped. */
+  readonly keepBytes: number;
+  /** The command is killed when it prints more than this. */
+  readonly maxBytes: number;
+  readonly clock: Clock;
+}
+
+export interface CommandResult {
+  /** Null when a signal ended it. */
+  readonly exitCode: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+  /** Why it was killed, if it was. */
+  readonly killed: 'timeout' | 'output' | undefined;
+}
+
+/** How long the streams of a killed command may stay open. */
+const CLOSE_MS = 2000;
+
+/**
+ * Runs a command in a process group of its own and returns when nothing of it is left: it is killed whole on time-out,
+ * on too much output, on abort (then the signal's reason is thrown) and after its end, for what it left in the
+ * background. Rejects when the command cannot be started.
+ */
+export async function runCommand(line: CommandLine, o: RunOptions): Promise<CommandResult> {
+  o.signal?.throwIfAborted();
+  const child = spawn(line.command, line.args, {
+    cwd: o.cwd,
+    env: { ...o.env },
+    detached: true,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const closed = once(child, 'close');
+  closed.catch(() => {});
+  await once(child, 'spawn');
+  const stop = (): void => {
+    if (child.pid !== undefined) killTree(child.pid, line.markGid);
+  };
+  let killed: CommandResult['killed'];
+  const killFor = (reason: CommandResult['killed']) => (): void => {
+    killed ??= reason;
+    stop();
+  };
+  const stdout = capture(child, 'stdout', o, killFor('output'));
+  const stderr = capture(child, 'stderr', o, killFor('output'));
+  using _timer = o.clock.timer(killFor('timeout'), o.timeoutMs);
+  o.signal?.addEventListener('abort', stop, { once: true });
+  try {
+    if (o.signal?.aborted) stop();
+    if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+    stop();
+    await within(closed, CLOSE_MS, o.clock);
+  } finally {
+    o.signal?.removeEventListener('abort', stop);
+    child.stdout.destroy();
+    child.stderr.destroy();
+  }
+  o.signal?.throwIfAborted();
+  return { exitCode: child.exitCode, stdout: stdout.text(), stderr: stderr.text(), killed };
+}
+
+function capture(
+  child: ChildProcess,
+  name: 'stdout' | 'stderr',
+  o: RunOptions,
+  onOverflow: () => void,
+): CapturedOutput {
+  const output = new CapturedOutput(o.keepBytes);
+  child[name]?.on('data', (chunk: Buffer) => {
+    output.push(chunk);
+    if (output.totalBytes > o.maxBytes) onOverflow();
+  });
+  return output;
+}
+
+/** Waits for `work`, at most `ms`. */
+async function within(work: Promise<unknown>, ms: number, clock: Clock): Promise<void> {
+  const done = new AbortController();
+  try {
+    await Promise.race([work, clock.sleep(ms, done.signal).catch(() => {})]);
+  } finally {
+    done.abort();
+  }
+}

@@ -1,0 +1,154 @@
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import {
+  type AdmittedTask,
+  type JsonObject,
+  type Log,
+  type RunContext,
+  type RunEvent,
+  systemClock,
+  systemIds,
+  type TaskDispatch,
+  type TokenEntry,
+  type TokenStore,
+} from '@hermes-fleet/protocol';
+import { createBudget, type TaskBudget } from '@hermes-fleet/tokens';
+import type { z } from 'zod';
+import { type Agent, type AgentOptions, createAgent } from '../agent.ts';
+import { AgentConfigSchema } from '../config.ts';
+
+export const SECRET = 'sk-very-secret-0123456789';
+
+export interface Place {
+  readonly workspaceRoot: string;
+  readonly stateDir: string;
+}
+
+/** A workspace and a state directory with a token and a ledger in it, as a profile has them. */
+export function makePlace(t: TestContext): Place {
+  const root = mkdtempSync(join(tmpdir(), 'fleet-agent-'));
+  // Every user may pass, as in a profile's directory; the state directory is the gateway's own.
+  chmodSync(root, 0o755);
+  t.after(() => rmSync(root, { recursive: true, force: true }));
+  const stateDir = join(root, 'state');
+  mkdirSync(stateDir, { mode: 0o700 });
+  writeFileSync(join(stateDir, 'ledger.db'), SECRET, { mode: 0o600 });
+  writeFileSync(join(stateDir, 'token'), SECRET, { mode: 0o600 });
+  return { workspaceRoot: join(root, 'workspace'), stateDir };
+}
+
+export const quietLog: Log = { debug() {}, info() {}, warn() {}, error() {} };
+
+export async function makeAgent(
+  t: TestContext,
+  config: z.input<typeof AgentConfigSchema> = {},
+  options: Partial<AgentOptions> & { place?: Place } = {},
+): Promise<Agent & { place: Place }> {
+  const place = options.place ?? makePlace(t);
+  const agent = await createAgent({
+    profile: 'neo',
+    config: AgentConfigSchema.parse(config),
+    tier: 'haiku',
+    ...place,
+    env: { read: () => undefined },
+    clock: systemClock,
+    ids: systemIds,
+    log: quietLog,
+    ...options,
+  });
+  t.after(() => agent.close());
+  return { ...agent, place };
+}
+
+/** A token store in memory. */
+export function memoryTokens(): TokenStore {
+  const booked = new Map<string, { taskId: string; entry: TokenEntry }>();
+  const put = (taskId: string, entry: TokenEntry): string => {
+    const id = String(booked.size + 1);
+    booked.set(id, { taskId, entry });
+    return id;
+  };
+  return {
+    entries: (taskId) =>
+      [...booked.values()].filter((row) => row.taskId === taskId).map(({ entry }) => entry),
+    reserve: async (taskId, estimate) => put(taskId, estimate),
+    async settle(id, actual) {
+      const row = booked.get(id);
+      if (row === undefined) throw new Error(`no reservation ${id}`);
+      booked.set(id, { taskId: row.taskId, entry: actual });
+    },
+    async add(taskId, entry) {
+      put(taskId, entry);
+    },
+  };
+}
+
+export interface TestRun extends RunContext {
+  readonly budget: TaskBudget;
+  readonly events: RunEvent[];
+  /** Every checkpoint, in order. */
+  readonly checkpoints: JsonObject[];
+  readonly controller: AbortController;
+}
+
+export function makeContext(
+  o: {
+    limit?: number;
+    checkpoint?: JsonObject;
+    onEvent?: (event: RunEvent) => void;
+    onSave?: (count: number) => void;
+    store?: TokenStore;
+  } = {},
+): TestRun {
+  const controller = new AbortController();
+  const events: RunEvent[] = [];
+  const checkpoints: JsonObject[] = [];
+  const budget = createBudget({
+    taskId: 'task',
+    limit: o.limit,
+    store: o.store ?? memoryTokens(),
+    model: 'offline/runbook',
+  });
+  return {
+    controller,
+    signal: controller.signal,
+    budget,
+    events,
+    checkpoints,
+    async report(event) {
+      events.push(event);
+      o.onEvent?.(event);
+    },
+    checkpoint: {
+      load: () => o.checkpoint,
+      async save(state) {
+        checkpoints.push(structuredClone(state));
+        o.onSave?.(checkpoints.length);
+      },
+    },
+  };
+}
+
+export function makeTask(
+  brief: string,
+  o: { contextId?: string; task?: Partial<TaskDispatch['task']>; resumes?: number } = {},
+): AdmittedTask {
+  return {
+    id: systemIds.uuid(),
+    contextId: o.contextId ?? 'context-1',
+    caller: { name: 'tester', scopes: new Set(['dispatch']) },
+    dispatch: {
+      type: 'TASK_DISPATCH',
+      protocolVersion: '2.0',
+      task: { taskId: 'task', ...o.task },
+      brief,
+    },
+    deadlineAt: undefined,
+    resumes: o.resumes ?? 0,
+  };
+}
+
+/** A fenced block of a brief. */
+export const block = (info: string, content: string): string => `\`\`\`${info}\n${content}\n\`\`\`\n`;

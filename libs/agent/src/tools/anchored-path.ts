@@ -1,0 +1,132 @@
+import { constants } from 'node:fs';
+import { type FileHandle, mkdir, open, realpath } from 'node:fs/promises';
+import { basename, dirname, isAbsolute, join, normalize, relative, sep } from 'node:path';
+import { shareHandle } from '../confinement/confinement.ts';
+import { ToolError } from './tool.ts';
+
+const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR } = constants;
+const MAX_PATH_BYTES = 4096;
+
+/** Files below one directory, out of which no path leads: not `..`, not a symlink, not one planted at the last moment. */
+export interface AnchoredFiles {
+  /** The path as the tools write it: relative to the root, normalised. */
+  normalize(path: string): string;
+  openFile(path: string, mode: 'read' | 'edit' | 'create'): Promise<FileHandle>;
+  openDirectory(path: string): Promise<FileHandle>;
+}
+
+/**
+ * The gateway opens these files with its own rights while confined commands may be changing the tree, so a check of the
+ * path is not enough: symlinks are resolved and checked first, then every component is opened below its parent's
+ * descriptor (`/proc/self/fd/N/name`) without following any link. What changes in between is an error, never an escape.
+ */
+export function anchoredFiles(root: string, otherUser: boolean): AnchoredFiles {
+  async function openFile(path: string, mode: 'read' | 'edit' | 'create'): Promise<FileHandle> {
+    const parts = await resolveInside(root, relativePath(root, path));
+    const name = parts.pop();
+    if (name === undefined) throw new ToolError('that is the workspace itself, not a file');
+    await using directory = await walk(root, parts, mode === 'create', otherUser);
+    const file = await openLeaf(at(directory, name), mode, otherUser);
+    if ((await file.stat()).isFile()) return file;
+    await file.close();
+    throw new ToolError('it is not a regular file');
+  }
+  return {
+    normalize: (path) => relativePath(root, path),
+    openFile,
+    openDirectory: async (path) =>
+      walk(root, await resolveInside(root, relativePath(root, path)), false, otherUser),
+  };
+}
+
+/** The path relative to the root; throws what the model can act on. */
+function relativePath(root: string, path: string): string {
+  if (path.includes('\0')) throw new ToolError('a path must not contain a null byte');
+  if (Buffer.byteLength(path) > MAX_PATH_BYTES) throw new ToolError('the path is too long');
+  const inside = normalize(isAbsolute(path) ? relative(root, path) || '.' : path || '.').replace(/\/$/, '');
+  if (inside === '..' || inside.startsWith(`..${sep}`)) throw outside();
+  refuseGit(inside.split(sep));
+  return inside;
+}
+
+const outside = (): ToolError =>
+  new ToolError('the path leads out of the workspace; use one relative to the workspace');
+
+function refuseGit(parts: readonly string[]): void {
+  if (parts.some((part) => part.toLowerCase() === '.git')) {
+    throw new ToolError('.git is off limits for file tools; use git through shell_exec');
+  }
+}
+
+/** The real components of a path below the root: what exists resolved through symlinks, what is new as written. */
+async function resolveInside(root: string, inside: string): Promise<string[]> {
+  let existing = join(root, inside);
+  const fresh: string[] = [];
+  for (;;) {
+    try {
+      const real = await realpath(existing);
+      if (real !== root && !real.startsWith(root + sep)) throw outside();
+      const parts = [...relative(root, real).split(sep).filter(Boolean), ...fresh];
+      refuseGit(parts);
+      return parts;
+    } catch (error) {
+      if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT') || existing === root)
+        throw error;
+      fresh.unshift(basename(existing));
+      existing = dirname(existing);
+    }
+  }
+}
+
+const at = (directory: FileHandle, name: string): string => `/proc/self/fd/${directory.fd}/${name}`;
+
+async function walk(
+  root: string,
+  parts: readonly string[],
+  make: boolean,
+  otherUser: boolean,
+): Promise<FileHandle> {
+  let directory = await open(root, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+  for (const part of parts) {
+    try {
+      const next = await enter(at(directory, part), make, otherUser);
+      await directory.close();
+      directory = next;
+    } catch (error) {
+      await directory.close();
+      throw error;
+    }
+  }
+  return directory;
+}
+
+async function enter(path: string, make: boolean, otherUser: boolean): Promise<FileHandle> {
+  const flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW;
+  try {
+    return await open(path, flags);
+  } catch (error) {
+    if (!make || !(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
+    await mkdir(path);
+    const made = await open(path, flags);
+    await shareHandle(made, otherUser);
+    return made;
+  }
+}
+
+async function openLeaf(
+  path: string,
+  mode: 'read' | 'edit' | 'create',
+  otherUser: boolean,
+): Promise<FileHandle> {
+  const safe = O_NOFOLLOW | O_NONBLOCK;
+  if (mode === 'read') return open(path, O_RDONLY | safe);
+  if (mode === 'edit') return open(path, O_RDWR | safe);
+  try {
+    const made = await open(path, O_RDWR | O_CREAT | O_EXCL | safe, 0o644);
+    await shareHandle(made, otherUser);
+    return made;
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
+    return open(path, O_RDWR | safe);
+  }
+}

@@ -1,0 +1,123 @@
+import type { FileHandle } from 'node:fs/promises';
+import { z } from 'zod';
+import { type AgentTool, defineTool, ToolError, type ToolResult } from './tool.ts';
+
+const MAX_FILE_BYTES = 8 * 1024 * 1024;
+const MAX_PAGE_BYTES = 48 * 1024;
+const DEFAULT_LINES = 500;
+
+const path = z.string();
+
+/** `read_file`, `write_file` and `edit_file`. */
+export function fileTools(): AgentTool[] {
+  return [readTool(), writeTool(), editTool()];
+}
+
+function readTool(): AgentTool {
+  return defineTool({
+    name: 'read_file',
+    description: 'Read a text file, a page of lines at a time.',
+    mutates: false,
+    inputSchema: z.strictObject({
+      path,
+      offset: z.int().min(1).optional().describe('first line, from 1'),
+      limit: z.int().min(1).max(2000).optional(),
+    }),
+    async run(input, { files }) {
+      await using file = await files.openFile(input.path, 'read');
+      const content = await readText(file);
+      const page = pageOf(content, input.offset ?? 1, input.limit ?? DEFAULT_LINES);
+      return { ok: true, output: page, detail: files.normalize(input.path) };
+    },
+  });
+}
+
+function writeTool(): AgentTool {
+  return defineTool({
+    name: 'write_file',
+    description: 'Create a file or replace its whole content; makes missing directories.',
+    mutates: true,
+    inputSchema: z.strictObject({ path, content: z.string() }),
+    async run(input, { files }) {
+      const bytes = Buffer.from(input.content);
+      if (bytes.length > MAX_FILE_BYTES) throw new ToolError(`a file may have ${MAX_FILE_BYTES} bytes`);
+      await using file = await files.openFile(input.path, 'create');
+      await replace(file, bytes);
+      return written(files.normalize(input.path), bytes.length);
+    },
+  });
+}
+
+function editTool(): AgentTool {
+  return defineTool({
+    name: 'edit_file',
+    description: 'Replace text in a file. old_text must occur exactly once, unless replace_all.',
+    mutates: true,
+    inputSchema: z.strictObject({
+      path,
+      old_text: z.string().min(1),
+      new_text: z.string(),
+      replace_all: z.boolean().optional(),
+    }),
+    async run(input, { files }) {
+      await using file = await files.openFile(input.path, 'edit');
+      const parts = (await readText(file)).split(input.old_text);
+      const found = parts.length - 1;
+      if (found === 0) throw new ToolError('old_text does not occur in the file; read it again');
+      if (found > 1 && !input.replace_all) {
+        throw new ToolError(`old_text occurs ${found} times; give more of its surroundings, or replace_all`);
+      }
+      const bytes = Buffer.from(parts.join(input.new_text));
+      if (bytes.length > MAX_FILE_BYTES) throw new ToolError(`a file may have ${MAX_FILE_BYTES} bytes`);
+      await replace(file, bytes);
+      return written(files.normalize(input.path), bytes.length);
+    },
+  });
+}
+
+const written = (name: string, bytes: number): ToolResult => ({
+  ok: true,
+  output: { path: name, bytes },
+  detail: name,
+});
+
+async function readText(file: FileHandle): Promise<string> {
+  const { size } = await file.stat();
+  if (size > MAX_FILE_BYTES) {
+    throw new ToolError(`the file has ${size} bytes; look at parts of it with shell_exec`);
+  }
+  const bytes = Buffer.alloc(size);
+  const { bytesRead } = await file.read(bytes, 0, size, 0);
+  const content = bytes.subarray(0, bytesRead);
+  if (content.includes(0)) throw new ToolError('the file is binary');
+  return content.toString('utf8');
+}
+
+async function replace(file: FileHandle, bytes: Buffer): Promise<void> {
+  await file.truncate(0);
+  for (let done = 0; done < bytes.length; ) {
+    done += (await file.write(bytes, done, bytes.length - done, done)).bytesWritten;
+  }
+}
+
+/** A page of lines with what is needed to read on; the page is bounded in bytes too. */
+function pageOf(content: string, first: number, limit: number) {
+  const lines = content.split('\n');
+  if (lines.at(-1) === '') lines.pop();
+  const shown: string[] = [];
+  let bytes = 0;
+  for (const line of lines.slice(first - 1, first - 1 + limit)) {
+    bytes += Buffer.byteLength(line) + 1;
+    if (bytes > MAX_PAGE_BYTES && shown.length > 0) break;
+    shown.push(line);
+  }
+  const text = shown.join('\n');
+  const last = first - 1 + shown.length;
+  const cut = Buffer.byteLength(text) > MAX_PAGE_BYTES;
+  return {
+    content: cut ? Buffer.from(text).subarray(0, MAX_PAGE_BYTES).toString('utf8') : text,
+    lines: lines.length,
+    ...(last < lines.length ? { read_on_at: last + 1 } : {}),
+    ...(cut ? { cut: 'this line is too long to show whole' } : {}),
+  };
+}

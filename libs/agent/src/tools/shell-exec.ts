@@ -1,0 +1,65 @@
+import { join } from 'node:path';
+import type { Clock } from '@hermes-fleet/protocol';
+import { z } from 'zod';
+import { COMMAND_ENV } from '../confinement/command-env.ts';
+import { type CommandResult, runCommand } from '../process/run-command.ts';
+import { gitIdentity } from '../workspace/git.ts';
+import { type AgentTool, defineTool } from './tool.ts';
+
+const KEEP_BYTES = 16 * 1024;
+const MAX_BYTES = 64 * 1024 * 1024;
+const MAX_TIMEOUT_S = 3600;
+
+/** `shell_exec`: a command in the workspace, confined, killed whole on time-out, abort and after its end. */
+export function shellExecTool(o: {
+  readonly profile: string;
+  readonly timeoutS: number;
+  readonly clock: Clock;
+}): AgentTool {
+  const env = { ...COMMAND_ENV, ...gitIdentity(o.profile), ...TRUST_WORKSPACE };
+  return defineTool({
+    name: 'shell_exec',
+    description: 'Run a command with sh in the workspace. Nothing may be left running.',
+    mutates: true,
+    inputSchema: z.strictObject({
+      command: z.string().min(1),
+      timeout_s: z.int().min(1).max(MAX_TIMEOUT_S).optional().describe(`default ${o.timeoutS}`),
+    }),
+    async run(input, { workspace, signal }) {
+      if (input.command.includes('\0'))
+        return { ok: false, output: 'a command must not contain a null byte' };
+      const timeoutS = input.timeout_s ?? o.timeoutS;
+      const line = workspace.wrap('/bin/sh', ['-c', IN_HOME, 'sh', input.command]);
+      const limits = { timeoutMs: timeoutS * 1000, keepBytes: KEEP_BYTES, maxBytes: MAX_BYTES };
+      const home = join(workspace.dir, '.scratch', 'home');
+      const place = { cwd: workspace.dir, env: { ...env, HOME: home } };
+      const result = await runCommand(line, { ...place, ...limits, signal, clock: o.clock });
+      return {
+        ok: result.exitCode === 0 && result.killed === undefined,
+        output: report(result, timeoutS),
+        detail: input.command,
+        exitCode: result.killed === undefined ? result.exitCode : null,
+      };
+    },
+  });
+}
+
+const IN_HOME = 'mkdir -p "$HOME"; exec /bin/sh -c "$1"';
+
+/** The worktree may belong to another user than the command's. */
+const TRUST_WORKSPACE = {
+  GIT_CONFIG_COUNT: '1',
+  GIT_CONFIG_KEY_0: 'safe.directory',
+  GIT_CONFIG_VALUE_0: '*',
+};
+
+function report(result: CommandResult, timeoutS: number) {
+  const { exitCode, stdout, stderr, killed } = result;
+  const reason = killed === 'timeout' ? `killed after ${timeoutS} s` : 'killed: it printed too much';
+  return {
+    exit_code: killed === undefined ? exitCode : null,
+    ...(killed === undefined ? {} : { killed: reason }),
+    ...(stdout === '' ? {} : { stdout }),
+    ...(stderr === '' ? {} : { stderr }),
+  };
+}

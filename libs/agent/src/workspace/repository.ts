@@ -1,0 +1,66 @@
+import { access, readdir, realpath } from 'node:fs/promises';
+import { join } from 'node:path';
+import { FleetError } from '@hermes-fleet/protocol';
+import { type Confinement, makeSharedDirectory } from '../confinement/confinement.ts';
+import type { Git, GitPlace } from './git.ts';
+
+export interface Repository {
+  /** The base working tree. */
+  readonly dir: string;
+  readonly gitDir: string;
+  /** The base tree, for git commands that concern the repository as a whole. */
+  readonly place: GitPlace;
+}
+
+/**
+ * The repository that contexts branch off: the one at `path`, which must have a commit, else `<root>/repo`, made with
+ * an initial commit when it is not there.
+ */
+export async function openRepository(o: {
+  readonly root: string;
+  readonly path: string | undefined;
+  readonly git: Git;
+  readonly confinement: Confinement;
+}): Promise<Repository> {
+  const dir = o.path === undefined ? join(o.root, 'repo') : await existing(o.path);
+  if (o.path === undefined) await makeSharedDirectory(dir, o.confinement.otherUser);
+  const reach = { writable: o.path === undefined ? [o.root] : [o.root, dir], readOnly: [] };
+  const wrap: GitPlace['wrap'] = (command, args) => o.confinement.wrap(command, args, reach);
+  const gitDir = join(dir, '.git');
+  const place: GitPlace = { cwd: dir, gitDir, workTree: dir, wrap };
+  if (o.path === undefined && !(await readdir(dir)).includes('.git')) {
+    await o.git.run({ cwd: dir, gitDir: undefined, workTree: undefined, wrap }, ['init', '-q', '-b', 'main']);
+  }
+  if ((await o.git.ask(place, ['rev-parse', '-q', '--verify', 'HEAD'])) !== 0) {
+    if (o.path !== undefined) {
+      throw unusable(o.path, 'it is not the top of a git repository with a commit that commands can read');
+    }
+    await o.git.run(place, ['commit', '-q', '--allow-empty', '--no-verify', '-m', 'Start the workspace']);
+  }
+  if ((await o.git.script(place, USABLE, [gitDir])) !== 0) {
+    throw unusable(
+      dir,
+      'commands cannot write to its .git directory (uid 1001 where the gateway changes users)',
+    );
+  }
+  return { dir, gitDir, place };
+}
+
+/** Hooks must be there, so that commands can be shown a read-only one. */
+const USABLE = 'test -w "$1/objects" && test -w "$1/refs" && mkdir -p "$1/hooks"';
+
+async function existing(path: string): Promise<string> {
+  try {
+    await access(join(path, '.git'));
+    return await realpath(path);
+  } catch (cause) {
+    throw unusable(path, 'there is no git repository there', cause);
+  }
+}
+
+function unusable(path: string, reason: string, cause?: unknown): FleetError {
+  return new FleetError('CONFIG_INVALID', `workspace.path ${path} cannot be used: ${reason}`, {
+    fields: [{ path: 'config.yaml workspace.path', reason }],
+    cause,
+  });
+}

@@ -1,0 +1,114 @@
+import { spawnSync } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { systemClock as clock, type Log } from '@hermes-fleet/protocol';
+import { quote } from '../flight/first-flight.ts';
+import { renderWelcome } from '../flight/welcome.ts';
+import { fleetDown } from '../local/down.ts';
+import { type FleetPlan, planFleet } from '../local/plan.ts';
+import { fleetStatus } from '../local/ps.ts';
+import { fleetUp, recordedOffset } from '../local/up.ts';
+import { settle } from './first-flight.ts';
+import { readOptions, repositoryRoot, UsageError, wholeNumber } from './options.ts';
+
+const OPTIONS = {
+  dir: { type: 'string' },
+  'port-offset': { type: 'string' },
+  json: { type: 'boolean' },
+  follow: { type: 'boolean', short: 'f' },
+  tail: { type: 'string' },
+} as const;
+
+/** `fleet local up|down|ps|logs`: the fleet as plain processes on this machine (design 5, Commands). */
+export async function localCommand(argv: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
+  const { values, positionals } = readOptions(argv, OPTIONS);
+  const [verb = '', ...names] = positionals;
+  const root = repositoryRoot();
+  const dir = values.dir ?? join(root, '.fleet');
+  const portOffset = wholeNumber('port-offset', values['port-offset'], recordedOffset(dir) ?? 0);
+  const plan = planFleet({ root, dir, portOffset });
+  if (verb !== 'logs' && names.length > 0)
+    throw new UsageError(`local ${verb} takes no "${names.join(' ')}"`);
+  const json = values.json === true;
+  switch (verb) {
+    case 'up':
+      return up(plan, env, json);
+    case 'down':
+      return report(await fleetDown({ plan, clock }), json);
+    case 'ps':
+      return report(await fleetStatus(plan), json);
+    case 'logs':
+      return logs(plan, names, values.follow === true, wholeNumber('tail', values.tail, 100));
+    default:
+      throw new UsageError(`no such command: local ${verb}`);
+  }
+}
+
+async function up(plan: FleetPlan, env: NodeJS.ProcessEnv, json: boolean): Promise<number> {
+  const note = (_: object, message: string): void => console.error(`note: ${message}`);
+  const log: Log = { info() {}, debug() {}, warn: note, error: note };
+  const outcomes = await fleetUp({ plan, env, clock, log });
+  const orchestrator = outcomes.find(({ name, state }) => name === 'switch' && state !== 'failed');
+  if (orchestrator) await settle(orchestrator.url);
+  const failed = outcomes.filter(({ state }) => state === 'failed');
+  if (json) {
+    process.stdout.write(`${JSON.stringify(outcomes)}\n`);
+    return failed.length > 0 ? 1 : 0;
+  }
+  for (const { name, state } of outcomes) console.log(`${name.padEnd(8)}  ${state}`);
+  for (const { name, reason } of failed) console.error(`\n${name} ${reason}`);
+  if (failed.length > 0) {
+    console.error(
+      `\n${failed.map(({ name }) => name).join(', ')} failed; what runs is left running: make down ends it`,
+    );
+    return 1;
+  }
+  const own = join(plan.root, '.fleet') === plan.dir;
+  const cli = join(import.meta.dirname, '../main.ts');
+  process.stdout.write(
+    renderWelcome({
+      addresses: [...plan.profiles, plan.nats],
+      root: plan.root,
+      id: `first-flight-${randomUUID().slice(0, 8)}`,
+      ...(own
+        ? {}
+        : { tokenCommand: [process.execPath, cli, 'token', '--dir', plan.keysDir].map(quote).join(' ') }),
+    }),
+  );
+  return 0;
+}
+
+function report(rows: readonly object[], json: boolean): number {
+  if (json) {
+    process.stdout.write(`${JSON.stringify(rows)}\n`);
+    return 0;
+  }
+  for (const row of rows) {
+    console.log(
+      Object.values(row)
+        .map((value) => String(value ?? '-').padEnd(12))
+        .join('  ')
+        .trimEnd(),
+    );
+  }
+  return 0;
+}
+
+/** Hands over to `tail`, which knows files that grow and are put aside. */
+function logs(plan: FleetPlan, names: readonly string[], follow: boolean, lines: number): number {
+  const all = [plan.nats, ...plan.profiles];
+  const unknown = names.filter((name) => !all.some((one) => one.name === name));
+  if (unknown.length > 0) throw new UsageError(`no such process: ${unknown.join(', ')}`);
+  const files = all
+    .filter(({ name, logFile }) => (names.length === 0 || names.includes(name)) && existsSync(logFile))
+    .map(({ logFile }) => logFile);
+  if (files.length === 0) {
+    console.error('there are no logs yet');
+    return 1;
+  }
+  const tail = spawnSync('tail', ['-n', String(lines), ...(follow ? ['-F'] : []), ...files], {
+    stdio: 'inherit',
+  });
+  return tail.status ?? (tail.signal === 'SIGINT' ? 0 : 1);
+}

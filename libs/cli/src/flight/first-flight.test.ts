@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { decodeDispatch, isJsonObject, type JsonValue } from '@hermes-fleet/protocol';
+import { curlCommand, firstFlightRequest } from './first-flight.ts';
+import { renderWelcome } from './welcome.ts';
+
+const at = (value: JsonValue | undefined, ...path: (string | number)[]): JsonValue | undefined =>
+  path.reduce<JsonValue | undefined>((inner, key) => {
+    if (Array.isArray(inner)) return inner[Number(key)];
+    return isJsonObject(inner) ? inner[key] : undefined;
+  }, value);
+const dataOf = (request: JsonValue): JsonValue | undefined =>
+  at(request, 'params', 'message', 'parts', 0, 'data');
+
+test('the first request is a valid dispatch to whoever fits, named as asked', () => {
+  const request = firstFlightRequest({ id: 'flight-7' });
+  assert.equal(request.method, 'SendMessage');
+  assert.equal(at(request, 'params', 'message', 'messageId'), 'flight-7');
+  const dispatch = decodeDispatch(dataOf(request));
+  assert.equal(dispatch.task.taskId, 'flight-7');
+  assert.equal(dispatch.routing?.target, 'auto');
+});
+
+test('another MCP server can be asked for', () => {
+  const request = firstFlightRequest({ id: 'x', requiredMcp: ['nope'] });
+  assert.deepEqual(decodeDispatch(dataOf(request)).requirements?.requiredMcp, ['nope']);
+});
+
+test('the curl gives a shell the address, the token and the body as they are', (t) => {
+  const dir = mkdtempSync(join(tmpdir(), "it's a flight-"));
+  t.after(() => rmSync(dir, { recursive: true }));
+  const script = 'process.stdout.write(JSON.stringify(process.argv.slice(2)))';
+  writeFileSync(join(dir, 'curl.cjs'), script);
+  writeFileSync(
+    join(dir, 'curl'),
+    `#!/bin/sh\nexec '${process.execPath}' "$(dirname "$0")/curl.cjs" "$@"\n`,
+    {
+      mode: 0o755,
+    },
+  );
+  const request = firstFlightRequest({ id: "it's" });
+  const command = curlCommand({ url: 'http://127.0.0.1:9219/jsonrpc', tokenCommand: 'echo secret', request });
+  const shell = spawnSync('sh', ['-c', command], {
+    encoding: 'utf8',
+    env: { ...process.env, PATH: `${dir}:${process.env.PATH}` },
+  });
+  assert.equal(shell.status, 0, shell.stderr);
+  const args: string[] = JSON.parse(shell.stdout);
+  assert.ok(args.includes('http://127.0.0.1:9219/jsonrpc'));
+  assert.ok(args.includes('Authorization: Bearer secret'));
+  assert.deepEqual(JSON.parse(args[args.indexOf('--data-binary') + 1] ?? ''), request);
+});
+
+test('what up ends with names every address and asks switch', () => {
+  const text = renderWelcome({
+    addresses: [
+      { name: 'neo', url: 'http://127.0.0.1:9220' },
+      { name: 'switch', url: 'http://127.0.0.1:9219' },
+    ],
+    root: '/a b',
+    id: 'x',
+  });
+  assert.match(text, /neo +http:\/\/127\.0\.0\.1:9220/);
+  assert.match(text, /curl -sS http:\/\/127\.0\.0\.1:9219\/jsonrpc/);
+  assert.match(text, /\$\(make -s -C '\/a b' token\)/);
+});

@@ -1,0 +1,172 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  chmodSync,
+  chownSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { FleetError } from '@hermes-fleet/protocol';
+import { initKeys, type KeysOptions, readOperatorToken, tokenHash } from './init.ts';
+
+const SERVICES = ['switch', 'neo'];
+const nats = { storeDir: '/data', host: '127.0.0.1', port: 4222, monitorPort: 8222, syncAlways: true };
+
+function keysIn(t: TestContext): {
+  dir: string;
+  init: (more?: Partial<KeysOptions>) => ReturnType<typeof initKeys>;
+} {
+  const parent = mkdtempSync(join(tmpdir(), 'keys-'));
+  t.after(() => rmSync(parent, { recursive: true }));
+  const dir = join(parent, 'keys');
+  return { dir, init: (more = {}) => initKeys({ dir, services: SERVICES, nats, ...more }) };
+}
+
+const read = (...path: string[]): string => readFileSync(join(...path), 'utf8');
+const contents = (dir: string): Record<string, string> =>
+  Object.fromEntries(
+    readdirSync(dir, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map((entry) => [join(entry.parentPath, entry.name), read(entry.parentPath, entry.name)]),
+  );
+const overwrite = (file: string, text: string): void => {
+  chmodSync(file, 0o600);
+  writeFileSync(file, text);
+  chmodSync(file, 0o400);
+};
+
+test('a caller holds its token in plain and the receiver its hash', (t) => {
+  const { dir, init } = keysIn(t);
+  init();
+  const token = read(dir, 'switch', 'A2A_HERMES_TOKEN_SWITCH_TO_NEO');
+  assert.match(token, /^[\w-]{43}$/);
+  assert.equal(read(dir, 'neo', 'A2A_HERMES_TOKEN_SWITCH_TO_NEO'), tokenHash(token));
+  const operator = readOperatorToken(dir) ?? '';
+  for (const service of SERVICES) {
+    assert.equal(read(dir, service, 'A2A_HERMES_TOKEN_OPERATOR'), tokenHash(operator));
+  }
+});
+
+test('every token and password is its own', (t) => {
+  const { dir, init } = keysIn(t);
+  init();
+  const plain = Object.entries(contents(dir))
+    .filter(([file, text]) => /TOKEN|token|PASSWORD/.test(file) && !text.startsWith('sha256:'))
+    .map(([, text]) => text);
+  assert.equal(new Set(plain).size, plain.length);
+  assert.equal(plain.length, 2 + 1 + 4);
+});
+
+test('files are 0400 and folders 0700', (t) => {
+  const { dir, init } = keysIn(t);
+  init();
+  assert.equal(statSync(dir).mode & 0o7777, 0o700);
+  for (const entry of readdirSync(dir, { recursive: true, withFileTypes: true })) {
+    const { mode } = statSync(join(entry.parentPath, entry.name));
+    assert.equal(mode & 0o7777, entry.isFile() ? 0o400 : 0o700, entry.name);
+  }
+});
+
+test('running it again changes nothing', (t) => {
+  const { dir, init } = keysIn(t);
+  const first = init();
+  assert.ok(first.created > 0 && first.kept === 0);
+  const before = contents(dir);
+  assert.deepEqual(init(), { created: 0, repaired: 0, kept: first.created });
+  assert.deepEqual(contents(dir), before);
+});
+
+test('it puts right a wrong hash, a wrong mode, a short token and an altered nats.conf', (t) => {
+  const { dir, init } = keysIn(t);
+  init();
+  const before = contents(dir);
+  overwrite(join(dir, 'neo', 'A2A_HERMES_TOKEN_SWITCH_TO_NEO'), `sha256:${'0'.repeat(64)}`);
+  overwrite(join(dir, 'nats', 'nats.conf'), 'port: 1');
+  chmodSync(join(dir, 'neo', 'NATS_PASSWORD'), 0o644);
+  assert.equal(init().repaired, 3);
+  assert.deepEqual(contents(dir), before);
+
+  overwrite(join(dir, 'neo', 'A2A_HERMES_TOKEN_NEO_TO_SWITCH'), 'short');
+  assert.equal(init().repaired, 2);
+  const token = read(dir, 'neo', 'A2A_HERMES_TOKEN_NEO_TO_SWITCH');
+  assert.match(token, /^[\w-]{43}$/);
+  assert.equal(read(dir, 'switch', 'A2A_HERMES_TOKEN_NEO_TO_SWITCH'), tokenHash(token));
+});
+
+test('a further service gets its keys and nobody else loses theirs', (t) => {
+  const { dir, init } = keysIn(t);
+  init();
+  const before = contents(dir);
+  init({ services: [...SERVICES, 'trader'] });
+  const after = contents(dir);
+  for (const [file, text] of Object.entries(before)) {
+    if (!file.endsWith('nats.conf')) assert.equal(after[file], text);
+  }
+  assert.ok(after[join(dir, 'neo', 'A2A_HERMES_TOKEN_NEO_TO_TRADER')]);
+  assert.match(after[join(dir, 'nats', 'nats.conf')] ?? '', /user: "trader"/);
+});
+
+test('rotating makes every secret anew, and they fit together', (t) => {
+  const { dir, init } = keysIn(t);
+  init();
+  const before = contents(dir);
+  init({ renew: true });
+  for (const [file, text] of Object.entries(contents(dir))) {
+    if (!file.endsWith('NATS_USER')) assert.notEqual(text, before[file], file);
+  }
+  const token = read(dir, 'switch', 'A2A_HERMES_TOKEN_SWITCH_TO_NEO');
+  assert.equal(read(dir, 'neo', 'A2A_HERMES_TOKEN_SWITCH_TO_NEO'), tokenHash(token));
+});
+
+test('several that run at once agree, and leave nothing behind', async (t) => {
+  const { dir, init } = keysIn(t);
+  const script = `
+    import { initKeys } from ${JSON.stringify(import.meta.resolve('./init.ts'))};
+    initKeys(${JSON.stringify({ dir, services: SERVICES, nats })});`;
+  const codes = await Promise.all(
+    Array.from({ length: 4 }, async () => {
+      const child = spawn(process.execPath, ['--input-type=module', '-e', script], { stdio: 'inherit' });
+      const [code] = await once(child, 'exit');
+      return code;
+    }),
+  );
+  assert.deepEqual(codes, [0, 0, 0, 0]);
+  const token = read(dir, 'switch', 'A2A_HERMES_TOKEN_SWITCH_TO_NEO');
+  assert.equal(read(dir, 'neo', 'A2A_HERMES_TOKEN_SWITCH_TO_NEO'), tokenHash(token));
+  assert.equal(init().created, 0);
+  assert.deepEqual(
+    Object.keys(contents(dir)).filter((file) => file.endsWith('.tmp')),
+    [],
+  );
+});
+
+const root = process.getuid?.() === 0;
+test('as root the files belong to whom they are for', { skip: root ? false : 'needs root' }, (t) => {
+  const { dir, init } = keysIn(t);
+  init({ owner: { uid: 1000, gid: 1000 } });
+  const file = join(dir, 'neo', 'NATS_PASSWORD');
+  assert.equal(statSync(file).uid, 1000);
+  assert.equal(statSync(join(dir, 'neo')).gid, 1000);
+  chownSync(file, 0, 0);
+  assert.equal(init({ owner: { uid: 1000, gid: 1000 } }).repaired, 1);
+  assert.equal(statSync(file).uid, 1000);
+});
+
+test('names that are no services are refused, all at once', (t) => {
+  const { init } = keysIn(t);
+  assert.throws(
+    () => init({ services: ['neo', '../neo', 'nats', 'neo'] }),
+    (error: unknown) =>
+      error instanceof FleetError &&
+      error.code === 'CONFIG_INVALID' &&
+      error.fields.map(({ path }) => path).join(' ') === '../neo nats neo',
+  );
+});

@@ -1,0 +1,195 @@
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { systemClock as clock, FleetError } from '@hermes-fleet/protocol';
+import { fleetDown } from './down.ts';
+import { isAlive, recordProcess, runningProcess } from './pid-file.ts';
+import { type FleetPlan, planFleet } from './plan.ts';
+import { processIdentity } from './process-identity.ts';
+import { fleetStatus } from './ps.ts';
+import { fleetUp } from './up.ts';
+
+const skip = spawnSync('nats-server', ['--version']).error ? 'nats-server is not installed' : false;
+const log = { info() {}, warn() {}, error() {}, debug() {} };
+const root = resolve(import.meta.dirname, '../../../..');
+
+function folder(t: TestContext): string {
+  const dir = mkdtempSync(join(tmpdir(), 'local-'));
+  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  return dir;
+}
+
+/** A process that is nobody's but the test's. */
+async function bystander(t: TestContext): Promise<ChildProcess & { pid: number }> {
+  const child = spawn(process.execPath, ['-e', 'process.stdout.write("up"); setInterval(() => {}, 1000)'], {
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  t.after(async () => {
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+  });
+  assert.ok(child.stdout && child.pid);
+  await once(child.stdout, 'data');
+  return Object.assign(child, { pid: child.pid });
+}
+
+test('a process is known by its pid and its start, and not after its end', async (t) => {
+  const child = await bystander(t);
+  const identity = processIdentity(child.pid);
+  assert.ok(identity);
+  assert.equal(processIdentity(child.pid), identity);
+  assert.notEqual(processIdentity(process.pid), identity);
+  child.kill('SIGKILL');
+  await once(child, 'exit');
+  assert.equal(processIdentity(child.pid), undefined);
+  assert.equal(processIdentity(-1), undefined);
+});
+
+test('a pid that has gone to somebody else is not ours, and down leaves it alone', async (t) => {
+  const dir = folder(t);
+  const plan = planFleet({ root, dir });
+  const child = await bystander(t);
+  const recorded = recordProcess(plan.runDir, 'neo', child.pid);
+  assert.ok(recorded && isAlive(recorded));
+  const file = join(plan.runDir, 'neo.json');
+  writeFileSync(file, JSON.stringify({ ...recorded, identity: 'another boot:1' }));
+  assert.equal(runningProcess(plan.runDir, 'neo'), undefined);
+
+  const stopped = await fleetDown({ plan, clock });
+  assert.deepEqual(new Set(stopped.map(({ state }) => state)), new Set(['was not running']));
+  assert.equal(child.exitCode, null);
+  assert.ok(processIdentity(child.pid));
+  assert.equal(existsSync(file), false);
+});
+
+test('ports move together, and not out of range', () => {
+  const plan = planFleet({ root, portOffset: 1000 });
+  assert.deepEqual(
+    [plan.nats, ...plan.profiles].map(({ port }) => port),
+    [5222, 10_219, 10_220, 10_221, 10_222],
+  );
+  assert.throws(() => planFleet({ root, portOffset: 60_000 }), FleetError);
+});
+
+const GATEWAY = `
+import { createServer } from 'node:http';
+import { spawn } from 'node:child_process';
+const profile = process.argv.at(-1);
+const port = Number(process.env[profile.toUpperCase() + '_PORT']);
+if (profile === process.env.BROKEN) { console.error('no config for ' + profile); process.exit(3); }
+if (profile === process.env.STUBBORN) process.on('SIGTERM', () => {});
+else process.on('SIGTERM', () => process.exit(0));
+createServer((_, reply) => reply.end(JSON.stringify({ secret: process.env.A2A_HERMES_TOKEN_OPERATOR ?? null }))).listen(port, '127.0.0.1');
+`;
+
+/** A folder for a fleet on ports of its own, and an entry point that answers like a gateway. */
+function smallFleet(t: TestContext): {
+  plan: FleetPlan;
+  up: (env?: NodeJS.ProcessEnv) => ReturnType<typeof fleetUp>;
+} {
+  const dir = mkdtempSync(join(tmpdir(), 'local-'));
+  const plan = planFleet({ root, dir: join(dir, 'fleet'), portOffset: 20_000 + (process.pid % 5_000) * 5 });
+  t.after(async () => {
+    await fleetDown({ plan, clock, graceMs: 2_000 });
+    rmSync(dir, { recursive: true, force: true });
+  });
+  const entryPoint = join(dir, 'gateway.mjs');
+  writeFileSync(entryPoint, GATEWAY);
+  return {
+    plan,
+    up: (env = {}) =>
+      fleetUp({ plan, env: { ...process.env, ...env }, clock, log, entryPoint, readyMs: 20_000 }),
+  };
+}
+
+test('up starts what is down, leaves what is up alone, and down ends all of it', { skip }, async (t) => {
+  const { plan, up } = smallFleet(t);
+  const first = await up({ A2A_HERMES_TOKEN_OPERATOR: 'left in the shell' });
+  assert.deepEqual(
+    first.map(({ state }) => state),
+    ['started', 'started', 'started', 'started', 'started'],
+    JSON.stringify(first),
+  );
+  const before = await fleetStatus(plan);
+  assert.ok(before.every(({ state }) => state === 'ready'));
+  const [, ready] = before;
+  assert.deepEqual(await (await fetch(`${ready?.url}/ready`)).json(), { secret: null });
+  for (const name of ['keys', 'state/neo', 'logs', 'run']) {
+    assert.equal(statSync(join(plan.dir, name)).mode & 0o777, 0o700, name);
+  }
+
+  process.kill(before.find(({ name }) => name === 'neo')?.pid ?? 0, 'SIGKILL');
+  const second = await up();
+  assert.deepEqual(
+    second.map(({ name, state }) => [name, state]),
+    [
+      ['nats', 'already running'],
+      ['switch', 'already running'],
+      ['neo', 'started'],
+      ['morpheus', 'already running'],
+      ['trinity', 'already running'],
+    ],
+  );
+  const pids = (await fleetStatus(plan)).map(({ pid }) => pid ?? 0);
+  const stopped = await fleetDown({ plan, clock });
+  assert.deepEqual(
+    stopped.map(({ name, state }) => [name, state]),
+    [
+      ['trinity', 'stopped'],
+      ['morpheus', 'stopped'],
+      ['neo', 'stopped'],
+      ['switch', 'stopped'],
+      ['nats', 'stopped'],
+    ],
+  );
+  for (const pid of pids) assert.equal(processIdentity(pid), undefined);
+  assert.ok((await fleetStatus(plan)).every(({ state }) => state === 'down'));
+});
+
+test('up says which process failed, and shows the end of its log', { skip }, async (t) => {
+  const { up, plan } = smallFleet(t);
+  const outcomes = await up({ BROKEN: 'morpheus' });
+  const failed = outcomes.filter(({ state }) => state === 'failed');
+  assert.deepEqual(
+    failed.map(({ name }) => name),
+    ['morpheus'],
+  );
+  assert.match(failed[0]?.reason ?? '', /exit code 3/);
+  assert.match(failed[0]?.reason ?? '', /no config for morpheus/);
+  assert.equal(readFileSync(join(plan.dir, 'logs/morpheus.log'), 'utf8').trim(), 'no config for morpheus');
+});
+
+test('a port that somebody else has is no fleet of ours', { skip }, async (t) => {
+  const { up, plan } = smallFleet(t);
+  const other = createServer().listen(plan.nats.port, '127.0.0.1');
+  await once(other, 'listening');
+  t.after(() => other.close());
+  const [nats] = await up();
+  assert.equal(nats?.state, 'failed');
+  assert.match(nats?.reason ?? '', new RegExp(`port ${plan.nats.port} is in use`));
+});
+
+test('what does not end in its grace period is killed', { skip }, async (t) => {
+  const { up, plan } = smallFleet(t);
+  await up({ STUBBORN: 'trinity' });
+  const stopped = await fleetDown({ plan, clock, graceMs: 500 });
+  assert.equal(stopped.find(({ name }) => name === 'trinity')?.state, 'killed');
+  assert.equal(stopped.find(({ name }) => name === 'neo')?.state, 'stopped');
+});
+
+test('without a nats-server up says what to install', async (t) => {
+  const dir = folder(t);
+  mkdirSync(join(dir, 'bin'));
+  const plan = planFleet({ root, dir: join(dir, 'fleet') });
+  await assert.rejects(
+    fleetUp({ plan, env: { PATH: join(dir, 'bin') }, clock, log }),
+    (error: unknown) => error instanceof FleetError && /apt-get install nats-server/.test(error.message),
+  );
+  assert.equal(existsSync(plan.dir), false);
+});

@@ -1,0 +1,110 @@
+import { join, resolve } from 'node:path';
+import { FleetError } from '@hermes-fleet/protocol';
+import { DEFAULT_SERVICES } from '../keys/layout.ts';
+
+/** The default ports of the fleet (design 2, fleet.yaml). */
+const PORTS: Readonly<Record<string, number>> = { switch: 9219, neo: 9220, morpheus: 9221, trinity: 9222 };
+const NATS_PORT = 4222;
+const NATS_MONITOR_PORT = 8222;
+
+export interface PlanOptions {
+  /** The repository. */
+  readonly root: string;
+  /** Holds everything this fleet writes; `<root>/.fleet` by default. */
+  readonly dir?: string;
+  /** Added to every port, so that several fleets can run on one machine. */
+  readonly portOffset?: number;
+}
+
+/** One process of the fleet. */
+export interface PlannedProcess {
+  readonly name: string;
+  readonly port: number;
+  /** Where it lives, for people. */
+  readonly url: string;
+  /** Answers 200 when the process can do its work. */
+  readonly readyUrl: string;
+  readonly logFile: string;
+}
+
+export interface PlannedProfile extends PlannedProcess {
+  readonly stateDir: string;
+  readonly workspaceDir: string;
+}
+
+/** A fleet of plain processes: who runs where. */
+export interface FleetPlan {
+  readonly root: string;
+  readonly dir: string;
+  readonly portOffset: number;
+  readonly keysDir: string;
+  readonly runDir: string;
+  readonly natsStoreDir: string;
+  readonly natsMonitorPort: number;
+  readonly nats: PlannedProcess;
+  readonly profiles: readonly PlannedProfile[];
+}
+
+/** Lays out a processes fleet. Throws CONFIG_INVALID when the offset pushes a port out of range. */
+export function planFleet(options: PlanOptions): FleetPlan {
+  const root = resolve(options.root);
+  const dir = resolve(options.dir ?? join(root, '.fleet'));
+  const portOffset = options.portOffset ?? 0;
+  const at = (port: number): number => port + portOffset;
+  const highest = at(Math.max(NATS_MONITOR_PORT, ...Object.values(PORTS)));
+  if (!Number.isInteger(portOffset) || at(NATS_PORT) < 1 || highest > 65_535) {
+    throw new FleetError(
+      'CONFIG_INVALID',
+      `a port offset of ${portOffset} puts ports out of the range 1 to 65535`,
+    );
+  }
+  const logFile = (name: string): string => join(dir, 'logs', `${name}.log`);
+  return {
+    root,
+    dir,
+    portOffset,
+    keysDir: join(dir, 'keys'),
+    runDir: join(dir, 'run'),
+    natsStoreDir: join(dir, 'nats'),
+    natsMonitorPort: at(NATS_MONITOR_PORT),
+    nats: {
+      name: 'nats',
+      port: at(NATS_PORT),
+      url: `nats://127.0.0.1:${at(NATS_PORT)}`,
+      readyUrl: `http://127.0.0.1:${at(NATS_MONITOR_PORT)}/healthz`,
+      logFile: logFile('nats'),
+    },
+    profiles: DEFAULT_SERVICES.map((name) => {
+      const port = at(PORTS[name] ?? 0);
+      return {
+        name,
+        port,
+        url: `http://127.0.0.1:${port}`,
+        readyUrl: `http://127.0.0.1:${port}/ready`,
+        logFile: logFile(name),
+        stateDir: join(dir, 'state', name),
+        workspaceDir: join(dir, 'workspaces', name),
+      };
+    }),
+  };
+}
+
+/** What the yaml files and the gateway of one profile read from the environment. */
+export function profileEnv(plan: FleetPlan, profile: PlannedProfile): Record<string, string> {
+  return {
+    HERMES_APP: plan.root,
+    HERMES_HOME: join(plan.root, 'deploy'),
+    HERMES_KEYS_DIR: join(plan.keysDir, profile.name),
+    HERMES_STATE_DIR: profile.stateDir,
+    HERMES_WORKSPACE_DIR: profile.workspaceDir,
+    BIND_HOST: '127.0.0.1',
+    NATS_HOST: '127.0.0.1',
+    NATS_PORT: String(plan.nats.port),
+    ...Object.fromEntries(
+      plan.profiles.flatMap(({ name, port }) => [
+        [`${name.toUpperCase()}_HOST`, '127.0.0.1'],
+        [`${name.toUpperCase()}_PORT`, String(port)],
+      ]),
+    ),
+  };
+}

@@ -1,0 +1,80 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readSync,
+  renameSync,
+  statSync,
+} from 'node:fs';
+import { dirname } from 'node:path';
+import { recordProcess } from './pid-file.ts';
+import type { PlannedProcess } from './plan.ts';
+
+/** A log that has grown beyond this is put aside at the next start; one older one is kept. */
+const MAX_LOG_BYTES = 20 * 1024 * 1024;
+
+export interface Started {
+  readonly pid: number;
+  /** Aborted, with a sentence as its reason, when the process ends while we are looking. */
+  readonly ended: AbortSignal;
+  /** Stops looking; the process lives on by itself. */
+  release(): void;
+}
+
+/** Starts a process that outlives this one, its output appended to its log, and remembers it by pid and start time. */
+export function startProcess(
+  runDir: string,
+  planned: PlannedProcess,
+  command: {
+    readonly file: string;
+    readonly args: readonly string[];
+    readonly env: NodeJS.ProcessEnv;
+    readonly cwd: string;
+  },
+): Started {
+  const log = openLog(planned.logFile);
+  const ended = new AbortController();
+  let child: ChildProcess;
+  try {
+    child = spawn(command.file, [...command.args], {
+      cwd: command.cwd,
+      env: command.env,
+      detached: true,
+      stdio: ['ignore', log, log],
+    });
+  } finally {
+    closeSync(log);
+  }
+  child.once('error', (error) => ended.abort(`could not be started: ${error.message}`));
+  child.once('exit', (code, signal) =>
+    ended.abort(`ended ${signal ? `by ${signal}` : `with exit code ${code}`}`),
+  );
+  if (child.pid !== undefined) recordProcess(runDir, planned.name, child.pid);
+  return { pid: child.pid ?? 0, ended: ended.signal, release: () => child.unref() };
+}
+
+function openLog(file: string): number {
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  if (existsSync(file) && statSync(file).size > MAX_LOG_BYTES) renameSync(file, `${file}.1`);
+  const handle = openSync(file, 'a', 0o600);
+  chmodSync(file, 0o600);
+  return handle;
+}
+
+/** The last lines of a log, at most 8 kB of it. */
+export function logTail(file: string, lines: number): string {
+  const bytes = 8192;
+  if (!existsSync(file)) return '';
+  const { size } = statSync(file);
+  const buffer = Buffer.alloc(Math.min(bytes, size));
+  const handle = openSync(file, 'r');
+  try {
+    readSync(handle, buffer, 0, buffer.length, size - buffer.length);
+  } finally {
+    closeSync(handle);
+  }
+  return buffer.toString('utf8').trimEnd().split('\n').slice(-lines).join('\n');
+}

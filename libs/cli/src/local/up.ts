@@ -1,0 +1,192 @@
+import { chmodSync, chownSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { inboxPrefix, setUpStreams } from '@hermes-fleet/events';
+import { type Clock, FleetError, type Log } from '@hermes-fleet/protocol';
+import { initKeys } from '../keys/init.ts';
+import { keyPaths, SETUP } from '../keys/layout.ts';
+import { readSecret } from '../keys/secret-file.ts';
+import { findNatsServer, type NatsServer } from './nats-server.ts';
+import { isAlive, runningProcess } from './pid-file.ts';
+import { type FleetPlan, type PlannedProcess, type PlannedProfile, profileEnv } from './plan.ts';
+import { isTaken, waitUntilReady } from './ready.ts';
+import { logTail, type Started, startProcess } from './start.ts';
+
+export interface UpOptions {
+  readonly plan: FleetPlan;
+  /** Inherited by every process, under what the fleet sets itself. */
+  readonly env: NodeJS.ProcessEnv;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** How long a process may take to be ready. */
+  readonly readyMs?: number;
+  /** The gateway's entry point; the repository's own by default. */
+  readonly entryPoint?: string;
+}
+
+export interface Outcome {
+  readonly name: string;
+  readonly url: string;
+  readonly state: 'started' | 'already running' | 'failed';
+  /** Why it failed, and the end of its log. */
+  readonly reason?: string;
+}
+
+const READY_MS = 30_000;
+const TAIL_LINES = 15;
+/** The user that commands of an agent run as where the gateway is root (libs/agent, confinement). */
+const COMMAND_USER = 1001;
+
+/**
+ * Brings up the fleet as plain processes: keys, NATS and its stream, then the profiles side by side. What runs already
+ * is left alone. Every process is waited for until it is ready; those that are not are reported, none is retried.
+ * Throws CONFIG_INVALID when there is no nats-server, or when this folder's fleet runs on other ports.
+ */
+export async function fleetUp(options: UpOptions): Promise<readonly Outcome[]> {
+  const { plan } = options;
+  const server = findNatsServer(options.env);
+  prepareFolders(plan);
+  keepOffset(plan);
+  initKeys({
+    dir: plan.keysDir,
+    services: plan.profiles.map(({ name }) => name),
+    nats: natsSettings(plan, server),
+  });
+
+  const nats = await bring(options, plan.nats, () =>
+    startProcess(plan.runDir, plan.nats, {
+      file: server.command,
+      args: ['--config', keyPaths(plan.keysDir).natsConfig],
+      env: options.env,
+      cwd: plan.dir,
+    }),
+  );
+  if (nats.state === 'failed') return [nats];
+  await setUpStreams({ connection: setupConnection(plan), log: options.log });
+  const profiles = await Promise.all(
+    plan.profiles.map((profile) => bring(options, profile, () => startProfile(options, profile))),
+  );
+  return [nats, ...profiles];
+}
+
+function startProfile(options: UpOptions, profile: PlannedProfile): Started {
+  const { plan } = options;
+  const entryPoint = options.entryPoint ?? join(plan.root, 'services/profile/src/main.ts');
+  return startProcess(plan.runDir, profile, {
+    file: process.execPath,
+    args: [entryPoint, '--profile', profile.name],
+    env: { ...inherited(options.env), ...profileEnv(plan, profile) },
+    cwd: plan.root,
+  });
+}
+
+/** A variable wins over a key file, so one that is left in the shell must not reach the gateways. */
+const inherited = (env: NodeJS.ProcessEnv): NodeJS.ProcessEnv =>
+  Object.fromEntries(
+    Object.entries(env).filter(([name]) => !/^(A2A_HERMES_TOKEN_|NATS_|HERMES_)/.test(name)),
+  );
+
+async function bring(options: UpOptions, planned: PlannedProcess, start: () => Started): Promise<Outcome> {
+  const { name, url } = planned;
+  const running = runningProcess(options.plan.runDir, name);
+  if (running === undefined && (await isTaken(planned.port))) {
+    const reason = `cannot start: port ${planned.port} is in use by another program; end that, or use --port-offset`;
+    return { name, url, state: 'failed', reason };
+  }
+  const started = running === undefined ? start() : undefined;
+  const gone = new AbortController();
+  const watch = running && watchPid(() => isAlive(running), gone);
+  const reason = await waitUntilReady({
+    url: planned.readyUrl,
+    deadlineMs: options.readyMs ?? READY_MS,
+    ended: started?.ended ?? gone.signal,
+    clock: options.clock,
+  });
+  watch?.[Symbol.dispose]();
+  started?.release();
+  if (reason === undefined) return { name, url, state: started ? 'started' : 'already running' };
+  const tail = logTail(planned.logFile, TAIL_LINES);
+  return { name, url, state: 'failed', reason: `${reason}\n--- ${planned.logFile}\n${tail}` };
+}
+
+/** A process that is not our child has no exit event: its pid is looked at. */
+function watchPid(alive: () => boolean, gone: AbortController): Disposable {
+  const timer = setInterval(() => {
+    if (!alive()) gone.abort('has ended');
+  }, 200);
+  return { [Symbol.dispose]: () => clearInterval(timer) };
+}
+
+const natsSettings = (plan: FleetPlan, server: NatsServer) => ({
+  storeDir: plan.natsStoreDir,
+  host: '127.0.0.1',
+  port: plan.nats.port,
+  monitorPort: plan.natsMonitorPort,
+  syncAlways: server.syncAlways,
+});
+
+function setupConnection(plan: FleetPlan) {
+  const paths = keyPaths(plan.keysDir);
+  return {
+    servers: [plan.nats.url],
+    user: readSecret(paths.variable(SETUP, 'NATS_USER')) ?? '',
+    pass: readSecret(paths.variable(SETUP, 'NATS_PASSWORD')) ?? '',
+    name: 'fleet/setup',
+    inboxPrefix: inboxPrefix(SETUP),
+  };
+}
+
+/**
+ * Commands of an agent may pass through the folder on the way to their workspace; what is secret lies in folders that
+ * only this user can enter.
+ */
+function prepareFolders(plan: FleetPlan): void {
+  for (const [path, mode] of [
+    [plan.dir, 0o711],
+    [join(plan.dir, 'state'), 0o700],
+    [join(plan.dir, 'logs'), 0o700],
+    [plan.runDir, 0o700],
+    [plan.natsStoreDir, 0o700],
+    [join(plan.dir, 'workspaces'), 0o711],
+  ] as const) {
+    makeFolder(path, mode);
+  }
+  for (const profile of plan.profiles) {
+    makeFolder(profile.stateDir, 0o700);
+    const asRoot = process.getuid?.() === 0;
+    makeFolder(profile.workspaceDir, asRoot ? 0o755 : 0o700);
+    // Where MCP servers keep their files: they run as the agent's commands do.
+    const servers = join(profile.workspaceDir, 'mcp');
+    mkdirSync(servers, { recursive: true });
+    if (asRoot) chownSync(servers, COMMAND_USER, COMMAND_USER);
+    chmodSync(servers, 0o770);
+  }
+}
+
+function makeFolder(path: string, mode: number): void {
+  mkdirSync(path, { recursive: true, mode });
+  chmodSync(path, mode);
+}
+
+/** Remembers the port offset, so that `ps`, `down` and `token` of the same folder need not be told. */
+function keepOffset(plan: FleetPlan): void {
+  const others = plan.profiles.some(({ name }) => runningProcess(plan.runDir, name) !== undefined);
+  const kept = recordedOffset(plan.dir);
+  if (others && kept !== undefined && kept !== plan.portOffset) {
+    throw new FleetError(
+      'CONFIG_INVALID',
+      `the fleet in ${plan.dir} runs with the port offset ${kept}: take it down first, or use another --dir`,
+    );
+  }
+  writeFileSync(join(plan.dir, 'fleet.json'), `${JSON.stringify({ port_offset: plan.portOffset })}\n`);
+}
+
+/** The port offset that a fleet folder was last brought up with. */
+export function recordedOffset(dir: string): number | undefined {
+  try {
+    const value: unknown = JSON.parse(readFileSync(join(dir, 'fleet.json'), 'utf8'));
+    if (typeof value !== 'object' || value === null || !('port_offset' in value)) return undefined;
+    return typeof value.port_offset === 'number' ? value.port_offset : undefined;
+  } catch {
+    return undefined;
+  }
+}

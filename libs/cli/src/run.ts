@@ -1,0 +1,48 @@
+import { firstFlightCommand } from './commands/first-flight.ts';
+import { keysCommand } from './commands/keys.ts';
+import { localCommand } from './commands/local.ts';
+import { natsCommand } from './commands/nats.ts';
+import { UsageError } from './commands/options.ts';
+
+const USAGE = `fleet <command>
+
+  keys init    make what is missing of the fleet's keys  [--dir --services --owner --nats-…]
+  keys rotate  make all keys anew; restart the services afterwards
+  keys token   print the operator's token (also: fleet token)
+  nats setup   create or update the event stream  [--server]
+  local up     the fleet as plain processes  [--dir --port-offset --json]
+  local down | ps | logs [name…] [--follow --tail]
+  first-flight print addresses and a first request to paste  [--address name=url … --settle url --token-command --id]
+
+Exit codes: 0 done, 1 error, 2 usage.
+`;
+
+/** The `fleet` command: runs one subcommand and resolves with the exit code (design 5, CLI). */
+export async function run(argv: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
+  const [command = '', ...rest] = argv;
+  try {
+    switch (command) {
+      case 'keys':
+        return keysCommand(rest, env);
+      case 'token':
+        return keysCommand(['token', ...rest], env);
+      case 'nats':
+        return await natsCommand(rest, env);
+      case 'local':
+        return await localCommand(rest, env);
+      case 'first-flight':
+        return await firstFlightCommand(rest);
+      case 'help':
+      case '--help':
+      case '-h':
+        process.stdout.write(USAGE);
+        return 0;
+      default:
+        throw new UsageError(command === '' ? 'no command' : `no such command: ${command}`);
+    }
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    process.stderr.write(`fleet: ${error.message}\n\n${USAGE}`);
+    return 2;
+  }
+}

@@ -1,0 +1,96 @@
+import { createConnection } from 'node:net';
+import { connect, type NatsConnection } from 'nats';
+
+/** How to reach the bus, and as whom. */
+export interface BusConnection {
+  /** `host:port` or `nats://host:port`; the first that answers is used. */
+  readonly servers: readonly string[];
+  readonly user?: string;
+  readonly pass?: string;
+  /** Shown by the server's monitoring, e.g. `neo/relay`. */
+  readonly name: string;
+  /** Where replies go; a user with restricted permissions may listen below its own prefix only. */
+  readonly inboxPrefix?: string;
+}
+
+const CONNECT_TIMEOUT_MS = 5_000;
+const PING_INTERVAL_MS = 2_000;
+
+/** `host:port` of a server, without credentials: what messages may show. */
+export function serverAddress(server: string): { host: string; port: number } {
+  const url = new URL(server.includes('://') ? server : `nats://${server}`);
+  return { host: url.hostname.replace(/^\[|\]$/g, ''), port: url.port === '' ? 4222 : Number(url.port) };
+}
+
+/**
+ * Resolves once the server sends its greeting. The client library leaves its socket open for ever when a server
+ * accepts and then says nothing (a frozen one), so every attempt asks on a socket that is surely closed.
+ */
+function greeting(server: string, signal: AbortSignal): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const { host, port } = serverAddress(server);
+    const socket = createConnection({ host, port, signal });
+    const fail = (reason: string): void => reject(new Error(`${host}:${port} ${reason}`));
+    socket.once('data', () => {
+      resolve(server);
+      socket.destroy();
+    });
+    socket.once('error', (error: NodeJS.ErrnoException) =>
+      fail(signal.aborted ? 'does not answer' : `cannot be reached (${error.code ?? error.message})`),
+    );
+    socket.once('close', () => fail('closed the connection before its greeting'));
+  });
+}
+
+async function firstToAnswer(servers: readonly string[], signal: AbortSignal): Promise<string> {
+  const found = new AbortController();
+  const deadline = AbortSignal.timeout(CONNECT_TIMEOUT_MS);
+  const stop = AbortSignal.any([signal, deadline, found.signal]);
+  try {
+    return await Promise.any(servers.map((server) => greeting(server, stop)));
+  } catch (error) {
+    signal.throwIfAborted();
+    const reasons = error instanceof AggregateError ? error.errors.map(reasonOf) : [reasonOf(error)];
+    throw new Error(`no NATS server: ${reasons.join('; ') || 'none is configured'}`, { cause: error });
+  } finally {
+    found.abort();
+  }
+}
+
+/**
+ * One connection that never reconnects by itself: whoever opened it closes it and opens the next, because only he
+ * knows where to go on. A half-open link is noticed after three silent pings, 6 s. Rejects with the signal's reason.
+ */
+export async function openConnection(
+  connection: BusConnection,
+  signal: AbortSignal,
+): Promise<NatsConnection> {
+  const server = await firstToAnswer(connection.servers, signal);
+  const opened = connect({
+    servers: [server],
+    name: connection.name,
+    reconnect: false,
+    resolve: false,
+    timeout: CONNECT_TIMEOUT_MS,
+    pingInterval: PING_INTERVAL_MS,
+    noAsyncTraces: true,
+    ...(connection.user === undefined ? {} : { user: connection.user, pass: connection.pass ?? '' }),
+    ...(connection.inboxPrefix === undefined ? {} : { inboxPrefix: connection.inboxPrefix }),
+  });
+  const nc = await opened;
+  if (signal.aborted) {
+    await nc.close();
+    signal.throwIfAborted();
+  }
+  return nc;
+}
+
+/** What went wrong with the bus, in words for a log line. */
+export function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const code = 'code' in error ? error.code : undefined;
+  if (code === 'AUTHORIZATION_VIOLATION') return 'the server refuses this user and password';
+  if (code === '503') return 'nothing answers: no such stream, or a server without JetStream';
+  if (code === 'TIMEOUT') return 'no acknowledgement in time';
+  return error.message;
+}

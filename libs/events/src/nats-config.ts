@@ -1,0 +1,66 @@
+import { FleetError } from '@hermes-fleet/protocol';
+import type { BusPermissions } from './permissions.ts';
+
+export interface NatsUser {
+  readonly user: string;
+  /** A bcrypt hash (`$2a$…`, `$2b$…`), or the password itself for throw-away servers. */
+  readonly passwordHash: string;
+  /** Absent: the user may do everything. */
+  readonly permissions?: BusPermissions;
+}
+
+export interface NatsConfigOptions {
+  readonly storeDir: string;
+  /** -1 lets the server choose a free one. */
+  readonly port: number;
+  readonly host: string;
+  /** HTTP monitoring on the same host. */
+  readonly monitorPort?: number;
+  /**
+   * fsync before every acknowledgement, so that events survive a crash of the machine. Servers below 2.10 refuse to
+   * start with it: ask `supportsSyncInterval`.
+   */
+  readonly syncAlways: boolean;
+  /** Empty: no authentication, for tests on loopback only. */
+  readonly users: readonly NatsUser[];
+  /** Default 8 GiB; must hold the stream's `maxBytes`. */
+  readonly maxStoreBytes?: number;
+}
+
+const MAX_STORE_BYTES = 8 * 1024 ** 3;
+const MAX_MEMORY_BYTES = 64 * 1024 ** 2;
+
+function quote(text: string, what: string): string {
+  if (/^[\x20-\x7e]*$/.test(text)) return `"${text.replace(/["\\]/g, '\\$&')}"`;
+  throw new FleetError('CONFIG_INVALID', `${what} for the NATS configuration must be printable ASCII`);
+}
+
+function renderUser(entry: NatsUser): string {
+  const allow = (subjects: readonly string[]): string =>
+    `{ allow: [${subjects.map((subject) => quote(subject, 'a subject')).join(', ')}] }`;
+  const permissions = entry.permissions
+    ? `, permissions: { publish: ${allow(entry.permissions.publish)}, subscribe: ${allow(entry.permissions.subscribe)} }`
+    : '';
+  const user = quote(entry.user, 'a user name');
+  return `    { user: ${user}, password: ${quote(entry.passwordHash, `the password of ${entry.user}`)}${permissions} }`;
+}
+
+/** The text of a nats-server configuration file with JetStream on disk (design 5, Containers). */
+export function renderNatsConfig(o: NatsConfigOptions): string {
+  const host = quote(o.host, 'the host');
+  const lines = [
+    `host: ${host}`,
+    `port: ${o.port}`,
+    'jetstream {',
+    `  store_dir: ${quote(o.storeDir, 'the store directory')}`,
+    `  max_file_store: ${o.maxStoreBytes ?? MAX_STORE_BYTES}`,
+    `  max_memory_store: ${MAX_MEMORY_BYTES}`,
+    ...(o.syncAlways ? ['  sync_interval: always'] : []),
+    '}',
+    ...(o.monitorPort === undefined ? [] : [`http: ${quote(`${o.host}:${o.monitorPort}`, 'the host')}`]),
+    ...(o.users.length === 0
+      ? []
+      : ['authorization {', '  users = [', ...o.users.map(renderUser), '  ]', '}']),
+  ];
+  return `${lines.join('\n')}\n`;
+}

@@ -1,0 +1,105 @@
+import { DatabaseSync } from 'node:sqlite';
+import { CloudEvent, LifecycleEvent, type OutboxEvent, type OutboxSource } from '@hermes-fleet/protocol';
+
+export interface TestOutbox extends OutboxSource {
+  /** Commits `count` further events and wakes the reader. */
+  append(count: number): void;
+  /** All ids ever appended, in order. */
+  ids(): string[];
+  size(): number;
+  close(): void;
+}
+
+/**
+ * An outbox in a SQLite file, as honest as the ledger's: only committed events are seen, the cursor survives the
+ * process, and a cursor that moves back or past the last event is an error.
+ */
+export function openTestOutbox(o: {
+  file: string;
+  profile: string;
+  ledger?: string;
+  /** Sequence numbers that carry no event, as text deltas in the ledger. */
+  hole?: (seq: number) => boolean;
+  bodyBytes?: (seq: number) => number;
+}): TestOutbox {
+  const db = new DatabaseSync(o.file);
+  db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA busy_timeout = 5000');
+  db.exec('CREATE TABLE IF NOT EXISTS events (seq INTEGER PRIMARY KEY, subject TEXT, event TEXT) STRICT');
+  db.exec('CREATE TABLE IF NOT EXISTS cursor (seq INTEGER) STRICT');
+  if (db.prepare('SELECT seq FROM cursor').get() === undefined) db.exec('INSERT INTO cursor VALUES (0)');
+  const insert = db.prepare('INSERT INTO events VALUES (?, ?, ?)');
+  const select = db.prepare('SELECT seq, subject, event FROM events WHERE seq > ? ORDER BY seq LIMIT ?');
+  const number = (sql: string): number => Number(db.prepare(sql).get()?.n ?? 0);
+  const cursor = (): number => number('SELECT seq AS n FROM cursor');
+  const newest = (): number => number('SELECT max(seq) AS n FROM events');
+  const waiting = new Set<() => void>();
+  const names = LifecycleEvent.options;
+  const ledger = o.ledger ?? '0197a000-0000-7000-8000-000000000001';
+
+  const append = (count: number): void => {
+    let seq = newest();
+    db.exec('BEGIN');
+    for (let i = 0; i < count; i += 1) {
+      do seq += 1;
+      while (o.hole?.(seq));
+      const name = names[seq % names.length] ?? 'progress';
+      const event: CloudEvent = {
+        specversion: '1.0',
+        id: `${o.profile}:${ledger}:${seq}`,
+        source: `/profiles/${o.profile}`,
+        type: `dev.hermes-fleet.task.${name}.v1`,
+        subject: 'task-1',
+        time: new Date(0).toISOString(),
+        datacontenttype: 'application/json',
+        data: { seq, padding: 'x'.repeat(o.bodyBytes?.(seq) ?? 0) },
+      };
+      insert.run(seq, `fleet.task.${o.profile}.${name}`, JSON.stringify(event));
+    }
+    db.exec('COMMIT');
+    for (const wake of waiting) wake();
+  };
+
+  return {
+    append,
+    ids: () =>
+      db
+        .prepare('SELECT event FROM events ORDER BY seq')
+        .all()
+        .map((row) => CloudEvent.parse(JSON.parse(String(row.event))).id),
+    size: () => number('SELECT count(*) AS n FROM events'),
+    close: () => db.close(),
+    read: (afterSeq, limit): OutboxEvent[] =>
+      select.all(afterSeq, limit).map((row) => ({
+        seq: Number(row.seq),
+        subject: String(row.subject),
+        event: CloudEvent.parse(JSON.parse(String(row.event))),
+      })),
+    cursor,
+    advance: async (seq) => {
+      if (seq <= cursor() || seq > newest()) {
+        throw new Error(`the cursor may not go from ${cursor()} to ${seq} of ${newest()}`);
+      }
+      db.prepare('UPDATE cursor SET seq = ?').run(seq);
+    },
+    wait: (afterSeq, signal) =>
+      new Promise((resolve, reject) => {
+        if (signal.aborted) return reject(signal.reason);
+        if (newest() > afterSeq) return resolve();
+        const done = (finish: () => void): void => {
+          waiting.delete(wake);
+          signal.removeEventListener('abort', abort);
+          finish();
+        };
+        const wake = (): void => {
+          if (newest() > afterSeq) done(resolve);
+        };
+        const abort = (): void => done(() => reject(signal.reason));
+        waiting.add(wake);
+        signal.addEventListener('abort', abort, { once: true });
+      }),
+    backlog: () => ({
+      count: number('SELECT count(*) AS n FROM events WHERE seq > (SELECT seq FROM cursor)'),
+      oldestAgeMs: 0,
+    }),
+  };
+}

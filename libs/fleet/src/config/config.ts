@@ -1,0 +1,100 @@
+import { Priority } from '@hermes-fleet/protocol';
+import { z } from 'zod';
+import { crossCheck } from './cross-check.ts';
+
+const name = z
+  .string()
+  .regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/, 'must be a name of letters, digits, ".", "_" or "-"');
+const variable = z
+  .string()
+  .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be the name of an environment variable, not the token itself');
+const httpUrl = z.url({ protocol: /^https?$/, error: 'must be an http or https address' });
+const positive = z.int().positive();
+const seconds = z.number().positive();
+
+const insteadOf = (instead: string) => z.never({ error: `is not used here: ${instead}` }).optional();
+
+const Agent = z.strictObject({
+  url: httpUrl,
+  agent_card_url: httpUrl.optional(),
+  token_env: variable.optional(),
+  managed: insteadOf('run the worker as a profile of its own and list it here with url and token_env only'),
+  mode: insteadOf("set fleet.response_handler in the worker's own fleet.yaml"),
+  repo_path: insteadOf("the worker's own configuration names its workspace"),
+});
+
+const CallerEntry = z.strictObject({
+  token_env: variable,
+  scopes: z.array(z.string().regex(/^[a-z]+(:[a-z_]+)?$/, 'must be a scope such as "dispatch"')).min(1),
+});
+
+const Server = z.strictObject({
+  bind_host: z.string().min(1).default('127.0.0.1'),
+  bind_port: z.int({ error: 'is required: a port from 1 to 65535' }).min(1).max(65_535),
+  auth_required: z.boolean().default(true),
+  token_env: variable.optional(),
+  callers: z.record(name, CallerEntry).optional(),
+  public_url: httpUrl.optional(),
+  allowed_hosts: z.array(z.string().min(1)).max(32).default([]),
+});
+
+const Routing = z.strictObject({
+  on_blocked: z.enum(['reroute', 'queue', 'fail']).default('reroute'),
+  max_attempts: z.int().min(1).max(20).default(3),
+  tiers: z
+    .strictObject({
+      small_below_tokens: positive.default(2_000),
+      large_above_tokens: positive.default(50_000),
+      by_priority: z.partialRecord(Priority, z.string().min(1)).optional(),
+    })
+    .prefault({}),
+  peer_down_after_s: seconds.default(60),
+});
+
+const Limits = z.strictObject({
+  max_concurrent_tasks: positive.max(1_000).default(4),
+  queue_depth: z.int().nonnegative().max(10_000).default(100),
+  max_relayed_tasks: positive.max(10_000).default(200),
+  max_resumes: z.int().nonnegative().default(3),
+  default_token_budget: positive.optional(),
+});
+
+const Nats = z.strictObject({
+  servers: z
+    .array(
+      z.url({ protocol: /^(nats|tls|wss?)$/, error: 'must be an address such as nats://127.0.0.1:4222' }),
+    )
+    .min(1),
+  user_env: variable.optional(),
+  password_env: variable.optional(),
+  inbox_prefix: z.string().min(1).optional(),
+});
+
+const Fleet = z.strictObject({
+  enabled: z.boolean().default(true),
+  response_handler: z.enum(['agent', 'llm', 'echo']).default('agent'),
+  role: z.string().min(1).max(200).default('agent'),
+  purpose: z.string().max(2_000).optional(),
+  orchestrate: z.boolean().default(false),
+  tier: z.string().min(1).optional(),
+  tiers: z.array(z.string().min(1)).min(1).max(16).default(['haiku', 'sonnet', 'opus']),
+  server: Server.optional(),
+  agents: z.record(name, Agent).default({}),
+  announce: z.strictObject({ ttl_s: seconds.max(86_400).default(90) }).prefault({}),
+  routing: Routing.prefault({}),
+  queue: z.strictObject({ max_wait_s: seconds.default(60), ageing_s: seconds.default(60) }).prefault({}),
+  limits: Limits.prefault({}),
+  shutdown: z.strictObject({ grace_s: seconds.max(600).default(20) }).prefault({}),
+  retention: z.strictObject({ finished_tasks_days: positive.default(30) }).prefault({}),
+  nats: Nats.optional(),
+});
+
+/**
+ * fleet.yaml (design 2, fleet.yaml): the source's keys and ours, strict, with the file's own snake_case names. What
+ * no single key shows (a missing server, an open bind, two peers at one address) is reported in the same pass.
+ */
+export const FleetConfigSchema = z
+  .strictObject({ fleet: Fleet })
+  .superRefine((value, ctx) => crossCheck(value, ctx), { when: () => true });
+
+export type FleetConfig = z.output<typeof FleetConfigSchema>;

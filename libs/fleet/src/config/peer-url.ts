@@ -1,0 +1,28 @@
+const RPC_PATH = /\/(?:jsonrpc\/?)?$/;
+const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]']);
+
+/**
+ * The one form of a peer's A2A address: with and without `/jsonrpc` mean the same (design 2, fleet.yaml). Query and
+ * fragment are dropped. Throws TypeError for what is not a URL; the schemas check that first.
+ */
+export function normalizePeerUrl(url: string): string {
+  const parsed = new URL(url);
+  const base = parsed.pathname.replace(RPC_PATH, '');
+  return `${parsed.protocol}//${parsed.host}${base}/jsonrpc`;
+}
+
+/** Whether two addresses name the same peer; the names of this machine's loopback count as one. */
+export function samePeerUrl(a: string, b: string): boolean {
+  return comparable(a) === comparable(b);
+}
+
+/** Whether a host only this machine can reach. */
+export function isLoopback(host: string): boolean {
+  return LOOPBACK.has(host) || host === '::1' || /^127(?:\.\d{1,3}){3}$/.test(host);
+}
+
+function comparable(url: string): string {
+  const parsed = new URL(normalizePeerUrl(url));
+  if (LOOPBACK.has(parsed.hostname)) parsed.hostname = '127.0.0.1';
+  return parsed.href;
+}

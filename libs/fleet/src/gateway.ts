@@ -1,0 +1,267 @@
+import type { A2AClient } from '@hermes-fleet/a2a';
+import type { Ledger } from '@hermes-fleet/ledger';
+import type { McpPool } from '@hermes-fleet/mcp';
+import {
+  type Clock,
+  type Executor,
+  FleetError,
+  type Ids,
+  type Intake,
+  type JsonObject,
+  type Log,
+  type McpHealth,
+  type SessionAnnounce,
+  type TaskDispatch,
+} from '@hermes-fleet/protocol';
+import type { FleetMetrics } from '@hermes-fleet/service';
+import { countTokens } from '@hermes-fleet/tokens';
+import type { FleetConfig } from './config/config.ts';
+import { callerNamed } from './config/credentials.ts';
+import type { Announcer } from './peers/announcer.ts';
+import type { Peers } from './peers/peers.ts';
+import { announceMetadata, buildAnnounce } from './peers/self.ts';
+import { createRelay } from './relay/relay.ts';
+import { routingPolicy } from './routing/policy.ts';
+import { routeTask } from './routing/route-task.ts';
+import { type AdmissionFacts, admit, admitRelayed } from './tasks/admission.ts';
+import { createDispatcher, type Gate } from './tasks/dispatcher.ts';
+import { acceptMessage } from './tasks/intake.ts';
+import { createLane, type Lane } from './tasks/lane.ts';
+
+/** Tasks whose fresh context is remembered, so that their reply can carry the announce. */
+const MAX_FRESH = 1_000;
+const GAUGE_EVERY_MS = 5_000;
+
+/** What the gateway needs of an agent (libs/agent has it). */
+export interface GatewayAgent {
+  readonly executor: Executor;
+  capabilities(): { readonly tools: readonly string[] };
+  repoState(): Promise<{ readonly branch: string; readonly clean: boolean }>;
+  /** Tokens below which a task is not started. */
+  readonly minimumBudget: number;
+}
+
+export interface GatewayOptions {
+  readonly profile: string;
+  readonly version: string;
+  readonly ledger: Ledger;
+  readonly agent: GatewayAgent;
+  readonly mcp: Pick<McpPool, 'names' | 'health' | 'probe' | 'onChange'>;
+  readonly peers: Peers;
+  readonly announcer: Pick<Announcer, 'changed'>;
+  readonly client: A2AClient;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly log: Log;
+  readonly metrics: FleetMetrics;
+  readonly config: FleetConfig;
+  /** Whether cache reads and writes count as spent (`budget.count_cache`). */
+  readonly countCache?: boolean;
+  /** 0 to 1, for backoff; Math.random when absent. */
+  readonly random?: () => number;
+}
+
+/** A profile's door and engine: messages in, tasks run or relayed, results in the ledger. */
+export interface Gateway extends Intake {
+  /** Takes up what a former process left unfinished. To be called once, before the listener opens. */
+  recover(): Promise<void>;
+  /**
+   * Refuses new tasks, tells running ones to reach a checkpoint, and leaves what has not ended to the next start.
+   * Resolves when all is quiet or `graceMs` is over.
+   */
+  stop(graceMs: number): Promise<void>;
+  /** Tasks that run, own and relayed. */
+  activeTasks(): number;
+  /** Tasks that wait, own and relayed. */
+  queuedTasks(): number;
+  /** This profile's SESSION_ANNOUNCE, from what was measured last. */
+  announce(): SessionAnnounce;
+  /** The same, with the workspace measured now. */
+  freshAnnounce(): Promise<SessionAnnounce>;
+  /** Metadata for the reply to a task that opened a fresh context. */
+  replyMetadata(taskId: string): JsonObject | undefined;
+}
+
+export function createGateway(o: GatewayOptions): Gateway {
+  const { ledger, clock, log, metrics, config, profile } = o;
+  const { limits, queue } = config.fleet;
+  const closing = new AbortController();
+  const fresh = new Set<string>();
+  const instanceId = o.ids.uuid();
+  let seq = 0;
+  let stopping: FleetError | undefined;
+  let sessionFresh = true;
+  let repo = { branch: '', clean: true };
+  let saturated = false;
+  let gauges: Disposable | undefined;
+
+  const runner = {
+    ...{ profile, ledger, clock, log, metrics },
+    defaultBudget: limits.default_token_budget,
+    countCache: o.countCache ?? false,
+    closing: closing.signal,
+  };
+  const relay = createRelay({
+    ...{ self: profile, peers: o.peers, client: o.client, clock, log, metrics },
+    policy: routingPolicy(config, profile),
+    onBlocked: config.fleet.routing.on_blocked,
+    maxAttempts: config.fleet.routing.max_attempts,
+    peerDownAfterMs: config.fleet.routing.peer_down_after_s * 1000,
+    random: o.random ?? Math.random,
+  });
+  const lane = (name: string, executor: Executor, maxConcurrent: number): Lane =>
+    createLane({
+      ...{ name, executor, runner, clock, metrics, onChange: loadChanged },
+      limits: { maxConcurrent, depth: limits.queue_depth, ageingMs: queue.ageing_s * 1000 },
+      onExpired: (task) => {
+        dispatcher
+          .expire(task)
+          .catch((error) => log.error({ task_id: task.id, err: error }, 'expiry not written'));
+      },
+    });
+  const own = lane('own', o.agent.executor, limits.max_concurrent_tasks);
+  const relayed = lane('relay', relay, limits.max_relayed_tasks);
+  const lanes = [own, relayed];
+  const dispatcher = createDispatcher({
+    ...{ profile, ledger, clock, log, metrics, lanes, gateOf },
+    maxResumes: limits.max_resumes,
+    closing: closing.signal,
+  });
+
+  /** Own agent or relay (design 1, Who executes). */
+  function gateOf(dispatch: TaskDispatch): Gate {
+    const target = dispatch.routing?.target ?? 'auto';
+    const stays = target === profile || (target === 'auto' && !config.fleet.orchestrate);
+    if (stays)
+      return { lane: own, judge: (asked, caller) => admit({ dispatch: asked, caller, facts: facts(own) }) };
+    return {
+      lane: relayed,
+      async judge(asked, caller) {
+        const unmet = await admitRelayed({ dispatch: asked, caller, facts: facts(relayed) });
+        if (unmet.length > 0) return unmet;
+        const policy = routingPolicy(config, profile);
+        return [...(await routeTask(asked, o.peers.list(), policy, clock.now())).unmet];
+      },
+    };
+  }
+
+  function facts({ full, waiting }: Lane): AdmissionFacts {
+    return {
+      ...{ self: profile, now: clock.now(), model: o.agent.executor.model, tiers: config.fleet.tiers },
+      capabilities: o.agent.capabilities().tools,
+      mcp: o.mcp,
+      repoState: measureRepo,
+      countTokens,
+      minimumBudget: o.agent.minimumBudget,
+      queue: { full, waiting },
+    };
+  }
+
+  async function measureRepo(): Promise<{ branch: string; clean: boolean }> {
+    const measured = await o.agent.repoState();
+    const changed = measured.clean !== repo.clean || measured.branch !== repo.branch;
+    repo = { branch: measured.branch, clean: measured.clean };
+    if (changed) o.announcer.changed();
+    return repo;
+  }
+
+  function loadChanged(): void {
+    metrics.tasksInFlight(own.running + relayed.running);
+    if (own.running > 0) sessionFresh = false;
+    if (own.full !== saturated) {
+      saturated = own.full;
+      o.announcer.changed();
+    }
+  }
+
+  function announce(): SessionAnnounce {
+    seq += 1;
+    return buildAnnounce({
+      ...{ profile, config, instanceId, seq, sessionFresh },
+      model: o.agent.executor.model,
+      tools: o.agent.capabilities().tools,
+      mcpHealth: healthOf(o.mcp),
+      repoState: repo,
+      activeTasks: own.running,
+      queuedTasks: own.waiting,
+      ready: stopping === undefined,
+      now: clock.now(),
+    });
+  }
+
+  function remember(taskId: string): JsonObject {
+    for (const oldest of fresh) {
+      if (fresh.size < MAX_FRESH) break;
+      fresh.delete(oldest);
+    }
+    fresh.add(taskId);
+    return metadataFor(taskId);
+  }
+
+  function metadataFor(taskId: string): JsonObject {
+    return announceMetadata(announce(), ledger.get(taskId)?.contextId ?? '');
+  }
+
+  function gaugeEvery(): void {
+    for (const each of lanes) each.gauge();
+    gauges = clock.timer(gaugeEvery, GAUGE_EVERY_MS);
+  }
+
+  const health = o.mcp.onChange(() => {
+    for (const [name, state] of Object.entries(healthOf(o.mcp))) metrics.mcpServerUp(name, state === 'ok');
+    o.announcer.changed();
+  });
+  const intake = {
+    ...{ profile, ledger, peers: o.peers, dispatcher, clock, ids: o.ids, log, metrics, announce },
+    closed: () => stopping,
+    onFreshContext: remember,
+  };
+
+  return {
+    accept: (message, caller) => acceptMessage(intake, message, caller),
+    async cancel(taskId, caller) {
+      const task = ledger.get(taskId);
+      if (!task || task.caller !== caller.name)
+        throw new FleetError('TASK_NOT_FOUND', `task ${taskId} is not known`);
+      await dispatcher.cancel(taskId);
+    },
+    async recover() {
+      await measureRepo();
+      gaugeEvery();
+      for (const task of ledger.unfinished()) await dispatcher.resume(task, callerNamed(config, task.caller));
+    },
+    async stop(graceMs) {
+      stopping = new FleetError('SHUTTING_DOWN', `${profile} is stopping: send the task again in a moment`, {
+        retryAfterS: 5,
+      });
+      const reason = stopping;
+      health[Symbol.dispose]();
+      gauges?.[Symbol.dispose]();
+      const quiet = Promise.all([...lanes.map((each) => each.stop(reason)), dispatcher.idle()]);
+      const grace = new AbortController();
+      const over = clock.sleep(graceMs, grace.signal).then(
+        () =>
+          log.warn(
+            { active: own.running + relayed.running },
+            'grace is over: running tasks are left as they are',
+          ),
+        () => undefined,
+      );
+      await Promise.race([quiet, over]);
+      grace.abort();
+      closing.abort(reason);
+    },
+    activeTasks: () => own.running + relayed.running,
+    queuedTasks: () => own.waiting + relayed.waiting,
+    announce,
+    async freshAnnounce() {
+      await measureRepo();
+      return announce();
+    },
+    replyMetadata: (taskId) => (fresh.has(taskId) ? metadataFor(taskId) : undefined),
+  };
+}
+
+function healthOf(mcp: Pick<McpPool, 'health'>): Record<string, McpHealth> {
+  return Object.fromEntries(Object.entries(mcp.health()).map(([name, { state }]) => [name, state]));
+}

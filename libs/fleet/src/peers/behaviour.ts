@@ -1,0 +1,63 @@
+import type { Clock } from '@hermes-fleet/protocol';
+import type { PeerProfile } from './profile.ts';
+
+const OPENS_AFTER = 3;
+const FIRST_PAUSE_MS = 2_000;
+const LONGEST_PAUSE_MS = 30_000;
+/** Weight of the newest observation in the moving averages. */
+const NEWEST = 0.3;
+
+/** How a peer has behaved lately, as this profile saw it. In memory: a restart gives everybody a fresh start. */
+export interface Behaviour {
+  /** It answered something: a circuit that was open closes. */
+  answered(): void;
+  /** It could not be reached; after three times in a row the circuit opens, longer each time. */
+  failed(): void;
+  /** It took a dispatch after this time. */
+  took(latencyMs: number): void;
+  refused(): void;
+  /** A task of ours is with it until the returned object is disposed. */
+  occupied(): Disposable;
+  snapshot(): Pick<PeerProfile, 'circuitOpenUntil' | 'inFlight' | 'blockedRate' | 'latencyMs'>;
+}
+
+export function newBehaviour(clock: Clock): Behaviour {
+  let failures = 0;
+  let circuitOpenUntil = 0;
+  let inFlight = 0;
+  let blockedRate = 0;
+  let latencyMs = 0;
+
+  const answered = (): void => {
+    failures = 0;
+    circuitOpenUntil = 0;
+  };
+  return {
+    answered,
+    failed() {
+      failures += 1;
+      if (failures < OPENS_AFTER) return;
+      const pause = Math.min(FIRST_PAUSE_MS * 2 ** (failures - OPENS_AFTER), LONGEST_PAUSE_MS);
+      circuitOpenUntil = clock.now() + pause;
+    },
+    took(latency) {
+      answered();
+      blockedRate *= 1 - NEWEST;
+      latencyMs = latencyMs === 0 ? latency : latencyMs * (1 - NEWEST) + latency * NEWEST;
+    },
+    refused() {
+      blockedRate = blockedRate * (1 - NEWEST) + NEWEST;
+    },
+    occupied() {
+      inFlight += 1;
+      let held = true;
+      return {
+        [Symbol.dispose]() {
+          if (held) inFlight -= 1;
+          held = false;
+        },
+      };
+    },
+    snapshot: () => ({ circuitOpenUntil, inFlight, blockedRate, latencyMs }),
+  };
+}

@@ -1,0 +1,259 @@
+import {
+  type A2AClient,
+  type PeerEndpoint,
+  type PeerReply,
+  type PeerTask,
+  peerErrorCode,
+} from '@hermes-fleet/a2a';
+import {
+  type Clock,
+  type ErrorCode,
+  FleetError,
+  type Log,
+  type ReplySchema,
+  type TaskResult,
+} from '@hermes-fleet/protocol';
+import type { Behaviour } from '../peers/behaviour.ts';
+import { backoffMs } from './backoff.ts';
+import { hasResult, resultOf, resultOfMessage } from './remote-result.ts';
+import type { Delegation } from './state.ts';
+
+const SEND_TIMEOUT_MS = 10_000;
+const ASK_TIMEOUT_MS = 5_000;
+const WITHDRAW_TIMEOUT_MS = 4_000;
+const IDLE_TIMEOUT_MS = 45_000;
+const PAUSE = { firstMs: 200, longestMs: 5_000 };
+
+/** How a delegation ended. */
+export type Delegated =
+  | { readonly kind: 'result'; readonly result: TaskResult }
+  /** The peer certainly did not take it: another one may. */
+  | { readonly kind: 'refused'; readonly reason: string };
+
+export interface DelegateOptions {
+  readonly client: A2AClient;
+  readonly endpoint: PeerEndpoint;
+  readonly behaviour: Behaviour;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly random: () => number;
+  readonly signal: AbortSignal;
+  readonly replySchema: ReplySchema;
+  /** How long the peer may be away before the delegation is given up, ms. */
+  readonly peerDownAfterMs: number;
+  /** Whether an earlier process may have sent this already. */
+  readonly resumed: boolean;
+  /** Durable when it resolves. */
+  readonly onTaken: (remoteTaskId: string) => Promise<void>;
+  readonly onTask: (task: PeerTask) => Promise<void>;
+  readonly onRetry: (reason: string) => void;
+}
+
+/**
+ * One dispatch at one peer, until it has ended there: sent without blocking, followed by stream, asked for after a
+ * drop, sent again byte for byte where an answer was lost; the peer's idempotency makes that the same task (design 1,
+ * Who executes). Throws PEER_UNREACHABLE when the peer stays away too long, and the signal's reason.
+ */
+export async function delegate(o: DelegateOptions, delegation: Delegation): Promise<Delegated> {
+  const link = createLink(o);
+  let task: PeerTask | undefined;
+  if (delegation.remoteTaskId === undefined) {
+    const sent = await deliver(o, delegation, link, o.resumed);
+    if (sent.kind === 'refused') return sent;
+    if (sent.kind === 'message')
+      return { kind: 'result', result: resultOfMessage(sent, o.replySchema, delegation.messageId) };
+    task = sent.task;
+  }
+  const ended = await follow(o, delegation, link, task ?? delegation.remoteTaskId ?? '');
+  return { kind: 'result', result: resultOf(ended, o.replySchema, delegation.messageId) };
+}
+
+/** Asks the peer to stop; what the task came to there, where that can still be learned. Bounded in time. */
+export async function withdraw(
+  o: Pick<DelegateOptions, 'client' | 'endpoint' | 'replySchema' | 'log'>,
+  delegation: Delegation,
+): Promise<TaskResult | undefined> {
+  const call = { timeoutMs: WITHDRAW_TIMEOUT_MS };
+  try {
+    let id = delegation.remoteTaskId;
+    if (id === undefined) {
+      const reply = await o.client.send(o.endpoint, message(delegation), call);
+      if (reply.kind === 'message') return resultOfMessage(reply, o.replySchema, delegation.messageId);
+      id = reply.task.id;
+    }
+    const known = id;
+    const task = await o.client
+      .cancelTask(o.endpoint, known, call)
+      .catch(() => o.client.getTask(o.endpoint, known, call));
+    return task.terminal ? resultOf(task, o.replySchema, delegation.messageId) : undefined;
+  } catch (error) {
+    o.log.warn({ peer: o.endpoint.name, err: error }, 'task at the peer could not be canceled');
+    return undefined;
+  }
+}
+
+type Sent = PeerReply | { readonly kind: 'refused'; readonly reason: string };
+
+async function deliver(
+  o: DelegateOptions,
+  delegation: Delegation,
+  link: Link,
+  mayBeThere: boolean,
+): Promise<Sent> {
+  let ambiguous = mayBeThere;
+  for (;;) {
+    const sentAt = o.clock.now();
+    try {
+      const call = { timeoutMs: SEND_TIMEOUT_MS, signal: o.signal };
+      const reply = await o.client.send(o.endpoint, message(delegation), call);
+      link.contact();
+      o.behaviour.took(o.clock.now() - sentAt);
+      if (reply.kind === 'task') await o.onTaken(reply.task.id);
+      return reply;
+    } catch (thrown) {
+      const error = peerError(o.signal, thrown);
+      if (!ambiguous && (declined(error) || neverArrived(error))) {
+        if (error.code === 'PEER_UNREACHABLE') o.behaviour.failed();
+        return { kind: 'refused', reason: error.message };
+      }
+      if (!error.retryable) throw error;
+      ambiguous = true;
+      o.onRetry('send');
+      await link.lost(error);
+    }
+  }
+}
+
+async function follow(
+  o: DelegateOptions,
+  delegation: Delegation,
+  link: Link,
+  from: PeerTask | string,
+): Promise<PeerTask> {
+  let id = typeof from === 'string' ? from : from.id;
+  let task = typeof from === 'string' ? undefined : from;
+  for (let drops = 0; !task?.terminal; drops += 1) {
+    if (drops > 0) await o.clock.sleep(backoffMs(drops, { ...PAUSE, random: o.random }), o.signal);
+    task = await watchOnce(o, id, link, task);
+    if (!task?.terminal) {
+      o.onRetry('stream');
+      task = await ask(o, delegation, id, link);
+      id = task.id;
+    }
+  }
+  return hasResult(task) ? task : ask(o, delegation, id, link);
+}
+
+/** Follows the stream until the task ends or the stream breaks; how it broke does not matter, asking comes next. */
+async function watchOnce(
+  o: DelegateOptions,
+  id: string,
+  link: Link,
+  known: PeerTask | undefined,
+): Promise<PeerTask | undefined> {
+  let task = known;
+  try {
+    for await (const snapshot of o.client.watch(o.endpoint, id, {
+      signal: o.signal,
+      idleTimeoutMs: IDLE_TIMEOUT_MS,
+    })) {
+      link.contact();
+      task = snapshot;
+      await o.onTask(snapshot);
+      if (snapshot.terminal) break;
+    }
+  } catch (thrown) {
+    const error = peerError(o.signal, thrown);
+    o.log.debug({ peer: o.endpoint.name, err: error }, 'stream from the peer ended early');
+  }
+  o.signal.throwIfAborted();
+  return task;
+}
+
+/** The task as the peer has it now. A peer that does not know it any more gets the same payload again. */
+async function ask(o: DelegateOptions, delegation: Delegation, id: string, link: Link): Promise<PeerTask> {
+  for (;;) {
+    try {
+      const task = await o.client.getTask(o.endpoint, id, { timeoutMs: ASK_TIMEOUT_MS, signal: o.signal });
+      link.contact();
+      await o.onTask(task);
+      return task;
+    } catch (thrown) {
+      const error = peerError(o.signal, thrown);
+      if (error.retryable) {
+        o.onRetry('ask');
+        await link.lost(error);
+        continue;
+      }
+      const sent = await deliver(o, delegation, link, true);
+      if (sent.kind === 'task') return sent.task;
+      throw error;
+    }
+  }
+}
+
+interface Link {
+  /** The peer answered. */
+  contact(): void;
+  /** It did not: waits before the next try, or throws PEER_UNREACHABLE when it has been away too long. */
+  lost(error: FleetError): Promise<void>;
+}
+
+function createLink(o: DelegateOptions): Link {
+  let failures = 0;
+  let lastContact = o.clock.now();
+  return {
+    contact() {
+      failures = 0;
+      lastContact = o.clock.now();
+      o.behaviour.answered();
+    },
+    async lost(error) {
+      failures += 1;
+      o.behaviour.failed();
+      const awayMs = o.clock.now() - lastContact;
+      if (awayMs >= o.peerDownAfterMs) {
+        const message = `peer ${o.endpoint.name} has not answered for ${Math.round(awayMs / 1000)} s: dispatch the task again later`;
+        throw new FleetError('PEER_UNREACHABLE', message, { cause: error });
+      }
+      if (failures === 1)
+        o.log.warn({ peer: o.endpoint.name, err: error }, 'peer does not answer: trying again');
+      await o.clock.sleep(backoffMs(failures, { ...PAUSE, random: o.random }), o.signal);
+    },
+  };
+}
+
+function message({ messageId, contextId, payload }: Delegation) {
+  return { messageId, contextId, data: payload, blocking: false };
+}
+
+/** The error of a call; throws the signal's reason when that is why it failed. */
+function peerError(signal: AbortSignal, thrown: unknown): FleetError {
+  signal.throwIfAborted();
+  return FleetError.from(thrown);
+}
+
+/** Answers after which the peer may have the task all the same. */
+const UNCERTAIN: ReadonlySet<ErrorCode | undefined> = new Set<ErrorCode | undefined>([
+  undefined,
+  'INTERNAL',
+  'REQUEST_TIMEOUT',
+  'STORE_UNAVAILABLE',
+]);
+
+/** Whether the peer said for certain that it did not take the task. */
+function declined(error: FleetError): boolean {
+  return error.code === 'PEER_REFUSED' && !UNCERTAIN.has(peerErrorCode(error));
+}
+
+const NEVER_ARRIVED = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH']);
+
+/** Whether a call failed before a byte of it can have reached the peer. */
+export function neverArrived(error: unknown): boolean {
+  let cause: unknown = error;
+  for (let depth = 0; depth < 5 && cause instanceof Error; depth += 1) {
+    if ('code' in cause && typeof cause.code === 'string' && NEVER_ARRIVED.has(cause.code)) return true;
+    cause = cause.cause;
+  }
+  return false;
+}

@@ -1,0 +1,262 @@
+import { isTerminal, type Ledger, type TaskRecord } from '@hermes-fleet/ledger';
+import {
+  type AdmittedTask,
+  type Caller,
+  type Clock,
+  FleetError,
+  type Log,
+  type TaskDispatch,
+  type Unmet,
+} from '@hermes-fleet/protocol';
+import type { FleetMetrics } from '@hermes-fleet/service';
+import type { Lane } from './lane.ts';
+import { persist } from './persist.ts';
+import { readDispatch } from './reading.ts';
+import { blockedEnding, type Ending, encodeEnding, endingData, errorOutcome } from './result.ts';
+
+/** A lane and what admits to it. */
+export interface Gate {
+  readonly lane: Lane;
+  /** Everything unmet; empty admits. */
+  judge(dispatch: TaskDispatch, caller: Caller): Promise<Unmet[]>;
+}
+
+export interface DispatcherOptions {
+  readonly profile: string;
+  readonly ledger: Ledger;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: FleetMetrics;
+  /** Who executes a dispatch. */
+  readonly gateOf: (dispatch: TaskDispatch) => Gate;
+  readonly lanes: readonly Lane[];
+  readonly maxResumes: number;
+  readonly closing: AbortSignal;
+}
+
+/** Takes a task from the ledger through admission into a lane, and out again when it must not run. */
+export interface Dispatcher {
+  /** Admits a task, once however often it is called at a time; resolves when it is queued or blocked, durably. */
+  submit(record: TaskRecord, caller: Caller): Promise<void>;
+  /** Takes up a task that a former process left (design 3, Resume). */
+  resume(record: TaskRecord, caller: Caller): Promise<void>;
+  cancel(taskId: string): Promise<void>;
+  /** Ends a task whose deadline passed while it waited. */
+  expire(task: AdmittedTask): Promise<void>;
+  /** Resolves when no admission is under way. */
+  idle(): Promise<void>;
+}
+
+export function createDispatcher(o: DispatcherOptions): Dispatcher {
+  const admitting = new Map<string, Promise<void>>();
+  const laneWith = (taskId: string) => o.lanes.find((lane) => lane.holds(taskId));
+  const fieldsOf = ({ id, contextId, caller }: TaskRecord) => ({
+    task_id: id,
+    context_id: contextId,
+    caller,
+  });
+
+  async function end(record: Pick<TaskRecord, 'id'>, ending: Ending): Promise<boolean> {
+    const store = { ...o, taskId: record.id, signal: o.closing };
+    const event = { type: ending.event, data: endingData(ending) };
+    const written = await persist(store, () =>
+      o.ledger.append(record.id, event, { result: encodeEnding(ending) }),
+    );
+    if (!written) return false;
+    o.metrics.taskEnded(tierOf(record.id), ending.event, 0);
+    return true;
+  }
+
+  const tierOf = (taskId: string): string => (laneWith(taskId) ?? o.lanes[0])?.executor.model.tier ?? 'none';
+
+  async function block(
+    record: TaskRecord,
+    taskId: string,
+    unmet: readonly Unmet[],
+    saved: number,
+  ): Promise<void> {
+    const ending = blockedEnding(taskId, unmet, o.profile);
+    if (!(await end(record, ending))) return;
+    o.metrics.admission('blocked', unmet[0]?.kind ?? 'peer');
+    o.metrics.tokensSaved(saved);
+    const fields = { ...fieldsOf(record), unmet: unmet.map(({ kind }) => kind) };
+    o.log.info(fields, `task blocked: ${ending.result.blockedReason}`);
+  }
+
+  async function decide(record: TaskRecord, caller: Caller): Promise<void> {
+    const reading = readDispatch(record.dispatch);
+    if (reading.kind === 'foreign') return block(record, reading.taskId ?? record.key, reading.unmet, 0);
+    const { dispatch } = reading;
+    const { lane, judge } = o.gateOf(dispatch);
+    const unmet = await judge(dispatch, caller);
+    if (unmet.length === 0 && !lane.reserve()) unmet.push(queueFull(o.profile, lane.waiting));
+    if (unmet.length > 0) return block(record, reading.taskId, unmet, worth(dispatch));
+    try {
+      const data = { lane: lane.name, priority: dispatch.task.priority ?? 'normal' };
+      const store = { ...o, taskId: record.id, signal: o.closing };
+      const queued = await persist(store, () =>
+        o.ledger.append(record.id, { type: 'queued', data }, { state: 'queued' }),
+      );
+      if (!queued) return;
+    } finally {
+      lane.release();
+    }
+    o.metrics.admission('accepted', 'none');
+    lane.add(admitted(record, dispatch, caller), record.createdAt);
+  }
+
+  /**
+   * A task whose admission broke is ended, not left hanging. Never rejects: the task is durable already, so its caller
+   * must not take an error for a refusal and have it run elsewhere; what can't be written is left to the next start.
+   */
+  async function decideOrFail(record: TaskRecord, caller: Caller): Promise<void> {
+    try {
+      await decide(record, caller);
+    } catch (error) {
+      o.log.error({ ...fieldsOf(record), err: error }, 'admission failed');
+      if (o.closing.aborted) return;
+      await end(record, errorEnding(record.key, o.profile, FleetError.from(error))).catch((err) =>
+        o.log.error({ ...fieldsOf(record), err }, 'failed admission could not be written'),
+      );
+    }
+  }
+
+  function submit(record: TaskRecord, caller: Caller): Promise<void> {
+    const under = admitting.get(record.id);
+    if (under) return under;
+    // Read again: a copy of a dispatch may hold a record from before the first one was decided.
+    if (o.ledger.get(record.id)?.state !== 'submitted') return Promise.resolve();
+    const work = decideOrFail(record, caller).finally(() => admitting.delete(record.id));
+    admitting.set(record.id, work);
+    return work;
+  }
+
+  async function resume(record: TaskRecord, caller: Caller): Promise<void> {
+    if (record.state === 'submitted') return submit(record, caller);
+    const interrupted = record.state === 'working';
+    const resumes = record.resumes + (interrupted ? 1 : 0);
+    if (resumes > o.maxResumes) {
+      const reason = `the task was interrupted ${resumes} times; at most ${o.maxResumes} resumes are tried`;
+      const ending = errorEnding(record.key, o.profile, {
+        code: 'max_resumes',
+        message: reason,
+        retryable: true,
+      });
+      await end(record, {
+        ...ending,
+        result: { ...ending.result, tokensSpent: spentOn(o.ledger, record.id) },
+      });
+      return;
+    }
+    const { dispatch } = decodedOf(record);
+    await o.ledger.append(record.id, { type: 'resumed', data: { resumes } }, { state: 'queued', resumes });
+    o.metrics.resumed();
+    o.log.info({ ...fieldsOf(record), resumes }, 'task taken up again');
+    o.gateOf(dispatch).lane.add(admitted({ ...record, resumes }, dispatch, caller), record.createdAt);
+  }
+
+  async function cancel(taskId: string): Promise<void> {
+    await admitting.get(taskId);
+    const lane = laneWith(taskId);
+    const run = lane?.run(taskId);
+    if (run) {
+      run.abort(new FleetError('CANCELED', 'the task was canceled by its caller'));
+      await run.finished;
+    } else {
+      lane?.withdraw(taskId);
+      const record = o.ledger.get(taskId);
+      if (record && !isTerminal(record.state)) await end(record, canceledEnding(record, o));
+    }
+    const record = o.ledger.get(taskId);
+    if (record?.state === 'canceled') return;
+    if (record && !isTerminal(record.state))
+      throw new FleetError('SHUTTING_DOWN', `task ${taskId} is kept for the next start: cancel it then`);
+    throw new FleetError(
+      'TASK_NOT_CANCELABLE',
+      `task ${taskId} has already ended (${record?.state ?? 'unknown'})`,
+    );
+  }
+
+  async function expire(task: AdmittedTask): Promise<void> {
+    const record = o.ledger.get(task.id);
+    if (!record) return;
+    const { deadline = '' } = task.dispatch;
+    const spent = spentOn(o.ledger, task.id);
+    if (record.resumes === 0 && spent === 0) {
+      const detail = `the deadline ${deadline} passed while the task was queued`;
+      const unmet: Unmet[] = [{ kind: 'deadline', name: deadline, detail, transient: false }];
+      return block(record, task.dispatch.task.taskId, unmet, worth(task.dispatch));
+    }
+    const message = `the deadline ${deadline} passed before the interrupted task could go on`;
+    const ending = errorEnding(record.key, o.profile, {
+      code: 'deadline_exceeded',
+      message,
+      retryable: false,
+    });
+    await end(record, { ...ending, result: { ...ending.result, tokensSpent: spent } });
+  }
+
+  return {
+    submit,
+    resume,
+    cancel,
+    expire,
+    idle: async () => {
+      await Promise.allSettled(admitting.values());
+    },
+  };
+}
+
+function admitted(record: TaskRecord, dispatch: TaskDispatch, caller: Caller): AdmittedTask {
+  const deadlineAt = dispatch.deadline === undefined ? undefined : Date.parse(dispatch.deadline);
+  return {
+    id: record.id,
+    contextId: record.contextId,
+    caller,
+    dispatch,
+    deadlineAt,
+    resumes: record.resumes,
+  };
+}
+
+function decodedOf(record: TaskRecord): { dispatch: TaskDispatch } {
+  const reading = readDispatch(record.dispatch);
+  if (reading.kind === 'dispatch') return reading;
+  throw new FleetError(
+    'INTERNAL',
+    `task ${record.id} was admitted with a dispatch that this version cannot read`,
+  );
+}
+
+function errorEnding(
+  taskId: string,
+  profile: string,
+  error: { code: string; message: string; retryable: boolean },
+): Ending {
+  const { result } = blockedEnding(taskId, [], profile);
+  const { unmet: _unmet, ...rest } = result;
+  const outcome = errorOutcome(error.code, error.message, error.retryable);
+  return { event: 'error', result: { ...rest, ...outcome } };
+}
+
+function canceledEnding(record: TaskRecord, o: DispatcherOptions): Ending {
+  const message = 'the task was canceled by its caller before it ran';
+  const ending = errorEnding(record.key, o.profile, { code: 'canceled', message, retryable: false });
+  return { event: 'canceled', result: { ...ending.result, tokensSpent: spentOn(o.ledger, record.id) } };
+}
+
+function queueFull(profile: string, waiting: number): Unmet {
+  const detail = `the queue of ${profile} is full (${waiting} waiting)`;
+  return { kind: 'capacity', name: 'queue', detail, transient: true };
+}
+
+function spentOn(ledger: Ledger, taskId: string): number {
+  return ledger.tokens
+    .entries(taskId)
+    .reduce((sum, entry) => sum + entry.inputTokens + entry.outputTokens, 0);
+}
+
+/** Tokens that a blocked task would have cost: its budget, else what its brief alone comes to (some 4 bytes each). */
+function worth(dispatch: TaskDispatch): number {
+  return dispatch.task.tokenBudget ?? Math.ceil(Buffer.byteLength(dispatch.brief) / 4);
+}

@@ -1,0 +1,130 @@
+import type { AdmittedTask, Clock, Executor, FleetError, Priority } from '@hermes-fleet/protocol';
+import type { FleetMetrics } from '@hermes-fleet/service';
+import { type QueueLimits, TaskQueue } from './queue.ts';
+import { type Run, type RunnerOptions, type RunRequest, startRun } from './runner.ts';
+import { callAt } from './schedule.ts';
+
+/** A queue and the executor that works it off: one for own tasks, one for relayed ones. */
+export interface Lane {
+  readonly name: string;
+  readonly executor: Executor;
+  readonly waiting: number;
+  readonly running: number;
+  readonly full: boolean;
+  reserve(): boolean;
+  release(): void;
+  /** Puts an admitted task in line, and starts it as soon as its turn comes. */
+  add(task: AdmittedTask, receivedAt: number): void;
+  /** Takes a waiting task out of line; false when it does not wait here. */
+  withdraw(taskId: string): boolean;
+  /** The run of a task, while it runs here. */
+  run(taskId: string): Run | undefined;
+  holds(taskId: string): boolean;
+  /** Starts nothing any more and aborts what runs; resolves when all of it has ended. */
+  stop(reason: FleetError): Promise<void>;
+  /** Brings the gauges up to date. */
+  gauge(): void;
+}
+
+interface Entry {
+  readonly taskId: string;
+  readonly contextId: string;
+  readonly priority: Priority;
+  readonly request: RunRequest;
+}
+
+export interface LaneOptions {
+  readonly name: string;
+  readonly executor: Executor;
+  readonly limits: QueueLimits;
+  readonly runner: RunnerOptions;
+  readonly clock: Clock;
+  readonly metrics: FleetMetrics;
+  /** A task's deadline passed while it waited; it is out of line already. */
+  readonly onExpired: (task: AdmittedTask) => void;
+  /** Something about the load has changed. */
+  readonly onChange: () => void;
+}
+
+export function createLane(o: LaneOptions): Lane {
+  const queue = new TaskQueue<Entry>(o.limits, o.clock);
+  const runs = new Map<string, Run>();
+  const deadlines = new Map<string, Disposable>();
+  let stopped = false;
+
+  function forget(taskId: string): void {
+    deadlines.get(taskId)?.[Symbol.dispose]();
+    deadlines.delete(taskId);
+  }
+
+  function withdraw(taskId: string): boolean {
+    forget(taskId);
+    const removed = queue.remove(taskId) !== undefined;
+    if (removed) changed();
+    return removed;
+  }
+
+  function pump(): void {
+    for (let entry = stopped ? undefined : queue.next(); entry; entry = queue.next()) {
+      const { taskId, request } = entry;
+      forget(taskId);
+      const run = startRun(o.runner, request);
+      runs.set(taskId, run);
+      void run.finished.then(() => {
+        runs.delete(taskId);
+        queue.finished(taskId);
+        pump();
+      });
+    }
+    changed();
+  }
+
+  function changed(): void {
+    gauge();
+    o.onChange();
+  }
+
+  function gauge(): void {
+    o.metrics.queueDepth(o.name, queue.waiting);
+    o.metrics.queueOldestAge(o.name, queue.oldestAgeMs() / 1000);
+  }
+
+  return {
+    name: o.name,
+    executor: o.executor,
+    get waiting() {
+      return queue.waiting;
+    },
+    get running() {
+      return queue.running;
+    },
+    get full() {
+      return queue.full;
+    },
+    reserve: () => queue.reserve(),
+    release: () => queue.release(),
+    add(task, receivedAt) {
+      const { id: taskId, contextId, dispatch } = task;
+      const request = { task, executor: o.executor, receivedAt };
+      queue.add({ taskId, contextId, priority: dispatch.task.priority ?? 'normal', request });
+      if (task.deadlineAt !== undefined) {
+        const expire = (): void => {
+          if (withdraw(taskId)) o.onExpired(task);
+        };
+        deadlines.set(taskId, callAt(o.clock, task.deadlineAt, expire));
+      }
+      pump();
+    },
+    withdraw,
+    run: (taskId) => runs.get(taskId),
+    holds: (taskId) => queue.has(taskId),
+    async stop(reason) {
+      stopped = true;
+      for (const timer of deadlines.values()) timer[Symbol.dispose]();
+      deadlines.clear();
+      for (const run of runs.values()) run.abort(reason);
+      await Promise.all([...runs.values()].map(({ finished }) => finished));
+    },
+    gauge,
+  };
+}

@@ -1,0 +1,34 @@
+import {
+  decodeDispatch,
+  isJsonObject,
+  type JsonObject,
+  type TaskDispatch,
+  type Unmet,
+} from '@hermes-fleet/protocol';
+import { versionUnmet } from './admission.ts';
+
+/** A TASK_DISPATCH as it can be judged: understood, or of a version that only allows to say so. */
+export type Reading =
+  | { readonly kind: 'dispatch'; readonly taskId: string; readonly dispatch: TaskDispatch }
+  | { readonly kind: 'foreign'; readonly taskId: string | undefined; readonly unmet: Unmet[] };
+
+const MAX_ID_LENGTH = 200;
+
+/**
+ * Reads a TASK_DISPATCH from the wire. A foreign major version is found before anything else in it is judged (design
+ * 2, Admission); any other wrong field throws INVALID_PARAMS.
+ */
+export function readDispatch(wire: JsonObject): Reading {
+  const { protocol_version: version, task } = wire;
+  if (typeof version === 'string' && /^\d+\.\d+$/.test(version)) {
+    const unmet = versionUnmet(version);
+    if (unmet.length > 0)
+      return { kind: 'foreign', taskId: idOf(isJsonObject(task) ? task.task_id : ''), unmet };
+  }
+  const dispatch = decodeDispatch(wire);
+  return { kind: 'dispatch', taskId: dispatch.task.taskId, dispatch };
+}
+
+function idOf(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' && value.length <= MAX_ID_LENGTH ? value : undefined;
+}

@@ -1,0 +1,118 @@
+import {
+  type Budget,
+  encodeResult,
+  type JsonObject,
+  PROTOCOL_VERSION,
+  type RunOutcome,
+  type TaskResult,
+  type Unmet,
+} from '@hermes-fleet/protocol';
+
+/** How a task ends in the ledger: the event, and the result that goes with it. */
+export interface Ending {
+  readonly event: 'blocked' | 'done' | 'partial' | 'error' | 'canceled';
+  readonly result: TaskResult;
+}
+
+/** A result for work that never started: no token was spent (design 2, TASK_RESULT). */
+export function blockedEnding(taskId: string, unmet: readonly Unmet[], executedBy?: string): Ending {
+  return {
+    event: 'blocked',
+    result: {
+      ...base(taskId),
+      status: 'blocked',
+      blockedReason: unmet.map(({ detail }) => detail).join('; '),
+      unmet: [...unmet],
+      ...(executedBy === undefined ? {} : { executedBy }),
+    },
+  };
+}
+
+/** An outcome without anything to show for it but an error. */
+export function errorOutcome(code: string, message: string, retryable: boolean): RunOutcome {
+  return {
+    status: 'error',
+    nextSteps: [],
+    blockedReason: null,
+    artifacts: { filesChanged: [] },
+    error: { code: code.toLowerCase(), message, retryable },
+  };
+}
+
+/**
+ * The TASK_RESULT of a run. What was spent is the budget's figure, never the executor's word. A blocked outcome after
+ * tokens were spent is an error: blocked promises that none were.
+ */
+export function runEnding(
+  outcome: RunOutcome,
+  run: { taskId: string; profile: string; budget: Budget; durationMs: number; canceled: boolean },
+): Ending {
+  const spent = run.budget.spent();
+  const settled = spent > 0 ? withoutBlocked(outcome) : outcome;
+  const result: TaskResult = {
+    ...base(run.taskId),
+    ...settled,
+    tokensSpent: spent,
+    blockedReason:
+      settled.status === 'blocked' ? (settled.blockedReason ?? 'the executor gave no reason') : null,
+    executedBy: settled.executedBy ?? run.profile,
+    usage: run.budget.usage(),
+    durationMs: run.durationMs,
+    ...(settled.status === 'partial' ? { remaining: settled.remaining ?? [] } : {}),
+    ...(settled.status === 'error'
+      ? {
+          error: settled.error ?? {
+            code: 'internal',
+            message: 'the executor gave no reason',
+            retryable: false,
+          },
+        }
+      : {}),
+  };
+  return { event: run.canceled ? 'canceled' : result.status, result };
+}
+
+/** What a terminal event says on the bus: small facts, never a brief or a model's text. */
+export function endingData({ event, result }: Ending): JsonObject {
+  return {
+    status: event === 'canceled' ? 'canceled' : result.status,
+    tokens_spent: result.tokensSpent,
+    ...(result.executedBy === undefined ? {} : { executed_by: result.executedBy }),
+    ...(result.durationMs === undefined ? {} : { duration_ms: Math.round(result.durationMs) }),
+    ...(result.status === 'blocked'
+      ? {
+          reason: result.blockedReason,
+          unmet: (result.unmet ?? []).map(({ kind, name }) => ({ kind, name })),
+        }
+      : {}),
+    ...(result.error ? { error: result.error.code, retryable: result.error.retryable } : {}),
+    ...(result.attempts ? { attempts: result.attempts.length } : {}),
+  };
+}
+
+export function encodeEnding({ result }: Ending): JsonObject {
+  return encodeResult(result);
+}
+
+function withoutBlocked(outcome: RunOutcome): RunOutcome {
+  if (outcome.status !== 'blocked') return outcome;
+  const message = outcome.blockedReason ?? 'nobody could go on with the task';
+  return {
+    ...outcome,
+    status: 'error',
+    blockedReason: null,
+    error: { code: 'blocked', message, retryable: true },
+  };
+}
+
+function base(taskId: string) {
+  return {
+    type: 'TASK_RESULT' as const,
+    protocolVersion: PROTOCOL_VERSION,
+    taskId,
+    tokensSpent: 0,
+    nextSteps: [] as string[],
+    blockedReason: null,
+    artifacts: { filesChanged: [] as string[] },
+  };
+}

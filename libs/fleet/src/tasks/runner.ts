@@ -1,0 +1,229 @@
+import type { Ledger } from '@hermes-fleet/ledger';
+import {
+  type AdmittedTask,
+  type Clock,
+  type Executor,
+  FleetError,
+  type Log,
+  type RunContext,
+  type RunEvent,
+  type RunOutcome,
+} from '@hermes-fleet/protocol';
+import type { FleetMetrics } from '@hermes-fleet/service';
+import { createBudget } from '@hermes-fleet/tokens';
+import { persist } from './persist.ts';
+import { encodeEnding, endingData, errorOutcome, runEnding } from './result.ts';
+import { callAt } from './schedule.ts';
+
+/** How long an executor may take to end after it was told to. */
+const ABORT_GRACE_MS = 10_000;
+
+export interface RunnerOptions {
+  readonly profile: string;
+  readonly ledger: Ledger;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: FleetMetrics;
+  readonly defaultBudget: number | undefined;
+  readonly countCache: boolean;
+  /** Aborts when the process must end: writes that fail are not tried again after that. */
+  readonly closing: AbortSignal;
+}
+
+/** A run under way. */
+export interface Run {
+  /** Resolves when the task has ended, or was left for the next start. Never rejects. */
+  readonly finished: Promise<void>;
+  /** Tells the executor to stop; the first reason counts. */
+  abort(reason: FleetError): void;
+}
+
+/** Something to run: an admitted task, by whom, and when it was received. */
+export interface RunRequest {
+  readonly task: AdmittedTask;
+  readonly executor: Executor;
+  /** Milliseconds since the epoch. */
+  readonly receivedAt: number;
+}
+
+/**
+ * Runs an admitted task inside its budget and deadline, and writes its one terminal event (design 1, A task's way).
+ * A run that is aborted because the profile stops leaves the task unfinished, for the next start to take up.
+ */
+export function startRun(o: RunnerOptions, request: RunRequest): Run {
+  const { task } = request;
+  const controller = new AbortController();
+  const finished = runToEnd(o, request, controller).catch((error) => {
+    const fields = { task_id: task.id, context_id: task.contextId, caller: task.caller.name, err: error };
+    o.log.error(fields, 'task could not be ended in the ledger: the next start takes it up');
+  });
+  return { finished, abort: (reason) => controller.abort(reason) };
+}
+
+async function runToEnd(o: RunnerOptions, request: RunRequest, controller: AbortController): Promise<void> {
+  const { task, executor } = request;
+  const { signal } = controller;
+  const startedAt = o.clock.now();
+  using _deadline = deadlineTimer(o.clock, task, controller);
+  const store = { ...o, taskId: task.id, signal: o.closing };
+  const data = { model: executor.model.id, model_tier: executor.model.tier, resumes: task.resumes };
+  const started = await persist(store, () =>
+    o.ledger.append(task.id, { type: 'started', data }, { state: 'working' }),
+  );
+  if (!started) return;
+  if (task.resumes === 0) o.metrics.dispatchOverhead(seconds(o.clock.now() - request.receivedAt));
+
+  const budget = budgetOf(o, request);
+  const attempt = await settle(o.clock, executor.run(task, contextOf(o, task, budget, signal)), signal);
+  const outcome = conclude(attempt, signal, (error) =>
+    o.log.error({ task_id: task.id, context_id: task.contextId, err: error }, 'executor failed'),
+  );
+  if (!outcome) return;
+  const ending = runEnding(outcome, {
+    taskId: task.dispatch.task.taskId,
+    profile: o.profile,
+    budget,
+    durationMs: o.clock.now() - startedAt,
+    canceled: outcome.error?.code === 'canceled' && reasonOf(signal) === 'CANCELED',
+  });
+  const written = await persist(store, () =>
+    o.ledger.append(
+      task.id,
+      { type: ending.event, data: endingData(ending) },
+      { result: encodeEnding(ending) },
+    ),
+  );
+  if (!written) return;
+  if (budget.limit !== undefined && budget.spent() > budget.limit) o.metrics.budgetOverrun('exceeded');
+  o.metrics.taskEnded(executor.model.tier, ending.event, seconds(o.clock.now() - startedAt));
+  o.log.info(
+    {
+      task_id: task.id,
+      context_id: task.contextId,
+      caller: task.caller.name,
+      status: ending.event,
+      tokens_spent: ending.result.tokensSpent,
+    },
+    'task ended',
+  );
+}
+
+type Settled = { readonly outcome: RunOutcome } | { readonly thrown: unknown };
+
+/** The executor's outcome; one that does not end after an abort is given up on, and said so. */
+async function settle(clock: Clock, run: Promise<RunOutcome>, signal: AbortSignal): Promise<Settled> {
+  const over = new AbortController();
+  const grace = abortOf(signal, over.signal)
+    .then(() => clock.sleep(ABORT_GRACE_MS, over.signal))
+    .then(
+      () => ({ thrown: new FleetError('INTERNAL', 'the executor did not stop when it was told to') }),
+      () => ({ thrown: signal.reason }),
+    );
+  const settled = run.then(
+    (outcome) => ({ outcome }),
+    (thrown: unknown) => ({ thrown }),
+  );
+  try {
+    return await Promise.race([settled, grace]);
+  } finally {
+    over.abort();
+  }
+}
+
+function abortOf(signal: AbortSignal, over: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    over.addEventListener('abort', () => reject(over.reason), { once: true });
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true, signal: over });
+  });
+}
+
+/** What a run comes to, given why it was aborted, if it was; undefined = left for the next start. */
+function conclude(
+  settled: Settled,
+  signal: AbortSignal,
+  unforeseen: (error: unknown) => void,
+): RunOutcome | undefined {
+  const outcome = 'outcome' in settled ? settled.outcome : undefined;
+  if (outcome?.status === 'done') return outcome;
+  if ('thrown' in settled && settled.thrown !== signal.reason) unforeseen(settled.thrown);
+  switch (reasonOf(signal)) {
+    case 'SHUTTING_DOWN':
+      return undefined;
+    case 'CANCELED':
+      return endedBy('canceled', 'the task was canceled by its caller', false, outcome);
+    case 'DEADLINE_EXCEEDED':
+      if (outcome?.status === 'partial') return outcome;
+      return endedBy('deadline_exceeded', 'the deadline passed while the task was running', false, outcome);
+    default:
+  }
+  if (outcome) return outcome;
+  const error = FleetError.from('thrown' in settled ? settled.thrown : undefined);
+  return errorOutcome(error.code, error.message, error.retryable);
+}
+
+/** An error that keeps what the executor had to show. */
+function endedBy(
+  code: string,
+  message: string,
+  retryable: boolean,
+  shown: RunOutcome | undefined,
+): RunOutcome {
+  return {
+    ...shown,
+    ...errorOutcome(code, message, retryable),
+    ...(shown && { artifacts: shown.artifacts }),
+  };
+}
+
+function reasonOf(signal: AbortSignal): FleetError['code'] | undefined {
+  return signal.aborted && signal.reason instanceof FleetError ? signal.reason.code : undefined;
+}
+
+function deadlineTimer(
+  clock: Clock,
+  task: AdmittedTask,
+  controller: AbortController,
+): Disposable | undefined {
+  if (task.deadlineAt === undefined) return undefined;
+  const reason = new FleetError('DEADLINE_EXCEEDED', `the deadline ${task.dispatch.deadline} has passed`);
+  return callAt(clock, task.deadlineAt, () => controller.abort(reason));
+}
+
+function budgetOf(o: RunnerOptions, { task, executor }: RunRequest) {
+  return createBudget({
+    taskId: task.id,
+    limit: task.dispatch.task.tokenBudget ?? o.defaultBudget,
+    store: o.ledger.tokens,
+    model: executor.model.id,
+    countCache: o.countCache,
+    onBooked: (entry) => {
+      if (entry.kind !== 'own') return;
+      const tokens = { input: entry.inputTokens, output: entry.outputTokens };
+      o.metrics.tokensSpent(task.caller.name, executor.model.tier, tokens);
+      o.metrics.tokensCached(entry.cacheReadTokens);
+    },
+  });
+}
+
+function contextOf(
+  o: RunnerOptions,
+  task: AdmittedTask,
+  budget: RunContext['budget'],
+  signal: AbortSignal,
+): RunContext {
+  return {
+    signal,
+    budget,
+    async report(event: RunEvent) {
+      const data = event.type === 'text' ? { text: event.text } : event.data;
+      await o.ledger.append(task.id, { type: event.type, data });
+    },
+    checkpoint: {
+      load: () => o.ledger.loadCheckpoint(task.id),
+      save: (state) => o.ledger.saveCheckpoint(task.id, state),
+    },
+  };
+}
+
+const seconds = (ms: number): number => ms / 1000;

@@ -1,0 +1,16 @@
+import type { Clock } from '@hermes-fleet/protocol';
+
+/** The longest single timer; Node fires longer ones than about 24.8 days at once. */
+const LONGEST_TIMER_MS = 86_400_000;
+
+/** Calls `fn` once when the clock reaches `whenMs` (since the epoch), however far off, unless disposed first. */
+export function callAt(clock: Clock, whenMs: number, fn: () => void): Disposable {
+  let timer: Disposable;
+  const arm = (): void => {
+    const left = whenMs - clock.now();
+    timer =
+      left <= LONGEST_TIMER_MS ? clock.timer(fn, Math.max(0, left)) : clock.timer(arm, LONGEST_TIMER_MS);
+  };
+  arm();
+  return { [Symbol.dispose]: () => timer[Symbol.dispose]() };
+}

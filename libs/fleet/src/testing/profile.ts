@@ -1,0 +1,316 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { buildAgentCard, createA2AClient, registerA2A } from '@hermes-fleet/a2a';
+import { type Ledger, openLedger, type TaskRecord } from '@hermes-fleet/ledger';
+import {
+  type Caller,
+  decodeResult,
+  type Executor,
+  HANDSHAKE_EXTENSION,
+  type InboundMessage,
+  type JsonObject,
+  type RunContext,
+  type RunOutcome,
+  systemClock,
+  systemIds,
+  TERMINAL_EVENTS,
+} from '@hermes-fleet/protocol';
+import { createApp, createAuthenticator, createLogger, createMetrics } from '@hermes-fleet/service';
+import { type FleetConfig, FleetConfigSchema } from '../config/config.ts';
+import { createGateway, type Gateway } from '../gateway.ts';
+import { type Announcer, createAnnouncer } from '../peers/announcer.ts';
+import { createPeers, type Peers } from '../peers/peers.ts';
+import { silent } from './fakes.ts';
+
+export const CALLER: Caller = { name: 'operator', scopes: new Set(['announce', 'dispatch', 'read']) };
+export const DONE: RunOutcome = {
+  status: 'done',
+  nextSteps: [],
+  blockedReason: null,
+  artifacts: { filesChanged: [] },
+};
+
+export type Script = (task: Parameters<Executor['run']>[0], context: RunContext) => Promise<RunOutcome>;
+type Health = 'ok' | 'timeout' | 'error' | 'disabled';
+
+/** What a test can change about a profile while it runs. */
+export interface Facts {
+  clean: boolean;
+  mcp: Record<string, Health>;
+}
+
+export interface ProfileOptions {
+  readonly name?: string;
+  readonly script?: Script;
+  readonly fleet?: JsonObject;
+  /** Other profiles of the test, by name: their ports. */
+  readonly agents?: Readonly<Record<string, number>>;
+  readonly tier?: string;
+}
+
+/** A profile on a real ledger and, once it serves, a real port; the executor is the test's script. */
+export interface TestProfile {
+  readonly name: string;
+  readonly port: number;
+  readonly facts: Facts;
+  readonly gateway: Gateway;
+  readonly ledger: Ledger;
+  readonly peers: Peers;
+  readonly announcer: Announcer;
+  /** How often the executor was called. */
+  readonly runs: string[];
+  /** Opens the listener on the profile's port. */
+  serve(): Promise<void>;
+  /** As a crash does it: nothing is written any more and the port is closed. */
+  crash(): Promise<void>;
+  /** Takes up the same ledger and port again. */
+  restart(script?: Script): Promise<void>;
+  /** Accepts a message and gives the task's id. */
+  send(message: Partial<InboundMessage>, caller?: Caller): Promise<string>;
+  task(id: string): TaskRecord;
+  /** The result of a task, once it has ended. */
+  result(id: string): Promise<ReturnType<typeof decodeResult>>;
+  /** Resolves with the first event of this type. */
+  event(id: string, type: string): Promise<JsonObject>;
+  events(id: string): string[];
+}
+
+export async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  if (address === null || typeof address === 'string') throw new Error('no port');
+  return address.port;
+}
+
+const tokenOf = (caller: string, callee: string): string => `token-of-${caller}-for-${callee}`;
+
+export async function profile(t: TestContext, o: ProfileOptions = {}): Promise<TestProfile> {
+  const name = o.name ?? 'neo';
+  const dir = mkdtempSync(join(tmpdir(), `fleet-${name}-`));
+  const port = (o.agents?.[name] as number | undefined) ?? (await freePort());
+  const others = Object.entries(o.agents ?? {}).filter(([other]) => other !== name);
+  const config = configOf(name, port, others, o.fleet ?? {});
+  const facts: Facts = { clean: true, mcp: { memory: 'ok' } };
+  const runs: string[] = [];
+  let script: Script = o.script ?? (async () => DONE);
+  let life = await start();
+
+  async function start() {
+    const ledger = openLedger({
+      file: join(dir, 'ledger.db'),
+      profile: name,
+      clock: systemClock,
+      ids: systemIds,
+      log: silent,
+    });
+    const metrics = createMetrics({
+      profile: name,
+      peers: others.map(([other]) => other),
+      callers: ['operator'],
+      defaultMetrics: false,
+    });
+    const client = createA2AClient({ clock: systemClock, log: silent, extensions: [HANDSHAKE_EXTENSION] });
+    const configured = Object.fromEntries(
+      others.map(([other, at]) => [
+        other,
+        { url: `http://127.0.0.1:${at}/jsonrpc`, token: tokenOf(name, other) },
+      ]),
+    );
+    const peers = createPeers({ ledger, configured, clock: systemClock, log: silent, self: name });
+    const announcer = createAnnouncer({
+      self: () => life.gateway.freshAnnounce(),
+      peers,
+      client,
+      clock: systemClock,
+      log: silent,
+      metrics,
+    });
+    const executor: Executor = {
+      model: { id: 'scripted', tier: o.tier ?? 'sonnet', contextWindow: 10_000 },
+      run(task, context) {
+        runs.push(task.id);
+        return script(task, context);
+      },
+    };
+    const gateway = createGateway({
+      ...{ profile: name, version: '0', ledger, peers, announcer, client, metrics, config },
+      agent: {
+        executor,
+        capabilities: () => ({ tools: ['terminal', 'file'] }),
+        repoState: async () => ({ branch: 'main', clean: facts.clean }),
+        minimumBudget: 100,
+      },
+      mcp: {
+        names: () => Object.keys(facts.mcp),
+        health: () =>
+          Object.fromEntries(Object.entries(facts.mcp).map(([key, state]) => [key, measured(state)])),
+        probe: async (key) => measured(facts.mcp[key] ?? 'error'),
+        onChange: () => ({ [Symbol.dispose]: () => undefined }),
+      },
+      clock: systemClock,
+      ids: systemIds,
+      log: silent,
+    });
+    return {
+      ledger,
+      peers,
+      announcer,
+      gateway,
+      metrics,
+      app: undefined as ReturnType<typeof createApp> | undefined,
+    };
+  }
+
+  async function serve(): Promise<void> {
+    const { gateway, ledger, metrics } = life;
+    const callers = ['operator', ...others.map(([other]) => other)].map((caller) => ({
+      ...{ name: caller, scopes: [...CALLER.scopes], secret: tokenOf(caller, name) },
+    }));
+    const app = createApp({
+      ...{ name, version: '0', log: createLogger({ name, level: 'silent' }), metrics },
+      authenticate: createAuthenticator(callers),
+      readiness: () => ({ ready: true, dependencies: {} }),
+    });
+    registerA2A(app, {
+      ...{ ledger, intake: gateway, extensions: [HANDSHAKE_EXTENSION], log: silent, clock: systemClock },
+      card: () =>
+        buildAgentCard({
+          ...{ identity: `# ${name}\n\nA profile.`, url: `http://127.0.0.1:${port}/jsonrpc`, version: '0' },
+          ...{ extensions: [{ uri: HANDSHAKE_EXTENSION }], streaming: true, authRequired: true },
+        }),
+      replyMetadata: (taskId) => gateway.replyMetadata(taskId),
+    });
+    await app.listen({ host: '127.0.0.1', port });
+    life.app = app;
+  }
+
+  async function crash(): Promise<void> {
+    const { app, ledger, announcer } = life;
+    app?.server.closeAllConnections();
+    const closed = app?.close();
+    await ledger.close();
+    await Promise.all([closed, announcer.close()]);
+  }
+
+  t.after(async () => {
+    await life.gateway.stop(1_000);
+    await crash();
+    rmSync(dir, { recursive: true, force: true });
+  });
+
+  const task = (id: string): TaskRecord => {
+    const record = life.ledger.get(id);
+    if (!record) throw new Error(`no task ${id}`);
+    return record;
+  };
+  const events = (id: string) => life.ledger.events(id).filter(({ type }) => type !== 'text');
+  async function seen(id: string, wanted: (type: string) => boolean): Promise<JsonObject> {
+    for await (const event of life.ledger.watch(id, 0, AbortSignal.timeout(20_000)))
+      if (wanted(event.type)) return event.data;
+    throw new Error(
+      `task ${id} ended before: ${events(id)
+        .map(({ type }) => type)
+        .join(' ')}`,
+    );
+  }
+  return {
+    name,
+    port,
+    facts,
+    get gateway() {
+      return life.gateway;
+    },
+    get ledger() {
+      return life.ledger;
+    },
+    get peers() {
+      return life.peers;
+    },
+    get announcer() {
+      return life.announcer;
+    },
+    runs,
+    serve,
+    crash,
+    async restart(next) {
+      const served = life.app !== undefined;
+      if (next) script = next;
+      life = await start();
+      await life.gateway.recover();
+      if (served) await serve();
+    },
+    async send(message, caller = CALLER) {
+      const accepted = await life.gateway.accept(inbound(message), caller);
+      if (accepted.kind !== 'task') throw new Error('answered with a message');
+      return accepted.taskId;
+    },
+    task,
+    async result(id) {
+      await seen(id, (type) => TERMINAL_EVENTS.has(type));
+      return decodeResult(task(id).result);
+    },
+    event: (id, type) => seen(id, (each) => each === type),
+    events: (id) => events(id).map(({ type }) => type),
+  };
+}
+
+export function inbound(message: Partial<InboundMessage>): InboundMessage {
+  return {
+    messageId: systemIds.uuid(),
+    contextId: undefined,
+    taskId: undefined,
+    text: '',
+    data: [],
+    raw: { messageId: 'm' },
+    ...message,
+  };
+}
+
+/** A message with a TASK_DISPATCH. */
+export function dispatching(task: JsonObject = {}, rest: JsonObject = {}): Partial<InboundMessage> {
+  const data = {
+    type: 'TASK_DISPATCH',
+    protocol_version: '2.0',
+    task: { task_id: systemIds.uuid(), ...task },
+    brief: 'do it',
+    ...rest,
+  };
+  return { data: [{ data, mediaType: 'application/vnd.hermes.handshake+json' }] };
+}
+
+/** A run that goes on until it is aborted, and then ends as an honest executor does. */
+export const untilAborted: Script = (_task, { signal }) =>
+  new Promise((_resolve, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+  });
+
+const measured = (state: Health) => ({
+  state,
+  detail: state === 'timeout' ? 'timeout after 1000 ms' : '',
+  checkedAt: Date.now(),
+});
+
+function configOf(
+  name: string,
+  port: number,
+  others: readonly (readonly [string, number])[],
+  extra: JsonObject,
+): FleetConfig {
+  const callers = ['operator', ...others.map(([other]) => other)].map((caller) => [
+    caller,
+    { token_env: 'TOKEN', scopes: [...CALLER.scopes] },
+  ]);
+  return FleetConfigSchema.parse({
+    fleet: {
+      purpose: `the tests' ${name}`,
+      server: { bind_port: port, callers: Object.fromEntries(callers) },
+      agents: Object.fromEntries(others.map(([other, at]) => [other, { url: `http://127.0.0.1:${at}` }])),
+      ...extra,
+    },
+  });
+}

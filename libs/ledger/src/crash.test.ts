@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { DatabaseSync } from 'node:sqlite';
+import { test } from 'node:test';
+import { systemClock, systemIds } from '@hermes-fleet/protocol';
+import { openLedger } from './ledger.ts';
+import { createTestLog, deadline, newTask, tempDir } from './test/harness.ts';
+
+const ROUNDS = 6;
+
+/** A small seeded generator (mulberry32). */
+function random(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+/** Runs the writer on `file` until it has acknowledged `writes` writes, kills it, and returns all that it said. */
+async function writeAndKill(file: string, round: number, writes: number): Promise<string[]> {
+  const child = spawn(
+    process.execPath,
+    [join(import.meta.dirname, 'test/crash-writer.ts'), file, String(round)],
+    {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    },
+  );
+  const exited = once(child, 'exit');
+  const lines: string[] = [];
+  for await (const line of createInterface({ input: child.stdout })) {
+    lines.push(line);
+    if (lines.length === writes) child.kill('SIGKILL');
+  }
+  await exited;
+  assert.equal(child.signalCode, 'SIGKILL', 'the writer ended before it was killed');
+  return lines;
+}
+
+test(
+  'kill -9 at any moment loses nothing that was acknowledged and leaves nothing half done',
+  deadline,
+  async (t) => {
+    const seed = Number(process.env.SEED ?? Math.floor(Math.random() * 2 ** 31));
+    t.diagnostic(`SEED=${seed}`);
+    const next = random(seed);
+    const file = join(tempDir(t), 'ledger.db');
+    let newest = 0;
+    for (let round = 0; round < ROUNDS; round += 1) {
+      const said = (await writeAndKill(file, round, 1 + Math.floor(next() * 600))).map((line) =>
+        line.split(' '),
+      );
+      const ledger = openLedger({
+        file,
+        profile: 'neo',
+        clock: systemClock,
+        ids: systemIds,
+        log: createTestLog(),
+      });
+
+      for (const [kind, taskId = '', third, type] of said) {
+        if (kind === 'task') {
+          const task = ledger.get(taskId);
+          assert.equal(task?.key, third, `SEED=${seed}: task ${taskId} is lost`);
+          assert.deepEqual(task?.dispatch, newTask().dispatch);
+        } else {
+          const [event] = ledger.events(taskId, Number(third) - 1, 1);
+          assert.deepEqual(
+            [event?.seq, event?.type],
+            [Number(third), type],
+            `SEED=${seed}: event ${third} is lost`,
+          );
+          assert.equal(event?.data.padding, 'x'.repeat(500));
+          assert.ok(Number(third) > newest, 'a sequence number came back after the crash');
+        }
+      }
+      newest = assertWhole(file, seed);
+      for (const { id } of ledger.unfinished()) await ledger.append(id, { type: 'error', data: {} });
+      assert.deepEqual(ledger.unfinished(), []);
+      await ledger.outbox.advance(ledger.outbox.read(0, 100_000).at(-1)?.seq ?? 0);
+      newest = Math.max(newest, ledger.outbox.cursor());
+      await ledger.close();
+    }
+  },
+);
+
+/** Every invariant between the tables; returns the newest sequence number. */
+function assertWhole(file: string, seed: number): number {
+  using db = new DatabaseSync(file, { readOnly: true });
+  const none = (sql: string): void => assert.deepEqual(db.prepare(sql).all(), [], `SEED=${seed}: ${sql}`);
+  assert.deepEqual(
+    db.prepare('PRAGMA integrity_check').get(),
+    Object.assign(Object.create(null), { integrity_check: 'ok' }),
+  );
+  none('PRAGMA foreign_key_check');
+  none('SELECT id FROM tasks WHERE id NOT IN (SELECT task_id FROM payloads)');
+  none(`SELECT id FROM tasks t
+        WHERE (SELECT type FROM events WHERE task_id = t.id ORDER BY seq LIMIT 1) IS NOT 'submitted'`);
+  none(`SELECT id FROM tasks t WHERE (id IN (SELECT task_id FROM idempotency)) = (state = 'rejected')`);
+  none(`SELECT t.id FROM tasks t JOIN payloads p ON p.task_id = t.id
+        WHERE (p.result IS NOT NULL) <> (t.state IN ('completed', 'rejected'))`);
+  none(`SELECT id FROM tasks t WHERE ended_seq IS NOT
+          (SELECT max(seq) FROM events WHERE task_id = t.id AND type IN ('done', 'blocked', 'error'))`);
+  none('SELECT task_id FROM checkpoints JOIN tasks ON id = task_id WHERE ended_seq IS NOT NULL');
+  return Number(db.prepare('SELECT max(seq) AS newest FROM events').get()?.newest);
+}

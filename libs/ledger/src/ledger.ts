@@ -1,0 +1,99 @@
+import { createOutbox } from './outbox.ts';
+import { peerRecord } from './store/rows.ts';
+import { openStore, type Store, type StoreOptions } from './store/store.ts';
+import { listTasks } from './task-list.ts';
+import {
+  acceptTask,
+  appendEvent,
+  findCheckpoint,
+  findEvents,
+  findTask,
+  pruneTasks,
+  replaceCheckpoint,
+  unfinishedTasks,
+} from './tasks.ts';
+import { createTokenStore } from './token-store.ts';
+import type { Ledger, TaskEvent } from './types.ts';
+import { createWakeups } from './wakeups.ts';
+import { watchTask } from './watch.ts';
+
+const ALL = -1;
+
+/** `file` is made, with its directory, when it is not there. One process owns it: see acquireOwnership. */
+export type LedgerOptions = StoreOptions;
+
+/**
+ * Opens the durable task log of a profile and migrates it (design 1, Decisions). Throws CONFIG_INVALID when the file
+ * is no ledger, belongs to another profile or comes from a newer version, STORE_UNAVAILABLE when it can't be used now.
+ */
+export function openLedger(o: LedgerOptions): Ledger {
+  const store = openStore(o);
+  try {
+    return createLedger(o, store);
+  } catch (error) {
+    store.close();
+    throw error;
+  }
+}
+
+/** The ledger over a store that is open; it closes it. */
+export function createLedger(o: Pick<LedgerOptions, 'profile' | 'clock'>, store: Store): Ledger {
+  const { clock } = o;
+  const watchers = createWakeups();
+  const relays = createWakeups();
+  const outbox = createOutbox({ store, wakeups: relays, profile: o.profile, clock });
+
+  const committed = (event: TaskEvent): void => {
+    outbox.committed(event);
+    watchers.wake(event.taskId);
+  };
+
+  return {
+    id: store.id,
+    accept: async (task) => {
+      const accepted = await store.write(
+        (db) => acceptTask(db, clock, task),
+        ({ submitted }) => submitted && committed(submitted),
+      );
+      return { task: accepted.task, created: accepted.submitted !== undefined };
+    },
+    append: (taskId, event, change) =>
+      store.write(
+        (db) => appendEvent(db, clock, taskId, event, change),
+        (appended) => appended && committed(appended),
+      ),
+    get: (taskId) => store.read((db) => findTask(db, taskId)),
+    list: (query) => store.read((db) => listTasks(db, query)),
+    events: (taskId, afterSeq = 0, limit = ALL) =>
+      store.read((db) => findEvents(db, taskId, afterSeq, limit)),
+    watch: (taskId, afterSeq, signal) => watchTask({ store, wakeups: watchers, taskId, afterSeq, signal }),
+    unfinished: () => store.read(unfinishedTasks),
+    loadCheckpoint: (taskId) => store.read((db) => findCheckpoint(db, taskId)),
+    saveCheckpoint: (taskId, state) => store.write((db) => replaceCheckpoint(db, taskId, state)),
+    peers: () => store.read((db) => db.all('SELECT * FROM peers ORDER BY agent_id').map(peerRecord)),
+    savePeer: ({ agentId, announce, receivedAt }) =>
+      store.write((db) => {
+        db.run(
+          'INSERT OR REPLACE INTO peers VALUES (?, ?, ?)',
+          agentId,
+          JSON.stringify(announce),
+          receivedAt,
+        );
+      }),
+    prune: async (before, batch) => {
+      const pruned = await store.write(
+        (db) => pruneTasks(db, before, batch),
+        (taskIds) => taskIds.forEach(watchers.wake),
+      );
+      return pruned.length;
+    },
+    tokens: createTokenStore(store),
+    outbox,
+    problem: store.problem,
+    close: async () => {
+      store.close();
+      watchers.wakeAll();
+      relays.wakeAll();
+    },
+  };
+}

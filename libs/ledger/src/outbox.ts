@@ -1,0 +1,129 @@
+import { type Clock, FleetError, type OutboxEvent, type OutboxSource } from '@hermes-fleet/protocol';
+import type { Queries } from './store/database.ts';
+import { integer, type Row, taskEvent, text } from './store/rows.ts';
+import type { Store } from './store/store.ts';
+import type { TaskEvent } from './types.ts';
+import type { Wakeups } from './wakeups.ts';
+
+/** The key that outbox waits are kept under. */
+const NEWS = 'outbox';
+
+export interface Outbox extends OutboxSource {
+  /** To be called after COMMIT with every event that was appended. */
+  committed(event: TaskEvent): void;
+}
+
+/**
+ * The lifecycle events of the ledger as CloudEvents (design 5, Events), and how far the bus has acknowledged them.
+ * `text` deltas never appear here.
+ */
+export function createOutbox(o: { store: Store; wakeups: Wakeups; profile: string; clock: Clock }): Outbox {
+  const { store, wakeups } = o;
+  let unpublished = store.read((db) => countBetween(db, cursorOf(db), Number.MAX_SAFE_INTEGER));
+
+  const toOutboxEvent = (row: Row): OutboxEvent => {
+    const { seq, type, at, data } = taskEvent(row);
+    const traceparent = row.traceparent;
+    return {
+      seq,
+      subject: `fleet.task.${o.profile}.${type}`,
+      event: {
+        specversion: '1.0',
+        id: `${o.profile}:${store.id}:${seq}`,
+        source: `/profiles/${o.profile}`,
+        type: `dev.hermes-fleet.task.${type}.v1`,
+        subject: text(row, 'task_id'),
+        time: new Date(at).toISOString(),
+        datacontenttype: 'application/json',
+        ...(typeof traceparent === 'string' ? { traceparent } : {}),
+        data: {
+          ...data,
+          task_id: text(row, 'key'),
+          caller: text(row, 'caller'),
+          context_id: text(row, 'context_id'),
+        },
+      },
+    };
+  };
+
+  return {
+    read: (afterSeq, limit) =>
+      store.read((db) =>
+        db
+          .all(
+            `SELECT e.*, t.key, t.caller, t.context_id, t.traceparent
+             FROM events e INDEXED BY events_outbox JOIN tasks t ON t.id = e.task_id
+             WHERE e.type <> 'text' AND e.seq > ? ORDER BY e.seq LIMIT ?`,
+            afterSeq,
+            limit,
+          )
+          .map(toOutboxEvent),
+      ),
+    cursor: () => store.read(cursorOf),
+    advance: async (seq) => {
+      await store.write(
+        (db) => advanceTo(db, seq),
+        (published) => {
+          unpublished -= published;
+        },
+      );
+    },
+    wait: async (afterSeq, signal) => {
+      for (;;) {
+        signal.throwIfAborted();
+        if (store.read(newestOf) > afterSeq) return;
+        await wakeups.wait(NEWS, signal).woken;
+      }
+    },
+    backlog: () => {
+      const oldest = store.read((db) =>
+        db.get(
+          `SELECT at FROM events INDEXED BY events_outbox WHERE type <> 'text' AND seq > ? ORDER BY seq LIMIT 1`,
+          cursorOf(db),
+        ),
+      );
+      return {
+        count: unpublished,
+        oldestAgeMs: oldest ? Math.max(0, o.clock.now() - integer(oldest, 'at')) : 0,
+      };
+    },
+    committed: (event) => {
+      if (event.type === 'text') return;
+      unpublished += 1;
+      wakeups.wake(NEWS);
+    },
+  };
+}
+
+/** Moves the cursor forward and returns how many events that publishes; backward is no move. */
+function advanceTo(db: Queries, seq: number): number {
+  const cursor = cursorOf(db);
+  const newest = Math.max(cursor, newestOf(db));
+  if (seq > newest) {
+    throw new FleetError('INTERNAL', `the outbox cannot advance to ${seq}: its newest event is ${newest}`);
+  }
+  if (seq <= cursor) return 0;
+  db.run('UPDATE outbox SET cursor = ?', seq);
+  return countBetween(db, cursor, seq);
+}
+
+function cursorOf(db: Queries): number {
+  const row = db.get('SELECT cursor FROM outbox');
+  return row ? integer(row, 'cursor') : 0;
+}
+
+function newestOf(db: Queries): number {
+  const row = db.get(
+    `SELECT seq FROM events INDEXED BY events_outbox WHERE type <> 'text' ORDER BY seq DESC LIMIT 1`,
+  );
+  return row ? integer(row, 'seq') : 0;
+}
+
+function countBetween(db: Queries, after: number, upTo: number): number {
+  const row = db.get(
+    `SELECT count(*) AS total FROM events INDEXED BY events_outbox WHERE type <> 'text' AND seq > ? AND seq <= ?`,
+    after,
+    upTo,
+  );
+  return row ? integer(row, 'total') : 0;
+}

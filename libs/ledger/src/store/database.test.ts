@@ -1,0 +1,163 @@
+import assert from 'node:assert/strict';
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { test } from 'node:test';
+import { systemIds } from '@hermes-fleet/protocol';
+import { openLedger } from '../ledger.ts';
+import { createTestClock, createTestLog, newTask, openTestLedger, tempDir } from '../test/harness.ts';
+import type { Ledger } from '../types.ts';
+import { enableWal, openConnections, openingError } from './database.ts';
+import { MIGRATIONS, migrate } from './schema.ts';
+
+function open(file: string, profile = 'neo'): Ledger {
+  return openLedger({ file, profile, clock: createTestClock(), ids: systemIds, log: createTestLog() });
+}
+
+test('a new file is private, in WAL mode, fully synchronous, with foreign keys', (t) => {
+  const file = join(tempDir(t), 'deep', 'state', 'ledger.db');
+  const { writer, reader, id } = openConnections(file, () => 'id');
+  t.after(() => {
+    reader.close();
+    writer.close();
+  });
+  assert.equal(id, 'id');
+  const pragma = (name: string): unknown => writer.prepare(`PRAGMA ${name}`).get()?.[name];
+  assert.equal(pragma('journal_mode'), 'wal');
+  assert.equal(pragma('synchronous'), 2);
+  assert.equal(pragma('foreign_keys'), 1);
+  assert.equal(writer.prepare('PRAGMA busy_timeout').get()?.timeout, 2000);
+  assert.equal(reader.prepare('PRAGMA busy_timeout').get()?.timeout, 2000);
+  assert.equal(pragma('user_version'), MIGRATIONS.length);
+  for (const name of [file, `${file}-wal`]) assert.equal(statSync(name).mode & 0o777, 0o600);
+  assert.throws(() => reader.exec('DELETE FROM meta'), /readonly/);
+});
+
+test('a closed ledger is one file', async (t) => {
+  const { ledger, file } = openTestLedger(t);
+  await ledger.accept(newTask());
+  await ledger.close();
+  assert.equal(existsSync(`${file}-wal`), false);
+});
+
+test('a file that is no database is refused and left as it is', (t) => {
+  const dir = tempDir(t);
+  for (const content of ['hello', 'not a database, but a long text '.repeat(100)]) {
+    const file = join(dir, `${content.length}.db`);
+    writeFileSync(file, content);
+    assert.throws(() => open(file), { code: 'CONFIG_INVALID', message: /is not a readable database/ });
+    assert.equal(readFileSync(file, 'utf8'), content);
+  }
+});
+
+test('the database of something else is refused and left as it is', (t) => {
+  const file = join(tempDir(t), 'other.db');
+  using other = new DatabaseSync(file);
+  other.exec('CREATE TABLE tasks (id TEXT)');
+  assert.throws(() => open(file), { code: 'CONFIG_INVALID', message: /is a database, but not a ledger/ });
+  other.exec('DROP TABLE tasks; PRAGMA user_version = 1');
+  assert.throws(() => open(file), { code: 'CONFIG_INVALID', message: /is a database, but not a ledger/ });
+});
+
+test('the ledger of another profile is refused', async (t) => {
+  const { ledger, file } = openTestLedger(t);
+  await ledger.close();
+  assert.throws(() => open(file, 'trinity'), {
+    code: 'CONFIG_INVALID',
+    message: /belongs to profile neo, not trinity/,
+  });
+});
+
+test('a ledger that a newer version wrote is refused and left as it is', async (t) => {
+  const { ledger, file } = openTestLedger(t);
+  await ledger.close();
+  using db = new DatabaseSync(file);
+  db.exec(`PRAGMA user_version = ${MIGRATIONS.length + 1}`);
+  assert.throws(() => open(file), { code: 'CONFIG_INVALID', message: /written by a newer version/ });
+  assert.equal(db.prepare('PRAGMA user_version').get()?.user_version, MIGRATIONS.length + 1);
+});
+
+test('a ledger with a missing part is refused, and closed', async (t) => {
+  const { ledger, file } = openTestLedger(t);
+  await ledger.close();
+  using db = new DatabaseSync(file);
+  db.exec('DROP TABLE events');
+  assert.throws(() => open(file), /no such table: events/);
+  db.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; ROLLBACK');
+});
+
+test('a v1 file keeps its tasks through the next step, which runs once', async (t) => {
+  const file = join(tempDir(t), 'ledger.db');
+  using v1 = new DatabaseSync(file);
+  migrate(v1, file, MIGRATIONS.slice(0, 1));
+  v1.exec(`INSERT INTO meta VALUES ('ledger_id', 'made-by-v1'), ('profile', 'neo')`);
+  v1.exec(`INSERT INTO tasks VALUES ('t1', 'c', 'switch', 'k', NULL, 'queued', 1, 5, 6, NULL)`);
+  v1.exec(`INSERT INTO payloads VALUES ('t1', '{"m":1}', '{"d":1}', NULL)`);
+  v1.exec(`INSERT INTO events VALUES (41, 't1', 'submitted', 5, '{}')`);
+  v1.close();
+
+  const ledger = open(file);
+  assert.equal(ledger.id, 'made-by-v1');
+  assert.deepEqual(
+    ledger.unfinished().map(({ id, resumes, lastSeq }) => [id, resumes, lastSeq]),
+    [['t1', 1, 41]],
+  );
+  assert.equal((await ledger.append('t1', { type: 'started', data: {} }))?.seq, 42);
+  await ledger.close();
+
+  const next = [...MIGRATIONS, `ALTER TABLE tasks ADD COLUMN note TEXT NOT NULL DEFAULT 'none'`];
+  using db = new DatabaseSync(file);
+  migrate(db, file, next);
+  migrate(db, file, next);
+  assert.equal(db.prepare('SELECT note FROM tasks').get()?.note, 'none');
+  assert.equal(db.prepare('PRAGMA user_version').get()?.user_version, next.length);
+});
+
+test('a migration that fails half way leaves the file as it was', async (t) => {
+  const { ledger, file } = openTestLedger(t);
+  await ledger.accept(newTask());
+  await ledger.close();
+  using db = new DatabaseSync(file);
+  const next = [...MIGRATIONS, 'CREATE TABLE extra (id TEXT) STRICT', 'CREATE TABLE tasks (id TEXT) STRICT'];
+  assert.throws(() => migrate(db, file, next), /table tasks already exists/);
+  assert.throws(() => migrate(db, file, [...MIGRATIONS, 'ROLLBACK', 'nonsense']), /nonsense/);
+  assert.equal(db.prepare('PRAGMA user_version').get()?.user_version, MIGRATIONS.length);
+  assert.equal(db.prepare(`SELECT 1 FROM sqlite_schema WHERE name = 'extra'`).get(), undefined);
+  db.close();
+  const again = open(file);
+  assert.equal(again.list({ pageSize: 1 }).totalSize, 1);
+  await again.close();
+});
+
+test('a place that cannot be written is a configuration error that names it', (t) => {
+  const dir = tempDir(t);
+  mkdirSync(join(dir, 'ledger.db'));
+  assert.throws(() => open(join(dir, 'ledger.db')), {
+    code: 'CONFIG_INVALID',
+    message: /ledger\.db: unable to open database file; its directory must be writable/,
+  });
+  writeFileSync(join(dir, 'file'), '');
+  assert.throws(() => open(join(dir, 'file', 'ledger.db')), { code: 'CONFIG_INVALID' });
+});
+
+test('a ledger that another process keeps locked is unavailable, not misconfigured', (t) => {
+  const file = join(tempDir(t), 'ledger.db');
+  using other = new DatabaseSync(file);
+  other.exec('CREATE TABLE a (b); BEGIN EXCLUSIVE');
+  assert.throws(() => open(file), { code: 'STORE_UNAVAILABLE', message: /database is locked/ });
+});
+
+test('where no write-ahead log is possible, opening says so', () => {
+  using memory = new DatabaseSync(':memory:');
+  assert.throws(() => enableWal(memory, 'ledger.db'), {
+    code: 'CONFIG_INVALID',
+    message: /cannot hold a write-ahead log; use a local disk/,
+  });
+});
+
+test('whatever keeps a file from opening becomes an error of the catalogue', () => {
+  assert.equal(
+    openingError('ledger.db', 'odd').message,
+    'cannot open ledger.db: odd; its directory must be writable by this user',
+  );
+});

@@ -1,0 +1,40 @@
+/** Primary result codes of SQLite. */
+export const SQLITE = {
+  busy: 5,
+  locked: 6,
+  noMemory: 7,
+  readOnly: 8,
+  ioError: 10,
+  corrupt: 11,
+  full: 13,
+  cannotOpen: 14,
+  protocol: 15,
+  constraint: 19,
+  notADatabase: 26,
+} as const;
+
+const STORE_FAILURES: ReadonlySet<number> = new Set([
+  SQLITE.busy,
+  SQLITE.locked,
+  SQLITE.noMemory,
+  SQLITE.readOnly,
+  SQLITE.ioError,
+  SQLITE.corrupt,
+  SQLITE.full,
+  SQLITE.cannotOpen,
+  SQLITE.protocol,
+  SQLITE.notADatabase,
+]);
+
+/** The primary result code of an error that `node:sqlite` threw; undefined for any other value. */
+export function resultCode(error: unknown): number | undefined {
+  if (!(error instanceof Error) || !('errcode' in error) || typeof error.errcode !== 'number')
+    return undefined;
+  return error.errcode & 0xff;
+}
+
+/** Whether the store failed (disk, lock, file), and not the statement that it was asked to run. */
+export function isStoreFailure(error: unknown): boolean {
+  const code = resultCode(error);
+  return code !== undefined && STORE_FAILURES.has(code);
+}

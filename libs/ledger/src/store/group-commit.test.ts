@@ -1,0 +1,191 @@
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { type TestContext, test } from 'node:test';
+import { FleetError } from '@hermes-fleet/protocol';
+import { createTestClock, createTestLog, deadline, tempDir } from '../test/harness.ts';
+import { createGroupCommit } from './group-commit.ts';
+
+function setUp(t: TestContext) {
+  const file = join(tempDir(t), 'test.db');
+  const db = new DatabaseSync(file, { enableForeignKeyConstraints: true });
+  const other = new DatabaseSync(file, { readOnly: true });
+  t.after(() => {
+    other.close();
+    if (db.isOpen) db.close();
+  });
+  db.exec('PRAGMA journal_mode = WAL');
+  db.exec('CREATE TABLE a (n INTEGER PRIMARY KEY, padding BLOB) STRICT');
+  db.exec('CREATE TABLE b (n INTEGER REFERENCES a (n)) STRICT');
+  const clock = createTestClock();
+  const log = createTestLog();
+  const commits = createGroupCommit({
+    db,
+    clock,
+    log,
+    probe: () => db.exec('INSERT OR REPLACE INTO a VALUES (-1, NULL)'),
+  });
+  const insert = (n: number): number => {
+    db.prepare('INSERT INTO a (n) VALUES (?)').run(n);
+    return n;
+  };
+  const committed = (): number[] =>
+    other
+      .prepare('SELECT n FROM a WHERE n > 0 ORDER BY n')
+      .all()
+      .map((row) => Number(row.n));
+  return { db, clock, log, commits, insert, committed };
+}
+
+test('the transactions of one turn are committed together, after it', deadline, async (t) => {
+  const { db, commits, insert, committed } = setUp(t);
+  let begun = 0;
+  db.setAuthorizer((action, operation) => {
+    if (action === 22 && operation === 'BEGIN') begun += 1;
+    return 0;
+  });
+  const writes = [1, 2, 3].map((n) => commits.write(() => insert(n)));
+  assert.deepEqual(committed(), []);
+  assert.deepEqual(await Promise.all(writes), [1, 2, 3]);
+  assert.equal(begun, 1);
+  assert.deepEqual(committed(), [1, 2, 3]);
+});
+
+test('one that throws rolls back itself alone', deadline, async (t) => {
+  const { commits, insert, committed } = setUp(t);
+  const refusal = new FleetError('TASK_ID_CONFLICT', 'taken');
+  const outcomes = await Promise.allSettled([
+    commits.write(() => insert(1)),
+    commits.write(() => {
+      insert(2);
+      throw refusal;
+    }),
+    commits.write(() => insert(1)),
+    commits.write(() => insert(3)),
+  ]);
+  assert.deepEqual(committed(), [1, 3]);
+  const [, second, third, fourth] = outcomes;
+  assert.equal(second?.status === 'rejected' && second.reason, refusal);
+  assert.equal(third?.status === 'rejected' && third.reason.code, 'INTERNAL');
+  assert.equal(fourth?.status === 'fulfilled' && fourth.value, 3);
+  assert.equal(commits.problem(), undefined);
+});
+
+test('what is told of a commit is told after it', deadline, async (t) => {
+  const { db, commits, insert, committed } = setUp(t);
+  const told: unknown[] = [];
+  await commits.write(
+    () => insert(7),
+    (n) => told.push({ n, inside: db.isTransaction, visible: committed() }),
+  );
+  assert.deepEqual(told, [{ n: 7, inside: false, visible: [7] }]);
+});
+
+test('a full disk rejects the whole batch, shows as a problem, and passes', deadline, async (t) => {
+  const { db, clock, log, commits, insert, committed } = setUp(t);
+  await commits.write(() => insert(1));
+  const pages = Number(db.prepare('PRAGMA page_count').get()?.page_count);
+  db.exec(`PRAGMA max_page_count = ${pages}`);
+  const told: number[] = [];
+  const outcomes = await Promise.allSettled([
+    commits.write(
+      () => insert(2),
+      (n) => told.push(n),
+    ),
+    commits.write(() => db.exec('INSERT INTO a VALUES (3, zeroblob(100000))')),
+    commits.write(() => insert(4)),
+  ]);
+  for (const outcome of outcomes) {
+    assert.ok(outcome.status === 'rejected');
+    assert.equal(outcome.reason.code, 'STORE_UNAVAILABLE');
+    assert.equal(outcome.reason.retryable, true);
+    assert.match(outcome.reason.message, /cannot write: database or disk is full; try again later/);
+  }
+  assert.deepEqual(told, []);
+  assert.deepEqual(committed(), [1]);
+  assert.equal(db.isTransaction, false);
+  assert.equal(commits.problem(), 'the ledger cannot write: database or disk is full');
+
+  db.exec('PRAGMA max_page_count = 100000');
+  await commits.write(() => db.exec('INSERT INTO a VALUES (3, zeroblob(100000))'));
+  assert.equal(commits.problem(), undefined);
+  assert.deepEqual(log.messages, [
+    'error: the ledger cannot write; the batch was rolled back',
+    'info: the ledger can write again',
+  ]);
+  clock.advance(5000);
+  assert.equal(clock.timers, 0);
+});
+
+test('a COMMIT that fails rejects the batch and leaves the connection usable', deadline, async (t) => {
+  const { db, commits, insert, committed } = setUp(t);
+  const outcomes = await Promise.allSettled([
+    commits.write(() => insert(1)),
+    commits.write(() => db.exec('PRAGMA defer_foreign_keys = ON; INSERT INTO b VALUES (99)')),
+  ]);
+  assert.deepEqual(
+    outcomes.map((outcome) => outcome.status === 'rejected' && outcome.reason.code),
+    ['STORE_UNAVAILABLE', 'STORE_UNAVAILABLE'],
+  );
+  assert.deepEqual(committed(), []);
+  await commits.write(() => insert(2));
+  assert.deepEqual(committed(), [2]);
+});
+
+test('after a failure it tries by itself until it can write', deadline, async (t) => {
+  const { db, clock, commits, insert } = setUp(t);
+  db.exec('PRAGMA query_only = ON');
+  await assert.rejects(
+    commits.write(() => insert(1)),
+    { code: 'STORE_UNAVAILABLE' },
+  );
+  await assert.rejects(
+    commits.write(() => insert(1)),
+    { code: 'STORE_UNAVAILABLE' },
+  );
+  assert.equal(clock.timers, 1);
+  clock.advance(5000);
+  assert.equal(clock.timers, 1);
+  assert.match(commits.problem() ?? '', /readonly/);
+  db.exec('PRAGMA query_only = OFF');
+  clock.advance(5000);
+  assert.equal(commits.problem(), undefined);
+  assert.equal(clock.timers, 0);
+});
+
+test('a connection that broke rejects, and nothing escapes', deadline, async (t) => {
+  const { db, clock, log, commits, insert } = setUp(t);
+  const broken = commits.write(() => db.close());
+  await assert.rejects(broken, { code: 'STORE_UNAVAILABLE' });
+  await assert.rejects(
+    commits.write(() => insert(1)),
+    { code: 'STORE_UNAVAILABLE' },
+  );
+  assert.ok(log.messages.includes('error: the rollback failed too; it is tried again before the next batch'));
+  assert.equal(clock.timers, 1);
+  commits.close();
+  assert.equal(clock.timers, 0);
+});
+
+test('more than one batch can wait, but not without bound', deadline, async (t) => {
+  const { commits, insert, committed } = setUp(t);
+  const writes = Array.from({ length: 20_001 }, (_, i) => commits.write(() => insert(i + 1)));
+  await assert.rejects(writes.pop() ?? Promise.resolve(), {
+    code: 'STORE_UNAVAILABLE',
+    message: '20000 writes wait for the ledger already; try again later',
+  });
+  await Promise.all(writes);
+  assert.equal(committed().length, 20_000);
+});
+
+test('close commits what waits and refuses what comes', deadline, async (t) => {
+  const { commits, insert, committed } = setUp(t);
+  const writes = Array.from({ length: 1000 }, (_, i) => commits.write(() => insert(i + 1)));
+  commits.close();
+  assert.equal(committed().length, 1000);
+  await Promise.all(writes);
+  await assert.rejects(
+    commits.write(() => insert(5000)),
+    { code: 'SHUTTING_DOWN' },
+  );
+});

@@ -1,0 +1,111 @@
+import type { SQLOutputValue } from 'node:sqlite';
+import { FleetError, isJsonObject, type JsonObject, type TokenEntry } from '@hermes-fleet/protocol';
+import type { PeerRecord, TaskEvent, TaskRecord, TaskState } from '../types.ts';
+
+/** One row as SQLite gives it. This file is the only place that turns rows into records. */
+export type Row = Record<string, SQLOutputValue>;
+
+const STATES: Readonly<Record<TaskState, true>> = {
+  submitted: true,
+  queued: true,
+  working: true,
+  input_required: true,
+  completed: true,
+  failed: true,
+  rejected: true,
+  canceled: true,
+};
+const KINDS: Readonly<Record<TokenEntry['kind'], true>> = { own: true, delegated: true };
+const SOURCES: Readonly<Record<TokenEntry['source'], true>> = {
+  metered: true,
+  estimated: true,
+  reported: true,
+};
+
+function broken(column: string): FleetError {
+  return new FleetError(
+    'STORE_UNAVAILABLE',
+    `the ledger holds a row whose "${column}" cannot be read; restore the file from a backup`,
+  );
+}
+
+export function text(row: Row, column: string): string {
+  const value = row[column];
+  if (typeof value !== 'string') throw broken(column);
+  return value;
+}
+
+export function integer(row: Row, column: string): number {
+  const value = row[column];
+  if (typeof value !== 'number') throw broken(column);
+  return value;
+}
+
+export function json(row: Row, column: string): JsonObject {
+  let value: unknown;
+  try {
+    value = JSON.parse(text(row, column));
+  } catch {
+    throw broken(column);
+  }
+  if (!isJsonObject(value)) throw broken(column);
+  return value;
+}
+
+function oneOf<T extends string>(row: Row, column: string, known: Readonly<Record<T, true>>): T {
+  const value = text(row, column);
+  const isKnown = (candidate: string): candidate is T => Object.hasOwn(known, candidate);
+  if (!isKnown(value)) throw broken(column);
+  return value;
+}
+
+export function taskState(row: Row): TaskState {
+  return oneOf(row, 'state', STATES);
+}
+
+export function taskRecord(row: Row): TaskRecord {
+  return {
+    id: text(row, 'id'),
+    contextId: text(row, 'context_id'),
+    caller: text(row, 'caller'),
+    key: text(row, 'key'),
+    state: taskState(row),
+    message: json(row, 'message'),
+    dispatch: json(row, 'dispatch'),
+    result: row.result === null ? undefined : json(row, 'result'),
+    resumes: integer(row, 'resumes'),
+    createdAt: integer(row, 'created_at'),
+    updatedAt: integer(row, 'updated_at'),
+    lastSeq: integer(row, 'last_seq'),
+  };
+}
+
+export function taskEvent(row: Row): TaskEvent {
+  return {
+    seq: integer(row, 'seq'),
+    taskId: text(row, 'task_id'),
+    type: text(row, 'type'),
+    at: integer(row, 'at'),
+    data: json(row, 'data'),
+  };
+}
+
+export function tokenEntry(row: Row): TokenEntry {
+  return {
+    kind: oneOf(row, 'kind', KINDS),
+    inputTokens: integer(row, 'input_tokens'),
+    outputTokens: integer(row, 'output_tokens'),
+    cacheReadTokens: integer(row, 'cache_read_tokens'),
+    cacheWriteTokens: integer(row, 'cache_write_tokens'),
+    source: integer(row, 'settled') === 0 ? 'estimated' : oneOf(row, 'source', SOURCES),
+    model: text(row, 'model'),
+  };
+}
+
+export function peerRecord(row: Row): PeerRecord {
+  return {
+    agentId: text(row, 'agent_id'),
+    announce: json(row, 'announce'),
+    receivedAt: integer(row, 'received_at'),
+  };
+}

@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { createLedger } from '../ledger.ts';
+import { createTestClock, createTestLog, deadline, newTask, tempDir } from '../test/harness.ts';
+import type { TaskEvent } from '../types.ts';
+import { type Connections, openConnections } from './database.ts';
+import { createStore, type Store } from './store.ts';
+
+function setUp(t: Parameters<typeof tempDir>[0]): {
+  connections: Connections;
+  store: Store;
+  clock: ReturnType<typeof createTestClock>;
+} {
+  const dir = tempDir(t, async () => store.close());
+  const clock = createTestClock();
+  const connections = openConnections(join(dir, 'ledger.db'), () => 'ledger-id');
+  const store = createStore({ clock, log: createTestLog() }, connections);
+  return { connections, store, clock };
+}
+
+test('readers see committed data only', deadline, async (t) => {
+  const { store } = setUp(t);
+  const peers = (): number => store.read((db) => db.all('SELECT * FROM peers').length);
+  const seen: number[] = [];
+  await store.write((db) => {
+    db.run(`INSERT INTO peers VALUES ('a', '{}', 1)`);
+    seen.push(peers());
+  });
+  seen.push(peers());
+  assert.deepEqual(seen, [0, 1]);
+});
+
+test('nobody is woken for what could not be committed', deadline, async (t) => {
+  const { connections, store, clock } = setUp(t);
+  const ledger = createLedger({ profile: 'neo', clock }, store);
+  const { id } = (await ledger.accept(newTask())).task;
+  const abort = new AbortController();
+  const seen: TaskEvent[] = [];
+  const watching = (async () => {
+    for await (const event of ledger.watch(id, 1, abort.signal)) seen.push(event);
+  })();
+  let relayed = false;
+  const relaying = ledger.outbox.wait(1, abort.signal).then(() => {
+    relayed = true;
+  });
+
+  const pages = connections.writer.prepare('PRAGMA page_count').get()?.page_count;
+  connections.writer.exec(`PRAGMA max_page_count = ${pages}`);
+  const outcomes = await Promise.allSettled([
+    ledger.append(id, { type: 'started', data: {} }),
+    ledger.append(id, { type: 'progress', data: { log: 'x'.repeat(50_000) } }),
+  ]);
+  await new Promise(setImmediate);
+  assert.ok(
+    outcomes.every((outcome) => outcome.status === 'rejected' && outcome.reason.code === 'STORE_UNAVAILABLE'),
+  );
+  assert.match(ledger.problem() ?? '', /disk is full/);
+  assert.deepEqual([seen, relayed, ledger.outbox.backlog().count], [[], false, 1]);
+  assert.equal(ledger.get(id)?.state, 'submitted');
+
+  connections.writer.exec('PRAGMA max_page_count = 100000');
+  clock.advance(5000);
+  assert.equal(ledger.problem(), undefined, 'the ledger found out by itself');
+  await ledger.append(id, { type: 'done', data: {} });
+  await Promise.all([watching, relaying]);
+  assert.deepEqual(
+    seen.map(({ seq, type }) => [seq, type]),
+    [[2, 'done']],
+  );
+});
+
+test('a file that cannot be read is unavailable, and a wrong query is not', deadline, (t) => {
+  const { connections, store } = setUp(t);
+  connections.reader.exec('PRAGMA busy_timeout = 0');
+  assert.throws(() => store.read((db) => db.get('SELECT nonsense')), /no such column/);
+  assert.throws(() => store.read((db) => db.run(`DELETE FROM meta`)), {
+    code: 'STORE_UNAVAILABLE',
+    message: 'the ledger cannot be read; try again later',
+  });
+});
+
+test('a row that was damaged is reported by its column', deadline, (t) => {
+  const { connections, store, clock } = setUp(t);
+  const ledger = createLedger({ profile: 'neo', clock }, store);
+  const damaged = (values: string, column: string): void => {
+    connections.writer.exec(`INSERT OR REPLACE INTO peers VALUES ('a', ${values})`);
+    assert.throws(() => ledger.peers(), { code: 'STORE_UNAVAILABLE', message: new RegExp(`"${column}"`) });
+  };
+  damaged(`'no json', 1`, 'announce');
+  damaged(`'[]', 1`, 'announce');
+  connections.writer.exec(`INSERT INTO tasks VALUES ('t', 'c', 'x', 'k', NULL, 'lost', 0, 1, 1, NULL)`);
+  connections.writer.exec(`INSERT INTO payloads VALUES ('t', '{}', '{}', NULL)`);
+  assert.throws(() => ledger.get('t'), { code: 'STORE_UNAVAILABLE', message: /"state"/ });
+  connections.writer.exec(`UPDATE tasks SET state = 'queued'`);
+  assert.throws(() => ledger.get('t'), { code: 'STORE_UNAVAILABLE', message: /"last_seq"/ });
+});

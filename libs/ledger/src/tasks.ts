@@ -1,0 +1,171 @@
+import { type Clock, FleetError, type JsonObject, TERMINAL_EVENTS } from '@hermes-fleet/protocol';
+import { stateAfter } from './states.ts';
+import type { Queries } from './store/database.ts';
+import { json, taskEvent, taskRecord, taskState, text } from './store/rows.ts';
+import type { NewEvent, NewTask, TaskChange, TaskEvent, TaskRecord } from './types.ts';
+
+/** Every column of a TaskRecord, for a WHERE clause on `t`. */
+export const SELECT_TASK = `
+  SELECT t.*, p.message, p.dispatch, p.result,
+    (SELECT max(e.seq) FROM events e WHERE e.task_id = t.id) AS last_seq
+  FROM tasks t JOIN payloads p ON p.task_id = t.id`;
+
+export function notFound(taskId: string): FleetError {
+  return new FleetError('TASK_NOT_FOUND', `task ${taskId} is not known`);
+}
+
+export function findTask(db: Queries, taskId: string): TaskRecord | undefined {
+  const row = db.get(`${SELECT_TASK} WHERE t.id = ?`, taskId);
+  return row && taskRecord(row);
+}
+
+export function unfinishedTasks(db: Queries): TaskRecord[] {
+  return db.all(`${SELECT_TASK} WHERE t.ended_seq IS NULL ORDER BY t.created_at, t.id`).map(taskRecord);
+}
+
+/** The seq of the task's terminal event, null while it has none, undefined for a task that is not there. */
+export function endedSeq(db: Queries, taskId: string): number | null | undefined {
+  const seq = db.get('SELECT ended_seq FROM tasks WHERE id = ?', taskId)?.ended_seq;
+  return typeof seq === 'number' || seq === null ? seq : undefined;
+}
+
+/** Events of a task in order; a negative limit means all. */
+export function findEvents(db: Queries, taskId: string, afterSeq: number, limit: number): TaskEvent[] {
+  return db
+    .all('SELECT * FROM events WHERE task_id = ? AND seq > ? ORDER BY seq LIMIT ?', taskId, afterSeq, limit)
+    .map(taskEvent);
+}
+
+function insertEvent(db: Queries, taskId: string, at: number, event: NewEvent): TaskEvent {
+  const { rowid } = db.run(
+    'INSERT INTO events (task_id, type, at, data) VALUES (?, ?, ?, ?)',
+    taskId,
+    event.type,
+    at,
+    JSON.stringify(event.data),
+  );
+  return { seq: rowid, taskId, type: event.type, at, data: event.data };
+}
+
+/** The transaction behind Ledger.accept; `submitted` is the event of a task that was created. */
+export function acceptTask(
+  db: Queries,
+  clock: Clock,
+  task: NewTask,
+): { readonly task: TaskRecord; readonly submitted?: TaskEvent } {
+  const held = db.get(
+    'SELECT fingerprint, task_id FROM idempotency WHERE caller = ? AND key = ?',
+    task.caller,
+    task.key,
+  );
+  const known = held && findTask(db, text(held, 'task_id'));
+  if (held && known) {
+    if (text(held, 'fingerprint') !== task.fingerprint) throw conflict(task.key);
+    return { task: known };
+  }
+  const now = clock.now();
+  db.run(
+    `INSERT INTO tasks (id, context_id, caller, key, traceparent, state, created_at, updated_at)
+     VALUES (?, ?, ?, ?, ?, 'submitted', ?, ?)`,
+    task.id,
+    task.contextId,
+    task.caller,
+    task.key,
+    task.traceparent ?? null,
+    now,
+    now,
+  );
+  const { message, dispatch } = task;
+  db.run(
+    'INSERT INTO payloads (task_id, message, dispatch) VALUES (?, ?, ?)',
+    task.id,
+    JSON.stringify(message),
+    JSON.stringify(dispatch),
+  );
+  db.run(
+    'INSERT INTO idempotency (caller, key, fingerprint, task_id) VALUES (?, ?, ?, ?)',
+    task.caller,
+    task.key,
+    task.fingerprint,
+    task.id,
+  );
+  const submitted = insertEvent(db, task.id, now, { type: 'submitted', data: {} });
+  const { id, contextId, caller, key } = task;
+  const record: TaskRecord = {
+    ...{ id, contextId, caller, key, message, dispatch },
+    state: 'submitted',
+    result: undefined,
+    resumes: 0,
+    createdAt: now,
+    updatedAt: now,
+    lastSeq: submitted.seq,
+  };
+  return { task: record, submitted };
+}
+
+function conflict(key: string): FleetError {
+  const reason = `task_id "${key}" was used for another payload; use a new one`;
+  return new FleetError('TASK_ID_CONFLICT', reason, { fields: [{ path: 'task.task_id', reason }] });
+}
+
+/** The transaction behind Ledger.append. Text deltas do not count as an update of the task. */
+export function appendEvent(
+  db: Queries,
+  clock: Clock,
+  taskId: string,
+  event: NewEvent,
+  change: TaskChange | undefined,
+): TaskEvent | undefined {
+  const row = db.get('SELECT state, ended_seq FROM tasks WHERE id = ?', taskId);
+  if (!row) throw notFound(taskId);
+  if (row.ended_seq !== null) return undefined;
+  const state = stateAfter(taskState(row), event, change);
+  const appended = insertEvent(db, taskId, clock.now(), event);
+  if (event.type === 'text' && change === undefined) return appended;
+  const terminal = TERMINAL_EVENTS.has(event.type);
+  db.run(
+    `UPDATE tasks SET state = ?, resumes = coalesce(?, resumes), updated_at = ?, ended_seq = ? WHERE id = ?`,
+    state,
+    change?.resumes ?? null,
+    appended.at,
+    terminal ? appended.seq : null,
+    taskId,
+  );
+  if (change?.result) {
+    db.run('UPDATE payloads SET result = ? WHERE task_id = ?', JSON.stringify(change.result), taskId);
+  }
+  if (terminal) db.run('DELETE FROM checkpoints WHERE task_id = ?', taskId);
+  if (event.type === 'blocked') db.run('DELETE FROM idempotency WHERE task_id = ?', taskId);
+  return appended;
+}
+
+export function findCheckpoint(db: Queries, taskId: string): JsonObject | undefined {
+  const row = db.get('SELECT state FROM checkpoints WHERE task_id = ?', taskId);
+  return row && json(row, 'state');
+}
+
+/** Keeps the newest checkpoint of a task that runs; one that has ended needs none, and gets none. */
+export function replaceCheckpoint(db: Queries, taskId: string, state: JsonObject): void {
+  const ended = endedSeq(db, taskId);
+  if (ended === undefined) throw notFound(taskId);
+  if (ended !== null) return;
+  db.run('INSERT OR REPLACE INTO checkpoints VALUES (?, ?)', taskId, JSON.stringify(state));
+}
+
+/**
+ * Removes ended tasks last updated before `before` (ms since the epoch), at most `batch`, with all that belongs to
+ * them. A task's terminal event is its last, so one at or below the cursor means that all of them are published.
+ */
+export function pruneTasks(db: Queries, before: number, batch: number): string[] {
+  return db
+    .all(
+      `DELETE FROM tasks WHERE id IN (
+         SELECT id FROM tasks
+         WHERE updated_at < ? AND ended_seq <= (SELECT cursor FROM outbox)
+         ORDER BY updated_at, id LIMIT ?
+       ) RETURNING id`,
+      before,
+      batch,
+    )
+    .map((row) => text(row, 'id'));
+}

@@ -1,0 +1,33 @@
+import { writeSync } from 'node:fs';
+import { systemClock, systemIds } from '@hermes-fleet/protocol';
+import { openLedger } from '../ledger.ts';
+import { newTask } from './harness.ts';
+
+/**
+ * Child process of the crash test: eight flows accept tasks and append to them for ever, and print each write as soon
+ * as it is acknowledged: `task <id> <key>` and `event <task id> <seq> <type>`.
+ */
+const silent = (): void => undefined;
+const log = { debug: silent, info: silent, warn: silent, error: silent };
+const [, , file = '', round = ''] = process.argv;
+const ledger = openLedger({ file, profile: 'neo', clock: systemClock, ids: systemIds, log });
+
+async function flow(name: number): Promise<never> {
+  for (let i = 0; ; i += 1) {
+    const { task } = await ledger.accept(newTask({ key: `${round}-${name}-${i}` }));
+    writeSync(1, `task ${task.id} ${task.key}\n`);
+    await append(task.id, 'started');
+    await append(task.id, 'text');
+    await ledger.saveCheckpoint(task.id, { step: 1 });
+    await append(task.id, 'progress');
+    await append(task.id, i % 2 === 0 ? 'done' : 'blocked');
+  }
+}
+
+async function append(taskId: string, type: string): Promise<void> {
+  const result = type === 'done' || type === 'blocked' ? { result: { status: type } } : undefined;
+  const event = await ledger.append(taskId, { type, data: { padding: 'x'.repeat(500) } }, result);
+  writeSync(1, `event ${taskId} ${event?.seq} ${type}\n`);
+}
+
+await Promise.all(Array.from({ length: 8 }, (_, name) => flow(name)));

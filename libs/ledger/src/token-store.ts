@@ -1,0 +1,58 @@
+import { FleetError, type TokenEntry, type TokenStore } from '@hermes-fleet/protocol';
+import type { Queries } from './store/database.ts';
+import { tokenEntry } from './store/rows.ts';
+import type { Store } from './store/store.ts';
+import { endedSeq, notFound } from './tasks.ts';
+
+/** The account of tokens (design 2, Tokens): booked before a call, corrected after it, charged if it never is. */
+export function createTokenStore(store: Store): TokenStore {
+  return {
+    entries: (taskId) =>
+      store.read((db) =>
+        db.all('SELECT * FROM tokens WHERE task_id = ? ORDER BY id', taskId).map(tokenEntry),
+      ),
+    reserve: (taskId, estimate) => store.write((db) => String(insert(db, taskId, estimate, 0))),
+    settle: (reservationId, actual) =>
+      store.write((db) => {
+        const { changes } = db.run(
+          `UPDATE tokens SET settled = 1, kind = ?, input_tokens = ?, output_tokens = ?, cache_read_tokens = ?,
+             cache_write_tokens = ?, source = ?, model = ?
+           WHERE id = ? AND settled = 0`,
+          ...columns(actual),
+          Number(reservationId),
+        );
+        if (changes === 1) return;
+        throw new FleetError('INTERNAL', `token reservation ${reservationId} is not open`, {
+          retryable: false,
+        });
+      }),
+    add: (taskId, entry) =>
+      store.write((db) => {
+        insert(db, taskId, entry, 1);
+      }),
+  };
+}
+
+function insert(db: Queries, taskId: string, entry: TokenEntry, settled: 0 | 1): number {
+  if (endedSeq(db, taskId) === undefined) throw notFound(taskId);
+  return db.run(
+    `INSERT INTO tokens (kind, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, source, model,
+       task_id, settled)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    ...columns(entry),
+    taskId,
+    settled,
+  ).rowid;
+}
+
+function columns(entry: TokenEntry): [string, number, number, number, number, string, string] {
+  return [
+    entry.kind,
+    entry.inputTokens,
+    entry.outputTokens,
+    entry.cacheReadTokens,
+    entry.cacheWriteTokens,
+    entry.source,
+    entry.model,
+  ];
+}

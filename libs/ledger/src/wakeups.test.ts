@@ -1,0 +1,42 @@
+import assert from 'node:assert/strict';
+import { getEventListeners } from 'node:events';
+import { test } from 'node:test';
+import { deadline } from './test/harness.ts';
+import { createWakeups } from './wakeups.ts';
+
+test('a wake resolves those who wait for its key, and nothing is left of any wait', deadline, async () => {
+  const wakeups = createWakeups();
+  const { signal } = new AbortController();
+  const waits = [wakeups.wait('a', signal), wakeups.wait('a', signal), wakeups.wait('b', signal)];
+  assert.equal(wakeups.waiting, 3);
+  assert.equal(getEventListeners(signal, 'abort').length, 3);
+  wakeups.wake('a');
+  await Promise.all(waits.slice(0, 2).map(({ woken }) => woken));
+  assert.equal(wakeups.waiting, 1);
+  waits[2]?.cancel();
+  waits[2]?.cancel();
+  await waits[2]?.woken;
+  assert.equal(wakeups.waiting, 0);
+  assert.equal(getEventListeners(signal, 'abort').length, 0);
+  wakeups.wake('a');
+});
+
+test('an abort wakes too, also one that came before', deadline, async () => {
+  const wakeups = createWakeups();
+  const controller = new AbortController();
+  const { woken } = wakeups.wait('a', controller.signal);
+  controller.abort();
+  await woken;
+  await wakeups.wait('a', controller.signal).woken;
+  assert.equal(wakeups.waiting, 0);
+  assert.equal(getEventListeners(controller.signal, 'abort').length, 0);
+});
+
+test('wakeAll wakes every key', deadline, async () => {
+  const wakeups = createWakeups();
+  const { signal } = new AbortController();
+  const waits = ['a', 'b', 'c'].map((key) => wakeups.wait(key, signal));
+  wakeups.wakeAll();
+  await Promise.all(waits.map(({ woken }) => woken));
+  assert.equal(wakeups.waiting, 0);
+});

@@ -1,0 +1,48 @@
+/** Who waits for news of what. Nothing is kept for keys that nobody waits for. */
+export interface Wakeups {
+  /** Resolves at the next wake of `key`, when `signal` aborts, or when `cancel` of the returned wait is called. */
+  wait(key: string, signal: AbortSignal): Wait;
+  wake(key: string): void;
+  wakeAll(): void;
+  /** How many wait now. */
+  readonly waiting: number;
+}
+
+export interface Wait {
+  readonly woken: Promise<void>;
+  cancel(): void;
+}
+
+export function createWakeups(): Wakeups {
+  const sleepers = new Map<string, Set<() => void>>();
+
+  const wake = (key: string): void => {
+    for (const resume of sleepers.get(key) ?? []) resume();
+  };
+
+  return {
+    wait: (key, signal) => {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const resume = (): void => {
+        signal.removeEventListener('abort', resume);
+        const others = sleepers.get(key);
+        others?.delete(resume);
+        if (others?.size === 0) sleepers.delete(key);
+        resolve();
+      };
+      const others = sleepers.get(key);
+      if (others) others.add(resume);
+      else sleepers.set(key, new Set([resume]));
+      signal.addEventListener('abort', resume, { once: true });
+      if (signal.aborted) resume();
+      return { woken: promise, cancel: resume };
+    },
+    wake,
+    wakeAll: () => {
+      for (const key of [...sleepers.keys()]) wake(key);
+    },
+    get waiting() {
+      return sleepers.values().reduce((sum, { size }) => sum + size, 0);
+    },
+  };
+}

@@ -1,0 +1,40 @@
+import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
+
+/** The most that one tool call may bring into a conversation. */
+export const MAX_CONTENT_BYTES = 64 * 1024;
+const HEAD_BYTES = 48 * 1024;
+
+/** The parts of a tool's result as one text of at most 64 kB; what is not text is named, with its size. */
+export function contentText(result: CallToolResult): string {
+  const parts = result.content.map(partText);
+  if (parts.length === 0 && result.structuredContent) parts.push(JSON.stringify(result.structuredContent));
+  return boundText(parts.join('\n'));
+}
+
+function partText(part: CallToolResult['content'][number]): string {
+  switch (part.type) {
+    case 'text':
+      return part.text;
+    case 'image':
+    case 'audio':
+      return `[${part.type}: ${part.mimeType}, ${base64Bytes(part.data)} bytes]`;
+    case 'resource_link':
+      return `[resource link: ${part.name}, ${part.uri}]`;
+    case 'resource':
+      return 'text' in part.resource
+        ? part.resource.text
+        : `[resource: ${part.resource.uri}, ${base64Bytes(part.resource.blob)} bytes]`;
+  }
+}
+
+/** The text whole, or its head and tail around a line that says how much is missing. */
+export function boundText(text: string): string {
+  const bytes = Buffer.from(text);
+  if (bytes.length <= MAX_CONTENT_BYTES) return text;
+  const tailBytes = MAX_CONTENT_BYTES - HEAD_BYTES - 100;
+  const head = bytes.subarray(0, HEAD_BYTES).toString().replace(/�+$/, '');
+  const tail = bytes.subarray(-tailBytes).toString().replace(/^�+/, '');
+  return `${head}\n[${bytes.length - HEAD_BYTES - tailBytes} bytes left out]\n${tail}`;
+}
+
+const base64Bytes = (data: string): number => Math.floor((data.replace(/=+$/, '').length * 3) / 4);

@@ -1,0 +1,40 @@
+import type { Clock } from '@hermes-fleet/protocol';
+
+/** Why a wait was given up. */
+export class TimeoutError extends Error {
+  override readonly name = 'TimeoutError';
+
+  constructor(timeoutMs: number) {
+    super(`timeout after ${timeoutMs} ms`);
+  }
+}
+
+/** A signal that aborts after `timeoutMs` (reason: TimeoutError) or with `parent`; dispose it when the work is done. */
+export function deadline(
+  clock: Clock,
+  timeoutMs: number,
+  parent?: AbortSignal,
+): Disposable & { readonly signal: AbortSignal } {
+  const controller = new AbortController();
+  const onParent = (): void => controller.abort(parent?.reason);
+  if (parent?.aborted) onParent();
+  parent?.addEventListener('abort', onParent, { once: true });
+  const timer = clock.timer(() => controller.abort(new TimeoutError(timeoutMs)), timeoutMs);
+  return {
+    signal: controller.signal,
+    [Symbol.dispose]: () => {
+      timer[Symbol.dispose]();
+      parent?.removeEventListener('abort', onParent);
+    },
+  };
+}
+
+/** The promise, or the signal's reason if that comes first. The promise itself goes on. */
+export function raceSignal<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const onAbort = (): void => reject(signal.reason);
+    if (signal.aborted) onAbort();
+    signal.addEventListener('abort', onAbort, { once: true });
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
+  });
+}

@@ -1,0 +1,219 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
+import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net';
+import { describe, it, type TestContext } from 'node:test';
+import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
+import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
+import { z } from 'zod';
+import { openPool, untilState } from './testing/harness.ts';
+
+const now = { maxAgeMs: 0, timeoutMs: 20_000 };
+const calmly = () => ({ signal: new AbortController().signal, timeoutMs: 20_000 });
+
+async function listen(t: TestContext, server: Server, port = 0): Promise<string> {
+  const sockets = new Set<Socket>();
+  server.on('connection', (socket) => {
+    sockets.add(socket);
+    socket.on('close', () => sockets.delete(socket));
+  });
+  server.listen(port, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => {
+    server.close();
+    for (const socket of sockets) socket.destroy();
+  });
+  const { port: bound } = server.address() as AddressInfo;
+  return `http://127.0.0.1:${bound}/mcp`;
+}
+
+const http = (t: TestContext, listener: RequestListener): Promise<string> =>
+  listen(t, createServer(listener));
+
+function greeter(): McpServer {
+  const server = new McpServer({ name: 'greeter', version: '1.0.0' });
+  server.registerTool('greet', { inputSchema: { name: z.string() } }, ({ name }) => ({
+    content: [{ type: 'text', text: `hello ${name}` }],
+  }));
+  return server;
+}
+
+/** Streamable HTTP without sessions: a server of its own for each request. */
+async function stateless(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const transport = new StreamableHTTPServerTransport({ enableJsonResponse: true });
+  response.on('close', () => void transport.close());
+  await greeter().connect(transport);
+  await transport.handleRequest(request, response);
+}
+
+/** Streamable HTTP with sessions that can be forgotten, as a restart does. */
+function stateful() {
+  const sessions = new Map<string, StreamableHTTPServerTransport>();
+  const counts = { opened: 0, ended: 0 };
+  const listener = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const id = request.headers['mcp-session-id'];
+    let transport = typeof id === 'string' ? sessions.get(id) : undefined;
+    if (id !== undefined && !transport) {
+      response.writeHead(404).end();
+      return;
+    }
+    if (!transport) {
+      const opened = new StreamableHTTPServerTransport({
+        sessionIdGenerator: () => `s${counts.opened}`,
+        onsessioninitialized: (session) => void sessions.set(session, opened),
+        onsessionclosed: () => {
+          counts.ended += 1;
+        },
+      });
+      counts.opened += 1;
+      transport = opened;
+      await greeter().connect(transport);
+    }
+    await transport.handleRequest(request, response);
+  };
+  return { listener, counts, forget: () => sessions.clear() };
+}
+
+describe('an HTTP server', { timeout: 120_000 }, () => {
+  it('without sessions is healthy, and its tools work', async (t) => {
+    const pool = openPool(t, { it: { url: await http(t, stateless) } });
+    const health = await pool.probe('it', now);
+    assert.equal(health.state, 'ok', health.detail);
+    assert.deepEqual(
+      (await pool.listTools('it')).map(({ name }) => name),
+      ['greet'],
+    );
+    assert.deepEqual(await pool.callTool('it', 'greet', { name: 'neo' }, calmly()), {
+      isError: false,
+      content: 'hello neo',
+    });
+    assert.deepEqual(pool.pids(), []);
+  });
+
+  it('is sent the configured headers', async (t) => {
+    const seen = new Set<string | undefined>();
+    const url = await http(t, (request, response) => {
+      seen.add(request.headers.authorization);
+      void stateless(request, response);
+    });
+    const pool = openPool(t, { it: { url, headers: { authorization: 'Bearer t' } } });
+    assert.equal((await pool.probe('it', now)).state, 'ok');
+    assert.deepEqual([...seen], ['Bearer t']);
+  });
+
+  it('that forgot the session gets a new one, and the call is made once', async (t) => {
+    const { listener, counts, forget } = stateful();
+    const pool = openPool(t, { it: { url: await http(t, listener) } });
+    assert.equal((await pool.probe('it', now)).state, 'ok');
+    forget();
+    assert.equal(
+      (await pool.callTool('it', 'greet', { name: 'trinity' }, calmly())).content,
+      'hello trinity',
+    );
+    assert.equal((await pool.probe('it', now)).state, 'ok');
+    assert.equal(counts.opened, 2);
+  });
+
+  it('is told when its session ends', async (t) => {
+    const { listener, counts } = stateful();
+    const pool = openPool(t, { it: { url: await http(t, listener) } });
+    await pool.probe('it', now);
+    await pool.close();
+    assert.equal(counts.ended, 1);
+  });
+
+  it('that was down is found when it comes back', async (t) => {
+    const first = createServer(stateless);
+    const url = await listen(t, first);
+    const pool = openPool(t, { it: { url } });
+    await untilState(pool, 'it', 'ok');
+    first.close();
+    first.closeAllConnections();
+    assert.equal((await pool.probe('it', now)).state, 'error');
+    assert.equal((await pool.probe('it', now)).detail, 'connection refused');
+    await listen(t, createServer(stateless), Number(new URL(url).port));
+    await untilState(pool, 'it', 'ok');
+  });
+});
+
+describe('what is wrong with an HTTP server is told apart', { timeout: 120_000, concurrency: 4 }, () => {
+  it('a closed port: error', async (t) => {
+    const server = createTcpServer();
+    const url = await listen(t, server);
+    server.close();
+    await once(server, 'close');
+    const { state, detail } = await openPool(t, { it: { url } }).probe('it', now);
+    assert.deepEqual({ state, detail }, { state: 'error', detail: 'connection refused' });
+  });
+
+  it('a black hole: timeout, in the time of whoever asks', async (t) => {
+    const pool = openPool(t, { it: { url: await listen(t, createTcpServer()) } });
+    const { state, detail } = await pool.probe('it', { maxAgeMs: 0, timeoutMs: 100 });
+    assert.deepEqual({ state, detail }, { state: 'timeout', detail: 'timeout after 100 ms' });
+    assert.equal((await pool.probe('it', now)).detail, 'timeout after 10000 ms');
+  });
+
+  it('one that hangs after connecting: timeout', async (t) => {
+    const url = await http(t, (request, response) => {
+      let body = '';
+      request.on('data', (chunk) => {
+        body += chunk;
+      });
+      request.on('end', () => {
+        if (request.method !== 'POST') response.writeHead(405).end();
+        else if (body.includes('"notifications/initialized"')) response.writeHead(202).end();
+        else if (body.includes('"initialize"')) {
+          const result = {
+            protocolVersion: '2025-06-18',
+            capabilities: {},
+            serverInfo: { name: 'h', version: '1' },
+          };
+          response.writeHead(200, { 'content-type': 'application/json' });
+          response.end(JSON.stringify({ jsonrpc: '2.0', id: 0, result }));
+        }
+      });
+    });
+    const { state, detail } = await openPool(t, { it: { url } }).probe('it', now);
+    assert.deepEqual({ state, detail }, { state: 'timeout', detail: 'timeout after 5000 ms' });
+  });
+
+  for (const [name, answer, expected] of [
+    ['HTTP status 500', (r) => r.writeHead(500).end('secret stack'), 'answered with HTTP status 500'],
+    ['HTTP status 401', (r) => r.writeHead(401).end(), 'answered with HTTP status 401'],
+    [
+      'a page',
+      (r) => r.writeHead(200, { 'content-type': 'text/html' }).end('<p>'),
+      'answered with something that is not MCP',
+    ],
+    [
+      'broken JSON',
+      (r) => r.writeHead(200, { 'content-type': 'application/json' }).end('{'),
+      'answered with something that is not MCP',
+    ],
+    [
+      'other JSON',
+      (r) => r.writeHead(200, { 'content-type': 'application/json' }).end('{}'),
+      'answered with something that is not MCP',
+    ],
+    ['a reset', (r) => r.socket?.destroy(), 'connection closed by the server'],
+  ] satisfies [string, (response: ServerResponse) => void, string][]) {
+    it(`${name}: error`, async (t) => {
+      const url = await http(t, (_, response) => void answer(response));
+      const { state, detail } = await openPool(t, { it: { url } }).probe('it', now);
+      assert.deepEqual({ state, detail }, { state: 'error', detail: expected });
+    });
+  }
+
+  it('an endless answer: error', async (t) => {
+    const url = await http(t, (_, response) => {
+      response.writeHead(200, { 'content-type': 'application/json' });
+      const more = (): void => {
+        while (!response.destroyed && response.write(' '.repeat(65_536)));
+        if (!response.destroyed) response.once('drain', more);
+      };
+      more();
+    });
+    const { state, detail } = await openPool(t, { it: { url } }).probe('it', now);
+    assert.deepEqual({ state, detail }, { state: 'error', detail: 'answered with more than 10 MB' });
+  });
+});

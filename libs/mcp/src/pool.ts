@@ -1,0 +1,128 @@
+import { type Clock, FleetError, type JsonObject, type Log } from '@hermes-fleet/protocol';
+import type { McpServerConfig } from './config.ts';
+import type { McpTool } from './connection.ts';
+import { type Health, McpServer, type McpToolResult } from './server.ts';
+
+export interface McpPoolOptions {
+  readonly servers: Readonly<Record<string, McpServerConfig>>;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Wraps a server's command, to confine it. */
+  readonly launch?: (command: string, args: string[]) => { command: string; args: string[] };
+  /** Called after each `connect`, `ping`, `tools/list` and `tools/call`; outcome is ok, timeout or error. */
+  readonly onOperation?: (server: string, method: string, outcome: string, seconds: number) => void;
+  /** Where PATH, HOME and LANG of stdio servers come from; nothing else of it is passed on. Default: process.env. */
+  readonly environment?: Readonly<Record<string, string | undefined>>;
+  /** In [0, 1), for jitter. */
+  readonly random?: () => number;
+}
+
+export interface McpPool {
+  names(): string[];
+  /** What was last measured of each server; `checkedAt` 0 = nothing yet. */
+  health(): Record<string, Health>;
+  /**
+   * Pings the server unless its last measurement is younger than `maxAgeMs`, connecting first where needed. Concurrent
+   * probes share one ping. Answers within `timeoutMs`, with `timeout` when that ran out. Throws NOT_FOUND for an
+   * unknown name.
+   */
+  probe(name: string, o: { readonly maxAgeMs: number; readonly timeoutMs: number }): Promise<Health>;
+  /** Tells when the state of a server changed. */
+  onChange(listener: () => void): Disposable;
+  /** Remembered per session. Throws NOT_FOUND, or PEER_UNREACHABLE when the server can't be asked. */
+  listTools(name: string): Promise<McpTool[]>;
+  /**
+   * Calls a tool, bounded in time and output (64 kB). A failure of the server or the tool is a result with `isError`;
+   * rejects with the signal's reason, or NOT_FOUND for an unknown name.
+   */
+  callTool(
+    name: string,
+    tool: string,
+    args: JsonObject,
+    o: { readonly signal: AbortSignal; readonly timeoutMs: number },
+  ): Promise<McpToolResult>;
+  /** The running processes of stdio servers (the leader of each group). */
+  pids(): number[];
+  /** Ends all sessions and kills the process group of every stdio server; takes a second at most. */
+  close(): Promise<void>;
+}
+
+const RECHECK_MS = 15_000;
+const CLOSE_MS = 1_000;
+
+/**
+ * Clients to the configured MCP servers, one session each for tools and for health (design 3, MCP). Returns at once and
+ * connects in the background; every server is measured again each 15 s. Close it when done.
+ */
+export function createMcpPool(o: McpPoolOptions): McpPool {
+  const { clock, log } = o;
+  const listeners = new Set<() => void>();
+  /** A listener's failure is its own: it must not look like the server's. */
+  const tell = (listener: () => void): void => {
+    try {
+      listener();
+    } catch (error) {
+      log.error({ err: error }, 'a listener of the MCP pool failed');
+    }
+  };
+  const servers = new Map(
+    Object.entries(o.servers).map(([name, config]) => [
+      name,
+      new McpServer({
+        name,
+        config,
+        clock,
+        log,
+        random: o.random ?? Math.random,
+        environment: o.environment ?? process.env,
+        launch: o.launch ?? ((command, args) => ({ command, args })),
+        onOperation: (method, outcome, seconds) =>
+          tell(() => o.onOperation?.(name, method, outcome, seconds)),
+        onChange: () => {
+          for (const listener of listeners) tell(listener);
+        },
+      }),
+    ]),
+  );
+  let timer: Disposable | undefined;
+  const check = (): void => {
+    for (const server of servers.values()) server.check();
+    timer = clock.timer(check, RECHECK_MS);
+  };
+  check();
+
+  function find(name: string): McpServer {
+    const server = servers.get(name);
+    if (server) return server;
+    throw new FleetError(
+      'NOT_FOUND',
+      `no MCP server "${name}" is configured; configured: ${[...servers.keys()].join(', ') || 'none'}`,
+    );
+  }
+
+  async function close(): Promise<void> {
+    timer?.[Symbol.dispose]();
+    listeners.clear();
+    const gone = Promise.all([...servers.values()].map((server) => server.close()));
+    const { promise: impatience, resolve } = Promise.withResolvers<'late'>();
+    using _limit = clock.timer(() => resolve('late'), CLOSE_MS);
+    if ((await Promise.race([gone, impatience])) !== 'late') return;
+    log.warn({ pids: pids() }, 'MCP servers did not end in time');
+  }
+
+  const pids = (): number[] => [...servers.values()].flatMap((server) => server.pids());
+
+  return {
+    names: () => [...servers.keys()],
+    health: () => Object.fromEntries([...servers].map(([name, server]) => [name, server.health])),
+    probe: async (name, limits) => find(name).probe(limits),
+    onChange: (listener) => {
+      listeners.add(listener);
+      return { [Symbol.dispose]: () => void listeners.delete(listener) };
+    },
+    listTools: async (name) => find(name).listTools(),
+    callTool: async (name, tool, args, limits) => find(name).callTool(tool, args, limits),
+    pids,
+    close,
+  };
+}

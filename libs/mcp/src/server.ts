@@ -1,0 +1,200 @@
+import type { JsonObject, McpHealth } from '@hermes-fleet/protocol';
+import type { Connection, McpTool } from './connection.ts';
+import { boundText, contentText } from './content.ts';
+import { deadline, raceSignal, TimeoutError } from './deadline.ts';
+import { describeFailure, isAnswer } from './failure.ts';
+import { namedLog } from './named-log.ts';
+import { Session, type SessionOptions, unavailable } from './session.ts';
+
+/** What a measurement found. `checkedAt` is in ms since the epoch, 0 when nothing has been measured yet. */
+export interface Health {
+  readonly state: McpHealth;
+  readonly detail: string;
+  readonly checkedAt: number;
+}
+
+export interface McpToolResult {
+  readonly isError: boolean;
+  /** At most 64 kB. */
+  readonly content: string;
+}
+
+type Wired = 'onConnect' | 'onLost' | 'onRetry' | 'onToolsChanged';
+
+export interface ServerOptions extends Omit<SessionOptions, Wired> {
+  readonly onOperation: (method: string, outcome: string, seconds: number) => void;
+  /** The health's state is another one now. */
+  readonly onChange: () => void;
+}
+
+/** Longer than a connection attempt and a ping together. */
+const MEASURE_MS = 20_000;
+const PING_MS = 5_000;
+const LIST_MS = 10_000;
+/** A server that doesn't answer this many pings in a row is hung, and replaced when no call is waiting for it. */
+const MAX_SILENT_PINGS = 3;
+
+/** One configured MCP server: its measured health and its tools, both over the same session (design 3, MCP). */
+export class McpServer {
+  readonly #o: ServerOptions;
+  readonly #session: Session;
+  #health: Health;
+  #measuring: Promise<void> | undefined;
+  #tools: Promise<McpTool[]> | undefined;
+  #silentPings = 0;
+  #callsInFlight = 0;
+
+  constructor(o: ServerOptions) {
+    this.#o = { ...o, log: namedLog(o.log, o.name) };
+    this.#health = o.config.disabled
+      ? { state: 'disabled', detail: 'disabled in the configuration', checkedAt: o.clock.now() }
+      : { state: 'error', detail: 'not connected yet', checkedAt: 0 };
+    this.#session = new Session({
+      ...this.#o,
+      onConnect: (outcome, seconds) => o.onOperation('connect', outcome, seconds),
+      onLost: (failure) => this.#record(describeFailure(failure)),
+      onRetry: () => void this.#measure(),
+      onToolsChanged: () => {
+        this.#tools = undefined;
+      },
+    });
+  }
+
+  get health(): Health {
+    return this.#health;
+  }
+
+  /** Takes a measurement in the background, unless one will come anyway. */
+  check(): void {
+    if (!this.#session.isWaiting) void this.#measure();
+  }
+
+  /** The last measurement when it is young enough, else a new one; never later than `timeoutMs`. */
+  async probe(o: { readonly maxAgeMs: number; readonly timeoutMs: number }): Promise<Health> {
+    const { checkedAt } = this.#health;
+    const isFresh = checkedAt !== 0 && this.#o.clock.now() - checkedAt < o.maxAgeMs;
+    if (isFresh || this.#isOff()) return this.#health;
+    using limit = deadline(this.#o.clock, o.timeoutMs, this.#session.signal);
+    try {
+      await raceSignal(this.#measure(), limit.signal);
+    } catch (error) {
+      if (!this.#isOff()) this.#record(describeFailure(this.#session.openingFailure ?? error));
+    }
+    return this.#health;
+  }
+
+  /** The server's tools, remembered until it says that they changed or the connection ends. */
+  async listTools(): Promise<McpTool[]> {
+    this.#tools ??= this.#listTools();
+    const listing = this.#tools;
+    try {
+      return await listing;
+    } catch (error) {
+      if (this.#tools === listing) this.#tools = undefined;
+      throw unavailable(this.#o.name, error);
+    }
+  }
+
+  /** Calls a tool; what goes wrong is a result that a model can act on, except that the signal's reason rejects. */
+  async callTool(
+    tool: string,
+    args: JsonObject,
+    o: { readonly signal: AbortSignal; readonly timeoutMs: number },
+  ): Promise<McpToolResult> {
+    o.signal.throwIfAborted();
+    using limit = deadline(this.#o.clock, o.timeoutMs, o.signal);
+    this.#callsInFlight += 1;
+    try {
+      const result = await this.#use('tools/call', limit.signal, (c) => c.callTool(tool, args, limit.signal));
+      return { isError: result.isError ?? false, content: contentText(result) };
+    } catch (error) {
+      o.signal.throwIfAborted();
+      return { isError: true, content: boundText(this.#callFailure(tool, error)) };
+    } finally {
+      this.#callsInFlight -= 1;
+    }
+  }
+
+  pids(): number[] {
+    return this.#session.pids();
+  }
+
+  close(): Promise<void> {
+    return this.#session.close();
+  }
+
+  #isOff(): boolean {
+    return this.#o.config.disabled === true || this.#session.signal.aborted;
+  }
+
+  #callFailure(tool: string, error: unknown): string {
+    if (!isAnswer(error) && !(error instanceof TimeoutError)) return unavailable(this.#o.name, error).message;
+    return `tool "${tool}" of MCP server "${this.#o.name}": ${describeFailure(error).detail}`;
+  }
+
+  /** Never rejects. Concurrent measurements are one. */
+  #measure(): Promise<void> {
+    this.#measuring ??= this.#takeMeasurement().finally(() => {
+      this.#measuring = undefined;
+    });
+    return this.#measuring;
+  }
+
+  async #takeMeasurement(): Promise<void> {
+    if (this.#isOff()) return;
+    const startedAt = this.#o.clock.now();
+    try {
+      using limit = deadline(this.#o.clock, MEASURE_MS, this.#session.signal);
+      await this.#use('ping', limit.signal, async (connection) => {
+        using ping = deadline(this.#o.clock, PING_MS, limit.signal);
+        this.#silentPings += 1;
+        await connection.ping(ping.signal);
+        this.#silentPings = 0;
+      });
+      this.#record({ state: 'ok', detail: `answered in ${this.#o.clock.now() - startedAt} ms` });
+    } catch (error) {
+      if (this.#session.signal.aborted) return;
+      this.#record(describeFailure(error));
+      if (this.#isBeyondHope(error)) this.#session.replace();
+    }
+  }
+
+  /** Whether the connection is of no more use. A server that answers with an error is there, and is kept. */
+  #isBeyondHope(error: unknown): boolean {
+    if (!(error instanceof TimeoutError)) return !isAnswer(error);
+    if (this.#silentPings < MAX_SILENT_PINGS || this.#callsInFlight > 0) return false;
+    this.#silentPings = 0;
+    this.#o.log.warn({ pings: MAX_SILENT_PINGS }, 'MCP server does not answer any more; it is replaced');
+    return true;
+  }
+
+  #use<T>(method: string, signal: AbortSignal, run: (connection: Connection) => Promise<T>): Promise<T> {
+    return this.#session.use(signal, async (connection) => {
+      const startedAt = this.#o.clock.now();
+      let outcome = 'ok';
+      try {
+        return await run(connection);
+      } catch (error) {
+        outcome = describeFailure(error).state;
+        throw error;
+      } finally {
+        this.#o.onOperation(method, outcome, (this.#o.clock.now() - startedAt) / 1000);
+      }
+    });
+  }
+
+  async #listTools(): Promise<McpTool[]> {
+    using limit = deadline(this.#o.clock, LIST_MS, this.#session.signal);
+    return await this.#use('tools/list', limit.signal, (c) => c.listTools(limit.signal));
+  }
+
+  #record(found: Pick<Health, 'state' | 'detail'>): void {
+    const before = this.#health;
+    const { state, detail } = found;
+    this.#health = { state, detail, checkedAt: this.#o.clock.now() };
+    if (before.state === state && before.checkedAt !== 0) return;
+    if (state === 'ok') this.#o.log.info({ detail }, 'MCP server is healthy');
+    else this.#o.log.warn({ state, detail }, 'MCP server is not healthy');
+    if (before.state !== state) this.#o.onChange();
+  }
+}

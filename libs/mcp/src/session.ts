@@ -1,0 +1,178 @@
+import { type Clock, FleetError, type Log } from '@hermes-fleet/protocol';
+import { backoffMs } from './backoff.ts';
+import type { McpServerConfig } from './config.ts';
+import { type Connection, openConnection, type ServerTransport } from './connection.ts';
+import { deadline, raceSignal } from './deadline.ts';
+import { serverEnvironment } from './environment.ts';
+import { describeFailure, isSessionLost, ServerFailure } from './failure.ts';
+import { createHttpTransport } from './http-transport.ts';
+import { StdioTransport } from './stdio-transport.ts';
+
+export interface SessionOptions {
+  readonly name: string;
+  readonly config: McpServerConfig;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly random: () => number;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly launch: (command: string, args: string[]) => { command: string; args: string[] };
+  /** After each attempt to connect; outcome is ok, timeout or error. */
+  readonly onConnect: (outcome: string, seconds: number) => void;
+  /** The session ended although nobody here ended it. */
+  readonly onLost: (failure: ServerFailure) => void;
+  /** It is time for another attempt. */
+  readonly onRetry: () => void;
+  /** What was known of the server's tools is out of date. */
+  readonly onToolsChanged: () => void;
+}
+
+const CONNECT_MS = 10_000;
+/** A connection that lived this long was a good one: after it the waits start short again. */
+const STABLE_MS = 10_000;
+
+/** At most one connection to one server, opened when somebody needs it, replaced with jittered backoff when it ends. */
+export class Session {
+  readonly #o: SessionOptions;
+  readonly #processes = new Set<StdioTransport>();
+  readonly #closing = new AbortController();
+  #connection: Connection | undefined;
+  #opening: { readonly server: ServerTransport; readonly result: Promise<Connection> } | undefined;
+  #retry: Disposable | undefined;
+  #failures = 0;
+
+  constructor(o: SessionOptions) {
+    this.#o = o;
+  }
+
+  /** Aborts when the session is closed for good. */
+  get signal(): AbortSignal {
+    return this.#closing.signal;
+  }
+
+  /** Whether the next attempt is already on its way. */
+  get isWaiting(): boolean {
+    return this.#retry !== undefined;
+  }
+
+  /** What is already known of a server that is still being connected to: then a timeout is not the whole truth. */
+  get openingFailure(): ServerFailure | undefined {
+    return failureOf(this.#opening?.server);
+  }
+
+  /** Runs something on the connection, on a new one when the server has forgotten this one; ends with the signal. */
+  async use<T>(signal: AbortSignal, run: (connection: Connection) => Promise<T>): Promise<T> {
+    const connection = await raceSignal(this.#connect(), signal);
+    try {
+      return await run(connection);
+    } catch (error) {
+      if (!isSessionLost(error)) throw error;
+      this.#forget(connection);
+      return await run(await raceSignal(this.#connect(), signal));
+    }
+  }
+
+  /** Ends a connection that is of no more use; the next attempt comes after a wait. */
+  replace(): void {
+    if (!this.#connection) return;
+    this.#forget(this.#connection);
+    this.#retryLater();
+  }
+
+  /** The processes that lead the groups of this server. */
+  pids(): number[] {
+    return [...this.#processes].flatMap(({ pid }) => pid ?? []);
+  }
+
+  /** Ends everything; resolves when no process is left. */
+  async close(): Promise<void> {
+    this.#closing.abort(new ServerFailure('the gateway is shutting down'));
+    this.#retry?.[Symbol.dispose]();
+    await Promise.all([
+      this.#connection?.close(),
+      this.#opening?.result.catch(() => undefined),
+      ...[...this.#processes].map((process) => process.close()),
+    ]);
+  }
+
+  #connect(): Promise<Connection> {
+    if (this.#closing.signal.aborted) return Promise.reject(this.#closing.signal.reason);
+    if (this.#o.config.disabled) return Promise.reject(new ServerFailure('disabled in the configuration'));
+    if (this.#connection) return Promise.resolve(this.#connection);
+    if (!this.#opening) {
+      this.#retry?.[Symbol.dispose]();
+      this.#retry = undefined;
+      const server = this.#transport();
+      this.#opening = { server, result: this.#open(server) };
+    }
+    return this.#opening.result;
+  }
+
+  async #open(server: ServerTransport): Promise<Connection> {
+    const { clock, log, onConnect, onToolsChanged } = this.#o;
+    const startedAt = clock.now();
+    const seconds = (): number => (clock.now() - startedAt) / 1000;
+    using limit = deadline(clock, CONNECT_MS, this.#closing.signal);
+    try {
+      const connection = await openConnection({ server, clock, log, signal: limit.signal, onToolsChanged });
+      this.#connection = connection;
+      onConnect('ok', seconds());
+      void connection.closed.then((failure) => this.#onClosed(connection, failure));
+      return connection;
+    } catch (error) {
+      const failure = failureOf(server) ?? error;
+      if (!this.#closing.signal.aborted) {
+        onConnect(describeFailure(failure).state, seconds());
+        this.#retryLater();
+      }
+      throw failure;
+    } finally {
+      this.#opening = undefined;
+    }
+  }
+
+  #transport(): ServerTransport {
+    const { config, clock, log, environment, launch } = this.#o;
+    if ('url' in config) return { kind: 'http', transport: createHttpTransport(config.url, config.headers) };
+    const { command, args } = launch(config.command, [...(config.args ?? [])]);
+    const env = serverEnvironment(environment, config.env);
+    const transport = new StdioTransport({ command, args, env, cwd: config.cwd, clock, log });
+    this.#processes.add(transport);
+    void transport.exited.then(() => this.#processes.delete(transport));
+    return { kind: 'stdio', transport };
+  }
+
+  #onClosed(connection: Connection, failure: ServerFailure): void {
+    if (this.#connection !== connection || this.#closing.signal.aborted) return;
+    this.#forget(connection);
+    this.#retryLater();
+    this.#o.onLost(failure);
+  }
+
+  #forget(connection: Connection): void {
+    if (this.#connection !== connection) return;
+    this.#connection = undefined;
+    if (this.#o.clock.now() - connection.openedAt >= STABLE_MS) this.#failures = 0;
+    this.#o.onToolsChanged();
+    void connection.close();
+  }
+
+  #retryLater(): void {
+    if (this.#retry) return;
+    this.#failures += 1;
+    const wait = backoffMs(this.#failures, this.#o.random);
+    this.#retry = this.#o.clock.timer(() => {
+      this.#retry = undefined;
+      this.#o.onRetry();
+    }, wait);
+  }
+}
+
+function failureOf(server: ServerTransport | undefined): ServerFailure | undefined {
+  return server?.kind === 'stdio' ? server.transport.failure : undefined;
+}
+
+/** What callers are told when a server can't be used. */
+export function unavailable(name: string, cause: unknown): FleetError {
+  const { detail } = describeFailure(cause);
+  return new FleetError('PEER_UNREACHABLE', `MCP server "${name}" is not available (${detail})`, { cause });
+}

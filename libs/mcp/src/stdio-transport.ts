@@ -1,0 +1,206 @@
+import { type ChildProcessByStdio, spawn } from 'node:child_process';
+import { basename } from 'node:path';
+import type { Readable, Writable } from 'node:stream';
+import type { Clock, Log } from '@hermes-fleet/protocol';
+import { ReadBuffer, serializeMessage } from '@modelcontextprotocol/sdk/shared/stdio.js';
+import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
+import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
+import { ServerFailure } from './failure.ts';
+import { createLineLog } from './line-log.ts';
+
+/** How long a server may take for each step of leaving: at the end of its input, then at SIGTERM. */
+const GRACE_MS = 150;
+/** How long output may still arrive after the process ended, while something else holds its pipe. */
+const DRAIN_MS = 200;
+
+export interface StdioTransportOptions {
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly cwd: string | undefined;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/**
+ * MCP over the stdio of a child process that leads its own process group, so that it can be killed whole. It inherits
+ * nothing: `env` is all that it sees. Its stderr goes to the debug log.
+ */
+export class StdioTransport implements Transport {
+  onclose?: () => void;
+  onerror?: (error: Error) => void;
+  onmessage?: (message: JSONRPCMessage) => void;
+  /** Resolves when the process has ended and its group is killed; at once when it never started. */
+  readonly exited: Promise<void>;
+  readonly #o: StdioTransportOptions;
+  readonly #buffer = new ReadBuffer();
+  readonly #resolveExited: () => void;
+  #child: ChildProcessByStdio<Writable, Readable, Readable> | undefined;
+  #hasExited = false;
+  #hasSpoken = false;
+  #closing: Promise<void> | undefined;
+  #failure: ServerFailure | undefined;
+  #hasBabbled = false;
+
+  constructor(o: StdioTransportOptions) {
+    this.#o = o;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.exited = promise;
+    this.#resolveExited = resolve;
+  }
+
+  /** Why this server can't be used, as far as its process shows: how it ended, or that it doesn't speak MCP. */
+  get failure(): ServerFailure | undefined {
+    if (this.#failure || !this.#hasBabbled) return this.#failure;
+    return new ServerFailure('prints something that is not MCP on its stdout');
+  }
+
+  /** The process that leads the group, while it runs. */
+  get pid(): number | undefined {
+    return this.#hasExited ? undefined : this.#child?.pid;
+  }
+
+  start(): Promise<void> {
+    let child: ChildProcessByStdio<Writable, Readable, Readable>;
+    try {
+      child = this.#spawn();
+    } catch (error) {
+      return Promise.reject(this.#neverStarted(error));
+    }
+    this.#child = child;
+    this.#drainStderr(child.stderr);
+    child.stdin.on('error', (error) => this.onerror?.(error));
+    child.stdout.on('data', (chunk: Buffer) => this.#read(chunk));
+    child.on('exit', (code, signal) => this.#onExit(code, signal));
+    child.on('close', () => this.onclose?.());
+    return new Promise((resolve, reject) => {
+      child.once('spawn', resolve);
+      child.on('error', (error) => {
+        if (child.pid === undefined) reject(this.#neverStarted(error));
+        else this.onerror?.(error);
+      });
+    });
+  }
+
+  #spawn() {
+    const { command, args, env, cwd } = this.#o;
+    return spawn(command, [...args], { env, cwd, stdio: ['pipe', 'pipe', 'pipe'], detached: true });
+  }
+
+  #neverStarted(error: unknown): ServerFailure {
+    const { command, cwd } = this.#o;
+    this.#hasExited = true;
+    this.#resolveExited();
+    this.#failure = new ServerFailure(cannotStart(command, cwd, error), { cause: error });
+    return this.#failure;
+  }
+
+  send(message: JSONRPCMessage): Promise<void> {
+    const stdin = this.#child?.stdin;
+    if (!stdin?.writable) return Promise.reject(this.#failure ?? new ServerFailure('its input is closed'));
+    return new Promise((resolve, reject) => {
+      stdin.write(serializeMessage(message), (error) => (error ? reject(error) : resolve()));
+    });
+  }
+
+  /** Ends the process and its group: politely at first, with SIGKILL after 300 ms. */
+  close(): Promise<void> {
+    this.#closing ??= this.#end();
+    return this.#closing;
+  }
+
+  async #end(): Promise<void> {
+    const child = this.#child;
+    if (!child || this.#hasExited) return;
+    child.stdin.end();
+    for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
+      if (await this.#exitsWithin(GRACE_MS)) return;
+      this.#signalGroup(signal);
+    }
+    await this.exited;
+  }
+
+  #exitsWithin(ms: number): Promise<boolean> {
+    return new Promise((resolve) => {
+      const timer = this.#o.clock.timer(() => resolve(this.#hasExited), ms);
+      void this.exited.then(() => {
+        timer[Symbol.dispose]();
+        resolve(true);
+      });
+    });
+  }
+
+  #read(chunk: Buffer): void {
+    try {
+      this.#buffer.append(chunk);
+    } catch (error) {
+      this.#failure = new ServerFailure('printed more than 10 MB without a line end', { cause: error });
+      void this.close();
+      return;
+    }
+    for (;;) {
+      try {
+        const message = this.#buffer.readMessage();
+        if (message === null) return;
+        this.#hasSpoken = true;
+        this.#hasBabbled = false;
+        this.onmessage?.(message);
+      } catch (error) {
+        // Stray lines of a server that otherwise works are no failure of it.
+        this.#hasBabbled = !this.#hasSpoken;
+        this.onerror?.(error instanceof Error ? error : new Error(String(error)));
+      }
+    }
+  }
+
+  #onExit(code: number | null, signal: NodeJS.Signals | null): void {
+    this.#hasExited = true;
+    const babble = this.#hasBabbled ? ' after printing something that is not MCP' : '';
+    this.#failure ??= new ServerFailure(exitText(code, signal) + babble);
+    // Whatever the server started stays in its group and must not outlive it.
+    this.#signalGroup('SIGKILL');
+    this.#resolveExited();
+    this.#o.clock.timer(() => {
+      this.#child?.stdout.destroy();
+      this.#child?.stderr.destroy();
+    }, DRAIN_MS);
+  }
+
+  #signalGroup(signal: NodeJS.Signals): void {
+    const pid = this.#child?.pid;
+    if (pid === undefined) return;
+    try {
+      process.kill(-pid, signal);
+    } catch (error) {
+      const gone = error instanceof Error && 'code' in error && error.code === 'ESRCH';
+      if (!gone) this.#o.log.error({ err: error, pid, signal }, 'an MCP server could not be signalled');
+    }
+  }
+
+  #drainStderr(stderr: Readable): void {
+    const { clock, log } = this.#o;
+    const lines = createLineLog(clock, (line) => log.debug({ stderr: line }, 'MCP server wrote to stderr'));
+    stderr.setEncoding('utf8');
+    stderr.on('data', (chunk: string) => lines.push(chunk));
+    stderr.on('close', () => lines.end());
+  }
+}
+
+function cannotStart(command: string, cwd: string | undefined, error: unknown): string {
+  const name = basename(command);
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  if (code === 'ENOENT') {
+    return cwd === undefined
+      ? `command not found: ${name}`
+      : `command not found: ${name} (or its cwd is missing)`;
+  }
+  if (code === 'EACCES') return `command is not executable: ${name}`;
+  return `command ${name} could not be started (${code ?? 'unknown reason'})`;
+}
+
+function exitText(code: number | null, signal: NodeJS.Signals | null): string {
+  if (signal !== null) return `process was ended by ${signal}`;
+  if (code === 127) return 'process exited with code 127 (command not found)';
+  if (code === 126) return 'process exited with code 126 (command not executable)';
+  return `process exited with code ${code}`;
+}

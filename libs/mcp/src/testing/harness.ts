@@ -1,0 +1,78 @@
+import { readFileSync } from 'node:fs';
+import type { TestContext } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { type Clock, type Log, systemClock } from '@hermes-fleet/protocol';
+import type { McpServerConfig } from '../config.ts';
+import { createMcpPool, type McpPool, type McpPoolOptions } from '../pool.ts';
+
+const STDIO_SERVER = fileURLToPath(new URL('./stdio-server.ts', import.meta.url));
+
+/** The configuration of the fixture server in one of its modes. */
+export function fixture(mode: string, env?: Record<string, string>): McpServerConfig {
+  return { command: process.execPath, args: [STDIO_SERVER, mode], ...(env ? { env } : {}) };
+}
+
+export interface LogLine {
+  readonly level: string;
+  readonly fields: object;
+  readonly message: string;
+}
+
+export function recordingLog(): Log & { readonly lines: LogLine[] } {
+  const lines: LogLine[] = [];
+  const at = (level: string) => (fields: object, message: string) =>
+    void lines.push({ level, fields, message });
+  return { lines, debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
+}
+
+/** The real clock, with timers of `ms` fired by hand. */
+export function handClock(ms: number): Clock & { fire(): void } {
+  const held = new Set<() => void>();
+  return {
+    ...systemClock,
+    timer: (fn, wait) => {
+      if (wait !== ms) return systemClock.timer(fn, wait);
+      held.add(fn);
+      return { [Symbol.dispose]: () => void held.delete(fn) };
+    },
+    fire: () => {
+      const due = [...held];
+      held.clear();
+      for (const fn of due) fn();
+    },
+  };
+}
+
+/** A pool that is closed when the test ends. */
+export function openPool(
+  t: TestContext,
+  servers: Record<string, McpServerConfig>,
+  extra: Partial<McpPoolOptions> = {},
+): McpPool {
+  const pool = createMcpPool({ servers, clock: systemClock, log: recordingLog(), ...extra });
+  t.after(() => pool.close());
+  return pool;
+}
+
+/** Waits for the change that brings a server into a state. */
+export async function untilState(pool: McpPool, name: string, state: string): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const look = (): void => {
+    if (pool.health()[name]?.state === state) resolve();
+  };
+  using _subscription = pool.onChange(look);
+  look();
+  // The pool's own timers don't keep a process alive.
+  const alive = setInterval(() => {}, 1e6);
+  await promise.finally(() => clearInterval(alive));
+}
+
+/** Whether a process runs; one that only waits to be reaped does not. */
+export function isRunning(pid: number): boolean {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    return !stat.slice(stat.lastIndexOf(')')).startsWith(') Z');
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,104 @@
+/**
+ * A small MCP server for tests, as a child process: `node stdio-server.ts <mode>`. It speaks the protocol by hand, so
+ * that it can also break it.
+ */
+import { spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
+
+const [mode = 'answers'] = process.argv.slice(2);
+
+interface Request {
+  readonly id?: number;
+  readonly method?: string;
+  readonly params?: { readonly name?: string; readonly arguments?: Record<string, unknown> };
+}
+
+const send = (message: object): void => {
+  process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
+};
+const text = (content: string): object => ({ content: [{ type: 'text', text: content }] });
+
+const tools = ['echo', 'environment', 'big', 'silence', 'child', 'die', 'grow', 'fail', 'parts'];
+
+function callTool(name: string | undefined, args: Record<string, unknown>): object | undefined {
+  switch (name) {
+    case 'echo':
+      return text(JSON.stringify(args));
+    case 'environment':
+      return text(JSON.stringify(process.env));
+    case 'big':
+      return text(`first ${'x'.repeat(1_000_000)} last`);
+    case 'child': {
+      const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1e6)'], { stdio: 'inherit' });
+      return text(String(child.pid));
+    }
+    case 'die':
+      process.exit(3);
+      break;
+    case 'grow':
+      tools.push('grown');
+      send({ method: 'notifications/tools/list_changed' });
+      return text('grown');
+    case 'fail':
+      return { ...text('no such file'), isError: true };
+    case 'parts':
+      return {
+        content: [
+          { type: 'text', text: 'see' },
+          { type: 'image', data: 'AAAA', mimeType: 'image/png' },
+          { type: 'resource', resource: { uri: 'file:///a', text: 'inside' } },
+        ],
+      };
+  }
+  return undefined;
+}
+
+function answer({ id, method, params }: Request): void {
+  if (method === 'initialize') {
+    const capabilities = { tools: { listChanged: true } };
+    const serverInfo = { name: `fixture-${mode}`, version: '1.0.0' };
+    send({ id, result: { protocolVersion: '2025-06-18', capabilities, serverInfo } });
+    return;
+  }
+  if (method === 'notifications/initialized' && mode === 'dies') process.exit(7);
+  if (id === undefined || mode === 'hangs') return;
+  if (method === 'ping') send({ id, result: {} });
+  else if (method === 'tools/list') {
+    const listed = tools.map((name) => ({
+      name,
+      description: `does ${name}`,
+      inputSchema: { type: 'object' },
+    }));
+    send({ id, result: { tools: listed } });
+  } else if (method === 'tools/call') {
+    if (params?.name === 'unknown') send({ id, error: { code: -32602, message: 'Unknown tool: unknown' } });
+    const result = callTool(params?.name, params?.arguments ?? {});
+    if (result) send({ id, result });
+  }
+}
+
+function keepAlive(): void {
+  setInterval(() => {}, 1e6);
+}
+
+if (mode === 'hangs') {
+  process.on('SIGTERM', () => {});
+  keepAlive();
+}
+if (mode === 'exits') process.exit(5);
+if (mode === 'shouts') {
+  for (let i = 0; i < 500; i += 1) process.stderr.write(`line ${i} ${'!'.repeat(5000)}\n`);
+}
+if (mode === 'chatty') process.stdout.write('server is starting\n');
+if (mode === 'garbage') {
+  process.stdout.write('Welcome to my server!\n{"almost": "json-rpc"}\n');
+  keepAlive();
+} else if (mode === 'flood') {
+  const more = (): void => {
+    while (process.stdout.write('y'.repeat(65_536)));
+    process.stdout.once('drain', more);
+  };
+  more();
+} else {
+  createInterface({ input: process.stdin }).on('line', (line) => answer(JSON.parse(line) as Request));
+}

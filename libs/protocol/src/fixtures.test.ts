@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { describe, it } from 'node:test';
+import { z } from 'zod';
+import {
+  decodeAnnounce,
+  decodeDispatch,
+  decodeResult,
+  encodeAnnounce,
+  encodeDispatch,
+  encodeResult,
+  FleetError,
+  type JsonObject,
+} from './index.ts';
+
+const VERSION = '2.0';
+
+function fixture(name: string): unknown {
+  return JSON.parse(readFileSync(new URL(`../fixtures/${VERSION}/${name}.json`, import.meta.url), 'utf8'));
+}
+
+const codecs: Record<string, (wire: unknown) => JsonObject> = {
+  'session-announce': (wire) => encodeAnnounce(decodeAnnounce(wire)),
+  'task-dispatch': (wire) => encodeDispatch(decodeDispatch(wire)),
+  'task-result': (wire) => encodeResult(decodeResult(wire)),
+};
+
+const Invalid = z.array(
+  z.strictObject({ name: z.string(), message: z.unknown(), fields: z.array(z.string()) }),
+);
+
+for (const [message, replay] of Object.entries(codecs)) {
+  describe(`${message}, version ${VERSION}`, () => {
+    for (const kind of ['source', 'maximal']) {
+      it(`survives decoding and encoding: ${kind}`, () => {
+        const wire = fixture(`${message}.${kind}`);
+        const before = JSON.stringify(wire);
+        assert.deepEqual(replay(wire), wire);
+        assert.equal(JSON.stringify(wire), before);
+      });
+    }
+
+    for (const { name, message: wire, fields } of Invalid.parse(fixture(`${message}.invalid`))) {
+      it(`names what is wrong: ${name}`, () => {
+        assert.throws(
+          () => replay(wire),
+          (error) => {
+            assert.ok(error instanceof FleetError);
+            assert.equal(error.code, 'INVALID_PARAMS');
+            assert.deepEqual(error.fields.map(({ path }) => path).sort(), [...fields].sort());
+            for (const { path, reason } of error.fields) {
+              assert.ok(reason.length > 0);
+              assert.ok(error.message.includes(`${path || '(message)'}: ${reason}`), error.message);
+            }
+            return true;
+          },
+        );
+      });
+    }
+  });
+}
+
+describe("the source document's examples", () => {
+  it('read as what they say', () => {
+    const announce = decodeAnnounce(fixture('session-announce.source'));
+    assert.equal(announce.worker.agentId, 'claude-code');
+    assert.deepEqual(announce.mcpHealth, { context_mode: 'ok', claude_mem: 'ok', trek: 'timeout' });
+    assert.deepEqual(announce.session.repoState, { branch: 'main', clean: true });
+
+    const dispatch = decodeDispatch(fixture('task-dispatch.source'));
+    assert.equal(dispatch.task.taskId, 'abc-123');
+    assert.equal(dispatch.task.tokenBudget, 4000);
+    assert.deepEqual(dispatch.requirements?.requiredMcp, ['context_mode']);
+
+    const result = decodeResult(fixture('task-result.source'));
+    assert.equal(result.status, 'done');
+    assert.equal(result.blockedReason, null);
+    assert.equal(result.artifacts.filesChanged.length, 2);
+  });
+});
+
+it('an unknown field that looks like a known one in camelCase never takes its place', () => {
+  const dispatch = decodeDispatch(fixture('task-dispatch.maximal'));
+  assert.equal(dispatch.task.taskId, 'abc-123/2');
+  const { task } = z.object({ task: z.looseObject({}) }).parse(fixture('task-dispatch.source'));
+  const forged = {
+    ...z.looseObject({}).parse(fixture('task-dispatch.source')),
+    task: { ...task, tokenBudget: 'lots' },
+  };
+  assert.equal(decodeDispatch(forged).task.tokenBudget, 4000);
+  assert.deepEqual(encodeDispatch(decodeDispatch(forged)), forged);
+});
+
+it('a message with more wrong fields than an answer should hold names the first hundred and counts the rest', () => {
+  const announce = z.looseObject({}).parse(fixture('session-announce.source'));
+  const mcp_health = Object.fromEntries(Array.from({ length: 250 }, (_, i) => [`server${i}`, 'slow']));
+  assert.throws(
+    () => decodeAnnounce({ ...announce, mcp_health }),
+    (error) =>
+      error instanceof FleetError && error.fields.length === 100 && error.message.endsWith('; and 150 more'),
+  );
+});

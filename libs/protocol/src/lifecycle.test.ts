@@ -1,0 +1,47 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { CloudEvent, LifecycleEvent, TERMINAL_EVENTS } from './index.ts';
+
+const event = {
+  specversion: '1.0',
+  id: 'neo:01976f3e:7',
+  source: '/profiles/neo',
+  type: 'dev.hermes-fleet.task.done.v1',
+  subject: 'task-1',
+  time: '2026-05-31T21:00:00.000Z',
+  datacontenttype: 'application/json',
+  data: { task_id: 'abc-123' },
+};
+
+describe('CloudEvent', () => {
+  it('keeps what it does not know', () => {
+    const extended = { ...event, traceparent: '00-a-b-01', fleetext: 1 };
+    assert.deepEqual(CloudEvent.parse(extended), extended);
+  });
+
+  for (const [field, value] of [
+    ['specversion', '0.3'],
+    ['id', ''],
+    ['source', ''],
+    ['type', 'task.done'],
+    ['subject', ''],
+    ['time', 'yesterday'],
+    ['datacontenttype', 'text/plain'],
+    ['data', 'text'],
+  ] as const) {
+    it(`refuses ${field} ${JSON.stringify(value)}`, () => {
+      const paths = CloudEvent.safeParse({ ...event, [field]: value }).error?.issues.map((i) =>
+        i.path.join('.'),
+      );
+      assert.deepEqual(paths, [field]);
+    });
+  }
+});
+
+it('every terminal event is a lifecycle event', () => {
+  for (const name of TERMINAL_EVENTS)
+    assert.ok(
+      LifecycleEvent.options.some((option) => option === name),
+      name,
+    );
+});

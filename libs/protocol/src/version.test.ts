@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { isCompatible, majorOf, negotiate, PROTOCOL_VERSION, PROTOCOL_VERSIONS } from './index.ts';
+
+describe('negotiate', () => {
+  for (const [ours, theirs, spoken] of [
+    [['2.0'], ['2.0'], '2.0'],
+    [['2.1', '2.0'], ['2.0'], '2.0'],
+    [['2.0', '2.1'], ['2.1', '2.0'], '2.1'],
+    [['2.9', '2.10'], ['2.10', '2.9'], '2.10'],
+    [['2.0', '3.0'], ['2.0', '3.1'], '2.0'],
+    [['2.1', '2.0'], ['2.7'], '2.1'],
+    [['2.0'], ['3.0'], undefined],
+    [['2.0'], ['1.0', '3.0'], undefined],
+    [['2.0'], [], undefined],
+    [['2.0'], ['2', 'two', '2.0.1', ''], undefined],
+  ] as const) {
+    it(`${ours} with ${theirs || 'nothing'}: ${spoken ?? 'no common version'}`, () => {
+      assert.equal(negotiate(ours, theirs), spoken);
+    });
+  }
+
+  const version = fc.tuple(fc.nat(3), fc.nat(12)).map(([major, minor]) => `${major}.${minor}`);
+  const versions = fc.uniqueArray(version, { maxLength: 6 });
+
+  it('speaks one of our versions, of a major that the peer knows, or nothing', () => {
+    fc.assert(
+      fc.property(versions, versions, (ours, theirs) => {
+        const spoken = negotiate(ours, theirs);
+        const common = ours.some((a) => theirs.some((b) => majorOf(a) === majorOf(b)));
+        assert.equal(spoken !== undefined, common);
+        if (spoken === undefined) return;
+        assert.ok(ours.includes(spoken));
+        assert.ok(theirs.some((b) => majorOf(b) === majorOf(spoken)));
+      }),
+    );
+  });
+
+  it('is the same from both sides when a version is listed by both, in any order', () => {
+    fc.assert(
+      fc.property(versions, versions, version, (a, b, shared) => {
+        const ours = [...a, shared];
+        const theirs = [shared, ...b];
+        const spoken = negotiate(ours, theirs);
+        assert.equal(negotiate(theirs, ours), spoken);
+        assert.equal(negotiate(ours.toReversed(), theirs.toReversed()), spoken);
+        assert.ok(spoken !== undefined && theirs.includes(spoken));
+      }),
+    );
+  });
+
+  it('never speaks an older version because the peer learned a newer one', () => {
+    fc.assert(
+      fc.property(versions, versions, version, (ours, theirs, learned) => {
+        const before = negotiate(ours, theirs);
+        const after = negotiate(ours, [...theirs, learned]);
+        if (before !== undefined) assert.ok(after !== undefined);
+        if (before === undefined || after === undefined || !theirs.includes(before)) return;
+        const [major = 0, minor = 0] = before.split('.').map(Number);
+        const [newMajor = 0, newMinor = 0] = after.split('.').map(Number);
+        assert.ok(newMajor > major || (newMajor === major && newMinor >= minor));
+      }),
+    );
+  });
+});
+
+describe('isCompatible', () => {
+  for (const [version, answer] of [
+    ['2.0', true],
+    ['2.99', true],
+    ['1.9', false],
+    ['3.0', false],
+    ['20.0', false],
+    ['2', false],
+    ['2.0.1', false],
+    ['', false],
+  ] as const) {
+    it(`${JSON.stringify(version)}: ${answer}`, () => {
+      assert.equal(isCompatible(version), answer);
+    });
+  }
+
+  it('covers what this build speaks', () => {
+    assert.ok(PROTOCOL_VERSIONS.includes(PROTOCOL_VERSION));
+    assert.ok(PROTOCOL_VERSIONS.every(isCompatible));
+  });
+});

@@ -1,0 +1,84 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { test } from 'node:test';
+import type { Caller, ErrorCode } from '@hermes-fleet/protocol';
+import { createAuthenticator, requireScope } from './auth.ts';
+
+const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
+const failure = (code: ErrorCode, message: string) => ({ name: 'FleetError', code, message });
+
+test('a token, or the hash of one, is told apart from all others', () => {
+  const authenticate = createAuthenticator([
+    { name: 'switch', scopes: ['announce', 'dispatch'], secret: 'switch-token' },
+    { name: 'operator', scopes: ['read'], secret: `sha256:${sha256('operator-token')}` },
+    { name: 'shouting', scopes: [], secret: `sha256:${sha256('shouting-token').toUpperCase()}` },
+  ]);
+  assert.deepEqual(authenticate('Bearer switch-token'), {
+    name: 'switch',
+    scopes: new Set(['announce', 'dispatch']),
+  });
+  assert.equal(authenticate('bearer  operator-token ').name, 'operator');
+  assert.equal(authenticate('BEARER shouting-token').name, 'shouting');
+});
+
+test('everything else is refused', () => {
+  const authenticate = createAuthenticator([{ name: 'switch', scopes: [], secret: 'switch-token' }]);
+  const unknown = failure(
+    'UNAUTHENTICATED',
+    'this token is not accepted here; check which service it is for',
+  );
+  const malformed = failure('UNAUTHENTICATED', 'the Authorization header is not "Bearer <token>"');
+  assert.throws(
+    () => authenticate(undefined),
+    failure('UNAUTHENTICATED', 'a token is required; send "Authorization: Bearer <token>"'),
+  );
+  for (const header of [
+    'Bearer switch-toke',
+    'Bearer switch-tokenn',
+    `Bearer sha256:${sha256('switch-token')}`,
+  ]) {
+    assert.throws(() => authenticate(header), unknown, header);
+  }
+  for (const header of [
+    '',
+    'Bearer',
+    'Bearer ',
+    'Basic c3dpdGNo',
+    'switch-token',
+    'Bearer a b',
+    'xBearer switch-token',
+  ]) {
+    assert.throws(() => authenticate(header), malformed, header);
+  }
+  assert.throws(() => createAuthenticator([])('Bearer switch-token'), unknown);
+});
+
+test('secrets that can never work are refused at once', () => {
+  const create = (secret: string) => () => createAuthenticator([{ name: 'switch', scopes: [], secret }]);
+  const message = (wrong: string) =>
+    failure('CONFIG_INVALID', `the secret of caller "switch" ${wrong}; give its token or the hash of it`);
+  assert.throws(create(''), message('is empty'));
+  for (const secret of ['sha256:', 'sha256:abc', `sha256:${'g'.repeat(64)}`, `sha256:${'a'.repeat(65)}`]) {
+    assert.throws(create(secret), message('is not "sha256:" and 64 hex digits'), secret);
+  }
+});
+
+test('two callers never share a token, in either form', () => {
+  assert.throws(
+    () =>
+      createAuthenticator([
+        { name: 'a', scopes: [], secret: 'same-token' },
+        { name: 'b', scopes: [], secret: `sha256:${sha256('same-token')}` },
+      ]),
+    failure('CONFIG_INVALID', 'callers "a" and "b" have the same token; give each its own'),
+  );
+});
+
+test('a scope that the caller lacks is named', () => {
+  const caller: Caller = { name: 'neo', scopes: new Set(['read']) };
+  requireScope(caller, 'read');
+  assert.throws(
+    () => requireScope(caller, 'dispatch'),
+    failure('FORBIDDEN', 'caller "neo" lacks the scope "dispatch"'),
+  );
+});

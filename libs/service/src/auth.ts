@@ -1,0 +1,79 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { type Caller, FleetError, type Scope } from '@hermes-fleet/protocol';
+
+/** Tells who calls from the Authorization header; throws UNAUTHENTICATED. */
+export type Authenticator = (authorization: string | undefined) => Caller;
+
+export interface CallerSecret {
+  readonly name: string;
+  readonly scopes: readonly string[];
+  /** The token itself, or `sha256:<64 hex digits>` of it. */
+  readonly secret: string;
+}
+
+/** The scopes of a shared token, and of everybody where no token is required (design 2, fleet.yaml). */
+export const PEER_SCOPES: readonly Scope[] = ['announce', 'dispatch', 'read'];
+
+const sha256 = (text: string): Buffer => createHash('sha256').update(text, 'utf8').digest();
+
+function digestOf({ name, secret }: CallerSecret): Buffer {
+  const hex = /^sha256:(.*)$/s.exec(secret)?.[1];
+  if (hex === undefined && secret !== '') return sha256(secret);
+  if (hex !== undefined && /^[0-9a-f]{64}$/i.test(hex)) return Buffer.from(hex, 'hex');
+  const wrong = hex === undefined ? 'is empty' : 'is not "sha256:" and 64 hex digits';
+  throw new FleetError(
+    'CONFIG_INVALID',
+    `the secret of caller "${name}" ${wrong}; give its token or the hash of it`,
+  );
+}
+
+/**
+ * Bearer authentication. Only hashes of the tokens are kept, and every entry is compared in constant time whether or
+ * not an earlier one matched. Throws CONFIG_INVALID for an empty or malformed secret, and for two callers with the
+ * same one (nobody could tell who calls).
+ */
+export function createAuthenticator(callers: readonly CallerSecret[]): Authenticator {
+  const entries = callers.map((entry) => ({
+    digest: digestOf(entry),
+    caller: { name: entry.name, scopes: new Set<Scope>(entry.scopes) } satisfies Caller,
+  }));
+  const owners = new Map<string, string>();
+  for (const { digest, caller } of entries) {
+    const owner = owners.get(digest.toString('hex'));
+    if (owner !== undefined) {
+      throw new FleetError(
+        'CONFIG_INVALID',
+        `callers "${owner}" and "${caller.name}" have the same token; give each its own`,
+      );
+    }
+    owners.set(digest.toString('hex'), caller.name);
+  }
+
+  return (authorization) => {
+    if (authorization === undefined) {
+      throw new FleetError('UNAUTHENTICATED', 'a token is required; send "Authorization: Bearer <token>"');
+    }
+    const token = /^Bearer +([^\s]+) *$/i.exec(authorization)?.[1];
+    if (token === undefined) {
+      throw new FleetError('UNAUTHENTICATED', 'the Authorization header is not "Bearer <token>"');
+    }
+    const given = sha256(token);
+    let found: Caller | undefined;
+    for (const { digest, caller } of entries) {
+      if (timingSafeEqual(digest, given)) found = caller;
+    }
+    if (found === undefined) {
+      throw new FleetError(
+        'UNAUTHENTICATED',
+        'this token is not accepted here; check which service it is for',
+      );
+    }
+    return found;
+  };
+}
+
+/** Throws FORBIDDEN, naming the scope, unless the caller holds it. */
+export function requireScope(caller: Caller, scope: Scope): void {
+  if (caller.scopes.has(scope)) return;
+  throw new FleetError('FORBIDDEN', `caller "${caller.name}" lacks the scope "${scope}"`);
+}

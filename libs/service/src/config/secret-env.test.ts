@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { createSecretEnv } from './secret-env.ts';
+
+function folder(t: TestContext): string {
+  const path = mkdtempSync(join(tmpdir(), 'secret-env-'));
+  t.after(() => rmSync(path, { recursive: true }));
+  return path;
+}
+
+const invalid = (message: string) => ({ name: 'FleetError', code: 'CONFIG_INVALID', message });
+
+test('a variable wins over its file, its file over the keys folder; all are trimmed', (t) => {
+  const dir = folder(t);
+  const keys = join(dir, 'keys');
+  mkdirSync(keys);
+  writeFileSync(join(dir, 'token'), '  from-file\n');
+  writeFileSync(join(keys, 'TOKEN'), 'from-keys\n');
+  const sources = { TOKEN: ' from-env ', TOKEN_FILE: join(dir, 'token'), HERMES_KEYS_DIR: keys };
+  assert.equal(createSecretEnv(sources).read('TOKEN'), 'from-env');
+  assert.equal(createSecretEnv({ ...sources, TOKEN: undefined }).read('TOKEN'), 'from-file');
+  assert.equal(createSecretEnv({ ...sources, TOKEN: '  ', TOKEN_FILE: '' }).read('TOKEN'), 'from-keys');
+  assert.equal(createSecretEnv({ HERMES_KEYS_DIR: keys }).read('OTHER'), undefined);
+  assert.equal(createSecretEnv({}).read('TOKEN'), undefined);
+});
+
+test('a secret that changes on disk is seen', (t) => {
+  const dir = folder(t);
+  const env = createSecretEnv({ HERMES_KEYS_DIR: dir });
+  assert.equal(env.read('TOKEN'), undefined);
+  writeFileSync(join(dir, 'TOKEN'), 'one');
+  assert.equal(env.read('TOKEN'), 'one');
+  writeFileSync(join(dir, 'TOKEN'), 'two');
+  assert.equal(env.read('TOKEN'), 'two');
+});
+
+test('a file that gives no secret is an error that names the variable', (t) => {
+  const dir = folder(t);
+  const missing = join(dir, 'missing');
+  assert.throws(
+    () => createSecretEnv({ TOKEN_FILE: missing }).read('TOKEN'),
+    invalid(`TOKEN_FILE: ${missing} can't be read (ENOENT); check that it exists and who may read it`),
+  );
+  assert.throws(
+    () => createSecretEnv({ TOKEN_FILE: dir }).read('TOKEN'),
+    invalid(`TOKEN_FILE: ${dir} can't be read (EISDIR); check that it exists and who may read it`),
+  );
+  const empty = join(dir, 'EMPTY');
+  writeFileSync(empty, ' \n');
+  assert.throws(
+    () => createSecretEnv({ HERMES_KEYS_DIR: dir }).read('EMPTY'),
+    invalid(`EMPTY (in HERMES_KEYS_DIR): ${empty} is empty; put the secret into it`),
+  );
+  const large = join(dir, 'LARGE');
+  writeFileSync(large, 'x'.repeat(65_537));
+  assert.throws(
+    () => createSecretEnv({ LARGE_FILE: large }).read('LARGE'),
+    invalid(`LARGE_FILE: ${large} is larger than 65536 bytes; that is no secret`),
+  );
+});
+
+test('a name that is no variable is never looked up as a file', (t) => {
+  const env = createSecretEnv({ HERMES_KEYS_DIR: folder(t) });
+  for (const name of ['../TOKEN', 'a/b', '', '1A', 'A B']) {
+    assert.throws(() => env.read(name), invalid(`"${name}" is not the name of an environment variable`));
+  }
+});

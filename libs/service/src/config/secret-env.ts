@@ -1,0 +1,55 @@
+import { readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { FleetError } from '@hermes-fleet/protocol';
+
+/** Environment variables, and the secrets that containers pass as files. */
+export interface SecretEnv {
+  /**
+   * The value of NAME; else the content of the file that NAME_FILE names; else of the file NAME in HERMES_KEYS_DIR.
+   * Trimmed; an empty variable counts as unset. Throws CONFIG_INVALID, naming the variable, for a file that can't be
+   * read or is empty.
+   */
+  read(name: string): string | undefined;
+}
+
+const MAX_BYTES = 65_536;
+
+/** Reads from the environment given; files are read at each call, so a rotated secret is seen. */
+export function createSecretEnv(env: NodeJS.ProcessEnv): SecretEnv {
+  const variable = (name: string): string | undefined => env[name]?.trim() || undefined;
+  return {
+    read(name) {
+      if (!/^[A-Za-z_]\w*$/.test(name)) {
+        throw new FleetError('CONFIG_INVALID', `"${name}" is not the name of an environment variable`);
+      }
+      const value = variable(name);
+      if (value !== undefined) return value;
+      const file = variable(`${name}_FILE`);
+      if (file !== undefined) return readSecret(`${name}_FILE`, file);
+      const folder = variable('HERMES_KEYS_DIR');
+      const key = folder === undefined ? undefined : join(folder, name);
+      if (key === undefined || statSync(key, { throwIfNoEntry: false }) === undefined) return undefined;
+      return readSecret(`${name} (in HERMES_KEYS_DIR)`, key);
+    },
+  };
+}
+
+function readSecret(source: string, file: string): string {
+  const bad = (what: string, cause?: unknown): FleetError =>
+    new FleetError('CONFIG_INVALID', `${source}: ${file} ${what}`, { cause });
+  let text: string;
+  try {
+    if (statSync(file).size > MAX_BYTES) throw bad(`is larger than ${MAX_BYTES} bytes; that is no secret`);
+    text = readFileSync(file, 'utf8').trim();
+  } catch (thrown) {
+    if (thrown instanceof FleetError) throw thrown;
+    throw bad(`can't be read (${errno(thrown)}); check that it exists and who may read it`, thrown);
+  }
+  if (text === '') throw bad('is empty; put the secret into it');
+  return text;
+}
+
+/** The short name of a file system error, for a message. */
+export function errno(thrown: unknown): string {
+  return thrown instanceof Error && 'code' in thrown ? String(thrown.code) : 'unknown error';
+}

@@ -1,0 +1,27 @@
+/** Remembers routes and tells which methods an address takes, for 405 and its `Allow` header. */
+export interface AllowedMethods {
+  add(pattern: string, method: string | readonly string[]): void;
+  of(path: string): string[];
+}
+
+export function createAllowedMethods(): AllowedMethods {
+  const routes: { readonly pattern: readonly string[]; readonly methods: readonly string[] }[] = [];
+  return {
+    add(pattern, method) {
+      routes.push({ pattern: pattern.split('/'), methods: typeof method === 'string' ? [method] : method });
+    },
+    of(path) {
+      const parts = path.split('/');
+      const found = routes.filter(({ pattern }) => matches(pattern, parts)).flatMap(({ methods }) => methods);
+      return [...new Set(found)].sort();
+    },
+  };
+}
+
+function matches(pattern: readonly string[], parts: readonly string[]): boolean {
+  const last = pattern.at(-1) === '*' ? pattern.length - 1 : undefined;
+  if (last === undefined ? parts.length !== pattern.length : parts.length < pattern.length) return false;
+  return pattern.every(
+    (part, at) => at === last || (part.startsWith(':') ? parts[at] !== '' : part === parts[at]),
+  );
+}

@@ -1,0 +1,80 @@
+import { type FieldError, FleetError, fieldPath, isJsonObject } from '@hermes-fleet/protocol';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+
+/** The body of every error that is not answered in the shape of another protocol. */
+export interface ErrorBody {
+  readonly error: { readonly code: string; readonly message: string; readonly fields: readonly FieldError[] };
+}
+
+export function errorBody({ code, message, fields }: FleetError): ErrorBody {
+  return { error: { code, message, fields } };
+}
+
+/**
+ * What a thrown value means to the caller: a FleetError as it is, Fastify's own errors as catalogue errors, everything
+ * else as INTERNAL without any detail. Sets the status, `WWW-Authenticate` and `Retry-After` on the reply and leaves the
+ * error for the log line of the request. The body is the caller's to send, so an error handler of a plugin that speaks
+ * another protocol starts with this one too.
+ */
+export function translateError(thrown: unknown, request: FastifyRequest, reply: FastifyReply): FleetError {
+  const error = toFleetError(thrown, request);
+  request.failure = error;
+  reply.code(error.httpStatus);
+  if (error.code === 'UNAUTHENTICATED') reply.header('www-authenticate', 'Bearer');
+  if (error.retryAfterS !== undefined)
+    reply.header('retry-after', String(Math.max(1, Math.ceil(error.retryAfterS))));
+  return error;
+}
+
+function toFleetError(thrown: unknown, request: FastifyRequest): FleetError {
+  if (thrown instanceof FleetError) return thrown;
+  const options = { cause: thrown };
+  switch (thrown instanceof Error && 'code' in thrown ? thrown.code : undefined) {
+    case 'FST_ERR_CTP_BODY_TOO_LARGE': {
+      const limit = request.routeOptions.bodyLimit;
+      return new FleetError('BODY_TOO_LARGE', `the body is larger than ${limit} bytes; send less`, options);
+    }
+    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE': {
+      const what = request.headers['content-type'] ? 'this content type' : 'a body without content type';
+      return new FleetError(
+        'UNSUPPORTED_MEDIA_TYPE',
+        `${what} is not accepted; send application/json`,
+        options,
+      );
+    }
+    case 'FST_ERR_CTP_EMPTY_JSON_BODY':
+    case 'FST_ERR_CTP_INVALID_JSON_BODY':
+      return new FleetError('PARSE_ERROR', 'the body is not JSON; send one JSON value', options);
+    case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
+      return new FleetError('INVALID_REQUEST', 'the body is not as long as Content-Length says', options);
+    case 'FST_ERR_BAD_URL':
+      return new FleetError(
+        'INVALID_REQUEST',
+        'the path of this URL is not valid; check its % escapes',
+        options,
+      );
+    case 'FST_ERR_MAX_PARAM_LENGTH':
+      return new FleetError('INVALID_REQUEST', 'a segment of the path of this URL is too long', options);
+    case 'FST_ERR_VALIDATION':
+      return validationError(thrown);
+  }
+  if (request.raw.destroyed && !request.raw.complete) {
+    return new FleetError('CANCELED', 'the client went away before its request was complete', options);
+  }
+  return FleetError.from(thrown);
+}
+
+/** Fastify's validation error as INVALID_PARAMS that names every wrong field. */
+function validationError(thrown: unknown): FleetError {
+  const found = isJsonObject(thrown) && Array.isArray(thrown.validation) ? thrown.validation : [];
+  const fields = found.filter(isJsonObject).map((entry) => {
+    const pointer = String(entry.instancePath ?? '')
+      .split('/')
+      .slice(1);
+    const parts = pointer.map((part) => (/^\d+$/.test(part) ? Number(part) : part));
+    return { path: fieldPath(parts), reason: String(entry.message) };
+  });
+  const part = isJsonObject(thrown) ? String(thrown.validationContext ?? 'request') : 'request';
+  const list = fields.map(({ path, reason }) => `${path || `(${part})`}: ${reason}`).join('; ');
+  return new FleetError('INVALID_PARAMS', `the ${part} is not valid: ${list}`, { fields, cause: thrown });
+}

@@ -1,0 +1,90 @@
+import type { Ids } from '@hermes-fleet/protocol';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FleetMetrics } from '../metrics/metrics.ts';
+import './request.ts';
+import { continueTrace } from './trace.ts';
+
+/** Routes that are asked every few seconds: their log lines are at debug. */
+const PROBES = new Set(['/health', '/ready', '/metrics']);
+
+/** Time for a client to finish sending what nobody will read, so that it gets to read the reply. */
+const LINGER_MS = 2_000;
+
+/** An incoming `x-request-id` if it is a plain word, else a new one. */
+export function requestId(incoming: string | string[] | undefined, ids: Ids): string {
+  return typeof incoming === 'string' && /^[\w.:-]{1,128}$/.test(incoming) ? incoming : ids.uuid();
+}
+
+/**
+ * Starts watching a request: puts its id and trace on the reply (hijacked streams included) and into its logs, and
+ * when the reply is over, or the client gone, writes its one log line and counts it.
+ */
+export function observe(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  o: { ids: Ids; metrics: FleetMetrics },
+): void {
+  const incoming = request.headers.traceparent;
+  request.trace = continueTrace(typeof incoming === 'string' ? incoming : undefined, o.ids);
+  reply.raw.setHeader('x-request-id', request.id);
+  reply.raw.setHeader('traceparent', request.trace.traceparent);
+  addLogFields(request, reply, { trace_id: request.trace.traceId });
+  const started = performance.now();
+  let over = false;
+  const end = (): void => {
+    if (over) return;
+    over = true;
+    const seconds = (performance.now() - started) / 1000;
+    const aborted = !reply.raw.writableFinished;
+    const status = aborted && !reply.raw.headersSent ? 499 : reply.statusCode;
+    const route = request.is404 ? 'unmatched' : (request.routeOptions.url ?? 'unmatched');
+    o.metrics.httpRequest(request.method, route, status, seconds);
+    logEnd(request, { route, status, seconds, aborted });
+    if (!request.raw.complete) linger(request);
+  };
+  reply.raw.once('finish', end);
+  reply.raw.once('close', end);
+}
+
+/** Adds fields to everything that this request logs from now on. */
+export function addLogFields(request: FastifyRequest, reply: FastifyReply, fields: object): void {
+  request.log = reply.log = request.log.child(fields);
+}
+
+/** Discards the rest of a body after an early reply, for a bounded time. */
+function linger(request: FastifyRequest): void {
+  const { raw } = request;
+  if (raw.destroyed) return;
+  const timer = setTimeout(() => {
+    if (!raw.complete) raw.socket.destroy();
+  }, LINGER_MS);
+  raw.once('close', () => clearTimeout(timer));
+}
+
+function logEnd(
+  request: FastifyRequest,
+  end: { route: string; status: number; seconds: number; aborted: boolean },
+): void {
+  const { failure } = request;
+  const line = {
+    method: request.method,
+    route: end.route,
+    path: request.url.split('?', 1)[0]?.slice(0, 200),
+    status: end.status,
+    duration_ms: Math.round(end.seconds * 1e6) / 1e3,
+    ...(end.aborted ? { aborted: true } : {}),
+    ...(failure ? { code: failure.code } : {}),
+  };
+  const severity = Math.max(end.status, failure?.httpStatus ?? 0);
+  if (PROBES.has(end.route) && severity !== 500) request.log.debug(line, 'request');
+  else if (severity >= 500) request.log.error({ ...line, err: failure }, 'request failed');
+  else if (failure) request.log.info({ ...line, reason: failure.message }, 'request refused');
+  else request.log.info(line, 'request');
+}
+
+/** Decorations that observe and the authentication fill in. */
+export function decorate(app: FastifyInstance): void {
+  app.decorateRequest('caller');
+  app.decorateRequest('trace');
+  app.decorateRequest('failure');
+}

@@ -1,0 +1,27 @@
+import type { Ids } from '@hermes-fleet/protocol';
+
+/** W3C trace context of one request: the caller's trace continued by a span of our own, or a new trace. */
+export interface Trace {
+  /** 32 hex digits. */
+  readonly traceId: string;
+  /** 16 hex digits, of this request. */
+  readonly spanId: string;
+  /** What goes into replies, events and onward requests. */
+  readonly traceparent: string;
+}
+
+const INCOMING = /^(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-([0-9a-f]{2})(-.*)?$/;
+
+const hex = (ids: Ids): string => ids.uuid().replaceAll('-', '');
+
+/** Continues a valid incoming `traceparent` (same trace, new span), else starts a trace; never throws. */
+export function continueTrace(incoming: string | undefined, ids: Ids): Trace {
+  const match = incoming === undefined || incoming.length > 256 ? null : INCOMING.exec(incoming);
+  // Version 00 has exactly four fields; later versions may append some.
+  const valid = match !== null && !(match[1] === '00' && match[4] !== undefined);
+  const traceId = (valid ? match[2] : undefined) ?? hex(ids);
+  const flags = valid && Number.parseInt(match[3] ?? '', 16) & 1 ? '01' : '00';
+  // The last 16 digits of a UUID are the random ones.
+  const spanId = hex(ids).slice(16);
+  return { traceId, spanId, traceparent: `00-${traceId}-${spanId}-${flags}` };
+}

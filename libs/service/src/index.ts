@@ -1,0 +1,16 @@
+export {
+  type Authenticator,
+  type CallerSecret,
+  createAuthenticator,
+  PEER_SCOPES,
+  requireScope,
+} from './auth.ts';
+export { createSecretEnv, type SecretEnv } from './config/secret-env.ts';
+export { loadYamlConfig } from './config/yaml-config.ts';
+export { type AppOptions, createApp } from './http/app.ts';
+export { type ErrorBody, errorBody, translateError } from './http/errors.ts';
+export type { Readiness } from './http/probes.ts';
+export { continueTrace, type Trace } from './http/trace.ts';
+export { createLogger, type LoggerOptions, redact } from './logger.ts';
+export { createMetrics, type FleetMetrics, type MetricsOptions } from './metrics/metrics.ts';
+export { onShutdown, type ShutdownOptions, type ShutdownStep } from './shutdown.ts';

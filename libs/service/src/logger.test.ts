@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { test } from 'node:test';
+import { promisify } from 'node:util';
+import { createLogger, redact } from './logger.ts';
+
+function capture() {
+  const lines: string[] = [];
+  return { lines, write: (line: string): void => void lines.push(line) };
+}
+
+test('a record is one line of JSON with a word for its level and an ISO time', () => {
+  const stream = capture();
+  const log = createLogger({ name: 'neo', pretty: false, stream });
+  log.info({ task_id: 't-1' }, 'hello\nworld');
+  assert.equal(stream.lines.length, 1);
+  const { time, ...record } = JSON.parse(stream.lines[0] ?? '');
+  assert.deepEqual(record, { level: 'info', name: 'neo', task_id: 't-1', msg: 'hello\nworld' });
+  assert.match(time, /^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
+});
+
+test('the level decides, info when none is given', () => {
+  for (const [level, count] of [
+    [undefined, 2],
+    ['debug', 3],
+    ['error', 1],
+    ['silent', 0],
+  ] as const) {
+    const stream = capture();
+    const log = createLogger({ name: 'neo', level, pretty: false, stream });
+    log.debug({}, 'a');
+    log.info({}, 'b');
+    log.error({}, 'c');
+    assert.equal(stream.lines.length, count, level);
+  }
+});
+
+test('a level that does not exist is a configuration error', () => {
+  assert.throws(() => createLogger({ name: 'neo', level: 'loud' }), {
+    code: 'CONFIG_INVALID',
+    message: 'log level "loud" does not exist; use one of trace, debug, info, warn, error, fatal, silent',
+  });
+});
+
+test('secrets are redacted at any depth and in any text', () => {
+  const stream = capture();
+  const log = createLogger({ name: 'neo', level: 'info', pretty: false, stream });
+  const child = log.child({ authorization: 'Bearer child-secret' });
+  const error = new Error('refused: Bearer error-secret-1');
+  child.info(
+    {
+      a: { b: { c: { token: 'deep-secret', Authorization: 'Basic header-secret' } } },
+      list: [{ password: 'quote\\"d-secret' }],
+      api_key: 'key-secret',
+      apiKey: 'camel-secret',
+      'x-api-key': 'dashed-secret',
+      auth_token: 'prefixed-secret',
+      url: 'nats://neo:url-secret@127.0.0.1:4222/x',
+      tokens_spent: 7,
+      token_env: 'A2A_HERMES_TOKEN_NEO',
+      err: error,
+    },
+    'sent Bearer text-secret-2 away',
+  );
+  const line = stream.lines[0] ?? '';
+  assert.doesNotMatch(line, /secret(?!")/);
+  assert.equal(line.match(/-secret/g), null);
+  const record = JSON.parse(line);
+  assert.equal(record.a.b.c.token, '[redacted]');
+  assert.equal(record.list[0].password, '[redacted]');
+  assert.equal(record.url, 'nats://neo:[redacted]@127.0.0.1:4222/x');
+  assert.equal(record.msg, 'sent Bearer [redacted] away');
+  assert.equal(record.tokens_spent, 7);
+  assert.equal(record.token_env, 'A2A_HERMES_TOKEN_NEO');
+});
+
+test('redaction leaves other text alone', () => {
+  for (const text of [
+    '{"msg":"the bearer of news"}',
+    '{"url":"http://a.b/c@d"}',
+    '{"tokens":"5"}',
+    '{"t":"12:30@x"}',
+  ]) {
+    assert.equal(redact(text), text);
+  }
+});
+
+test('readable lines keep time, level, message and fields, and redact too', () => {
+  const stream = capture();
+  createLogger({ name: 'neo', pretty: true, stream }).warn({ task_id: 't-1', token: 'x-secret' }, 'careful');
+  const text = stream.lines.join('');
+  assert.match(text, /WARN.*careful/);
+  assert.match(text, /task_id: "t-1"/);
+  assert.doesNotMatch(text, /x-secret/);
+});
+
+test('by default JSON goes to standard output when that is no terminal, and is there after an abrupt exit', async () => {
+  const script = `import { createLogger } from ${JSON.stringify(new URL('./logger.ts', import.meta.url).href)};
+    createLogger({ name: 'neo' }).info({ last: true }, 'bye'); process.exit(3);`;
+  const run = promisify(execFile)(process.execPath, ['--input-type=module', '-e', script], {
+    timeout: 30_000,
+  });
+  const error = await run.then(
+    () => assert.fail('it exits with 3'),
+    (thrown: { code: number; stdout: string }) => thrown,
+  );
+  assert.equal(error.code, 3);
+  assert.equal(JSON.parse(error.stdout).msg, 'bye');
+});

@@ -1,0 +1,95 @@
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+
+const TASK_SECONDS = [0.05, 0.25, 1, 2.5, 5, 10, 30, 60, 120, 300, 900, 1800, 3600];
+const OVERHEAD_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
+const CALL_SECONDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
+
+/** Registers the metric families of a profile; names and labels are those of design 5 (Metrics), to the letter. */
+export function registerFamilies(registry: Registry) {
+  const registers = [registry];
+  const counter = <L extends string = never>(name: string, help: string, labelNames: readonly L[] = []) =>
+    new Counter<L>({ name, help, labelNames, registers });
+  const gauge = <L extends string = never>(name: string, help: string, labelNames: readonly L[] = []) =>
+    new Gauge<L>({ name, help, labelNames, registers });
+  const histogram = <L extends string>(
+    name: string,
+    help: string,
+    labelNames: readonly L[],
+    buckets: number[],
+  ) => new Histogram<L>({ name, help, labelNames, buckets, registers });
+
+  return {
+    tokensSpent: counter('fleet_tokens_spent_total', 'Tokens spent, by own metering.', [
+      'profile',
+      'caller',
+      'model_tier',
+      'type',
+    ]),
+    tokensCached: counter('fleet_tokens_cached_total', 'Tokens read from or written to a prompt cache.'),
+    admissions: counter('fleet_task_admissions_total', 'Tasks admitted or blocked, by the first reason.', [
+      'profile',
+      'decision',
+      'reason',
+    ]),
+    tasks: counter('fleet_tasks_total', 'Tasks ended, by status.', ['profile', 'model_tier', 'status']),
+    tasksInFlight: gauge('fleet_tasks_in_flight', 'Tasks running now.'),
+    tokensSaved: counter('fleet_tokens_saved_total', 'Budget or estimate of tasks that were blocked.'),
+    taskDuration: histogram(
+      'fleet_task_duration_seconds',
+      'From receipt of a task to its result.',
+      ['profile', 'model_tier', 'status'],
+      TASK_SECONDS,
+    ),
+    dispatchOverhead: histogram(
+      'fleet_dispatch_overhead_seconds',
+      'From receipt of a task to its first executor step.',
+      [],
+      OVERHEAD_SECONDS,
+    ),
+    announces: counter('fleet_handshake_announces_total', 'Announces sent and received.', [
+      'peer',
+      'direction',
+      'result',
+    ]),
+    peerLastAnnounce: gauge(
+      'fleet_peer_last_announce_timestamp_seconds',
+      'When a peer announced itself last, seconds since the epoch; 0 for never.',
+      ['peer'],
+    ),
+    mcpServerUp: gauge('fleet_mcp_server_up', 'Whether an MCP server answered its last probe.', ['server']),
+    mcpOperation: histogram(
+      'fleet_mcp_operation_duration_seconds',
+      'Duration of MCP operations.',
+      ['server', 'method', 'outcome'],
+      CALL_SECONDS,
+    ),
+    queueDepth: gauge('fleet_queue_depth', 'Tasks waiting.', ['queue']),
+    queueOldestAge: gauge('fleet_queue_oldest_age_seconds', 'Age of the task that waits longest.', ['queue']),
+    retries: counter('fleet_task_retries_total', 'Task attempts repeated.', ['reason']),
+    reroutes: counter('fleet_task_reroutes_total', 'Tasks moved from one peer to another.', [
+      'from',
+      'to',
+      'reason',
+    ]),
+    budgetOverruns: counter('fleet_budget_overruns_total', 'Times a token budget was reached.', ['action']),
+    guards: counter('fleet_guard_interventions_total', 'Interventions of the loop guards.', [
+      'guard',
+      'level',
+    ]),
+    resumes: counter('fleet_resumes_total', 'Tasks taken up again after a stop or a crash.'),
+    eventsPublished: counter('fleet_events_published_total', 'Events handed to the bus.', ['result']),
+    outboxBacklog: gauge('fleet_outbox_backlog', 'Events that the bus has not acknowledged yet.'),
+    outboxOldestAge: gauge('fleet_outbox_oldest_age_seconds', 'Age of the oldest of them.'),
+    httpRequests: counter('fleet_http_requests_total', 'HTTP requests answered.', [
+      'method',
+      'route',
+      'status',
+    ]),
+    httpDuration: histogram(
+      'fleet_http_request_duration_seconds',
+      'From the head of a request to the end of its reply.',
+      ['method', 'route'],
+      CALL_SECONDS,
+    ),
+  };
+}

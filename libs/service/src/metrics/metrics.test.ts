@@ -1,0 +1,222 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createMetrics, type FleetMetrics } from './metrics.ts';
+
+const create = (): FleetMetrics =>
+  createMetrics({
+    profile: 'neo',
+    peers: ['switch', 'trinity'],
+    callers: ['switch'],
+    tiers: ['haiku'],
+    defaultMetrics: false,
+  });
+
+async function samples(metrics: FleetMetrics): Promise<Map<string, number>> {
+  const lines = (await metrics.registry.metrics())
+    .split('\n')
+    .filter((line) => line !== '' && !line.startsWith('#'));
+  return new Map(
+    lines.map((line) => [
+      line.slice(0, line.lastIndexOf(' ')),
+      Number(line.slice(line.lastIndexOf(' ') + 1)),
+    ]),
+  );
+}
+
+test('known label sets start at 0', async () => {
+  const found = await samples(create());
+  for (const name of [
+    'fleet_tokens_spent_total{profile="neo",caller="switch",model_tier="haiku",type="input"}',
+    'fleet_tokens_spent_total{profile="neo",caller="switch",model_tier="haiku",type="output"}',
+    'fleet_tokens_cached_total',
+    'fleet_tokens_saved_total',
+    'fleet_task_admissions_total{profile="neo",decision="accepted",reason="none"}',
+    'fleet_task_admissions_total{profile="neo",decision="blocked",reason="mcp"}',
+    'fleet_task_admissions_total{profile="neo",decision="blocked",reason="capacity"}',
+    'fleet_tasks_total{profile="neo",model_tier="haiku",status="done"}',
+    'fleet_tasks_total{profile="neo",model_tier="haiku",status="canceled"}',
+    'fleet_task_duration_seconds_count{profile="neo",model_tier="haiku",status="done"}',
+    'fleet_tasks_in_flight',
+    'fleet_dispatch_overhead_seconds_count',
+    'fleet_handshake_announces_total{peer="trinity",direction="in",result="ok"}',
+    'fleet_handshake_announces_total{peer="switch",direction="out",result="error"}',
+    'fleet_peer_last_announce_timestamp_seconds{peer="trinity"}',
+    'fleet_resumes_total',
+    'fleet_events_published_total{result="ok"}',
+    'fleet_events_published_total{result="error"}',
+    'fleet_outbox_backlog',
+    'fleet_outbox_oldest_age_seconds',
+  ]) {
+    assert.equal(found.get(name), 0, name);
+  }
+});
+
+const recorded: readonly {
+  readonly record: (metrics: FleetMetrics) => void;
+  readonly expect: Record<string, number>;
+}[] = [
+  {
+    record: (m) => m.tokensSpent('switch', 'haiku', { input: 7, output: 5 }),
+    expect: {
+      'fleet_tokens_spent_total{profile="neo",caller="switch",model_tier="haiku",type="input"}': 7,
+      'fleet_tokens_spent_total{profile="neo",caller="switch",model_tier="haiku",type="output"}': 5,
+    },
+  },
+  {
+    record: (m) => m.tokensSpent('stranger', 'sonnet', { input: 1, output: 0 }),
+    expect: { 'fleet_tokens_spent_total{profile="neo",caller="other",model_tier="sonnet",type="input"}': 1 },
+  },
+  { record: (m) => m.tokensCached(9), expect: { fleet_tokens_cached_total: 9 } },
+  {
+    record: (m) => m.admission('accepted', 'whatever'),
+    expect: { 'fleet_task_admissions_total{profile="neo",decision="accepted",reason="none"}': 1 },
+  },
+  {
+    record: (m) => m.admission('blocked', 'mcp'),
+    expect: { 'fleet_task_admissions_total{profile="neo",decision="blocked",reason="mcp"}': 1 },
+  },
+  {
+    record: (m) => m.admission('blocked', 'required MCP server "trek" is not healthy'),
+    expect: { 'fleet_task_admissions_total{profile="neo",decision="blocked",reason="other"}': 1 },
+  },
+  {
+    record: (m) => m.taskEnded('haiku', 'done', 3),
+    expect: {
+      'fleet_tasks_total{profile="neo",model_tier="haiku",status="done"}': 1,
+      'fleet_task_duration_seconds_sum{profile="neo",model_tier="haiku",status="done"}': 3,
+    },
+  },
+  { record: (m) => m.tasksInFlight(2), expect: { fleet_tasks_in_flight: 2 } },
+  { record: (m) => m.tokensSaved(2000), expect: { fleet_tokens_saved_total: 2000 } },
+  { record: (m) => m.dispatchOverhead(0.5), expect: { fleet_dispatch_overhead_seconds_sum: 0.5 } },
+  {
+    record: (m) => m.announce('trinity', 'in', 'ok'),
+    expect: { 'fleet_handshake_announces_total{peer="trinity",direction="in",result="ok"}': 1 },
+  },
+  {
+    record: (m) => m.announce('stranger', 'out', 'refused'),
+    expect: { 'fleet_handshake_announces_total{peer="other",direction="out",result="refused"}': 1 },
+  },
+  {
+    record: (m) => m.peerLastAnnounce('trinity', 1_700_000_000),
+    expect: { 'fleet_peer_last_announce_timestamp_seconds{peer="trinity"}': 1_700_000_000 },
+  },
+  { record: (m) => m.mcpServerUp('trek', true), expect: { 'fleet_mcp_server_up{server="trek"}': 1 } },
+  { record: (m) => m.mcpServerUp('trek', false), expect: { 'fleet_mcp_server_up{server="trek"}': 0 } },
+  {
+    record: (m) => m.mcpOperation('trek', 'tools/call', 'ok', 0.25),
+    expect: {
+      'fleet_mcp_operation_duration_seconds_sum{server="trek",method="tools/call",outcome="ok"}': 0.25,
+    },
+  },
+  { record: (m) => m.queueDepth('normal', 4), expect: { 'fleet_queue_depth{queue="normal"}': 4 } },
+  {
+    record: (m) => m.queueOldestAge('normal', 8),
+    expect: { 'fleet_queue_oldest_age_seconds{queue="normal"}': 8 },
+  },
+  { record: (m) => m.retry('timeout'), expect: { 'fleet_task_retries_total{reason="timeout"}': 1 } },
+  {
+    record: (m) => m.reroute('neo', 'trinity', 'mcp'),
+    expect: { 'fleet_task_reroutes_total{from="neo",to="trinity",reason="mcp"}': 1 },
+  },
+  { record: (m) => m.budgetOverrun('stop'), expect: { 'fleet_budget_overruns_total{action="stop"}': 1 } },
+  {
+    record: (m) => m.guard('repeat', 'warn'),
+    expect: { 'fleet_guard_interventions_total{guard="repeat",level="warn"}': 1 },
+  },
+  { record: (m) => m.resumed(), expect: { fleet_resumes_total: 1 } },
+  { record: (m) => m.eventPublished('ok'), expect: { 'fleet_events_published_total{result="ok"}': 1 } },
+  {
+    record: (m) => m.outbox({ count: 3, oldestAgeS: 1.5 }),
+    expect: { fleet_outbox_backlog: 3, fleet_outbox_oldest_age_seconds: 1.5 },
+  },
+  {
+    record: (m) => m.httpRequest('BREW', '/tasks/:id', 200, 0.1),
+    expect: {
+      'fleet_http_requests_total{method="other",route="/tasks/:id",status="200"}': 1,
+      'fleet_http_request_duration_seconds_sum{method="other",route="/tasks/:id"}': 0.1,
+    },
+  },
+];
+
+test('every recorder moves the series that it names, and no other', async () => {
+  for (const { record, expect } of recorded) {
+    const metrics = create();
+    const before = await samples(metrics);
+    record(metrics);
+    const after = await samples(metrics);
+    for (const [name, value] of Object.entries(expect)) assert.equal(after.get(name), value, name);
+    const families = new Set(Object.keys(expect).map((name) => name.replace(/(_sum)?(\{.*)?$/, '')));
+    for (const [name, value] of after) {
+      const own = [...families].some((family) => name.startsWith(family));
+      if (!own) assert.equal(before.get(name), value, name);
+    }
+  }
+});
+
+test('recorders neither throw nor count what is not an amount', async () => {
+  for (const bad of [Number.NaN, Number.POSITIVE_INFINITY, -1]) {
+    const metrics = create();
+    const before = await samples(metrics);
+    metrics.tokensSpent('switch', 'haiku', { input: bad, output: bad });
+    metrics.tokensCached(bad);
+    metrics.tokensSaved(bad);
+    metrics.tasksInFlight(bad);
+    metrics.dispatchOverhead(bad);
+    metrics.peerLastAnnounce('switch', bad);
+    metrics.mcpOperation('trek', 'ping', 'ok', bad);
+    metrics.queueDepth('normal', bad);
+    metrics.queueOldestAge('normal', bad);
+    metrics.outbox({ count: bad, oldestAgeS: bad });
+    assert.deepEqual(await samples(metrics), before);
+    metrics.taskEnded('haiku', 'done', bad);
+    metrics.httpRequest('GET', '/x', 200, bad);
+    const after = await samples(metrics);
+    assert.equal(after.get('fleet_tasks_total{profile="neo",model_tier="haiku",status="done"}'), 1);
+    assert.equal(
+      after.get('fleet_task_duration_seconds_count{profile="neo",model_tier="haiku",status="done"}'),
+      0,
+    );
+  }
+});
+
+test('hostile labels cannot make more than a few thousand series', async () => {
+  const metrics = createMetrics({
+    profile: 'neo',
+    peers: ['switch'],
+    callers: ['switch'],
+    defaultMetrics: false,
+  });
+  for (let at = 0; at < 3000; at += 1) {
+    const word = `w${at}`;
+    metrics.tokensSpent(word, word, { input: 1, output: 1 });
+    metrics.admission('blocked', word);
+    metrics.announce(word, 'in', word);
+    metrics.peerLastAnnounce(word, 1);
+    metrics.mcpServerUp(word, true);
+    metrics.queueDepth(word, 1);
+    metrics.queueOldestAge(word, 1);
+    metrics.retry(word);
+    metrics.reroute(word, word, word);
+    metrics.budgetOverrun(word);
+    metrics.guard(word, word);
+    metrics.eventPublished(word);
+    metrics.httpRequest(word, word, 200, 1);
+    metrics.taskEnded(word, word, 1);
+    metrics.mcpOperation(word, word, word, 1);
+  }
+  const count = (await samples(metrics)).size;
+  assert.ok(count < 5000, `${count} series`);
+});
+
+test("Node's own metrics are there unless switched off", async () => {
+  const withDefaults = createMetrics({ profile: 'neo', peers: [], callers: [] });
+  assert.match(await withDefaults.registry.metrics(), /process_resident_memory_bytes \d+/);
+  assert.doesNotMatch(await create().registry.metrics(), /process_/);
+});
+
+test('two processes in one (as in tests) do not share a registry', async () => {
+  const [one, two] = [create(), create()];
+  one.resumed();
+  assert.equal((await samples(two)).get('fleet_resumes_total'), 0);
+});

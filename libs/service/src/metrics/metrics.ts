@@ -1,0 +1,193 @@
+import { ResultStatus, UnmetKind } from '@hermes-fleet/protocol';
+import { collectDefaultMetrics, Registry } from 'prom-client';
+import { registerFamilies } from './families.ts';
+import { allowList, bounded } from './labels.ts';
+
+/**
+ * The metrics of a process (design 5, Metrics). Recorders never throw: an amount that is not a positive finite number
+ * adds nothing, a gauge or duration that is not a finite number is left alone, and a label value outside its bounds
+ * counts as `other`.
+ */
+export interface FleetMetrics {
+  readonly registry: Registry;
+  tokensSpent(
+    caller: string,
+    tier: string,
+    tokens: { readonly input: number; readonly output: number },
+  ): void;
+  tokensCached(tokens: number): void;
+  /** `reason` is a word, such as an `unmet` kind; an accepted task's reason is always `none`. */
+  admission(decision: 'accepted' | 'blocked', reason: string): void;
+  taskEnded(tier: string, status: string, seconds: number): void;
+  tasksInFlight(count: number): void;
+  tokensSaved(tokens: number): void;
+  dispatchOverhead(seconds: number): void;
+  announce(peer: string, direction: 'in' | 'out', result: string): void;
+  peerLastAnnounce(peer: string, epochSeconds: number): void;
+  mcpServerUp(server: string, up: boolean): void;
+  mcpOperation(server: string, method: string, outcome: string, seconds: number): void;
+  queueDepth(queue: string, count: number): void;
+  queueOldestAge(queue: string, seconds: number): void;
+  retry(reason: string): void;
+  reroute(from: string, to: string, reason: string): void;
+  budgetOverrun(action: string): void;
+  guard(guard: string, level: string): void;
+  resumed(): void;
+  eventPublished(result: string): void;
+  outbox(backlog: { readonly count: number; readonly oldestAgeS: number }): void;
+  /** `route` is the route's pattern, never the URL; called by createApp. */
+  httpRequest(method: string, route: string, status: number, seconds: number): void;
+}
+
+export interface MetricsOptions {
+  readonly profile: string;
+  /** Peers that may stand in a label; the rest become `other`. */
+  readonly peers: readonly string[];
+  /** Callers that may stand in a label; the rest become `other`. */
+  readonly callers: readonly string[];
+  /** The model tiers of the fleet; `haiku`, `sonnet`, `opus` when absent. */
+  readonly tiers?: readonly string[];
+  /** Node's own metrics, on unless false. */
+  readonly defaultMetrics?: boolean;
+}
+
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
+const STATUSES = [...ResultStatus.options, 'canceled'];
+const RESULTS = ['ok', 'error'];
+
+/** The metric families of a profile on a registry of their own, the label sets that are known beforehand at 0. */
+export function createMetrics(o: MetricsOptions): FleetMetrics {
+  const { profile } = o;
+  const registry = new Registry();
+  if (o.defaultMetrics !== false) collectDefaultMetrics({ register: registry });
+  const families = registerFamilies(registry);
+
+  const tiers = o.tiers ?? ['haiku', 'sonnet', 'opus'];
+  const label = {
+    caller: allowList(o.callers),
+    peer: allowList(o.peers),
+    hop: allowList([...o.peers, profile]),
+    httpMethod: allowList(METHODS),
+    tier: bounded(16, tiers),
+    status: bounded(16, STATUSES),
+    blocked: bounded(32, UnmetKind.options),
+    result: bounded(8, RESULTS),
+    announced: bounded(8, RESULTS),
+    server: bounded(32),
+    operation: bounded(8),
+    outcome: bounded(4),
+    queue: bounded(16),
+    retried: bounded(32),
+    rerouted: bounded(8),
+    action: bounded(16),
+    guard: bounded(16),
+    level: bounded(4),
+    route: bounded(64),
+  };
+
+  for (const caller of o.callers) {
+    for (const model_tier of tiers) {
+      for (const type of ['input', 'output'])
+        families.tokensSpent.inc({ profile, caller, model_tier, type }, 0);
+    }
+  }
+  for (const model_tier of tiers) {
+    for (const status of STATUSES) {
+      families.tasks.inc({ profile, model_tier, status }, 0);
+      families.taskDuration.zero({ profile, model_tier, status });
+    }
+  }
+  families.admissions.inc({ profile, decision: 'accepted', reason: 'none' }, 0);
+  for (const reason of UnmetKind.options)
+    families.admissions.inc({ profile, decision: 'blocked', reason }, 0);
+  for (const peer of o.peers) {
+    families.peerLastAnnounce.set({ peer }, 0);
+    for (const direction of ['in', 'out']) {
+      for (const result of RESULTS) families.announces.inc({ peer, direction, result }, 0);
+    }
+  }
+  for (const result of RESULTS) families.eventsPublished.inc({ result }, 0);
+
+  return {
+    registry,
+    tokensSpent(caller, tier, { input, output }) {
+      const labels = { profile, caller: label.caller(caller), model_tier: label.tier(tier) };
+      if (adds(input)) families.tokensSpent.inc({ ...labels, type: 'input' }, input);
+      if (adds(output)) families.tokensSpent.inc({ ...labels, type: 'output' }, output);
+    },
+    tokensCached(tokens) {
+      if (adds(tokens)) families.tokensCached.inc(tokens);
+    },
+    admission(decision, reason) {
+      const word = decision === 'accepted' ? 'none' : label.blocked(reason);
+      families.admissions.inc({ profile, decision, reason: word });
+    },
+    taskEnded(tier, status, seconds) {
+      const labels = { profile, model_tier: label.tier(tier), status: label.status(status) };
+      families.tasks.inc(labels);
+      if (measures(seconds)) families.taskDuration.observe(labels, seconds);
+    },
+    tasksInFlight(count) {
+      if (measures(count)) families.tasksInFlight.set(count);
+    },
+    tokensSaved(tokens) {
+      if (adds(tokens)) families.tokensSaved.inc(tokens);
+    },
+    dispatchOverhead(seconds) {
+      if (measures(seconds)) families.dispatchOverhead.observe(seconds);
+    },
+    announce(peer, direction, result) {
+      families.announces.inc({ peer: label.peer(peer), direction, result: label.announced(result) });
+    },
+    peerLastAnnounce(peer, epochSeconds) {
+      if (measures(epochSeconds)) families.peerLastAnnounce.set({ peer: label.peer(peer) }, epochSeconds);
+    },
+    mcpServerUp(server, up) {
+      families.mcpServerUp.set({ server: label.server(server) }, up ? 1 : 0);
+    },
+    mcpOperation(server, method, outcome, seconds) {
+      const labels = {
+        server: label.server(server),
+        method: label.operation(method),
+        outcome: label.outcome(outcome),
+      };
+      if (measures(seconds)) families.mcpOperation.observe(labels, seconds);
+    },
+    queueDepth(queue, count) {
+      if (measures(count)) families.queueDepth.set({ queue: label.queue(queue) }, count);
+    },
+    queueOldestAge(queue, seconds) {
+      if (measures(seconds)) families.queueOldestAge.set({ queue: label.queue(queue) }, seconds);
+    },
+    retry(reason) {
+      families.retries.inc({ reason: label.retried(reason) });
+    },
+    reroute(from, to, reason) {
+      families.reroutes.inc({ from: label.hop(from), to: label.hop(to), reason: label.rerouted(reason) });
+    },
+    budgetOverrun(action) {
+      families.budgetOverruns.inc({ action: label.action(action) });
+    },
+    guard(guard, level) {
+      families.guards.inc({ guard: label.guard(guard), level: label.level(level) });
+    },
+    resumed() {
+      families.resumes.inc();
+    },
+    eventPublished(result) {
+      families.eventsPublished.inc({ result: label.result(result) });
+    },
+    outbox({ count, oldestAgeS }) {
+      if (measures(count)) families.outboxBacklog.set(count);
+      if (measures(oldestAgeS)) families.outboxOldestAge.set(oldestAgeS);
+    },
+    httpRequest(method, route, status, seconds) {
+      const labels = { method: label.httpMethod(method), route: label.route(route) };
+      families.httpRequests.inc({ ...labels, status });
+      if (measures(seconds)) families.httpDuration.observe(labels, seconds);
+    },
+  };
+}
+
+const adds = (amount: number): boolean => amount > 0 && Number.isFinite(amount);
+const measures = (value: number): boolean => value >= 0 && Number.isFinite(value);

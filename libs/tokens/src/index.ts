@@ -1,0 +1,2 @@
+export { type BoundedReservation, createBudget, type TaskBudget } from './budget.ts';
+export { countTokens } from './count.ts';

@@ -1,0 +1,66 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type AgentConfig, AgentConfigSchema } from '@hermes-fleet/agent';
+import { type Credentials, type FleetConfig, FleetConfigSchema, resolveTokens } from '@hermes-fleet/fleet';
+import { type FieldError, FleetError } from '@hermes-fleet/protocol';
+import { loadYamlConfig, type SecretEnv } from '@hermes-fleet/service';
+import type { Environment } from './environment.ts';
+
+export interface Configuration {
+  readonly fleet: FleetConfig;
+  readonly agent: AgentConfig;
+  readonly credentials: Credentials;
+  /** The text of IDENTITY.md. */
+  readonly identity: string;
+  /** What is right but worth saying once at start. */
+  readonly notes: readonly string[];
+}
+
+/**
+ * Reads a profile's fleet.yaml, config.yaml and IDENTITY.md, and every secret that they name. Throws one CONFIG_INVALID
+ * that lists all problems of all three at once.
+ */
+export function readConfiguration(environment: Environment, env: SecretEnv): Configuration {
+  const problems: FieldError[] = [];
+  const attempt = <T>(read: () => T): T | undefined => {
+    try {
+      return read();
+    } catch (thrown) {
+      if (!(thrown instanceof FleetError) || thrown.code !== 'CONFIG_INVALID') throw thrown;
+      problems.push(
+        ...(thrown.fields.length > 0
+          ? thrown.fields
+          : [{ path: environment.profile, reason: thrown.message }]),
+      );
+      return undefined;
+    }
+  };
+  const file = (name: string): string => join(environment.profileDir, name);
+  const fleet = attempt(() => loadYamlConfig({ file: file('fleet.yaml'), schema: FleetConfigSchema, env }));
+  const agent = attempt(() => loadYamlConfig({ file: file('config.yaml'), schema: AgentConfigSchema, env }));
+  const identity = attempt(() => readIdentity(file('IDENTITY.md')));
+  const credentials = fleet && attempt(() => resolveTokens(fleet.value, env));
+  problems.push(
+    ...(credentials?.problems.map(({ path, reason }) => ({ path: `fleet.yaml ${path}`, reason })) ?? []),
+  );
+  if (problems.length > 0 || !fleet || !agent || !credentials || identity === undefined) {
+    const count = problems.length === 1 ? 'a problem' : `${problems.length} problems`;
+    throw new FleetError('CONFIG_INVALID', `the configuration of ${environment.profile} has ${count}`, {
+      fields: problems,
+    });
+  }
+  const notes = [...fleet.notes, ...agent.notes, ...credentials.warnings];
+  return { fleet: fleet.value, agent: agent.value, credentials, identity, notes };
+}
+
+function readIdentity(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (cause) {
+    const reason = 'cannot be read: write who this profile is in Markdown; its agent card is made from it';
+    throw new FleetError('CONFIG_INVALID', `IDENTITY.md ${reason}`, {
+      fields: [{ path: 'IDENTITY.md', reason }],
+      cause,
+    });
+  }
+}

@@ -1,0 +1,43 @@
+import { resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { FleetError } from '@hermes-fleet/protocol';
+
+/** Where one profile's gateway finds what it reads and keeps what it writes. */
+export interface Environment {
+  readonly profile: string;
+  /** Holds fleet.yaml, config.yaml and IDENTITY.md. */
+  readonly profileDir: string;
+  /** The ledger and the owner lock; readable by the gateway alone. */
+  readonly stateDir: string;
+  /** Where the agent works; shared with the commands that it runs. */
+  readonly workspaceDir: string;
+  readonly logLevel: string;
+}
+
+const NAME = /^[a-z][a-z0-9-]{0,62}$/;
+
+/**
+ * Reads the command line and the environment of a gateway. `HERMES_HOME` holds `profiles/<name>/`; state and
+ * workspace default to folders below the profile's own.
+ */
+export function readEnvironment(argv: readonly string[], env: NodeJS.ProcessEnv): Environment {
+  const { values } = parseArgs({ args: [...argv], options: { profile: { type: 'string' } }, strict: true });
+  const profile = values.profile ?? env.HERMES_PROFILE;
+  if (profile === undefined || !NAME.test(profile)) {
+    throw new FleetError(
+      'CONFIG_INVALID',
+      profile === undefined
+        ? 'no profile named: start with --profile <name> (or set HERMES_PROFILE)'
+        : `"${profile}" is not a profile name: use lower-case letters, digits and dashes`,
+    );
+  }
+  const home = resolve(env.HERMES_HOME ?? 'deploy');
+  const profileDir = resolve(home, 'profiles', profile);
+  return {
+    profile,
+    profileDir,
+    stateDir: resolve(env.HERMES_STATE_DIR ?? `${profileDir}/state`),
+    workspaceDir: resolve(env.HERMES_WORKSPACE_DIR ?? `${profileDir}/workspace`),
+    logLevel: env.LOG_LEVEL ?? 'info',
+  };
+}

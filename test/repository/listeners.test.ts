@@ -1,0 +1,41 @@
+import assert from 'node:assert/strict';
+import { globSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { test } from 'node:test';
+
+const ROOT = resolve(import.meta.dirname, '../..');
+
+/** The only files that may open a listening socket, and why. Everything else that loads the code never listens. */
+const LISTENERS: Readonly<Record<string, string>> = {
+  'services/profile/src/gateway.ts': 'the A2A listener of a profile, started by main.ts',
+};
+
+const sources = globSync('{libs,services,deploy}/**/*.ts', { cwd: ROOT, exclude: ['**/node_modules/**'] })
+  .filter((file) => !file.endsWith('.test.ts') && !file.includes('/testing'))
+  .map((file) => ({ file, text: readFileSync(join(ROOT, file), 'utf8') }));
+
+test('only the named files listen', () => {
+  const listening = sources.filter(({ text }) => /\.listen\(/.test(text)).map(({ file }) => file);
+  assert.deepEqual(listening.sort(), Object.keys(LISTENERS).sort());
+});
+
+test('startGateway is called from the main of the profile service alone', () => {
+  const calling = sources
+    .filter(({ text }) => /(?<!function )\bstartGateway\(/.test(text))
+    .map(({ file }) => file);
+  assert.deepEqual(calling, ['services/profile/src/main.ts']);
+});
+
+test('importing a package has no side effect: nothing listens, no timer runs, nothing is printed', async () => {
+  const { execFileSync } = await import('node:child_process');
+  const packages = globSync('libs/*/src/index.ts', { cwd: ROOT });
+  assert.ok(packages.length >= 9);
+  const script = `${packages.map((file) => `await import(${JSON.stringify(join(ROOT, file))});`).join('\n')}
+    const left = process.getActiveResourcesInfo().filter((name) => !/^(Pipe|TTY|FSReq|Immediate|File)/.test(name));
+    if (left.length > 0) { console.log(left.join()); }`;
+  const out = execFileSync(process.execPath, ['--input-type=module', '--eval', script], {
+    encoding: 'utf8',
+    timeout: 60_000,
+  });
+  assert.equal(out, '');
+});

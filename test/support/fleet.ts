@@ -1,0 +1,192 @@
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import type { TestContext } from 'node:test';
+import {
+  fleetDown,
+  fleetUp,
+  keyPaths,
+  type Outcome,
+  planFleet,
+  type RunningProcess,
+  readSecret,
+  runningProcess,
+  SETUP,
+} from '@hermes-fleet/cli';
+import { type BusConnection, consume, inboxPrefix } from '@hermes-fleet/events';
+import { type CloudEvent, systemClock } from '@hermes-fleet/protocol';
+import type { Target } from './rpc.ts';
+
+export const ROOT = resolve(import.meta.dirname, '../..');
+const silent = { debug() {}, info() {}, warn() {}, error() {} };
+
+/** A whole fleet as plain processes: real nats-server, real gateways, files of its own. */
+export interface Fleet {
+  readonly dir: string;
+  readonly operatorToken: string;
+  /** The profile as the operator sees it, or as whoever has this token. */
+  target(profile: string, token?: string | undefined): Target;
+  process(name: string): RunningProcess;
+  /** SIGKILL, as a crash of one process; resolves when it is gone. */
+  kill(name: string): Promise<void>;
+  /** Starts whatever does not run. */
+  up(): Promise<void>;
+  /** Sends SIGTERM and resolves with the exit, as the log tells it. */
+  terminate(name: string): Promise<void>;
+  log(name: string): string;
+  metrics(profile: string): Promise<string>;
+  bus: BusConnection;
+}
+
+/** Starts a fleet on free ports in a folder of its own, and takes it down when the test ends. */
+export async function startFleet(t: TestContext, env: Record<string, string> = {}): Promise<Fleet> {
+  const dir = mkdtempSync(join(tmpdir(), 'hermes-fleet-'));
+  const plan = planFleet({ root: ROOT, dir, portOffset: await freeOffset() });
+  const options = {
+    plan,
+    env: { ...process.env, LOG_LEVEL: 'info', ...env },
+    clock: systemClock,
+    log: silent,
+  };
+  t.after(async () => {
+    await fleetDown({ plan, clock: systemClock, graceMs: 10_000 });
+    rmSync(dir, { recursive: true, force: true });
+  });
+
+  const up = async (): Promise<void> => {
+    const outcomes = await fleetUp(options);
+    const failed = outcomes.filter(({ state }) => state === 'failed');
+    if (failed.length > 0) throw new Error(failed.map(describe).join('\n'));
+  };
+  await up();
+
+  const paths = keyPaths(plan.keysDir);
+  const operatorToken = readFileSync(paths.operatorToken, 'utf8').trim();
+  const process_ = (name: string): RunningProcess => {
+    const running = runningProcess(plan.runDir, name);
+    if (running === undefined) throw new Error(`${name} is not running`);
+    return running;
+  };
+  const end = async (name: string, signal: NodeJS.Signals): Promise<void> => {
+    const { pid } = process_(name);
+    process.kill(pid, signal);
+    await until(() => runningProcess(plan.runDir, name) === undefined, `${name} to end after ${signal}`);
+  };
+  const planned = (profile: string) => {
+    const found = plan.profiles.find(({ name }) => name === profile);
+    if (!found) throw new Error(`no profile ${profile}`);
+    return found;
+  };
+  return {
+    dir,
+    operatorToken,
+    target: (profile, ...rest) => ({
+      url: planned(profile).url,
+      token: rest.length > 0 ? rest[0] : operatorToken,
+    }),
+    process: process_,
+    kill: (name) => end(name, 'SIGKILL'),
+    terminate: (name) => end(name, 'SIGTERM'),
+    up,
+    log: (name) => readFileSync(join(dir, 'logs', `${name}.log`), 'utf8'),
+    metrics: async (profile) => (await fetch(`${planned(profile).url}/metrics`)).text(),
+    bus: {
+      servers: [plan.nats.url],
+      user: readSecret(paths.variable(SETUP, 'NATS_USER')) ?? '',
+      pass: readSecret(paths.variable(SETUP, 'NATS_PASSWORD')) ?? '',
+      name: 'test',
+      inboxPrefix: inboxPrefix(SETUP),
+    },
+  };
+}
+
+const describe = ({ name, state, reason }: Outcome): string => `${name}: ${state} ${reason ?? ''}`;
+
+/** Reads events of the fleet's stream from its start until `enough` says so. */
+export async function readEvents(
+  fleet: Fleet,
+  enough: (events: readonly CloudEvent[]) => boolean,
+  timeoutMs = 60_000,
+): Promise<CloudEvent[]> {
+  const events: CloudEvent[] = [];
+  const stop = new AbortController();
+  const timeout = setTimeout(() => stop.abort(), timeoutMs);
+  try {
+    await consume({
+      connection: fleet.bus,
+      filter: 'fleet.task.>',
+      fromStart: true,
+      signal: stop.signal,
+      log: silent,
+      clock: systemClock,
+      onEvent: (event) => {
+        events.push(event);
+        if (enough(events)) stop.abort();
+      },
+    });
+  } finally {
+    clearTimeout(timeout);
+  }
+  if (!enough(events)) throw new Error(`only ${events.length} events came within ${timeoutMs} ms`);
+  return events;
+}
+
+/** Waits for a condition that no event announces; fails after a minute. */
+export async function until(
+  condition: () => boolean | Promise<boolean>,
+  what: string,
+  timeoutMs = 60_000,
+): Promise<void> {
+  const giveUpAt = Date.now() + timeoutMs;
+  while (!(await condition())) {
+    if (Date.now() > giveUpAt) throw new Error(`waited ${timeoutMs} ms for ${what}`);
+    await systemClock.sleep(50);
+  }
+}
+
+/** An offset that leaves every port of the plan free. */
+async function freeOffset(): Promise<number> {
+  for (let attempt = 0; attempt < 50; attempt += 1) {
+    const offset = 1000 + Math.floor(Math.random() * 400) * 100;
+    const ports = [4222, 8222, 9219, 9220, 9221, 9222].map((port) => port + offset);
+    const free = await Promise.all(ports.map(isFree));
+    if (free.every(Boolean)) return offset;
+  }
+  throw new Error('no free block of ports was found');
+}
+
+const isFree = (port: number): Promise<boolean> =>
+  new Promise((resolveFree) => {
+    const server = createServer();
+    server.once('error', () => resolveFree(false));
+    server.listen(port, '127.0.0.1', () => server.close(() => resolveFree(true)));
+  });
+
+/** Runs a program to its end; its output and exit code. */
+export function runProgram(
+  command: string,
+  args: readonly string[],
+  options: { env?: NodeJS.ProcessEnv; cwd?: string; timeoutMs?: number } = {},
+): Promise<{ code: number | null; stdout: string; stderr: string }> {
+  return new Promise((resolveRun, reject) => {
+    const child = spawn(command, [...args], {
+      cwd: options.cwd ?? ROOT,
+      env: options.env ?? process.env,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      timeout: options.timeoutMs ?? 60_000,
+      killSignal: 'SIGKILL',
+    });
+    let stdout = '';
+    let stderr = '';
+    child.stdout.on('data', (chunk) => {
+      stdout += chunk;
+    });
+    child.stderr.on('data', (chunk) => {
+      stderr += chunk;
+    });
+    child.once('error', reject);
+    child.once('close', (code) => resolveRun({ code, stdout, stderr }));
+  });
+}
