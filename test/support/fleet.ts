@@ -8,12 +8,12 @@ import {
   fleetDown,
   fleetUp,
   keyPaths,
+  OPERATOR,
   type Outcome,
   planFleet,
   type RunningProcess,
   readSecret,
   runningProcess,
-  SETUP,
 } from '@hermes-fleet/cli';
 import { type BusConnection, consume, inboxPrefix } from '@hermes-fleet/events';
 import { type CloudEvent, systemClock } from '@hermes-fleet/protocol';
@@ -94,10 +94,10 @@ export async function startFleet(t: TestContext, env: Record<string, string> = {
     metrics: async (profile) => (await fetch(`${planned(profile).url}/metrics`)).text(),
     bus: {
       servers: [plan.nats.url],
-      user: readSecret(paths.variable(SETUP, 'NATS_USER')) ?? '',
-      pass: readSecret(paths.variable(SETUP, 'NATS_PASSWORD')) ?? '',
+      user: readSecret(paths.variable(OPERATOR, 'NATS_USER')) ?? '',
+      pass: readSecret(paths.variable(OPERATOR, 'NATS_PASSWORD')) ?? '',
       name: 'test',
-      inboxPrefix: inboxPrefix(SETUP),
+      inboxPrefix: inboxPrefix(OPERATOR),
     },
   };
 }

@@ -85,6 +85,21 @@ for (const subject of REFUSED) {
   });
 }
 
+test('a profile may not set up the stream, and is told so', deadline, async (t) => {
+  const { server } = await guardedBus(t);
+  const connection = {
+    servers: [server.url],
+    name: 'neo',
+    user: 'neo',
+    pass: 'neo-password',
+    inboxPrefix: inboxPrefix('neo'),
+  };
+  await assert.rejects(setUpStreams({ connection, log: recordingLog() }), {
+    code: 'CONFIG_INVALID',
+    message: /NATS refuses the stream FLEET.*Permissions Violation/,
+  });
+});
+
 test("neo may not listen to another's inbox or to the fleet's events", deadline, async (t) => {
   const { as } = await guardedBus(t);
   const neo = await as('neo');

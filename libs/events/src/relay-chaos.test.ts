@@ -130,6 +130,36 @@ test(
   },
 );
 
+test('after longer than the server remembers ids, what is stored is not sent again', deadline, async (t) => {
+  const server = await busWithStream(t);
+  const proxy = await startProxy(t, server.url);
+  const outbox = openTestOutbox({ file: ':memory:', profile: 'neo' });
+  outbox.append(200);
+  const copies = new Map<string, number>();
+  let acks = 0;
+  let late = false;
+  proxy.pass = (frame) => {
+    const id = /^HPUB [\s\S]*Nats-Msg-Id: (\S+)\r\n/.exec(frame.text)?.[1];
+    if (frame.fromClient && id !== undefined) copies.set(id, (copies.get(id) ?? 0) + 1);
+    if (isAck(frame)) acks += 1;
+    if (isAck(frame) && acks > 30 && !late) return false;
+    return true;
+  };
+  const threeHoursMs = 3 * 60 * 60 * 1000;
+  const relay = relayFor(t, proxy.url, outbox, {
+    ackTimeoutMs: 300,
+    clock: { ...systemClock, now: () => systemClock.now() + threeHoursMs },
+    onPublished: (result) => {
+      if (result === 'error') late = true;
+    },
+  });
+  assert.equal(await relay.flush(30_000), true);
+  assert.ok(late);
+  assert.deepEqual([...copies.keys()], outbox.ids());
+  assert.deepEqual(new Set(copies.values()), new Set([1]));
+  assert.deepEqual(await storedIds(server.url), outbox.ids());
+});
+
 test(
   'an event that the server never got, though later ones were stored, is not lost',
   deadline,

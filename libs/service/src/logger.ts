@@ -3,8 +3,10 @@ import { type DestinationStream, type Logger, levels, pino } from 'pino';
 import { prettyFactory } from 'pino-pretty';
 
 const REDACTED = '[redacted]';
-const SECRET_FIELD =
-  /("[\w-]*(?:authorization|token|secret|password|api[_-]?key|cookie|credentials)"\s*:\s*)"(?:[^"\\]|\\.)*"/gi;
+const SECRET_NAME = '[\\w-]*(?:authorization|token|secret|password|api[_-]?key|cookie|credentials)';
+const SECRET_FIELD = new RegExp(`("${SECRET_NAME}"\\s*:\\s*)"(?:[^"\\\\]|\\\\.)*"`, 'gi');
+/** The same inside a text that is JSON itself. */
+const QUOTED_SECRET_FIELD = new RegExp(`(\\\\"${SECRET_NAME}\\\\"\\s*:\\s*)\\\\"[^"\\\\]*\\\\"`, 'gi');
 const BEARER = /\b(Bearer\s+)[\w.~+/=-]{4,}/gi;
 const URL_PASSWORD = /(\w:\/\/[^\s:/@"]*:)[^\s/@"]+@/g;
 
@@ -15,6 +17,7 @@ const URL_PASSWORD = /(\w:\/\/[^\s:/@"]*:)[^\s/@"]+@/g;
 export function redact(line: string): string {
   return line
     .replace(SECRET_FIELD, `$1"${REDACTED}"`)
+    .replace(QUOTED_SECRET_FIELD, `$1\\"${REDACTED}\\"`)
     .replace(BEARER, `$1${REDACTED}`)
     .replace(URL_PASSWORD, `$1${REDACTED}@`);
 }

@@ -7,6 +7,7 @@ import {
   type TaskState,
 } from '@hermes-fleet/ledger';
 import { FleetError, type JsonObject, TERMINAL_EVENTS } from '@hermes-fleet/protocol';
+import { taskNotFound } from '../rpc/rpc-error.ts';
 import { a2aState, stateAfter } from '../task-state.ts';
 import {
   artifactsOf,
@@ -17,7 +18,6 @@ import {
   taskView,
   textArtifact,
 } from '../task-view.ts';
-import { taskNotFound } from './rpc-error.ts';
 
 /** Key of an update's metadata that tells which event of the log it stands for. */
 export const EVENT_METADATA = 'urn:hermes-fleet:event';

@@ -10,10 +10,10 @@ import {
 } from '@hermes-fleet/protocol';
 import { translateError } from '@hermes-fleet/service';
 import type { FastifyInstance } from 'fastify';
-import { type CardSource, registerCardRoute } from './card-route.ts';
+import { type CardSource, registerCardRoute } from '../card/card-route.ts';
+import { errorReply, httpStatusOf } from '../rpc/rpc-error.ts';
+import { createRpcRoute } from '../rpc/rpc-route.ts';
 import { OpenCalls } from './open-calls.ts';
-import { errorReply, httpStatusOf } from './rpc-error.ts';
-import { createRpcRoute } from './rpc-route.ts';
 
 export interface A2AOptions {
   readonly ledger: Ledger;

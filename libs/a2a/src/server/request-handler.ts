@@ -1,12 +1,4 @@
-import type {
-  AgentCard,
-  ListTasksRequest,
-  Message,
-  SendMessageRequest,
-  StreamResponse,
-  Task,
-} from '@a2a-js/sdk';
-import { TaskState } from '@a2a-js/sdk';
+import type { AgentCard, Message, SendMessageRequest, StreamResponse, Task } from '@a2a-js/sdk';
 import type { JsonRpcTransportHandler } from '@a2a-js/sdk/server';
 import { isTerminal, type Ledger, type TaskRecord } from '@hermes-fleet/ledger';
 import {
@@ -18,12 +10,13 @@ import {
   type JsonObject,
 } from '@hermes-fleet/protocol';
 import { agentMessage } from '../parts.ts';
-import { isSettled, ledgerStates } from '../task-state.ts';
+import { taskNotFound } from '../rpc/rpc-error.ts';
+import { isSettled } from '../task-state.ts';
 import { taskView } from '../task-view.ts';
 import { followTask, readLastEventId } from './follow-task.ts';
 import { toInbound } from './inbound.ts';
+import { listTasks } from './list-tasks.ts';
 import { CLOSING } from './open-calls.ts';
-import { taskNotFound } from './rpc-error.ts';
 
 /** What the SDK's transports call. */
 export type A2ARequestHandler = ConstructorParameters<typeof JsonRpcTransportHandler>[0];
@@ -49,8 +42,6 @@ export interface Call {
   /** What a method threw: the transport would put its text into the reply. */
   failure: unknown;
 }
-
-const DEFAULT_PAGE_SIZE = 50;
 
 /** A2A over the ledger and the intake, for one request (design 1, A task's way through the house). */
 export function createRequestHandler(deps: HandlerDeps, call: Call): A2ARequestHandler {
@@ -185,28 +176,6 @@ function continuable(record: TaskRecord, contextId: string | undefined): TaskRec
     throw new FleetError('UNSUPPORTED_OPERATION', 'the task has ended; send the message without its task id');
   }
   return record;
-}
-
-type TaskList = Awaited<ReturnType<A2ARequestHandler['listTasks']>>;
-
-function listTasks(ledger: Ledger, caller: Caller, params: ListTasksRequest): TaskList {
-  const pageSize = params.pageSize ?? DEFAULT_PAGE_SIZE;
-  const states = params.status === TaskState.TASK_STATE_UNSPECIFIED ? undefined : ledgerStates(params.status);
-  if (states?.length === 0) return { tasks: [], nextPageToken: '', pageSize, totalSize: 0 };
-  const { statusTimestampAfter: after } = params;
-  const page = ledger.list({
-    caller: caller.name,
-    ...(params.contextId === '' ? {} : { contextId: params.contextId }),
-    ...(states === undefined ? {} : { states }),
-    ...(after === undefined ? {} : { updatedAfter: Date.parse(after) }),
-    pageSize,
-    pageToken: params.pageToken,
-  });
-  // A page of a hundred briefs could be a hundred times the body limit: they are shown where they are asked for.
-  const historyLength = params.historyLength ?? 0;
-  const artifacts = params.includeArtifacts ?? false;
-  const tasks = page.tasks.map((record) => taskView(record, [], { historyLength, artifacts }));
-  return { tasks, nextPageToken: page.nextPageToken, pageSize, totalSize: page.totalSize };
 }
 
 function mustGet(ledger: Ledger, id: string): TaskRecord {

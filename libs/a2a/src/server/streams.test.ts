@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { connect, type Socket } from 'node:net';
 import { test } from 'node:test';
 import { HANDSHAKE_EXTENSION } from '@hermes-fleet/protocol';
+import { manualClock } from '../testing/manual-clock.ts';
 import { finish } from '../testing/script.ts';
 import { at, dispatchMessage, message, OTHER_TOKEN, type Served, serve, TOKEN } from '../testing/serve.ts';
 import { openStream, type SseMessage } from '../testing/sse.ts';
@@ -184,6 +185,27 @@ test('a client that reads nothing stops neither the task nor other clients, and 
   assert.equal(events.filter((event) => textOf(event) === chunk).length, 200);
   await served.closeStreams();
   await served.app.close();
+});
+
+test('a client that takes nothing for a minute is cut off, and its place is free again', async (t) => {
+  const clock = manualClock();
+  const served = await serve(t, { script: IDLE, clock, maxStreamsPerCaller: 1 });
+  const id = await begin(served);
+  const socket = await stalled(served, id);
+  let cut = false;
+  socket.once('close', () => {
+    cut = true;
+  });
+  const chunk = 'x'.repeat(64_000);
+  for (let n = 0; n < 200; n += 1) await served.ledger.append(id, { type: 'text', data: { text: chunk } });
+  const pass = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+  for (; !cut; await pass()) {
+    clock.advance(60_000);
+    socket.resume();
+  }
+  const follower = await untilOpen(served, id);
+  await finish(served.ledger, id);
+  assert.equal((await follower.rest()).length, 4);
 });
 
 /** A subscriber that sends its request and never reads the answer. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { systemClock } from '@hermes-fleet/protocol';
@@ -125,26 +125,19 @@ test('a state directory that others can read is no place for a gateway that chan
 });
 
 test('where nothing confines, shell_exec is not offered and a note says how to get it', async (t) => {
-  const path = process.env.PATH;
   const place = makePlace(t);
-  const bin = join(place.stateDir, '..', 'bin');
-  mkdirSync(bin);
-  for (const name of ['bwrap', 'setpriv']) {
-    writeFileSync(join(bin, name), '#!/bin/sh\necho no such luck >&2; exit 1\n', { mode: 0o755 });
-  }
-  process.env.PATH = `${bin}:${path}`;
-  t.after(() => {
-    process.env.PATH = path;
-  });
-  const agent = await makeAgent(t, {}, { place });
+  const programs = { bwrap: '/bin/false', setpriv: join(place.stateDir, 'absent') };
+  const parts = { ...place, programs, clock: systemClock, log: quietLog };
+  const confinement = await createConfinement({ confine: 'auto', ...parts });
+  const agent = await makeAgent(t, {}, { place, confinement });
   assert.equal(agent.capabilities().tools.includes('terminal'), false);
   assert.ok(
-    agent.notes.some((note) => /shell_exec is off.*no such luck.*install bubblewrap/.test(note)),
+    agent.notes.some((note) => /shell_exec is off.*install bubblewrap/.test(note)),
     agent.notes.join(),
   );
   const result = await agent.executor.run(makeTask(block('a.txt', 'x')), makeContext());
   assert.deepEqual(result.artifacts.filesChanged, ['a.txt']);
-  const asked = createConfinement({ confine: 'bubblewrap', ...place, clock: systemClock, log: quietLog });
+  const asked = createConfinement({ confine: 'bubblewrap', ...parts });
   await assert.rejects(asked, { code: 'CONFIG_INVALID', message: /use auto/ });
 });
 

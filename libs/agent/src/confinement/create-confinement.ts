@@ -20,8 +20,15 @@ export interface ConfinementOptions {
   readonly stateDir: string;
   /** Read-only paths beside the system's (`tools.shell.readable`). */
   readonly readable?: readonly string[];
+  /** Where the confining programs are; default: wherever the system has them. */
+  readonly programs?: Programs;
   readonly clock: Clock;
   readonly log: Log;
+}
+
+export interface Programs {
+  readonly bwrap: string;
+  readonly setpriv: string;
 }
 
 const PROBE_MS = 10_000;
@@ -40,7 +47,7 @@ export async function createConfinement(o: ConfinementOptions): Promise<Confinem
   };
   const readable = await readablePaths(o.readable ?? []);
   const build = (method: ConfinementMethod, marked: boolean, note: string): Confinement => {
-    const wrap = wrapper(method, marked, readable);
+    const wrap = wrapper(method, marked, readable, o.programs ?? { bwrap: 'bwrap', setpriv: 'setpriv' });
     return {
       method,
       note,
@@ -106,14 +113,20 @@ async function readablePaths(configured: readonly string[]): Promise<string[]> {
   return [...new Set([...found, ...real])].filter((path) => !path.startsWith('/usr/'));
 }
 
-function wrapper(method: ConfinementMethod, marked: boolean, readable: readonly string[]) {
+function wrapper(
+  method: ConfinementMethod,
+  marked: boolean,
+  readable: readonly string[],
+  programs: Programs,
+) {
   const nextMark = createMarks(process.pid);
   return (command: string, args: readonly string[], reach: Reach, watched: boolean): CommandLine => {
-    if (method === 'uid') return dropUser(command, args, marked && watched ? nextMark() : undefined);
+    const drop = (markGid: number | undefined) => dropUser(programs.setpriv, command, args, markGid);
+    if (method === 'uid') return drop(marked && watched ? nextMark() : undefined);
     if (method !== 'bubblewrap') return { command, args };
     const outer = bubblewrapArgs({ reach, readable, asRoot: asRoot() });
-    const inner = asRoot() ? dropUser(command, args, undefined) : { command, args };
-    return { command: 'bwrap', args: [...outer, '--', inner.command, ...inner.args] };
+    const inner = asRoot() ? drop(undefined) : { command, args };
+    return { command: programs.bwrap, args: [...outer, '--', inner.command, ...inner.args] };
   };
 }
 

@@ -18,11 +18,16 @@ export function createMarks(pid: number): () => number {
  * The command as another user without any capability. Its files are open to its group, which the gateway shares in
  * containers. `markGid` becomes its only supplementary group, so that all its processes can be found again.
  */
-export function dropUser(command: string, args: readonly string[], markGid: number | undefined): CommandLine {
+export function dropUser(
+  setpriv: string,
+  command: string,
+  args: readonly string[],
+  markGid: number | undefined,
+): CommandLine {
   const groups = markGid === undefined ? ['--clear-groups'] : ['--groups', String(markGid)];
   const user = ['--reuid', String(COMMAND_UID), '--regid', String(COMMAND_GID), ...groups];
   const rights = ['--inh-caps=-all', '--ambient-caps=-all', '--no-new-privs'];
   const shell = ['/bin/sh', '-c', 'umask 0007; exec "$@"', 'sh', command, ...args];
-  const line = { command: 'setpriv', args: [...user, ...rights, ...shell] };
+  const line = { command: setpriv, args: [...user, ...rights, ...shell] };
   return markGid === undefined ? line : { ...line, markGid };
 }

@@ -14,6 +14,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { anchoredFiles } from './anchored-path.ts';
 import { fileTools } from './file-tools.ts';
 import { listFilesTool } from './list-files.ts';
@@ -140,10 +141,10 @@ test('a directory that turns into a symlink while files are opened never leads o
     for (let turn = 0; !stop; turn += 1) {
       renameSync(join(root, 'dir'), join(root, 'aside'));
       renameSync(join(root, 'trap'), join(root, 'dir'));
-      if (turn % 2 === 0) await new Promise((resolve) => setImmediate(resolve));
+      if (turn % 2 === 0) await nextTurn();
       renameSync(join(root, 'dir'), join(root, 'trap'));
       renameSync(join(root, 'aside'), join(root, 'dir'));
-      await new Promise((resolve) => setImmediate(resolve));
+      await nextTurn();
     }
   })();
   for (let turn = 0; turn < 300; turn += 1) {

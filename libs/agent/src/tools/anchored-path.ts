@@ -78,6 +78,9 @@ async function resolveInside(root: string, inside: string): Promise<string[]> {
   }
 }
 
+const hasCode = (error: unknown, code: string): boolean =>
+  error instanceof Error && 'code' in error && error.code === code;
+
 const at = (directory: FileHandle, name: string): string => `/proc/self/fd/${directory.fd}/${name}`;
 
 async function walk(
@@ -105,8 +108,10 @@ async function enter(path: string, make: boolean, otherUser: boolean): Promise<F
   try {
     return await open(path, flags);
   } catch (error) {
-    if (!make || !(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
-    await mkdir(path);
+    if (!make || !hasCode(error, 'ENOENT')) throw error;
+    await mkdir(path).catch((cause) => {
+      if (!hasCode(cause, 'EEXIST')) throw cause;
+    });
     const made = await open(path, flags);
     await shareHandle(made, otherUser);
     return made;
@@ -126,7 +131,7 @@ async function openLeaf(
     await shareHandle(made, otherUser);
     return made;
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
+    if (!hasCode(error, 'EEXIST')) throw error;
     return open(path, O_RDWR | safe);
   }
 }

@@ -74,7 +74,11 @@ async function runToEnd(o: RunnerOptions, request: RunRequest, controller: Abort
   if (task.resumes === 0) o.metrics.dispatchOverhead(seconds(o.clock.now() - request.receivedAt));
 
   const budget = budgetOf(o, request);
-  const attempt = await settle(o.clock, executor.run(task, contextOf(o, task, budget, signal)), signal);
+  const work = async (): Promise<RunOutcome> => {
+    signal.throwIfAborted();
+    return executor.run(task, contextOf(o, task, budget, signal));
+  };
+  const attempt = await settle(o, work(), signal);
   const outcome = conclude(attempt, signal, (error) =>
     o.log.error({ task_id: task.id, context_id: task.contextId, err: error }, 'executor failed'),
   );
@@ -111,10 +115,14 @@ async function runToEnd(o: RunnerOptions, request: RunRequest, controller: Abort
 type Settled = { readonly outcome: RunOutcome } | { readonly thrown: unknown };
 
 /** The executor's outcome; one that does not end after an abort is given up on, and said so. */
-async function settle(clock: Clock, run: Promise<RunOutcome>, signal: AbortSignal): Promise<Settled> {
+async function settle(
+  o: Pick<RunnerOptions, 'clock' | 'closing'>,
+  run: Promise<RunOutcome>,
+  signal: AbortSignal,
+): Promise<Settled> {
   const over = new AbortController();
   const grace = abortOf(signal, over.signal)
-    .then(() => clock.sleep(ABORT_GRACE_MS, over.signal))
+    .then(() => o.clock.sleep(ABORT_GRACE_MS, AbortSignal.any([over.signal, o.closing])))
     .then(
       () => ({ thrown: new FleetError('INTERNAL', 'the executor did not stop when it was told to') }),
       () => ({ thrown: signal.reason }),

@@ -73,8 +73,8 @@ export interface TestProfile {
   task(id: string): TaskRecord;
   /** The result of a task, once it has ended. */
   result(id: string): Promise<ReturnType<typeof decodeResult>>;
-  /** Resolves with the first event of this type. */
-  event(id: string, type: string): Promise<JsonObject>;
+  /** Resolves with the first event of this type, or with a later one. */
+  event(id: string, type: string, nth?: number): Promise<JsonObject>;
   events(id: string): string[];
 }
 
@@ -209,9 +209,12 @@ export async function profile(t: TestContext, o: ProfileOptions = {}): Promise<T
     return record;
   };
   const events = (id: string) => life.ledger.events(id).filter(({ type }) => type !== 'text');
-  async function seen(id: string, wanted: (type: string) => boolean): Promise<JsonObject> {
-    for await (const event of life.ledger.watch(id, 0, AbortSignal.timeout(20_000)))
-      if (wanted(event.type)) return event.data;
+  async function seen(id: string, wanted: (type: string) => boolean, nth = 1): Promise<JsonObject> {
+    let count = 0;
+    for await (const event of life.ledger.watch(id, 0, AbortSignal.timeout(20_000))) {
+      if (wanted(event.type)) count += 1;
+      if (count === nth) return event.data;
+    }
     throw new Error(
       `task ${id} ended before: ${events(id)
         .map(({ type }) => type)
@@ -254,7 +257,7 @@ export async function profile(t: TestContext, o: ProfileOptions = {}): Promise<T
       await seen(id, (type) => TERMINAL_EVENTS.has(type));
       return decodeResult(task(id).result);
     },
-    event: (id, type) => seen(id, (each) => each === type),
+    event: (id, type, nth) => seen(id, (each) => each === type, nth),
     events: (id) => events(id).map(({ type }) => type),
   };
 }

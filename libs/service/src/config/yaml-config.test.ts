@@ -125,9 +125,8 @@ fleet:
       },
     },
     notes: [
-      'fleet.yaml:5 fleet.server.bind_port: from the environment (PORT)',
-      'fleet.yaml:8 fleet.server.callers.switch.scopes[1]: from the environment (SCOPE)',
-      'fleet.yaml:11 fleet.agents.switch.url: from the environment (SWITCH_HOST)',
+      'fleet.yaml takes from the environment: fleet.server.bind_port (PORT), ' +
+        'fleet.server.callers.switch.scopes[1] (SCOPE), fleet.agents.switch.url (SWITCH_HOST)',
     ],
   });
 });
@@ -427,6 +426,48 @@ test('a file that cannot be read says why', (t) => {
   assert.throws(() => load(file), invalid('is not UTF-8 text; save it as UTF-8'));
   writeFileSync(file, ' '.repeat(256_001));
   assert.throws(() => load(file), invalid('is larger than 256000 bytes; that is no configuration'));
+});
+
+test('an error of the environment that is not its own is not hidden', (t) => {
+  const env = {
+    read: () => {
+      throw new TypeError('a bug');
+    },
+  };
+  const file = write(t, `fleet: \${NAME}\n`);
+  assert.throws(() => loadYamlConfig({ file, schema, env }), { name: 'TypeError', message: 'a bug' });
+});
+
+test('what an unknown key was meant to be is found through every kind of schema', (t) => {
+  const inner = z.strictObject({ known_name: z.int().optional() });
+  const wrapped = z.strictObject({
+    list: z.array(inner).optional(),
+    lazy: z.lazy(() => inner).optional(),
+    piped: inner.transform((value) => value.known_name).optional(),
+    both: z.intersection(inner, inner).optional(),
+    other: z.strictObject({}).optional(),
+    plain: z.nullable(inner.readonly().default({})).prefault({}),
+  });
+  const file = write(
+    t,
+    'list: [{}, {known_nam: 1}]\nlazy: {known_nam: 1}\npiped: {known_nam: 1}\nboth: {known_nam: 1}\nother: {a: 1}\nplain: {known_nam: 1}\n',
+  );
+  assert.throws(
+    () => loadYamlConfig({ file, schema: wrapped, env: createSecretEnv({}) }),
+    (thrown) => {
+      assert.ok(thrown instanceof FleetError);
+      const meant = 'unknown key; did you mean "known_name"?';
+      assert.deepEqual(thrown.fields, [
+        { path: 'fleet.yaml:1 list[1].known_nam', reason: meant },
+        { path: 'fleet.yaml:2 lazy.known_nam', reason: meant },
+        { path: 'fleet.yaml:3 piped.known_nam', reason: meant },
+        { path: 'fleet.yaml:4 both.known_nam', reason: meant },
+        { path: 'fleet.yaml:5 other.a', reason: 'unknown key; remove it' },
+        { path: 'fleet.yaml:6 plain.known_nam', reason: meant },
+      ]);
+      return true;
+    },
+  );
 });
 
 test('a byte order mark and Windows line ends do no harm', (t) => {

@@ -20,7 +20,7 @@ export interface YamlConfigOptions<S extends z.ZodType> {
  * Reads a YAML file into what the schema makes of it. Throws CONFIG_INVALID with every problem at once, each with its
  * line, its key and the fix (`fleet.yaml:12 fleet.server.bind_port`): YAML errors, duplicate and unknown keys, unset
  * variables, wrong types and values, and what the schema's own refinements say. Only syntax errors come alone, since
- * nothing after them can be trusted. `notes` say which values came from the environment (design 2, fleet.yaml).
+ * nothing after them can be trusted. `notes` say what was taken from the environment (design 2, fleet.yaml).
  */
 export function loadYamlConfig<S extends z.ZodType>(
   o: YamlConfigOptions<S>,
@@ -35,7 +35,11 @@ export function loadYamlConfig<S extends z.ZodType>(
   }
   const parsed = o.schema.safeParse(tree.value, { error: () => UNWORDED, reportInput: true });
   if (parsed.success && tree.problems.length === 0) {
-    return { value: parsed.data, notes: tree.notes.map((note) => `${name}:${note}`) };
+    const taken = tree.fromEnvironment.join(', ');
+    return {
+      value: parsed.data,
+      notes: taken === '' ? [] : [`${name} takes from the environment: ${taken}`],
+    };
   }
   const issues = parsed.success ? [] : parsed.error.issues;
   const located = ({ path, reason }: { path: Path; reason: string }) => ({

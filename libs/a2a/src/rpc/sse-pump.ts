@@ -40,8 +40,8 @@ export async function pumpEvents(
       await send(event);
     }
   } catch (thrown) {
-    const last = o.onError(thrown);
-    if (last !== undefined && reply.sse.isConnected) await send(last);
+    const last = reply.sse.isConnected ? o.onError(thrown) : undefined;
+    if (last !== undefined) await send(last);
   }
   if (raw.destroyed || raw.writableFinished) return;
   hurry();

@@ -1,0 +1,31 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+
+const script = join(import.meta.dirname, 'fleet.sh');
+const run = (verb: string, env: NodeJS.ProcessEnv) =>
+  spawnSync('sh', [script, verb], { encoding: 'utf8', env: { ...process.env, ...env }, timeout: 30_000 });
+
+test('a mode that does not exist is refused by every command', () => {
+  for (const verb of ['up', 'down', 'logs', 'ps', 'token']) {
+    const { status, stderr } = run(verb, { FLEET_MODE: 'swarm' });
+    assert.equal(status, 2, verb);
+    assert.match(stderr, /FLEET_MODE must be docker or process, not "swarm"/);
+  }
+  assert.equal(run('fly', {}).status, 2);
+});
+
+test('in containers the token comes from the volume that only the keys job mounts', (t) => {
+  const dir = mkdtempSync(join(tmpdir(), 'docker-'));
+  t.after(() => rmSync(dir, { recursive: true }));
+  writeFileSync(join(dir, 'docker'), `#!/bin/sh\necho "$@" >>'${dir}/calls'\necho a-token\n`, {
+    mode: 0o755,
+  });
+  const { status, stdout } = run('token', { FLEET_MODE: 'docker', PATH: `${dir}:${process.env.PATH}` });
+  assert.equal(status, 0);
+  assert.equal(stdout, 'a-token\n');
+  assert.equal(readFileSync(join(dir, 'calls'), 'utf8'), 'compose run --rm --no-deps -T keys token\n');
+});

@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { systemClock } from '@hermes-fleet/protocol';
+import { createA2AClient } from '../index.ts';
+import { collect, quiet, refused } from '../testing/client.ts';
+import { peerServer } from '../testing/peer-server.ts';
+
+const client = createA2AClient({ clock: systemClock, log: quiet, extensions: [] });
+const soon = { timeoutMs: 10_000 };
+
+interface Odd {
+  readonly what: string;
+  readonly status?: number;
+  readonly headers?: Record<string, string>;
+  readonly body: string;
+  readonly code: string;
+  readonly retryable: boolean;
+}
+
+const SECRET = 'upstream-secret-text';
+const ODD: readonly Odd[] = [
+  { what: 'HTML', body: `<html>${SECRET}</html>`, code: 'PEER_REFUSED', retryable: false },
+  { what: 'other JSON', body: JSON.stringify({ hello: SECRET }), code: 'PEER_REFUSED', retryable: false },
+  {
+    what: 'a result of another shape',
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, result: { id: 5, text: SECRET } }),
+    code: 'PEER_REFUSED',
+    retryable: false,
+  },
+  {
+    what: 'an error of another shape',
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, error: SECRET }),
+    code: 'PEER_REFUSED',
+    retryable: false,
+  },
+  {
+    what: 'an error with a loud message',
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, error: { code: -32603, message: SECRET, data: SECRET } }),
+    code: 'PEER_REFUSED',
+    retryable: false,
+  },
+  { what: 'more than 4 MiB', body: 'x'.repeat(4_300_000), code: 'PEER_REFUSED', retryable: false },
+  {
+    what: 'a redirect',
+    status: 302,
+    headers: { location: 'http://127.0.0.1:1/' },
+    body: SECRET,
+    code: 'PEER_REFUSED',
+    retryable: false,
+  },
+  { what: '404', status: 404, body: SECRET, code: 'PEER_REFUSED', retryable: false },
+  {
+    what: '429',
+    status: 429,
+    headers: { 'retry-after': '7' },
+    body: SECRET,
+    code: 'PEER_REFUSED',
+    retryable: true,
+  },
+  { what: '503', status: 503, body: SECRET, code: 'PEER_REFUSED', retryable: true },
+  { what: '502', status: 502, body: SECRET, code: 'PEER_UNREACHABLE', retryable: true },
+];
+
+test("what is no answer of A2A becomes a catalogue error without the peer's text", async (t) => {
+  for (const { what, status = 200, headers = {}, body, code, retryable } of ODD) {
+    const peer = await peerServer(t, (_request, response) => response.writeHead(status, headers).end(body));
+    const error = await refused(client.getTask(peer, 'x', soon));
+    assert.deepEqual([error.code, error.retryable], [code, retryable], what);
+    assert.ok(!JSON.stringify([error.message, error.fields]).includes(SECRET), what);
+    if (what === '429') assert.equal(error.retryAfterS, 7);
+    const watched = client.watch(peer, 'x', { signal: new AbortController().signal, idleTimeoutMs: 10_000 });
+    assert.equal((await refused(collect(watched))).code, code, `watch: ${what}`);
+  }
+});
+
+test('a peer that never answers, or hangs up, is PEER_UNREACHABLE within the deadline', async (t) => {
+  const mute = await peerServer(t, () => undefined);
+  const late = await refused(client.getTask(mute, 'x', { timeoutMs: 50 }));
+  assert.deepEqual([late.code, late.retryable], ['PEER_UNREACHABLE', true]);
+  assert.match(late.message, /within 50 ms/);
+  const rude = await peerServer(t, (request) => request.socket.destroy());
+  assert.equal((await refused(client.getTask(rude, 'x', soon))).code, 'PEER_UNREACHABLE');
+  const half = await peerServer(t, (_request, response) => response.writeHead(200).write('{"jsonrpc"'));
+  assert.equal((await refused(client.getTask(half, 'x', { timeoutMs: 50 }))).code, 'PEER_UNREACHABLE');
+});

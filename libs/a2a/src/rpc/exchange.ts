@@ -1,0 +1,84 @@
+import { LegacyJsonRpcTransportHandler } from '@a2a-js/sdk/compat/v0_3/server';
+import { JsonRpcTransportHandler, ServerCallContext } from '@a2a-js/sdk/server';
+import { type Clock, FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { CardSource } from '../card/card-route.ts';
+import type { OpenCall, OpenCalls } from '../server/open-calls.ts';
+import { type Call, createRequestHandler, type HandlerDeps } from '../server/request-handler.ts';
+import type { RpcId } from './envelope.ts';
+import type { Method } from './methods.ts';
+import type { RpcReply } from './patient-reply.ts';
+import { errorReply, httpStatusOf } from './rpc-error.ts';
+
+export interface RouteDeps extends HandlerDeps {
+  readonly card: CardSource;
+  readonly extensions: readonly string[];
+  readonly clock: Clock;
+  readonly calls: OpenCalls;
+}
+
+/** One request that may be carried out: its method is known, its caller may call it, its parameters are right. */
+export interface Exchange {
+  readonly deps: RouteDeps;
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+  readonly id: RpcId;
+  readonly method: Method;
+  readonly params: JsonObject;
+}
+
+const UNARY: OpenCall = {
+  signal: new AbortController().signal,
+  gone: () => undefined,
+  [Symbol.dispose]: () => undefined,
+};
+
+/** A call that may last is counted, and ends when its client leaves. */
+export function openCall({ deps, request, reply, method }: Exchange): OpenCall {
+  if (method.kind === 'unary') return UNARY;
+  const open = deps.calls.open(request.caller.name, method.kind);
+  reply.raw.once('close', open.gone);
+  return open;
+}
+
+export function callOf({ deps, request, method, params }: Exchange, signal: AbortSignal): Call {
+  const { message } = params;
+  return {
+    caller: request.caller,
+    card: () => deps.card({ host: request.host, protocol: request.protocol }),
+    rawMessage: method.version === '1.0' && isJsonObject(message) ? message : undefined,
+    lastEventId: header(request, 'last-event-id'),
+    signal,
+    eventId: undefined,
+    failure: undefined,
+  };
+}
+
+/** Lets the SDK's transport of the method's version answer. Its error replies are not to be sent: see Call.failure. */
+export function transport(
+  { deps, id, method }: Exchange,
+  call: Call,
+  rpc: { readonly method: string; readonly params: JsonObject },
+): Promise<unknown> {
+  const context = new ServerCallContext({ requestedVersion: method.version });
+  const Handler = method.version === '1.0' ? JsonRpcTransportHandler : LegacyJsonRpcTransportHandler;
+  return new Handler(createRequestHandler(deps, call)).handle({ jsonrpc: '2.0', id, ...rpc }, context);
+}
+
+/** Any thrown value as a JSON-RPC error reply; the request's log line tells what it was. */
+export function toError(
+  { request, reply, id }: Pick<Exchange, 'request' | 'reply' | 'id'>,
+  thrown: unknown,
+): RpcReply {
+  const error = FleetError.from(thrown);
+  request.failure = error;
+  if (error.retryAfterS !== undefined && !reply.raw.headersSent) {
+    reply.header('retry-after', String(Math.ceil(error.retryAfterS)));
+  }
+  return { status: httpStatusOf(error), body: errorReply(id, error) };
+}
+
+export function header(request: FastifyRequest, name: string): string | undefined {
+  const value = request.headers[name];
+  return Array.isArray(value) ? value.join(',') : value;
+}

@@ -1,0 +1,28 @@
+import { FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import { callOf, type Exchange, openCall, transport } from './exchange.ts';
+
+/** The methods that do something which lasts, and how each is carried out when nobody waits for its answer. */
+const CARRIED_OUT: Readonly<Partial<Record<string, string>>> = {
+  SendMessage: 'SendMessage',
+  SendStreamingMessage: 'SendMessage',
+  CancelTask: 'CancelTask',
+  'message/send': 'message/send',
+  'message/stream': 'message/send',
+  'tasks/cancel': 'tasks/cancel',
+};
+
+/** Carries out a request without an id, which is never answered; what fails is in the log only (JSON-RPC 2.0, 4.1). */
+export async function carryOut(exchange: Exchange): Promise<void> {
+  const method = CARRIED_OUT[exchange.method.name];
+  if (method === undefined) return;
+  using open = openCall(exchange);
+  const call = callOf(exchange, open.signal);
+  await transport(exchange, call, { method, params: withoutWaiting(exchange.params) });
+  if (call.failure !== undefined) exchange.request.failure = FleetError.from(call.failure);
+}
+
+function withoutWaiting(params: JsonObject): JsonObject {
+  if (params.message === undefined) return params;
+  const configuration = isJsonObject(params.configuration) ? params.configuration : {};
+  return { ...params, configuration: { ...configuration, returnImmediately: true, blocking: false } };
+}

@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { at, serve } from '../testing/serve.ts';
+
+interface FieldCase {
+  readonly method: string;
+  readonly params: object;
+  readonly fields: readonly string[];
+}
+
+const part = { text: 'x' };
+const sent = (more: object): object => ({
+  message: { messageId: 'm', role: 'ROLE_USER', parts: [part], ...more },
+});
+
+const FIELDS: readonly FieldCase[] = [
+  { method: 'SendMessage', params: {}, fields: ['message'] },
+  { method: 'SendMessage', params: sent({ messageId: {} }), fields: ['message.messageId'] },
+  { method: 'SendMessage', params: sent({ messageId: '' }), fields: ['message.messageId'] },
+  { method: 'SendMessage', params: sent({ role: 'boss' }), fields: ['message.role'] },
+  { method: 'SendMessage', params: sent({ parts: [] }), fields: ['message.parts'] },
+  { method: 'SendMessage', params: sent({ parts: [{}] }), fields: ['message.parts[0]'] },
+  {
+    method: 'SendMessage',
+    params: sent({ parts: [part, { text: 'x', data: {} }] }),
+    fields: ['message.parts[1]'],
+  },
+  { method: 'SendMessage', params: sent({ parts: [{ text: 5 }] }), fields: ['message.parts[0].text'] },
+  {
+    method: 'SendMessage',
+    params: sent({ contextId: 5, taskId: [] }),
+    fields: ['message.contextId', 'message.taskId'],
+  },
+  {
+    method: 'SendMessage',
+    params: { ...sent({}), configuration: { returnImmediately: 'false' } },
+    fields: ['configuration.returnImmediately'],
+  },
+  {
+    method: 'SendMessage',
+    params: { ...sent({}), configuration: { history_length: -1 } },
+    fields: ['configuration.historyLength'],
+  },
+  { method: 'SendStreamingMessage', params: sent({ parts: 'x' }), fields: ['message.parts'] },
+  { method: 'GetTask', params: {}, fields: ['id'] },
+  { method: 'GetTask', params: { id: '' }, fields: ['id'] },
+  { method: 'GetTask', params: { id: 'x', historyLength: '3' }, fields: ['historyLength'] },
+  { method: 'ListTasks', params: { pageSize: 0 }, fields: ['pageSize'] },
+  { method: 'ListTasks', params: { pageSize: 101 }, fields: ['pageSize'] },
+  { method: 'ListTasks', params: { status: 'RUNNING' }, fields: ['status'] },
+  { method: 'ListTasks', params: { statusTimestampAfter: 'yesterday' }, fields: ['statusTimestampAfter'] },
+  { method: 'ListTasks', params: { pageToken: 'nonsense' }, fields: ['page_token'] },
+  {
+    method: 'message/send',
+    params: { message: { messageId: 'm', role: 'user', parts: [{ kind: 'odd' }] } },
+    fields: ['message.parts[0].kind'],
+  },
+  { method: 'tasks/get', params: { id: 5 }, fields: ['id'] },
+];
+
+test('wrong parameters are -32602 with an ErrorInfo and one field violation each', async (t) => {
+  const served = await serve(t);
+  for (const { method, params, fields } of FIELDS) {
+    const { status, body } = await served.post({ jsonrpc: '2.0', id: 1, method, params });
+    const label = `${method} ${JSON.stringify(params)}`;
+    assert.deepEqual([status, at(body, 'error', 'code')], [200, -32602], label);
+    assert.equal(at(body, 'error', 'data', 0, 'reason'), 'INVALID_PARAMS', label);
+    assert.equal(at(body, 'error', 'data', 1, '@type'), 'type.googleapis.com/google.rpc.BadRequest', label);
+    const violations = at(body, 'error', 'data', 1, 'fieldViolations');
+    assert.ok(Array.isArray(violations), label);
+    assert.deepEqual(
+      violations.map((violation) => at(violation, 'field')),
+      fields,
+      label,
+    );
+    assert.ok(
+      violations.every((violation) => String(at(violation, 'description')).length > 0),
+      label,
+    );
+  }
+  assert.equal(served.ledger.list({ pageSize: 10 }).totalSize, 0);
+});

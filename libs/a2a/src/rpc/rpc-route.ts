@@ -1,0 +1,70 @@
+import { Extensions } from '@a2a-js/sdk';
+import { FleetError, isJsonObject } from '@hermes-fleet/protocol';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { GONE } from '../server/open-calls.ts';
+import type { Call } from '../server/request-handler.ts';
+import { readEnvelope } from './envelope.ts';
+import { callOf, type Exchange, header, openCall, type RouteDeps, toError, transport } from './exchange.ts';
+import { authorize, findMethod, readParams } from './methods.ts';
+import { carryOut } from './notification.ts';
+import { type RpcReply, replyPatiently } from './patient-reply.ts';
+import { isStream, streamReplies } from './rpc-stream.ts';
+
+const JSON_TYPE = 'application/json; charset=utf-8';
+
+/** The handler of POST /jsonrpc: every answer is JSON-RPC, and no exception's text is in it. */
+export function createRpcRoute(deps: RouteDeps) {
+  return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    const envelope = readEnvelope(typeof request.body === 'string' ? request.body : '');
+    const { id } = envelope.ok ? envelope.request : envelope;
+    try {
+      if (!envelope.ok) throw envelope.error;
+      const method = findMethod(envelope.request.method, header(request, 'a2a-version'));
+      authorize(request.caller, method);
+      const params = readParams(method, envelope.request.params);
+      const exchange: Exchange = { deps, request, reply, id, method, params };
+      if (!envelope.request.notification) return await answer(exchange);
+      await carryOut(exchange);
+    } catch (thrown) {
+      const { status, body } = toError({ request, reply, id }, thrown);
+      if (!envelope.ok || !envelope.request.notification)
+        return reply.code(status).type(JSON_TYPE).send(body);
+    }
+    return reply.code(204).send();
+  };
+}
+
+async function answer(exchange: Exchange): Promise<FastifyReply> {
+  const { deps, reply, method, params } = exchange;
+  echoExtensions(exchange);
+  using open = openCall(exchange);
+  const call = callOf(exchange, open.signal);
+  if (method.kind === 'stream' && !call.card().capabilities?.streaming) {
+    throw new FleetError('UNSUPPORTED_OPERATION', 'this agent does not stream; use SendMessage and GetTask');
+  }
+  const result = transport(exchange, call, { method: method.name, params });
+  if (method.kind === 'send') return await replyPatiently(reply, toReply(exchange, call, result), deps.clock);
+  const settled = await result;
+  if (isStream(settled)) {
+    await streamReplies(exchange, call, settled);
+    return reply;
+  }
+  const { status, body } = await toReply(exchange, call, settled);
+  return reply.code(status).type(JSON_TYPE).send(body);
+}
+
+/** What a reply of the transport means; its errors are replaced by what was really thrown. */
+async function toReply(exchange: Exchange, call: Call, result: unknown): Promise<RpcReply> {
+  const body = await result;
+  if (isJsonObject(body) && body.error === undefined) return { status: 200, body };
+  if (call.signal.reason === GONE) return { status: 499, body: {} };
+  return toError(exchange, call.failure ?? body);
+}
+
+/** Of the extensions that a client asks for, those that are spoken here (design 2, Carriage). */
+function echoExtensions({ deps, request, reply, method }: Exchange): void {
+  const name = method.version === '1.0' ? 'a2a-extensions' : 'x-a2a-extensions';
+  const asked = Extensions.parseServiceParameter(header(request, name) ?? header(request, 'a2a-extensions'));
+  const active = asked.filter((uri) => deps.extensions.includes(uri));
+  if (active.length > 0) reply.header(name, Extensions.toServiceParameter(active));
+}

@@ -1,0 +1,28 @@
+import { type ListTasksRequest, type ListTasksResponse, TaskState } from '@a2a-js/sdk';
+import type { Ledger } from '@hermes-fleet/ledger';
+import type { Caller } from '@hermes-fleet/protocol';
+import { ledgerStates } from '../task-state.ts';
+import { taskView } from '../task-view.ts';
+
+const DEFAULT_PAGE_SIZE = 50;
+
+/** One page of the caller's own tasks, the newest change first. Throws INVALID_PARAMS for a foreign page token. */
+export function listTasks(ledger: Ledger, caller: Caller, params: ListTasksRequest): ListTasksResponse {
+  const pageSize = params.pageSize ?? DEFAULT_PAGE_SIZE;
+  const states = params.status === TaskState.TASK_STATE_UNSPECIFIED ? undefined : ledgerStates(params.status);
+  if (states?.length === 0) return { tasks: [], nextPageToken: '', pageSize, totalSize: 0 };
+  const { statusTimestampAfter: after } = params;
+  const page = ledger.list({
+    caller: caller.name,
+    ...(params.contextId === '' ? {} : { contextId: params.contextId }),
+    ...(states === undefined ? {} : { states }),
+    ...(after === undefined ? {} : { updatedAfter: Date.parse(after) }),
+    pageSize,
+    pageToken: params.pageToken,
+  });
+  // A page of a hundred briefs could be a hundred times the body limit: they are shown where they are asked for.
+  const historyLength = params.historyLength ?? 0;
+  const artifacts = params.includeArtifacts ?? false;
+  const tasks = page.tasks.map((record) => taskView(record, [], { historyLength, artifacts }));
+  return { tasks, nextPageToken: page.nextPageToken, pageSize, totalSize: page.totalSize };
+}

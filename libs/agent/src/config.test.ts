@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { AgentConfigSchema } from './config.ts';
+import { createModel } from './model/create-model.ts';
+import { parseModelName } from './model/model-name.ts';
+
+const problems = (config: unknown): string[] => {
+  const parsed = AgentConfigSchema.safeParse(config);
+  return parsed.success
+    ? []
+    : parsed.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`);
+};
+
+test('an empty config.yaml is the offline runbook with all tools', () => {
+  const config = AgentConfigSchema.parse({});
+  assert.equal(config.model, 'offline/runbook');
+  assert.deepEqual(config.tools, {
+    workspace: { enabled: true },
+    shell: { enabled: true, confine: 'auto', timeout_s: 120, readable: [] },
+  });
+  assert.deepEqual(config.limits, { max_steps: 50, max_output_tokens: 8192 });
+  assert.deepEqual(config.budget, { count_cache: false });
+  assert.deepEqual(config.mcp.servers, {});
+});
+
+test('config.yaml is strict, and says what to write instead', () => {
+  assert.match(problems({ modell: 'x' })[0] ?? '', /modell/);
+  assert.match(problems({ tools: { shell: { enabled: 'yes' } } })[0] ?? '', /tools\.shell\.enabled/);
+  assert.match(problems({ model: 'gpt' })[0] ?? '', /^model: "gpt" names no model; use offline/);
+  assert.match(problems({ model: 'openai-compatible/m' })[0] ?? '', /^base_url: is required/);
+  assert.match(problems({ base_url: 'http://127.0.0.1:1/v1' })[0] ?? '', /calls nobody/);
+  assert.deepEqual(problems({ mcp: { servers: { files: { command: 'node' } } } }), []);
+});
+
+test('model names are read as the source writes them', () => {
+  assert.deepEqual(parseModelName('claude-opus-4-6[1m]'), {
+    provider: 'anthropic',
+    name: 'claude-opus-4-6',
+    longContext: true,
+  });
+  assert.deepEqual(parseModelName('anthropic/claude-x'), {
+    provider: 'anthropic',
+    name: 'claude-x',
+    longContext: false,
+  });
+  assert.deepEqual(parseModelName('openai-compatible/org/name'), {
+    provider: 'openai-compatible',
+    name: 'org/name',
+  });
+  for (const wrong of ['', 'offline/', 'anthropic/', '/x', 'openai/gpt'])
+    assert.equal(parseModelName(wrong), undefined);
+});
+
+test('a configured model whose key is missing is an error, never the runbook', () => {
+  const none = { read: () => undefined };
+  for (const config of [
+    { model: 'claude-x' },
+    { model: 'openai-compatible/m', base_url: 'http://127.0.0.1:1/v1', api_key_env: 'SOME_KEY' },
+  ]) {
+    const parsed = AgentConfigSchema.parse(config);
+    assert.throws(() => createModel(parsed, 'opus', none), {
+      code: 'CONFIG_INVALID',
+      message: /needs a key in \w+_KEY/,
+    });
+  }
+  const local = AgentConfigSchema.parse({ model: 'openai-compatible/m', base_url: 'http://127.0.0.1:1/v1' });
+  assert.deepEqual(createModel(local, 'haiku', none).info, {
+    id: 'openai-compatible/m',
+    tier: 'haiku',
+    contextWindow: 32_768,
+  });
+  const long = AgentConfigSchema.parse({ model: 'claude-opus-4-6[1m]' });
+  assert.equal(createModel(long, 'opus', { read: () => 'key' }).info.contextWindow, 1_000_000);
+});

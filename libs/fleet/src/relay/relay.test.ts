@@ -1,0 +1,340 @@
+import assert from 'node:assert/strict';
+import { createServer, type Server } from 'node:http';
+import { describe, it, type TestContext } from 'node:test';
+import { isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import {
+  CALLER,
+  DONE,
+  dispatching,
+  freePort,
+  profile,
+  type Script,
+  type TestProfile,
+  untilAborted,
+} from '../testing/profile.ts';
+
+const FAST = { routing: { peer_down_after_s: 20 } };
+
+/** An orchestrator and its workers on real ports, knowing each other. */
+async function fleet(
+  t: TestContext,
+  workers: Record<string, { script?: Script; tier?: string }>,
+  o: { fleet?: JsonObject; announce?: boolean } = {},
+) {
+  const names = ['switch', ...Object.keys(workers)];
+  const agents: Record<string, number> = {};
+  for (const name of names) agents[name] = await freePort();
+  const made: Record<string, TestProfile> = {};
+  for (const [name, worker] of Object.entries(workers)) {
+    const each = await profile(t, { name, agents, ...worker });
+    await each.serve();
+    made[name] = each;
+  }
+  const orchestrator = await profile(t, {
+    name: 'switch',
+    agents,
+    script: () => assert.fail('switch works itself'),
+    fleet: { orchestrate: true, ...FAST, ...o.fleet },
+  });
+  if (o.announce !== false) {
+    orchestrator.announcer.start();
+    for (const name of Object.keys(workers)) await heardOf(orchestrator, name);
+  }
+  return { orchestrator, worker: (name: string) => made[name] ?? assert.fail(`no ${name}`) };
+}
+
+async function heardOf(orchestrator: TestProfile, name: string): Promise<void> {
+  const until = Date.now() + 10_000;
+  while (orchestrator.peers.get(name)?.announce === undefined) {
+    assert.ok(Date.now() < until, `${name} never announced itself`);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
+const spending =
+  (tokens: number): Script =>
+  async (task, { budget }) => {
+    const call = await budget.reserve({ inputTokens: tokens, maxOutputTokens: 0 });
+    await call.settle({ inputTokens: tokens, outputTokens: 0, source: 'metered' });
+    return { ...DONE, text: `did ${task.dispatch.brief}`, artifacts: { filesChanged: ['a.ts'] } };
+  };
+
+const dispatchOf = (worker: TestProfile, id: string): JsonObject => worker.task(id).dispatch;
+
+describe('the relay', () => {
+  it('has a peer do the work under our id and contract, and hands its result back under the id of the caller', async (t) => {
+    const { orchestrator, worker } = await fleet(t, { neo: { script: spending(70) } });
+    const deadline = new Date(Date.now() + 60_000).toISOString();
+    const message = dispatching({ task_id: 'abc', token_budget: 4_000, colour: 'red' }, { deadline });
+    const id = await orchestrator.send({ ...message, contextId: 'ctx' });
+    const result = await orchestrator.result(id);
+    assert.equal(result.status, 'done', JSON.stringify(result));
+    assert.equal(result.taskId, 'abc');
+    assert.equal(result.text, 'did do it');
+    assert.equal(result.executedBy, 'neo');
+    assert.equal(result.tokensSpent, 70);
+    assert.equal(result.usage?.delegatedTokens, 70);
+    assert.deepEqual(
+      result.attempts?.map(({ peer, status, tokensSpent }) => [peer, status, tokensSpent]),
+      [['neo', 'done', 70]],
+    );
+    const neo = worker('neo');
+    const [remote = ''] = neo.runs;
+    const { task, routing, deadline: passed } = dispatchOf(neo, remote);
+    assert.deepEqual(task, {
+      task_id: id,
+      token_budget: 4_000,
+      parent: { task_id: 'abc', profile: 'switch' },
+      root_id: 'abc',
+      path: ['switch'],
+      colour: 'red',
+    });
+    assert.ok(isJsonObject(routing) && routing.target === 'neo');
+    assert.equal(passed, deadline);
+    assert.equal(neo.task(remote).contextId, 'ctx');
+    const events = orchestrator.events(id);
+    assert.deepEqual(
+      events.filter((type) => type !== 'progress'),
+      ['submitted', 'queued', 'started', 'delegated', 'done'],
+    );
+    assert.equal((await orchestrator.event(id, 'delegated')).peer, 'neo');
+  });
+
+  it('blocks at once what nobody declares, whatever on_blocked says, and asks nobody', async (t) => {
+    const { orchestrator, worker } = await fleet(t, { neo: {}, trinity: {} });
+    for (const on_blocked of ['reroute', 'queue', 'fail']) {
+      const id = await orchestrator.send(
+        dispatching(
+          {},
+          { requirements: { required_mcp: ['nope'] }, routing: { target: 'auto', on_blocked } },
+        ),
+      );
+      const result = await orchestrator.result(id);
+      assert.deepEqual([result.status, result.tokensSpent], ['blocked', 0]);
+      assert.match(result.blockedReason ?? '', /"nope" is not declared by any live peer \(neo, trinity\)/);
+      assert.deepEqual(orchestrator.events(id), ['submitted', 'blocked']);
+    }
+    assert.equal(worker('neo').ledger.list({ pageSize: 1 }).totalSize, 0);
+  });
+
+  it('goes to the next peer when one refuses, and says so', async (t) => {
+    const { orchestrator, worker } = await fleet(t, {
+      neo: { script: spending(5) },
+      trinity: { script: spending(5) },
+    });
+    for (const name of ['neo', 'trinity']) worker(name).facts.mcp.memory = 'ok';
+    const probe = await orchestrator.send(dispatching({ task_id: 'same' }));
+    const first = (await orchestrator.result(probe)).executedBy ?? '';
+    const other = first === 'neo' ? 'trinity' : 'neo';
+    worker(first).facts.clean = false;
+    const id = await orchestrator.send(dispatching({ task_id: 'again' }, { routing: { target: 'auto' } }));
+    const result = await orchestrator.result(id);
+    assert.equal(result.status, 'done');
+    assert.equal(result.executedBy, other);
+    if (result.attempts?.length === 2) {
+      assert.deepEqual(
+        result.attempts.map(({ peer, status }) => [peer, status]),
+        [
+          [first, 'blocked'],
+          [other, 'done'],
+        ],
+      );
+      assert.deepEqual(await orchestrator.event(id, 'rerouted'), {
+        ...{ from: first, to: other, reason: 'repo' },
+        ...pickIds(await orchestrator.event(id, 'rerouted')),
+      });
+    }
+  });
+
+  it('hands the refusal back with an alert when there is nobody else, or when told to', async (t) => {
+    const { orchestrator, worker } = await fleet(t, { neo: {}, trinity: {} });
+    for (const name of ['neo', 'trinity']) worker(name).facts.clean = false;
+    const all = await orchestrator.send(dispatching());
+    const blocked = await orchestrator.result(all);
+    assert.deepEqual([blocked.status, blocked.tokensSpent, blocked.attempts?.length], ['blocked', 0, 2]);
+    assert.match(blocked.blockedReason ?? '', /neo: the working tree of neo is dirty/);
+    assert.match(blocked.blockedReason ?? '', /trinity: the working tree of trinity is dirty/);
+    assert.equal((await orchestrator.event(all, 'alert')).reason, 'handed_back');
+    const one = await orchestrator.send(dispatching({}, { routing: { on_blocked: 'fail' } }));
+    assert.equal((await orchestrator.result(one)).attempts?.length, 1);
+    const named = await orchestrator.send(dispatching({}, { routing: { target: 'neo' } }));
+    assert.deepEqual(
+      (await orchestrator.result(named)).attempts?.map(({ peer }) => peer),
+      ['neo'],
+    );
+  });
+
+  it('leaves a peer that is gone for one that is there', async (t) => {
+    const { orchestrator, worker } = await fleet(t, {
+      neo: { script: spending(1), tier: 'sonnet' },
+      trinity: { script: spending(1), tier: 'opus' },
+    });
+    await worker('neo').crash();
+    const result = await orchestrator.result(await orchestrator.send(dispatching()));
+    assert.deepEqual(
+      result.attempts?.map(({ peer, status }) => [peer, status]),
+      [
+        ['neo', 'unreachable'],
+        ['trinity', 'done'],
+      ],
+    );
+    await worker('neo').restart();
+  });
+
+  it('hands the errors and the remains of a peer on as they are', async (t) => {
+    const outcomes = [
+      { ...DONE, status: 'error' as const, error: { code: 'model_failed', message: 'm', retryable: true } },
+      { ...DONE, status: 'partial' as const, remaining: ['rest'] },
+    ];
+    const { orchestrator } = await fleet(t, { neo: { script: async () => outcomes.shift() ?? DONE } });
+    const error = await orchestrator.result(await orchestrator.send(dispatching()));
+    assert.deepEqual([error.status, error.error?.code], ['error', 'model_failed']);
+    const partial = await orchestrator.result(await orchestrator.send(dispatching()));
+    assert.deepEqual([partial.status, partial.remaining], ['partial', ['rest']]);
+  });
+
+  it('cancels the work at the peer, and counts what it had spent', async (t) => {
+    const { orchestrator, worker } = await fleet(t, {
+      neo: {
+        script: async (task, context) => {
+          await spending(9)(task, context);
+          await context.report({ type: 'progress', data: {} });
+          return untilAborted(task, context);
+        },
+      },
+    });
+    const id = await orchestrator.send(dispatching());
+    await orchestrator.event(id, 'progress');
+    const neo = worker('neo');
+    await started(neo);
+    const [remote = ''] = neo.runs;
+    await neo.event(remote, 'progress');
+    await orchestrator.gateway.cancel(id, CALLER);
+    const result = await orchestrator.result(id);
+    assert.equal(orchestrator.task(id).state, 'canceled');
+    assert.deepEqual([result.error?.code, result.tokensSpent], ['canceled', 9]);
+    assert.equal(neo.task(remote).state, 'canceled');
+  });
+
+  it('survives a worker that is killed in the middle and comes back: one result, one task', async (t) => {
+    const { orchestrator, worker } = await fleet(t, { neo: { script: untilAborted } });
+    const neo = worker('neo');
+    const id = await orchestrator.send(dispatching());
+    await started(neo);
+    const [remote = ''] = neo.runs;
+    await neo.event(remote, 'started');
+    await neo.crash();
+    await neo.restart(spending(11));
+    const result = await orchestrator.result(id);
+    assert.deepEqual([result.status, result.tokensSpent], ['done', 11]);
+    assert.equal(orchestrator.events(id).filter((type) => type === 'done').length, 1);
+    assert.deepEqual(neo.runs, [remote, remote]);
+    assert.equal(neo.ledger.list({ pageSize: 10 }).totalSize, 1);
+  });
+
+  it('goes on after its own crash with the task that the peer has', async (t) => {
+    const gate = Promise.withResolvers<void>();
+    const { orchestrator, worker } = await fleet(t, {
+      neo: { script: (task, context) => gate.promise.then(() => spending(13)(task, context)) },
+    });
+    const neo = worker('neo');
+    const id = await orchestrator.send(dispatching());
+    await started(neo);
+    await orchestrator.gateway.stop(5_000);
+    await orchestrator.crash();
+    gate.resolve();
+    await neo.result(neo.runs[0] ?? '');
+    await orchestrator.restart();
+    const result = await orchestrator.result(id);
+    assert.deepEqual([result.status, result.tokensSpent, result.executedBy], ['done', 13, 'neo']);
+    assert.equal(neo.runs.length, 1);
+  });
+
+  it('gives up on a peer that stays away, as an error that may be tried again', async (t) => {
+    const { orchestrator, worker } = await fleet(
+      t,
+      { neo: { script: untilAborted } },
+      { fleet: { routing: { peer_down_after_s: 0.5 } } },
+    );
+    const neo = worker('neo');
+    const id = await orchestrator.send(dispatching());
+    await started(neo);
+    await neo.event(neo.runs[0] ?? '', 'started');
+    await neo.crash();
+    const result = await orchestrator.result(id);
+    assert.deepEqual(
+      [result.status, result.error?.code, result.error?.retryable],
+      ['error', 'peer_unreachable', true],
+    );
+    assert.match(result.error?.message ?? '', /peer neo has not answered for/);
+    await neo.restart();
+  });
+
+  it('sends the same bytes again when the answer is lost, and the work runs once', async (t) => {
+    const { orchestrator, worker } = await fleet(t, { neo: { script: spending(3) } });
+    const neo = worker('neo');
+    const proxy = await lossyProxy(t, neo.port);
+    const behind = await profile(t, {
+      name: 'switch',
+      agents: { switch: await freePort(), neo: proxy.port },
+      fleet: { orchestrate: true },
+    });
+    const heard = orchestrator.peers.get('neo')?.announce;
+    assert.ok(heard);
+    const { endpoint: _endpoint, ...announce } = heard;
+    await behind.peers.record(announce, { name: 'neo' });
+    const result = await behind.result(await behind.send(dispatching()));
+    assert.equal(result.status, 'done', JSON.stringify(result));
+    assert.equal(result.tokensSpent, 3);
+    assert.equal(neo.runs.length, 1);
+    const sends = proxy.bodies.filter((body) => body.includes('"SendMessage"'));
+    assert.equal(sends.length, 2);
+    assert.equal(sends[0], sends[1]);
+  });
+});
+
+async function started(worker: TestProfile): Promise<void> {
+  const until = Date.now() + 10_000;
+  while (worker.runs.length === 0) {
+    assert.ok(Date.now() < until, `${worker.name} never started`);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
+/** What the ledger adds to an event's data. */
+function pickIds(data: JsonObject): JsonObject {
+  const { from: _from, to: _to, reason: _reason, ...rest } = data;
+  return rest;
+}
+
+/** Passes requests on to a port, and cuts the connection in place of the first answer. */
+async function lossyProxy(t: TestContext, target: number): Promise<{ port: number; bodies: string[] }> {
+  const bodies: string[] = [];
+  let lost = false;
+  const server: Server = createServer(async (request, reply) => {
+    let body = '';
+    for await (const chunk of request) body += chunk;
+    bodies.push(body);
+    const { authorization = '', 'content-type': type = '', accept = '' } = request.headers;
+    const answer = await fetch(`http://127.0.0.1:${target}${request.url}`, {
+      method: request.method ?? 'POST',
+      headers: { authorization, 'content-type': type, accept, 'a2a-version': '1.0' },
+      body,
+    });
+    const text = await answer.text();
+    if (!lost) {
+      lost = true;
+      request.socket.destroy();
+      return;
+    }
+    reply.writeHead(answer.status, { 'content-type': answer.headers.get('content-type') ?? '' }).end(text);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const address = server.address();
+  assert.ok(address !== null && typeof address === 'object');
+  return { port: address.port, bodies };
+}
