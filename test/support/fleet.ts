@@ -14,6 +14,7 @@ import {
   type RunningProcess,
   readSecret,
   runningProcess,
+  tokenVariable,
 } from '@hermes-fleet/cli';
 import { type BusConnection, consume, inboxPrefix } from '@hermes-fleet/events';
 import { type CloudEvent, systemClock } from '@hermes-fleet/protocol';
@@ -26,6 +27,8 @@ const silent = { debug() {}, info() {}, warn() {}, error() {} };
 export interface Fleet {
   readonly dir: string;
   readonly operatorToken: string;
+  /** The token that `from` shows to `to`. */
+  tokenOf(from: string, to: string): Promise<string>;
   /** The profile as the operator sees it, or as whoever has this token. */
   target(profile: string, token?: string | undefined): Target;
   process(name: string): RunningProcess;
@@ -86,6 +89,7 @@ export async function startFleet(t: TestContext, env: Record<string, string> = {
       url: planned(profile).url,
       token: rest.length > 0 ? rest[0] : operatorToken,
     }),
+    tokenOf: async (from, to) => readSecret(paths.variable(from, tokenVariable(from, to))) ?? '',
     process: process_,
     kill: (name) => end(name, 'SIGKILL'),
     terminate: (name) => end(name, 'SIGTERM'),

@@ -165,6 +165,66 @@ describe('a dispatch', () => {
   });
 });
 
+describe('the ledger away for a while', () => {
+  it('delays a task, and neither loses it nor tells its caller that it was refused', async (t) => {
+    let failures = 0;
+    const neo = await profile(t, {
+      ledger: (real) => ({
+        ...real,
+        async append(id, event, change) {
+          if (event.type !== 'progress' && failures < 4) {
+            failures += 1;
+            throw new FleetError('STORE_UNAVAILABLE', 'the disk is full');
+          }
+          return real.append(id, event, change);
+        },
+      }),
+    });
+    const id = await neo.send(dispatching());
+    assert.equal((await neo.result(id)).status, 'done');
+    assert.equal(failures, 4);
+    assert.equal(neo.runs.length, 1);
+  });
+
+  it('does not have a task refused whose admission broke: it ends as an error', async (t) => {
+    const neo = await profile(t, {
+      ledger: (real) => ({
+        ...real,
+        append: (id, event, change) =>
+          event.type === 'queued' ? Promise.reject(new Error('bug')) : real.append(id, event, change),
+      }),
+    });
+    const id = await neo.send(dispatching());
+    assert.deepEqual((await neo.result(id)).error?.code, 'internal');
+    assert.deepEqual(neo.runs, []);
+  });
+});
+
+describe('metrics', () => {
+  it('count admissions, tokens by caller and tier, and what blocking saved', async (t) => {
+    const neo = await profile(t, {
+      script: async (_task, { budget }) => {
+        const call = await budget.reserve({ inputTokens: 30, maxOutputTokens: 12 });
+        await call.settle({ inputTokens: 30, outputTokens: 12, source: 'metered' });
+        return DONE;
+      },
+    });
+    await neo.result(await neo.send(dispatching()));
+    await neo.send(dispatching({ token_budget: 4_000 }, { requirements: { required_mcp: ['nope'] } }));
+    const text = await neo.metrics();
+    for (const line of [
+      /fleet_task_admissions_total\{profile="neo",decision="accepted",reason="none"\} 1/,
+      /fleet_task_admissions_total\{profile="neo",decision="blocked",reason="mcp"\} 1/,
+      /fleet_tokens_spent_total\{profile="neo",caller="operator",model_tier="sonnet",type="input"\} 30/,
+      /fleet_tokens_spent_total\{profile="neo",caller="operator",model_tier="sonnet",type="output"\} 12/,
+      /fleet_tokens_saved_total.* 4000/,
+      /fleet_tasks_total\{profile="neo",model_tier="sonnet",status="done"\} 1/,
+      /fleet_tasks_total\{profile="neo",model_tier="sonnet",status="blocked"\} 1/,
+    ])
+      assert.match(text, line);
+  });
+});
+
 describe('plain text', () => {
   it('is a prose task of normal priority', async (t) => {
     const neo = await profile(t, { script: async (task) => ({ ...DONE, text: task.dispatch.brief }) });

@@ -207,10 +207,12 @@ export function createGateway(o: GatewayOptions): Gateway {
     gauges = clock.timer(gaugeEvery, GAUGE_EVERY_MS);
   }
 
-  const health = o.mcp.onChange(() => {
+  function mcpChanged(): void {
     for (const [name, state] of Object.entries(healthOf(o.mcp))) metrics.mcpServerUp(name, state === 'ok');
     o.announcer.changed();
-  });
+  }
+
+  const health = o.mcp.onChange(mcpChanged);
   const intake = {
     ...{ profile, ledger, peers: o.peers, dispatcher, clock, ids: o.ids, log, metrics, announce },
     closed: () => stopping,
@@ -227,6 +229,7 @@ export function createGateway(o: GatewayOptions): Gateway {
     },
     async recover() {
       await measureRepo();
+      mcpChanged();
       gaugeEvery();
       for (const task of ledger.unfinished()) await dispatcher.resume(task, callerNamed(config, task.caller));
     },

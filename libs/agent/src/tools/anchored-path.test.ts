@@ -136,14 +136,29 @@ test('a directory that turns into a symlink while files are opened never leads o
   const { root, outside } = makeTree(t);
   const call = toolsOn(root);
   let stop = false;
+  /** Over what a concurrent write may have made in the gap. */
+  const move = (from: string, to: string): void => {
+    for (;;) {
+      rmSync(join(root, to), { recursive: true, force: true });
+      try {
+        renameSync(join(root, from), join(root, to));
+        return;
+      } catch (error) {
+        if (
+          !(error instanceof Error && 'code' in error && ['EISDIR', 'ENOTEMPTY'].includes(String(error.code)))
+        )
+          throw error;
+      }
+    }
+  };
   const swapping = (async () => {
     symlinkSync(outside, join(root, 'trap'));
     for (let turn = 0; !stop; turn += 1) {
-      renameSync(join(root, 'dir'), join(root, 'aside'));
-      renameSync(join(root, 'trap'), join(root, 'dir'));
+      move('dir', 'aside');
+      move('trap', 'dir');
       if (turn % 2 === 0) await nextTurn();
-      renameSync(join(root, 'dir'), join(root, 'trap'));
-      renameSync(join(root, 'aside'), join(root, 'dir'));
+      move('dir', 'trap');
+      move('aside', 'dir');
       await nextTurn();
     }
   })();

@@ -70,8 +70,7 @@ async function resolveInside(root: string, inside: string): Promise<string[]> {
       refuseGit(parts);
       return parts;
     } catch (error) {
-      if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT') || existing === root)
-        throw error;
+      if (!hasCode(error, 'ENOENT') || existing === root) throw error;
       fresh.unshift(basename(existing));
       existing = dirname(existing);
     }

@@ -64,6 +64,7 @@ async function relayTask(o: RelayOptions, task: AdmittedTask, context: RunContex
     state = next;
   };
   for (;;) {
+    context.signal.throwIfAborted();
     if (!state.current) {
       const chosen = await choose(o, task, context, state);
       if ('outcome' in chosen) return chosen.outcome;

@@ -49,6 +49,8 @@ export interface ProfileOptions {
   /** Other profiles of the test, by name: their ports. */
   readonly agents?: Readonly<Record<string, number>>;
   readonly tier?: string;
+  /** Puts something between the gateway and its ledger. */
+  readonly ledger?: (real: Ledger) => Ledger;
 }
 
 /** A profile on a real ledger and, once it serves, a real port; the executor is the test's script. */
@@ -60,8 +62,14 @@ export interface TestProfile {
   readonly ledger: Ledger;
   readonly peers: Peers;
   readonly announcer: Announcer;
-  /** How often the executor was called. */
+  /** The tasks that the executor was called with, in order. */
   readonly runs: string[];
+  /** Resolves with the first of them. */
+  readonly firstRun: Promise<string>;
+  /** Resolves when this peer has announced itself. */
+  heard(peer: string): Promise<void>;
+  /** What Prometheus would read. */
+  metrics(): Promise<string>;
   /** Opens the listener on the profile's port. */
   serve(): Promise<void>;
   /** As a crash does it: nothing is written any more and the port is closed. */
@@ -97,6 +105,13 @@ export async function profile(t: TestContext, o: ProfileOptions = {}): Promise<T
   const config = configOf(name, port, others, o.fleet ?? {});
   const facts: Facts = { clean: true, mcp: { memory: 'ok' } };
   const runs: string[] = [];
+  const firstRun = Promise.withResolvers<string>();
+  const heard = new Map<string, PromiseWithResolvers<void>>();
+  const hearing = (peer: string): PromiseWithResolvers<void> => {
+    const known = heard.get(peer) ?? Promise.withResolvers<void>();
+    heard.set(peer, known);
+    return known;
+  };
   let script: Script = o.script ?? (async () => DONE);
   let life = await start();
 
@@ -121,7 +136,15 @@ export async function profile(t: TestContext, o: ProfileOptions = {}): Promise<T
         { url: `http://127.0.0.1:${at}/jsonrpc`, token: tokenOf(name, other) },
       ]),
     );
-    const peers = createPeers({ ledger, configured, clock: systemClock, log: silent, self: name });
+    const known = createPeers({ ledger, configured, clock: systemClock, log: silent, self: name });
+    const peers: Peers = {
+      ...known,
+      async record(announce, caller) {
+        const recorded = await known.record(announce, caller);
+        hearing(announce.worker.agentId).resolve();
+        return recorded;
+      },
+    };
     const announcer = createAnnouncer({
       self: () => life.gateway.freshAnnounce(),
       peers,
@@ -134,11 +157,21 @@ export async function profile(t: TestContext, o: ProfileOptions = {}): Promise<T
       model: { id: 'scripted', tier: o.tier ?? 'sonnet', contextWindow: 10_000 },
       run(task, context) {
         runs.push(task.id);
+        firstRun.resolve(task.id);
         return script(task, context);
       },
     };
     const gateway = createGateway({
-      ...{ profile: name, version: '0', ledger, peers, announcer, client, metrics, config },
+      ...{
+        profile: name,
+        version: '0',
+        ledger: o.ledger?.(ledger) ?? ledger,
+        peers,
+        announcer,
+        client,
+        metrics,
+        config,
+      },
       agent: {
         executor,
         capabilities: () => ({ tools: ['terminal', 'file'] }),
@@ -238,6 +271,9 @@ export async function profile(t: TestContext, o: ProfileOptions = {}): Promise<T
       return life.announcer;
     },
     runs,
+    firstRun: firstRun.promise,
+    heard: (peer) => hearing(peer).promise,
+    metrics: () => life.metrics.registry.metrics(),
     serve,
     crash,
     async restart(next) {

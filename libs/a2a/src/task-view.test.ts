@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Task, TaskState } from '@a2a-js/sdk';
+import type { TaskEvent, TaskRecord } from '@hermes-fleet/ledger';
+import type { JsonObject } from '@hermes-fleet/protocol';
+import { taskView } from './task-view.ts';
+
+const record = (more: Partial<TaskRecord>): TaskRecord => ({
+  id: 't-1',
+  contextId: 'c-1',
+  caller: 'switch',
+  key: 'k-1',
+  state: 'working',
+  message: { messageId: 'm-1', role: 'ROLE_USER', parts: [{ text: 'hi' }] },
+  dispatch: {},
+  result: undefined,
+  resumes: 0,
+  createdAt: 0,
+  updatedAt: 1000,
+  lastSeq: 3,
+  ...more,
+});
+
+const RESULTS: readonly [status: string, error: JsonObject | undefined, state: TaskState][] = [
+  ['done', undefined, TaskState.TASK_STATE_COMPLETED],
+  ['partial', undefined, TaskState.TASK_STATE_COMPLETED],
+  ['blocked', undefined, TaskState.TASK_STATE_REJECTED],
+  ['error', { code: 'model_failed', message: 'x', retryable: true }, TaskState.TASK_STATE_FAILED],
+  ['error', { code: 'canceled', message: 'x', retryable: false }, TaskState.TASK_STATE_CANCELED],
+];
+
+test('the state follows the result by the table', () => {
+  for (const [status, error, state] of RESULTS) {
+    const result: JsonObject = { type: 'TASK_RESULT', status, ...(error ? { error } : {}) };
+    assert.equal(taskView(record({ result })).status?.state, state, status);
+  }
+});
+
+const STATES: readonly [state: TaskRecord['state'], shown: TaskState][] = [
+  ['submitted', TaskState.TASK_STATE_SUBMITTED],
+  ['queued', TaskState.TASK_STATE_SUBMITTED],
+  ['working', TaskState.TASK_STATE_WORKING],
+  ['input_required', TaskState.TASK_STATE_INPUT_REQUIRED],
+];
+
+test('without a result the state is the ledger’s', () => {
+  for (const [state, shown] of STATES) assert.equal(taskView(record({ state })).status?.state, shown, state);
+});
+
+test('until there is a result, text events make up the text artifact', () => {
+  const event = (seq: number, type: string, data: JsonObject): TaskEvent => ({
+    seq,
+    taskId: 't-1',
+    type,
+    at: 0,
+    data,
+  });
+  const events = [
+    event(1, 'text', { text: 'one ' }),
+    event(2, 'progress', { text: 'no' }),
+    event(3, 'text', { text: 'two' }),
+  ];
+  const [artifact] = taskView(record({}), events).artifacts;
+  assert.deepEqual(artifact?.parts[0]?.content, { $case: 'text', value: 'one two' });
+  const result: JsonObject = { status: 'done', text: 'final' };
+  assert.deepEqual(
+    taskView(record({ result }), events).artifacts.map(({ name }) => name),
+    ['task-result', 'text'],
+  );
+  assert.equal(taskView(record({})).artifacts.length, 0);
+});
+
+test('what A2A does not know stands in the metadata only', () => {
+  const task = Task.toJSON(taskView(record({}), [], { metadata: { 'urn:x': 1 }, historyLength: 0 }));
+  assert.deepEqual(task, {
+    id: 't-1',
+    contextId: 'c-1',
+    status: { state: 'TASK_STATE_WORKING', timestamp: '1970-01-01T00:00:01.000Z' },
+    metadata: { 'urn:x': 1 },
+  });
+});
