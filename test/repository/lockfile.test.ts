@@ -13,7 +13,8 @@ test('the lockfile names no address that a package comes from', () => {
 
 test('every dependency is pinned, and the runtime is there for both Linux platforms', () => {
   const { packages } = readLockfile();
-  for (const platform of ['x64', 'arm64']) assert.ok(packages[`node_modules/node-linux-${platform}`]?.version);
+  for (const platform of ['x64', 'arm64'])
+    assert.ok(packages[`node_modules/node-linux-${platform}`]?.version);
   const ranges = Object.entries(packages)
     .filter(([path]) => path === '' || /^(libs|services)\//.test(path))
     .flatMap(([path, locked]) => {

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { TestContext } from 'node:test';
 import {
+  type FleetPlan,
   fleetDown,
   fleetUp,
   keyPaths,
@@ -15,16 +16,18 @@ import {
   readSecret,
   runningProcess,
   tokenVariable,
+  waitUntilSettled,
 } from '@hermes-fleet/cli';
 import { type BusConnection, consume, inboxPrefix } from '@hermes-fleet/events';
 import { type CloudEvent, systemClock } from '@hermes-fleet/protocol';
 import type { Target } from './rpc.ts';
 
 export const ROOT = resolve(import.meta.dirname, '../..');
-const silent = { debug() {}, info() {}, warn() {}, error() {} };
+const quiet = { debug() {}, info() {}, warn() {}, error() {} };
 
 /** A whole fleet as plain processes: real nats-server, real gateways, files of its own. */
 export interface Fleet {
+  readonly plan: FleetPlan;
   readonly dir: string;
   readonly operatorToken: string;
   /** The token that `from` shows to `to`. */
@@ -51,7 +54,7 @@ export async function startFleet(t: TestContext, env: Record<string, string> = {
     plan,
     env: { ...process.env, LOG_LEVEL: 'info', ...env },
     clock: systemClock,
-    log: silent,
+    log: quiet,
   };
   t.after(async () => {
     await fleetDown({ plan, clock: systemClock, graceMs: 10_000 });
@@ -62,6 +65,12 @@ export async function startFleet(t: TestContext, env: Record<string, string> = {
     const outcomes = await fleetUp(options);
     const failed = outcomes.filter(({ state }) => state === 'failed');
     if (failed.length > 0) throw new Error(failed.map(describe).join('\n'));
+    const silent = await waitUntilSettled({
+      url: plan.profiles[0]?.url ?? '',
+      deadlineMs: 30_000,
+      clock: systemClock,
+    });
+    if (silent.length > 0) throw new Error(`switch has not heard of ${silent.join(', ')}`);
   };
   await up();
 
@@ -83,6 +92,7 @@ export async function startFleet(t: TestContext, env: Record<string, string> = {
     return found;
   };
   return {
+    plan,
     dir,
     operatorToken,
     target: (profile, ...rest) => ({
@@ -123,7 +133,7 @@ export async function readEvents(
       filter: 'fleet.task.>',
       fromStart: true,
       signal: stop.signal,
-      log: silent,
+      log: quiet,
       clock: systemClock,
       onEvent: (event) => {
         events.push(event);

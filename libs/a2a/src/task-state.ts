@@ -13,6 +13,17 @@ const STATES: Readonly<Record<TaskState, A2AState>> = {
   canceled: A2AState.TASK_STATE_CANCELED,
 };
 
+const NAMES: readonly TaskState[] = [
+  'submitted',
+  'queued',
+  'working',
+  'input_required',
+  'completed',
+  'failed',
+  'rejected',
+  'canceled',
+];
+
 /** The A2A state of a ledger state. A queued task is submitted to A2A, which knows no queue. */
 export function a2aState(state: TaskState): A2AState {
   return STATES[state];
@@ -20,7 +31,7 @@ export function a2aState(state: TaskState): A2AState {
 
 /** The ledger states that an A2A state stands for; empty for one that no task here is ever in. */
 export function ledgerStates(state: A2AState): TaskState[] {
-  return (Object.keys(STATES) as TaskState[]).filter((name) => STATES[name] === state);
+  return NAMES.filter((name) => STATES[name] === state);
 }
 
 /** Whether a blocking SendMessage may answer: the task has ended, or waits for its caller. */

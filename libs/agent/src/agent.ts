@@ -51,6 +51,7 @@ export interface Agent {
 export async function createAgent(o: AgentOptions): Promise<Agent> {
   const { config } = o;
   const handler = o.responseHandler ?? 'agent';
+  const model = handler === 'echo' ? undefined : await createModel(config, o.tier, o.env);
   const confinement =
     o.confinement ??
     (await createConfinement({
@@ -69,7 +70,6 @@ export async function createAgent(o: AgentOptions): Promise<Agent> {
     confinement,
   });
   const tools = toolsOf(handler, config, confinement, o);
-  const model = handler === 'echo' ? undefined : createModel(config, o.tier, o.env);
   const running = trackRuns(
     model === undefined
       ? createEchoExecutor(o.tier)

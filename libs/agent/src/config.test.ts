@@ -51,24 +51,24 @@ test('model names are read as the source writes them', () => {
     assert.equal(parseModelName(wrong), undefined);
 });
 
-test('a configured model whose key is missing is an error, never the runbook', () => {
+test('a configured model whose key is missing is an error, never the runbook', async () => {
   const none = { read: () => undefined };
   for (const config of [
     { model: 'claude-x' },
     { model: 'openai-compatible/m', base_url: 'http://127.0.0.1:1/v1', api_key_env: 'SOME_KEY' },
   ]) {
     const parsed = AgentConfigSchema.parse(config);
-    assert.throws(() => createModel(parsed, 'opus', none), {
+    await assert.rejects(createModel(parsed, 'opus', none), {
       code: 'CONFIG_INVALID',
       message: /needs a key in \w+_KEY/,
     });
   }
   const local = AgentConfigSchema.parse({ model: 'openai-compatible/m', base_url: 'http://127.0.0.1:1/v1' });
-  assert.deepEqual(createModel(local, 'haiku', none).info, {
+  assert.deepEqual((await createModel(local, 'haiku', none)).info, {
     id: 'openai-compatible/m',
     tier: 'haiku',
     contextWindow: 32_768,
   });
   const long = AgentConfigSchema.parse({ model: 'claude-opus-4-6[1m]' });
-  assert.equal(createModel(long, 'opus', { read: () => 'key' }).info.contextWindow, 1_000_000);
+  assert.equal((await createModel(long, 'opus', { read: () => 'key' })).info.contextWindow, 1_000_000);
 });

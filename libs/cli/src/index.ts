@@ -1,4 +1,5 @@
 export { curlCommand, firstFlightRequest } from './flight/first-flight.ts';
+export { waitUntilSettled } from './flight/settled.ts';
 export { renderWelcome, type Welcome } from './flight/welcome.ts';
 export { initKeys, type KeysOptions, type KeysSummary, readOperatorToken, tokenHash } from './keys/init.ts';
 export { DEFAULT_SERVICES, keyPaths, OPERATOR, SETUP, tokenVariable } from './keys/layout.ts';

@@ -6,14 +6,22 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { systemClock } from '@hermes-fleet/protocol';
 import { type CommandResult, runCommand } from '../process/run-command.ts';
-import { block, makeAgent, makeContext, makePlace, makeTask, quietLog, SECRET } from '../testing/harness.ts';
+import {
+  block,
+  cannotConfine,
+  makeAgent,
+  makeContext,
+  makePlace,
+  makeTask,
+  mayChangeUsers,
+  quietLog,
+  SECRET,
+} from '../testing/harness.ts';
 import { COMMAND_ENV } from './command-env.ts';
 import { createConfinement } from './create-confinement.ts';
 
-const root = process.getuid?.() === 0;
-
 for (const confine of ['bubblewrap', 'uid'] as const) {
-  const skip = confine === 'uid' && !root ? 'changing users needs root' : false;
+  const skip = cannotConfine(confine);
 
   test(`a command reads neither token, ledger nor the gateway's environment (${confine})`, {
     skip,
@@ -45,7 +53,7 @@ for (const confine of ['bubblewrap', 'uid'] as const) {
     assert.deepEqual(result.artifacts.filesChanged, ['link', 'proof']);
     const seen = JSON.stringify(context.checkpoints);
     assert.match(seen, /Start the workspace/);
-    if (root) assert.match(seen, /1001/);
+    if (mayChangeUsers) assert.match(seen, /1001/);
     assert.doesNotMatch(seen, new RegExp(SECRET));
     assert.equal(readFileSync(join(stateDir, 'token'), 'utf8'), SECRET);
   });
@@ -117,7 +125,7 @@ for (const confine of ['bubblewrap', 'uid'] as const) {
 }
 
 test('a state directory that others can read is no place for a gateway that changes users', async (t) => {
-  if (!root) return t.skip('changing users needs root');
+  if (!mayChangeUsers) return t.skip('this user may not change users');
   const place = makePlace(t);
   chmodSync(place.stateDir, 0o755);
   const made = createConfinement({ confine: 'uid', ...place, clock: systemClock, log: quietLog });

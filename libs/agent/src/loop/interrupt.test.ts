@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
-import { block, makeAgent, makeContext, makeTask, memoryTokens } from '../testing/harness.ts';
+import { block, cannotConfine, makeAgent, makeContext, makeTask, memoryTokens } from '../testing/harness.ts';
 
 /** The command lines of all processes. */
 const processes = (): string[] =>
@@ -18,8 +18,8 @@ const processes = (): string[] =>
     });
 
 for (const confine of ['auto', 'uid'] as const) {
-  test(`an abort throws its reason, settles, and leaves no process (${confine})`, async (t) => {
-    if (confine === 'uid' && process.getuid?.() !== 0) return t.skip('changing users needs root');
+  const skip = cannotConfine(confine);
+  test(`an abort throws its reason, settles, and leaves no process (${confine})`, { skip }, async (t) => {
     const agent = await makeAgent(t, { tools: { shell: { confine } } });
     const mark = `3600.${process.pid}`;
     const hidden = `(setsid setsid sleep ${mark} & ) ; sleep ${mark} & sleep ${mark}`;

@@ -1,5 +1,3 @@
-import { createAnthropic } from '@ai-sdk/anthropic';
-import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import type { LanguageModelV4 } from '@ai-sdk/provider';
 import { FleetError, type ModelInfo } from '@hermes-fleet/protocol';
 import type { AgentConfig } from '../config.ts';
@@ -16,12 +14,12 @@ export interface AgentModel {
 
 const CONTEXT = { offline: 128_000, anthropic: 200_000, anthropicLong: 1_000_000, openaiCompatible: 32_768 };
 
-/** The model that config.yaml names. A key that is configured or needed and missing is CONFIG_INVALID: no fall-back. */
-export function createModel(
+/** The model that config.yaml names. A key that is configured or needed and missing is CONFIG_INVALID: no fall-back. Loads the one provider's code. */
+export async function createModel(
   config: AgentConfig,
   tier: string,
   env: { read(name: string): string | undefined },
-): AgentModel {
+): Promise<AgentModel> {
   const named = parseModelName(config.model);
   if (named === undefined) throw invalid('model', `"${config.model}" names no model`);
   const info = (contextWindow: number): ModelInfo => ({
@@ -36,6 +34,7 @@ export function createModel(
     const apiKey = key(env, config.api_key_env ?? 'ANTHROPIC_API_KEY', config.model);
     const beta = named.longContext ? { headers: { 'anthropic-beta': 'context-1m-2025-08-07' } } : {};
     const address = config.base_url === undefined ? {} : { baseURL: config.base_url };
+    const { createAnthropic } = await import('@ai-sdk/anthropic');
     const provider = createAnthropic({ apiKey, ...address, ...beta });
     const window = named.longContext ? CONTEXT.anthropicLong : CONTEXT.anthropic;
     return { model: provider(named.name), info: info(window), usageSource: 'metered' };
@@ -43,6 +42,7 @@ export function createModel(
   if (config.base_url === undefined) throw invalid('base_url', `is required by ${config.model}`);
   const apiKey =
     config.api_key_env === undefined ? {} : { apiKey: key(env, config.api_key_env, config.model) };
+  const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible');
   const provider = createOpenAICompatible({
     name: 'openai-compatible',
     baseURL: config.base_url,

@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
@@ -148,6 +148,19 @@ export function makeTask(
     deadlineAt: undefined,
     resumes: o.resumes ?? 0,
   };
+}
+
+const capabilities = /^CapEff:\s*([0-9a-f]+)/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1] ?? '0';
+const SETUID_AND_SETGID = 0b11000000n;
+
+/** Whether this process may start commands as another user: root, or a gateway as it runs in containers. */
+export const mayChangeUsers = (BigInt(`0x${capabilities}`) & SETUID_AND_SETGID) === SETUID_AND_SETGID;
+
+/** Why the tests of one way of confinement cannot run here, or false. */
+export function cannotConfine(method: 'auto' | 'bubblewrap' | 'uid'): string | false {
+  if (method === 'uid' && !mayChangeUsers) return 'this user may not change users';
+  const inContainer = mayChangeUsers && process.getuid?.() !== 0;
+  return method === 'bubblewrap' && inContainer ? 'bubblewrap refuses a user with capabilities' : false;
 }
 
 /** A fenced block of a brief. */

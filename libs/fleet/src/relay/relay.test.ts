@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { createServer, type Server } from 'node:http';
 import { describe, it, type TestContext } from 'node:test';
 import { isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import { dispatching } from '../testing/messages.ts';
 import {
   CALLER,
   DONE,
-  dispatching,
   freePort,
   type ProfileOptions,
   profile,

@@ -148,7 +148,12 @@ export function createDispatcher(o: DispatcherOptions): Dispatcher {
       });
       return;
     }
-    const { dispatch } = decodedOf(record);
+    const dispatch = decodedOf(record);
+    if (dispatch instanceof FleetError) {
+      o.log.error({ ...fieldsOf(record), err: dispatch }, 'unfinished task cannot be taken up');
+      await end(record, errorEnding(record.key, o.profile, dispatch));
+      return;
+    }
     await o.ledger.append(record.id, { type: 'resumed', data: { resumes } }, { state: 'queued', resumes });
     o.metrics.resumed();
     o.log.info({ ...fieldsOf(record), resumes }, 'task taken up again');
@@ -219,13 +224,18 @@ function admitted(record: TaskRecord, dispatch: TaskDispatch, caller: Caller): A
   };
 }
 
-function decodedOf(record: TaskRecord): { dispatch: TaskDispatch } {
-  const reading = readDispatch(record.dispatch);
-  if (reading.kind === 'dispatch') return reading;
-  throw new FleetError(
-    'INTERNAL',
-    `task ${record.id} was admitted with a dispatch that this version cannot read`,
-  );
+/** The dispatch of a task that a former version may have admitted. */
+function decodedOf(record: TaskRecord): TaskDispatch | FleetError {
+  try {
+    const reading = readDispatch(record.dispatch);
+    if (reading.kind === 'dispatch') return reading.dispatch;
+    return new FleetError(
+      'INTERNAL',
+      `the dispatch of task ${record.id} is of a version that is not spoken any more`,
+    );
+  } catch (error) {
+    return FleetError.from(error);
+  }
 }
 
 function errorEnding(

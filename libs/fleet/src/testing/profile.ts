@@ -24,6 +24,7 @@ import { createGateway, type Gateway } from '../gateway.ts';
 import { type Announcer, createAnnouncer } from '../peers/announcer.ts';
 import { createPeers, type Peers } from '../peers/peers.ts';
 import { silent } from './fakes.ts';
+import { inbound } from './messages.ts';
 
 export const CALLER: Caller = { name: 'operator', scopes: new Set(['announce', 'dispatch', 'read']) };
 export const DONE: RunOutcome = {
@@ -296,30 +297,6 @@ export async function profile(t: TestContext, o: ProfileOptions = {}): Promise<T
     event: (id, type, nth) => seen(id, (each) => each === type, nth),
     events: (id) => events(id).map(({ type }) => type),
   };
-}
-
-export function inbound(message: Partial<InboundMessage>): InboundMessage {
-  return {
-    messageId: systemIds.uuid(),
-    contextId: undefined,
-    taskId: undefined,
-    text: '',
-    data: [],
-    raw: { messageId: 'm' },
-    ...message,
-  };
-}
-
-/** A message with a TASK_DISPATCH. */
-export function dispatching(task: JsonObject = {}, rest: JsonObject = {}): Partial<InboundMessage> {
-  const data = {
-    type: 'TASK_DISPATCH',
-    protocol_version: '2.0',
-    task: { task_id: systemIds.uuid(), ...task },
-    brief: 'do it',
-    ...rest,
-  };
-  return { data: [{ data, mediaType: 'application/vnd.hermes.handshake+json' }] };
 }
 
 /** A run that goes on until it is aborted, and then ends as an honest executor does. */

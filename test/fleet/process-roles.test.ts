@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { DEFAULT_SERVICES, initKeys, planFleet, profileEnv } from '@hermes-fleet/cli';
+import { ROOT, runProgram, startFleet } from '../support/fleet.ts';
+
+const MAIN = join(ROOT, 'services/profile/src/main.ts');
+
+const start = (env: Record<string, string>, ...args: string[]) =>
+  runProgram(process.execPath, [MAIN, ...args], { env: { ...process.env, ...env }, timeoutMs: 30_000 });
+
+function lonelyEnv(t: TestContext, portOffset: number): Record<string, string> {
+  const dir = mkdtempSync(join(tmpdir(), 'hermes-role-'));
+  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  const plan = planFleet({ root: ROOT, dir, portOffset });
+  initKeys({
+    dir: plan.keysDir,
+    services: DEFAULT_SERVICES,
+    nats: {
+      storeDir: plan.natsStoreDir,
+      host: '127.0.0.1',
+      port: plan.nats.port,
+      monitorPort: plan.natsMonitorPort,
+      syncAlways: false,
+    },
+  });
+  const neo = plan.profiles.find(({ name }) => name === 'neo');
+  assert.ok(neo);
+  return profileEnv(plan, neo);
+}
+
+test('a second gateway of a profile, and one whose port is taken, end at once and say why', async (t) => {
+  const fleet = await startFleet(t);
+  const plan = fleet.plan;
+  const neo = plan.profiles.find(({ name }) => name === 'neo');
+  assert.ok(neo);
+
+  const second = await start(profileEnv(plan, neo), '--profile', 'neo');
+  assert.equal(second.code, 1);
+  assert.match(second.stderr, /profile neo is already served by another gateway process/);
+
+  const taken = await start(lonelyEnv(t, plan.portOffset), '--profile', 'neo');
+  assert.equal(taken.code, 1);
+  assert.match(taken.stderr, new RegExp(`neo cannot listen on 127\\.0\\.0\\.1:${neo.port}`));
+
+  assert.equal((await fetch(neo.readyUrl)).status, 200, 'the gateway that was there goes on');
+});
+
+test('a wrong configuration is one message with every problem, and nothing starts', async (t) => {
+  const env = lonelyEnv(t, 31_000);
+  for (const [what, set, args, says] of [
+    ['no profile', {}, [], /no profile named/],
+    ['an unknown profile', {}, ['--profile', 'nobody'], /fleet\.yaml/],
+    [
+      'a port that is none',
+      { NEO_PORT: '99999' },
+      ['--profile', 'neo'],
+      /fleet\.yaml:\d+ fleet\.server\.bind_port/,
+    ],
+    [
+      'a missing token',
+      { HERMES_KEYS_DIR: '/nonexistent' },
+      ['--profile', 'neo'],
+      /A2A_HERMES_TOKEN_OPERATOR is not set/,
+    ],
+    ['an unknown option', {}, ['--porfile', 'neo'], /--porfile/],
+  ] as const) {
+    await t.test(what, async () => {
+      const ended = await start({ ...env, ...set }, ...args);
+      assert.equal(ended.code, 1);
+      assert.match(ended.stderr, says);
+      assert.doesNotMatch(ended.stderr, /at .*\.ts:\d+/, 'a stack trace');
+    });
+  }
+});

@@ -1,0 +1,33 @@
+import { DatabaseSync } from 'node:sqlite';
+
+export interface LoggedEvent {
+  readonly seq: number;
+  readonly taskId: string;
+  readonly type: string;
+}
+
+/** What a profile's ledger file says, read beside its owner: the events that the bus must have in the end. */
+export function readLedgerFile(file: string): { id: string; events: LoggedEvent[]; unfinished: number } {
+  const db = new DatabaseSync(file, { readOnly: true });
+  try {
+    db.exec('PRAGMA busy_timeout = 5000');
+    const events = db
+      .prepare("SELECT seq, task_id, type FROM events WHERE type <> 'text' ORDER BY seq")
+      .all();
+    const unfinished = db.prepare('SELECT count(*) AS count FROM tasks WHERE ended_seq IS NULL').get();
+    const id =
+      db.prepare("SELECT value FROM meta WHERE key = 'ledger_id'").get() ??
+      db.prepare('SELECT value FROM meta').get();
+    return {
+      id: String(id?.value),
+      events: events.map((row) => ({
+        seq: Number(row.seq),
+        taskId: String(row.task_id),
+        type: String(row.type),
+      })),
+      unfinished: Number(unfinished?.count),
+    };
+  } finally {
+    db.close();
+  }
+}
