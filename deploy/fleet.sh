@@ -1,5 +1,5 @@
 #!/bin/sh
-# What `make up|down|logs|ps|token` do: the fleet in containers where a Docker engine answers, else as plain processes.
+# What `make up|down|logs|ps|token|demo` do: the fleet in containers where a Docker engine answers, else as plain processes.
 # FLEET_MODE=docker|process forces one; a fleet that is up keeps its mode until it is taken down.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -61,6 +61,21 @@ grafana() {
   fi
 }
 
+# Inside switch's container, so that nothing but Docker is needed here; the token goes in by stdin and is kept nowhere.
+demo_docker() {
+  if [ -z "$(docker compose ps --status running --quiet switch 2>/dev/null)" ]; then
+    echo "no fleet runs: make up first" >&2
+    exit 1
+  fi
+  token=$(docker compose run --rm --no-deps -T keys token)
+  # shellcheck disable=SC2046 # addresses have no spaces
+  echo "$token" | docker compose exec -T -u 1000 switch node libs/cli/src/main.ts demo --token-stdin \
+    --reach switch=http://switch:9219 --reach neo=http://neo:9220 \
+    --reach morpheus=http://morpheus:9221 --reach trinity=http://trinity:9222 \
+    $(address switch 9219) $(address neo 9220) $(address morpheus 9221) $(address trinity 9222) \
+    $(address prometheus 9090) $(COMPOSE_PROFILES=grafana address grafana 3000)
+}
+
 up_process() {
   if [ "${FLEET_MODE:-}" = process ]; then echo "starting the fleet as plain processes on this machine"
   else echo "no Docker engine answers: starting the fleet as plain processes on this machine"; fi
@@ -84,5 +99,6 @@ case ${1:-} in
   token)
     case $(mode) in docker) docker compose run --rm --no-deps -T keys token ;; process) fleet token ;; *) exit 2 ;; esac
     ;;
-  *) echo "usage: deploy/fleet.sh up|down|logs|ps|token" >&2; exit 2 ;;
+  demo) case $(mode) in docker) demo_docker ;; process) fleet demo ;; *) exit 2 ;; esac ;;
+  *) echo "usage: deploy/fleet.sh up|down|logs|ps|token|demo" >&2; exit 2 ;;
 esac

@@ -1,3 +1,4 @@
+import { demoCommand } from './commands/demo.ts';
 import { firstFlightCommand } from './commands/first-flight.ts';
 import { keysCommand } from './commands/keys.ts';
 import { localCommand } from './commands/local.ts';
@@ -13,6 +14,8 @@ const USAGE = `fleet <command>
   local up     the fleet as plain processes  [--dir --port-offset --json]
   local down | ps | logs [name…] [--follow --tail]
   first-flight print addresses and a first request to paste  [--address name=url … --settle url --token-command --id]
+  demo         a first flight on the fleet that runs: routed, blocked, passed on, plain text
+               [--dir --port-offset | --address name=url … --reach name=url … --token-stdin]
 
 Exit codes: 0 done, 1 error, 2 usage.
 `;
@@ -32,6 +35,8 @@ export async function run(argv: readonly string[], env: NodeJS.ProcessEnv): Prom
         return await localCommand(rest, env);
       case 'first-flight':
         return await firstFlightCommand(rest);
+      case 'demo':
+        return await demoCommand(rest);
       case 'help':
       case '--help':
       case '-h':

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { systemClock } from '@hermes-fleet/protocol';
 import { waitUntilSettled } from '../flight/settled.ts';
 import { renderWelcome } from '../flight/welcome.ts';
-import { readOptions, repositoryRoot, UsageError } from './options.ts';
+import { namedAddress, readOptions, repositoryRoot, UsageError } from './options.ts';
 
 /** `fleet first-flight`: where the fleet is, and a first request to paste. */
 export async function firstFlightCommand(argv: readonly string[]): Promise<number> {
@@ -14,7 +14,7 @@ export async function firstFlightCommand(argv: readonly string[]): Promise<numbe
     settle: { type: 'string' },
   });
   if (positionals.length > 0) throw new UsageError(`first-flight takes no "${positionals.join(' ')}"`);
-  const addresses = (values.address ?? []).map(parseAddress);
+  const addresses = (values.address ?? []).map((text) => namedAddress('address', text));
   if (values.settle !== undefined) await settle(values.settle);
   process.stdout.write(
     renderWelcome({
@@ -33,10 +33,4 @@ const SETTLE_MS = 15_000;
 export async function settle(url: string): Promise<void> {
   const silent = await waitUntilSettled({ url, deadlineMs: SETTLE_MS, clock: systemClock });
   if (silent.length > 0) console.error(`not heard of yet at ${url}: ${silent.join(', ')}`);
-}
-
-function parseAddress(text: string): { name: string; url: string } {
-  const match = /^([\w-]+)=(.+)$/.exec(text);
-  if (!match?.[1] || !match[2]) throw new UsageError(`--address must be name=url, not "${text}"`);
-  return { name: match[1], url: match[2] };
 }

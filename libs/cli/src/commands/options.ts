@@ -25,5 +25,12 @@ export function wholeNumber(name: string, value: string | undefined, fallback: n
   return Number(value);
 }
 
+/** A `name=url` of an option. */
+export function namedAddress(option: string, text: string): { name: string; url: string } {
+  const match = /^([\w-]+)=(.+)$/.exec(text);
+  if (!match?.[1] || !match[2]) throw new UsageError(`--${option} must be name=url, not "${text}"`);
+  return { name: match[1], url: match[2] };
+}
+
 /** The repository that this command belongs to. */
 export const repositoryRoot = (): string => resolve(import.meta.dirname, '../../../..');

@@ -1,0 +1,196 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import type { JsonObject } from '@hermes-fleet/protocol';
+import { createMetrics } from '@hermes-fleet/service';
+import { runDemo } from './demo.ts';
+
+const TOKEN = 'a-token-of-the-operator';
+
+const result = (fields: JsonObject): JsonObject => ({
+  type: 'TASK_RESULT',
+  protocol_version: '2.0',
+  task_id: 'x',
+  status: 'done',
+  tokens_spent: 120,
+  next_steps: [],
+  blocked_reason: null,
+  artifacts: { files_changed: [] },
+  executed_by: 'neo',
+  ...fields,
+});
+const attempt = (peer: string): JsonObject => ({
+  peer,
+  status: 'blocked',
+  reason: 'too little',
+  tokens_spent: 0,
+  started_at: '2026-01-01T00:00:00Z',
+  ended_at: '2026-01-01T00:00:01Z',
+});
+const blocked = { status: 'blocked', blocked_reason: 'nobody has "nope"', tokens_spent: 0 };
+const evidence = [{ kind: 'command', detail: 'cat hello.txt', exit_code: 0 }];
+
+/** What the scripted profile answers, by the kind of dispatch. */
+const GOOD: Record<string, JsonObject> = {
+  routed: result({ artifacts: { files_changed: ['hello.txt'] }, evidence }),
+  blocked: result(blocked),
+  poor: result({ ...blocked, attempts: [attempt('neo'), attempt('trinity')] }),
+  text: result({ artifacts: { files_changed: ['note.txt'] } }),
+};
+const ANNOUNCE: JsonObject = {
+  type: 'SESSION_ANNOUNCE',
+  protocol_version: '2.0',
+  worker: { agent_id: 'switch', model: 'offline/runbook', model_tier: 'sonnet', context_window: 128_000 },
+  capabilities: { tools: ['file'], mcp_servers: ['filesystem'] },
+  mcp_health: { filesystem: 'timeout' },
+  session: {
+    context_id: 'c',
+    active_tasks: 2,
+    repo_state: { branch: 'main', clean: true },
+    session_fresh: true,
+  },
+  role: 'orchestrator',
+};
+
+/** A profile whose answers the test decides, and whose metrics are real. */
+async function profile(t: TestContext, answers: Record<string, JsonObject>): Promise<string> {
+  const metrics = createMetrics({ profile: 'switch', peers: ['neo'], callers: ['operator'] });
+  metrics.peerLastAnnounce('neo', 1);
+  const server = createServer(async (request, reply) => {
+    if (request.method === 'GET') return reply.end(await metrics.registry.metrics());
+    if (request.headers.authorization !== `Bearer ${TOKEN}`) return reply.writeHead(401).end('{}');
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk);
+    const { message } = JSON.parse(Buffer.concat(chunks).toString()).params;
+    const kind = /-(routed|blocked|poor|text)$/.exec(message.messageId)?.[1];
+    if (kind === undefined)
+      return reply.end(JSON.stringify({ result: { message: { parts: [{ data: ANNOUNCE }] } } }));
+    const data = answers[kind];
+    if (data === undefined) return reply.end(JSON.stringify({ error: { message: 'the store is full' } }));
+    if (typeof data.tokens_spent === 'number')
+      metrics.tokensSpent('operator', 'haiku', { input: data.tokens_spent, output: 0 });
+    if (data.status === 'blocked') metrics.admission('blocked', 'mcp');
+    return reply.end(JSON.stringify({ result: { task: { artifacts: [{ parts: [{ data }] }] } } }));
+  }).listen(0, '127.0.0.1');
+  t.after(() => server.close());
+  await once(server, 'listening');
+  const address = server.address();
+  assert.ok(typeof address === 'object' && address);
+  return `http://127.0.0.1:${address.port}`;
+}
+
+async function demo(url: string, token = TOKEN): Promise<{ text: string; problems: readonly string[] }> {
+  const lines: string[] = [];
+  const switchAt = [{ name: 'switch', url }];
+  const problems = await runDemo({
+    profiles: switchAt,
+    shown: [...switchAt, { name: 'prometheus', url: 'http://127.0.0.1:9090' }],
+    token,
+    id: 'demo-1',
+    write: (line) => lines.push(line),
+  });
+  return { text: lines.join('\n'), problems };
+}
+
+test('a fleet that does as it should is shown as it answered', async (t) => {
+  const { text, problems } = await demo(await profile(t, GOOD));
+  assert.deepEqual(problems, []);
+  assert.match(
+    text,
+    /switch +orchestrator +sonnet +offline\/runbook +ready +2 running +MCP: filesystem timeout/,
+  );
+  assert.match(
+    text,
+    /worker +neo\n +files +hello\.txt\n +ran +cat hello\.txt \(exit code 0\)\n +tokens +120/,
+  );
+  assert.match(text, /reason +nobody has "nope"\n +tokens +0/);
+  assert.match(text, /- neo +blocked: too little\n +- trinity/);
+  assert.match(text, /fleet_tokens_spent_total +\+240 .*240/);
+  assert.match(text, /\{decision="blocked"\} +\+2/);
+  assert.match(text, /Prometheus +http:\/\/127\.0\.0\.1:9090/);
+});
+
+test('what did not come back as expected is said, and the other steps go on', async (t) => {
+  const cases: [Record<string, JsonObject>, RegExp][] = [
+    [{ routed: result({ status: 'partial', remaining: ['the rest'] }) }, /status is partial.*the rest/],
+    [{ routed: result({ artifacts: { files_changed: ['other.txt'] } }) }, /hello\.txt is not among/],
+    [{ routed: result({ artifacts: { files_changed: ['hello.txt'] }, tokens_spent: 0 }) }, /no token/],
+    [{ blocked: result({}) }, /status is done, not blocked/],
+    [{ blocked: result({ ...blocked, tokens_spent: 7 }) }, /7 tokens were spent/],
+    [{ poor: result({ ...blocked, attempts: [attempt('neo')] }) }, /not passed on/],
+    [{ text: { type: 'SOMETHING' } }, /no TASK_RESULT/],
+  ];
+  for (const [wrong, says] of cases) {
+    const { text, problems } = await demo(await profile(t, { ...GOOD, ...wrong }));
+    assert.match(problems.join('\n'), says);
+    assert.match(text, /NOT AS EXPECTED/);
+    assert.match(text, /Where to see more/);
+  }
+  const { routed: _, ...others } = GOOD;
+  assert.match(
+    (await demo(await profile(t, others))).problems.join(),
+    /switch answered HTTP 200: the store is full/,
+  );
+});
+
+test('without a fleet, and with a token that is not accepted, the demo says so', async (t) => {
+  const url = await profile(t, GOOD);
+  const { problems } = await demo(url, 'another-token-entirely');
+  assert.match(problems.join(), /switch does not accept the operator's token/);
+  await assert.rejects(demo('http://127.0.0.1:1'), { code: 'PEER_UNREACHABLE' });
+});
+
+test('the command exits with 1 and one line where no fleet runs, and with 2 for options that it does not know', async (t) => {
+  const dir = mkdtempSync(join(tmpdir(), 'demo-'));
+  t.after(() => rmSync(dir, { recursive: true }));
+  const none = await fleet(['demo', '--dir', dir]);
+  assert.deepEqual([none.code, none.stdout], [1, '']);
+  assert.match(none.stderr, /^no fleet runs \(.*\): make up first\n$/);
+  assert.equal((await fleet(['demo', '--address', 'switch'])).code, 2);
+  assert.equal((await fleet(['demo', '--fast'])).code, 2);
+});
+
+test('the command takes the token by stdin, and exits with 1 when a step went wrong', async (t) => {
+  const good = await profile(t, GOOD);
+  const args = [
+    'demo',
+    '--token-stdin',
+    '--address',
+    `switch=${good}`,
+    '--address',
+    'grafana=http://127.0.0.1:1',
+  ];
+  const { code, stdout, stderr } = await fleet(args, `${TOKEN}\n`);
+  assert.equal(code, 0, stderr);
+  assert.match(stdout, /Routed: switch/);
+  const bad = await profile(t, { ...GOOD, text: result({ status: 'partial', remaining: ['all'] }) });
+  const failed = await fleet(['demo', '--token-stdin', '--reach', `switch=${bad}`], TOKEN);
+  assert.equal(failed.code, 1);
+  assert.match(failed.stderr, /2 steps|a step/);
+  assert.match(failed.stderr, /status is partial/);
+});
+
+/** Runs the command as its users do; not with spawnSync, since the profile that it calls lives in this process. */
+async function fleet(
+  args: readonly string[],
+  stdin = '',
+): Promise<{ code: number | null; stdout: string; stderr: string }> {
+  const main = join(import.meta.dirname, '../main.ts');
+  const child = spawn(process.execPath, [main, ...args], { timeout: 60_000 });
+  let stdout = '';
+  let stderr = '';
+  child.stdout.on('data', (chunk) => {
+    stdout += chunk;
+  });
+  child.stderr.on('data', (chunk) => {
+    stderr += chunk;
+  });
+  child.stdin.end(stdin);
+  const [code] = await once(child, 'close');
+  return { code, stdout, stderr };
+}

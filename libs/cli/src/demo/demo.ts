@@ -1,0 +1,126 @@
+import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
+import { firstFlightRequest } from '../flight/first-flight.ts';
+import { silentPeers } from '../flight/settled.ts';
+import { type Answer, announceIn, type Caller, call, look } from './caller.ts';
+import { addCounters, type Counters, readCounters } from './counters.ts';
+import { type Flight, readBlocked, readDone, readHandedBack } from './flights.ts';
+import { peerLine } from './peers.ts';
+import { poorRequest, textRequest } from './requests.ts';
+
+export interface Named {
+  readonly name: string;
+  readonly url: string;
+}
+
+export interface DemoOptions {
+  /** The profiles as this process reaches them; the one named `switch` takes the dispatches. */
+  readonly profiles: readonly Named[];
+  /** What to show people: the profiles as they reach them, Prometheus, Grafana. */
+  readonly shown: readonly Named[];
+  readonly token: string;
+  /** Names the tasks of this demo: another one makes other tasks. */
+  readonly id: string;
+  readonly write: (line: string) => void;
+}
+
+/**
+ * A first flight on a running fleet: real dispatches, and what came back, in lines for people (design 5, Commands).
+ * Resolves with what was not as it should be. Throws PEER_UNREACHABLE when no fleet answers, and UNAUTHENTICATED.
+ */
+export async function runDemo(o: DemoOptions): Promise<readonly string[]> {
+  const orchestrator = o.profiles.find(({ name }) => name === 'switch') ?? o.profiles[0];
+  if (!orchestrator) throw new FleetError('CONFIG_INVALID', 'the demo knows no profile to talk to');
+  const at = (profile: Named): Caller => ({ ...profile, token: o.token });
+  await look(orchestrator, '/health');
+
+  const problems: string[] = [];
+  const check = async (work: () => Promise<readonly string[]>): Promise<void> => {
+    const found = await work().catch((error: unknown) => [sentence(error)]);
+    for (const problem of found) o.write(`  NOT AS EXPECTED: ${problem}`);
+    problems.push(...found);
+  };
+
+  o.write('The fleet, as each profile says of itself');
+  for (const profile of o.profiles) {
+    await check(async () => {
+      const hello = textRequest(`${o.id}:hello`, 'hello', `handshake:hermes-${profile.name}`);
+      o.write(peerLine(profile.name, announceIn(await call(at(profile), hello))));
+      return [];
+    });
+  }
+  await check(async () => {
+    const silent = silentPeers(await look(orchestrator, '/metrics')) ?? [];
+    if (silent.length > 0) return [`${orchestrator.name} has not heard of ${silent.join(', ')} yet`];
+    o.write(`  ${orchestrator.name} has heard from all of its peers`);
+    return [];
+  });
+
+  const before = await counters(o.profiles).catch(() => undefined);
+  let spent = 0;
+  const fly = (title: string, request: JsonObject, read: (answer: Answer) => Flight): Promise<void> => {
+    o.write(`\n${title}`);
+    return check(async () => {
+      const flight = read(await call(at(orchestrator), request));
+      for (const line of flight.lines) o.write(line);
+      spent += flight.tokens;
+      return flight.problems;
+    });
+  };
+  await fly(
+    `Routed: ${orchestrator.name} picks a worker, which writes a file and checks it`,
+    firstFlightRequest({ id: `${o.id}-routed` }),
+    (answer) => readDone(answer, 'hello.txt'),
+  );
+  await fly(
+    'Blocked: asks for an MCP server that nobody has',
+    firstFlightRequest({ id: `${o.id}-blocked`, requiredMcp: ['nope'] }),
+    readBlocked,
+  );
+  await fly(
+    'Passed on: a budget of one token; each worker refuses it, and the next one is asked',
+    poorRequest(`${o.id}-poor`),
+    readHandedBack,
+  );
+  await fly('Plain text: no contract at all', textRequest(`${o.id}-text`), (answer) =>
+    readDone(answer, 'note.txt'),
+  );
+
+  o.write('\nIn the metrics of all profiles');
+  await check(async () => {
+    if (!before) return ['the metrics could not be read before the dispatches'];
+    const after = await counters(o.profiles);
+    const tokens = after.tokens - before.tokens;
+    o.write(`  fleet_tokens_spent_total                          +${tokens}  (the results above: ${spent})`);
+    o.write(`  fleet_task_admissions_total{decision="blocked"}   +${after.blocked - before.blocked}`);
+    return tokens >= spent ? [] : ['the metrics count fewer tokens than the results'];
+  });
+
+  o.write('');
+  for (const line of whereToSee(o.shown)) o.write(line);
+  return problems;
+}
+
+async function counters(profiles: readonly Named[]): Promise<Counters> {
+  const texts = await Promise.all(profiles.map((profile) => look(profile, '/metrics')));
+  return addCounters(texts.map(readCounters));
+}
+
+function whereToSee(shown: readonly Named[]): string[] {
+  const url = (wanted: string): string | undefined => shown.find(({ name }) => name === wanted)?.url;
+  const [prometheus, grafana] = [url('prometheus'), url('grafana')];
+  const metrics = shown.filter(({ name }) => !['prometheus', 'grafana', 'nats'].includes(name));
+  const queries = ['fleet_tokens_spent_total', 'fleet_task_admissions_total{decision="blocked"}'];
+  return [
+    'Where to see more',
+    ...metrics.slice(0, 1).map(({ url: base }) => `  metrics     curl -s ${base}/metrics | grep ^fleet_`),
+    prometheus
+      ? `  Prometheus  ${prometheus}  (ask for ${queries.join(', or ')})`
+      : '  Prometheus  runs with the fleet in containers only',
+    ...(prometheus ? [`  Grafana     ${grafana ?? 'does not run: make up says why'}`] : []),
+    '  logs        make logs',
+  ];
+}
+
+function sentence(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,306 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import type { CloudEvent } from '@hermes-fleet/protocol';
+import { PROFILES, startComposeFleet } from '../support/compose.ts';
+import { withoutEngine } from '../support/engine.ts';
+import { ROOT, runProgram, until } from '../support/fleet.ts';
+import { prometheus } from '../support/prometheus.ts';
+import { call, dispatch, message, resultOf, runbook, textMessage } from '../support/rpc.ts';
+
+const ENDED = /\.task\.(done|partial|error|blocked|canceled)\.v1$/;
+
+/** The ends of a profile's tasks, by the callers' names for them. */
+const ends = (events: readonly CloudEvent[], profile: string): string[] =>
+  events
+    .filter(({ source, type }) => source === `/profiles/${profile}` && ENDED.test(type))
+    .map(({ data }) => String(data.task_id));
+
+const DASHBOARD = join(ROOT, 'deploy/grafana/dashboards/fleet-overview.json');
+interface Panel {
+  readonly title: string;
+  readonly targets?: readonly { readonly expr: string }[];
+}
+
+test('a whole fleet in containers', { skip: withoutEngine(), timeout: 270_000 }, async (t) => {
+  const fleet = await startComposeFleet(t);
+  const metrics = prometheus(await fleet.url('prometheus'));
+  const operator = await fleet.target('switch');
+  const toNeo = await fleet.inside('switch', 'cat "$HERMES_KEYS_DIR/A2A_HERMES_TOKEN_SWITCH_TO_NEO"');
+  const submitted: string[] = [];
+
+  /** Sends work to switch under a name that the last subtest looks for in the stream. */
+  const send = (taskId: string, options: Omit<Parameters<typeof dispatch>[0], 'taskId'>, now = false) => {
+    submitted.push(taskId);
+    const work = dispatch({ routing: { target: 'auto' }, ...options, taskId });
+    return call(operator, 'SendMessage', message(work, { returnImmediately: now }));
+  };
+  /** The task once it has ended. */
+  const ended = async (id: string) => {
+    let task = (await call(operator, 'GetTask', { id })).body.result;
+    await until(async () => {
+      task = (await call(operator, 'GetTask', { id })).body.result;
+      return !['TASK_STATE_SUBMITTED', 'TASK_STATE_WORKING'].includes(task.status.state);
+    }, `task ${id} to end`);
+    return task;
+  };
+  /** Waits until a command in neo's workspace has left its mark. */
+  const running = (file: string): Promise<void> =>
+    until(async () => {
+      const found = await fleet.inside('neo', `find /workspace/contexts -name ${file}`);
+      return found.trim() !== '';
+    }, `neo to be in the middle of ${file}`);
+
+  await t.test('is scraped by Prometheus, every profile of it', async () => {
+    await until(async () => (await metrics.value('sum(up{job="fleet"})')) === PROFILES.length, 'the scrapes');
+  });
+
+  await t.test('a dispatch to auto is done by a worker that switch chose', async () => {
+    const { body } = await send('flight', {
+      brief: runbook('hello.txt', 'Hello from the fleet.', 'cat hello.txt', 'grep -c fleet hello.txt'),
+      task: { token_budget: 20_000 },
+      requirements: { required_mcp: ['filesystem'], required_capabilities: ['terminal', 'file'] },
+    });
+    assert.equal(body.result?.task.status.state, 'TASK_STATE_COMPLETED', JSON.stringify(body));
+    const result = resultOf(body.result.task);
+    assert.equal(result.status, 'done');
+    assert.deepEqual(result.artifacts.files_changed, ['hello.txt']);
+    assert.ok(result.tokens_spent > 0);
+    assert.ok(PROFILES.slice(1).includes(result.executed_by), result.executed_by);
+  });
+
+  await t.test('what nobody declares is blocked, with the reason and no token', async () => {
+    const { body } = await send('blocked', {
+      brief: 'anything',
+      requirements: { required_mcp: ['nope'] },
+    });
+    const result = resultOf(body.result.task);
+    assert.equal(result.status, 'blocked');
+    assert.equal(result.tokens_spent, 0);
+    assert.match(result.blocked_reason, /nope/);
+  });
+
+  await t.test('a plain text message works', async () => {
+    const { body } = await call(operator, 'SendMessage', textMessage(runbook('n.txt', 'plain', 'cat n.txt')));
+    assert.equal(body.result?.task.status.state, 'TASK_STATE_COMPLETED', JSON.stringify(body));
+  });
+
+  await t.test('every step is an event in the stream, and no event carries a brief', async () => {
+    const events = await fleet.readEvents((all) => {
+      const names = ends(all, 'switch');
+      return names.includes('flight') && names.includes('blocked');
+    });
+    const steps = (name: string) =>
+      events
+        .filter(({ source, data }) => source === '/profiles/switch' && data.task_id === name)
+        .map(({ type }) => type.split('.').at(-2));
+    const flight = steps('flight');
+    assert.equal(flight[0], 'submitted');
+    assert.equal(flight.at(-1), 'done');
+    for (const step of ['started', 'delegated']) assert.ok(flight.includes(step), flight.join());
+    assert.deepEqual(steps('blocked'), ['submitted', 'blocked']);
+    assert.ok(!JSON.stringify(events).includes('Hello from the fleet'));
+  });
+
+  await t.test('a command of the agent reaches nothing of its gateway', async () => {
+    const forbidden = {
+      keys: 'ls /run/keys',
+      key: 'cat /run/keys/NATS_PASSWORD',
+      state: 'ls /state',
+      ledger: 'cat /state/ledger.db',
+      first: 'cat /proc/1/environ',
+      // Its own environment and those of its MCP servers are all that it may see.
+      environ: "cat /proc/[0-9]*/environ | tr '\\0' '\\n' | grep -E '^(HERMES_|NATS_|A2A_|BIND_|HEALTH_)'",
+      env: "env | grep -E 'HERMES|NATS|TOKEN|SECRET|PASSWORD|_HOST'",
+      become: 'setpriv --reuid 1000 true',
+    };
+    assert.match(
+      await fleet.inside('neo', 'ls /run/keys /state'),
+      /NATS_PASSWORD[\s\S]*ledger\.db/,
+      'what must be out of reach is not there at all',
+    );
+    const commands = [
+      ...Object.entries(forbidden).map(([name, command]) => `(${command}) >/dev/null 2>&1; echo ${name}=$?`),
+      'echo uid=$(id -u) $(grep CapEff /proc/self/status) $(grep NoNewPrivs /proc/self/status)',
+    ];
+    const { body } = await send('confined', {
+      brief: runbook('a.txt', 'a', ...commands),
+      routing: { target: 'neo' },
+    });
+    const { status, text } = resultOf(body.result.task);
+    assert.equal(status, 'done', text);
+    for (const name of Object.keys(forbidden))
+      assert.match(text, new RegExp(`^\\s*${name}=[1-9]\\d*$`, 'm'), text);
+    assert.match(text, /^\s*uid=1001 CapEff: 0{16} NoNewPrivs: 1$/m, text);
+  });
+
+  await t.test('every container is hardened as it runs, and published on loopback only', async () => {
+    const services = [...PROFILES, 'nats', 'prometheus'];
+    for (const service of services) {
+      const { HostConfig: host, NetworkSettings: network } = await fleet.inspect(service);
+      assert.equal(host.ReadonlyRootfs, true, service);
+      assert.equal(host.Privileged, false, service);
+      assert.equal(host.Init, true, service);
+      assert.deepEqual(host.CapDrop, ['ALL'], service);
+      assert.ok(host.SecurityOpt?.includes('no-new-privileges:true'), service);
+      assert.ok(host.Memory > 0 && Number(host.PidsLimit) > 0, service);
+      const addresses = Object.values(network.Ports).flatMap((ports) => ports ?? []);
+      assert.deepEqual(
+        [...new Set(addresses.map(({ HostIp }) => HostIp))],
+        service === 'nats' ? [] : ['127.0.0.1'],
+      );
+
+      const top = await runProgram('docker', ['top', await fleet.container(service), '-eo', 'uid,args']);
+      const main =
+        { nats: 'nats-server', prometheus: '/prometheus ' }[service] ?? 'services/profile/src/main.ts';
+      const uids = top.stdout
+        .split('\n')
+        .filter((line) => line.includes(main) && !line.includes('init'))
+        .map((line) => line.trim().split(/\s+/)[0]);
+      assert.deepEqual([...new Set(uids)], [service === 'prometheus' ? '65534' : '1000'], top.stdout);
+    }
+  });
+
+  await t.test('no key is in a container, in its log or in the image', async () => {
+    const keys = await fleet.withKeys(
+      'find /keys -type f ! -name nats.conf ! -name NATS_USER -exec cat {} +',
+    );
+    const secrets = keys.split('\n').filter(Boolean);
+    assert.ok(secrets.length > 20, `only ${secrets.length} keys`);
+    assert.ok(secrets.includes(fleet.operatorToken));
+    const ids = (await fleet.compose('ps', '--all', '--quiet')).trim().split('\n');
+    const places = {
+      'docker inspect': ['inspect', fleet.image, ...ids],
+      'docker history': ['history', '--no-trunc', fleet.image],
+    };
+    const shown = { logs: await fleet.compose('logs', '--no-color') };
+    for (const [place, args] of Object.entries(places)) {
+      const { code, stdout } = await runProgram('docker', args);
+      assert.equal(code, 0, place);
+      Object.assign(shown, { [place]: stdout });
+    }
+    for (const [place, text] of Object.entries(shown)) {
+      assert.ok(text.length > 0, place);
+      for (const secret of secrets) assert.ok(!text.includes(secret), `a key is in ${place}`);
+    }
+  });
+
+  await t.test('kill -9 of a worker in mid-task: the task ends once, with one result', async () => {
+    const work = {
+      brief: runbook('a.txt', 'a', 'touch killed.mark', 'for i in 1 2 3 4 5; do sleep 1; done'),
+    };
+    const { body } = await send('killed', { ...work, routing: { target: 'neo' } }, true);
+    await running('killed.mark');
+    await fleet.kill('neo');
+    await fleet.start('neo');
+    const task = await ended(body.result.task.id);
+    const result = resultOf(task);
+    assert.ok(['done', 'partial', 'error'].includes(result.status), JSON.stringify(result));
+    assert.equal(result.executed_by, 'neo');
+    assert.equal(task.artifacts.filter(({ name }: { name: string }) => name === 'task-result').length, 1);
+
+    const { tasks } = (await call(await fleet.target('neo', toNeo), 'ListTasks', { includeArtifacts: true }))
+      .body.result;
+    const own = tasks.filter((one: unknown) => resultOf(one)?.task_id === result.task_id);
+    assert.ok(own.length <= 1, `${own.length} tasks of neo carry this result`);
+    const events = await fleet.readEvents((all) => ends(all, 'switch').includes('killed'));
+    assert.equal(ends(events, 'switch').filter((name) => name === 'killed').length, 1);
+  });
+
+  await t.test('kill -9 of NATS stops no task and loses no event', async () => {
+    const names = Array.from({ length: 12 }, (_, index) => `outage-${index}`);
+    const brief = runbook('a.txt', 'a', 'sleep 0.2', 'cat a.txt');
+    const before = names.slice(0, 6).map((name) => send(name, { brief }));
+    await fleet.kill('nats');
+    const during = names.slice(6).map((name) => send(name, { brief }));
+    for (const { body } of await Promise.all([...before, ...during])) {
+      assert.equal(resultOf(body.result?.task)?.status, 'done', JSON.stringify(body));
+    }
+    const ready = await fetch(`${operator.url}/ready`);
+    assert.equal(ready.status, 200);
+    assert.match(await ready.text(), /degraded/);
+    await fleet.start('nats');
+    const events = await fleet.readEvents((all) => {
+      const there = new Set(ends(all, 'switch'));
+      return names.every((name) => there.has(name));
+    });
+    assert.equal(new Set(events.map(({ id }) => id)).size, events.length);
+  });
+
+  await t.test(
+    'both headlines move in Prometheus, and every query of the dashboard answers with data',
+    async () => {
+      const moved = async (query: string) => Number(await metrics.value(query)) > 0;
+      await until(() => moved('sum(fleet_tokens_spent_total)'), 'spent tokens');
+      await until(() => moved('sum(fleet_task_admissions_total{decision="blocked"})'), 'blocked tasks');
+
+      const { panels }: { panels: Panel[] } = JSON.parse(readFileSync(DASHBOARD, 'utf8'));
+      const queries = panels.flatMap(({ title, targets }) =>
+        (targets ?? []).map(({ expr }) => ({ title, expr })),
+      );
+      assert.ok(queries.length > 10);
+      for (const { title, expr } of queries) {
+        const filled = expr
+          .replaceAll('$profile', '.+')
+          .replaceAll('$__rate_interval', '1m')
+          .replaceAll('$__range', '1h');
+        await until(async () => (await metrics.query(filled)).length > 0, `data for ${title}: ${filled}`);
+      }
+      for (const headline of ['Tokens spent', 'Blocked share'])
+        assert.ok(
+          queries.some(({ title }) => title === headline),
+          headline,
+        );
+    },
+  );
+
+  await t.test(
+    'a stop lets the running step end, exits 0 within the grace, and the task goes on',
+    async () => {
+      const brief = runbook('a.txt', 'a', 'touch stopped.mark', 'sleep 3').concat(
+        '\n\n```sh\ncat a.txt\n```',
+      );
+      const { body } = await send('stopped', { brief, routing: { target: 'neo' } }, true);
+      await running('stopped.mark');
+      await fleet.compose('stop', 'neo');
+      const { State: state } = await fleet.inspect('neo');
+      assert.deepEqual([state.Status, state.ExitCode, state.OOMKilled], ['exited', 0, false]);
+      await fleet.start('neo');
+      const result = resultOf(await ended(body.result.task.id));
+      assert.equal(result.status, 'done', JSON.stringify(result));
+    },
+  );
+
+  await t.test('a second up changes nothing, and a second set of keys is not made', async () => {
+    const services = [...PROFILES, 'nats', 'prometheus'];
+    const sums = () => fleet.withKeys('cd /keys && find . -type f | sort | xargs sha256sum');
+    const before = { containers: await Promise.all(services.map(fleet.container)), keys: await sums() };
+    await fleet.up();
+    assert.deepEqual(
+      { containers: await Promise.all(services.map(fleet.container)), keys: await sums() },
+      before,
+    );
+    const again = await fleet.compose('run', '--rm', '--no-deps', '-T', 'keys', 'init');
+    assert.match(again, /^keys: 0 made, 0 put right, \d+ as they were$/m);
+    assert.equal(await sums(), before.keys);
+    const token = await fleet.compose('run', '--rm', '--no-deps', '-T', 'keys', 'token');
+    assert.equal(token, `${fleet.operatorToken}\n`);
+  });
+
+  await t.test('at the end every event of every ledger is in the stream, in order and once', async () => {
+    await fleet.compose('stop', ...PROFILES);
+    for (const profile of PROFILES) assert.equal((await fleet.inspect(profile)).State.ExitCode, 0, profile);
+    const ledgers = await fleet.ledgerIds();
+    const expected = Object.values(ledgers).flat();
+    assert.ok(expected.length > 100, `only ${expected.length} events`);
+    const events = await fleet.readEvents((all) => all.length >= expected.length);
+    for (const profile of PROFILES) {
+      const ids = events.filter(({ source }) => source === `/profiles/${profile}`).map(({ id }) => id);
+      assert.deepEqual(ids, ledgers[profile], profile);
+    }
+    const there = ends(events, 'switch');
+    for (const name of submitted) assert.equal(there.filter((one) => one === name).length, 1, name);
+    t.diagnostic(`${events.length} events of ${submitted.length} tasks`);
+  });
+});
