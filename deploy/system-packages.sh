@@ -5,6 +5,8 @@
 #   deploy/system-packages.sh           what the processes fleet needs
 #   deploy/system-packages.sh --tests   and what the tests use besides
 set -euo pipefail
+# Servers are seldom on the PATH of users other than root.
+PATH=$PATH:/usr/local/sbin:/usr/sbin
 
 declare -A packages=([nats-server]=nats-server [git]=git [bwrap]=bubblewrap)
 if [ "${1:-}" = --tests ]; then

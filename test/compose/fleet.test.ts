@@ -151,20 +151,20 @@ test('a whole fleet in containers', { skip: withoutEngine(), timeout: 270_000 },
         service === 'nats' ? [] : ['127.0.0.1'],
       );
 
-      const top = await runProgram('docker', ['top', await fleet.container(service), '-eo', 'uid,args']);
+      const top = await runProgram('docker', ['top', await fleet.container(service), '-eo', 'pid,uid,args']);
       const main =
         { nats: 'nats-server', prometheus: '/prometheus ' }[service] ?? 'services/profile/src/main.ts';
       const uids = top.stdout
         .split('\n')
         .filter((line) => line.includes(main) && !line.includes('init'))
-        .map((line) => line.trim().split(/\s+/)[0]);
+        .map((line) => line.trim().split(/\s+/)[1]);
       assert.deepEqual([...new Set(uids)], [service === 'prometheus' ? '65534' : '1000'], top.stdout);
     }
   });
 
   await t.test('no key is in a container, in its log or in the image', async () => {
     const keys = await fleet.withKeys(
-      'find /keys -type f ! -name nats.conf ! -name NATS_USER -exec cat {} +',
+      'find /keys -type f ! -name nats.conf ! -name NATS_USER -exec sed -e "\\$ a\\\\" {} +',
     );
     const secrets = keys.split('\n').filter(Boolean);
     assert.ok(secrets.length > 20, `only ${secrets.length} keys`);

@@ -47,7 +47,7 @@ export interface ComposeFleet {
   url(service: string): Promise<string>;
   container(service: string): Promise<string>;
   inspect(service: string): Promise<Inspected>;
-  /** Runs a shell script in a service's container as the gateway's user; its output. */
+  /** Runs a shell script in a profile's container as the gateway's user, which shares the workspace's group. */
   inside(service: string, script: string): Promise<string>;
   /** Runs a shell script in a container of the keys job: it sees every key. */
   withKeys(script: string): Promise<string>;
@@ -157,7 +157,7 @@ export async function startComposeFleet(t: TestContext): Promise<ComposeFleet> {
       if (!found) throw new Error(`there is no container of ${service}`);
       return found;
     },
-    inside: (service, script) => compose('exec', '-T', '--user', '1000:1000', service, 'sh', '-c', script),
+    inside: (service, script) => compose('exec', '-T', '--user', '1000:1001', service, 'sh', '-c', script),
     withKeys,
     kill: async (service) => {
       urls.delete(service);

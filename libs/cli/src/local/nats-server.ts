@@ -1,4 +1,6 @@
 import { spawnSync } from 'node:child_process';
+import { accessSync, constants } from 'node:fs';
+import { delimiter, join } from 'node:path';
 import { supportsSyncInterval } from '@hermes-fleet/events';
 import { FleetError } from '@hermes-fleet/protocol';
 
@@ -9,17 +11,30 @@ export interface NatsServer {
   readonly syncAlways: boolean;
 }
 
-/** The nats-server on the PATH. Throws CONFIG_INVALID, saying what to install, where there is none. */
+/** Where Debian and others install servers: seldom on the PATH of users other than root. */
+const SERVER_FOLDERS = ['/usr/local/sbin', '/usr/sbin'];
+
+/** The nats-server on the PATH, or where systems keep their servers. Throws CONFIG_INVALID, saying what to install, where there is none. */
 export function findNatsServer(env: NodeJS.ProcessEnv): NatsServer {
-  const command = 'nats-server';
+  const folders = [...(env.PATH ?? '').split(delimiter), ...SERVER_FOLDERS].filter((folder) => folder !== '');
+  const command = folders.map((folder) => join(folder, 'nats-server')).find(isExecutable) ?? 'nats-server';
   const asked = spawnSync(command, ['--version'], { encoding: 'utf8', env, timeout: 10_000 });
   const version = /v?(\d+\.\d+\.\d+)/.exec(`${asked.stdout ?? ''}${asked.stderr ?? ''}`)?.[1];
   if (asked.error !== undefined || version === undefined) {
     throw new FleetError(
       'CONFIG_INVALID',
-      'no nats-server on the PATH: install it (Debian: apt-get install nats-server), or start Docker and use the containers',
+      'there is no nats-server: install it (Debian: apt-get install nats-server), or start Docker and use the containers',
       { cause: asked.error },
     );
   }
   return { command, version, syncAlways: supportsSyncInterval(version) };
+}
+
+function isExecutable(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
 }
