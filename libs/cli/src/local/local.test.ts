@@ -185,10 +185,9 @@ test('what does not end in its grace period is killed', { skip }, async (t) => {
 
 test('without a nats-server up says what to install', async (t) => {
   const dir = folder(t);
-  mkdirSync(join(dir, 'bin'));
   const plan = planFleet({ root, dir: join(dir, 'fleet') });
   await assert.rejects(
-    fleetUp({ plan, env: { PATH: join(dir, 'bin') }, clock, log }),
+    fleetUp({ plan, env: { NATS_SERVER_BIN: join(dir, 'nothing') }, clock, log }),
     (error: unknown) => error instanceof FleetError && /apt-get install nats-server/.test(error.message),
   );
   assert.equal(existsSync(plan.dir), false);

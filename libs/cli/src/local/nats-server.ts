@@ -14,10 +14,14 @@ export interface NatsServer {
 /** Where Debian and others install servers: seldom on the PATH of users other than root. */
 const SERVER_FOLDERS = ['/usr/local/sbin', '/usr/sbin'];
 
-/** The nats-server on the PATH, or where systems keep their servers. Throws CONFIG_INVALID, saying what to install, where there is none. */
+/**
+ * The nats-server that NATS_SERVER_BIN names, else the one on the PATH, else where systems keep their servers. Throws
+ * CONFIG_INVALID, saying what to install, where there is none.
+ */
 export function findNatsServer(env: NodeJS.ProcessEnv): NatsServer {
   const folders = [...(env.PATH ?? '').split(delimiter), ...SERVER_FOLDERS].filter((folder) => folder !== '');
-  const command = folders.map((folder) => join(folder, 'nats-server')).find(isExecutable) ?? 'nats-server';
+  const found = folders.map((folder) => join(folder, 'nats-server')).find(isExecutable);
+  const command = env.NATS_SERVER_BIN ?? found ?? 'nats-server';
   const asked = spawnSync(command, ['--version'], { encoding: 'utf8', env, timeout: 10_000 });
   const version = /v?(\d+\.\d+\.\d+)/.exec(`${asked.stdout ?? ''}${asked.stderr ?? ''}`)?.[1];
   if (asked.error !== undefined || version === undefined) {
