@@ -81,7 +81,8 @@ up_process() {
   else echo "no Docker engine answers: starting the fleet as plain processes on this machine"; fi
   deploy/system-packages.sh
   remember process
-  fleet local up
+  # shellcheck disable=SC2086 # one word or none
+  fleet local up ${FLEET_PORT_OFFSET:+--port-offset $FLEET_PORT_OFFSET}
 }
 
 case ${1:-} in

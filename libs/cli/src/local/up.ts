@@ -89,7 +89,7 @@ async function bring(options: UpOptions, planned: PlannedProcess, start: () => S
   const { name, url } = planned;
   const running = runningProcess(options.plan.runDir, name);
   if (running === undefined && (await isTaken(planned.port))) {
-    const reason = `cannot start: port ${planned.port} is in use by another program; end that, or use --port-offset`;
+    const reason = `cannot start: port ${planned.port} is in use by another program; end that, or add an offset to every port: FLEET_PORT_OFFSET=1000 make up`;
     return { name, url, state: 'failed', reason };
   }
   const started = running === undefined ? start() : undefined;
