@@ -161,7 +161,7 @@ export async function until(
 }
 
 /** An offset that leaves every port of the plan free. */
-async function freeOffset(): Promise<number> {
+export async function freeOffset(): Promise<number> {
   for (let attempt = 0; attempt < 50; attempt += 1) {
     const offset = 1000 + Math.floor(Math.random() * 400) * 100;
     const ports = [4222, 8222, 9219, 9220, 9221, 9222].map((port) => port + offset);

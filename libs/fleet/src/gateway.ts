@@ -21,8 +21,9 @@ import type { Announcer } from './peers/announcer.ts';
 import type { Peers } from './peers/peers.ts';
 import { announceMetadata, buildAnnounce } from './peers/self.ts';
 import { createRelay } from './relay/relay.ts';
+import { measureBrief } from './routing/measure-brief.ts';
 import { routingPolicy } from './routing/policy.ts';
-import { routeTask } from './routing/route-task.ts';
+import { route } from './routing/route.ts';
 import { type AdmissionFacts, admit, admitRelayed } from './tasks/admission.ts';
 import { createDispatcher, type Gate } from './tasks/dispatcher.ts';
 import { acceptMessage } from './tasks/intake.ts';
@@ -124,7 +125,6 @@ export function createGateway(o: GatewayOptions): Gateway {
   const lanes = [own, relayed];
   const dispatcher = createDispatcher({
     ...{ profile, ledger, clock, log, metrics, lanes, gateOf },
-    maxResumes: limits.max_resumes,
     closing: closing.signal,
   });
 
@@ -133,14 +133,21 @@ export function createGateway(o: GatewayOptions): Gateway {
     const target = dispatch.routing?.target ?? 'auto';
     const stays = target === profile || (target === 'auto' && !config.fleet.orchestrate);
     if (stays)
-      return { lane: own, judge: (asked, caller) => admit({ dispatch: asked, caller, facts: facts(own) }) };
+      return {
+        lane: own,
+        maxResumes: limits.max_resumes,
+        judge: (asked, caller) => admit({ dispatch: asked, caller, facts: facts(own) }),
+      };
     return {
       lane: relayed,
+      // Asking a peer for its task spends nothing; giving up would lose what it has done.
+      maxResumes: Number.POSITIVE_INFINITY,
       async judge(asked, caller) {
         const unmet = await admitRelayed({ dispatch: asked, caller, facts: facts(relayed) });
         if (unmet.length > 0) return unmet;
-        const policy = routingPolicy(config, profile);
-        return [...(await routeTask(asked, o.peers.list(), policy, clock.now())).unmet];
+        const known = o.peers.list();
+        const policy = { ...routingPolicy(config, profile), briefTokens: await measureBrief(asked, known) };
+        return [...route(asked, known, policy, clock.now()).unmet];
       },
     };
   }

@@ -46,6 +46,8 @@ async function scripted(t: TestContext, script: readonly (readonly [string, Answ
     log: silent,
     random: () => 0,
     signal: new AbortController().signal,
+    traceparent: undefined,
+    taskId: 't-1',
     replySchema: 'prose',
     peerDownAfterMs: 10_000,
     resumed: false,

@@ -20,7 +20,8 @@ import type { Delegation } from './state.ts';
 
 const SEND_TIMEOUT_MS = 10_000;
 const ASK_TIMEOUT_MS = 5_000;
-const WITHDRAW_TIMEOUT_MS = 4_000;
+/** Three calls of this length fit into the time that a run has to end after its abort. */
+const WITHDRAW_TIMEOUT_MS = 3_000;
 const IDLE_TIMEOUT_MS = 45_000;
 const PAUSE = { firstMs: 200, longestMs: 5_000 };
 
@@ -38,6 +39,10 @@ export interface DelegateOptions {
   readonly log: Log;
   readonly random: () => number;
   readonly signal: AbortSignal;
+  /** The trace that the calls to the peer belong to. */
+  readonly traceparent: string | undefined;
+  /** The task's id in the payload, and so in the result. */
+  readonly taskId: string;
   readonly replySchema: ReplySchema;
   /** How long the peer may be away before the delegation is given up, ms. */
   readonly peerDownAfterMs: number;
@@ -61,31 +66,31 @@ export async function delegate(o: DelegateOptions, delegation: Delegation): Prom
     const sent = await deliver(o, delegation, link, o.resumed);
     if (sent.kind === 'refused') return sent;
     if (sent.kind === 'message')
-      return { kind: 'result', result: resultOfMessage(sent, o.replySchema, delegation.messageId) };
+      return { kind: 'result', result: resultOfMessage(sent, o.replySchema, o.taskId) };
     task = sent.task;
   }
   const ended = await follow(o, delegation, link, task ?? delegation.remoteTaskId ?? '');
-  return { kind: 'result', result: resultOf(ended, o.replySchema, delegation.messageId) };
+  return { kind: 'result', result: resultOf(ended, o.replySchema, o.taskId) };
 }
 
 /** Asks the peer to stop; what the task came to there, where that can still be learned. Bounded in time. */
 export async function withdraw(
-  o: Pick<DelegateOptions, 'client' | 'endpoint' | 'replySchema' | 'log'>,
+  o: Pick<DelegateOptions, 'client' | 'endpoint' | 'traceparent' | 'taskId' | 'replySchema' | 'log'>,
   delegation: Delegation,
 ): Promise<TaskResult | undefined> {
-  const call = { timeoutMs: WITHDRAW_TIMEOUT_MS };
+  const call = { timeoutMs: WITHDRAW_TIMEOUT_MS, traceparent: o.traceparent };
   try {
     let id = delegation.remoteTaskId;
     if (id === undefined) {
       const reply = await o.client.send(o.endpoint, message(delegation), call);
-      if (reply.kind === 'message') return resultOfMessage(reply, o.replySchema, delegation.messageId);
+      if (reply.kind === 'message') return resultOfMessage(reply, o.replySchema, o.taskId);
       id = reply.task.id;
     }
     const known = id;
     const task = await o.client
       .cancelTask(o.endpoint, known, call)
       .catch(() => o.client.getTask(o.endpoint, known, call));
-    return task.terminal ? resultOf(task, o.replySchema, delegation.messageId) : undefined;
+    return task.terminal ? resultOf(task, o.replySchema, o.taskId) : undefined;
   } catch (error) {
     o.log.warn({ peer: o.endpoint.name, err: error }, 'task at the peer could not be canceled');
     return undefined;
@@ -100,11 +105,12 @@ async function deliver(
   link: Link,
   mayBeThere: boolean,
 ): Promise<Sent> {
+  const { signal, traceparent } = o;
+  const call = { timeoutMs: SEND_TIMEOUT_MS, signal, traceparent };
   let ambiguous = mayBeThere;
   for (;;) {
     const sentAt = o.clock.now();
     try {
-      const call = { timeoutMs: SEND_TIMEOUT_MS, signal: o.signal };
       const reply = await o.client.send(o.endpoint, message(delegation), call);
       link.contact();
       o.behaviour.took(o.clock.now() - sentAt);
@@ -156,6 +162,7 @@ async function watchOnce(
     for await (const snapshot of o.client.watch(o.endpoint, id, {
       signal: o.signal,
       idleTimeoutMs: IDLE_TIMEOUT_MS,
+      traceparent: o.traceparent,
     })) {
       link.contact();
       task = snapshot;
@@ -172,9 +179,10 @@ async function watchOnce(
 
 /** The task as the peer has it now. A peer that does not know it any more gets the same payload again. */
 async function ask(o: DelegateOptions, delegation: Delegation, id: string, link: Link): Promise<PeerTask> {
+  const { signal, traceparent } = o;
   for (;;) {
     try {
-      const task = await o.client.getTask(o.endpoint, id, { timeoutMs: ASK_TIMEOUT_MS, signal: o.signal });
+      const task = await o.client.getTask(o.endpoint, id, { timeoutMs: ASK_TIMEOUT_MS, signal, traceparent });
       link.contact();
       await o.onTask(task);
       return task;

@@ -14,6 +14,8 @@ import {
   untilAborted,
 } from '../testing/profile.ts';
 
+const TRACE_ID = '4bf92f3577b34da6a3ce929d0e0e4736';
+const TRACEPARENT = `00-${TRACE_ID}-00f067aa0ba902b7-01`;
 const FAST = { routing: { peer_down_after_s: 20 } };
 
 /** An orchestrator and its workers on real ports, knowing each other. */
@@ -65,7 +67,7 @@ describe('the relay', () => {
     const { orchestrator, worker } = await fleet(t, { neo: { script: spending(70) } });
     const deadline = new Date(Date.now() + 60_000).toISOString();
     const message = dispatching({ task_id: 'abc', token_budget: 4_000, colour: 'red' }, { deadline });
-    const id = await orchestrator.send({ ...message, contextId: 'ctx' });
+    const id = await orchestrator.send({ ...message, contextId: 'ctx', traceparent: TRACEPARENT });
     const result = await orchestrator.result(id);
     assert.equal(result.status, 'done', JSON.stringify(result));
     assert.equal(result.taskId, 'abc');
@@ -91,6 +93,9 @@ describe('the relay', () => {
     assert.ok(isJsonObject(routing) && routing.target === 'neo');
     assert.equal(passed, deadline);
     assert.equal(neo.task(remote).contextId, 'ctx');
+    assert.match(neo.task(remote).traceparent ?? '', new RegExp(`^00-${TRACE_ID}-[0-9a-f]{16}-01$`));
+    const published = orchestrator.ledger.outbox.read(0, 100).filter(({ event }) => event.subject === id);
+    assert.deepEqual([...new Set(published.map(({ event }) => event.traceparent))], [TRACEPARENT]);
     const events = orchestrator.events(id);
     assert.deepEqual(
       events.filter((type) => type !== 'progress'),
@@ -303,6 +308,29 @@ describe('the relay', () => {
     assert.equal(sends.length, 2);
     assert.equal(sends[0], sends[1]);
   });
+});
+
+it('tasks that arrive together are spread over the peers, the preferred tier first', async (t) => {
+  const gate = Promise.withResolvers<void>();
+  const held: Script = async () => {
+    await gate.promise;
+    return DONE;
+  };
+  const { orchestrator, worker } = await fleet(t, {
+    neo: { script: held, tier: 'haiku' },
+    morpheus: { script: held, tier: 'sonnet' },
+    trinity: { script: held, tier: 'opus' },
+  });
+  const together = Array.from({ length: 12 }, (_, i) => orchestrator.send(dispatching({ task_id: `t${i}` })));
+  const ids = await Promise.all(together);
+  gate.resolve();
+  const results = await Promise.all(ids.map((id) => orchestrator.result(id)));
+  assert.ok(results.every(({ status }) => status === 'done'));
+  const runs = ['neo', 'morpheus', 'trinity'].map((name) => worker(name).runs.length);
+  const [haiku = 0, sonnet = 0, opus = 0] = runs;
+  assert.equal(haiku + sonnet + opus, 12);
+  assert.ok(haiku > 0 && opus > 0, `nobody else got work: ${runs.join()}`);
+  assert.ok(sonnet >= haiku && sonnet >= opus, `the preferred tier got less: ${runs.join()}`);
 });
 
 /** Passes requests on to a port, and cuts the connection in place of the first answer. */

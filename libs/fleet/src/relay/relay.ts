@@ -18,13 +18,14 @@ import {
 import type { FleetMetrics } from '@hermes-fleet/service';
 import { learn } from '../peers/announcer.ts';
 import type { Peers } from '../peers/peers.ts';
+import { measureBrief } from '../routing/measure-brief.ts';
 import type { RoutingPolicy } from '../routing/policy.ts';
-import type { RoutingDecision } from '../routing/route.ts';
-import { routeTask } from '../routing/route-task.ts';
+import { type RoutingDecision, route } from '../routing/route.ts';
 import { errorOutcome } from '../tasks/result.ts';
 import { type Delegated, type DelegateOptions, delegate, withdraw } from './delegate.ts';
 import { payloadFor } from './payload.ts';
 import { outcomeOf } from './remote-result.ts';
+import { newSeat, type Seat } from './seat.ts';
 import { type Delegation, decodeState, encodeState, type Refusal, type RelayState } from './state.ts';
 
 /** How many of the peers that were considered an event names. */
@@ -59,6 +60,7 @@ export function createRelay(o: RelayOptions): Executor {
 async function relayTask(o: RelayOptions, task: AdmittedTask, context: RunContext): Promise<RunOutcome> {
   let state = decodeState(context.checkpoint.load());
   let resumed = state.current !== undefined;
+  using seat = newSeat(o.peers);
   const save = async (next: RelayState): Promise<void> => {
     await context.checkpoint.save(encodeState(next));
     state = next;
@@ -66,14 +68,16 @@ async function relayTask(o: RelayOptions, task: AdmittedTask, context: RunContex
   for (;;) {
     context.signal.throwIfAborted();
     if (!state.current) {
-      const chosen = await choose(o, task, context, state);
+      const chosen = await choose(o, task, context, state, seat);
       if ('outcome' in chosen) return chosen.outcome;
       await save({ ...state, current: chosen.delegation });
       await reportChoice(o, context, state, chosen.decision);
     }
     const { current } = state;
     if (!current) continue;
+    seat.take(current.peer);
     const delegated = await attempt(o, task, context, current, resumed, save, state);
+    seat.leave();
     resumed = false;
     const refusal = refusalOf(delegated, current.peer);
     const tried = attemptOf(o, current, delegated, refusal);
@@ -116,7 +120,6 @@ async function attempt(
       return onTaken(remoteTaskId);
     },
   };
-  using _occupied = options.behaviour.occupied();
   try {
     return await delegate(tracked, current);
   } catch (error) {
@@ -158,6 +161,8 @@ function delegateOptions(
       onTaken,
     },
     signal: context.signal,
+    traceparent: task.traceparent,
+    taskId: task.id,
     replySchema: task.dispatch.task.replySchema ?? 'prose',
     peerDownAfterMs: o.peerDownAfterMs,
     onRetry: (reason) => o.metrics.retry(reason),
@@ -183,6 +188,7 @@ async function choose(
   task: AdmittedTask,
   context: RunContext,
   state: RelayState,
+  seat: Seat,
 ): Promise<Choice> {
   const { routing } = task.dispatch;
   const last = state.refusals.at(-1);
@@ -199,7 +205,10 @@ async function choose(
     };
   const excluded = new Map(state.refusals.map(({ peer, reason }) => [peer, reason]));
   const now = o.clock.now();
-  const decision = await routeTask(task.dispatch, o.peers.list(), { ...o.policy, excluded }, now);
+  const briefTokens = await measureBrief(task.dispatch, o.peers.list());
+  // From here to the seat without a pause: of tasks that arrive together, each sees where the one before it went.
+  const decision = route(task.dispatch, o.peers.list(), { ...o.policy, excluded, briefTokens }, now);
+  if (decision.chosen !== undefined) seat.take(decision.chosen);
   const peer = decision.chosen === undefined ? undefined : o.peers.get(decision.chosen);
   if (!peer) return { outcome: await handBack(context, state, decision.unmet) };
   const delegation = {

@@ -24,7 +24,7 @@ describe('the result in a peer’s answer', () => {
     const result = resultOf(
       task('completed', [{ type: 'SESSION_ANNOUNCE' }, { ...wire, mood: 'good' }]),
       'json',
-      't',
+      'remote',
     );
     assert.equal(result.tokensSpent, 3);
     const outcome: object = outcomeOf(result, 'neo');
@@ -56,7 +56,10 @@ describe('the result in a peer’s answer', () => {
 
   it('may come as a message', () => {
     assert.equal(resultOfMessage({ kind: 'message', text: 'hi', data: [] }, 'prose', 't').text, 'hi');
-    assert.equal(resultOfMessage({ kind: 'message', text: 'hi', data: [wire] }, 'prose', 't').tokensSpent, 3);
+    assert.equal(
+      resultOfMessage({ kind: 'message', text: 'hi', data: [wire] }, 'prose', 'remote').tokensSpent,
+      3,
+    );
   });
 
   it('that breaks the contract is an error of the peer, naming the fields', () => {
@@ -65,6 +68,11 @@ describe('the result in a peer’s answer', () => {
       () => resultOf(task('completed', [{ ...wire, tokens_spent: -1 }]), 'prose', 't'),
       (error) =>
         error instanceof FleetError && error.code === 'PEER_REFUSED' && /tokens_spent/.test(error.message),
+    );
+    assert.throws(
+      () => resultOf(task('completed', [wire]), 'prose', 'another'),
+      (error) =>
+        error instanceof FleetError && error.code === 'PEER_REFUSED' && /task_id/.test(error.message),
     );
   });
 });

@@ -22,11 +22,12 @@ export function resultOfMessage(
 
 /**
  * The TASK_RESULT in a peer's ended task. A peer that gives none is a prose peer: its text is the result, `done` only
- * where prose was asked for (design 2, Prose peers). Throws PEER_REFUSED for a TASK_RESULT that breaks the contract.
+ * where prose was asked for (design 2, Prose peers). Throws PEER_REFUSED for a TASK_RESULT that breaks the contract or
+ * is about another task than `taskId`.
  */
 export function resultOf(task: Answer, asked: ReplySchema, taskId: string): TaskResult {
   const wire = task.data.find(({ type }) => type === 'TASK_RESULT');
-  return wire ? structuredResult(wire) : proseResult(task, asked, taskId);
+  return wire ? structuredResult(wire, taskId) : proseResult(task, asked, taskId);
 }
 
 /** What of a peer's result is handed on; ids, figures and attempts are the runner's. */
@@ -48,7 +49,13 @@ export function hasResult(task: Answer): boolean {
   return task.data.some(({ type }) => type === 'TASK_RESULT');
 }
 
-function structuredResult(wire: JsonObject): TaskResult {
+function structuredResult(wire: JsonObject, taskId: string): TaskResult {
+  const result = decoded(wire);
+  if (result.taskId === taskId) return result;
+  throw new FleetError('PEER_REFUSED', "the peer's TASK_RESULT is about another task (task_id)");
+}
+
+function decoded(wire: JsonObject): TaskResult {
   try {
     return decodeResult(wire);
   } catch (error) {

@@ -1,20 +1,18 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { announceOf, NOW, peerOf } from '../testing/fakes.ts';
-import { routeTask } from './route-task.ts';
+import { measureBrief } from './measure-brief.ts';
+import { route } from './route.ts';
 
 it('a brief that is longer than a window is counted in tokens before a peer is ruled out', async () => {
   const policy = { self: 'switch', tiers: ['sonnet'], smallBelowTokens: 1, largeAboveTokens: 2 };
   const peers = [10, 100].map((contextWindow) =>
     peerOf(`w${contextWindow}`, { announce: announceOf(`w${contextWindow}`, { worker: { contextWindow } }) }),
   );
-  const ask = (brief: string) =>
-    routeTask(
-      { type: 'TASK_DISPATCH', protocolVersion: '2.0', task: { taskId: 't' }, brief },
-      peers,
-      policy,
-      NOW,
-    );
+  const ask = async (brief: string) => {
+    const dispatch = { type: 'TASK_DISPATCH' as const, protocolVersion: '2.0', task: { taskId: 't' }, brief };
+    return route(dispatch, peers, { ...policy, briefTokens: await measureBrief(dispatch, peers) }, NOW);
+  };
   assert.equal((await ask('word '.repeat(50))).chosen, 'w100');
   assert.equal((await ask('word '.repeat(500))).chosen, undefined);
   assert.ok(

@@ -1,0 +1,28 @@
+import type { Peers } from '../peers/peers.ts';
+
+/** The place that a relayed task takes at a peer, seen by routing as load; at most one at a time. */
+export interface Seat extends Disposable {
+  /** Takes a place at this peer, and leaves any other; staying costs nothing. */
+  take(peer: string): void;
+  leave(): void;
+}
+
+export function newSeat(peers: Pick<Peers, 'behaviour'>): Seat {
+  let at: string | undefined;
+  let held: Disposable | undefined;
+  const leave = (): void => {
+    held?.[Symbol.dispose]();
+    held = undefined;
+    at = undefined;
+  };
+  return {
+    take(peer) {
+      if (at === peer) return;
+      leave();
+      held = peers.behaviour(peer)?.occupied();
+      at = peer;
+    },
+    leave,
+    [Symbol.dispose]: leave,
+  };
+}

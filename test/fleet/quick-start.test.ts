@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict';
+import { cpSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { freeOffset, ROOT, runProgram } from '../support/fleet.ts';
+import { resultOf } from '../support/rpc.ts';
+
+const COPIED = [
+  'deploy',
+  'libs',
+  'services',
+  'Makefile',
+  'package.json',
+  'package-lock.json',
+  'tsconfig.json',
+];
+
+test('the quick start of the README, without containers: up, the printed curl, ps, token, down', async (t) => {
+  const copy = mkdtempSync(join(tmpdir(), 'hermes-quick-start-'));
+  for (const name of COPIED)
+    cpSync(join(ROOT, name), join(copy, name), { recursive: true, preserveTimestamps: true });
+  // Hard links, where the file system allows them: a real folder of its own, so that nothing can change ours.
+  const modules = [join(ROOT, 'node_modules'), join(copy, 'node_modules')];
+  if ((await runProgram('cp', ['-al', ...modules])).code !== 0) {
+    rmSync(join(copy, 'node_modules'), { recursive: true, force: true });
+    assert.equal((await runProgram('cp', ['-a', ...modules], { timeoutMs: 120_000 })).code, 0);
+  }
+  const env = { ...process.env, FLEET_MODE: 'process', FLEET_PORT_OFFSET: String(await freeOffset()) };
+  const make = (target: string) =>
+    runProgram('make', ['-s', '-C', copy, target], { env, cwd: tmpdir(), timeoutMs: 120_000 });
+  t.after(async () => {
+    await make('down');
+    rmSync(copy, { recursive: true, force: true });
+  });
+
+  const up = await make('up');
+  assert.equal(up.code, 0, up.stdout + up.stderr);
+  for (const name of ['switch', 'neo', 'morpheus', 'trinity', 'nats'])
+    assert.match(up.stdout, new RegExp(`${name} +\\S+://`));
+  const curl = up.stdout.slice(up.stdout.indexOf('\ncurl '));
+  const pasted = await runProgram('bash', ['-c', curl], { env, cwd: tmpdir() });
+  assert.equal(pasted.code, 0, pasted.stderr);
+  assert.equal(resultOf(JSON.parse(pasted.stdout).result.task).status, 'done', pasted.stdout);
+
+  const again = await make('up');
+  assert.equal(again.code, 0, again.stderr);
+  assert.equal([...again.stdout.matchAll(/already running/g)].length, 5, again.stdout);
+  const ps = await make('ps');
+  assert.equal([...ps.stdout.matchAll(/ ready /g)].length, 5, ps.stdout);
+  assert.match((await make('token')).stdout, /^[\w-]{43}\n$/);
+
+  const down = await make('down');
+  assert.equal(down.code, 0, down.stderr);
+  assert.equal([...down.stdout.matchAll(/ stopped/g)].length, 5, down.stdout);
+});
