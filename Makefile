@@ -20,6 +20,8 @@ down: ## stop the fleet
 	@deploy/fleet.sh down
 logs: ## follow the logs
 	@deploy/fleet.sh logs
+demo: ## a first flight on whatever runs: a routed task, a blocked one, and where to look
+	@deploy/fleet.sh demo
 ps: ## what runs
 	@deploy/fleet.sh ps
 token: ## the operator's token: make -s token

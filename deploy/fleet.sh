@@ -42,16 +42,23 @@ up_docker() {
   has_engine || { echo "FLEET_MODE=docker, and no Docker engine with Compose answers" >&2; exit 1; }
   echo "starting the fleet in containers"
   remember docker
-  if ! COMPOSE_PROFILES='' docker compose up --build --detach --wait; then
-    docker compose ps --all >&2
-    docker compose logs --tail 20 >&2
-    exit 1
-  fi
+  COMPOSE_PROFILES='' docker compose up --build --detach --wait || { not_up >&2; exit 1; }
   grafana
   # shellcheck disable=SC2046 # addresses have no spaces
   docker compose exec -T -u 1000 switch node libs/cli/src/main.ts first-flight --root "$root" --settle http://127.0.0.1:9219 \
     $(address switch 9219) $(address neo 9220) $(address morpheus 9221) $(address trinity 9222) \
     $(address prometheus 9090) $(COMPOSE_PROFILES=grafana address grafana 3000)
+}
+
+# After an `up` that failed: who is to blame, with the end of his log.
+not_up() {
+  docker compose ps --all --format '{{.Service}}:{{.State}}:{{.Health}}:{{.ExitCode}}' | while IFS=: read -r service state health code; do
+    case $state:$health:$code in running:healthy:* | running::* | exited::0) continue ;; esac
+    if [ "$state" = created ]; then echo "$service was not started"; continue; fi
+    echo "$service is $state${health:+, $health}, exit code $code; the end of its log:"
+    docker compose logs --tail 20 --no-color --no-log-prefix "$service" </dev/null
+  done
+  echo "the fleet is not up, for the reason above; what runs is left running: make down ends it"
 }
 
 grafana() {

@@ -18,6 +18,16 @@ test('a mode that does not exist is refused by every command', () => {
   assert.equal(run('fly', {}).status, 2);
 });
 
+test('containers that are asked for by name and cannot be had are an error, not something else', (t) => {
+  const dir = mkdtempSync(join(tmpdir(), 'docker-'));
+  t.after(() => rmSync(dir, { recursive: true }));
+  writeFileSync(join(dir, 'docker'), '#!/bin/sh\nexit 1\n', { mode: 0o755 });
+  const { status, stdout, stderr } = run('up', { FLEET_MODE: 'docker', PATH: `${dir}:${process.env.PATH}` });
+  assert.equal(status, 1);
+  assert.equal(stdout, '');
+  assert.equal(stderr, 'FLEET_MODE=docker, and no Docker engine with Compose answers\n');
+});
+
 test('in containers the token comes from the volume that only the keys job mounts', (t) => {
   const dir = mkdtempSync(join(tmpdir(), 'docker-'));
   t.after(() => rmSync(dir, { recursive: true }));

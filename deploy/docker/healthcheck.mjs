@@ -1,7 +1,7 @@
 // Healthy when /ready of this container's service answers 200. HEALTH_PORT: the port that the service listens on.
 const url = `http://127.0.0.1:${process.env.HEALTH_PORT}/ready`;
 try {
-  const reply = await fetch(url, { signal: AbortSignal.timeout(2500) });
+  const reply = await fetch(url, { signal: AbortSignal.timeout(5000) });
   process.stdout.write((await reply.text()).slice(0, 1000));
   process.exitCode = reply.ok ? 0 : 1;
 } catch (error) {

@@ -2,20 +2,11 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import type { CloudEvent } from '@hermes-fleet/protocol';
-import { PROFILES, startComposeFleet } from '../support/compose.ts';
+import { ENDED, ends, PROFILES, startComposeFleet } from '../support/compose.ts';
 import { withoutEngine } from '../support/engine.ts';
 import { ROOT, runProgram, until } from '../support/fleet.ts';
 import { prometheus } from '../support/prometheus.ts';
 import { call, dispatch, message, resultOf, runbook, textMessage } from '../support/rpc.ts';
-
-const ENDED = /\.task\.(done|partial|error|blocked|canceled)\.v1$/;
-
-/** The ends of a profile's tasks, by the callers' names for them. */
-const ends = (events: readonly CloudEvent[], profile: string): string[] =>
-  events
-    .filter(({ source, type }) => source === `/profiles/${profile}` && ENDED.test(type))
-    .map(({ data }) => String(data.task_id));
 
 const DASHBOARD = join(ROOT, 'deploy/grafana/dashboards/fleet-overview.json');
 interface Panel {
@@ -27,8 +18,8 @@ test('a whole fleet in containers', { skip: withoutEngine(), timeout: 270_000 },
   const fleet = await startComposeFleet(t);
   const metrics = prometheus(await fleet.url('prometheus'));
   const operator = await fleet.target('switch');
-  const toNeo = await fleet.inside('switch', 'cat "$HERMES_KEYS_DIR/A2A_HERMES_TOKEN_SWITCH_TO_NEO"');
   const submitted: string[] = [];
+  let flown = false;
 
   /** Sends work to switch under a name that the last subtest looks for in the stream. */
   const send = (taskId: string, options: Omit<Parameters<typeof dispatch>[0], 'taskId'>, now = false) => {
@@ -68,7 +59,9 @@ test('a whole fleet in containers', { skip: withoutEngine(), timeout: 270_000 },
     assert.deepEqual(result.artifacts.files_changed, ['hello.txt']);
     assert.ok(result.tokens_spent > 0);
     assert.ok(PROFILES.slice(1).includes(result.executed_by), result.executed_by);
+    flown = true;
   });
+  assert.ok(flown, 'the fleet does no work: the other tests would only wait for it');
 
   await t.test('what nobody declares is blocked, with the reason and no token', async () => {
     const { body } = await send('blocked', {
@@ -152,20 +145,17 @@ test('a whole fleet in containers', { skip: withoutEngine(), timeout: 270_000 },
       );
 
       const top = await runProgram('docker', ['top', await fleet.container(service), '-eo', 'pid,uid,args']);
+      const processes = top.stdout.split('\n').map((line) => line.trim().split(/\s+/).slice(1));
       const main =
-        { nats: 'nats-server', prometheus: '/prometheus ' }[service] ?? 'services/profile/src/main.ts';
-      const uids = top.stdout
-        .split('\n')
-        .filter((line) => line.includes(main) && !line.includes('init'))
-        .map((line) => line.trim().split(/\s+/)[1]);
+        { nats: 'nats-server', prometheus: '/bin/prometheus' }[service] ?? 'node services/profile/';
+      const uids = processes.flatMap(([uid, ...args]) => (args.join(' ').startsWith(main) ? [uid] : []));
       assert.deepEqual([...new Set(uids)], [service === 'prometheus' ? '65534' : '1000'], top.stdout);
     }
   });
 
   await t.test('no key is in a container, in its log or in the image', async () => {
-    const keys = await fleet.withKeys(
-      'find /keys -type f ! -name nats.conf ! -name NATS_USER -exec sed -e "\\$ a\\\\" {} +',
-    );
+    const files = '$(find /keys -type f ! -name nats.conf ! -name NATS_USER)';
+    const keys = await fleet.withKeys(`for file in ${files}; do cat "$file"; echo; done`);
     const secrets = keys.split('\n').filter(Boolean);
     assert.ok(secrets.length > 20, `only ${secrets.length} keys`);
     assert.ok(secrets.includes(fleet.operatorToken));
@@ -200,12 +190,16 @@ test('a whole fleet in containers', { skip: withoutEngine(), timeout: 270_000 },
     assert.equal(result.executed_by, 'neo');
     assert.equal(task.artifacts.filter(({ name }: { name: string }) => name === 'task-result').length, 1);
 
-    const { tasks } = (await call(await fleet.target('neo', toNeo), 'ListTasks', { includeArtifacts: true }))
-      .body.result;
-    const own = tasks.filter((one: unknown) => resultOf(one)?.task_id === result.task_id);
-    assert.ok(own.length <= 1, `${own.length} tasks of neo carry this result`);
     const events = await fleet.readEvents((all) => ends(all, 'switch').includes('killed'));
     assert.equal(ends(events, 'switch').filter((name) => name === 'killed').length, 1);
+    // A relayed task goes out under the id that it has at the relay.
+    const atNeo = events.filter(
+      ({ source, data }) => source === '/profiles/neo' && data.task_id === body.result.task.id,
+    );
+    const steps = atNeo.map(({ type }) => type.split('.').at(-2));
+    assert.equal(steps.filter((step) => step === 'submitted').length, 1, steps.join());
+    assert.equal(atNeo.filter(({ type }) => ENDED.test(type)).length, 1, steps.join());
+    assert.ok(steps.includes('resumed'), steps.join());
   });
 
   await t.test('kill -9 of NATS stops no task and loses no event', async () => {
@@ -255,22 +249,18 @@ test('a whole fleet in containers', { skip: withoutEngine(), timeout: 270_000 },
     },
   );
 
-  await t.test(
-    'a stop lets the running step end, exits 0 within the grace, and the task goes on',
-    async () => {
-      const brief = runbook('a.txt', 'a', 'touch stopped.mark', 'sleep 3').concat(
-        '\n\n```sh\ncat a.txt\n```',
-      );
-      const { body } = await send('stopped', { brief, routing: { target: 'neo' } }, true);
-      await running('stopped.mark');
-      await fleet.compose('stop', 'neo');
-      const { State: state } = await fleet.inspect('neo');
-      assert.deepEqual([state.Status, state.ExitCode, state.OOMKilled], ['exited', 0, false]);
-      await fleet.start('neo');
-      const result = resultOf(await ended(body.result.task.id));
-      assert.equal(result.status, 'done', JSON.stringify(result));
-    },
-  );
+  await t.test('a stop in mid-task exits 0 within the grace, and the next start ends the task', async () => {
+    const brief = runbook('a.txt', 'a', 'touch stopped.mark', 'sleep 3').concat('\n\n```sh\ncat a.txt\n```');
+    const { body } = await send('stopped', { brief, routing: { target: 'neo' } }, true);
+    await running('stopped.mark');
+    await fleet.compose('stop', 'neo');
+    const { State: state } = await fleet.inspect('neo');
+    assert.deepEqual([state.Status, state.ExitCode, state.OOMKilled], ['exited', 0, false]);
+    await fleet.start('neo');
+    const result = resultOf(await ended(body.result.task.id));
+    // A command that the stop cut off is not repeated, since nobody knows how far it came: then the rest remains.
+    assert.ok(['done', 'partial'].includes(result.status), JSON.stringify(result));
+  });
 
   await t.test('a second up changes nothing, and a second set of keys is not made', async () => {
     const services = [...PROFILES, 'nats', 'prometheus'];

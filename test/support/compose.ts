@@ -14,6 +14,15 @@ const PORTS: Readonly<Record<string, number>> = {
 const UP_MS = 180_000;
 const COMMAND_MS = 60_000;
 
+/** The types of the events that end a task. */
+export const ENDED = /\.task\.(done|partial|error|blocked|canceled)\.v1$/;
+
+/** The ends of a profile's tasks, by the callers' names for them. */
+export const ends = (events: readonly CloudEvent[], profile: string): string[] =>
+  events
+    .filter(({ source, type }) => source === `/profiles/${profile}` && ENDED.test(type))
+    .map(({ data }) => String(data.task_id));
+
 /** Of `docker inspect`, what the tests look at. */
 export interface Inspected {
   readonly State: { readonly Status: string; readonly ExitCode: number; readonly OOMKilled: boolean };

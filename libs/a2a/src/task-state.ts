@@ -1,6 +1,5 @@
 import { TaskState as A2AState } from '@a2a-js/sdk';
 import { isTerminal, type TaskState } from '@hermes-fleet/ledger';
-import { isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
 
 const STATES: Readonly<Record<TaskState, A2AState>> = {
   submitted: A2AState.TASK_STATE_SUBMITTED,
@@ -38,27 +37,11 @@ export function ledgerStates(state: A2AState): TaskState[] {
 export function isSettled(state: TaskState): boolean {
   return isTerminal(state) || state === 'input_required';
 }
-
-/** The state that a TASK_RESULT puts its task in (design 2, the table of TASK_RESULT); undefined for no result. */
-export function stateOfResult(result: JsonObject | undefined): TaskState | undefined {
-  switch (result?.status) {
-    case 'done':
-    case 'partial':
-      return 'completed';
-    case 'blocked':
-      return 'rejected';
-    case 'error':
-      return isJsonObject(result.error) && result.error.code === 'canceled' ? 'canceled' : 'failed';
-    default:
-      return undefined;
-  }
-}
-
 const AFTER: Readonly<Partial<Record<string, TaskState>>> = {
   submitted: 'submitted',
   queued: 'queued',
   started: 'working',
-  resumed: 'working',
+  resumed: 'queued',
   blocked: 'rejected',
   done: 'completed',
   partial: 'completed',

@@ -21,30 +21,24 @@ const record = (more: Partial<TaskRecord>): TaskRecord => ({
   ...more,
 });
 
-const RESULTS: readonly [status: string, error: JsonObject | undefined, state: TaskState][] = [
-  ['done', undefined, TaskState.TASK_STATE_COMPLETED],
-  ['partial', undefined, TaskState.TASK_STATE_COMPLETED],
-  ['blocked', undefined, TaskState.TASK_STATE_REJECTED],
-  ['error', { code: 'model_failed', message: 'x', retryable: true }, TaskState.TASK_STATE_FAILED],
-  ['error', { code: 'canceled', message: 'x', retryable: false }, TaskState.TASK_STATE_CANCELED],
-];
-
-test('the state follows the result by the table', () => {
-  for (const [status, error, state] of RESULTS) {
-    const result: JsonObject = { type: 'TASK_RESULT', status, ...(error ? { error } : {}) };
-    assert.equal(taskView(record({ result })).status?.state, state, status);
-  }
-});
-
 const STATES: readonly [state: TaskRecord['state'], shown: TaskState][] = [
   ['submitted', TaskState.TASK_STATE_SUBMITTED],
   ['queued', TaskState.TASK_STATE_SUBMITTED],
   ['working', TaskState.TASK_STATE_WORKING],
   ['input_required', TaskState.TASK_STATE_INPUT_REQUIRED],
+  ['completed', TaskState.TASK_STATE_COMPLETED],
+  ['rejected', TaskState.TASK_STATE_REJECTED],
+  ['failed', TaskState.TASK_STATE_FAILED],
+  ['canceled', TaskState.TASK_STATE_CANCELED],
 ];
 
-test('without a result the state is the ledger’s', () => {
-  for (const [state, shown] of STATES) assert.equal(taskView(record({ state })).status?.state, shown, state);
+test('the state is the ledger’s, whatever a result says of it: ListTasks filters by the same', () => {
+  const error: JsonObject = { code: 'canceled', message: 'canceled at the peer', retryable: false };
+  const result: JsonObject = { type: 'TASK_RESULT', status: 'error', error };
+  for (const [state, shown] of STATES) {
+    assert.equal(taskView(record({ state })).status?.state, shown, state);
+    assert.equal(taskView(record({ state, result })).status?.state, shown, `${state} with a result`);
+  }
 });
 
 test('until there is a result, text events make up the text artifact', () => {

@@ -2,7 +2,7 @@ import { type Artifact, Message, type Task, type TaskStatus } from '@a2a-js/sdk'
 import type { TaskEvent, TaskRecord, TaskState } from '@hermes-fleet/ledger';
 import { HANDSHAKE_EXTENSION, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
 import { agentMessage, handshakePart, textPart } from './parts.ts';
-import { a2aState, stateOfResult } from './task-state.ts';
+import { a2aState } from './task-state.ts';
 
 export const RESULT_ARTIFACT = 'task-result';
 export const TEXT_ARTIFACT = 'text';
@@ -39,7 +39,7 @@ export function taskView(
 export function statusView(record: TaskRecord): TaskStatus {
   const text = statusText(record);
   return {
-    state: a2aState(stateOfResult(record.result) ?? record.state),
+    state: a2aState(record.state),
     message: text === undefined ? undefined : statusMessage(record, text, record.lastSeq),
     timestamp: new Date(record.updatedAt).toISOString(),
   };

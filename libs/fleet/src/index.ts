@@ -7,7 +7,7 @@ export {
   resolveTokens,
   SHARED_CALLER,
 } from './config/credentials.ts';
-export { normalizePeerUrl } from './config/peer-url.ts';
+export { listenerUrl, normalizePeerUrl } from './config/peer-url.ts';
 export { tierOf } from './config/tier.ts';
 export { createGateway, type Gateway, type GatewayAgent, type GatewayOptions } from './gateway.ts';
 export { type Announcer, type AnnouncerOptions, createAnnouncer } from './peers/announcer.ts';

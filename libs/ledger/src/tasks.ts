@@ -99,6 +99,7 @@ export function acceptTask(
     createdAt: now,
     updatedAt: now,
     lastSeq: submitted.seq,
+    ...(task.traceparent === undefined ? {} : { traceparent: task.traceparent }),
   };
   return { task: record, submitted };
 }

@@ -30,6 +30,8 @@ export interface TaskRecord {
   readonly updatedAt: number;
   /** The sequence of the task's newest event. */
   readonly lastSeq: number;
+  /** The W3C trace context that the task was accepted in. */
+  readonly traceparent?: string;
 }
 
 export interface NewTask {

@@ -18,6 +18,11 @@ describe('contentText', () => {
     );
   });
 
+  it('takes linear time, whatever a server sends', { timeout: 20_000 }, () => {
+    const data = `${'='.repeat(1_000_000)}x`;
+    assert.match(contentText({ content: [{ type: 'image', data, mimeType: 'image/png' }] }), /bytes\]$/);
+  });
+
   it('shows structured content where there is no other', () => {
     assert.equal(contentText({ content: [], structuredContent: { a: 1 } }), '{"a":1}');
     assert.equal(contentText({ content: [{ type: 'text', text: 'a' }], structuredContent: { a: 1 } }), 'a');

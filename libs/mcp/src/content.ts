@@ -32,9 +32,15 @@ export function boundText(text: string): string {
   const bytes = Buffer.from(text);
   if (bytes.length <= MAX_CONTENT_BYTES) return text;
   const tailBytes = MAX_CONTENT_BYTES - HEAD_BYTES - 100;
-  const head = bytes.subarray(0, HEAD_BYTES).toString().replace(/�+$/, '');
-  const tail = bytes.subarray(-tailBytes).toString().replace(/^�+/, '');
+  const head = bytes
+    .subarray(0, HEAD_BYTES)
+    .toString()
+    .replace(/�{1,3}$/, '');
+  const tail = bytes
+    .subarray(-tailBytes)
+    .toString()
+    .replace(/^�{1,3}/, '');
   return `${head}\n[${bytes.length - HEAD_BYTES - tailBytes} bytes left out]\n${tail}`;
 }
 
-const base64Bytes = (data: string): number => Math.floor((data.replace(/=+$/, '').length * 3) / 4);
+const base64Bytes = (data: string): number => Buffer.byteLength(data, 'base64');

@@ -46,7 +46,7 @@ export function describeFailure(error: unknown): {
 
 function detailOf(error: unknown): string {
   if (error instanceof ServerFailure) return error.message;
-  if (isAnswer(error)) return `answered with error ${oneLine(error.message)}`;
+  if (isAnswer(error)) return `answered with error ${error.code}`;
   if (error instanceof McpError) return 'connection closed';
   if (error instanceof StreamableHTTPError) {
     return error.code !== undefined && error.code > 0
@@ -70,4 +70,5 @@ function networkCode(error: unknown): string | undefined {
   return undefined;
 }
 
-const oneLine = (text: string): string => text.replace(/\s+/g, ' ').slice(0, MAX_TEXT);
+/** A text of somebody else's, short and on one line. */
+export const oneLine = (text: string): string => text.replace(/\s+/g, ' ').slice(0, MAX_TEXT);

@@ -62,6 +62,7 @@ describe('what is wrong with a server is told apart', { timeout: 120_000, concur
     ['shouts', 'ok', /^answered/],
     ['hangs', 'timeout', /^timeout after 5000 ms$/],
     ['dies', 'error', /^process exited with code 7$/],
+    ['refuses', 'error', /^answered with error -32603$/],
     ['exits', 'error', /^process exited with code 5$/],
     ['garbage', 'error', /^prints something that is not MCP on its stdout$/],
     ['flood', 'error', /^printed more than 10 MB without a line end$/],

@@ -2,7 +2,7 @@ import type { JsonObject, McpHealth } from '@hermes-fleet/protocol';
 import type { Connection, McpTool } from './connection.ts';
 import { boundText, contentText } from './content.ts';
 import { deadline, raceSignal, TimeoutError } from './deadline.ts';
-import { describeFailure, isAnswer } from './failure.ts';
+import { describeFailure, isAnswer, oneLine } from './failure.ts';
 import { namedLog } from './named-log.ts';
 import { Session, type SessionOptions, unavailable } from './session.ts';
 
@@ -128,8 +128,11 @@ export class McpServer {
   }
 
   #callFailure(tool: string, error: unknown): string {
-    if (!isAnswer(error) && !(error instanceof TimeoutError)) return unavailable(this.#o.name, error).message;
-    return `tool "${tool}" of MCP server "${this.#o.name}": ${describeFailure(error).detail}`;
+    const which = `tool "${tool}" of MCP server "${this.#o.name}"`;
+    // The model may read the server's own words; a health that callers are told of must not hold them.
+    if (isAnswer(error)) return `${which}: answered with error ${oneLine(error.message)}`;
+    if (error instanceof TimeoutError) return `${which}: ${error.message}`;
+    return unavailable(this.#o.name, error).message;
   }
 
   /** Never rejects. Concurrent measurements are one. */

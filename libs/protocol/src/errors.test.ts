@@ -20,6 +20,8 @@ const table: Record<ErrorCode, readonly [number, number, boolean]> = {
   CONTENT_TYPE_NOT_SUPPORTED: [400, -32005, false],
   VERSION_NOT_SUPPORTED: [400, -32009, false],
   NOT_FOUND: [404, -32601, false],
+  METHOD_NOT_ALLOWED: [405, -32600, false],
+  HEADERS_TOO_LARGE: [431, -32600, false],
   BODY_TOO_LARGE: [413, -32600, false],
   UNSUPPORTED_MEDIA_TYPE: [415, -32600, false],
   REQUEST_TIMEOUT: [408, -32000, true],

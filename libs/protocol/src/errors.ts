@@ -19,6 +19,8 @@ export const ERRORS = {
   CONTENT_TYPE_NOT_SUPPORTED: { httpStatus: 400, jsonrpcCode: -32005, retryable: false },
   VERSION_NOT_SUPPORTED: { httpStatus: 400, jsonrpcCode: -32009, retryable: false },
   NOT_FOUND: { httpStatus: 404, jsonrpcCode: -32601, retryable: false },
+  METHOD_NOT_ALLOWED: { httpStatus: 405, jsonrpcCode: -32600, retryable: false },
+  HEADERS_TOO_LARGE: { httpStatus: 431, jsonrpcCode: -32600, retryable: false },
   BODY_TOO_LARGE: { httpStatus: 413, jsonrpcCode: -32600, retryable: false },
   UNSUPPORTED_MEDIA_TYPE: { httpStatus: 415, jsonrpcCode: -32600, retryable: false },
   REQUEST_TIMEOUT: { httpStatus: 408, jsonrpcCode: -32000, retryable: true },

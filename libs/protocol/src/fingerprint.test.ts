@@ -66,9 +66,13 @@ describe('fingerprint, by the vectors of RFC 8785', () => {
     });
   }
 
-  for (const n of [Number.NaN, Number.POSITIVE_INFINITY]) {
-    it(`refuses ${n}, which JSON can't carry`, () => {
-      assert.throws(() => fingerprint({ n }));
+  for (const [name, text] of [
+    ['a number beyond a double', '{"n": 1e999}'],
+    ['half a surrogate pair', String.raw`{"s": "\ud800"}`],
+    ['half a surrogate pair in a key', String.raw`{"\udfff": 1}`],
+  ] as const) {
+    it(`refuses ${name}: the caller's mistake, not ours`, () => {
+      assert.throws(() => fingerprint(JSON.parse(text)), { code: 'INVALID_PARAMS' });
     });
   }
 });

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import canonicalize from 'canonicalize';
+import { FleetError } from './errors.ts';
 import type { JsonObject } from './json.ts';
 
 /**
@@ -12,9 +13,23 @@ export function dispatchFingerprint(dispatch: JsonObject): string {
   return fingerprint({ ...rest, task: contract });
 }
 
-/** SHA-256, in hex, of the RFC 8785 canonical form of a JSON value. */
+/** SHA-256, in hex, of the RFC 8785 canonical form of a JSON value; INVALID_PARAMS for one that has no such form. */
 export function fingerprint(value: JsonObject): string {
-  const canonical = canonicalize(value);
-  if (canonical === undefined) throw new TypeError('the value has no canonical JSON form');
-  return createHash('sha256').update(canonical).digest('hex');
+  return createHash('sha256').update(canonical(value)).digest('hex');
+}
+
+function canonical(value: JsonObject): string {
+  let text: string | undefined;
+  let cause: unknown;
+  try {
+    text = canonicalize(value);
+  } catch (thrown) {
+    cause = thrown;
+  }
+  if (text !== undefined) return text;
+  throw new FleetError(
+    'INVALID_PARAMS',
+    'the message holds what JSON cannot carry between systems: half a surrogate pair, or a number beyond a double',
+    { cause },
+  );
 }

@@ -37,6 +37,8 @@ export interface InboundMessage {
   readonly data: readonly { readonly data: JsonValue; readonly mediaType: string | undefined }[];
   /** The message as A2A JSON. */
   readonly raw: JsonObject;
+  /** The W3C trace context of the request that it came in (design 5, Tracing). */
+  readonly traceparent?: string;
 }
 
 /** What an intake made of a message: a task in the ledger, or an immediate reply. */
@@ -93,6 +95,8 @@ export interface AdmittedTask {
   readonly dispatch: TaskDispatch;
   /** Milliseconds since the epoch. */
   readonly deadlineAt: number | undefined;
+  /** The W3C trace context that the task was accepted in, for what it calls. */
+  readonly traceparent?: string;
   /** How often this task was taken up again after a crash or a stop. */
   readonly resumes: number;
 }

@@ -1,8 +1,8 @@
 import { type Relay, startRelay } from '@hermes-fleet/events';
-import type { FleetConfig } from '@hermes-fleet/fleet';
+import type { Credentials, FleetConfig } from '@hermes-fleet/fleet';
 import type { Ledger } from '@hermes-fleet/ledger';
 import type { Clock, Log } from '@hermes-fleet/protocol';
-import type { FleetMetrics, SecretEnv } from '@hermes-fleet/service';
+import type { FleetMetrics } from '@hermes-fleet/service';
 
 const GAUGE_EVERY_MS = 1_000;
 
@@ -10,7 +10,7 @@ const GAUGE_EVERY_MS = 1_000;
 export function connectBus(o: {
   readonly profile: string;
   readonly config: FleetConfig;
-  readonly env: SecretEnv;
+  readonly login: Credentials['bus'];
   readonly ledger: Ledger;
   readonly clock: Clock;
   readonly log: Log;
@@ -18,14 +18,11 @@ export function connectBus(o: {
 }): Relay | undefined {
   const { nats } = o.config.fleet;
   if (!nats) return undefined;
-  const user = nats.user_env === undefined ? undefined : o.env.read(nats.user_env);
-  const pass = nats.password_env === undefined ? undefined : o.env.read(nats.password_env);
   const relay = startRelay({
     connection: {
       servers: nats.servers,
       name: `fleet/${o.profile}`,
-      ...(user === undefined ? {} : { user }),
-      ...(pass === undefined ? {} : { pass }),
+      ...o.login,
       ...(nats.inbox_prefix === undefined ? {} : { inboxPrefix: nats.inbox_prefix }),
     },
     source: o.ledger.outbox,

@@ -1,7 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type AgentConfig, AgentConfigSchema } from '@hermes-fleet/agent';
-import { type Credentials, type FleetConfig, FleetConfigSchema, resolveTokens } from '@hermes-fleet/fleet';
+import {
+  type Credentials,
+  type FleetConfig,
+  FleetConfigSchema,
+  resolveTokens,
+  tierOf,
+} from '@hermes-fleet/fleet';
 import { type FieldError, FleetError } from '@hermes-fleet/protocol';
 import { loadYamlConfig, type SecretEnv } from '@hermes-fleet/service';
 import type { Environment } from './environment.ts';
@@ -10,10 +16,14 @@ export interface Configuration {
   readonly fleet: FleetConfig;
   readonly agent: AgentConfig;
   readonly credentials: Credentials;
+  /** The tier of the agent's model. */
+  readonly tier: string;
   /** The text of IDENTITY.md. */
   readonly identity: string;
-  /** What is right but worth saying once at start. */
+  /** What is right, and worth saying once at start. */
   readonly notes: readonly string[];
+  /** What works, and should be changed. */
+  readonly warnings: readonly string[];
 }
 
 /**
@@ -39,18 +49,27 @@ export function readConfiguration(environment: Environment, env: SecretEnv): Con
   const fleet = attempt(() => loadYamlConfig({ file: file('fleet.yaml'), schema: FleetConfigSchema, env }));
   const agent = attempt(() => loadYamlConfig({ file: file('config.yaml'), schema: AgentConfigSchema, env }));
   const identity = attempt(() => readIdentity(file('IDENTITY.md')));
+  const tier = fleet && agent && attempt(() => tierOf(fleet.value, agent.value.model));
   const credentials = fleet && attempt(() => resolveTokens(fleet.value, env));
   problems.push(
     ...(credentials?.problems.map(({ path, reason }) => ({ path: `fleet.yaml ${path}`, reason })) ?? []),
   );
-  if (problems.length > 0 || !fleet || !agent || !credentials || identity === undefined) {
+  if (
+    problems.length > 0 ||
+    !fleet ||
+    !agent ||
+    !credentials ||
+    tier === undefined ||
+    identity === undefined
+  ) {
     const count = problems.length === 1 ? 'a problem' : `${problems.length} problems`;
     throw new FleetError('CONFIG_INVALID', `the configuration of ${environment.profile} has ${count}`, {
       fields: problems,
     });
   }
-  const notes = [...fleet.notes, ...agent.notes, ...credentials.warnings];
-  return { fleet: fleet.value, agent: agent.value, credentials, identity, notes };
+  const notes = [...fleet.notes, ...agent.notes];
+  const { warnings } = credentials;
+  return { fleet: fleet.value, agent: agent.value, credentials, tier, identity, notes, warnings };
 }
 
 function readIdentity(file: string): string {

@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { buildAgentCard, createA2AClient, registerA2A } from '@hermes-fleet/a2a';
 import { createAgent, createConfinement } from '@hermes-fleet/agent';
-import { createAnnouncer, createGateway, createPeers, tierOf } from '@hermes-fleet/fleet';
+import { createAnnouncer, createGateway, createPeers } from '@hermes-fleet/fleet';
 import { acquireOwnership, openLedger } from '@hermes-fleet/ledger';
 import { createMcpPool } from '@hermes-fleet/mcp';
 import {
@@ -25,6 +25,8 @@ import { readConfiguration } from './configuration.ts';
 import type { Environment } from './environment.ts';
 import { publicUrl } from './public-url.ts';
 import { readinessOf } from './readiness.ts';
+import { startRetention } from './retention.ts';
+import { shutdownSteps } from './shutdown-steps.ts';
 
 const { version } = JSON.parse(readFileSync(join(import.meta.dirname, '../package.json'), 'utf8')) as {
   version: string;
@@ -33,11 +35,13 @@ const EXTENSIONS = [{ uri: HANDSHAKE_EXTENSION, params: { protocol_versions: [..
 
 /** Of the time that a stop may take, what streams, the outbox and the files get after the tasks. */
 const AFTER_TASKS_MS = 5_000;
-const FLUSH_MS = 2_000;
+/** What tasks that were taken up again get to reach a checkpoint when the start then fails. */
+const FAILED_START_GRACE_MS = 2_000;
 
 /**
  * Starts one profile: configuration, ownership, ledger, bus, MCP servers, agent, unfinished tasks, and last of all the
- * listener (design 1, Start-up and shutdown). Resolves when the profile serves; throws before anything listens.
+ * listener (design 1, Start-up and shutdown). Resolves when the profile serves, or was told to stop before; what throws
+ * leaves nothing behind: no child process, no listener, no lock.
  */
 export async function startGateway(environment: Environment, processEnv: NodeJS.ProcessEnv): Promise<void> {
   const { profile } = environment;
@@ -50,15 +54,21 @@ export async function startGateway(environment: Environment, processEnv: NodeJS.
     log.info({ profile }, 'fleet.enabled is false: this profile sends and serves nothing');
     return;
   }
-  for (const note of configuration.notes) log.warn({ profile }, note);
+  for (const note of configuration.notes) log.info({ profile }, note);
+  for (const warning of configuration.warnings) log.warn({ profile }, warning);
 
   mkdirSync(environment.stateDir, { recursive: true, mode: 0o700 });
-  const ownership = acquireOwnership({ dir: environment.stateDir, profile });
-  const ledger = openLedger({ file: join(environment.stateDir, 'ledger.db'), profile, clock, ids, log });
+  await using failed = new AsyncDisposableStack();
+  const ownership = failed.use(acquireOwnership({ dir: environment.stateDir, profile }));
+  const ledger = failed.adopt(
+    openLedger({ file: join(environment.stateDir, 'ledger.db'), profile, clock, ids, log }),
+    (opened) => opened.close(),
+  );
   const peerNames = Object.keys(credentials.peers);
   const callers = credentials.callers.map(({ name }) => name);
   const metrics = createMetrics({ profile, peers: peerNames, callers, tiers: config.fleet.tiers });
-  const bus = connectBus({ profile, config, env, ledger, clock, log, metrics });
+  const bus = connectBus({ profile, config, login: credentials.bus, ledger, clock, log, metrics });
+  failed.defer(async () => bus?.close());
 
   const confinement = await createConfinement({
     confine: configuration.agent.tools.shell.confine,
@@ -76,11 +86,12 @@ export async function startGateway(environment: Environment, processEnv: NodeJS.
     launch: confinement.launch,
     onOperation: metrics.mcpOperation,
   });
+  failed.defer(() => mcp.close());
   const agent = await createAgent({
     profile,
     config: configuration.agent,
     responseHandler: config.fleet.response_handler,
-    tier: tierOf(config, configuration.agent.model),
+    tier: configuration.tier,
     workspaceRoot: environment.workspaceDir,
     stateDir: environment.stateDir,
     confinement,
@@ -89,6 +100,7 @@ export async function startGateway(environment: Environment, processEnv: NodeJS.
     ids,
     log,
   });
+  failed.defer(() => agent.close());
   for (const note of agent.notes) log.info({ profile }, note);
 
   const client = createA2AClient({ clock, log, extensions: [HANDSHAKE_EXTENSION] });
@@ -105,12 +117,13 @@ export async function startGateway(environment: Environment, processEnv: NodeJS.
     ...{ profile, version, ledger, agent, mcp, peers, announcer, client, clock, ids, log, metrics, config },
     countCache: configuration.agent.budget.count_cache,
   });
+  failed.defer(() => gateway.stop(FAILED_START_GRACE_MS));
 
-  let stopping = false;
+  const stopping = new AbortController();
   const app = createApp({
     ...{ name: profile, version, log, metrics },
     authenticate: server.auth_required ? createAuthenticator(credentials.callers) : undefined,
-    readiness: () => readinessOf({ ledger, bus, mcp, stopping }),
+    readiness: () => readinessOf({ ledger, bus, mcp, stopping: stopping.signal.aborted }),
   });
   const a2a = registerA2A(app, {
     ...{ ledger, intake: gateway, log, clock, replyMetadata: gateway.replyMetadata },
@@ -118,7 +131,7 @@ export async function startGateway(environment: Environment, processEnv: NodeJS.
     card: (request) =>
       buildAgentCard({
         identity: configuration.identity,
-        url: publicUrl(config, request),
+        url: publicUrl(server, request),
         version,
         extensions: EXTENSIONS,
         streaming: true,
@@ -126,54 +139,44 @@ export async function startGateway(environment: Environment, processEnv: NodeJS.
       }),
   });
 
-  await gateway.recover();
-  await app
-    .listen({ host: server.bind_host, port: server.bind_port })
-    .catch((cause: NodeJS.ErrnoException) => {
-      const reason = cause.code === 'EADDRINUSE' ? 'another process listens there' : cause.message;
-      throw new FleetError(
-        'BIND_FAILED',
-        `${profile} cannot listen on ${server.bind_host}:${server.bind_port}: ${reason}`,
-        {
-          cause,
-        },
-      );
-    });
-  announcer.start();
+  const retention = startRetention({
+    ...{ ledger, clock, log },
+    finishedTasksDays: config.fleet.retention.finished_tasks_days,
+  });
+  failed.defer(() => retention.close());
 
   const graceMs = config.fleet.shutdown.grace_s * 1000;
-  onShutdown({
+  const opened = { log, gateway, announcer, retention, a2a, app, bus, mcp, agent, ledger, ownership };
+  const signals = onShutdown({
     log,
     graceMs: graceMs + AFTER_TASKS_MS,
-    steps: [
-      {
-        name: 'leave rotation and stop tasks',
-        run: async () => {
-          stopping = true;
-          await Promise.all([announcer.close(), gateway.stop(graceMs)]);
-        },
-      },
-      { name: 'close streams', run: () => a2a.closeStreams() },
-      { name: 'close the listener', run: () => app.close() },
-      {
-        name: 'flush the outbox',
-        run: async () => {
-          if (bus && !(await bus.flush(FLUSH_MS)))
-            log.warn({}, 'events are left in the outbox for the next start');
-          await bus?.close();
-        },
-      },
-      {
-        name: 'close MCP servers and the agent',
-        run: async () => void (await Promise.all([mcp.close(), agent.close()])),
-      },
-      {
-        name: 'close the ledger',
-        run: async () => {
-          await ledger.close();
-          ownership[Symbol.dispose]();
-        },
-      },
-    ],
+    steps: shutdownSteps(opened, () => stopping.abort(), graceMs),
   });
+  const { signal } = stopping;
+  try {
+    await gateway.recover();
+    if (!signal.aborted) await listen(app, profile, server);
+  } catch (error) {
+    if (!signal.aborted) {
+      signals[Symbol.dispose]();
+      throw error;
+    }
+  }
+  // All of it is the shutdown's from now on, which may be under way already.
+  failed.move();
+  if (!signal.aborted) announcer.start();
+}
+
+async function listen(
+  app: ReturnType<typeof createApp>,
+  profile: string,
+  { bind_host: host, bind_port: port }: { bind_host: string; bind_port: number },
+): Promise<void> {
+  try {
+    await app.listen({ host, port });
+  } catch (cause) {
+    const isTaken = cause instanceof Error && 'code' in cause && cause.code === 'EADDRINUSE';
+    const reason = isTaken ? 'another process listens there' : String(cause);
+    throw new FleetError('BIND_FAILED', `${profile} cannot listen on ${host}:${port}: ${reason}`, { cause });
+  }
 }

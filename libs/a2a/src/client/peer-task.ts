@@ -28,10 +28,10 @@ const json = z.record(z.string(), z.unknown()).nullish();
 const Part = z.looseObject({ text: z.string().nullish(), data: z.unknown().optional() });
 const Parts = z.array(Part).nullish();
 const Message = z.looseObject({ contextId: z.string().nullish(), parts: Parts });
-const Status = z.looseObject({ state: z.string(), message: Message.nullish() });
+const Status = z.looseObject({ state: z.string().max(64), message: Message.nullish() });
 const Artifact = z.looseObject({ artifactId: z.string(), parts: Parts });
 const Task = z.looseObject({
-  id: z.string().min(1),
+  id: z.string().min(1).max(256),
   contextId: z.string().nullish(),
   status: Status,
   artifacts: z.array(Artifact).nullish(),

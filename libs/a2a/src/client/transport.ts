@@ -14,7 +14,8 @@ export interface CallOptions {
   /** For the whole call, its answer included. */
   readonly timeoutMs: number;
   readonly signal?: AbortSignal;
-  readonly traceparent?: string;
+  /** The W3C trace context that the peer is to continue. */
+  readonly traceparent?: string | undefined;
 }
 
 export interface TransportDeps {

@@ -18,6 +18,8 @@ export interface WatchOptions {
   readonly signal: AbortSignal;
   /** The longest silence, heartbeats included. */
   readonly idleTimeoutMs: number;
+  /** The W3C trace context that the peer is to continue. */
+  readonly traceparent?: string | undefined;
 }
 
 const METHOD = 'SubscribeToTask';
@@ -31,16 +33,17 @@ export async function* watchTask(
   deps: TransportDeps,
   peer: PeerEndpoint,
   id: string,
-  { signal, idleTimeoutMs }: WatchOptions,
+  { signal, idleTimeoutMs, traceparent }: WatchOptions,
 ): AsyncGenerator<PeerTask, void, undefined> {
   using deadline = createDeadline(deps.clock, idleTimeoutMs, signal);
-  const call: RpcCall = { peer, method: METHOD, params: { id }, accept: 'text/event-stream' };
+  const call: RpcCall = { peer, method: METHOD, params: { id }, accept: 'text/event-stream', traceparent };
   const context = { name: peer.name, method: METHOD, timeoutMs: idleTimeoutMs, deadline, signal };
   const opened = await attempt(context, () => open(deps, call, deadline.signal));
   if (opened === 'ended') {
     const task = await callPeer(deps, peer, 'GetTask', { id }, TaskReply, {
       timeoutMs: idleTimeoutMs,
       signal,
+      traceparent,
     });
     yield toPeerTask(task);
     return;

@@ -48,6 +48,7 @@ export function callOf({ deps, request, method, params }: Exchange, signal: Abor
     card: () => deps.card({ host: request.host, protocol: request.protocol }),
     rawMessage: method.version === '1.0' && isJsonObject(message) ? message : undefined,
     lastEventId: header(request, 'last-event-id'),
+    traceparent: request.trace.traceparent,
     signal,
     eventId: undefined,
     failure: undefined,

@@ -5,7 +5,11 @@ import { FleetError, type InboundMessage, isJsonObject, type JsonObject } from '
  * A message of the wire as the intake takes it. `raw` is the JSON that arrived; for A2A 0.3 its 1.0 form. Files are
  * refused with CONTENT_TYPE_NOT_SUPPORTED: nothing here would read them.
  */
-export function toInbound(message: Message, raw: JsonObject | undefined): InboundMessage {
+export function toInbound(
+  message: Message,
+  raw: JsonObject | undefined,
+  traceparent: string,
+): InboundMessage {
   const texts: string[] = [];
   const data: InboundMessage['data'][number][] = [];
   message.parts.forEach(({ content, mediaType }, index) => {
@@ -20,6 +24,7 @@ export function toInbound(message: Message, raw: JsonObject | undefined): Inboun
     text: texts.join('\n'),
     data,
     raw: raw ?? toRaw(message),
+    traceparent,
   };
 }
 

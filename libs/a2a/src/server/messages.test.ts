@@ -99,6 +99,16 @@ test('snake_case parameters are understood, and unknown fields reach the intake'
   assert.equal(inbound?.raw.x_vendor, 1);
 });
 
+test('the trace of a request goes on with its message', async (t) => {
+  const served = await serve(t);
+  const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
+  await served.rpc('SendMessage', dispatchMessage('traced'), { headers: { traceparent } });
+  assert.match(
+    served.intake.inbound[0]?.traceparent ?? '',
+    /^00-4bf92f3577b34da6a3ce929d0e0e4736-(?!00f067aa0ba902b7)[0-9a-f]{16}-01$/,
+  );
+});
+
 test('an announce is answered by a message with the announce, unknown fields kept, also as a stream', async (t) => {
   const served = await serve(t);
   const params = {

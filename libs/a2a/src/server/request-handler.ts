@@ -35,6 +35,7 @@ export interface Call {
   /** `params.message` as it arrived; undefined for A2A 0.3. */
   readonly rawMessage: JsonObject | undefined;
   readonly lastEventId: string | undefined;
+  readonly traceparent: string;
   /** Aborts with GONE or CLOSING. */
   readonly signal: AbortSignal;
   /** The id of the stream event that was yielded last. */
@@ -66,7 +67,7 @@ export function createRequestHandler(deps: HandlerDeps, call: Call): A2ARequestH
   const accept = async (params: SendMessageRequest): Promise<Accepted> => {
     if (params.configuration?.taskPushNotificationConfig !== undefined) throw pushNotSupported();
     if (params.message === undefined) throw new FleetError('INVALID_PARAMS', 'message is required');
-    const inbound = toInbound(params.message, call.rawMessage);
+    const inbound = toInbound(params.message, call.rawMessage, call.traceparent);
     if (inbound.taskId === undefined) return intake.accept(inbound, caller);
     const { contextId } = continuable(ownTask(inbound.taskId), inbound.contextId);
     return intake.accept({ ...inbound, contextId }, caller);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, existsSync, readFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { systemClock } from '@hermes-fleet/protocol';
@@ -149,9 +149,25 @@ test('where nothing confines, shell_exec is not offered and a note says how to g
   await assert.rejects(asked, { code: 'CONFIG_INVALID', message: /use auto/ });
 });
 
-test('a state directory inside the workspace is refused', async (t) => {
+test('a state directory that commands could reach is refused', async (t) => {
   const place = makePlace(t);
-  const stateDir = join(place.workspaceRoot, 'state');
-  const made = createConfinement({ confine: 'auto', ...place, stateDir, clock: systemClock, log: quietLog });
-  await assert.rejects(made, { code: 'CONFIG_INVALID', message: /inside the workspace/ });
+  const link = join(place.stateDir, '..', 'link');
+  symlinkSync(place.workspaceRoot, link);
+  mkdirSync(join(place.workspaceRoot, 'state'), { recursive: true });
+  const parts = { confine: 'auto', ...place, clock: systemClock, log: quietLog } as const;
+  for (const reachable of [
+    { stateDir: join(place.workspaceRoot, 'state') },
+    { stateDir: join(place.workspaceRoot, 'not-made-yet') },
+    { stateDir: join(link, 'state') },
+    { repositoryPath: join(place.stateDir, '..') },
+  ]) {
+    const made = createConfinement({ ...parts, ...reachable });
+    await assert.rejects(made, { code: 'CONFIG_INVALID', message: /inside the workspace/ });
+  }
+});
+
+test('a repository that is not there is a problem of the configuration', async (t) => {
+  const parts = { confine: 'auto', ...makePlace(t), clock: systemClock, log: quietLog } as const;
+  const made = createConfinement({ ...parts, repositoryPath: join(parts.stateDir, 'nowhere') });
+  await assert.rejects(made, { code: 'CONFIG_INVALID', message: /workspace\.path .* cannot be used/ });
 });

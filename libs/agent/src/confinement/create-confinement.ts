@@ -40,11 +40,9 @@ const ENABLE =
  * else `none` (design 3, Confinement). A method that is asked for by name and does not work is CONFIG_INVALID.
  */
 export async function createConfinement(o: ConfinementOptions): Promise<Confinement> {
-  const root = await prepare(o);
-  const whole: Reach = {
-    writable: o.repositoryPath ? [root, await realpath(o.repositoryPath)] : [root],
-    readOnly: [],
-  };
+  const writable = await prepare(o);
+  const [root] = writable;
+  const whole: Reach = { writable, readOnly: [] };
   const readable = await readablePaths(o.readable ?? []);
   const build = (method: ConfinementMethod, marked: boolean, note: string): Confinement => {
     const wrap = wrapper(method, marked, readable, o.programs ?? { bwrap: 'bwrap', setpriv: 'setpriv' });
@@ -92,17 +90,31 @@ const CANDIDATES: readonly (readonly [ConfinementMethod, boolean])[] = [
 
 const asRoot = (): boolean => process.getuid?.() === 0;
 
-async function prepare(o: ConfinementOptions): Promise<string> {
+/** What commands may write to, the workspace first; the state directory lies in none of it, by no symlink either. */
+async function prepare(o: ConfinementOptions): Promise<[string, ...string[]]> {
   await mkdir(o.workspaceRoot, { recursive: true });
   const root = await realpath(o.workspaceRoot);
-  const state = resolve(o.stateDir);
-  if (state === root || state.startsWith(root + sep)) {
+  const repository = o.repositoryPath ? [await realRepository(o.repositoryPath)] : [];
+  const state = await realpath(o.stateDir).catch(() => resolve(o.stateDir));
+  if ([root, ...repository].some((path) => state === path || state.startsWith(path + sep))) {
     throw new FleetError(
       'CONFIG_INVALID',
       'the state directory lies inside the workspace, where commands can reach it; put them side by side',
     );
   }
-  return root;
+  return [root, ...repository];
+}
+
+async function realRepository(path: string): Promise<string> {
+  try {
+    return await realpath(path);
+  } catch (cause) {
+    const reason = 'there is nothing at this path that can be read';
+    throw new FleetError('CONFIG_INVALID', `workspace.path ${path} cannot be used: ${reason}`, {
+      fields: [{ path: 'config.yaml workspace.path', reason }],
+      cause,
+    });
+  }
 }
 
 /** The Node that runs this and the packages beside it, so that `node …/server.js` works for MCP servers. */

@@ -25,6 +25,8 @@ const RunStateWire = z.object({
   /** The commit that the task started from; empty without a workspace. */
   base: z.string(),
   step: z.int().nonnegative(),
+  /** Why the model finished, once it has: a restart then only has to write the result. */
+  finished: z.string().optional(),
   messages: z.array(modelMessageSchema),
   journal: z.array(JournalEntry),
 });

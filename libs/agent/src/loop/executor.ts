@@ -1,13 +1,14 @@
 import {
   type AdmittedTask,
   type Clock,
+  type ErrorCode,
   type Executor,
   FleetError,
   type Log,
   type RunContext,
   type RunOutcome,
 } from '@hermes-fleet/protocol';
-import type { FinishReason } from 'ai';
+import type { ModelMessage } from 'ai';
 import type { AgentConfig } from '../config.ts';
 import type { AgentModel } from '../model/create-model.ts';
 import { anchoredFiles } from '../tools/anchored-path.ts';
@@ -46,7 +47,8 @@ export interface LoopOptions {
 
 /**
  * The `loop` executor: the model's steps with our own loop around them (design 3). Every step and every tool call is
- * checkpointed, so a run goes on after a crash; an abort throws the signal's reason once all is settled and committed.
+ * checkpointed, so a run goes on after a crash. A deadline or a cancel ends it with what there is to show; any other
+ * abort throws the signal's reason once all is settled and committed.
  */
 export function createLoopExecutor(o: LoopOptions): Executor {
   return {
@@ -142,7 +144,7 @@ async function start(
     for (const call of rest) await answer(call, failure('not run: the gateway was restarted before it'));
   }
 
-  async function step(): Promise<FinishReason> {
+  async function step(): Promise<void> {
     const inputTokens = await estimate(`${instructions}${definitions.json}`, state.messages);
     const reporter = createTextReporter(context.report, o.clock);
     try {
@@ -159,8 +161,8 @@ async function start(
       });
       state.messages.push(...messages);
       state.step += 1;
+      if (endsRun(messages)) state.finished = finishReason;
       await save();
-      return finishReason;
     } finally {
       await reporter.finish();
     }
@@ -169,19 +171,19 @@ async function start(
   async function toEnd(): Promise<RunEnd> {
     try {
       await takeUp();
-      while (state.step < o.limits.max_steps) {
+      while (state.finished === undefined && state.step < o.limits.max_steps) {
         signal.throwIfAborted();
-        const finishReason = await step();
-        const calls = pendingCalls(state.messages);
+        await step();
         await progress({});
-        if (calls.length === 0 && state.messages.at(-1)?.role !== 'tool')
-          return { kind: 'finished', finishReason };
-        for (const call of calls) await answer(call, await execute(call));
+        for (const call of pendingCalls(state.messages)) await answer(call, await execute(call));
       }
-    } catch (error) {
+      if (state.finished !== undefined) return { kind: 'finished', finishReason: state.finished };
+    } catch (thrown) {
+      const error: unknown = signal.aborted ? signal.reason : thrown;
       const stopped = stoppedBy(error, state.step);
       if (stopped === undefined) throw error;
-      o.onGuard?.(stopped.code === 'budget_exhausted' ? 'budget' : 'model', 'stop');
+      const guard = GUARDS[stopped.code];
+      if (guard !== undefined) o.onGuard?.(guard, 'stop');
       o.log.warn({ task_id: task.id, code: stopped.code, err: error }, 'a run was stopped');
       return stopped;
     }
@@ -214,10 +216,26 @@ async function fresh(task: AdmittedTask, workspace: Workspace): Promise<RunState
   };
 }
 
-/** What ends a run without ending it in failure: its budget, or its model. */
+/** Whether a step's messages leave nothing to do: no call to carry out, and no refused one to be told of. */
+const endsRun = (messages: readonly ModelMessage[]): boolean =>
+  pendingCalls(messages).length === 0 && messages.at(-1)?.role !== 'tool';
+
+/** What ends a run that keeps its work: its budget, its model, its deadline, its caller. */
+const STOPS: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  'BUDGET_EXHAUSTED',
+  'MODEL_FAILED',
+  'DEADLINE_EXCEEDED',
+  'CANCELED',
+]);
+
+const GUARDS: Readonly<Record<string, string>> = {
+  budget_exhausted: 'budget',
+  model_failed: 'model',
+  deadline_exceeded: 'deadline',
+};
+
 function stoppedBy(error: unknown, step: number): Extract<RunEnd, { kind: 'stopped' }> | undefined {
-  if (!(error instanceof FleetError)) return undefined;
-  if (error.code !== 'BUDGET_EXHAUSTED' && error.code !== 'MODEL_FAILED') return undefined;
+  if (!(error instanceof FleetError) || !STOPS.has(error.code)) return undefined;
   const reason = `stopped after step ${step}: ${error.message}`;
   return { kind: 'stopped', code: error.code.toLowerCase(), reason, retryable: error.retryable };
 }

@@ -35,7 +35,7 @@ for (const confine of ['auto', 'uid'] as const) {
       await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, 20))]);
     }
     const before = context.budget.spent();
-    const reason = new FleetError('DEADLINE_EXCEEDED', 'the deadline passed');
+    const reason = new FleetError('SHUTTING_DOWN', 'the profile is shutting down');
     context.controller.abort(reason);
     assert.equal(await ended, reason);
     assert.deepEqual(
@@ -115,6 +115,38 @@ test('a run goes on from every one of its checkpoints to the same result', async
   assert.deepEqual([...new Set(ends)].sort(), ['done', 'partial']);
   assert.equal(ends.filter((end) => end === 'partial').length, 2);
 });
+
+test('a run that had finished before the crash is not run again: it costs nothing more', async (t) => {
+  const agent = await makeAgent(t);
+  const whole = makeContext();
+  const expected = await agent.executor.run(makeTask(BRIEF), whole);
+  const checkpoint = whole.checkpoints.at(-1);
+  assert.ok(checkpoint);
+  const resumed = makeContext({ checkpoint });
+  assert.deepEqual(await agent.executor.run(makeTask(BRIEF, { resumes: 1 }), resumed), expected);
+  assert.equal(resumed.budget.spent(), 0);
+});
+
+for (const code of ['DEADLINE_EXCEEDED', 'CANCELED'] as const) {
+  test(`${code} ends a run with what it has to show`, async (t) => {
+    const agent = await makeAgent(t);
+    const cut = (tool: string) => {
+      const context = makeContext({
+        onEvent: (event) => {
+          if (event.type === 'progress' && event.data.tool === tool)
+            context.controller.abort(new FleetError(code, 'no more time'));
+        },
+      });
+      return context;
+    };
+    const result = await agent.executor.run(makeTask(BRIEF), cut('write_file'));
+    assert.equal(result.status, 'partial');
+    assert.deepEqual(result.artifacts.filesChanged, ['one.txt']);
+    assert.match(result.remaining?.[0] ?? '', /stopped after step 1: no more time/);
+    const nothing = await agent.executor.run(makeTask(block('sh', 'exit 1')), cut('shell_exec'));
+    assert.deepEqual([nothing.status, nothing.error?.code], ['error', code.toLowerCase()]);
+  });
+}
 
 test('a resumed run spends what is left of its budget', async (t) => {
   const agent = await makeAgent(t);

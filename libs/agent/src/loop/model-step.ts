@@ -97,17 +97,8 @@ async function settlement(
   request: StepRequest,
   seen: { text: string; started: boolean; usage: LanguageModelUsage | undefined },
 ): Promise<Settlement> {
-  const { usage } = seen;
-  if (usage?.inputTokens && usage.outputTokens !== undefined) {
-    const { cacheReadTokens = 0, cacheWriteTokens = 0, noCacheTokens } = usage.inputTokenDetails;
-    return {
-      inputTokens: noCacheTokens ?? Math.max(0, usage.inputTokens - cacheReadTokens - cacheWriteTokens),
-      outputTokens: usage.outputTokens,
-      cacheReadTokens,
-      cacheWriteTokens,
-      source: request.model.usageSource,
-    };
-  }
+  const metered = meteredCounts(seen.usage);
+  if (metered !== undefined) return { ...metered, source: request.model.usageSource };
   // A provider that refused the request has not read it.
   const reached = seen.started || seen.usage !== undefined || request.signal.aborted;
   return {
@@ -115,6 +106,21 @@ async function settlement(
     outputTokens: seen.text === '' ? 0 : await countTokens(seen.text),
     source: 'estimated',
   };
+}
+
+/** The provider's numbers, where it gives any that can be true: some report more cached tokens than there were. */
+function meteredCounts(usage: LanguageModelUsage | undefined): Omit<Settlement, 'source'> | undefined {
+  if (!usage?.inputTokens || usage.outputTokens === undefined) return undefined;
+  const { cacheReadTokens = 0, cacheWriteTokens = 0, noCacheTokens } = usage.inputTokenDetails;
+  const counts = {
+    inputTokens: noCacheTokens ?? usage.inputTokens - cacheReadTokens - cacheWriteTokens,
+    outputTokens: usage.outputTokens,
+    cacheReadTokens,
+    cacheWriteTokens,
+  };
+  return Object.values(counts).every((count) => Number.isSafeInteger(count) && count >= 0)
+    ? counts
+    : undefined;
 }
 
 /** The provider's failure in our words: its own text may hold what callers must not see. */

@@ -1,5 +1,4 @@
 import type { Evidence, ReplySchema, RunOutcome } from '@hermes-fleet/protocol';
-import type { FinishReason } from 'ai';
 import type { JournalEntry } from './conversation.ts';
 import { readFinalMessage, readJsonReply } from './final-message.ts';
 
@@ -10,7 +9,7 @@ const MAX_DETAIL = 500;
 
 /** How a run ended: the model finished, or something ended it. */
 export type RunEnd =
-  | { readonly kind: 'finished'; readonly finishReason: FinishReason }
+  | { readonly kind: 'finished'; readonly finishReason: string }
   | { readonly kind: 'stopped'; readonly code: string; readonly reason: string; readonly retryable: boolean };
 
 /**
@@ -63,7 +62,7 @@ export function outcome(o: {
 
 function doubtsOf(
   o: { reply: ReplySchema; journal: readonly JournalEntry[] },
-  finishReason: FinishReason,
+  finishReason: string,
   noJson: boolean,
 ): string[] {
   const doubts: string[] = [];

@@ -6,7 +6,8 @@ export interface Fence {
   readonly content: string;
 }
 
-const OPENING = /^ {0,3}(`{3,}|~{3,})\s*([^`]*)$/;
+/** The mark is taken whole and nothing matches twice, so that no line of a brief takes more than linear time. */
+const OPENING = /^ {0,3}(`{3,}(?!`)|~{3,}(?!~))([^`]*)$/;
 
 /** The fenced blocks of a text in order; one that is never closed reaches to the end. */
 export function fences(text: string): Fence[] {

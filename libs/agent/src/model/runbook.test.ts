@@ -28,6 +28,13 @@ test('blocks of a brief become actions by their title', () => {
   ]);
 });
 
+test('no line of a brief takes more than linear time', { timeout: 20_000 }, () => {
+  const long = 500_000;
+  for (const line of [`\`\`\`${' '.repeat(long)}\``, `${'~'.repeat(long)}\``, `${'`'.repeat(long)}x\``]) {
+    assert.deepEqual(readRunbook(line), []);
+  }
+});
+
 const BRIEF = block('a.txt', 'a') + block('b.txt', 'b') + block('sh', 'make') + block('c.txt', 'c');
 const past = (tool: string, input: PastCall['input'], outcome: PastCall['outcome'] = 'ok'): PastCall => ({
   tool,

@@ -177,7 +177,8 @@ test('an abort reaches a model that hangs, and what was spent is settled', async
       if (event.type === 'text') context.controller.abort(reason);
     },
   });
-  await assert.rejects(agent.executor.run(makeTask('Think'), context), (error) => error === reason);
+  const result = await agent.executor.run(makeTask('Think'), context);
+  assert.deepEqual([result.status, result.error?.code], ['error', 'canceled']);
   const usage = context.budget.usage();
   assert.equal(usage.source, 'estimated');
   assert.ok(
@@ -228,4 +229,32 @@ test('a run that never ends stops at its step limit', async (t) => {
   assert.equal(result.status, 'partial');
   assert.match(result.remaining?.[0] ?? '', /limit of 3 steps/);
   assert.equal(server.requests.length, 3);
+});
+
+test('a model that has nothing to add after a tool call has finished', async (t) => {
+  const server = await scriptedServer(t, (turn): Reply => {
+    if (turn > 1) return { deltas: [], finish: 'stop' };
+    return { deltas: [call('c1', 'list_files', {})], finish: 'tool_calls' };
+  });
+  const agent = await makeAgent(t, { ...KEYED, base_url: server.url }, { env });
+  const result = await agent.executor.run(makeTask('x'), makeContext());
+  assert.equal(result.status, 'done');
+  assert.equal(server.requests.length, 2);
+});
+
+test('a usage that cannot be true is replaced by an estimate', async (t) => {
+  const server = await scriptedServer(t, (): Reply => {
+    const usage = {
+      prompt_tokens: 10,
+      completion_tokens: 1,
+      total_tokens: 11,
+      prompt_tokens_details: { cached_tokens: 20 },
+    };
+    return { deltas: [{ content: 'Done.' }], finish: 'stop', usage };
+  });
+  const agent = await makeAgent(t, { ...KEYED, base_url: server.url }, { env });
+  const context = makeContext();
+  assert.equal((await agent.executor.run(makeTask('x'), context)).status, 'done');
+  const { inputTokens, source } = context.budget.usage();
+  assert.deepEqual([inputTokens > 100, source], [true, 'estimated']);
 });

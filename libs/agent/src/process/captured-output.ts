@@ -2,7 +2,8 @@
 export class CapturedOutput {
   readonly #half: number;
   #head: Buffer = Buffer.alloc(0);
-  #tail: Buffer = Buffer.alloc(0);
+  /** A ring of the last bytes after the head, made when there are any. */
+  #ring: Buffer | undefined;
   #total = 0;
 
   constructor(limitBytes: number) {
@@ -14,17 +15,29 @@ export class CapturedOutput {
   }
 
   push(chunk: Buffer): void {
-    this.#total += chunk.length;
     const room = this.#half - this.#head.length;
     if (room > 0) this.#head = Buffer.concat([this.#head, chunk.subarray(0, room)]);
-    const rest = room > 0 ? chunk.subarray(room) : chunk;
+    this.#total += chunk.length;
+    const rest = chunk.subarray(Math.max(room, 0)).subarray(-this.#half);
     if (rest.length === 0) return;
-    this.#tail = Buffer.concat([this.#tail, rest.subarray(-this.#half)]).subarray(-this.#half);
+    this.#ring ??= Buffer.alloc(this.#half);
+    const at = (this.#total - rest.length) % this.#half;
+    const copied = rest.copy(this.#ring, at);
+    rest.copy(this.#ring, 0, copied);
   }
 
   text(): string {
-    const dropped = this.#total - this.#head.length - this.#tail.length;
-    if (dropped === 0) return Buffer.concat([this.#head, this.#tail]).toString('utf8');
-    return `${this.#head.toString('utf8')}\n[… ${dropped} bytes left out …]\n${this.#tail.toString('utf8')}`;
+    const tail = this.#tail();
+    const dropped = this.#total - this.#head.length - tail.length;
+    if (dropped === 0) return Buffer.concat([this.#head, tail]).toString('utf8');
+    return `${this.#head.toString('utf8')}\n[… ${dropped} bytes left out …]\n${tail.toString('utf8')}`;
+  }
+
+  #tail(): Buffer {
+    const ring = this.#ring ?? Buffer.alloc(0);
+    const behind = this.#total - this.#head.length;
+    if (behind <= ring.length) return ring.subarray(0, behind);
+    const at = this.#total % this.#half;
+    return Buffer.concat([ring.subarray(at), ring.subarray(0, at)]);
   }
 }

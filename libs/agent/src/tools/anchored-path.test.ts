@@ -37,9 +37,9 @@ function makeTree(t: TestContext): { root: string; outside: string } {
   return { root, outside };
 }
 
-function toolsOn(root: string) {
+function toolsOn(root: string, files = anchoredFiles(root, false)) {
   const context = {
-    files: anchoredFiles(root, false),
+    files,
     signal: new AbortController().signal,
     workspace: {
       dir: root,
@@ -130,6 +130,18 @@ test('file tools take what stays inside, through links too', async (t) => {
     ],
   });
   assert.equal((await call('list_files', { path: 'out' })).ok, false);
+});
+
+test('a directory that cannot be entered does not hide the others', async (t) => {
+  const { root } = makeTree(t);
+  const files = anchoredFiles(root, false);
+  const openDirectory: typeof files.openDirectory = async (path) => {
+    if (path === 'locked') throw Object.assign(new Error('EACCES'), { code: 'EACCES' });
+    return files.openDirectory(path);
+  };
+  mkdirSync(join(root, 'locked'));
+  const { output } = await toolsOn(root, { ...files, openDirectory })('list_files', {});
+  assert.match(JSON.stringify(output), /"dir\/file".*"locked\/"/);
 });
 
 test('a directory that turns into a symlink while files are opened never leads outside', async (t) => {

@@ -1,4 +1,5 @@
-import { type FileHandle, readdir } from 'node:fs/promises';
+import type { Dirent } from 'node:fs';
+import { type FileHandle, opendir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { JsonObject } from '@hermes-fleet/protocol';
 import { z } from 'zod';
@@ -7,6 +8,8 @@ import { type AgentTool, defineTool } from './tool.ts';
 
 const MAX_ENTRIES = 500;
 const MAX_DEPTH = 3;
+/** Of one directory: a command can make more entries than a gateway has memory for. */
+const MAX_SCANNED = 10_000;
 const HIDDEN = new Set(['.git', '.scratch']);
 
 /** `list_files`: the tree below a directory, three levels deep, in order; directories end in a slash. */
@@ -35,15 +38,27 @@ async function collect(
   depth: number,
   found: string[],
 ): Promise<void> {
-  const entries = await readdir(`/proc/self/fd/${directory.fd}`, { withFileTypes: true });
-  entries.sort((a, b) => (a.name < b.name ? -1 : 1));
-  for (const entry of entries) {
+  for (const entry of await entriesOf(directory)) {
     if (HIDDEN.has(entry.name)) continue;
     if (found.length >= MAX_ENTRIES) return;
     const name = join(prefix, entry.name);
     found.push(entry.isDirectory() ? `${name}/` : name);
     if (!entry.isDirectory() || depth >= MAX_DEPTH) continue;
-    await using inner = await files.openDirectory(name);
-    await collect(files, inner, name, depth + 1, found);
+    const inner = await files.openDirectory(name).catch(() => undefined);
+    if (inner === undefined) continue;
+    try {
+      await collect(files, inner, name, depth + 1, found);
+    } finally {
+      await inner.close();
+    }
   }
+}
+
+async function entriesOf(directory: FileHandle): Promise<Dirent[]> {
+  const entries: Dirent[] = [];
+  for await (const entry of await opendir(`/proc/self/fd/${directory.fd}`)) {
+    entries.push(entry);
+    if (entries.length >= MAX_SCANNED) break;
+  }
+  return entries.sort((a, b) => (a.name < b.name ? -1 : 1));
 }

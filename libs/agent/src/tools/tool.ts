@@ -36,6 +36,7 @@ export class ToolError extends Error {
 }
 
 const REFUSALS: Readonly<Record<string, string>> = {
+  E2BIG: 'it is too long for a command; write it to a file and run that',
   EACCES: 'no permission',
   EISDIR: 'it is a directory',
   ELOOP: 'a symlink stands in the way',

@@ -39,6 +39,7 @@ export interface FleetPlan {
   readonly portOffset: number;
   readonly keysDir: string;
   readonly runDir: string;
+  readonly cacheDir: string;
   readonly natsStoreDir: string;
   readonly natsMonitorPort: number;
   readonly nats: PlannedProcess;
@@ -65,6 +66,7 @@ export function planFleet(options: PlanOptions): FleetPlan {
     portOffset,
     keysDir: join(dir, 'keys'),
     runDir: join(dir, 'run'),
+    cacheDir: join(dir, 'cache'),
     natsStoreDir: join(dir, 'nats'),
     natsMonitorPort: at(NATS_MONITOR_PORT),
     nats: {
@@ -97,6 +99,10 @@ export function profileEnv(plan: FleetPlan, profile: PlannedProfile): Record<str
     HERMES_KEYS_DIR: join(plan.keysDir, profile.name),
     HERMES_STATE_DIR: profile.stateDir,
     HERMES_WORKSPACE_DIR: profile.workspaceDir,
+    // Keeps what Node makes of the TypeScript: the next start is faster, and needs some 20 MB less.
+    NODE_COMPILE_CACHE: plan.cacheDir,
+    // Less room for garbage between two collections: some 20 MB less again, for a process that mostly waits.
+    NODE_OPTIONS: '--max-semi-space-size=4',
     BIND_HOST: '127.0.0.1',
     NATS_HOST: '127.0.0.1',
     NATS_PORT: String(plan.nats.port),

@@ -145,6 +145,7 @@ function prepareFolders(plan: FleetPlan): void {
     [join(plan.dir, 'state'), 0o700],
     [join(plan.dir, 'logs'), 0o700],
     [plan.runDir, 0o700],
+    [plan.cacheDir, 0o700],
     [plan.natsStoreDir, 0o700],
     [join(plan.dir, 'workspaces'), 0o711],
   ] as const) {

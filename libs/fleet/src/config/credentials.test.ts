@@ -38,14 +38,25 @@ describe('tokens', () => {
           },
         },
         agents: { neo: { url: 'http://neo:9220', token_env: 'MISSING' } },
+        nats: { servers: ['nats://n:4222'], user_env: 'NATS_USER', password_env: 'NATS_PASSWORD' },
       }),
-      env({ A: LONG, B: LONG, C: 'short' }),
+      env({ NATS_USER: 'me', A: LONG, B: LONG, C: 'short' }),
     );
     const text = problems.map(({ path, reason }) => `${path}: ${reason}`).join('\n');
     assert.match(text, /fleet\.agents\.neo\.token_env: MISSING is not set/);
     assert.match(text, /callers\.c\.token_env: C is shorter than 16/);
     assert.match(text, /callers\.b\.token_env: holds the same token as a/);
-    assert.equal(problems.length, 3);
+    assert.match(text, /fleet\.nats\.password_env: NATS_PASSWORD is not set/);
+    assert.equal(problems.length, 4);
+  });
+
+  it('resolves the login at the broker, however short the name', () => {
+    const nats = { servers: ['nats://n:4222'], user_env: 'U', password_env: 'P' };
+    const { bus, problems } = resolveTokens(
+      config({ server: { bind_port: 1, auth_required: false }, nats }),
+      env({ U: 'me', P: 'pw' }),
+    );
+    assert.deepEqual([bus, problems], [{ user: 'me', pass: 'pw' }, []]);
   });
 
   it('warns when one variable serves several profiles', () => {

@@ -21,7 +21,9 @@ export interface Credentials {
   /** What the authenticator accepts; empty when `auth_required` is false. */
   readonly callers: readonly { name: string; scopes: readonly string[]; secret: string }[];
   readonly peers: Readonly<Record<string, ConfiguredPeer>>;
-  /** Every token that is missing, too short or not distinct; `path` is the key in fleet.yaml. */
+  /** The login at the broker; empty where fleet.yaml names none. */
+  readonly bus: { readonly user?: string; readonly pass?: string };
+  /** Every variable that is missing, and every token that is too short or not distinct; `path` is the key in fleet.yaml. */
   readonly problems: readonly FieldError[];
   readonly warnings: readonly string[];
 }
@@ -39,20 +41,23 @@ export function resolveTokens(
 ): Credentials {
   const problems: FieldError[] = [];
   const uses: Use[] = [];
+  const read = (path: string, variable: string): string | undefined => {
+    const value = env.read(variable);
+    if (value !== undefined && value !== '') return value;
+    problems.push({
+      path,
+      reason: `${variable} is not set: export it, or put its value in the file that ${variable}_FILE names`,
+    });
+    return undefined;
+  };
   const token = (path: string, variable: string, owner: string): string | undefined => {
     uses.push({ path, variable, owner });
-    const value = env.read(variable);
-    if (value === undefined || value === '')
-      problems.push({
-        path,
-        reason: `${variable} is not set: export it, or put the token in the file that ${variable}_FILE names`,
-      });
-    else if (value.length < MIN_TOKEN_LENGTH)
-      problems.push({
-        path,
-        reason: `${variable} is shorter than ${MIN_TOKEN_LENGTH} characters: use a longer token`,
-      });
-    else return value;
+    const value = read(path, variable);
+    if (value === undefined || value.length >= MIN_TOKEN_LENGTH) return value;
+    problems.push({
+      path,
+      reason: `${variable} is shorter than ${MIN_TOKEN_LENGTH} characters: use a longer token`,
+    });
     return undefined;
   };
 
@@ -66,7 +71,11 @@ export function resolveTokens(
         : token(`fleet.agents.${name}.token_env`, agent.token_env, name);
     peers[name] = { url: normalizePeerUrl(agent.url), ...(secret === undefined ? {} : { token: secret }) };
   }
-  return { callers, peers, problems, warnings: sharedNames(uses) };
+  const { user_env: userEnv, password_env: passwordEnv } = config.fleet.nats ?? {};
+  const user = userEnv === undefined ? undefined : read('fleet.nats.user_env', userEnv);
+  const pass = passwordEnv === undefined ? undefined : read('fleet.nats.password_env', passwordEnv);
+  const bus = { ...(user === undefined ? {} : { user }), ...(pass === undefined ? {} : { pass }) };
+  return { callers, peers, bus, problems, warnings: sharedNames(uses) };
 }
 
 /** The caller of this name as fleet.yaml has it now; for tasks that outlived a restart. */

@@ -16,6 +16,12 @@ export function samePeerUrl(a: string, b: string): boolean {
   return comparable(a) === comparable(b);
 }
 
+/** The address of a listener, as somebody dials it; an IPv6 host may come with or without brackets. */
+export function listenerUrl(host: string, port: number): string {
+  const name = host.includes(':') ? `[${host.replace(/[[\]]/g, '')}]` : host;
+  return `http://${name}:${port}/jsonrpc`;
+}
+
 /** Whether a host only this machine can reach. */
 export function isLoopback(host: string): boolean {
   return LOOPBACK.has(host) || host === '::1' || /^127(?:\.\d{1,3}){3}$/.test(host);

@@ -83,6 +83,16 @@ describe('peers', () => {
     assert.equal(peers.get('neo')?.announce?.instanceId, 'c');
   });
 
+  it('hears a lesser instance again once the greater one has expired, but never an older sequence', async (t) => {
+    const { peers, clock } = setUp(t);
+    const say = async (instanceId: string, seq: number) =>
+      (await peers.record(announceOf('neo', { instanceId, seq, ttlS: 60 }), { name: 'neo' })).outcome;
+    assert.equal(await say('b', 5), 'recorded');
+    clock.advance(61_000);
+    assert.equal(await say('b', 4), 'ignored');
+    assert.equal(await say('a', 1), 'recorded');
+  });
+
   it('takes the later of two announces that say nothing of their age', async (t) => {
     const { peers } = setUp(t);
     const { seq: _seq, instanceId: _id, ...plain } = announceOf('neo');

@@ -10,7 +10,7 @@ import {
 import { type ConfiguredPeer, SHARED_CALLER } from '../config/credentials.ts';
 import { samePeerUrl } from '../config/peer-url.ts';
 import { type Behaviour, newBehaviour } from './behaviour.ts';
-import type { PeerProfile } from './profile.ts';
+import { isLive, type PeerProfile } from './profile.ts';
 
 /** What became of an announce: `ignored` is an older one than is known already. */
 export type Recorded =
@@ -52,6 +52,9 @@ export function createPeers(o: PeersOptions): Peers {
     entries.set(name, newEntry(o.clock, configured));
   load(o, entries);
 
+  const hasExpired = ({ announce, receivedAt }: Entry): boolean =>
+    !isLive({ announce, receivedAt }, o.clock.now());
+
   function refusal(announce: SessionAnnounce, caller: string): string | undefined {
     const { agentId } = announce.worker;
     const known = entries.get(agentId)?.configured;
@@ -72,7 +75,8 @@ export function createPeers(o: PeersOptions): Peers {
         return { outcome: 'refused', reason };
       }
       const entry = entries.get(agentId) ?? newEntry(o.clock, undefined);
-      if (entry.announce && !isNewer(announce, entry.announce)) return { outcome: 'ignored' };
+      if (entry.announce && !isNewer(announce, entry.announce, hasExpired(entry)))
+        return { outcome: 'ignored' };
       const receivedAt = o.clock.now();
       entry.announce = announce;
       entry.receivedAt = receivedAt;
@@ -91,10 +95,13 @@ export function createPeers(o: PeersOptions): Peers {
   };
 }
 
-/** Whether `next` is to replace `known`: the greater instance, then the greater sequence; without them, the later one. */
-function isNewer(next: SessionAnnounce, known: SessionAnnounce): boolean {
+/**
+ * Whether `next` is to replace `known`: the greater instance, then the greater sequence; without them, the later one.
+ * An instance that has expired gives way to any other, so that a restart on a clock that was set back is heard again.
+ */
+function isNewer(next: SessionAnnounce, known: SessionAnnounce, expired: boolean): boolean {
   if (next.instanceId === undefined || known.instanceId === undefined) return true;
-  if (next.instanceId !== known.instanceId) return next.instanceId > known.instanceId;
+  if (next.instanceId !== known.instanceId) return expired || next.instanceId > known.instanceId;
   return (next.seq ?? 0) > (known.seq ?? 0);
 }
 

@@ -23,7 +23,7 @@ export interface PeerProfile {
 }
 
 /** Whether the peer's announce is still to be believed at `now`. */
-export function isLive(peer: PeerProfile, now: number): boolean {
+export function isLive(peer: Pick<PeerProfile, 'announce' | 'receivedAt'>, now: number): boolean {
   if (!peer.announce || peer.receivedAt === undefined) return false;
   return now <= peer.receivedAt + (peer.announce.ttlS ?? DEFAULT_TTL_S) * 1000;
 }

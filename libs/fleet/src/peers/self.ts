@@ -9,7 +9,7 @@ import {
   type SessionAnnounce,
 } from '@hermes-fleet/protocol';
 import type { FleetConfig } from '../config/config.ts';
-import { isLoopback, normalizePeerUrl } from '../config/peer-url.ts';
+import { isLoopback, listenerUrl, normalizePeerUrl } from '../config/peer-url.ts';
 
 /** What an announce is made of, read at the moment it is made. */
 export interface SelfFacts {
@@ -79,8 +79,5 @@ function ownEndpoint(config: FleetConfig): string | undefined {
   if (!server) return undefined;
   if (server.public_url !== undefined) return normalizePeerUrl(server.public_url);
   if (!isLoopback(server.bind_host)) return undefined;
-  const host = server.bind_host.includes(':')
-    ? `[${server.bind_host.replace(/[[\]]/g, '')}]`
-    : server.bind_host;
-  return `http://${host}:${server.bind_port}/jsonrpc`;
+  return listenerUrl(server.bind_host, server.bind_port);
 }

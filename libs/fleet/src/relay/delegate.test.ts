@@ -167,6 +167,16 @@ describe('a delegation', () => {
     );
   });
 
+  it('whose answer is not to be read fails, and is not sent again: what was blocked would begin anew', async (t) => {
+    const { options, methods } = await scripted(t, [
+      ['SendMessage', sent('r-1', 'WORKING')],
+      ['SubscribeToTask', noStream],
+      ['GetTask', { body: 'x'.repeat(4_300_000) }],
+    ]);
+    await assert.rejects(delegate(options, delegation), /GetTask with more than 4 MiB/);
+    assert.deepEqual(methods(), ['SendMessage', 'SubscribeToTask', 'GetTask']);
+  });
+
   it('of which the peer knows nothing any more and refuses the repetition fails', async (t) => {
     const { options } = await scripted(t, [
       ['SubscribeToTask', noStream],

@@ -193,6 +193,7 @@ async function ask(o: DelegateOptions, delegation: Delegation, id: string, link:
         await link.lost(error);
         continue;
       }
+      if (peerErrorCode(error) !== 'TASK_NOT_FOUND') throw error;
       const sent = await deliver(o, delegation, link, true);
       if (sent.kind === 'task') return sent.task;
       throw error;

@@ -160,6 +160,19 @@ describe('the relay', () => {
     );
   });
 
+  it('keeps little of a refusal that has much to say', async (t) => {
+    const long = 'x'.repeat(10_000);
+    const unmet = { kind: 'repo' as const, name: long, detail: long, transient: true };
+    const blocked = { ...DONE, status: 'blocked' as const, blockedReason: long };
+    const { orchestrator } = await fleet(t, {
+      neo: { script: async () => ({ ...blocked, unmet: Array.from({ length: 100 }, () => unmet) }) },
+    });
+    const result = await orchestrator.result(await orchestrator.send(dispatching()));
+    assert.equal(result.status, 'blocked');
+    assert.equal(result.unmet?.length, 50);
+    assert.ok(JSON.stringify(result).length < 100_000);
+  });
+
   it('leaves a peer that is gone for one that is there', async (t) => {
     const { orchestrator, worker } = await fleet(t, PREFERRED_FIRST);
     await worker('neo').crash();
@@ -225,11 +238,13 @@ describe('the relay', () => {
     assert.equal(neo.ledger.list({ pageSize: 10 }).totalSize, 1);
   });
 
-  it('goes on after its own crash with the task that the peer has', async (t) => {
+  it('goes on after its own crash with the task that the peer has, however often', async (t) => {
     const gate = Promise.withResolvers<void>();
-    const { orchestrator, worker } = await fleet(t, {
-      neo: { script: (task, context) => gate.promise.then(() => spending(13)(task, context)) },
-    });
+    const { orchestrator, worker } = await fleet(
+      t,
+      { neo: { script: (task, context) => gate.promise.then(() => spending(13)(task, context)) } },
+      { fleet: { limits: { max_resumes: 0 } } },
+    );
     const neo = worker('neo');
     const id = await orchestrator.send(dispatching());
     await neo.firstRun;

@@ -24,6 +24,7 @@ import { type RoutingDecision, route } from '../routing/route.ts';
 import { errorOutcome } from '../tasks/result.ts';
 import { type Delegated, type DelegateOptions, delegate, withdraw } from './delegate.ts';
 import { payloadFor } from './payload.ts';
+import { refusalOf } from './refusal.ts';
 import { outcomeOf } from './remote-result.ts';
 import { newSeat, type Seat } from './seat.ts';
 import { type Delegation, decodeState, encodeState, type Refusal, type RelayState } from './state.ts';
@@ -265,13 +266,6 @@ async function handBack(
     unmet: all,
     attempts: [...state.attempts],
   };
-}
-
-function refusalOf(delegated: Ended, peer: string): Refusal | undefined {
-  if (delegated.kind === 'refused') return { peer, reason: delegated.reason, unmet: [] };
-  if (delegated.kind !== 'result' || delegated.result.status !== 'blocked') return undefined;
-  const { blockedReason, unmet = [] } = delegated.result;
-  return { peer, reason: blockedReason ?? 'blocked', unmet };
 }
 
 function attemptOf(

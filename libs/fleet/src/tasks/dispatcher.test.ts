@@ -30,22 +30,25 @@ describe('the ledger away for a while', () => {
 
   it('that fails for good leaves the task to the next start, and the slot to the next task', async (t) => {
     let broken = true;
+    const expiryFailed = Promise.withResolvers<void>();
     const neo = await profile(t, {
       script: async (task, context) => (task.dispatch.brief === 'wait' ? untilAborted(task, context) : DONE),
       fleet: { limits: { max_concurrent_tasks: 1 } },
       ledger: (real) => ({
         ...real,
-        append: (id, event, change) =>
-          broken && (event.type === 'done' || event.type === 'blocked')
-            ? Promise.reject(new Error('bug'))
-            : real.append(id, event, change),
+        async append(id, event, change) {
+          if (!broken || (event.type !== 'done' && event.type !== 'blocked'))
+            return real.append(id, event, change);
+          if (event.type === 'blocked') expiryFailed.resolve();
+          throw new Error('bug');
+        },
       }),
     });
     const first = await neo.send(dispatching());
     const second = await neo.send(dispatching({}, { brief: 'wait' }));
     await neo.event(second, 'started');
     const late = await neo.send(dispatching({}, { deadline: inSoon(50) }));
-    await systemClock.sleep(100);
+    await expiryFailed.promise;
     assert.deepEqual([neo.task(first).state, neo.task(late).state], ['working', 'queued']);
     broken = false;
     await neo.gateway.stop(5_000);

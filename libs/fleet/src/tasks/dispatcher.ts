@@ -17,6 +17,8 @@ import { blockedEnding, type Ending, encodeEnding, endingData, errorOutcome } fr
 /** A lane and what admits to it. */
 export interface Gate {
   readonly lane: Lane;
+  /** How often a task of this lane may be interrupted and taken up again. */
+  readonly maxResumes: number;
   /** Everything unmet; empty admits. */
   judge(dispatch: TaskDispatch, caller: Caller): Promise<Unmet[]>;
 }
@@ -30,7 +32,6 @@ export interface DispatcherOptions {
   /** Who executes a dispatch. */
   readonly gateOf: (dispatch: TaskDispatch) => Gate;
   readonly lanes: readonly Lane[];
-  readonly maxResumes: number;
   readonly closing: AbortSignal;
 }
 
@@ -133,10 +134,17 @@ export function createDispatcher(o: DispatcherOptions): Dispatcher {
 
   async function resume(record: TaskRecord, caller: Caller): Promise<void> {
     if (record.state === 'submitted') return submit(record, caller);
+    const dispatch = decodedOf(record);
+    if (dispatch instanceof FleetError) {
+      o.log.error({ ...fieldsOf(record), err: dispatch }, 'unfinished task cannot be taken up');
+      await end(record, errorEnding(record.key, o.profile, dispatch));
+      return;
+    }
+    const { lane, maxResumes } = o.gateOf(dispatch);
     const interrupted = record.state === 'working';
     const resumes = record.resumes + (interrupted ? 1 : 0);
-    if (resumes > o.maxResumes) {
-      const reason = `the task was interrupted ${resumes} times; at most ${o.maxResumes} resumes are tried`;
+    if (resumes > maxResumes) {
+      const reason = `the task was interrupted ${resumes} times; at most ${maxResumes} resumes are tried`;
       const ending = errorEnding(record.key, o.profile, {
         code: 'max_resumes',
         message: reason,
@@ -148,16 +156,10 @@ export function createDispatcher(o: DispatcherOptions): Dispatcher {
       });
       return;
     }
-    const dispatch = decodedOf(record);
-    if (dispatch instanceof FleetError) {
-      o.log.error({ ...fieldsOf(record), err: dispatch }, 'unfinished task cannot be taken up');
-      await end(record, errorEnding(record.key, o.profile, dispatch));
-      return;
-    }
     await o.ledger.append(record.id, { type: 'resumed', data: { resumes } }, { state: 'queued', resumes });
     o.metrics.resumed();
     o.log.info({ ...fieldsOf(record), resumes }, 'task taken up again');
-    o.gateOf(dispatch).lane.add(admitted({ ...record, resumes }, dispatch, caller), record.createdAt);
+    lane.add(admitted({ ...record, resumes }, dispatch, caller), record.createdAt);
   }
 
   async function cancel(taskId: string): Promise<void> {
@@ -221,6 +223,7 @@ function admitted(record: TaskRecord, dispatch: TaskDispatch, caller: Caller): A
     dispatch,
     deadlineAt,
     resumes: record.resumes,
+    ...(record.traceparent === undefined ? {} : { traceparent: record.traceparent }),
   };
 }
 

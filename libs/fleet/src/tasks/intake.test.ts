@@ -41,6 +41,13 @@ describe('plain text', () => {
       await assert.rejects(neo.send(message), code('INVALID_PARAMS'));
     });
 
+  for (const odd of ['\ud800', Number.POSITIVE_INFINITY])
+    it(`or a dispatch without a canonical form is refused, and leaves nothing: ${odd}`, async (t) => {
+      const neo = await profile(t);
+      await assert.rejects(neo.send(dispatching({ odd })), code('INVALID_PARAMS'));
+      assert.equal(neo.ledger.list({ pageSize: 1 }).totalSize, 0);
+    });
+
   it('for a task that is there is answered with what to do', async (t) => {
     const neo = await profile(t, { script: untilAborted });
     const id = await neo.send({ text: 'hello' });

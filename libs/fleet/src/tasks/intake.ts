@@ -119,6 +119,7 @@ async function acceptTask(
     fingerprint: dispatchFingerprint(wire),
     message: message.raw,
     dispatch: wire,
+    ...(message.traceparent === undefined ? {} : { traceparent: message.traceparent }),
   });
   const fields = { task_id: task.id, context_id: task.contextId, caller: caller.name };
   o.log.info(fields, created ? 'task accepted' : 'task is known already: the same one answers');

@@ -111,6 +111,22 @@ describe('the TASK_RESULT of a run', () => {
     });
   });
 
+  it('keeps the event small, however much a caller or a peer has to say', () => {
+    const long = 'x'.repeat(900_000);
+    const unmet = Array.from({ length: 1_000 }, () => ({
+      kind: 'mcp' as const,
+      name: long,
+      detail: long,
+      transient: false,
+    }));
+    const error = { code: long, message: long, retryable: false };
+    for (const given of [
+      outcome('blocked', { blockedReason: long, unmet, executedBy: long }),
+      outcome('error', { error, executedBy: long }),
+    ])
+      assert.ok(JSON.stringify(endingData(runEnding(given, run(0)))).length < 4_000);
+  });
+
   it('names every unmet requirement of a blocked task', () => {
     const ending = blockedEnding('t-1', [
       { kind: 'mcp', name: 'trek', detail: 'one', transient: true },
@@ -118,6 +134,7 @@ describe('the TASK_RESULT of a run', () => {
     ]);
     assert.equal(ending.result.blockedReason, 'one; two');
     assert.equal(ending.result.tokensSpent, 0);
+    assert.equal(endingData(ending).reason, 'mcp');
     assert.deepEqual(endingData(ending).unmet, [
       { kind: 'mcp', name: 'trek' },
       { kind: 'repo', name: 'main' },

@@ -72,20 +72,27 @@ export function runEnding(
   return { event: run.canceled ? 'canceled' : result.status, result };
 }
 
+/** What an event repeats of the words of a caller or a peer: an event that the bus refuses would hold up all others. */
+const MAX_WORD = 100;
+const MAX_UNMET = 20;
+const short = (word: string): string => word.slice(0, MAX_WORD);
+
 /** What a terminal event says on the bus: small facts, never a brief or a model's text. */
 export function endingData({ event, result }: Ending): JsonObject {
   return {
     status: event === 'canceled' ? 'canceled' : result.status,
     tokens_spent: result.tokensSpent,
-    ...(result.executedBy === undefined ? {} : { executed_by: result.executedBy }),
+    ...(result.executedBy === undefined ? {} : { executed_by: short(result.executedBy) }),
     ...(result.durationMs === undefined ? {} : { duration_ms: Math.round(result.durationMs) }),
     ...(result.status === 'blocked'
       ? {
-          reason: result.blockedReason,
-          unmet: (result.unmet ?? []).map(({ kind, name }) => ({ kind, name })),
+          reason: result.unmet?.[0]?.kind ?? 'peer',
+          unmet: (result.unmet ?? [])
+            .slice(0, MAX_UNMET)
+            .map(({ kind, name }) => ({ kind, name: short(name) })),
         }
       : {}),
-    ...(result.error ? { error: result.error.code, retryable: result.error.retryable } : {}),
+    ...(result.error ? { error: short(result.error.code), retryable: result.error.retryable } : {}),
     ...(result.attempts ? { attempts: result.attempts.length } : {}),
   };
 }

@@ -77,6 +77,7 @@ export function taskRecord(row: Row): TaskRecord {
     createdAt: integer(row, 'created_at'),
     updatedAt: integer(row, 'updated_at'),
     lastSeq: integer(row, 'last_seq'),
+    ...(row.traceparent === null ? {} : { traceparent: text(row, 'traceparent') }),
   };
 }
 

@@ -62,7 +62,8 @@ function answer({ id, method, params }: Request): void {
   }
   if (method === 'notifications/initialized' && mode === 'dies') process.exit(7);
   if (id === undefined || mode === 'hangs') return;
-  if (method === 'ping') send({ id, result: {} });
+  if (mode === 'refuses') send({ id, error: { code: -32603, message: 'cannot read /home/me/secret' } });
+  else if (method === 'ping') send({ id, result: {} });
   else if (method === 'tools/list') {
     const listed = tools.map((name) => ({
       name,

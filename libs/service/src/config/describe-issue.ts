@@ -75,10 +75,15 @@ const KINDS: Readonly<Record<string, string>> = {
   record: 'a mapping of keys to values',
 };
 
+const SECRET_NAME = /token|secret|password|key|authorization|cookie|credential/i;
+/** Mappings whose values may be secrets whatever their names: an MCP server's environment and headers. */
+const SECRET_MAPS: ReadonlySet<PropertyKey> = new Set(['env', 'headers']);
+
 /** A value for a message: short, and never one that may be a secret. */
 function shown(value: unknown, path: Path, tree: YamlTree): string {
   const name = String(path.findLast((part) => typeof part === 'string') ?? '');
-  if (/token|secret|password|key/i.test(name) && !/_env$/i.test(name)) return 'its value';
+  const isSecret = SECRET_NAME.test(name) && !/_env$/i.test(name);
+  if (isSecret || path.some((part) => SECRET_MAPS.has(part))) return 'its value';
   if (tree.originOf(path) === 'environment') return 'its value (from the environment)';
   if (Array.isArray(value)) return 'a list';
   if (typeof value === 'object' && value !== null) return 'a mapping';

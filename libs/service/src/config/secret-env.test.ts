@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
@@ -53,6 +53,14 @@ test('a file that gives no secret is an error that names the variable', (t) => {
   assert.throws(
     () => createSecretEnv({ HERMES_KEYS_DIR: dir }).read('EMPTY'),
     invalid(`EMPTY (in HERMES_KEYS_DIR): ${empty} is empty; put the secret into it`),
+  );
+  const loop = join(dir, 'LOOP');
+  symlinkSync(loop, loop);
+  assert.throws(
+    () => createSecretEnv({ HERMES_KEYS_DIR: dir }).read('LOOP'),
+    invalid(
+      `LOOP (in HERMES_KEYS_DIR): ${loop} can't be read (ELOOP); check that it exists and who may read it`,
+    ),
   );
   const large = join(dir, 'LARGE');
   writeFileSync(large, 'x'.repeat(65_537));

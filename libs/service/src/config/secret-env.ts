@@ -28,10 +28,18 @@ export function createSecretEnv(env: NodeJS.ProcessEnv): SecretEnv {
       if (file !== undefined) return readSecret(`${name}_FILE`, file);
       const folder = variable('HERMES_KEYS_DIR');
       const key = folder === undefined ? undefined : join(folder, name);
-      if (key === undefined || statSync(key, { throwIfNoEntry: false }) === undefined) return undefined;
-      return readSecret(`${name} (in HERMES_KEYS_DIR)`, key);
+      return key !== undefined && isThere(key) ? readSecret(`${name} (in HERMES_KEYS_DIR)`, key) : undefined;
     },
   };
+}
+
+/** What can't even be looked at counts as there: reading it then says why. */
+function isThere(file: string): boolean {
+  try {
+    return statSync(file, { throwIfNoEntry: false }) !== undefined;
+  } catch {
+    return true;
+  }
 }
 
 function readSecret(source: string, file: string): string {

@@ -44,6 +44,7 @@ const schema = z
           z.strictObject({ kind: z.literal('b') }),
         ])
         .optional(),
+      env: z.record(z.string(), z.string()).optional(),
       note: z.custom<'x'>((value) => value === 'x').optional(),
     }),
   })
@@ -292,6 +293,11 @@ const single: readonly (readonly [string, string, string])[] = [
     'a value that may be a secret',
     server('  token: hunter2\n'),
     'fleet.yaml:6 fleet.token: must be a number, not its value',
+  ],
+  [
+    'a value that may be a secret whatever its name',
+    server('  env: {API: 24680}\n'),
+    'fleet.yaml:6 fleet.env.API: its value is a number, not text; put it in quotes',
   ],
   [
     'a password in a URL',

@@ -137,7 +137,7 @@ const cases: readonly {
     path: '/tasks/7',
     init: { method: 'DELETE' },
     status: 405,
-    code: 'INVALID_REQUEST',
+    code: 'METHOD_NOT_ALLOWED',
     message: 'DELETE is not allowed here; use GET or HEAD',
     headers: { allow: 'GET, HEAD' },
   },

@@ -56,9 +56,9 @@ export function createApp(o: AppOptions): FastifyInstance {
   const loggerInstance: FastifyBaseLogger = o.log;
   const clientErrors = createClientErrors({
     requestTimeoutMs,
-    onRefused: (status, error) => {
+    onRefused: ({ httpStatus: status, code, message: reason }) => {
       o.metrics.httpRequest('', 'unparsed', status, Number.NaN);
-      o.log.info({ status, code: error.code, reason: error.message }, 'connection refused');
+      o.log.info({ status, code, reason }, 'connection refused');
     },
   });
   const app = fastify({
@@ -106,9 +106,9 @@ export function createApp(o: AppOptions): FastifyInstance {
     if (request.is404) {
       const methods = allowed.of(request.url.split('?', 1)[0] ?? '');
       if (methods.length > 0) {
+        reply.header('allow', methods.join(', '));
         const message = `${request.method} is not allowed here; use ${methods.join(' or ')}`;
-        request.failure = new FleetError('INVALID_REQUEST', message);
-        return reply.code(405).header('allow', methods.join(', ')).send(errorBody(request.failure));
+        throw new FleetError('METHOD_NOT_ALLOWED', message);
       }
       throw new FleetError('NOT_FOUND', 'there is nothing at this address');
     }

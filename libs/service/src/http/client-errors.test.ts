@@ -26,7 +26,7 @@ test('headers that are too large get a 431', async (t) => {
   const { port } = await startApp(t);
   const { status, body } = parseReply(await exchange(port, head('/', `x: ${'y'.repeat(20_000)}\r\n\r\n`)));
   assert.equal(status, 431);
-  assert.deepEqual(body, refused('INVALID_REQUEST', 'the headers are too large; send fewer'));
+  assert.deepEqual(body, refused('HEADERS_TOO_LARGE', 'the headers are too large; send fewer'));
 });
 
 test('chunk extensions that are too large get a 413', async (t) => {

@@ -1,4 +1,4 @@
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import { FleetError } from '@hermes-fleet/protocol';
 import { errorBody } from './errors.ts';
@@ -6,7 +6,7 @@ import { errorBody } from './errors.ts';
 interface ClientErrorsOptions {
   readonly requestTimeoutMs: number;
   /** Called for what never became a request: nobody else can log or count it. */
-  readonly onRefused: (status: number, error: FleetError) => void;
+  readonly onRefused: (error: FleetError) => void;
 }
 
 interface ClientErrors {
@@ -31,7 +31,7 @@ export function createClientErrors(o: ClientErrorsOptions): ClientErrors {
         socket.destroy();
         return;
       }
-      const { status, error } = refusal(thrown.code, o.requestTimeoutMs);
+      const error = refusal(thrown.code, o.requestTimeoutMs);
       const response = latest.get(socket);
       const idle = response === undefined || (response.writableFinished && response.req.complete);
       if (!idle && response.headersSent) {
@@ -43,10 +43,10 @@ export function createClientErrors(o: ClientErrorsOptions): ClientErrors {
         response.req.emit('error', error);
         return;
       }
-      o.onRefused(status, error);
+      o.onRefused(error);
       const body = JSON.stringify(errorBody(error));
       socket.end(
-        `HTTP/1.1 ${status} ${REASON[status]}\r\nconnection: close\r\ncontent-type: application/json; charset=utf-8\r\n` +
+        `HTTP/1.1 ${error.httpStatus} ${STATUS_CODES[error.httpStatus]}\r\nconnection: close\r\ncontent-type: application/json; charset=utf-8\r\n` +
           `content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
       );
       socket.destroySoon();
@@ -54,30 +54,18 @@ export function createClientErrors(o: ClientErrorsOptions): ClientErrors {
   };
 }
 
-const REASON: Readonly<Record<number, string>> = {
-  400: 'Bad Request',
-  408: 'Request Timeout',
-  413: 'Payload Too Large',
-  431: 'Request Header Fields Too Large',
-};
-
-function refusal(code: string | undefined, timeoutMs: number): { status: number; error: FleetError } {
+function refusal(code: string | undefined, timeoutMs: number): FleetError {
   switch (code) {
-    case 'ERR_HTTP_REQUEST_TIMEOUT': {
-      const error = new FleetError(
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return new FleetError(
         'REQUEST_TIMEOUT',
         `the request was not complete after ${timeoutMs} ms; send it faster`,
       );
-      return { status: 408, error };
-    }
     case 'HPE_HEADER_OVERFLOW':
-      return {
-        status: 431,
-        error: new FleetError('INVALID_REQUEST', 'the headers are too large; send fewer'),
-      };
+      return new FleetError('HEADERS_TOO_LARGE', 'the headers are too large; send fewer');
     case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
-      return { status: 413, error: new FleetError('BODY_TOO_LARGE', 'the chunk extensions are too large') };
+      return new FleetError('BODY_TOO_LARGE', 'the chunk extensions are too large');
     default:
-      return { status: 400, error: new FleetError('INVALID_REQUEST', 'this is not a valid HTTP request') };
+      return new FleetError('INVALID_REQUEST', 'this is not a valid HTTP request');
   }
 }

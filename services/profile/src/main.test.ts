@@ -1,0 +1,127 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { type TestContext, test } from 'node:test';
+import { openLedger } from '@hermes-fleet/ledger';
+import { type JsonObject, type Log, systemClock, systemIds } from '@hermes-fleet/protocol';
+
+const MAIN = join(import.meta.dirname, 'main.ts');
+const quiet: Log = { debug() {}, info() {}, warn() {}, error() {} };
+
+/** A profile with one MCP server, which answers nothing and ends only when it is killed. */
+function profileHome(t: TestContext, port: number) {
+  const home = mkdtempSync(join(tmpdir(), 'hermes-main-'));
+  t.after(() => rmSync(home, { recursive: true, force: true }));
+  const dir = join(home, 'profiles/neo');
+  mkdirSync(dir, { recursive: true });
+  const server = `process.on('SIGTERM', () => {}); setInterval(() => {}, 1000); // ${home}`;
+  const files = {
+    'fleet.yaml': { fleet: { tier: 'haiku', server: { bind_port: port, auth_required: false } } },
+    'config.yaml': {
+      model: 'offline/runbook',
+      mcp: { servers: { mute: { command: process.execPath, args: ['-e', server] } } },
+      tools: { shell: { confine: 'unconfined' } },
+    },
+    'IDENTITY.md': undefined,
+  };
+  for (const [name, content] of Object.entries(files))
+    writeFileSync(join(dir, name), content ? JSON.stringify(content) : '# neo\n\nA profile.\n');
+  return { home, dir };
+}
+
+function start(t: TestContext, home: string) {
+  const child = spawn(process.execPath, [MAIN, '--profile', 'neo'], {
+    env: { PATH: process.env.PATH, HERMES_HOME: home },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  t.after(() => void child.kill('SIGKILL'));
+  let errors = '';
+  child.stderr.on('data', (chunk) => {
+    errors += chunk;
+  });
+  const ended = once(child, 'close').then(([code]) => ({ code, errors }));
+  return { child, ended, lines: createInterface({ input: child.stdout }) };
+}
+
+/** Processes whose command line names this text. */
+function processesNaming(text: string): number[] {
+  const commandLine = (pid: string): string => {
+    try {
+      return readFileSync(`/proc/${pid}/cmdline`, 'utf8');
+    } catch {
+      return '';
+    }
+  };
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name) && commandLine(name).includes(text))
+    .map(Number);
+}
+
+async function takenPort(t: TestContext): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => server.close());
+  const address = server.address();
+  return typeof address === 'object' && address ? address.port : assert.fail('no port');
+}
+
+test('a start that fails ends with code 1 and says why, and its MCP servers end with it', async (t) => {
+  const port = await takenPort(t);
+  const { home } = profileHome(t, port);
+  const { code, errors } = await start(t, home).ended;
+  const left = processesNaming(home);
+  for (const pid of left) process.kill(pid, 'SIGKILL');
+  assert.equal(code, 1);
+  assert.match(errors, new RegExp(`neo cannot listen on 127\\.0\\.0\\.1:${port}: another process`));
+  assert.deepEqual(left, []);
+});
+
+test('a model in no tier is told together with every other problem', async (t) => {
+  const { home, dir } = profileHome(t, 1);
+  const fleet = { server: { bind_port: 1, token_env: 'NOT_SET' } };
+  writeFileSync(join(dir, 'fleet.yaml'), JSON.stringify({ fleet }));
+  const { code, errors } = await start(t, home).ended;
+  assert.equal(code, 1);
+  assert.match(errors, /model offline\/runbook is in no tier/);
+  assert.match(errors, /NOT_SET is not set/);
+});
+
+test('SIGTERM while it takes up old tasks: it stops in order and never listens', async (t) => {
+  const { home, dir } = profileHome(t, await takenPort(t));
+  const state = join(dir, 'state');
+  mkdirSync(state);
+  const open = () =>
+    openLedger({
+      ...{ file: join(state, 'ledger.db'), profile: 'neo' },
+      ...{ clock: systemClock, ids: systemIds, log: quiet },
+    });
+  const ledger = open();
+  const accept = (key: string, requirements: JsonObject) =>
+    ledger.accept({
+      ...{ id: systemIds.uuid(), contextId: key, caller: 'peer', key, fingerprint: key, message: {} },
+      dispatch: {
+        ...{ type: 'TASK_DISPATCH', protocol_version: '2.0', task: { task_id: key }, brief: 'hi' },
+        requirements,
+      },
+    });
+  const { task } = await accept('first', {});
+  await ledger.append(task.id, { type: 'queued', data: {} }, { state: 'queued' });
+  // Its admission asks the mute server, which takes until the probe's deadline.
+  const { task: second } = await accept('second', { required_mcp: ['mute'] });
+  await ledger.close();
+
+  const { child, ended, lines } = start(t, home);
+  for await (const line of lines) if (line.includes('task taken up again')) break;
+  child.kill('SIGTERM');
+  const { code, errors } = await ended;
+  assert.deepEqual([code, errors], [0, '']);
+  assert.deepEqual(processesNaming(home), []);
+  const after = open();
+  t.after(() => after.close());
+  assert.equal(after.get(second.id)?.state, 'rejected', 'what was being admitted is decided');
+});

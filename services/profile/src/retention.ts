@@ -1,0 +1,51 @@
+import type { Ledger } from '@hermes-fleet/ledger';
+import type { Clock, Log } from '@hermes-fleet/protocol';
+
+const EVERY_MS = 3_600_000;
+const DAY_MS = 86_400_000;
+/** Tasks removed by one transaction; between two of them everybody else gets a turn. */
+const BATCH = 200;
+
+export interface Retention {
+  /** Stops; resolves when nothing is being removed any more. */
+  close(): Promise<void>;
+}
+
+/**
+ * Removes tasks that ended more than `finishedTasksDays` days ago, now and every hour (design 1, Decisions). What the
+ * bus has not acknowledged stays: see Ledger.prune. A failure is logged and tried again an hour later.
+ */
+export function startRetention(o: {
+  readonly ledger: Pick<Ledger, 'prune'>;
+  readonly finishedTasksDays: number;
+  readonly clock: Clock;
+  readonly log: Log;
+}): Retention {
+  const closing = new AbortController();
+  const { signal } = closing;
+
+  async function prune(): Promise<void> {
+    const before = o.clock.now() - o.finishedTasksDays * DAY_MS;
+    let removed = 0;
+    for (let batch = BATCH; batch === BATCH && !signal.aborted; removed += batch)
+      batch = await o.ledger.prune(before, BATCH);
+    if (removed > 0) o.log.info({ removed }, 'finished tasks removed');
+  }
+
+  async function keepPruning(): Promise<void> {
+    while (!signal.aborted) {
+      await prune().catch((err) =>
+        o.log.warn({ err }, 'finished tasks not removed: trying again in an hour'),
+      );
+      await o.clock.sleep(EVERY_MS, signal).catch(() => undefined);
+    }
+  }
+
+  const running = keepPruning();
+  return {
+    close() {
+      closing.abort();
+      return running;
+    },
+  };
+}

@@ -1,0 +1,68 @@
+import { randomUUID } from 'node:crypto';
+import { call, dispatch, message, resultOf, type Target } from '../support/rpc.ts';
+import { quantile } from './table.ts';
+
+export interface Latency {
+  readonly samples: number;
+  readonly p50: number;
+  readonly p99: number;
+  readonly max: number;
+}
+
+type Send = () => Promise<void>;
+
+/** A dispatch that is refused: besides a server that is there and was just probed, it asks for one that nobody has. */
+export const blockedDispatch =
+  (target: Target): Send =>
+  async () => {
+    const requirements = { required_mcp: ['filesystem', 'nope'] };
+    const sent = dispatch({ brief: 'anything', requirements, routing: { target: 'auto' } });
+    await expect(target, sent, 'blocked');
+  };
+
+/** The smallest task that does something: one command in a workspace of its own context. */
+export const smallDispatch =
+  (target: Target): Send =>
+  async () => {
+    const sent = dispatch({
+      brief: '```sh\necho hi\n```',
+      requirements: { required_capabilities: ['terminal'] },
+      routing: { target: 'auto' },
+    });
+    await expect(target, sent, 'done');
+  };
+
+async function expect(target: Target, sent: Record<string, unknown>, status: string): Promise<void> {
+  const { body } = await call(target, 'SendMessage', message(sent, { contextId: randomUUID() }));
+  const result = resultOf(body?.result?.task);
+  if (result?.status !== status)
+    throw new Error(`expected ${status}, and got ${JSON.stringify(result ?? body).slice(0, 500)}`);
+}
+
+/** One after the other, `count` times, but no longer than `limitMs`. */
+export async function latencyOf(send: Send, count: number, limitMs: number): Promise<Latency> {
+  await send();
+  const samples: number[] = [];
+  const giveUpAt = performance.now() + limitMs;
+  while (samples.length < count && performance.now() < giveUpAt) {
+    const startedAt = performance.now();
+    await send();
+    samples.push(performance.now() - startedAt);
+  }
+  const [p50, p99, max] = [0.5, 0.99, 1].map((share) => quantile(samples, share));
+  return { samples: samples.length, p50: p50 ?? Number.NaN, p99: p99 ?? Number.NaN, max: max ?? Number.NaN };
+}
+
+/** How many a second, with `parallel` under way at a time, for `forMs`. */
+export async function rateOf(send: Send, parallel: number, forMs: number): Promise<number> {
+  const startedAt = performance.now();
+  let done = 0;
+  const worker = async (): Promise<void> => {
+    while (performance.now() - startedAt < forMs) {
+      await send();
+      done += 1;
+    }
+  };
+  await Promise.all(Array.from({ length: parallel }, worker));
+  return done / ((performance.now() - startedAt) / 1000);
+}

@@ -1,0 +1,71 @@
+import { randomUUID } from 'node:crypto';
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { type Ledger, openLedger } from '@hermes-fleet/ledger';
+import { systemClock, systemIds } from '@hermes-fleet/protocol';
+
+const silent = { debug() {}, info() {}, warn() {}, error() {} };
+const BRIEF = 'x'.repeat(500);
+
+/** A ledger in a file of its own. */
+export const newLedger = (file: string): Ledger =>
+  openLedger({ file, profile: 'bench', clock: systemClock, ids: systemIds, log: silent });
+
+/** The life of one task in the ledger: accepted, queued, started, ended. Four transactions. */
+export async function writeTask(ledger: Ledger): Promise<void> {
+  const id = randomUUID();
+  const dispatch = { type: 'TASK_DISPATCH', brief: BRIEF, task: { task_id: id } };
+  const message = { messageId: id, role: 'ROLE_USER', parts: [{ data: dispatch }] };
+  await ledger.accept({
+    ...{ id, contextId: id, caller: 'bench', key: id, fingerprint: id, message, dispatch },
+  });
+  await ledger.append(id, { type: 'queued', data: { lane: 'own' } }, { state: 'queued' });
+  await ledger.append(id, { type: 'started', data: {} }, { state: 'working' });
+  await ledger.append(id, { type: 'done', data: { status: 'done' } }, { result: { status: 'done' } });
+}
+
+const TRANSACTIONS = 4;
+
+/** Ledger transactions a second, with so many tasks under way at a time. */
+export async function ledgerRate(dir: string, parallel: number, forMs: number): Promise<number> {
+  const file = join(dir, `ledger-${randomUUID()}.db`);
+  const ledger = newLedger(file);
+  const startedAt = performance.now();
+  let tasks = 0;
+  const worker = async (): Promise<void> => {
+    while (performance.now() - startedAt < forMs) {
+      await writeTask(ledger);
+      tasks += 1;
+    }
+  };
+  await Promise.all(Array.from({ length: parallel }, worker));
+  const rate = (tasks * TRANSACTIONS) / ((performance.now() - startedAt) / 1000);
+  await ledger.close();
+  remove(file);
+  return rate;
+}
+
+/** What SQLite alone does on this disk: one row of the same size a transaction, durable after each. */
+export function rawRate(dir: string, forMs: number): number {
+  const file = join(dir, `raw-${randomUUID()}.db`);
+  const db = new DatabaseSync(file);
+  db.exec(
+    'PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; CREATE TABLE t (id TEXT PRIMARY KEY, data TEXT)',
+  );
+  const insert = db.prepare('INSERT INTO t VALUES (?, ?)');
+  const startedAt = performance.now();
+  let count = 0;
+  while (performance.now() - startedAt < forMs) {
+    insert.run(randomUUID(), BRIEF);
+    count += 1;
+  }
+  const rate = count / ((performance.now() - startedAt) / 1000);
+  db.close();
+  remove(file);
+  return rate;
+}
+
+function remove(file: string): void {
+  for (const suffix of ['', '-wal', '-shm']) rmSync(`${file}${suffix}`, { force: true });
+}

@@ -1,0 +1,224 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { availableParallelism, loadavg, tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  fleetDown,
+  fleetUp,
+  planFleet,
+  readOperatorToken,
+  runningProcess,
+  waitUntilSettled,
+} from '@hermes-fleet/cli';
+import { systemClock as clock } from '@hermes-fleet/protocol';
+import type { Target } from '../support/rpc.ts';
+import { blockedDispatch, type Latency, latencyOf, rateOf, smallDispatch } from './dispatches.ts';
+import { ledgerRate, rawRate } from './ledger.ts';
+import { type Memory, memoryBelow, memoryOf } from './memory.ts';
+import { relayRate, startNats } from './relay.ts';
+import { timeToReady } from './start.ts';
+import { figure, median, printTable } from './table.ts';
+
+/**
+ * First figures of a fleet of plain processes on this machine. Absolute figures are this machine's, at this moment;
+ * compare ratios within one run. Takes about a minute, listens on loopback only, and removes what it made.
+ */
+const RUNS = 3;
+const IDLE_MS = 2_000;
+const PARALLEL = 8;
+const NO_MEMORY = {
+  own: { rss: Number.NaN, pss: Number.NaN },
+  servers: { rss: Number.NaN, pss: Number.NaN },
+};
+
+const silent = { debug() {}, info() {}, warn() {}, error() {} };
+const dir = mkdtempSync(join(tmpdir(), 'hermes-bench-'));
+const plan = planFleet({ root: resolve(import.meta.dirname, '../..'), dir, portOffset: await freeOffset() });
+const down = async (): Promise<void> => {
+  await fleetDown({ plan, clock, graceMs: 10_000 });
+  rmSync(dir, { recursive: true, force: true });
+};
+for (const signal of ['SIGINT', 'SIGTERM'] as const)
+  process.once(signal, () => void down().then(() => process.exit(130)));
+
+try {
+  const startedAt = performance.now();
+  const machine = `${availableParallelism()} cores, load ${loadavg()[0]?.toFixed(1)}, Node ${process.versions.node}`;
+  console.log(`Hermes Fleet, first figures: ${machine}; medians of ${RUNS} runs`);
+  await ledger();
+  await relay();
+  await fleet();
+  await dispatches();
+  await start();
+  console.log(`\n${Math.round((performance.now() - startedAt) / 1000)} s`);
+} catch (error) {
+  console.error(`\nbench: ${error instanceof Error ? error.message : String(error)}`);
+  process.exitCode = 1;
+} finally {
+  await down();
+}
+
+async function ledger(): Promise<void> {
+  const raw: number[] = [];
+  const one: number[] = [];
+  const many: number[] = [];
+  for (let run = 0; run < RUNS; run += 1) {
+    raw.push(rawRate(dir, 700));
+    one.push(await ledgerRate(dir, 1, 700));
+    many.push(await ledgerRate(dir, 64, 700));
+  }
+  const row = (name: string, rates: readonly number[]): string[] => [
+    name,
+    figure(median(rates)),
+    figure(median(rates.map((rate, run) => rate / (raw[run] ?? Number.NaN)))),
+  ];
+  printTable(
+    'Ledger: transactions (accept, 3 × append), durable',
+    ['', 'per second', 'ratio to raw'],
+    [
+      row('SQLite alone, one insert a commit', raw),
+      row('ledger, one task at a time', one),
+      row('ledger, 64 tasks at a time', many),
+    ],
+  );
+}
+
+async function relay(): Promise<void> {
+  await using nats = await startNats(dir, plan.nats.port);
+  const single: number[] = [];
+  const window: number[] = [];
+  for (let run = 0; run < RUNS; run += 1) {
+    single.push(await relayRate(dir, nats, 250, 1));
+    window.push(await relayRate(dir, nats, 2_500, 64));
+  }
+  printTable(
+    'Outbox relay: events into JetStream, acknowledged, in order',
+    ['', 'per second', 'ratio'],
+    [
+      ['one at a time', figure(median(single)), '1'],
+      [
+        '64 on their way',
+        figure(median(window)),
+        figure(median(window.map((rate, run) => rate / (single[run] ?? Number.NaN)))),
+      ],
+    ],
+  );
+}
+
+async function up(): Promise<number> {
+  const startedAt = performance.now();
+  const outcomes = await fleetUp({ plan, env: { ...process.env, LOG_LEVEL: 'error' }, clock, log: silent });
+  const failed = outcomes.filter(({ state }) => state === 'failed');
+  if (failed.length > 0) throw new Error(failed.map(({ name, reason }) => `${name} ${reason}`).join('\n'));
+  const seconds = (performance.now() - startedAt) / 1000;
+  const silentPeers = await waitUntilSettled({ url: urlOf('switch'), deadlineMs: 30_000, clock });
+  if (silentPeers.length > 0) throw new Error(`switch has not heard of ${silentPeers.join(', ')}`);
+  return seconds;
+}
+
+/** Twice, since the first start compiles what later ones find compiled. */
+async function fleet(): Promise<void> {
+  const first = await up();
+  const compiling = await memory();
+  await fleetDown({ plan, clock, graceMs: 10_000 });
+  const second = await up();
+  const compiled = await memory();
+  printTable(
+    'The whole fleet, NATS included, side by side',
+    ['', 'ready in s'],
+    [
+      ['first start, with keys and workspaces', figure(first)],
+      ['second start', figure(second)],
+    ],
+  );
+  printTable(
+    `Memory in MB, idle ${IDLE_MS / 1000} s after the first announces`,
+    ['', 'gateway RSS', 'gateway PSS', 'first start RSS', 'MCP servers RSS', 'MCP servers PSS'],
+    plan.profiles.map(({ name }, index) => {
+      const { own, servers } = compiled[index] ?? NO_MEMORY;
+      const before = compiling[index] ?? NO_MEMORY;
+      return [name, ...[own.rss, own.pss, before.own.rss, servers.rss, servers.pss].map(figure)];
+    }),
+  );
+}
+
+async function memory(): Promise<{ own: Memory; servers: Memory }[]> {
+  await sleep(IDLE_MS);
+  return plan.profiles.map(({ name }) => {
+    const pid = runningProcess(plan.runDir, name)?.pid;
+    if (pid === undefined) throw new Error(`${name} is not running`);
+    return { own: memoryOf(pid), servers: memoryBelow(pid) };
+  });
+}
+
+async function dispatches(): Promise<void> {
+  const at = (profile: string): Target => ({ url: urlOf(profile), token: readOperatorToken(plan.keysDir) });
+  const row = (name: string, { samples, p50, p99, max }: Latency, base: number): string[] => [
+    name,
+    String(samples),
+    ...[p50, p99, max, p50 / base].map(figure),
+  ];
+  const blockedOn = await latencyOf(blockedDispatch(at('neo')), 300, 3_000);
+  const blockedBy = await latencyOf(blockedDispatch(at('switch')), 300, 3_000);
+  const smallOn = await latencyOf(smallDispatch(at('neo')), 50, 6_000);
+  const smallBy = await latencyOf(smallDispatch(at('switch')), 50, 6_000);
+  printTable(
+    'Latency in ms, one at a time, as the caller sees it',
+    ['', 'samples', 'p50', 'p99', 'max', 'p50 ratio'],
+    [
+      row('blocked, on a worker', blockedOn, blockedOn.p50),
+      row('blocked, by switch', blockedBy, blockedOn.p50),
+      row('one command, on a worker', smallOn, smallOn.p50),
+      row('one command, through switch', smallBy, smallOn.p50),
+    ],
+  );
+  const [blocked, small]: [number[], number[]] = [[], []];
+  for (let run = 0; run < RUNS; run += 1) {
+    blocked.push(await rateOf(blockedDispatch(at('switch')), PARALLEL, 1_000));
+    small.push(await rateOf(smallDispatch(at('switch')), PARALLEL, 2_500));
+  }
+  printTable(
+    `Dispatches through switch, ${PARALLEL} at a time`,
+    ['', 'per second'],
+    [
+      ['blocked', figure(median(blocked))],
+      ['one command', figure(median(small))],
+    ],
+  );
+}
+
+/** One gateway at a time, on the ledger that the dispatches left; NATS and the other profiles are down. */
+async function start(): Promise<void> {
+  await fleetDown({ plan, clock, graceMs: 10_000 });
+  const rows: string[][] = [];
+  for (const profile of plan.profiles) {
+    const times: number[] = [];
+    for (let run = 0; run < RUNS; run += 1) times.push(await timeToReady(plan, profile));
+    rows.push([profile.name, figure(median(times)), figure(Math.max(...times))]);
+  }
+  printTable('Time to ready in ms, one gateway at a time', ['', 'median', 'slowest'], rows);
+}
+
+function urlOf(profile: string): string {
+  const found = plan.profiles.find(({ name }) => name === profile);
+  if (!found) throw new Error(`no profile ${profile}`);
+  return found.url;
+}
+
+async function freeOffset(): Promise<number> {
+  for (let attempt = 0; attempt < 50; attempt += 1) {
+    const offset = 1_000 + Math.floor(Math.random() * 400) * 100;
+    const ports = [4222, 8222, 9219, 9220, 9221, 9222].map((port) => port + offset);
+    if ((await Promise.all(ports.map(isFree))).every(Boolean)) return offset;
+  }
+  throw new Error('no free block of ports was found');
+}
+
+function isFree(port: number): Promise<boolean> {
+  return new Promise((resolveFree) => {
+    const server = createServer();
+    server.once('error', () => resolveFree(false));
+    server.listen(port, '127.0.0.1', () => server.close(() => resolveFree(true)));
+  });
+}

@@ -1,0 +1,50 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { type FleetPlan, type PlannedProfile, profileEnv } from '@hermes-fleet/cli';
+import { systemClock } from '@hermes-fleet/protocol';
+
+const READY_MS = 30_000;
+const STOP_MS = 10_000;
+const LOOK_EVERY_MS = 5;
+
+/** Starts one gateway, waits until `/ready` answers 200, stops it; the time from spawn to 200, in ms. */
+export async function timeToReady(plan: FleetPlan, profile: PlannedProfile): Promise<number> {
+  const entryPoint = join(plan.root, 'services/profile/src/main.ts');
+  const startedAt = performance.now();
+  const child = spawn(process.execPath, [entryPoint, '--profile', profile.name], {
+    cwd: plan.root,
+    env: { ...process.env, ...profileEnv(plan, profile), LOG_LEVEL: 'error' },
+    stdio: 'ignore',
+    detached: true,
+  });
+  try {
+    while (!(await isReady(profile.readyUrl))) {
+      if (child.exitCode !== null) throw new Error(`${profile.name} ended with exit code ${child.exitCode}`);
+      if (performance.now() - startedAt > READY_MS) throw new Error(`${profile.name} is not ready`);
+      await systemClock.sleep(LOOK_EVERY_MS);
+    }
+    return performance.now() - startedAt;
+  } finally {
+    await stop(child);
+  }
+}
+
+async function isReady(url: string): Promise<boolean> {
+  try {
+    const reply = await fetch(url, { signal: AbortSignal.timeout(1_000) });
+    await reply.body?.cancel();
+    return reply.status === 200;
+  } catch {
+    return false;
+  }
+}
+
+async function stop(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const ended = once(child, 'exit');
+  child.kill('SIGTERM');
+  const late = setTimeout(() => child.kill('SIGKILL'), STOP_MS);
+  await ended;
+  clearTimeout(late);
+}

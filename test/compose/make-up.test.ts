@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict';
+import { cpSync, mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { test } from 'node:test';
+import { composeProject } from '../support/compose.ts';
+import { withoutEngine } from '../support/engine.ts';
+import { ROOT, runProgram } from '../support/fleet.ts';
+import { resultOf } from '../support/rpc.ts';
+
+const NOT_COMMITTED = new Set(['node_modules', '.git', '.fleet']);
+
+test('make up in a fresh checkout: Grafana cannot be had, the fleet runs, and the printed curl works', {
+  skip: withoutEngine(),
+  timeout: 270_000,
+}, async (t) => {
+  const { env } = composeProject(t, { FLEET_MODE: 'docker', GRAFANA_IMAGE: 'localhost:1/none:0' });
+  const checkout = mkdtempSync(join(tmpdir(), 'hermes-checkout-'));
+  t.after(() => rmSync(checkout, { recursive: true, force: true }));
+  cpSync(ROOT, checkout, { recursive: true, filter: (file) => !NOT_COMMITTED.has(basename(file)) });
+  const make = (target: string, more: NodeJS.ProcessEnv = {}) =>
+    runProgram('make', ['--silent', target], { cwd: checkout, env: { ...env, ...more }, timeoutMs: 200_000 });
+
+  const up = await make('up');
+  assert.equal(up.code, 0, up.stdout + up.stderr);
+  assert.match(up.stdout, /^starting the fleet in containers$/m);
+  assert.match(up.stdout, /^the fleet runs without Grafana: .*localhost:1/m);
+  for (const name of ['switch', 'neo', 'morpheus', 'trinity', 'prometheus'])
+    assert.match(up.stdout, new RegExp(`^ +${name} +http://127\\.0\\.0\\.1:\\d+$`, 'm'));
+
+  await t.test('the printed curl, pasted into a shell somewhere else, answers done', async () => {
+    const curl = up.stdout.slice(up.stdout.indexOf('\ncurl '));
+    const pasted = await runProgram('bash', ['-c', curl], { cwd: tmpdir(), env });
+    assert.equal(pasted.code, 0, pasted.stderr);
+    const result = resultOf(JSON.parse(pasted.stdout).result?.task);
+    assert.equal(result?.status, 'done', pasted.stdout);
+    assert.deepEqual(result.artifacts.files_changed, ['hello.txt']);
+  });
+
+  await t.test('make token prints the token and nothing else, make ps what runs', async () => {
+    const token = await make('token');
+    assert.equal(token.code, 0, token.stderr);
+    assert.match(token.stdout, /^[\w-]{43}\n$/);
+    const ps = await make('ps');
+    assert.equal(ps.code, 0, ps.stderr);
+    for (const name of ['switch', 'nats', 'prometheus']) assert.match(ps.stdout, new RegExp(`-${name}-1`));
+  });
+
+  await t.test('a port that is in use is named, and the exit code is not 0', async (t) => {
+    const server = createServer();
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    t.after(() => server.close());
+    const address = server.address();
+    const port = typeof address === 'object' && address ? String(address.port) : '';
+    const failed = await make('up', { SWITCH_PORT: port });
+    assert.notEqual(failed.code, 0);
+    const end = failed.stderr.trimEnd().split('\n').slice(-4).join('\n');
+    assert.match(end, new RegExp(`127\\.0\\.0\\.1:${port}.*address already in use`), failed.stderr);
+    assert.match(end, /^switch was not started\nthe fleet is not up, for the reason above.*make down/m);
+  });
+
+  await t.test('make down leaves no container', async () => {
+    const down = await make('down');
+    assert.equal(down.code, 0, down.stderr);
+    const left = await runProgram('docker', ['compose', 'ps', '--all', '--quiet'], { cwd: checkout, env });
+    assert.equal(left.stdout, '');
+  });
+});

@@ -1,0 +1,116 @@
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { test } from 'node:test';
+import { AgentConfigSchema } from '@hermes-fleet/agent';
+import { FleetConfigSchema } from '@hermes-fleet/fleet';
+import {
+  LifecycleEvent,
+  SessionAnnounceWire,
+  TaskDispatchWire,
+  TaskResultWire,
+  UnmetKind,
+} from '@hermes-fleet/protocol';
+import { createMetrics } from '@hermes-fleet/service';
+import { doc, docs, plain, rows, runnable, section } from '../support/docs.ts';
+import { ROOT, runProgram } from '../support/fleet.ts';
+import { type Leaf, leaves } from '../support/schema.ts';
+
+const names = (table: readonly string[][]): string[] => table.map(([name]) => plain(name)).sort();
+
+test('configuration.md has every key of both files, with its default', () => {
+  for (const [heading, schema] of [
+    ['fleet.yaml', FleetConfigSchema],
+    ['config.yaml', AgentConfigSchema],
+  ] as const) {
+    const table = rows(section(doc('docs/configuration.md'), heading));
+    const keys = leaves(schema, { brackets: false });
+    assert.deepEqual(names(table), keys.map(({ path }) => path).sort());
+    const written = new Map(table.map(([key, , value]) => [plain(key), plain(value)]));
+    for (const key of keys) assert.equal(written.get(key.path), shown(key), key.path);
+  }
+});
+
+function shown({ required, defaultValue }: Leaf): string {
+  if (required) return 'required';
+  if (defaultValue === undefined) return '';
+  if (Array.isArray(defaultValue)) return defaultValue.length === 0 ? '[]' : defaultValue.join(', ');
+  return String(defaultValue);
+}
+
+test('handshake.md has every field of the three messages, and every kind of unmet requirement', () => {
+  const text = doc('docs/handshake.md');
+  const documented = (heading: string): string[] => names(rows(section(text, heading)));
+  const fields = (schema: Parameters<typeof leaves>[0]): string[] =>
+    leaves(schema, { brackets: true })
+      .map(({ path }) => path)
+      .sort();
+  assert.deepEqual(documented('SESSION_ANNOUNCE'), fields(SessionAnnounceWire));
+  assert.deepEqual(documented('TASK_DISPATCH'), fields(TaskDispatchWire));
+  const states = new Set(['done', 'partial', 'blocked', 'error']);
+  const result = documented('TASK_RESULT').filter((name) => !states.has(name));
+  assert.deepEqual(result, fields(TaskResultWire));
+  assert.deepEqual(documented('Admission'), [...UnmetKind.options].sort());
+});
+
+test('events.md has every event', () => {
+  const table = rows(section(doc('docs/events.md'), 'The events'));
+  assert.deepEqual(names(table), [...LifecycleEvent.options].sort());
+});
+
+test('metrics.md has every family, with its type and labels', () => {
+  const { registry } = createMetrics({ profile: 'x', peers: [], callers: [], defaultMetrics: false });
+  const families = registry.getMetricsAsArray().map((metric) => {
+    const { name, type } = metric as { name: string; type: unknown };
+    const labels = 'labelNames' in metric && Array.isArray(metric.labelNames) ? metric.labelNames : [];
+    return [name, String(type), labels.filter((label) => label !== 'le').join(', ')];
+  });
+  const documented = rows(doc('docs/metrics.md')).map((row) => row.slice(0, 3).map(plain));
+  assert.deepEqual(documented.sort(), families.sort());
+});
+
+test('every make target, link and file that the documents name is there', () => {
+  const targets = new Set(
+    [...readFileSync(join(ROOT, 'Makefile'), 'utf8').matchAll(/^([a-z-]+):/gm)].map(at1),
+  );
+  const missing = docs().flatMap(({ file, text }) => {
+    const made = [...text.matchAll(/`(?:\w+=\w+ )?make (?:-s )?([a-z-]+)/g)].map(at1);
+    const links = [...text.matchAll(/\]\((?!https?:)([^)]+)\)/g)].map(at1);
+    const paths = [...text.matchAll(/`((?:libs|services|deploy|docs|test)\/[\w./-]+|\.env)`/g)].map(at1);
+    return [
+      ...made.filter((target) => !targets.has(target)).map((target) => `${file}: make ${target}`),
+      ...links.filter((link) => !resolves(file, link)).map((link) => `${file}: link ${link}`),
+      ...paths.filter((path) => !existsSync(join(ROOT, path))).map((path) => `${file}: file ${path}`),
+    ];
+  });
+  assert.deepEqual(missing, []);
+});
+
+const at1 = (match: RegExpMatchArray): string => match[1] ?? '';
+
+function resolves(file: string, link: string): boolean {
+  const [path = '', anchor] = link.split('#');
+  const target = path === '' ? file : join(dirname(file), path);
+  if (!existsSync(join(ROOT, target))) return false;
+  if (anchor === undefined) return true;
+  const headings = [...doc(target).matchAll(/^#+ (.+)$/gm)].map(at1);
+  return headings.some((heading) => anchorOf(heading) === anchor);
+}
+
+/** As the usual Markdown viewers make it. */
+const anchorOf = (heading: string): string =>
+  heading
+    .toLowerCase()
+    .replace(/[^\w\- ]/g, '')
+    .replaceAll(' ', '-');
+
+test('the commands that need no fleet work as they are written', async () => {
+  const blocks = runnable().filter(({ mark }) => mark === '');
+  assert.ok(blocks.length >= 2, 'no block is marked to be run');
+  for (const { file, script } of blocks) {
+    const { code, stderr } = await runProgram('bash', ['-euo', 'pipefail', '-c', script], {
+      env: { ...process.env, PATH: `${dirname(process.execPath)}:${process.env.PATH}` },
+    });
+    assert.equal(code, 0, `${file}:\n${script}\n${stderr}`);
+  }
+});

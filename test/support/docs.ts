@@ -1,0 +1,50 @@
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { ROOT } from './fleet.ts';
+
+export interface Doc {
+  readonly file: string;
+  readonly text: string;
+}
+
+/** Everything that people read: the files at the root, and docs/. */
+export const docs = (): Doc[] =>
+  globSync('{*,docs/*}.md', { cwd: ROOT }).map((file) => ({
+    file,
+    text: readFileSync(join(ROOT, file), 'utf8'),
+  }));
+
+export const doc = (file: string): string => readFileSync(join(ROOT, file), 'utf8');
+
+/** What stands between a heading of the second level and the next one. */
+export function section(text: string, heading: string): string {
+  const found = text.split(/^## /m).find((part) => part.startsWith(`${heading}\n`));
+  if (found === undefined) throw new Error(`there is no section "${heading}"`);
+  return found;
+}
+
+/** The rows of the Markdown tables of a text that begin with code, their cells as they are written. */
+export const rows = (text: string): string[][] =>
+  [...text.matchAll(/^\| (`.*) \|$/gm)].map(([, row = '']) => row.split('|').map((cell) => cell.trim()));
+
+/** A cell without its back-quotes. */
+export const plain = (cell: string | undefined): string => (cell ?? '').replaceAll('`', '');
+
+export interface Block {
+  readonly file: string;
+  /** What stands in the comment before it, after `run`. */
+  readonly mark: string;
+  readonly script: string;
+}
+
+/** The shell blocks that a comment marks to be run: `<!-- run -->`, `<!-- run: fleet … -->`. */
+export const runnable = (): Block[] =>
+  docs().flatMap(({ file, text }) =>
+    [...text.matchAll(/<!-- run(?:: ?)?(.*?) ?-->\n```sh\n(.*?\n)```$/gms)].map(
+      ([, mark = '', script = '']) => ({
+        file,
+        mark,
+        script,
+      }),
+    ),
+  );
