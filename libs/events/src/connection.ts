@@ -85,6 +85,17 @@ export async function openConnection(
   return nc;
 }
 
+/**
+ * Resolves once the server has taken all that was sent; rejects when the connection ends first. The client's own flush
+ * then waits for ever.
+ */
+export async function flushed(nc: NatsConnection): Promise<void> {
+  const ended = nc.closed().then((error) => {
+    throw error ?? new Error('the connection was closed');
+  });
+  await Promise.race([nc.flush(), ended]);
+}
+
 /** What went wrong with the bus, in words for a log line. */
 export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);

@@ -133,6 +133,26 @@ test('a killed server interrupts neither order nor completeness', deadline, asyn
   assert.deepEqual(await reader.until(901), outbox.ids());
 });
 
+test('a connection that ends while a reader is being set up is replaced', deadline, async (t) => {
+  const server = await busWithStream(t);
+  const proxy = await startProxy(t, server.url);
+  const { outbox, publish } = publisher(t, server.url);
+  await publish(10);
+  const flushing = Promise.withResolvers<void>();
+  let pulled = false;
+  proxy.pass = ({ fromClient, line }) => {
+    pulled ||= fromClient && line.includes('.CONSUMER.MSG.NEXT.');
+    if (pulled && fromClient && line === 'PING') flushing.resolve();
+    return !pulled || fromClient;
+  };
+  const reader = collector(t, proxy.url, { fromStart: true });
+  await flushing.promise;
+  await server.kill();
+  proxy.pass = () => true;
+  await server.restart();
+  assert.deepEqual(await reader.until(10), outbox.ids());
+});
+
 test('a message lost on the way is noticed and read again', deadline, async (t) => {
   const server = await busWithStream(t);
   const proxy = await startProxy(t, server.url);

@@ -7,6 +7,7 @@ import {
   type NatsConnection,
   nanos,
 } from 'nats';
+import { flushed } from './connection.ts';
 import { STREAM } from './stream.ts';
 
 const BATCH = 256;
@@ -87,7 +88,7 @@ async function openReader(o: ConsumerSession) {
     if (wanted === 0) pull();
   };
   pull();
-  await o.nc.flush();
+  await flushed(o.nc);
   o.onHealthy();
   return { messages, take };
 }
@@ -104,7 +105,7 @@ async function handOver(o: ConsumerSession, message: Msg, seq: number): Promise<
   } catch (error) {
     if (o.durable !== undefined) {
       message.respond('-NAK');
-      await o.nc.flush();
+      await flushed(o.nc);
     }
     throw error;
   }

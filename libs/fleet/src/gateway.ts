@@ -32,6 +32,8 @@ import { createLane, type Lane } from './tasks/lane.ts';
 /** Tasks whose fresh context is remembered, so that their reply can carry the announce. */
 const MAX_FRESH = 1_000;
 const GAUGE_EVERY_MS = 5_000;
+/** Of a stop's grace, what a run that did not reach a checkpoint gets to end after it was told to. */
+const LAST_CALL_MS = 2_000;
 
 /** What the gateway needs of an agent (libs/agent has it). */
 export interface GatewayAgent {
@@ -67,8 +69,8 @@ export interface Gateway extends Intake {
   /** Takes up what a former process left unfinished. To be called once, before the listener opens. */
   recover(): Promise<void>;
   /**
-   * Refuses new tasks, tells running ones to reach a checkpoint, and leaves what has not ended to the next start.
-   * Resolves when all is quiet or `graceMs` is over.
+   * Refuses new tasks, lets running ones reach a checkpoint, ends what has not by then, and leaves all that is
+   * unfinished to the next start. Resolves when all is quiet or `graceMs` is over.
    */
   stop(graceMs: number): Promise<void>;
   /** Tasks that run, own and relayed. */
@@ -247,7 +249,15 @@ export function createGateway(o: GatewayOptions): Gateway {
       const reason = stopping;
       health[Symbol.dispose]();
       gauges?.[Symbol.dispose]();
-      const quiet = Promise.all([...lanes.map((each) => each.stop(reason)), dispatcher.idle()]);
+      const patience = new AbortController();
+      using _last = clock.timer(() => patience.abort(reason), Math.max(graceMs - LAST_CALL_MS, graceMs / 2));
+      // What a peer works on goes on there: a relayed task is let go at once.
+      const now = AbortSignal.abort(reason);
+      const quiet = Promise.all([
+        own.stop(reason, patience.signal),
+        relayed.stop(reason, now),
+        dispatcher.idle(),
+      ]);
       const grace = new AbortController();
       const over = clock.sleep(graceMs, grace.signal).then(
         () =>

@@ -128,7 +128,13 @@ export interface Reservation {
 }
 
 export interface RunContext {
+  /** Cancel, deadline, or the end of a stop's grace: end now, whatever runs. */
   readonly signal: AbortSignal;
+  /**
+   * The process is about to stop: finish the step under way, save a checkpoint, and reject with this signal's reason.
+   * The next start calls the executor again.
+   */
+  readonly stopping: AbortSignal;
   readonly budget: Budget;
   report(event: RunEvent): Promise<void>;
   readonly checkpoint: {

@@ -28,6 +28,8 @@ const RunStateWire = z.object({
   /** Why the model finished, once it has: a restart then only has to write the result. */
   finished: z.string().optional(),
   messages: z.array(modelMessageSchema),
+  /** The run was paused before it started the calls that are pending: they can be carried out as they stand. */
+  paused: z.boolean().optional(),
   journal: z.array(JournalEntry),
 });
 

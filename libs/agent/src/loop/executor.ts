@@ -90,7 +90,7 @@ async function start(
 ): Promise<Run> {
   const tools = new Map(o.tools.map((tool) => [tool.name, tool]));
   const definitions = toolDefinitions(o.tools);
-  const { signal, budget } = context;
+  const { signal, stopping, budget } = context;
   const files = anchoredFiles(workspace.dir, o.otherUser);
   const saved = context.checkpoint.load();
   const state: RunState = saved ? readCheckpoint(saved) : await fresh(task, workspace);
@@ -132,8 +132,28 @@ async function start(
     }
   }
 
-  /** After a restart: the first call may have run, those behind it have not. */
+  /** Where nothing is under way: the process may stop here, and the next start go on as if it had not. */
+  async function checkpoint(): Promise<void> {
+    if (!stopping.aborted) return;
+    state.paused = true;
+    await save();
+    throw stopping.reason;
+  }
+
+  async function carryOut(): Promise<void> {
+    for (const call of pendingCalls(state.messages)) {
+      await checkpoint();
+      await answer(call, await execute(call));
+    }
+  }
+
+  /** After a restart that was no pause: the first call may have run, those behind it have not. */
   async function takeUp(): Promise<void> {
+    if (state.paused) {
+      state.paused = undefined;
+      await save();
+      return carryOut();
+    }
     const [first, ...rest] = pendingCalls(state.messages);
     if (first === undefined) return;
     const again = tools.get(first.tool)?.mutates === false;
@@ -173,9 +193,10 @@ async function start(
       await takeUp();
       while (state.finished === undefined && state.step < o.limits.max_steps) {
         signal.throwIfAborted();
+        await checkpoint();
         await step();
         await progress({});
-        for (const call of pendingCalls(state.messages)) await answer(call, await execute(call));
+        await carryOut();
       }
       if (state.finished !== undefined) return { kind: 'finished', finishReason: state.finished };
     } catch (thrown) {

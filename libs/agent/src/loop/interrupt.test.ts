@@ -66,6 +66,38 @@ test('closing the agent ends a run as one that the next start takes up', async (
   await closed;
 });
 
+test('a stop lets the command under way end, and the next start goes on as if nothing had been', async (t) => {
+  const agent = await makeAgent(t);
+  const lines = ['echo one >> ran.txt', 'echo two >> ran.txt', 'cat ran.txt'];
+  const brief = lines.map((line) => block('sh', line)).join('\n');
+  const reason = new FleetError('SHUTTING_DOWN', 'the profile is shutting down');
+  const whole = makeContext();
+  const expected = await agent.executor.run(makeTask(brief, { contextId: 'whole' }), whole);
+  assert.equal(expected.status, 'done');
+
+  let checkpoint: JsonObject | undefined;
+  let starts = 0;
+  let outcome: Awaited<ReturnType<typeof agent.executor.run>> | undefined;
+  while (outcome === undefined && starts < 10) {
+    starts += 1;
+    // Every start is stopped by its first tool call.
+    const context = makeContext({
+      ...(checkpoint ? { checkpoint } : {}),
+      onEvent: ({ type, ...event }) => {
+        if (type === 'progress' && 'data' in event && 'tool' in event.data) context.pausing.abort(reason);
+      },
+    });
+    outcome = await agent.executor.run(makeTask(brief), context).catch((error) => {
+      assert.equal(error, reason);
+      return undefined;
+    });
+    checkpoint = context.checkpoints.at(-1);
+  }
+  assert.ok(starts > lines.length, `only ${starts} starts`);
+  assert.equal(outcome?.status, 'done');
+  assert.equal(outcome?.text, expected.text, 'each command ran once, and none was reported as unknown');
+});
+
 const BRIEF = [
   block('one.txt', '1'),
   block('sh', 'echo ran >> count.txt'),

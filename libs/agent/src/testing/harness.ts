@@ -91,6 +91,7 @@ export interface TestRun extends RunContext {
   /** Every checkpoint, in order. */
   readonly checkpoints: JsonObject[];
   readonly controller: AbortController;
+  readonly pausing: AbortController;
 }
 
 export function makeContext(
@@ -103,6 +104,7 @@ export function makeContext(
   } = {},
 ): TestRun {
   const controller = new AbortController();
+  const pausing = new AbortController();
   const events: RunEvent[] = [];
   const checkpoints: JsonObject[] = [];
   const budget = createBudget({
@@ -114,6 +116,8 @@ export function makeContext(
   return {
     controller,
     signal: controller.signal,
+    pausing,
+    stopping: pausing.signal,
     budget,
     events,
     checkpoints,

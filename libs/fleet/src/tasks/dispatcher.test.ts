@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { FleetError, type JsonObject, systemClock } from '@hermes-fleet/protocol';
 import { dispatching } from '../testing/messages.ts';
-import { CALLER, DONE, profile, type Script, untilAborted } from '../testing/profile.ts';
+import { CALLER, DONE, profile, type Script, type TestProfile, untilAborted } from '../testing/profile.ts';
 
 const code = (wanted: string) => (error: unknown) => error instanceof FleetError && error.code === wanted;
 const inSoon = (ms: number) => new Date(Date.now() + ms).toISOString();
@@ -110,13 +110,44 @@ describe('cancel', () => {
     await assert.rejects(neo.gateway.cancel('nobody', CALLER), code('TASK_NOT_FOUND'));
   });
 
-  it('of a task that a stop has put aside is for the next start', async (t) => {
+  it('of a task that a stop lets go on to its checkpoint still ends it', async (t) => {
     const neo = await profile(t, { script: untilAborted });
     const id = await neo.send(dispatching());
     await neo.event(id, 'started');
-    const stopped = neo.gateway.stop(5_000);
-    await assert.rejects(neo.gateway.cancel(id, CALLER), code('SHUTTING_DOWN'));
+    const stopped = neo.gateway.stop(60_000);
+    await neo.gateway.cancel(id, CALLER);
     await stopped;
+    assert.equal(neo.task(id).state, 'canceled');
+  });
+
+  it('of a task that a stop has put aside ends it', async (t) => {
+    const neo = await profile(t, {
+      script: (_task, { stopping }) =>
+        new Promise((_resolve, reject) => stopping.addEventListener('abort', () => reject(stopping.reason))),
+    });
+    const id = await neo.send(dispatching());
+    await neo.event(id, 'started');
+    await neo.gateway.stop(5_000);
+    await neo.gateway.cancel(id, CALLER);
+    assert.equal(neo.task(id).state, 'canceled');
+  });
+
+  it('of a task that a stop is just ending is for the next start', async (t) => {
+    let canceling: Promise<void> | undefined;
+    const neo: TestProfile = await profile(t, {
+      script: (task, { signal }) =>
+        new Promise((_resolve, reject) => {
+          signal.addEventListener('abort', () => {
+            canceling = neo.gateway.cancel(task.id, CALLER);
+            canceling.catch(() => undefined);
+            reject(signal.reason);
+          });
+        }),
+    });
+    const id = await neo.send(dispatching());
+    await neo.event(id, 'started');
+    await neo.gateway.stop(400);
+    await assert.rejects(canceling ?? assert.fail('the stop ended nothing'), code('SHUTTING_DOWN'));
     assert.equal(neo.task(id).state, 'working');
   });
 
@@ -180,7 +211,7 @@ describe('stop and recovery', () => {
     const running = await neo.send({ ...dispatching(), contextId: 'c' });
     const waiting = await neo.send({ ...dispatching(), contextId: 'c' });
     await neo.event(running, 'progress');
-    await neo.gateway.stop(5_000);
+    await neo.gateway.stop(400);
     assert.equal(neo.gateway.activeTasks(), 0);
     await assert.rejects(
       neo.send(dispatching()),
@@ -255,7 +286,7 @@ describe('stop and recovery', () => {
     const urgent = await neo.send(dispatching({ priority: 'urgent' }, { deadline }));
     await neo.gateway.cancel(first, CALLER);
     await neo.event(urgent, 'started');
-    await neo.gateway.stop(5_000);
+    await neo.gateway.stop(400);
     await neo.crash();
     await neo.restart();
     assert.equal((await neo.result(urgent)).error?.code, 'deadline_exceeded');
@@ -268,7 +299,7 @@ describe('stop and recovery', () => {
     const id = await neo.send(dispatching());
     await neo.event(id, 'started');
     for (const starts of [2, 0]) {
-      await neo.gateway.stop(5_000);
+      await neo.gateway.stop(400);
       await neo.crash();
       await neo.restart();
       if (starts > 0) await neo.event(id, 'started', starts);
@@ -282,13 +313,35 @@ describe('stop and recovery', () => {
     const deadline = inSoon(400);
     const id = await neo.send(dispatching({}, { deadline }));
     await neo.event(id, 'started');
-    await neo.gateway.stop(5_000);
+    await neo.gateway.stop(400);
     await neo.crash();
     await systemClock.sleep(Date.parse(deadline) - Date.now() + 1);
     await neo.restart();
     const result = await neo.result(id);
     assert.deepEqual([result.status, result.error?.code], ['error', 'deadline_exceeded']);
     assert.equal(neo.events(id).filter((type) => type === 'error').length, 1);
+  });
+
+  it('lets a run reach a checkpoint at a stop, however often, without taking that for a crash', async (t) => {
+    const pausing: Script = (_task, { signal, stopping, checkpoint }) =>
+      new Promise((_resolve, reject) => {
+        signal.addEventListener('abort', () => assert.fail('it was not given the time'), { once: true });
+        stopping.addEventListener('abort', () => {
+          const stops = Number(checkpoint.load()?.stops ?? 0) + 1;
+          checkpoint.save({ stops }).then(() => reject(stopping.reason));
+        });
+      });
+    const neo = await profile(t, { script: pausing, fleet: { limits: { max_resumes: 1 } } });
+    const id = await neo.send(dispatching());
+    for (const starts of [1, 2, 3]) {
+      await neo.event(id, 'started', starts);
+      await neo.gateway.stop(5_000);
+      assert.equal(neo.task(id).state, 'queued');
+      assert.deepEqual(neo.ledger.loadCheckpoint(id), { stops: starts });
+      await neo.crash();
+      await neo.restart();
+    }
+    assert.equal(neo.task(id).resumes, 0);
   });
 
   it('waits no longer than the grace for an executor that does not listen', async (t) => {

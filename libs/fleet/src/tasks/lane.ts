@@ -20,8 +20,11 @@ export interface Lane {
   /** The run of a task, while it runs here. */
   run(taskId: string): Run | undefined;
   holds(taskId: string): boolean;
-  /** Starts nothing any more and aborts what runs; resolves when all of it has ended. */
-  stop(reason: FleetError): Promise<void>;
+  /**
+   * Starts nothing any more and ends what runs: at its next checkpoint, and at once when `patience` aborts. Resolves when
+   * all of it has ended.
+   */
+  stop(reason: FleetError, patience: AbortSignal): Promise<void>;
   /** Brings the gauges up to date. */
   gauge(): void;
 }
@@ -118,12 +121,19 @@ export function createLane(o: LaneOptions): Lane {
     withdraw,
     run: (taskId) => runs.get(taskId),
     holds: (taskId) => queue.has(taskId),
-    async stop(reason) {
+    async stop(reason, patience) {
       stopped = true;
       for (const timer of deadlines.values()) timer[Symbol.dispose]();
       deadlines.clear();
-      for (const run of runs.values()) run.abort(reason);
-      await Promise.all([...runs.values()].map(({ finished }) => finished));
+      const left = [...runs.values()];
+      for (const run of left) run.pause(reason);
+      const abort = (): void => {
+        for (const run of left) run.abort(reason);
+      };
+      if (patience.aborted) abort();
+      else patience.addEventListener('abort', abort, { once: true });
+      await Promise.all(left.map(({ finished }) => finished));
+      patience.removeEventListener('abort', abort);
     },
     gauge,
   };

@@ -34,8 +34,10 @@ export interface RunnerOptions {
 export interface Run {
   /** Resolves when the task has ended, or was left for the next start. Never rejects. */
   readonly finished: Promise<void>;
-  /** Tells the executor to stop; the first reason counts. */
+  /** Tells the executor to end at once; the first reason counts. */
   abort(reason: FleetError): void;
+  /** Tells the executor to end at its next checkpoint, for the next start to go on from. */
+  pause(reason: FleetError): void;
 }
 
 /** Something to run: an admitted task, by whom, and when it was received. */
@@ -53,14 +55,24 @@ export interface RunRequest {
 export function startRun(o: RunnerOptions, request: RunRequest): Run {
   const { task } = request;
   const controller = new AbortController();
-  const finished = runToEnd(o, request, controller).catch((error) => {
+  const pausing = new AbortController();
+  const finished = runToEnd(o, request, controller, pausing.signal).catch((error) => {
     const fields = { task_id: task.id, context_id: task.contextId, caller: task.caller.name, err: error };
     o.log.error(fields, 'task could not be ended in the ledger: the next start takes it up');
   });
-  return { finished, abort: (reason) => controller.abort(reason) };
+  return {
+    finished,
+    abort: (reason) => controller.abort(reason),
+    pause: (reason) => pausing.abort(reason),
+  };
 }
 
-async function runToEnd(o: RunnerOptions, request: RunRequest, controller: AbortController): Promise<void> {
+async function runToEnd(
+  o: RunnerOptions,
+  request: RunRequest,
+  controller: AbortController,
+  stopping: AbortSignal,
+): Promise<void> {
   const { task, executor } = request;
   const { signal } = controller;
   const startedAt = o.clock.now();
@@ -76,9 +88,15 @@ async function runToEnd(o: RunnerOptions, request: RunRequest, controller: Abort
   const budget = budgetOf(o, request);
   const work = async (): Promise<RunOutcome> => {
     signal.throwIfAborted();
-    return executor.run(task, contextOf(o, task, budget, signal));
+    stopping.throwIfAborted();
+    return executor.run(task, contextOf(o, task, budget, { signal, stopping }));
   };
   const attempt = await settle(o, work(), signal);
+  if ('thrown' in attempt && stopping.aborted && !signal.aborted && attempt.thrown === stopping.reason) {
+    // Back in line, so that the next start does not take it for a task that crashed.
+    await persist(store, () => o.ledger.append(task.id, { type: 'queued', data: { paused: true } }));
+    return;
+  }
   const outcome = conclude(attempt, signal, (error) =>
     o.log.error({ task_id: task.id, context_id: task.contextId, err: error }, 'executor failed'),
   );
@@ -218,10 +236,10 @@ function contextOf(
   o: RunnerOptions,
   task: AdmittedTask,
   budget: RunContext['budget'],
-  signal: AbortSignal,
+  signals: Pick<RunContext, 'signal' | 'stopping'>,
 ): RunContext {
   return {
-    signal,
+    ...signals,
     budget,
     async report(event: RunEvent) {
       const data = event.type === 'text' ? { text: event.text } : event.data;
