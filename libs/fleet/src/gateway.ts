@@ -58,6 +58,8 @@ export interface GatewayOptions {
   readonly log: Log;
   readonly metrics: FleetMetrics;
   readonly config: FleetConfig;
+  /** The budget, in tokens, of tasks that state none; without it they have no ceiling. */
+  readonly defaultBudget?: number | undefined;
   /** Whether cache reads and writes count as spent (`budget.count_cache`). */
   readonly countCache?: boolean;
   /** 0 to 1, for backoff; Math.random when absent. */
@@ -100,7 +102,7 @@ export function createGateway(o: GatewayOptions): Gateway {
 
   const runner = {
     ...{ profile, ledger, clock, log, metrics },
-    defaultBudget: limits.default_token_budget,
+    defaultBudget: o.defaultBudget,
     countCache: o.countCache ?? false,
     closing: closing.signal,
   };

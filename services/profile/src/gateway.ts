@@ -115,6 +115,7 @@ export async function startGateway(environment: Environment, processEnv: NodeJS.
   });
   const gateway = createGateway({
     ...{ profile, version, ledger, agent, mcp, peers, announcer, client, clock, ids, log, metrics, config },
+    defaultBudget: configuration.agent.budget.default,
     countCache: configuration.agent.budget.count_cache,
   });
   failed.defer(() => gateway.stop(FAILED_START_GRACE_MS));

@@ -29,7 +29,7 @@ describe('fleet.yaml', () => {
     assert.equal(fleet.routing.tiers.small_below_tokens, 2_000);
     assert.deepEqual(fleet.tiers, ['haiku', 'sonnet', 'opus']);
     assert.equal(fleet.announce.ttl_s, 90);
-    assert.equal(fleet.queue.max_wait_s, 60);
+    assert.equal(fleet.queue.ageing_s, 60);
   });
 
   const wrong: [string, object, RegExp][] = [

@@ -56,7 +56,6 @@ const Limits = z.strictObject({
   queue_depth: z.int().nonnegative().max(10_000).default(100),
   max_relayed_tasks: positive.max(10_000).default(200),
   max_resumes: z.int().nonnegative().default(3),
-  default_token_budget: positive.optional(),
 });
 
 const Nats = z.strictObject({
@@ -82,7 +81,7 @@ const Fleet = z.strictObject({
   agents: z.record(name, Agent).default({}),
   announce: z.strictObject({ ttl_s: seconds.max(86_400).default(90) }).prefault({}),
   routing: Routing.prefault({}),
-  queue: z.strictObject({ max_wait_s: seconds.default(60), ageing_s: seconds.default(60) }).prefault({}),
+  queue: z.strictObject({ ageing_s: seconds.default(60) }).prefault({}),
   limits: Limits.prefault({}),
   shutdown: z.strictObject({ grace_s: seconds.max(600).default(20) }).prefault({}),
   retention: z.strictObject({ finished_tasks_days: positive.default(30) }).prefault({}),

@@ -50,6 +50,7 @@ export interface ProfileOptions {
   /** Other profiles of the test, by name: their ports. */
   readonly agents?: Readonly<Record<string, number>>;
   readonly tier?: string;
+  readonly defaultBudget?: number;
   /** Puts something between the gateway and its ledger. */
   readonly ledger?: (real: Ledger) => Ledger;
 }
@@ -172,6 +173,7 @@ export async function profile(t: TestContext, o: ProfileOptions = {}): Promise<T
         client,
         metrics,
         config,
+        defaultBudget: o.defaultBudget,
       },
       agent: {
         executor,
