@@ -1,5 +1,4 @@
 import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { availableParallelism, loadavg, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -12,6 +11,7 @@ import {
   waitUntilSettled,
 } from '@hermes-fleet/cli';
 import { systemClock as clock } from '@hermes-fleet/protocol';
+import { freeOffset } from '../support/ports.ts';
 import type { Target } from '../support/rpc.ts';
 import { blockedDispatch, type Latency, latencyOf, rateOf, smallDispatch } from './dispatches.ts';
 import { ledgerRate, rawRate } from './ledger.ts';
@@ -204,21 +204,4 @@ function urlOf(profile: string): string {
   const found = plan.profiles.find(({ name }) => name === profile);
   if (!found) throw new Error(`no profile ${profile}`);
   return found.url;
-}
-
-async function freeOffset(): Promise<number> {
-  for (let attempt = 0; attempt < 50; attempt += 1) {
-    const offset = 1_000 + Math.floor(Math.random() * 400) * 100;
-    const ports = [4222, 8222, 9219, 9220, 9221, 9222].map((port) => port + offset);
-    if ((await Promise.all(ports.map(isFree))).every(Boolean)) return offset;
-  }
-  throw new Error('no free block of ports was found');
-}
-
-function isFree(port: number): Promise<boolean> {
-  return new Promise((resolveFree) => {
-    const server = createServer();
-    server.once('error', () => resolveFree(false));
-    server.listen(port, '127.0.0.1', () => server.close(() => resolveFree(true)));
-  });
 }

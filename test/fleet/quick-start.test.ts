@@ -3,7 +3,8 @@ import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { freeOffset, ROOT, runProgram } from '../support/fleet.ts';
+import { ROOT, runProgram } from '../support/fleet.ts';
+import { freeOffset } from '../support/ports.ts';
 import { resultOf } from '../support/rpc.ts';
 
 const COPIED = [

@@ -1,6 +1,5 @@
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { TestContext } from 'node:test';
@@ -20,6 +19,7 @@ import {
 } from '@hermes-fleet/cli';
 import { type BusConnection, consume, inboxPrefix } from '@hermes-fleet/events';
 import { type CloudEvent, systemClock } from '@hermes-fleet/protocol';
+import { freeOffset } from './ports.ts';
 import type { Target } from './rpc.ts';
 
 export const ROOT = resolve(import.meta.dirname, '../..');
@@ -159,24 +159,6 @@ export async function until(
     await systemClock.sleep(50);
   }
 }
-
-/** An offset that leaves every port of the plan free. */
-export async function freeOffset(): Promise<number> {
-  for (let attempt = 0; attempt < 50; attempt += 1) {
-    const offset = 1000 + Math.floor(Math.random() * 400) * 100;
-    const ports = [4222, 8222, 9219, 9220, 9221, 9222].map((port) => port + offset);
-    const free = await Promise.all(ports.map(isFree));
-    if (free.every(Boolean)) return offset;
-  }
-  throw new Error('no free block of ports was found');
-}
-
-const isFree = (port: number): Promise<boolean> =>
-  new Promise((resolveFree) => {
-    const server = createServer();
-    server.once('error', () => resolveFree(false));
-    server.listen(port, '127.0.0.1', () => server.close(() => resolveFree(true)));
-  });
 
 /** Runs a program to its end; its output and exit code. */
 export function runProgram(

@@ -37,19 +37,3 @@ export function ledgerStates(state: A2AState): TaskState[] {
 export function isSettled(state: TaskState): boolean {
   return isTerminal(state) || state === 'input_required';
 }
-const AFTER: Readonly<Partial<Record<string, TaskState>>> = {
-  submitted: 'submitted',
-  queued: 'queued',
-  started: 'working',
-  resumed: 'queued',
-  blocked: 'rejected',
-  done: 'completed',
-  partial: 'completed',
-  error: 'failed',
-  canceled: 'canceled',
-};
-
-/** The state that an event of the log leads to by itself; most leave it as it was. */
-export function stateAfter(current: TaskState, eventType: string): TaskState {
-  return AFTER[eventType] ?? current;
-}

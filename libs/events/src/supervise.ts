@@ -1,6 +1,5 @@
-import type { Clock, Log } from '@hermes-fleet/protocol';
+import { backoffMs, type Clock, type Log } from '@hermes-fleet/protocol';
 import type { NatsConnection } from 'nats';
-import { createBackoff } from './backoff.ts';
 import { type BusConnection, openConnection, reasonOf } from './connection.ts';
 
 const FIRST_DELAY_MS = 100;
@@ -30,7 +29,8 @@ export interface Supervision {
  * an attempt fails.
  */
 export async function supervise(o: Supervision): Promise<void> {
-  const backoff = createBackoff({ firstMs: FIRST_DELAY_MS, maxMs: MAX_DELAY_MS, random: o.random });
+  const pauses = { firstMs: FIRST_DELAY_MS, longestMs: MAX_DELAY_MS, random: o.random };
+  let failures = 0;
   let connected: boolean | undefined;
   const become = (next: boolean, reason: string | undefined): void => {
     o.onState?.({ connected: next, lastError: reason });
@@ -42,7 +42,7 @@ export async function supervise(o: Supervision): Promise<void> {
   };
   const healthy = (): void => {
     if (connected === true) return;
-    backoff.reset();
+    failures = 0;
     become(true, undefined);
   };
   while (!o.signal.aborted) {
@@ -52,7 +52,8 @@ export async function supervise(o: Supervision): Promise<void> {
       if (o.signal.aborted) return;
       become(false, reasonOf(error));
     }
-    await o.clock.sleep(backoff.next(), o.signal).catch((error: unknown) => {
+    failures += 1;
+    await o.clock.sleep(backoffMs(failures, pauses), o.signal).catch((error: unknown) => {
       if (!o.signal.aborted) throw error;
     });
   }

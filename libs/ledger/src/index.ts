@@ -1,6 +1,6 @@
 export { type LedgerOptions, openLedger } from './ledger.ts';
 export { acquireOwnership } from './ownership.ts';
-export { isTerminal } from './states.ts';
+export { impliedState, isTerminal } from './states.ts';
 export type {
   Ledger,
   NewEvent,

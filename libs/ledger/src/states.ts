@@ -13,12 +13,18 @@ const STATE_AFTER: Readonly<Partial<Record<string, TaskState>>> = {
   submitted: 'submitted',
   queued: 'queued',
   started: 'working',
+  resumed: 'queued',
   done: 'completed',
   partial: 'completed',
   blocked: 'rejected',
   error: 'failed',
   canceled: 'canceled',
 };
+
+/** The state that an event of the log leads to by itself; undefined for one that leaves the state as it is. */
+export function impliedState(eventType: string): TaskState | undefined {
+  return STATE_AFTER[eventType];
+}
 
 /** Whether a task in this state has ended. */
 export function isTerminal(state: TaskState): boolean {
@@ -34,7 +40,7 @@ export function stateAfter(current: TaskState, event: NewEvent, change: TaskChan
   if (event.type !== 'text' && !LifecycleEvent.safeParse(event.type).success) {
     throw new FleetError('INTERNAL', `"${event.type}" is neither a lifecycle event nor "text"`);
   }
-  const state = change?.state ?? STATE_AFTER[event.type] ?? current;
+  const state = change?.state ?? impliedState(event.type) ?? current;
   if (isTerminal(state) !== TERMINAL_EVENTS.has(event.type)) {
     throw new FleetError('INTERNAL', `a "${event.type}" event cannot leave a task ${state}`);
   }

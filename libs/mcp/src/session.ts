@@ -1,5 +1,4 @@
-import { type Clock, FleetError, type Log } from '@hermes-fleet/protocol';
-import { backoffMs } from './backoff.ts';
+import { backoffMs, type Clock, FleetError, type Log } from '@hermes-fleet/protocol';
 import type { McpServerConfig } from './config.ts';
 import { type Connection, openConnection, type ServerTransport } from './connection.ts';
 import { deadline, raceSignal } from './deadline.ts';
@@ -26,6 +25,8 @@ export interface SessionOptions {
   readonly onToolsChanged: () => void;
 }
 
+/** Between attempts to connect. */
+const RETRY = { firstMs: 500, longestMs: 30_000 };
 const CONNECT_MS = 10_000;
 /** A connection that lived this long was a good one: after it the waits start short again. */
 const STABLE_MS = 10_000;
@@ -159,7 +160,7 @@ export class Session {
   #retryLater(): void {
     if (this.#retry) return;
     this.#failures += 1;
-    const wait = backoffMs(this.#failures, this.#o.random);
+    const wait = backoffMs(this.#failures, { ...RETRY, random: this.#o.random });
     this.#retry = this.#o.clock.timer(() => {
       this.#retry = undefined;
       this.#o.onRetry();

@@ -5,6 +5,7 @@ export {
   type SessionAnnounce,
   SessionAnnounceWire,
 } from './announce.ts';
+export { type BackoffOptions, backoffMs } from './backoff.ts';
 export { type Camel, camelize, snakeize } from './casing.ts';
 export {
   decodeDispatch,

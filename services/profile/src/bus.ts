@@ -33,8 +33,12 @@ export function connectBus(o: {
   });
   let gauge: Disposable | undefined;
   const measure = (): void => {
-    const { count, oldestAgeMs } = o.ledger.outbox.backlog();
-    o.metrics.outbox({ count, oldestAgeS: oldestAgeMs / 1000 });
+    try {
+      const { count, oldestAgeMs } = o.ledger.outbox.backlog();
+      o.metrics.outbox({ count, oldestAgeS: oldestAgeMs / 1000 });
+    } catch (error) {
+      o.log.error({ err: error }, 'the backlog of the outbox cannot be measured');
+    }
     gauge = o.clock.timer(measure, GAUGE_EVERY_MS);
   };
   measure();

@@ -91,6 +91,7 @@ export async function startGateway(environment: Environment, processEnv: NodeJS.
     profile,
     config: configuration.agent,
     responseHandler: config.fleet.response_handler,
+    onGuard: metrics.guard,
     tier: configuration.tier,
     workspaceRoot: environment.workspaceDir,
     stateDir: environment.stateDir,

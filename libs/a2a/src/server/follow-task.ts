@@ -1,5 +1,6 @@
 import type { StreamResponse } from '@a2a-js/sdk';
 import {
+  impliedState,
   isTerminal,
   type Ledger,
   type TaskEvent,
@@ -8,7 +9,7 @@ import {
 } from '@hermes-fleet/ledger';
 import { FleetError, type JsonObject, TERMINAL_EVENTS } from '@hermes-fleet/protocol';
 import { taskNotFound } from '../rpc/rpc-error.ts';
-import { a2aState, stateAfter } from '../task-state.ts';
+import { a2aState } from '../task-state.ts';
 import {
   artifactsOf,
   deltaOf,
@@ -63,7 +64,7 @@ export async function* followTask(o: {
       yield item(event.seq, delta(record, event, hasText));
       hasText = true;
     } else {
-      state = currentState(ledger, event) ?? stateAfter(state, event.type);
+      state = currentState(ledger, event) ?? impliedState(event.type) ?? state;
       yield item(event.seq, update(record, event, state));
     }
   }
@@ -83,7 +84,7 @@ function replay(ledger: Ledger, record: TaskRecord, afterSeq: number): Past {
     for (const event of page) {
       if (event.seq > afterSeq) return past;
       past = {
-        state: stateAfter(past.state, event.type),
+        state: impliedState(event.type) ?? past.state,
         at: event.at,
         text: past.text + deltaOf(event),
       };

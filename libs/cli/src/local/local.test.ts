@@ -94,7 +94,7 @@ function smallFleet(t: TestContext): {
   up: (env?: NodeJS.ProcessEnv) => ReturnType<typeof fleetUp>;
 } {
   const dir = mkdtempSync(join(tmpdir(), 'local-'));
-  const plan = planFleet({ root, dir: join(dir, 'fleet'), portOffset: 20_000 + (process.pid % 5_000) * 5 });
+  const plan = planFleet({ root, dir: join(dir, 'fleet'), portOffset: 1_000 + (process.pid % 4_000) * 5 });
   t.after(async () => {
     await fleetDown({ plan, clock, graceMs: 2_000 });
     rmSync(dir, { recursive: true, force: true });

@@ -38,8 +38,21 @@ export async function probe(url: string): Promise<string | undefined> {
   }
 }
 
-/** Whether something listens on a port of this machine's loopback. */
-export function isTaken(port: number): Promise<boolean> {
+const TAKEN_FOR = 10;
+
+/**
+ * Whether a port of this machine is in use, and stays so for a second: a process that was killed just now may hold its
+ * sockets for a moment longer than its pid.
+ */
+export async function isTaken(port: number, clock: Clock): Promise<boolean> {
+  for (let look = 0; look < TAKEN_FOR; look += 1) {
+    if (!(await answers(port))) return false;
+    await clock.sleep(INTERVAL_MS);
+  }
+  return true;
+}
+
+function answers(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = createConnection({ host: '127.0.0.1', port, timeout: REQUEST_MS });
     const answer = (taken: boolean) => (): void => {

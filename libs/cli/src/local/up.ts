@@ -31,7 +31,7 @@ export interface Outcome {
   readonly reason?: string;
 }
 
-const READY_MS = 30_000;
+const READY_MS = 60_000;
 const TAIL_LINES = 15;
 /** The user that commands of an agent run as where the gateway is root (libs/agent, confinement). */
 const COMMAND_USER = 1001;
@@ -88,7 +88,7 @@ const inherited = (env: NodeJS.ProcessEnv): NodeJS.ProcessEnv =>
 async function bring(options: UpOptions, planned: PlannedProcess, start: () => Started): Promise<Outcome> {
   const { name, url } = planned;
   const running = runningProcess(options.plan.runDir, name);
-  if (running === undefined && (await isTaken(planned.port))) {
+  if (running === undefined && (await isTaken(planned.port, options.clock))) {
     const reason = `cannot start: port ${planned.port} is in use by another program; end that, or add an offset to every port: FLEET_PORT_OFFSET=1000 make up`;
     return { name, url, state: 'failed', reason };
   }

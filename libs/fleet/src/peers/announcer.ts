@@ -1,5 +1,6 @@
 import type { A2AClient, PeerEndpoint } from '@hermes-fleet/a2a';
 import {
+  backoffMs,
   type Clock,
   decodeAnnounce,
   encodeAnnounce,
@@ -9,7 +10,6 @@ import {
   type SessionAnnounce,
 } from '@hermes-fleet/protocol';
 import type { FleetMetrics } from '@hermes-fleet/service';
-import { backoffMs } from '../relay/backoff.ts';
 import type { Peers } from './peers.ts';
 import { DEFAULT_TTL_S } from './profile.ts';
 

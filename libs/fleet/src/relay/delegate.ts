@@ -6,6 +6,7 @@ import {
   peerErrorCode,
 } from '@hermes-fleet/a2a';
 import {
+  backoffMs,
   type Clock,
   type ErrorCode,
   FleetError,
@@ -14,7 +15,6 @@ import {
   type TaskResult,
 } from '@hermes-fleet/protocol';
 import type { Behaviour } from '../peers/behaviour.ts';
-import { backoffMs } from './backoff.ts';
 import { hasResult, resultOf, resultOfMessage } from './remote-result.ts';
 import type { Delegation } from './state.ts';
 

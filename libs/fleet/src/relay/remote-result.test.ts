@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { encodeResult, FleetError, type JsonObject, type ReplySchema } from '@hermes-fleet/protocol';
-import { backoffMs } from './backoff.ts';
 import { neverArrived } from './delegate.ts';
 import { hasResult, outcomeOf, resultOf, resultOfMessage } from './remote-result.ts';
 import { decodeState, encodeState, FRESH_STATE } from './state.ts';
@@ -107,15 +106,6 @@ describe('a relayed task’s checkpoint', () => {
 });
 
 describe('trouble with a peer', () => {
-  it('backs off twice as long each time, half of it random, up to a bound', () => {
-    const o = { firstMs: 100, longestMs: 1_000, random: () => 1 };
-    assert.deepEqual(
-      [1, 2, 3, 4, 5, 99].map((n) => backoffMs(n, o)),
-      [100, 200, 400, 800, 1_000, 1_000],
-    );
-    assert.equal(backoffMs(1, { ...o, random: () => 0 }), 50);
-  });
-
   it('knows what cannot have arrived', () => {
     const refused = Object.assign(new Error('x'), { code: 'ECONNREFUSED' });
     assert.ok(

@@ -1,5 +1,4 @@
-import { type Clock, FleetError, type Log } from '@hermes-fleet/protocol';
-import { backoffMs } from '../relay/backoff.ts';
+import { backoffMs, type Clock, FleetError, type Log } from '@hermes-fleet/protocol';
 
 const PAUSE = { firstMs: 100, longestMs: 5_000, random: Math.random };
 

@@ -227,7 +227,7 @@ function budgetOf(o: RunnerOptions, { task, executor }: RunRequest) {
       if (entry.kind !== 'own') return;
       const tokens = { input: entry.inputTokens, output: entry.outputTokens };
       o.metrics.tokensSpent(task.caller.name, executor.model.tier, tokens);
-      o.metrics.tokensCached(entry.cacheReadTokens);
+      o.metrics.tokensCached(entry.cacheReadTokens + entry.cacheWriteTokens);
     },
   });
 }
