@@ -35,6 +35,7 @@ function fold(
   const implied = new Map<string, TaskState>([
     ['submitted', 'submitted'],
     ['queued', 'queued'],
+    ['resumed', 'queued'],
     ['started', 'working'],
     ['done', 'completed'],
     ['partial', 'completed'],
