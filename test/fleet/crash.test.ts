@@ -31,6 +31,19 @@ async function startLongTask(fleet: Fleet, target: string): Promise<{ id: string
   return { id: body.result.task.id, worker };
 }
 
+/** Follows a task of a worker as switch does. */
+async function subscribe(fleet: Fleet, worker: string, id: string): Promise<Response> {
+  const { url, token } = fleet.target(worker, await fleet.tokenOf('switch', worker));
+  const response = await fetch(`${url}/jsonrpc`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'a2a-version': '1.0', authorization: `Bearer ${token}` },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'SubscribeToTask', params: { id } }),
+    signal: AbortSignal.timeout(60_000),
+  });
+  assert.match(response.headers.get('content-type') ?? '', /text\/event-stream/);
+  return response;
+}
+
 async function endOf(fleet: Fleet, profile: string, id: string): Promise<unknown> {
   let task: { status: { state: string } } | undefined;
   await until(async () => {
@@ -87,7 +100,10 @@ test('switch killed in the middle of a task it has sent out: the work is not sen
 test('SIGTERM in the middle of a task: a checkpoint, exit 0, and the next start ends the task', async (t) => {
   const fleet = await startFleet(t);
   const { id, worker } = await startLongTask(fleet, 'switch');
+  const own = await call(fleet.target(worker, await fleet.tokenOf('switch', worker)), 'ListTasks', {});
+  const stream = await subscribe(fleet, worker, own.body.result.tasks[0].id);
   await fleet.terminate(worker);
+  assert.match(await stream.text(), /TASK_STATE_WORKING/, 'the stream ends after what it had to say');
   assert.match(fleet.log(worker), /"exit_code":0/);
   await fleet.up();
   const result = (await endOf(fleet, 'switch', id)) as { status: string };

@@ -7,7 +7,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { systemClock, systemIds } from '@hermes-fleet/protocol';
 import { openLedger } from './ledger.ts';
-import { createTestLog, deadline, newTask, tempDir } from './test/harness.ts';
+import { createTestLog, deadline, newTask, tempDir } from './testing/harness.ts';
 
 const ROUNDS = 6;
 
@@ -26,7 +26,7 @@ function random(seed: number): () => number {
 async function writeAndKill(file: string, round: number, writes: number): Promise<string[]> {
   const child = spawn(
     process.execPath,
-    [join(import.meta.dirname, 'test/crash-writer.ts'), file, String(round)],
+    [join(import.meta.dirname, 'testing/crash-writer.ts'), file, String(round)],
     {
       stdio: ['ignore', 'pipe', 'inherit'],
     },

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { LifecycleEvent, TERMINAL_EVENTS } from '@hermes-fleet/protocol';
 import fc from 'fast-check';
 import { isTerminal } from './states.ts';
-import { collect, deadline, never, newTask, openTestLedger } from './test/harness.ts';
+import { collect, deadline, never, newTask, openTestLedger } from './testing/harness.ts';
 import type { TaskRecord, TaskState } from './types.ts';
 
 const STATES: readonly TaskState[] = [

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { TokenEntry } from '@hermes-fleet/protocol';
-import { newTask, openTestLedger, START } from './test/harness.ts';
+import { newTask, openTestLedger, START } from './testing/harness.ts';
 
 test('an accepted task is there, with its submitted event, also after a restart', async (t) => {
   const { ledger, reopen } = openTestLedger(t);

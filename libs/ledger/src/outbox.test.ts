@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { CloudEvent } from '@hermes-fleet/protocol';
-import { deadline, never, newTask, openTestLedger } from './test/harness.ts';
+import { deadline, never, newTask, openTestLedger } from './testing/harness.ts';
 
 test('lifecycle events become CloudEvents; text never leaves the ledger', deadline, async (t) => {
   const { ledger } = openTestLedger(t);

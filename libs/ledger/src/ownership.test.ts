@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { type TestContext, test } from 'node:test';
 import { acquireOwnership } from './ownership.ts';
-import { deadline, tempDir } from './test/harness.ts';
+import { deadline, tempDir } from './testing/harness.ts';
 
 interface Child {
   readonly process: ChildProcessWithoutNullStreams;
@@ -14,7 +14,7 @@ interface Child {
 }
 
 function start(t: TestContext, dir: string): Child {
-  const child = spawn(process.execPath, [join(import.meta.dirname, 'test/owner.ts'), dir]);
+  const child = spawn(process.execPath, [join(import.meta.dirname, 'testing/owner.ts'), dir]);
   t.after(() => child.kill('SIGKILL'));
   child.stderr.resume();
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();

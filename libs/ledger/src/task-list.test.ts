@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { newTask, openTestLedger, START } from './test/harness.ts';
+import { newTask, openTestLedger, START } from './testing/harness.ts';
 import type { Ledger, TaskQuery } from './types.ts';
 
 function pages(ledger: Ledger, query: TaskQuery): string[][] {

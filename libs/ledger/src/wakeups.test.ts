@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
 import { test } from 'node:test';
-import { deadline } from './test/harness.ts';
+import { deadline } from './testing/harness.ts';
 import { createWakeups } from './wakeups.ts';
 
 test('a wake resolves those who wait for its key, and nothing is left of any wait', deadline, async () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { collect, deadline, never, newTask, openTestLedger } from './test/harness.ts';
+import { collect, deadline, never, newTask, openTestLedger } from './testing/harness.ts';
 
 test(
   'a watcher sees the past, then what is committed, and ends after the terminal event',

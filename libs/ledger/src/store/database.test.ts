@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { systemIds } from '@hermes-fleet/protocol';
 import { openLedger } from '../ledger.ts';
-import { createTestClock, createTestLog, newTask, openTestLedger, tempDir } from '../test/harness.ts';
+import { createTestClock, createTestLog, newTask, openTestLedger, tempDir } from '../testing/harness.ts';
 import type { Ledger } from '../types.ts';
 import { enableWal, openConnections, openingError } from './database.ts';
 import { MIGRATIONS, migrate } from './schema.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
 import { FleetError } from '@hermes-fleet/protocol';
-import { createTestClock, createTestLog, deadline, tempDir } from '../test/harness.ts';
+import { createTestClock, createTestLog, deadline, tempDir } from '../testing/harness.ts';
 import { createGroupCommit } from './group-commit.ts';
 
 function setUp(t: TestContext) {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { createLedger } from '../ledger.ts';
-import { createTestClock, createTestLog, deadline, newTask, tempDir } from '../test/harness.ts';
+import { createTestClock, createTestLog, deadline, newTask, tempDir } from '../testing/harness.ts';
 import type { TaskEvent } from '../types.ts';
 import { type Connections, openConnections } from './database.ts';
 import { createStore, type Store } from './store.ts';
