@@ -10,7 +10,7 @@ PATH=$PATH:/usr/local/sbin:/usr/sbin
 
 declare -A packages=([nats-server]=nats-server [git]=git [bwrap]=bubblewrap)
 if [ "${1:-}" = --tests ]; then
-  packages+=([promtool]=prometheus [rg]=ripgrep)
+  packages+=([promtool]=prometheus [curl]=curl)
 fi
 
 missing=()

@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { startFleet, until } from '../support/fleet.ts';
+import { readLedgerFile } from '../support/ledger-file.ts';
+import { call, dispatch, message, resultOf, runbook } from '../support/rpc.ts';
+
+const TASKS = 24;
+const VICTIMS = ['neo', 'switch', 'morpheus', 'nats', 'switch', 'trinity', 'neo'];
+const TERMINAL = /^(done|partial|error|blocked|canceled)$/;
+
+test('process after process killed under load: every accepted task ends once, and none is done twice', async (t) => {
+  const fleet = await startFleet(t);
+  const operator = fleet.target('switch');
+  const brief = runbook('a.txt', 'a', 'sleep 1', 'echo x >> b.txt');
+  const ids: string[] = [];
+  for (let i = 0; i < TASKS; i += 1) {
+    const sent = dispatch({ taskId: `chaos-${i}`, brief, routing: { target: 'auto' } });
+    const { body } = await call(operator, 'SendMessage', message(sent, { returnImmediately: true }));
+    ids.push(body.result.task.id);
+  }
+  for (const victim of VICTIMS) {
+    await fleet.kill(victim);
+    await fleet.up();
+  }
+
+  for (const id of ids) {
+    let task: { status: { state: string } } | undefined;
+    await until(
+      async () => {
+        task = (await call(operator, 'GetTask', { id })).body.result;
+        return /COMPLETED|FAILED|REJECTED/.test(task?.status.state ?? '');
+      },
+      `task ${id} to end`,
+      120_000,
+    );
+    assert.ok(['done', 'partial', 'error'].includes(resultOf(task).status), JSON.stringify(resultOf(task)));
+  }
+  let worked = 0;
+  for (const profile of ['switch', 'neo', 'morpheus', 'trinity']) {
+    const { events, unfinished } = readLedgerFile(join(fleet.dir, 'state', profile, 'ledger.db'));
+    const ended = events.filter(({ type }) => TERMINAL.test(type)).map(({ taskId }) => taskId);
+    assert.equal(new Set(ended).size, ended.length, `${profile}: a task has two results`);
+    assert.equal(unfinished, 0, `${profile}: a task is left over`);
+    if (profile !== 'switch') worked += ended.length;
+  }
+  assert.equal(worked, TASKS, 'each task was given to one worker, once');
+});
