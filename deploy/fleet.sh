@@ -10,10 +10,22 @@ has_engine() {
   docker version --format '{{.Server.Version}}' >/dev/null 2>&1 && docker compose version >/dev/null 2>&1
 }
 
+# What the fleet that is up runs as; nothing when none is. An `up` that started nothing leaves no mode behind.
+kept_mode() {
+  case $(cat "$marker" 2>/dev/null) in
+    docker) echo docker ;;
+    process)
+      # Another user's records can't be seen: then the mode stands, and the command says what it may not do.
+      if [ -d .fleet/run ] && [ ! -r .fleet/run ]; then echo process; return; fi
+      for record in .fleet/run/*.json; do if [ -f "$record" ]; then echo process; break; fi; done
+      ;;
+  esac
+}
+
 mode() {
   case ${FLEET_MODE:-} in
     docker | process) echo "$FLEET_MODE" ;;
-    '') if [ -f "$marker" ]; then cat "$marker"; elif has_engine; then echo docker; else echo process; fi ;;
+    '') kept=$(kept_mode); if [ -n "$kept" ]; then echo "$kept"; elif has_engine; then echo docker; else echo process; fi ;;
     *) echo "FLEET_MODE must be docker or process, not \"$FLEET_MODE\"" >&2; exit 2 ;;
   esac
 }
@@ -38,16 +50,37 @@ address() {
   [ -z "$published" ] || printf -- '--address %s=http://%s ' "$1" "$published"
 }
 
+# One checkout is one fleet: the other one would fight it over the ports, and `down` would forget it.
+not_both() {
+  kept=$(kept_mode)
+  case $kept in "$1" | '') return 0 ;; esac
+  if [ "$kept" = docker ] && { ! has_engine || [ -z "$(COMPOSE_PROFILES=grafana docker compose ps --all --quiet)" ]; }; then return 0; fi
+  echo "the fleet is up already, as FLEET_MODE=$kept: FLEET_MODE=$kept make down ends it" >&2
+  exit 1
+}
+
 up_docker() {
-  has_engine || { echo "FLEET_MODE=docker, and no Docker engine with Compose answers" >&2; exit 1; }
+  if ! has_engine; then
+    if [ "${FLEET_MODE:-}" = docker ]; then echo "FLEET_MODE=docker, and no Docker engine with Compose answers" >&2
+    else echo "the fleet was started in containers, and no Docker engine with Compose answers now: start it, or FLEET_MODE=process make up" >&2; fi
+    exit 1
+  fi
+  not_both docker
   echo "starting the fleet in containers"
   remember docker
+  readable
   COMPOSE_PROFILES='' docker compose up --build --detach --wait || { not_up >&2; exit 1; }
   grafana
   # shellcheck disable=SC2046 # addresses have no spaces
   docker compose exec -T -u 1000 switch node libs/cli/src/main.ts first-flight --root "$root" --settle http://127.0.0.1:9219 \
     $(address switch 9219) $(address neo 9220) $(address morpheus 9221) $(address trinity 9222) \
     $(address prometheus 9090) $(COMPOSE_PROFILES=grafana address grafana 3000)
+}
+
+# Other users read these files through the mounts, also where a strict umask made them for their owner alone.
+readable() {
+  find deploy/profiles deploy/prometheus deploy/grafana \( -name state -o -name workspace \) -prune \
+    -o ! -perm -o=r -exec chmod a+rX {} +
 }
 
 # After an `up` that failed: who is to blame, with the end of his log.
@@ -84,7 +117,8 @@ demo_docker() {
 }
 
 up_process() {
-  if [ "${FLEET_MODE:-}" = process ]; then echo "starting the fleet as plain processes on this machine"
+  not_both process
+  if [ "${FLEET_MODE:-}" = process ] || [ -n "$(kept_mode)" ]; then echo "starting the fleet as plain processes on this machine"
   else echo "no Docker engine answers: starting the fleet as plain processes on this machine"; fi
   deploy/system-packages.sh
   remember process
@@ -95,8 +129,9 @@ up_process() {
 case ${1:-} in
   up) case $(mode) in docker) up_docker ;; process) up_process ;; *) exit 2 ;; esac ;;
   down)
-    case $(mode) in docker) COMPOSE_PROFILES=grafana docker compose down ;; process) fleet local down ;; *) exit 2 ;; esac
-    rm -f "$marker"
+    ended=$(mode)
+    case $ended in docker) COMPOSE_PROFILES=grafana docker compose down ;; process) fleet local down ;; esac
+    case $(cat "$marker" 2>/dev/null) in "$ended") rm -f "$marker" ;; esac
     ;;
   logs)
     case $(mode) in docker) COMPOSE_PROFILES=grafana docker compose logs --follow --tail 100 ;; process) fleet local logs --follow ;; *) exit 2 ;; esac

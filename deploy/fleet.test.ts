@@ -1,9 +1,19 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { test } from 'node:test';
+import { dirname, join } from 'node:path';
+import { type TestContext, test } from 'node:test';
 
 const script = join(import.meta.dirname, 'fleet.sh');
 const run = (verb: string, env: NodeJS.ProcessEnv) =>
@@ -71,4 +81,85 @@ esac
     /exec -T -u 1000 switch .* demo --token-stdin .*--address switch=http:\/\/127\.0\.0\.1:9999/,
   );
   assert.doesNotMatch(calls, /a-token/);
+});
+
+const NODE = `#!/bin/sh
+case "$*" in
+  *' local up') [ -z "\${BROKEN:-}" ] || exit 1; mkdir -p .fleet/run; echo '{}' >.fleet/run/neo.json ;;
+  *' local down') rm -f .fleet/run/neo.json ;;
+  *' token') echo a-process-token ;;
+esac
+`;
+const DOCKER = `#!/bin/sh
+[ -f engine ] || exit 1
+case "$*" in *' run '*) echo a-container-token ;; esac
+`;
+
+/** A checkout at a path that holds a space, where nothing real is started. */
+function checkout(t: TestContext) {
+  const dir = mkdtempSync(join(tmpdir(), 'my fleet '));
+  t.after(() => rmSync(dir, { recursive: true }));
+  const put = (file: string, text = '', mode = 0o644): void => {
+    mkdirSync(dirname(join(dir, file)), { recursive: true });
+    writeFileSync(join(dir, file), text, { mode });
+  };
+  put('package-lock.json');
+  put('node_modules/.package-lock.json');
+  put('node_modules/.bin/node', NODE, 0o755);
+  put('bin/docker', DOCKER, 0o755);
+  put('deploy/system-packages.sh', '#!/bin/sh\n', 0o755);
+  for (const name of ['profiles/neo/fleet.yaml', 'prometheus/prometheus.yml', 'grafana/dashboard.json'])
+    put(join('deploy', name));
+  copyFileSync(script, join(dir, 'deploy/fleet.sh'));
+  const PATH = `${join(dir, 'bin')}:${process.env.PATH}`;
+  const fleet = (verb: string, env: NodeJS.ProcessEnv = {}) =>
+    spawnSync('sh', [join(dir, 'deploy/fleet.sh'), verb], {
+      encoding: 'utf8',
+      env: { ...process.env, FLEET_MODE: '', PATH, ...env },
+      timeout: 30_000,
+    });
+  return { dir, put, fleet };
+}
+
+test('an up that starts nothing leaves no mode behind: the next one takes the containers', (t) => {
+  const { put, fleet } = checkout(t);
+  const failed = fleet('up', { BROKEN: 'yes' });
+  assert.equal(failed.status, 1);
+  assert.match(failed.stdout, /no Docker engine answers/);
+  put('engine');
+  const { status, stdout, stderr } = fleet('up');
+  assert.equal(status, 0, stderr);
+  assert.equal(stdout, 'starting the fleet in containers\n');
+});
+
+test('a fleet that is up keeps its mode until it is down, and the other one is not started beside it', (t) => {
+  const { dir, put, fleet } = checkout(t);
+  assert.equal(fleet('up').status, 0);
+  put('engine');
+  const again = fleet('up');
+  assert.equal(again.stdout, 'starting the fleet as plain processes on this machine\n');
+  assert.equal(fleet('token').stdout, 'a-process-token\n');
+
+  const other = fleet('up', { FLEET_MODE: 'docker' });
+  assert.equal(other.status, 1);
+  assert.match(other.stderr, /up already, as FLEET_MODE=process: FLEET_MODE=process make down ends it/);
+  assert.equal(fleet('down', { FLEET_MODE: 'docker' }).status, 0);
+  assert.equal(fleet('token').stdout, 'a-process-token\n');
+
+  assert.equal(fleet('down').status, 0);
+  assert.equal(existsSync(join(dir, '.fleet/mode')), false);
+  assert.equal(fleet('token').stdout, 'a-container-token\n');
+});
+
+test('what is mounted can be read by the users of the containers, whatever the umask of the checkout', (t) => {
+  const { dir, put, fleet } = checkout(t);
+  put('engine');
+  put('deploy/profiles/neo/state/ledger.db', '', 0o600);
+  chmodSync(join(dir, 'deploy/profiles/neo/fleet.yaml'), 0o600);
+  chmodSync(join(dir, 'deploy/profiles/neo'), 0o700);
+  assert.equal(fleet('up').status, 0);
+  const mode = (file: string): number => statSync(join(dir, 'deploy/profiles/neo', file)).mode & 0o777;
+  assert.equal(mode('.'), 0o755);
+  assert.equal(mode('fleet.yaml'), 0o644);
+  assert.equal(mode('state/ledger.db'), 0o600);
 });

@@ -8,14 +8,17 @@ set -euo pipefail
 # Servers are seldom on the PATH of users other than root.
 PATH=$PATH:/usr/local/sbin:/usr/sbin
 
-declare -A packages=([nats-server]=nats-server [git]=git [bwrap]=bubblewrap)
+# <command>:<package>. No associative array: bash 3.2, which some systems still have, knows none.
+wanted=(git:git bwrap:bubblewrap)
 if [ "${1:-}" = --tests ]; then
-  packages+=([promtool]=prometheus [curl]=curl)
+  wanted+=(nats-server:nats-server promtool:prometheus curl:curl)
+elif [ -z "${NATS_SERVER_BIN:-}" ]; then
+  wanted+=(nats-server:nats-server)
 fi
 
 missing=()
-for command in "${!packages[@]}"; do
-  command -v "$command" >/dev/null 2>&1 || missing+=("${packages[$command]}")
+for pair in "${wanted[@]}"; do
+  command -v "${pair%%:*}" >/dev/null 2>&1 || missing+=("${pair#*:}")
 done
 [ "${#missing[@]}" -gt 0 ] || exit 0
 

@@ -53,6 +53,7 @@ test('a wrong configuration is one message with every problem, and nothing start
   for (const [what, set, args, says] of [
     ['no profile', {}, [], /no profile named/],
     ['an unknown profile', {}, ['--profile', 'nobody'], /fleet\.yaml/],
+    ['a port that is no number', { NEO_PORT: 'abc' }, ['--profile', 'neo'], /bind_port: must be a port/],
     [
       'a port that is none',
       { NEO_PORT: '99999' },
@@ -63,7 +64,7 @@ test('a wrong configuration is one message with every problem, and nothing start
       'a missing token',
       { HERMES_KEYS_DIR: '/nonexistent' },
       ['--profile', 'neo'],
-      /A2A_HERMES_TOKEN_OPERATOR is not set/,
+      /fleet\.yaml:\d+ fleet\.server\.callers\.operator\.token_env: A2A_HERMES_TOKEN_OPERATOR is not set/,
     ],
     ['an unknown option', {}, ['--porfile', 'neo'], /--porfile/],
   ] as const) {

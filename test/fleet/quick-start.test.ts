@@ -17,8 +17,8 @@ const COPIED = [
   'tsconfig.json',
 ];
 
-test('the quick start of the README, without containers: up, the printed curl, ps, token, down', async (t) => {
-  const copy = mkdtempSync(join(tmpdir(), 'hermes-quick-start-'));
+test('the quick start of the README, without containers, at a path with spaces: up, the printed curl, ps, token, down', async (t) => {
+  const copy = mkdtempSync(join(tmpdir(), 'hermes quick start '));
   for (const name of COPIED)
     cpSync(join(ROOT, name), join(copy, name), { recursive: true, preserveTimestamps: true });
   // Hard links, where the file system allows them: a real folder of its own, so that nothing can change ours.

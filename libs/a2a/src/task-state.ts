@@ -12,16 +12,7 @@ const STATES: Readonly<Record<TaskState, A2AState>> = {
   canceled: A2AState.TASK_STATE_CANCELED,
 };
 
-const NAMES: readonly TaskState[] = [
-  'submitted',
-  'queued',
-  'working',
-  'input_required',
-  'completed',
-  'failed',
-  'rejected',
-  'canceled',
-];
+const isState = (name: string): name is TaskState => Object.hasOwn(STATES, name);
 
 /** The A2A state of a ledger state. A queued task is submitted to A2A, which knows no queue. */
 export function a2aState(state: TaskState): A2AState {
@@ -30,7 +21,9 @@ export function a2aState(state: TaskState): A2AState {
 
 /** The ledger states that an A2A state stands for; empty for one that no task here is ever in. */
 export function ledgerStates(state: A2AState): TaskState[] {
-  return NAMES.filter((name) => STATES[name] === state);
+  return Object.keys(STATES)
+    .filter(isState)
+    .filter((name) => STATES[name] === state);
 }
 
 /** Whether a blocking SendMessage may answer: the task has ended, or waits for its caller. */

@@ -14,7 +14,7 @@ test('sync_interval and the monitor are written only when asked for', () => {
 });
 
 test('a value cannot break out of its quotes', () => {
-  const user = { user: 'a" b\\', passwordHash: 'p' };
+  const user = { user: 'a" b\\', password: 'p' };
   assert.match(renderNatsConfig({ ...base, users: [user] }), /user: "a\\" b\\\\",/);
   assert.throws(() => renderNatsConfig({ ...base, storeDir: '/data\nport: 1' }), { code: 'CONFIG_INVALID' });
 });
@@ -28,8 +28,8 @@ test('a real server takes it: bcrypt hashes, plain passwords with quotes, the mo
   const server = await startNatsServer(t, {
     monitorPort: port,
     users: [
-      { user: 'hashed', passwordHash: '$2b$04$9wGo74LYwF6YvFwDnGSouOxr1sC9Ef8ck0XDVqWpWWqgAckeZXdfu' },
-      { user: 'plain', passwordHash: 'with "quotes" and \\' },
+      { user: 'hashed', password: '$2b$04$9wGo74LYwF6YvFwDnGSouOxr1sC9Ef8ck0XDVqWpWWqgAckeZXdfu' },
+      { user: 'plain', password: 'with "quotes" and \\' },
     ],
   });
   const login = async (user: string, pass: string): Promise<void> =>

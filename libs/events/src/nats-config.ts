@@ -4,7 +4,7 @@ import type { BusPermissions } from './permissions.ts';
 export interface NatsUser {
   readonly user: string;
   /** A bcrypt hash (`$2a$…`, `$2b$…`), or the password itself for throw-away servers. */
-  readonly passwordHash: string;
+  readonly password: string;
   /** Absent: the user may do everything. */
   readonly permissions?: BusPermissions;
 }
@@ -42,7 +42,7 @@ function renderUser(entry: NatsUser): string {
     ? `, permissions: { publish: ${allow(entry.permissions.publish)}, subscribe: ${allow(entry.permissions.subscribe)} }`
     : '';
   const user = quote(entry.user, 'a user name');
-  return `    { user: ${user}, password: ${quote(entry.passwordHash, `the password of ${entry.user}`)}${permissions} }`;
+  return `    { user: ${user}, password: ${quote(entry.password, `the password of ${entry.user}`)}${permissions} }`;
 }
 
 /** The text of a nats-server configuration file with JetStream on disk (design 5, Containers). */

@@ -15,11 +15,11 @@ const set = { user: 'setup', pass: 'setup-password' };
 async function guardedBus(t: TestContext) {
   const profile = (name: string) => ({
     user: name,
-    passwordHash: `${name}-password`,
+    password: `${name}-password`,
     permissions: busPermissions(name),
   });
   const server = await startNatsServer(t, {
-    users: [{ user: set.user, passwordHash: set.pass }, profile('neo'), profile('morpheus')],
+    users: [{ user: set.user, password: set.pass }, profile('neo'), profile('morpheus')],
   });
   await setUpStreams({ connection: { servers: [server.url], name: 'set-up', ...set }, log: recordingLog() });
   const as = async (name: string): Promise<NatsConnection> => {

@@ -1,5 +1,5 @@
 import type { A2AClient } from '@hermes-fleet/a2a';
-import type { Ledger } from '@hermes-fleet/ledger';
+import type { Ledger, TaskRecord } from '@hermes-fleet/ledger';
 import type { McpPool } from '@hermes-fleet/mcp';
 import {
   type Clock,
@@ -223,6 +223,10 @@ export function createGateway(o: GatewayOptions): Gateway {
     o.announcer.changed();
   }
 
+  /** Whether a former process ran some of it; a task that was paused is queued again. */
+  const hasBegun = ({ id, state }: TaskRecord): boolean =>
+    state === 'working' || ledger.loadCheckpoint(id) !== undefined;
+
   const health = o.mcp.onChange(mcpChanged);
   const intake = {
     ...{ profile, ledger, peers: o.peers, dispatcher, clock, ids: o.ids, log, metrics, announce },
@@ -242,7 +246,12 @@ export function createGateway(o: GatewayOptions): Gateway {
       await measureRepo();
       mcpChanged();
       gaugeEvery();
-      for (const task of ledger.unfinished()) await dispatcher.resume(task, callerNamed(config, task.caller));
+      // What had begun goes on first: no other task of its context gets into the worktree between its halves.
+      const { begun = [], waiting = [] } = Object.groupBy(ledger.unfinished(), (task) =>
+        hasBegun(task) ? 'begun' : 'waiting',
+      );
+      for (const task of [...begun, ...waiting])
+        await dispatcher.resume(task, callerNamed(config, task.caller));
     },
     async stop(graceMs) {
       stopping = new FleetError('SHUTTING_DOWN', `${profile} is stopping: send the task again in a moment`, {

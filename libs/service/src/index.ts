@@ -6,7 +6,7 @@ export {
   requireScope,
 } from './auth.ts';
 export { createSecretEnv, type SecretEnv } from './config/secret-env.ts';
-export { loadYamlConfig } from './config/yaml-config.ts';
+export { loadYamlConfig, type YamlConfig } from './config/yaml-config.ts';
 export { type AppOptions, createApp } from './http/app.ts';
 export { type ErrorBody, errorBody, translateError } from './http/errors.ts';
 export type { Readiness } from './http/probes.ts';

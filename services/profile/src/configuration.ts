@@ -32,14 +32,14 @@ export interface Configuration {
  */
 export function readConfiguration(environment: Environment, env: SecretEnv): Configuration {
   const problems: FieldError[] = [];
-  const attempt = <T>(read: () => T): T | undefined => {
+  const attempt = <T>(read: () => T, locate = (path: string): string => path): T | undefined => {
     try {
       return read();
     } catch (thrown) {
       if (!(thrown instanceof FleetError) || thrown.code !== 'CONFIG_INVALID') throw thrown;
       problems.push(
         ...(thrown.fields.length > 0
-          ? thrown.fields
+          ? thrown.fields.map(({ path, reason }) => ({ path: locate(path), reason }))
           : [{ path: environment.profile, reason: thrown.message }]),
       );
       return undefined;
@@ -49,10 +49,11 @@ export function readConfiguration(environment: Environment, env: SecretEnv): Con
   const fleet = attempt(() => loadYamlConfig({ file: file('fleet.yaml'), schema: FleetConfigSchema, env }));
   const agent = attempt(() => loadYamlConfig({ file: file('config.yaml'), schema: AgentConfigSchema, env }));
   const identity = attempt(() => readIdentity(file('IDENTITY.md')));
-  const tier = fleet && agent && attempt(() => tierOf(fleet.value, agent.value.model));
+  const tier = fleet && agent && attempt(() => tierOf(fleet.value, agent.value.model), fleet.locate);
   const credentials = fleet && attempt(() => resolveTokens(fleet.value, env));
   problems.push(
-    ...(credentials?.problems.map(({ path, reason }) => ({ path: `fleet.yaml ${path}`, reason })) ?? []),
+    ...(credentials?.problems.map(({ path, reason }) => ({ path: fleet?.locate(path) ?? path, reason })) ??
+      []),
   );
   if (
     problems.length > 0 ||

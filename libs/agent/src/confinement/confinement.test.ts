@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { execFile, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, existsSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { promisify } from 'node:util';
 import { systemClock } from '@hermes-fleet/protocol';
 import { type CommandResult, runCommand } from '../process/run-command.ts';
 import {
@@ -106,17 +107,21 @@ for (const confine of ['bubblewrap', 'uid'] as const) {
       const defaults = { timeoutMs: 30_000, keepBytes: 1000, maxBytes: 1e6, clock: systemClock };
       return runCommand(line, { cwd: contexts, env: COMMAND_ENV, ...defaults, ...limits });
     };
-    const beats = (name: string): string =>
-      `(setsid sh -c 'while :; do echo x >> ${name}; sleep 0.02; done' &)`;
-    const stopped = async (name: string): Promise<void> => {
-      const before = readFileSync(join(contexts, name), 'utf8');
-      await systemClock.sleep(200);
-      assert.equal(readFileSync(join(contexts, name), 'utf8'), before, `${name} goes on`);
+    // Who writes into a pipe and has it open keeps its reader from seeing the end.
+    const endOf = (name: string): Promise<unknown> => {
+      const pipe = join(contexts, name);
+      execFileSync('mkfifo', ['-m', '666', pipe]);
+      return promisify(execFile)('cat', [pipe], { timeout: 20_000 });
     };
-    assert.equal((await run(`${beats('end')}; sleep 0.2`)).exitCode, 0);
-    await stopped('end');
-    assert.equal((await run(`${beats('late')}; sleep 3600`, { timeoutMs: 300 })).killed, 'timeout');
-    await stopped('late');
+    const beats = (name: string): string =>
+      `(setsid sh -c 'exec > ${name}; : > ${name}.started; while :; do echo x; sleep 0.02; done' &)
+       until [ -e ${name}.started ]; do sleep 0.02; done`;
+    const ended = endOf('end');
+    assert.equal((await run(beats('end'))).exitCode, 0);
+    await ended;
+    const late = endOf('late');
+    assert.equal((await run(`${beats('late')}; sleep 3600`, { timeoutMs: 2000 })).killed, 'timeout');
+    await late;
     const loud = await run('yes', { maxBytes: 100_000 });
     assert.equal(loud.killed, 'output');
     assert.match(loud.stdout, /bytes left out/);

@@ -62,7 +62,7 @@ export function renderBusConfig(
     syncAlways: settings.syncAlways,
     users: users.map(({ user, password }) => ({
       user,
-      passwordHash: password,
+      password,
       permissions: permissionsOf(user),
     })),
   });

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createServer as createHttpServer } from 'node:http';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -124,7 +125,9 @@ test('up starts what is down, leaves what is up alone, and down ends all of it',
     assert.equal(statSync(join(plan.dir, name)).mode & 0o777, 0o700, name);
   }
 
-  process.kill(before.find(({ name }) => name === 'neo')?.pid ?? 0, 'SIGKILL');
+  const neo = before.find(({ name }) => name === 'neo');
+  assert.ok(neo?.pid);
+  process.kill(neo.pid, 'SIGKILL');
   const second = await up();
   assert.deepEqual(
     second.map(({ name, state }) => [name, state]),
@@ -136,7 +139,8 @@ test('up starts what is down, leaves what is up alone, and down ends all of it',
       ['trinity', 'already running'],
     ],
   );
-  const pids = (await fleetStatus(plan)).map(({ pid }) => pid ?? 0);
+  const pids = (await fleetStatus(plan)).flatMap(({ pid }) => pid ?? []);
+  assert.equal(pids.length, 5);
   const stopped = await fleetDown({ plan, clock });
   assert.deepEqual(
     stopped.map(({ name, state }) => [name, state]),
@@ -173,6 +177,39 @@ test('a port that somebody else has is no fleet of ours', { skip }, async (t) =>
   const [nats] = await up();
   assert.equal(nats?.state, 'failed');
   assert.match(nats?.reason ?? '', new RegExp(`port ${plan.nats.port} is in use`));
+});
+
+test('a stranger that answers where NATS is asked for its health does not pass for NATS', {
+  skip,
+}, async (t) => {
+  const { up, plan } = smallFleet(t);
+  const other = createHttpServer((_, reply) => reply.end('{"status":"ok"}'));
+  other.listen(plan.natsMonitorPort, '127.0.0.1');
+  await once(other, 'listening');
+  t.after(() => other.close());
+  const [nats, ...profiles] = await up();
+  assert.equal(nats?.state, 'failed');
+  assert.match(nats?.reason ?? '', new RegExp(`port ${plan.natsMonitorPort} is in use`));
+  assert.deepEqual(profiles, []);
+});
+
+test('ports do not move under a process that runs, NATS among them', { skip }, async (t) => {
+  const { plan } = smallFleet(t);
+  const child = await bystander(t);
+  mkdirSync(plan.dir, { recursive: true });
+  writeFileSync(join(plan.dir, 'fleet.json'), JSON.stringify({ port_offset: plan.portOffset }));
+  recordProcess(plan.runDir, 'nats', child.pid);
+  const moved = planFleet({ root, dir: plan.dir, portOffset: plan.portOffset + 5 });
+  await assert.rejects(
+    fleetUp({ plan: moved, env: process.env, clock, log, readyMs: 500 }),
+    /take it down first/,
+  );
+});
+
+test('a record that cannot be read is an error, not a process that does not run', (t) => {
+  const plan = planFleet({ root, dir: folder(t) });
+  mkdirSync(join(plan.runDir, 'neo.json'), { recursive: true });
+  assert.throws(() => runningProcess(plan.runDir, 'neo'), /EISDIR/);
 });
 
 test('what does not end in its grace period is killed', { skip }, async (t) => {

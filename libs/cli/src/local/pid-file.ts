@@ -46,8 +46,11 @@ function readRecord(file: string): RunningProcess | undefined {
   try {
     const value: unknown = JSON.parse(readFileSync(file, 'utf8'));
     return isRecord(value) ? value : undefined;
-  } catch {
-    return undefined;
+  } catch (error) {
+    // What cannot be read must not pass for a process that does not run.
+    const absent = error instanceof Error && 'code' in error && error.code === 'ENOENT';
+    if (absent || error instanceof SyntaxError) return undefined;
+    throw error;
   }
 }
 

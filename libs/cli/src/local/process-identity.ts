@@ -33,6 +33,8 @@ function fromPs(pid: number): string | undefined {
   const ps = spawnSync('ps', ['-o', 'stat=,lstart=', '-p', String(pid)], {
     encoding: 'utf8',
     timeout: 5_000,
+    // The start time is written in the user's language and time zone, and both may change.
+    env: { ...process.env, LC_ALL: 'C', TZ: 'UTC' },
   });
   const line = ps.status === 0 ? ps.stdout.trim() : '';
   if (line === '' || line.startsWith('Z')) return undefined;

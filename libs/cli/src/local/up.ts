@@ -88,8 +88,9 @@ const inherited = (env: NodeJS.ProcessEnv): NodeJS.ProcessEnv =>
 async function bring(options: UpOptions, planned: PlannedProcess, start: () => Started): Promise<Outcome> {
   const { name, url } = planned;
   const running = runningProcess(options.plan.runDir, name);
-  if (running === undefined && (await isTaken(planned.port, options.clock))) {
-    const reason = `cannot start: port ${planned.port} is in use by another program; end that, or add an offset to every port: FLEET_PORT_OFFSET=1000 make up`;
+  const taken = running ? undefined : await takenPort(planned, options.clock);
+  if (taken !== undefined) {
+    const reason = `cannot start: port ${taken} is in use by another program; end that, or add an offset to every port: FLEET_PORT_OFFSET=1000 make up`;
     return { name, url, state: 'failed', reason };
   }
   const started = running === undefined ? start() : undefined;
@@ -106,6 +107,14 @@ async function bring(options: UpOptions, planned: PlannedProcess, start: () => S
   if (reason === undefined) return { name, url, state: started ? 'started' : 'already running' };
   const tail = logTail(planned.logFile, TAIL_LINES);
   return { name, url, state: 'failed', reason: `${reason}\n--- ${planned.logFile}\n${tail}` };
+}
+
+/** The port it listens on, or the one it is asked on: a stranger's answer there would pass for its own. */
+async function takenPort({ port, readyUrl }: PlannedProcess, clock: Clock): Promise<number | undefined> {
+  for (const wanted of new Set([port, Number(new URL(readyUrl).port)])) {
+    if (await isTaken(wanted, clock)) return wanted;
+  }
+  return undefined;
 }
 
 /** A process that is not our child has no exit event: its pid is looked at. */
@@ -170,7 +179,9 @@ function makeFolder(path: string, mode: number): void {
 
 /** Remembers the port offset, so that `ps`, `down` and `token` of the same folder need not be told. */
 function keepOffset(plan: FleetPlan): void {
-  const others = plan.profiles.some(({ name }) => runningProcess(plan.runDir, name) !== undefined);
+  const others = [plan.nats, ...plan.profiles].some(
+    ({ name }) => runningProcess(plan.runDir, name) !== undefined,
+  );
   const kept = recordedOffset(plan.dir);
   if (others && kept !== undefined && kept !== plan.portOffset) {
     throw new FleetError(

@@ -28,9 +28,12 @@ const CallerEntry = z.strictObject({
   scopes: z.array(z.string().regex(/^[a-z]+(:[a-z_]+)?$/, 'must be a scope such as "dispatch"')).min(1),
 });
 
+const portProblem = ({ input }: { input?: unknown }): string =>
+  input === undefined ? 'is required: a port from 1 to 65535' : 'must be a port from 1 to 65535';
+
 const Server = z.strictObject({
   bind_host: z.string().min(1).default('127.0.0.1'),
-  bind_port: z.int({ error: 'is required: a port from 1 to 65535' }).min(1).max(65_535),
+  bind_port: z.int({ error: portProblem }).min(1).max(65_535),
   auth_required: z.boolean().default(true),
   token_env: variable.optional(),
   callers: z.record(name, CallerEntry).optional(),

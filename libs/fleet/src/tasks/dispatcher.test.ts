@@ -280,12 +280,11 @@ describe('stop and recovery', () => {
 
   it('does not begin again what waits after an interruption until its deadline has passed', async (t) => {
     const neo = await profile(t, { script: untilAborted, fleet: { limits: { max_concurrent_tasks: 1 } } });
-    const first = await neo.send(dispatching());
     const low = await neo.send(dispatching({ priority: 'low' }));
-    const deadline = inSoon(600);
-    const urgent = await neo.send(dispatching({ priority: 'urgent' }, { deadline }));
-    await neo.gateway.cancel(first, CALLER);
-    await neo.event(urgent, 'started');
+    const urgent = await neo.send(dispatching({ priority: 'urgent' }, { deadline: inSoon(600) }));
+    await neo.event(low, 'started');
+    // As under a limit that was higher before the restart.
+    await neo.ledger.append(urgent, { type: 'started', data: {} });
     await neo.gateway.stop(400);
     await neo.crash();
     await neo.restart();
@@ -293,6 +292,30 @@ describe('stop and recovery', () => {
     assert.deepEqual(neo.events(urgent).filter((type) => type === 'started').length, 1);
     assert.equal(neo.task(low).state, 'working');
   });
+
+  for (const how of ['a pause', 'a crash'])
+    it(`goes on after ${how} with what had begun, before an older task that waits for its context`, async (t) => {
+      const pausing: Script = (task, { signal, stopping, checkpoint }) =>
+        new Promise((_resolve, reject) => {
+          signal.addEventListener('abort', () => reject(signal.reason));
+          if (how === 'a pause')
+            stopping.addEventListener('abort', () => {
+              checkpoint.save({ stopped: task.id }).then(() => reject(stopping.reason));
+            });
+        });
+      const neo = await profile(t, { script: pausing });
+      const first = await neo.send({ ...dispatching(), contextId: 'c' });
+      const older = await neo.send({ ...dispatching({ priority: 'low' }), contextId: 'c' });
+      const begun = await neo.send({ ...dispatching({ priority: 'urgent' }), contextId: 'c' });
+      await neo.gateway.cancel(first, CALLER);
+      await neo.event(begun, 'started');
+      await neo.gateway.stop(400);
+      assert.equal(neo.task(begun).state, how === 'a pause' ? 'queued' : 'working');
+      await neo.crash();
+      await neo.restart(async () => DONE);
+      await Promise.all([neo.result(begun), neo.result(older)]);
+      assert.deepEqual(neo.runs, [first, begun, begun, older]);
+    });
 
   it('gives up on a task that was interrupted too often', async (t) => {
     const neo = await profile(t, { script: untilAborted, fleet: { limits: { max_resumes: 1 } } });

@@ -111,7 +111,17 @@ fleet:
       url: http://\${SWITCH_HOST:-127.0.0.1}:9219/jsonrpc
 `,
   );
-  assert.deepEqual(load(file, { PORT: '9300', SCOPE: 'read', SWITCH_HOST: 'switch' }), {
+  const { locate, ...loaded } = load(file, { PORT: '9300', SCOPE: 'read', SWITCH_HOST: 'switch' });
+  assert.equal(
+    locate('fleet.server.callers.switch.token_env'),
+    'fleet.yaml:8 fleet.server.callers.switch.token_env',
+  );
+  assert.equal(
+    locate('fleet.tier'),
+    'fleet.yaml:2 fleet.tier',
+    'a key that is missing stands with its parent',
+  );
+  assert.deepEqual(loaded, {
     value: {
       fleet: {
         enabled: true,

@@ -16,15 +16,21 @@ export interface YamlConfigOptions<S extends z.ZodType> {
   readonly env: SecretEnv;
 }
 
+export interface YamlConfig<T> {
+  readonly value: T;
+  /** What was taken from the environment. */
+  readonly notes: string[];
+  /** Where a key stands, or would: `fleet.yaml:12 fleet.server.token_env`; for checks that come after the schema's. */
+  locate(key: string): string;
+}
+
 /**
  * Reads a YAML file into what the schema makes of it. Throws CONFIG_INVALID with every problem at once, each with its
  * line, its key and the fix (`fleet.yaml:12 fleet.server.bind_port`): YAML errors, duplicate and unknown keys, unset
  * variables, wrong types and values, and what the schema's own refinements say. Only syntax errors come alone, since
- * nothing after them can be trusted. `notes` say what was taken from the environment (design 2, fleet.yaml).
+ * nothing after them can be trusted (design 2, fleet.yaml).
  */
-export function loadYamlConfig<S extends z.ZodType>(
-  o: YamlConfigOptions<S>,
-): { value: z.output<S>; notes: string[] } {
+export function loadYamlConfig<S extends z.ZodType>(o: YamlConfigOptions<S>): YamlConfig<z.output<S>> {
   const name = basename(o.file);
   const tree = readYaml(readText(o.file), o.env);
   if (tree.value === undefined) throw configInvalid(name, tree.problems);
@@ -39,6 +45,7 @@ export function loadYamlConfig<S extends z.ZodType>(
     return {
       value: parsed.data,
       notes: taken === '' ? [] : [`${name} takes from the environment: ${taken}`],
+      locate: (key) => `${name}:${tree.lineOf(key.split('.'))} ${key}`,
     };
   }
   const issues = parsed.success ? [] : parsed.error.issues;
