@@ -10,6 +10,7 @@ import {
   type JsonObject,
   type Log,
   type McpHealth,
+  PROTOCOL_VERSIONS,
   type SessionAnnounce,
   type TaskDispatch,
 } from '@hermes-fleet/protocol';
@@ -64,6 +65,8 @@ export interface GatewayOptions {
   readonly countCache?: boolean;
   /** 0 to 1, for backoff; Math.random when absent. */
   readonly random?: () => number;
+  /** The handshake versions that this profile speaks, best first; all that this build knows when absent. */
+  readonly versions?: readonly string[];
 }
 
 /** A profile's door and engine: messages in, tasks run or relayed, results in the ledger. */
@@ -90,6 +93,7 @@ export interface Gateway extends Intake {
 export function createGateway(o: GatewayOptions): Gateway {
   const { ledger, clock, log, metrics, config, profile } = o;
   const { limits, queue } = config.fleet;
+  const versions = o.versions ?? PROTOCOL_VERSIONS;
   const closing = new AbortController();
   const fresh = new Set<string>();
   const instanceId = o.ids.uuid();
@@ -107,8 +111,8 @@ export function createGateway(o: GatewayOptions): Gateway {
     closing: closing.signal,
   };
   const relay = createRelay({
-    ...{ self: profile, peers: o.peers, client: o.client, clock, log, metrics },
-    policy: routingPolicy(config, profile),
+    ...{ peers: o.peers, client: o.client, clock, log, metrics },
+    policy: routingPolicy(config, profile, versions),
     onBlocked: config.fleet.routing.on_blocked,
     maxAttempts: config.fleet.routing.max_attempts,
     peerDownAfterMs: config.fleet.routing.peer_down_after_s * 1000,
@@ -128,7 +132,7 @@ export function createGateway(o: GatewayOptions): Gateway {
   const relayed = lane('relay', relay, limits.max_relayed_tasks);
   const lanes = [own, relayed];
   const dispatcher = createDispatcher({
-    ...{ profile, ledger, clock, log, metrics, lanes, gateOf },
+    ...{ profile, versions, ledger, clock, log, metrics, lanes, gateOf },
     closing: closing.signal,
   });
 
@@ -150,7 +154,10 @@ export function createGateway(o: GatewayOptions): Gateway {
         const unmet = await admitRelayed({ dispatch: asked, caller, facts: facts(relayed) });
         if (unmet.length > 0) return unmet;
         const known = o.peers.list();
-        const policy = { ...routingPolicy(config, profile), briefTokens: await measureBrief(asked, known) };
+        const policy = {
+          ...routingPolicy(config, profile, versions),
+          briefTokens: await measureBrief(asked, known),
+        };
         return [...route(asked, known, policy, clock.now()).unmet];
       },
     };
@@ -158,7 +165,13 @@ export function createGateway(o: GatewayOptions): Gateway {
 
   function facts({ full, waiting }: Lane): AdmissionFacts {
     return {
-      ...{ self: profile, now: clock.now(), model: o.agent.executor.model, tiers: config.fleet.tiers },
+      ...{
+        self: profile,
+        versions,
+        now: clock.now(),
+        model: o.agent.executor.model,
+        tiers: config.fleet.tiers,
+      },
       capabilities: o.agent.capabilities().tools,
       mcp: o.mcp,
       repoState: measureRepo,
@@ -188,7 +201,7 @@ export function createGateway(o: GatewayOptions): Gateway {
   function announce(): SessionAnnounce {
     seq += 1;
     return buildAnnounce({
-      ...{ profile, config, instanceId, seq, sessionFresh },
+      ...{ profile, versions, config, instanceId, seq, sessionFresh },
       model: o.agent.executor.model,
       tools: o.agent.capabilities().tools,
       mcpHealth: healthOf(o.mcp),
@@ -229,7 +242,7 @@ export function createGateway(o: GatewayOptions): Gateway {
 
   const health = o.mcp.onChange(mcpChanged);
   const intake = {
-    ...{ profile, ledger, peers: o.peers, dispatcher, clock, ids: o.ids, log, metrics, announce },
+    ...{ profile, versions, ledger, peers: o.peers, dispatcher, clock, ids: o.ids, log, metrics, announce },
     closed: () => stopping,
     onFreshContext: remember,
   };

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { type Camel, camelize, snakeize } from './casing.ts';
-import type { JsonObject } from './json.ts';
+import { isJsonObject, type JsonObject } from './json.ts';
+import { outputSchemaProblem } from './output-schema.ts';
 import { parseMessage } from './parse.ts';
 
 export const Priority = z.enum(['low', 'normal', 'high', 'urgent']);
@@ -15,6 +16,11 @@ export const MAX_PATH = 8;
 
 const id = z.string().min(1).max(200);
 
+const OutputSchema = z.record(z.string(), z.unknown()).superRefine((schema, ctx) => {
+  const problem = isJsonObject(schema) ? outputSchemaProblem(schema) : 'must be a JSON object';
+  if (problem !== undefined) ctx.addIssue({ code: 'custom', message: problem });
+});
+
 /** Message 2 of the handshake: the execution contract. */
 export const TaskDispatchWire = z.looseObject({
   type: z.literal('TASK_DISPATCH'),
@@ -24,7 +30,7 @@ export const TaskDispatchWire = z.looseObject({
     priority: Priority.optional(),
     reply_schema: ReplySchema.optional(),
     token_budget: z.int().positive().optional(),
-    output_schema: z.record(z.string(), z.unknown()).optional(),
+    output_schema: OutputSchema.optional(),
     write: z.boolean().optional(),
     parent: z.looseObject({ task_id: id, profile: id }).optional(),
     root_id: id.optional(),

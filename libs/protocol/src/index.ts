@@ -23,6 +23,7 @@ export { dispatchFingerprint, fingerprint } from './fingerprint.ts';
 export { isJsonObject, type JsonObject, type JsonValue } from './json.ts';
 export { CloudEvent, LifecycleEvent, TERMINAL_EVENTS } from './lifecycle.ts';
 export type { Log } from './log.ts';
+export { MAX_OUTPUT_SCHEMA_BYTES, outputProblems, outputSchemaProblem } from './output-schema.ts';
 export { fieldErrors, fieldPath, parseMessage } from './parse.ts';
 export type {
   Accepted,
@@ -47,6 +48,7 @@ export type {
 } from './ports.ts';
 export {
   type Attempt,
+  type AttemptConsidered,
   decodeResult,
   type Evidence,
   encodeResult,

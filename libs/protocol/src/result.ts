@@ -48,6 +48,14 @@ const evidence = z.looseObject({
   after_write: z.boolean().optional(),
 });
 
+/** One peer that was considered for an attempt, and why it was or was not chosen (design 2, Routing). */
+const considered = z.looseObject({
+  peer: z.string(),
+  verdict: z.enum(['chosen', 'eligible', 'excluded']),
+  score: z.number(),
+  reasons: z.array(z.string()),
+});
+
 const attempt = z.looseObject({
   peer: z.string(),
   status: z.string(),
@@ -55,6 +63,7 @@ const attempt = z.looseObject({
   tokens_spent: count,
   started_at: z.string(),
   ended_at: z.string(),
+  considered: z.array(considered).optional(),
 });
 
 const reasoned = z.looseObject({ status: ResultStatus, blocked_reason: z.string().nullable() });
@@ -93,6 +102,7 @@ export type Unmet = Camel<z.output<typeof unmet>>;
 export type Usage = Camel<z.output<typeof usage>>;
 export type Evidence = Camel<z.output<typeof evidence>>;
 export type Attempt = Camel<z.output<typeof attempt>>;
+export type AttemptConsidered = Camel<z.output<typeof considered>>;
 
 /** Reads a TASK_RESULT from the wire; INVALID_PARAMS names every wrong field. */
 export function decodeResult(wire: unknown): TaskResult {

@@ -83,6 +83,6 @@ describe('isCompatible', () => {
 
   it('covers what this build speaks', () => {
     assert.ok(PROTOCOL_VERSIONS.includes(PROTOCOL_VERSION));
-    assert.ok(PROTOCOL_VERSIONS.every(isCompatible));
+    assert.ok(PROTOCOL_VERSIONS.every((version) => isCompatible(version)));
   });
 });

@@ -29,7 +29,7 @@ export function negotiate(ours: readonly string[], theirs: readonly string[]): s
   return ranked.find((version) => majors.has(majorOf(version)));
 }
 
-/** Whether a message of this version can be understood by this build. */
-export function isCompatible(version: string): boolean {
-  return PROTOCOL_VERSIONS.some((ours) => majorOf(ours) === majorOf(version));
+/** Whether a message of this version can be understood by who speaks `ours`. */
+export function isCompatible(version: string, ours: readonly string[] = PROTOCOL_VERSIONS): boolean {
+  return ours.some((spoken) => majorOf(spoken) === majorOf(version));
 }

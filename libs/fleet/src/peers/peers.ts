@@ -27,6 +27,8 @@ export interface Peers {
   /** Every configured peer, and every other that announced itself, by name. */
   list(): PeerProfile[];
   get(name: string): PeerProfile | undefined;
+  /** Tells after anything changed that routing reads of a peer; a heartbeat that says the same is no change. */
+  onChange(listener: () => void): Disposable;
   /** How a peer behaves, as the relay sees it; undefined for an unknown peer. */
   behaviour(name: string): Behaviour | undefined;
 }
@@ -48,6 +50,7 @@ export interface PeersOptions {
 
 export function createPeers(o: PeersOptions): Peers {
   const entries = new Map<string, Entry>();
+  const listeners = new Set<() => void>();
   for (const [name, configured] of Object.entries(o.configured))
     entries.set(name, newEntry(o.clock, configured));
   load(o, entries);
@@ -83,6 +86,7 @@ export function createPeers(o: PeersOptions): Peers {
       entry.behaviour.answered();
       entries.set(agentId, entry);
       await o.ledger.savePeer({ agentId, announce: encodeAnnounce(announce), receivedAt });
+      for (const listener of listeners) listener();
       return { outcome: 'recorded' };
     },
     list: () =>
@@ -90,6 +94,10 @@ export function createPeers(o: PeersOptions): Peers {
     get(name) {
       const entry = entries.get(name);
       return entry && profileOf(name, entry);
+    },
+    onChange(listener) {
+      listeners.add(listener);
+      return { [Symbol.dispose]: () => void listeners.delete(listener) };
     },
     behaviour: (name) => entries.get(name)?.behaviour,
   };
@@ -128,6 +136,8 @@ function load(o: PeersOptions, entries: Map<string, Entry>): void {
 function profileOf(name: string, { configured, announce, receivedAt, behaviour }: Entry): PeerProfile {
   return {
     name,
+    standing: configured ? 'configured' : 'known',
+    card: undefined,
     endpoint: configured && { name, ...configured },
     announce,
     receivedAt,

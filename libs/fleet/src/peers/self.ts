@@ -5,7 +5,6 @@ import {
   type McpHealth,
   type ModelInfo,
   PROTOCOL_VERSION,
-  PROTOCOL_VERSIONS,
   type SessionAnnounce,
 } from '@hermes-fleet/protocol';
 import type { FleetConfig } from '../config/config.ts';
@@ -13,6 +12,8 @@ import { isLoopback, listenerUrl, normalizePeerUrl } from '../config/peer-url.ts
 
 /** What an announce is made of, read at the moment it is made. */
 export interface SelfFacts {
+  /** The handshake versions that this profile speaks. */
+  readonly versions: readonly string[];
   readonly profile: string;
   readonly config: FleetConfig;
   readonly model: ModelInfo;
@@ -34,7 +35,7 @@ export function buildAnnounce(facts: SelfFacts): SessionAnnounce {
   const endpoint = ownEndpoint(facts.config);
   return {
     type: 'SESSION_ANNOUNCE',
-    protocolVersion: PROTOCOL_VERSION,
+    protocolVersion: facts.versions[0] ?? PROTOCOL_VERSION,
     worker: {
       agentId: facts.profile,
       model: facts.model.id,
@@ -49,7 +50,7 @@ export function buildAnnounce(facts: SelfFacts): SessionAnnounce {
       repoState: { branch: facts.repoState.branch, clean: facts.repoState.clean },
       sessionFresh: facts.sessionFresh,
     },
-    protocolVersions: [...PROTOCOL_VERSIONS],
+    protocolVersions: [...facts.versions],
     role: fleet.role,
     ...(fleet.purpose === undefined ? {} : { purpose: fleet.purpose }),
     ready: facts.ready,

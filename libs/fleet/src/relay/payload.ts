@@ -5,22 +5,27 @@ import {
   type JsonObject,
   negotiate,
   PROTOCOL_VERSION,
-  PROTOCOL_VERSIONS,
   type TaskDispatch,
 } from '@hermes-fleet/protocol';
 import type { PeerProfile } from '../peers/profile.ts';
+import type { RoutingPolicy } from '../routing/policy.ts';
 
 /**
  * The dispatch for a peer: the caller's contract under our own task id, with the way it came, the chosen target and a
  * slice of what is left of the budget (design 1, Who executes). What we do not know in it travels on.
  */
-export function payloadFor(task: AdmittedTask, peer: PeerProfile, self: string, budget: Budget): JsonObject {
+export function payloadFor(
+  task: AdmittedTask,
+  peer: PeerProfile,
+  { self, versions }: Pick<RoutingPolicy, 'self' | 'versions'>,
+  budget: Budget,
+): JsonObject {
   const { dispatch } = task;
   const { tokenBudget: _asked, ...contract } = dispatch.task;
   const remaining = budget.remaining();
   const relayed: TaskDispatch = {
     ...dispatch,
-    protocolVersion: negotiate(PROTOCOL_VERSIONS, peer.announce?.protocolVersions ?? []) ?? PROTOCOL_VERSION,
+    protocolVersion: negotiate(versions, peer.announce?.protocolVersions ?? []) ?? PROTOCOL_VERSION,
     task: {
       ...contract,
       taskId: task.id,

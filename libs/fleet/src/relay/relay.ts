@@ -33,7 +33,6 @@ import { type Delegation, decodeState, encodeState, type Refusal, type RelayStat
 const EXPLAINED = 20;
 
 export interface RelayOptions {
-  readonly self: string;
   readonly peers: Peers;
   readonly client: A2AClient;
   readonly clock: Clock;
@@ -216,7 +215,7 @@ async function choose(
     peer: peer.name,
     messageId: `${task.id}:${state.attempts.length + 1}`,
     contextId: task.contextId,
-    payload: payloadFor(task, peer, o.self, context.budget),
+    payload: payloadFor(task, peer, o.policy, context.budget),
     startedAt: new Date(now).toISOString(),
   };
   return { delegation, decision };

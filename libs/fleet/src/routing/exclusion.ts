@@ -1,7 +1,6 @@
 import {
   isWriteTask,
   negotiate,
-  PROTOCOL_VERSIONS,
   type SessionAnnounce,
   type TaskDispatch,
   type Unmet,
@@ -35,9 +34,9 @@ export function exclusions(peer: PeerProfile, question: Question): Unmet[] {
   return HARD_REASONS.flatMap((reason) => reason(peer, announce, question));
 }
 
-const version: HardReason = (peer, announce) => {
+const version: HardReason = (peer, announce, { policy }) => {
   const theirs = announce.protocolVersions ?? [announce.protocolVersion];
-  if (negotiate(PROTOCOL_VERSIONS, theirs) !== undefined) return [];
+  if (negotiate(policy.versions, theirs) !== undefined) return [];
   return one('version', peer.name, `speaks handshake ${theirs.join(', ')} only`, false);
 };
 

@@ -5,7 +5,13 @@ import { measureBrief } from './measure-brief.ts';
 import { route } from './route.ts';
 
 it('a brief that is longer than a window is counted in tokens before a peer is ruled out', async () => {
-  const policy = { self: 'switch', tiers: ['sonnet'], smallBelowTokens: 1, largeAboveTokens: 2 };
+  const policy = {
+    self: 'switch',
+    versions: ['2.0'],
+    tiers: ['sonnet'],
+    smallBelowTokens: 1,
+    largeAboveTokens: 2,
+  };
   const peers = [10, 100].map((contextWindow) =>
     peerOf(`w${contextWindow}`, { announce: announceOf(`w${contextWindow}`, { worker: { contextWindow } }) }),
   );

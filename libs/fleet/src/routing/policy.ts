@@ -1,10 +1,12 @@
-import type { TaskDispatch } from '@hermes-fleet/protocol';
+import { PROTOCOL_VERSIONS, type TaskDispatch } from '@hermes-fleet/protocol';
 import type { FleetConfig } from '../config/config.ts';
 
 /** What routing goes by beside the dispatch and the peers. */
 export interface RoutingPolicy {
   /** The asking profile: never chosen. */
   readonly self: string;
+  /** The handshake versions that the asking profile speaks. */
+  readonly versions: readonly string[];
   /** All tiers, smallest first. */
   readonly tiers: readonly string[];
   readonly smallBelowTokens: number;
@@ -16,10 +18,15 @@ export interface RoutingPolicy {
   readonly excluded?: ReadonlyMap<string, string>;
 }
 
-export function routingPolicy(config: FleetConfig, self: string): RoutingPolicy {
+export function routingPolicy(
+  config: FleetConfig,
+  self: string,
+  versions: readonly string[] = PROTOCOL_VERSIONS,
+): RoutingPolicy {
   const { tiers, routing } = config.fleet;
   return {
     self,
+    versions,
     tiers,
     smallBelowTokens: routing.tiers.small_below_tokens,
     largeAboveTokens: routing.tiers.large_above_tokens,

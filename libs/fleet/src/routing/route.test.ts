@@ -9,6 +9,7 @@ import { route } from './route.ts';
 
 const policy: RoutingPolicy = {
   self: 'switch',
+  versions: ['2.0'],
   tiers: ['haiku', 'sonnet', 'opus'],
   smallBelowTokens: 2_000,
   largeAboveTokens: 50_000,

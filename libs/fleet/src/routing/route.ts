@@ -19,6 +19,8 @@ export interface RoutingDecision {
   readonly considered: readonly Considered[];
   /** Why nobody was chosen; empty when somebody was. Not transient = waiting is pointless. */
   readonly unmet: readonly Unmet[];
+  /** Whether some peer could take it later as it stands: all that rules it out may pass. False when somebody was chosen. */
+  readonly waitable: boolean;
 }
 
 /**
@@ -46,10 +48,13 @@ export function route(
         score,
       }),
     );
+  const unmet = best ? [] : unroutable(dispatch, peers, judged, policy, now);
+  const someday = judged.some(({ unmet: reasons }) => reasons.every(({ transient }) => transient));
   return {
     chosen: best?.peer,
     considered,
-    unmet: best ? [] : unroutable(dispatch, peers, judged, policy, now),
+    unmet,
+    waitable: !best && someday && unmet.some(({ transient }) => transient),
   };
 }
 

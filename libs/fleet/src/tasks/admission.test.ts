@@ -6,6 +6,7 @@ import { type AdmissionFacts, admit, admitRelayed } from './admission.ts';
 
 const facts: AdmissionFacts = {
   self: 'neo',
+  versions: ['2.0'],
   now: NOW,
   model: { id: 'offline/runbook', tier: 'sonnet', contextWindow: 1_000 },
   tiers: ['haiku', 'sonnet', 'opus'],

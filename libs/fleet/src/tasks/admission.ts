@@ -4,7 +4,6 @@ import {
   isWriteTask,
   MAX_PATH,
   type ModelInfo,
-  PROTOCOL_VERSIONS,
   type TaskDispatch,
   type Unmet,
   type UnmetKind,
@@ -18,6 +17,8 @@ const PROBE_TIMEOUT_MS = 1_000;
 /** What admission goes by; the measuring ones are asked only when a dispatch needs them. */
 export interface AdmissionFacts {
   readonly self: string;
+  /** The handshake versions that this profile speaks. */
+  readonly versions: readonly string[];
   readonly now: number;
   readonly model: ModelInfo;
   readonly tiers: readonly string[];
@@ -68,12 +69,12 @@ async function collect(request: AdmissionRequest, checks: readonly Check[]): Pro
   return (await Promise.all(checks.map((check) => check(request)))).flat();
 }
 
-const version: Check = ({ dispatch }) => versionUnmet(dispatch.protocolVersion);
+const version: Check = ({ dispatch, facts }) => versionUnmet(dispatch.protocolVersion, facts.versions);
 
-/** The unmet entry for a version whose major this build does not speak; empty when it does. */
-export function versionUnmet(protocolVersion: string): Unmet[] {
-  if (isCompatible(protocolVersion)) return MET;
-  const detail = `handshake version ${protocolVersion} is not spoken here, only ${PROTOCOL_VERSIONS.join(', ')}`;
+/** The unmet entry for a version whose major is not among those spoken here; empty when it is. */
+export function versionUnmet(protocolVersion: string, spoken: readonly string[]): Unmet[] {
+  if (isCompatible(protocolVersion, spoken)) return MET;
+  const detail = `handshake version ${protocolVersion} is not spoken here, only ${spoken.join(', ')}`;
   return unmet('version', protocolVersion, detail);
 }
 

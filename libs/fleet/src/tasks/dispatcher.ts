@@ -25,6 +25,8 @@ export interface Gate {
 
 export interface DispatcherOptions {
   readonly profile: string;
+  /** The handshake versions that this profile speaks. */
+  readonly versions: readonly string[];
   readonly ledger: Ledger;
   readonly clock: Clock;
   readonly log: Log;
@@ -85,7 +87,7 @@ export function createDispatcher(o: DispatcherOptions): Dispatcher {
   }
 
   async function decide(record: TaskRecord, caller: Caller): Promise<void> {
-    const reading = readDispatch(record.dispatch);
+    const reading = readDispatch(record.dispatch, o.versions);
     if (reading.kind === 'foreign') return block(record, reading.taskId ?? record.key, reading.unmet, 0);
     const { dispatch } = reading;
     const { lane, judge } = o.gateOf(dispatch);
@@ -134,7 +136,7 @@ export function createDispatcher(o: DispatcherOptions): Dispatcher {
 
   async function resume(record: TaskRecord, caller: Caller): Promise<void> {
     if (record.state === 'submitted') return submit(record, caller);
-    const dispatch = decodedOf(record);
+    const dispatch = decodedOf(record, o.versions);
     if (dispatch instanceof FleetError) {
       o.log.error({ ...fieldsOf(record), err: dispatch }, 'unfinished task cannot be taken up');
       await end(record, errorEnding(record.key, o.profile, dispatch));
@@ -228,9 +230,9 @@ function admitted(record: TaskRecord, dispatch: TaskDispatch, caller: Caller): A
 }
 
 /** The dispatch of a task that a former version may have admitted. */
-function decodedOf(record: TaskRecord): TaskDispatch | FleetError {
+function decodedOf(record: TaskRecord, spoken: readonly string[]): TaskDispatch | FleetError {
   try {
-    const reading = readDispatch(record.dispatch);
+    const reading = readDispatch(record.dispatch, spoken);
     if (reading.kind === 'dispatch') return reading.dispatch;
     return new FleetError(
       'INTERNAL',

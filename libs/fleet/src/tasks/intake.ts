@@ -27,6 +27,8 @@ const HANDSHAKE_TYPES = new Set(['SESSION_ANNOUNCE', 'TASK_DISPATCH', 'TASK_RESU
 
 export interface IntakeOptions {
   readonly profile: string;
+  /** The handshake versions that this profile speaks. */
+  readonly versions: readonly string[];
   readonly ledger: Ledger;
   readonly peers: Peers;
   readonly dispatcher: Dispatcher;
@@ -109,7 +111,7 @@ async function acceptTask(
   message: InboundMessage,
   caller: Caller,
 ): Promise<Accepted> {
-  const reading = readDispatch(wire);
+  const reading = readDispatch(wire, o.versions);
   const fresh = message.contextId === undefined || !knows(o.ledger, message.contextId);
   const { task, created } = await o.ledger.accept({
     id: o.ids.uuid(),

@@ -15,13 +15,13 @@ export type Reading =
 const MAX_ID_LENGTH = 200;
 
 /**
- * Reads a TASK_DISPATCH from the wire. A foreign major version is found before anything else in it is judged (design
+ * Reads a TASK_DISPATCH from the wire. A major version that is not among those `spoken` here is found before anything else in it is judged (design
  * 2, Admission); any other wrong field throws INVALID_PARAMS.
  */
-export function readDispatch(wire: JsonObject): Reading {
+export function readDispatch(wire: JsonObject, spoken: readonly string[]): Reading {
   const { protocol_version: version, task } = wire;
   if (typeof version === 'string' && /^\d+\.\d+$/.test(version)) {
-    const unmet = versionUnmet(version);
+    const unmet = versionUnmet(version, spoken);
     if (unmet.length > 0)
       return { kind: 'foreign', taskId: idOf(isJsonObject(task) ? task.task_id : ''), unmet };
   }

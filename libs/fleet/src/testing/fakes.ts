@@ -69,6 +69,8 @@ export function announceOf(agentId: string, overrides: Overrides = {}): SessionA
 export function peerOf(name: string, overrides: Partial<PeerProfile> = {}): PeerProfile {
   return {
     name,
+    standing: 'configured',
+    card: undefined,
     endpoint: { name, url: `http://${name}:9220/jsonrpc` },
     announce: announceOf(name),
     receivedAt: NOW,
