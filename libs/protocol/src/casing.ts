@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { readAs } from './reported.ts';
 
 /**
  * The wire is snake_case, code is camelCase, and this is the only place that translates. A key is renamed only
@@ -26,7 +27,7 @@ type Def = {
   readonly element?: z.core.$ZodType;
   readonly valueType?: z.core.$ZodType;
   readonly innerType?: z.core.$ZodType;
-  readonly options?: readonly z.core.$ZodType[];
+  readonly entries?: Readonly<Record<string, string>>;
 };
 
 const toCamel = (key: string): string => key.replace(/_([a-z0-9])/g, (_, c: string) => c.toUpperCase());
@@ -37,17 +38,65 @@ const toCamel = (key: string): string => key.replace(/_([a-z0-9])/g, (_, c: stri
  */
 const ESCAPE = 'wire:';
 
+/** Marks, beside a field, the word that stood there when the field's list did not have it (see `reported`). */
+const WORD = 'word:';
+const MAX_WORD = 200;
+
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 const escapeUnknown = (key: string, camelNames: ReadonlySet<string>): string =>
-  camelNames.has(key) || key.startsWith(ESCAPE) ? ESCAPE + key : key;
+  camelNames.has(key) || key.startsWith(ESCAPE) || key.startsWith(WORD) ? ESCAPE + key : key;
 
 const unescapeUnknown = (key: string): string => (key.startsWith(ESCAPE) ? key.slice(ESCAPE.length) : key);
 
-function rename(schema: z.core.$ZodType, value: unknown, direction: 'camel' | 'snake'): unknown {
+const defOf = (schema: z.core.$ZodType): Def => {
   const def = schema._zod.def as unknown as Def;
-  if (def.innerType) return rename(def.innerType, value, direction);
+  return def.innerType ? defOf(def.innerType) : def;
+};
+
+const innermost = (schema: z.core.$ZodType): z.core.$ZodType => {
+  const { innerType } = schema._zod.def as unknown as Def;
+  return innerType ? innermost(innerType) : schema;
+};
+
+/** What an unknown word in this place is read as; undefined where the value is a known word, or none at all. */
+function substitute(schema: z.core.$ZodType, value: unknown): string | undefined {
+  const { type, entries = {} } = defOf(schema);
+  if (type !== 'enum' || typeof value !== 'string' || value === '' || value.length > MAX_WORD)
+    return undefined;
+  return Object.values(entries).includes(value) ? undefined : readAs(innermost(schema));
+}
+
+/** The unknown words of a field: the one that it is, or those that a record of words holds; undefined without any. */
+function unknownWords(schema: z.core.$ZodType, value: unknown): unknown {
+  const { type, valueType } = defOf(schema);
+  if (type !== 'record' || !valueType || !isObject(value))
+    return substitute(schema, value) === undefined ? undefined : value;
+  const unknown = Object.entries(value).filter(([, item]) => substitute(valueType, item) !== undefined);
+  return unknown.length === 0 ? undefined : Object.fromEntries(unknown);
+}
+
+/** A field with the words put back that it was not read with, where it still says what they were read as. */
+function restored(schema: z.core.$ZodType, value: unknown, words: unknown): unknown {
+  const { type, valueType } = defOf(schema);
+  if (type !== 'record' || !valueType || !isObject(value) || !isObject(words))
+    return substitute(schema, words) === value ? words : value;
+  const items = Object.entries(value).map(([key, item]) => [
+    key,
+    Object.hasOwn(words, key) ? restored(valueType, item, words[key]) : item,
+  ]);
+  return Object.fromEntries(items);
+}
+
+interface Direction {
+  readonly to: 'camel' | 'snake';
+  /** Whether unknown words are put back on the way to the wire. */
+  readonly words: boolean;
+}
+
+function rename(schema: z.core.$ZodType, value: unknown, direction: Direction): unknown {
+  const def = defOf(schema);
   if (def.type === 'array' && def.element && Array.isArray(value)) {
     const element = def.element;
     return value.map((item) => rename(element, item, direction));
@@ -56,30 +105,57 @@ function rename(schema: z.core.$ZodType, value: unknown, direction: 'camel' | 's
     const of = def.valueType;
     return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, rename(of, item, direction)]));
   }
-  if (def.type !== 'object' || !def.shape || !isObject(value)) return value;
-  const shape = def.shape;
-  const wireNames = new Map(
-    Object.keys(shape).map((wire) => [direction === 'camel' ? wire : toCamel(wire), wire]),
-  );
+  if (def.type === 'object' && def.shape && isObject(value))
+    return Object.fromEntries(
+      direction.to === 'camel' ? toCode(def.shape, value) : toWire(def.shape, value, direction),
+    );
+  return (direction.to === 'camel' ? substitute(schema, value) : undefined) ?? value;
+}
+
+type Shape = Readonly<Record<string, z.core.$ZodType>>;
+
+function toCode(shape: Shape, value: Record<string, unknown>): [string, unknown][] {
   const camelNames = new Set(Object.keys(shape).map(toCamel));
-  const renamed: [string, unknown][] = [];
-  for (const [key, item] of Object.entries(value)) {
-    if (item === undefined) continue;
+  return Object.entries(value).flatMap(([key, item]): [string, unknown][] => {
+    if (item === undefined) return [];
+    const field = Object.hasOwn(shape, key) ? shape[key] : undefined;
+    if (!field) return [[escapeUnknown(key, camelNames), item]];
+    const words = unknownWords(field, item);
+    return [
+      [toCamel(key), rename(field, item, { to: 'camel', words: false })],
+      ...(words === undefined ? [] : [[WORD + toCamel(key), words] as [string, unknown]]),
+    ];
+  });
+}
+
+function toWire(shape: Shape, value: Record<string, unknown>, direction: Direction): [string, unknown][] {
+  const wireNames = new Map(Object.keys(shape).map((wire) => [toCamel(wire), wire]));
+  return Object.entries(value).flatMap(([key, item]): [string, unknown][] => {
+    if (item === undefined || key.startsWith(WORD)) return [];
     const wire = wireNames.get(key);
     const field = wire === undefined ? undefined : shape[wire];
-    if (wire === undefined || field === undefined) {
-      renamed.push([direction === 'camel' ? escapeUnknown(key, camelNames) : unescapeUnknown(key), item]);
-    } else renamed.push([direction === 'camel' ? toCamel(wire) : wire, rename(field, item, direction)]);
-  }
-  return Object.fromEntries(renamed);
+    if (wire === undefined || !field) return [[unescapeUnknown(key), item]];
+    const words = direction.words ? value[WORD + key] : undefined;
+    return [[wire, words === undefined ? rename(field, item, direction) : restored(field, item, words)]];
+  });
 }
 
-/** Renames the keys that `schema` names from snake_case to camelCase, at every depth. */
+/**
+ * Renames the keys that `schema` names from snake_case to camelCase, at every depth. A word that a list of a report
+ * lacks is replaced by what it is to be read as, and remembered beside it.
+ */
 export function camelize<S extends z.ZodType>(schema: S, wire: z.output<S>): Camel<z.output<S>> {
-  return rename(schema, wire, 'camel') as Camel<z.output<S>>;
+  return rename(schema, wire, { to: 'camel', words: false }) as Camel<z.output<S>>;
 }
 
-/** Renames the keys that `schema` names from camelCase to snake_case, at every depth; drops undefined. */
-export function snakeize<S extends z.ZodType>(schema: S, value: Camel<z.output<S>>): z.output<S> {
-  return rename(schema, value, 'snake') as z.output<S>;
+/**
+ * Renames the keys that `schema` names from camelCase to snake_case, at every depth; drops undefined. `words` puts words
+ * back that the lists of this version lack.
+ */
+export function snakeize<S extends z.ZodType>(
+  schema: S,
+  value: Camel<z.output<S>>,
+  { words = false } = {},
+): z.output<S> {
+  return rename(schema, value, { to: 'snake', words }) as z.output<S>;
 }

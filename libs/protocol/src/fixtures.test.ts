@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, it } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import {
   decodeAnnounce,
@@ -13,11 +15,10 @@ import {
   type JsonObject,
 } from './index.ts';
 
-const VERSION = '2.0';
+const folder = (version: string): string => fileURLToPath(new URL(`../fixtures/${version}`, import.meta.url));
 
-function fixture(name: string): unknown {
-  return JSON.parse(readFileSync(new URL(`../fixtures/${VERSION}/${name}.json`, import.meta.url), 'utf8'));
-}
+const fixture = (name: string, version = '2.0'): unknown =>
+  JSON.parse(readFileSync(join(folder(version), `${name}.json`), 'utf8'));
 
 const codecs: Record<string, (wire: unknown) => JsonObject> = {
   'session-announce': (wire) => encodeAnnounce(decodeAnnounce(wire)),
@@ -29,36 +30,40 @@ const Invalid = z.array(
   z.strictObject({ name: z.string(), message: z.unknown(), fields: z.array(z.string()) }),
 );
 
-for (const [message, replay] of Object.entries(codecs)) {
-  describe(`${message}, version ${VERSION}`, () => {
-    for (const kind of ['source', 'maximal']) {
-      it(`survives decoding and encoding: ${kind}`, () => {
-        const wire = fixture(`${message}.${kind}`);
-        const before = JSON.stringify(wire);
-        assert.deepEqual(replay(wire), wire);
-        assert.equal(JSON.stringify(wire), before);
-      });
-    }
+for (const [version, whole] of [
+  ['2.0', ['.source', '.maximal']],
+  ['2.1', ['']],
+] as const)
+  for (const [message, replay] of Object.entries(codecs)) {
+    describe(`${message}, version ${version}`, () => {
+      for (const kind of whole) {
+        it(`comes back byte for byte after decoding and encoding${kind && `: ${kind}`}`, () => {
+          const wire = fixture(message + kind, version);
+          const before = JSON.stringify(wire);
+          assert.equal(JSON.stringify(replay(wire)), before);
+          assert.equal(JSON.stringify(wire), before);
+        });
+      }
 
-    for (const { name, message: wire, fields } of Invalid.parse(fixture(`${message}.invalid`))) {
-      it(`names what is wrong: ${name}`, () => {
-        assert.throws(
-          () => replay(wire),
-          (error) => {
-            assert.ok(error instanceof FleetError);
-            assert.equal(error.code, 'INVALID_PARAMS');
-            assert.deepEqual(error.fields.map(({ path }) => path).sort(), [...fields].sort());
-            for (const { path, reason } of error.fields) {
-              assert.ok(reason.length > 0);
-              assert.ok(error.message.includes(`${path || '(message)'}: ${reason}`), error.message);
-            }
-            return true;
-          },
-        );
-      });
-    }
-  });
-}
+      for (const { name, message: wire, fields } of Invalid.parse(fixture(`${message}.invalid`, version))) {
+        it(`names what is wrong: ${name}`, () => {
+          assert.throws(
+            () => replay(wire),
+            (error) => {
+              assert.ok(error instanceof FleetError);
+              assert.equal(error.code, 'INVALID_PARAMS');
+              assert.deepEqual(error.fields.map(({ path }) => path).sort(), [...fields].sort());
+              for (const { path, reason } of error.fields) {
+                assert.ok(reason.length > 0);
+                assert.ok(error.message.includes(`${path || '(message)'}: ${reason}`), error.message);
+              }
+              return true;
+            },
+          );
+        });
+      }
+    });
+  }
 
 describe("the source document's examples", () => {
   it('read as what they say', () => {

@@ -1,9 +1,13 @@
 export {
+  type AnnounceReading,
   decodeAnnounce,
   encodeAnnounce,
+  foreignAnnounce,
   McpHealth,
+  readAnnounce,
   type SessionAnnounce,
   SessionAnnounceWire,
+  spokenVersions,
 } from './announce.ts';
 export { type BackoffOptions, backoffMs } from './backoff.ts';
 export { type Camel, camelize, snakeize } from './casing.ts';
@@ -21,6 +25,7 @@ export {
 export { ERRORS, type ErrorCode, type FieldError, FleetError, type FleetErrorOptions } from './errors.ts';
 export { dispatchFingerprint, fingerprint } from './fingerprint.ts';
 export { isJsonObject, type JsonObject, type JsonValue } from './json.ts';
+export { type HandshakeMessage, handshakeSchemas } from './json-schema.ts';
 export { CloudEvent, LifecycleEvent, TERMINAL_EVENTS } from './lifecycle.ts';
 export type { Log } from './log.ts';
 export { MAX_OUTPUT_SCHEMA_BYTES, outputProblems, outputSchemaProblem } from './output-schema.ts';
@@ -61,9 +66,12 @@ export {
 } from './result.ts';
 export { systemClock, systemIds } from './system.ts';
 export {
+  answerVersion,
   HANDSHAKE_EXTENSION,
   HANDSHAKE_MEDIA_TYPE,
+  highestOf,
   isCompatible,
+  isNewerMinor,
   majorOf,
   negotiate,
   PROTOCOL_VERSION,

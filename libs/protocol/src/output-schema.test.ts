@@ -45,4 +45,79 @@ describe('an output schema', () => {
     const large = { description: 'x'.repeat(MAX_OUTPUT_SCHEMA_BYTES) };
     assert.match(outputSchemaProblem(large) ?? '', /bytes, at most/);
   });
+
+  const repeated = (times: number): JsonObject => {
+    const twice = (at: number): JsonObject => ({
+      anyOf: [at + 1, at + 1].map((n) => ({ $ref: `#/$defs/${n}` })),
+    });
+    const levels = Array.from({ length: times }, (_, at) => [String(at), twice(at)]);
+    return { $ref: '#/$defs/0', $defs: { ...Object.fromEntries(levels), [times]: { type: 'string' } } };
+  };
+  const bomb = `${'a'.repeat(60)}!`;
+  const hostile: readonly (readonly [string, JsonObject, JsonValue, RegExp])[] = [
+    ['a pattern that backtracks without end', { pattern: '^(a+)+$' }, bomb, /^output_schema takes more than/],
+    [
+      'such a pattern for keys',
+      { patternProperties: { '^(a+)+$': {} } },
+      { [bomb]: 1 },
+      /^output_schema takes more than/,
+    ],
+    ['references that double at each level', repeated(40), 7, /^output_schema takes more than/],
+    [
+      'items that are compared each with each',
+      { uniqueItems: true },
+      Array.from({ length: 20_000 }, (_, n) => ({ n })),
+      /^output_schema takes more than/,
+    ],
+    ['a schema that refers to itself', { $ref: '#' }, 1, /^output_schema is not .*call stack/],
+    [
+      'the same, dynamically',
+      { $dynamicAnchor: 'a', $dynamicRef: '#a' },
+      1,
+      /^output_schema is not .*call stack/,
+    ],
+    [
+      'a validator that would answer later',
+      { $async: true, type: 'string' },
+      7,
+      /^output_schema is not .*async/,
+    ],
+    [
+      'the same, by reference',
+      { $ref: '#/$defs/a', $defs: { a: { $async: true, type: 'string' } } },
+      7,
+      /^output_schema is not .*async/,
+    ],
+  ];
+  for (const [name, schema, value, problem] of hostile)
+    it(`costs a bounded time and never passes: ${name}`, () => {
+      const startedAt = performance.now();
+      const problems = outputProblems(schema, value);
+      assert.equal(problems.length, 1);
+      assert.match(problems[0] ?? '', problem);
+      assert.ok(performance.now() - startedAt < 10_000);
+    });
+
+  it('that is too deep is refused by name, and so is a value that is too deep for it', () => {
+    const nested = (levels: number, wrap: (inner: JsonValue) => JsonValue): JsonValue => {
+      let value: JsonValue = 1;
+      for (let level = 0; level < levels; level += 1) value = wrap(value);
+      return value;
+    };
+    const schema = { not: nested(60_000, (not) => ({ not })) };
+    assert.match(outputSchemaProblem(schema) ?? '', /^is not a JSON Schema that can be used here/);
+    const value = nested(60_000, (inner) => [inner]);
+    assert.match(outputProblems({ items: { $ref: '#' } }, value)[0] ?? '', /call stack/);
+  });
+
+  it('looks at what the value itself has, not at what every object inherits', () => {
+    assert.equal(outputProblems({ required: ['toString'] }, {}).length, 1);
+    assert.deepEqual(outputProblems({ properties: { constructor: { type: 'string' } } }, {}), []);
+  });
+
+  it('is answered in lines of a bounded length', () => {
+    const schema: JsonObject = { additionalProperties: false };
+    const [line = ''] = outputProblems(schema, { ['x'.repeat(10_000)]: 1 });
+    assert.ok(line.length > 0 && line.length <= 300);
+  });
 });

@@ -1,69 +1,98 @@
 import { z } from 'zod';
-import { type Camel, camelize, snakeize } from './casing.ts';
+import type { Camel } from './casing.ts';
+import { decodeWith, encodeWith } from './codec.ts';
 import type { JsonObject } from './json.ts';
-import { parseMessage } from './parse.ts';
+import { reported } from './reported.ts';
+import { ProtocolVersion } from './version.ts';
 
 export const ResultStatus = z.enum(['done', 'blocked', 'error', 'partial']);
 export type ResultStatus = z.infer<typeof ResultStatus>;
 
-export const UnmetKind = z.enum([
-  'version',
-  'scope',
-  'path',
-  'deadline',
-  'mcp',
-  'capability',
-  'tier',
-  'context',
-  'budget',
-  'repo',
-  'capacity',
+/** Why a task was not taken; a kind that is not in the list is about a peer, as far as we can tell. */
+export const UnmetKind = reported(
+  [
+    'version',
+    'scope',
+    'path',
+    'deadline',
+    'mcp',
+    'capability',
+    'tier',
+    'context',
+    'budget',
+    'repo',
+    'capacity',
+    'peer',
+  ],
   'peer',
-]);
+);
 export type UnmetKind = z.infer<typeof UnmetKind>;
 
 const count = z.int().nonnegative();
 
+/** Far more than work ever leaves: a list that is longer costs seconds to be refused, entry by entry. */
+const MAX_FILES = 100_000;
+const MAX_ENTRIES = 10_000;
+const MAX_ATTEMPTS = 200;
+const lines = z.array(z.string()).max(MAX_ENTRIES);
+
 const unmet = z.looseObject({
-  kind: UnmetKind,
-  name: z.string(),
-  detail: z.string(),
-  transient: z.boolean(),
+  kind: UnmetKind.describe('What kind of requirement'),
+  name: z.string().describe('Which one'),
+  detail: z.string().describe('In words'),
+  transient: z.boolean().describe('Whether waiting may help'),
 });
 
 const usage = z.looseObject({
-  input_tokens: count,
-  output_tokens: count,
-  cache_read_tokens: count.optional(),
-  cache_write_tokens: count.optional(),
-  delegated_tokens: count.optional(),
-  model: z.string(),
-  source: z.enum(['metered', 'estimated', 'reported']),
+  input_tokens: count.describe('Own only'),
+  output_tokens: count.describe('Own only'),
+  cache_read_tokens: count.optional().describe('Read from the cache; not part of tokens_spent by default'),
+  cache_write_tokens: count.optional().describe('Written to the cache; not part of tokens_spent by default'),
+  delegated_tokens: count.optional().describe('What peers reported'),
+  model: z.string().describe('The model that was used'),
+  source: reported(['metered', 'estimated', 'reported'], 'reported').describe(
+    "The provider's figures, our own count, or a peer's word",
+  ),
 });
 
 const evidence = z.looseObject({
-  kind: z.enum(['command', 'reread', 'claimed', 'review']),
-  detail: z.string(),
-  exit_code: z.int().nullable().optional(),
-  after_write: z.boolean().optional(),
+  kind: reported(['command', 'reread', 'claimed', 'review'], 'claimed').describe('How it was verified'),
+  detail: z.string().describe('What was run, read or claimed'),
+  exit_code: z.int().nullable().optional().describe('Of a command'),
+  after_write: z.boolean().optional().describe('Whether it came after the last write'),
 });
 
 /** One peer that was considered for an attempt, and why it was or was not chosen (design 2, Routing). */
 const considered = z.looseObject({
-  peer: z.string(),
-  verdict: z.enum(['chosen', 'eligible', 'excluded']),
-  score: z.number(),
-  reasons: z.array(z.string()),
+  peer: z.string().describe('Its name'),
+  verdict: reported(['chosen', 'eligible', 'excluded'], 'excluded').describe('What routing made of it'),
+  score: z.number().describe('Higher is better'),
+  reasons: lines.describe('Why'),
 });
 
 const attempt = z.looseObject({
-  peer: z.string(),
-  status: z.string(),
-  reason: z.string().nullable().optional(),
-  tokens_spent: count,
-  started_at: z.string(),
-  ended_at: z.string(),
-  considered: z.array(considered).optional(),
+  peer: z.string().describe('The worker that was asked'),
+  status: z.string().describe("A result's status, or unreachable"),
+  reason: z.string().nullable().optional().describe('Why it did not take the work, or what failed'),
+  tokens_spent: count.describe('What it reported'),
+  started_at: z.string().describe('When it was asked'),
+  ended_at: z.string().describe('When it was over'),
+  considered: z
+    .array(considered)
+    .max(MAX_ATTEMPTS)
+    .optional()
+    .describe('Every peer that routing looked at, best first'),
+});
+
+const artifacts = z.looseObject({
+  pr: z.string().nullable().optional().describe('A pull request'),
+  files_changed: z.array(z.string()).max(MAX_FILES).describe('As git sees it, since the task began'),
+});
+
+const failure = z.looseObject({
+  code: z.string().describe('What failed, in one word'),
+  message: z.string().describe('What failed, and what to do about it'),
+  retryable: z.boolean().describe('Whether the same dispatch may succeed later'),
 });
 
 const reasoned = z.looseObject({ status: ResultStatus, blocked_reason: z.string().nullable() });
@@ -71,30 +100,39 @@ const reasoned = z.looseObject({ status: ResultStatus, blocked_reason: z.string(
 /** Message 3 of the handshake: what became of the work. */
 export const TaskResultWire = z
   .looseObject({
-    type: z.literal('TASK_RESULT'),
-    protocol_version: z.string().regex(/^\d+\.\d+$/, 'must be "major.minor", e.g. "2.0"'),
-    task_id: z.string().min(1),
-    status: ResultStatus,
-    tokens_spent: count,
-    next_steps: z.array(z.string()),
-    blocked_reason: z.string().nullable(),
-    artifacts: z.looseObject({ pr: z.string().nullable().optional(), files_changed: z.array(z.string()) }),
-    usage: usage.optional(),
-    unmet: z.array(unmet).optional(),
-    evidence: z.array(evidence).optional(),
-    executed_by: z.string().optional(),
-    attempts: z.array(attempt).optional(),
-    remaining: z.array(z.string()).optional(),
-    error: z.looseObject({ code: z.string(), message: z.string(), retryable: z.boolean() }).optional(),
-    duration_ms: z.number().nonnegative().optional(),
-    output: z.unknown().optional(),
-    text: z.string().optional(),
+    type: z.literal('TASK_RESULT').describe('Tells the three messages apart'),
+    protocol_version: ProtocolVersion.describe('The version of this message'),
+    task_id: z.string().min(1).describe("The caller's"),
+    status: ResultStatus.describe('What became of it'),
+    tokens_spent: count.describe('Input plus output, own and delegated, by the meter'),
+    next_steps: lines.describe('What could follow'),
+    blocked_reason: z.string().nullable().describe('One readable line when blocked, null otherwise'),
+    artifacts: artifacts.describe('What there is to show'),
+    usage: usage.optional().describe('How the tokens were spent'),
+    unmet: z.array(unmet).max(MAX_ENTRIES).optional().describe('Everything that stood in the way'),
+    evidence: z.array(evidence).max(MAX_ENTRIES).optional().describe('What was run to verify'),
+    executed_by: z.string().optional().describe('The profile that did the work'),
+    attempts: z.array(attempt).max(MAX_ATTEMPTS).optional().describe('Each worker that was asked'),
+    remaining: lines.optional().describe('What is left to do, when partial'),
+    error: failure.optional().describe('What went wrong, when the status is error'),
+    duration_ms: z.number().nonnegative().optional().describe('Of the run, milliseconds'),
+    output: z.unknown().optional().describe('The JSON value that reply_schema json asked for'),
+    text: z.string().optional().describe("The agent's own words"),
   })
   .refine((result) => (result.status === 'blocked') === (result.blocked_reason !== null), {
     path: ['blocked_reason'],
     message: 'is required when status is "blocked" and must be null otherwise',
     // Also beside other wrong fields, so that all are named at once.
     when: ({ value }) => reasoned.safeParse(value).success,
+  })
+  .meta({
+    title: 'TASK_RESULT',
+    description: 'What became of the work',
+    // The refinement above, for the generated JSON Schema.
+    if: { properties: { status: { const: 'blocked' } } },
+    // biome-ignore lint/suspicious/noThenProperty: the keyword of JSON Schema
+    then: { properties: { blocked_reason: { type: 'string' } } },
+    else: { properties: { blocked_reason: { type: 'null' } } },
   });
 
 export type TaskResult = Camel<z.output<typeof TaskResultWire>>;
@@ -106,9 +144,9 @@ export type AttemptConsidered = Camel<z.output<typeof considered>>;
 
 /** Reads a TASK_RESULT from the wire; INVALID_PARAMS names every wrong field. */
 export function decodeResult(wire: unknown): TaskResult {
-  return camelize(TaskResultWire, parseMessage(TaskResultWire, wire));
+  return decodeWith(TaskResultWire, wire);
 }
 
 export function encodeResult(result: TaskResult): JsonObject {
-  return snakeize(TaskResultWire, result) as JsonObject;
+  return encodeWith(TaskResultWire, result);
 }

@@ -1,7 +1,16 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { isCompatible, majorOf, negotiate, PROTOCOL_VERSION, PROTOCOL_VERSIONS } from './index.ts';
+import {
+  answerVersion,
+  highestOf,
+  isCompatible,
+  isNewerMinor,
+  majorOf,
+  negotiate,
+  PROTOCOL_VERSION,
+  PROTOCOL_VERSIONS,
+} from './index.ts';
 
 describe('negotiate', () => {
   for (const [ours, theirs, spoken] of [
@@ -50,6 +59,47 @@ describe('negotiate', () => {
     );
   });
 
+  const value = (of: string): number => {
+    const [major = 0, minor = 0] = of.split('.').map(Number);
+    return major * 1000 + minor;
+  };
+
+  it('speaks the highest version that both sides list, and only what we list', () => {
+    fc.assert(
+      fc.property(versions, versions, (ours, theirs) => {
+        const both = ours.filter((each) => theirs.includes(each));
+        const highest = both.sort((a, b) => value(b) - value(a))[0];
+        const spoken = negotiate(ours, theirs);
+        if (highest !== undefined) assert.equal(spoken, highest);
+        assert.ok(spoken === undefined || ours.includes(spoken));
+      }),
+    );
+  });
+
+  it('finds a common language from both sides or from neither, in the order of neither list', () => {
+    fc.assert(
+      fc.property(versions, versions, (ours, theirs) => {
+        const spoken = negotiate(ours, theirs);
+        assert.equal(negotiate(theirs, ours) === undefined, spoken === undefined);
+        assert.equal(negotiate(ours.toReversed(), theirs.toReversed()), spoken);
+        assert.equal(negotiate([...ours, ...ours], theirs), spoken);
+      }),
+    );
+  });
+
+  it('is settled after one exchange: what is spoken is answered in a version of the same major', () => {
+    fc.assert(
+      fc.property(versions, versions, (ours, theirs) => {
+        const spoken = negotiate(ours, theirs);
+        if (spoken === undefined) return;
+        const answer = answerVersion(spoken, theirs);
+        assert.ok(theirs.includes(answer) && isCompatible(answer, ours));
+        if (theirs.includes(spoken)) assert.equal(answer, spoken);
+        assert.equal(majorOf(answer), majorOf(spoken));
+      }),
+    );
+  });
+
   it('never speaks an older version because the peer learned a newer one', () => {
     fc.assert(
       fc.property(versions, versions, version, (ours, theirs, learned) => {
@@ -63,6 +113,42 @@ describe('negotiate', () => {
       }),
     );
   });
+});
+
+describe('the version of an answer', () => {
+  for (const [asked, ours, answer] of [
+    ['2.0', ['2.0'], '2.0'],
+    ['2.0', ['2.1', '2.0'], '2.0'],
+    ['2.1', ['2.0'], '2.0'],
+    ['2.0', ['2.1'], '2.1'],
+    ['2.9', ['3.0', '2.0', '2.1'], '2.1'],
+    ['3.0', ['3.0', '2.0'], '3.0'],
+    ['3.0', ['2.0', '2.1'], '2.1'],
+    ['1.0', ['2.0', '3.0'], '3.0'],
+    ['9.9', [], PROTOCOL_VERSION],
+  ] as const)
+    it(`to ${asked} by who speaks ${ours.join(', ') || 'nothing'}: ${answer}`, () => {
+      assert.equal(answerVersion(asked, ours), answer);
+    });
+
+  it('begins with the highest', () => {
+    assert.equal(highestOf(['2.9', '2.10', '1.99']), '2.10');
+  });
+});
+
+describe('isNewerMinor', () => {
+  for (const [version, answer] of [
+    ['2.1', true],
+    ['2.10', true],
+    ['2.0', false],
+    ['3.0', false],
+    ['3.1', false],
+    ['1.9', false],
+    ['two', false],
+    [2.1, false],
+    [undefined, false],
+  ] as const)
+    it(`${JSON.stringify(version)}: ${answer}`, () => assert.equal(isNewerMinor(version), answer));
 });
 
 describe('isCompatible', () => {

@@ -1,10 +1,15 @@
+import { z } from 'zod';
+
 /** The handshake versions that this build speaks, newest first (design 2, Versions). */
 export const PROTOCOL_VERSIONS: readonly string[] = ['2.0'];
 export const PROTOCOL_VERSION = '2.0';
 export const HANDSHAKE_EXTENSION = 'urn:hermes-fleet:handshake:2';
 export const HANDSHAKE_MEDIA_TYPE = 'application/vnd.hermes.handshake+json';
 
-const VERSION = /^(\d+)\.(\d+)$/;
+const VERSION = /^(\d{1,9})\.(\d{1,9})$/;
+
+/** A version on the wire. */
+export const ProtocolVersion = z.string().regex(VERSION, 'must be "major.minor", e.g. "2.0"');
 
 export function majorOf(version: string): number | undefined {
   const match = VERSION.exec(version);
@@ -17,19 +22,41 @@ const order = (a: string, b: string): number => {
   return aMajor - bMajor || aMinor - bMinor;
 };
 
+const ranked = (versions: readonly string[]): string[] => versions.toSorted(order).reverse();
+
 /**
  * The version to speak with a peer: the highest that both sides list, else our highest of a major that both know
  * (minors are compatible: unknown fields are ignored), else undefined: there is no common language.
  */
 export function negotiate(ours: readonly string[], theirs: readonly string[]): string | undefined {
-  const ranked = [...ours].sort(order).reverse();
-  const exact = ranked.find((version) => theirs.includes(version));
+  const ordered = ranked(ours);
+  const exact = ordered.find((version) => theirs.includes(version));
   if (exact !== undefined) return exact;
   const majors = new Set(theirs.map(majorOf));
-  return ranked.find((version) => majors.has(majorOf(version)));
+  return ordered.find((version) => majors.has(majorOf(version)));
+}
+
+/** The version to begin with where nothing is known of the other side: our highest. */
+export function highestOf(ours: readonly string[]): string {
+  return ranked(ours)[0] ?? PROTOCOL_VERSION;
+}
+
+/**
+ * The version of an answer to a message of the version `asked`: the same where we speak it, else our highest of that
+ * major, else our highest (design 2, Versions).
+ */
+export function answerVersion(asked: string, ours: readonly string[]): string {
+  return negotiate(ours, [asked]) ?? highestOf(ours);
 }
 
 /** Whether a message of this version can be understood by who speaks `ours`. */
 export function isCompatible(version: string, ours: readonly string[] = PROTOCOL_VERSIONS): boolean {
   return ours.some((spoken) => majorOf(spoken) === majorOf(version));
+}
+
+/** Whether a version is a later minor of a major that this build knows: it may hold fields and words that we don't. */
+export function isNewerMinor(version: unknown): boolean {
+  if (typeof version !== 'string' || majorOf(version) === undefined) return false;
+  const known = PROTOCOL_VERSIONS.filter((spoken) => majorOf(spoken) === majorOf(version));
+  return known.length > 0 && known.every((spoken) => order(version, spoken) > 0);
 }
