@@ -121,9 +121,24 @@ test('a budget that is too small ends in error when nothing was done, in partial
   const result = await agent.executor.run(makeTask(BRIEF, { contextId: 'c2' }), some);
   assert.equal(result.status, 'partial');
   assert.equal(result.remaining?.length, 1);
+  assert.match(result.remaining?.[0] ?? '', /beyond the work so far \(wrote src\/note\.txt\)/);
   assert.deepEqual(result.artifacts.filesChanged, ['src/note.txt']);
   assert.ok(some.budget.spent() > 0 && some.budget.spent() <= 1500, String(some.budget.spent()));
-  assert.deepEqual(guards, ['budget stop', 'budget stop']);
+  // Even the wrap-up, which was due, did not fit.
+  assert.deepEqual(guards, ['budget stop', 'budget wrap_up', 'budget stop']);
+});
+
+test('offline/runbook wraps up when it is told to, and names what it has not done', async (t) => {
+  const agent = await makeAgent(t);
+  const short = makeContext({ limit: 2000 });
+  const result = await agent.executor.run(makeTask(BRIEF), short);
+  assert.deepEqual([result.status, result.remaining], ['partial', ['run: wc -c < src/note.txt']]);
+  assert.match(result.nextSteps.join(), /^verify src\/note\.txt: nothing was checked/);
+  assert.ok(short.budget.spent() <= 2000, String(short.budget.spent()));
+  const enough = makeContext({ limit: 2800 });
+  const whole = await agent.executor.run(makeTask(BRIEF, { contextId: 'c2' }), enough);
+  assert.equal(whole.status, 'done', 'told at its last step, with nothing left to do');
+  assert.ok(enough.budget.spent() <= 2800, String(enough.budget.spent()));
 });
 
 test('capabilities name what is enabled and usable', async (t) => {

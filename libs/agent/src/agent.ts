@@ -16,7 +16,7 @@ export interface AgentOptions {
   readonly profile: string;
   readonly config: AgentConfig;
   readonly tier: string;
-  /** The context's worktrees and the base repository live below it. */
+  /** The contexts' worktrees live below it, and the base repository where `workspace.path` names none. */
   readonly workspaceRoot: string;
   /** Where the gateway keeps its ledger and tokens: checked to be out of the commands' reach. */
   readonly stateDir: string;
@@ -29,6 +29,8 @@ export interface AgentOptions {
   readonly ids: Ids;
   readonly log: Log;
   readonly onGuard?: (guard: string, level: string) => void;
+  /** After each call of the model that its provider metered: the provider's figure of the input over our estimate. */
+  readonly onTokenDrift?: (ratio: number) => void;
   readonly peersSummary?: () => string;
 }
 
@@ -67,6 +69,7 @@ export async function createAgent(o: AgentOptions): Promise<Agent> {
     ...o,
     root: o.workspaceRoot,
     path: config.workspace.path,
+    isolation: config.workspace.isolation,
     confinement,
   });
   const tools = toolsOf(handler, config, confinement, o);
@@ -106,7 +109,7 @@ function toolsOf(
   return [...files, shellExecTool({ profile: o.profile, timeoutS: shell.timeout_s, clock: o.clock })];
 }
 
-const PROMPT_CHARS = 1200;
+const PROMPT_CHARS = 1300;
 const CHARS_PER_TOKEN = 4;
 const SHORTEST_ANSWER = 64;
 

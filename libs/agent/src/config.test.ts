@@ -21,11 +21,16 @@ test('an empty config.yaml is the offline runbook with all tools', () => {
   assert.deepEqual(config.limits, { max_steps: 50, max_output_tokens: 8192 });
   assert.deepEqual(config.budget, { count_cache: false });
   assert.deepEqual(config.mcp.servers, {});
+  assert.deepEqual(config.workspace, { isolation: 'worktree' });
 });
 
 test('config.yaml is strict, and says what to write instead', () => {
   assert.match(problems({ modell: 'x' })[0] ?? '', /modell/);
   assert.match(problems({ tools: { shell: { enabled: 'yes' } } })[0] ?? '', /tools\.shell\.enabled/);
+  assert.match(
+    problems({ workspace: { isolation: 'none' } })[0] ?? '',
+    /isolation: .*"worktree"\|"in_place"/,
+  );
   assert.match(problems({ model: 'gpt' })[0] ?? '', /^model: "gpt" names no model; use offline/);
   assert.match(problems({ model: 'openai-compatible/m' })[0] ?? '', /^base_url: is required/);
   assert.match(problems({ base_url: 'http://127.0.0.1:1/v1' })[0] ?? '', /calls nobody/);

@@ -8,7 +8,8 @@ const seconds = z.int().min(1).max(3600);
 const Workspace = z.strictObject({
   /** A git repository to work on; without it the profile has one of its own. */
   path: z.string().min(1).optional(),
-  isolation: z.enum(['worktree']).default('worktree'),
+  /** `in_place`: every context works in the repository's own tree, one task at a time. */
+  isolation: z.enum(['worktree', 'in_place']).default('worktree'),
 });
 
 const Tools = z.strictObject({

@@ -6,7 +6,7 @@ import {
   type TokenStore,
   type Usage,
 } from '@hermes-fleet/protocol';
-import { estimateEntry, meteredEntry, summarize, tokenCount, tokensOf } from './entry.ts';
+import { estimateEntry, exactTotal, meteredEntry, summarize, tokenCount, tokensOf } from './entry.ts';
 
 /** A reservation that says how much output it has room for. */
 export interface BoundedReservation extends Reservation {
@@ -37,8 +37,8 @@ export interface BudgetOptions {
  * admits concurrent reservations one after the other, so together they never pass the ceiling. What passes it is only
  * the difference between an estimate and what the provider then metered.
  *
- * `inputTokens` never include cache reads or writes: executors book those apart. Numbers that are no token counts are
- * refused with INTERNAL and leave the account as it was.
+ * `inputTokens` never include cache reads or writes: executors book those apart. Numbers that are no token counts, or
+ * with which the sum would be none, are refused with INTERNAL and leave the account as it was.
  */
 export function createBudget(o: BudgetOptions): TaskBudget {
   const entries = new Set<TokenEntry>(o.store.entries(o.taskId));
@@ -70,6 +70,7 @@ export function createBudget(o: BudgetOptions): TaskBudget {
     const asked = tokenCount('maxOutputTokens', estimate.maxOutputTokens);
     const maxOutputTokens = roomForOutput(inputTokens, asked);
     const booked = estimateEntry(o.model, inputTokens, maxOutputTokens);
+    exactTotal(o.taskId, entries, booked);
     // Held before the first await, so that a concurrent reservation sees it.
     entries.add(booked);
     try {
@@ -91,6 +92,7 @@ export function createBudget(o: BudgetOptions): TaskBudget {
         );
       }
       const actual = meteredEntry(o.model, usage);
+      exactTotal(o.taskId, entries, actual);
       state = 'settling';
       try {
         await o.store.settle(id, actual);
@@ -117,6 +119,7 @@ export function createBudget(o: BudgetOptions): TaskBudget {
       source: 'reported',
       model: o.model,
     };
+    exactTotal(o.taskId, entries, entry);
     entries.add(entry);
     try {
       await o.store.add(o.taskId, entry);

@@ -17,6 +17,17 @@ export function tokensOf(entry: TokenEntry, countCache: boolean): number {
   return entry.inputTokens + entry.outputTokens + cache;
 }
 
+/** Throws INTERNAL where one more entry would take a task's sum beyond what can be counted exactly. */
+export function exactTotal(taskId: string, entries: Iterable<TokenEntry>, more: TokenEntry): void {
+  let total = tokensOf(more, true);
+  for (const entry of entries) total += tokensOf(entry, true);
+  if (Number.isSafeInteger(total)) return;
+  throw new FleetError(
+    'INTERNAL',
+    `${tokensOf(more, true)} tokens more would take the account of task ${taskId} beyond what can be counted: check who reported them`,
+  );
+}
+
 /** What a call is charged until it is settled. */
 export function estimateEntry(model: string, inputTokens: number, outputTokens: number): TokenEntry {
   return {

@@ -1,6 +1,6 @@
-import { FleetError, type JsonObject, type JsonValue } from '@hermes-fleet/protocol';
+import type { JsonValue } from '@hermes-fleet/protocol';
 import { countTokens } from '@hermes-fleet/tokens';
-import { type ModelMessage, modelMessageSchema } from 'ai';
+import type { ModelMessage } from 'ai';
 import { z } from 'zod';
 import type { ToolResult } from '../tools/tool.ts';
 
@@ -11,59 +11,28 @@ export interface PendingCall {
   readonly input: unknown;
 }
 
-/** What a tool call did, for evidence and verification. */
-const JournalEntry = z.object({
-  tool: z.string(),
-  ok: z.boolean(),
-  detail: z.string().optional(),
-  exit_code: z.int().nullable().optional(),
-});
-export type JournalEntry = z.output<typeof JournalEntry>;
-
-const RunStateWire = z.object({
-  version: z.literal(1),
-  /** The commit that the task started from; empty without a workspace. */
-  base: z.string(),
-  step: z.int().nonnegative(),
-  /** Why the model finished, once it has: a restart then only has to write the result. */
-  finished: z.string().optional(),
-  messages: z.array(modelMessageSchema),
-  /** The run was paused before it started the calls that are pending: they can be carried out as they stand. */
-  paused: z.boolean().optional(),
-  journal: z.array(JournalEntry),
-});
-
-/** Where a run stands: all that a restart needs. */
-export type RunState = z.output<typeof RunStateWire>;
-
-/** Reads a checkpoint; INTERNAL when it is not one of ours. */
-export function readCheckpoint(checkpoint: JsonObject): RunState {
-  const parsed = RunStateWire.safeParse(checkpoint);
-  if (parsed.success) return parsed.data;
-  throw new FleetError('INTERNAL', 'the checkpoint of this task cannot be read by this version', {
-    cause: parsed.error,
+/**
+ * The calls that the model made last and that nobody answered. A result answers one call of the message before it: some
+ * providers give calls the ids of earlier ones.
+ */
+export function pendingCalls(messages: readonly ModelMessage[]): PendingCall[] {
+  const at = messages.findLastIndex(({ role }) => role === 'assistant');
+  const last = messages[at];
+  if (last?.role !== 'assistant' || typeof last.content === 'string') return [];
+  const answered = messages.slice(at + 1).flatMap(answeredIds);
+  return last.content.flatMap((part) => {
+    if (part.type !== 'tool-call' || part.providerExecuted) return [];
+    const index = answered.indexOf(part.toolCallId);
+    if (index === -1) return [{ id: part.toolCallId, tool: part.toolName, input: part.input }];
+    answered.splice(index, 1);
+    return [];
   });
 }
 
-export function writeCheckpoint(state: RunState): JsonObject {
-  return z.record(z.string(), z.json()).parse(JSON.parse(JSON.stringify(state)));
-}
-
-/** The calls that the model made last and that nobody answered. */
-export function pendingCalls(messages: readonly ModelMessage[]): PendingCall[] {
-  const answered = new Set<string>();
-  for (const message of messages) {
-    if (message.role !== 'tool') continue;
-    for (const part of message.content) if (part.type === 'tool-result') answered.add(part.toolCallId);
-  }
-  const last = messages.findLast(({ role }) => role === 'assistant');
-  if (last?.role !== 'assistant' || typeof last.content === 'string') return [];
-  return last.content.flatMap((part) =>
-    part.type === 'tool-call' && !part.providerExecuted && !answered.has(part.toolCallId)
-      ? [{ id: part.toolCallId, tool: part.toolName, input: part.input }]
-      : [],
-  );
-}
+const answeredIds = (message: ModelMessage): string[] =>
+  message.role === 'tool'
+    ? message.content.flatMap((part) => (part.type === 'tool-result' ? [part.toolCallId] : []))
+    : [];
 
 /** The message that tells the model what came of a call. */
 export function toolMessage(call: PendingCall, result: ToolResult): ModelMessage {
@@ -85,15 +54,71 @@ function outputPart(ok: boolean, value: JsonValue) {
   return { type: ok ? ('json' as const) : ('error-json' as const), value };
 }
 
-/** The text of the last message of the model. */
+/** The text of the model's last answer to what it was asked last; empty when it has given none. */
 export function lastText(messages: readonly ModelMessage[]): string {
-  const last = messages.findLast(({ role }) => role === 'assistant');
-  if (last?.role !== 'assistant') return '';
-  if (typeof last.content === 'string') return last.content;
-  return last.content.map((part) => (part.type === 'text' ? part.text : '')).join('');
+  const asked = messages.findLastIndex(({ role }) => role === 'user');
+  const last = messages.slice(asked + 1).findLast(({ role }) => role === 'assistant');
+  return last === undefined ? '' : textOf(last);
 }
 
-/** Estimates the tokens of a conversation; each message is counted once. */
+function textOf(message: ModelMessage): string {
+  if (message.role !== 'assistant') return '';
+  if (typeof message.content === 'string') return message.content;
+  return message.content.map((part) => (part.type === 'text' ? part.text : '')).join('');
+}
+
+/** The model's text alone, for an answer that was to come without tool calls. */
+export function withoutCalls(messages: readonly ModelMessage[]): ModelMessage[] {
+  const text = messages.map(textOf).join('');
+  return text === '' ? [] : [{ role: 'assistant', content: text }];
+}
+
+/** Without messages that say nothing, which some providers refuse to be shown. */
+export const withoutEmpty = (messages: readonly ModelMessage[]): ModelMessage[] =>
+  messages.filter(({ role, content }) => role !== 'assistant' || content.length > 0);
+
+const ABRIDGED_CHARS = 400;
+
+/** The conversation with long inputs and outputs of tools cut short, for a question about the whole of it. */
+export function abridged(messages: readonly ModelMessage[]): ModelMessage[] {
+  return messages.map((message): ModelMessage => {
+    if (message.role === 'tool') {
+      const content = message.content.map((part) => {
+        if (part.type !== 'tool-result' || !('value' in part.output)) return part;
+        const { type, value } = part.output;
+        const kind = type.startsWith('error') ? ('error-text' as const) : ('text' as const);
+        const text = typeof value === 'string' ? value : JSON.stringify(value);
+        return { ...part, output: { type: kind, value: short(text) } };
+      });
+      return { ...message, content };
+    }
+    if (message.role !== 'assistant' || typeof message.content === 'string') return message;
+    const content = message.content.map((part) =>
+      part.type === 'tool-call' ? { ...part, input: shortInput(part.input) } : part,
+    );
+    return { ...message, content };
+  });
+}
+
+const short = (text: string): string =>
+  text.length > ABRIDGED_CHARS ? `${text.slice(0, ABRIDGED_CHARS)}… [cut to save tokens]` : text;
+
+function shortInput(input: unknown): unknown {
+  const fields = z.record(z.string(), z.unknown()).safeParse(input);
+  if (!fields.success) return input;
+  return Object.fromEntries(
+    Object.entries(fields.data).map(([key, value]) => [
+      key,
+      typeof value === 'string' ? short(value) : value,
+    ]),
+  );
+}
+
+/** What providers add around a conversation and around each message: roles, marks, the frame of the tools. In tokens. */
+const FRAME_TOKENS = 64;
+const MESSAGE_TOKENS = 8;
+
+/** Estimates the tokens of a conversation, on the safe side; each message is counted once. */
 export function createEstimator(): (fixed: string, messages: readonly ModelMessage[]) => Promise<number> {
   const known = new Map<unknown, number>();
   const count = async (key: unknown, text: string): Promise<number> => {
@@ -102,8 +127,8 @@ export function createEstimator(): (fixed: string, messages: readonly ModelMessa
     return tokens;
   };
   return async (fixed, messages) => {
-    let sum = await count(fixed, fixed);
-    for (const message of messages) sum += await count(message, JSON.stringify(message));
+    let sum = FRAME_TOKENS + (await count(fixed, fixed));
+    for (const message of messages) sum += MESSAGE_TOKENS + (await count(message, JSON.stringify(message)));
     return sum;
   };
 }

@@ -4,31 +4,28 @@ import {
   type ErrorCode,
   type Executor,
   FleetError,
+  isWriteTask,
+  type JsonObject,
   type Log,
   type RunContext,
   type RunOutcome,
+  type Unmet,
 } from '@hermes-fleet/protocol';
-import type { ModelMessage } from 'ai';
 import type { AgentConfig } from '../config.ts';
 import type { AgentModel } from '../model/create-model.ts';
 import { anchoredFiles } from '../tools/anchored-path.ts';
-import { type AgentTool, failure, type ToolResult } from '../tools/tool.ts';
-import { toolDefinitions } from '../tools/tool-set.ts';
-import type { Workspace, Workspaces } from '../workspace/workspaces.ts';
-import {
-  createEstimator,
-  lastText,
-  type PendingCall,
-  pendingCalls,
-  type RunState,
-  readCheckpoint,
-  toolMessage,
-  writeCheckpoint,
-} from './conversation.ts';
-import { modelStep } from './model-step.ts';
+import type { AgentTool } from '../tools/tool.ts';
+import type { Workspace, Workspaces } from '../workspace/workspace.ts';
+import { objectionsAsk, repairAsk, verifyAsk, wrapUpAsk } from './asks.ts';
+import { lastText } from './conversation.ts';
+import { readFinalMessage } from './final-message.ts';
 import { outcome, type RunEnd } from './outcome.ts';
-import { OUTCOME_UNKNOWN, replySchema, systemPrompt, taskMessage } from './prompt.ts';
-import { createTextReporter } from './text-reporter.ts';
+import { systemPrompt, taskMessage } from './prompt.ts';
+import { readReply, replyContract, replyRequest } from './reply.ts';
+import { review } from './review.ts';
+import { newTalk, type RunState, readCheckpoint, writeCheckpoint } from './run-state.ts';
+import { createTalk, type TalkParts } from './talk.ts';
+import { isDeep, maxNudges, unverifiedFiles } from './verification.ts';
 
 export interface LoopOptions {
   readonly profile: string;
@@ -42,26 +39,38 @@ export interface LoopOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly onGuard?: ((guard: string, level: string) => void) | undefined;
+  /** Called after each call that the provider metered: its figure of the input over our estimate. */
+  readonly onTokenDrift?: ((ratio: number) => void) | undefined;
   readonly peersSummary?: (() => string) | undefined;
 }
 
 /**
  * The `loop` executor: the model's steps with our own loop around them (design 3). Every step and every tool call is
  * checkpointed, so a run goes on after a crash. A deadline or a cancel ends it with what there is to show; any other
- * abort throws the signal's reason once all is settled and committed.
+ * abort throws the signal's reason once all is settled and the work is safe. A tree that a task cannot start in blocks it.
  */
 export function createLoopExecutor(o: LoopOptions): Executor {
   return {
     model: o.model.info,
     async run(task, context) {
-      const workspace = await o.workspaces.open(task.contextId);
-      const run = await start(o, task, context, workspace);
+      const saved = context.checkpoint.load();
+      const { signal, stopping } = context;
+      using workspace = await o.workspaces.open(task.contextId, {
+        resumes: saved !== undefined,
+        signal: AbortSignal.any([signal, stopping]),
+      });
+      const state = saved ? await goOn(saved, workspace) : await fresh(task, workspace);
+      if ('refused' in state) return refusal(state.refused);
+      const run = start(o, task, context, workspace, state);
       try {
         const end = await run.toEnd();
-        await workspace.commit(commitMessage(task));
-        return await run.outcome(end);
+        const uncommitted = await workspace.commit(commitMessage(task));
+        const result = await run.outcome(end);
+        if (uncommitted === undefined || result.artifacts.filesChanged.length === 0) return result;
+        return { ...result, nextSteps: [...result.nextSteps, uncommitted] };
       } catch (error) {
-        await workspace.commit(commitMessage(task)).catch((cause) => {
+        const keep = goesOnLater(context, error) ? workspace.leave : workspace.commit;
+        await keep(commitMessage(task)).catch((cause) => {
           o.log.error(
             { task_id: task.id, err: cause },
             'the work of an interrupted task could not be committed',
@@ -82,123 +91,89 @@ interface Run {
   outcome(end: RunEnd): Promise<RunOutcome>;
 }
 
-async function start(
+function start(
   o: LoopOptions,
   task: AdmittedTask,
   context: RunContext,
   workspace: Workspace,
-): Promise<Run> {
-  const tools = new Map(o.tools.map((tool) => [tool.name, tool]));
-  const definitions = toolDefinitions(o.tools);
-  const { signal, stopping, budget } = context;
-  const files = anchoredFiles(workspace.dir, o.otherUser);
-  const saved = context.checkpoint.load();
-  const state: RunState = saved ? readCheckpoint(saved) : await fresh(task, workspace);
-  const estimate = createEstimator();
-  const instructions = systemPrompt({
-    profile: o.profile,
-    task,
-    tools: [...tools.keys()],
-    branch: workspace.branch,
-    remainingTokens: budget.remaining(),
-    peers: o.peersSummary?.(),
-  });
+  state: RunState,
+): Run {
+  const { signal, stopping, budget, report } = context;
+  const { brief } = task.dispatch;
+  const { priority = 'normal' } = task.dispatch.task;
+  const contract = replyContract(task);
   const save = (): Promise<void> => context.checkpoint.save(writeCheckpoint(state));
+  const files = anchoredFiles(workspace.dir, o.otherUser);
+  const parts: TalkParts = {
+    ...o,
+    taskId: task.id,
+    workspace,
+    files,
+    budget,
+    signal,
+    stopping,
+    save,
+    report,
+  };
+  const main = createTalk(
+    {
+      state,
+      instructions: systemPrompt({
+        profile: o.profile,
+        task,
+        tools: o.tools.map(({ name }) => name),
+        branch: workspace.branch,
+        remainingTokens: budget.remaining(),
+        peers: o.peersSummary?.(),
+      }),
+      tools: o.tools,
+      maxSteps: o.limits.max_steps,
+      keepTokens: 0,
+      wrapUp: wrapUpAsk,
+      mark: {},
+      shown: true,
+    },
+    parts,
+  );
 
-  async function progress(data: { tool?: string; ok?: boolean }): Promise<void> {
-    const spent = { spent_tokens: budget.spent(), budget_tokens: budget.limit ?? null };
-    await context.report({ type: 'progress', data: { step: state.step, ...data, ...spent } });
-  }
-
-  async function answer(call: PendingCall, result: ToolResult): Promise<void> {
-    state.messages.push(toolMessage(call, result));
-    const exitCode = result.exitCode === undefined ? {} : { exit_code: result.exitCode };
-    const detail = result.detail === undefined ? {} : { detail: result.detail };
-    state.journal.push({ tool: call.tool, ok: result.ok, ...detail, ...exitCode });
-    await save();
-    await progress({ tool: tools.has(call.tool) ? call.tool : 'unknown', ok: result.ok });
-  }
-
-  async function execute(call: PendingCall): Promise<ToolResult> {
-    const tool = tools.get(call.tool);
-    if (tool === undefined)
-      return failure(`there is no tool ${call.tool}; there are ${[...tools.keys()].join(', ')}`);
-    try {
-      return await tool.run(call.input, { workspace, files, signal });
-    } catch (error) {
-      signal.throwIfAborted();
-      o.log.error({ task_id: task.id, tool: call.tool, err: error }, 'a tool failed unexpectedly');
-      return failure('the tool failed for a reason of its own; try another way');
-    }
-  }
-
-  /** Where nothing is under way: the process may stop here, and the next start go on as if it had not. */
-  async function checkpoint(): Promise<void> {
-    if (!stopping.aborted) return;
-    state.paused = true;
-    await save();
-    throw stopping.reason;
-  }
-
-  async function carryOut(): Promise<void> {
-    for (const call of pendingCalls(state.messages)) {
-      await checkpoint();
-      await answer(call, await execute(call));
-    }
-  }
-
-  /** After a restart that was no pause: the first call may have run, those behind it have not. */
-  async function takeUp(): Promise<void> {
-    if (state.paused) {
-      state.paused = undefined;
+  /** The model says that it is done: whether there is something left to ask of it. What is asked is durable. */
+  async function goesOn(): Promise<boolean> {
+    const message = readFinalMessage(lastText(state.messages));
+    if (message.claim !== 'unreadable' && message.claim.status !== 'done') return false;
+    if (state.wrapped_up && !message.stated) return false;
+    const unverified = unverifiedFiles(state.journal);
+    const tellsMore = state.nudges < maxNudges(priority, contract.kind) && !state.wrapped_up;
+    const verify = verifyAsk(unverified);
+    if (unverified.length > 0 && tellsMore && (await main.affords(2, verify))) {
+      main.ask(verify, 'on');
+      state.nudges += 1;
       await save();
-      return carryOut();
+      o.onGuard?.('verify', 'warn');
+      return true;
     }
-    const [first, ...rest] = pendingCalls(state.messages);
-    if (first === undefined) return;
-    const again = tools.get(first.tool)?.mutates === false;
-    await answer(
-      first,
-      again ? await execute(first) : failure(`${OUTCOME_UNKNOWN}: check before repeating it`),
-    );
-    for (const call of rest) await answer(call, failure('not run: the gateway was restarted before it'));
-  }
-
-  async function step(): Promise<void> {
-    const inputTokens = await estimate(`${instructions}${definitions.json}`, state.messages);
-    const reporter = createTextReporter(context.report, o.clock);
-    try {
-      const { messages, finishReason } = await modelStep({
-        model: o.model,
-        budget,
-        instructions,
-        messages: state.messages,
-        tools: definitions.set,
-        inputTokens,
-        maxOutputTokens: o.limits.max_output_tokens,
-        signal,
-        onText: reporter.push,
-      });
-      state.messages.push(...messages);
-      state.step += 1;
-      if (endsRun(messages)) state.finished = finishReason;
+    const objections = isDeep(priority) ? await review({ state, brief, tools: o.tools, parts, main }) : [];
+    if (objections.length > 0) {
+      main.ask(objectionsAsk(objections), 'on');
       await save();
-    } finally {
-      await reporter.finish();
+      o.onGuard?.('review', 'warn');
+      return true;
     }
+    const { problems } = readReply(message, contract);
+    const repair = repairAsk(problems, replyRequest(contract));
+    if (problems.length === 0 || state.repaired || !(await main.affords(1, repair))) return false;
+    main.ask(repair, 'off');
+    state.repaired = true;
+    await save();
+    o.onGuard?.('reply', 'warn');
+    return true;
   }
 
   async function toEnd(): Promise<RunEnd> {
     try {
-      await takeUp();
-      while (state.finished === undefined && state.step < o.limits.max_steps) {
-        signal.throwIfAborted();
-        await checkpoint();
-        await step();
-        await progress({});
-        await carryOut();
-      }
-      if (state.finished !== undefined) return { kind: 'finished', finishReason: state.finished };
+      do {
+        if (!(await main.toEnd())) return stepLimit(o);
+      } while (await goesOn());
+      return { kind: 'finished', finishReason: state.finished ?? 'other' };
     } catch (thrown) {
       const error: unknown = signal.aborted ? signal.reason : thrown;
       const stopped = stoppedBy(error, state.step);
@@ -208,9 +183,6 @@ async function start(
       o.log.warn({ task_id: task.id, code: stopped.code, err: error }, 'a run was stopped');
       return stopped;
     }
-    o.onGuard?.('steps', 'stop');
-    const reason = `the limit of ${o.limits.max_steps} steps is reached`;
-    return { kind: 'stopped', code: 'step_limit', reason, retryable: false };
   }
 
   return {
@@ -219,27 +191,47 @@ async function start(
       outcome({
         end,
         message: lastText(state.messages),
-        reply: replySchema(task),
-        journal: state.journal,
+        contract,
+        state,
         filesChanged: await workspace.changedSince(state.base),
       }),
   };
 }
 
-async function fresh(task: AdmittedTask, workspace: Workspace): Promise<RunState> {
-  await workspace.commit('What an earlier task left behind');
-  return {
-    version: 1,
-    base: await workspace.head(),
-    step: 0,
-    messages: [{ role: 'user', content: taskMessage(task.dispatch.brief) }],
-    journal: [],
-  };
+async function fresh(
+  { dispatch }: AdmittedTask,
+  workspace: Workspace,
+): Promise<RunState | { readonly refused: Unmet }> {
+  const begun = await workspace.begin(isWriteTask(dispatch));
+  if ('refused' in begun) return begun;
+  return { ...newTalk(taskMessage(dispatch.brief)), version: 1, base: begun.base, nudges: 0 };
 }
 
-/** Whether a step's messages leave nothing to do: no call to carry out, and no refused one to be told of. */
-const endsRun = (messages: readonly ModelMessage[]): boolean =>
-  pendingCalls(messages).length === 0 && messages.at(-1)?.role !== 'tool';
+async function goOn(saved: JsonObject, workspace: Workspace): Promise<RunState> {
+  const state = readCheckpoint(saved);
+  await workspace.resume(state.base);
+  return state;
+}
+
+const refusal = (unmet: Unmet): RunOutcome => ({
+  status: 'blocked',
+  blockedReason: unmet.detail,
+  unmet: [unmet],
+  nextSteps: [],
+  artifacts: { pr: null, filesChanged: [] },
+});
+
+/** Whether the profile stops, and its next start takes the run up again. */
+function goesOnLater({ signal, stopping }: RunContext, error: unknown): boolean {
+  if (!signal.aborted) return stopping.aborted && error === stopping.reason;
+  return signal.reason instanceof FleetError && signal.reason.code === 'SHUTTING_DOWN';
+}
+
+function stepLimit(o: LoopOptions): RunEnd {
+  o.onGuard?.('steps', 'stop');
+  const reason = `the limit of ${o.limits.max_steps} steps is reached`;
+  return { kind: 'stopped', code: 'step_limit', reason, retryable: false };
+}
 
 /** What ends a run that keeps its work: its budget, its model, its deadline, its caller. */
 const STOPS: ReadonlySet<ErrorCode> = new Set<ErrorCode>([

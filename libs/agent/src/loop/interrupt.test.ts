@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
+import { type AdmittedTask, FleetError, type JsonObject } from '@hermes-fleet/protocol';
 import { block, cannotConfine, makeAgent, makeContext, makeTask, memoryTokens } from '../testing/harness.ts';
 
 /** The command lines of all processes. */
@@ -108,13 +108,14 @@ const BRIEF = [
 async function crashAfter(
   agent: Awaited<ReturnType<typeof makeAgent>>,
   saves: number,
+  task: AdmittedTask = makeTask(BRIEF),
 ): Promise<JsonObject | undefined> {
   const context = makeContext({
     onSave: (count) => {
       if (count >= saves) context.controller.abort(new FleetError('SHUTTING_DOWN', 'killed'));
     },
   });
-  await agent.executor.run(makeTask(BRIEF), context).catch(() => {});
+  await agent.executor.run(task, context).catch(() => {});
   return context.checkpoints[saves - 1];
 }
 
@@ -146,6 +147,43 @@ test('a run goes on from every one of its checkpoints to the same result', async
   // Cut off between a command's announcement and its result, nobody knows whether it ran: it is not repeated.
   assert.deepEqual([...new Set(ends)].sort(), ['done', 'partial']);
   assert.equal(ends.filter((end) => end === 'partial').length, 2);
+});
+
+test('offline/runbook goes on from every checkpoint of an urgent task, its second check included', async (t) => {
+  const agent = await makeAgent(t);
+  const task = (contextId: string): AdmittedTask =>
+    makeTask(BRIEF, { contextId, task: { priority: 'urgent' } });
+  const whole = makeContext();
+  const expected = await agent.executor.run(task('whole'), whole);
+  assert.equal(expected.status, 'done');
+  assert.deepEqual(
+    expected.evidence?.map(({ kind }) => kind),
+    ['command', 'command', 'reread', 'review'],
+  );
+  const ends: string[] = [];
+  for (let saves = 1; saves <= whole.checkpoints.length; saves += 1) {
+    const checkpoint = await crashAfter(agent, saves, task(`after-${saves}`));
+    assert.ok(checkpoint);
+    const again = makeContext({ checkpoint });
+    const result = await agent.executor.run(task(`after-${saves}`), again);
+    if (result.status === 'done')
+      assert.deepEqual({ ...result, text: undefined }, { ...expected, text: undefined }, `after ${saves}`);
+    else assert.match(result.text ?? '', /outcome unknown/);
+    ends.push(result.status);
+  }
+  assert.equal(ends.filter((end) => end !== 'done').length, 2, 'two commands can be cut off');
+});
+
+test('a checkpoint of the first release is gone on from', async (t) => {
+  const agent = await makeAgent(t);
+  const task = (contextId: string): AdmittedTask => makeTask(BRIEF, { contextId });
+  const expected = await agent.executor.run(task('whole'), makeContext());
+  const { nudges, ...old } = (await crashAfter(agent, 2, task('old'))) ?? {};
+  assert.deepEqual(
+    [nudges, Object.keys(old).sort()],
+    [0, ['base', 'journal', 'messages', 'step', 'version']],
+  );
+  assert.deepEqual(await agent.executor.run(task('old'), makeContext({ checkpoint: old })), expected);
 });
 
 test('a run that had finished before the crash is not run again: it costs nothing more', async (t) => {

@@ -1,26 +1,31 @@
-import { type Budget, FleetError, type Reservation } from '@hermes-fleet/protocol';
-import { countTokens } from '@hermes-fleet/tokens';
+import { type Budget, FleetError } from '@hermes-fleet/protocol';
 import {
   APICallError,
   type FinishReason,
-  type LanguageModelUsage,
   type ModelMessage,
   streamText,
+  ToolChoiceViolationError,
   type ToolSet,
 } from 'ai';
 import type { AgentModel } from '../model/create-model.ts';
+import { createOutputCap } from './output-cap.ts';
+import { meteredInput, type Seen, settlement } from './settlement.ts';
 
 /** Below this much room for an answer a call is not worth its input. In tokens. */
-const MIN_OUTPUT = 16;
+export const MIN_OUTPUT = 16;
 const MAX_RETRIES = 2;
 
 export interface StepRequest {
   readonly model: AgentModel;
   readonly budget: Budget;
+  /** Tokens of the budget that this call must leave. */
+  readonly keepTokens: number;
   readonly instructions: string;
   readonly messages: ModelMessage[];
   /** Without `execute`: the loop runs the calls itself. */
   readonly tools: ToolSet;
+  /** The tools are shown, since the conversation has calls of them, but must not be called. */
+  readonly toolsOff: boolean;
   readonly inputTokens: number;
   readonly maxOutputTokens: number;
   readonly signal: AbortSignal;
@@ -30,97 +35,98 @@ export interface StepRequest {
 export interface StepResult {
   readonly messages: ModelMessage[];
   readonly finishReason: FinishReason;
+  /** The provider's figure for the input, where it gave one that can be true. */
+  readonly meteredInputTokens: number | undefined;
 }
-
-type Settlement = Parameters<Reservation['settle']>[0];
 
 /**
  * One call of the model: reserved before, its output bounded by what is left, settled by what the provider metered, or
- * by an estimate when it broke off (design 2, Tokens). Throws BUDGET_EXHAUSTED, MODEL_FAILED and the signal's reason.
+ * by an estimate when it broke off (design 2, Tokens). An answer that grows beyond what was ordered is cut, and ends
+ * with `length`. Throws BUDGET_EXHAUSTED, MODEL_FAILED and the signal's reason.
  */
 export async function modelStep(request: StepRequest): Promise<StepResult> {
-  const { budget, signal, inputTokens, model } = request;
+  const { budget, signal, inputTokens } = request;
+  const room = roomOf(request);
+  const reservation = await budget.reserve({ inputTokens, maxOutputTokens: room });
+  const seen: Seen = { text: '', usage: undefined };
+  const cap = createOutputCap(room);
+  const cut = new AbortController();
+  let shown = '';
+  // The model called a tool all the same: what it said counts, the call does not.
+  let violated = false;
+  let finishReason: FinishReason = 'other';
+  try {
+    const result = streamText({
+      model: request.model.model,
+      instructions: request.instructions,
+      messages: request.messages,
+      tools: request.tools,
+      ...(request.toolsOff ? { toolChoice: 'none' as const } : {}),
+      maxOutputTokens: room,
+      abortSignal: AbortSignal.any([signal, cut.signal]),
+      maxRetries: MAX_RETRIES,
+      onError: () => {},
+    });
+    for await (const part of result.stream) {
+      if (part.type === 'error') {
+        violated = request.toolsOff && ToolChoiceViolationError.isInstance(part.error);
+        if (!violated) throw part.error;
+      }
+      const delta = deltaOf(part);
+      seen.text += delta;
+      if (delta !== '' && (await cap.add(delta))) {
+        cut.abort();
+        signal.throwIfAborted();
+        return { messages: said(shown), finishReason: 'length', meteredInputTokens: undefined };
+      }
+      if (part.type === 'text-delta') {
+        shown += part.text;
+        request.onText(part.text);
+      }
+      if (part.type === 'finish-step') {
+        seen.usage = part.usage;
+        finishReason = violated ? 'stop' : part.finishReason;
+      }
+    }
+    signal.throwIfAborted();
+    const messages = violated ? said(shown) : await result.responseMessages;
+    return { messages, finishReason, meteredInputTokens: meteredInput(request, seen, room) };
+  } catch (error) {
+    signal.throwIfAborted();
+    throw modelFailure(error);
+  } finally {
+    await reservation.settle(await settlement(request, seen, room));
+  }
+}
+
+const said = (text: string): ModelMessage[] => (text === '' ? [] : [{ role: 'assistant', content: text }]);
+
+/** How long the answer may be, or why the call cannot be made. */
+function roomOf(request: StepRequest): number {
+  const { budget, inputTokens, model, keepTokens } = request;
   const window = model.info.contextWindow - inputTokens;
   if (window < MIN_OUTPUT) {
     throw new FleetError(
       'MODEL_FAILED',
       `the conversation fills the model's context window of ${model.info.contextWindow} tokens`,
-      {
-        retryable: false,
-      },
+      { retryable: false },
     );
   }
-  const room = Math.floor(Math.min(request.maxOutputTokens, window, budget.remaining() - inputTokens));
-  if (room < MIN_OUTPUT) {
-    throw new FleetError(
-      'BUDGET_EXHAUSTED',
-      `a model call with ${inputTokens} input tokens does not fit into the ${budget.remaining()} tokens left of ${budget.limit}`,
-    );
-  }
-  const reservation = await budget.reserve({ inputTokens, maxOutputTokens: room });
-  const seen = { text: '', started: false, usage: undefined as LanguageModelUsage | undefined };
-  let finishReason: FinishReason = 'other';
-  try {
-    const result = streamText({
-      model: model.model,
-      instructions: request.instructions,
-      messages: request.messages,
-      tools: request.tools,
-      maxOutputTokens: room,
-      abortSignal: signal,
-      maxRetries: MAX_RETRIES,
-      onError: () => {},
-    });
-    for await (const part of result.stream) {
-      if (part.type === 'error') throw part.error;
-      if (part.type === 'text-delta' || part.type === 'reasoning-delta') seen.text += part.text;
-      if (part.type === 'text-delta') request.onText(part.text);
-      if (part.type === 'tool-input-delta') seen.text += part.delta;
-      if (part.type === 'finish-step') {
-        seen.usage = part.usage;
-        finishReason = part.finishReason;
-      }
-      seen.started ||= seen.text !== '';
-    }
-    signal.throwIfAborted();
-    return { messages: await result.responseMessages, finishReason };
-  } catch (error) {
-    signal.throwIfAborted();
-    throw modelFailure(error);
-  } finally {
-    await reservation.settle(await settlement(request, seen));
-  }
+  const left = budget.remaining() - keepTokens;
+  const room = Math.floor(Math.min(request.maxOutputTokens, window, left - inputTokens));
+  if (room >= MIN_OUTPUT) return room;
+  throw new FleetError(
+    'BUDGET_EXHAUSTED',
+    `a model call with ${inputTokens} input tokens does not fit into the ${Math.max(0, left)} tokens left of ${budget.limit}`,
+  );
 }
 
-/** What the call cost: metered, else the input that was sent and the output that arrived. */
-async function settlement(
-  request: StepRequest,
-  seen: { text: string; started: boolean; usage: LanguageModelUsage | undefined },
-): Promise<Settlement> {
-  const metered = meteredCounts(seen.usage);
-  if (metered !== undefined) return { ...metered, source: request.model.usageSource };
-  // A provider that refused the request has not read it.
-  const reached = seen.started || seen.usage !== undefined || request.signal.aborted;
-  return {
-    inputTokens: reached ? request.inputTokens : 0,
-    outputTokens: seen.text === '' ? 0 : await countTokens(seen.text),
-    source: 'estimated',
-  };
-}
+type Part = { readonly type: string; readonly text?: unknown; readonly delta?: unknown };
 
-/** The provider's numbers, where it gives any that can be true: some report more cached tokens than there were. */
-function meteredCounts(usage: LanguageModelUsage | undefined): Omit<Settlement, 'source'> | undefined {
-  if (!usage?.inputTokens || usage.outputTokens === undefined) return undefined;
-  const { cacheReadTokens = 0, cacheWriteTokens = 0, noCacheTokens } = usage.inputTokenDetails;
-  const counts = {
-    inputTokens: noCacheTokens ?? usage.inputTokens - cacheReadTokens - cacheWriteTokens,
-    outputTokens: usage.outputTokens,
-    cacheReadTokens,
-    cacheWriteTokens,
-  };
-  return Object.values(counts).every((count) => Number.isSafeInteger(count) && count >= 0)
-    ? counts
-    : undefined;
+function deltaOf(part: Part): string {
+  if (part.type === 'tool-input-delta') return typeof part.delta === 'string' ? part.delta : '';
+  const says = part.type === 'text-delta' || part.type === 'reasoning-delta';
+  return says && typeof part.text === 'string' ? part.text : '';
 }
 
 /** The provider's failure in our words: its own text may hold what callers must not see. */

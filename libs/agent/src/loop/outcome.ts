@@ -1,108 +1,133 @@
-import type { Evidence, ReplySchema, RunOutcome } from '@hermes-fleet/protocol';
-import type { JournalEntry } from './conversation.ts';
-import { readFinalMessage, readJsonReply } from './final-message.ts';
-
-const WRITES = new Set(['write_file', 'edit_file']);
-const CHANGES = new Set([...WRITES, 'shell_exec']);
-const MAX_EVIDENCE = 100;
-const MAX_DETAIL = 500;
+import type { Evidence, RunOutcome } from '@hermes-fleet/protocol';
+import { type Claim, readFinalMessage } from './final-message.ts';
+import { type ReplyContract, readReply } from './reply.ts';
+import type { ClosedReview, RunState } from './run-state.ts';
+import { cut, doneSoFar, evidenceOf, lastChange, unverifiedFiles } from './verification.ts';
 
 /** How a run ended: the model finished, or something ended it. */
 export type RunEnd =
   | { readonly kind: 'finished'; readonly finishReason: string }
   | { readonly kind: 'stopped'; readonly code: string; readonly reason: string; readonly retryable: boolean };
 
+export interface OutcomeOptions {
+  readonly end: RunEnd;
+  /** The model's last message. */
+  readonly message: string;
+  readonly contract: ReplyContract;
+  readonly state: Pick<RunState, 'journal' | 'wrapped_up' | 'repaired' | 'review'>;
+  readonly filesChanged: string[];
+}
+
 /**
  * The result of a run (design 2, TASK_RESULT). `done` takes more than the model's word: the last thing that it did must
- * not have failed, a structured reply needs a check after the last write, a JSON reply must be JSON.
+ * not have failed, its reply must fit the contract, a structured one needs a check after the last write, and after a
+ * wrap-up it must have said in so many words that nothing is left. What was not verified, not reviewed, or only claimed
+ * is said in any case.
  */
-export function outcome(o: {
-  readonly end: RunEnd;
-  readonly message: string;
-  readonly reply: ReplySchema;
-  readonly journal: readonly JournalEntry[];
-  readonly filesChanged: string[];
-}): RunOutcome {
-  const { text, claim } = readFinalMessage(o.message);
-  const nextSteps = claim === 'unreadable' ? [] : claim.nextSteps;
-  const evidence = evidenceOf(o.journal);
+export function outcome(o: OutcomeOptions): RunOutcome {
+  const { journal, wrapped_up: wrappedUp, repaired } = o.state;
+  const last = readFinalMessage(o.message);
+  const { text } = last;
+  const claim: Claim =
+    last.claim === 'unreadable' ? { status: 'done', remaining: [], nextSteps: [] } : last.claim;
   const base = {
     blockedReason: null,
     artifacts: { pr: null, filesChanged: o.filesChanged },
-    evidence,
+    evidence: [...evidenceOf(journal), ...reviewEvidence(o.state.review), ...claimedEvidence(claim)],
     text,
-    nextSteps,
+    nextSteps: [...claim.nextSteps, ...openEnds(o.state, claim)],
   };
   const partial = (remaining: string[]): RunOutcome => ({ ...base, status: 'partial', remaining });
   if (o.end.kind === 'stopped') {
-    if (o.journal.some(({ ok }) => ok))
-      return partial([`what the brief asks for beyond the work so far: ${o.end.reason}`]);
     const { code, reason: message, retryable } = o.end;
+    if (doneSoFar(journal) !== undefined) return partial([...claim.remaining, beyond(journal, message)]);
     return { ...base, status: 'error', error: { code, message, retryable } };
   }
-  if (claim === 'unreadable') return partial(['unknown: the outcome that the model stated cannot be read']);
   if (claim.status === 'error') {
     const message = 'the agent could not do what the brief asks; its text says why';
     const unfinished = claim.remaining.length > 0 ? { remaining: claim.remaining } : {};
-    return {
-      ...base,
-      ...unfinished,
-      status: 'error',
-      error: { code: 'task_failed', message, retryable: false },
-    };
+    const error = { code: 'task_failed', message, retryable: false };
+    return { ...base, ...unfinished, status: 'error', error };
   }
   if (claim.status === 'partial') {
-    return partial(claim.remaining.length > 0 ? claim.remaining : ['unknown: the model names nothing']);
+    if (claim.remaining.length > 0) return partial(claim.remaining);
+    return partial([beyond(journal, 'the model says that it is not done, and does not name what is left')]);
   }
-  const output = o.reply === 'json' ? readJsonReply(text) : undefined;
-  const doubts = doubtsOf(o, o.end.finishReason, output === undefined);
+  // A reply is only asked for again where the first one stated that all is done.
+  if (wrappedUp && !repaired && !last.stated)
+    return partial([
+      beyond(journal, 'the token budget was nearly spent, and the model named nothing that is left'),
+    ]);
+  const reply = readReply(last, o.contract);
+  const doubts = [...doubtsOf(o, o.end.finishReason), ...reply.problems];
   if (doubts.length > 0) return partial(doubts);
-  return output === undefined ? { ...base, status: 'done' } : { ...base, status: 'done', output };
+  return 'output' in reply ? { ...base, status: 'done', output: reply.output } : { ...base, status: 'done' };
 }
 
-function doubtsOf(
-  o: { reply: ReplySchema; journal: readonly JournalEntry[] },
-  finishReason: string,
-  noJson: boolean,
-): string[] {
+const beyond = (journal: OutcomeOptions['state']['journal'], reason: string): string =>
+  `what the brief asks for beyond the work so far (${doneSoFar(journal) ?? 'nothing'}): ${reason}`;
+
+function doubtsOf({ state: { journal }, contract }: OutcomeOptions, finishReason: string): string[] {
   const doubts: string[] = [];
   if (finishReason === 'length') doubts.push('the end of the answer: it was cut at the output limit');
   if (['content-filter', 'error'].includes(finishReason)) {
     doubts.push(`the end of the answer: the model stopped (${finishReason})`);
   }
-  const last = o.journal.findLast(({ tool }) => CHANGES.has(tool));
+  const last = lastChange(journal);
   if (last?.ok === false)
-    doubts.push(`the last ${last.tool} failed: ${cut(last.detail ?? 'its input was wrong')}`);
-  if (o.reply === 'structured' && !isVerified(o.journal))
+    doubts.push(`the last ${last.tool} failed: ${cut(last.detail ?? 'its call could not be carried out')}`);
+  if (contract.kind === 'structured' && unverifiedFiles(journal).length > 0)
     doubts.push('nothing was verified after the last write');
-  if (o.reply === 'json' && noJson) doubts.push('the reply is not JSON');
   return doubts;
 }
 
-/** Whether after the last write a command succeeded, or all that was written was read again. */
-function isVerified(journal: readonly JournalEntry[]): boolean {
-  const last = journal.findLastIndex(({ tool, ok }) => ok && WRITES.has(tool));
-  if (last === -1) return true;
-  const after = journal.slice(last + 1).filter(({ ok }) => ok);
-  if (after.some(({ tool }) => tool === 'shell_exec')) return true;
-  const read = new Set(after.filter(({ tool }) => tool === 'read_file').map(({ detail }) => detail));
-  return journal.every(({ tool, ok, detail }) => !ok || !WRITES.has(tool) || read.has(detail));
+/** What somebody should still do, since nobody has. */
+function openEnds({ journal, review }: OutcomeOptions['state'], { pr }: Claim): string[] {
+  const unverified = unverifiedFiles(journal);
+  return [
+    ...(unverified.length > 0
+      ? [`verify ${cut(unverified.join(', '))}: nothing was checked after the last write`]
+      : []),
+    ...(review === undefined ? [] : unreviewed(review)),
+    ...(pr === undefined
+      ? []
+      : [`confirm the pull request ${cut(pr)}: the model claims it, and nothing confirms it`]),
+  ];
 }
 
-/** Commands with their exit codes, and files that were read again after they were written. */
-function evidenceOf(journal: readonly JournalEntry[]): Evidence[] {
-  const written = new Set<string>();
-  const evidence: Evidence[] = [];
-  for (const { tool, ok, detail = '', exit_code: exitCode } of journal) {
-    if (ok && WRITES.has(tool)) written.add(detail);
-    if (tool === 'shell_exec' && exitCode !== undefined) {
-      evidence.push({ kind: 'command', detail: cut(detail), exitCode, afterWrite: written.size > 0 });
-    }
-    if (tool === 'read_file' && ok && written.has(detail)) {
-      evidence.push({ kind: 'reread', detail: cut(detail), afterWrite: true });
-    }
-  }
-  return evidence.slice(-MAX_EVIDENCE);
+const UNREVIEWED: Readonly<Record<ClosedReview['verdict'], string | undefined>> = {
+  ok: undefined,
+  objections: undefined,
+  not_judged: 'the second check did not judge them',
+  unreadable: 'the second check gave no verdict that can be read',
+  skipped: 'the second check was left out',
+  failed: 'the second check broke off',
+};
+
+function unreviewed(review: NonNullable<RunState['review']>): string[] {
+  if (review.state === 'open') return ['review the changes: the second check did not come to its end'];
+  const why = UNREVIEWED[review.verdict];
+  return why === undefined ? [] : [`review the changes: ${why}${because(review.detail)}`];
 }
 
-const cut = (text: string): string => (text.length > MAX_DETAIL ? `${text.slice(0, MAX_DETAIL)}…` : text);
+const because = (detail: string): string => (detail === '' ? '' : ` (${detail})`);
+
+const VERDICTS: Readonly<Record<ClosedReview['verdict'], string | undefined>> = {
+  ok: 'no objections',
+  objections: 'objections, handed back once',
+  not_judged: 'not judged',
+  unreadable: 'no verdict that can be read',
+  skipped: undefined,
+  failed: undefined,
+};
+
+/** A review that took place. */
+function reviewEvidence(review: RunState['review']): Evidence[] {
+  if (review?.state !== 'closed') return [];
+  const verdict = VERDICTS[review.verdict];
+  if (verdict === undefined) return [];
+  return [{ kind: 'review', detail: review.detail === '' ? verdict : `${verdict}: ${review.detail}` }];
+}
+
+const claimedEvidence = ({ pr }: Claim): Evidence[] =>
+  pr === undefined ? [] : [{ kind: 'claimed', detail: `pull request ${cut(pr)}` }];

@@ -1,9 +1,11 @@
 import type { Clock, RunContext } from '@hermes-fleet/protocol';
-import { OUTCOME_FENCE } from './final-message.ts';
+import { outcomeBlock } from './final-message.ts';
 
 /** Text events are gathered for this long: ten a second at most (design 1, Decisions). */
 const GATHER_MS = 100;
-const FENCE = `\`\`\`${OUTCOME_FENCE}`;
+/** What may become the outcome block, also on a line that has only begun. */
+const MAY_BE = /^ {0,3}(?:`{3,}|~{3,})[ \t]*outcome/m;
+const BEGUN = /^ {0,3}(?:[`~]|$)/;
 
 export interface TextReporter {
   push(delta: string): void;
@@ -43,8 +45,13 @@ export function createTextReporter(report: RunContext['report'], clock: Clock): 
 
 /** Up to where the text may be shown: not into the outcome block, nor into what may become one. */
 function showable(text: string, whole: boolean): number {
-  const block = text.startsWith(FENCE) ? 0 : text.indexOf(`\n${FENCE}`);
-  if (block !== -1) return block;
-  const line = text.lastIndexOf('\n');
-  return !whole && FENCE.startsWith(text.slice(line + 1)) ? Math.max(0, line) : text.length;
+  if (whole) return beforeLine(text, outcomeBlock(text)?.start ?? -1);
+  const block = text.search(MAY_BE);
+  if (block !== -1) return beforeLine(text, block);
+  const line = text.lastIndexOf('\n') + 1;
+  return beforeLine(text, BEGUN.test(text.slice(line)) ? line : -1);
 }
+
+/** The end of what stands before a line; of the whole text without one. */
+const beforeLine = (text: string, start: number): number =>
+  start === -1 ? text.length : text.slice(0, start).replace(/\r?\n$/, '').length;

@@ -4,6 +4,8 @@ export interface Fence {
   readonly info: string;
   /** The lines between the fences, each ended by a newline. */
   readonly content: string;
+  /** Where in the text its opening line begins. */
+  readonly start: number;
 }
 
 /** The mark is taken whole and nothing matches twice, so that no line of a brief takes more than linear time. */
@@ -12,17 +14,20 @@ const OPENING = /^ {0,3}(`{3,}(?!`)|~{3,}(?!~))([^`]*)$/;
 /** The fenced blocks of a text in order; one that is never closed reaches to the end. */
 export function fences(text: string): Fence[] {
   const found: Fence[] = [];
-  let open: { mark: string; info: string; lines: string[] } | undefined;
-  for (const line of text.split(/\r?\n/)) {
+  let open: { mark: string; info: string; start: number; lines: string[] } | undefined;
+  let start = 0;
+  for (const raw of text.split('\n')) {
+    const line = raw.endsWith('\r') ? raw.slice(0, -1) : raw;
     if (open === undefined) {
       const [, mark, info] = OPENING.exec(line) ?? [];
-      if (mark !== undefined && info !== undefined) open = { mark, info: info.trim(), lines: [] };
+      if (mark !== undefined && info !== undefined) open = { mark, info: info.trim(), start, lines: [] };
     } else if (closes(line, open.mark)) {
       found.push(toFence(open));
       open = undefined;
     } else {
       open.lines.push(line);
     }
+    start += raw.length + 1;
   }
   if (open !== undefined) found.push(toFence(open));
   return found;
@@ -33,7 +38,8 @@ function closes(line: string, mark: string): boolean {
   return text.length >= mark.length && text === (mark[0] ?? '').repeat(text.length);
 }
 
-const toFence = (open: { info: string; lines: string[] }): Fence => ({
-  info: open.info,
-  content: open.lines.map((line) => `${line}\n`).join(''),
+const toFence = ({ info, start, lines }: { info: string; start: number; lines: string[] }): Fence => ({
+  info,
+  content: lines.map((line) => `${line}\n`).join(''),
+  start,
 });

@@ -10,8 +10,12 @@ import type {
 import type { JsonValue } from '@hermes-fleet/protocol';
 import { countTokens } from '@hermes-fleet/tokens';
 import { z } from 'zod';
-import { JSON_REPLY, OUTCOME_UNKNOWN, readTask } from '../loop/prompt.ts';
-import { decide, type PastCall } from './runbook.ts';
+import { readAsk } from '../loop/asks.ts';
+import { OUTCOME_UNKNOWN, readTask } from '../loop/prompt.ts';
+import { JSON_REPLY } from '../loop/reply.ts';
+import { REVIEW_ROLE } from '../loop/review-prompt.ts';
+import { type Conversation, type Decision, decide, type PastCall } from './runbook.ts';
+import { decideReview } from './runbook-review.ts';
 
 /**
  * `offline/runbook`: a language model without a network that carries out what a brief spells out (design 3). It is
@@ -59,12 +63,7 @@ function answer(options: LanguageModelV4CallOptions): {
 } {
   const tools = options.toolChoice?.type === 'none' ? [] : (options.tools ?? []);
   const past = pastCalls(options.prompt);
-  const decision = decide({
-    brief: briefOf(options.prompt),
-    past,
-    tools: new Set(tools.map(({ name }) => name)),
-    json: options.prompt.some(({ role, content }) => role === 'system' && content.includes(JSON_REPLY)),
-  });
+  const decision = decisionOf(options.prompt, past, new Set(tools.map(({ name }) => name)));
   if (decision.kind === 'finish') return { content: [{ type: 'text', text: decision.text }], finish: 'stop' };
   const content = decision.calls.map(
     ({ tool, input }, index): LanguageModelV4Content => ({
@@ -77,10 +76,28 @@ function answer(options: LanguageModelV4CallOptions): {
   return { content, finish: 'tool-calls' };
 }
 
-function briefOf(prompt: LanguageModelV4Prompt): string {
-  const first = prompt.find(({ role }) => role === 'user');
-  if (first?.role !== 'user') return '';
-  return readTask(first.content.map((part) => (part.type === 'text' ? part.text : '')).join(''));
+function decisionOf(
+  prompt: LanguageModelV4Prompt,
+  past: readonly PastCall[],
+  tools: ReadonlySet<string>,
+): Decision {
+  const instructions = prompt.map((message) => (message.role === 'system' ? message.content : '')).join('\n');
+  const request = userText(prompt.find(({ role }) => role === 'user'));
+  if (instructions.startsWith(REVIEW_ROLE)) return decideReview({ request, past, tools });
+  const json = instructions.includes(JSON_REPLY);
+  return decide({ brief: readTask(request), past, tools, json, ask: lastAsk(prompt) });
+}
+
+/** What was asked last beside the brief, with the number of calls that came before it. */
+function lastAsk(prompt: LanguageModelV4Prompt): Conversation['ask'] {
+  const index = prompt.findLastIndex(({ role }) => role === 'user');
+  const kind = readAsk(userText(prompt[index]));
+  return kind === undefined ? undefined : { kind, since: pastCalls(prompt.slice(0, index)).length };
+}
+
+function userText(message: LanguageModelV4Prompt[number] | undefined): string {
+  if (message?.role !== 'user') return '';
+  return message.content.map((part) => (part.type === 'text' ? part.text : '')).join('');
 }
 
 /** The calls that have a result, in the order of the calls. */

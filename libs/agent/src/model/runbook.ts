@@ -1,4 +1,5 @@
 import type { JsonValue } from '@hermes-fleet/protocol';
+import type { AskKind } from '../loop/asks.ts';
 import { renderClaim } from '../loop/final-message.ts';
 import { fences } from './fences.ts';
 
@@ -31,6 +32,8 @@ export interface Conversation {
   readonly tools: ReadonlySet<string>;
   /** Whether the reply is to be JSON. */
   readonly json: boolean;
+  /** What it is asked beside the brief, and how many calls came before that. */
+  readonly ask?: { readonly kind: AskKind; readonly since: number } | undefined;
 }
 
 const SHELL = new Set(['sh', 'bash', 'shell']);
@@ -56,6 +59,7 @@ export function decide(o: Conversation): Decision {
   const actions = readRunbook(o.brief);
   const missing = [...new Set(actions.map(({ tool }) => tool))].filter((tool) => !o.tools.has(tool));
   if (actions.length === 0) return cannot(o.brief, NO_MODEL);
+  if (o.ask !== undefined) return comply(o, o.ask, actions);
   if (missing.length > 0)
     return cannot(o.brief, `This brief needs ${missing.join(' and ')}, not available here.`);
   let done = 0;
@@ -69,6 +73,27 @@ export function decide(o: Conversation): Decision {
   const last = unread(o);
   if (last.length > 0) return { kind: 'call', calls: last };
   return finish(o, actions, done, 'ok');
+}
+
+/** What the loop asks for beside the brief, as far as it takes no understanding. */
+function comply(
+  o: Conversation,
+  ask: NonNullable<Conversation['ask']>,
+  actions: readonly Action[],
+): Decision {
+  const done = o.past.filter((call) => isAction(call) && call.outcome === 'ok').length;
+  const text = o.json ? JSON.stringify(facts(o.past), null, 2) : summary(o.past, 'ok');
+  const stop = (remaining: string[]): Decision => {
+    const claim = { status: remaining.length > 0 ? ('partial' as const) : ('done' as const), remaining };
+    return { kind: 'finish', text: `${text}\n\n${renderClaim({ ...claim, nextSteps: [] })}` };
+  };
+  if (ask.kind === 'wrap_up') return stop(actions.slice(done).map(describe));
+  if (ask.kind === 'verify') {
+    const calls = rereads(unreadSince(o.past, ask.since), o);
+    return calls.length > 0 ? { kind: 'call', calls } : { kind: 'finish', text };
+  }
+  const what = ask.kind === 'repair' ? 'a reply that fits' : 'what the second check objects to';
+  return stop([`${what}: offline/runbook reports what it ran, and can do nothing else`]);
 }
 
 const NO_MODEL =
@@ -100,12 +125,12 @@ const writtenPaths = (past: readonly PastCall[]): string[] =>
 
 /** Files that were written and not looked at since the last action. */
 function unread(o: Conversation): Call[] {
-  const last = o.past.findLastIndex(isAction);
-  const seen = new Set(o.past.slice(last + 1).map(({ input }) => field(input, 'path')));
-  return rereads(
-    writtenPaths(o.past).filter((path) => !seen.has(path)),
-    o,
-  );
+  return rereads(unreadSince(o.past, o.past.findLastIndex(isAction) + 1), o);
+}
+
+function unreadSince(past: readonly PastCall[], from: number): string[] {
+  const seen = new Set(past.slice(from).map(({ input }) => field(input, 'path')));
+  return writtenPaths(past).filter((path) => !seen.has(path));
 }
 
 const rereads = (paths: readonly string[], { tools }: Conversation): Call[] =>
@@ -167,7 +192,7 @@ const facts = (past: readonly PastCall[]) => ({
 const print = (value: JsonValue): string =>
   (typeof value === 'string' ? value : JSON.stringify(value)).slice(0, 300);
 
-function field(value: JsonValue, name: string): string | undefined {
+export function field(value: JsonValue, name: string): string | undefined {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
   const found = value[name];
   return typeof found === 'string' || typeof found === 'number' ? String(found) : undefined;

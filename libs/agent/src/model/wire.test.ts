@@ -1,74 +1,17 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { createServer, type IncomingMessage } from 'node:http';
-import { type TestContext, test } from 'node:test';
+import { test } from 'node:test';
 import { FleetError } from '@hermes-fleet/protocol';
-import { z } from 'zod';
 import { makeAgent, makeContext, makeTask } from '../testing/harness.ts';
-
-const ChatRequest = z.looseObject({
-  model: z.string(),
-  max_tokens: z.int(),
-  messages: z.array(z.looseObject({ role: z.string() })),
-  tools: z.array(z.looseObject({ function: z.looseObject({ name: z.string() }) })).optional(),
-});
-type ChatRequest = z.output<typeof ChatRequest>;
-
-type Delta = { content?: string; tool_calls?: object[] };
-type Reply =
-  | { deltas: Delta[]; finish: string; usage?: object; wait?: undefined }
-  | { status: number; body: string }
-  | { hang: true; deltas: Delta[] };
-
-/** A chat completions server on loopback that answers from a script, one entry a call. */
-async function scriptedServer(t: TestContext, script: (call: number, request: ChatRequest) => Reply) {
-  const requests: ChatRequest[] = [];
-  const keys: (string | undefined)[] = [];
-  const server = createServer(async (request, response) => {
-    keys.push(request.headers.authorization);
-    const body = ChatRequest.parse(JSON.parse(await text(request)));
-    requests.push(body);
-    const reply = script(requests.length, body);
-    if ('status' in reply) {
-      response.writeHead(reply.status).end(reply.body);
-      return;
-    }
-    response.writeHead(200, { 'content-type': 'text/event-stream' });
-    const id = `chatcmpl-${requests.length}`;
-    const send = (rest: object): void => {
-      response.write(
-        `data: ${JSON.stringify({ id, object: 'chat.completion.chunk', created: 1, model: 'm', ...rest })}\n\n`,
-      );
-    };
-    for (const delta of reply.deltas) send({ choices: [{ index: 0, delta }] });
-    if ('hang' in reply) return;
-    send({ choices: [{ index: 0, delta: {}, finish_reason: reply.finish }] });
-    if (reply.usage) send({ choices: [], usage: reply.usage });
-    response.end('data: [DONE]\n\n');
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.after(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const address = server.address();
-  assert.ok(address !== null && typeof address === 'object');
-  return { url: `http://127.0.0.1:${address.port}/v1`, requests, keys };
-}
-
-async function text(request: IncomingMessage): Promise<string> {
-  let body = '';
-  for await (const chunk of request) body += chunk;
-  return body;
-}
-
-const call = (id: string, name: string, args: object): Delta => ({
-  tool_calls: [{ index: 0, id, type: 'function', function: { name, arguments: JSON.stringify(args) } }],
-});
-
-const KEYED = { model: 'openai-compatible/m', api_key_env: 'MODEL_KEY' };
-const env = { read: (name: string): string | undefined => (name === 'MODEL_KEY' ? 'key-1' : undefined) };
+import {
+  asked,
+  call,
+  type Delta,
+  env,
+  KEYED,
+  type Reply,
+  say,
+  scriptedServer,
+} from '../testing/scripted-server.ts';
 
 test('a model on the wire: a tool call round trip, metered', async (t) => {
   const server = await scriptedServer(t, (turn): Reply => {
@@ -202,23 +145,6 @@ test('a refusing provider ends in error, in our words, without a charge', async 
   assert.equal(context.budget.spent(), 0);
 });
 
-test('a JSON reply that is none, and a structured one without a check, are partial', async (t) => {
-  const server = await scriptedServer(t, (turn): Reply => {
-    if (turn === 2)
-      return { deltas: [call('c', 'write_file', { path: 'a', content: 'b' })], finish: 'tool_calls' };
-    return { deltas: [{ content: 'sure, done' }], finish: 'stop' };
-  });
-  const agent = await makeAgent(t, { ...KEYED, base_url: server.url }, { env });
-  const json = await agent.executor.run(makeTask('x', { task: { replySchema: 'json' } }), makeContext());
-  assert.deepEqual([json.status, json.remaining], ['partial', ['the reply is not JSON']]);
-  const structured = makeTask('x', { task: { replySchema: 'structured' } });
-  const unverified = await agent.executor.run(structured, makeContext());
-  assert.deepEqual(
-    [unverified.status, unverified.remaining],
-    ['partial', ['nothing was verified after the last write']],
-  );
-});
-
 test('a run that never ends stops at its step limit', async (t) => {
   const server = await scriptedServer(
     t,
@@ -231,15 +157,36 @@ test('a run that never ends stops at its step limit', async (t) => {
   assert.equal(server.requests.length, 3);
 });
 
-test('a model that has nothing to add after a tool call has finished', async (t) => {
+test('a model that has nothing to add after a tool call has finished, and is asked once for words', async (t) => {
   const server = await scriptedServer(t, (turn): Reply => {
-    if (turn > 1) return { deltas: [], finish: 'stop' };
+    if (turn > 1) return turn === 2 ? { deltas: [], finish: 'stop' } : say('I looked.');
     return { deltas: [call('c1', 'list_files', {})], finish: 'tool_calls' };
   });
   const agent = await makeAgent(t, { ...KEYED, base_url: server.url }, { env });
   const result = await agent.executor.run(makeTask('x'), makeContext());
-  assert.equal(result.status, 'done');
-  assert.equal(server.requests.length, 2);
+  assert.deepEqual([result.status, result.text], ['done', 'I looked.']);
+  assert.equal(server.requests.length, 3);
+  assert.match(
+    asked(server.requests[2] ?? assert.fail()),
+    /^The reply does not fit\.\n- the reply has no text/,
+  );
+});
+
+test('calls that have the ids of earlier ones are carried out, in the same answer too', async (t) => {
+  const write = (path: string, index = 0): Delta => ({
+    tool_calls:
+      call('call_0', 'write_file', { path, content: path }).tool_calls?.map((one) => ({ ...one, index })) ??
+      [],
+  });
+  const answers = [[write('a.txt')], [write('b.txt'), write('c.txt', 1)], [{ content: 'All there.' }]];
+  const server = await scriptedServer(t, (turn): Reply => {
+    const finish = turn < 3 ? 'tool_calls' : 'stop';
+    return { deltas: answers[turn - 1] ?? assert.fail(), finish };
+  });
+  const agent = await makeAgent(t, { ...KEYED, base_url: server.url }, { env });
+  const result = await agent.executor.run(makeTask('x', { task: { priority: 'low' } }), makeContext());
+  assert.deepEqual([result.status, result.text], ['done', 'All there.'], JSON.stringify(result));
+  assert.deepEqual(result.artifacts.filesChanged, ['a.txt', 'b.txt', 'c.txt']);
 });
 
 test('a usage that cannot be true is replaced by an estimate', async (t) => {

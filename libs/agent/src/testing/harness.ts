@@ -121,6 +121,7 @@ export function makeContext(
     budget,
     events,
     checkpoints,
+    park: (wait) => wait(),
     async report(event) {
       events.push(event);
       o.onEvent?.(event);

@@ -45,9 +45,13 @@ function toolsOn(root: string, files = anchoredFiles(root, false)) {
       dir: root,
       branch: 'b',
       wrap: () => ({ command: 'false', args: [] }),
-      head: async () => '',
-      commit: async () => {},
+      begin: async () => ({ base: '' }),
+      resume: async () => {},
+      commit: async () => undefined,
+      leave: async () => {},
+      [Symbol.dispose]() {},
       changedSince: async () => [],
+      diffSince: async () => '',
     },
   };
   const tools = new Map([...fileTools(), listFilesTool()].map((tool) => [tool.name, tool]));

@@ -104,6 +104,7 @@ async function replace(file: FileHandle, bytes: Buffer): Promise<void> {
 function pageOf(content: string, first: number, limit: number) {
   const lines = content.split('\n');
   if (lines.at(-1) === '') lines.pop();
+  if (first > Math.max(1, lines.length)) throw new ToolError(`the file has ${lines.length} lines`);
   const shown: string[] = [];
   let bytes = 0;
   for (const line of lines.slice(first - 1, first - 1 + limit)) {

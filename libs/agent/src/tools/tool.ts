@@ -1,6 +1,6 @@
 import type { JsonValue } from '@hermes-fleet/protocol';
 import { z } from 'zod';
-import type { Workspace } from '../workspace/workspaces.ts';
+import type { Workspace } from '../workspace/workspace.ts';
 import type { AnchoredFiles } from './anchored-path.ts';
 
 /** What a tool call came to. `output` is what the model sees; an error is a result that it can act on. */

@@ -7,6 +7,8 @@ export interface GitPlace {
   readonly cwd: string;
   readonly gitDir: string | undefined;
   readonly workTree: string | undefined;
+  /** Instead of the tree's own index. */
+  readonly indexFile?: string;
   wrap(command: string, args: readonly string[]): CommandLine;
 }
 
@@ -45,6 +47,7 @@ export function createGit(o: { readonly profile: string; readonly clock: Clock; 
     };
     if (place.gitDir !== undefined) env.GIT_DIR = place.gitDir;
     if (place.workTree !== undefined) env.GIT_WORK_TREE = place.workTree;
+    if (place.indexFile !== undefined) env.GIT_INDEX_FILE = place.indexFile;
     return runCommand(place.wrap(command, args), { cwd: place.cwd, env, signal, clock: o.clock, ...LIMITS });
   };
   return {

@@ -19,6 +19,8 @@ export interface Repository {
 export async function openRepository(o: {
   readonly root: string;
   readonly path: string | undefined;
+  /** Whether tasks work in the base tree itself, so that commands must be able to write to it. */
+  readonly inPlace: boolean;
   readonly git: Git;
   readonly confinement: Confinement;
 }): Promise<Repository> {
@@ -43,11 +45,19 @@ export async function openRepository(o: {
       'commands cannot write to its .git directory (uid 1001 where the gateway changes users)',
     );
   }
+  if (o.inPlace && (await o.git.script(place, WRITABLE, [dir, gitDir])) !== 0) {
+    throw unusable(
+      dir,
+      'commands cannot write to the working tree (uid 1001 where the gateway changes users)',
+    );
+  }
   return { dir, gitDir, place };
 }
 
 /** Hooks must be there, so that commands can be shown a read-only one. */
 const USABLE = 'test -w "$1/objects" && test -w "$1/refs" && mkdir -p "$1/hooks"';
+
+const WRITABLE = 'test -w "$1" && test -w "$2"';
 
 async function existing(path: string): Promise<string> {
   try {

@@ -2,6 +2,8 @@ import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 
 const TASK_SECONDS = [0.05, 0.25, 1, 2.5, 5, 10, 30, 60, 120, 300, 900, 1800, 3600];
 const OVERHEAD_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
+/** Close together around 1, a right estimate, and far enough to see what is far off. */
+const DRIFT_RATIOS = [0.25, 0.5, 0.75, 0.9, 0.95, 1, 1.05, 1.1, 1.25, 1.5, 2, 4];
 const CALL_SECONDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
 /** Registers the metric families of a profile; names and labels are those of design 5 (Metrics), to the letter. */
@@ -26,6 +28,12 @@ export function registerFamilies(registry: Registry) {
       'type',
     ]),
     tokensCached: counter('fleet_tokens_cached_total', 'Tokens read from or written to a prompt cache.'),
+    tokenDrift: histogram(
+      'fleet_token_drift_ratio',
+      'Metered over estimated input tokens of each own call of a model; 1 is a right estimate.',
+      ['profile', 'model_tier'],
+      DRIFT_RATIOS,
+    ),
     admissions: counter('fleet_task_admissions_total', 'Tasks admitted or blocked, by the first reason.', [
       'profile',
       'decision',

@@ -30,6 +30,7 @@ test('known label sets start at 0', async () => {
     'fleet_tokens_spent_total{profile="neo",caller="switch",model_tier="haiku",type="output"}',
     'fleet_tokens_cached_total',
     'fleet_tokens_saved_total',
+    'fleet_token_drift_ratio_count{profile="neo",model_tier="haiku"}',
     'fleet_task_admissions_total{profile="neo",decision="accepted",reason="none"}',
     'fleet_task_admissions_total{profile="neo",decision="blocked",reason="mcp"}',
     'fleet_task_admissions_total{profile="neo",decision="blocked",reason="capacity"}',
@@ -67,6 +68,15 @@ const recorded: readonly {
     expect: { 'fleet_tokens_spent_total{profile="neo",caller="other",model_tier="sonnet",type="input"}': 1 },
   },
   { record: (m) => m.tokensCached(9), expect: { fleet_tokens_cached_total: 9 } },
+  {
+    record: (m) => m.tokenDrift('haiku', 1.2),
+    expect: {
+      'fleet_token_drift_ratio_sum{profile="neo",model_tier="haiku"}': 1.2,
+      'fleet_token_drift_ratio_count{profile="neo",model_tier="haiku"}': 1,
+      'fleet_token_drift_ratio_bucket{le="1.1",profile="neo",model_tier="haiku"}': 0,
+      'fleet_token_drift_ratio_bucket{le="1.25",profile="neo",model_tier="haiku"}': 1,
+    },
+  },
   {
     record: (m) => m.admission('accepted', 'whatever'),
     expect: { 'fleet_task_admissions_total{profile="neo",decision="accepted",reason="none"}': 1 },
@@ -146,7 +156,9 @@ test('every recorder moves the series that it names, and no other', async () => 
     record(metrics);
     const after = await samples(metrics);
     for (const [name, value] of Object.entries(expect)) assert.equal(after.get(name), value, name);
-    const families = new Set(Object.keys(expect).map((name) => name.replace(/(_sum)?(\{.*)?$/, '')));
+    const families = new Set(
+      Object.keys(expect).map((name) => name.replace(/(_(sum|count|bucket))?(\{.*)?$/, '')),
+    );
     for (const [name, value] of after) {
       const own = [...families].some((family) => name.startsWith(family));
       if (!own) assert.equal(before.get(name), value, name);
@@ -161,6 +173,7 @@ test('recorders neither throw nor count what is not an amount', async () => {
     metrics.tokensSpent('switch', 'haiku', { input: bad, output: bad });
     metrics.tokensCached(bad);
     metrics.tokensSaved(bad);
+    metrics.tokenDrift('haiku', bad);
     metrics.tasksInFlight(bad);
     metrics.dispatchOverhead(bad);
     metrics.peerLastAnnounce('switch', bad);
@@ -190,6 +203,7 @@ test('hostile labels cannot make more than a few thousand series', async () => {
   for (let at = 0; at < 3000; at += 1) {
     const word = `w${at}`;
     metrics.tokensSpent(word, word, { input: 1, output: 1 });
+    metrics.tokenDrift(word, 1);
     metrics.admission('blocked', word);
     metrics.announce(word, 'in', word);
     metrics.peerLastAnnounce(word, 1);

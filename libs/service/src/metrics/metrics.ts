@@ -16,6 +16,8 @@ export interface FleetMetrics {
     tokens: { readonly input: number; readonly output: number },
   ): void;
   tokensCached(tokens: number): void;
+  /** `ratio` is what the provider metered over what was estimated, of the input of one call. */
+  tokenDrift(tier: string, ratio: number): void;
   /** `reason` is a word, such as an `unmet` kind; an accepted task's reason is always `none`. */
   admission(decision: 'accepted' | 'blocked', reason: string): void;
   taskEnded(tier: string, status: string, seconds: number): void;
@@ -92,6 +94,7 @@ export function createMetrics(o: MetricsOptions): FleetMetrics {
     }
   }
   for (const model_tier of tiers) {
+    families.tokenDrift.zero({ profile, model_tier });
     for (const status of STATUSES) {
       families.tasks.inc({ profile, model_tier, status }, 0);
       families.taskDuration.zero({ profile, model_tier, status });
@@ -117,6 +120,9 @@ export function createMetrics(o: MetricsOptions): FleetMetrics {
     },
     tokensCached(tokens) {
       if (adds(tokens)) families.tokensCached.inc(tokens);
+    },
+    tokenDrift(tier, ratio) {
+      if (measures(ratio)) families.tokenDrift.observe({ profile, model_tier: label.tier(tier) }, ratio);
     },
     admission(decision, reason) {
       const word = decision === 'accepted' ? 'none' : label.blocked(reason);

@@ -1,0 +1,152 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
+import { z } from 'zod';
+import {
+  isReview,
+  type ScriptedRun,
+  scriptedAgent,
+  stepsSinceAsked,
+  userTexts,
+} from '../testing/scripted-run.ts';
+import { type ChatRequest, type Reply, say, use } from '../testing/scripted-server.ts';
+
+const writes = (content: string): Reply => use([['write_file', { path: 'a.txt', content }]]);
+const look = use([['read_file', { path: 'a.txt' }]]);
+
+/** What the model does after each thing that it is asked; it follows from the conversation alone. */
+const AFTER: [ask: RegExp, steps: readonly Reply[], words: Reply][] = [
+  [/^Not verified yet/, [look], say('{"checked":true}')],
+  [/^A second, independent check objects/, [writes('A')], say('Corrected.')],
+  [/^The reply does not fit/, [], say('{"done":true}')],
+  [/^<task>/, [writes('B')], say('Written.')],
+];
+
+/**
+ * An urgent task that wants JSON: it writes, is told to verify, reads, is reviewed (a look, then an objection), writes
+ * again, is told to verify, reads, and its reply fits or is asked for again.
+ */
+function script(_: number, request: ChatRequest): Reply {
+  if (isReview(request)) {
+    if (stepsSinceAsked(request) === 0) return look;
+    return say('Looked.\n```review\n{"verdict":"objections","objections":["it says B"]}\n```');
+  }
+  const last = userTexts(request).at(-1) ?? '';
+  const [, steps, words] = AFTER.find(([ask]) => ask.test(last)) ?? assert.fail(last);
+  const unknown = request.messages
+    .slice(request.messages.findLastIndex(({ role }) => role === 'user'))
+    .filter(({ content }) => String(content).startsWith('outcome unknown')).length;
+  return steps[stepsSinceAsked(request) - unknown] ?? words;
+}
+
+const TASK = {
+  brief: 'Write A to a.txt.',
+  task: { priority: 'urgent', replySchema: 'json', outputSchema: { required: ['done'] } },
+} as const;
+
+const killed = new FleetError('SHUTTING_DOWN', 'killed');
+const facts = ({ result }: ScriptedRun) => ({
+  status: result.status,
+  output: result.output,
+  evidence: result.evidence,
+  nextSteps: result.nextSteps,
+  files: result.artifacts.filesChanged,
+});
+
+/** What was asked of the model, by its first words, as the last checkpoint has it. */
+const Asked = z.object({ messages: z.array(z.object({ role: z.string(), content: z.unknown() })) });
+function questions({ context }: ScriptedRun, from?: JsonObject): string[] {
+  const { messages } = Asked.parse(context.checkpoints.at(-1) ?? from);
+  return messages.flatMap(({ role, content }) =>
+    role === 'user' ? [String(content).split(/[.\n]/, 1)[0] ?? ''] : [],
+  );
+}
+
+test('a run with all its questions and a review goes on from every checkpoint to the same result', async (t) => {
+  let calls = 0;
+  const run = await scriptedAgent(t, (turn, request) => {
+    calls += 1;
+    return script(turn, request);
+  });
+  const whole = await run({ ...TASK, contextId: 'whole' });
+  const expected = facts(whole);
+  assert.deepEqual(
+    [expected.status, expected.output, expected.nextSteps, expected.files],
+    ['done', { done: true }, [], ['a.txt']],
+    JSON.stringify(whole.result),
+  );
+  assert.deepEqual(
+    expected.evidence?.map(({ kind }) => kind),
+    ['reread', 'reread', 'review'],
+  );
+  assert.deepEqual(questions(whole), [
+    '<task>',
+    'Not verified yet',
+    'A second, independent check objects',
+    'Not verified yet',
+    'The reply does not fit',
+  ]);
+  const total = whole.context.checkpoints.length;
+  const perRun = whole.requests.length;
+  assert.equal(calls, perRun);
+  let unknown = 0;
+  for (let saves = 1; saves <= total; saves += 1) {
+    calls = 0;
+    const contextId = `after-${saves}`;
+    let checkpoint: JsonObject | undefined;
+    const crashed = run({
+      ...TASK,
+      contextId,
+      onSave: (count, context) => {
+        if (count === saves) checkpoint = context.checkpoints.at(-1);
+        if (count >= saves) context.controller.abort(killed);
+      },
+    });
+    // What is aborted after its last checkpoint has nothing left to abort.
+    if (saves < total) await assert.rejects(crashed, killed);
+    else await crashed;
+    assert.ok(checkpoint);
+    const resumed = await run({ ...TASK, contextId, checkpoint });
+    assert.deepEqual(facts(resumed), expected, `after ${saves}`);
+    assert.deepEqual(questions(resumed, checkpoint), questions(whole), `after ${saves}`);
+    // A write that may have happened is done again, at the model's word; no other call is made twice.
+    const again = calls - perRun;
+    assert.ok(again === 0 || again === 1, `after ${saves}: ${calls} calls`);
+    unknown += again;
+  }
+  assert.equal(unknown, 2, 'two writes can be cut off');
+});
+
+test('a stop at any step of a run with a review changes nothing', async (t) => {
+  let calls = 0;
+  const run = await scriptedAgent(t, (turn, request) => {
+    calls += 1;
+    return script(turn, request);
+  });
+  const whole = await run({ ...TASK, contextId: 'whole' });
+  const perRun = calls;
+  calls = 0;
+  let checkpoint: JsonObject | undefined;
+  let stops = 0;
+  let end: ScriptedRun | undefined;
+  while (end === undefined && stops < 100) {
+    const start = run({
+      ...TASK,
+      contextId: 'stopped',
+      ...(checkpoint ? { checkpoint } : {}),
+      onSave: (_, context) => {
+        checkpoint = context.checkpoints.at(-1);
+      },
+      onProgress: (context) => context.pausing.abort(killed),
+    });
+    end = await start.catch((error) => {
+      assert.equal(error, killed);
+      stops += 1;
+      return undefined;
+    });
+  }
+  assert.ok(end !== undefined && stops >= perRun - 1, String(stops));
+  assert.deepEqual(facts(end), facts(whole));
+  assert.deepEqual(questions(end), questions(whole));
+  assert.equal(calls, perRun, 'no call of the model was made twice');
+});

@@ -1,0 +1,105 @@
+import { type ErrorCode, FleetError } from '@hermes-fleet/protocol';
+import type { AgentTool } from '../tools/tool.ts';
+import { verdictAsk } from './asks.ts';
+import { lastText } from './conversation.ts';
+import { REVIEW_TOOLS, readVerdict, reviewInstructions, reviewMessage } from './review-prompt.ts';
+import { type ClosedReview, newTalk, type RunState, type TalkState } from './run-state.ts';
+import { ASK_TOKENS, createTalk, type Talk, type TalkParts } from './talk.ts';
+import { cut } from './verification.ts';
+
+/** A review that takes longer is no review. */
+const MAX_STEPS = 10;
+const MAX_DIFF_CHARS = 40_000;
+/** What objections may take, beside the steps that work on them. In tokens. */
+const OBJECTION_TOKENS = 1000;
+
+export interface ReviewOptions {
+  readonly state: RunState;
+  readonly brief: string;
+  readonly tools: readonly AgentTool[];
+  readonly parts: TalkParts;
+  /** The run's own conversation, which must still be able to work on what is found. */
+  readonly main: Talk;
+}
+
+type Closing = Omit<ClosedReview, 'state'>;
+
+/**
+ * The second, independent check of a finished run (design 3, B1): a conversation of its own with tools that only look,
+ * which gets the brief and the diff, once, inside the run's budget. A crash resumes it where it was. One that does not
+ * fit, or breaks off, is closed as such. Returns objections to work on; these the caller makes durable, in one with what
+ * it asks about them.
+ */
+export async function review(o: ReviewOptions): Promise<string[]> {
+  const { state, parts } = o;
+  if (state.review?.state === 'closed') return [];
+  let talk = state.review?.talk;
+  if (talk === undefined) {
+    const diff = await diffOf(o);
+    if (diff === undefined) return close(o, { verdict: 'skipped', detail: 'the diff could not be made' });
+    if (diff === '') return [];
+    talk = newTalk(reviewMessage(o.brief, diff));
+    if (state.wrapped_up || !(await o.main.affords(2)) || !(await (await talkOf(talk, o)).affords(2)))
+      return close(o, { verdict: 'skipped', detail: SKIPPED });
+    state.review = { state: 'open', talk };
+    await parts.save();
+  }
+  const verdict = await judge(talk, o);
+  if ('detail' in verdict) return close(o, verdict);
+  const detail = cut(verdict.objections.join('; '));
+  state.review = { state: 'closed', verdict: 'objections', detail };
+  return verdict.objections;
+}
+
+const SKIPPED = 'it does not fit into what is left of the budget or the context window';
+
+async function close({ state, parts }: ReviewOptions, closing: Closing): Promise<string[]> {
+  state.review = { state: 'closed', ...closing };
+  await parts.save();
+  return [];
+}
+
+/** The run's changes; undefined where git does not say, which must not cost the run its result. */
+async function diffOf({ state, parts }: ReviewOptions): Promise<string | undefined> {
+  try {
+    return await parts.workspace.diffSince(state.base, MAX_DIFF_CHARS);
+  } catch (error) {
+    parts.signal.throwIfAborted();
+    parts.log.error({ task_id: parts.taskId, err: error }, 'the diff for a review could not be made');
+    return undefined;
+  }
+}
+
+/** What the run itself needs to work on objections is not the review's to spend. */
+async function talkOf(state: TalkState, { tools, parts, main }: ReviewOptions): Promise<Talk> {
+  const options = {
+    state,
+    instructions: reviewInstructions(),
+    tools: tools.filter(({ name }) => REVIEW_TOOLS.has(name)),
+    maxSteps: MAX_STEPS,
+    keepTokens: 2 * ((await main.inputTokens()) + ASK_TOKENS) + OBJECTION_TOKENS,
+    wrapUp: verdictAsk,
+    mark: { review: true },
+    shown: false,
+  };
+  return createTalk(options, parts);
+}
+
+/** What ends a review and not the run. */
+const BREAKS: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['BUDGET_EXHAUSTED', 'MODEL_FAILED']);
+
+async function judge(
+  state: TalkState,
+  o: ReviewOptions,
+): Promise<Closing | { readonly objections: string[] }> {
+  try {
+    const ended = await (await talkOf(state, o)).toEnd();
+    if (!ended) return { verdict: 'unreadable', detail: `it came to no verdict within ${MAX_STEPS} steps` };
+  } catch (error) {
+    o.parts.signal.throwIfAborted();
+    if (!(error instanceof FleetError) || !BREAKS.has(error.code)) throw error;
+    o.parts.log.warn({ task_id: o.parts.taskId, code: error.code, err: error }, 'a review broke off');
+    return { verdict: 'failed', detail: error.message };
+  }
+  return readVerdict(lastText(state.messages));
+}

@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { JsonObject } from '@hermes-fleet/protocol';
+import { newTalk, type RunState, readCheckpoint, writeCheckpoint } from './run-state.ts';
+
+test('a checkpoint of the first release is read: it has asked for nothing yet', () => {
+  const messages = [
+    { role: 'user', content: '<task>\nx\n</task>' },
+    {
+      role: 'assistant',
+      content: [{ type: 'tool-call', toolCallId: 'c1', toolName: 'write_file', input: { path: 'a' } }],
+    },
+  ];
+  const journal = [{ tool: 'shell_exec', ok: false, detail: 'make', exit_code: null }];
+  const old = { version: 1, base: 'abc', step: 1, messages, paused: true, journal };
+  assert.deepEqual(readCheckpoint(old), { ...old, nudges: 0 });
+});
+
+test('what is written is read back as it was', () => {
+  const state: RunState = {
+    ...newTalk('hi'),
+    version: 1,
+    base: 'abc',
+    nudges: 2,
+    finished: 'stop',
+    wrapped_up: true,
+    tools_off: true,
+    repaired: true,
+    review: { state: 'open', talk: { ...newTalk('look'), paused: true } },
+  };
+  assert.deepEqual(readCheckpoint(writeCheckpoint(state)), state);
+  const closed: RunState = { ...state, review: { state: 'closed', verdict: 'ok', detail: '' } };
+  assert.deepEqual(readCheckpoint(writeCheckpoint(closed)), closed);
+});
+
+test('a checkpoint of another version, or broken, is refused', () => {
+  const checkpoints: JsonObject[] = [
+    {},
+    { version: 2 },
+    { version: 1, base: 'abc', step: -1, messages: [], journal: [] },
+    { version: 1, base: 'abc', step: 1, messages: [{ role: 'nobody' }], journal: [] },
+  ];
+  for (const broken of checkpoints) {
+    assert.throws(() => readCheckpoint(broken), { code: 'INTERNAL' });
+  }
+});

@@ -1,0 +1,234 @@
+import type { Budget, Clock, JsonObject, Log, RunContext } from '@hermes-fleet/protocol';
+import { countTokens } from '@hermes-fleet/tokens';
+import type { ModelMessage } from 'ai';
+import type { AgentConfig } from '../config.ts';
+import type { AgentModel } from '../model/create-model.ts';
+import type { AnchoredFiles } from '../tools/anchored-path.ts';
+import { type AgentTool, failure, type ToolResult } from '../tools/tool.ts';
+import { toolDefinitions } from '../tools/tool-set.ts';
+import type { Workspace } from '../workspace/workspace.ts';
+import {
+  abridged,
+  createEstimator,
+  type PendingCall,
+  pendingCalls,
+  toolMessage,
+  withoutCalls,
+  withoutEmpty,
+} from './conversation.ts';
+import { MIN_OUTPUT, modelStep } from './model-step.ts';
+import { OUTCOME_UNKNOWN } from './prompt.ts';
+import type { TalkState } from './run-state.ts';
+import { createTextReporter } from './text-reporter.ts';
+import { cut } from './verification.ts';
+
+/** What a question of the loop's own and a short answer to it take, beside the conversation. In tokens. */
+export const ASK_TOKENS = 300;
+
+/** What all conversations of a run share. */
+export interface TalkParts {
+  readonly taskId: string;
+  readonly model: AgentModel;
+  readonly limits: AgentConfig['limits'];
+  readonly workspace: Workspace;
+  readonly files: AnchoredFiles;
+  readonly budget: Budget;
+  readonly signal: AbortSignal;
+  readonly stopping: AbortSignal;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Makes the whole run durable as it stands. */
+  save(): Promise<void>;
+  readonly report: RunContext['report'];
+  readonly onGuard?: ((guard: string, level: string) => void) | undefined;
+  readonly onTokenDrift?: ((ratio: number) => void) | undefined;
+}
+
+export interface TalkOptions {
+  readonly state: TalkState;
+  readonly instructions: string;
+  readonly tools: readonly AgentTool[];
+  readonly maxSteps: number;
+  /** Tokens of the budget that are not this conversation's to spend. */
+  readonly keepTokens: number;
+  /** What tells the model that the budget is nearly spent. */
+  readonly wrapUp: (leftTokens: number) => string;
+  /** What its progress events say beside the usual. */
+  readonly mark: JsonObject;
+  /** Whether its text is the caller's to see. */
+  readonly shown: boolean;
+}
+
+export interface Talk {
+  /** Lets the model work until it has finished; false when it may take no further step. */
+  toEnd(): Promise<boolean>;
+  /** Asks something of a model that has finished; it goes on at the next `toEnd`. Not durable before the next save. */
+  ask(message: string, tools: 'on' | 'off'): void;
+  /** Whether this many more steps, the question before them and a short answer to each, fit into all the limits. */
+  affords(steps: number, question?: string): Promise<boolean>;
+  /** The estimate of what the next step sends. */
+  inputTokens(): Promise<number>;
+}
+
+/**
+ * A conversation with a model that uses tools (design 3, The loop). Every step and every call is saved, so that it goes
+ * on after a crash. When what is left would not take this step and one more, each with a short answer, the model is told
+ * once to wrap up, without tools; never before its first step. Throws what a step throws, and the reason of `stopping`.
+ */
+export function createTalk(o: TalkOptions, parts: TalkParts): Talk {
+  const { state } = o;
+  const { budget, signal, stopping } = parts;
+  const tools = new Map(o.tools.map((tool) => [tool.name, tool]));
+  const definitions = toolDefinitions(o.tools);
+  const estimate = createEstimator();
+  const fixed = `${o.instructions}${definitions.json}`;
+  const left = (): number => Math.max(0, budget.remaining() - o.keepTokens);
+
+  async function progress(data: { tool?: string; ok?: boolean }): Promise<void> {
+    const spent = { spent_tokens: budget.spent(), budget_tokens: budget.limit ?? null };
+    await parts.report({ type: 'progress', data: { step: state.step, ...o.mark, ...data, ...spent } });
+  }
+
+  function note(call: PendingCall, result: ToolResult): void {
+    state.messages.push(toolMessage(call, result));
+    const exitCode = result.exitCode === undefined ? {} : { exit_code: result.exitCode };
+    const detail = result.detail ?? reasonOf(result);
+    state.journal.push({ tool: call.tool, ok: result.ok, ...(detail && { detail }), ...exitCode });
+  }
+
+  async function answer(call: PendingCall, result: ToolResult): Promise<void> {
+    note(call, result);
+    await parts.save();
+    await progress({ tool: tools.has(call.tool) ? call.tool : 'unknown', ok: result.ok });
+  }
+
+  async function execute(call: PendingCall): Promise<ToolResult> {
+    const tool = tools.get(call.tool);
+    if (tool === undefined)
+      return failure(`there is no tool ${call.tool}; there are ${[...tools.keys()].join(', ')}`);
+    try {
+      return await tool.run(call.input, { workspace: parts.workspace, files: parts.files, signal });
+    } catch (error) {
+      signal.throwIfAborted();
+      parts.log.error({ task_id: parts.taskId, tool: call.tool, err: error }, 'a tool failed unexpectedly');
+      return failure('the tool failed for a reason of its own; try another way');
+    }
+  }
+
+  /** Where nothing is under way: the process may stop here, and the next start go on as if it had not. */
+  async function checkpoint(): Promise<void> {
+    if (!stopping.aborted) return;
+    state.paused = true;
+    await parts.save();
+    throw stopping.reason;
+  }
+
+  /** One answer may call a tool any number of times: what no step could ever be told is not looked for. */
+  async function carryOut(): Promise<void> {
+    for (const call of pendingCalls(state.messages)) {
+      await checkpoint();
+      if ((await inputTokens()) > parts.model.info.contextWindow) note(call, failure(FULL));
+      else await answer(call, await execute(call));
+    }
+  }
+
+  /** After a restart that was no pause: a first call that changes things may have run, those behind it have not. */
+  async function takeUp(): Promise<void> {
+    if (state.paused) {
+      state.paused = undefined;
+      await parts.save();
+      return carryOut();
+    }
+    const [first, ...rest] = pendingCalls(state.messages);
+    if (first === undefined || tools.get(first.tool)?.mutates === false) return carryOut();
+    await answer(first, failure(`${OUTCOME_UNKNOWN}: check before repeating it`));
+    for (const call of rest) await answer(call, failure('not run: the gateway was restarted before it'));
+  }
+
+  function ask(message: string, offered: 'on' | 'off'): void {
+    state.messages.push({ role: 'user', content: message });
+    state.tools_off = offered === 'off';
+    state.finished = undefined;
+  }
+
+  const inputTokens = (): Promise<number> => estimate(fixed, state.messages);
+
+  async function wrapUpIfDue(): Promise<void> {
+    if (state.step === 0 || state.wrapped_up || state.tools_off) return;
+    if (left() >= 2 * ((await inputTokens()) + ASK_TOKENS)) return;
+    ask(o.wrapUp(left()), 'off');
+    state.wrapped_up = true;
+    await parts.save();
+    parts.onGuard?.('budget', 'wrap_up');
+  }
+
+  /** What is sent: a question at the end of the budget goes out with the conversation cut short, where it must. */
+  async function toSend(): Promise<{ messages: ModelMessage[]; inputTokens: number }> {
+    const whole = { messages: state.messages, inputTokens: await inputTokens() };
+    if (!state.tools_off || whole.inputTokens + MIN_OUTPUT <= left()) return whole;
+    const messages = abridged(state.messages);
+    return { messages, inputTokens: await estimate(fixed, messages) };
+  }
+
+  async function step(): Promise<void> {
+    await wrapUpIfDue();
+    const sent = await toSend();
+    const toolsOff = state.tools_off === true;
+    const reporter = createTextReporter(parts.report, parts.clock);
+    try {
+      const { messages, finishReason, meteredInputTokens } = await modelStep({
+        ...sent,
+        model: parts.model,
+        budget,
+        keepTokens: o.keepTokens,
+        instructions: o.instructions,
+        tools: definitions.set,
+        toolsOff,
+        maxOutputTokens: parts.limits.max_output_tokens,
+        signal,
+        onText: o.shown ? reporter.push : () => {},
+      });
+      if (meteredInputTokens !== undefined) parts.onTokenDrift?.(meteredInputTokens / sent.inputTokens);
+      const kept = toolsOff ? withoutCalls(messages) : withoutEmpty(messages);
+      state.messages.push(...kept);
+      state.step += 1;
+      if (endsTalk(kept)) state.finished = finishReason;
+      await parts.save();
+    } finally {
+      await reporter.finish();
+    }
+  }
+
+  return {
+    async toEnd() {
+      if (state.finished !== undefined) return true;
+      await takeUp();
+      while (state.finished === undefined) {
+        if (state.step >= o.maxSteps) return false;
+        signal.throwIfAborted();
+        await checkpoint();
+        await step();
+        await progress({});
+        await carryOut();
+      }
+      return true;
+    },
+    ask,
+    async affords(steps, question = '') {
+      if (state.step + steps > o.maxSteps) return false;
+      const each = (await inputTokens()) + (await countTokens(question)) + ASK_TOKENS;
+      return each <= parts.model.info.contextWindow && steps * each <= left();
+    },
+    inputTokens,
+  };
+}
+
+const FULL = "not run: the conversation already fills the model's context window";
+
+/** Why a call failed, in what the model was told. */
+const reasonOf = ({ ok, output }: ToolResult): string | undefined =>
+  ok || typeof output !== 'string' ? undefined : cut(output);
+
+/** Whether a step's messages leave nothing to do: no call to carry out, and no refused one to be told of. */
+const endsTalk = (messages: readonly ModelMessage[]): boolean =>
+  pendingCalls(messages).length === 0 && messages.at(-1)?.role !== 'tool';

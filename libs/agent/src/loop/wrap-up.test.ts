@@ -1,0 +1,184 @@
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { scriptedAgent } from '../testing/scripted-run.ts';
+import { asked, type ChatRequest, type Reply, say, use } from '../testing/scripted-server.ts';
+
+const WRAP_UP = /^Wrap up now\./;
+const NAMED = '```outcome\n{"status":"partial","remaining":["b.txt"]}\n```';
+
+interface Spec {
+  readonly script: (turn: number, request: ChatRequest) => Reply;
+  readonly limit: number;
+  readonly brief?: string;
+}
+
+async function run(t: TestContext, { script, ...o }: Spec) {
+  const ran = await (await scriptedAgent(t, script))(o);
+  const { budget } = ran.context;
+  return { ...ran, spent: budget.spent(), source: budget.usage().source };
+}
+
+/** Writes one more file at every step, until it is told to wrap up. */
+const writer =
+  (last: Reply, usage?: (request: ChatRequest) => object) =>
+  (turn: number, request: ChatRequest): Reply => {
+    const reported = usage?.(request);
+    if (WRAP_UP.test(asked(request))) return last;
+    return use([['write_file', { path: `${turn}.txt`, content: 'x '.repeat(40) }]], reported);
+  };
+
+test('near the end of the budget the model is told once to wrap up, without tools, and names what remains', async (t) => {
+  const { result, spent, requests, guards } = await run(t, {
+    script: writer(say(`Some files are there.\n${NAMED}`)),
+    limit: 6000,
+  });
+  assert.equal(result.status, 'partial', JSON.stringify(result));
+  assert.deepEqual(result.remaining, ['b.txt']);
+  assert.equal(result.text, 'Some files are there.');
+  assert.ok(result.artifacts.filesChanged.length > 1);
+  const told = requests.filter((request) => WRAP_UP.test(asked(request)));
+  assert.equal(told.length, 1);
+  assert.equal(told[0], requests.at(-1));
+  assert.equal(told[0]?.tool_choice, 'none');
+  assert.ok(requests.slice(0, -1).every(({ tool_choice: choice }) => choice !== 'none'));
+  assert.deepEqual(guards, ['budget wrap_up']);
+  assert.ok(spent <= 6000, String(spent));
+});
+
+test('a model that uses its tools all the same, or names nothing, still leaves words about what remains', async (t) => {
+  const silent: [string, Reply][] = [
+    ['calls a tool', use([['write_file', { path: 'late.txt', content: 'late' }]])],
+    ['says nothing', { deltas: [], finish: 'stop' }],
+    ['names nothing', say('I have written files.')],
+    ['names an empty list', say('x\n```outcome\n{"status":"partial","remaining":[]}\n```')],
+  ];
+  for (const [what, last] of silent) {
+    const { result, requests } = await run(t, { script: writer(last), limit: 6000 });
+    assert.equal(result.status, 'partial', `${what}: ${JSON.stringify(result)}`);
+    assert.match(result.remaining?.[0] ?? '', /beyond the work so far \(wrote 1\.txt, 2\.txt.*\)/, what);
+    assert.ok(!result.artifacts.filesChanged.includes('late.txt'), what);
+    assert.match(asked(requests.at(-1) ?? assert.fail()), WRAP_UP, what);
+  }
+});
+
+test('a model that states at the wrap-up that nothing is left is believed, as far as anybody is', async (t) => {
+  const { result } = await run(t, {
+    script: writer(say('All there.\n```outcome\n{"status":"done"}\n```')),
+    limit: 6000,
+  });
+  assert.equal(result.status, 'done', JSON.stringify(result));
+  assert.match(result.nextSteps[0] ?? '', /^verify 1\.txt.*nothing was checked after the last write$/);
+});
+
+test('an answer that needs one step gets the whole of a small budget', async (t) => {
+  const { result, requests } = await run(t, { script: () => say('It is 4.'), limit: 1500, brief: '2+2?' });
+  assert.deepEqual([result.status, result.text, requests.length], ['done', 'It is 4.', 1]);
+});
+
+test('a tool result too large for what is left is cut short for the wrap-up', async (t) => {
+  const { result, requests, spent } = await run(t, {
+    limit: 7000,
+    script: (turn, request) => {
+      if (WRAP_UP.test(asked(request))) return say(`Enough.\n${NAMED}`);
+      if (turn === 1) return use([['write_file', { path: 'big.txt', content: 'word '.repeat(300) }]]);
+      return use(Array.from({ length: 14 }, (): [string, object] => ['read_file', { path: 'big.txt' }]));
+    },
+  });
+  assert.deepEqual([result.status, result.remaining], ['partial', ['b.txt']], JSON.stringify(result));
+  assert.match(JSON.stringify(requests.at(-1)?.messages), /cut to save tokens/);
+  assert.ok(spent <= 7000, String(spent));
+});
+
+/** A step's cost by our estimate, in this conversation, and what each kind of lie comes to. */
+const LIES: [what: string, usage: object | undefined, source: string][] = [
+  ['no usage', undefined, 'estimated'],
+  ['zeros', { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 }, 'estimated'],
+  ['no output', { prompt_tokens: 900, completion_tokens: 0, total_tokens: 900 }, 'estimated'],
+  ['negative numbers', { prompt_tokens: -900, completion_tokens: -5, total_tokens: -905 }, 'estimated'],
+  ['a negative output', { prompt_tokens: 900, completion_tokens: -5, total_tokens: 895 }, 'estimated'],
+  ['fractions', { prompt_tokens: 900.5, completion_tokens: 5.5, total_tokens: 906 }, 'estimated'],
+  ['a huge input', { prompt_tokens: 1e12, completion_tokens: 5, total_tokens: 1e12 }, 'estimated'],
+  ['a huge output', { prompt_tokens: 900, completion_tokens: 1e12, total_tokens: 1e12 }, 'estimated'],
+  ['more output than was ordered', { prompt_tokens: 900, completion_tokens: 9000 }, 'estimated'],
+  ['far less input than it was sent', { prompt_tokens: 1, completion_tokens: 40 }, 'estimated'],
+  ['far less output than it gave', { prompt_tokens: 900, completion_tokens: 1 }, 'estimated'],
+  ['unsafe numbers', { prompt_tokens: 1e300, completion_tokens: 1e300 }, 'estimated'],
+  ['numbers that can be true', { prompt_tokens: 900, completion_tokens: 40 }, 'metered'],
+];
+
+for (const [what, usage, source] of LIES) {
+  test(`the budget holds against a provider that reports ${what}`, async (t) => {
+    const last = say(`Partly.\n${NAMED}`, usage);
+    const ran = await run(t, { script: writer(last, usage && (() => usage)), limit: 6000 });
+    assert.equal(ran.result.status, 'partial', JSON.stringify(ran.result));
+    assert.deepEqual(ran.result.remaining, ['b.txt']);
+    assert.equal(ran.source, source);
+    assert.ok(ran.spent > 2000 && ran.spent <= 6000, String(ran.spent));
+    assert.equal(ran.ratios.length, source === 'metered' ? ran.requests.length : 0);
+    assert.ok(
+      ran.ratios.every((ratio) => ratio > 0.3 && ratio < 3),
+      ran.ratios.join(),
+    );
+  });
+}
+
+test('what the model says about its own spending counts nowhere', async (t) => {
+  const lie = 'I have spent 5 tokens.\n```outcome\n{"status":"done","tokens_spent":5}\n```';
+  const { result, spent } = await run(t, {
+    script: (turn) => (turn === 1 ? use([['list_files', {}]]) : say(lie)),
+    limit: 6000,
+  });
+  assert.equal(result.status, 'done', JSON.stringify(result));
+  assert.ok(spent > 1000, String(spent));
+});
+
+test('an answer that does not keep to max_tokens is cut, and costs no more than was ordered', async (t) => {
+  const flood = 'and so on '.repeat(5000);
+  for (const [what, script] of [
+    ['in small pieces', (): Reply => say(flood)],
+    ['in one piece', (): Reply => ({ deltas: [{ content: flood }], finish: 'stop' })],
+    ['in a call', (): Reply => use([['write_file', { path: 'a.txt', content: flood }]])],
+    ['and reports it', (): Reply => say(flood, { prompt_tokens: 600, completion_tokens: 15_000 })],
+  ] as const) {
+    const { result, spent, requests, source } = await run(t, { script, limit: 2500, brief: 'Go on.' });
+    assert.ok(spent <= 2500, `${what}: ${spent}`);
+    assert.ok(spent > 2000, `${what}: ${spent}`);
+    assert.equal(source, 'estimated');
+    assert.equal(requests.length, 1, what);
+    assert.deepEqual(result.artifacts.filesChanged, [], what);
+    assert.deepEqual(
+      [result.status, result.remaining?.[0]],
+      ['partial', 'the end of the answer: it was cut at the output limit'],
+      what,
+    );
+  }
+});
+
+test('calls whose results no step could be told are not carried out', async (t) => {
+  const COUNTS = 40;
+  const run = await scriptedAgent(
+    t,
+    () => use(Array.from({ length: COUNTS }, () => ['shell_exec', { command: 'seq 3000; echo >> ran.txt' }])),
+    { context_window: 8000 },
+  );
+  const { result, requests, context } = await run();
+  assert.deepEqual([result.status, requests.length], ['partial', 1], JSON.stringify(result));
+  assert.match(result.remaining?.[0] ?? '', /fills the model's context window/);
+  const ran = context.events.filter(
+    ({ type, ...event }) => type === 'progress' && 'data' in event && event.data.tool,
+  );
+  assert.ok(ran.length > 0 && ran.length < 5, String(ran.length));
+  assert.equal(result.evidence?.length, ran.length);
+});
+
+test('a conversation that fills the window ends with what was done', async (t) => {
+  const run = await scriptedAgent(t, () => use([['shell_exec', { command: 'seq 3000' }]]), {
+    context_window: 3000,
+  });
+  const { result, requests } = await run();
+  assert.deepEqual([result.status, requests.length], ['partial', 1], JSON.stringify(result));
+  assert.match(
+    result.remaining?.[0] ?? '',
+    /\(ran seq 3000\).*fills the model's context window of 3000 tokens/,
+  );
+});

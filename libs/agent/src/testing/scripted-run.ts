@@ -1,0 +1,79 @@
+import type { TestContext } from 'node:test';
+import type { JsonObject, RunOutcome, TaskDispatch } from '@hermes-fleet/protocol';
+import { REVIEW_ROLE } from '../loop/review-prompt.ts';
+import { makeAgent, makeContext, makeTask, type TestRun } from './harness.ts';
+import { type ChatRequest, env, KEYED, type Reply, scriptedServer } from './scripted-server.ts';
+
+export interface ScriptedRun {
+  readonly result: RunOutcome;
+  readonly context: TestRun;
+  /** All that the model was asked in this run. */
+  readonly requests: readonly ChatRequest[];
+  readonly guards: readonly string[];
+  /** The provider's input over our estimate, for each call that counted as metered. */
+  readonly ratios: readonly number[];
+}
+
+export type ScriptedAgent = (o?: {
+  brief?: string;
+  task?: Partial<TaskDispatch['task']>;
+  limit?: number;
+  checkpoint?: JsonObject;
+  contextId?: string;
+  onSave?: (count: number, context: TestRun) => void;
+  onProgress?: (context: TestRun) => void;
+}) => Promise<ScriptedRun>;
+
+/** An agent whose model answers from a script, to run one task after the other. */
+export async function scriptedAgent(
+  t: TestContext,
+  script: (turn: number, request: ChatRequest) => Reply,
+  config: { limits?: { max_steps?: number }; context_window?: number } = {},
+): Promise<ScriptedAgent> {
+  const guards: string[] = [];
+  const ratios: number[] = [];
+  const server = await scriptedServer(t, script);
+  const agent = await makeAgent(
+    t,
+    { ...KEYED, base_url: server.url, ...config },
+    {
+      env,
+      onGuard: (guard, level) => guards.push(`${guard} ${level}`),
+      onTokenDrift: (ratio) => ratios.push(ratio),
+    },
+  );
+  return async ({ brief = 'Write many files.', task = {}, contextId, onSave, onProgress, ...rest } = {}) => {
+    const before = { requests: server.requests.length, guards: guards.length, ratios: ratios.length };
+    const context: TestRun = makeContext({
+      ...rest,
+      onSave: (count) => onSave?.(count, context),
+      onEvent: ({ type }) => type === 'progress' && onProgress?.(context),
+    });
+    const place = contextId === undefined ? {} : { contextId };
+    const result = await agent.executor.run(makeTask(brief, { task, ...place }), context);
+    return {
+      result,
+      context,
+      requests: server.requests.slice(before.requests),
+      guards: guards.slice(before.guards),
+      ratios: ratios.slice(before.ratios),
+    };
+  };
+}
+
+const contentOf = (message: ChatRequest['messages'][number] | undefined): string =>
+  typeof message?.content === 'string' ? message.content : JSON.stringify(message?.content ?? '');
+
+/** Whether it is a question to the second, independent check. */
+export const isReview = ({ messages }: ChatRequest): boolean =>
+  contentOf(messages[0]).startsWith(REVIEW_ROLE);
+
+/** The texts of the user's messages in a request. */
+export const userTexts = ({ messages }: ChatRequest): string[] =>
+  messages.filter(({ role }) => role === 'user').map(contentOf);
+
+/** How many steps the model has taken since it was asked last. */
+export function stepsSinceAsked({ messages }: ChatRequest): number {
+  const asked = messages.findLastIndex(({ role }) => role === 'user');
+  return messages.slice(asked).filter(({ role }) => role === 'assistant').length;
+}

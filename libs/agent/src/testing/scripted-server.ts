@@ -1,0 +1,112 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage } from 'node:http';
+import type { TestContext } from 'node:test';
+import { z } from 'zod';
+
+const ChatRequest = z.looseObject({
+  model: z.string(),
+  max_tokens: z.int(),
+  messages: z.array(z.looseObject({ role: z.string() })),
+  tools: z.array(z.looseObject({ function: z.looseObject({ name: z.string() }) })).optional(),
+  tool_choice: z.unknown(),
+});
+export type ChatRequest = z.output<typeof ChatRequest>;
+
+interface ToolCall {
+  readonly index: number;
+  readonly id?: string;
+  readonly type: 'function';
+  readonly function: { readonly name: string; readonly arguments: string };
+}
+export type Delta = { content?: string; tool_calls?: ToolCall[] };
+export type Reply =
+  | { deltas: Delta[]; finish: string; usage?: object }
+  | { status: number; body: string }
+  | { hang: true; deltas: Delta[] };
+
+/** A chat completions server on loopback that answers from a script, one entry a call. */
+export async function scriptedServer(t: TestContext, script: (call: number, request: ChatRequest) => Reply) {
+  const requests: ChatRequest[] = [];
+  const keys: (string | undefined)[] = [];
+  const server = createServer(async (request, response) => {
+    keys.push(request.headers.authorization);
+    const body = ChatRequest.parse(JSON.parse(await text(request)));
+    requests.push(body);
+    const reply = script(requests.length, body);
+    if ('status' in reply) {
+      response.writeHead(reply.status).end(reply.body);
+      return;
+    }
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    const id = `chatcmpl-${requests.length}`;
+    const send = (rest: object): void => {
+      response.write(
+        `data: ${JSON.stringify({ id, object: 'chat.completion.chunk', created: 1, model: 'm', ...rest })}\n\n`,
+      );
+    };
+    for (const delta of reply.deltas)
+      send({ choices: [{ index: 0, delta: withIds(delta, requests.length) }] });
+    if ('hang' in reply) return;
+    send({ choices: [{ index: 0, delta: {}, finish_reason: reply.finish }] });
+    if (reply.usage) send({ choices: [], usage: reply.usage });
+    response.end('data: [DONE]\n\n');
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const address = server.address();
+  assert.ok(address !== null && typeof address === 'object');
+  return { url: `http://127.0.0.1:${address.port}/v1`, requests, keys };
+}
+
+async function text(request: IncomingMessage): Promise<string> {
+  let body = '';
+  for await (const chunk of request) body += chunk;
+  return body;
+}
+
+/** Calls get ids that are their own in the whole conversation, unless they have one. */
+const withIds = ({ tool_calls: calls, ...delta }: Delta, turn: number): Delta =>
+  calls === undefined
+    ? delta
+    : { ...delta, tool_calls: calls.map((one) => ({ id: `call-${turn}-${one.index}`, ...one })) };
+
+const toolCall = (index: number, name: string, args: object): ToolCall => ({
+  index,
+  type: 'function',
+  function: { name, arguments: JSON.stringify(args) },
+});
+
+/** A call of a tool, as a delta of an answer. */
+export const call = (id: string, name: string, args: object): Delta => ({
+  tool_calls: [{ ...toolCall(0, name, args), id }],
+});
+
+/** An answer in words, streamed a few characters at a time, with the usage that the server reports. */
+export const say = (text: string, usage?: object): Reply => ({
+  deltas: (text.match(/[\s\S]{1,12}/g) ?? []).map((content) => ({ content })),
+  finish: 'stop',
+  ...(usage ? { usage } : {}),
+});
+
+/** An answer that calls tools, one after the other in one message. */
+export const use = (calls: readonly [name: string, args: object][], usage?: object): Reply => ({
+  deltas: calls.map(([name, args], index) => ({ tool_calls: [toolCall(index, name, args)] })),
+  finish: 'tool_calls',
+  ...(usage ? { usage } : {}),
+});
+
+/** The text of the last message of a request. */
+export function asked(request: ChatRequest): string {
+  const last = request.messages.at(-1);
+  return typeof last?.content === 'string' ? last.content : JSON.stringify(last?.content);
+}
+
+export const KEYED = { model: 'openai-compatible/m', api_key_env: 'MODEL_KEY' };
+export const env = {
+  read: (name: string): string | undefined => (name === 'MODEL_KEY' ? 'key-1' : undefined),
+};

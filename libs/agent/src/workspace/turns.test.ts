@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createTurns } from './turns.ts';
+
+const never = new AbortController().signal;
+
+test('turns are given one at a time, in the order of arrival, resumed runs first', async () => {
+  const turns = createTurns();
+  const order: string[] = [];
+  let inside = 0;
+  const run = async (name: string, first: boolean, fails = false): Promise<void> => {
+    using _turn = await turns.take({ first, signal: never });
+    inside += 1;
+    assert.equal(inside, 1);
+    order.push(name);
+    await new Promise((resolve) => setImmediate(resolve));
+    inside -= 1;
+    if (fails) throw new Error(name);
+  };
+  const runs = [run('a', false, true), run('b', false), run('c', true), run('d', false), run('e', true)];
+  const ends = await Promise.allSettled(runs);
+  assert.deepEqual(order, ['a', 'c', 'e', 'b', 'd']);
+  assert.deepEqual(
+    ends.map(({ status }) => status),
+    ['rejected', ...Array<string>(4).fill('fulfilled')],
+  );
+});
+
+test('who stops waiting takes nobody’s turn, and a turn ends once', async () => {
+  const turns = createTurns();
+  const first = await turns.take({ first: false, signal: never });
+  const gone = new AbortController();
+  const left = turns.take({ first: false, signal: gone.signal });
+  const second = turns.take({ first: false, signal: never });
+  const third = turns.take({ first: false, signal: never });
+  const reason = new Error('gone');
+  gone.abort(reason);
+  await assert.rejects(left, reason);
+  await assert.rejects(turns.take({ first: false, signal: gone.signal }), reason);
+  first[Symbol.dispose]();
+  const turn = await second;
+  first[Symbol.dispose]();
+  let given = false;
+  third.then(() => {
+    given = true;
+  });
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.equal(given, false, 'the second has not ended its turn');
+  turn[Symbol.dispose]();
+  (await third)[Symbol.dispose]();
+  (await turns.take({ first: false, signal: never }))[Symbol.dispose]();
+});

@@ -1,0 +1,69 @@
+import { lstat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { FleetError } from '@hermes-fleet/protocol';
+import type { Confinement, Reach } from '../confinement/confinement.ts';
+import type { Git, GitPlace } from './git.ts';
+import type { Repository } from './repository.ts';
+import { LEFT_OUT, NAMES, pathsOf, READABLE, shortened, type Workspace } from './workspace.ts';
+
+/** A context's own git worktree on the branch `fleet/<name>`, which may still have to be made. */
+export function worktree(o: {
+  readonly name: string;
+  readonly dir: string;
+  readonly repository: Repository;
+  readonly git: Git;
+  readonly confinement: Confinement;
+}): Workspace & { ready(): Promise<boolean> } {
+  const { git, dir, repository } = o;
+  const gitDir = join(repository.gitDir, 'worktrees', o.name);
+  const reach: Reach = {
+    writable: [dir, repository.gitDir],
+    readOnly: [join(repository.gitDir, 'config'), join(repository.gitDir, 'hooks')],
+  };
+  const wrap: Workspace['wrap'] = (command, args) => o.confinement.wrap(command, args, reach);
+  const place: GitPlace = { cwd: dir, gitDir, workTree: dir, wrap };
+
+  async function commit(message: string): Promise<undefined> {
+    await git.run(place, ['add', '--all', ...LEFT_OUT]);
+    if ((await git.ask(place, ['diff', '--cached', '--quiet', '--no-ext-diff'])) === 0) return;
+    await git.run(place, ['commit', '-q', '--no-verify', '-m', message]);
+  }
+
+  return {
+    dir,
+    branch: `fleet/${o.name}`,
+    wrap,
+    async begin() {
+      await commit('What an earlier task left behind');
+      return { base: (await git.run(place, ['rev-parse', '--verify', 'HEAD'])).trim() };
+    },
+    resume: async () => {},
+    commit,
+    leave: commit,
+    changedSince: async (base) =>
+      pathsOf(await git.run(place, ['diff', ...NAMES, base, 'HEAD', ...LEFT_OUT])),
+    async diffSince(base, maxChars) {
+      await git.run(place, ['add', '--all', ...LEFT_OUT]);
+      const diff = await git.run(place, ['diff', '--cached', ...READABLE, base, ...LEFT_OUT]);
+      return shortened(diff, maxChars);
+    },
+    async ready() {
+      const found = await lstat(dir).catch(() => undefined);
+      if (!found?.isDirectory()) return false;
+      const code = await git.script(place, READY, [gitDir, join(dir, '.git')]);
+      if (code === 0 || code === NOT_OURS) return code === 0;
+      throw new FleetError(
+        'INTERNAL',
+        `the worktree of context ${o.name} cannot be opened (exit code ${code})`,
+      );
+    },
+    [Symbol.dispose]() {},
+  };
+}
+
+const NOT_OURS = 90;
+/**
+ * Whether the directory is the repository's worktree. One turn at a time works in a context, so an index lock that is
+ * there belongs to a git that was killed.
+ */
+const READY = `test "$(cat "$1/gitdir")" = "$2" || exit ${NOT_OURS}; rm -f "$1/index.lock"`;
