@@ -1,6 +1,7 @@
 import { type Clock, CloudEvent, type Log } from '@hermes-fleet/protocol';
 import { type BusConnection, reasonOf } from './connection.ts';
 import { type Position, runConsumerSession } from './consumer-session.ts';
+import { streamOf } from './subjects.ts';
 import { supervise } from './supervise.ts';
 
 export interface EventMeta {
@@ -11,7 +12,7 @@ export interface EventMeta {
 
 export interface ConsumeOptions {
   readonly connection: BusConnection;
-  /** Which subjects, e.g. `fleet.task.neo.>`. */
+  /** Which subjects, e.g. `fleet.task.neo.>`; of one stream, either events or announces. */
   readonly filter: string;
   /**
    * A name under which the server remembers what was handled; two readers of one name share the events. After a
@@ -30,9 +31,11 @@ export interface ConsumeOptions {
 /**
  * Hands over the events of the bus one after the other, in the stream's order, across any number of broken
  * connections; resolves when the signal aborts. An event may come again (see `createDeduplicator`). What is not a
- * CloudEvent of ours is logged and skipped. Rejects only with what `onEvent` threw; a durable gets that event again.
+ * CloudEvent of ours, or was not sent by whose subject it is on, is logged and skipped. Rejects with what `onEvent` threw, and a durable gets that event again; and
+ * with CONFIG_INVALID, before anything else, when no one stream has what the filter asks for.
  */
 export async function consume(o: ConsumeOptions): Promise<void> {
+  const stream = streamOf(o.filter);
   const position: Position = { after: undefined, created: undefined };
   const broken = new AbortController();
   let thrown: { readonly error: unknown } | undefined;
@@ -63,6 +66,7 @@ export async function consume(o: ConsumeOptions): Promise<void> {
       runConsumerSession({
         nc,
         inboxPrefix: o.connection.inboxPrefix,
+        stream,
         filter: o.filter,
         durable: o.durable,
         fromStart: o.fromStart ?? false,
@@ -70,6 +74,7 @@ export async function consume(o: ConsumeOptions): Promise<void> {
         signal: o.signal,
         onHealthy,
         handle,
+        onForwarded: (meta) => o.log.warn(meta, 'skipped an event that its own profile has not sent'),
       }),
   });
   if (thrown) throw thrown.error;

@@ -8,7 +8,7 @@ import {
   nanos,
 } from 'nats';
 import { flushed } from './connection.ts';
-import { STREAM } from './stream.ts';
+import { isForwarded } from './forwarded.ts';
 
 const BATCH = 256;
 const PULL_EXPIRES_MS = 30_000;
@@ -27,6 +27,7 @@ export interface Position {
 export interface ConsumerSession {
   readonly nc: NatsConnection;
   readonly inboxPrefix: string | undefined;
+  readonly stream: string;
   readonly filter: string;
   readonly durable: string | undefined;
   readonly fromStart: boolean;
@@ -34,6 +35,8 @@ export interface ConsumerSession {
   readonly signal: AbortSignal;
   readonly onHealthy: () => void;
   readonly handle: (data: string, meta: { seq: number; subject: string }) => Promise<void>;
+  /** A message that its subject's owner has not sent; it is passed over. */
+  readonly onForwarded: (meta: { seq: number; subject: string }) => void;
 }
 
 /** Reads over one connection until it fails, which it throws, or the signal aborts: then it finishes the event at hand. */
@@ -68,7 +71,7 @@ async function openReader(o: ConsumerSession) {
   const pull = (): void => {
     wanted = BATCH;
     o.nc.publish(
-      `$JS.API.CONSUMER.MSG.NEXT.${STREAM}.${name}`,
+      `$JS.API.CONSUMER.MSG.NEXT.${o.stream}.${name}`,
       JSON.stringify({ batch: BATCH, expires: nanos(PULL_EXPIRES_MS) }),
       { reply: inbox },
     );
@@ -100,7 +103,9 @@ async function openReader(o: ConsumerSession) {
 async function handOver(o: ConsumerSession, message: Msg, seq: number): Promise<void> {
   const handled = o.durable !== undefined && seq <= (o.position.after ?? 0);
   try {
-    if (!handled) await o.handle(message.string(), { seq, subject: message.subject });
+    const meta = { seq, subject: message.subject };
+    if (!handled && isForwarded(message)) o.onForwarded(meta);
+    else if (!handled) await o.handle(message.string(), meta);
     o.position.after = Math.max(o.position.after ?? 0, seq);
   } catch (error) {
     if (o.durable !== undefined) {
@@ -114,7 +119,7 @@ async function handOver(o: ConsumerSession, message: Msg, seq: number): Promise<
 
 /** Fixes the place to read from; a stream that was made anew, or that lost its tail, is read from where it now is. */
 async function locate(jsm: JetStreamManager, o: ConsumerSession): Promise<void> {
-  const { state, created } = await jsm.streams.info(STREAM);
+  const { state, created } = await jsm.streams.info(o.stream);
   const { position } = o;
   const fromStart = o.fromStart || o.durable !== undefined;
   if (position.after === undefined) position.after = fromStart ? 0 : state.last_seq;
@@ -124,7 +129,7 @@ async function locate(jsm: JetStreamManager, o: ConsumerSession): Promise<void> 
 }
 
 async function addEphemeral(jsm: JetStreamManager, o: ConsumerSession): Promise<string> {
-  const info = await jsm.consumers.add(STREAM, {
+  const info = await jsm.consumers.add(o.stream, {
     ack_policy: AckPolicy.None,
     deliver_policy: DeliverPolicy.StartSequence,
     opt_start_seq: (o.position.after ?? 0) + 1,
@@ -138,7 +143,7 @@ async function addEphemeral(jsm: JetStreamManager, o: ConsumerSession): Promise<
 
 /** One unacknowledged event at a time: anything more would let a redelivered event come after later ones. */
 async function addDurable(jsm: JetStreamManager, name: string, o: ConsumerSession): Promise<string> {
-  const info = await jsm.consumers.add(STREAM, {
+  const info = await jsm.consumers.add(o.stream, {
     durable_name: name,
     ack_policy: AckPolicy.Explicit,
     ack_wait: nanos(ACK_WAIT_MS),

@@ -1,3 +1,5 @@
+export { type AnnounceBus, type AnnounceBusOptions, startAnnounceBus } from './announce-bus.ts';
+export { ANNOUNCE_TYPE, type Announced } from './announce-event.ts';
 export type { BusConnection } from './connection.ts';
 export { type ConsumeOptions, consume, type EventMeta } from './consume.ts';
 export { createDeduplicator, type Deduplicator } from './deduplicator.ts';
@@ -5,11 +7,16 @@ export { type NatsConfigOptions, type NatsUser, renderNatsConfig } from './nats-
 export { type BusPermissions, busPermissions, inboxPrefix } from './permissions.ts';
 export { type Relay, type RelayOptions, startRelay } from './relay.ts';
 export {
-  DUPLICATE_WINDOW_MS,
-  STREAM,
-  STREAM_SUBJECTS,
+  type StreamOutcome,
   type StreamSetup,
   setUpStreams,
   supportsSyncInterval,
 } from './stream.ts';
+export { DUPLICATE_WINDOW_MS } from './stream-config.ts';
+export {
+  ANNOUNCE_STREAM,
+  ANNOUNCE_SUBJECTS,
+  STREAM,
+  STREAM_SUBJECTS,
+} from './subjects.ts';
 export type { BusState } from './supervise.ts';

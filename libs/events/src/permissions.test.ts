@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { systemClock } from '@hermes-fleet/protocol';
 import { connect, createInbox, type NatsConnection } from 'nats';
+import { announceEvent } from './announce-event.ts';
+import { consume } from './consume.ts';
 import { busPermissions, inboxPrefix } from './permissions.ts';
 import { startRelay } from './relay.ts';
 import { setUpStreams } from './stream.ts';
@@ -57,7 +59,7 @@ test('they suffice for a relay, also when it must read back', deadline, async (t
   await server.restart();
   outbox.append(200);
   assert.equal(await relay.flush(30_000), true);
-  assert.deepEqual(await storedIds(server.url, 'fleet.>', set.user, set.pass), outbox.ids());
+  assert.deepEqual(await storedIds(server.url, 'fleet.task.>', set.user, set.pass), outbox.ids());
 });
 
 const REFUSED = [
@@ -73,7 +75,17 @@ const REFUSED = [
   '$JS.API.DIRECT.GET.FLEET',
   '$JS.API.DIRECT.GET.FLEET.fleet.task.>',
   '$JS.API.DIRECT.GET.FLEET.fleet.task.morpheus.done',
+  '$JS.API.DIRECT.GET.FLEET.fleet.announce.neo',
   '$JS.API.CONSUMER.CREATE.FLEET',
+  '$JS.API.STREAM.DELETE.FLEET_ANNOUNCE',
+  '$JS.API.STREAM.PURGE.FLEET_ANNOUNCE',
+  '$JS.API.STREAM.UPDATE.FLEET_ANNOUNCE',
+  '$JS.API.STREAM.MSG.GET.FLEET_ANNOUNCE',
+  '$JS.API.STREAM.MSG.DELETE.FLEET_ANNOUNCE',
+  '$JS.API.DIRECT.GET.FLEET_ANNOUNCE',
+  '$JS.API.DIRECT.GET.FLEET_ANNOUNCE.fleet.announce.neo',
+  '$JS.API.DIRECT.GET.FLEET_ANNOUNCE.fleet.announce.morpheus',
+  '$JS.API.CONSUMER.CREATE.FLEET_ANNOUNCE',
   '_INBOX_morpheus.reply',
 ];
 
@@ -85,7 +97,7 @@ for (const subject of REFUSED) {
   });
 }
 
-test('a profile may not set up the stream, and is told so', deadline, async (t) => {
+test('a profile may not set up the streams, and is told so', deadline, async (t) => {
   const { server } = await guardedBus(t);
   const connection = {
     servers: [server.url],
@@ -96,9 +108,38 @@ test('a profile may not set up the stream, and is told so', deadline, async (t) 
   };
   await assert.rejects(setUpStreams({ connection, log: recordingLog() }), {
     code: 'CONFIG_INVALID',
-    message: /NATS refuses the stream FLEET.*Permissions Violation/,
+    message: /NATS refuses the stream FLEET at .*Permissions Violation.*restart NATS/,
   });
 });
+
+test(
+  'a set-up user of an older version, who may not touch the announces, changes nothing',
+  deadline,
+  async (t) => {
+    const verbs = ['INFO', 'CREATE', 'UPDATE'].map((verb) => `$JS.API.STREAM.${verb}.FLEET`);
+    const older = { user: 'older', password: 'older-pw' };
+    const server = await startNatsServer(t, {
+      users: [
+        { user: set.user, password: set.pass },
+        { ...older, permissions: { publish: verbs, subscribe: ['_INBOX_older.>'] } },
+      ],
+    });
+    const nc = await connect({ servers: server.url, ...set });
+    t.after(() => nc.close());
+    const { streams } = await nc.jetstreamManager();
+    const subjects = ['fleet.task.>', 'fleet.announce.>'];
+    await streams.add({ name: 'FLEET', subjects });
+    const connection = {
+      ...{ servers: [server.url], name: 'older', user: older.user, pass: older.password },
+      inboxPrefix: inboxPrefix('older'),
+    };
+    await assert.rejects(setUpStreams({ connection, log: recordingLog() }), {
+      code: 'CONFIG_INVALID',
+      message: /NATS refuses the stream FLEET_ANNOUNCE at .*restart NATS/,
+    });
+    assert.deepEqual((await streams.info('FLEET')).config.subjects, subjects);
+  },
+);
 
 test("neo may not listen to another's inbox or to the fleet's events", deadline, async (t) => {
   const { as } = await guardedBus(t);
@@ -118,8 +159,55 @@ test("neo may not listen to another's inbox or to the fleet's events", deadline,
   own.unsubscribe();
 });
 
+test("neo hears what others announce, and may not announce in another's name", deadline, async (t) => {
+  const { as } = await guardedBus(t);
+  const [neo, morpheus] = [await as('neo'), await as('morpheus')];
+  const announces = neo.subscribe('fleet.announce.>', { max: 1 });
+  await neo.flush();
+  morpheus.publish('fleet.announce.morpheus', 'hello');
+  for await (const { subject, data } of announces)
+    assert.deepEqual([subject, Buffer.from(data).toString()], ['fleet.announce.morpheus', 'hello']);
+  await assert.rejects(neo.request('fleet.announce.morpheus', '{}', { timeout: 10_000 }), {
+    code: 'PERMISSIONS_VIOLATION',
+  });
+});
+
 test('a name that would widen a subject is refused', () => {
   for (const name of ['*', '>', 'a.b', 'neo ', '', 'neo.>']) {
     assert.throws(() => busPermissions(name), { code: 'CONFIG_INVALID' }, JSON.stringify(name));
   }
 });
+
+test(
+  'an event that a profile has the server store under another subject is passed over',
+  deadline,
+  async (t) => {
+    const { server, as } = await guardedBus(t);
+    const [neo, morpheus] = [await as('neo'), await as('morpheus')];
+    const event = (seq: number) =>
+      JSON.stringify(announceEvent('morpheus', { announce: {}, instanceId: 'i', seq, at: 0 }));
+    await neo.jetstream().publish('fleet.task.neo.done', event(1));
+    neo.publish('$JS.API.DIRECT.GET.FLEET.fleet.task.neo.done', '', { reply: 'fleet.task.morpheus.done' });
+    const admin = await connect({ servers: server.url, ...set });
+    t.after(() => admin.close());
+    const { streams } = await admin.jetstreamManager();
+    while ((await streams.info('FLEET')).state.messages < 2) await systemClock.sleep(20);
+    await morpheus.jetstream().publish('fleet.task.morpheus.done', event(3));
+    for (const durable of [undefined, 'kept']) {
+      const done = new AbortController();
+      const log = recordingLog();
+      const read: string[] = [];
+      await consume({
+        connection: { servers: [server.url], name: 'reader', ...set },
+        ...{ filter: 'fleet.task.morpheus.>', fromStart: true, signal: done.signal, log, clock: systemClock },
+        ...(durable === undefined ? {} : { durable }),
+        onEvent: ({ id }) => {
+          read.push(id);
+          done.abort();
+        },
+      });
+      assert.deepEqual(read, ['morpheus:i:3']);
+      assert.match(JSON.stringify(log), /has not sent/);
+    }
+  },
+);

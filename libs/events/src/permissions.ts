@@ -1,5 +1,5 @@
 import { FleetError } from '@hermes-fleet/protocol';
-import { STREAM } from './stream.ts';
+import { STREAM } from './subjects.ts';
 
 /** What a NATS user may publish and subscribe to; everything else is refused. */
 export interface BusPermissions {
@@ -19,15 +19,16 @@ export function inboxPrefix(profile: string): string {
 }
 
 /**
- * The least that a profile's relay needs: to publish its own events, to get the acknowledgements, and to read back
- * the last of its own messages (design 5, Containers). Not enough to read another profile's events or to touch the
- * stream. Throws CONFIG_INVALID for a name that would widen a subject.
+ * The least that a profile needs: to publish its own events and announces, to get the acknowledgements, to read back
+ * the last of its own events, and to hear what others announce (design 5, Containers). Not enough to read another
+ * profile's events or to touch a stream. What it reads back it may direct at another subject, but not without the
+ * server's mark on it (see isForwarded), by which our readers know it. Throws CONFIG_INVALID for a name that would widen a subject.
  */
 export function busPermissions(profile: string): BusPermissions {
   const inbox = inboxPrefix(profile);
-  const own = [`fleet.task.${profile}.>`, `fleet.announce.${profile}`];
+  const events = `fleet.task.${profile}.>`;
   return {
-    publish: [...own, ...own.map((subject) => `$JS.API.DIRECT.GET.${STREAM}.${subject}`)],
-    subscribe: [`${inbox}.>`],
+    publish: [events, `fleet.announce.${profile}`, `$JS.API.DIRECT.GET.${STREAM}.${events}`],
+    subscribe: [`${inbox}.>`, 'fleet.announce.>'],
   };
 }

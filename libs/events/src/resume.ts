@@ -1,6 +1,7 @@
 import type { OutboxSource } from '@hermes-fleet/protocol';
 import { type NatsConnection, NatsError } from 'nats';
-import { DUPLICATE_WINDOW_MS, STREAM } from './stream.ts';
+import { DUPLICATE_WINDOW_MS } from './stream-config.ts';
+import { STREAM } from './subjects.ts';
 
 /** A message that the stream holds: its `Nats-Msg-Id`, and when the server stored it (ms since the epoch). */
 export interface StoredMessage {

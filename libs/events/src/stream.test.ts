@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { connect, RetentionPolicy, StorageType, type StreamConfig } from 'nats';
-import { STREAM, setUpStreams, supportsSyncInterval } from './stream.ts';
+import { AckPolicy, connect, nanos, RetentionPolicy, StorageType, type StreamConfig } from 'nats';
+import { announceEvent } from './announce-event.ts';
+import { setUpStreams, supportsSyncInterval } from './stream.ts';
+import { ANNOUNCE_STREAM, STREAM } from './subjects.ts';
 import { startNatsServer } from './testing/nats-server.ts';
-import { recordingLog } from './testing/observe.ts';
+import { recordingLog, storedIds } from './testing/observe.ts';
 
 const deadline = { timeout: 60_000 };
 const HOUR_NS = 60 * 60 * 1e9;
@@ -14,28 +16,149 @@ async function bus(t: TestContext) {
   const admin = await connect({ servers: server.url });
   t.after(() => admin.close());
   const jsm = await admin.jetstreamManager();
-  return { server, connection, jsm, config: async () => (await jsm.streams.info(STREAM)).config };
+  const config = async (stream = STREAM): Promise<StreamConfig> => (await jsm.streams.info(stream)).config;
+  const count = async (stream: string): Promise<number> => (await jsm.streams.info(stream)).state.messages;
+  /** Publishes announces of these numbers, acknowledged by whichever stream takes them. */
+  const announce = async (profile: string, from: number, to: number): Promise<void> => {
+    for (let seq = from; seq <= to; seq += 1) {
+      const event = announceEvent(profile, { announce: { seq }, instanceId: '1', seq, at: 0 });
+      await admin
+        .jetstream()
+        .publish(`fleet.announce.${profile}`, JSON.stringify(event), { msgID: event.id });
+    }
+  };
+  /** Publishes task events of these numbers. */
+  const happen = async (profile: string, from: number, to: number): Promise<void> => {
+    for (let seq = from; seq <= to; seq += 1) {
+      const event = announceEvent(profile, { announce: {}, instanceId: 'task', seq, at: 0 });
+      await admin.jetstream().publish(`fleet.task.${profile}.done`, JSON.stringify(event), {
+        msgID: event.id,
+        expect: { streamName: STREAM },
+      });
+    }
+  };
+  return { server, connection, jsm, config, count, announce, happen };
 }
 
-test('creates the stream with its limits, and finds it unchanged the next time', deadline, async (t) => {
+const ids = (profile: string, instance: string, from: number, to: number): string[] =>
+  Array.from({ length: to - from + 1 }, (_, at) => `${profile}:${instance}:${from + at}`);
+
+/** How set-up made `FLEET` while it was the only stream. */
+const ONE_STREAM: Partial<StreamConfig> & { name: string } = {
+  name: STREAM,
+  subjects: ['fleet.task.>', 'fleet.announce.>', 'fleet.control.>', 'fleet.audit.>'],
+  storage: StorageType.File,
+  retention: RetentionPolicy.Limits,
+  max_bytes: 1024 ** 3,
+  max_age: 30 * 24 * HOUR_NS,
+  duplicate_window: 2 * HOUR_NS,
+  allow_direct: true,
+};
+
+test('creates the streams with their limits, and finds them unchanged the next time', deadline, async (t) => {
   const { connection, config, server } = await bus(t);
   const log = recordingLog();
   const made = await setUpStreams({ connection, log });
-  assert.equal(made.outcome, 'created');
+  assert.deepEqual([made.outcome, made.announceOutcome], ['created', 'created']);
   assert.equal(made.serverVersion, server.version);
-  const { subjects, max_age, max_bytes, duplicate_window, storage, allow_direct } = await config();
-  assert.deepEqual(
-    { subjects, max_age, max_bytes, duplicate_window, storage, allow_direct },
-    {
-      subjects: ['fleet.task.>', 'fleet.announce.>', 'fleet.control.>', 'fleet.audit.>'],
-      max_age: 30 * 24 * HOUR_NS,
-      max_bytes: 1024 ** 3,
-      duplicate_window: 2 * HOUR_NS,
-      storage: 'file',
-      allow_direct: true,
-    },
-  );
-  assert.equal((await setUpStreams({ connection, log })).outcome, 'unchanged');
+  const limits = async (stream: string) => {
+    const { subjects, max_age, max_bytes, max_msgs_per_subject, ...more } = await config(stream);
+    const { duplicate_window, storage, discard, allow_direct } = more;
+    return {
+      ...{ subjects, max_age, max_bytes, max_msgs_per_subject },
+      ...{ duplicate_window, storage, discard, allow_direct },
+    };
+  };
+  const both = { storage: 'file', discard: 'old', allow_direct: true };
+  assert.deepEqual(await limits(STREAM), {
+    subjects: ['fleet.task.>', 'fleet.control.>', 'fleet.audit.>'],
+    max_age: 30 * 24 * HOUR_NS,
+    max_bytes: 1024 ** 3,
+    max_msgs_per_subject: -1,
+    duplicate_window: 2 * HOUR_NS,
+    ...both,
+  });
+  assert.deepEqual(await limits(ANNOUNCE_STREAM), {
+    subjects: ['fleet.announce.>'],
+    max_age: 24 * HOUR_NS,
+    max_bytes: 64 * 1024 ** 2,
+    max_msgs_per_subject: 100,
+    duplicate_window: 120 * 1e9,
+    ...both,
+  });
+  const again = await setUpStreams({ connection, log });
+  assert.deepEqual([again.outcome, again.announceOutcome], ['unchanged', 'unchanged']);
+});
+
+test(
+  'of one profile the last 100 announces stay, also through a crash; others and tasks keep theirs',
+  deadline,
+  async (t) => {
+    const { connection, server, announce, happen, count } = await bus(t);
+    await setUpStreams({ connection, log: recordingLog() });
+    await happen('neo', 1, 20);
+    await announce('morpheus', 1, 5);
+    await announce('neo', 1, 150);
+    await announce('neo', 150, 150);
+    const check = async (): Promise<void> => {
+      assert.deepEqual(await storedIds(server.url, 'fleet.announce.neo'), ids('neo', '1', 51, 150));
+      assert.deepEqual(await storedIds(server.url, 'fleet.announce.*'), [
+        ...ids('morpheus', '1', 1, 5),
+        ...ids('neo', '1', 51, 150),
+      ]);
+      assert.deepEqual(await storedIds(server.url), ids('neo', 'task', 1, 20));
+    };
+    await check();
+    assert.deepEqual([await count(STREAM), await count(ANNOUNCE_STREAM)], [20, 105]);
+    await server.restart();
+    await check();
+  },
+);
+
+test(
+  'a FLEET that takes announces gives them up, and keeps what it holds and who reads it',
+  deadline,
+  async (t) => {
+    const { connection, config, server, jsm, announce, happen, count } = await bus(t);
+    await jsm.streams.add({ ...ONE_STREAM, description: 'ours' });
+    for (const [durable_name, filter_subject] of [
+      ['tasks', 'fleet.task.>'],
+      ['announces', 'fleet.announce.>'],
+      ['everything', 'fleet.>'],
+    ] as const)
+      await jsm.consumers.add(STREAM, { durable_name, filter_subject, ack_policy: AckPolicy.Explicit });
+    await happen('neo', 1, 10);
+    await announce('neo', 1, 10);
+
+    const log = recordingLog();
+    const setups = await Promise.all(Array.from({ length: 5 }, () => setUpStreams({ connection, log })));
+    const outcomes = setups.map(({ outcome, announceOutcome }) => `${outcome}, ${announceOutcome}`);
+    assert.ok(outcomes.includes('updated, created'), outcomes.join('; '));
+    const { subjects, description, max_age } = await config();
+    assert.deepEqual(
+      [subjects, description, max_age],
+      [['fleet.task.>', 'fleet.control.>', 'fleet.audit.>'], 'ours', nanos(30 * 86_400_000)],
+    );
+    assert.deepEqual((await config(ANNOUNCE_STREAM)).subjects, ['fleet.announce.>']);
+
+    await announce('neo', 11, 13);
+    await happen('neo', 11, 12);
+    assert.equal(await count(STREAM), 22);
+    assert.deepEqual(await storedIds(server.url), ids('neo', 'task', 1, 12));
+    assert.deepEqual(await storedIds(server.url, 'fleet.announce.>'), ids('neo', '1', 11, 13));
+    assert.equal((await jsm.consumers.info(STREAM, 'tasks')).num_pending, 12);
+    await server.restart();
+    const again = await setUpStreams({ connection, log });
+    assert.deepEqual([again.outcome, again.announceOutcome], ['unchanged', 'unchanged']);
+    assert.deepEqual(await storedIds(server.url), ids('neo', 'task', 1, 12));
+  },
+);
+
+test('a migration that ended half-way is finished by the next', deadline, async (t) => {
+  const { connection, jsm } = await bus(t);
+  await jsm.streams.add({ ...ONE_STREAM, subjects: ['fleet.task.>', 'fleet.control.>', 'fleet.audit.>'] });
+  const { outcome, announceOutcome } = await setUpStreams({ connection, log: recordingLog() });
+  assert.deepEqual([outcome, announceOutcome], ['unchanged', 'created']);
 });
 
 test('says what a server without sync_interval means, and only then', deadline, async (t) => {
@@ -72,6 +195,30 @@ test('several that set up at once agree', deadline, async (t) => {
   const { connection, config } = await bus(t);
   await Promise.all(Array.from({ length: 5 }, () => setUpStreams({ connection, log: recordingLog() })));
   assert.equal((await config()).name, STREAM);
+  assert.equal((await config(ANNOUNCE_STREAM)).name, ANNOUNCE_STREAM);
+});
+
+test('brings existing announces up to the limits and leaves what an operator added', deadline, async (t) => {
+  const { connection, config, jsm, announce, count } = await bus(t);
+  await jsm.streams.add({ name: ANNOUNCE_STREAM, subjects: ['fleet.announce.neo'], description: 'ours' });
+  await announce('neo', 1, 60);
+  const { announceOutcome } = await setUpStreams({ connection, log: recordingLog() });
+  assert.equal(announceOutcome, 'updated');
+  const { max_msgs_per_subject, subjects, description } = await config(ANNOUNCE_STREAM);
+  assert.deepEqual([max_msgs_per_subject, subjects, description], [100, ['fleet.announce.>'], 'ours']);
+  await announce('neo', 61, 150);
+  assert.equal(await count(ANNOUNCE_STREAM), 100);
+});
+
+test('announces that cannot be had leave an older FLEET as it is', deadline, async (t) => {
+  const { connection, config, jsm } = await bus(t);
+  await jsm.streams.add(ONE_STREAM);
+  await jsm.streams.add({ name: ANNOUNCE_STREAM, subjects: ['other'], storage: StorageType.Memory });
+  await assert.rejects(setUpStreams({ connection, log: recordingLog() }), {
+    code: 'CONFIG_INVALID',
+    message: /stream FLEET_ANNOUNCE exists and cannot hold.*stored in memory/,
+  });
+  assert.deepEqual((await config()).subjects, ONE_STREAM.subjects);
 });
 
 const INCOMPATIBLE: [reason: RegExp, config: Partial<StreamConfig>][] = [
@@ -101,7 +248,12 @@ test(
     const log = recordingLog();
     await assert.rejects(setUpStreams({ connection, log }), {
       code: 'CONFIG_INVALID',
-      message: /subjects overlap with an existing stream/,
+      message: /the stream FLEET at .*subjects overlap with an existing stream/,
+    });
+    await jsm.streams.update('OTHER', { subjects: ['fleet.announce.neo'] });
+    await assert.rejects(setUpStreams({ connection, log }), {
+      code: 'CONFIG_INVALID',
+      message: /the stream FLEET_ANNOUNCE at .*subjects overlap with an existing stream/,
     });
     await assert.rejects(setUpStreams({ connection, log, maxAgeS: 60 }), {
       code: 'CONFIG_INVALID',

@@ -1,33 +1,20 @@
 import { FleetError, type Log } from '@hermes-fleet/protocol';
-import {
-  DiscardPolicy,
-  type JetStreamManager,
-  NatsError,
-  nanos,
-  RetentionPolicy,
-  StorageType,
-  type StreamConfig,
-} from 'nats';
+import { type JetStreamManager, NatsError, RetentionPolicy, StorageType, type StreamConfig } from 'nats';
 import { type BusConnection, openConnection, reasonOf, serverAddress } from './connection.ts';
-
-/** The one stream of a fleet (design 5, Events). */
-export const STREAM = 'FLEET';
-export const STREAM_SUBJECTS: readonly string[] = [
-  'fleet.task.>',
-  'fleet.announce.>',
-  'fleet.control.>',
-  'fleet.audit.>',
-];
-/** For how long the server recognises a message id: copies sent within it are dropped. */
-export const DUPLICATE_WINDOW_MS = 2 * 60 * 60 * 1000;
+import { announceStream, DUPLICATE_WINDOW_MS, eventStream, type WantedStream } from './stream-config.ts';
 
 const DEFAULT_MAX_BYTES = 1024 ** 3;
 const DEFAULT_MAX_AGE_S = 30 * 24 * 60 * 60;
 const SET_UP_TIMEOUT_MS = 30_000;
 const STREAM_NOT_FOUND = 10059;
 
+export type StreamOutcome = 'created' | 'updated' | 'unchanged';
+
 export interface StreamSetup {
-  readonly outcome: 'created' | 'updated' | 'unchanged';
+  /** Of `FLEET`. */
+  readonly outcome: StreamOutcome;
+  /** Of `FLEET_ANNOUNCE`. */
+  readonly announceOutcome: StreamOutcome;
   readonly serverVersion: string;
   /** Whether this server can be told to fsync every event (`sync_interval`, nats-server 2.10). */
   readonly knowsSyncInterval: boolean;
@@ -44,9 +31,9 @@ export function supportsSyncInterval(version: string): boolean {
 const errorNumber = (error: unknown): number | undefined =>
   error instanceof NatsError ? error.api_error?.err_code : undefined;
 
-async function existingConfig(jsm: JetStreamManager): Promise<StreamConfig | undefined> {
+async function existingConfig(jsm: JetStreamManager, name: string): Promise<StreamConfig | undefined> {
   try {
-    return (await jsm.streams.info(STREAM)).config;
+    return (await jsm.streams.info(name)).config;
   } catch (error) {
     if (errorNumber(error) === STREAM_NOT_FOUND) return undefined;
     throw error;
@@ -68,38 +55,39 @@ function incompatibilities(existing: StreamConfig): string[] {
 
 const sameSetting = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
 
+/** The stream as it stands, if it does. Throws CONFIG_INVALID when it cannot be made what is wanted. */
+async function usable(jsm: JetStreamManager, name: string): Promise<StreamConfig | undefined> {
+  const existing = await existingConfig(jsm, name);
+  const reasons = existing ? incompatibilities(existing) : [];
+  if (reasons.length === 0) return existing;
+  throw new FleetError(
+    'CONFIG_INVALID',
+    `the JetStream stream ${name} exists and cannot hold the fleet's events: ${reasons.join('; ')}. Move or delete it, then set up again`,
+  );
+}
+
 async function bringAbout(
   jsm: JetStreamManager,
-  wanted: Partial<StreamConfig>,
-): Promise<StreamSetup['outcome']> {
-  const existing = await existingConfig(jsm);
+  existing: StreamConfig | undefined,
+  wanted: WantedStream,
+): Promise<StreamOutcome> {
   if (existing === undefined) {
-    await jsm.streams.add({
-      name: STREAM,
-      storage: StorageType.File,
-      retention: RetentionPolicy.Limits,
-      ...wanted,
-    });
+    await jsm.streams.add({ storage: StorageType.File, retention: RetentionPolicy.Limits, ...wanted });
     return 'created';
-  }
-  const reasons = incompatibilities(existing);
-  if (reasons.length > 0) {
-    throw new FleetError(
-      'CONFIG_INVALID',
-      `the JetStream stream ${STREAM} exists and cannot hold the fleet's events: ${reasons.join('; ')}. Move or delete it, then set up again`,
-    );
   }
   const changed = { ...existing, ...wanted };
   if (sameSetting(existing, changed)) return 'unchanged';
-  await jsm.streams.update(STREAM, changed);
+  await jsm.streams.update(wanted.name, changed);
   return 'updated';
 }
 
 /**
- * Creates the fleet's stream, or brings an existing one up to these limits; what an operator added to it (replicas,
- * placement) stays. Safe to run again and by several at once. `maxBytes` defaults to 1 GiB, `maxAgeS` (seconds, at
- * least the duplicate window) to 30 days; beyond either the oldest events go. Throws CONFIG_INVALID when the stream
- * cannot be had as it must be, PEER_UNREACHABLE (retryable) when the server does not answer (design 5, Events).
+ * Creates the fleet's streams, or brings existing ones up to these limits; what an operator added to them (replicas,
+ * placement) stays. A `FLEET` that still takes announces gives them up to `FLEET_ANNOUNCE`; those that it holds age
+ * there. Both are looked at before either is changed. Safe to run again and by several at once. `maxBytes` and `maxAgeS`
+ * are for `FLEET` and default to 1 GiB and 30 days (in seconds, at least the duplicate window); beyond either the oldest
+ * events go. Throws CONFIG_INVALID when a stream cannot be had as it must be, PEER_UNREACHABLE (retryable) when the
+ * server does not answer (design 5, Events).
  */
 export async function setUpStreams(o: {
   connection: BusConnection;
@@ -118,6 +106,8 @@ export async function setUpStreams(o: {
     const { host, port } = serverAddress(server);
     return `${host}:${port}`;
   });
+  const events = eventStream({ maxBytes: o.maxBytes ?? DEFAULT_MAX_BYTES, maxAgeMs });
+  const announces = announceStream();
   const deadline = AbortSignal.timeout(SET_UP_TIMEOUT_MS);
   const nc = await openConnection(o.connection, deadline).catch((error: unknown) => {
     throw new FleetError('PEER_UNREACHABLE', `cannot set up the event bus: ${reasonOf(error)}`, {
@@ -125,15 +115,16 @@ export async function setUpStreams(o: {
     });
   });
   try {
-    const jsm = await nc.jetstreamManager({ checkAPI: false });
-    const outcome = await bringAbout(jsm, {
-      subjects: [...STREAM_SUBJECTS],
-      max_bytes: o.maxBytes ?? DEFAULT_MAX_BYTES,
-      max_age: nanos(maxAgeMs),
-      duplicate_window: nanos(DUPLICATE_WINDOW_MS),
-      discard: DiscardPolicy.Old,
-      allow_direct: true,
-    });
+    const about = <T>({ name }: WantedStream, answer: Promise<T>): Promise<T> =>
+      answer.catch((error: unknown) => {
+        throw setUpError(error, name, where.join(', '));
+      });
+    const jsm = await about(events, nc.jetstreamManager({ checkAPI: false }));
+    const hadEvents = await about(events, usable(jsm, events.name));
+    const hadAnnounces = await about(announces, usable(jsm, announces.name));
+    // In this order: no two streams may share a subject, and an older FLEET has that of the announces.
+    const outcome = await about(events, bringAbout(jsm, hadEvents, events));
+    const announceOutcome = await about(announces, bringAbout(jsm, hadAnnounces, announces));
     const serverVersion = nc.info?.version ?? 'unknown';
     const knowsSyncInterval = supportsSyncInterval(serverVersion);
     const notes = knowsSyncInterval
@@ -142,37 +133,35 @@ export async function setUpStreams(o: {
           `nats-server ${serverVersion} does not know sync_interval: events survive a crash of the process, not of the machine; use 2.10 or newer for both`,
         ];
     for (const note of notes) o.log.warn({ server_version: serverVersion }, note);
-    o.log.info({ stream: STREAM, outcome, server_version: serverVersion }, 'event stream is set up');
-    return { outcome, serverVersion, knowsSyncInterval, notes };
-  } catch (error) {
-    throw setUpError(error, where.join(', '));
+    const outcomes = { [events.name]: outcome, [announces.name]: announceOutcome };
+    o.log.info({ outcomes, server_version: serverVersion }, 'event streams are set up');
+    return { outcome, announceOutcome, serverVersion, knowsSyncInterval, notes };
   } finally {
     await nc.close();
   }
 }
 
-function setUpError(error: unknown, where: string): FleetError {
+function setUpError(error: unknown, stream: string, where: string): FleetError {
   if (error instanceof FleetError) return error;
+  const cause = { cause: error };
   const code = error instanceof NatsError ? error.code : undefined;
-  if (code === '503') {
-    return new FleetError('CONFIG_INVALID', `the NATS server at ${where} runs without JetStream: enable it`, {
-      cause: error,
-    });
-  }
-  if (errorNumber(error) !== undefined || code === 'PERMISSIONS_VIOLATION') {
+  if (code === '503')
     return new FleetError(
       'CONFIG_INVALID',
-      `NATS refuses the stream ${STREAM} at ${where}: ${reasonOf(error)}`,
-      {
-        cause: error,
-      },
+      `the NATS server at ${where} runs without JetStream: enable it`,
+      cause,
     );
-  }
+  const refusal = `NATS refuses the stream ${stream} at ${where}: ${reasonOf(error)}`;
+  if (code === 'PERMISSIONS_VIOLATION')
+    return new FleetError(
+      'CONFIG_INVALID',
+      `${refusal}. Set up as the set-up user; if it is, write the keys again and restart NATS, which may know the permissions of an older version`,
+      cause,
+    );
+  if (errorNumber(error) !== undefined) return new FleetError('CONFIG_INVALID', refusal, cause);
   return new FleetError(
     'PEER_UNREACHABLE',
     `setting up the event bus at ${where} failed: ${reasonOf(error)}`,
-    {
-      cause: error,
-    },
+    cause,
   );
 }

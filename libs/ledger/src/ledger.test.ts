@@ -185,10 +185,16 @@ test('peers are kept by agent id', async (t) => {
   await ledger.savePeer({ agentId: 'trinity', announce: { seq: 1 }, receivedAt: 1 });
   await ledger.savePeer({ agentId: 'morpheus', announce: { seq: 1 }, receivedAt: 2 });
   await ledger.savePeer({ agentId: 'trinity', announce: { seq: 2 }, receivedAt: 3 });
-  assert.deepEqual((await reopen()).peers(), [
+  await ledger.savePeer({ agentId: 'tank', announce: {}, receivedAt: 4, caller: 'operator' });
+  const again = await reopen();
+  assert.deepEqual(again.peers(), [
     { agentId: 'morpheus', announce: { seq: 1 }, receivedAt: 2 },
+    { agentId: 'tank', announce: {}, receivedAt: 4, caller: 'operator' },
     { agentId: 'trinity', announce: { seq: 2 }, receivedAt: 3 },
   ]);
+  for (const agentId of ['tank', 'trinity', 'nobody']) await again.forgetPeer(agentId);
+  await again.savePeer({ agentId: 'morpheus', announce: {}, receivedAt: 5 });
+  assert.deepEqual(again.peers(), [{ agentId: 'morpheus', announce: {}, receivedAt: 5 }]);
 });
 
 const spent = (tokens: number, source: TokenEntry['source']): TokenEntry => ({

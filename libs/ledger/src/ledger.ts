@@ -71,14 +71,19 @@ export function createLedger(o: Pick<LedgerOptions, 'profile' | 'clock'>, store:
     loadCheckpoint: (taskId) => store.read((db) => findCheckpoint(db, taskId)),
     saveCheckpoint: (taskId, state) => store.write((db) => replaceCheckpoint(db, taskId, state)),
     peers: () => store.read((db) => db.all('SELECT * FROM peers ORDER BY agent_id').map(peerRecord)),
-    savePeer: ({ agentId, announce, receivedAt }) =>
+    savePeer: ({ agentId, announce, receivedAt, caller }) =>
       store.write((db) => {
         db.run(
-          'INSERT OR REPLACE INTO peers VALUES (?, ?, ?)',
+          'INSERT OR REPLACE INTO peers (agent_id, announce, received_at, caller) VALUES (?, ?, ?, ?)',
           agentId,
           JSON.stringify(announce),
           receivedAt,
+          caller ?? null,
         );
+      }),
+    forgetPeer: (agentId) =>
+      store.write((db) => {
+        db.run('DELETE FROM peers WHERE agent_id = ?', agentId);
       }),
     prune: async (before, batch) => {
       const pruned = await store.write(

@@ -89,6 +89,8 @@ export interface PeerRecord {
   /** The SESSION_ANNOUNCE as wire JSON. */
   readonly announce: JsonObject;
   readonly receivedAt: number;
+  /** Whose token it came with, or the peer joined with; absent for what came without one. */
+  readonly caller?: string;
 }
 
 /** The durable task log of one profile. Every promise resolves after COMMIT; readers see committed data only. */
@@ -122,6 +124,8 @@ export interface Ledger {
   saveCheckpoint(taskId: string, state: JsonObject): Promise<void>;
   peers(): PeerRecord[];
   savePeer(peer: PeerRecord): Promise<void>;
+  /** Removes a peer; nothing happens when it is not there. */
+  forgetPeer(agentId: string): Promise<void>;
   /**
    * Removes at most `batch` tasks that ended and were last updated before `before` (ms since the epoch), with all that
    * belongs to them, and resolves with their number. Never one with an event that the bus has not acknowledged.

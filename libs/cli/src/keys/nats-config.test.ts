@@ -6,7 +6,17 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { consume, inboxPrefix, setUpStreams, startRelay } from '@hermes-fleet/events';
+import {
+  ANNOUNCE_STREAM,
+  type BusConnection,
+  consume,
+  inboxPrefix,
+  STREAM,
+  setUpStreams,
+  startAnnounceBus,
+  startRelay,
+} from '@hermes-fleet/events';
+import { openConnection } from '@hermes-fleet/events/testing';
 import { FleetError, type OutboxEvent, type OutboxSource, systemClock } from '@hermes-fleet/protocol';
 import { findNatsServer } from '../local/nats-server.ts';
 import { waitUntilReady } from '../local/ready.ts';
@@ -93,12 +103,14 @@ function outboxOf(profile: string): OutboxSource {
   };
 }
 
-test('the set-up user makes the stream, a profile writes to it, and the operator reads it', {
+test('the set-up user makes the streams, a profile writes to them, and the operator reads both', {
   skip,
 }, async (t) => {
   const as = await server(t);
-  assert.equal((await setUpStreams({ connection: as('setup'), log })).outcome, 'created');
-  assert.equal((await setUpStreams({ connection: as('setup'), log })).outcome, 'unchanged');
+  for (const wanted of ['created', 'unchanged']) {
+    const { outcome, announceOutcome } = await setUpStreams({ connection: as('setup'), log });
+    assert.deepEqual([outcome, announceOutcome], [wanted, wanted]);
+  }
 
   const relay = startRelay({
     connection: as('neo'),
@@ -110,26 +122,69 @@ test('the set-up user makes the stream, a profile writes to it, and the operator
   t.after(() => relay.close());
   assert.equal(await relay.flush(20_000), true);
 
-  const seen = new AbortController();
-  const subjects: string[] = [];
-  await consume({
-    connection: as('operator'),
-    log,
-    clock: systemClock,
-    filter: 'fleet.task.>',
-    fromStart: true,
-    signal: AbortSignal.any([seen.signal, AbortSignal.timeout(20_000)]),
-    onEvent: (_event, { subject }) => {
-      subjects.push(subject);
-      seen.abort();
-    },
-  }).catch((error: unknown) => {
-    if (!seen.signal.aborted) throw error;
-  });
-  assert.deepEqual(subjects, ['fleet.task.neo.done']);
+  const announces = startAnnounceBus({ connection: as('neo'), profile: 'neo', clock: systemClock, log });
+  t.after(() => announces.close());
+  announces.publish({ announce: {}, instanceId: '1', seq: 1, at: 0 });
+  assert.equal(await announces.flush(20_000), true);
+
+  const operator = as('operator');
+  for (const durable of [undefined, 'kept']) {
+    assert.equal(await first(operator, 'fleet.task.>', durable), 'fleet.task.neo.done');
+    assert.equal(await first(operator, 'fleet.announce.>', durable), 'fleet.announce.neo');
+  }
 });
 
-test('a profile cannot make or change the stream', { skip }, async (t) => {
+/** The subject of the first event that a reader gets. */
+async function first(
+  connection: BusConnection,
+  filter: string,
+  durable: string | undefined,
+): Promise<string | undefined> {
+  const seen = new AbortController();
+  let found: string | undefined;
+  await consume({
+    ...{ connection, log, clock: systemClock, filter, fromStart: true },
+    ...(durable === undefined ? {} : { durable }),
+    signal: AbortSignal.any([seen.signal, AbortSignal.timeout(20_000)]),
+    onEvent: (_event, { subject }) => {
+      found = subject;
+      seen.abort();
+    },
+  });
+  return found;
+}
+
+test('the set-up user parts a stream that has both, and may do no more', { skip }, async (t) => {
+  const as = await server(t);
+  const nc = await openConnection(as('setup'), t.signal);
+  t.after(() => nc.close());
+  const jsm = await nc.jetstreamManager();
+  await jsm.streams.add({ name: STREAM, subjects: ['fleet.task.>', 'fleet.announce.>'] });
+  const { outcome, announceOutcome } = await setUpStreams({ connection: as('setup'), log });
+  assert.deepEqual([outcome, announceOutcome], ['updated', 'created']);
+  for (const stream of [STREAM, ANNOUNCE_STREAM]) {
+    await assert.rejects(jsm.streams.purge(stream), { code: 'PERMISSIONS_VIOLATION' });
+    await assert.rejects(jsm.streams.delete(stream), { code: 'PERMISSIONS_VIOLATION' });
+    await assert.rejects(jsm.streams.getMessage(stream, { seq: 1 }), { code: 'PERMISSIONS_VIOLATION' });
+  }
+});
+
+test('the operator changes neither stream and publishes nothing', { skip }, async (t) => {
+  const as = await server(t);
+  await setUpStreams({ connection: as('setup'), log });
+  const nc = await openConnection(as('operator'), t.signal);
+  t.after(() => nc.close());
+  const jsm = await nc.jetstreamManager();
+  for (const stream of [STREAM, ANNOUNCE_STREAM]) {
+    assert.equal((await jsm.streams.info(stream)).config.name, stream);
+    await assert.rejects(jsm.streams.purge(stream), { code: 'PERMISSIONS_VIOLATION' });
+    await assert.rejects(jsm.streams.update(stream, { max_age: 0 }), { code: 'PERMISSIONS_VIOLATION' });
+  }
+  for (const subject of ['fleet.task.neo.done', 'fleet.announce.neo'])
+    await assert.rejects(nc.request(subject, '{}', { timeout: 10_000 }), { code: 'PERMISSIONS_VIOLATION' });
+});
+
+test('a profile cannot make or change the streams', { skip }, async (t) => {
   const as = await server(t);
   await assert.rejects(
     setUpStreams({ connection: as('neo'), log }),

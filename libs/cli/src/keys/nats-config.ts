@@ -1,4 +1,5 @@
 import {
+  ANNOUNCE_STREAM,
   type BusPermissions,
   busPermissions,
   inboxPrefix,
@@ -19,31 +20,35 @@ export interface NatsSettings {
   readonly syncAlways: boolean;
 }
 
-/** Creates and updates the stream; reads and writes no event. */
+const STREAMS = [STREAM, ANNOUNCE_STREAM];
+
+/** Creates and updates the streams; reads and writes no event. */
 const setupPermissions = (): BusPermissions => ({
   publish: [
     '$JS.API.INFO',
-    ...['INFO', 'CREATE', 'UPDATE'].map((verb) => `$JS.API.STREAM.${verb}.${STREAM}`),
+    ...STREAMS.flatMap((stream) =>
+      ['INFO', 'CREATE', 'UPDATE'].map((verb) => `$JS.API.STREAM.${verb}.${stream}`),
+    ),
   ],
   subscribe: [`${inboxPrefix(SETUP)}.>`],
 });
 
-/** Reads every event through consumers of its own; publishes none. */
+/** Reads every event and announce through consumers of its own; publishes none. */
 const readerPermissions = (): BusPermissions => ({
-  publish: [
-    '$JS.API.INFO',
-    `$JS.API.STREAM.INFO.${STREAM}`,
-    `$JS.API.STREAM.MSG.GET.${STREAM}`,
-    `$JS.API.DIRECT.GET.${STREAM}.>`,
-    ...['CREATE', 'DURABLE.CREATE', 'INFO', 'DELETE', 'MSG.NEXT'].map(
-      (verb) => `$JS.API.CONSUMER.${verb}.${STREAM}.>`,
-    ),
-    `$JS.API.CONSUMER.CREATE.${STREAM}`,
-    `$JS.ACK.${STREAM}.>`,
-    '$JS.FC.>',
-  ],
+  publish: ['$JS.API.INFO', ...STREAMS.flatMap(readerSubjects), '$JS.FC.>'],
   subscribe: [`${inboxPrefix(OPERATOR)}.>`],
 });
+
+const readerSubjects = (stream: string): string[] => [
+  `$JS.API.STREAM.INFO.${stream}`,
+  `$JS.API.STREAM.MSG.GET.${stream}`,
+  `$JS.API.DIRECT.GET.${stream}.>`,
+  ...['CREATE', 'DURABLE.CREATE', 'INFO', 'DELETE', 'MSG.NEXT'].map(
+    (verb) => `$JS.API.CONSUMER.${verb}.${stream}.>`,
+  ),
+  `$JS.API.CONSUMER.CREATE.${stream}`,
+  `$JS.ACK.${stream}.>`,
+];
 
 const permissionsOf = (user: string): BusPermissions => {
   if (user === SETUP) return setupPermissions();

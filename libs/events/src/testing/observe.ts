@@ -1,6 +1,7 @@
 import { type Log, systemClock } from '@hermes-fleet/protocol';
-import { connect } from 'nats';
+import { type ConnectionOptions, connect, NatsError } from 'nats';
 import { consume } from '../consume.ts';
+import { streamOf } from '../subjects.ts';
 
 export interface LogEntry {
   readonly level: keyof Log;
@@ -45,36 +46,43 @@ export function recordingLog(): RecordingLog {
   };
 }
 
-/** The ids in the stream as it now is, oldest first, exactly as stored: nothing is taken for a duplicate. */
+/** The ids that a stream holds as it now is, oldest first, exactly as stored: nothing is taken for a duplicate. */
 export async function storedIds(
   url: string,
-  filter = 'fleet.>',
+  filter = 'fleet.task.>',
   user?: string,
   pass?: string,
 ): Promise<string[]> {
   const credentials = user === undefined ? {} : { user, pass: pass ?? '' };
-  const nc = await connect({ servers: url, ...credentials });
-  const { state } = await (await nc.jetstreamManager()).streams.info('FLEET');
-  await nc.close();
+  const last = await lastSequence({ servers: url, ...credentials }, filter);
   const ids: string[] = [];
-  if (state.messages === 0) return ids;
+  if (last === undefined) return ids;
   const done = new AbortController();
-  const log = recordingLog();
-  const last = state.last_seq;
   await consume({
     connection: { servers: [url], name: 'test/reader', ...credentials },
-    filter: 'fleet.>',
+    filter,
     fromStart: true,
     signal: done.signal,
-    log,
+    log: recordingLog(),
     clock: systemClock,
     onEvent: (event, meta) => {
-      if (matches(filter, meta.subject)) ids.push(event.id);
+      ids.push(event.id);
       if (meta.seq >= last) done.abort();
     },
   });
   return ids;
 }
 
-const matches = (filter: string, subject: string): boolean =>
-  filter.endsWith('>') ? subject.startsWith(filter.slice(0, -1)) : filter === subject;
+/** Of the newest message that the filter asks for; undefined when there is none. */
+async function lastSequence(connection: ConnectionOptions, filter: string): Promise<number | undefined> {
+  const nc = await connect(connection);
+  try {
+    const jsm = await nc.jetstreamManager();
+    return (await jsm.streams.getMessage(streamOf(filter), { last_by_subj: filter })).seq;
+  } catch (error) {
+    if (error instanceof NatsError && error.code === '404') return undefined;
+    throw error;
+  } finally {
+    await nc.close();
+  }
+}

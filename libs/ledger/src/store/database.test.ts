@@ -86,7 +86,7 @@ test('a ledger with a missing part is refused, and closed', async (t) => {
   db.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; ROLLBACK');
 });
 
-test('a v1 file keeps its tasks through the next step, which runs once', async (t) => {
+test('a v1 file keeps its tasks and peers through the next step, which runs once', async (t) => {
   const file = join(tempDir(t), 'ledger.db');
   using v1 = new DatabaseSync(file);
   migrate(v1, file, MIGRATIONS.slice(0, 1));
@@ -94,10 +94,12 @@ test('a v1 file keeps its tasks through the next step, which runs once', async (
   v1.exec(`INSERT INTO tasks VALUES ('t1', 'c', 'switch', 'k', NULL, 'queued', 1, 5, 6, NULL)`);
   v1.exec(`INSERT INTO payloads VALUES ('t1', '{"m":1}', '{"d":1}', NULL)`);
   v1.exec(`INSERT INTO events VALUES (41, 't1', 'submitted', 5, '{}')`);
+  v1.exec(`INSERT INTO peers VALUES ('trinity', '{"seq":1}', 7)`);
   v1.close();
 
   const ledger = open(file);
   assert.equal(ledger.id, 'made-by-v1');
+  assert.deepEqual(ledger.peers(), [{ agentId: 'trinity', announce: { seq: 1 }, receivedAt: 7 }]);
   assert.deepEqual(
     ledger.unfinished().map(({ id, resumes, lastSeq }) => [id, resumes, lastSeq]),
     [['t1', 1, 41]],

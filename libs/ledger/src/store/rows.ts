@@ -108,5 +108,6 @@ export function peerRecord(row: Row): PeerRecord {
     agentId: text(row, 'agent_id'),
     announce: json(row, 'announce'),
     receivedAt: integer(row, 'received_at'),
+    ...(row.caller === null ? {} : { caller: text(row, 'caller') }),
   };
 }

@@ -83,6 +83,7 @@ export const MIGRATIONS: readonly string[] = [
     received_at INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID;
   `,
+  'ALTER TABLE peers ADD COLUMN caller TEXT;',
 ];
 
 /**

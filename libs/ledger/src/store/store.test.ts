@@ -24,7 +24,7 @@ test('readers see committed data only', deadline, async (t) => {
   const peers = (): number => store.read((db) => db.all('SELECT * FROM peers').length);
   const seen: number[] = [];
   await store.write((db) => {
-    db.run(`INSERT INTO peers VALUES ('a', '{}', 1)`);
+    db.run(`INSERT INTO peers VALUES ('a', '{}', 1, NULL)`);
     seen.push(peers());
   });
   seen.push(peers());
@@ -84,7 +84,7 @@ test('a row that was damaged is reported by its column', deadline, (t) => {
   const { connections, store, clock } = setUp(t);
   const ledger = createLedger({ profile: 'neo', clock }, store);
   const damaged = (values: string, column: string): void => {
-    connections.writer.exec(`INSERT OR REPLACE INTO peers VALUES ('a', ${values})`);
+    connections.writer.exec(`INSERT OR REPLACE INTO peers VALUES ('a', ${values}, NULL)`);
     assert.throws(() => ledger.peers(), { code: 'STORE_UNAVAILABLE', message: new RegExp(`"${column}"`) });
   };
   damaged(`'no json', 1`, 'announce');

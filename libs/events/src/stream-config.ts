@@ -1,0 +1,37 @@
+import { DiscardPolicy, nanos, type StreamConfig } from 'nats';
+import { ANNOUNCE_STREAM, ANNOUNCE_SUBJECTS, STREAM, STREAM_SUBJECTS } from './subjects.ts';
+
+/** For how long the server recognises the id of an event in `FLEET`: copies sent within it are dropped. */
+export const DUPLICATE_WINDOW_MS = 2 * 60 * 60 * 1000;
+
+/** An announce that was lost with its connection goes out again within seconds; a later one has another id. */
+const ANNOUNCE_DUPLICATE_WINDOW_MS = 2 * 60 * 1000;
+const ANNOUNCE_MAX_AGE_MS = 24 * 60 * 60 * 1000;
+const ANNOUNCE_MAX_BYTES = 64 * 1024 ** 2;
+const ANNOUNCES_PER_PROFILE = 100;
+
+/** What set-up decides about a stream; the rest is the operator's. */
+export type WantedStream = Partial<StreamConfig> & Pick<StreamConfig, 'name'>;
+
+/** `FLEET`, with limits by size and age. */
+export const eventStream = (limits: { maxBytes: number; maxAgeMs: number }): WantedStream => ({
+  name: STREAM,
+  subjects: [...STREAM_SUBJECTS],
+  max_bytes: limits.maxBytes,
+  max_age: nanos(limits.maxAgeMs),
+  duplicate_window: nanos(DUPLICATE_WINDOW_MS),
+  discard: DiscardPolicy.Old,
+  allow_direct: true,
+});
+
+/** `FLEET_ANNOUNCE`, with a limit for each profile too: nobody's heartbeats push out the announces of others. */
+export const announceStream = (): WantedStream => ({
+  name: ANNOUNCE_STREAM,
+  subjects: [...ANNOUNCE_SUBJECTS],
+  max_msgs_per_subject: ANNOUNCES_PER_PROFILE,
+  max_bytes: ANNOUNCE_MAX_BYTES,
+  max_age: nanos(ANNOUNCE_MAX_AGE_MS),
+  duplicate_window: nanos(ANNOUNCE_DUPLICATE_WINDOW_MS),
+  discard: DiscardPolicy.Old,
+  allow_direct: true,
+});
