@@ -1,8 +1,8 @@
 export type { AgentCard } from '@a2a-js/sdk';
 export { buildAgentCard, type CardOptions } from './card/agent-card.ts';
-export { type A2AClient, createA2AClient, type OutboundMessage } from './client/client.ts';
+export { type A2AClient, createA2AClient, jsonRpcUrl, type OutboundMessage } from './client/client.ts';
 export { peerErrorCode } from './client/peer-errors.ts';
-export type { PeerReply, PeerTask } from './client/peer-task.ts';
+export type { ListedTask, PeerReply, PeerTask } from './client/peer-task.ts';
 export type { CallOptions, PeerEndpoint } from './client/transport.ts';
 export type { WatchOptions } from './client/watch-task.ts';
 export { EVENT_METADATA } from './server/follow-task.ts';

@@ -73,3 +73,54 @@ test('what A2A does not know stands in the metadata only', () => {
     metadata: { 'urn:x': 1 },
   });
 });
+
+const WORDS: readonly [
+  state: TaskRecord['state'],
+  result: JsonObject | undefined,
+  says: string | undefined,
+][] = [
+  ['completed', { status: 'done' }, undefined],
+  [
+    'completed',
+    { status: 'partial', remaining: ['the tests', 'the docs'] },
+    'partial; remaining: the tests; the docs',
+  ],
+  ['completed', { status: 'partial', remaining: [] }, 'partial; remaining: not said'],
+  ['completed', { status: 'partial' }, 'partial; remaining: not said'],
+  ['rejected', { status: 'blocked', blocked_reason: 'the queue is full' }, 'the queue is full'],
+  ['rejected', { status: 'blocked', blocked_reason: null }, 'blocked'],
+  ['failed', { status: 'error', error: { message: 'the model is away' } }, 'the model is away'],
+  ['failed', { status: 'error' }, 'failed'],
+  ['canceled', { status: 'error', error: { code: 'canceled', message: 'by its caller' } }, 'by its caller'],
+  ['canceled', undefined, 'canceled'],
+  ['working', undefined, undefined],
+];
+
+for (const [state, result, says] of WORDS)
+  test(`the status of ${state} with ${JSON.stringify(result)} says ${says ?? 'nothing'} to people`, () => {
+    const { status } = taskView(record({ state, result }));
+    const content = status?.message?.parts[0]?.content;
+    assert.deepEqual(content, says === undefined ? undefined : { $case: 'text', value: says });
+  });
+
+test('beside the result stands a text for people: the words of the agent, else what the result says', () => {
+  const textOf = (result: JsonObject) =>
+    taskView(record({ state: 'completed', result })).artifacts.find(({ name }) => name === 'text')?.parts[0]
+      ?.content?.value;
+  assert.equal(textOf({ status: 'done', tokens_spent: 7, text: 'All is well.' }), 'All is well.');
+  assert.equal(
+    textOf({
+      status: 'partial',
+      tokens_spent: 7,
+      text: ' ',
+      artifacts: { files_changed: ['a.ts', 'b.ts'] },
+      remaining: ['tests'],
+      next_steps: ['review'],
+    }),
+    'partial\nfiles changed: a.ts, b.ts\nremaining: tests\nnext: review\ntokens spent: 7',
+  );
+  assert.equal(
+    textOf({ status: 'blocked', tokens_spent: 0, blocked_reason: 'nobody is there' }),
+    'blocked: nobody is there\ntokens spent: 0',
+  );
+});

@@ -7,7 +7,7 @@ import {
   type JsonObject,
   systemClock,
 } from '@hermes-fleet/protocol';
-import { createA2AClient, type PeerEndpoint, peerErrorCode } from '../index.ts';
+import { createA2AClient, jsonRpcUrl, type PeerEndpoint, peerErrorCode } from '../index.ts';
 import { collect, quiet, refused } from '../testing/client.ts';
 import { peerServer } from '../testing/peer-server.ts';
 import { finish } from '../testing/script.ts';
@@ -204,4 +204,65 @@ test('card reads the agent card of a profile and refuses what is none', async (t
     const peer = await peerServer(t, (_request, response) => response.end(body));
     assert.equal((await refused(client.card(peer.url, soon))).code, 'PEER_REFUSED', body);
   }
+});
+
+test('listTasks brings the tasks of one context, all pages of them, with their messages', async (t) => {
+  const asked: string[] = [];
+  const task = (id: string, contextId: string, history: JsonObject[]): JsonObject => ({
+    ...{ id, contextId, history },
+    status: { state: 'TASK_STATE_WORKING', message: { parts: [{ text: 'which one?' }] } },
+  });
+  const pages = [
+    {
+      tasks: [task('1', 'c', [{ messageId: 'm-1', parts: [] }, { parts: [] }]), task('2', 'd', [])],
+      nextPageToken: 'p',
+    },
+    { tasks: [task('3', 'c', [])], nextPageToken: '' },
+  ];
+  const peer = await peerServer(t, (request, response) => {
+    asked.push(request.url ?? '');
+    response.end(JSON.stringify({ jsonrpc: '2.0', id: 1, result: pages[asked.length - 1] }));
+  });
+  const listed = await client.listTasks(peer, 'c', soon);
+  assert.deepEqual(
+    listed.map(({ task: { id, statusText }, messageIds }) => [id, statusText, messageIds]),
+    [
+      ['1', 'which one?', ['m-1']],
+      ['3', 'which one?', []],
+    ],
+  );
+  const served = await serve(t);
+  await client.send(peerOf(served), { messageId: 'm', contextId: 'k', text: 'x', blocking: true }, soon);
+  assert.equal((await client.listTasks(peerOf(served), 'k', soon)).length, 1);
+});
+
+test('a call that may take longer than fetch waits behaves like any other', async (t) => {
+  const patient = { timeoutMs: 600_000 };
+  const served = await serve(t);
+  const done = await client.send(peerOf(served), { messageId: 'm', text: 'x', blocking: true }, patient);
+  assert.ok(done.kind === 'task' && done.task.state === 'completed');
+  const denied = await refused(client.getTask(peerOf(served, 'wrong-token-0123456789'), 'x', patient));
+  assert.equal(peerErrorCode(denied), 'UNAUTHENTICATED');
+  const mute = await peerServer(t, () => undefined);
+  const leaving = new AbortController();
+  const reason = new FleetError('CANCELED', 'canceled by its caller');
+  const waiting = client.getTask(mute, 'x', { ...patient, signal: leaving.signal });
+  leaving.abort(reason);
+  await assert.rejects(waiting, reason);
+  const gone = await refused(client.getTask({ name: 'gone', url: 'http://127.0.0.1:1/' }, 'x', patient));
+  assert.deepEqual([gone.code, gone.retryable], ['PEER_UNREACHABLE', true]);
+  assert.match(gone.message, /ECONNREFUSED/);
+});
+
+test("jsonRpcUrl finds the interface that this client speaks in an agent's card", () => {
+  const at = (url: string, protocolBinding: string, protocolVersion: string) => ({
+    ...{ url, protocolBinding, protocolVersion, tenant: '' },
+  });
+  const grpc = at('http://a/grpc', 'GRPC', '1.0');
+  const old = at('http://a/old', 'JSONRPC', '0.3');
+  assert.equal(
+    jsonRpcUrl({ supportedInterfaces: [grpc, old, at('http://a/', 'JSONRPC', '1.0')] }),
+    'http://a/',
+  );
+  assert.equal(jsonRpcUrl({ supportedInterfaces: [grpc, old] }), undefined);
 });

@@ -8,8 +8,17 @@ import {
 } from '@hermes-fleet/protocol';
 import { z } from 'zod';
 import { createDeadline } from './deadline.ts';
+import { listContext } from './list-context.ts';
 import { nonsenseFrom, refusedBy } from './peer-errors.ts';
-import { type PeerReply, type PeerTask, SendReply, TaskReply, toPeerReply, toPeerTask } from './peer-task.ts';
+import {
+  type ListedTask,
+  type PeerReply,
+  type PeerTask,
+  SendReply,
+  TaskReply,
+  toPeerReply,
+  toPeerTask,
+} from './peer-task.ts';
 import { attempt, type CallOptions, callPeer, type PeerEndpoint, readBounded } from './transport.ts';
 import { type WatchOptions, watchTask } from './watch-task.ts';
 
@@ -32,6 +41,8 @@ export interface A2AClient {
   send(peer: PeerEndpoint, message: OutboundMessage, o: CallOptions): Promise<PeerReply>;
   getTask(peer: PeerEndpoint, id: string, o: CallOptions): Promise<PeerTask>;
   cancelTask(peer: PeerEndpoint, id: string, o: CallOptions): Promise<PeerTask>;
+  /** The peer's tasks of one context, with their messages, as far as it tells; at most 500. */
+  listTasks(peer: PeerEndpoint, contextId: string, o: CallOptions): Promise<ListedTask[]>;
   watch(peer: PeerEndpoint, id: string, o: WatchOptions): AsyncIterableIterator<PeerTask>;
   /** The agent card at this address, checked for what every card must have. */
   card(url: string, o: CallOptions): Promise<AgentCard>;
@@ -67,6 +78,7 @@ export function createA2AClient(deps: {
     },
     getTask: (peer, id, o) => task(peer, 'GetTask', id, o),
     cancelTask: (peer, id, o) => task(peer, 'CancelTask', id, o),
+    listTasks: (peer, contextId, o) => logged(peer.name, 'ListTasks', listContext(deps, peer, contextId, o)),
     watch: (peer, id, o) => watchTask(deps, peer, id, o),
     card: (url, o) => logged(url, 'GET', fetchCard(deps.clock, url, o)),
   };
@@ -129,4 +141,12 @@ function parseCard(text: string): AgentCard | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** Where an agent card says that A2A 1.x over JSON-RPC is served; undefined where it is not. */
+export function jsonRpcUrl(card: Pick<AgentCard, 'supportedInterfaces'>): string | undefined {
+  return card.supportedInterfaces.find(
+    ({ protocolBinding, protocolVersion }) =>
+      protocolBinding === 'JSONRPC' && protocolVersion.startsWith('1.'),
+  )?.url;
 }

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { createServer } from 'node:net';
 import { test } from 'node:test';
 import { systemClock } from '@hermes-fleet/protocol';
 import { createA2AClient } from '../index.ts';
@@ -64,10 +65,12 @@ const ODD: readonly Odd[] = [
 test("what is no answer of A2A becomes a catalogue error without the peer's text", async (t) => {
   for (const { what, status = 200, headers = {}, body, code, retryable } of ODD) {
     const peer = await peerServer(t, (_request, response) => response.writeHead(status, headers).end(body));
-    const error = await refused(client.getTask(peer, 'x', soon));
-    assert.deepEqual([error.code, error.retryable], [code, retryable], what);
-    assert.ok(!JSON.stringify([error.message, error.fields]).includes(SECRET), what);
-    if (what === '429') assert.equal(error.retryAfterS, 7);
+    for (const timeoutMs of [10_000, 600_000]) {
+      const error = await refused(client.getTask(peer, 'x', { timeoutMs }));
+      assert.deepEqual([error.code, error.retryable], [code, retryable], what);
+      assert.ok(!JSON.stringify([error.message, error.fields]).includes(SECRET), what);
+      if (what === '429') assert.equal(error.retryAfterS, 7);
+    }
     const watched = client.watch(peer, 'x', { signal: new AbortController().signal, idleTimeoutMs: 10_000 });
     assert.equal((await refused(collect(watched))).code, code, `watch: ${what}`);
   }
@@ -82,4 +85,42 @@ test('a peer that never answers, or hangs up, is PEER_UNREACHABLE within the dea
   assert.equal((await refused(client.getTask(rude, 'x', soon))).code, 'PEER_UNREACHABLE');
   const half = await peerServer(t, (_request, response) => response.writeHead(200).write('{"jsonrpc"'));
   assert.equal((await refused(client.getTask(half, 'x', { timeoutMs: 50 }))).code, 'PEER_UNREACHABLE');
+});
+
+test('an answer that HTTP has no room for is PEER_UNREACHABLE, however long the call may take', async (t) => {
+  for (const head of ['HTTP/1.1 999 Odd', 'HTTP/1.1 101 Switching\r\nupgrade: odd\r\nconnection: upgrade']) {
+    const server = createServer((socket) =>
+      socket.on('error', () => undefined).once('data', () => socket.end(`${head}\r\n\r\n{}`)),
+    );
+    await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+    t.after(() => server.close());
+    const address = server.address();
+    assert.ok(address !== null && typeof address !== 'string');
+    const peer = { name: 'odd', url: `http://127.0.0.1:${address.port}/jsonrpc` };
+    for (const timeoutMs of [10_000, 600_000]) {
+      const error = await refused(client.getTask(peer, 'x', { timeoutMs }));
+      assert.deepEqual([error.code, error.retryable], ['PEER_UNREACHABLE', true], head);
+    }
+  }
+});
+
+test('a stream that adds to its task without end is cut off, and can be begun anew', async (t) => {
+  let told = 0;
+  const peer = await peerServer(t, (_request, response) => {
+    const tell = (result: object): boolean =>
+      response.write(`data: ${JSON.stringify({ jsonrpc: '2.0', id: 1, result })}\n\n`);
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    tell({ task: { id: 'x', contextId: 'c', status: { state: 'TASK_STATE_WORKING' } } });
+    const artifact = { artifactId: 'text', parts: [{ text: 'x'.repeat(1_000_000) }] };
+    const more = (): void => {
+      told += 1;
+      if (told < 200) tell({ artifactUpdate: { taskId: 'x', contextId: 'c', artifact, append: true } });
+    };
+    response.on('drain', more);
+    more();
+  });
+  const watched = client.watch(peer, 'x', { signal: AbortSignal.timeout(60_000), idleTimeoutMs: 10_000 });
+  const error = await refused(collect(watched));
+  assert.deepEqual([error.code, error.retryable], ['PEER_UNREACHABLE', true]);
+  assert.ok(told > 4 && told < 200, `${told} events were taken`);
 });

@@ -10,9 +10,17 @@ export interface PeerTask {
   readonly terminal: boolean;
   /** The text of the artifacts, else of the status message. */
   readonly text: string;
+  /** The text of the status message: the question, where the task waits for an answer. */
+  readonly statusText: string;
   /** The data parts of the artifacts and of the status message. */
   readonly data: readonly JsonObject[];
   readonly metadata: JsonObject;
+}
+
+/** A task in a peer's list, with the ids of the messages that its history shows; not every agent shows them. */
+export interface ListedTask {
+  readonly task: PeerTask;
+  readonly messageIds: readonly string[];
 }
 
 export type PeerReply =
@@ -27,7 +35,11 @@ export type PeerReply =
 const json = z.record(z.string(), z.unknown()).nullish();
 const Part = z.looseObject({ text: z.string().nullish(), data: z.unknown().optional() });
 const Parts = z.array(Part).nullish();
-const Message = z.looseObject({ contextId: z.string().nullish(), parts: Parts });
+const Message = z.looseObject({
+  messageId: z.string().nullish(),
+  contextId: z.string().nullish(),
+  parts: Parts,
+});
 const Status = z.looseObject({ state: z.string().max(64), message: Message.nullish() });
 const Artifact = z.looseObject({ artifactId: z.string(), parts: Parts });
 const Task = z.looseObject({
@@ -35,10 +47,16 @@ const Task = z.looseObject({
   contextId: z.string().nullish(),
   status: Status,
   artifacts: z.array(Artifact).nullish(),
+  history: z.array(Message).nullish(),
   metadata: json,
 });
 
 export const TaskReply = Task;
+
+export const ListReply = z.looseObject({
+  tasks: z.array(Task).nullish(),
+  nextPageToken: z.string().nullish(),
+});
 
 export const SendReply = z
   .object({ task: Task.optional(), message: Message.optional() })
@@ -65,9 +83,15 @@ export function toPeerTask(task: WireTask): PeerTask {
     state,
     terminal: TERMINAL.has(state),
     text: textOf(artifacts) || textOf(status),
+    statusText: textOf(status),
     data: [...dataOf(artifacts), ...dataOf(status)],
     metadata: isJsonObject(task.metadata) ? task.metadata : {},
   };
+}
+
+export function toListedTask(task: WireTask): ListedTask {
+  const messageIds = (task.history ?? []).flatMap(({ messageId }) => (messageId ? [messageId] : []));
+  return { task: toPeerTask(task), messageIds };
 }
 
 export function toPeerReply({ task, message }: z.output<typeof SendReply>): PeerReply {

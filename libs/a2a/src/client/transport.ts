@@ -1,6 +1,7 @@
 import { type Clock, FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
 import type { z } from 'zod';
 import { createDeadline, type Deadline } from './deadline.ts';
+import { FETCH_PATIENCE_MS, longPost } from './long-post.ts';
 import { nonsenseFrom, refusedBy, timedOut, unreachable } from './peer-errors.ts';
 
 export interface PeerEndpoint {
@@ -29,6 +30,8 @@ export interface RpcCall {
   readonly params: JsonObject;
   readonly accept: 'application/json' | 'text/event-stream';
   readonly traceparent?: string | undefined;
+  /** The answer may begin later than `fetch` waits for one. */
+  readonly patient?: boolean;
 }
 
 export const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
@@ -44,7 +47,8 @@ export async function callPeer<S extends z.ZodType>(
 ): Promise<z.output<S>> {
   using deadline = createDeadline(deps.clock, timeoutMs, signal);
   return await attempt({ name: peer.name, method, timeoutMs, deadline, signal }, async () => {
-    const call: RpcCall = { peer, method, params, accept: 'application/json', traceparent };
+    const patient = timeoutMs > FETCH_PATIENCE_MS;
+    const call: RpcCall = { peer, method, params, accept: 'application/json', traceparent, patient };
     const response = await post(deps, call, deadline.signal);
     return readResult(call, response.status, await readAnswer(call, response), schema);
   });
@@ -67,10 +71,7 @@ export async function attempt<T>(
 
 export async function post(deps: TransportDeps, call: RpcCall, signal: AbortSignal): Promise<Response> {
   const { peer, method, params, accept, traceparent } = call;
-  const response = await fetch(peer.url, {
-    method: 'POST',
-    // Not 'error', which looks like a broken network: a redirect is an answer, and never followed with a token.
-    redirect: 'manual',
+  const init = {
     signal,
     headers: {
       accept,
@@ -81,7 +82,11 @@ export async function post(deps: TransportDeps, call: RpcCall, signal: AbortSign
       ...(traceparent === undefined ? {} : { traceparent }),
     },
     body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
-  });
+  };
+  // Not redirect: 'error', which looks like a broken network: a redirect is an answer, never followed with a token.
+  const response = call.patient
+    ? await longPost(peer.url, init)
+    : await fetch(peer.url, { ...init, method: 'POST', redirect: 'manual' });
   if (response.status >= 500 && response.status !== 503) {
     await response.body?.cancel();
     throw new FleetError(

@@ -1,4 +1,5 @@
 import { parseSseStream } from '@a2a-js/sdk';
+import type { z } from 'zod';
 import { createDeadline } from './deadline.ts';
 import { nonsenseFrom, peerErrorCode, unreachable } from './peer-errors.ts';
 import { foldEvent, type PeerTask, StreamReply, TaskReply, toPeerTask, type WireTask } from './peer-task.ts';
@@ -23,6 +24,10 @@ export interface WatchOptions {
 }
 
 const METHOD = 'SubscribeToTask';
+/** What a stream may add to a task before it is begun anew; parts that are told again and again count each time. */
+const MAX_STREAM_CHARS = 4 * MAX_ANSWER_BYTES;
+/** What an event counts beside its content. */
+const PART_CHARS = 32;
 
 /**
  * A peer's task as it changes, from its stream: a snapshot after every event, the last one in a terminal state. Throws
@@ -50,11 +55,17 @@ export async function* watchTask(
   }
   const events = parseSseStream(watched(opened, deadline.touch), MAX_ANSWER_BYTES);
   let task: WireTask | undefined;
+  let chars = 0;
   try {
     for (;;) {
       const next = await attempt(context, () => events.next());
       if (next.done) throw unreachable(peer.name, METHOD, new Error('the stream ended early'));
-      task = foldEvent(task, readEvent(call, next.value.data));
+      const event = readEvent(call, next.value.data);
+      chars += contentOf(event);
+      // A new stream starts with the task in one piece, which has a bound of its own.
+      if (chars > MAX_STREAM_CHARS)
+        throw unreachable(peer.name, METHOD, new Error('the stream holds more than a task may'));
+      task = foldEvent(task, event);
       if (task === undefined) throw nonsenseFrom(peer.name, METHOD, 'an update before the task');
       const snapshot = toPeerTask(task);
       yield snapshot;
@@ -88,6 +99,15 @@ function watched(response: Response, onChunk: () => void): Response {
     },
   });
   return new Response(response.body?.pipeThrough(touch));
+}
+
+/** How much of a task an event of its stream holds, in characters. */
+function contentOf({ artifactUpdate }: z.output<typeof StreamReply>): number {
+  const parts = artifactUpdate?.artifact.parts ?? [];
+  return parts.reduce(
+    (sum, { text, data }) => sum + (text ?? (data === undefined ? '' : JSON.stringify(data))).length,
+    PART_CHARS,
+  );
 }
 
 function readEvent(call: RpcCall, data: string) {

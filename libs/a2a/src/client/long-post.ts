@@ -1,0 +1,56 @@
+import { type IncomingMessage, request as requestHttp } from 'node:http';
+import { request as requestHttps } from 'node:https';
+import type { Readable } from 'node:stream';
+
+/** Node's `fetch` gives up on an answer that has not begun after five minutes, whatever the caller's own deadline. */
+export const FETCH_PATIENCE_MS = 240_000;
+
+const WITHOUT_BODY = new Set([204, 205, 304]);
+
+export interface PostInit {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+  readonly signal: AbortSignal;
+}
+
+/** A POST that waits for its answer as long as `signal` lets it. Redirects are answers: they are not followed. */
+export function longPost(url: string, { headers, body, signal }: PostInit): Promise<Response> {
+  const request = url.startsWith('https:') ? requestHttps : requestHttp;
+  return new Promise((resolve, reject) => {
+    const sent = request(url, { method: 'POST', headers, signal, agent: false }, (answer) => {
+      try {
+        resolve(responseOf(answer));
+      } catch (error) {
+        // A status or a header that HTTP has and `fetch` has not: an answer of nobody's, and no reason to fall over.
+        answer.destroy();
+        reject(error);
+      }
+    });
+    sent.once('error', reject);
+    // Also without an error or an answer, as after a change of protocol that nobody asked for.
+    sent.once('close', () => reject(new Error('the connection was closed without an answer')));
+    sent.end(body);
+  });
+}
+
+function responseOf(answer: IncomingMessage): Response {
+  const status = answer.statusCode ?? 0;
+  const headers = new Headers();
+  for (const [name, value] of Object.entries(answer.headers))
+    for (const one of Array.isArray(value) ? value : [value ?? '']) headers.append(name, one);
+  if (!WITHOUT_BODY.has(status)) return new Response(bodyOf(answer), { status, headers });
+  answer.resume();
+  return new Response(null, { status, headers });
+}
+
+function bodyOf(answer: Readable): ReadableStream<Uint8Array> {
+  const chunks = answer[Symbol.asyncIterator]();
+  return new ReadableStream({
+    async pull(controller) {
+      const { done, value } = await chunks.next();
+      if (done) controller.close();
+      else controller.enqueue(new Uint8Array(value));
+    },
+    cancel: () => void answer.destroy(),
+  });
+}
