@@ -3,7 +3,7 @@ export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 
 .DEFAULT_GOAL := help
 
-.PHONY: help install up down logs ps token demo check test bench
+.PHONY: help install up down logs ps token demo route peers doctor check test bench
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
 
@@ -22,6 +22,12 @@ logs: ## follow the logs
 	@deploy/fleet.sh logs
 demo: ## a first flight on whatever runs: a routed task, a blocked one, and where to look
 	@deploy/fleet.sh demo
+route: ## where a dispatch would go, and why: make route ARGS='--mcp filesystem --priority low'
+	@deploy/fleet.sh route --explain $(ARGS)
+peers: ## whom switch knows, and how they are: make peers ARGS='--profile neo'
+	@deploy/fleet.sh peers $(ARGS)
+doctor: ## checks a profile's configuration and all that it talks to: make doctor ARGS='--profile neo'
+	@deploy/fleet.sh doctor $(ARGS)
 ps: ## what runs
 	@deploy/fleet.sh ps
 token: ## the operator's token: make -s token
@@ -35,5 +41,5 @@ test: install ## everything: checks, unit tests, whole fleets; containers where 
 	npm run --silent check
 	npm run --silent test
 
-bench: install ## first figures: start, memory, dispatches, ledger
+bench: install ## first figures: start, memory, routing, dispatches, ledger
 	@node test/bench/main.ts

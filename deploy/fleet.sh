@@ -1,5 +1,5 @@
 #!/bin/sh
-# What `make up|down|logs|ps|token|demo` do: the fleet in containers where a Docker engine answers, else as plain processes.
+# What `make up|down|logs|ps|token|demo|route|peers|doctor` do: the fleet in containers where a Docker engine answers, else as plain processes.
 # FLEET_MODE=docker|process forces one; a fleet that is up keeps its mode until it is taken down.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -101,19 +101,61 @@ grafana() {
   fi
 }
 
-# Inside switch's container, so that nothing but Docker is needed here; the token goes in by stdin and is kept nowhere.
+# What follows runs inside a container of the fleet, so that nothing but Docker is needed here.
+runs() {
+  [ -n "$(docker compose ps --status running --quiet "$1" 2>/dev/null)" ] && return
+  echo "no fleet runs: make up first" >&2
+  exit 1
+}
+
+operator_token() { docker compose run --rm --no-deps -T keys token; }
+
+# The token goes in by stdin and is kept nowhere.
 demo_docker() {
-  if [ -z "$(docker compose ps --status running --quiet switch 2>/dev/null)" ]; then
-    echo "no fleet runs: make up first" >&2
-    exit 1
-  fi
-  token=$(docker compose run --rm --no-deps -T keys token)
+  runs switch
+  token=$(operator_token)
   # shellcheck disable=SC2046 # addresses have no spaces
   echo "$token" | docker compose exec -T -u 1000 switch node libs/cli/src/main.ts demo --token-stdin \
     --reach switch=http://switch:9219 --reach neo=http://neo:9220 \
     --reach morpheus=http://morpheus:9221 --reach trinity=http://trinity:9222 \
     $(address switch 9219) $(address neo 9220) $(address morpheus 9221) $(address trinity 9222) \
     $(address prometheus 9090) $(COMPOSE_PROFILES=grafana address grafana 3000)
+}
+
+# `route` and `peers`: the token is the first line of stdin, a dispatch of `--file` the rest.
+ask_docker() {
+  runs switch
+  token=$(operator_token)
+  file=/dev/null
+  before=
+  for argument; do
+    shift
+    case $before:$argument in
+      --file:*) file=$argument; set -- "$@" - ;;
+      *:--file=*) file=${argument#--file=}; set -- "$@" --file - ;;
+      *) set -- "$@" "$argument" ;;
+    esac
+    before=$argument
+  done
+  if [ "$file" = - ]; then file=/dev/stdin; fi
+  { echo "$token"; cat "$file"; } | docker compose exec -T -u 1000 switch node libs/cli/src/main.ts "$@" --token-stdin \
+    --reach switch=http://switch:9219 --reach neo=http://neo:9220 \
+    --reach morpheus=http://morpheus:9221 --reach trinity=http://trinity:9222
+}
+
+# In the container of the profile that is looked at, with its own environment and keys.
+doctor_docker() {
+  profile=switch
+  before=
+  for argument; do
+    case $before:$argument in
+      --profile:*) profile=$argument ;;
+      *:--profile=*) profile=${argument#--profile=} ;;
+    esac
+    before=$argument
+  done
+  runs "$profile"
+  docker compose exec -T -u 1000 "$profile" node libs/cli/src/main.ts doctor --as-is "$@"
 }
 
 up_process() {
@@ -143,5 +185,10 @@ case ${1:-} in
     case $(mode) in docker) docker compose run --rm --no-deps -T keys token ;; process) fleet token ;; *) exit 2 ;; esac
     ;;
   demo) case $(mode) in docker) demo_docker ;; process) fleet demo ;; *) exit 2 ;; esac ;;
-  *) echo "usage: deploy/fleet.sh up|down|logs|ps|token|demo" >&2; exit 2 ;;
+  route | peers) case $(mode) in docker) ask_docker "$@" ;; process) fleet "$@" ;; *) exit 2 ;; esac ;;
+  doctor)
+    shift
+    case $(mode) in docker) doctor_docker "$@" ;; process) fleet doctor "$@" ;; *) exit 2 ;; esac
+    ;;
+  *) echo "usage: deploy/fleet.sh up|down|logs|ps|token|demo|route|peers|doctor" >&2; exit 2 ;;
 esac

@@ -20,7 +20,7 @@ const run = (verb: string, env: NodeJS.ProcessEnv) =>
   spawnSync('sh', [script, verb], { encoding: 'utf8', env: { ...process.env, ...env }, timeout: 30_000 });
 
 test('a mode that does not exist is refused by every command', () => {
-  for (const verb of ['up', 'down', 'logs', 'ps', 'token', 'demo']) {
+  for (const verb of ['up', 'down', 'logs', 'ps', 'token', 'demo', 'route', 'peers', 'doctor']) {
     const { status, stderr } = run(verb, { FLEET_MODE: 'swarm' });
     assert.equal(status, 2, verb);
     assert.match(stderr, /FLEET_MODE must be docker or process, not "swarm"/);
@@ -81,6 +81,53 @@ esac
     /exec -T -u 1000 switch .* demo --token-stdin .*--address switch=http:\/\/127\.0\.0\.1:9999/,
   );
   assert.doesNotMatch(calls, /a-token/);
+});
+
+test('in containers route, peers and doctor run inside one, with their arguments, a file and the token by stdin', (t) => {
+  const dir = mkdtempSync(join(tmpdir(), 'docker-'));
+  t.after(() => rmSync(dir, { recursive: true }));
+  writeFileSync(
+    join(dir, 'docker'),
+    `#!/bin/sh
+for word; do printf '[%s]' "$word"; done >>'${dir}/calls'
+echo >>'${dir}/calls'
+case "$*" in
+  *' token') echo a-token ;;
+  *' ps '*) echo 0123456789ab ;;
+  *' exec '*) cat >'${dir}/stdin' ;;
+esac
+`,
+    { mode: 0o755 },
+  );
+  writeFileSync(join(dir, 'dispatch.json'), '{"brief": "x"}');
+  const ask = (...args: string[]): { call: string; stdin: string } => {
+    const { status, stderr } = spawnSync('sh', [script, ...args], {
+      encoding: 'utf8',
+      env: { ...process.env, FLEET_MODE: 'docker', PATH: `${dir}:${process.env.PATH}` },
+      input: '',
+      timeout: 30_000,
+    });
+    assert.equal(status, 0, stderr);
+    const calls = readFileSync(join(dir, 'calls'), 'utf8');
+    assert.doesNotMatch(calls, /a-token/);
+    return { call: calls.trim().split('\n').at(-1) ?? '', stdin: readFileSync(join(dir, 'stdin'), 'utf8') };
+  };
+  const options = ask('route', '--explain', '--mcp', 'filesystem', '--brief', 'two words');
+  assert.match(
+    options.call,
+    /\[switch\].*\[route\]\[--explain\]\[--mcp\]\[filesystem\]\[--brief\]\[two words\]\[--token-stdin\]/,
+  );
+  assert.match(options.call, /\[--reach\]\[neo=http:\/\/neo:9220\]/);
+  assert.equal(options.stdin, 'a-token\n');
+  for (const given of [['--file', join(dir, 'dispatch.json')], [`--file=${join(dir, 'dispatch.json')}`]]) {
+    const { call, stdin } = ask('route', ...given, '--json');
+    assert.match(call, /\[route\]\[--file\]\[-\]\[--json\]/);
+    assert.equal(stdin, 'a-token\n{"brief": "x"}');
+  }
+  assert.match(ask('peers', '--profile', 'neo').call, /\[switch\].*\[peers\]\[--profile\]\[neo\]/);
+  assert.match(ask('doctor', '--json').call, /\[switch\]\[node\].*\[doctor\]\[--as-is\]\[--json\]/);
+  for (const given of [['--profile', 'neo'], ['--profile=neo']])
+    assert.match(ask('doctor', ...given).call, /\[-u\]\[1000\]\[neo\]\[node\].*\[--as-is\]\[--profile/);
 });
 
 const NODE = `#!/bin/sh

@@ -20,6 +20,16 @@ export const blockedDispatch =
     await expect(target, sent, 'blocked');
   };
 
+/** One that only the worker can refuse: a server that was just probed is there, and the budget is below its floor. */
+export const refusedDispatch =
+  (target: Target, worker: string): Send =>
+  async () => {
+    const requirements = { required_mcp: ['filesystem'] };
+    const routing = { target: worker, on_blocked: 'fail' };
+    const sent = dispatch({ brief: 'anything', task: { token_budget: 1 }, requirements, routing });
+    await expect(target, sent, 'blocked');
+  };
+
 /** The smallest task that does something: one command in a workspace of its own context. */
 export const smallDispatch =
   (target: Target): Send =>

@@ -13,10 +13,18 @@ import {
 import { systemClock as clock } from '@hermes-fleet/protocol';
 import { freeOffset } from '../support/ports.ts';
 import type { Target } from '../support/rpc.ts';
-import { blockedDispatch, type Latency, latencyOf, rateOf, smallDispatch } from './dispatches.ts';
+import {
+  blockedDispatch,
+  type Latency,
+  latencyOf,
+  rateOf,
+  refusedDispatch,
+  smallDispatch,
+} from './dispatches.ts';
 import { ledgerRate, rawRate } from './ledger.ts';
 import { type Memory, memoryBelow, memoryOf } from './memory.ts';
 import { relayRate, startNats } from './relay.ts';
+import { asking, decisionTime, equalFleet, mixedFleet } from './routing.ts';
 import { timeToReady } from './start.ts';
 import { figure, median, printTable } from './table.ts';
 
@@ -46,6 +54,7 @@ try {
   const startedAt = performance.now();
   const machine = `${availableParallelism()} cores, load ${loadavg()[0]?.toFixed(1)}, Node ${process.versions.node}`;
   console.log(`Hermes Fleet, first figures: ${machine}; medians of ${RUNS} runs`);
+  routing();
   await ledger();
   await relay();
   await fleet();
@@ -57,6 +66,27 @@ try {
   process.exitCode = 1;
 } finally {
   await down();
+}
+
+/** Pure computing; the target is a median below 1 ms for 1,000 peers. */
+function routing(): void {
+  const some = asking(['filesystem'], ['file', 'terminal']);
+  const nobody = asking(['nope'], []);
+  const row = (name: string, decision: { p50: number; p99: number }): string[] => [
+    name,
+    figure(decision.p50),
+    figure(decision.p99),
+  ];
+  printTable(
+    'Routing: one decision, explained, in ms',
+    ['', 'p50', 'p99'],
+    [
+      row('10 peers of every kind', decisionTime(mixedFleet(10), some, 2_000)),
+      row('1,000 peers of every kind', decisionTime(mixedFleet(1_000), some, 1_000)),
+      row('1,000 equal peers', decisionTime(equalFleet(1_000), some, 1_000)),
+      row('1,000 peers, none of which can', decisionTime(mixedFleet(1_000), nobody, 1_000)),
+    ],
+  );
 }
 
 async function ledger(): Promise<void> {
@@ -161,6 +191,8 @@ async function dispatches(): Promise<void> {
   ];
   const blockedOn = await latencyOf(blockedDispatch(at('neo')), 300, 3_000);
   const blockedBy = await latencyOf(blockedDispatch(at('switch')), 300, 3_000);
+  const refusedOn = await latencyOf(refusedDispatch(at('neo'), 'neo'), 300, 3_000);
+  const refusedVia = await latencyOf(refusedDispatch(at('switch'), 'neo'), 300, 3_000);
   const smallOn = await latencyOf(smallDispatch(at('neo')), 50, 6_000);
   const smallBy = await latencyOf(smallDispatch(at('switch')), 50, 6_000);
   printTable(
@@ -169,6 +201,8 @@ async function dispatches(): Promise<void> {
     [
       row('blocked, on a worker', blockedOn, blockedOn.p50),
       row('blocked, by switch', blockedBy, blockedOn.p50),
+      row('refused, on a worker', refusedOn, refusedOn.p50),
+      row('refused by a worker, through switch', refusedVia, refusedOn.p50),
       row('one command, on a worker', smallOn, smallOn.p50),
       row('one command, through switch', smallBy, smallOn.p50),
     ],

@@ -3,16 +3,22 @@ import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { AgentConfigSchema } from '@hermes-fleet/agent';
-import { FleetConfigSchema } from '@hermes-fleet/fleet';
+import { FleetConfigSchema, renderDispatchText } from '@hermes-fleet/fleet';
 import {
+  decodeAnnounce,
+  decodeDispatch,
+  decodeResult,
+  ERRORS,
+  isJsonObject,
   LifecycleEvent,
   SessionAnnounceWire,
   TaskDispatchWire,
   TaskResultWire,
   UnmetKind,
 } from '@hermes-fleet/protocol';
-import { createMetrics } from '@hermes-fleet/service';
-import { doc, docs, plain, rows, runnable, section } from '../support/docs.ts';
+import { createMetrics, PEER_SCOPES } from '@hermes-fleet/service';
+import { parse } from 'yaml';
+import { doc, docs, fenced, plain, rows, runnable, section } from '../support/docs.ts';
 import { ROOT, runProgram } from '../support/fleet.ts';
 import { type Leaf, leaves } from '../support/schema.ts';
 
@@ -53,9 +59,79 @@ test('handshake.md has every field of the three messages, and every kind of unme
   assert.deepEqual(documented('Admission'), [...UnmetKind.options].sort());
 });
 
+test('every message that handshake.md shows is valid, and every error is as the catalogue has it', () => {
+  const text = doc('docs/handshake.md');
+  const decoders = new Map<unknown, (wire: unknown) => unknown>([
+    ['SESSION_ANNOUNCE', decodeAnnounce],
+    ['TASK_DISPATCH', decodeDispatch],
+    ['TASK_RESULT', decodeResult],
+  ]);
+  const messages = fenced(text, 'json')
+    .map((block): unknown => JSON.parse(block))
+    .filter((message) => isJsonObject(message) && decoders.has(message.type));
+  assert.ok(messages.length >= decoders.size, 'a message has no example');
+  for (const message of messages) if (isJsonObject(message)) decoders.get(message.type)?.(message);
+
+  const errors = new Map(Object.entries(ERRORS));
+  for (const [reason, code, http, retryable] of rows(section(text, 'Errors')).map((row) => row.map(plain))) {
+    const known = errors.get(reason ?? '');
+    const status = http === '200' ? 200 : known?.httpStatus;
+    const shownAs = [known?.jsonrpcCode, status, known?.retryable].map(String);
+    assert.deepEqual([code, http, String(retryable === 'yes')], shownAs, reason);
+  }
+});
+
+test('handshake.md shows to the letter what a prose peer is sent', () => {
+  const sent = renderDispatchText({
+    ...{ type: 'TASK_DISPATCH', protocolVersion: '2.0', deadline: '2026-05-31T21:00:00Z' },
+    task: { taskId: 'abc-123', priority: 'high', replySchema: 'structured', tokenBudget: 4000 },
+    requirements: {
+      ...{ requiredMcp: ['context_mode'], requiredCapabilities: ['terminal', 'file'] },
+      modelTier: { min: 'sonnet' },
+    },
+    brief: 'Refactor the auth module. Focus on token refresh logic...',
+  });
+  const [shownText] = fenced(section(doc('docs/handshake.md'), 'Prose peers'), 'text');
+  assert.equal(shownText, `${sent}\n`);
+});
+
+test('what the documents show of fleet.yaml is valid', () => {
+  const shownFiles = docs().flatMap(({ file, text }) =>
+    fenced(text, 'yaml').map((block) => ({ file, value: parse(block) as unknown })),
+  );
+  const fleets = shownFiles.filter(({ value }) => isJsonObject(value) && value.fleet !== undefined);
+  assert.ok(fleets.length > 0, 'no document shows a fleet.yaml');
+  for (const { file, value } of fleets) {
+    const { error } = FleetConfigSchema.safeParse(value);
+    assert.deepEqual(error?.issues ?? [], [], file);
+  }
+});
+
+test('every command, key of fleet.yaml, scope and kind that the documents name is there', async () => {
+  const { stdout } = await runProgram(process.execPath, ['libs/cli/src/main.ts', '--help']);
+  const commands = new Set([...stdout.matchAll(/^ {2}([a-z-]+) /gm)].map(at1));
+  const keys = leaves(FleetConfigSchema, { brackets: false }).map(({ path }) => path);
+  const scopes = new Set<string>([...PEER_SCOPES, 'join']);
+  const kinds = new Set<string>(UnmetKind.options);
+  const isKey = (name: string): boolean => keys.some((key) => key === name || key.startsWith(`${name}.`));
+  const missing = docs().flatMap(({ file, text }) => {
+    const named = (pattern: RegExp): string[] => [...text.matchAll(pattern)].map(at1);
+    return [
+      ...named(/`fleet ([a-z-]+)/g).filter((command) => !commands.has(command)),
+      ...named(/`(fleet\.(?!yaml\b|task\.|control\.|audit\.|announce\.[<>])[a-z_.<>]+)`/g).filter(
+        (key) => !isKey(key),
+      ),
+      ...named(/scopes? `([a-z:_]+)`/g).filter((scope) => !scopes.has(scope)),
+      ...named(/(?:kind|blocked as) `([a-z]+)`/g).filter((kind) => !kinds.has(kind)),
+    ].map((name) => `${file}: ${name}`);
+  });
+  assert.deepEqual(missing, []);
+});
+
 test('events.md has every event', () => {
   const table = rows(section(doc('docs/events.md'), 'The events'));
-  assert.deepEqual(names(table), [...LifecycleEvent.options].sort());
+  // One that means different things in different places has a row for each.
+  assert.deepEqual([...new Set(names(table))], [...LifecycleEvent.options].sort());
 });
 
 test('metrics.md has every family, with its type and labels', () => {

@@ -30,6 +30,12 @@ export const rows = (text: string): string[][] =>
 /** A cell without its back-quotes. */
 export const plain = (cell: string | undefined): string => (cell ?? '').replaceAll('`', '');
 
+/** The code blocks of a language. */
+export const fenced = (text: string, language: string): string[] =>
+  [...text.matchAll(/^(`{3,})(\w+)\n(.*?)^\1$/gms)].flatMap(([, , found, content = '']) =>
+    found === language ? [content] : [],
+  );
+
 export interface Block {
   readonly file: string;
   /** What stands in the comment before it, after `run`. */

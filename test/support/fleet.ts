@@ -1,5 +1,15 @@
 import { spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { TestContext } from 'node:test';
@@ -46,10 +56,30 @@ export interface Fleet {
   bus: BusConnection;
 }
 
+/** What a test's fleet has other than the shipped one. */
+export interface FleetChanges {
+  /** The text of a profile's fleet.yaml, from the shipped one. */
+  readonly fleetYaml?: (profile: string, shipped: string) => string;
+  /** The text of a profile's config.yaml, from the shipped one. */
+  readonly configYaml?: (profile: string, shipped: string) => string;
+  /** Secrets beside the fleet's own: by profile, by variable. */
+  readonly secrets?: Readonly<Record<string, Readonly<Record<string, string>>>>;
+}
+
 /** Starts a fleet on free ports in a folder of its own, and takes it down when the test ends. */
-export async function startFleet(t: TestContext, env: Record<string, string> = {}): Promise<Fleet> {
+export async function startFleet(
+  t: TestContext,
+  env: Record<string, string> = {},
+  changes: FleetChanges = {},
+): Promise<Fleet> {
   const dir = mkdtempSync(join(tmpdir(), 'hermes-fleet-'));
-  const plan = planFleet({ root: ROOT, dir, portOffset: await freeOffset() });
+  const root = changes.fleetYaml || changes.configYaml ? ownRoot(join(dir, 'root'), changes) : ROOT;
+  const plan = planFleet({ root, dir, portOffset: await freeOffset() });
+  for (const [profile, secrets] of Object.entries(changes.secrets ?? {})) {
+    mkdirSync(join(plan.keysDir, profile), { recursive: true, mode: 0o700 });
+    for (const [variable, value] of Object.entries(secrets))
+      writeFileSync(keyPaths(plan.keysDir).variable(profile, variable), value, { mode: 0o400 });
+  }
   const options = {
     plan,
     env: { ...process.env, LOG_LEVEL: 'info', ...env },
@@ -114,6 +144,26 @@ export async function startFleet(t: TestContext, env: Record<string, string> = {
       inboxPrefix: inboxPrefix(OPERATOR),
     },
   };
+}
+
+/** The repository as far as a profile needs it, with profiles of its own. */
+function ownRoot(root: string, { fleetYaml, configYaml }: FleetChanges): string {
+  const profiles = join(root, 'deploy/profiles');
+  cpSync(join(ROOT, 'deploy/profiles'), profiles, { recursive: true });
+  symlinkSync(join(ROOT, 'services'), join(root, 'services'));
+  for (const name of readdirSync(profiles)) {
+    if (!statSync(join(profiles, name)).isDirectory()) continue;
+    const edit = (file: string, change: (text: string) => string): void => {
+      const path = join(profiles, name, file);
+      writeFileSync(path, change(readFileSync(path, 'utf8')));
+    };
+    edit('fleet.yaml', (text) => fleetYaml?.(name, text) ?? text);
+    // Confined servers see the repository itself, not this folder.
+    edit('config.yaml', (text) =>
+      (configYaml?.(name, text) ?? text).replaceAll(/\$\{HERMES_APP[^}]*\}/g, ROOT),
+    );
+  }
+  return root;
 }
 
 const describe = ({ name, state, reason }: Outcome): string => `${name}: ${state} ${reason ?? ''}`;

@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { FleetError } from '@hermes-fleet/protocol';
 import { run } from './run.ts';
+import { plain } from './table.ts';
 
 try {
   process.exitCode = await run(process.argv.slice(2), process.env);
@@ -8,6 +9,6 @@ try {
   const error = thrown instanceof Error ? thrown : new Error(String(thrown));
   console.error(`fleet: ${error.message}`);
   if (error instanceof FleetError)
-    for (const { path, reason } of error.fields) console.error(`  ${path}: ${reason}`);
+    for (const { path, reason } of error.fields) console.error(plain(`  ${path}: ${reason}`));
   process.exitCode = 1;
 }

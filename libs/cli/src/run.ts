@@ -1,9 +1,12 @@
 import { demoCommand } from './commands/demo.ts';
+import { doctorCommand } from './commands/doctor.ts';
 import { firstFlightCommand } from './commands/first-flight.ts';
 import { keysCommand } from './commands/keys.ts';
 import { localCommand } from './commands/local.ts';
 import { natsCommand } from './commands/nats.ts';
 import { UsageError } from './commands/options.ts';
+import { peersCommand } from './commands/peers.ts';
+import { routeCommand } from './commands/route.ts';
 
 const USAGE = `fleet <command>
 
@@ -16,8 +19,17 @@ const USAGE = `fleet <command>
   first-flight print addresses and a first request to paste  [--address name=url … --settle url --token-command --id]
   demo         a first flight on the fleet that runs: routed, blocked, passed on, plain text
                [--dir --port-offset | --address name=url … --reach name=url … --token-stdin]
+  route        where a dispatch would go now; --explain: every peer that is considered, and why; spends nothing
+               [--file dispatch.json | --brief --mcp --capability --tier-min --tier-max --tier-prefer
+               --context-window --priority --budget --deadline --target --read-only --task-id]
+               [--profile --json --dir --port-offset | --reach name=url … --token-stdin]
+  peers        whom a profile knows, and how they are  [--profile --json --dir --port-offset | --reach … --token-stdin]
+  doctor       the checks of a profile's start, and of everything that it talks to
+               [--profile --json --dir --port-offset | --as-is]
 
-Exit codes: 0 done, 1 error, 2 usage.
+\`--profile\` is switch by default. \`--mcp\` and \`--capability\` may be given several times, or with commas.
+
+Exit codes: 0 done, 1 error, 2 usage, 3 blocked: nobody can take the dispatch.
 `;
 
 /** The `fleet` command: runs one subcommand and resolves with the exit code (design 5, CLI). */
@@ -37,6 +49,12 @@ export async function run(argv: readonly string[], env: NodeJS.ProcessEnv): Prom
         return await firstFlightCommand(rest);
       case 'demo':
         return await demoCommand(rest);
+      case 'route':
+        return await routeCommand(rest);
+      case 'peers':
+        return await peersCommand(rest);
+      case 'doctor':
+        return await doctorCommand(rest, env);
       case 'help':
       case '--help':
       case '-h':

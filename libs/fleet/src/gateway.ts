@@ -12,26 +12,23 @@ import {
   type McpHealth,
   PROTOCOL_VERSIONS,
   type SessionAnnounce,
-  type TaskDispatch,
 } from '@hermes-fleet/protocol';
 import type { FleetMetrics } from '@hermes-fleet/service';
-import { countTokens } from '@hermes-fleet/tokens';
 import type { FleetConfig } from './config/config.ts';
 import { callerNamed } from './config/credentials.ts';
 import type { Announcer } from './peers/announcer.ts';
 import type { Peers } from './peers/peers.ts';
-import { announceMetadata, buildAnnounce } from './peers/self.ts';
+import { createRepoWatch } from './peers/repo-watch.ts';
+import { createSelfAnnounce } from './peers/self-announce.ts';
 import { createRelay } from './relay/relay.ts';
-import { measureBrief } from './routing/measure-brief.ts';
+import { explainDispatch } from './routing/explain.ts';
 import { routingPolicy } from './routing/policy.ts';
-import { route } from './routing/route.ts';
-import { type AdmissionFacts, admit, admitRelayed } from './tasks/admission.ts';
-import { createDispatcher, type Gate } from './tasks/dispatcher.ts';
+import type { RoutingDecision } from './routing/route.ts';
+import { createDispatcher } from './tasks/dispatcher.ts';
+import { createGates } from './tasks/gates.ts';
 import { acceptMessage } from './tasks/intake.ts';
 import { createLane, type Lane } from './tasks/lane.ts';
 
-/** Tasks whose fresh context is remembered, so that their reply can carry the announce. */
-const MAX_FRESH = 1_000;
 const GAUGE_EVERY_MS = 5_000;
 /** Of a stop's grace, what a run that did not reach a checkpoint gets to end after it was told to. */
 const LAST_CALL_MS = 2_000;
@@ -88,6 +85,8 @@ export interface Gateway extends Intake {
   freshAnnounce(): Promise<SessionAnnounce>;
   /** Metadata for the reply to a task that opened a fresh context. */
   replyMetadata(taskId: string): JsonObject | undefined;
+  /** Where a dispatch, as on the wire, would go now, and why; records nothing and spends no token. */
+  explain(wire: JsonObject): Promise<RoutingDecision>;
 }
 
 export function createGateway(o: GatewayOptions): Gateway {
@@ -95,17 +94,18 @@ export function createGateway(o: GatewayOptions): Gateway {
   const { limits, queue } = config.fleet;
   const versions = o.versions ?? PROTOCOL_VERSIONS;
   const closing = new AbortController();
-  const fresh = new Set<string>();
-  const instanceId = o.ids.uuid();
-  let seq = 0;
   let stopping: FleetError | undefined;
   let sessionFresh = true;
-  let repo = { branch: '', clean: true };
   let saturated = false;
   let gauges: Disposable | undefined;
 
+  const repo = createRepoWatch({
+    measure: () => o.agent.repoState(),
+    onChange: () => o.announcer.changed(),
+    ...{ clock, log },
+  });
   const runner = {
-    ...{ profile, ledger, clock, log, metrics },
+    ...{ profile, versions, ledger, clock, log, metrics },
     defaultBudget: o.defaultBudget,
     countCache: o.countCache ?? false,
     closing: closing.signal,
@@ -116,6 +116,9 @@ export function createGateway(o: GatewayOptions): Gateway {
     onBlocked: config.fleet.routing.on_blocked,
     maxAttempts: config.fleet.routing.max_attempts,
     peerDownAfterMs: config.fleet.routing.peer_down_after_s * 1000,
+    maxWaitMs: queue.max_wait_s * 1000,
+    maxWaiting: queue.max_waiting,
+    ageingMs: queue.ageing_s * 1000,
     random: o.random ?? Math.random,
   });
   const lane = (name: string, executor: Executor, maxConcurrent: number): Lane =>
@@ -131,63 +134,14 @@ export function createGateway(o: GatewayOptions): Gateway {
   const own = lane('own', o.agent.executor, limits.max_concurrent_tasks);
   const relayed = lane('relay', relay, limits.max_relayed_tasks);
   const lanes = [own, relayed];
+  const gates = createGates({
+    ...{ profile, versions, config, clock, peers: o.peers, mcp: o.mcp, agent: o.agent, own, relayed },
+    repoState: repo.measure,
+  });
   const dispatcher = createDispatcher({
-    ...{ profile, versions, ledger, clock, log, metrics, lanes, gateOf },
+    ...{ profile, versions, ledger, clock, log, metrics, lanes, gateOf: gates.gateOf },
     closing: closing.signal,
   });
-
-  /** Own agent or relay (design 1, Who executes). */
-  function gateOf(dispatch: TaskDispatch): Gate {
-    const target = dispatch.routing?.target ?? 'auto';
-    const stays = target === profile || (target === 'auto' && !config.fleet.orchestrate);
-    if (stays)
-      return {
-        lane: own,
-        maxResumes: limits.max_resumes,
-        judge: (asked, caller) => admit({ dispatch: asked, caller, facts: facts(own) }),
-      };
-    return {
-      lane: relayed,
-      // Asking a peer for its task spends nothing; giving up would lose what it has done.
-      maxResumes: Number.POSITIVE_INFINITY,
-      async judge(asked, caller) {
-        const unmet = await admitRelayed({ dispatch: asked, caller, facts: facts(relayed) });
-        if (unmet.length > 0) return unmet;
-        const known = o.peers.list();
-        const policy = {
-          ...routingPolicy(config, profile, versions),
-          briefTokens: await measureBrief(asked, known),
-        };
-        return [...route(asked, known, policy, clock.now()).unmet];
-      },
-    };
-  }
-
-  function facts({ full, waiting }: Lane): AdmissionFacts {
-    return {
-      ...{
-        self: profile,
-        versions,
-        now: clock.now(),
-        model: o.agent.executor.model,
-        tiers: config.fleet.tiers,
-      },
-      capabilities: o.agent.capabilities().tools,
-      mcp: o.mcp,
-      repoState: measureRepo,
-      countTokens,
-      minimumBudget: o.agent.minimumBudget,
-      queue: { full, waiting },
-    };
-  }
-
-  async function measureRepo(): Promise<{ branch: string; clean: boolean }> {
-    const measured = await o.agent.repoState();
-    const changed = measured.clean !== repo.clean || measured.branch !== repo.branch;
-    repo = { branch: measured.branch, clean: measured.clean };
-    if (changed) o.announcer.changed();
-    return repo;
-  }
 
   function loadChanged(): void {
     metrics.tasksInFlight(own.running + relayed.running);
@@ -198,36 +152,23 @@ export function createGateway(o: GatewayOptions): Gateway {
     }
   }
 
-  function announce(): SessionAnnounce {
-    seq += 1;
-    return buildAnnounce({
-      ...{ profile, versions, config, instanceId, seq, sessionFresh },
+  const self = createSelfAnnounce({
+    ...{ versions, ledger, instanceId: o.ids.uuid() },
+    facts: () => ({
+      ...{ profile, config, sessionFresh },
       model: o.agent.executor.model,
       tools: o.agent.capabilities().tools,
       mcpHealth: healthOf(o.mcp),
-      repoState: repo,
+      repoState: repo.last(),
       activeTasks: own.running,
       queuedTasks: own.waiting,
       ready: stopping === undefined,
       now: clock.now(),
-    });
-  }
-
-  function remember(taskId: string): JsonObject {
-    for (const oldest of fresh) {
-      if (fresh.size < MAX_FRESH) break;
-      fresh.delete(oldest);
-    }
-    fresh.add(taskId);
-    return metadataFor(taskId);
-  }
-
-  function metadataFor(taskId: string): JsonObject {
-    return announceMetadata(announce(), ledger.get(taskId)?.contextId ?? '');
-  }
+    }),
+  });
 
   function gaugeEvery(): void {
-    for (const each of lanes) each.gauge();
+    for (const each of [...lanes, relay]) each.gauge();
     gauges = clock.timer(gaugeEvery, GAUGE_EVERY_MS);
   }
 
@@ -242,9 +183,10 @@ export function createGateway(o: GatewayOptions): Gateway {
 
   const health = o.mcp.onChange(mcpChanged);
   const intake = {
-    ...{ profile, versions, ledger, peers: o.peers, dispatcher, clock, ids: o.ids, log, metrics, announce },
+    ...{ profile, versions, ledger, peers: o.peers, dispatcher, clock, ids: o.ids, log, metrics },
+    announce: self.now,
     closed: () => stopping,
-    onFreshContext: remember,
+    onFreshContext: self.remember,
   };
 
   return {
@@ -256,7 +198,8 @@ export function createGateway(o: GatewayOptions): Gateway {
       await dispatcher.cancel(taskId);
     },
     async recover() {
-      await measureRepo();
+      await repo.measure();
+      repo.start();
       mcpChanged();
       gaugeEvery();
       // What had begun goes on first: no other task of its context gets into the worktree between its halves.
@@ -272,6 +215,7 @@ export function createGateway(o: GatewayOptions): Gateway {
       });
       const reason = stopping;
       health[Symbol.dispose]();
+      repo.stop();
       gauges?.[Symbol.dispose]();
       const patience = new AbortController();
       using _last = clock.timer(() => patience.abort(reason), Math.max(graceMs - LAST_CALL_MS, graceMs / 2));
@@ -296,13 +240,15 @@ export function createGateway(o: GatewayOptions): Gateway {
       closing.abort(reason);
     },
     activeTasks: () => own.running + relayed.running,
-    queuedTasks: () => own.waiting + relayed.waiting,
-    announce,
+    queuedTasks: () => own.waiting + relayed.waiting + own.parked + relayed.parked,
+    announce: self.now,
     async freshAnnounce() {
-      await measureRepo();
-      return announce();
+      await repo.measureQuietly();
+      return self.now();
     },
-    replyMetadata: (taskId) => (fresh.has(taskId) ? metadataFor(taskId) : undefined),
+    replyMetadata: self.metadataFor,
+    explain: (wire) =>
+      explainDispatch({ profile, versions, judge: gates.judgeNow, decide: gates.decide }, wire),
   };
 }
 

@@ -1,18 +1,30 @@
 export { type FleetConfig, FleetConfigSchema } from './config/config.ts';
 export {
+  acceptedVariables,
   type ConfiguredPeer,
   type Credentials,
   callerNamed,
-  MIN_TOKEN_LENGTH,
   resolveTokens,
   SHARED_CALLER,
 } from './config/credentials.ts';
+export type { JoinPolicy } from './config/join-policy.ts';
 export { listenerUrl, normalizePeerUrl } from './config/peer-url.ts';
 export { tierOf } from './config/tier.ts';
+export { MIN_TOKEN_LENGTH } from './config/token.ts';
+export { type ExamineOptions, examineFleet } from './doctor/examine.ts';
+export type { Finding } from './doctor/finding.ts';
 export { createGateway, type Gateway, type GatewayAgent, type GatewayOptions } from './gateway.ts';
-export { type Announcer, type AnnouncerOptions, createAnnouncer } from './peers/announcer.ts';
+export { type FleetRoutesOptions, registerFleetRoutes } from './http/routes.ts';
+export {
+  type AnnounceOutlet,
+  type Announcer,
+  type AnnouncerOptions,
+  createAnnouncer,
+  learn,
+} from './peers/announcer.ts';
 export { createPeers, type Peers, type PeersOptions, type Recorded } from './peers/peers.ts';
 export { isLive, type PeerProfile } from './peers/profile.ts';
+export { renderDispatchText } from './prose/render.ts';
 export { type RoutingPolicy, routingPolicy } from './routing/policy.ts';
 export { type Considered, type RoutingDecision, route } from './routing/route.ts';
 export { type AdmissionFacts, type AdmissionRequest, admit } from './tasks/admission.ts';

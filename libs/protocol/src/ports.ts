@@ -105,6 +105,8 @@ export interface AdmittedTask {
 export type RunEvent =
   | { readonly type: 'progress'; readonly data: JsonObject }
   | { readonly type: 'delegated' | 'rerouted' | 'alert'; readonly data: JsonObject }
+  /** The run waits for something; the next `delegated` or `progress` says that it goes on. */
+  | { readonly type: 'queued'; readonly data: JsonObject }
   | { readonly type: 'text'; readonly text: string };
 
 /** The tokens of one task: every model call reserves before it runs and settles after (design 2, Tokens). */
@@ -137,6 +139,12 @@ export interface RunContext {
   readonly stopping: AbortSignal;
   readonly budget: Budget;
   report(event: RunEvent): Promise<void>;
+  /**
+   * Waits without holding anybody up: the run's slot goes to others, its context stays its own, and it counts as
+   * waiting. Once `wait` resolves, the run gets a slot again before this does. A `wait` that rejects leaves the run
+   * without one: it is to end. Not to be called while it is under way.
+   */
+  park<T>(wait: () => Promise<T>): Promise<T>;
   readonly checkpoint: {
     load(): JsonObject | undefined;
     /** Durable when it resolves. */

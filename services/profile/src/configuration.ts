@@ -11,6 +11,7 @@ import {
 import { type FieldError, FleetError } from '@hermes-fleet/protocol';
 import { loadYamlConfig, type SecretEnv } from '@hermes-fleet/service';
 import type { Environment } from './environment.ts';
+import { sharedWithSiblings } from './siblings.ts';
 
 export interface Configuration {
   readonly fleet: FleetConfig;
@@ -30,7 +31,11 @@ export interface Configuration {
  * Reads a profile's fleet.yaml, config.yaml and IDENTITY.md, and every secret that they name. Throws one CONFIG_INVALID
  * that lists all problems of all three at once.
  */
-export function readConfiguration(environment: Environment, env: SecretEnv): Configuration {
+export function readConfiguration(
+  environment: Environment,
+  env: SecretEnv,
+  processEnv: NodeJS.ProcessEnv = {},
+): Configuration {
   const problems: FieldError[] = [];
   const attempt = <T>(read: () => T, locate = (path: string): string => path): T | undefined => {
     try {
@@ -69,7 +74,9 @@ export function readConfiguration(environment: Environment, env: SecretEnv): Con
     });
   }
   const notes = [...fleet.notes, ...agent.notes];
-  const { warnings } = credentials;
+  const { profileDir } = environment;
+  const shared = sharedWithSiblings({ profileDir, config: fleet.value, env, processEnv });
+  const warnings = [...credentials.warnings, ...shared];
   return { fleet: fleet.value, agent: agent.value, credentials, tier, identity, notes, warnings };
 }
 

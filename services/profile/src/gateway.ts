@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { buildAgentCard, createA2AClient, registerA2A } from '@hermes-fleet/a2a';
 import { createAgent, createConfinement } from '@hermes-fleet/agent';
-import { createAnnouncer, createGateway, createPeers } from '@hermes-fleet/fleet';
+import { createAnnouncer, createGateway, createPeers, learn, registerFleetRoutes } from '@hermes-fleet/fleet';
 import { acquireOwnership, openLedger } from '@hermes-fleet/ledger';
 import { createMcpPool } from '@hermes-fleet/mcp';
 import {
@@ -20,7 +20,7 @@ import {
   createSecretEnv,
   onShutdown,
 } from '@hermes-fleet/service';
-import { connectBus } from './bus.ts';
+import { connectAnnounces, connectBus } from './bus.ts';
 import { readConfiguration } from './configuration.ts';
 import type { Environment } from './environment.ts';
 import { publicUrl } from './public-url.ts';
@@ -47,7 +47,7 @@ export async function startGateway(environment: Environment, processEnv: NodeJS.
   const { profile } = environment;
   const log = createLogger({ name: profile, level: environment.logLevel });
   const env = createSecretEnv(processEnv);
-  const configuration = readConfiguration(environment, env);
+  const configuration = readConfiguration(environment, env, processEnv);
   const { fleet: config, credentials } = configuration;
   const { server } = config.fleet;
   if (!config.fleet.enabled || !server) {
@@ -92,6 +92,7 @@ export async function startGateway(environment: Environment, processEnv: NodeJS.
     config: configuration.agent,
     responseHandler: config.fleet.response_handler,
     onGuard: metrics.guard,
+    onTokenDrift: (ratio) => metrics.tokenDrift(configuration.tier, ratio),
     tier: configuration.tier,
     workspaceRoot: environment.workspaceDir,
     stateDir: environment.stateDir,
@@ -105,14 +106,23 @@ export async function startGateway(environment: Environment, processEnv: NodeJS.
   for (const note of agent.notes) log.info({ profile }, note);
 
   const client = createA2AClient({ clock, log, extensions: [HANDSHAKE_EXTENSION] });
-  const peers = createPeers({ ledger, configured: credentials.peers, clock, log, self: profile });
+  const peers = createPeers({
+    ...{ ledger, configured: credentials.peers, join: credentials.join, clock, log, self: profile },
+  });
+  const announces = connectAnnounces({
+    ...{ profile, config, login: credentials.bus, clock, log },
+    onAnnounce: (announce, from) => learn({ peers, clock, log, metrics }, [announce], from),
+  });
+  failed.defer(async () => announces?.close());
   const announcer = createAnnouncer({
     self: () => gateway.freshAnnounce(),
+    selfAsKnown: () => gateway.announce(),
     peers,
     client,
     clock,
     log,
     metrics,
+    bus: announces,
   });
   const gateway = createGateway({
     ...{ profile, version, ledger, agent, mcp, peers, announcer, client, clock, ids, log, metrics, config },
@@ -141,6 +151,12 @@ export async function startGateway(environment: Environment, processEnv: NodeJS.
       }),
   });
 
+  registerFleetRoutes(app, {
+    ...{ profile, peers, gateway, ledger, clock },
+    defaultBudget: configuration.agent.budget.default,
+    countCache: configuration.agent.budget.count_cache,
+  });
+
   const retention = startRetention({
     ...{ ledger, clock, log },
     finishedTasksDays: config.fleet.retention.finished_tasks_days,
@@ -148,7 +164,13 @@ export async function startGateway(environment: Environment, processEnv: NodeJS.
   failed.defer(() => retention.close());
 
   const graceMs = config.fleet.shutdown.grace_s * 1000;
-  const opened = { log, gateway, announcer, retention, a2a, app, bus, mcp, agent, ledger, ownership };
+  const leaver = {
+    close: async () => {
+      await announcer.farewell();
+      await Promise.all([announcer.close(), announces?.close()]);
+    },
+  };
+  const opened = { log, gateway, announcer: leaver, retention, a2a, app, bus, mcp, agent, ledger, ownership };
   const signals = onShutdown({
     log,
     graceMs: graceMs + AFTER_TASKS_MS,

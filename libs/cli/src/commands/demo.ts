@@ -1,12 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { FleetError } from '@hermes-fleet/protocol';
 import { runDemo } from '../demo/demo.ts';
 import { readOperatorToken } from '../keys/init.ts';
-import { planFleet } from '../local/plan.ts';
-import { recordedOffset } from '../local/up.ts';
-import { namedAddress, readOptions, repositoryRoot, UsageError, wholeNumber } from './options.ts';
+import { namedAddress, readOptions, UsageError } from './options.ts';
+import { plannedFleet } from './running-fleet.ts';
 
 /**
  * `fleet demo`: a first flight on the fleet that runs. `--address` says where people find things, `--reach` where this
@@ -21,10 +19,7 @@ export async function demoCommand(argv: readonly string[]): Promise<number> {
     'port-offset': { type: 'string' },
   });
   if (positionals.length > 0) throw new UsageError(`demo takes no "${positionals.join(' ')}"`);
-  const root = repositoryRoot();
-  const dir = values.dir ?? join(root, '.fleet');
-  const portOffset = wholeNumber('port-offset', values['port-offset'], recordedOffset(dir) ?? 0);
-  const plan = planFleet({ root, dir, portOffset });
+  const plan = plannedFleet(values);
   const given = (values.address ?? []).map((text) => namedAddress('address', text));
   const shown = given.length > 0 ? given : plan.profiles.map(({ name, url }) => ({ name, url }));
   const reach = (values.reach ?? []).map((text) => namedAddress('reach', text));

@@ -10,6 +10,10 @@ import {
   type TaskResult,
 } from '@hermes-fleet/protocol';
 
+import { type Caller, jsonOf, type Named, reach } from '../ask/reach.ts';
+
+export type { Caller } from '../ask/reach.ts';
+
 const CALL_MS = 120_000;
 const LOOK_MS = 3_000;
 
@@ -17,14 +21,6 @@ const LOOK_MS = 3_000;
 export interface Answer {
   readonly result: JsonObject;
   readonly ms: number;
-}
-
-/** Where and as whom the demo calls a profile. */
-export interface Caller {
-  readonly name: string;
-  /** Without a path. */
-  readonly url: string;
-  readonly token: string;
 }
 
 /**
@@ -44,7 +40,7 @@ export async function call(caller: Caller, request: JsonObject): Promise<Answer>
     body: JSON.stringify(request),
     signal: AbortSignal.timeout(CALL_MS),
   });
-  const body = await bodyOf(caller, response);
+  const body = await jsonOf(caller, response);
   const ms = performance.now() - startedAt;
   if (response.status === 401)
     throw new FleetError('UNAUTHENTICATED', `${caller.name} does not accept the operator's token`);
@@ -57,8 +53,8 @@ export async function call(caller: Caller, request: JsonObject): Promise<Answer>
 }
 
 /** The text of a page that needs no token. Throws PEER_UNREACHABLE. */
-export async function look(caller: Pick<Caller, 'name' | 'url'>, path: string): Promise<string> {
-  const response = await reach(caller, path, { signal: AbortSignal.timeout(LOOK_MS) });
+export async function look(profile: Named, path: string): Promise<string> {
+  const response = await reach(profile, path, { signal: AbortSignal.timeout(LOOK_MS) });
   return response.text();
 }
 
@@ -76,27 +72,6 @@ export function announceIn(answer: Answer): SessionAnnounce {
   const wire = dataOf(answer.result.message ?? null).find(({ type }) => type === 'SESSION_ANNOUNCE');
   if (!wire) throw new FleetError('PEER_REFUSED', 'the answer holds no SESSION_ANNOUNCE');
   return decodeAnnounce(wire);
-}
-
-async function reach(
-  caller: Pick<Caller, 'name' | 'url'>,
-  path: string,
-  init: RequestInit,
-): Promise<Response> {
-  try {
-    return await fetch(`${caller.url}${path}`, init);
-  } catch (cause) {
-    throw new FleetError('PEER_UNREACHABLE', `${caller.name} does not answer at ${caller.url}`, { cause });
-  }
-}
-
-async function bodyOf(caller: Caller, response: Response): Promise<unknown> {
-  try {
-    return await response.json();
-  } catch (cause) {
-    if (cause instanceof SyntaxError) return undefined;
-    throw new FleetError('PEER_UNREACHABLE', `${caller.name} did not finish its answer`, { cause });
-  }
 }
 
 const listOf = (value: JsonValue | undefined): readonly JsonValue[] => (Array.isArray(value) ? value : []);

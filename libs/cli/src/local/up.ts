@@ -79,8 +79,8 @@ function startProfile(options: UpOptions, profile: PlannedProfile): Started {
   });
 }
 
-/** A variable wins over a key file, so one that is left in the shell must not reach the gateways. */
-const inherited = (env: NodeJS.ProcessEnv): NodeJS.ProcessEnv =>
+/** What a gateway gets of this process's environment: a variable wins over a key file, so one left in the shell must not. */
+export const inherited = (env: NodeJS.ProcessEnv): NodeJS.ProcessEnv =>
   Object.fromEntries(
     Object.entries(env).filter(([name]) => !/^(A2A_HERMES_TOKEN_|NATS_|HERMES_)/.test(name)),
   );

@@ -29,7 +29,8 @@ describe('fleet.yaml', () => {
     assert.equal(fleet.routing.tiers.small_below_tokens, 2_000);
     assert.deepEqual(fleet.tiers, ['haiku', 'sonnet', 'opus']);
     assert.equal(fleet.announce.ttl_s, 90);
-    assert.equal(fleet.queue.ageing_s, 60);
+    assert.deepEqual(fleet.queue, { ageing_s: 60, max_wait_s: 60, max_waiting: 1_000 });
+    assert.equal(fleet.join, undefined);
   });
 
   const wrong: [string, object, RegExp][] = [
@@ -88,7 +89,43 @@ describe('fleet.yaml', () => {
       /agents\.a\.url: must be an http/,
     ],
   ];
-  for (const [what, fleet, message] of wrong)
+  const caller = { token_env: 'T', scopes: ['join'] };
+  const more: [string, object, RegExp][] = [
+    [
+      'a join address that is none',
+      { server, join: { endpoints: ['http://*@evil'] } },
+      /endpoints\[0\]: must be an/,
+    ],
+    ['a join without addresses', { server, join: { endpoints: [] } }, /fleet\.join\.endpoints/],
+    ['a join without a list', { server, join: {} }, /fleet\.join\.endpoints/],
+    ['an unknown key of join', { server, join: { endpoints: ['http://a:1'], token: 'x' } }, /token/],
+    [
+      'a speaks_for that is no name',
+      { server: { ...server, callers: { tank: { ...caller, speaks_for: ['a b'] } } } },
+      /callers\.tank\.speaks_for\[0\]: must be a name/,
+    ],
+    [
+      'a caller with the name of the shared one',
+      { server: { ...server, callers: { peer: caller } } },
+      /callers\.peer: is the name of whoever holds the shared token/,
+    ],
+    ['a peer called auto', { server, agents: { auto: neighbour } }, /agents\.auto: Invalid key/],
+    ['waiting for no time', { server, queue: { max_wait_s: 0 } }, /fleet\.queue\.max_wait_s/],
+    ['waiting for days', { server, queue: { max_wait_s: 86_401 } }, /fleet\.queue\.max_wait_s/],
+    ['room for nobody', { server, queue: { max_waiting: 0 } }, /fleet\.queue\.max_waiting/],
+  ];
+  it('takes who may join, and for whom a caller may speak', () => {
+    const { fleet } = FleetConfigSchema.parse({
+      fleet: {
+        server: { ...server, callers: { tank: { ...caller, speaks_for: ['worker-*'] }, mouse: caller } },
+        join: { endpoints: ['http://127.0.0.1:*', 'http://*.workers.internal:9230'], token_env: 'T' },
+      },
+    });
+    assert.deepEqual(fleet.server?.callers?.tank?.speaks_for, ['worker-*']);
+    assert.deepEqual(fleet.server?.callers?.mouse?.speaks_for, []);
+    assert.equal(fleet.join?.token_env, 'T');
+  });
+  for (const [what, fleet, message] of [...wrong, ...more])
     it(`refuses ${what}`, () => assert.match(problems(fleet).join('\n'), message));
 
   it('reports everything at once, fields and cross-checks alike', () => {

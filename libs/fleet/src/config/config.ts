@@ -1,10 +1,20 @@
 import { Priority } from '@hermes-fleet/protocol';
 import { z } from 'zod';
 import { crossCheck } from './cross-check.ts';
+import { endpointPatternProblem } from './endpoint-pattern.ts';
+import { namePatternProblem, PEER_NAME, RESERVED_NAMES } from './name-pattern.ts';
+
+const reportProblem =
+  (problemOf: (text: string) => string | undefined) =>
+  (text: string, ctx: z.core.$RefinementCtx): void => {
+    const message = problemOf(text);
+    if (message !== undefined) ctx.addIssue({ code: 'custom', message });
+  };
 
 const name = z
   .string()
-  .regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/, 'must be a name of letters, digits, ".", "_" or "-"');
+  .regex(PEER_NAME, 'must be a name of letters, digits, ".", "_" or "-"')
+  .refine((text) => !RESERVED_NAMES.has(text), 'is a word of the handshake: choose another name');
 const variable = z
   .string()
   .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be the name of an environment variable, not the token itself');
@@ -26,6 +36,10 @@ const Agent = z.strictObject({
 const CallerEntry = z.strictObject({
   token_env: variable,
   scopes: z.array(z.string().regex(/^[a-z]+(:[a-z_]+)?$/, 'must be a scope such as "dispatch"')).min(1),
+  speaks_for: z
+    .array(z.string().superRefine(reportProblem(namePatternProblem)))
+    .max(64)
+    .default([]),
 });
 
 const portProblem = ({ input }: { input?: unknown }): string =>
@@ -52,6 +66,20 @@ const Routing = z.strictObject({
     })
     .prefault({}),
   peer_down_after_s: seconds.default(60),
+});
+
+const Join = z.strictObject({
+  endpoints: z
+    .array(z.string().superRefine(reportProblem(endpointPatternProblem)))
+    .min(1)
+    .max(64),
+  token_env: variable.optional(),
+});
+
+const Queue = z.strictObject({
+  ageing_s: seconds.default(60),
+  max_wait_s: seconds.max(86_400).default(60),
+  max_waiting: positive.max(100_000).default(1_000),
 });
 
 const Limits = z.strictObject({
@@ -84,7 +112,8 @@ const Fleet = z.strictObject({
   agents: z.record(name, Agent).default({}),
   announce: z.strictObject({ ttl_s: seconds.max(86_400).default(90) }).prefault({}),
   routing: Routing.prefault({}),
-  queue: z.strictObject({ ageing_s: seconds.default(60) }).prefault({}),
+  join: Join.optional(),
+  queue: Queue.prefault({}),
   limits: Limits.prefault({}),
   shutdown: z.strictObject({ grace_s: seconds.max(600).default(20) }).prefault({}),
   retention: z.strictObject({ finished_tasks_days: positive.default(30) }).prefault({}),

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { describe, it } from 'node:test';
+import { createSecretEnv } from '@hermes-fleet/service';
 import { FleetConfigSchema } from './config.ts';
-import { callerNamed, resolveTokens } from './credentials.ts';
+import { acceptedVariables, callerNamed, resolveTokens } from './credentials.ts';
 
 const env = (values: Record<string, string>) => ({ read: (name: string) => values[name] });
 const config = (fleet: object) => FleetConfigSchema.parse({ fleet });
@@ -69,6 +71,99 @@ describe('tokens', () => {
     );
     assert.equal(warnings.length, 1);
     assert.match(warnings[0] ?? '', /A2A_TOKEN is shared by this profile, neo/);
+  });
+
+  const HASH = `sha256:${'ab'.repeat(32)}`;
+  const odd: [what: string, value: string, shown: RegExp | undefined, accepted: RegExp | undefined][] = [
+    ['a good one', LONG, undefined, undefined],
+    ['a hash', HASH, /holds a hash, which is only for tokens that are accepted/, undefined],
+    ['a broken hash', 'sha256:0123456789abcdef', /holds a hash/, /is not "sha256:" and 64 hex digits/],
+    ['one with a space in it', 'a-token of-some-length', /no header can carry/, /no header can carry/],
+    ['one that is not ASCII', 'ein-schlüssel-für-neo', /no header can carry/, /no header can carry/],
+  ];
+  for (const [what, value, shown, accepted] of odd)
+    it(`takes ${what} as a token that is ${shown ? '' : 'shown or '}${accepted ? 'neither' : 'accepted'}`, () => {
+      const { problems } = resolveTokens(
+        config({
+          server: { bind_port: 1, token_env: 'T' },
+          agents: { neo: { url: 'http://neo:1', token_env: 'T' } },
+          join: { endpoints: ['http://127.0.0.1:*'], token_env: 'T' },
+        }),
+        env({ T: value }),
+      );
+      const at = (path: string) => problems.find((problem) => problem.path === path)?.reason;
+      for (const path of ['fleet.agents.neo.token_env', 'fleet.join.token_env'])
+        if (shown) assert.match(at(path) ?? '', shown);
+      if (accepted) assert.match(at('fleet.server.token_env') ?? '', accepted);
+      assert.equal(problems.length, (shown ? 2 : 0) + (accepted ? 1 : 0));
+      assert.ok(!JSON.stringify(problems).includes(value));
+    });
+
+  it('finds one token given twice also when one of them is its hash', () => {
+    const hash = `sha256:${createHash('sha256').update(LONG).digest('hex')}`;
+    const scopes = ['read'];
+    const { problems } = resolveTokens(
+      config({
+        server: { bind_port: 1, callers: { a: { token_env: 'A', scopes }, b: { token_env: 'B', scopes } } },
+      }),
+      env({ A: LONG, B: hash }),
+    );
+    assert.match(problems[0]?.reason ?? '', /holds the same token as a/);
+  });
+
+  it('names a file that cannot be read beside every other problem', () => {
+    const { problems } = resolveTokens(
+      config({
+        server: { bind_port: 1, token_env: 'OWN' },
+        agents: { neo: { url: 'http://neo:1', token_env: 'MISSING' } },
+      }),
+      createSecretEnv({ OWN_FILE: '/nowhere/at/all' }),
+    );
+    assert.deepEqual(
+      problems.map(({ path }) => path),
+      ['fleet.server.token_env', 'fleet.agents.neo.token_env'],
+    );
+    assert.match(problems[0]?.reason ?? '', /OWN_FILE: \/nowhere\/at\/all can't be read \(ENOENT\)/);
+  });
+
+  it('tells who may join, from where, for whom, and what they are shown', () => {
+    const { join, callers, peers } = resolveTokens(
+      config({
+        server: {
+          bind_port: 9219,
+          public_url: 'http://switch:9219',
+          callers: {
+            tank: { token_env: 'T', scopes: ['join'], speaks_for: ['worker-*'] },
+            neo: { token_env: 'N', scopes: ['announce'] },
+          },
+        },
+        agents: { neo: { url: 'http://neo:1', agent_card_url: 'http://cards/neo.json' } },
+        join: { endpoints: ['http://127.0.0.1:*'], token_env: 'J' },
+      }),
+      env({ T: `${LONG}-t`, N: `${LONG}-n`, J: LONG }),
+    );
+    assert.deepEqual(join, {
+      callers: {
+        tank: { joins: true, speaksFor: ['worker-*'] },
+        neo: { joins: false, speaksFor: [] },
+      },
+      endpoints: ['http://127.0.0.1:*'],
+      own: ['http://127.0.0.1:9219/jsonrpc', 'http://switch:9219/jsonrpc'],
+      token: LONG,
+    });
+    assert.deepEqual(callers.find(({ name }) => name === 'tank')?.scopes, ['join', 'announce']);
+    assert.deepEqual(peers.neo, { url: 'http://neo:1/jsonrpc', cardUrl: 'http://cards/neo.json' });
+  });
+
+  it('lists what a profile accepts, and nothing where it accepts nobody', () => {
+    const scopes = ['read'];
+    const server = { bind_port: 1, token_env: 'OWN', callers: { a: { token_env: 'A', scopes } } };
+    assert.deepEqual(acceptedVariables(config({ server })), [
+      { path: 'fleet.server.token_env', variable: 'OWN' },
+      { path: 'fleet.server.callers.a.token_env', variable: 'A' },
+    ]);
+    assert.deepEqual(acceptedVariables(config({ server, enabled: false })), []);
+    assert.deepEqual(acceptedVariables(config({ server: { ...server, auth_required: false } })), []);
   });
 
   it('accepts nobody by token where auth is off', () => {

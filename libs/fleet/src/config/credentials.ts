@@ -1,10 +1,9 @@
 import type { Caller, FieldError } from '@hermes-fleet/protocol';
 import { PEER_SCOPES } from '@hermes-fleet/service';
 import type { FleetConfig } from './config.ts';
+import { type JoinPolicy, joinPolicy } from './join-policy.ts';
 import { normalizePeerUrl } from './peer-url.ts';
-
-/** The shortest token that is accepted, in characters. */
-export const MIN_TOKEN_LENGTH = 16;
+import { readVariable, type TokenUse, tokenDigest, tokenProblem } from './token.ts';
 
 /** The caller behind one shared token, or behind none on loopback (design 2, fleet.yaml). */
 export const SHARED_CALLER: Caller = {
@@ -15,12 +14,15 @@ export const SHARED_CALLER: Caller = {
 export interface ConfiguredPeer {
   readonly url: string;
   readonly token?: string;
+  /** Where fleet.yaml says that its agent card is. */
+  readonly cardUrl?: string;
 }
 
 export interface Credentials {
   /** What the authenticator accepts; empty when `auth_required` is false. */
   readonly callers: readonly { name: string; scopes: readonly string[]; secret: string }[];
   readonly peers: Readonly<Record<string, ConfiguredPeer>>;
+  readonly join: JoinPolicy;
   /** The login at the broker; empty where fleet.yaml names none. */
   readonly bus: { readonly user?: string; readonly pass?: string };
   /** Every variable that is missing, and every token that is too short or not distinct; `path` is the key in fleet.yaml. */
@@ -42,22 +44,17 @@ export function resolveTokens(
   const problems: FieldError[] = [];
   const uses: Use[] = [];
   const read = (path: string, variable: string): string | undefined => {
-    const value = env.read(variable);
-    if (value !== undefined && value !== '') return value;
-    problems.push({
-      path,
-      reason: `${variable} is not set: export it, or put its value in the file that ${variable}_FILE names`,
-    });
+    const found = readVariable(env, variable);
+    if ('value' in found) return found.value;
+    problems.push({ path, reason: found.problem });
     return undefined;
   };
-  const token = (path: string, variable: string, owner: string): string | undefined => {
+  const token = (path: string, variable: string, owner: string, use: TokenUse): string | undefined => {
     uses.push({ path, variable, owner });
     const value = read(path, variable);
-    if (value === undefined || value.length >= MIN_TOKEN_LENGTH) return value;
-    problems.push({
-      path,
-      reason: `${variable} is shorter than ${MIN_TOKEN_LENGTH} characters: use a longer token`,
-    });
+    const problem = value === undefined ? undefined : tokenProblem(value, use);
+    if (problem === undefined) return value;
+    problems.push({ path, reason: `${variable} ${problem}` });
     return undefined;
   };
 
@@ -68,37 +65,70 @@ export function resolveTokens(
     const secret =
       agent.token_env === undefined
         ? undefined
-        : token(`fleet.agents.${name}.token_env`, agent.token_env, name);
-    peers[name] = { url: normalizePeerUrl(agent.url), ...(secret === undefined ? {} : { token: secret }) };
+        : token(`fleet.agents.${name}.token_env`, agent.token_env, name, 'shown');
+    peers[name] = {
+      url: normalizePeerUrl(agent.url),
+      ...(secret === undefined ? {} : { token: secret }),
+      ...(agent.agent_card_url === undefined ? {} : { cardUrl: agent.agent_card_url }),
+    };
   }
+  const joinEnv = config.fleet.join?.token_env;
+  const joinToken =
+    joinEnv === undefined
+      ? undefined
+      : token('fleet.join.token_env', joinEnv, 'workers that joined', 'shown');
   const { user_env: userEnv, password_env: passwordEnv } = config.fleet.nats ?? {};
   const user = userEnv === undefined ? undefined : read('fleet.nats.user_env', userEnv);
   const pass = passwordEnv === undefined ? undefined : read('fleet.nats.password_env', passwordEnv);
   const bus = { ...(user === undefined ? {} : { user }), ...(pass === undefined ? {} : { pass }) };
-  return { callers, peers, bus, problems, warnings: sharedNames(uses) };
+  const join = joinPolicy(config, joinToken);
+  return { callers, peers, join, bus, problems, warnings: sharedNames(uses) };
+}
+
+/** The variables whose token a profile with this fleet.yaml accepts, with the key that names each. */
+export function acceptedVariables(
+  config: FleetConfig,
+): { readonly path: string; readonly variable: string }[] {
+  const { enabled, server } = config.fleet;
+  if (!enabled || !server?.auth_required) return [];
+  return [
+    ...(server.token_env === undefined
+      ? []
+      : [{ path: 'fleet.server.token_env', variable: server.token_env }]),
+    ...Object.entries(server.callers ?? {}).map(([name, { token_env: variable }]) => ({
+      path: `fleet.server.callers.${name}.token_env`,
+      variable,
+    })),
+  ];
 }
 
 /** The caller of this name as fleet.yaml has it now; for tasks that outlived a restart. */
 export function callerNamed(config: FleetConfig, name: string): Caller {
   const entry = config.fleet.server?.callers?.[name];
-  if (entry) return { name, scopes: new Set(entry.scopes) };
+  if (entry) return { name, scopes: new Set(scopesOf(entry)) };
   return name === SHARED_CALLER.name ? SHARED_CALLER : { name, scopes: new Set() };
+}
+
+/** A caller that may join may announce itself. */
+function scopesOf({ scopes }: { readonly scopes: readonly string[] }): readonly string[] {
+  return scopes.includes('join') && !scopes.includes('announce') ? [...scopes, 'announce'] : scopes;
 }
 
 function ownCallers(
   config: FleetConfig,
-  token: (path: string, variable: string, owner: string) => string | undefined,
+  token: (path: string, variable: string, owner: string, use: TokenUse) => string | undefined,
 ): Credentials['callers'][number][] {
   const { server } = config.fleet;
   if (!server?.auth_required) return [];
   const callers: Credentials['callers'][number][] = [];
   if (server.token_env !== undefined) {
-    const secret = token('fleet.server.token_env', server.token_env, 'this profile');
+    const secret = token('fleet.server.token_env', server.token_env, 'this profile', 'accepted');
     if (secret) callers.push({ name: SHARED_CALLER.name, scopes: [...SHARED_CALLER.scopes], secret });
   }
   for (const [name, entry] of Object.entries(server.callers ?? {})) {
-    const secret = token(`fleet.server.callers.${name}.token_env`, entry.token_env, `caller ${name}`);
-    if (secret) callers.push({ name, scopes: entry.scopes, secret });
+    const path = `fleet.server.callers.${name}.token_env`;
+    const secret = token(path, entry.token_env, `caller ${name}`, 'accepted');
+    if (secret) callers.push({ name, scopes: scopesOf(entry), secret });
   }
   return callers;
 }
@@ -107,8 +137,9 @@ function indistinct(callers: Credentials['callers']): FieldError[] {
   const bySecret = new Map<string, string>();
   const problems: FieldError[] = [];
   for (const { name, secret } of callers) {
-    const other = bySecret.get(secret);
-    if (other === undefined) bySecret.set(secret, name);
+    const digest = tokenDigest(secret);
+    const other = bySecret.get(digest);
+    if (other === undefined) bySecret.set(digest, name);
     else
       problems.push({
         path: `fleet.server.callers.${name}.token_env`,

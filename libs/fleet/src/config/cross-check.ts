@@ -2,6 +2,9 @@ import { isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
 import type { z } from 'zod';
 import { isLoopback, normalizePeerUrl } from './peer-url.ts';
 
+/** The caller behind one shared token (see SHARED_CALLER); it may announce every configured peer. */
+const SHARED_NAME = 'peer';
+
 type Path = (string | number)[];
 type Report = (path: Path, message: string) => void;
 
@@ -30,6 +33,11 @@ function checkServer(fleet: JsonObject, report: Report): void {
   const authRequired = server.auth_required !== false;
   const host = server.bind_host ?? '127.0.0.1';
   const callers = objectAt(server, 'callers');
+  if (callers && Object.hasOwn(callers, SHARED_NAME))
+    report(
+      ['server', 'callers', SHARED_NAME],
+      'is the name of whoever holds the shared token: choose another name',
+    );
   const accepted = server.token_env !== undefined || (callers && Object.keys(callers).length > 0);
   if (!authRequired && typeof host === 'string' && !isLoopback(host))
     report(

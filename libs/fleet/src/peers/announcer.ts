@@ -1,115 +1,153 @@
-import type { A2AClient, PeerEndpoint } from '@hermes-fleet/a2a';
+import type { A2AClient } from '@hermes-fleet/a2a';
 import {
   backoffMs,
   type Clock,
   decodeAnnounce,
-  encodeAnnounce,
   FleetError,
   type JsonObject,
   type Log,
   type SessionAnnounce,
 } from '@hermes-fleet/protocol';
 import type { FleetMetrics } from '@hermes-fleet/service';
+import { type Correspondent, correspond } from './correspondent.ts';
 import type { Peers } from './peers.ts';
 import { DEFAULT_TTL_S } from './profile.ts';
 
-const ANSWER_TIMEOUT_MS = 5_000;
+const DEBOUNCE_MS = 1_000;
 const FIRST_RETRY_MS = 500;
 const LONGEST_RETRY_MS = 15_000;
-const DEBOUNCE_MS = 1_000;
+const FAREWELL_MS = 1_000;
 
-/** Tells every configured peer what this profile can do, and learns from the answers what they can. */
+/** Tells every configured peer, and the bus, what this profile can do, and learns from the answers what they can. */
 export interface Announcer {
-  /** Announces to everybody at once, again with backoff until each has answered, then as a heartbeat (ttl / 3). */
+  /** Announces to everybody at once, and then as a heartbeat (ttl / 3); who can't be reached is tried with backoff. */
   start(): void;
   /** Something that routing reads has changed: announce soon, at most once a second. */
   changed(): void;
+  /** Says once more, with `ready: false`, that this profile is there no longer; takes a second at most, never throws. */
+  farewell(): Promise<void>;
   /** Stops announcing; resolves when nothing is under way any more. */
   close(): Promise<void>;
 }
 
+/** Where announces go beside the configured peers (libs/events has it for NATS). */
+export interface AnnounceOutlet {
+  publish(announce: SessionAnnounce): void;
+  /** Resolves true once the last one is on its way, false after `timeoutMs`. */
+  flush(timeoutMs: number): Promise<boolean>;
+}
+
 export interface AnnouncerOptions {
+  /** Gives the announce of this moment, with a sequence of its own. */
   readonly self: () => SessionAnnounce | Promise<SessionAnnounce>;
+  /** The same from what is known without looking, for the farewell, which has no time to measure; `self` when absent. */
+  readonly selfAsKnown?: () => SessionAnnounce;
   readonly peers: Peers;
-  readonly client: Pick<A2AClient, 'send'>;
+  readonly client: Pick<A2AClient, 'send' | 'card'>;
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Pick<FleetMetrics, 'announce' | 'peerLastAnnounce'>;
+  readonly bus?: AnnounceOutlet | undefined;
   /** 0 to 1; spreads retries and heartbeats. Math.random when absent. */
   readonly random?: () => number;
 }
 
 export function createAnnouncer(o: AnnouncerOptions): Announcer {
   const closing = new AbortController();
-  const loops: Promise<void>[] = [];
   const random = o.random ?? Math.random;
-  let wake = new AbortController();
+  const correspondents: Correspondent[] = [];
+  let started = false;
+  let leaving = false;
   let pending: Disposable | undefined;
+  let heartbeat: Disposable | undefined;
+  let making: Promise<void> | undefined;
+  let again = false;
+  let failures = 0;
 
-  async function announceTo(endpoint: PeerEndpoint): Promise<number> {
-    const own = await o.self();
-    const contextId = `handshake:hermes-${endpoint.name}`;
-    const announce = { ...own, session: { ...own.session, contextId } };
-    const reply = await o.client.send(
-      endpoint,
-      {
-        messageId: `announce:${own.instanceId ?? ''}:${own.seq ?? o.clock.now()}:${endpoint.name}`,
-        contextId,
-        data: encodeAnnounce(announce),
-        blocking: true,
-      },
-      { timeoutMs: ANSWER_TIMEOUT_MS, signal: closing.signal },
-    );
-    const data = reply.kind === 'message' ? reply.data : reply.task.data;
-    await learn(o, data, endpoint.name);
-    return ((own.ttlS ?? DEFAULT_TTL_S) * 1000) / 3;
+  /** One announce for everybody; while one is being made, whatever else asks for one gets the next. */
+  function broadcast(): void {
+    again = making !== undefined;
+    making ??= makeOne().finally(() => {
+      making = undefined;
+      if (again && !leaving) broadcast();
+    });
   }
 
-  async function keepAnnouncing(endpoint: PeerEndpoint): Promise<void> {
-    let failures = 0;
-    while (!closing.signal.aborted) {
-      const { signal } = wake;
-      let pauseMs: number;
-      try {
-        const heartbeatMs = await announceTo(endpoint);
-        o.metrics.announce(endpoint.name, 'out', 'ok');
-        failures = 0;
-        pauseMs = heartbeatMs * (0.9 + 0.1 * random());
-      } catch (error) {
-        if (closing.signal.aborted) return;
-        o.metrics.announce(endpoint.name, 'out', 'error');
-        failures += 1;
-        pauseMs = backoffMs(failures, { firstMs: FIRST_RETRY_MS, longestMs: LONGEST_RETRY_MS, random });
-        const level = failures === 1 ? 'warn' : 'debug';
-        o.log[level]({ peer: endpoint.name, err: error }, 'announce not delivered: trying again');
-      }
-      await o.clock.sleep(pauseMs, AbortSignal.any([closing.signal, signal])).catch(() => undefined);
+  async function makeOne(): Promise<void> {
+    heartbeat?.[Symbol.dispose]();
+    let pauseMs: number;
+    try {
+      const announce = await o.self();
+      if (leaving) return;
+      failures = 0;
+      pauseMs = (((announce.ttlS ?? DEFAULT_TTL_S) * 1000) / 3) * (0.9 + 0.1 * random());
+      for (const each of correspondents) each.tell(announce);
+      o.bus?.publish(announce);
+    } catch (error) {
+      failures += 1;
+      pauseMs = backoffMs(failures, { firstMs: FIRST_RETRY_MS, longestMs: LONGEST_RETRY_MS, random });
+      o.log.warn({ err: error }, 'there is nothing to announce: trying again');
     }
+    if (!leaving) heartbeat = o.clock.timer(broadcast, pauseMs);
+  }
+
+  function leave(): void {
+    leaving = true;
+    pending?.[Symbol.dispose]();
+    heartbeat?.[Symbol.dispose]();
   }
 
   return {
     start() {
-      if (loops.length > 0) return;
-      for (const { endpoint } of o.peers.list()) if (endpoint) loops.push(keepAnnouncing(endpoint));
+      if (started || leaving) return;
+      started = true;
+      for (const { name, standing } of o.peers.list())
+        if (standing === 'configured')
+          correspondents.push(
+            correspond({
+              ...{ peer: name, peers: o.peers, client: o.client, clock: o.clock, log: o.log, random },
+              ...{ metrics: o.metrics, signal: closing.signal },
+              learn: (data) => learn(o, data, name),
+            }),
+          );
+      broadcast();
     },
     changed() {
-      if (pending || closing.signal.aborted) return;
+      if (!started || pending || leaving) return;
       pending = o.clock.timer(() => {
         pending = undefined;
-        const due = wake;
-        wake = new AbortController();
-        due.abort();
+        broadcast();
       }, DEBOUNCE_MS);
     },
+    async farewell() {
+      if (!started || leaving) return;
+      leave();
+      const late = new AbortController();
+      const { promise: impatience, resolve } = Promise.withResolvers<void>();
+      using _limit = o.clock.timer(() => {
+        late.abort(new FleetError('SHUTTING_DOWN', 'the profile is stopping'));
+        resolve();
+      }, FAREWELL_MS);
+      const goodbye = async (): Promise<void> => {
+        const announce = { ...(await (o.selfAsKnown ?? o.self)()), ready: false };
+        o.bus?.publish(announce);
+        await Promise.allSettled([
+          o.bus?.flush(FAREWELL_MS),
+          ...correspondents.map((each) => each.farewell(announce, late.signal)),
+        ]);
+      };
+      const said = goodbye().catch((err) => o.log.debug({ err }, 'left without a farewell'));
+      await Promise.race([said, impatience]);
+    },
     async close() {
-      pending?.[Symbol.dispose]();
+      leave();
       closing.abort(new FleetError('SHUTTING_DOWN', 'the profile is stopping'));
-      await Promise.all(loops);
+      await Promise.all([making, ...correspondents.map(({ ended }) => ended)]);
     },
   };
 }
 
-/** Records the announce among the data parts of an answer of `peer`, if there is one. */
+/** Records the announce among the data parts of an answer of `peer`, or of its message on NATS, if there is one. */
 export async function learn(
   o: Pick<AnnouncerOptions, 'peers' | 'clock' | 'log' | 'metrics'>,
   data: readonly JsonObject[],
@@ -123,6 +161,6 @@ export async function learn(
     if (recorded.outcome === 'recorded') o.metrics.peerLastAnnounce(peer, o.clock.now() / 1000);
   } catch (error) {
     o.metrics.announce(peer, 'in', 'error');
-    o.log.warn({ peer, err: error }, 'announce in an answer is not usable');
+    o.log.warn({ peer, err: error }, 'an announce is not usable');
   }
 }

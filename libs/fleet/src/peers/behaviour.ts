@@ -11,7 +11,11 @@ const NEWEST = 0.3;
 export interface Behaviour {
   /** It answered something: a circuit that was open closes. */
   answered(): void;
-  /** It could not be reached; after three times in a row the circuit opens, longer each time. */
+  /**
+   * It could not be reached; after three times in a row the circuit opens, longer each time. When that is over, the next
+   * task that occupies the peer is the one trial, and the circuit stays open for others until the peer answered it,
+   * failed again, or the task left.
+   */
   failed(): void;
   /** It took a dispatch after this time. */
   took(latencyMs: number): void;
@@ -24,6 +28,7 @@ export interface Behaviour {
 export function newBehaviour(clock: Clock): Behaviour {
   let failures = 0;
   let circuitOpenUntil = 0;
+  let trial: { readonly until: number } | undefined;
   let inFlight = 0;
   let blockedRate = 0;
   let latencyMs = 0;
@@ -31,13 +36,23 @@ export function newBehaviour(clock: Clock): Behaviour {
   const answered = (): void => {
     failures = 0;
     circuitOpenUntil = 0;
+    trial = undefined;
+  };
+  /** Whether this time is still to come; further ahead than any pause, and the clock was set back. */
+  const isAhead = (until: number): boolean => clock.now() < until && until - clock.now() <= LONGEST_PAUSE_MS;
+  const halfOpen = (): boolean => failures >= OPENS_AFTER && !isAhead(circuitOpenUntil);
+  const underTrial = (): boolean => trial !== undefined && isAhead(trial.until);
+  const openUntil = (): number => {
+    if (!halfOpen()) return circuitOpenUntil;
+    return trial && underTrial() ? trial.until : Math.min(circuitOpenUntil, clock.now());
   };
   return {
     answered,
     failed() {
       failures += 1;
+      trial = undefined;
       if (failures < OPENS_AFTER) return;
-      const pause = Math.min(FIRST_PAUSE_MS * 2 ** (failures - OPENS_AFTER), LONGEST_PAUSE_MS);
+      const pause = Math.min(FIRST_PAUSE_MS * 2 ** Math.min(failures - OPENS_AFTER, 10), LONGEST_PAUSE_MS);
       circuitOpenUntil = clock.now() + pause;
     },
     took(latency) {
@@ -49,15 +64,24 @@ export function newBehaviour(clock: Clock): Behaviour {
       blockedRate = blockedRate * (1 - NEWEST) + NEWEST;
     },
     occupied() {
+      const own = halfOpen() && !underTrial() ? { until: clock.now() + LONGEST_PAUSE_MS } : undefined;
+      if (own) trial = own;
       inFlight += 1;
       let held = true;
       return {
         [Symbol.dispose]() {
-          if (held) inFlight -= 1;
+          if (!held) return;
           held = false;
+          inFlight -= 1;
+          if (own && trial === own) trial = undefined;
         },
       };
     },
-    snapshot: () => ({ circuitOpenUntil, inFlight, blockedRate, latencyMs }),
+    snapshot: () => ({
+      circuitOpenUntil: openUntil(),
+      inFlight,
+      blockedRate,
+      latencyMs,
+    }),
   };
 }

@@ -125,6 +125,20 @@ describe('a delegation', () => {
     assert.ok(over());
   });
 
+  it('with a peer that forgets the task again fails: each copy would begin the work anew', async (t) => {
+    const { options, methods } = await scripted(t, [
+      ['SendMessage', sent('t1', 'WORKING')],
+      ['SubscribeToTask', noStream],
+      ['GetTask', notFound],
+      ['SendMessage', sent('t2', 'WORKING')],
+      ['SubscribeToTask', noStream],
+      ['GetTask', notFound],
+    ]);
+    const lost = delegate(options, delegation);
+    await assert.rejects(lost, (error) => error instanceof FleetError && error.code === 'PEER_REFUSED');
+    assert.equal(methods().filter((method) => method === 'SendMessage').length, 2);
+  });
+
   it('goes on with the task that a former process had started', async (t) => {
     const { options, methods } = await scripted(t, [
       ['SubscribeToTask', noStream],

@@ -10,6 +10,7 @@ import {
   type Clock,
   type ErrorCode,
   FleetError,
+  type JsonObject,
   type Log,
   type ReplySchema,
   type TaskResult,
@@ -23,13 +24,20 @@ const ASK_TIMEOUT_MS = 5_000;
 /** Three calls of this length fit into the time that a run has to end after its abort. */
 const WITHDRAW_TIMEOUT_MS = 3_000;
 const IDLE_TIMEOUT_MS = 45_000;
+/** A peer that forgets a task again and again would begin its work again and again. */
+const MAX_REPEATS = 1;
 const PAUSE = { firstMs: 200, longestMs: 5_000 };
 
 /** How a delegation ended. */
-export type Delegated =
-  | { readonly kind: 'result'; readonly result: TaskResult }
-  /** The peer certainly did not take it: another one may. */
-  | { readonly kind: 'refused'; readonly reason: string };
+export type Delegated = { readonly kind: 'result'; readonly result: TaskResult } | Refused;
+
+/** The peer certainly did not take it: another one may. */
+export interface Refused {
+  readonly kind: 'refused';
+  readonly reason: string;
+  /** The peer answered, and will say the same again: it is not merely away or stopping. */
+  readonly declined?: boolean;
+}
 
 export interface DelegateOptions {
   readonly client: A2AClient;
@@ -44,6 +52,8 @@ export interface DelegateOptions {
   /** The task's id in the payload, and so in the result. */
   readonly taskId: string;
   readonly replySchema: ReplySchema;
+  /** What `output` must be where JSON is asked for. */
+  readonly outputSchema?: JsonObject | undefined;
   /** How long the peer may be away before the delegation is given up, ms. */
   readonly peerDownAfterMs: number;
   /** Whether an earlier process may have sent this already. */
@@ -65,17 +75,19 @@ export async function delegate(o: DelegateOptions, delegation: Delegation): Prom
   if (delegation.remoteTaskId === undefined) {
     const sent = await deliver(o, delegation, link, o.resumed);
     if (sent.kind === 'refused') return sent;
-    if (sent.kind === 'message')
-      return { kind: 'result', result: resultOfMessage(sent, o.replySchema, o.taskId) };
+    if (sent.kind === 'message') return { kind: 'result', result: resultOfMessage(sent, o) };
     task = sent.task;
   }
   const ended = await follow(o, delegation, link, task ?? delegation.remoteTaskId ?? '');
-  return { kind: 'result', result: resultOf(ended, o.replySchema, o.taskId) };
+  return { kind: 'result', result: resultOf(ended, o) };
 }
 
 /** Asks the peer to stop; what the task came to there, where that can still be learned. Bounded in time. */
 export async function withdraw(
-  o: Pick<DelegateOptions, 'client' | 'endpoint' | 'traceparent' | 'taskId' | 'replySchema' | 'log'>,
+  o: Pick<
+    DelegateOptions,
+    'client' | 'endpoint' | 'traceparent' | 'taskId' | 'replySchema' | 'outputSchema' | 'log'
+  >,
   delegation: Delegation,
 ): Promise<TaskResult | undefined> {
   const call = { timeoutMs: WITHDRAW_TIMEOUT_MS, traceparent: o.traceparent };
@@ -83,21 +95,21 @@ export async function withdraw(
     let id = delegation.remoteTaskId;
     if (id === undefined) {
       const reply = await o.client.send(o.endpoint, message(delegation), call);
-      if (reply.kind === 'message') return resultOfMessage(reply, o.replySchema, o.taskId);
+      if (reply.kind === 'message') return resultOfMessage(reply, o);
       id = reply.task.id;
     }
     const known = id;
     const task = await o.client
       .cancelTask(o.endpoint, known, call)
       .catch(() => o.client.getTask(o.endpoint, known, call));
-    return task.terminal ? resultOf(task, o.replySchema, o.taskId) : undefined;
+    return task.terminal ? resultOf(task, o) : undefined;
   } catch (error) {
     o.log.warn({ peer: o.endpoint.name, err: error }, 'task at the peer could not be canceled');
     return undefined;
   }
 }
 
-type Sent = PeerReply | { readonly kind: 'refused'; readonly reason: string };
+type Sent = PeerReply | Refused;
 
 async function deliver(
   o: DelegateOptions,
@@ -120,7 +132,7 @@ async function deliver(
       const error = peerError(o.signal, thrown);
       if (!ambiguous && (declined(error) || neverArrived(error))) {
         if (error.code === 'PEER_UNREACHABLE') o.behaviour.failed();
-        return { kind: 'refused', reason: error.message };
+        return { kind: 'refused', reason: error.message, declined: declined(error) && !error.retryable };
       }
       if (!error.retryable) throw error;
       ambiguous = true;
@@ -138,16 +150,17 @@ async function follow(
 ): Promise<PeerTask> {
   let id = typeof from === 'string' ? from : from.id;
   let task = typeof from === 'string' ? undefined : from;
+  const repeats = { left: MAX_REPEATS };
   for (let drops = 0; !task?.terminal; drops += 1) {
     if (drops > 0) await o.clock.sleep(backoffMs(drops, { ...PAUSE, random: o.random }), o.signal);
     task = await watchOnce(o, id, link, task);
     if (!task?.terminal) {
       o.onRetry('stream');
-      task = await ask(o, delegation, id, link);
+      task = await ask(o, delegation, id, link, repeats);
       id = task.id;
     }
   }
-  return hasResult(task) ? task : ask(o, delegation, id, link);
+  return hasResult(task) ? task : ask(o, delegation, id, link, repeats);
 }
 
 /** Follows the stream until the task ends or the stream breaks; how it broke does not matter, asking comes next. */
@@ -177,8 +190,14 @@ async function watchOnce(
   return task;
 }
 
-/** The task as the peer has it now. A peer that does not know it any more gets the same payload again. */
-async function ask(o: DelegateOptions, delegation: Delegation, id: string, link: Link): Promise<PeerTask> {
+/** The task as the peer has it now. A peer that does not know it any more gets the same payload again, once. */
+async function ask(
+  o: DelegateOptions,
+  delegation: Delegation,
+  id: string,
+  link: Link,
+  repeats: { left: number },
+): Promise<PeerTask> {
   const { signal, traceparent } = o;
   for (;;) {
     try {
@@ -193,7 +212,8 @@ async function ask(o: DelegateOptions, delegation: Delegation, id: string, link:
         await link.lost(error);
         continue;
       }
-      if (peerErrorCode(error) !== 'TASK_NOT_FOUND') throw error;
+      if (peerErrorCode(error) !== 'TASK_NOT_FOUND' || repeats.left === 0) throw error;
+      repeats.left -= 1;
       const sent = await deliver(o, delegation, link, true);
       if (sent.kind === 'task') return sent.task;
       throw error;
@@ -201,14 +221,14 @@ async function ask(o: DelegateOptions, delegation: Delegation, id: string, link:
   }
 }
 
-interface Link {
+export interface Link {
   /** The peer answered. */
   contact(): void;
   /** It did not: waits before the next try, or throws PEER_UNREACHABLE when it has been away too long. */
   lost(error: FleetError): Promise<void>;
 }
 
-function createLink(o: DelegateOptions): Link {
+export function createLink(o: DelegateOptions): Link {
   let failures = 0;
   let lastContact = o.clock.now();
   return {
@@ -237,7 +257,7 @@ function message({ messageId, contextId, payload }: Delegation) {
 }
 
 /** The error of a call; throws the signal's reason when that is why it failed. */
-function peerError(signal: AbortSignal, thrown: unknown): FleetError {
+export function peerError(signal: AbortSignal, thrown: unknown): FleetError {
   signal.throwIfAborted();
   return FleetError.from(thrown);
 }
@@ -251,7 +271,7 @@ const UNCERTAIN: ReadonlySet<ErrorCode | undefined> = new Set<ErrorCode | undefi
 ]);
 
 /** Whether the peer said for certain that it did not take the task. */
-function declined(error: FleetError): boolean {
+export function declined(error: FleetError): boolean {
   return error.code === 'PEER_REFUSED' && !UNCERTAIN.has(peerErrorCode(error));
 }
 

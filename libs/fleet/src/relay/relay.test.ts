@@ -7,58 +7,15 @@ import {
   CALLER,
   DONE,
   freePort,
-  type ProfileOptions,
   profile,
   type Script,
   type TestProfile,
   untilAborted,
 } from '../testing/profile.ts';
+import { relayFleet as fleet, PREFERRED_FIRST, spending } from '../testing/relay-fleet.ts';
 
 const TRACE_ID = '4bf92f3577b34da6a3ce929d0e0e4736';
 const TRACEPARENT = `00-${TRACE_ID}-00f067aa0ba902b7-01`;
-const FAST = { routing: { peer_down_after_s: 20 } };
-
-/** An orchestrator and its workers on real ports, knowing each other. */
-async function fleet(
-  t: TestContext,
-  workers: Record<string, Pick<ProfileOptions, 'script' | 'tier' | 'fleet'>>,
-  o: { fleet?: JsonObject; announce?: boolean } = {},
-) {
-  const names = ['switch', ...Object.keys(workers)];
-  const agents: Record<string, number> = {};
-  for (const name of names) agents[name] = await freePort();
-  const made: Record<string, TestProfile> = {};
-  for (const [name, worker] of Object.entries(workers)) {
-    const each = await profile(t, { name, agents, ...worker });
-    await each.serve();
-    made[name] = each;
-  }
-  const orchestrator = await profile(t, {
-    name: 'switch',
-    agents,
-    script: () => assert.fail('switch works itself'),
-    fleet: { orchestrate: true, ...FAST, ...o.fleet },
-  });
-  if (o.announce !== false) {
-    orchestrator.announcer.start();
-    for (const name of Object.keys(workers)) await orchestrator.heard(name);
-  }
-  return { orchestrator, worker: (name: string) => made[name] ?? assert.fail(`no ${name}`) };
-}
-
-const spending =
-  (tokens: number): Script =>
-  async (task, { budget }) => {
-    const call = await budget.reserve({ inputTokens: tokens, maxOutputTokens: 0 });
-    await call.settle({ inputTokens: tokens, outputTokens: 0, source: 'metered' });
-    return { ...DONE, text: `did ${task.dispatch.brief}`, artifacts: { filesChanged: ['a.ts'] } };
-  };
-
-/** Two workers of which neo is asked first. */
-const PREFERRED_FIRST = {
-  neo: { script: spending(1), tier: 'sonnet' },
-  trinity: { script: spending(1), tier: 'opus' },
-};
 
 const dispatchOf = (worker: TestProfile, id: string): JsonObject => worker.task(id).dispatch;
 
@@ -142,22 +99,15 @@ describe('the relay', () => {
     );
   });
 
-  it('hands the refusal back with an alert when there is nobody else, or when told to', async (t) => {
+  it('hands the refusals back with an alert when nobody is left to ask', async (t) => {
     const { orchestrator, worker } = await fleet(t, { neo: {}, trinity: {} });
     for (const name of ['neo', 'trinity']) worker(name).facts.clean = false;
-    const all = await orchestrator.send(dispatching());
+    const all = await orchestrator.send(dispatching({}, { routing: { max_attempts: 2 } }));
     const blocked = await orchestrator.result(all);
     assert.deepEqual([blocked.status, blocked.tokensSpent, blocked.attempts?.length], ['blocked', 0, 2]);
     assert.match(blocked.blockedReason ?? '', /neo: the working tree of neo is dirty/);
     assert.match(blocked.blockedReason ?? '', /trinity: the working tree of trinity is dirty/);
     assert.equal((await orchestrator.event(all, 'alert')).reason, 'handed_back');
-    const one = await orchestrator.send(dispatching({}, { routing: { on_blocked: 'fail' } }));
-    assert.equal((await orchestrator.result(one)).attempts?.length, 1);
-    const named = await orchestrator.send(dispatching({}, { routing: { target: 'neo' } }));
-    assert.deepEqual(
-      (await orchestrator.result(named)).attempts?.map(({ peer }) => peer),
-      ['neo'],
-    );
   });
 
   it('keeps little of a refusal that has much to say', async (t) => {
@@ -167,7 +117,8 @@ describe('the relay', () => {
     const { orchestrator } = await fleet(t, {
       neo: { script: async () => ({ ...blocked, unmet: Array.from({ length: 100 }, () => unmet) }) },
     });
-    const result = await orchestrator.result(await orchestrator.send(dispatching()));
+    const id = await orchestrator.send(dispatching({}, { routing: { on_blocked: 'fail' } }));
+    const result = await orchestrator.result(id);
     assert.equal(result.status, 'blocked');
     assert.equal(result.unmet?.length, 50);
     assert.ok(JSON.stringify(result).length < 100_000);
@@ -277,8 +228,10 @@ describe('the relay', () => {
     const deadline = new Date(Date.now() + 300).toISOString();
     const id = await orchestrator.send(dispatching({}, { deadline }));
     const result = await orchestrator.result(id);
-    assert.equal(result.tokensSpent, 0);
-    assert.match(JSON.stringify(result), /deadline/);
+    assert.deepEqual(
+      [result.status, result.tokensSpent, result.unmet?.[0]?.kind, result.attempts?.map(({ peer }) => peer)],
+      ['blocked', 0, 'deadline', ['neo']],
+    );
     assert.deepEqual(worker('neo').runs, [first]);
   });
 
@@ -323,6 +276,36 @@ describe('the relay', () => {
     assert.equal(sends.length, 2);
     assert.equal(sends[0], sends[1]);
   });
+});
+
+it('a peer whose card lacks the handshake gets the contract as text, and only that', async (t) => {
+  const texts: string[] = [];
+  const agent = createServer(async (request, reply) => {
+    let body = '';
+    for await (const chunk of request) body += chunk;
+    const { params } = JSON.parse(body);
+    texts.push(params.message.parts[0].text);
+    const message = { messageId: 'r', role: 'ROLE_AGENT', parts: [{ text: 'tidied up' }] };
+    reply.writeHead(200, { 'content-type': 'application/json' });
+    reply.end(JSON.stringify({ jsonrpc: '2.0', id: 1, result: { message } }));
+  });
+  const agents = { switch: await freePort(), stock: await freePort() };
+  await new Promise<void>((resolve) => agent.listen(agents.stock, '127.0.0.1', resolve));
+  t.after(() => {
+    agent.closeAllConnections();
+    agent.close();
+  });
+  const orchestrator = await profile(t, { name: 'switch', agents, fleet: { orchestrate: true } });
+  orchestrator.peers.noteCard('stock', { handshake: false, versions: [] });
+  const id = await orchestrator.send(
+    dispatching({ token_budget: 700 }, { brief: 'tidy up', routing: { target: 'stock' } }),
+  );
+  const result = await orchestrator.result(id);
+  assert.deepEqual([result.status, result.text, result.executedBy], ['done', 'tidied up', 'stock']);
+  assert.equal(texts.length, 1);
+  assert.match(texts[0] ?? '', /^TASK DISPATCH \(inline\)\n/);
+  assert.match(texts[0] ?? '', new RegExp(`task_id: "?${id}`));
+  assert.match(texts[0] ?? '', /token_budget: 700\n[\s\S]*Brief: tidy up/);
 });
 
 it('tasks that arrive together are spread over the peers, the preferred tier first', async (t) => {

@@ -1,297 +1,184 @@
-import type { A2AClient, PeerTask } from '@hermes-fleet/a2a';
-import {
-  type AdmittedTask,
-  type Attempt,
-  type Clock,
-  type Executor,
-  FleetError,
-  HANDSHAKE_EXTENSION,
-  isJsonObject,
-  type JsonValue,
-  type Log,
-  type OnBlocked,
-  type RunContext,
-  type RunOutcome,
-  type TaskResult,
-  type Unmet,
-} from '@hermes-fleet/protocol';
-import type { FleetMetrics } from '@hermes-fleet/service';
-import { learn } from '../peers/announcer.ts';
-import type { Peers } from '../peers/peers.ts';
-import { measureBrief } from '../routing/measure-brief.ts';
+import type { AdmittedTask, Executor, OnBlocked, RunContext, RunOutcome } from '@hermes-fleet/protocol';
 import type { RoutingPolicy } from '../routing/policy.ts';
-import { type RoutingDecision, route } from '../routing/route.ts';
+import type { RoutingDecision } from '../routing/route.ts';
 import { errorOutcome } from '../tasks/result.ts';
-import { type Delegated, type DelegateOptions, delegate, withdraw } from './delegate.ts';
+import { type AttemptOptions, attempt } from './attempt.ts';
+import { attemptOf, bookDelegated, explained, refusedDispatches, withAttempt } from './attempts.ts';
+import { type Choice, createChoice } from './choice.ts';
+import { type Course, createCourse } from './course.ts';
+import { endedBy } from './ended-by.ts';
+import { handBack, kindsOf } from './hand-back.ts';
 import { payloadFor } from './payload.ts';
-import { refusalOf } from './refusal.ts';
+import { refusalOf, withRefusal } from './refusal.ts';
 import { outcomeOf } from './remote-result.ts';
 import { newSeat, type Seat } from './seat.ts';
-import { type Delegation, decodeState, encodeState, type Refusal, type RelayState } from './state.ts';
+import type { Delegation } from './state.ts';
+import { waitForPeer } from './wait.ts';
+import { createWaitingRoom, type WaitingRoom } from './waiting-room.ts';
 
-/** How many of the peers that were considered an event names. */
-const EXPLAINED = 20;
-
-export interface RelayOptions {
-  readonly peers: Peers;
-  readonly client: A2AClient;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly metrics: FleetMetrics;
+export interface RelayOptions extends Omit<AttemptOptions, 'onBack'> {
   readonly policy: RoutingPolicy;
   readonly onBlocked: OnBlocked;
+  /** How many peers may refuse one task, where its dispatch does not say. */
   readonly maxAttempts: number;
-  readonly peerDownAfterMs: number;
-  readonly random: () => number;
+  /** How long a task without a deadline may wait for a peer, ms. */
+  readonly maxWaitMs: number;
+  /** How many tasks may wait for a peer at a time. */
+  readonly maxWaiting: number;
+  /** Waiting this long lifts a task by one priority. */
+  readonly ageingMs: number;
+}
+
+export interface Relay extends Executor {
+  /** Brings the gauges of the tasks that wait up to date. */
+  gauge(): void;
 }
 
 /**
  * The executor that has peers do the work, under the same contract, and hands their result back (design 1, Who
- * executes). A peer that refuses is followed by the next one; a peer that took the task keeps it, so that it never
- * runs twice.
+ * executes). A peer that refuses is followed by the next one, or waited for, as `on_blocked` says (design 2, Blocked); a
+ * peer that took the task keeps it, so that it never runs twice.
  */
-export function createRelay(o: RelayOptions): Executor {
+export function createRelay(o: RelayOptions): Relay {
+  const room = createWaitingRoom(o);
+  const options = { ...o, room, onBack: room.wake };
   return {
     model: { id: 'relay', tier: 'none', contextWindow: 0 },
-    run: (task, context) => relayTask(o, task, context),
+    run: (task, context) => relayTask(options, task, context),
+    gauge: room.gauge,
   };
 }
 
-async function relayTask(o: RelayOptions, task: AdmittedTask, context: RunContext): Promise<RunOutcome> {
-  let state = decodeState(context.checkpoint.load());
-  let resumed = state.current !== undefined;
-  using seat = newSeat(o.peers);
-  const save = async (next: RelayState): Promise<void> => {
-    await context.checkpoint.save(encodeState(next));
-    state = next;
-  };
+type Options = RelayOptions & AttemptOptions & { readonly room: WaitingRoom };
+
+async function relayTask(o: Options, task: AdmittedTask, context: RunContext): Promise<RunOutcome> {
+  const course = createCourse(task, context, o);
+  using seat = newSeat(o.peers, o.room.wake);
+  const choice = createChoice(o, course, seat);
+  try {
+    return await pursue({ ...o, choice, told: false }, course, seat);
+  } catch (error) {
+    return await endedBy(o, course, choice, error);
+  }
+}
+
+/** Peer after peer, until one has done it or nobody can. */
+async function pursue(o: Chooser, course: Course, seat: Seat): Promise<RunOutcome> {
+  const { context } = course;
+  let resumed = course.state.current !== undefined;
+  let refused = false;
+  await bookDelegated(context.budget, course.state.attempts);
   for (;;) {
     context.signal.throwIfAborted();
-    if (!state.current) {
-      const chosen = await choose(o, task, context, state, seat);
-      if ('outcome' in chosen) return chosen.outcome;
-      await save({ ...state, current: chosen.delegation });
-      await reportChoice(o, context, state, chosen.decision);
-    }
-    const { current } = state;
-    if (!current) continue;
-    seat.take(current.peer);
-    const delegated = await attempt(o, task, context, current, resumed, save, state);
-    seat.leave();
+    const chosen = course.state.current ?? (await choose(o, course, refused));
+    if ('status' in chosen) return chosen;
+    seat.take(chosen.peer);
+    const ended = await attempt(o, course, chosen, resumed);
+    const now = o.clock.now();
+    const refusal = refusalOf(ended, chosen.peer, course.state.refusals, { now, random: o.random });
+    const tried = attemptOf(course.state.current ?? chosen, ended, refusal, now);
+    const attempts = withAttempt(course.state.attempts, tried);
+    if (chosen.slice !== undefined && tried.tokensSpent > chosen.slice) o.metrics.budgetOverrun('delegated');
     resumed = false;
-    const refusal = refusalOf(delegated, current.peer);
-    const tried = attemptOf(o, current, delegated, refusal);
-    const attempts = [...state.attempts, tried];
+    seat.leave();
     if (refusal) {
-      o.peers.behaviour(current.peer)?.refused();
-      await save({ attempts, refusals: [...state.refusals, refusal], current: undefined });
-      continue;
+      o.peers.behaviour(chosen.peer)?.refused();
+      const refusals = withRefusal(course.state.refusals, refusal);
+      await course.save({ attempts, refusals, current: undefined });
+      refused = refusal.transient && ended.kind === 'result';
     }
-    if (delegated.kind === 'failed') return { ...delegated.outcome, executedBy: current.peer, attempts };
-    if (delegated.kind !== 'result') continue;
-    await bookDelegated(context, attempts);
-    return { ...outcomeOf(delegated.result, current.peer), attempts };
+    await bookDelegated(context.budget, attempts);
+    if (ended.kind === 'failed') return { ...ended.outcome, executedBy: chosen.peer, attempts };
+    if (!refusal && ended.kind === 'result') return { ...outcomeOf(ended.result, chosen.peer), attempts };
   }
 }
 
-type Ended = Delegated | { readonly kind: 'failed'; readonly outcome: RunOutcome };
+type Chooser = Options & {
+  readonly choice: Choice;
+  /** Whether this process has said that the task waits. */
+  told: boolean;
+};
 
-/** One try at one peer. Throws only the signal's reason, after what the peer did so far was learned and booked. */
-async function attempt(
-  o: RelayOptions,
-  task: AdmittedTask,
-  context: RunContext,
-  current: Delegation,
-  resumed: boolean,
-  save: (state: RelayState) => Promise<void>,
-  state: RelayState,
-): Promise<Ended> {
-  const options = delegateOptions(o, task, context, current, resumed, (remoteTaskId) =>
-    save({ ...state, current: { ...current, remoteTaskId } }),
-  );
-  let taken = current;
-  if (!options)
-    return failed('PEER_UNREACHABLE', `${current.peer} is not configured as a peer any more`, false);
-  const { onTaken } = options;
-  const tracked = {
-    ...options,
-    onTaken: (remoteTaskId: string) => {
-      taken = { ...current, remoteTaskId };
-      return onTaken(remoteTaskId);
-    },
-  };
-  try {
-    return await delegate(tracked, current);
-  } catch (error) {
-    if (!context.signal.aborted) {
-      const { code, message, retryable } = FleetError.from(error);
-      if (!(error instanceof FleetError)) throw error;
-      return failed(code, message, retryable);
-    }
-    if (context.signal.reason instanceof FleetError && context.signal.reason.code === 'SHUTTING_DOWN')
-      throw error;
-    const result = await withdraw(tracked, taken);
-    if (!result) throw error;
-    return { kind: 'result', result };
+/** The next peer, after waiting for one where that may help; what the task comes to when there is none. */
+async function choose(o: Chooser, course: Course, refused: boolean): Promise<Delegation | RunOutcome> {
+  const { context, state, onBlocked } = course;
+  const { choice } = o;
+  // A peer that refused for the moment is waited for, under this policy, before anybody else is asked.
+  let calm = refused && onBlocked === 'queue';
+  let waitedFor: string | undefined;
+  for (;;) {
+    context.signal.throwIfAborted();
+    const over = refusedDispatches(state.attempts) >= course.maxAttempts;
+    const left = context.budget.remaining() > 0;
+    if (!left && !over) return { ...exhausted(), attempts: [...state.attempts] };
+    await choice.measure();
+    const handedBack = over || (state.refusals.length > 0 && onBlocked === 'fail');
+    const goes = !handedBack && !calm;
+    const decision = choice.decide(goes);
+    const behind = goes && waitedFor === undefined ? othersFirst(o, course, decision) : undefined;
+    if (goes && !behind && decision.chosen !== undefined)
+      return await delegationTo(o, course, decision, decision.chosen, waitedFor);
+    // The place that it would have is for those who wait: it comes into line behind them.
+    if (behind) choice.decide(false);
+    const missing = behind ? [behind] : choice.missing(decision);
+    if (handedBack || onBlocked === 'fail' || !choice.mayWait(decision)) return handBack(o, course, missing);
+    const wait = { missing, reported: o.told, lookNow: !calm };
+    o.told = true;
+    const outcome = await waitForPeer(o, course, choice, wait);
+    if (outcome) return outcome;
+    waitedFor = kindsOf(missing)[0] ?? 'peer';
+    calm = false;
   }
 }
 
-function delegateOptions(
-  o: RelayOptions,
-  task: AdmittedTask,
-  context: RunContext,
-  current: Delegation,
-  resumed: boolean,
-  onTaken: (remoteTaskId: string) => Promise<void>,
-): DelegateOptions | undefined {
-  const endpoint = o.peers.get(current.peer)?.endpoint;
-  const behaviour = o.peers.behaviour(current.peer);
-  if (!endpoint || !behaviour) return undefined;
-  let lastState = '';
-  let learnedSeq: JsonValue | undefined;
-  return {
-    ...{
-      client: o.client,
-      endpoint,
-      behaviour,
-      clock: o.clock,
-      log: o.log,
-      random: o.random,
-      resumed,
-      onTaken,
-    },
-    signal: context.signal,
-    traceparent: task.traceparent,
-    taskId: task.id,
-    replySchema: task.dispatch.task.replySchema ?? 'prose',
-    peerDownAfterMs: o.peerDownAfterMs,
-    onRetry: (reason) => o.metrics.retry(reason),
-    async onTask(remote: PeerTask) {
-      const announce = remote.metadata[HANDSHAKE_EXTENSION];
-      if (isJsonObject(announce) && announce.seq !== learnedSeq) {
-        learnedSeq = announce.seq;
-        await learn(o, [announce], endpoint.name);
-      }
-      if (remote.state === lastState) return;
-      lastState = remote.state;
-      await context.report({ type: 'progress', data: { peer: endpoint.name, state: remote.state } });
-    },
-  };
+/**
+ * What keeps a task from a peer that has room: others have waited for that, and go before it. One that may not wait is
+ * not kept.
+ */
+function othersFirst(o: Chooser, { task, state, onBlocked }: Course, { chosen }: RoutingDecision) {
+  if (chosen === undefined || onBlocked === 'fail') return undefined;
+  const priority = task.dispatch.task.priority ?? 'normal';
+  const since = state.waiting?.since ?? o.clock.now();
+  if (!o.room.isAwaited(chosen, { priority, since })) return undefined;
+  const detail = `${chosen}: others have waited longer for its next place, or are more urgent`;
+  return { kind: 'capacity' as const, name: chosen, detail, transient: true };
 }
 
-type Choice =
-  | { readonly delegation: Delegation; readonly decision: RoutingDecision }
-  | { readonly outcome: RunOutcome };
-
-async function choose(
-  o: RelayOptions,
-  task: AdmittedTask,
-  context: RunContext,
-  state: RelayState,
-  seat: Seat,
-): Promise<Choice> {
-  const { routing } = task.dispatch;
-  const last = state.refusals.at(-1);
-  const onBlocked = routing?.onBlocked ?? o.onBlocked;
-  const over = state.attempts.length >= (routing?.maxAttempts ?? o.maxAttempts);
-  if (last && (onBlocked !== 'reroute' || over)) return { outcome: await handBack(context, state, []) };
-  if (context.budget.remaining() === 0)
-    return {
-      outcome: errorOutcome(
-        'BUDGET_EXHAUSTED',
-        'the token budget is used up before a peer got the task',
-        false,
-      ),
-    };
-  const excluded = new Map(state.refusals.map(({ peer, reason }) => [peer, reason]));
+async function delegationTo(
+  o: Chooser,
+  course: Course,
+  decision: RoutingDecision,
+  to: string,
+  waitedFor: string | undefined,
+): Promise<Delegation | RunOutcome> {
+  const { task, context, state } = course;
+  const peer = o.peers.get(to);
+  if (!peer) return errorOutcome('INTERNAL', `${to} was chosen and is not known`, true);
   const now = o.clock.now();
-  const briefTokens = await measureBrief(task.dispatch, o.peers.list());
-  // From here to the seat without a pause: of tasks that arrive together, each sees where the one before it went.
-  const decision = route(task.dispatch, o.peers.list(), { ...o.policy, excluded, briefTokens }, now);
-  if (decision.chosen !== undefined) seat.take(decision.chosen);
-  const peer = decision.chosen === undefined ? undefined : o.peers.get(decision.chosen);
-  if (!peer) return { outcome: await handBack(context, state, decision.unmet) };
-  const delegation = {
-    peer: peer.name,
+  const considered = explained(decision);
+  const current: Delegation = {
+    peer: to,
     messageId: `${task.id}:${state.attempts.length + 1}`,
     contextId: task.contextId,
-    payload: payloadFor(task, peer, o.policy, context.budget),
+    ...payloadFor(task, peer, o.policy, context.budget, now),
     startedAt: new Date(now).toISOString(),
+    considered,
   };
-  return { delegation, decision };
-}
-
-async function reportChoice(
-  o: RelayOptions,
-  context: RunContext,
-  state: RelayState,
-  decision: RoutingDecision,
-): Promise<void> {
-  const to = decision.chosen ?? '';
+  await course.save({ current });
   const last = state.refusals.at(-1);
-  if (last) {
+  if (waitedFor !== undefined) o.metrics.retry(waitedFor);
+  if (last && last.peer !== to) {
     const reason = last.unmet[0]?.kind ?? 'unreachable';
     o.metrics.reroute(last.peer, to, reason);
     await context.report({ type: 'rerouted', data: { from: last.peer, to, reason } });
   }
-  const considered = decision.considered
-    .slice(0, EXPLAINED)
-    .map(({ peer, verdict, score }) => ({ peer, verdict, score }));
-  await context.report({
-    type: 'delegated',
-    data: { peer: to, attempt: state.attempts.length + 1, considered },
-  });
+  const brief = considered.map(({ peer: name, verdict, score }) => ({ peer: name, verdict, score }));
+  const data = { peer: to, attempt: state.attempts.length + 1, considered: brief };
+  await context.report({ type: 'delegated', data });
+  return current;
 }
 
-/** The task goes back to its caller: blocked, with everything that stood in the way, and an alert. */
-async function handBack(
-  context: RunContext,
-  state: RelayState,
-  unmet: readonly Unmet[],
-): Promise<RunOutcome> {
-  const refused = state.refusals.flatMap(({ peer, reason, unmet: theirs }) =>
-    theirs.length > 0
-      ? theirs.map((entry) => ({ ...entry, detail: `${peer}: ${entry.detail}` }))
-      : [{ kind: 'peer' as const, name: peer, detail: `${peer}: ${reason}`, transient: true }],
-  );
-  const all = refused.length > 0 ? refused : [...unmet];
-  const kinds = [...new Set(all.map(({ kind }) => kind))];
-  await context.report({ type: 'alert', data: { reason: 'handed_back', unmet: kinds } });
-  return {
-    status: 'blocked',
-    nextSteps: [],
-    blockedReason: all.map(({ detail }) => detail).join('; '),
-    artifacts: { filesChanged: [] },
-    unmet: all,
-    attempts: [...state.attempts],
-  };
-}
-
-function attemptOf(
-  o: RelayOptions,
-  current: Delegation,
-  delegated: Ended,
-  refusal: Refusal | undefined,
-): Attempt {
-  const result: TaskResult | undefined = delegated.kind === 'result' ? delegated.result : undefined;
-  const failure = delegated.kind === 'failed' ? delegated.outcome.error : result?.error;
-  return {
-    peer: current.peer,
-    status: result?.status ?? (delegated.kind === 'failed' ? 'error' : 'unreachable'),
-    reason: refusal?.reason ?? failure?.code ?? null,
-    tokensSpent: result?.tokensSpent ?? 0,
-    startedAt: current.startedAt,
-    endedAt: new Date(o.clock.now()).toISOString(),
-  };
-}
-
-/** Counts what the peers spent, once: whatever an earlier process has booked of it already is left out. */
-async function bookDelegated(context: RunContext, attempts: readonly Attempt[]): Promise<void> {
-  const reported = attempts.reduce((sum, { tokensSpent }) => sum + tokensSpent, 0);
-  const booked = context.budget.usage().delegatedTokens ?? 0;
-  if (reported > booked) await context.budget.addDelegated(reported - booked);
-}
-
-function failed(code: string, message: string, retryable: boolean): Ended {
-  return { kind: 'failed', outcome: errorOutcome(code, message, retryable) };
+function exhausted(): RunOutcome {
+  const message = 'the token budget is used up before a peer got the task';
+  return errorOutcome('BUDGET_EXHAUSTED', message, false);
 }

@@ -7,13 +7,16 @@ export interface Seat extends Disposable {
   leave(): void;
 }
 
-export function newSeat(peers: Pick<Peers, 'behaviour'>): Seat {
+/** `onLeave` is called after a place was left: somebody else may take it. */
+export function newSeat(peers: Pick<Peers, 'behaviour'>, onLeave: () => void): Seat {
   let at: string | undefined;
   let held: Disposable | undefined;
   const leave = (): void => {
+    if (at === undefined) return;
     held?.[Symbol.dispose]();
     held = undefined;
     at = undefined;
+    onLeave();
   };
   return {
     take(peer) {

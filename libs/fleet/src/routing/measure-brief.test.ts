@@ -25,3 +25,15 @@ it('a brief that is longer than a window is counted in tokens before a peer is r
     (await ask('some short words of text')).considered.every(({ verdict }) => verdict !== 'excluded'),
   );
 });
+
+it('a trader, which has no window, makes no brief long', async () => {
+  const trader = announceOf('trader', { role: 'trader', worker: { modelTier: 'none', contextWindow: 0 } });
+  const dispatch = {
+    type: 'TASK_DISPATCH' as const,
+    protocolVersion: '2.0',
+    task: { taskId: 't' },
+    brief: 'words',
+  };
+  const peers = [peerOf('neo'), peerOf('trader', { announce: trader })];
+  assert.equal(await measureBrief(dispatch, peers), 0);
+});

@@ -76,6 +76,14 @@ describe('admission', () => {
       false,
     ],
     [
+      'a cycle before it came here',
+      dispatchOf({ task: { path: ['switch', 'trinity', 'switch'] } }),
+      {},
+      'path',
+      /came through switch before \(switch > trinity > switch\)/,
+      false,
+    ],
+    [
       'a past deadline',
       dispatchOf({ deadline: new Date(NOW).toISOString() }),
       {},
@@ -206,6 +214,49 @@ describe('admission', () => {
     );
   });
 
+  it('names the unmet requirements of every kind, in the order of the design', async () => {
+    const unmet = await admit({
+      dispatch: dispatchOf({
+        task: { path: ['a', 'b', 'neo', 'd', 'e', 'f', 'g', 'h', 'i'], tokenBudget: 1, write: true },
+        requirements: {
+          requiredMcp: ['trek', 'nope'],
+          requiredCapabilities: ['browser', 'fly'],
+          modelTier: { max: 'haiku' },
+          minContextWindow: 2_000,
+        },
+        deadline: new Date(NOW - 1).toISOString(),
+        brief: 'x'.repeat(1_001),
+      }),
+      caller: { name: 'x', scopes: new Set() },
+      facts: {
+        ...facts,
+        ...sick('timeout', 'timeout after 1000 ms'),
+        repoState: async () => ({ branch: 'main', clean: false }),
+        queue: { full: true, waiting: 1 },
+      },
+    });
+    assert.deepEqual(
+      unmet.map(({ kind, name }) => `${kind} ${name}`),
+      [
+        'scope dispatch',
+        'path neo',
+        'path a > b > neo > d > e > f > g > h > i',
+        'deadline 2026-05-31T19:59:59.999Z',
+        'mcp trek',
+        'mcp nope',
+        'capability browser',
+        'capability fly',
+        'tier sonnet',
+        'context min_context_window',
+        'context brief',
+        'budget token_budget',
+        'repo main',
+        'capacity queue',
+      ],
+    );
+    assert.ok(unmet.every(({ detail }) => detail !== '' && !detail.includes('\n')));
+  });
+
   it('answers a foreign major alone, before anything else is judged', async () => {
     const dispatch = dispatchOf({ protocolVersion: '9.0', deadline: new Date(NOW - 1).toISOString() });
     const unmet = await admit({ dispatch, caller: { name: 'x', scopes: new Set() }, facts });
@@ -237,6 +288,17 @@ describe('admission', () => {
     const dispatch = dispatchOf({ task: { write: false } });
     assert.deepEqual(await admit({ dispatch, caller, facts: strict }), []);
   });
+
+  for (const [through, kinds] of [
+    [7, []],
+    [8, ['path']],
+  ] as const)
+    it(`of a task to be relayed after ${through} profiles: ${kinds.join() || 'admitted'}, this one counts too`, async () => {
+      const dispatch = dispatchOf({ task: { path: [...'abcdefgh'].slice(0, through) } });
+      const kindsOf = (unmet: { kind: string }[]) => unmet.map(({ kind }) => kind);
+      assert.deepEqual(kindsOf(await admitRelayed({ dispatch, caller, facts })), kinds);
+      assert.deepEqual(kindsOf(await admit({ dispatch, caller, facts })), []);
+    });
 
   it('leaves to routing what peers must give', async () => {
     const dispatch = dispatchOf({ requirements: { requiredMcp: ['nope'], requiredCapabilities: ['fly'] } });

@@ -83,22 +83,31 @@ const scope: Check = ({ caller }) =>
     ? MET
     : unmet('scope', 'dispatch', `caller ${caller.name} lacks the scope "dispatch"`);
 
-const path: Check = ({ dispatch, facts }) => {
-  const { path: through = [] } = dispatch.task;
-  const trail = through.join(' > ');
-  return [
-    ...(through.includes(facts.self)
-      ? unmet('path', facts.self, `the task came through ${facts.self} before (${trail}): a cycle`)
-      : MET),
-    ...(through.length > MAX_PATH
-      ? unmet(
-          'path',
-          trail,
-          `the task came through ${through.length} profiles, at most ${MAX_PATH} are allowed`,
-        )
-      : MET),
-  ];
-};
+/** `hops` = the profiles that the task will have come through when it reaches whoever does it. */
+const pathOf =
+  (hops: (through: readonly string[], self: string) => readonly string[]): Check =>
+  ({ dispatch, facts: { self } }) => {
+    const { path: through = [] } = dispatch.task;
+    const trail = hops(through, self);
+    const shown = trail.join(' > ');
+    const again = [...through, self].find((name, at, all) => all.indexOf(name) < at);
+    return [
+      ...(again === undefined
+        ? MET
+        : unmet('path', again, `the task came through ${again} before (${through.join(' > ')}): a cycle`)),
+      ...(trail.length > MAX_PATH
+        ? unmet(
+            'path',
+            shown,
+            `the task came through ${trail.length} profiles, at most ${MAX_PATH} are allowed`,
+          )
+        : MET),
+    ];
+  };
+
+const path = pathOf((through) => through);
+/** A relayed task comes through this profile too: what would be too long there is not sent. */
+const relayedPath = pathOf((through, self) => [...through, self]);
 
 const deadline: Check = ({ dispatch, facts }) =>
   dispatch.deadline !== undefined && Date.parse(dispatch.deadline) <= facts.now
@@ -202,4 +211,4 @@ const OWN_CHECKS: readonly Check[] = [
   capacity,
 ];
 
-const RELAY_CHECKS: readonly Check[] = [scope, path, deadline, capacity];
+const RELAY_CHECKS: readonly Check[] = [scope, relayedPath, deadline, capacity];

@@ -11,8 +11,9 @@ import {
 import type { FleetMetrics } from '@hermes-fleet/service';
 import type { Lane } from './lane.ts';
 import { persist } from './persist.ts';
-import { readDispatch } from './reading.ts';
+import { readDispatch, versionOf } from './reading.ts';
 import { blockedEnding, type Ending, encodeEnding, endingData, errorOutcome } from './result.ts';
+import { worthOf } from './worth.ts';
 
 /** A lane and what admits to it. */
 export interface Gate {
@@ -59,11 +60,13 @@ export function createDispatcher(o: DispatcherOptions): Dispatcher {
     caller,
   });
 
-  async function end(record: Pick<TaskRecord, 'id'>, ending: Ending): Promise<boolean> {
+  async function end(record: Pick<TaskRecord, 'id' | 'dispatch'>, ending: Ending): Promise<boolean> {
     const store = { ...o, taskId: record.id, signal: o.closing };
     const event = { type: ending.event, data: endingData(ending) };
     const written = await persist(store, () =>
-      o.ledger.append(record.id, event, { result: encodeEnding(ending) }),
+      o.ledger.append(record.id, event, {
+        result: encodeEnding(ending, versionOf(record.dispatch), o.versions),
+      }),
     );
     if (!written) return false;
     o.metrics.taskEnded(tierOf(record.id), ending.event, 0);
@@ -93,7 +96,7 @@ export function createDispatcher(o: DispatcherOptions): Dispatcher {
     const { lane, judge } = o.gateOf(dispatch);
     const unmet = await judge(dispatch, caller);
     if (unmet.length === 0 && !lane.reserve()) unmet.push(queueFull(o.profile, lane.waiting));
-    if (unmet.length > 0) return block(record, reading.taskId, unmet, worth(dispatch));
+    if (unmet.length > 0) return block(record, reading.taskId, unmet, worthOf(dispatch));
     try {
       const data = { lane: lane.name, priority: dispatch.task.priority ?? 'normal' };
       const store = { ...o, taskId: record.id, signal: o.closing };
@@ -194,7 +197,7 @@ export function createDispatcher(o: DispatcherOptions): Dispatcher {
     if (record.resumes === 0 && spent === 0) {
       const detail = `the deadline ${deadline} passed while the task was queued`;
       const unmet: Unmet[] = [{ kind: 'deadline', name: deadline, detail, transient: false }];
-      return block(record, task.dispatch.task.taskId, unmet, worth(task.dispatch));
+      return block(record, task.dispatch.task.taskId, unmet, worthOf(task.dispatch));
     }
     const message = `the deadline ${deadline} passed before the interrupted task could go on`;
     const ending = errorEnding(record.key, o.profile, {
@@ -269,9 +272,4 @@ function spentOn(ledger: Ledger, taskId: string): number {
   return ledger.tokens
     .entries(taskId)
     .reduce((sum, entry) => sum + entry.inputTokens + entry.outputTokens, 0);
-}
-
-/** Tokens that a blocked task would have cost: its budget, else what its brief alone comes to (some 4 bytes each). */
-function worth(dispatch: TaskDispatch): number {
-  return dispatch.task.tokenBudget ?? Math.ceil(Buffer.byteLength(dispatch.brief) / 4);
 }

@@ -60,6 +60,21 @@ describe('plain text', () => {
   });
 });
 
+describe('a dispatch is found', () => {
+  for (const mediaType of [
+    undefined,
+    'application/json',
+    'application/vnd.hermes.handshake+json',
+    'Application/JSON; charset=utf-8',
+  ])
+    it(`under the media type ${mediaType ?? 'that is not said'}`, async (t) => {
+      const neo = await profile(t);
+      const [part] = dispatching({ task_id: 'found' }).data ?? [];
+      const id = await neo.send({ text: 'words', data: [{ data: part?.data ?? null, mediaType }] });
+      assert.equal(neo.task(id).key, 'found');
+    });
+});
+
 describe('the handshake', () => {
   const announcing = (agentId: string) => ({
     data: [{ data: encodeAnnounce(announceOf(agentId)), mediaType: 'application/json' }],

@@ -2,41 +2,26 @@ import type { Ledger } from '@hermes-fleet/ledger';
 import {
   type Accepted,
   type Caller,
-  type Clock,
-  decodeAnnounce,
   dispatchFingerprint,
-  encodeAnnounce,
   FleetError,
   HANDSHAKE_MEDIA_TYPE,
+  highestOf,
   type Ids,
   type InboundMessage,
   isJsonObject,
   type JsonObject,
-  type Log,
-  PROTOCOL_VERSION,
-  type SessionAnnounce,
 } from '@hermes-fleet/protocol';
-import { type FleetMetrics, requireScope } from '@hermes-fleet/service';
-import type { Peers } from '../peers/peers.ts';
+import { parseHints } from '../prose/hints.ts';
 import type { Dispatcher } from './dispatcher.ts';
-import { parseHints } from './hints.ts';
+import { acceptAnnounce, greet, HANDSHAKE_CONTEXT, type HandshakeOptions } from './handshake.ts';
 import { readDispatch } from './reading.ts';
 
-const HANDSHAKE_CONTEXT = 'handshake:';
 const HANDSHAKE_TYPES = new Set(['SESSION_ANNOUNCE', 'TASK_DISPATCH', 'TASK_RESULT']);
 
-export interface IntakeOptions {
-  readonly profile: string;
-  /** The handshake versions that this profile speaks. */
-  readonly versions: readonly string[];
+export interface IntakeOptions extends HandshakeOptions {
   readonly ledger: Ledger;
-  readonly peers: Peers;
   readonly dispatcher: Dispatcher;
-  readonly clock: Clock;
   readonly ids: Ids;
-  readonly log: Log;
-  readonly metrics: FleetMetrics;
-  readonly announce: () => SessionAnnounce;
   /** Why nothing new is taken at the moment; undefined when it is. */
   readonly closed: () => FleetError | undefined;
   /** Called with the task that opened a context which this profile had not seen. */
@@ -60,49 +45,19 @@ export async function acceptMessage(
   const closed = o.closed();
   if (closed) throw closed;
   if (message.taskId !== undefined) refuseFollowUp(o.ledger, message.taskId, message.contextId, caller);
-  return acceptTask(o, part ?? proseDispatch(message.text, o.ids), message, caller);
+  return acceptTask(o, part ?? proseDispatch(message.text, o), message, caller);
 }
 
 /** The handshake message among the data parts; other data parts are none of ours, except under our media type. */
 function handshakePart(message: InboundMessage): JsonObject | undefined {
   for (const { data, mediaType } of message.data) {
-    const ours = mediaType === HANDSHAKE_MEDIA_TYPE;
-    if (!ours && mediaType !== undefined && mediaType !== 'application/json') continue;
+    const type = mediaType?.split(';')[0]?.trim().toLowerCase();
+    const ours = type === HANDSHAKE_MEDIA_TYPE;
+    if (!ours && type !== undefined && type !== 'application/json') continue;
     if (isJsonObject(data) && typeof data.type === 'string' && HANDSHAKE_TYPES.has(data.type)) return data;
     if (ours) throw invalid('data.type', 'must be SESSION_ANNOUNCE or TASK_DISPATCH');
   }
   return undefined;
-}
-
-async function acceptAnnounce(
-  o: IntakeOptions,
-  wire: JsonObject,
-  message: InboundMessage,
-  caller: Caller,
-): Promise<Accepted> {
-  requireScope(caller, 'announce');
-  const announce = decodeAnnounce(wire);
-  const peer = announce.worker.agentId;
-  const recorded = await o.peers.record(announce, caller);
-  o.metrics.announce(peer, 'in', recorded.outcome === 'refused' ? 'error' : 'ok');
-  if (recorded.outcome === 'recorded') {
-    o.metrics.peerLastAnnounce(peer, o.clock.now() / 1000);
-    o.log.debug({ peer, caller: caller.name }, 'announce recorded');
-  }
-  const contextId = message.contextId ?? `${HANDSHAKE_CONTEXT}hermes-${o.profile}`;
-  return { kind: 'reply', contextId, data: encodeAnnounce(inContext(o.announce(), contextId)) };
-}
-
-/** Seed 004's convention: role, profile and readiness in words, the announce beside them; it spends nothing. */
-function greet(o: IntakeOptions, contextId: string, caller: Caller): Accepted {
-  requireScope(caller, 'announce');
-  const announce = inContext(o.announce(), contextId);
-  const state = announce.ready === false ? 'not ready' : 'ready';
-  const text = [
-    `role=${announce.role ?? 'agent'} profile=${o.profile} ${state}`,
-    ...(announce.purpose === undefined ? [] : [announce.purpose]),
-  ].join('\n');
-  return { kind: 'reply', contextId, text, data: encodeAnnounce(announce) };
 }
 
 async function acceptTask(
@@ -148,27 +103,22 @@ function refuseFollowUp(
 }
 
 /** The dispatch that a text message stands for, its hints read (design 2, Prose peers, Inbound). */
-function proseDispatch(text: string, ids: Ids): JsonObject {
+function proseDispatch(text: string, { ids, versions }: Pick<IntakeOptions, 'ids' | 'versions'>): JsonObject {
   const hints = parseHints(text);
   const brief = hints?.brief ?? text;
   if (brief.trim() === '')
     throw invalid('message.parts', 'has no text and no TASK_DISPATCH: send one of them');
   return {
     type: 'TASK_DISPATCH',
-    protocol_version: PROTOCOL_VERSION,
+    protocol_version: highestOf(versions),
     task: { task_id: ids.uuid(), priority: 'normal', reply_schema: 'prose', ...hints?.task },
-    ...(hints ? { requirements: hints.requirements } : {}),
-    ...(hints?.deadline === undefined ? {} : { deadline: hints.deadline }),
+    ...(hints ? { requirements: hints.requirements, ...hints.top } : {}),
     brief,
   };
 }
 
 function knows(ledger: Ledger, contextId: string): boolean {
   return ledger.list({ contextId, pageSize: 1 }).totalSize > 0;
-}
-
-function inContext(announce: SessionAnnounce, contextId: string): SessionAnnounce {
-  return { ...announce, session: { ...announce.session, contextId } };
 }
 
 function invalid(path: string, reason: string): FleetError {

@@ -1,6 +1,7 @@
 import type { AdmittedTask, Clock, Executor, FleetError, Priority } from '@hermes-fleet/protocol';
 import type { FleetMetrics } from '@hermes-fleet/service';
 import { type QueueLimits, TaskQueue } from './queue.ts';
+import type { Slot } from './run-context.ts';
 import { type Run, type RunnerOptions, type RunRequest, startRun } from './runner.ts';
 import { callAt } from './schedule.ts';
 
@@ -10,6 +11,8 @@ export interface Lane {
   readonly executor: Executor;
   readonly waiting: number;
   readonly running: number;
+  /** Tasks that began and wait for something, without a slot. */
+  readonly parked: number;
   readonly full: boolean;
   reserve(): boolean;
   release(): void;
@@ -53,6 +56,8 @@ export function createLane(o: LaneOptions): Lane {
   const queue = new TaskQueue<Entry>(o.limits, o.clock);
   const runs = new Map<string, Run>();
   const deadlines = new Map<string, Disposable>();
+  /** Parked runs that are in line for a slot again. */
+  const returning = new Map<string, () => void>();
   let stopped = false;
 
   function forget(taskId: string): void {
@@ -70,6 +75,11 @@ export function createLane(o: LaneOptions): Lane {
   function pump(): void {
     for (let entry = stopped ? undefined : queue.next(); entry; entry = queue.next()) {
       const { taskId, request } = entry;
+      const back = returning.get(taskId);
+      if (back) {
+        back();
+        continue;
+      }
       forget(taskId);
       const run = startRun(o.runner, request);
       runs.set(taskId, run);
@@ -80,6 +90,32 @@ export function createLane(o: LaneOptions): Lane {
       });
     }
     changed();
+  }
+
+  function slotOf(taskId: string): Slot {
+    return {
+      leave() {
+        queue.park(taskId);
+        pump();
+      },
+      retake: (signal) =>
+        new Promise((resolve) => {
+          const done = (): void => {
+            returning.delete(taskId);
+            signal.removeEventListener('abort', givenUp);
+            resolve();
+          };
+          const givenUp = (): void => {
+            queue.park(taskId);
+            done();
+          };
+          returning.set(taskId, done);
+          signal.addEventListener('abort', givenUp, { once: true });
+          queue.unpark(taskId);
+          if (signal.aborted) givenUp();
+          else pump();
+        }),
+    };
   }
 
   function changed(): void {
@@ -101,6 +137,9 @@ export function createLane(o: LaneOptions): Lane {
     get running() {
       return queue.running;
     },
+    get parked() {
+      return queue.parked;
+    },
     get full() {
       return queue.full;
     },
@@ -108,7 +147,7 @@ export function createLane(o: LaneOptions): Lane {
     release: () => queue.release(),
     add(task, receivedAt) {
       const { id: taskId, contextId, dispatch } = task;
-      const request = { task, executor: o.executor, receivedAt };
+      const request = { task, executor: o.executor, receivedAt, slot: slotOf(taskId) };
       queue.add({ taskId, contextId, priority: dispatch.task.priority ?? 'normal', request });
       if (task.deadlineAt !== undefined) {
         const expire = (): void => {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { Priority } from '@hermes-fleet/protocol';
 import fc from 'fast-check';
 import { manualClock } from '../testing/fakes.ts';
 import { type QueueItem, TaskQueue } from './queue.ts';
@@ -71,15 +72,88 @@ describe('the queue', () => {
     assert.ok(queue.reserve());
   });
 
+  it('gives the slot of a parked task to others, keeps its context, and takes it back at its old place', () => {
+    const clock = manualClock();
+    const queue = new TaskQueue(limits, clock);
+    queue.add(item('first', 'normal', 'c'));
+    assert.equal(queue.next()?.taskId, 'first');
+    queue.add(item('same', 'urgent', 'c'));
+    queue.add(item('other'));
+    queue.park('first');
+    assert.deepEqual([queue.running, queue.parked, queue.waiting], [0, 1, 2]);
+    assert.equal(queue.next()?.taskId, 'other', 'its context stays its own');
+    queue.add(item('later'));
+    queue.unpark('first');
+    assert.equal(queue.next(), undefined, 'the slot is taken');
+    assert.equal(queue.remove('first'), undefined, 'it began: it is not merely in line');
+    queue.finished('other');
+    assert.equal(queue.next()?.taskId, 'first');
+    queue.park('first');
+    queue.unpark('first');
+    queue.park('first');
+    assert.equal(queue.next()?.taskId, 'later');
+    queue.finished('later');
+    queue.finished('first');
+    assert.equal(queue.next()?.taskId, 'same');
+    assert.ok(!queue.has('first'));
+  });
+
+  it('parks only what began', () => {
+    const queue = new TaskQueue(limits, manualClock());
+    queue.add(item('a'));
+    queue.park('a');
+    queue.park('nobody');
+    queue.unpark('a');
+    assert.deepEqual([queue.waiting, queue.parked], [1, 0]);
+  });
+
+  const priority = fc.constantFrom('low' as const, 'normal' as const, 'high' as const, 'urgent' as const);
+
+  it('starves nobody: one step of priority is worth one ageing time of arriving earlier, never more', () => {
+    const ageingMs = 1_000;
+    const arrival = fc.record({ priority, afterMs: fc.integer({ min: 0, max: 1_500 }) });
+    fc.assert(
+      fc.property(fc.array(arrival, { minLength: 1, maxLength: 60 }), (arrivals) => {
+        const clock = manualClock();
+        const queue = new TaskQueue({ maxConcurrent: 1, depth: 100, ageingMs }, clock);
+        const arrivedAt = new Map<string, number>();
+        const left = new Map<string, QueueItem>();
+        const serve = (): void => {
+          const next = queue.next();
+          if (!next) return;
+          queue.finished(next.taskId);
+          left.delete(next.taskId);
+          for (const other of left.values()) {
+            const steps = Priority.options.indexOf(next.priority) - Priority.options.indexOf(other.priority);
+            const lead = (arrivedAt.get(next.taskId) ?? 0) - (arrivedAt.get(other.taskId) ?? 0);
+            assert.ok(
+              lead < Math.max(steps, 0) * ageingMs || lead <= 0,
+              `${next.taskId} passed ${other.taskId}`,
+            );
+          }
+        };
+        for (const [at, each] of arrivals.entries()) {
+          clock.advance(each.afterMs);
+          const added = item(`t${at}`, each.priority);
+          arrivedAt.set(added.taskId, clock.now());
+          left.set(added.taskId, added);
+          queue.add(added);
+          if (at % 2 === 1) serve();
+        }
+        while (left.size > 0) {
+          clock.advance(100);
+          serve();
+        }
+      }),
+    );
+  });
+
   it('holds its bounds whatever happens: room, concurrency, one turn per context, nothing lost', () => {
     const step = fc.oneof(
+      fc.record({ do: fc.constant('add' as const), priority, context: fc.integer({ min: 0, max: 3 }) }),
       fc.record({
-        do: fc.constant('add' as const),
-        priority: fc.constantFrom('low' as const, 'normal' as const, 'high' as const, 'urgent' as const),
-        context: fc.integer({ min: 0, max: 3 }),
+        do: fc.constantFrom('start' as const, 'finish' as const, 'park' as const, 'unpark' as const),
       }),
-      fc.record({ do: fc.constant('start' as const) }),
-      fc.record({ do: fc.constant('finish' as const) }),
       fc.record({ do: fc.constant('wait' as const), ms: fc.integer({ min: 1, max: 5_000 }) }),
     );
     fc.assert(
@@ -91,6 +165,7 @@ describe('the queue', () => {
           const clock = manualClock();
           const queue = new TaskQueue<QueueItem>({ maxConcurrent, depth, ageingMs: 1_000 }, clock);
           const running: QueueItem[] = [];
+          const parked: QueueItem[] = [];
           let added = 0;
           let finished = 0;
           for (const each of steps) {
@@ -99,6 +174,7 @@ describe('the queue', () => {
               queue.release();
               added += 1;
               queue.add(item(`t${added}`, each.priority, `c${each.context}`));
+              assert.ok(queue.waiting + queue.running <= depth + maxConcurrent);
             }
             const started = each.do === 'start' ? queue.next() : undefined;
             if (started) running.push(started);
@@ -107,18 +183,27 @@ describe('the queue', () => {
               queue.finished(ended.taskId);
               finished += 1;
             }
-            assert.ok(queue.waiting + queue.running <= depth + maxConcurrent);
+            const aside = each.do === 'park' ? running.shift() : undefined;
+            if (aside) {
+              queue.park(aside.taskId);
+              parked.push(aside);
+            }
+            const back = each.do === 'unpark' ? parked.shift() : undefined;
+            if (back) queue.unpark(back.taskId);
             assert.ok(queue.running <= maxConcurrent);
-            assert.equal(new Set(running.map(({ contextId }) => contextId)).size, running.length);
-            assert.equal(queue.waiting + queue.running + finished, added);
+            assert.equal(queue.running, running.length);
+            assert.equal(queue.parked, parked.length);
+            const begun = [...running, ...parked];
+            assert.equal(new Set(begun.map(({ contextId }) => contextId)).size, begun.length);
+            assert.equal(queue.waiting + queue.running + queue.parked + finished, added);
           }
-          for (const left of running) queue.finished(left.taskId);
+          for (const { taskId } of [...running, ...parked]) queue.finished(taskId);
           let drained = 0;
           for (let next = queue.next(); next; next = queue.next()) {
             queue.finished(next.taskId);
             drained += 1;
           }
-          assert.equal(drained + finished + running.length, added);
+          assert.equal(drained + finished + running.length + parked.length, added);
         },
       ),
     );

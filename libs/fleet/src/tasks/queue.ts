@@ -15,7 +15,19 @@ export interface QueueLimits {
   readonly ageingMs: number;
 }
 
-interface Waiting<T> {
+/** What waits since when; the greater rank goes first. */
+export interface Ranked {
+  readonly priority: Priority;
+  /** Milliseconds since the epoch. */
+  readonly since: number;
+}
+
+/** The rank of what waits: its priority, lifted by one step for every `ageingMs` that it has waited. */
+export function rankOf({ priority, since }: Ranked, ageingMs: number, now: number): number {
+  return Priority.options.indexOf(priority) + Math.floor((now - since) / ageingMs);
+}
+
+interface Place<T> {
   readonly item: T;
   readonly since: number;
   readonly order: number;
@@ -24,14 +36,17 @@ interface Waiting<T> {
 /**
  * Admitted tasks in the order of priority (with ageing), then arrival; at most `maxConcurrent` run, one per context
  * at a time, and at most `depth` wait (design 1, A task's way). A place is reserved before a task is admitted, so that
- * tasks admitted at the same time can't overfill it together.
+ * tasks admitted at the same time can't overfill it together. A running task may be parked: it keeps its context and
+ * gives its slot away until it comes back into line, at its old place.
  */
 export class TaskQueue<T extends QueueItem> {
   readonly #limits: QueueLimits;
   readonly #clock: Pick<Clock, 'now'>;
-  readonly #waiting = new Map<string, Waiting<T>>();
-  readonly #running = new Map<string, T>();
-  readonly #busyContexts = new Set<string>();
+  readonly #waiting = new Map<string, Place<T>>();
+  readonly #running = new Map<string, Place<T>>();
+  readonly #parked = new Map<string, Place<T>>();
+  /** The task that has each context. */
+  readonly #contexts = new Map<string, string>();
   #reserved = 0;
   #arrivals = 0;
 
@@ -46,6 +61,10 @@ export class TaskQueue<T extends QueueItem> {
 
   get running(): number {
     return this.#running.size;
+  }
+
+  get parked(): number {
+    return this.#parked.size;
   }
 
   /** Whether no further task has room, waiting or running. */
@@ -75,31 +94,52 @@ export class TaskQueue<T extends QueueItem> {
   next(): T | undefined {
     if (this.#running.size >= this.#limits.maxConcurrent) return undefined;
     const now = this.#clock.now();
-    let best: Waiting<T> | undefined;
+    let best: Place<T> | undefined;
     for (const candidate of this.#waiting.values()) {
-      if (this.#busyContexts.has(candidate.item.contextId)) continue;
+      const { taskId, contextId } = candidate.item;
+      if ((this.#contexts.get(contextId) ?? taskId) !== taskId) continue;
       if (!best || this.#before(candidate, best, now)) best = candidate;
     }
     if (!best) return undefined;
-    this.#waiting.delete(best.item.taskId);
-    this.#running.set(best.item.taskId, best.item);
-    this.#busyContexts.add(best.item.contextId);
+    const { taskId, contextId } = best.item;
+    this.#waiting.delete(taskId);
+    this.#running.set(taskId, best);
+    this.#contexts.set(contextId, taskId);
     return best.item;
   }
 
-  finished(taskId: string): void {
-    const item = this.#running.get(taskId);
-    if (!item) return;
+  /** Gives the slot of a task that began away, or its place in line for one; nothing for any other task. */
+  park(taskId: string): void {
+    const place = this.#begun(taskId);
+    if (!place) return;
     this.#running.delete(taskId);
-    this.#busyContexts.delete(item.contextId);
+    this.#waiting.delete(taskId);
+    this.#parked.set(taskId, place);
+  }
+
+  /** Puts a parked task back in line; nothing for one that is not parked. */
+  unpark(taskId: string): void {
+    const place = this.#parked.get(taskId);
+    if (!place) return;
+    this.#parked.delete(taskId);
+    this.#waiting.set(taskId, place);
+  }
+
+  /** A task that began has ended, wherever it stands. */
+  finished(taskId: string): void {
+    const place = this.#begun(taskId);
+    if (!place) return;
+    for (const places of [this.#running, this.#parked, this.#waiting]) places.delete(taskId);
+    this.#contexts.delete(place.item.contextId);
   }
 
   has(taskId: string): boolean {
-    return this.#waiting.has(taskId) || this.#running.has(taskId);
+    return this.#waiting.has(taskId) || this.#running.has(taskId) || this.#parked.has(taskId);
   }
 
-  /** Takes a waiting task out of line; undefined when it does not wait here. */
+  /** Takes a task that has not begun out of line; undefined when it does not wait here. */
   remove(taskId: string): T | undefined {
+    if (this.#begun(taskId)) return undefined;
     const found = this.#waiting.get(taskId);
     this.#waiting.delete(taskId);
     return found?.item;
@@ -113,12 +153,18 @@ export class TaskQueue<T extends QueueItem> {
     return oldest;
   }
 
-  #before(a: Waiting<T>, b: Waiting<T>, now: number): boolean {
+  /** Where a task stands that began, and so has its context. */
+  #begun(taskId: string): Place<T> | undefined {
+    const place = this.#running.get(taskId) ?? this.#parked.get(taskId) ?? this.#waiting.get(taskId);
+    return place && this.#contexts.get(place.item.contextId) === taskId ? place : undefined;
+  }
+
+  #before(a: Place<T>, b: Place<T>, now: number): boolean {
     const [rankA, rankB] = [this.#rank(a, now), this.#rank(b, now)];
     return rankA === rankB ? a.order < b.order : rankA > rankB;
   }
 
-  #rank({ item, since }: Waiting<T>, now: number): number {
-    return Priority.options.indexOf(item.priority) + Math.floor((now - since) / this.#limits.ageingMs);
+  #rank({ item, since }: Place<T>, now: number): number {
+    return rankOf({ priority: item.priority, since }, this.#limits.ageingMs, now);
   }
 }

@@ -2,6 +2,7 @@ import {
   decodeDispatch,
   isJsonObject,
   type JsonObject,
+  majorOf,
   type TaskDispatch,
   type Unmet,
 } from '@hermes-fleet/protocol';
@@ -14,13 +15,19 @@ export type Reading =
 
 const MAX_ID_LENGTH = 200;
 
+/** The version that a dispatch says it is of; empty where it says nothing that can be read. */
+export function versionOf({ protocol_version: version }: JsonObject): string {
+  return typeof version === 'string' ? version : '';
+}
+
 /**
- * Reads a TASK_DISPATCH from the wire. A major version that is not among those `spoken` here is found before anything else in it is judged (design
- * 2, Admission); any other wrong field throws INVALID_PARAMS.
+ * Reads a TASK_DISPATCH from the wire. A major version that is not among those `spoken` here is found before anything
+ * else in it is judged (design 2, Admission); any other wrong field throws INVALID_PARAMS.
  */
 export function readDispatch(wire: JsonObject, spoken: readonly string[]): Reading {
-  const { protocol_version: version, task } = wire;
-  if (typeof version === 'string' && /^\d+\.\d+$/.test(version)) {
+  const version = versionOf(wire);
+  if (majorOf(version) !== undefined) {
+    const { task } = wire;
     const unmet = versionUnmet(version, spoken);
     if (unmet.length > 0)
       return { kind: 'foreign', taskId: idOf(isJsonObject(task) ? task.task_id : ''), unmet };

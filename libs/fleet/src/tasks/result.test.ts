@@ -90,7 +90,7 @@ describe('the TASK_RESULT of a run', () => {
   for (const [what, given, spent, canceled, event, expected] of table)
     it(`for ${what}`, () => {
       const ending = runEnding(given, run(spent, canceled));
-      const wire = encodeEnding(ending);
+      const wire = encodeEnding(ending, '2.0', ['2.0']);
       assert.equal(ending.event, event);
       for (const [key, value] of Object.entries(expected)) assert.deepEqual(wire[key], value, key);
       assert.doesNotThrow(() => decodeResult(wire));
@@ -139,6 +139,6 @@ describe('the TASK_RESULT of a run', () => {
       { kind: 'mcp', name: 'trek' },
       { kind: 'repo', name: 'main' },
     ]);
-    assert.doesNotThrow(() => decodeResult(encodeEnding(ending)));
+    assert.doesNotThrow(() => decodeResult(encodeEnding(ending, '2.0', ['2.0'])));
   });
 });

@@ -1,4 +1,5 @@
 import {
+  answerVersion,
   type Budget,
   encodeResult,
   type JsonObject,
@@ -49,9 +50,12 @@ export function runEnding(
 ): Ending {
   const spent = run.budget.spent();
   const settled = spent > 0 ? withoutBlocked(outcome) : outcome;
+  const { type, protocolVersion, taskId, ...rest } = base(run.taskId);
   const result: TaskResult = {
-    ...base(run.taskId),
+    ...rest,
     ...settled,
+    // Whatever else the executor hands back: which task it was is ours to say.
+    ...{ type, protocolVersion, taskId },
     tokensSpent: spent,
     blockedReason:
       settled.status === 'blocked' ? (settled.blockedReason ?? 'the executor gave no reason') : null,
@@ -97,8 +101,12 @@ export function endingData({ event, result }: Ending): JsonObject {
   };
 }
 
-export function encodeEnding({ result }: Ending): JsonObject {
-  return encodeResult(result);
+/**
+ * The result as the wire has it, in the version of the dispatch that it answers (`asked`) where that is among those
+ * `spoken`, else in our highest of that major (design 2, Versions).
+ */
+export function encodeEnding({ result }: Ending, asked: string, spoken: readonly string[]): JsonObject {
+  return encodeResult({ ...result, protocolVersion: answerVersion(asked, spoken) });
 }
 
 function withoutBlocked(outcome: RunOutcome): RunOutcome {

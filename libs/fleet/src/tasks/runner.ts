@@ -5,14 +5,13 @@ import {
   type Executor,
   FleetError,
   type Log,
-  type RunContext,
-  type RunEvent,
   type RunOutcome,
 } from '@hermes-fleet/protocol';
 import type { FleetMetrics } from '@hermes-fleet/service';
 import { createBudget } from '@hermes-fleet/tokens';
 import { persist } from './persist.ts';
 import { encodeEnding, endingData, errorOutcome, runEnding } from './result.ts';
+import { createRunContext, type RunContextParts, type Slot } from './run-context.ts';
 import { callAt } from './schedule.ts';
 
 /** How long an executor may take to end after it was told to. */
@@ -20,6 +19,8 @@ const ABORT_GRACE_MS = 10_000;
 
 export interface RunnerOptions {
   readonly profile: string;
+  /** The handshake versions that this profile speaks. */
+  readonly versions: readonly string[];
   readonly ledger: Ledger;
   readonly clock: Clock;
   readonly log: Log;
@@ -46,6 +47,7 @@ export interface RunRequest {
   readonly executor: Executor;
   /** Milliseconds since the epoch. */
   readonly receivedAt: number;
+  readonly slot: Slot;
 }
 
 /**
@@ -73,7 +75,7 @@ async function runToEnd(
   controller: AbortController,
   stopping: AbortSignal,
 ): Promise<void> {
-  const { task, executor } = request;
+  const { task, executor, slot } = request;
   const { signal } = controller;
   const startedAt = o.clock.now();
   using _deadline = deadlineTimer(o.clock, task, controller);
@@ -83,13 +85,16 @@ async function runToEnd(
     o.ledger.append(task.id, { type: 'started', data }, { state: 'working' }),
   );
   if (!started) return;
-  if (task.resumes === 0) o.metrics.dispatchOverhead(seconds(o.clock.now() - request.receivedAt));
+  if (task.resumes === 0 && !o.ledger.loadCheckpoint(task.id))
+    o.metrics.dispatchOverhead(seconds(o.clock.now() - request.receivedAt));
 
-  const budget = budgetOf(o, request);
+  const keep = <T>(write: () => Promise<T>): Promise<T> => persist({ ...store, signal }, write);
+  const budget = budgetOf(o, request, keep);
   const work = async (): Promise<RunOutcome> => {
     signal.throwIfAborted();
     stopping.throwIfAborted();
-    return executor.run(task, contextOf(o, task, budget, { signal, stopping }));
+    const parts = { task, ledger: o.ledger, slot, signal, stopping, budget, keep };
+    return executor.run(task, createRunContext(parts));
   };
   const attempt = await settle(o, work(), signal);
   if ('thrown' in attempt && stopping.aborted && !signal.aborted && attempt.thrown === stopping.reason) {
@@ -112,7 +117,7 @@ async function runToEnd(
     o.ledger.append(
       task.id,
       { type: ending.event, data: endingData(ending) },
-      { result: encodeEnding(ending) },
+      { result: encodeEnding(ending, task.dispatch.protocolVersion, o.versions) },
     ),
   );
   if (!written) return;
@@ -179,7 +184,8 @@ function conclude(
     case 'CANCELED':
       return endedBy('canceled', 'the task was canceled by its caller', false, outcome);
     case 'DEADLINE_EXCEEDED':
-      if (outcome?.status === 'partial') return outcome;
+      // Blocked: it waited until then, and nothing of it was begun.
+      if (outcome?.status === 'partial' || outcome?.status === 'blocked') return outcome;
       return endedBy('deadline_exceeded', 'the deadline passed while the task was running', false, outcome);
     default:
   }
@@ -216,11 +222,17 @@ function deadlineTimer(
   return callAt(clock, task.deadlineAt, () => controller.abort(reason));
 }
 
-function budgetOf(o: RunnerOptions, { task, executor }: RunRequest) {
+function budgetOf(o: RunnerOptions, { task, executor }: RunRequest, keep: RunContextParts['keep']) {
+  const { tokens } = o.ledger;
   return createBudget({
     taskId: task.id,
     limit: task.dispatch.task.tokenBudget ?? o.defaultBudget,
-    store: o.ledger.tokens,
+    store: {
+      entries: (id) => tokens.entries(id),
+      reserve: (id, estimate) => keep(() => tokens.reserve(id, estimate)),
+      settle: (id, actual) => keep(() => tokens.settle(id, actual)),
+      add: (id, entry) => keep(() => tokens.add(id, entry)),
+    },
     model: executor.model.id,
     countCache: o.countCache,
     onBooked: (entry) => {
@@ -230,26 +242,6 @@ function budgetOf(o: RunnerOptions, { task, executor }: RunRequest) {
       o.metrics.tokensCached(entry.cacheReadTokens + entry.cacheWriteTokens);
     },
   });
-}
-
-function contextOf(
-  o: RunnerOptions,
-  task: AdmittedTask,
-  budget: RunContext['budget'],
-  signals: Pick<RunContext, 'signal' | 'stopping'>,
-): RunContext {
-  return {
-    ...signals,
-    budget,
-    async report(event: RunEvent) {
-      const data = event.type === 'text' ? { text: event.text } : event.data;
-      await o.ledger.append(task.id, { type: event.type, data });
-    },
-    checkpoint: {
-      load: () => o.ledger.loadCheckpoint(task.id),
-      save: (state) => o.ledger.saveCheckpoint(task.id, state),
-    },
-  };
 }
 
 const seconds = (ms: number): number => ms / 1000;

@@ -12,6 +12,7 @@ import {
   HANDSHAKE_EXTENSION,
   type InboundMessage,
   type JsonObject,
+  PROTOCOL_VERSIONS,
   type RunContext,
   type RunOutcome,
   systemClock,
@@ -51,6 +52,10 @@ export interface ProfileOptions {
   readonly agents?: Readonly<Record<string, number>>;
   readonly tier?: string;
   readonly defaultBudget?: number;
+  /** 0 to 1, for backoff; Math.random when absent. */
+  readonly random?: () => number;
+  /** The handshake versions that it speaks, as GatewayOptions.versions: its messages are labelled so. */
+  readonly versions?: readonly string[];
   /** Puts something between the gateway and its ledger. */
   readonly ledger?: (real: Ledger) => Ledger;
 }
@@ -102,6 +107,7 @@ const tokenOf = (caller: string, callee: string): string => `token-of-${caller}-
 export async function profile(t: TestContext, o: ProfileOptions = {}): Promise<TestProfile> {
   const name = o.name ?? 'neo';
   const dir = mkdtempSync(join(tmpdir(), `fleet-${name}-`));
+  const versions = o.versions ?? PROTOCOL_VERSIONS;
   const port = (o.agents?.[name] as number | undefined) ?? (await freePort());
   const others = Object.entries(o.agents ?? {}).filter(([other]) => other !== name);
   const config = configOf(name, port, others, o.fleet ?? {});
@@ -174,6 +180,8 @@ export async function profile(t: TestContext, o: ProfileOptions = {}): Promise<T
         metrics,
         config,
         defaultBudget: o.defaultBudget,
+        ...(o.random ? { random: o.random } : {}),
+        versions,
       },
       agent: {
         executor,
@@ -217,7 +225,8 @@ export async function profile(t: TestContext, o: ProfileOptions = {}): Promise<T
       card: () =>
         buildAgentCard({
           ...{ identity: `# ${name}\n\nA profile.`, url: `http://127.0.0.1:${port}/jsonrpc`, version: '0' },
-          ...{ extensions: [{ uri: HANDSHAKE_EXTENSION }], streaming: true, authRequired: true },
+          ...{ streaming: true, authRequired: true },
+          extensions: [{ uri: HANDSHAKE_EXTENSION, params: { protocol_versions: [...versions] } }],
         }),
       replyMetadata: (taskId) => gateway.replyMetadata(taskId),
     });

@@ -1,0 +1,62 @@
+import type { JsonObject } from '@hermes-fleet/protocol';
+import { ask } from '../ask/ask.ts';
+import { objectAt, objectsAt, textAt } from '../ask/read.ts';
+import { columns } from '../table.ts';
+import { readOptions, UsageError } from './options.ts';
+import { FLEET_OPTIONS, findProfile, orNoFleet, printJson, printLines } from './running-fleet.ts';
+
+/** `fleet peers`: whom a profile knows, and how it is with each of them. */
+export async function peersCommand(argv: readonly string[]): Promise<number> {
+  const { values, positionals } = readOptions(argv, FLEET_OPTIONS);
+  if (positionals.length > 0) throw new UsageError(`peers takes no "${positionals.join(' ')}"`);
+  return orNoFleet(async () => {
+    const { caller } = findProfile(values);
+    const answer = await ask(caller, '/fleet/peers');
+    if (values.json) printJson(answer);
+    else printLines(render(caller.name, objectsAt(answer, 'peers')));
+    return 0;
+  });
+}
+
+const HEAD = [
+  'peer',
+  'standing',
+  'state',
+  'age',
+  'tier',
+  'model',
+  'load',
+  'circuit',
+  'MCP servers',
+  'address',
+];
+
+function render(profile: string, peers: readonly JsonObject[]): string[] {
+  return peers.length === 0 ? [`${profile} knows no peer`] : columns(HEAD, peers.map(row));
+}
+
+function row(peer: JsonObject): string[] {
+  const announce = objectAt(peer, 'announce');
+  const health = Object.entries(objectAt(announce, 'mcp_health')).map(([name, state]) => `${name} ${state}`);
+  const age = textAt(peer, 'age_s');
+  return [
+    textAt(peer, 'name'),
+    textAt(peer, 'standing'),
+    announce.ready === false ? `${textAt(peer, 'state')}, not ready` : textAt(peer, 'state'),
+    age === '-' ? age : `${age} s`,
+    textAt(announce, 'model_tier'),
+    textAt(announce, 'model'),
+    loadOf(peer, announce),
+    textAt(peer, 'circuit'),
+    health.join(', ') || '-',
+    textAt(peer, 'endpoint'),
+  ];
+}
+
+/** Running of how many, as the peer says; and what waits there. */
+function loadOf(peer: JsonObject, announce: JsonObject): string {
+  if (peer.announce === null) return '-';
+  const waiting = Number(announce.queued_tasks ?? 0);
+  const running = `${textAt(announce, 'active_tasks')}/${textAt(announce, 'max_concurrent_tasks')}`;
+  return waiting > 0 ? `${running} +${waiting}` : running;
+}

@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import type { JsonObject } from '@hermes-fleet/protocol';
+import { renderReport } from './render.ts';
+import { examine } from './report.ts';
+
+const FINDINGS: JsonObject[] = [
+  { subject: 'configuration', check: 'files', state: 'ok', detail: 'all there' },
+  { subject: 'trinity', check: 'token', state: 'failed', detail: 'not accepted', fix: 'give it another' },
+  { subject: 'stock', check: 'name', state: 'warning', detail: 'another', fix: 'look at it' },
+];
+const REPORT: JsonObject = { profile: 'neo', ok: false, findings: FINDINGS };
+
+/** Runs the checks of a gateway whose entry point is this program. */
+const examining = (t: TestContext, program: string) => {
+  const dir = mkdtempSync(join(tmpdir(), 'doctor-'));
+  t.after(() => rmSync(dir, { recursive: true }));
+  const entryPoint = join(dir, 'main.mjs');
+  writeFileSync(entryPoint, program);
+  return examine({ entryPoint, profile: 'neo', env: { PATH: process.env.PATH, MARK: 'here' }, cwd: dir });
+};
+
+test('the report of the checks is read, whatever the exit code says', async (t) => {
+  const report = await examining(
+    t,
+    `const said = { ...${JSON.stringify(REPORT)}, args: process.argv.slice(2), mark: process.env.MARK };
+     process.stdout.write(JSON.stringify(said) + '\\n'); process.exitCode = 1;`,
+  );
+  assert.deepEqual(report, { ...REPORT, args: ['--profile', 'neo', '--doctor'], mark: 'here' });
+});
+
+test('checks that end without a report are an error that says what the process said', async (t) => {
+  await assert.rejects(examining(t, `console.error('no such profile'); process.exit(1);`), {
+    code: 'CONFIG_INVALID',
+    message: 'the checks of neo ended without a report: no such profile',
+  });
+  await assert.rejects(examining(t, `console.log('{"half":'); console.error('broke')`), /broke/);
+});
+
+test('for people: a line for each check, what to do about those that are not right, and how many failed', () => {
+  assert.deepEqual(renderReport(REPORT), [
+    'about          check  state    found',
+    'configuration  files  ok       all there',
+    'trinity        token  FAILED   not accepted',
+    'stock          name   warning  another',
+    '',
+    'What to do:',
+    '  trinity, token: give it another',
+    '  stock, name: look at it',
+    '',
+    '1 of 3 checks failed',
+  ]);
+  assert.deepEqual(renderReport({ findings: FINDINGS.slice(0, 1) }).at(-1), 'nothing failed');
+});

@@ -1,0 +1,75 @@
+import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import type { JsonObject } from '@hermes-fleet/protocol';
+import { initKeys, readOperatorToken } from '../keys/init.ts';
+import { DEFAULT_SERVICES } from '../keys/layout.ts';
+
+const MAIN = join(import.meta.dirname, '../main.ts');
+
+/** What came to the stub: where, as whom, and with which body. */
+export interface Asked {
+  readonly path: string;
+  readonly token: string;
+  readonly body: JsonObject | undefined;
+}
+
+export interface Stub {
+  /** Where the keys are that the command reads; holds no fleet. */
+  readonly dir: string;
+  readonly url: string;
+  readonly token: string;
+  readonly asked: Asked[];
+}
+
+/** A profile that answers every path with what the test says, and the keys of its operator. */
+export async function profileStub(
+  t: TestContext,
+  answers: Readonly<Record<string, { status?: number; body: unknown }>>,
+): Promise<Stub> {
+  const dir = mkdtempSync(join(tmpdir(), 'fleet-cli-'));
+  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  const nats = { storeDir: dir, host: '127.0.0.1', port: 1, monitorPort: 2, syncAlways: false };
+  initKeys({ dir: join(dir, 'keys'), services: DEFAULT_SERVICES, nats });
+  const asked: Asked[] = [];
+  const server = createServer(async (request, reply) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk);
+    const text = Buffer.concat(chunks).toString();
+    const token = (request.headers.authorization ?? '').replace('Bearer ', '');
+    asked.push({ path: request.url ?? '', token, body: text === '' ? undefined : JSON.parse(text) });
+    const { status = 200, body } = answers[request.url ?? ''] ?? { status: 404, body: {} };
+    reply.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.after(() => server.close());
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('no port');
+  const token = readOperatorToken(join(dir, 'keys')) ?? '';
+  return { dir, url: `http://127.0.0.1:${address.port}`, token, asked };
+}
+
+export interface Ended {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs the `fleet` command to its end, with this on its stdin. */
+export function fleet(args: readonly string[], input = ''): Promise<Ended> {
+  return new Promise((resolve) => {
+    const child = execFile(
+      process.execPath,
+      [MAIN, ...args],
+      { timeout: 60_000 },
+      (error, stdout, stderr) => {
+        const code = error === null ? 0 : typeof error.code === 'number' ? error.code : -1;
+        resolve({ code, stdout, stderr });
+      },
+    );
+    child.stdin?.end(input);
+  });
+}

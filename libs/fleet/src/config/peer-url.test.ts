@@ -1,0 +1,15 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { withPathOf } from './peer-url.ts';
+
+describe('the address of an agent whose card names another path', () => {
+  for (const [configured, advertised, used] of [
+    ['http://helper:4000/jsonrpc', 'http://helper:4000/', 'http://helper:4000/'],
+    ['http://helper:4000/jsonrpc', 'http://localhost:4000/a2a/v1?k=1', 'http://helper:4000/a2a/v1?k=1'],
+    ['http://helper:4000/jsonrpc', 'http://helper:5000/a2a', 'http://helper:4000/jsonrpc'],
+    ['https://helper/jsonrpc', 'http://helper/a2a', 'https://helper/jsonrpc'],
+    ['https://helper/jsonrpc', 'https://helper:443/a2a', 'https://helper/a2a'],
+  ] as const)
+    it(`${configured} with a card that says ${advertised} is ${used}`, () =>
+      assert.equal(withPathOf(configured, advertised), used));
+});

@@ -1,0 +1,43 @@
+import { hash } from 'node:crypto';
+import { FleetError } from '@hermes-fleet/protocol';
+
+/** The shortest token that is accepted, in characters. */
+export const MIN_TOKEN_LENGTH = 16;
+
+export type TokenUse = 'accepted' | 'shown';
+
+const HASH = /^sha256:[0-9a-f]{64}$/i;
+
+/** The value of a variable, or why there is none. */
+export function readVariable(
+  env: { read(name: string): string | undefined },
+  variable: string,
+): { readonly value: string } | { readonly problem: string } {
+  try {
+    const value = env.read(variable);
+    if (value !== undefined && value !== '') return { value };
+  } catch (thrown) {
+    if (!(thrown instanceof FleetError) || thrown.code !== 'CONFIG_INVALID') throw thrown;
+    return { problem: thrown.message };
+  }
+  return {
+    problem: `${variable} is not set: export it, or put its value in the file that ${variable}_FILE names`,
+  };
+}
+
+/** What is wrong with a token, said without showing it. */
+export function tokenProblem(value: string, use: TokenUse): string | undefined {
+  if (value.length < MIN_TOKEN_LENGTH)
+    return `is shorter than ${MIN_TOKEN_LENGTH} characters: use a longer token`;
+  if (!/^[\x21-\x7e]+$/.test(value))
+    return 'has characters that no header can carry: use printable ASCII without white space';
+  if (!value.startsWith('sha256:')) return undefined;
+  if (use === 'shown')
+    return 'holds a hash, which is only for tokens that are accepted: give the token itself';
+  return HASH.test(value) ? undefined : 'is not "sha256:" and 64 hex digits: give the token or its hash';
+}
+
+/** The hash of a token, whether it was given as one or in plain: the same for the same token. */
+export function tokenDigest(token: string): string {
+  return HASH.test(token) ? token.toLowerCase() : `sha256:${hash('sha256', token)}`;
+}

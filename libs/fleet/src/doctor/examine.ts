@@ -1,0 +1,47 @@
+import type { A2AClient, PeerEndpoint } from '@hermes-fleet/a2a';
+import type { Clock, Ids } from '@hermes-fleet/protocol';
+import type { FleetConfig } from '../config/config.ts';
+import type { Credentials } from '../config/credentials.ts';
+import { normalizePeerUrl } from '../config/peer-url.ts';
+import { examineBus } from './examine-bus.ts';
+import { type ExaminedPeer, examinePeer } from './examine-peer.ts';
+import type { Finding } from './finding.ts';
+
+export interface ExamineOptions {
+  readonly profile: string;
+  /** The handshake versions that the profile speaks. */
+  readonly versions: readonly string[];
+  readonly config: FleetConfig;
+  readonly credentials: Pick<Credentials, 'peers' | 'bus'>;
+  readonly client: Pick<A2AClient, 'card' | 'send'>;
+  readonly clock: Clock;
+  readonly ids: Ids;
+}
+
+/**
+ * The live checks of `fleet doctor`: every configured peer, and the event bus, side by side (design 2, fleet.yaml).
+ * Spends no token, publishes nothing, and ends within some ten seconds.
+ */
+export async function examineFleet(o: ExamineOptions): Promise<readonly Finding[]> {
+  const { nats } = o.config.fleet;
+  const connection = nats && {
+    ...{ servers: nats.servers, name: `fleet/${o.profile}/doctor` },
+    ...o.credentials.bus,
+    ...(nats.inbox_prefix === undefined ? {} : { inboxPrefix: nats.inbox_prefix }),
+  };
+  const bus = connection ? examineBus({ profile: o.profile, connection, clock: o.clock }) : [];
+  const peers = peersOf(o).map((peer) => examinePeer(o, peer));
+  return (await Promise.all([...peers, bus])).flat();
+}
+
+function peersOf({ config, credentials }: ExamineOptions): ExaminedPeer[] {
+  return Object.entries(config.fleet.agents).map(([name, agent]) => {
+    const { url = agent.url, token, cardUrl = wellKnownCard(agent.url) } = credentials.peers[name] ?? {};
+    const endpoint: PeerEndpoint = { name, url, ...(token === undefined ? {} : { token }) };
+    return { endpoint, cardUrl, tokenEnv: agent.token_env };
+  });
+}
+
+function wellKnownCard(url: string): string {
+  return normalizePeerUrl(url).replace(/\/jsonrpc$/, '/.well-known/agent-card.json');
+}

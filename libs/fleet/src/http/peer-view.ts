@@ -1,0 +1,57 @@
+import type { JsonObject } from '@hermes-fleet/protocol';
+import { isLive, isProse, type PeerProfile } from '../peers/profile.ts';
+
+/** A peer as people and tools read it. Each field is written out: what is not here, a token above all, stays inside. */
+export function peerView(peer: PeerProfile, now: number): JsonObject {
+  const { announce } = peer;
+  const openFor = Math.max(0, peer.circuitOpenUntil - now);
+  return {
+    name: peer.name,
+    standing: peer.standing,
+    state: stateOf(peer, now),
+    live: isLive(peer, now),
+    age_s: peer.receivedAt === undefined ? null : seconds(now - peer.receivedAt),
+    endpoint: peer.endpoint?.url ?? null,
+    circuit: openFor > 0 ? 'open' : 'closed',
+    circuit_open_for_s: seconds(openFor),
+    in_flight: peer.inFlight,
+    blocked_rate: Math.round(peer.blockedRate * 1000) / 1000,
+    latency_ms: Math.round(peer.latencyMs),
+    card: peer.card
+      ? {
+          handshake: peer.card.handshake,
+          versions: [...peer.card.versions],
+          age_s: seconds(now - peer.card.readAt),
+        }
+      : null,
+    announce: announce
+      ? {
+          role: announce.role ?? null,
+          ready: announce.ready ?? true,
+          model: announce.worker.model,
+          model_tier: announce.worker.modelTier,
+          context_window: announce.worker.contextWindow,
+          protocol_versions: [...(announce.protocolVersions ?? [announce.protocolVersion])],
+          tools: [...announce.capabilities.tools],
+          mcp_health: { ...announce.mcpHealth },
+          active_tasks: announce.session.activeTasks,
+          queued_tasks: announce.limits?.queuedTasks ?? null,
+          max_concurrent_tasks: announce.limits?.maxConcurrentTasks ?? null,
+          queue_depth: announce.limits?.queueDepth ?? null,
+          repo_state: {
+            branch: announce.session.repoState.branch,
+            clean: announce.session.repoState.clean,
+          },
+        }
+      : null,
+  };
+}
+
+/** What the profile takes a peer for: one that it hears, one that went silent, one that never spoke, or a prose peer. */
+function stateOf(peer: PeerProfile, now: number): 'live' | 'stale' | 'silent' | 'prose' {
+  if (isLive(peer, now)) return 'live';
+  if (isProse(peer, now)) return 'prose';
+  return peer.announce ? 'stale' : 'silent';
+}
+
+const seconds = (ms: number): number => Math.round(ms / 100) / 10;

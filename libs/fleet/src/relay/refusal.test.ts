@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { TaskResult, Unmet } from '@hermes-fleet/protocol';
+import type { Delegated } from './delegate.ts';
+import { isHeld, refusalOf, withRefusal } from './refusal.ts';
+import type { Refusal } from './state.ts';
+
+const AT = 1_000_000;
+const shortest = { now: AT, random: () => 0 };
+const longest = { now: AT, random: () => 1 };
+
+const blocked = (...unmet: Unmet[]): Delegated => {
+  const result: TaskResult = {
+    ...{ type: 'TASK_RESULT', protocolVersion: '2.0', taskId: 't', status: 'blocked', tokensSpent: 0 },
+    ...{ nextSteps: [], blockedReason: 'no', artifacts: { filesChanged: [] }, unmet },
+  };
+  return { kind: 'result', result };
+};
+const dirty: Unmet = { kind: 'repo', name: 'main', detail: 'dirty', transient: true };
+const lacking: Unmet = { kind: 'capability', name: 'x', detail: 'lacks x', transient: false };
+const refusing = (delegated: Delegated, before: readonly Refusal[] = [], how = shortest): Refusal =>
+  refusalOf(delegated, 'neo', before, how) ?? assert.fail('no refusal');
+
+describe('a refusal', () => {
+  const grounds: [string, Delegated, boolean][] = [
+    ['of what may pass', blocked(dirty), true],
+    ['of what does not pass', blocked(lacking), false],
+    ['of both', blocked(dirty, lacking), false],
+    ['without a reason that can be read', blocked(), false],
+    ['by a peer that is away', { kind: 'refused', reason: 'r', declined: false }, true],
+    ['by a peer that says no', { kind: 'refused', reason: 'r', declined: true }, false],
+  ];
+  for (const [what, delegated, transient] of grounds)
+    it(`${what} is ${transient ? '' : 'not '}transient`, () =>
+      assert.equal(refusing(delegated).transient, transient));
+
+  it('is none where the work may have begun', () => {
+    assert.equal(refusalOf({ kind: 'failed' }, 'neo', [], shortest), undefined);
+  });
+
+  it('holds for 1 to 2 s, then twice that, up to 30 s', () => {
+    let before: Refusal[] = [];
+    const holds: number[] = [];
+    for (let i = 0; i < 8; i += 1) {
+      const next = refusing(blocked(dirty), before, i === 7 ? longest : shortest);
+      holds.push((next.until - AT) / 1000);
+      before = withRefusal(before, next);
+    }
+    assert.deepEqual(holds, [1, 2, 4, 8, 15, 15, 15, 30]);
+    assert.equal(before.length, 1);
+  });
+
+  it('that is new stands last', () => {
+    const other = { ...refusing(blocked(dirty)), peer: 'trinity' };
+    const both = withRefusal(
+      withRefusal(withRefusal([], refusing(blocked(dirty))), other),
+      refusing(blocked(lacking)),
+    );
+    assert.deepEqual(
+      both.map(({ peer }) => peer),
+      ['trinity', 'neo'],
+    );
+  });
+
+  const rows: [string, Delegated, number | undefined, number, boolean][] = [
+    // what, whether an announce came (ms after the refusal), when is asked (ms after), held
+    ['is held for its pause, whatever is announced', blocked(dirty), 10, 999, true],
+    ['ends with its pause when the peer announced itself anew', blocked(dirty), 10, 1_000, false],
+    ['is held longer by a peer that says nothing new', blocked(dirty), -10, 14_999, true],
+    ['ends after a while all the same', blocked(dirty), -10, 15_000, false],
+    ['for good is held until an announce', blocked(lacking), -10, 10_000_000, true],
+    ['for good ends with an announce', blocked(lacking), 10, 1_000, false],
+    ['by a peer that is away ends with its pause', { kind: 'refused', reason: 'r' }, undefined, 1_000, false],
+    ['by a peer that is away is held for its pause', { kind: 'refused', reason: 'r' }, 5, 999, true],
+  ];
+  for (const [what, delegated, announcedAfter, askedAfter, held] of rows)
+    it(what, () => {
+      const receivedAt = announcedAfter === undefined ? undefined : AT + announcedAfter;
+      assert.equal(isHeld(refusing(delegated), { receivedAt }, AT + askedAfter), held);
+    });
+
+  it('is held by a peer that is not known any more', () => {
+    assert.ok(isHeld(refusing(blocked(lacking)), undefined, AT + 1e9));
+  });
+});

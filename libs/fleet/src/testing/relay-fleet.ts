@@ -1,0 +1,65 @@
+import type { TestContext } from 'node:test';
+import type { JsonObject } from '@hermes-fleet/protocol';
+import { DONE, freePort, type ProfileOptions, profile, type Script, type TestProfile } from './profile.ts';
+
+/** An orchestrator and its workers on real ports. */
+export interface RelayFleet {
+  readonly orchestrator: TestProfile;
+  worker(name: string): TestProfile;
+  /** Has the orchestrator hear what a worker would announce now. */
+  hear(name: string): Promise<void>;
+}
+
+/** Workers that serve, and an orchestrator that has heard of them and never works itself. */
+export async function relayFleet(
+  t: TestContext,
+  workers: Record<string, Pick<ProfileOptions, 'script' | 'tier' | 'fleet'>>,
+  o: { fleet?: JsonObject; announce?: boolean } & Pick<ProfileOptions, 'defaultBudget'> = {},
+): Promise<RelayFleet> {
+  const names = ['switch', ...Object.keys(workers)];
+  const agents: Record<string, number> = {};
+  for (const name of names) agents[name] = await freePort();
+  const made: Record<string, TestProfile> = {};
+  for (const [name, options] of Object.entries(workers)) {
+    const each = await profile(t, { name, agents, ...options });
+    await each.serve();
+    made[name] = each;
+  }
+  const orchestrator = await profile(t, {
+    name: 'switch',
+    agents,
+    script: () => Promise.reject(new Error('the orchestrator worked itself')),
+    // The shortest pauses that backoff allows.
+    random: () => 0,
+    ...(o.defaultBudget === undefined ? {} : { defaultBudget: o.defaultBudget }),
+    fleet: { orchestrate: true, routing: { peer_down_after_s: 20 }, ...o.fleet },
+  });
+  const worker = (name: string): TestProfile => {
+    const found = made[name];
+    if (!found) throw new Error(`no ${name}`);
+    return found;
+  };
+  const hear = async (name: string): Promise<void> => {
+    const announce = await worker(name).gateway.freshAnnounce();
+    const recorded = await orchestrator.peers.record(announce, { name });
+    if (recorded.outcome !== 'recorded')
+      throw new Error(`${name} was not heard: ${JSON.stringify(recorded)}`);
+  };
+  if (o.announce !== false) for (const name of Object.keys(workers)) await hear(name);
+  return { orchestrator, worker, hear };
+}
+
+/** Work that spends so many tokens. */
+export const spending =
+  (tokens: number): Script =>
+  async (task, { budget }) => {
+    const call = await budget.reserve({ inputTokens: tokens, maxOutputTokens: 0 });
+    await call.settle({ inputTokens: tokens, outputTokens: 0, source: 'metered' });
+    return { ...DONE, text: `did ${task.dispatch.brief}`, artifacts: { filesChanged: ['a.ts'] } };
+  };
+
+/** Two workers of which neo is asked first. */
+export const PREFERRED_FIRST = {
+  neo: { script: spending(1), tier: 'sonnet' },
+  trinity: { script: spending(1), tier: 'opus' },
+};

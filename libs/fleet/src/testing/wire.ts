@@ -1,0 +1,67 @@
+import { isJsonObject, type JsonObject, type JsonValue, systemIds } from '@hermes-fleet/protocol';
+import type { TestProfile } from './profile.ts';
+
+/** A call of a profile's door by plain HTTP, as the caller of this name; the JSON-RPC reply. */
+export async function rpc(
+  profile: Pick<TestProfile, 'name' | 'port'>,
+  method: string,
+  params: JsonObject,
+  caller = 'operator',
+): Promise<JsonObject> {
+  const response = await fetch(`http://127.0.0.1:${profile.port}/jsonrpc`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer token-of-${caller}-for-${profile.name}`,
+      'content-type': 'application/json',
+      'a2a-version': '1.0',
+    },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
+    signal: AbortSignal.timeout(20_000),
+  });
+  const reply: JsonValue = JSON.parse(await response.text());
+  if (isJsonObject(reply)) return reply;
+  throw new Error(`${profile.name} answered ${response.status} and no JSON object`);
+}
+
+/** Sends a handshake message and waits for the answer to it. */
+export function sendHandshake(
+  profile: Pick<TestProfile, 'name' | 'port'>,
+  data: JsonObject,
+  caller?: string,
+): Promise<JsonObject> {
+  const mediaType = 'application/vnd.hermes.handshake+json';
+  const message = { messageId: systemIds.uuid(), role: 'ROLE_USER', parts: [{ data, mediaType }] };
+  return rpc(profile, 'SendMessage', { message }, caller);
+}
+
+/** The handshake message in a reply, wherever it stands; throws without one of this type. */
+export function handshakeIn(reply: JsonValue | undefined, type: string): JsonObject {
+  const found = search(reply, (value) => value['type'] === type);
+  if (found) return found;
+  throw new Error(`no ${type} in ${JSON.stringify(reply)}`);
+}
+
+function search(
+  value: JsonValue | undefined,
+  wanted: (value: JsonObject) => boolean,
+): JsonObject | undefined {
+  if (typeof value !== 'object' || value === null) return undefined;
+  if (!Array.isArray(value) && wanted(value)) return value;
+  for (const item of Object.values(value)) {
+    const found = search(item, wanted);
+    if (found) return found;
+  }
+  return undefined;
+}
+
+/** The wrong fields that an error names, by google.rpc.BadRequest: each with what is wrong. */
+export function violations(reply: JsonObject): Map<string, string> {
+  const details = search(reply['error'], ({ '@type': type }) =>
+    String(type).endsWith('google.rpc.BadRequest'),
+  );
+  const fields = details?.['fieldViolations'];
+  if (!Array.isArray(fields)) return new Map();
+  return new Map(
+    fields.filter(isJsonObject).map(({ field, description }) => [String(field), String(description)]),
+  );
+}

@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import type { JsonObject } from '@hermes-fleet/protocol';
+
+const MAIN = join(import.meta.dirname, 'main.ts');
+
+interface Finding {
+  readonly subject: string;
+  readonly check: string;
+  readonly state: string;
+  readonly detail: string;
+}
+
+/** A port that nobody listens on any more. */
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  const port = typeof address === 'object' && address ? address.port : assert.fail('no port');
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+/** Runs `--doctor` on a profile with these files. */
+async function doctor(t: TestContext, files: Record<string, JsonObject | string | undefined>) {
+  const home = mkdtempSync(join(tmpdir(), 'hermes-doctor-'));
+  t.after(() => rmSync(home, { recursive: true, force: true }));
+  const dir = join(home, 'profiles/neo');
+  mkdirSync(dir, { recursive: true });
+  for (const [name, content] of Object.entries(files))
+    if (content !== undefined)
+      writeFileSync(join(dir, name), typeof content === 'string' ? content : JSON.stringify(content));
+  const child = spawn(process.execPath, [MAIN, '--profile', 'neo', '--doctor'], {
+    env: { PATH: process.env.PATH, HERMES_HOME: home, SHORT: 'short' },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    timeout: 60_000,
+    killSignal: 'SIGKILL',
+  });
+  let [stdout, stderr] = ['', ''];
+  child.stdout.on('data', (chunk) => {
+    stdout += chunk;
+  });
+  child.stderr.on('data', (chunk) => {
+    stderr += chunk;
+  });
+  const [code] = await once(child, 'close');
+  assert.equal(stderr, '');
+  const report: { profile: string; ok: boolean; findings: Finding[] } = JSON.parse(stdout);
+  const said = report.findings.map(
+    ({ subject, check, state, detail }) => `${state} ${subject} ${check}: ${detail}`,
+  );
+  return { code, report, said: said.join('\n'), wroteNothing: !existsSync(join(dir, 'state')) };
+}
+
+const server = { bind_port: 9_220, auth_required: false };
+const CONFIG = { model: 'offline/runbook' };
+const IDENTITY = '# neo\n\nA profile.\n';
+
+test('a profile that is right, alone: everything is fine, nothing is written, no port is opened', async (t) => {
+  // Its own port is taken: a process that tried to listen would fail.
+  const taken = createServer().listen(0, '127.0.0.1');
+  await once(taken, 'listening');
+  t.after(() => taken.close());
+  const address = taken.address();
+  const port = typeof address === 'object' && address ? address.port : assert.fail('no port');
+  const { code, report, said, wroteNothing } = await doctor(t, {
+    'fleet.yaml': { fleet: { tier: 'haiku', server: { ...server, bind_port: port } } },
+    'config.yaml': CONFIG,
+    'IDENTITY.md': IDENTITY,
+  });
+  assert.equal(code, 0, said);
+  assert.deepEqual([report.profile, report.ok, report.findings.length], ['neo', true, 1]);
+  assert.match(said, /^ok configuration files: fleet\.yaml, config\.yaml and IDENTITY\.md/);
+  assert.ok(wroteNothing);
+});
+
+test('every problem at once: of all files, of tokens, and of what is away', async (t) => {
+  const away = await freePort();
+  const { code, report, said } = await doctor(t, {
+    'fleet.yaml': {
+      fleet: {
+        server: { bind_port: 9_220, token_env: 'NOT_SET' },
+        agents: {
+          switch: { url: `http://127.0.0.1:${away}`, token_env: 'SHORT' },
+          trinity: { url: `http://localhost:${away}` },
+        },
+        nats: { servers: [`nats://127.0.0.1:${away}`] },
+      },
+    },
+    'config.yaml': { ...CONFIG, modle: 'x' },
+  });
+  assert.equal(code, 1);
+  assert.equal(report.ok, false);
+  for (const says of [
+    /^failed configuration .*config\.yaml.*modle/m,
+    /^failed configuration IDENTITY\.md: cannot be read/m,
+    /^failed configuration .*fleet\.yaml:\d+ fleet\.server\.token_env: NOT_SET is not set/m,
+    /^failed configuration .*SHORT/m,
+    /^failed switch reachable: nobody answers/m,
+    /^failed nats stream: .*ECONNREFUSED/m,
+  ])
+    assert.match(said, says);
+});
+
+test('a fleet.yaml that is not right: its problems, and that peers were not asked', async (t) => {
+  const { code, said } = await doctor(t, {
+    'fleet.yaml': {
+      fleet: { server: { ...server, bind_port: 99_999 }, agents: { switch: { url: 'nowhere' } } },
+    },
+    'config.yaml': CONFIG,
+    'IDENTITY.md': IDENTITY,
+  });
+  assert.equal(code, 1);
+  assert.match(said, /^failed configuration .*bind_port/m);
+  assert.match(said, /^failed configuration .*agents\.switch\.url/m);
+  assert.match(said, /^skipped configuration live checks: not tried/m);
+});

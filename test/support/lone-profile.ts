@@ -1,0 +1,96 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { stringify } from 'yaml';
+import { ROOT, until } from './fleet.ts';
+import { freeOffset } from './ports.ts';
+import type { Target } from './rpc.ts';
+
+const TOKEN = 'token-of-the-test-as-operator-0123456789';
+
+/** One profile as a process of its own, with a home of its own, and no broker. */
+export interface LoneProfile extends Target {
+  readonly token: string;
+  /** What it wrote so far. */
+  log(): string;
+  /** SIGKILL; resolves when it is gone. */
+  kill(): Promise<void>;
+  /** Starts it again on the same home and port. */
+  start(): Promise<void>;
+}
+
+type Section = Record<string, unknown>;
+
+export interface LoneProfileOptions {
+  readonly name?: string;
+  /** The `fleet` section, beside what every profile needs. */
+  readonly fleet?: Section;
+  /** Callers beside the operator. */
+  readonly callers?: Section;
+  /** config.yaml, beside the model. */
+  readonly config?: Section;
+  readonly env?: Record<string, string>;
+}
+
+/** Starts a profile of this configuration; it ends with the test. */
+export async function startProfile(
+  t: TestContext,
+  { name = 'switch', fleet = {}, callers = {}, config = {}, env = {} }: LoneProfileOptions = {},
+): Promise<LoneProfile> {
+  const home = mkdtempSync(join(tmpdir(), 'hermes-home-'));
+  // Commands of the agent pass through it on the way to their workspace.
+  chmodSync(home, 0o711);
+  const port = 9219 + (await freeOffset());
+  const dir = join(home, 'profiles', name);
+  mkdirSync(dir, { recursive: true });
+  const server = {
+    bind_port: port,
+    callers: {
+      operator: { token_env: 'OPERATOR_TOKEN', scopes: ['announce', 'dispatch', 'read'] },
+      ...callers,
+    },
+  };
+  writeFileSync(join(dir, 'fleet.yaml'), stringify({ fleet: { tier: 'sonnet', server, ...fleet } }));
+  writeFileSync(join(dir, 'config.yaml'), stringify({ model: 'offline/runbook', ...config }));
+  writeFileSync(
+    join(dir, 'IDENTITY.md'),
+    `---\nname: ${name}\ndescription: A profile of a test.\n---\n# ${name}\n`,
+  );
+  const url = `http://127.0.0.1:${port}`;
+  let log = '';
+  let child: ChildProcess | undefined;
+
+  const end = async (signal: NodeJS.Signals): Promise<void> => {
+    const running = child;
+    child = undefined;
+    if (!running || running.exitCode !== null || running.signalCode !== null) return;
+    const gone = new Promise((resolve) => running.once('exit', resolve));
+    running.kill(signal);
+    await gone;
+  };
+  const start = async (): Promise<void> => {
+    const main = join(ROOT, 'services/profile/src/main.ts');
+    const started = spawn(process.execPath, [main, '--profile', name], {
+      cwd: ROOT,
+      env: { ...process.env, HERMES_HOME: home, OPERATOR_TOKEN: TOKEN, LOG_LEVEL: 'debug', ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    child = started;
+    for (const stream of [started.stdout, started.stderr])
+      stream?.on('data', (chunk) => {
+        log += chunk;
+      });
+    await until(async () => {
+      if (started.exitCode !== null) throw new Error(`${name} ended with ${started.exitCode}:\n${log}`);
+      return (await fetch(`${url}/ready`).catch(() => undefined))?.status === 200;
+    }, `${name} to be ready`);
+  };
+  t.after(async () => {
+    await end('SIGTERM');
+    rmSync(home, { recursive: true, force: true });
+  });
+  await start();
+  return { url, token: TOKEN, log: () => log, kill: () => end('SIGKILL'), start };
+}
