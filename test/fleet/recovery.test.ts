@@ -38,11 +38,12 @@ async function begin(
 
 async function end(fleet: Fleet, id: string): Promise<Result> {
   let found: Result | undefined;
-  await until(async () => {
+  const ended = async (): Promise<boolean> => {
     const { body } = await call(fleet.target('switch'), 'GetTask', { id });
     found = resultOf(body.result);
     return found !== undefined;
-  }, `the task ${id} to end`);
+  };
+  await until(ended, `the task ${id} to end`, 120_000);
   return found ?? assert.fail('no result');
 }
 
