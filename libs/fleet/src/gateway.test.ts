@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { decodeAnnounce, FleetError, HANDSHAKE_EXTENSION } from '@hermes-fleet/protocol';
 import { dispatching, inbound } from './testing/messages.ts';
-import { CALLER, DONE, profile, untilAborted } from './testing/profile.ts';
+import { CALLER, DONE, freePort, profile, type TestProfile, untilAborted } from './testing/profile.ts';
 
 const code = (wanted: string) => (error: unknown) => error instanceof FleetError && error.code === wanted;
 
@@ -179,5 +179,38 @@ describe('metrics', () => {
       /fleet_tasks_total\{profile="neo",model_tier="sonnet",status="blocked"\} 1/,
     ])
       assert.match(text, line);
+  });
+});
+
+describe('the load that others see', () => {
+  /** Resolves when switch has heard that neo runs so many tasks. */
+  function seen(by: TestProfile, active: number): Promise<void> {
+    const said = (): boolean => by.peers.get('neo')?.announce?.session.activeTasks === active;
+    return new Promise((resolve) => {
+      const heard = by.peers.onChange(() => {
+        if (!said()) return;
+        heard[Symbol.dispose]();
+        resolve();
+      });
+    });
+  }
+
+  it('is announced anew when a profile that was said to be busy is idle', { timeout: 20_000 }, async (t) => {
+    const agents = { switch: await freePort(), neo: await freePort() };
+    const gate = Promise.withResolvers<void>();
+    const script = () => gate.promise.then(() => DONE);
+    const hub = await profile(t, { name: 'switch', agents, fleet: { orchestrate: true } });
+    const neo = await profile(t, { name: 'neo', agents, script });
+    await hub.serve();
+    await neo.serve();
+    const id = await neo.send(dispatching({ task_id: 'busy' }));
+    await neo.firstRun;
+    const busy = seen(hub, 1);
+    neo.announcer.start();
+    await busy;
+    const idle = seen(hub, 0);
+    gate.resolve();
+    await neo.result(id);
+    await idle;
   });
 });

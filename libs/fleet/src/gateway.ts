@@ -97,6 +97,7 @@ export function createGateway(o: GatewayOptions): Gateway {
   let stopping: FleetError | undefined;
   let sessionFresh = true;
   let saturated = false;
+  let announcedActive = 0;
   let gauges: Disposable | undefined;
 
   const repo = createRepoWatch({
@@ -146,25 +147,29 @@ export function createGateway(o: GatewayOptions): Gateway {
   function loadChanged(): void {
     metrics.tasksInFlight(own.running + relayed.running);
     if (own.running > 0) sessionFresh = false;
-    if (own.full !== saturated) {
-      saturated = own.full;
-      o.announcer.changed();
-    }
+    // Going idle is news as well: until it is heard, others see the load that was announced last.
+    const isIdleAgain = own.running === 0 && announcedActive > 0;
+    if (own.full === saturated && !isIdleAgain) return;
+    saturated = own.full;
+    o.announcer.changed();
   }
 
   const self = createSelfAnnounce({
     ...{ versions, ledger, instanceId: o.ids.uuid() },
-    facts: () => ({
-      ...{ profile, config, sessionFresh },
-      model: o.agent.executor.model,
-      tools: o.agent.capabilities().tools,
-      mcpHealth: healthOf(o.mcp),
-      repoState: repo.last(),
-      activeTasks: own.running,
-      queuedTasks: own.waiting,
-      ready: stopping === undefined,
-      now: clock.now(),
-    }),
+    facts() {
+      announcedActive = own.running;
+      return {
+        ...{ profile, config, sessionFresh },
+        model: o.agent.executor.model,
+        tools: o.agent.capabilities().tools,
+        mcpHealth: healthOf(o.mcp),
+        repoState: repo.last(),
+        activeTasks: own.running,
+        queuedTasks: own.waiting,
+        ready: stopping === undefined,
+        now: clock.now(),
+      };
+    },
   });
 
   function gaugeEvery(): void {
