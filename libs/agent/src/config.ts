@@ -25,6 +25,8 @@ const Tools = z.strictObject({
     .prefault({}),
 });
 
+const Named = z.looseObject({ model: z.string(), base_url: z.string().optional() });
+
 /**
  * A profile's `config.yaml` (design 3, Tools). Model names: `offline/runbook`, `anthropic/<name>` (or a bare
  * `claude-…`), `openai-compatible/<name>` with `base_url`.
@@ -53,9 +55,13 @@ export const AgentConfigSchema = z
       })
       .prefault({}),
   })
-  .superRefine((config, ctx) => {
-    const problem = modelProblem(config.model, config.base_url);
-    if (problem) ctx.addIssue({ code: 'custom', path: [problem.key], message: problem.reason });
-  });
+  .superRefine(
+    (config, ctx) => {
+      const problem = modelProblem(config.model, config.base_url);
+      if (problem) ctx.addIssue({ code: 'custom', path: [problem.key], message: problem.reason });
+    },
+    // Also beside other wrong keys, so that all are named at once.
+    { when: ({ value }) => Named.safeParse(value).success },
+  );
 
 export type AgentConfig = z.output<typeof AgentConfigSchema>;

@@ -11,6 +11,7 @@ export type { JoinPolicy } from './config/join-policy.ts';
 export { listenerUrl, normalizePeerUrl } from './config/peer-url.ts';
 export { tierOf } from './config/tier.ts';
 export { MIN_TOKEN_LENGTH } from './config/token.ts';
+export { tokenProblems } from './config/token-problems.ts';
 export { type ExamineOptions, examineFleet } from './doctor/examine.ts';
 export type { Finding } from './doctor/finding.ts';
 export { createGateway, type Gateway, type GatewayAgent, type GatewayOptions } from './gateway.ts';

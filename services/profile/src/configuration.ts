@@ -7,9 +7,11 @@ import {
   FleetConfigSchema,
   resolveTokens,
   tierOf,
+  tokenProblems,
 } from '@hermes-fleet/fleet';
 import { type FieldError, FleetError } from '@hermes-fleet/protocol';
 import { loadYamlConfig, type SecretEnv } from '@hermes-fleet/service';
+import { z } from 'zod';
 import type { Environment } from './environment.ts';
 import { sharedWithSiblings } from './siblings.ts';
 
@@ -56,6 +58,7 @@ export function readConfiguration(
   const identity = attempt(() => readIdentity(file('IDENTITY.md')));
   const tier = fleet && agent && attempt(() => tierOf(fleet.value, agent.value.model), fleet.locate);
   const credentials = fleet && attempt(() => resolveTokens(fleet.value, env));
+  if (!fleet) problems.push(...salvagedTokenProblems(file('fleet.yaml'), env));
   problems.push(
     ...(credentials?.problems.map(({ path, reason }) => ({ path: fleet?.locate(path) ?? path, reason })) ??
       []),
@@ -78,6 +81,17 @@ export function readConfiguration(
   const shared = sharedWithSiblings({ profileDir, config: fleet.value, env, processEnv });
   const warnings = [...credentials.warnings, ...shared];
   return { fleet: fleet.value, agent: agent.value, credentials, tier, identity, notes, warnings };
+}
+
+/** The tokens of a fleet.yaml that does not fit the schema; a file that is no YAML has been reported as such. */
+function salvagedTokenProblems(file: string, env: SecretEnv): FieldError[] {
+  try {
+    const { value, locate } = loadYamlConfig({ file, schema: z.unknown(), env });
+    return tokenProblems(value, env).map(({ path, reason }) => ({ path: locate(path), reason }));
+  } catch (thrown) {
+    if (thrown instanceof FleetError && thrown.code === 'CONFIG_INVALID') return [];
+    throw thrown;
+  }
 }
 
 function readIdentity(file: string): string {

@@ -19,7 +19,15 @@ const variable = z
   .string()
   .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be the name of an environment variable, not the token itself');
 const httpUrl = z.url({ protocol: /^https?$/, error: 'must be an http or https address' });
-const positive = z.int().positive();
+const portProblem = ({ input }: { input?: unknown }): string =>
+  input === undefined ? 'is required: a port from 1 to 65535' : 'must be a port from 1 to 65535';
+
+/** A whole number. Where z.int() finds a fraction, zod leaves out the checks that span several keys. */
+const int = (params?: { error: typeof portProblem }) =>
+  z.number(params).superRefine((input, ctx) => {
+    if (!Number.isSafeInteger(input)) ctx.addIssue({ code: 'invalid_type', expected: 'int', input });
+  });
+const positive = int().positive();
 const seconds = z.number().positive();
 
 const insteadOf = (instead: string) => z.never({ error: `is not used here: ${instead}` }).optional();
@@ -42,12 +50,9 @@ const CallerEntry = z.strictObject({
     .default([]),
 });
 
-const portProblem = ({ input }: { input?: unknown }): string =>
-  input === undefined ? 'is required: a port from 1 to 65535' : 'must be a port from 1 to 65535';
-
 const Server = z.strictObject({
   bind_host: z.string().min(1).default('127.0.0.1'),
-  bind_port: z.int({ error: portProblem }).min(1).max(65_535),
+  bind_port: int({ error: portProblem }).min(1).max(65_535),
   auth_required: z.boolean().default(true),
   token_env: variable.optional(),
   callers: z.record(name, CallerEntry).optional(),
@@ -57,7 +62,7 @@ const Server = z.strictObject({
 
 const Routing = z.strictObject({
   on_blocked: z.enum(['reroute', 'queue', 'fail']).default('reroute'),
-  max_attempts: z.int().min(1).max(20).default(3),
+  max_attempts: int().min(1).max(20).default(3),
   tiers: z
     .strictObject({
       small_below_tokens: positive.default(2_000),
@@ -84,9 +89,9 @@ const Queue = z.strictObject({
 
 const Limits = z.strictObject({
   max_concurrent_tasks: positive.max(1_000).default(4),
-  queue_depth: z.int().nonnegative().max(10_000).default(100),
+  queue_depth: int().nonnegative().max(10_000).default(100),
   max_relayed_tasks: positive.max(10_000).default(200),
-  max_resumes: z.int().nonnegative().default(3),
+  max_resumes: int().nonnegative().default(3),
 });
 
 const Nats = z.strictObject({

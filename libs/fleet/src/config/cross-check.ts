@@ -73,7 +73,7 @@ function checkTiers(fleet: JsonObject, report: Report): void {
   const tiers = fleet.tiers;
   if (!Array.isArray(tiers)) return;
   const known = `tiers are ${tiers.join(', ')}`;
-  if (new Set(tiers).size !== tiers.length) report(['tiers'], 'names a tier twice');
+  if (new Set(tiers).size !== tiers.length) report(['tiers'], 'names a tier twice: keep one of the two');
   const tier = fleet.tier;
   if (typeof tier === 'string' && !tiers.includes(tier)) report(['tier'], `is not a tier: ${known}`);
   const policy = objectAt(objectAt(fleet, 'routing'), 'tiers');

@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { FleetError } from '@hermes-fleet/protocol';
+import { createSecretEnv } from '@hermes-fleet/service';
+import { readConfiguration } from './configuration.ts';
+
+function problemsOf(t: TestContext, files: Readonly<Record<string, string>>): string[] {
+  const home = mkdtempSync(join(tmpdir(), 'hermes-configuration-'));
+  t.after(() => rmSync(home, { recursive: true, force: true }));
+  const profileDir = join(home, 'profiles/neo');
+  mkdirSync(profileDir, { recursive: true });
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(profileDir, name), text);
+  const environment = {
+    ...{ profile: 'neo', profileDir, stateDir: home, workspaceDir: home, logLevel: 'silent' },
+  };
+  try {
+    readConfiguration(environment, createSecretEnv({ SHORT: 'short' }));
+  } catch (error) {
+    assert.ok(error instanceof FleetError && error.code === 'CONFIG_INVALID');
+    return error.fields.map(({ path }) => path);
+  }
+  return [];
+}
+
+test('what is wrong in any of the files, and with any token, is told at once, each with its line', (t) => {
+  const problems = problemsOf(t, {
+    'fleet.yaml': [
+      'fleet:',
+      '  colour: red',
+      '  tier: haiku',
+      '  server:',
+      '    bind_port: 92.5',
+      '    callers:',
+      '      switch: { token_env: SHORT, scopes: [announce] }',
+      '  agents:',
+      '    switch: { url: "http://127.0.0.1:9219", token_env: GONE }',
+    ].join('\n'),
+    'config.yaml': 'model: nothing-known\ncolour: red\n',
+  });
+  assert.deepEqual(problems.sort(), [
+    'IDENTITY.md',
+    'config.yaml:1 model',
+    'config.yaml:2 colour',
+    'fleet.yaml:2 fleet.colour',
+    'fleet.yaml:5 fleet.server.bind_port',
+    'fleet.yaml:7 fleet.server.callers.switch.token_env',
+    'fleet.yaml:9 fleet.agents.switch.token_env',
+  ]);
+});
+
+test('a file that is no YAML is told of once, and its tokens with the next try', (t) => {
+  const problems = problemsOf(t, { 'fleet.yaml': 'fleet: [', 'config.yaml': '{}', 'IDENTITY.md': '# Neo' });
+  assert.equal(problems.length, 1);
+  assert.match(problems[0] ?? '', /^fleet\.yaml:1/);
+});
