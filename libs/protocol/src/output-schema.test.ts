@@ -98,6 +98,19 @@ describe('an output schema', () => {
       assert.ok(performance.now() - startedAt < 10_000);
     });
 
+  it('of the largest size is read and held against a value, where it is an ordinary one', () => {
+    const field = {
+      type: 'object',
+      required: ['a'],
+      properties: { a: { type: 'string', minLength: 1 }, b: { enum: ['x', 'y'] } },
+    };
+    const names = Array.from({ length: 265 }, (_, at) => `field${at}`);
+    const schema = { type: 'object', properties: Object.fromEntries(names.map((name) => [name, field])) };
+    assert.ok(JSON.stringify(schema).length > 0.95 * MAX_OUTPUT_SCHEMA_BYTES);
+    assert.deepEqual(outputProblems(schema, { field264: { a: 'x' } }), []);
+    assert.deepEqual(outputProblems(schema, { field264: { a: 1 } }), ['/field264/a must be string']);
+  });
+
   it('that is too deep is refused by name, and so is a value that is too deep for it', () => {
     const nested = (levels: number, wrap: (inner: JsonValue) => JsonValue): JsonValue => {
       let value: JsonValue = 1;

@@ -6,12 +6,22 @@ import { withinTime } from './time-limit.ts';
 export const MAX_OUTPUT_SCHEMA_BYTES = 32 * 1024;
 const MAX_PROBLEMS = 20;
 const MAX_LENGTH = 300;
-/** How long a schema may take to be read, and a value to be held against it, ms: the whole process waits meanwhile. */
+/**
+ * How long a schema may take to be read, and a value to be held against it, ms of computing: the whole process waits
+ * meanwhile. An ordinary schema of the largest size takes less than half of it.
+ */
 const MAX_MS = 250;
 /** How long it may take to name everything that is wrong with a value that does not fit; else it is the first thing. */
 const MAX_DETAIL_MS = 50;
 
-const OPTIONS: Options = { strict: false, validateFormats: false, ownProperties: true, logger: false };
+const OPTIONS: Options = {
+  strict: false,
+  validateFormats: false,
+  ownProperties: true,
+  logger: false,
+  // Would cost several times what it saves for a validator that is used once.
+  code: { optimize: false },
+};
 let metaSchema: Ajv2020 | undefined;
 
 /** Why a JSON Schema (2020-12) cannot be used for `task.output_schema`; undefined when it can. */
@@ -68,7 +78,7 @@ function guarded(work: () => string | undefined): string | undefined {
 }
 
 function tooSlow(what: string): string {
-  return `takes more than ${MAX_MS} ms ${what}: make it simpler`;
+  return `takes more than ${MAX_MS} ms of computing ${what}: make it simpler`;
 }
 
 function describe({ instancePath, message = 'does not fit', params }: ErrorObject): string {

@@ -34,3 +34,23 @@ test('work that does not end is stopped, and what comes after it runs', () => {
     { value: 7 },
   );
 });
+
+test('work that waits for the processor gets more time; work that computes does not', () => {
+  const cell = new Int32Array(new SharedArrayBuffer(4));
+  let tries = 0;
+  const kept = withinTime(50, () => {
+    tries += 1;
+    Atomics.wait(cell, 0, 0, 100);
+    return 'done';
+  });
+  assert.deepEqual(kept, { value: 'done' });
+  assert.ok(tries > 1, 'the time by the clock alone would not have been enough');
+
+  const before = process.threadCpuUsage();
+  const forever = (): never => {
+    for (;;);
+  };
+  assert.equal(withinTime(50, forever), undefined);
+  const { user, system } = process.threadCpuUsage(before);
+  assert.ok((user + system) / 1000 < 12 * 50, 'not every try was used up');
+});
