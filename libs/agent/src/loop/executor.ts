@@ -66,8 +66,9 @@ export function createLoopExecutor(o: LoopOptions): Executor {
         const end = await run.toEnd();
         const uncommitted = await workspace.commit(commitMessage(task));
         const result = await run.outcome(end);
-        if (uncommitted === undefined || result.artifacts.filesChanged.length === 0) return result;
-        return { ...result, nextSteps: [...result.nextSteps, uncommitted] };
+        const isLeft = uncommitted?.certain || result.artifacts.filesChanged.length > 0;
+        if (uncommitted === undefined || !isLeft) return result;
+        return { ...result, nextSteps: [...result.nextSteps, uncommitted.todo] };
       } catch (error) {
         const keep = goesOnLater(context, error) ? workspace.leave : workspace.commit;
         await keep(commitMessage(task)).catch((cause) => {

@@ -244,7 +244,7 @@ test('of those that wait, an interrupted task goes first', async (t) => {
   const other = usersTree(t);
   const context = makeContext({ onSave: () => context.controller.abort(stopped) });
   await assert.rejects(run(await other.agent(), sh('echo resumed >> log'), { context }), stopped);
-  const base = tree.git('rev-parse', 'HEAD').trim();
+  const base = `${tree.git('rev-parse', 'HEAD').trim()}^{commit}`;
   const checkpoint: JsonObject = { ...context.checkpoints[0], base, paused: true };
   const fresh = run(agent, sh('echo fresh >> log'), { contextId: 'fresh' });
   const resumed = run(agent, sh('echo resumed >> log'), { context: makeContext({ checkpoint }) });

@@ -1,10 +1,20 @@
 import { join } from 'node:path';
 import { type Clock, FleetError, type Log } from '@hermes-fleet/protocol';
 import type { Confinement, Reach } from '../confinement/confinement.ts';
+import { addAll } from './add-all.ts';
 import type { Git, GitPlace } from './git.ts';
+import { inPlaceBase, isCommitBase, isInPlaceBase, startedElsewhere } from './in-place-base.ts';
 import type { Repository } from './repository.ts';
 import { lockedSince, obstacle, type TreeState, treeState } from './tree-state.ts';
-import { LEFT_OUT, NAMES, pathsOf, READABLE, shortened, type Workspace } from './workspace.ts';
+import {
+  LEFT_OUT,
+  NAMES,
+  pathsOf,
+  READABLE,
+  shortened,
+  type Uncommitted,
+  type Workspace,
+} from './workspace.ts';
 
 export interface InPlaceOptions {
   readonly repository: Repository;
@@ -31,8 +41,7 @@ export const inPlaceState = (git: Git, place: GitPlace): Promise<TreeState> =>
 /**
  * The base working tree itself, on the branch that is checked out (design 2, Write tasks). A task that found it clean
  * is committed at its end. One that did not is never: all it leaves is what it did to the files; the user's index and
- * commits stay as they were. Its base is the commit in the first case, and a tree of the files' contents in the second,
- * which also tells a resume which of the two it is.
+ * commits stay as they were. Its base tells a resume which of the two it is.
  */
 export async function inPlace(o: InPlaceOptions): Promise<Workspace> {
   const { git, log } = o;
@@ -52,7 +61,7 @@ export async function inPlace(o: InPlaceOptions): Promise<Workspace> {
   async function stage(): Promise<void> {
     if ((await git.script(place, COPY, index)) !== 0)
       throw new FleetError('INTERNAL', 'the index of the working tree cannot be copied');
-    await git.run(aside, ['add', '--all', ...LEFT_OUT]);
+    await addAll(git, aside);
   }
 
   /** Waits while another git command works in the tree, for a while. */
@@ -75,12 +84,17 @@ export async function inPlace(o: InPlaceOptions): Promise<Workspace> {
         return { refused: { kind: 'repo', name: branch, detail, transient: true } };
       }
       commits = reason === undefined;
-      if (commits) return { base: (await git.run(place, ['rev-parse', '--verify', 'HEAD'])).trim() };
+      if (commits) {
+        const head = await git.run(place, ['rev-parse', '--verify', 'HEAD']);
+        return { base: inPlaceBase('commit', head.trim()) };
+      }
       await stage();
-      return { base: (await git.run(aside, ['write-tree'])).trim() };
+      return { base: inPlaceBase('tree', (await git.run(aside, ['write-tree'])).trim()) };
     },
     async resume(base) {
-      commits = (await git.run(place, ['cat-file', '-t', base])).trim() === 'commit';
+      if (!isInPlaceBase(base)) throw startedElsewhere('the worktree of its context (branch fleet/…)');
+      await git.run(place, ['rev-parse', '-q', '--verify', base]);
+      commits = isCommitBase(base);
       const since = await lockedSince(gitDir);
       // What the crash that interrupted the task left behind.
       if (since !== undefined && since < o.startedAt)
@@ -88,12 +102,12 @@ export async function inPlace(o: InPlaceOptions): Promise<Workspace> {
     },
     async commit(message) {
       await git.script(place, TIDY, [dir]);
-      if (!commits) return 'commit what changed: the working tree was not fit for it when the task began';
+      if (!commits) return uncommitted('was not fit for it when the task began');
       await unlocked();
       const reason = await obstacle(git, place, gitDir);
       if (reason !== undefined) {
         log.warn({ reason }, 'the work of a task stays in the working tree, uncommitted');
-        return `commit what changed: the working tree ${reason}`;
+        return uncommitted(reason);
       }
       const { branch: now, clean } = await inPlaceState(git, place);
       if (now !== branch)
@@ -102,10 +116,10 @@ export async function inPlace(o: InPlaceOptions): Promise<Workspace> {
           'the branch was switched during a task; its work goes to the new one',
         );
       if (clean) return undefined;
-      await git.run(place, ['add', '--all', ...LEFT_OUT]);
-      if ((await git.ask(place, ['diff', '--cached', '--quiet', '--no-ext-diff'])) === 0) return undefined;
+      const left = await addAll(git, place);
+      if ((await git.ask(place, ['diff', '--cached', '--quiet', '--no-ext-diff'])) === 0) return left;
       await git.run(place, ['commit', '-q', '--no-verify', '-m', message]);
-      return undefined;
+      return left;
     },
     // The tree is the interrupted task's until it goes on: a dirty tree keeps other write tasks off.
     leave: async () => {},
@@ -121,6 +135,11 @@ export async function inPlace(o: InPlaceOptions): Promise<Workspace> {
     [Symbol.dispose]: () => o.turn[Symbol.dispose](),
   };
 }
+
+const uncommitted = (reason: string): Uncommitted => ({
+  todo: `commit what changed: the working tree ${reason}`,
+  certain: false,
+});
 
 /** The copy keeps its time: git tells by it which files may have changed right after the index was written. */
 const COPY = 'rm -f "$2" "$2.lock"; test ! -e "$1" || cp -p "$1" "$2"';

@@ -4,6 +4,13 @@ import type { CommandLine } from '../process/run-command.ts';
 /** What a task starts from, for its checkpoint; or why it cannot start. */
 export type Beginning = { readonly base: string } | { readonly refused: Unmet };
 
+/** What a task leaves for somebody to commit. */
+export interface Uncommitted {
+  readonly todo: string;
+  /** Whether there is something in any case; else only where the task changed files. */
+  readonly certain: boolean;
+}
+
 /** The working tree that a run has to itself until it is disposed of. */
 export interface Workspace extends Disposable {
   readonly dir: string;
@@ -12,15 +19,15 @@ export interface Workspace extends Disposable {
   wrap(command: string, args: readonly string[]): CommandLine;
   /** Starts a task. `write`: it is meant to change the tree. */
   begin(write: boolean): Promise<Beginning>;
-  /** Goes on with a task that began at `base`. */
+  /** Goes on with a task that began at `base`. Throws CONFIG_INVALID when it did not begin in such a tree. */
   resume(base: string): Promise<void>;
   /**
    * Commits everything but `.scratch/` and PROGRESS.json; nothing when nothing changed. Resolves with what is left for
    * somebody to do where changes stay uncommitted.
    */
-  commit(message: string): Promise<string | undefined>;
+  commit(message: string): Promise<Uncommitted | undefined>;
   /** Leaves an interrupted task's work for it to go on with. */
-  leave(message: string): Promise<void>;
+  leave(message: string): Promise<unknown>;
   /** Paths that differ between `base` and the tree as the task leaves it, sorted; deleted ones included. */
   changedSince(base: string): Promise<string[]>;
   /** What differs between `base` and the files as they are now, as git shows it, at most this long. */

@@ -2,9 +2,19 @@ import { lstat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { FleetError } from '@hermes-fleet/protocol';
 import type { Confinement, Reach } from '../confinement/confinement.ts';
+import { addAll } from './add-all.ts';
 import type { Git, GitPlace } from './git.ts';
+import { isInPlaceBase, startedElsewhere } from './in-place-base.ts';
 import type { Repository } from './repository.ts';
-import { LEFT_OUT, NAMES, pathsOf, READABLE, shortened, type Workspace } from './workspace.ts';
+import {
+  LEFT_OUT,
+  NAMES,
+  pathsOf,
+  READABLE,
+  shortened,
+  type Uncommitted,
+  type Workspace,
+} from './workspace.ts';
 
 /** A context's own git worktree on the branch `fleet/<name>`, which may still have to be made. */
 export function worktree(o: {
@@ -23,10 +33,11 @@ export function worktree(o: {
   const wrap: Workspace['wrap'] = (command, args) => o.confinement.wrap(command, args, reach);
   const place: GitPlace = { cwd: dir, gitDir, workTree: dir, wrap };
 
-  async function commit(message: string): Promise<undefined> {
-    await git.run(place, ['add', '--all', ...LEFT_OUT]);
-    if ((await git.ask(place, ['diff', '--cached', '--quiet', '--no-ext-diff'])) === 0) return;
+  async function commit(message: string): Promise<Uncommitted | undefined> {
+    const left = await addAll(git, place);
+    if ((await git.ask(place, ['diff', '--cached', '--quiet', '--no-ext-diff'])) === 0) return left;
     await git.run(place, ['commit', '-q', '--no-verify', '-m', message]);
+    return left;
   }
 
   return {
@@ -37,13 +48,15 @@ export function worktree(o: {
       await commit('What an earlier task left behind');
       return { base: (await git.run(place, ['rev-parse', '--verify', 'HEAD'])).trim() };
     },
-    resume: async () => {},
+    async resume(base) {
+      if (isInPlaceBase(base)) throw startedElsewhere('the working tree of the repository');
+    },
     commit,
     leave: commit,
     changedSince: async (base) =>
       pathsOf(await git.run(place, ['diff', ...NAMES, base, 'HEAD', ...LEFT_OUT])),
     async diffSince(base, maxChars) {
-      await git.run(place, ['add', '--all', ...LEFT_OUT]);
+      await addAll(git, place);
       const diff = await git.run(place, ['diff', '--cached', ...READABLE, base, ...LEFT_OUT]);
       return shortened(diff, maxChars);
     },

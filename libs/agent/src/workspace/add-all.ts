@@ -1,0 +1,30 @@
+import type { Git, GitPlace } from './git.ts';
+import { LEFT_OUT, type Uncommitted } from './workspace.ts';
+
+const MAX_NAMED = 5;
+
+/**
+ * Brings the files as they are into the index; resolves with what git cannot take in, by name: a repository in the tree
+ * that has no commit yet, a file that must not be read. One such thing must not cost a task the rest of its work.
+ */
+export async function addAll(git: Git, place: GitPlace): Promise<Uncommitted | undefined> {
+  const code = await git.ask(place, ['add', '--all', '--ignore-errors', ...LEFT_OUT]);
+  if (code === 0) return undefined;
+  const left = code === SOME_FAILED ? await notIn(git, place) : [];
+  if (left.length === 0) {
+    // Not about single files: throws, and logs what git says.
+    await git.run(place, ['add', '--all', ...LEFT_OUT]);
+    return undefined;
+  }
+  const more = left.length > MAX_NAMED ? ` and ${left.length - MAX_NAMED} more` : '';
+  const names = `${left.slice(0, MAX_NAMED).join(', ')}${more}`;
+  const todo = `commit ${names}: git cannot take it in (a repository without a commit, or not readable)`;
+  return { todo, certain: true };
+}
+
+const SOME_FAILED = 1;
+
+async function notIn(git: Git, place: GitPlace): Promise<string[]> {
+  const args = ['ls-files', '-z', '--others', '--modified', '--exclude-standard', ...LEFT_OUT];
+  return (await git.run(place, args)).split('\0').filter((path) => path !== '');
+}
