@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
@@ -46,6 +46,21 @@ test('a second gateway of a profile, and one whose port is taken, end at once an
   assert.match(taken.stderr, new RegExp(`neo cannot listen on 127\\.0\\.0\\.1:${neo.port}`));
 
   assert.equal((await fetch(neo.readyUrl)).status, 200, 'the gateway that was there goes on');
+});
+
+test('a profile that only sends runs no listener: its gateway ends at once, and leaves nothing behind', async (t) => {
+  const home = mkdtempSync(join(tmpdir(), 'hermes-sender-'));
+  t.after(() => rmSync(home, { recursive: true, force: true }));
+  const dir = join(home, 'profiles/sender');
+  mkdirSync(dir, { recursive: true });
+  const fleet = { enabled: false, tier: 'haiku', agents: { neo: { url: 'http://127.0.0.1:9220' } } };
+  writeFileSync(join(dir, 'fleet.yaml'), JSON.stringify({ fleet }));
+  writeFileSync(join(dir, 'config.yaml'), JSON.stringify({ model: 'offline/runbook' }));
+  writeFileSync(join(dir, 'IDENTITY.md'), '# sender\n\nA profile that only sends.\n');
+  const ended = await start({ HERMES_HOME: home }, '--profile', 'sender');
+  assert.equal(ended.code, 0, ended.stderr);
+  assert.match(ended.stdout, /fleet\.enabled is false: this profile sends and serves nothing/);
+  assert.equal(existsSync(join(dir, 'state')), false);
 });
 
 test('a wrong configuration is one message with every problem, and nothing starts', async (t) => {

@@ -287,3 +287,39 @@ test('the subject says who speaks', () => {
   ];
   for (const [subject, name] of table) assert.equal(announcerOf(subject), name, subject);
 });
+
+test(
+  'an acknowledgement that somebody directs at a profile’s announces replaces none of them',
+  deadline,
+  async (t) => {
+    const server = await guarded(t);
+    const set = { user: 'setup', pass: 'setup-password' };
+    await setUpStreams({ connection: { servers: [server.url], name: 's', ...set }, log: recordingLog() });
+    const { heard, until, onAnnounce } = recorder();
+    const log = recordingLog();
+    const goOn = Promise.withResolvers<void>();
+    const slowly = async (announce: JsonObject, from: string): Promise<void> => {
+      onAnnounce(announce, from);
+      await goOn.promise;
+    };
+    const listener = busOf(t, 'switch', { url: server.url, log, onAnnounce: slowly });
+    await listening(listener);
+    const morpheus = busOf(t, 'morpheus', { url: server.url });
+    morpheus.publish(said(1));
+    await until(() => heard.length === 1);
+    morpheus.publish(said(2));
+    assert.equal(await morpheus.flush(20_000), true);
+    const neo = await as(t, server.url, 'neo');
+    neo.publish('fleet.task.neo.x', 'anything', { reply: 'fleet.announce.morpheus' });
+    while (!JSON.stringify(log).includes('dropped a message that is no announce')) await systemClock.sleep(5);
+    goOn.resolve();
+    await until(() => heard.length === 2);
+    assert.deepEqual(
+      heard.map(({ from, announce }) => [from, announce.seq]),
+      [
+        ['morpheus', 1],
+        ['morpheus', 2],
+      ],
+    );
+  },
+);

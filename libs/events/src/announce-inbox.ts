@@ -65,6 +65,11 @@ export function createAnnounceInbox(o: {
         o.log.warn({ peer: from, bytes: message.data.length }, 'dropped an announce: too large, or too many');
         return;
       }
+      if (waiting.has(from) && !readAnnounceEvent(Buffer.from(message.data).toString('utf8'))) {
+        // E.g. an acknowledgement of the server's, which somebody else may direct here: it must not replace an announce.
+        o.log.warn({ peer: from, bytes: message.data.length }, 'dropped a message that is no announce');
+        return;
+      }
       waiting.set(from, message.data);
       handling ??= handleAll();
     },

@@ -22,7 +22,8 @@ export function inboxPrefix(profile: string): string {
  * The least that a profile needs: to publish its own events and announces, to get the acknowledgements, to read back
  * the last of its own events, and to hear what others announce (design 5, Containers). Not enough to read another
  * profile's events or to touch a stream. What it reads back it may direct at another subject, but not without the
- * server's mark on it (see isForwarded), by which our readers know it. Throws CONFIG_INVALID for a name that would widen a subject.
+ * server's mark on it (see isForwarded), by which our readers know it. The server's acknowledgements it may direct there
+ * as well: they hold nothing of its own, and are no events. Throws CONFIG_INVALID for a name that would widen a subject.
  */
 export function busPermissions(profile: string): BusPermissions {
   const inbox = inboxPrefix(profile);

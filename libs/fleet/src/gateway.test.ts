@@ -98,7 +98,8 @@ describe('a dispatch', () => {
   it('from a caller without the scope is blocked', async (t) => {
     const neo = await profile(t);
     const id = await neo.send(dispatching(), { name: 'reader', scopes: new Set(['read']) });
-    assert.equal((await neo.result(id)).unmet?.[0]?.kind, 'scope');
+    const { unmet, tokensSpent } = await neo.result(id);
+    assert.deepEqual([unmet?.map(({ kind }) => kind), tokensSpent, neo.runs], [['scope'], 0, []]);
   });
 
   it('carries our announce in the reply when its context is fresh, and only then', async (t) => {
@@ -154,6 +155,7 @@ describe('a dispatch', () => {
     assert.equal(states.filter((state) => state === 'rejected').length, 3);
     const rejected = ids.find((id) => neo.task(id).state === 'rejected') ?? '';
     assert.equal((await neo.result(rejected)).unmet?.[0]?.kind, 'capacity');
+    assert.ok(!neo.runs.includes(rejected), 'the executor never heard of it');
   });
 });
 
@@ -183,6 +185,40 @@ describe('metrics', () => {
 });
 
 describe('the load that others see', () => {
+  it('counts what runs as active and what waits apart; a session is fresh until something has run', async (t) => {
+    const neo = await profile(t, {
+      script: untilAborted,
+      fleet: { limits: { max_concurrent_tasks: 1, queue_depth: 5 } },
+    });
+    const said = () => {
+      const { session, limits } = neo.gateway.announce();
+      return [session.activeTasks, limits?.queuedTasks, session.sessionFresh];
+    };
+    assert.deepEqual(said(), [0, 0, true]);
+    const blocked = await neo.send(dispatching({}, { requirements: { required_mcp: ['nope'] } }));
+    assert.equal((await neo.result(blocked)).status, 'blocked');
+    assert.deepEqual(said(), [0, 0, true], 'what was blocked has not run');
+    const running = await neo.send(dispatching());
+    await neo.event(running, 'started');
+    await neo.send(dispatching());
+    const waiting = await neo.send(dispatching());
+    assert.deepEqual(said(), [1, 2, false]);
+    await neo.gateway.cancel(waiting, CALLER);
+    await neo.result(waiting);
+    assert.deepEqual(said(), [1, 1, false]);
+  });
+
+  it('is fresh again after a restart', async (t) => {
+    const neo = await profile(t);
+    await neo.result(await neo.send(dispatching()));
+    const before = neo.gateway.announce();
+    await neo.crash();
+    await neo.restart();
+    const after = neo.gateway.announce();
+    assert.deepEqual([before.session.sessionFresh, after.session.sessionFresh], [false, true]);
+    assert.ok((after.instanceId ?? '') > (before.instanceId ?? ''), 'and the greater instance wins');
+  });
+
   /** Resolves when switch has heard that neo runs so many tasks. */
   function seen(by: TestProfile, active: number): Promise<void> {
     const said = (): boolean => by.peers.get('neo')?.announce?.session.activeTasks === active;

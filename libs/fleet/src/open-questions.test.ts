@@ -130,6 +130,15 @@ describe('Open question 2: what becomes of a blocked task', () => {
       assert.deepEqual([result.status, result.tokensSpent], back ? ['blocked', 0] : ['done', 10]);
       assert.equal(orchestrator.events(id).includes('alert'), back);
       assert.equal(orchestrator.events(id).includes('rerouted'), !back);
+      const explained = result.attempts?.[0]?.considered?.map(({ peer, verdict }) => [peer, verdict]);
+      assert.deepEqual(explained, [
+        ['neo', 'chosen'],
+        ['trinity', 'eligible'],
+      ]);
+      const counted = back
+        ? 'fleet_task_admissions_total{profile="switch",decision="blocked",reason="mcp"} 1'
+        : 'fleet_task_reroutes_total{from="neo",to="trinity",reason="mcp"} 1';
+      assert.ok((await orchestrator.metrics()).includes(`${counted}\n`), counted);
       if (!back) return;
       assert.match(
         result.blockedReason ?? '',

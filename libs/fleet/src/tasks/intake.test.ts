@@ -115,8 +115,14 @@ describe('the handshake', () => {
     const reply = await neo.gateway.accept(message, CALLER);
     assert.ok(reply.kind === 'reply');
     assert.match(reply.text ?? '', /^role=agent profile=neo ready\n/);
-    assert.equal(reply.data?.type, 'SESSION_ANNOUNCE');
+    const said = decodeAnnounce(reply.data);
+    assert.deepEqual(
+      [said.worker.agentId, said.role, said.session.contextId, reply.contextId],
+      ['neo', 'agent', 'handshake:hermes-neo', 'handshake:hermes-neo'],
+    );
     assert.deepEqual(neo.runs, []);
+    assert.equal(neo.ledger.list({ pageSize: 1 }).totalSize, 0);
+    assert.deepEqual(neo.peers.list(), [], 'words claim nothing: nobody is recorded');
   });
 
   it('says what is running, that the session is not fresh any more, and counts on', async (t) => {

@@ -52,6 +52,8 @@ export interface ProfileOptions {
   readonly agents?: Readonly<Record<string, number>>;
   readonly tier?: string;
   readonly defaultBudget?: number;
+  /** As `budget.count_cache` of config.yaml. */
+  readonly countCache?: boolean;
   /** 0 to 1, for backoff; Math.random when absent. */
   readonly random?: () => number;
   /** The handshake versions that it speaks, as GatewayOptions.versions: its messages are labelled so. */
@@ -180,6 +182,7 @@ export async function profile(t: TestContext, o: ProfileOptions = {}): Promise<T
         metrics,
         config,
         defaultBudget: o.defaultBudget,
+        ...(o.countCache === undefined ? {} : { countCache: o.countCache }),
         ...(o.random ? { random: o.random } : {}),
         versions,
       },
