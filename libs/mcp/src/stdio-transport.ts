@@ -10,6 +10,8 @@ import { createLineLog } from './line-log.ts';
 
 /** How long a server may take for each step of leaving: at the end of its input, then at SIGTERM. */
 const GRACE_MS = 150;
+/** How long the news of its end may take to follow that of its closed input. */
+const EXIT_NEWS_MS = 1_000;
 /** How long output may still arrive after the process ended, while something else holds its pipe. */
 const DRAIN_MS = 200;
 
@@ -99,8 +101,17 @@ export class StdioTransport implements Transport {
     const stdin = this.#child?.stdin;
     if (!stdin?.writable) return Promise.reject(this.#failure ?? new ServerFailure('its input is closed'));
     return new Promise((resolve, reject) => {
-      stdin.write(serializeMessage(message), (error) => (error ? reject(error) : resolve()));
+      stdin.write(serializeMessage(message), (error) => {
+        if (error) void this.#whyClosed(error).then(reject);
+        else resolve();
+      });
     });
+  }
+
+  /** A process that ends closes its input first; how it ended is the better reason. */
+  async #whyClosed(error: Error): Promise<Error> {
+    await this.#exitsWithin(EXIT_NEWS_MS);
+    return this.#failure ?? error;
   }
 
   /** Ends the process and its group: politely at first, with SIGKILL after 300 ms. */

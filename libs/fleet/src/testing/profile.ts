@@ -95,13 +95,20 @@ export interface TestProfile {
   events(id: string): string[];
 }
 
+/** Ports given out by this process: the system may offer one again as soon as it is free. */
+const given = new Set<number>();
+
 export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  return address.port;
+  for (;;) {
+    const server = createServer();
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const address = server.address();
+    await new Promise((resolve) => server.close(resolve));
+    if (address === null || typeof address === 'string') throw new Error('no port');
+    if (given.has(address.port)) continue;
+    given.add(address.port);
+    return address.port;
+  }
 }
 
 const tokenOf = (caller: string, callee: string): string => `token-of-${caller}-for-${callee}`;

@@ -1,0 +1,23 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { systemClock } from '@hermes-fleet/protocol';
+import { StdioTransport } from './stdio-transport.ts';
+import { recordingLog } from './testing/harness.ts';
+
+test('a message to a server that is ending fails with how it ended', { timeout: 20_000 }, async (t) => {
+  // Deaf at once, gone a little later: what a process that ends looks like when the news comes in two parts.
+  const deaf = `require('fs').closeSync(0); console.log('{"jsonrpc":"2.0","method":"deaf"}');
+    setTimeout(() => process.exit(7), 200);`;
+  const transport = new StdioTransport({
+    ...{ command: process.execPath, args: ['-e', deaf], env: {}, cwd: undefined },
+    ...{ clock: systemClock, log: recordingLog() },
+  });
+  t.after(() => transport.close());
+  const isDeaf = Promise.withResolvers<void>();
+  transport.onmessage = () => isDeaf.resolve();
+  await transport.start();
+  await isDeaf.promise;
+  await assert.rejects(transport.send({ jsonrpc: '2.0', method: 'hello' }), {
+    message: 'process exited with code 7',
+  });
+});
