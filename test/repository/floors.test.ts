@@ -13,6 +13,7 @@ const FLOORS: Readonly<Record<string, number>> = {
   'libs/events': 1,
   'libs/mcp': 1,
   'libs/tokens': 1,
+  'libs/outbound': 1,
   'libs/a2a': 2,
   'libs/fleet': 3,
   'libs/agent': 3,

@@ -1,5 +1,14 @@
-import { type Clock, type Executor, FleetError, type Ids, type Log } from '@hermes-fleet/protocol';
-import type { AgentConfig } from './config.ts';
+import {
+  type Clock,
+  type Executor,
+  FleetError,
+  type Ids,
+  type Log,
+  type RemoteAgents,
+  type ToolSource,
+} from '@hermes-fleet/protocol';
+import type { AgentConfig } from './config/config.ts';
+import { sourceKeyNotes } from './config/source-keys.ts';
 import type { Confinement } from './confinement/confinement.ts';
 import { createConfinement } from './confinement/create-confinement.ts';
 import { createEchoExecutor } from './echo.ts';
@@ -10,6 +19,7 @@ import { listFilesTool } from './tools/list-files.ts';
 import { shellExecTool } from './tools/shell-exec.ts';
 import type { AgentTool } from './tools/tool.ts';
 import { toolDefinitions } from './tools/tool-set.ts';
+import { createToolbox } from './tools/toolbox.ts';
 import { openWorkspaces } from './workspace/workspaces.ts';
 
 export interface AgentOptions {
@@ -32,6 +42,12 @@ export interface AgentOptions {
   /** After each call of the model that its provider metered: the provider's figure of the input over our estimate. */
   readonly onTokenDrift?: (ratio: number) => void;
   readonly peersSummary?: () => string;
+  /** Tools from outside: MCP servers, the fleet, A2A agents. */
+  readonly toolSources?: readonly ToolSource[];
+  /** Agents elsewhere that `delegate` can hand work to. */
+  readonly remotes?: RemoteAgents;
+  /** A folder of Markdown files, each a sub-agent of the profile's own. */
+  readonly subagentsDir?: string;
 }
 
 export interface Agent {
@@ -81,7 +97,11 @@ export async function createAgent(o: AgentOptions): Promise<Agent> {
           model,
           limits: config.limits,
           workspaces,
-          tools,
+          toolbox: createToolbox({
+            own: tools,
+            sources: handler === 'agent' ? (o.toolSources ?? []) : [],
+            log: o.log,
+          }),
           otherUser: confinement.otherUser,
         }),
   );
@@ -131,7 +151,7 @@ function notesOf(
   confinement: Confinement,
   model: AgentModel | undefined,
 ): string[] {
-  const notes: string[] = [];
+  const notes = sourceKeyNotes(config);
   if (handler === 'agent') {
     notes.push(
       config.tools.shell.enabled ? confinement.note : 'shell_exec is off (tools.shell.enabled: false)',

@@ -1,4 +1,4 @@
 export { type Agent, type AgentOptions, createAgent } from './agent.ts';
-export { type AgentConfig, AgentConfigSchema } from './config.ts';
+export { type AgentConfig, AgentConfigSchema } from './config/config.ts';
 export type { Confinement, ConfinementMethod } from './confinement/confinement.ts';
 export { type ConfinementOptions, createConfinement } from './confinement/create-confinement.ts';

@@ -66,6 +66,18 @@ export {
 } from './result.ts';
 export { systemClock, systemIds } from './system.ts';
 export {
+  defineTool,
+  type RemoteAgents,
+  type Tool,
+  type ToolCall,
+  type ToolDefinition,
+  ToolError,
+  type ToolResult,
+  type ToolSource,
+  toolFailure,
+  toolParameters,
+} from './tool.ts';
+export {
   answerVersion,
   HANDSHAKE_EXTENSION,
   HANDSHAKE_MEDIA_TYPE,

@@ -145,6 +145,12 @@ export interface RunContext {
    * without one: it is to end. Not to be called while it is under way.
    */
   park<T>(wait: () => Promise<T>): Promise<T>;
+  /**
+   * Asks the task's caller and waits for the answer, parked: the task is INPUT_REQUIRED, its deadline runs on (design 3,
+   * Asking). The same key is the same question, also after a restart: one that was answered answers at once, one that was
+   * asked is not asked again. Rejects with the reason of `signal` or `stopping`.
+   */
+  ask(question: string, o: { readonly key: string }): Promise<string>;
   readonly checkpoint: {
     load(): JsonObject | undefined;
     /** Durable when it resolves. */

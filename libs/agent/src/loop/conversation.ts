@@ -1,14 +1,15 @@
-import type { JsonValue } from '@hermes-fleet/protocol';
+import type { JsonValue, ToolResult } from '@hermes-fleet/protocol';
 import { countTokens } from '@hermes-fleet/tokens';
 import type { ModelMessage } from 'ai';
 import { z } from 'zod';
-import type { ToolResult } from '../tools/tool.ts';
 
 /** A tool call that has no result yet. */
 export interface PendingCall {
   readonly id: string;
   readonly tool: string;
   readonly input: unknown;
+  /** Its place among the calls of its message, from 0. */
+  readonly index: number;
 }
 
 /**
@@ -20,11 +21,11 @@ export function pendingCalls(messages: readonly ModelMessage[]): PendingCall[] {
   const last = messages[at];
   if (last?.role !== 'assistant' || typeof last.content === 'string') return [];
   const answered = messages.slice(at + 1).flatMap(answeredIds);
-  return last.content.flatMap((part) => {
+  return last.content.flatMap((part, index) => {
     if (part.type !== 'tool-call' || part.providerExecuted) return [];
-    const index = answered.indexOf(part.toolCallId);
-    if (index === -1) return [{ id: part.toolCallId, tool: part.toolName, input: part.input }];
-    answered.splice(index, 1);
+    const at = answered.indexOf(part.toolCallId);
+    if (at === -1) return [{ id: part.toolCallId, tool: part.toolName, input: part.input, index }];
+    answered.splice(at, 1);
     return [];
   });
 }

@@ -11,10 +11,10 @@ import {
   type RunOutcome,
   type Unmet,
 } from '@hermes-fleet/protocol';
-import type { AgentConfig } from '../config.ts';
+import type { AgentConfig } from '../config/config.ts';
 import type { AgentModel } from '../model/create-model.ts';
 import { anchoredFiles } from '../tools/anchored-path.ts';
-import type { AgentTool } from '../tools/tool.ts';
+import type { Offer, Toolbox } from '../tools/toolbox.ts';
 import type { Workspace, Workspaces } from '../workspace/workspace.ts';
 import { objectionsAsk, repairAsk, verifyAsk, wrapUpAsk } from './asks.ts';
 import { lastText } from './conversation.ts';
@@ -32,8 +32,7 @@ export interface LoopOptions {
   readonly model: AgentModel;
   readonly limits: AgentConfig['limits'];
   readonly workspaces: Workspaces;
-  /** None for a model that only answers. */
-  readonly tools: readonly AgentTool[];
+  readonly toolbox: Toolbox;
   /** Whether commands run as another user than the gateway. */
   readonly otherUser: boolean;
   readonly clock: Clock;
@@ -61,7 +60,8 @@ export function createLoopExecutor(o: LoopOptions): Executor {
       });
       const state = saved ? await goOn(saved, workspace) : await fresh(task, workspace);
       if ('refused' in state) return refusal(state.refused);
-      const run = start(o, task, context, workspace, state);
+      const offer = await o.toolbox.offer(task, context.budget.limit, AbortSignal.any([signal, stopping]));
+      const run = start(o, task, context, workspace, state, offer);
       try {
         const end = await run.toEnd();
         const uncommitted = await workspace.commit(commitMessage(task));
@@ -98,6 +98,7 @@ function start(
   context: RunContext,
   workspace: Workspace,
   state: RunState,
+  { tools, leftOut }: Offer,
 ): Run {
   const { signal, stopping, budget, report } = context;
   const { brief } = task.dispatch;
@@ -107,27 +108,23 @@ function start(
   const files = anchoredFiles(workspace.dir, o.otherUser);
   const parts: TalkParts = {
     ...o,
-    taskId: task.id,
-    workspace,
-    files,
-    budget,
-    signal,
-    stopping,
-    save,
-    report,
+    ...{ task, workspace, files, budget, signal, stopping, report },
+    park: context.park,
+    ask: context.ask,
   };
   const main = createTalk(
     {
-      state,
+      ...{ state, save, key: '' },
       instructions: systemPrompt({
         profile: o.profile,
         task,
-        tools: o.tools.map(({ name }) => name),
+        tools: tools.map(({ name }) => name),
+        toolsLeftOut: leftOut,
         branch: workspace.branch,
         remainingTokens: budget.remaining(),
         peers: o.peersSummary?.(),
       }),
-      tools: o.tools,
+      tools,
       maxSteps: o.limits.max_steps,
       keepTokens: 0,
       wrapUp: wrapUpAsk,
@@ -152,7 +149,7 @@ function start(
       o.onGuard?.('verify', 'warn');
       return true;
     }
-    const objections = isDeep(priority) ? await review({ state, brief, tools: o.tools, parts, main }) : [];
+    const objections = isDeep(priority) ? await review({ state, brief, tools, parts, main, save }) : [];
     if (objections.length > 0) {
       main.ask(objectionsAsk(objections), 'on');
       await save();

@@ -9,6 +9,8 @@ export function systemPrompt(o: {
   readonly profile: string;
   readonly task: AdmittedTask;
   readonly tools: readonly string[];
+  /** Groups of tools that the budget is too small for. */
+  readonly toolsLeftOut: readonly string[];
   readonly branch: string | undefined;
   readonly remainingTokens: number;
   readonly peers: string | undefined;
@@ -19,6 +21,7 @@ export function systemPrompt(o: {
       ? undefined
       : `Workspace: a git working tree on branch ${o.branch}; paths are relative to it; leave committing to the fleet.`,
     `Tools: ${o.tools.join(', ') || 'none'}.`,
+    o.toolsLeftOut.length > 0 ? `Not offered within this budget: ${o.toolsLeftOut.join(', ')}.` : undefined,
     `Token budget: ${Number.isFinite(o.remainingTokens) ? `${o.remainingTokens} left` : 'no limit'}.`,
     `Deadline: ${task.deadlineAt === undefined ? 'none' : new Date(task.deadlineAt).toISOString()}.`,
     o.peers ? `Peers: ${o.peers}` : undefined,

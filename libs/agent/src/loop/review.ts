@@ -18,6 +18,8 @@ export interface ReviewOptions {
   readonly brief: string;
   readonly tools: readonly AgentTool[];
   readonly parts: TalkParts;
+  /** Makes the run durable as it stands. */
+  save(): Promise<void>;
   /** The run's own conversation, which must still be able to work on what is found. */
   readonly main: Talk;
 }
@@ -31,7 +33,7 @@ type Closing = Omit<ClosedReview, 'state'>;
  * it asks about them.
  */
 export async function review(o: ReviewOptions): Promise<string[]> {
-  const { state, parts } = o;
+  const { state } = o;
   if (state.review?.state === 'closed') return [];
   let talk = state.review?.talk;
   if (talk === undefined) {
@@ -42,7 +44,7 @@ export async function review(o: ReviewOptions): Promise<string[]> {
     if (state.wrapped_up || !(await o.main.affords(2)) || !(await (await talkOf(talk, o)).affords(2)))
       return close(o, { verdict: 'skipped', detail: SKIPPED });
     state.review = { state: 'open', talk };
-    await parts.save();
+    await o.save();
   }
   const verdict = await judge(talk, o);
   if ('detail' in verdict) return close(o, verdict);
@@ -53,9 +55,9 @@ export async function review(o: ReviewOptions): Promise<string[]> {
 
 const SKIPPED = 'it does not fit into what is left of the budget or the context window';
 
-async function close({ state, parts }: ReviewOptions, closing: Closing): Promise<string[]> {
+async function close({ state, save }: ReviewOptions, closing: Closing): Promise<string[]> {
   state.review = { state: 'closed', ...closing };
-  await parts.save();
+  await save();
   return [];
 }
 
@@ -65,15 +67,15 @@ async function diffOf({ state, parts }: ReviewOptions): Promise<string | undefin
     return await parts.workspace.diffSince(state.base, MAX_DIFF_CHARS);
   } catch (error) {
     parts.signal.throwIfAborted();
-    parts.log.error({ task_id: parts.taskId, err: error }, 'the diff for a review could not be made');
+    parts.log.error({ task_id: parts.task.id, err: error }, 'the diff for a review could not be made');
     return undefined;
   }
 }
 
 /** What the run itself needs to work on objections is not the review's to spend. */
-async function talkOf(state: TalkState, { tools, parts, main }: ReviewOptions): Promise<Talk> {
+async function talkOf(state: TalkState, { tools, parts, main, save }: ReviewOptions): Promise<Talk> {
   const options = {
-    state,
+    ...{ state, save, key: 'review/' },
     instructions: reviewInstructions(),
     tools: tools.filter(({ name }) => REVIEW_TOOLS.has(name)),
     maxSteps: MAX_STEPS,
@@ -98,7 +100,7 @@ async function judge(
   } catch (error) {
     o.parts.signal.throwIfAborted();
     if (!(error instanceof FleetError) || !BREAKS.has(error.code)) throw error;
-    o.parts.log.warn({ task_id: o.parts.taskId, code: error.code, err: error }, 'a review broke off');
+    o.parts.log.warn({ task_id: o.parts.task.id, code: error.code, err: error }, 'a review broke off');
     return { verdict: 'failed', detail: error.message };
   }
   return readVerdict(lastText(state.messages));

@@ -23,6 +23,8 @@ const TalkState = z.object({
   /** What was asked last is to be answered without tools. */
   tools_off: z.boolean().optional(),
   journal: z.array(JournalEntry),
+  /** What the call under way has to know after a restart. */
+  memo: z.object({ key: z.string(), value: z.record(z.string(), z.json()) }).optional(),
 });
 
 /** One conversation with the model. */

@@ -1,10 +1,19 @@
-import type { Budget, Clock, JsonObject, Log, RunContext } from '@hermes-fleet/protocol';
+import {
+  type AdmittedTask,
+  type Budget,
+  type Clock,
+  type JsonObject,
+  type Log,
+  type RunContext,
+  type ToolResult,
+  toolFailure,
+} from '@hermes-fleet/protocol';
 import { countTokens } from '@hermes-fleet/tokens';
 import type { ModelMessage } from 'ai';
-import type { AgentConfig } from '../config.ts';
+import type { AgentConfig } from '../config/config.ts';
 import type { AgentModel } from '../model/create-model.ts';
 import type { AnchoredFiles } from '../tools/anchored-path.ts';
-import { type AgentTool, failure, type ToolResult } from '../tools/tool.ts';
+import type { AgentTool, ToolContext } from '../tools/tool.ts';
 import { toolDefinitions } from '../tools/tool-set.ts';
 import type { Workspace } from '../workspace/workspace.ts';
 import {
@@ -26,8 +35,8 @@ import { cut } from './verification.ts';
 export const ASK_TOKENS = 300;
 
 /** What all conversations of a run share. */
-export interface TalkParts {
-  readonly taskId: string;
+export interface TalkParts extends Pick<RunContext, 'park' | 'ask'> {
+  readonly task: AdmittedTask;
   readonly model: AgentModel;
   readonly limits: AgentConfig['limits'];
   readonly workspace: Workspace;
@@ -37,8 +46,6 @@ export interface TalkParts {
   readonly stopping: AbortSignal;
   readonly clock: Clock;
   readonly log: Log;
-  /** Makes the whole run durable as it stands. */
-  save(): Promise<void>;
   readonly report: RunContext['report'];
   readonly onGuard?: ((guard: string, level: string) => void) | undefined;
   readonly onTokenDrift?: ((ratio: number) => void) | undefined;
@@ -46,6 +53,10 @@ export interface TalkParts {
 
 export interface TalkOptions {
   readonly state: TalkState;
+  /** Begins the keys of its calls: no two conversations of a run have the same. */
+  readonly key: string;
+  /** Makes the whole run durable as it stands, this conversation included. */
+  save(): Promise<void>;
   readonly instructions: string;
   readonly tools: readonly AgentTool[];
   readonly maxSteps: number;
@@ -91,6 +102,7 @@ export function createTalk(o: TalkOptions, parts: TalkParts): Talk {
 
   function note(call: PendingCall, result: ToolResult): void {
     state.messages.push(toolMessage(call, result));
+    state.memo = undefined;
     const exitCode = result.exitCode === undefined ? {} : { exit_code: result.exitCode };
     const detail = result.detail ?? reasonOf(result);
     state.journal.push({ tool: call.tool, ok: result.ok, ...(detail && { detail }), ...exitCode });
@@ -98,28 +110,48 @@ export function createTalk(o: TalkOptions, parts: TalkParts): Talk {
 
   async function answer(call: PendingCall, result: ToolResult): Promise<void> {
     note(call, result);
-    await parts.save();
+    await o.save();
     await progress({ tool: tools.has(call.tool) ? call.tool : 'unknown', ok: result.ok });
+  }
+
+  function contextOf(call: PendingCall): ToolContext {
+    const key = `${o.key}${state.step}.${call.index}`;
+    const { task, workspace, files, report, park, ask } = parts;
+    return {
+      ...{ task, workspace, files, report, park, ask, budget, signal, stopping, key },
+      memo: {
+        load: () => (state.memo?.key === key ? state.memo.value : undefined),
+        save: async (value) => {
+          state.memo = { key, value };
+          await o.save();
+        },
+      },
+      converse: (options) => createTalk({ ...options, key: `${key}/` }, parts),
+    };
   }
 
   async function execute(call: PendingCall): Promise<ToolResult> {
     const tool = tools.get(call.tool);
     if (tool === undefined)
-      return failure(`there is no tool ${call.tool}; there are ${[...tools.keys()].join(', ')}`);
+      return toolFailure(`there is no tool ${call.tool}; there are ${[...tools.keys()].join(', ')}`);
     try {
-      return await tool.run(call.input, { workspace: parts.workspace, files: parts.files, signal });
+      return await tool.run(call.input, contextOf(call));
     } catch (error) {
       signal.throwIfAborted();
-      parts.log.error({ task_id: parts.taskId, tool: call.tool, err: error }, 'a tool failed unexpectedly');
-      return failure('the tool failed for a reason of its own; try another way');
+      if (stopping.aborted && error === stopping.reason) return await pause();
+      parts.log.error({ task_id: parts.task.id, tool: call.tool, err: error }, 'a tool failed unexpectedly');
+      return toolFailure('the tool failed for a reason of its own; try another way');
     }
   }
 
   /** Where nothing is under way: the process may stop here, and the next start go on as if it had not. */
   async function checkpoint(): Promise<void> {
-    if (!stopping.aborted) return;
+    if (stopping.aborted) await pause();
+  }
+
+  async function pause(): Promise<never> {
     state.paused = true;
-    await parts.save();
+    await o.save();
     throw stopping.reason;
   }
 
@@ -127,7 +159,7 @@ export function createTalk(o: TalkOptions, parts: TalkParts): Talk {
   async function carryOut(): Promise<void> {
     for (const call of pendingCalls(state.messages)) {
       await checkpoint();
-      if ((await inputTokens()) > parts.model.info.contextWindow) note(call, failure(FULL));
+      if ((await inputTokens()) > parts.model.info.contextWindow) note(call, toolFailure(FULL));
       else await answer(call, await execute(call));
     }
   }
@@ -136,13 +168,13 @@ export function createTalk(o: TalkOptions, parts: TalkParts): Talk {
   async function takeUp(): Promise<void> {
     if (state.paused) {
       state.paused = undefined;
-      await parts.save();
+      await o.save();
       return carryOut();
     }
     const [first, ...rest] = pendingCalls(state.messages);
-    if (first === undefined || tools.get(first.tool)?.mutates === false) return carryOut();
-    await answer(first, failure(`${OUTCOME_UNKNOWN}: check before repeating it`));
-    for (const call of rest) await answer(call, failure('not run: the gateway was restarted before it'));
+    if (first === undefined || tools.get(first.tool)?.repeatable) return carryOut();
+    await answer(first, toolFailure(`${OUTCOME_UNKNOWN}: check before repeating it`));
+    for (const call of rest) await answer(call, toolFailure('not run: the gateway was restarted before it'));
   }
 
   function ask(message: string, offered: 'on' | 'off'): void {
@@ -158,7 +190,7 @@ export function createTalk(o: TalkOptions, parts: TalkParts): Talk {
     if (left() >= 2 * ((await inputTokens()) + ASK_TOKENS)) return;
     ask(o.wrapUp(left()), 'off');
     state.wrapped_up = true;
-    await parts.save();
+    await o.save();
     parts.onGuard?.('budget', 'wrap_up');
   }
 
@@ -193,7 +225,7 @@ export function createTalk(o: TalkOptions, parts: TalkParts): Talk {
       state.messages.push(...kept);
       state.step += 1;
       if (endsTalk(kept)) state.finished = finishReason;
-      await parts.save();
+      await o.save();
     } finally {
       await reporter.finish();
     }

@@ -1,6 +1,6 @@
 import type { LanguageModelV4 } from '@ai-sdk/provider';
 import { FleetError, type ModelInfo } from '@hermes-fleet/protocol';
-import type { AgentConfig } from '../config.ts';
+import type { AgentConfig } from '../config/config.ts';
 import { parseModelName } from './model-name.ts';
 import { createRunbookModel } from './runbook-model.ts';
 

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -17,7 +18,9 @@ import {
 import { createBudget, type TaskBudget } from '@hermes-fleet/tokens';
 import type { z } from 'zod';
 import { type Agent, type AgentOptions, createAgent } from '../agent.ts';
-import { AgentConfigSchema } from '../config.ts';
+import { AgentConfigSchema } from '../config/config.ts';
+import type { AnchoredFiles } from '../tools/anchored-path.ts';
+import type { ToolContext } from '../tools/tool.ts';
 
 export const SECRET = 'sk-very-secret-0123456789';
 
@@ -122,6 +125,7 @@ export function makeContext(
     events,
     checkpoints,
     park: (wait) => wait(),
+    ask: async () => assert.fail('nobody answers'),
     async report(event) {
       events.push(event);
       o.onEvent?.(event);
@@ -170,3 +174,37 @@ export function cannotConfine(method: 'auto' | 'bubblewrap' | 'uid'): string | f
 
 /** A fenced block of a brief. */
 export const block = (info: string, content: string): string => `\`\`\`${info}\n${content}\n\`\`\`\n`;
+
+/** What a tool is called with, on a directory that is no repository. */
+export function makeToolContext(
+  o: Partial<ToolContext> & { readonly dir: string; readonly files: AnchoredFiles },
+): ToolContext {
+  const { signal, stopping, budget, report, park, ask } = makeContext();
+  const { dir, ...rest } = o;
+  let memo: JsonObject | undefined;
+  return {
+    ...{ signal, stopping, budget, report, park, ask },
+    task: makeTask('do it'),
+    key: '0.0',
+    memo: {
+      load: () => memo,
+      async save(value) {
+        memo = value;
+      },
+    },
+    converse: () => assert.fail('no conversation'),
+    workspace: {
+      dir,
+      branch: 'b',
+      wrap: (command, args) => ({ command, args }),
+      begin: async () => ({ base: '' }),
+      resume: async () => {},
+      commit: async () => undefined,
+      leave: async () => {},
+      [Symbol.dispose]() {},
+      changedSince: async () => [],
+      diffSince: async () => '',
+    },
+    ...rest,
+  };
+}

@@ -15,10 +15,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { ToolResult } from '@hermes-fleet/protocol';
+import { makeToolContext } from '../testing/harness.ts';
 import { anchoredFiles } from './anchored-path.ts';
 import { fileTools } from './file-tools.ts';
 import { listFilesTool } from './list-files.ts';
-import type { ToolResult } from './tool.ts';
 
 function makeTree(t: TestContext): { root: string; outside: string } {
   const base = realpathSync(mkdtempSync(join(tmpdir(), 'fleet-paths-')));
@@ -38,22 +39,7 @@ function makeTree(t: TestContext): { root: string; outside: string } {
 }
 
 function toolsOn(root: string, files = anchoredFiles(root, false)) {
-  const context = {
-    files,
-    signal: new AbortController().signal,
-    workspace: {
-      dir: root,
-      branch: 'b',
-      wrap: () => ({ command: 'false', args: [] }),
-      begin: async () => ({ base: '' }),
-      resume: async () => {},
-      commit: async () => undefined,
-      leave: async () => {},
-      [Symbol.dispose]() {},
-      changedSince: async () => [],
-      diffSince: async () => '',
-    },
-  };
+  const context = makeToolContext({ dir: root, files });
   const tools = new Map([...fileTools(), listFilesTool()].map((tool) => [tool.name, tool]));
   return async (name: string, input: unknown): Promise<ToolResult> => {
     const tool = tools.get(name);

@@ -1,8 +1,8 @@
 import { constants } from 'node:fs';
 import { type FileHandle, mkdir, open, realpath } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join, normalize, relative, sep } from 'node:path';
+import { ToolError } from '@hermes-fleet/protocol';
 import { shareHandle } from '../confinement/confinement.ts';
-import { ToolError } from './tool.ts';
 
 const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR } = constants;
 const MAX_PATH_BYTES = 4096;

@@ -1,6 +1,7 @@
 import type { FileHandle } from 'node:fs/promises';
+import { ToolError, type ToolResult } from '@hermes-fleet/protocol';
 import { z } from 'zod';
-import { type AgentTool, defineTool, ToolError, type ToolResult } from './tool.ts';
+import { type AgentTool, defineFileTool } from './tool.ts';
 
 const MAX_FILE_BYTES = 8 * 1024 * 1024;
 const MAX_PAGE_BYTES = 48 * 1024;
@@ -14,7 +15,7 @@ export function fileTools(): AgentTool[] {
 }
 
 function readTool(): AgentTool {
-  return defineTool({
+  return defineFileTool({
     name: 'read_file',
     description: 'Read a text file, a page of lines at a time.',
     mutates: false,
@@ -33,7 +34,7 @@ function readTool(): AgentTool {
 }
 
 function writeTool(): AgentTool {
-  return defineTool({
+  return defineFileTool({
     name: 'write_file',
     description: 'Create a file or replace its whole content; makes missing directories.',
     mutates: true,
@@ -49,7 +50,7 @@ function writeTool(): AgentTool {
 }
 
 function editTool(): AgentTool {
-  return defineTool({
+  return defineFileTool({
     name: 'edit_file',
     description: 'Replace text in a file. old_text must occur exactly once, unless replace_all.',
     mutates: true,

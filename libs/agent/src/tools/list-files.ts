@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { JsonObject } from '@hermes-fleet/protocol';
 import { z } from 'zod';
 import type { AnchoredFiles } from './anchored-path.ts';
-import { type AgentTool, defineTool } from './tool.ts';
+import { type AgentTool, defineFileTool } from './tool.ts';
 
 const MAX_ENTRIES = 500;
 const MAX_DEPTH = 3;
@@ -14,7 +14,7 @@ const HIDDEN = new Set(['.git', '.scratch']);
 
 /** `list_files`: the tree below a directory, three levels deep, in order; directories end in a slash. */
 export function listFilesTool(): AgentTool {
-  return defineTool({
+  return defineFileTool({
     name: 'list_files',
     description: 'List files, three directory levels deep.',
     mutates: false,

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { COMMAND_ENV } from '../confinement/command-env.ts';
 import { type CommandResult, runCommand } from '../process/run-command.ts';
 import { gitIdentity } from '../workspace/git.ts';
-import { type AgentTool, defineTool } from './tool.ts';
+import { type AgentTool, defineFileTool } from './tool.ts';
 
 const KEEP_BYTES = 16 * 1024;
 const MAX_BYTES = 64 * 1024 * 1024;
@@ -17,7 +17,7 @@ export function shellExecTool(o: {
   readonly clock: Clock;
 }): AgentTool {
   const env = { ...COMMAND_ENV, ...gitIdentity(o.profile), ...TRUST_WORKSPACE };
-  return defineTool({
+  return defineFileTool({
     name: 'shell_exec',
     description: 'Run a command with sh in the workspace. Nothing may be left running.',
     mutates: true,

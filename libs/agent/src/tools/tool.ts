@@ -1,39 +1,19 @@
-import type { JsonValue } from '@hermes-fleet/protocol';
-import { z } from 'zod';
+import { defineTool, type Tool, type ToolCall, type ToolDefinition, ToolError } from '@hermes-fleet/protocol';
+import type { z } from 'zod';
+import type { Talk, TalkOptions } from '../loop/talk.ts';
 import type { Workspace } from '../workspace/workspace.ts';
 import type { AnchoredFiles } from './anchored-path.ts';
 
-/** What a tool call came to. `output` is what the model sees; an error is a result that it can act on. */
-export interface ToolResult {
-  readonly ok: boolean;
-  readonly output: JsonValue;
-  /** For the record: which file or command, and its exit code. Never sent to the bus. */
-  readonly detail?: string;
-  readonly exitCode?: number | null;
-}
-
-/** What a call works on. */
-export interface ToolContext {
+/** What one call of an agent's own tool works with. */
+export interface ToolContext extends ToolCall {
   readonly workspace: Workspace;
   readonly files: AnchoredFiles;
-  readonly signal: AbortSignal;
+  /** A conversation inside this run: its budget, its workspace, its checkpoint (by the call's memo). */
+  converse(options: Omit<TalkOptions, 'key'>): Talk;
 }
 
-/** A tool as the loop sees it. */
-export interface AgentTool {
-  readonly name: string;
-  readonly description: string;
-  readonly inputSchema: z.ZodType;
-  /** Whether a call whose outcome is unknown must not simply be repeated. */
-  readonly mutates: boolean;
-  /** Throws nothing but the signal's reason, and what nobody foresaw. */
-  run(input: unknown, context: ToolContext): Promise<ToolResult>;
-}
-
-/** A failure that the model is told, in words that it can act on. */
-export class ToolError extends Error {
-  override readonly name = 'ToolError';
-}
+/** A tool as the loop sees it; one that is offered from outside (`Tool<ToolCall>`) is one too. */
+export type AgentTool = Tool<ToolContext>;
 
 const REFUSALS: Readonly<Record<string, string>> = {
   E2BIG: 'it is too long for a command; write it to a file and run that',
@@ -48,32 +28,18 @@ const REFUSALS: Readonly<Record<string, string>> = {
   EPERM: 'no permission',
 };
 
-/** A tool from its schema and its work: wrong input and foreseen failures become results. */
-export function defineTool<S extends z.ZodType>(o: {
-  name: string;
-  description: string;
-  inputSchema: S;
-  mutates: boolean;
-  run(input: z.output<S>, context: ToolContext): Promise<ToolResult>;
-}): AgentTool {
-  return {
+/** A tool that works on files: what the file system refuses becomes a result too. */
+export function defineFileTool<S extends z.ZodType>(o: ToolDefinition<S, ToolContext>): AgentTool {
+  return defineTool<S, ToolContext>({
     ...o,
-    async run(raw, context) {
-      context.signal.throwIfAborted();
-      const parsed = o.inputSchema.safeParse(raw);
-      if (!parsed.success) return failure(`wrong input: ${z.prettifyError(parsed.error)}`);
+    async run(input, context) {
       try {
-        return await o.run(parsed.data, context);
+        return await o.run(input, context);
       } catch (error) {
-        if (error instanceof ToolError) return failure(error.message);
+        if (error instanceof ToolError) throw error;
         const refusal = error instanceof Error && 'code' in error ? REFUSALS[String(error.code)] : undefined;
-        if (refusal === undefined) throw error;
-        return failure(refusal);
+        throw refusal === undefined ? error : new ToolError(refusal);
       }
     },
-  };
-}
-
-export function failure(message: string): ToolResult {
-  return { ok: false, output: message };
+  });
 }

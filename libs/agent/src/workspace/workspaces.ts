@@ -1,7 +1,7 @@
 import { access, realpath, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Clock, FleetError, type Ids, type Log } from '@hermes-fleet/protocol';
-import type { AgentConfig } from '../config.ts';
+import type { AgentConfig } from '../config/config.ts';
 import { type Confinement, makeSharedDirectory } from '../confinement/confinement.ts';
 import { contextName } from './context-name.ts';
 import { createGit, type Git } from './git.ts';

@@ -44,6 +44,9 @@ export function createRunContext(o: RunContextParts): RunContext {
         parked = false;
       }
     },
+    async ask() {
+      throw new FleetError('UNSUPPORTED_OPERATION', 'nobody can be asked yet');
+    },
     checkpoint: {
       load: () => ledger.loadCheckpoint(task.id),
       save: (state) => keep(() => ledger.saveCheckpoint(task.id, state)),

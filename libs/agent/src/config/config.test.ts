@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { parse } from 'yaml';
+import { createModel } from '../model/create-model.ts';
+import { parseModelName } from '../model/model-name.ts';
 import { AgentConfigSchema } from './config.ts';
-import { createModel } from './model/create-model.ts';
-import { parseModelName } from './model/model-name.ts';
+import { sourceKeyNotes } from './source-keys.ts';
 
 const problems = (config: unknown): string[] => {
   const parsed = AgentConfigSchema.safeParse(config);
@@ -14,9 +16,18 @@ const problems = (config: unknown): string[] => {
 test('an empty config.yaml is the offline runbook with all tools', () => {
   const config = AgentConfigSchema.parse({});
   assert.equal(config.model, 'offline/runbook');
-  assert.deepEqual(config.tools, {
-    workspace: { enabled: true },
-    shell: { enabled: true, confine: 'auto', timeout_s: 120, readable: [] },
+  const { shell, web, ...others } = config.tools;
+  assert.deepEqual(shell, { enabled: true, confine: 'auto', timeout_s: 120, readable: [] });
+  assert.deepEqual(web, { enabled: true, allow_internal: [] });
+  const domains = ['workspace', 'progress', 'scratchpad', 'memory', 'a2a', 'fleet', 'mcp', 'ask'];
+  assert.deepEqual(others, Object.fromEntries(domains.map((domain) => [domain, { enabled: true }])));
+  assert.deepEqual(config.hooks, {
+    logToolUse: false,
+    verifyBeforeComplete: true,
+    loopDetection: true,
+    loopDetectionThreshold: 3,
+    compactSuccessOutput: true,
+    compactOutputThreshold: 50,
   });
   assert.deepEqual(config.limits, { max_steps: 50, max_output_tokens: 8192 });
   assert.deepEqual(config.budget, { count_cache: false });
@@ -77,3 +88,51 @@ test('a configured model whose key is missing is an error, never the runbook', a
   const long = AgentConfigSchema.parse({ model: 'claude-opus-4-6[1m]' });
   assert.equal((await createModel(long, 'opus', { read: () => 'key' })).info.contextWindow, 1_000_000);
 });
+
+test("the source document's example loads as it stands, with a note for each key that does nothing here", () => {
+  const config = AgentConfigSchema.parse(parse(SOURCE_EXAMPLE));
+  assert.equal(config.model, 'claude-opus-4-6[1m]');
+  assert.deepEqual(config.a2a.agents, {});
+  const noted = sourceKeyNotes(config).map((note) => note.split(' ')[1]);
+  const expected = [
+    'effort',
+    'defaultAgent',
+    'a2a.port',
+    'tools.tasks',
+    'tools.introspection',
+    'tools.models',
+  ];
+  assert.deepEqual(noted, expected);
+  assert.deepEqual(sourceKeyNotes(AgentConfigSchema.parse({})), []);
+});
+
+/** The source document, its section on config.yaml. */
+const SOURCE_EXAMPLE = `
+model: claude-opus-4-6[1m]
+defaultAgent: cofounder
+effort: max
+tools:
+  memory: { enabled: true }
+  workspace: { enabled: true }
+  web: { enabled: true }
+  shell: { enabled: true }
+  tasks: { enabled: true }
+  introspection: { enabled: true }
+  models: { enabled: true }
+  a2a: { enabled: true } # NEW — A2A client tools
+hooks:
+  logToolUse: false
+  verifyBeforeComplete: true # NEW — pre-completion verification
+  loopDetection: true # NEW — doom loop detection
+  loopDetectionThreshold: 3 # NEW — edits before warning
+  compactSuccessOutput: true # NEW — truncate successful output
+  compactOutputThreshold: 50 # NEW — max lines for success
+a2a: # NEW — A2A configuration
+  enabled: true
+  port: 4000 # default port for --serve mode
+  agents: # registered remote agents
+  # example:
+  # data-pipeline:
+  # url: http://data-agent.internal:4000
+  # description: "LangGraph data pipeline agent"
+`;

@@ -1,0 +1,1 @@
+export { isInternalAddress } from './address.ts';
