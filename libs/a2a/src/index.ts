@@ -1,4 +1,4 @@
-export type { AgentCard } from '@a2a-js/sdk';
+export { AgentCard } from '@a2a-js/sdk';
 export { buildAgentCard, type CardOptions } from './card/agent-card.ts';
 export { type A2AClient, createA2AClient, jsonRpcUrl, type OutboundMessage } from './client/client.ts';
 export { peerErrorCode } from './client/peer-errors.ts';

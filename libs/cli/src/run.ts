@@ -1,3 +1,4 @@
+import { cardCommand } from './commands/card.ts';
 import { demoCommand } from './commands/demo.ts';
 import { doctorCommand } from './commands/doctor.ts';
 import { firstFlightCommand } from './commands/first-flight.ts';
@@ -24,6 +25,7 @@ const USAGE = `fleet <command>
                --context-window --priority --budget --deadline --target --read-only --task-id]
                [--profile --json --dir --port-offset | --reach name=url … --token-stdin]
   peers        whom a profile knows, and how they are  [--profile --json --dir --port-offset | --reach … --token-stdin]
+  card         a profile's agent card, from its files alone: card <profile>  [--dir --port-offset | --as-is]
   doctor       the checks of a profile's start, and of everything that it talks to
                [--profile --json --dir --port-offset | --as-is]
 
@@ -53,6 +55,8 @@ export async function run(argv: readonly string[], env: NodeJS.ProcessEnv): Prom
         return await routeCommand(rest);
       case 'peers':
         return await peersCommand(rest);
+      case 'card':
+        return await cardCommand(rest, env);
       case 'doctor':
         return await doctorCommand(rest, env);
       case 'help':

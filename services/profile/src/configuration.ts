@@ -94,7 +94,8 @@ function salvagedTokenProblems(file: string, env: SecretEnv): FieldError[] {
   }
 }
 
-function readIdentity(file: string): string {
+/** The text of IDENTITY.md; CONFIG_INVALID when it cannot be read. */
+export function readIdentity(file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch (cause) {

@@ -1,6 +1,6 @@
-import { mkdirSync, readFileSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { buildAgentCard, createA2AClient, registerA2A } from '@hermes-fleet/a2a';
+import { createA2AClient, registerA2A } from '@hermes-fleet/a2a';
 import { createAgent, createConfinement } from '@hermes-fleet/agent';
 import { createAnnouncer, createGateway, createPeers, learn, registerFleetRoutes } from '@hermes-fleet/fleet';
 import { acquireOwnership, openLedger } from '@hermes-fleet/ledger';
@@ -10,7 +10,6 @@ import {
   FleetError,
   HANDSHAKE_EXTENSION,
   systemIds as ids,
-  PROTOCOL_VERSIONS,
 } from '@hermes-fleet/protocol';
 import {
   createApp,
@@ -21,17 +20,13 @@ import {
   onShutdown,
 } from '@hermes-fleet/service';
 import { connectAnnounces, connectBus } from './bus.ts';
+import { cardOf, EXTENSIONS } from './card.ts';
 import { readConfiguration } from './configuration.ts';
 import type { Environment } from './environment.ts';
-import { publicUrl } from './public-url.ts';
 import { readinessOf } from './readiness.ts';
 import { startRetention } from './retention.ts';
 import { shutdownSteps } from './shutdown-steps.ts';
-
-const { version } = JSON.parse(readFileSync(join(import.meta.dirname, '../package.json'), 'utf8')) as {
-  version: string;
-};
-const EXTENSIONS = [{ uri: HANDSHAKE_EXTENSION, params: { protocol_versions: [...PROTOCOL_VERSIONS] } }];
+import { version } from './version.ts';
 
 /** Of the time that a stop may take, what streams, the outbox and the files get after the tasks. */
 const AFTER_TASKS_MS = 5_000;
@@ -140,15 +135,7 @@ export async function startGateway(environment: Environment, processEnv: NodeJS.
   const a2a = registerA2A(app, {
     ...{ ledger, intake: gateway, log, clock, replyMetadata: gateway.replyMetadata },
     extensions: EXTENSIONS.map(({ uri }) => uri),
-    card: (request) =>
-      buildAgentCard({
-        identity: configuration.identity,
-        url: publicUrl(server, request),
-        version,
-        extensions: EXTENSIONS,
-        streaming: true,
-        authRequired: server.auth_required,
-      }),
+    card: (request) => cardOf(server, configuration.identity, request),
   });
 
   registerFleetRoutes(app, {

@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { defineTool, type Log, type Tool } from '@hermes-fleet/protocol';
+import { z } from 'zod';
+import { makeTask, quietLog } from '../testing/harness.ts';
+import { createToolbox, fit } from './toolbox.ts';
+
+const never = new AbortController().signal;
+
+const tool = (name: string, description = name): Tool =>
+  defineTool({
+    ...{ name, description, mutates: false, inputSchema: z.strictObject({}) },
+    run: async () => ({ ok: true, output: null }),
+  });
+
+const names = (tools: readonly { name: string }[]): string[] => tools.map(({ name }) => name);
+const ALL = [
+  'shell_exec',
+  'read_file',
+  'memory_read',
+  'memory_write',
+  'mcp__files__read',
+  'mcp__files__list',
+].map((name) => tool(name, name.padEnd(200, '.')));
+
+test('without a ceiling everything is offered', () => {
+  assert.deepEqual(fit(ALL, makeTask('x'), undefined), { tools: ALL, leftOut: [] });
+});
+
+test('a small budget gets the workspace, and group by group what a twentieth of it pays for', () => {
+  const offered = (limit: number) => {
+    const { tools, leftOut } = fit(ALL, makeTask('x'), limit);
+    return [names(tools).slice(2), leftOut];
+  };
+  assert.deepEqual(offered(100), [[], ['memory', 'mcp__files']]);
+  assert.deepEqual(offered(3_500), [['memory_read', 'memory_write'], ['mcp__files']]);
+  assert.deepEqual(offered(100_000), [names(ALL).slice(2), []]);
+});
+
+test('what the task requires is offered whatever it costs', () => {
+  const needing = (requirements: object) => {
+    const task = makeTask('x');
+    return fit(ALL, { ...task, dispatch: { ...task.dispatch, requirements } }, 100);
+  };
+  const byServer = needing({ requiredMcp: ['files'] });
+  assert.deepEqual(names(byServer.tools).slice(2), ['mcp__files__read', 'mcp__files__list']);
+  assert.deepEqual(byServer.leftOut, ['memory']);
+  const byName = needing({ requiredCapabilities: ['memory_read'] });
+  assert.deepEqual(names(byName.tools).slice(2), ['memory_read']);
+  assert.deepEqual(byName.leftOut, ['memory', 'mcp__files']);
+});
+
+test('a source that fails costs its own tools alone, and is logged', async () => {
+  const warnings: string[] = [];
+  const log: Log = { ...quietLog, warn: (_fields: object, message: string) => void warnings.push(message) };
+  const toolbox = createToolbox({
+    own: [tool('read_file')],
+    sources: [async () => [tool('fleet_peers')], async () => Promise.reject(new Error('away'))],
+    log,
+  });
+  const { tools } = await toolbox.offer(makeTask('x'), undefined, never);
+  assert.deepEqual(names(tools), ['read_file', 'fleet_peers']);
+  assert.equal(warnings.length, 1);
+  assert.deepEqual(toolbox.names, ['read_file']);
+});
+
+test('an abort ends the wait for sources', async () => {
+  const reason = new Error('over');
+  const toolbox = createToolbox({
+    own: [],
+    sources: [async (_task, signal) => Promise.reject(signal.reason)],
+    log: quietLog,
+  });
+  await assert.rejects(toolbox.offer(makeTask('x'), undefined, AbortSignal.abort(reason)), reason);
+});

@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { planFleet, profileEnv } from '../local/plan.ts';
+import { askProfile } from '../local/profile-process.ts';
+import { repositoryRoot } from './options.ts';
+
+const root = repositoryRoot();
+const entryPoint = join(root, 'services/profile/src/main.ts');
+const card = (profile: string, env: NodeJS.ProcessEnv) =>
+  askProfile({ entryPoint, profile, question: '--card', env, cwd: root });
+
+function home(t: TestContext, files: Readonly<Record<string, string>>): NodeJS.ProcessEnv {
+  const dir = mkdtempSync(join(tmpdir(), 'fleet-card-'));
+  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  mkdirSync(join(dir, 'profiles/oracle'), { recursive: true });
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(dir, 'profiles/oracle', name), text);
+  return { PATH: process.env.PATH, HERMES_HOME: dir };
+}
+
+const YAML = `
+fleet:
+  server: { bind_host: 127.0.0.1, bind_port: 9300, public_url: "https://oracle.example/a2a", token_env: NOWHERE }
+`;
+
+test('every shipped profile has a card, and no key has to be there', async (t) => {
+  const dir = mkdtempSync(join(tmpdir(), 'fleet-card-'));
+  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  const plan = planFleet({ root, dir });
+  for (const profile of plan.profiles) {
+    const { code, stdout, stderr } = await card(profile.name, {
+      PATH: process.env.PATH,
+      ...profileEnv(plan, profile),
+    });
+    assert.equal(code, 0, stderr);
+    const shown = JSON.parse(stdout);
+    assert.equal(shown.name, profile.name);
+    assert.equal(shown.supportedInterfaces[0].url, `${profile.url}/jsonrpc`);
+    assert.ok(shown.skills.length > 0);
+    assert.ok(shown.securitySchemes.bearer);
+  }
+});
+
+test('a card names the public address; what is wrong is said with its place', async (t) => {
+  const good = await card(
+    'oracle',
+    home(t, { 'fleet.yaml': YAML, 'IDENTITY.md': '# Oracle\n\nSees.\n\n## Foresight\n\nTells.\n' }),
+  );
+  assert.equal(good.code, 0, good.stderr);
+  const shown = JSON.parse(good.stdout);
+  assert.match(shown.supportedInterfaces[0].url, /^https:\/\/oracle\.example\//);
+  assert.deepEqual([shown.name, shown.description, shown.skills[0].id], ['Oracle', 'Sees.', 'foresight']);
+  const noFile = await card('oracle', home(t, { 'fleet.yaml': YAML }));
+  assert.equal(noFile.code, 1);
+  assert.match(noFile.stderr, /IDENTITY\.md/);
+  const off = await card(
+    'oracle',
+    home(t, { 'fleet.yaml': 'fleet: { enabled: false }\n', 'IDENTITY.md': '# x' }),
+  );
+  assert.equal(off.code, 1);
+  assert.match(off.stderr, /fleet\.server/);
+});

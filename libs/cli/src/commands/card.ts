@@ -1,0 +1,39 @@
+import { join } from 'node:path';
+import { FleetError } from '@hermes-fleet/protocol';
+import { profileEnv } from '../local/plan.ts';
+import { askProfile, GIVE_UP_MS } from '../local/profile-process.ts';
+import { inherited } from '../local/up.ts';
+import { readOptions, UsageError } from './options.ts';
+import { plannedFleet } from './running-fleet.ts';
+
+/**
+ * `fleet card <profile>`: the agent card that this profile serves, as JSON, made from its files alone: nothing has to run
+ * and no credential has to be there (design 3, Agent card). `--as-is` takes the environment of this process.
+ */
+export async function cardCommand(argv: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
+  const { values, positionals } = readOptions(argv, {
+    'as-is': { type: 'boolean' },
+    dir: { type: 'string' },
+    'port-offset': { type: 'string' },
+  });
+  const [profile, ...rest] = positionals;
+  if (profile === undefined || rest.length > 0) throw new UsageError('card takes the name of one profile');
+  const plan = plannedFleet(values);
+  const planned = plan.profiles.find(({ name }) => name === profile);
+  if (!planned && !values['as-is'])
+    throw new UsageError(
+      `there is no profile ${profile}, only ${plan.profiles.map(({ name }) => name).join(', ')}; --as-is looks below HERMES_HOME`,
+    );
+  const { code, stdout, stderr } = await askProfile({
+    entryPoint: join(plan.root, 'services/profile/src/main.ts'),
+    question: '--card',
+    ...{ profile, cwd: plan.root },
+    env: planned && !values['as-is'] ? { ...inherited(env), ...profileEnv(plan, planned) } : env,
+  });
+  if (code !== 0) {
+    const said = stderr.trim() || `no card within ${GIVE_UP_MS / 1000} s`;
+    throw new FleetError('CONFIG_INVALID', `${profile} has no agent card: ${said}`);
+  }
+  process.stdout.write(stdout);
+  return 0;
+}
