@@ -6,6 +6,8 @@ export interface Fence {
   readonly content: string;
   /** Where in the text its opening line begins. */
   readonly start: number;
+  /** Where in the text the line after its closing one begins. */
+  readonly end: number;
 }
 
 /** The mark is taken whole and nothing matches twice, so that no line of a brief takes more than linear time. */
@@ -18,18 +20,19 @@ export function fences(text: string): Fence[] {
   let start = 0;
   for (const raw of text.split('\n')) {
     const line = raw.endsWith('\r') ? raw.slice(0, -1) : raw;
+    const end = start + raw.length + 1;
     if (open === undefined) {
       const [, mark, info] = OPENING.exec(line) ?? [];
       if (mark !== undefined && info !== undefined) open = { mark, info: info.trim(), start, lines: [] };
     } else if (closes(line, open.mark)) {
-      found.push(toFence(open));
+      found.push(toFence(open, end));
       open = undefined;
     } else {
       open.lines.push(line);
     }
-    start += raw.length + 1;
+    start = end;
   }
-  if (open !== undefined) found.push(toFence(open));
+  if (open !== undefined) found.push(toFence(open, text.length));
   return found;
 }
 
@@ -38,8 +41,7 @@ function closes(line: string, mark: string): boolean {
   return text.length >= mark.length && text === (mark[0] ?? '').repeat(text.length);
 }
 
-const toFence = ({ info, start, lines }: { info: string; start: number; lines: string[] }): Fence => ({
-  info,
-  content: lines.map((line) => `${line}\n`).join(''),
-  start,
-});
+const toFence = (
+  { info, start, lines }: { info: string; start: number; lines: string[] },
+  end: number,
+): Fence => ({ info, content: lines.map((line) => `${line}\n`).join(''), start, end });

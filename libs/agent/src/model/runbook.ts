@@ -1,25 +1,21 @@
-import type { JsonValue } from '@hermes-fleet/protocol';
+import type { JsonObject, JsonValue } from '@hermes-fleet/protocol';
 import type { AskKind } from '../loop/asks.ts';
 import { renderClaim } from '../loop/final-message.ts';
-import { fences } from './fences.ts';
-
-/** One thing that a brief asks for in a form that needs no understanding. */
-export type Action =
-  | { readonly tool: 'shell_exec'; readonly command: string }
-  | { readonly tool: 'write_file'; readonly path: string; readonly content: string };
+import { type Action, describeAction, type Runbook, readRunbook } from './runbook-actions.ts';
+import { facts, field, summary } from './runbook-report.ts';
 
 /** A tool call of the conversation with what came of it. */
 export interface PastCall {
   readonly tool: string;
   readonly input: JsonValue;
-  /** `unknown`: the gateway went down while it ran. */
-  readonly outcome: 'ok' | 'failed' | 'unknown';
+  /** `unknown`: the gateway went down while it ran; `not_run`: before it did. */
+  readonly outcome: 'ok' | 'failed' | 'unknown' | 'not_run';
   readonly output: JsonValue;
 }
 
 export interface Call {
   readonly tool: string;
-  readonly input: { readonly [key: string]: string };
+  readonly input: JsonObject;
 }
 
 export type Decision =
@@ -36,58 +32,65 @@ export interface Conversation {
   readonly ask?: { readonly kind: AskKind; readonly since: number } | undefined;
 }
 
-const SHELL = new Set(['sh', 'bash', 'shell']);
-const MAX_OUTPUT_CHARS = 600;
-
-/** The actions of a brief, in order: fenced `sh` blocks, and fenced blocks titled with a file path. */
-export function readRunbook(brief: string): Action[] {
-  return fences(brief).flatMap(({ info, content }): Action[] => {
-    const words = info.split(/\s+/).filter(Boolean);
-    const path = words.find((word, index) => /[./]/.test(word) && (index > 0 || words.length === 1));
-    if (path !== undefined) return [{ tool: 'write_file', path, content }];
-    if (!SHELL.has(words[0] ?? '') || content.trim() === '') return [];
-    return [{ tool: 'shell_exec', command: content.trimEnd() }];
-  });
+/** How far the actions of a brief are carried out. */
+interface Progress {
+  readonly actions: readonly Action[];
+  /** How many have succeeded, from the first on. */
+  readonly done: number;
+  /** What the one behind them came to, when that ends the run. */
+  readonly end: PastCall['outcome'] | undefined;
+  /** How many calls there were when the last of them was answered. */
+  readonly until: number;
 }
 
 /**
  * What to do next, from the brief and the conversation alone, so that it goes on after a restart: the next action, then
- * a look at what was written, then the summary. It stops at the first failure, and does not repeat a command that may
- * have run.
+ * a look at what was written, then the summary. It stops at the first failure, and does not repeat a call that may have
+ * been carried out.
  */
 export function decide(o: Conversation): Decision {
-  const actions = readRunbook(o.brief);
-  const missing = [...new Set(actions.map(({ tool }) => tool))].filter((tool) => !o.tools.has(tool));
-  if (actions.length === 0) return cannot(o.brief, NO_MODEL);
-  if (o.ask !== undefined) return comply(o, o.ask, actions);
-  if (missing.length > 0)
-    return cannot(o.brief, `This brief needs ${missing.join(' and ')}, not available here.`);
+  const runbook = readRunbook(o.brief);
+  const { actions } = runbook;
+  const obstacle = obstacleOf(runbook, o);
+  if (obstacle !== undefined && (o.ask === undefined || actions.length === 0)) return cannot(o.brief, obstacle);
+  const progress = progressOf(actions, o.past);
+  if (o.ask !== undefined) return comply(o, o.ask, progress);
+  if (progress.end !== undefined) return finish(o, progress, progress.end);
+  if (progress.done < actions.length) return { kind: 'call', calls: nextCalls(progress, o) };
+  const last = rereads(unreadSince(o.past, progress.until), o);
+  return last.length > 0 ? { kind: 'call', calls: last } : finish(o, progress, 'ok');
+}
+
+/** Why nothing of a brief is begun. */
+function obstacleOf({ actions, problems }: Runbook, { tools }: Conversation): string | undefined {
+  if (problems.length > 0) return `This brief cannot be carried out as it stands: ${problems.join('; ')}.`;
+  if (actions.length === 0) return NO_MODEL;
+  const missing = [...new Set(actions.map(({ tool }) => tool))].filter((tool) => !tools.has(tool));
+  return missing.length > 0 ? `This brief needs ${missing.join(' and ')}, not available here.` : undefined;
+}
+
+/** Actions are carried out in their order, and files are looked at after the last of them: calls tell by their tool. */
+function progressOf(actions: readonly Action[], past: readonly PastCall[]): Progress {
   let done = 0;
-  for (const call of o.past.filter(isAction)) {
-    if (call.outcome === 'unknown' && call.tool === 'write_file') continue;
-    if (call.outcome !== 'ok') return finish(o, actions, done, call.outcome);
+  let until = 0;
+  for (const [index, { tool, outcome }] of past.entries()) {
+    if (tool !== actions[done]?.tool) continue;
+    until = index + 1;
+    if (outcome === 'not_run' || (outcome === 'unknown' && tool === 'write_file')) continue;
+    if (outcome !== 'ok') return { actions, done, end: outcome, until };
     done += 1;
   }
-  const next = actions.slice(done);
-  if (next.length > 0) return { kind: 'call', calls: nextCalls(next, o) };
-  const last = unread(o);
-  if (last.length > 0) return { kind: 'call', calls: last };
-  return finish(o, actions, done, 'ok');
+  return { actions, done, end: undefined, until };
 }
 
 /** What the loop asks for beside the brief, as far as it takes no understanding. */
-function comply(
-  o: Conversation,
-  ask: NonNullable<Conversation['ask']>,
-  actions: readonly Action[],
-): Decision {
-  const done = o.past.filter((call) => isAction(call) && call.outcome === 'ok').length;
+function comply(o: Conversation, ask: NonNullable<Conversation['ask']>, progress: Progress): Decision {
   const text = o.json ? JSON.stringify(facts(o.past), null, 2) : summary(o.past, 'ok');
   const stop = (remaining: string[]): Decision => {
     const claim = { status: remaining.length > 0 ? ('partial' as const) : ('done' as const), remaining };
     return { kind: 'finish', text: `${text}\n\n${renderClaim({ ...claim, nextSteps: [] })}` };
   };
-  if (ask.kind === 'wrap_up') return stop(actions.slice(done).map(describe));
+  if (ask.kind === 'wrap_up') return stop(progress.actions.slice(progress.done).map(describeAction));
   if (ask.kind === 'verify') {
     const calls = rereads(unreadSince(o.past, ask.since), o);
     return calls.length > 0 ? { kind: 'call', calls } : { kind: 'finish', text };
@@ -97,37 +100,30 @@ function comply(
 }
 
 const NO_MODEL =
-  'No model is configured: this profile runs on offline/runbook, which carries out fenced sh blocks and writes fenced ' +
-  'blocks titled with a file path, and nothing else. Set `model` in config.yaml for a brief in prose.';
+  'No model is configured: this profile runs on offline/runbook, which carries out fenced sh blocks, writes fenced ' +
+  'blocks titled with a file path, calls tools by fenced blocks titled `tool <name>`, sends what begins with `@name:` ' +
+  'to that peer, and nothing else. Set `model` in config.yaml for a brief in prose.';
 
 const cannot = (brief: string, text: string): Decision => ({
   kind: 'finish',
   text: `${text}\n\n${renderClaim({ status: 'partial', remaining: [brief], nextSteps: [] })}`,
 });
 
-const isAction = ({ tool }: PastCall): boolean => tool === 'shell_exec' || tool === 'write_file';
-
-/** One command, or all files up to the next command; with the last of them a look at all that was written. */
-function nextCalls(actions: readonly Action[], o: Conversation): Call[] {
-  const command = actions.findIndex(({ tool }) => tool === 'shell_exec');
-  const batch = command === -1 ? actions : actions.slice(0, Math.max(1, command));
-  const calls = batch.map(({ tool, ...input }): Call => ({ tool, input }));
-  if (batch.length < actions.length) return calls;
-  const written = [
-    ...writtenPaths(o.past),
-    ...batch.flatMap((action) => ('path' in action ? [action.path] : [])),
-  ];
-  return [...calls, ...rereads(written, o)];
+/** One call, or all files up to the next one that is none; with the last of them a look at all that was written. */
+function nextCalls({ actions, done }: Progress, o: Conversation): Call[] {
+  const next = actions.slice(done);
+  const other = next.findIndex(({ tool }) => tool !== 'write_file');
+  const batch = other === -1 ? next : next.slice(0, Math.max(1, other));
+  if (batch.length < next.length) return batch;
+  return [...batch, ...rereads(writtenPaths([...o.past, ...batch]), o)];
 }
 
-const writtenPaths = (past: readonly PastCall[]): string[] =>
-  past.filter(({ tool }) => tool === 'write_file').map(({ input }) => field(input, 'path') ?? '');
+const WRITES = new Set(['write_file', 'edit_file']);
 
-/** Files that were written and not looked at since the last action. */
-function unread(o: Conversation): Call[] {
-  return rereads(unreadSince(o.past, o.past.findLastIndex(isAction) + 1), o);
-}
+const writtenPaths = (calls: readonly { tool: string; input: JsonValue }[]): string[] =>
+  calls.flatMap(({ tool, input }) => (WRITES.has(tool) ? [field(input, 'path') ?? ''] : []));
 
+/** Files that were written and not looked at after so many calls. */
 function unreadSince(past: readonly PastCall[], from: number): string[] {
   const seen = new Set(past.slice(from).map(({ input }) => field(input, 'path')));
   return writtenPaths(past).filter((path) => !seen.has(path));
@@ -136,64 +132,10 @@ function unreadSince(past: readonly PastCall[], from: number): string[] {
 const rereads = (paths: readonly string[], { tools }: Conversation): Call[] =>
   tools.has('read_file') ? [...new Set(paths)].map((path) => ({ tool: 'read_file', input: { path } })) : [];
 
-function finish(
-  o: Conversation,
-  actions: readonly Action[],
-  done: number,
-  end: PastCall['outcome'],
-): Decision {
+function finish(o: Conversation, { actions, done }: Progress, end: PastCall['outcome']): Decision {
   const text = o.json ? JSON.stringify(facts(o.past), null, 2) : summary(o.past, end);
   if (end === 'ok') return { kind: 'finish', text };
-  const remaining = actions.slice(done).map(describe);
+  const remaining = actions.slice(done).map(describeAction);
   const status = done > 0 || end === 'unknown' ? 'partial' : 'error';
   return { kind: 'finish', text: `${text}\n\n${renderClaim({ status, remaining, nextSteps: [] })}` };
-}
-
-const describe = (action: Action): string =>
-  action.tool === 'shell_exec' ? `run: ${action.command}` : `write: ${action.path}`;
-
-function summary(past: readonly PastCall[], end: PastCall['outcome']): string {
-  const lines = past.map((call) => {
-    const what = field(call.input, call.tool === 'shell_exec' ? 'command' : 'path');
-    if (call.outcome === 'unknown')
-      return `- ${call.tool} \`${what}\`: outcome unknown, it was cut off by a restart`;
-    if (call.tool === 'write_file')
-      return `- wrote ${what}${call.outcome === 'ok' ? '' : `: ${print(call.output)}`}`;
-    if (call.tool === 'read_file')
-      return `- read back ${what}: ${call.outcome === 'ok' ? 'there' : print(call.output)}`;
-    return `- ran \`${what}\`: ${exitOf(call.output)}${shown(call.output)}`;
-  });
-  const head = { ok: 'Done, as the brief says:', failed: 'Stopped at a failure:', unknown: 'Stopped:' }[end];
-  return [head, ...lines].join('\n');
-}
-
-const exitOf = (output: JsonValue): string => {
-  const killed = field(output, 'killed');
-  const code = field(output, 'exit_code');
-  return killed ?? (code === undefined ? print(output) : `exit code ${code}`);
-};
-
-function shown(output: JsonValue): string {
-  const text = `${field(output, 'stdout') ?? ''}${field(output, 'stderr') ?? ''}`.trim();
-  if (text === '') return '';
-  const cut = text.length > MAX_OUTPUT_CHARS ? `${text.slice(0, MAX_OUTPUT_CHARS)}…` : text;
-  return `\n${cut.replace(/^/gm, '      ')}`;
-}
-
-const facts = (past: readonly PastCall[]) => ({
-  ran: past
-    .filter(({ tool }) => tool === 'shell_exec')
-    .map(({ input, output }) => ({ command: field(input, 'command') ?? '', result: exitOf(output) })),
-  wrote: past
-    .filter(({ tool, outcome }) => tool === 'write_file' && outcome === 'ok')
-    .map(({ input }) => field(input, 'path') ?? ''),
-});
-
-const print = (value: JsonValue): string =>
-  (typeof value === 'string' ? value : JSON.stringify(value)).slice(0, 300);
-
-export function field(value: JsonValue, name: string): string | undefined {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
-  const found = value[name];
-  return typeof found === 'string' || typeof found === 'number' ? String(found) : undefined;
 }
