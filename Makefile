@@ -3,7 +3,7 @@ export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 
 .DEFAULT_GOAL := help
 
-.PHONY: help install up down logs ps token demo route peers doctor check test bench
+.PHONY: help install up down logs ps token demo route peers doctor check test bench eval
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
 
@@ -41,5 +41,10 @@ test: install ## everything: checks, unit tests, whole fleets; containers where 
 	npm run --silent check
 	npm run --silent test
 
-bench: install ## first figures: start, memory, routing, dispatches, ledger
+bench: install ## first figures: start, memory, routing, dispatches, ledger, the agent's loop
 	@node test/bench/main.ts
+
+# MODEL, BASE_URL and API_KEY_ENV name a model, or CONFIG a profile's config.yaml; else it is offline/runbook.
+export MODEL BASE_URL API_KEY_ENV CONFIG
+eval: install ## briefs with checkable outcomes, over a model: make eval MODEL=openai-compatible/qwen BASE_URL=http://127.0.0.1:8000/v1
+	@node test/eval/main.ts $(ARGS)

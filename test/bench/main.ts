@@ -22,6 +22,7 @@ import {
   smallDispatch,
 } from './dispatches.ts';
 import { ledgerRate, rawRate } from './ledger.ts';
+import { loopOverhead } from './loop.ts';
 import { type Memory, memoryBelow, memoryOf } from './memory.ts';
 import { relayRate, startNats } from './relay.ts';
 import { asking, decisionTime, equalFleet, mixedFleet } from './routing.ts';
@@ -56,6 +57,7 @@ try {
   console.log(`Hermes Fleet, first figures: ${machine}; medians of ${RUNS} runs`);
   routing();
   await ledger();
+  await loop();
   await relay();
   await fleet();
   await dispatches();
@@ -110,6 +112,32 @@ async function ledger(): Promise<void> {
       row('SQLite alone, one insert a commit', raw),
       row('ledger, one task at a time', one),
       row('ledger, 64 tasks at a time', many),
+    ],
+  );
+}
+
+/** The target is a median below 5 ms; a durable step commits five times, so that the disk sets what can be had. */
+async function loop(): Promise<void> {
+  await loopOverhead(dir, 5);
+  const short: number[] = [];
+  const long: { first: number; last: number }[] = [];
+  const commit: number[] = [];
+  for (let run = 0; run < RUNS; run += 1) {
+    commit.push(1_000 / rawRate(dir, 300));
+    short.push(median(await loopOverhead(dir, 10)));
+    const gaps = await loopOverhead(dir, 100);
+    long.push({ first: median(gaps.slice(0, 10)), last: median(gaps.slice(-10)) });
+  }
+  const durable = median(commit);
+  const row = (name: string, ms: number): string[] => [name, figure(ms), figure(ms / durable)];
+  printTable(
+    'Agent loop: a step beside its model, in ms, durable',
+    ['', 'median', 'ratio to a commit'],
+    [
+      row('SQLite alone, one commit', durable),
+      row('a task of 10 steps', median(short)),
+      row('of 100 steps, the first 10', median(long.map(({ first }) => first))),
+      row('of 100 steps, the last 10', median(long.map(({ last }) => last))),
     ],
   );
 }

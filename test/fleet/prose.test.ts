@@ -60,7 +60,9 @@ test('agents that have never heard of the handshake work as peers of a profile',
   const forgetful = await startStockAgent(t, {
     behaviour: async (text, nth) => (nth === 1 ? 'It is done.' : report(text)),
   });
-  const curious = await startStockAgent(t, { behaviour: async () => ({ ask: 'Which room?' }) });
+  const curious = await startStockAgent(t, {
+    behaviour: async (text) => (text.includes('blue') ? 'It is blue now.' : { ask: 'Which room?' }),
+  });
   const agents = { plain, late, obedient, forgetful, curious };
   const profile = await relaying(t, agents);
 
@@ -137,12 +139,34 @@ test('agents that have never heard of the handshake work as peers of a profile',
     assert.match(result.remaining.join(), /there is no output/);
   });
 
-  await t.test('a question comes back as what remains', async () => {
-    const { result } = await send(profile, dispatch({ brief: 'Tidy up.', routing: { target: 'curious' } }));
-    assert.equal(result.status, 'partial');
-    assert.match(result.remaining.join(), /Which room\?/);
-    assert.ok(curious.methods.includes('CancelTask'));
-  });
+  await t.test(
+    'a question comes back, and its answer goes into the same task, over a crash too',
+    async () => {
+      const task = { reply_schema: 'prose' };
+      const asked = await send(
+        profile,
+        dispatch({ brief: 'Tidy up.', task, routing: { target: 'curious' } }),
+      );
+      const { id, status } = asked.task;
+      assert.deepEqual(
+        [status.state, status.message.parts[0].text],
+        ['TASK_STATE_INPUT_REQUIRED', 'Which room?'],
+      );
+      await profile.kill();
+      await profile.start();
+      const parts = [{ text: 'The blue one.' }];
+      const answer = { messageId: 'the-answer', taskId: id, role: 'ROLE_USER', parts };
+      const { body } = await call(profile, 'SendMessage', { message: answer });
+      const result = resultOf(body.result.task);
+      assert.deepEqual(
+        [result.status, result.text, result.executed_by],
+        ['done', 'It is blue now.', 'curious'],
+      );
+      assert.deepEqual(curious.messages.map(textOf).slice(1), ['The blue one.']);
+      assert.ok(curious.messages[1]?.taskId);
+      assert.ok(!curious.methods.includes('CancelTask'));
+    },
+  );
 
   await t.test('none of them ever got an announce', () => {
     for (const [name, agent] of Object.entries(agents))

@@ -7,6 +7,8 @@ const ROOT = resolve(import.meta.dirname, '../..');
 
 /** The only files that may open a listening socket, and why. Everything else that loads the code never listens. */
 const LISTENERS: Readonly<Record<string, string>> = {
+  'libs/agent/src/claude-code/metering-proxy.ts':
+    'loopback, for one run of Claude Code: the only way to its model, and what it spends is metered there',
   'services/profile/src/gateway.ts': 'the A2A listener of a profile, started by main.ts',
 };
 

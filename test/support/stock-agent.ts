@@ -12,6 +12,7 @@ import {
   TaskState,
   type TaskStatus,
 } from '@a2a-js/sdk';
+import { LegacyJsonRpcTransportHandler } from '@a2a-js/sdk/compat/v0_3/server';
 import {
   AgentEvent,
   type AgentExecutor,
@@ -48,6 +49,8 @@ export interface StockOptions {
   readonly losesFirstAnswer?: boolean;
   /** Where its JSON-RPC is served. */
   readonly path?: string;
+  /** `0.3` for an agent that speaks nothing newer. */
+  readonly speaks?: '0.3' | '1.0';
 }
 
 export async function startStockAgent(t: TestContext, o: StockOptions): Promise<StockAgent> {
@@ -64,13 +67,24 @@ export async function startStockAgent(t: TestContext, o: StockOptions): Promise<
   const base = `http://127.0.0.1:${address.port}`;
   const card = cardOf(`${base}${path}`, o.streaming ?? true);
   const executor = executorOf(o, messages);
-  const rpc = new JsonRpcTransportHandler(new DefaultRequestHandler(card, new InMemoryTaskStore(), executor));
+  const isLegacy = o.speaks === '0.3';
+  const Handler = isLegacy ? LegacyJsonRpcTransportHandler : JsonRpcTransportHandler;
+  const rpc = new Handler(new DefaultRequestHandler(card, new InMemoryTaskStore(), executor));
   t.after(() => close(server));
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     if (request.url === '/.well-known/agent-card.json') {
       cardReads += 1;
-      response.end(JSON.stringify(AgentCard.toJSON(card)));
+      const { name, description, version, capabilities } = card;
+      const legacy = {
+        name,
+        description,
+        version,
+        capabilities,
+        url: `${base}${path}`,
+        protocolVersion: '0.3.0',
+      };
+      response.end(JSON.stringify(isLegacy ? legacy : AgentCard.toJSON(card)));
       return;
     }
     if (request.url !== path) {
@@ -121,7 +135,7 @@ async function close(server: Server): Promise<void> {
 
 function executorOf({ behaviour, answers = 'task' }: StockOptions, messages: Message[]): AgentExecutor {
   return {
-    async execute({ userMessage, taskId, contextId }, bus) {
+    async execute({ userMessage, taskId, contextId, task }, bus) {
       messages.push(userMessage);
       const nth = messages.length;
       if (answers === 'message') {
@@ -132,12 +146,14 @@ function executorOf({ behaviour, answers = 'task' }: StockOptions, messages: Mes
       }
       const update = (status: TaskStatus): void =>
         bus.publish(AgentEvent.statusUpdate({ taskId, contextId, status, metadata: undefined }));
-      bus.publish(
-        AgentEvent.task({
-          ...{ id: taskId, contextId, history: [userMessage], artifacts: [], metadata: undefined },
-          status: statusOf(TaskState.TASK_STATE_SUBMITTED),
-        }),
-      );
+      const isNew = task === undefined;
+      if (isNew)
+        bus.publish(
+          AgentEvent.task({
+            ...{ id: taskId, contextId, history: [userMessage], artifacts: [], metadata: undefined },
+            status: statusOf(TaskState.TASK_STATE_SUBMITTED),
+          }),
+        );
       update(statusOf(TaskState.TASK_STATE_WORKING));
       const answer = await behaviour(textOf(userMessage), nth);
       if (typeof answer === 'string') {

@@ -1,9 +1,11 @@
 export { AgentCard } from '@a2a-js/sdk';
 export { buildAgentCard, type CardOptions } from './card/agent-card.ts';
 export { type A2AClient, createA2AClient, jsonRpcUrl, type OutboundMessage } from './client/client.ts';
+export type { DiscoveredAgent } from './client/discover.ts';
 export { peerErrorCode } from './client/peer-errors.ts';
+export type { PeerArtifact, PeerPart } from './client/peer-part.ts';
 export type { ListedTask, PeerReply, PeerTask } from './client/peer-task.ts';
-export type { CallOptions, PeerEndpoint } from './client/transport.ts';
+export type { CallOptions, PeerEndpoint, SendRequest } from './client/transport.ts';
 export type { WatchOptions } from './client/watch-task.ts';
 export { EVENT_METADATA } from './server/follow-task.ts';
 export { type A2AOptions, registerA2A } from './server/register.ts';

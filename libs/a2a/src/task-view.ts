@@ -1,5 +1,5 @@
 import { type Artifact, Message, type Task, type TaskStatus } from '@a2a-js/sdk';
-import type { TaskEvent, TaskRecord, TaskState } from '@hermes-fleet/ledger';
+import type { Question, TaskEvent, TaskRecord, TaskState } from '@hermes-fleet/ledger';
 import { HANDSHAKE_EXTENSION, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
 import { agentMessage, handshakePart, textPart } from './parts.ts';
 import { a2aState } from './task-state.ts';
@@ -12,6 +12,8 @@ export interface TaskViewOptions {
   readonly historyLength?: number | undefined;
   /** Default true. */
   readonly artifacts?: boolean;
+  /** What the task asked its caller, the latest last. */
+  readonly questions?: readonly Question[];
   /** Becomes Task.metadata: the only place for what A2A does not know. */
   readonly metadata?: JsonObject | undefined;
 }
@@ -29,20 +31,37 @@ export function taskView(
   return {
     id: record.id,
     contextId: record.contextId,
-    status: statusView(record),
+    status: statusView(record, o.questions),
     artifacts: (o.artifacts ?? true) ? artifactsOf(record, textOf(events)) : [],
-    history: historyOf(record, o.historyLength),
+    history: historyOf(record, record.state, o.questions, o.historyLength),
     metadata: o.metadata,
   };
 }
 
-export function statusView(record: TaskRecord): TaskStatus {
+export function statusView(record: TaskRecord, questions: readonly Question[] = []): TaskStatus {
   const text = statusText(record);
   return {
     state: a2aState(record.state),
-    message: text === undefined ? undefined : statusMessage(record, text, record.lastSeq),
+    message:
+      text === undefined
+        ? openQuestion(record, record.state, questions)
+        : statusMessage(record, text, record.lastSeq),
     timestamp: new Date(record.updatedAt).toISOString(),
   };
+}
+
+/** What a task in this state waits to be told, as its status says it. */
+function openQuestion(
+  record: TaskRecord,
+  state: TaskState,
+  questions: readonly Question[],
+): Message | undefined {
+  const open = questions.at(-1);
+  return open && state === 'input_required' ? questionMessage(record, open) : undefined;
+}
+
+export function questionMessage(record: TaskRecord, { text, seq }: Question): Message {
+  return statusMessage(record, text, seq);
 }
 
 export function statusMessage(record: TaskRecord, text: string, seq: number): Message {
@@ -50,14 +69,26 @@ export function statusMessage(record: TaskRecord, text: string, seq: number): Me
   return agentMessage({ messageId: `${id}:${seq}`, contextId, taskId: id, text });
 }
 
+/** Where a task that has not ended stood. */
+export interface Standing {
+  readonly state: TaskState;
+  /** Since when, ms since the epoch. */
+  readonly at: number;
+  /** What it had said. */
+  readonly text: string;
+  /** What it had asked. */
+  readonly questions: readonly Question[];
+}
+
 /** A task as it stood while it ran, for a stream that starts in the middle of its log. */
-export function runningView(record: TaskRecord, state: TaskState, at: number, text: string): Task {
+export function runningView(record: TaskRecord, { state, at, text, questions }: Standing): Task {
+  const message = openQuestion(record, state, questions);
   return {
     id: record.id,
     contextId: record.contextId,
-    status: { state: a2aState(state), message: undefined, timestamp: new Date(at).toISOString() },
+    status: { state: a2aState(state), message, timestamp: new Date(at).toISOString() },
     artifacts: text === '' ? [] : [textArtifact(text)],
-    history: historyOf(record, undefined),
+    history: historyOf(record, state, questions, undefined),
     metadata: undefined,
   };
 }
@@ -99,9 +130,27 @@ export function deltaOf(event: TaskEvent): string {
   return event.type === 'text' && typeof text === 'string' ? text : '';
 }
 
-function historyOf(record: TaskRecord, length: number | undefined): Message[] {
+/** What was said, the latest last. The question that waits for its answer stands in the status alone. */
+function historyOf(
+  record: TaskRecord,
+  state: TaskState,
+  questions: readonly Question[] = [],
+  length: number | undefined,
+): Message[] {
   if (length === 0) return [];
-  return [{ ...Message.fromJSON(record.message), contextId: record.contextId, taskId: record.id }];
+  const told = state === 'input_required' ? questions.slice(0, -1) : questions;
+  const messages = [
+    callersMessage(record, record.message),
+    ...told.flatMap((question) => [
+      questionMessage(record, question),
+      ...(question.answer ? [callersMessage(record, question.answer.message)] : []),
+    ]),
+  ];
+  return length === undefined ? messages : messages.slice(-length);
+}
+
+function callersMessage({ id, contextId }: TaskRecord, wire: JsonObject): Message {
+  return { ...Message.fromJSON(wire), contextId, taskId: id };
 }
 
 /** What a status says to people beyond its state: why, and what is left. */

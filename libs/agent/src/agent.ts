@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import {
   type Clock,
   type Executor,
@@ -7,6 +8,9 @@ import {
   type RemoteAgents,
   type ToolSource,
 } from '@hermes-fleet/protocol';
+import { BASE_TOKENS, createClaudeTalk } from './claude-code/claude-talk.ts';
+import { createClaudeCode, readableDirectories } from './claude-code/create-claude-code.ts';
+import { nameInClaude } from './claude-code/native-tools.ts';
 import type { AgentConfig } from './config/config.ts';
 import { sourceKeyNotes } from './config/source-keys.ts';
 import type { Confinement } from './confinement/confinement.ts';
@@ -14,12 +18,25 @@ import { createConfinement } from './confinement/create-confinement.ts';
 import { createEchoExecutor } from './echo.ts';
 import { createLoopExecutor } from './loop/executor.ts';
 import { type AgentModel, createModel } from './model/create-model.ts';
+import { createCommandRecords } from './process/command-records.ts';
+import { killLeftovers, recorded } from './process/leftovers.ts';
+import { SHORTEST_PROMPT_CHARS } from './prompt/system-prompt.ts';
+import { delegateTool } from './subagents/delegate-tool.ts';
+import { loadSubagents, type Subagents } from './subagents/load-definitions.ts';
+import { askTool } from './tools/ask.ts';
 import { fileTools } from './tools/file-tools.ts';
+import { findFilesTool } from './tools/find-files.ts';
+import { grepFilesTool } from './tools/grep-files.ts';
 import { listFilesTool } from './tools/list-files.ts';
+import { memoryTools } from './tools/memory.ts';
+import { progressTools } from './tools/progress.ts';
+import { rootIdOf, scratchpadTools } from './tools/scratchpad.ts';
+import { startSweeping, type UnfinishedTask } from './tools/scratchpad-sweep.ts';
 import { shellExecTool } from './tools/shell-exec.ts';
 import type { AgentTool } from './tools/tool.ts';
 import { toolDefinitions } from './tools/tool-set.ts';
-import { createToolbox } from './tools/toolbox.ts';
+import { createToolbox, isAlwaysOffered } from './tools/toolbox.ts';
+import { webFetchTool } from './tools/web-fetch.ts';
 import { openWorkspaces } from './workspace/workspaces.ts';
 
 export interface AgentOptions {
@@ -42,11 +59,17 @@ export interface AgentOptions {
   /** After each call of the model that its provider metered: the provider's figure of the input over our estimate. */
   readonly onTokenDrift?: (ratio: number) => void;
   readonly peersSummary?: () => string;
+  /** The text of IDENTITY.md: who the agent is, in its prompt. */
+  readonly identity?: string;
   /** Tools from outside: MCP servers, the fleet, A2A agents. */
   readonly toolSources?: readonly ToolSource[];
+  /** What those tools make usable now, in the vocabulary of the announce: the names of tools, and words for groups. */
+  readonly outsideCapabilities?: () => readonly string[];
   /** Agents elsewhere that `delegate` can hand work to. */
   readonly remotes?: RemoteAgents;
-  /** A folder of Markdown files, each a sub-agent of the profile's own. */
+  /** Tasks that are not over, also those that no run works on now: their scratchpads stay. */
+  readonly unfinished?: () => readonly UnfinishedTask[];
+  /** A folder of Markdown files, each a sub-agent of the profile's own; it need not exist. */
   readonly subagentsDir?: string;
 }
 
@@ -70,17 +93,25 @@ export async function createAgent(o: AgentOptions): Promise<Agent> {
   const { config } = o;
   const handler = o.responseHandler ?? 'agent';
   const model = handler === 'echo' ? undefined : await createModel(config, o.tier, o.env);
-  const confinement =
+  const commandsDir = join(o.stateDir, 'commands');
+  const made =
     o.confinement ??
     (await createConfinement({
       confine: config.tools.shell.confine,
       workspaceRoot: o.workspaceRoot,
       repositoryPath: config.workspace.path,
       stateDir: o.stateDir,
-      readable: config.tools.shell.readable,
+      readable: await readableDirectories(config, o.env),
       clock: o.clock,
       log: o.log,
     }));
+  const records = createCommandRecords(commandsDir, { byEnv: made.method !== 'bubblewrap' });
+  await killLeftovers(commandsDir, o);
+  const confinement = recorded(made, records);
+  const claude =
+    handler === 'agent' && config.executor === 'claude-code'
+      ? await createClaudeCode(config, { ...o, confinement })
+      : undefined;
   const workspaces = await openWorkspaces({
     ...o,
     root: o.workspaceRoot,
@@ -88,7 +119,11 @@ export async function createAgent(o: AgentOptions): Promise<Agent> {
     isolation: config.workspace.isolation,
     confinement,
   });
-  const tools = toolsOf(handler, config, confinement, o);
+  const subagents =
+    handler === 'agent' && config.subagents.enabled
+      ? await loadSubagents({ dir: o.subagentsDir, model: config.model })
+      : undefined;
+  const tools = toolsOf(handler, config, confinement, o, subagents);
   const running = trackRuns(
     model === undefined
       ? createEchoExecutor(o.tier)
@@ -96,6 +131,7 @@ export async function createAgent(o: AgentOptions): Promise<Agent> {
           ...o,
           model,
           limits: config.limits,
+          hooks: config.hooks,
           workspaces,
           toolbox: createToolbox({
             own: tools,
@@ -103,16 +139,31 @@ export async function createAgent(o: AgentOptions): Promise<Agent> {
             log: o.log,
           }),
           otherUser: confinement.otherUser,
+          ...(claude && { main: createClaudeTalk(claude), nameOf: nameInClaude }),
         }),
   );
+  const sweeping = startSweeping({
+    ...o,
+    ...{ workspaces, confinement, keepDays: config.scratch.keep_days },
+    unfinished: () => [...running.tasks(), ...(o.unfinished?.() ?? [])],
+  });
   return {
     executor: running.executor,
-    capabilities: () => ({ tools: vocabulary(tools.map(({ name }) => name)) }),
+    capabilities: () => ({
+      tools: [
+        ...vocabulary(tools.map(({ name }) => name)),
+        ...(handler === 'agent' ? (o.outsideCapabilities?.() ?? []) : []),
+      ],
+    }),
     repoState: () => workspaces.repoState(),
-    minimumBudget: model === undefined ? 0 : floor(tools),
+    minimumBudget:
+      (model === undefined ? 0 : floor(tools.filter(({ name }) => isAlwaysOffered(name)))) +
+      (claude === undefined ? 0 : BASE_TOKENS),
     launch: confinement.launch,
-    notes: notesOf(handler, config, confinement, model),
-    close: running.close,
+    notes: [...notesOf(handler, config, confinement, model), ...(claude?.notes ?? []), ...(subagents?.notes ?? [])],
+    async close() {
+      await Promise.all([running.close(), sweeping.close()]);
+    },
   };
 }
 
@@ -120,22 +171,41 @@ function toolsOf(
   handler: 'agent' | 'llm' | 'echo',
   config: AgentConfig,
   confinement: Confinement,
-  o: { readonly profile: string; readonly clock: Clock },
+  o: Pick<AgentOptions, 'profile' | 'stateDir' | 'clock' | 'remotes'>,
+  subagents: Subagents | undefined,
 ): AgentTool[] {
   if (handler !== 'agent') return [];
-  const { workspace, shell } = config.tools;
-  const files = workspace.enabled ? [...fileTools(), listFilesTool()] : [];
-  if (!shell.enabled || confinement.method === 'none') return files;
-  return [...files, shellExecTool({ profile: o.profile, timeoutS: shell.timeout_s, clock: o.clock })];
+  const { workspace, shell, progress, scratchpad, memory, web, ask } = config.tools;
+  const { clock } = o;
+  const commands = confinement.method !== 'none';
+  const search = [listFilesTool({ clock }), findFilesTool({ clock }), grepFilesTool({ clock, commands })];
+  return [
+    ...(workspace.enabled ? [...fileTools(), ...search] : []),
+    ...(shell.enabled && commands
+      ? [shellExecTool({ profile: o.profile, timeoutS: shell.timeout_s, clock })]
+      : []),
+    ...(progress.enabled ? progressTools() : []),
+    ...(scratchpad.enabled ? scratchpadTools() : []),
+    ...(subagents === undefined
+      ? []
+      : [
+          delegateTool({
+            ...{ definitions: subagents.definitions, remotes: o.remotes, profile: o.profile },
+            maxSteps: config.subagents.max_steps,
+          }),
+        ]),
+    ...(memory.enabled ? memoryTools({ dir: join(o.stateDir, 'memory') }) : []),
+    ...(web.enabled ? [webFetchTool({ clock, allowInternal: web.allow_internal })] : []),
+    ...(ask.enabled ? [askTool()] : []),
+  ];
 }
 
-const PROMPT_CHARS = 1300;
 const CHARS_PER_TOKEN = 4;
 const SHORTEST_ANSWER = 64;
 
-/** A rough floor, without loading the tokenizer: the fixed part of the prompt and a short answer. */
+/** A rough floor, without loading the tokenizer: the shortest prompt and a short answer. */
 function floor(tools: readonly AgentTool[]): number {
-  const fixed = toolDefinitions(tools).json.length + PROMPT_CHARS;
+  const fixed = toolDefinitions(tools).json.length + SHORTEST_PROMPT_CHARS;
   return Math.ceil(fixed / CHARS_PER_TOKEN) + SHORTEST_ANSWER;
 }
 
@@ -166,10 +236,15 @@ function notesOf(
 }
 
 /** Lets `close` end what runs: each run ends with SHUTTING_DOWN and can be taken up by the next start. */
-function trackRuns(executor: Executor): { executor: Executor; close(): Promise<void> } {
+function trackRuns(executor: Executor): {
+  executor: Executor;
+  tasks(): UnfinishedTask[];
+  close(): Promise<void>;
+} {
   const closing = new AbortController();
-  const active = new Set<Promise<unknown>>();
+  const active = new Map<Promise<unknown>, UnfinishedTask>();
   return {
+    tasks: () => [...active.values()],
     executor: {
       model: executor.model,
       async run(task, context) {
@@ -177,7 +252,7 @@ function trackRuns(executor: Executor): { executor: Executor; close(): Promise<v
           ...context,
           signal: AbortSignal.any([context.signal, closing.signal]),
         });
-        active.add(run);
+        active.set(run, { id: task.id, rootId: rootIdOf(task) });
         try {
           return await run;
         } finally {
@@ -192,7 +267,7 @@ function trackRuns(executor: Executor): { executor: Executor; close(): Promise<v
           'the profile is shutting down; the task is taken up at its next start',
         ),
       );
-      await Promise.allSettled(active);
+      await Promise.allSettled(active.keys());
     },
   };
 }

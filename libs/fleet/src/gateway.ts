@@ -16,6 +16,7 @@ import {
 import type { FleetMetrics } from '@hermes-fleet/service';
 import type { FleetConfig } from './config/config.ts';
 import { callerNamed } from './config/credentials.ts';
+import type { PeerWork } from './fleet-tools/peer-work.ts';
 import type { Announcer } from './peers/announcer.ts';
 import type { Peers } from './peers/peers.ts';
 import { createRepoWatch } from './peers/repo-watch.ts';
@@ -24,6 +25,7 @@ import { createRelay } from './relay/relay.ts';
 import { explainDispatch } from './routing/explain.ts';
 import { routingPolicy } from './routing/policy.ts';
 import type { RoutingDecision } from './routing/route.ts';
+import { createAskers } from './tasks/askers.ts';
 import { createDispatcher } from './tasks/dispatcher.ts';
 import { createGates } from './tasks/gates.ts';
 import { acceptMessage } from './tasks/intake.ts';
@@ -87,6 +89,8 @@ export interface Gateway extends Intake {
   replyMetadata(taskId: string): JsonObject | undefined;
   /** Where a dispatch, as on the wire, would go now, and why; records nothing and spends no token. */
   explain(wire: JsonObject): Promise<RoutingDecision>;
+  /** How a run of its own agent has peers do a part of the work. */
+  readonly peerWork: PeerWork;
 }
 
 export function createGateway(o: GatewayOptions): Gateway {
@@ -105,10 +109,12 @@ export function createGateway(o: GatewayOptions): Gateway {
     onChange: () => o.announcer.changed(),
     ...{ clock, log },
   });
+  const askers = createAskers({ clock, metrics, max: queue.max_waiting });
   const runner = {
-    ...{ profile, versions, ledger, clock, log, metrics },
+    ...{ profile, versions, ledger, clock, log, metrics, askers },
     defaultBudget: o.defaultBudget,
     countCache: o.countCache ?? false,
+    maxInputWaitMs: limits.max_input_wait_s * 1000,
     closing: closing.signal,
   };
   const relay = createRelay({
@@ -141,6 +147,7 @@ export function createGateway(o: GatewayOptions): Gateway {
   });
   const dispatcher = createDispatcher({
     ...{ profile, versions, ledger, clock, log, metrics, lanes, gateOf: gates.gateOf },
+    maxInputWaitMs: runner.maxInputWaitMs,
     closing: closing.signal,
   });
 
@@ -173,7 +180,7 @@ export function createGateway(o: GatewayOptions): Gateway {
   });
 
   function gaugeEvery(): void {
-    for (const each of [...lanes, relay]) each.gauge();
+    for (const each of [...lanes, relay, askers]) each.gauge();
     gauges = clock.timer(gaugeEvery, GAUGE_EVERY_MS);
   }
 
@@ -184,7 +191,7 @@ export function createGateway(o: GatewayOptions): Gateway {
 
   /** Whether a former process ran some of it; a task that was paused is queued again. */
   const hasBegun = ({ id, state }: TaskRecord): boolean =>
-    state === 'working' || ledger.loadCheckpoint(id) !== undefined;
+    state === 'working' || ledger.loadCheckpoint(id) !== undefined || ledger.questions(id).length > 0;
 
   const health = o.mcp.onChange(mcpChanged);
   const intake = {
@@ -254,6 +261,7 @@ export function createGateway(o: GatewayOptions): Gateway {
     replyMetadata: self.metadataFor,
     explain: (wire) =>
       explainDispatch({ profile, versions, judge: gates.judgeNow, decide: gates.decide }, wire),
+    peerWork: { run: relay.run, judge: gates.judgeRelayed, decide: gates.decide },
   };
 }
 

@@ -1,3 +1,6 @@
+export type { A2AToolsOptions, RegisteredAgent } from './a2a-tools/options.ts';
+export { createRegisteredAgents } from './a2a-tools/registered-agents.ts';
+export { createA2ATools } from './a2a-tools/tools.ts';
 export { type FleetConfig, FleetConfigSchema } from './config/config.ts';
 export {
   acceptedVariables,
@@ -14,6 +17,11 @@ export { MIN_TOKEN_LENGTH } from './config/token.ts';
 export { tokenProblems } from './config/token-problems.ts';
 export { type ExamineOptions, examineFleet } from './doctor/examine.ts';
 export type { Finding } from './doctor/finding.ts';
+export { createFleetTools, type FleetToolsOptions } from './fleet-tools/fleet-tools.ts';
+export { createHandOver, type HandOver, type HandOverOptions } from './fleet-tools/hand-over.ts';
+export type { PeerWork } from './fleet-tools/peer-work.ts';
+export { peersSummary } from './fleet-tools/peers-summary.ts';
+export { createFleetRemotes, joinRemotes } from './fleet-tools/remotes.ts';
 export { createGateway, type Gateway, type GatewayAgent, type GatewayOptions } from './gateway.ts';
 export { type FleetRoutesOptions, registerFleetRoutes } from './http/routes.ts';
 export {

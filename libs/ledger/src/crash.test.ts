@@ -68,6 +68,11 @@ test(
           const task = ledger.get(taskId);
           assert.equal(task?.key, third, `SEED=${seed}: task ${taskId} is lost`);
           assert.deepEqual(task?.dispatch, newTask().dispatch);
+        } else if (kind === 'question' || kind === 'answer') {
+          const question = ledger.questions(taskId).find(({ key }) => key === third);
+          assert.equal(question?.text, `question ${third}`, `SEED=${seed}: question ${third} is lost`);
+          if (kind === 'answer')
+            assert.equal(question?.answer?.text, `answer to ${third}`, `SEED=${seed}: its answer is lost`);
         } else {
           const [event] = ledger.events(taskId, Number(third) - 1, 1);
           assert.deepEqual(
@@ -106,6 +111,12 @@ function assertWhole(file: string, seed: number): number {
         WHERE (p.result IS NOT NULL) <> (t.state IN ('completed', 'rejected'))`);
   none(`SELECT id FROM tasks t WHERE ended_seq IS NOT
           (SELECT max(seq) FROM events WHERE task_id = t.id AND type IN ('done', 'blocked', 'error'))`);
+  none(`SELECT id FROM tasks t WHERE ended_seq IS NULL AND (state = 'input_required') <>
+          EXISTS (SELECT 1 FROM questions WHERE task_id = t.id AND message_id IS NULL)`);
+  none(`SELECT q.task_id FROM questions q LEFT JOIN events e ON e.seq = q.seq AND e.type = 'input_required'
+        WHERE e.task_id IS NOT q.task_id`);
+  none(`SELECT id FROM tasks t WHERE (SELECT count(*) FROM events WHERE task_id = t.id AND type = 'answered') <>
+          (SELECT count(*) FROM questions WHERE task_id = t.id AND message_id IS NOT NULL)`);
   none('SELECT task_id FROM checkpoints JOIN tasks ON id = task_id WHERE ended_seq IS NOT NULL');
   return Number(db.prepare('SELECT max(seq) AS newest FROM events').get()?.newest);
 }

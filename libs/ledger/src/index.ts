@@ -2,10 +2,12 @@ export { type LedgerOptions, openLedger } from './ledger.ts';
 export { acquireOwnership } from './ownership.ts';
 export { impliedState, isTerminal } from './states.ts';
 export type {
+  Answer,
   Ledger,
   NewEvent,
   NewTask,
   PeerRecord,
+  Question,
   TaskChange,
   TaskEvent,
   TaskPage,

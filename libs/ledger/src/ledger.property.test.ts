@@ -36,6 +36,8 @@ function fold(
     ['submitted', 'submitted'],
     ['queued', 'queued'],
     ['resumed', 'queued'],
+    ['input_required', 'input_required'],
+    ['answered', 'queued'],
     ['started', 'working'],
     ['done', 'completed'],
     ['partial', 'completed'],

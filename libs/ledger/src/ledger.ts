@@ -1,4 +1,5 @@
 import { createOutbox } from './outbox.ts';
+import { answerQuestion, askQuestion, findQuestions } from './questions.ts';
 import { peerRecord } from './store/rows.ts';
 import { openStore, type Store, type StoreOptions } from './store/store.ts';
 import { listTasks } from './task-list.ts';
@@ -62,6 +63,21 @@ export function createLedger(o: Pick<LedgerOptions, 'profile' | 'clock'>, store:
         (db) => appendEvent(db, clock, taskId, event, change),
         (appended) => appended && committed(appended),
       ),
+    ask: async (taskId, question) => {
+      const asked = await store.write(
+        (db) => askQuestion(db, clock, taskId, question),
+        ({ event }) => event && committed(event),
+      );
+      return asked.question;
+    },
+    answer: async (taskId, answer) => {
+      const { question, event } = await store.write(
+        (db) => answerQuestion(db, clock, taskId, answer),
+        (answered) => answered.event && committed(answered.event),
+      );
+      return { question, isNew: event !== undefined };
+    },
+    questions: (taskId) => store.read((db) => findQuestions(db, taskId)),
     get: (taskId) => store.read((db) => findTask(db, taskId)),
     list: (query) => store.read((db) => listTasks(db, query)),
     events: (taskId, afterSeq = 0, limit = ALL) =>

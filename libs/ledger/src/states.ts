@@ -14,6 +14,9 @@ const STATE_AFTER: Readonly<Partial<Record<string, TaskState>>> = {
   queued: 'queued',
   started: 'working',
   resumed: 'queued',
+  input_required: 'input_required',
+  // Whoever asked waits for its turn to go on.
+  answered: 'queued',
   done: 'completed',
   partial: 'completed',
   blocked: 'rejected',

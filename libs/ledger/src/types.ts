@@ -66,6 +66,26 @@ export interface TaskChange {
   readonly resumes?: number;
 }
 
+/** A question that a task put to its caller, and its answer once there is one (design 3, Asking). */
+export interface Question {
+  /** The asker's own name for it, unique in its task. */
+  readonly key: string;
+  /** The sequence of its `input_required` event, which does not hold its text. */
+  readonly seq: number;
+  /** Milliseconds since the epoch. */
+  readonly askedAt: number;
+  readonly text: string;
+  readonly answer: Answer | undefined;
+}
+
+/** What a caller answered. */
+export interface Answer {
+  readonly messageId: string;
+  readonly text: string;
+  /** The A2A message as it came, as JSON. */
+  readonly message: JsonObject;
+}
+
 export interface TaskQuery {
   readonly caller?: string;
   readonly contextId?: string;
@@ -108,6 +128,23 @@ export interface Ledger {
    * nothing changes and undefined is returned, so the first terminal event wins.
    */
   append(taskId: string, event: NewEvent, change?: TaskChange): Promise<TaskEvent | undefined>;
+  /**
+   * Puts a question to the task's caller, in one transaction with its `input_required` event. The same key is the same
+   * question, with its answer where it has one. A task that has ended asks nothing: undefined. Throws INTERNAL while
+   * another question is open.
+   */
+  ask(
+    taskId: string,
+    question: { readonly key: string; readonly text: string },
+  ): Promise<Question | undefined>;
+  /**
+   * Takes the answer to the open question, in one transaction with its `answered` event. A copy, by its message's id,
+   * changes nothing and gives the question that it answered. Throws INVALID_PARAMS for another answer under such an id,
+   * UNSUPPORTED_OPERATION where no question is open.
+   */
+  answer(taskId: string, answer: Answer): Promise<{ readonly question: Question; readonly isNew: boolean }>;
+  /** The questions of a task, the latest last. */
+  questions(taskId: string): Question[];
   get(taskId: string): TaskRecord | undefined;
   list(query: TaskQuery): TaskPage;
   /** Events of one task with a sequence greater than `afterSeq`, in order. */

@@ -6,6 +6,8 @@ describe('McpServerConfigSchema', () => {
   for (const entry of [
     { command: 'npx', args: ['server'], env: { A: 'b' }, cwd: '/srv', disabled: true },
     { command: 'server' },
+    { command: 'server', scope: 'trader:decide', tools: ['decide'] },
+    { url: 'http://127.0.0.1:9000/mcp', scope: 'read', tools: [] },
     { url: 'http://127.0.0.1:9000/mcp', headers: { authorization: 'Bearer t' }, disabled: false },
   ]) {
     it(`takes ${JSON.stringify(entry)}`, () => {
@@ -22,6 +24,8 @@ describe('McpServerConfigSchema', () => {
     [{ command: 'a', headers: {} }, ['headers'], /servers with a url/],
     [{ command: 'a', disabled: 'no' }, ['disabled'], /expected boolean/],
     [{ command: 'a', env: { A: 1 } }, ['env', 'A'], /expected string/],
+    [{ command: 'a', scope: '' }, ['scope'], /Too small/],
+    [{ command: 'a', tools: 'all' }, ['tools'], /expected array/],
     [{ url: 'ftp://a/' }, ['url'], /Invalid URL/],
     [{ command: 'a', argz: [] }, [], /Unrecognized key: "argz"/],
   ] as const) {

@@ -1,17 +1,23 @@
 import { z } from 'zod';
 
-interface StdioServerConfig {
+interface ServerConfig {
+  readonly disabled?: boolean | undefined;
+  /** The scope that the caller of a task must have for its tools to be offered. */
+  readonly scope?: string | undefined;
+  /** The only tools of it that are offered; without it, all are. */
+  readonly tools?: readonly string[] | undefined;
+}
+
+interface StdioServerConfig extends ServerConfig {
   readonly command: string;
   readonly args?: readonly string[] | undefined;
   readonly env?: Readonly<Record<string, string>> | undefined;
   readonly cwd?: string | undefined;
-  readonly disabled?: boolean | undefined;
 }
 
-interface HttpServerConfig {
+interface HttpServerConfig extends ServerConfig {
   readonly url: string;
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  readonly disabled?: boolean | undefined;
 }
 
 /** How to reach one MCP server: a command spoken to over its stdio, or a Streamable HTTP address. */
@@ -29,18 +35,20 @@ export const McpServerConfigSchema = z
     url: z.url({ protocol: /^https?$/ }).optional(),
     headers: z.record(z.string(), z.string()).optional(),
     disabled: z.boolean().optional(),
+    scope: z.string().min(1).max(64).optional(),
+    tools: z.array(z.string().min(1).max(200)).max(200).optional(),
   })
   .transform((entry, context): McpServerConfig => {
     const refuse = (path: string, message: string): void => {
       context.addIssue({ code: 'custom', path: [path], message });
     };
-    const { command, args, env, cwd, url, headers, disabled } = entry;
+    const { command, args, env, cwd, url, headers, ...common } = entry;
     if (url !== undefined) {
       if (command !== undefined) refuse('command', 'excludes url: keep one of the two');
       for (const key of STDIO_ONLY) if (entry[key]) refuse(key, 'is for servers with a command: remove it');
-      return { url, headers, disabled };
+      return { url, headers, ...common };
     }
     if (command === undefined) refuse('command', 'is required, unless url is set');
     if (headers) refuse('headers', 'is for servers with a url: remove it');
-    return { command: command ?? '', args, env, cwd, disabled };
+    return { command: command ?? '', args, env, cwd, ...common };
   });

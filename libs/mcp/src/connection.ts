@@ -14,6 +14,8 @@ export interface McpTool {
   readonly name: string;
   readonly description?: string;
   readonly inputSchema: JsonObject;
+  /** Whether the server says of it that it changes nothing. */
+  readonly readOnly: boolean;
 }
 
 /** One session with one server. Every request ends with its signal, rejecting with the signal's reason. */
@@ -24,7 +26,11 @@ export interface Connection {
   readonly closed: Promise<ServerFailure>;
   ping(signal: AbortSignal): Promise<void>;
   listTools(signal: AbortSignal): Promise<McpTool[]>;
-  callTool(name: string, args: JsonObject, signal: AbortSignal): Promise<CallToolResult>;
+  callTool(
+    name: string,
+    args: JsonObject,
+    o: { readonly signal: AbortSignal; readonly meta: JsonObject | undefined },
+  ): Promise<CallToolResult>;
   /** Stops using it; resolves when its process is gone, or its HTTP session ended or not answered for. */
   close(): Promise<void>;
 }
@@ -104,10 +110,10 @@ export async function openConnection(o: {
     closed,
     ping: (of) => request(of, async (options) => void (await client.ping(options))),
     listTools: (of) => request(of, (options) => listAll(client, options)),
-    callTool: (name, args, of) =>
+    callTool: (name, args, { signal: of, meta }) =>
       request(of, (options) =>
         client.request(
-          { method: 'tools/call', params: { name, arguments: args } },
+          { method: 'tools/call', params: { name, arguments: args, ...(meta && { _meta: meta }) } },
           CallToolResultSchema,
           options,
         ),
@@ -128,9 +134,10 @@ async function listAll(client: Client, options: RequestOptions): Promise<McpTool
   do {
     const params = cursor === undefined ? {} : { cursor };
     const page = await client.request({ method: 'tools/list', params }, ListToolsResultSchema, options);
-    for (const { name, description, inputSchema } of page.tools) {
+    for (const { name, description, inputSchema, annotations } of page.tools) {
       if (!isJsonObject(inputSchema)) continue;
-      tools.push({ name, ...(description === undefined ? {} : { description }), inputSchema });
+      const readOnly = annotations?.readOnlyHint === true;
+      tools.push({ name, ...(description === undefined ? {} : { description }), inputSchema, readOnly });
     }
     if (page.tools.length === 0) break;
     cursor = page.nextCursor;

@@ -248,7 +248,9 @@ describe('tools', { timeout: 120_000 }, () => {
     const [tools] = await Promise.all([pool.listTools('it'), pool.listTools('it')]);
     await pool.listTools('it');
     assert.equal(listings, 1);
-    assert.deepEqual(tools[0], { name: 'echo', description: 'does echo', inputSchema: { type: 'object' } });
+    const described = { description: 'does echo', inputSchema: { type: 'object' } };
+    assert.deepEqual(tools[0], { name: 'echo', ...described, readOnly: true });
+    assert.equal(tools[1]?.readOnly, false);
     await pool.callTool('it', 'grow', {}, calmly());
     assert.ok((await pool.listTools('it')).some(({ name }) => name === 'grown'));
     assert.equal(listings, 2);
@@ -289,6 +291,18 @@ describe('tools', { timeout: 120_000 }, () => {
       assert.deepEqual(await pool.callTool('it', tool, { a: [1, { b: 'ü' }] }, calmly()), expected);
     });
   }
+
+  it('are told what goes along with a call, and of nothing else', async (t) => {
+    const pool = openPool(t, { it: fixture('answers') });
+    const meta = { on_behalf_of: 'trinity' };
+    assert.deepEqual(
+      [
+        JSON.parse((await pool.callTool('it', 'meta', {}, { ...calmly(), meta })).content),
+        JSON.parse((await pool.callTool('it', 'meta', {}, calmly())).content),
+      ],
+      [meta, null],
+    );
+  });
 
   it('are cut at 64 kB, head and tail kept', async (t) => {
     const pool = openPool(t, { it: fixture('answers') });
@@ -346,6 +360,20 @@ describe('processes', { timeout: 120_000 }, () => {
       LANG: 'de_DE.UTF-8',
       GREETING: 'hi',
     });
+  });
+
+  it('see nothing of the environment of this very process', async (t) => {
+    process.env.HERMES_TEST_SECRET = 'secret';
+    t.after(() => {
+      delete process.env.HERMES_TEST_SECRET;
+    });
+    const pool = openPool(t, { it: fixture('answers') });
+    const { content } = await pool.callTool('it', 'environment', {}, calmly());
+    const { NODE_V8_COVERAGE: _, ...seen } = JSON.parse(content);
+    assert.deepEqual(
+      Object.keys(seen).filter((name) => !['PATH', 'HOME', 'LANG'].includes(name)),
+      [],
+    );
   });
 
   it('are started through the launch wrapper', async (t) => {

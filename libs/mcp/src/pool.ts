@@ -33,13 +33,13 @@ export interface McpPool {
   listTools(name: string): Promise<McpTool[]>;
   /**
    * Calls a tool, bounded in time and output (64 kB). A failure of the server or the tool is a result with `isError`;
-   * rejects with the signal's reason, or NOT_FOUND for an unknown name.
+   * rejects with the signal's reason, or NOT_FOUND for an unknown name. `meta` goes along as the call's `_meta`.
    */
   callTool(
     name: string,
     tool: string,
     args: JsonObject,
-    o: { readonly signal: AbortSignal; readonly timeoutMs: number },
+    o: { readonly signal: AbortSignal; readonly timeoutMs: number; readonly meta?: JsonObject },
   ): Promise<McpToolResult>;
   /** The running processes of stdio servers (the leader of each group). */
   pids(): number[];

@@ -99,13 +99,15 @@ export class McpServer {
   async callTool(
     tool: string,
     args: JsonObject,
-    o: { readonly signal: AbortSignal; readonly timeoutMs: number },
+    o: { readonly signal: AbortSignal; readonly timeoutMs: number; readonly meta?: JsonObject },
   ): Promise<McpToolResult> {
     o.signal.throwIfAborted();
     using limit = deadline(this.#o.clock, o.timeoutMs, o.signal);
     this.#callsInFlight += 1;
     try {
-      const result = await this.#use('tools/call', limit.signal, (c) => c.callTool(tool, args, limit.signal));
+      const result = await this.#use('tools/call', limit.signal, (connection) =>
+        connection.callTool(tool, args, { signal: limit.signal, meta: o.meta }),
+      );
       return { isError: result.isError ?? false, content: contentText(result) };
     } catch (error) {
       o.signal.throwIfAborted();

@@ -1,12 +1,13 @@
 import { BlockList, isIP } from 'node:net';
 
-/** Every range that is not the public internet's (IANA special-purpose registries). */
+/** What of IPv4 is not the public internet's (IANA special-purpose registry), and a cloud's own door to its hosts. */
 const INTERNAL = new BlockList();
 for (const [net, prefix] of [
   ['0.0.0.0', 8],
   ['10.0.0.0', 8],
   ['100.64.0.0', 10],
   ['127.0.0.0', 8],
+  ['168.63.129.16', 32],
   ['169.254.0.0', 16],
   ['172.16.0.0', 12],
   ['192.0.0.0', 24],
@@ -21,7 +22,7 @@ for (const [net, prefix] of [
 ] as const)
   INTERNAL.addSubnet(net, prefix, 'ipv4');
 
-/** Where IPv6's public addresses are; what lies in it and is not public is listed below. */
+/** Where IPv6's public addresses are; what lies in it and is not public is listed below: Teredo and 6to4 too. */
 const PUBLIC6 = new BlockList();
 PUBLIC6.addSubnet('2000::', 3, 'ipv6');
 for (const [net, prefix] of [
@@ -32,12 +33,45 @@ for (const [net, prefix] of [
 ] as const)
   INTERNAL.addSubnet(net, prefix, 'ipv6');
 
-/** Whether an IP address leads into this machine or a private network; what is no address counts as internal. */
+/** An IPv4 address written as IPv6 (RFC 4291), and one behind the well-known prefix of a NAT64 (RFC 6052). */
+const MAPPED = [0, 0, 0, 0, 0, 0xffff];
+const NAT64 = [0x64, 0xff9b, 0, 0, 0, 0];
+
+/**
+ * Whether an IP address leads into this machine or a private network; what is no address counts as internal. An IPv6
+ * address that stands for an IPv4 one is judged by that.
+ */
 export function isInternalAddress(address: string): boolean {
   const bare = address.replace(/^\[|\]$/g, '').replace(/%.*$/, '');
-  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(bare)?.[1];
-  if (mapped !== undefined) return isInternalAddress(mapped);
   const family = isIP(bare);
   if (family === 4) return INTERNAL.check(bare, 'ipv4');
-  return family === 0 || !PUBLIC6.check(bare, 'ipv6') || INTERNAL.check(bare, 'ipv6');
+  if (family === 0) return true;
+  const within = embeddedIPv4(groupsOf(bare));
+  if (within !== undefined) return INTERNAL.check(within, 'ipv4');
+  return !PUBLIC6.check(bare, 'ipv6') || INTERNAL.check(bare, 'ipv6');
+}
+
+function embeddedIPv4(groups: readonly number[]): string | undefined {
+  const begins = (prefix: readonly number[]): boolean => prefix.every((group, at) => groups[at] === group);
+  if (!begins(MAPPED) && !begins(NAT64)) return undefined;
+  const [high = 0, low = 0] = groups.slice(6);
+  return [high >> 8, high & 255, low >> 8, low & 255].join('.');
+}
+
+/** The eight groups of a valid IPv6 address. */
+function groupsOf(address: string): number[] {
+  const [head = '', tail] = address.split('::');
+  const before = groupsIn(head);
+  if (tail === undefined) return before;
+  const behind = groupsIn(tail);
+  return [...before, ...Array<number>(8 - before.length - behind.length).fill(0), ...behind];
+}
+
+function groupsIn(part: string): number[] {
+  if (part === '') return [];
+  return part.split(':').flatMap((group) => {
+    if (!group.includes('.')) return [Number.parseInt(group, 16)];
+    const [a = 0, b = 0, c = 0, d = 0] = group.split('.').map(Number);
+    return [a * 256 + b, c * 256 + d];
+  });
 }

@@ -9,6 +9,7 @@ export {
   SessionAnnounceWire,
   spokenVersions,
 } from './announce.ts';
+export { MAX_QUESTION_CHARS, MAX_QUESTIONS } from './asking.ts';
 export { type BackoffOptions, backoffMs } from './backoff.ts';
 export { type Camel, camelize, snakeize } from './casing.ts';
 export {

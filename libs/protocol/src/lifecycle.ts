@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** The steps of a task's life that NATS sees, in the order of design 5 (Events). */
+/** The steps of a task's life that NATS sees, in the order of design 5 (Events); those of design 3, Asking, among them. */
 export const LifecycleEvent = z.enum([
   'submitted',
   'blocked',
@@ -9,6 +9,8 @@ export const LifecycleEvent = z.enum([
   'progress',
   'delegated',
   'rerouted',
+  'input_required',
+  'answered',
   'resumed',
   'alert',
   'done',

@@ -148,7 +148,8 @@ export interface RunContext {
   /**
    * Asks the task's caller and waits for the answer, parked: the task is INPUT_REQUIRED, its deadline runs on (design 3,
    * Asking). The same key is the same question, also after a restart: one that was answered answers at once, one that was
-   * asked is not asked again. Rejects with the reason of `signal` or `stopping`.
+   * asked is not asked again. Not to be called while the run is parked. Rejects with the reason of `signal` or
+   * `stopping`, and with UNSUPPORTED_OPERATION for one more than MAX_QUESTIONS.
    */
   ask(question: string, o: { readonly key: string }): Promise<string>;
   readonly checkpoint: {

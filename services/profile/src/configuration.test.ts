@@ -56,3 +56,21 @@ test('a file that is no YAML is told of once, and its tokens with the next try',
   assert.equal(problems.length, 1);
   assert.match(problems[0] ?? '', /^fleet\.yaml:1/);
 });
+
+test('tokens of registered A2A agents are checked with everything else, also in a file that is wrong otherwise', (t) => {
+  const agents = [
+    'a2a:',
+    '  agents:',
+    '    reviews: { url: "http://reviews.internal:4000", description: reviews code, token_env: GONE }',
+    '    open: { url: "http://open.internal:4000", description: takes no token }',
+    '    short: { url: "http://short.internal:4000", description: has one of its own, token_env: SHORT }',
+    '    wrong: { url: "http://wrong.internal:4000", description: holds it here, token_env: "abc def" }',
+  ].join('\n');
+  const right = ['config.yaml:3 a2a.agents.reviews.token_env', 'config.yaml:6 a2a.agents.wrong.token_env'];
+  const others = (problems: string[]) => problems.filter((path) => path.startsWith('config.yaml')).sort();
+  assert.deepEqual(others(problemsOf(t, { 'config.yaml': agents })), right);
+  const colour = `${agents}\ncolour: red`;
+  assert.deepEqual(others(problemsOf(t, { 'config.yaml': colour })), [...right, 'config.yaml:7 colour']);
+  const off = agents.replace('a2a:', 'a2a:\n  enabled: false');
+  assert.deepEqual(others(problemsOf(t, { 'config.yaml': off })), []);
+});

@@ -12,6 +12,7 @@ import {
 import { type FieldError, FleetError } from '@hermes-fleet/protocol';
 import { loadYamlConfig, type SecretEnv } from '@hermes-fleet/service';
 import { z } from 'zod';
+import { agentTokenProblems } from './agent-tokens.ts';
 import type { Environment } from './environment.ts';
 import { sharedWithSiblings } from './siblings.ts';
 
@@ -58,7 +59,8 @@ export function readConfiguration(
   const identity = attempt(() => readIdentity(file('IDENTITY.md')));
   const tier = fleet && agent && attempt(() => tierOf(fleet.value, agent.value.model), fleet.locate);
   const credentials = fleet && attempt(() => resolveTokens(fleet.value, env));
-  if (!fleet) problems.push(...salvagedTokenProblems(file('fleet.yaml'), env));
+  if (!fleet) problems.push(...salvaged(file('fleet.yaml'), env, tokenProblems));
+  problems.push(...salvaged(file('config.yaml'), env, agentTokenProblems));
   problems.push(
     ...(credentials?.problems.map(({ path, reason }) => ({ path: fleet?.locate(path) ?? path, reason })) ??
       []),
@@ -83,11 +85,11 @@ export function readConfiguration(
   return { fleet: fleet.value, agent: agent.value, credentials, tier, identity, notes, warnings };
 }
 
-/** The tokens of a fleet.yaml that does not fit the schema; a file that is no YAML has been reported as such. */
-function salvagedTokenProblems(file: string, env: SecretEnv): FieldError[] {
+/** What the tokens of a file have against it, whatever the schema says; a file that is no YAML has been reported as such. */
+function salvaged(file: string, env: SecretEnv, problemsOf: typeof agentTokenProblems): FieldError[] {
   try {
     const { value, locate } = loadYamlConfig({ file, schema: z.unknown(), env });
-    return tokenProblems(value, env).map(({ path, reason }) => ({ path: locate(path), reason }));
+    return problemsOf(value, env).map(({ path, reason }) => ({ path: locate(path), reason }));
   } catch (thrown) {
     if (thrown instanceof FleetError && thrown.code === 'CONFIG_INVALID') return [];
     throw thrown;

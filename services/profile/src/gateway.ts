@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { createA2AClient, registerA2A } from '@hermes-fleet/a2a';
-import { createAgent, createConfinement } from '@hermes-fleet/agent';
+import { createAgent, createConfinement, readableDirectories } from '@hermes-fleet/agent';
 import { createAnnouncer, createGateway, createPeers, learn, registerFleetRoutes } from '@hermes-fleet/fleet';
 import { acquireOwnership, openLedger } from '@hermes-fleet/ledger';
 import { createMcpPool } from '@hermes-fleet/mcp';
@@ -23,9 +23,11 @@ import { connectAnnounces, connectBus } from './bus.ts';
 import { cardOf, EXTENSIONS } from './card.ts';
 import { readConfiguration } from './configuration.ts';
 import type { Environment } from './environment.ts';
+import { outsideOf } from './outside.ts';
 import { readinessOf } from './readiness.ts';
 import { startRetention } from './retention.ts';
 import { shutdownSteps } from './shutdown-steps.ts';
+import { unfinishedTasks } from './unfinished-tasks.ts';
 import { version } from './version.ts';
 
 /** Of the time that a stop may take, what streams, the outbox and the files get after the tasks. */
@@ -65,12 +67,16 @@ export async function startGateway(environment: Environment, processEnv: NodeJS.
   const bus = connectBus({ profile, config, login: credentials.bus, ledger, clock, log, metrics });
   failed.defer(async () => bus?.close());
 
+  const client = createA2AClient({ clock, log, extensions: [HANDSHAKE_EXTENSION] });
+  const peers = createPeers({
+    ...{ ledger, configured: credentials.peers, join: credentials.join, clock, log, self: profile },
+  });
   const confinement = await createConfinement({
     confine: configuration.agent.tools.shell.confine,
     workspaceRoot: environment.workspaceDir,
     repositoryPath: configuration.agent.workspace.path,
     stateDir: environment.stateDir,
-    readable: configuration.agent.tools.shell.readable,
+    readable: await readableDirectories(configuration.agent, env),
     clock,
     log,
   });
@@ -82,8 +88,12 @@ export async function startGateway(environment: Environment, processEnv: NodeJS.
     onOperation: metrics.mcpOperation,
   });
   failed.defer(() => mcp.close());
+  const outside = outsideOf({
+    ...{ profile, fleet: config, config: configuration.agent, peers, mcp, env, clock, log },
+    work: () => gateway.peerWork,
+  });
   const agent = await createAgent({
-    profile,
+    ...{ profile, ...outside.options },
     config: configuration.agent,
     responseHandler: config.fleet.response_handler,
     onGuard: metrics.guard,
@@ -91,6 +101,9 @@ export async function startGateway(environment: Environment, processEnv: NodeJS.
     tier: configuration.tier,
     workspaceRoot: environment.workspaceDir,
     stateDir: environment.stateDir,
+    subagentsDir: join(environment.profileDir, 'agents'),
+    identity: configuration.identity,
+    unfinished: () => unfinishedTasks(ledger),
     confinement,
     env,
     clock,
@@ -98,12 +111,8 @@ export async function startGateway(environment: Environment, processEnv: NodeJS.
     log,
   });
   failed.defer(() => agent.close());
-  for (const note of agent.notes) log.info({ profile }, note);
+  for (const note of [...agent.notes, ...outside.notes]) log.info({ profile }, note);
 
-  const client = createA2AClient({ clock, log, extensions: [HANDSHAKE_EXTENSION] });
-  const peers = createPeers({
-    ...{ ledger, configured: credentials.peers, join: credentials.join, clock, log, self: profile },
-  });
   const announces = connectAnnounces({
     ...{ profile, config, login: credentials.bus, clock, log },
     onAnnounce: (announce, from) => learn({ peers, clock, log, metrics }, [announce], from),

@@ -7,7 +7,7 @@ import {
   type JsonObject,
   systemClock,
 } from '@hermes-fleet/protocol';
-import { createA2AClient, jsonRpcUrl, type PeerEndpoint, peerErrorCode } from '../index.ts';
+import { createA2AClient, jsonRpcUrl, type PeerEndpoint, type PeerTask, peerErrorCode } from '../index.ts';
 import { collect, quiet, refused } from '../testing/client.ts';
 import { peerServer } from '../testing/peer-server.ts';
 import { finish } from '../testing/script.ts';
@@ -71,6 +71,10 @@ test('an announce is answered by a message with its data', async (t) => {
     contextId: 'handshake:hermes-neo',
     text: 'ready',
     data: [announce],
+    parts: [
+      { kind: 'data', data: announce },
+      { kind: 'text', text: 'ready' },
+    ],
   });
 });
 
@@ -101,7 +105,13 @@ test('watch folds the stream into snapshots and ends with the result; an ended t
     [last?.state, last?.terminal, last?.text, last?.data[0]?.status],
     ['completed', true, 'ab!', 'partial'],
   );
-  assert.deepEqual(await collect(client.watch(peer, id, options)), [last]);
+  const [again, ...more] = await collect(client.watch(peer, id, options));
+  const sorted = (task: PeerTask | undefined) => task?.artifacts.toSorted((a, b) => (a.id < b.id ? -1 : 1));
+  // In a stream the artifacts stand in the order of their events.
+  assert.deepEqual(
+    [{ ...again, artifacts: [] }, sorted(again), more],
+    [{ ...last, artifacts: [] }, sorted(last), []],
+  );
 });
 
 test('a stream that ends or falls silent before the end is PEER_UNREACHABLE; leaving early closes it', async (t) => {

@@ -1,4 +1,4 @@
-import { AgentCard } from '@a2a-js/sdk';
+import type { AgentCard } from '@a2a-js/sdk';
 import {
   type Clock,
   HANDSHAKE_MEDIA_TYPE,
@@ -6,21 +6,21 @@ import {
   type JsonValue,
   type Log,
 } from '@hermes-fleet/protocol';
-import { z } from 'zod';
-import { createDeadline } from './deadline.ts';
+import { type DiscoveredAgent, discoverAgent } from './discover.ts';
+import { fetchCard, readCard } from './fetch-card.ts';
 import { listContext } from './list-context.ts';
-import { nonsenseFrom, refusedBy } from './peer-errors.ts';
 import {
   type ListedTask,
   type PeerReply,
   type PeerTask,
   SendReply,
   TaskReply,
+  toListedTask,
   toPeerReply,
   toPeerTask,
 } from './peer-task.ts';
-import { attempt, type CallOptions, callPeer, type PeerEndpoint, readBounded } from './transport.ts';
-import { type WatchOptions, watchTask } from './watch-task.ts';
+import { type CallOptions, callPeer, type PeerEndpoint, type SendRequest } from './transport.ts';
+import { streamMessage, type WatchOptions, watchTask } from './watch-task.ts';
 
 export interface OutboundMessage {
   readonly messageId: string;
@@ -39,13 +39,22 @@ export interface OutboundMessage {
  */
 export interface A2AClient {
   send(peer: PeerEndpoint, message: OutboundMessage, o: CallOptions): Promise<PeerReply>;
+  /**
+   * Sends a message and tells what becomes of it as it changes: a snapshot after every event. Ends with a message, or
+   * with a task that is over or waits for its caller; throws PEER_UNREACHABLE where the stream ends before.
+   */
+  stream(peer: PeerEndpoint, message: OutboundMessage, o: WatchOptions): AsyncIterableIterator<PeerReply>;
   getTask(peer: PeerEndpoint, id: string, o: CallOptions): Promise<PeerTask>;
+  /** The same, with the ids of the messages that its history shows. */
+  inspectTask(peer: PeerEndpoint, id: string, o: CallOptions): Promise<ListedTask>;
   cancelTask(peer: PeerEndpoint, id: string, o: CallOptions): Promise<PeerTask>;
   /** The peer's tasks of one context, with their messages, as far as it tells; at most 500. */
   listTasks(peer: PeerEndpoint, contextId: string, o: CallOptions): Promise<ListedTask[]>;
   watch(peer: PeerEndpoint, id: string, o: WatchOptions): AsyncIterableIterator<PeerTask>;
   /** The agent card at this address, checked for what every card must have. */
   card(url: string, o: CallOptions): Promise<AgentCard>;
+  /** The agent at a base url, or at the url of its card; one that speaks A2A 0.3 alone too. */
+  discover(url: string, o: CallOptions): Promise<DiscoveredAgent>;
 }
 
 export function createA2AClient(deps: {
@@ -53,6 +62,8 @@ export function createA2AClient(deps: {
   log: Log;
   /** Extension URIs that are asked for in `A2A-Extensions`. */
   extensions: readonly string[];
+  /** How requests are sent, where not in the usual way: for agents that nobody vouches for. */
+  request?: SendRequest;
 }): A2AClient {
   const logged = async <T>(peer: string, method: string, work: Promise<T>): Promise<T> => {
     const startedAt = deps.clock.now();
@@ -76,11 +87,15 @@ export function createA2AClient(deps: {
         await logged(peer.name, 'SendMessage', callPeer(deps, peer, 'SendMessage', params, SendReply, o)),
       );
     },
+    stream: (peer, message, o) => streamMessage(deps, peer, sendParams(message, deps.extensions), o),
     getTask: (peer, id, o) => task(peer, 'GetTask', id, o),
+    inspectTask: async (peer, id, o) =>
+      toListedTask(await logged(peer.name, 'GetTask', callPeer(deps, peer, 'GetTask', { id }, TaskReply, o))),
     cancelTask: (peer, id, o) => task(peer, 'CancelTask', id, o),
     listTasks: (peer, contextId, o) => logged(peer.name, 'ListTasks', listContext(deps, peer, contextId, o)),
     watch: (peer, id, o) => watchTask(deps, peer, id, o),
-    card: (url, o) => logged(url, 'GET', fetchCard(deps.clock, url, o)),
+    card: (url, o) => logged(url, 'GET', fetchCard(deps, url, readCard, o)),
+    discover: (url, o) => logged(url, 'GET', discoverAgent(deps, url, o)),
   };
 }
 
@@ -100,47 +115,6 @@ function sendParams(message: OutboundMessage, extensions: readonly string[]): Js
     },
     configuration: { returnImmediately: !blocking },
   };
-}
-
-const Card = z.looseObject({
-  name: z.string().min(1),
-  supportedInterfaces: z.array(
-    z.looseObject({
-      url: z.url({ protocol: /^https?$/ }),
-      protocolBinding: z.string(),
-      protocolVersion: z.string(),
-    }),
-  ),
-});
-
-async function fetchCard(clock: Clock, url: string, o: CallOptions): Promise<AgentCard> {
-  const { timeoutMs, signal } = o;
-  const name = new URL(url).host;
-  const method = 'its agent card';
-  using deadline = createDeadline(clock, timeoutMs, signal);
-  return await attempt({ name, method, timeoutMs, deadline, signal }, async () => {
-    const response = await fetch(url, {
-      redirect: 'manual',
-      signal: deadline.signal,
-      headers: { accept: 'application/json', 'a2a-version': '1.0' },
-    });
-    const text = await readBounded(response, () => nonsenseFrom(name, method, 'more than 4 MiB'));
-    if (response.status !== 200) {
-      const retryAfter = response.headers.get('retry-after');
-      throw refusedBy({ peer: name, method, status: response.status, retryAfter, error: undefined });
-    }
-    const card = parseCard(text);
-    if (card === undefined) throw nonsenseFrom(name, method, 'something that is no agent card of A2A 1.0');
-    return card;
-  });
-}
-
-function parseCard(text: string): AgentCard | undefined {
-  try {
-    return AgentCard.fromJSON(Card.parse(JSON.parse(text)));
-  } catch {
-    return undefined;
-  }
 }
 
 /** Where an agent card says that A2A 1.x over JSON-RPC is served; undefined where it is not. */

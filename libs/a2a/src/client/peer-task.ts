@@ -1,5 +1,13 @@
 import { isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
 import { z } from 'zod';
+import {
+  type PeerArtifact,
+  type PeerPart,
+  toPeerArtifact,
+  toPeerParts,
+  WireArtifact,
+  WirePart,
+} from './peer-part.ts';
 
 /** A peer's task, as far as the fleet reads it. */
 export interface PeerTask {
@@ -12,8 +20,12 @@ export interface PeerTask {
   readonly text: string;
   /** The text of the status message: the question, where the task waits for an answer. */
   readonly statusText: string;
+  /** The id of the status message: another question has another one. Not every agent gives it. */
+  readonly statusId?: string | undefined;
   /** The data parts of the artifacts and of the status message. */
   readonly data: readonly JsonObject[];
+  /** Everything that it has handed over, part by part. */
+  readonly artifacts: readonly PeerArtifact[];
   readonly metadata: JsonObject;
 }
 
@@ -30,23 +42,23 @@ export type PeerReply =
       readonly contextId?: string;
       readonly text: string;
       readonly data: readonly JsonObject[];
+      /** Everything that it holds, in order. */
+      readonly parts?: readonly PeerPart[];
     };
 
 const json = z.record(z.string(), z.unknown()).nullish();
-const Part = z.looseObject({ text: z.string().nullish(), data: z.unknown().optional() });
-const Parts = z.array(Part).nullish();
+const Parts = z.array(WirePart).nullish();
 const Message = z.looseObject({
   messageId: z.string().nullish(),
   contextId: z.string().nullish(),
   parts: Parts,
 });
 const Status = z.looseObject({ state: z.string().max(64), message: Message.nullish() });
-const Artifact = z.looseObject({ artifactId: z.string(), parts: Parts });
 const Task = z.looseObject({
   id: z.string().min(1).max(256),
   contextId: z.string().nullish(),
   status: Status,
-  artifacts: z.array(Artifact).nullish(),
+  artifacts: z.array(WireArtifact).nullish(),
   history: z.array(Message).nullish(),
   metadata: json,
 });
@@ -64,12 +76,12 @@ export const SendReply = z
 
 export const StreamReply = z.object({
   task: Task.optional(),
+  message: Message.optional(),
   statusUpdate: z.object({ status: Status }).optional(),
-  artifactUpdate: z.object({ artifact: Artifact, append: z.boolean().nullish() }).optional(),
+  artifactUpdate: z.object({ artifact: WireArtifact, append: z.boolean().nullish() }).optional(),
 });
 
 export type WireTask = z.output<typeof Task>;
-type WirePart = z.output<typeof Part>;
 
 const TERMINAL = new Set(['completed', 'failed', 'canceled', 'rejected']);
 
@@ -84,7 +96,9 @@ export function toPeerTask(task: WireTask): PeerTask {
     terminal: TERMINAL.has(state),
     text: textOf(artifacts) || textOf(status),
     statusText: textOf(status),
+    statusId: task.status.message?.messageId || undefined,
     data: [...dataOf(artifacts), ...dataOf(status)],
+    artifacts: (task.artifacts ?? []).map(toPeerArtifact),
     metadata: isJsonObject(task.metadata) ? task.metadata : {},
   };
 }
@@ -98,7 +112,10 @@ export function toPeerReply({ task, message }: z.output<typeof SendReply>): Peer
   if (task !== undefined) return { kind: 'task', task: toPeerTask(task) };
   const parts = message?.parts ?? [];
   const contextId = message?.contextId;
-  return { kind: 'message', ...(contextId ? { contextId } : {}), text: textOf(parts), data: dataOf(parts) };
+  return {
+    ...{ kind: 'message', text: textOf(parts), data: dataOf(parts), parts: toPeerParts(parts) },
+    ...(contextId ? { contextId } : {}),
+  };
 }
 
 /** A task with one more event of its stream in it; undefined until the stream has shown the task. */
@@ -113,7 +130,7 @@ export function foldEvent(
   return withArtifact(task, artifactUpdate.artifact, artifactUpdate.append ?? false);
 }
 
-function withArtifact(task: WireTask, artifact: z.output<typeof Artifact>, append: boolean): WireTask {
+function withArtifact(task: WireTask, artifact: z.output<typeof WireArtifact>, append: boolean): WireTask {
   const artifacts = [...(task.artifacts ?? [])];
   const at = artifacts.findIndex(({ artifactId }) => artifactId === artifact.artifactId);
   const known = artifacts[at];

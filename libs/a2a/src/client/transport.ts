@@ -1,6 +1,7 @@
 import { type Clock, FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
 import type { z } from 'zod';
 import { createDeadline, type Deadline } from './deadline.ts';
+import { fromLegacyResult, toLegacyCall } from './legacy.ts';
 import { FETCH_PATIENCE_MS, longPost } from './long-post.ts';
 import { nonsenseFrom, refusedBy, timedOut, unreachable } from './peer-errors.ts';
 
@@ -9,6 +10,8 @@ export interface PeerEndpoint {
   /** The JSON-RPC address. */
   readonly url: string;
   readonly token?: string;
+  /** `0.3` for an agent that speaks nothing newer; else 1.0. */
+  readonly version?: '0.3' | '1.0';
 }
 
 export interface CallOptions {
@@ -19,9 +22,22 @@ export interface CallOptions {
   readonly traceparent?: string | undefined;
 }
 
+/** Sends a request and hands back its answer, redirects included; rejects with what the network says. */
+export type SendRequest = (
+  url: string,
+  init: {
+    readonly method: 'GET' | 'POST';
+    readonly headers: Readonly<Record<string, string>>;
+    readonly body?: string;
+    readonly signal: AbortSignal;
+  },
+) => Promise<Response>;
+
 export interface TransportDeps {
   readonly clock: Clock;
   readonly extensions: readonly string[];
+  /** In place of the usual way: for peers that nobody vouches for. */
+  readonly request?: SendRequest | undefined;
 }
 
 export interface RpcCall {
@@ -70,23 +86,28 @@ export async function attempt<T>(
 }
 
 export async function post(deps: TransportDeps, call: RpcCall, signal: AbortSignal): Promise<Response> {
-  const { peer, method, params, accept, traceparent } = call;
+  const { peer, method, accept, traceparent } = call;
+  const isLegacy = peer.version === '0.3';
+  const sent = isLegacy ? toLegacyCall(peer.name, method, call.params) : { method, params: call.params };
+  const hasExtensions = deps.extensions.length > 0 && !isLegacy;
   const init = {
     signal,
     headers: {
       accept,
       'content-type': 'application/json',
-      'a2a-version': '1.0',
-      ...(deps.extensions.length === 0 ? {} : { 'a2a-extensions': deps.extensions.join(',') }),
+      ...(isLegacy ? {} : { 'a2a-version': '1.0' }),
+      ...(hasExtensions ? { 'a2a-extensions': deps.extensions.join(',') } : {}),
       ...(peer.token === undefined ? {} : { authorization: `Bearer ${peer.token}` }),
       ...(traceparent === undefined ? {} : { traceparent }),
     },
-    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, ...sent }),
   };
   // Not redirect: 'error', which looks like a broken network: a redirect is an answer, never followed with a token.
-  const response = call.patient
-    ? await longPost(peer.url, init)
-    : await fetch(peer.url, { ...init, method: 'POST', redirect: 'manual' });
+  const response = await (deps.request
+    ? deps.request(peer.url, { ...init, method: 'POST' })
+    : call.patient
+      ? longPost(peer.url, init)
+      : fetch(peer.url, { ...init, method: 'POST', redirect: 'manual' }));
   if (response.status >= 500 && response.status !== 503) {
     await response.body?.cancel();
     throw new FleetError(
@@ -131,7 +152,9 @@ export function readResult<S extends z.ZodType>(
   if (!isJsonObject(body) || body.jsonrpc !== '2.0') {
     throw nonsenseFrom(peer.name, method, 'something that is not JSON-RPC');
   }
-  const result = schema.safeParse(body.result);
+  const result = schema.safeParse(
+    peer.version === '0.3' ? fromLegacyResult(method, body.result) : body.result,
+  );
   if (!result.success) throw nonsenseFrom(peer.name, method, 'a result of another shape');
   return result.data;
 }

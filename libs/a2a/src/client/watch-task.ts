@@ -1,8 +1,18 @@
 import { parseSseStream } from '@a2a-js/sdk';
+import type { FleetError, JsonObject } from '@hermes-fleet/protocol';
 import type { z } from 'zod';
 import { createDeadline } from './deadline.ts';
 import { nonsenseFrom, peerErrorCode, unreachable } from './peer-errors.ts';
-import { foldEvent, type PeerTask, StreamReply, TaskReply, toPeerTask, type WireTask } from './peer-task.ts';
+import {
+  foldEvent,
+  type PeerReply,
+  type PeerTask,
+  StreamReply,
+  TaskReply,
+  toPeerReply,
+  toPeerTask,
+  type WireTask,
+} from './peer-task.ts';
 import {
   attempt,
   callPeer,
@@ -23,11 +33,12 @@ export interface WatchOptions {
   readonly traceparent?: string | undefined;
 }
 
-const METHOD = 'SubscribeToTask';
 /** What a stream may add to a task before it is begun anew; parts that are told again and again count each time. */
 const MAX_STREAM_CHARS = 4 * MAX_ANSWER_BYTES;
 /** What an event counts beside its content. */
 const PART_CHARS = 32;
+/** The states in which A2A ends a stream although the task goes on. */
+const WAITING = new Set(['input_required', 'auth_required']);
 
 /**
  * A peer's task as it changes, from its stream: a snapshot after every event, the last one in a terminal state. Throws
@@ -38,56 +49,109 @@ export async function* watchTask(
   deps: TransportDeps,
   peer: PeerEndpoint,
   id: string,
-  { signal, idleTimeoutMs, traceparent }: WatchOptions,
+  o: WatchOptions,
 ): AsyncGenerator<PeerTask, void, undefined> {
+  const { signal, idleTimeoutMs, traceparent } = o;
+  const call = streamCall(peer, 'SubscribeToTask', { id }, o);
+  try {
+    for await (const { task } of eventsOf(deps, call, o)) {
+      if (task === undefined) throw nonsenseFrom(peer.name, call.method, 'an update before the task');
+      const snapshot = toPeerTask(task);
+      yield snapshot;
+      if (snapshot.terminal) return;
+    }
+  } catch (thrown) {
+    // A2A has no stream for a task that is over.
+    if (peerErrorCode(thrown) !== 'UNSUPPORTED_OPERATION') throw thrown;
+    const call = { timeoutMs: idleTimeoutMs, signal, traceparent };
+    yield toPeerTask(await callPeer(deps, peer, 'GetTask', { id }, TaskReply, call));
+    return;
+  }
+  throw endedEarly(call);
+}
+
+/** What becomes of a message, from the stream that answers it; see A2AClient. */
+export async function* streamMessage(
+  deps: TransportDeps,
+  peer: PeerEndpoint,
+  params: JsonObject,
+  o: WatchOptions,
+): AsyncGenerator<PeerReply, void, undefined> {
+  const call = streamCall(peer, 'SendStreamingMessage', params, o);
+  for await (const seen of eventsOf(deps, call, o)) {
+    if (seen.task === undefined && seen.message === undefined)
+      throw nonsenseFrom(peer.name, call.method, 'an update before the task');
+    const reply = toPeerReply(seen);
+    yield reply;
+    if (reply.kind === 'message' || reply.task.terminal || WAITING.has(reply.task.state)) return;
+  }
+  throw endedEarly(call);
+}
+
+function streamCall(peer: PeerEndpoint, method: string, params: JsonObject, o: WatchOptions): RpcCall {
+  return { peer, method, params, accept: 'text/event-stream', traceparent: o.traceparent };
+}
+
+const endedEarly = ({ peer, method }: RpcCall): FleetError =>
+  unreachable(peer.name, method, new Error('the stream ended early'));
+
+interface Seen {
+  readonly task?: WireTask;
+  readonly message?: NonNullable<z.output<typeof StreamReply>['message']>;
+}
+
+/** What a stream has shown, after each of its events; ends when it does. */
+async function* eventsOf(
+  deps: TransportDeps,
+  call: RpcCall,
+  { signal, idleTimeoutMs }: WatchOptions,
+): AsyncGenerator<Seen, void, undefined> {
   using deadline = createDeadline(deps.clock, idleTimeoutMs, signal);
-  const call: RpcCall = { peer, method: METHOD, params: { id }, accept: 'text/event-stream', traceparent };
-  const context = { name: peer.name, method: METHOD, timeoutMs: idleTimeoutMs, deadline, signal };
+  const context = { name: call.peer.name, method: call.method, timeoutMs: idleTimeoutMs, deadline, signal };
   const opened = await attempt(context, () => open(deps, call, deadline.signal));
-  if (opened === 'ended') {
-    const task = await callPeer(deps, peer, 'GetTask', { id }, TaskReply, {
-      timeoutMs: idleTimeoutMs,
-      signal,
-      traceparent,
-    });
-    yield toPeerTask(task);
+  if (!(opened instanceof Response)) {
+    yield seenOf(undefined, opened);
     return;
   }
   const events = parseSseStream(watched(opened, deadline.touch), MAX_ANSWER_BYTES);
-  let task: WireTask | undefined;
+  let seen: Seen = {};
   let chars = 0;
   try {
     for (;;) {
       const next = await attempt(context, () => events.next());
-      if (next.done) throw unreachable(peer.name, METHOD, new Error('the stream ended early'));
+      if (next.done) return;
       const event = readEvent(call, next.value.data);
       chars += contentOf(event);
       // A new stream starts with the task in one piece, which has a bound of its own.
       if (chars > MAX_STREAM_CHARS)
-        throw unreachable(peer.name, METHOD, new Error('the stream holds more than a task may'));
-      task = foldEvent(task, event);
-      if (task === undefined) throw nonsenseFrom(peer.name, METHOD, 'an update before the task');
-      const snapshot = toPeerTask(task);
-      yield snapshot;
-      if (snapshot.terminal) return;
+        throw unreachable(call.peer.name, call.method, new Error('the stream holds more than a task may'));
+      seen = seenOf(seen.task, event);
+      yield seen;
     }
   } finally {
     await events.return().catch(() => undefined);
   }
 }
 
-/** The open stream, or `ended` where the peer says that the task is over: A2A has no stream for such a task. */
-async function open(deps: TransportDeps, call: RpcCall, signal: AbortSignal): Promise<Response | 'ended'> {
+function seenOf(known: WireTask | undefined, event: z.output<typeof StreamReply>): Seen {
+  const { message } = event;
+  if (message !== undefined && known === undefined) return { message };
+  const task = foldEvent(known, event);
+  return task === undefined ? {} : { task };
+}
+
+/** The open stream, or the one answer of a peer that gave no stream. Throws PEER_REFUSED for one that is neither. */
+async function open(
+  deps: TransportDeps,
+  call: RpcCall,
+  signal: AbortSignal,
+): Promise<Response | z.output<typeof StreamReply>> {
   const response = await post(deps, call, signal);
   const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') ?? false;
   if (response.status === 200 && isStream) return response;
-  try {
-    readResult(call, response.status, await readAnswer(call, response), StreamReply);
-  } catch (thrown) {
-    if (peerErrorCode(thrown) === 'UNSUPPORTED_OPERATION') return 'ended';
-    throw thrown;
-  }
-  throw nonsenseFrom(call.peer.name, METHOD, 'no stream');
+  const answer = readResult(call, response.status, await readAnswer(call, response), StreamReply);
+  if (call.method === 'SendStreamingMessage' && (answer.task ?? answer.message) !== undefined) return answer;
+  throw nonsenseFrom(call.peer.name, call.method, 'no stream');
 }
 
 /** The same response, telling about every chunk: heartbeats are comments, which the parser drops. */
@@ -105,7 +169,8 @@ function watched(response: Response, onChunk: () => void): Response {
 function contentOf({ artifactUpdate }: z.output<typeof StreamReply>): number {
   const parts = artifactUpdate?.artifact.parts ?? [];
   return parts.reduce(
-    (sum, { text, data }) => sum + (text ?? (data === undefined ? '' : JSON.stringify(data))).length,
+    (sum, { text, data, raw }) =>
+      sum + (text ?? raw ?? (data === undefined ? '' : JSON.stringify(data))).length,
     PART_CHARS,
   );
 }
@@ -115,7 +180,7 @@ function readEvent(call: RpcCall, data: string) {
   try {
     body = JSON.parse(data);
   } catch {
-    throw nonsenseFrom(call.peer.name, METHOD, 'an event that is not JSON');
+    throw nonsenseFrom(call.peer.name, call.method, 'an event that is not JSON');
   }
   return readResult(call, 200, { body, retryAfter: null }, StreamReply);
 }

@@ -3,6 +3,7 @@ import {
   impliedState,
   isTerminal,
   type Ledger,
+  type Question,
   type TaskEvent,
   type TaskRecord,
   type TaskState,
@@ -13,7 +14,9 @@ import { a2aState } from '../task-state.ts';
 import {
   artifactsOf,
   deltaOf,
+  questionMessage,
   runningView,
+  type Standing,
   statusMessage,
   statusView,
   taskView,
@@ -33,27 +36,28 @@ const PAGE = 500;
 
 /**
  * A task as a stream: first the task as it stood after event `afterSeq`, then an update for every event after it, up
- * to the one that ends it. The ledger's log is the only source, so that a resumed stream misses and repeats nothing.
- * Rejects with the signal's reason.
+ * to the one that ends it, or `untilAsked` to one that asks its caller. The ledger's log is the only source, so that a
+ * resumed stream misses and repeats nothing. Rejects with the signal's reason.
  */
 export async function* followTask(o: {
   ledger: Ledger;
   record: TaskRecord;
   afterSeq: number;
   metadata: JsonObject | undefined;
+  untilAsked: boolean;
   signal: AbortSignal;
 }): AsyncGenerator<StreamItem, void, undefined> {
-  const { ledger, record, afterSeq, signal } = o;
-  const past = replay(ledger, record, afterSeq);
+  const { ledger, record, afterSeq, untilAsked, signal } = o;
   const isCurrent = afterSeq >= record.lastSeq;
-  const task =
-    isCurrent && isTerminal(record.state)
-      ? taskView(record)
-      : runningView(record, isCurrent ? record.state : past.state, past.at, past.text);
+  const past = replay(ledger, record, afterSeq, isCurrent);
+  const isOver = isCurrent && isTerminal(record.state);
+  const task = isOver
+    ? taskView(record, [], { questions: ledger.questions(record.id) })
+    : runningView(record, past);
   yield item(afterSeq, { $case: 'task', value: { ...task, metadata: o.metadata } });
-  if (isCurrent && isTerminal(record.state)) return;
-
   let { state } = past;
+  if (isOver || (untilAsked && isCurrent && state === 'input_required')) return;
+
   let hasText = past.text !== '';
   for await (const event of ledger.watch(record.id, afterSeq, signal)) {
     if (TERMINAL_EVENTS.has(event.type)) {
@@ -65,24 +69,21 @@ export async function* followTask(o: {
       hasText = true;
     } else {
       state = currentState(ledger, event) ?? impliedState(event.type) ?? state;
-      yield item(event.seq, update(record, event, state));
+      yield item(event.seq, update(record, event, state, questionOf(ledger, event)));
+      if (untilAsked && state === 'input_required') return;
     }
   }
 }
 
-interface Past {
-  readonly state: TaskState;
-  readonly at: number;
-  readonly text: string;
-}
-
-/** What the log up to `afterSeq` says. */
-function replay(ledger: Ledger, record: TaskRecord, afterSeq: number): Past {
-  let past: Past = { state: 'submitted', at: record.createdAt, text: '' };
+/** What the log up to `afterSeq` says; where that is all of it, the record says the state. */
+function replay(ledger: Ledger, record: TaskRecord, afterSeq: number, isCurrent: boolean): Standing {
+  const questions = ledger.questions(record.id).filter(({ seq }) => seq <= afterSeq);
+  let past: Omit<Standing, 'questions'> = { state: 'submitted', at: record.createdAt, text: '' };
+  const standing = (): Standing => ({ ...past, ...(isCurrent ? { state: record.state } : {}), questions });
   for (let seq = 0; ; ) {
     const page = ledger.events(record.id, seq, PAGE);
     for (const event of page) {
-      if (event.seq > afterSeq) return past;
+      if (event.seq > afterSeq) return standing();
       past = {
         state: impliedState(event.type) ?? past.state,
         at: event.at,
@@ -90,8 +91,14 @@ function replay(ledger: Ledger, record: TaskRecord, afterSeq: number): Past {
       };
     }
     seq = page.at(-1)?.seq ?? seq;
-    if (page.length < PAGE) return past;
+    if (page.length < PAGE) return standing();
   }
+}
+
+/** What an event asks. Its text is with the question: events go to the bus. */
+function questionOf(ledger: Ledger, { taskId, type, seq }: TaskEvent): Question | undefined {
+  if (type !== 'input_required') return undefined;
+  return ledger.questions(taskId).find((question) => question.seq === seq);
 }
 
 /** The record's state when the event is its newest: an event may carry a change that its type does not show. */
@@ -115,9 +122,15 @@ function delta({ id: taskId, contextId }: TaskRecord, event: TaskEvent, append: 
   };
 }
 
-function update(record: TaskRecord, event: TaskEvent, state: TaskState): Payload {
+function update(
+  record: TaskRecord,
+  event: TaskEvent,
+  state: TaskState,
+  question: Question | undefined,
+): Payload {
   const text = event.data.message;
-  const message = typeof text === 'string' ? statusMessage(record, text, event.seq) : undefined;
+  const said = typeof text === 'string' ? statusMessage(record, text, event.seq) : undefined;
+  const message = question ? questionMessage(record, question) : said;
   return {
     $case: 'statusUpdate',
     value: {

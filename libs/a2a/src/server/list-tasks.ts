@@ -23,6 +23,10 @@ export function listTasks(ledger: Ledger, caller: Caller, params: ListTasksReque
   // A page of a hundred briefs could be a hundred times the body limit: they are shown where they are asked for.
   const historyLength = params.historyLength ?? 0;
   const artifacts = params.includeArtifacts ?? false;
-  const tasks = page.tasks.map((record) => taskView(record, [], { historyLength, artifacts }));
+  const tasks = page.tasks.map((record) => {
+    const isNeeded = historyLength > 0 || record.state === 'input_required';
+    const questions = isNeeded ? ledger.questions(record.id) : [];
+    return taskView(record, [], { historyLength, artifacts, questions });
+  });
   return { tasks, nextPageToken: page.nextPageToken, pageSize, totalSize: page.totalSize };
 }

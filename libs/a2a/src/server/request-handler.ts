@@ -6,6 +6,7 @@ import {
   type Caller,
   FleetError,
   type Ids,
+  type InboundMessage,
   type Intake,
   type JsonObject,
 } from '@hermes-fleet/protocol';
@@ -62,14 +63,18 @@ export function createRequestHandler(deps: HandlerDeps, call: Call): A2ARequestH
   };
 
   const view = (record: TaskRecord, historyLength: number | undefined, accepted?: JsonObject): Task =>
-    taskView(record, [], { historyLength, metadata: metadataOf(record.id, accepted) });
+    taskView(record, [], {
+      historyLength,
+      metadata: metadataOf(record.id, accepted),
+      questions: ledger.questions(record.id),
+    });
 
   const accept = async (params: SendMessageRequest): Promise<Accepted> => {
     if (params.configuration?.taskPushNotificationConfig !== undefined) throw pushNotSupported();
     if (params.message === undefined) throw new FleetError('INVALID_PARAMS', 'message is required');
     const inbound = toInbound(params.message, call.rawMessage, call.traceparent);
     if (inbound.taskId === undefined) return intake.accept(inbound, caller);
-    const { contextId } = continuable(ownTask(inbound.taskId), inbound.contextId);
+    const { contextId } = continuable(ledger, ownTask(inbound.taskId), inbound);
     return intake.accept({ ...inbound, contextId }, caller);
   };
 
@@ -94,10 +99,11 @@ export function createRequestHandler(deps: HandlerDeps, call: Call): A2ARequestH
   const follow = async function* (
     record: TaskRecord,
     afterSeq: number,
-    accepted?: JsonObject,
+    { untilAsked, accepted }: { readonly untilAsked: boolean; readonly accepted?: JsonObject | undefined },
   ): AsyncGenerator<StreamResponse, void, undefined> {
     const metadata = metadataOf(record.id, accepted);
-    for await (const { eventId, response } of followTask({ ledger, record, afterSeq, metadata, signal })) {
+    const items = followTask({ ledger, record, afterSeq, metadata, untilAsked, signal });
+    for await (const { eventId, response } of items) {
       call.eventId = eventId;
       yield response;
     }
@@ -137,7 +143,8 @@ export function createRequestHandler(deps: HandlerDeps, call: Call): A2ARequestH
         return;
       }
       const record = mustGet(ledger, accepted.taskId);
-      yield* follow(record, record.lastSeq, accepted.metadata);
+      // The next word is its caller's, who answers with a stream of its own; who subscribes sees the task to its end.
+      yield* follow(record, record.lastSeq, { untilAsked: true, accepted: accepted.metadata });
     },
     async *resubscribe({ id }) {
       const record = ownTask(id);
@@ -145,7 +152,7 @@ export function createRequestHandler(deps: HandlerDeps, call: Call): A2ARequestH
       if (resumeAfter === undefined && isTerminal(record.state)) {
         throw new FleetError('UNSUPPORTED_OPERATION', 'the task has ended; use GetTask to read its result');
       }
-      yield* follow(record, resumeAfter ?? record.lastSeq);
+      yield* follow(record, resumeAfter ?? record.lastSeq, { untilAsked: false });
     },
     getTask: ({ id, historyLength }) => kept(async () => view(ownTask(id), historyLength)),
     listTasks: (params) => kept(async () => listTasks(ledger, caller, params)),
@@ -165,15 +172,24 @@ export function createRequestHandler(deps: HandlerDeps, call: Call): A2ARequestH
   };
 }
 
-/** Throws unless a further message may go to the task: it runs, and in the context that the message names, if any. */
-function continuable(record: TaskRecord, contextId: string | undefined): TaskRecord {
+/**
+ * Throws unless a further message may go to the task: it runs, in the context that the message names, if any. A copy of an
+ * answer that it got is answered as that was, however it has ended since.
+ */
+function continuable(
+  ledger: Ledger,
+  record: TaskRecord,
+  { contextId, messageId }: Pick<InboundMessage, 'contextId' | 'messageId'>,
+): TaskRecord {
   if (contextId !== undefined && contextId !== record.contextId) {
     const reason = 'is not the context of the task that the message names';
     throw new FleetError('CONTEXT_MISMATCH', `message.contextId ${reason}`, {
       fields: [{ path: 'message.contextId', reason }],
     });
   }
-  if (isTerminal(record.state)) {
+  const isCopy = (): boolean =>
+    ledger.questions(record.id).some((one) => one.answer?.messageId === messageId);
+  if (isTerminal(record.state) && !isCopy()) {
     throw new FleetError('UNSUPPORTED_OPERATION', 'the task has ended; send the message without its task id');
   }
   return record;

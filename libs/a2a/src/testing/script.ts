@@ -38,6 +38,11 @@ export function scriptedIntake(ledger: Ledger, script: Script): ScriptedIntake {
         return { kind: 'reply', contextId, data: handshake, text: 'ready' };
       }
       need(caller, 'dispatch');
+      const { taskId, messageId, text, raw } = message;
+      if (taskId !== undefined && ledger.questions(taskId).length > 0) {
+        await ledger.answer(taskId, { messageId, text, message: raw });
+        return { kind: 'task', taskId };
+      }
       const dispatch = handshake ?? prose(message);
       const { task } = decodeDispatch(dispatch);
       if (dispatch.brief === 'explode') throw new Error('secret: /etc/hermes/token');

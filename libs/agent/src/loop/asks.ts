@@ -1,3 +1,5 @@
+import type { Unverified } from '../guards/verification.ts';
+
 /** What the loop asks of the model beside the task itself. */
 export type AskKind = 'wrap_up' | 'verify' | 'repair' | 'objections' | 'verdict';
 
@@ -24,9 +26,17 @@ export const wrapUpAsk = (leftTokens: number): string =>
   'else {"status":"partial","remaining":[…]} that names everything that remains.';
 
 /** After a run that wrote and checked nothing (design 3, B1). */
-export const verifyAsk = (files: readonly string[]): string =>
-  `${HEADS.verify} Nothing was checked after the last write of ${list(files)}. Run a check, or read again what you ` +
-  'wrote; correct what is wrong, then finish with your whole reply. If it cannot be checked, say so in it.';
+export const verifyAsk = ({ files, why }: Unverified): string =>
+  `${HEADS.verify} Nothing was checked after the last write of ${list(files)}.${why === undefined ? '' : ` ${why}.`} ` +
+  'Run a check that ends with exit code 0 (a test, a build, a linter, or the program itself), or read prose again; ' +
+  'correct what is wrong, then finish with your whole reply. If it cannot be checked, say so in it.';
+
+/** The files that are named there, as far as they can be read. */
+export function filesToVerify(message: string): string[] {
+  const [, names = ''] =
+    /after the last write of (.+?)(?: and \d+ more)?\.(?: `.*)? Run a check/.exec(message) ?? [];
+  return names.split(', ').filter((name) => name !== '' && !name.startsWith('`'));
+}
 
 /** After a reply that missed its schema (design 2, TASK_DISPATCH). */
 export const repairAsk = (problems: readonly string[], request: string): string =>

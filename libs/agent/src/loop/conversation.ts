@@ -35,6 +35,9 @@ const answeredIds = (message: ModelMessage): string[] =>
     ? message.content.flatMap((part) => (part.type === 'tool-result' ? [part.toolCallId] : []))
     : [];
 
+/** The result of a call behind one that a crash cut off. */
+export const NOT_RUN = 'not run: the gateway was restarted before it';
+
 /** The message that tells the model what came of a call. */
 export function toolMessage(call: PendingCall, result: ToolResult): ModelMessage {
   return {
@@ -53,6 +56,15 @@ export function toolMessage(call: PendingCall, result: ToolResult): ModelMessage
 function outputPart(ok: boolean, value: JsonValue) {
   if (typeof value === 'string') return { type: ok ? ('text' as const) : ('error-text' as const), value };
   return { type: ok ? ('json' as const) : ('error-json' as const), value };
+}
+
+/** What the model called with: of the last call that has this id. */
+export function inputOf(messages: readonly ModelMessage[], id: string): unknown {
+  const parts = messages.flatMap(({ role, content }) =>
+    role === 'assistant' && typeof content !== 'string' ? content : [],
+  );
+  const call = parts.findLast((part) => part.type === 'tool-call' && part.toolCallId === id);
+  return call?.type === 'tool-call' ? call.input : undefined;
 }
 
 /** The text of the model's last answer to what it was asked last; empty when it has given none. */

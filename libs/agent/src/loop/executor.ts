@@ -12,25 +12,28 @@ import {
   type Unmet,
 } from '@hermes-fleet/protocol';
 import type { AgentConfig } from '../config/config.ts';
+import type { GuardStop } from '../guards/guard-state.ts';
 import type { AgentModel } from '../model/create-model.ts';
+import { systemPrompt } from '../prompt/system-prompt.ts';
+import { taskMessage } from '../prompt/task-message.ts';
 import { anchoredFiles } from '../tools/anchored-path.ts';
 import type { Offer, Toolbox } from '../tools/toolbox.ts';
 import type { Workspace, Workspaces } from '../workspace/workspace.ts';
-import { objectionsAsk, repairAsk, verifyAsk, wrapUpAsk } from './asks.ts';
+import { objectionsAsk, repairAsk, wrapUpAsk } from './asks.ts';
 import { lastText } from './conversation.ts';
 import { readFinalMessage } from './final-message.ts';
 import { outcome, type RunEnd } from './outcome.ts';
-import { systemPrompt, taskMessage } from './prompt.ts';
 import { readReply, replyContract, replyRequest } from './reply.ts';
 import { review } from './review.ts';
-import { newTalk, type RunState, readCheckpoint, writeCheckpoint } from './run-state.ts';
+import { checkpointWriter, newTalk, type RunState, readCheckpoint } from './run-state.ts';
 import { createTalk, type TalkParts } from './talk.ts';
-import { isDeep, maxNudges, unverifiedFiles } from './verification.ts';
+import { isDeep } from './verification.ts';
 
 export interface LoopOptions {
   readonly profile: string;
   readonly model: AgentModel;
   readonly limits: AgentConfig['limits'];
+  readonly hooks: AgentConfig['hooks'];
   readonly workspaces: Workspaces;
   readonly toolbox: Toolbox;
   /** Whether commands run as another user than the gateway. */
@@ -41,6 +44,12 @@ export interface LoopOptions {
   /** Called after each call that the provider metered: its figure of the input over our estimate. */
   readonly onTokenDrift?: ((ratio: number) => void) | undefined;
   readonly peersSummary?: (() => string) | undefined;
+  /** The text of IDENTITY.md. */
+  readonly identity?: string | undefined;
+  /** Leads the run's own conversation in place of the loop, e.g. Claude Code. */
+  readonly main?: typeof createTalk | undefined;
+  /** The name that its model knows a tool by, where that is another one. */
+  readonly nameOf?: ((tool: string) => string) | undefined;
 }
 
 /**
@@ -61,7 +70,9 @@ export function createLoopExecutor(o: LoopOptions): Executor {
       const state = saved ? await goOn(saved, workspace) : await fresh(task, workspace);
       if ('refused' in state) return refusal(state.refused);
       const offer = await o.toolbox.offer(task, context.budget.limit, AbortSignal.any([signal, stopping]));
-      const run = start(o, task, context, workspace, state, offer);
+      const instructions = state.instructions ?? (await instructionsOf(o, task, context, workspace, offer));
+      state.instructions = instructions;
+      const run = start(o, task, context, workspace, state, offer.tools, instructions);
       try {
         const end = await run.toEnd();
         const uncommitted = await workspace.commit(commitMessage(task));
@@ -98,13 +109,15 @@ function start(
   context: RunContext,
   workspace: Workspace,
   state: RunState,
-  { tools, leftOut }: Offer,
+  tools: Offer['tools'],
+  instructions: string,
 ): Run {
   const { signal, stopping, budget, report } = context;
   const { brief } = task.dispatch;
   const { priority = 'normal' } = task.dispatch.task;
   const contract = replyContract(task);
-  const save = (): Promise<void> => context.checkpoint.save(writeCheckpoint(state));
+  const write = checkpointWriter();
+  const save = (): Promise<void> => context.checkpoint.save(write(state));
   const files = anchoredFiles(workspace.dir, o.otherUser);
   const parts: TalkParts = {
     ...o,
@@ -112,18 +125,10 @@ function start(
     park: context.park,
     ask: context.ask,
   };
-  const main = createTalk(
+  const main = (o.main ?? createTalk)(
     {
       ...{ state, save, key: '' },
-      instructions: systemPrompt({
-        profile: o.profile,
-        task,
-        tools: tools.map(({ name }) => name),
-        toolsLeftOut: leftOut,
-        branch: workspace.branch,
-        remainingTokens: budget.remaining(),
-        peers: o.peersSummary?.(),
-      }),
+      instructions,
       tools,
       maxSteps: o.limits.max_steps,
       keepTokens: 0,
@@ -139,10 +144,8 @@ function start(
     const message = readFinalMessage(lastText(state.messages));
     if (message.claim !== 'unreadable' && message.claim.status !== 'done') return false;
     if (state.wrapped_up && !message.stated) return false;
-    const unverified = unverifiedFiles(state.journal);
-    const tellsMore = state.nudges < maxNudges(priority, contract.kind) && !state.wrapped_up;
-    const verify = verifyAsk(unverified);
-    if (unverified.length > 0 && tellsMore && (await main.affords(2, verify))) {
+    const verify = main.guards.atEnd({ priority, reply: contract.kind, told: state.nudges });
+    if (verify !== undefined && !state.wrapped_up && (await main.affords(2, verify))) {
       main.ask(verify, 'on');
       state.nudges += 1;
       await save();
@@ -169,7 +172,7 @@ function start(
   async function toEnd(): Promise<RunEnd> {
     try {
       do {
-        if (!(await main.toEnd())) return stepLimit(o);
+        if (!(await main.toEnd())) return endedBy(main.stopped(), state.step, o);
       } while (await goesOn());
       return { kind: 'finished', finishReason: state.finished ?? 'other' };
     } catch (thrown) {
@@ -180,6 +183,8 @@ function start(
       if (guard !== undefined) o.onGuard?.(guard, 'stop');
       o.log.warn({ task_id: task.id, code: stopped.code, err: error }, 'a run was stopped');
       return stopped;
+    } finally {
+      await main.close?.();
     }
   }
 
@@ -191,10 +196,35 @@ function start(
         message: lastText(state.messages),
         contract,
         state,
+        canRun: tools.some(({ name }) => name === 'shell_exec'),
+        verifies: o.hooks.verifyBeforeComplete,
         filesChanged: await workspace.changedSince(state.base),
       }),
   };
 }
+
+/** Made once per run: the same after a restart, whatever has changed since. */
+async function instructionsOf(
+  o: LoopOptions,
+  task: AdmittedTask,
+  { budget, signal, stopping }: RunContext,
+  workspace: Workspace,
+  offer: Offer,
+): Promise<string> {
+  return systemPrompt({
+    ...{ profile: o.profile, identity: o.identity, clock: o.clock, log: o.log },
+    ...{ task, workspace, budget, peers: o.peersSummary?.() },
+    offer: renamed(offer, o.nameOf),
+    files: anchoredFiles(workspace.dir, o.otherUser),
+    verify: o.hooks.verifyBeforeComplete,
+    signal: AbortSignal.any([signal, stopping]),
+  });
+}
+
+const renamed = (offer: Offer, nameOf: LoopOptions['nameOf'] = (name) => name): Offer => ({
+  ...offer,
+  tools: offer.tools.map((tool) => ({ ...tool, name: nameOf(tool.name) })),
+});
 
 async function fresh(
   { dispatch }: AdmittedTask,
@@ -225,7 +255,12 @@ function goesOnLater({ signal, stopping }: RunContext, error: unknown): boolean 
   return signal.reason instanceof FleetError && signal.reason.code === 'SHUTTING_DOWN';
 }
 
-function stepLimit(o: LoopOptions): RunEnd {
+/** The guard that ended it, else the limit of steps. */
+function endedBy(stop: GuardStop | undefined, step: number, o: LoopOptions): RunEnd {
+  if (stop !== undefined) {
+    const reason = `the ${stop.guard} guard ended the run after step ${step}: ${stop.reason}`;
+    return { kind: 'stopped', code: 'in_circles', reason, retryable: false, partial: true };
+  }
   o.onGuard?.('steps', 'stop');
   const reason = `the limit of ${o.limits.max_steps} steps is reached`;
   return { kind: 'stopped', code: 'step_limit', reason, retryable: false };

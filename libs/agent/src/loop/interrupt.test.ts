@@ -157,8 +157,8 @@ test('offline/runbook goes on from every checkpoint of an urgent task, its secon
   const expected = await agent.executor.run(task('whole'), whole);
   assert.equal(expected.status, 'done');
   assert.deepEqual(
-    expected.evidence?.map(({ kind }) => kind),
-    ['command', 'command', 'reread', 'review'],
+    expected.evidence?.map(({ kind, detail }) => (kind === 'reread' ? `${kind} ${detail}` : kind)),
+    ['command', 'command', 'reread one.txt', 'reread count.txt', 'reread sum.txt', 'review'],
   );
   const ends: string[] = [];
   for (let saves = 1; saves <= whole.checkpoints.length; saves += 1) {
@@ -178,10 +178,10 @@ test('a checkpoint of the first release is gone on from', async (t) => {
   const agent = await makeAgent(t);
   const task = (contextId: string): AdmittedTask => makeTask(BRIEF, { contextId });
   const expected = await agent.executor.run(task('whole'), makeContext());
-  const { nudges, ...old } = (await crashAfter(agent, 2, task('old'))) ?? {};
+  const { nudges, instructions, guards, ...old } = (await crashAfter(agent, 2, task('old'))) ?? {};
   assert.deepEqual(
-    [nudges, Object.keys(old).sort()],
-    [0, ['base', 'journal', 'messages', 'step', 'version']],
+    [nudges, typeof instructions, typeof guards, Object.keys(old).sort()],
+    [0, 'string', 'object', ['base', 'journal', 'messages', 'step', 'version']],
   );
   assert.deepEqual(await agent.executor.run(task('old'), makeContext({ checkpoint: old })), expected);
 });
@@ -203,7 +203,7 @@ for (const code of ['DEADLINE_EXCEEDED', 'CANCELED'] as const) {
     const cut = (tool: string) => {
       const context = makeContext({
         onEvent: (event) => {
-          if (event.type === 'progress' && event.data.tool === tool)
+          if (event.type === 'progress' && event.data.tool === tool && event.data.phase === 'ended')
             context.controller.abort(new FleetError(code, 'no more time'));
         },
       });

@@ -8,6 +8,7 @@ import {
   type ToolSet,
 } from 'ai';
 import type { AgentModel } from '../model/create-model.ts';
+import { providerFailure } from '../model/provider-failure.ts';
 import { createOutputCap } from './output-cap.ts';
 import { meteredInput, type Seen, settlement } from './settlement.ts';
 
@@ -138,13 +139,7 @@ function modelFailure(error: unknown): FleetError {
       cause: error,
     });
   }
-  const { statusCode, isRetryable } = last;
-  const what = statusCode === undefined ? 'could not be reached' : `answered ${statusCode}`;
-  const hint = statusCode === 401 || statusCode === 403 ? '; check its key in config.yaml' : '';
-  return new FleetError('MODEL_FAILED', `the model's provider ${what}${hint}`, {
-    cause: error,
-    retryable: isRetryable,
-  });
+  return providerFailure(last.statusCode, { cause: error, retryable: last.isRetryable });
 }
 
 /** The error behind the SDK's "failed after 3 attempts". */

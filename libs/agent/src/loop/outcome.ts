@@ -2,12 +2,19 @@ import type { Evidence, RunOutcome } from '@hermes-fleet/protocol';
 import { type Claim, readFinalMessage } from './final-message.ts';
 import { type ReplyContract, readReply } from './reply.ts';
 import type { ClosedReview, RunState } from './run-state.ts';
-import { cut, doneSoFar, evidenceOf, lastChange, unverifiedFiles } from './verification.ts';
+import { cut, doneSoFar, evidenceOf, lastChange, unverified } from './verification.ts';
 
 /** How a run ended: the model finished, or something ended it. */
 export type RunEnd =
   | { readonly kind: 'finished'; readonly finishReason: string }
-  | { readonly kind: 'stopped'; readonly code: string; readonly reason: string; readonly retryable: boolean };
+  | {
+      readonly kind: 'stopped';
+      readonly code: string;
+      readonly reason: string;
+      readonly retryable: boolean;
+      /** It is no failure, even where nothing was done. */
+      readonly partial?: boolean;
+    };
 
 export interface OutcomeOptions {
   readonly end: RunEnd;
@@ -15,6 +22,10 @@ export interface OutcomeOptions {
   readonly message: string;
   readonly contract: ReplyContract;
   readonly state: Pick<RunState, 'journal' | 'wrapped_up' | 'repaired' | 'review'>;
+  /** Whether it was offered commands. */
+  readonly canRun: boolean;
+  /** Whether it was told what it had not verified: `hooks.verifyBeforeComplete`. */
+  readonly verifies: boolean;
   readonly filesChanged: string[];
 }
 
@@ -35,12 +46,13 @@ export function outcome(o: OutcomeOptions): RunOutcome {
     artifacts: { pr: null, filesChanged: o.filesChanged },
     evidence: [...evidenceOf(journal), ...reviewEvidence(o.state.review), ...claimedEvidence(claim)],
     text,
-    nextSteps: [...claim.nextSteps, ...openEnds(o.state, claim)],
+    nextSteps: [...claim.nextSteps, ...openEnds(o, claim)],
   };
   const partial = (remaining: string[]): RunOutcome => ({ ...base, status: 'partial', remaining });
   if (o.end.kind === 'stopped') {
     const { code, reason: message, retryable } = o.end;
-    if (doneSoFar(journal) !== undefined) return partial([...claim.remaining, beyond(journal, message)]);
+    if (o.end.partial || doneSoFar(journal) !== undefined)
+      return partial([...claim.remaining, beyond(journal, message)]);
     return { ...base, status: 'error', error: { code, message, retryable } };
   }
   if (claim.status === 'error') {
@@ -67,7 +79,7 @@ export function outcome(o: OutcomeOptions): RunOutcome {
 const beyond = (journal: OutcomeOptions['state']['journal'], reason: string): string =>
   `what the brief asks for beyond the work so far (${doneSoFar(journal) ?? 'nothing'}): ${reason}`;
 
-function doubtsOf({ state: { journal }, contract }: OutcomeOptions, finishReason: string): string[] {
+function doubtsOf({ state: { journal }, contract, canRun }: OutcomeOptions, finishReason: string): string[] {
   const doubts: string[] = [];
   if (finishReason === 'length') doubts.push('the end of the answer: it was cut at the output limit');
   if (['content-filter', 'error'].includes(finishReason)) {
@@ -76,17 +88,19 @@ function doubtsOf({ state: { journal }, contract }: OutcomeOptions, finishReason
   const last = lastChange(journal);
   if (last?.ok === false)
     doubts.push(`the last ${last.tool} failed: ${cut(last.detail ?? 'its call could not be carried out')}`);
-  if (contract.kind === 'structured' && unverifiedFiles(journal).length > 0)
+  if (contract.kind === 'structured' && unverified(journal, canRun).files.length > 0)
     doubts.push('nothing was verified after the last write');
   return doubts;
 }
 
 /** What somebody should still do, since nobody has. */
-function openEnds({ journal, review }: OutcomeOptions['state'], { pr }: Claim): string[] {
-  const unverified = unverifiedFiles(journal);
+function openEnds({ state: { journal, review }, canRun, verifies }: OutcomeOptions, { pr }: Claim): string[] {
+  const { files, why } = unverified(journal, canRun);
+  const doubt = why === undefined ? '' : ` (${why})`;
+  const off = verifies ? '' : '; it was not asked to, since verifyBeforeComplete is off';
   return [
-    ...(unverified.length > 0
-      ? [`verify ${cut(unverified.join(', '))}: nothing was checked after the last write`]
+    ...(files.length > 0
+      ? [`verify ${cut(files.join(', '))}: nothing was checked after the last write${doubt}${off}`]
       : []),
     ...(review === undefined ? [] : unreviewed(review)),
     ...(pr === undefined

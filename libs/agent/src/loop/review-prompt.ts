@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { fences } from '../model/fences.ts';
+import { taskMessage } from '../prompt/task-message.ts';
 import { parseJson } from './final-message.ts';
-import { taskMessage } from './prompt.ts';
 import { cut } from './verification.ts';
 
 /** What the second check may use: it looks, and changes nothing. */

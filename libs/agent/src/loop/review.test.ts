@@ -58,7 +58,7 @@ test('the second check is a conversation of its own that gets the brief and the 
   const marked = context.events.filter(({ type, ...event }) => {
     return type === 'progress' && 'data' in event && event.data.review === true;
   });
-  assert.equal(marked.length, 3, 'two steps and a call');
+  assert.equal(marked.length, 4, 'two steps, and a call that starts and ends');
 });
 
 test('objections are handed back once, and what is corrected is the result', async (t) => {

@@ -1,6 +1,8 @@
 import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
 import { modelMessageSchema } from 'ai';
 import { z } from 'zod';
+import { SessionState } from '../claude-code/session-state.ts';
+import { GuardState } from '../guards/guard-state.ts';
 
 /** What a tool call did, for evidence and verification. */
 const JournalEntry = z.object({
@@ -8,10 +10,12 @@ const JournalEntry = z.object({
   ok: z.boolean(),
   detail: z.string().optional(),
   exit_code: z.int().nullable().optional(),
+  /** How many tests its output says that it ran; absent where it says nothing. */
+  tests: z.int().nonnegative().optional(),
 });
 export type JournalEntry = z.output<typeof JournalEntry>;
 
-const TalkState = z.object({
+export const TalkState = z.object({
   step: z.int().nonnegative(),
   /** Why the model finished, once it has: a restart then only has to go on from there. */
   finished: z.string().optional(),
@@ -23,6 +27,10 @@ const TalkState = z.object({
   /** What was asked last is to be answered without tools. */
   tools_off: z.boolean().optional(),
   journal: z.array(JournalEntry),
+  /** What the guards have counted (absent before the first call). */
+  guards: GuardState.optional(),
+  /** The session of Claude Code that leads it, where one does. */
+  claude: SessionState.optional(),
   /** What the call under way has to know after a restart. */
   memo: z.object({ key: z.string(), value: z.record(z.string(), z.json()) }).optional(),
 });
@@ -44,6 +52,8 @@ const RunState = TalkState.extend({
   version: z.literal(1),
   /** The commit that the task started from; empty without a workspace. */
   base: z.string(),
+  /** The system prompt, as the run began with it. */
+  instructions: z.string().optional(),
   /** How often the model was told what is not verified. */
   nudges: z.int().nonnegative().default(0),
   /** A reply that missed its schema was asked for again, which happens once. */
@@ -70,6 +80,23 @@ export function readCheckpoint(checkpoint: JsonObject): RunState {
   });
 }
 
-export function writeCheckpoint(state: RunState): JsonObject {
-  return z.record(z.string(), z.json()).parse(JSON.parse(JSON.stringify(state)));
+export const writeCheckpoint = (state: RunState): JsonObject => checkpointWriter()(state);
+
+/**
+ * Writes the checkpoints of one run. A message that is in the conversation stays as it is, so that each is made JSON
+ * once: a step costs no more the longer the conversation is.
+ */
+export function checkpointWriter(): (state: RunState) => JsonObject {
+  const written = new WeakMap<object, JsonObject>();
+  const toJson = (value: object): JsonObject => Json.parse(JSON.parse(JSON.stringify(value)));
+  return ({ messages, ...rest }) => ({
+    ...toJson(rest),
+    messages: messages.map((message) => {
+      const json = written.get(message) ?? toJson(message);
+      written.set(message, json);
+      return json;
+    }),
+  });
 }
+
+const Json = z.record(z.string(), z.json());

@@ -5,31 +5,31 @@ import {
   type JsonObject,
   type Log,
   type RunContext,
-  type ToolResult,
   toolFailure,
 } from '@hermes-fleet/protocol';
 import { countTokens } from '@hermes-fleet/tokens';
 import type { ModelMessage } from 'ai';
 import type { AgentConfig } from '../config/config.ts';
+import type { GuardStop } from '../guards/guard-state.ts';
+import type { Guards } from '../guards/guards.ts';
 import type { AgentModel } from '../model/create-model.ts';
+import { OUTCOME_UNKNOWN } from '../prompt/task-message.ts';
 import type { AnchoredFiles } from '../tools/anchored-path.ts';
 import type { AgentTool, ToolContext } from '../tools/tool.ts';
 import { toolDefinitions } from '../tools/tool-set.ts';
 import type { Workspace } from '../workspace/workspace.ts';
+import { createCalls } from './calls.ts';
 import {
   abridged,
   createEstimator,
-  type PendingCall,
+  NOT_RUN,
   pendingCalls,
-  toolMessage,
   withoutCalls,
   withoutEmpty,
 } from './conversation.ts';
 import { MIN_OUTPUT, modelStep } from './model-step.ts';
-import { OUTCOME_UNKNOWN } from './prompt.ts';
 import type { TalkState } from './run-state.ts';
 import { createTextReporter } from './text-reporter.ts';
-import { cut } from './verification.ts';
 
 /** What a question of the loop's own and a short answer to it take, beside the conversation. In tokens. */
 export const ASK_TOKENS = 300;
@@ -39,6 +39,7 @@ export interface TalkParts extends Pick<RunContext, 'park' | 'ask'> {
   readonly task: AdmittedTask;
   readonly model: AgentModel;
   readonly limits: AgentConfig['limits'];
+  readonly hooks: AgentConfig['hooks'];
   readonly workspace: Workspace;
   readonly files: AnchoredFiles;
   readonly budget: Budget;
@@ -60,6 +61,8 @@ export interface TalkOptions {
   readonly instructions: string;
   readonly tools: readonly AgentTool[];
   readonly maxSteps: number;
+  /** Instead of the run's: a slice of it. */
+  readonly budget?: Budget;
   /** Tokens of the budget that are not this conversation's to spend. */
   readonly keepTokens: number;
   /** What tells the model that the budget is nearly spent. */
@@ -79,6 +82,11 @@ export interface Talk {
   affords(steps: number, question?: string): Promise<boolean>;
   /** The estimate of what the next step sends. */
   inputTokens(): Promise<number>;
+  readonly guards: Guards;
+  /** The guard that has ended it: it takes no further step, but to answer a last question without tools. */
+  stopped(): GuardStop | undefined;
+  /** Ends what still runs for it; it takes no further step. Without it there is nothing to end. */
+  close?(): Promise<void>;
 }
 
 /**
@@ -88,34 +96,21 @@ export interface Talk {
  */
 export function createTalk(o: TalkOptions, parts: TalkParts): Talk {
   const { state } = o;
-  const { budget, signal, stopping } = parts;
-  const tools = new Map(o.tools.map((tool) => [tool.name, tool]));
+  const { signal, stopping } = parts;
+  const budget = o.budget ?? parts.budget;
   const definitions = toolDefinitions(o.tools);
   const estimate = createEstimator();
   const fixed = `${o.instructions}${definitions.json}`;
   const left = (): number => Math.max(0, budget.remaining() - o.keepTokens);
 
-  async function progress(data: { tool?: string; ok?: boolean }): Promise<void> {
+  const calls = createCalls({ ...o, contextOf, pause, progress }, parts);
+
+  async function progress(data: JsonObject): Promise<void> {
     const spent = { spent_tokens: budget.spent(), budget_tokens: budget.limit ?? null };
     await parts.report({ type: 'progress', data: { step: state.step, ...o.mark, ...data, ...spent } });
   }
 
-  function note(call: PendingCall, result: ToolResult): void {
-    state.messages.push(toolMessage(call, result));
-    state.memo = undefined;
-    const exitCode = result.exitCode === undefined ? {} : { exit_code: result.exitCode };
-    const detail = result.detail ?? reasonOf(result);
-    state.journal.push({ tool: call.tool, ok: result.ok, ...(detail && { detail }), ...exitCode });
-  }
-
-  async function answer(call: PendingCall, result: ToolResult): Promise<void> {
-    note(call, result);
-    await o.save();
-    await progress({ tool: tools.has(call.tool) ? call.tool : 'unknown', ok: result.ok });
-  }
-
-  function contextOf(call: PendingCall): ToolContext {
-    const key = `${o.key}${state.step}.${call.index}`;
+  function contextOf(key: string): ToolContext {
     const { task, workspace, files, report, park, ask } = parts;
     return {
       ...{ task, workspace, files, report, park, ask, budget, signal, stopping, key },
@@ -126,22 +121,13 @@ export function createTalk(o: TalkOptions, parts: TalkParts): Talk {
           await o.save();
         },
       },
+      conversation: {
+        tools: o.tools,
+        inputTokens,
+        record: (entries) => void state.journal.push(...entries),
+      },
       converse: (options) => createTalk({ ...options, key: `${key}/` }, parts),
     };
-  }
-
-  async function execute(call: PendingCall): Promise<ToolResult> {
-    const tool = tools.get(call.tool);
-    if (tool === undefined)
-      return toolFailure(`there is no tool ${call.tool}; there are ${[...tools.keys()].join(', ')}`);
-    try {
-      return await tool.run(call.input, contextOf(call));
-    } catch (error) {
-      signal.throwIfAborted();
-      if (stopping.aborted && error === stopping.reason) return await pause();
-      parts.log.error({ task_id: parts.task.id, tool: call.tool, err: error }, 'a tool failed unexpectedly');
-      return toolFailure('the tool failed for a reason of its own; try another way');
-    }
   }
 
   /** Where nothing is under way: the process may stop here, and the next start go on as if it had not. */
@@ -159,22 +145,24 @@ export function createTalk(o: TalkOptions, parts: TalkParts): Talk {
   async function carryOut(): Promise<void> {
     for (const call of pendingCalls(state.messages)) {
       await checkpoint();
-      if ((await inputTokens()) > parts.model.info.contextWindow) note(call, toolFailure(FULL));
-      else await answer(call, await execute(call));
+      if (calls.stopped() !== undefined) calls.note(call, toolFailure(STOPPED));
+      else if ((await inputTokens()) > parts.model.info.contextWindow) calls.note(call, toolFailure(FULL));
+      else await calls.run(call);
     }
   }
 
   /** After a restart that was no pause: a first call that changes things may have run, those behind it have not. */
   async function takeUp(): Promise<void> {
+    if (calls.stopped() !== undefined) return carryOut();
     if (state.paused) {
       state.paused = undefined;
       await o.save();
       return carryOut();
     }
     const [first, ...rest] = pendingCalls(state.messages);
-    if (first === undefined || tools.get(first.tool)?.repeatable) return carryOut();
-    await answer(first, toolFailure(`${OUTCOME_UNKNOWN}: check before repeating it`));
-    for (const call of rest) await answer(call, toolFailure('not run: the gateway was restarted before it'));
+    if (first === undefined || calls.isRepeatable(first)) return carryOut();
+    await calls.answer(first, toolFailure(`${OUTCOME_UNKNOWN}: check before repeating it`));
+    for (const call of rest) await calls.answer(call, toolFailure(NOT_RUN));
   }
 
   function ask(message: string, offered: 'on' | 'off'): void {
@@ -221,11 +209,12 @@ export function createTalk(o: TalkOptions, parts: TalkParts): Talk {
         onText: o.shown ? reporter.push : () => {},
       });
       if (meteredInputTokens !== undefined) parts.onTokenDrift?.(meteredInputTokens / sent.inputTokens);
-      const kept = toolsOff ? withoutCalls(messages) : withoutEmpty(messages);
+      const kept = toolsOff ? withoutCalls(messages) : calls.judged(withoutEmpty(messages));
       state.messages.push(...kept);
       state.step += 1;
       if (endsTalk(kept)) state.finished = finishReason;
-      await o.save();
+      await reporter.finish();
+      await Promise.all([o.save(), progress({})]);
     } finally {
       await reporter.finish();
     }
@@ -236,11 +225,11 @@ export function createTalk(o: TalkOptions, parts: TalkParts): Talk {
       if (state.finished !== undefined) return true;
       await takeUp();
       while (state.finished === undefined) {
-        if (state.step >= o.maxSteps) return false;
+        const isStopped = calls.stopped() !== undefined && !state.tools_off;
+        if (isStopped || state.step >= o.maxSteps) return false;
         signal.throwIfAborted();
         await checkpoint();
         await step();
-        await progress({});
         await carryOut();
       }
       return true;
@@ -252,14 +241,13 @@ export function createTalk(o: TalkOptions, parts: TalkParts): Talk {
       return each <= parts.model.info.contextWindow && steps * each <= left();
     },
     inputTokens,
+    guards: calls.guards,
+    stopped: calls.stopped,
   };
 }
 
+const STOPPED = 'not run: the conversation was ended, since it went in circles';
 const FULL = "not run: the conversation already fills the model's context window";
-
-/** Why a call failed, in what the model was told. */
-const reasonOf = ({ ok, output }: ToolResult): string | undefined =>
-  ok || typeof output !== 'string' ? undefined : cut(output);
 
 /** Whether a step's messages leave nothing to do: no call to carry out, and no refused one to be told of. */
 const endsTalk = (messages: readonly ModelMessage[]): boolean =>

@@ -5,7 +5,7 @@ import { block, makeAgent, makeContext, makeTask } from '../testing/harness.ts';
 import { isReview, scriptedAgent, stepsSinceAsked, userTexts } from '../testing/scripted-run.ts';
 import { type ChatRequest, type Reply, say, use } from '../testing/scripted-server.ts';
 import type { JournalEntry } from './run-state.ts';
-import { doneSoFar, evidenceOf, maxNudges, unverifiedFiles } from './verification.ts';
+import { doneSoFar, evidenceOf, maxNudges, unverified } from './verification.ts';
 
 const wrote = (detail: string, ok = true): JournalEntry => ({ tool: 'write_file', ok, detail });
 const edited = (detail: string): JournalEntry => ({ tool: 'edit_file', ok: true, detail });
@@ -27,15 +27,71 @@ const JOURNALS: [what: string, journal: JournalEntry[], unverified: string[]][] 
   ['a write and a look at another file', [wrote('a'), read('b')], ['a']],
   ['two writes, one looked at', [wrote('a'), wrote('b'), read('b')], ['a']],
   ['an edit after the look', [wrote('a'), read('a'), edited('a')], ['a']],
-  ['a command that succeeds', [wrote('a'), edited('b'), ran('make')], []],
-  ['a command that fails', [wrote('a'), ran('make', 2)], ['a']],
-  ['a command that was killed', [wrote('a'), ran('make', null)], ['a']],
-  ['a write after the command', [wrote('a'), ran('make'), wrote('b')], ['b']],
+  ['a check that passes', [wrote('a'), edited('b'), ran('make')], []],
+  ['a check that fails', [wrote('a'), ran('make', 2)], ['a']],
+  ['a check that was killed', [wrote('a'), ran('make', null)], ['a']],
+  ['a write after the check', [wrote('a'), ran('make'), wrote('b')], ['b']],
+  [
+    'a command that checks nothing',
+    [wrote('a'), ran('echo ok'), ran('true'), ran('ls'), ran('cat a')],
+    ['a'],
+  ],
+  ['a check whose exit code is hidden', [wrote('a'), ran('npm test || true'), ran('npm test | tail')], ['a']],
+  ['tests of which none ran', [wrote('a'), { ...ran('npm test'), tests: 0 }], ['a']],
+  ['tests that ran', [wrote('a'), { ...ran('npm test'), tests: 3 }], []],
+  ['a search of the file', [wrote('a'), { ...read('x in a'), tool: 'grep_files' }], []],
+  ['a search of all files', [wrote('a'), { ...read('x in .'), tool: 'grep_files' }], ['a']],
+  ['a program that was only read', [wrote('a.ts'), read('a.ts')], ['a.ts']],
+  ['a program that was run', [wrote('lib/a.js'), ran('cd lib && node ./a.js')], []],
+  ['another program that was run', [wrote('a.js'), ran('node b.js')], ['a.js']],
+  [
+    'a program and a file of data',
+    [wrote('a.js'), wrote('a.csv'), ran('node -p 1 a.csv')],
+    ['a.js', 'a.csv'],
+  ],
+  [
+    'a command that writes',
+    [ran("cat > b.py <<'EOF'\nx = 1\nEOF"), ran('tee c.md < b.py')],
+    ['b.py', 'c.md'],
+  ],
+  ['a command that writes and checks', [ran('echo 1 > a.js && node a.js')], []],
+  ['a command that checks and then writes', [wrote('a'), ran('make && echo 1 > b.md')], ['b.md']],
+  ['a command that writes and fails', [ran('sed -i s/a/b/ a.ts && make', 2)], ['a.ts']],
+  [
+    'changes that are not named',
+    [ran('git apply fix.patch'), ran('npm install x')],
+    ['`git apply fix.patch`', '`npm install x`'],
+  ],
+  ['a file that is moved', [wrote('a.md'), ran('mv a.md b.md')], ['b.md']],
+  ['prose that is removed', [wrote('a.md'), wrote('d/b.md'), ran('rm -r a.md d')], []],
+  ['a program that is removed', [ran('rm a.ts')], ['a.ts']],
+  ['notes and temporary files', [ran('echo x > /tmp/a; echo y > .scratch/b; echo z 2> /dev/null')], []],
+  ['a look with a command', [wrote('a.md'), wrote('b.md'), ran('grep -q x a.md')], ['b.md']],
+  ['a file by its whole path', [ran('echo x > /home/w/a.md'), read('a.md')], []],
 ];
 
-for (const [what, journal, unverified] of JOURNALS) {
-  test(`what is unverified after ${what}`, () => assert.deepEqual(unverifiedFiles(journal), unverified));
+for (const [what, journal, files] of JOURNALS) {
+  test(`what is unverified after ${what}`, () => assert.deepEqual(unverified(journal, true).files, files));
 }
+
+test('without commands even a program is verified by reading it', () => {
+  assert.deepEqual(unverified([wrote('a.ts'), read('a.ts')], false).files, []);
+  assert.deepEqual(unverified([wrote('a.ts'), read('b.ts')], false).files, ['a.ts']);
+});
+
+test('why the last check does not count', () => {
+  const why = (...journal: JournalEntry[]) => unverified([wrote('a.ts'), ...journal], true).why;
+  assert.equal(
+    why(ran('npm test | tail -5')),
+    '`npm test | tail -5` does not count, since what it ended with is hidden',
+  );
+  assert.equal(why({ ...ran('pytest -q'), tests: 0 }), '`pytest -q` does not count, since it ran no test');
+  assert.equal(why(ran('tsc', 2)), '`tsc` did not succeed');
+  assert.equal(why(ran('make', null)), '`make` was killed');
+  assert.equal(why(ran('ls')), undefined);
+  assert.equal(why(ran('tsc', 2), ran('tsc')), undefined);
+  assert.equal(why(ran('tsc', 2), wrote('b.ts')), undefined);
+});
 
 test('evidence is what was run, and what was read again after it was written', () => {
   const journal = [ran('ls'), read('a'), wrote('a'), read('b'), read('a'), ran('make', 2), ran('x', null)];
@@ -71,7 +127,7 @@ test('only a structured reply lets a task of low priority be told', () => {
     ]),
     [
       [0, 0, 1],
-      [1, 1, 1],
+      [2, 2, 2],
       [3, 3, 3],
       [3, 3, 3],
     ],
@@ -88,7 +144,7 @@ const command = (line: string): Reply => use([['shell_exec', { command: line }]]
 const HABITS = {
   'writes nothing': [[], []],
   'writes and looks': [[write, look], []],
-  'writes and runs a check': [[write, command('true')], []],
+  'writes and runs a check': [[write, command('grep -q A a.txt')], []],
   'writes and checks when told': [[write], [look]],
   'writes, and again when told': [[write], [write]],
   'writes and never checks': [[write], []],
@@ -133,15 +189,15 @@ const ROWS: [
   ['writes and checks when told', 'high', 1, 1, 'done', []],
   ['writes and checks when told', 'urgent', 1, 1, 'done', []],
   ['writes, and again when told', 'low', 0, 0, 'done', [UNVERIFIED]],
-  ['writes, and again when told', 'normal', 1, 0, 'done', [UNVERIFIED]],
+  ['writes, and again when told', 'normal', 2, 0, 'done', [UNVERIFIED]],
   ['writes, and again when told', 'high', 3, 1, 'done', [UNVERIFIED]],
   ['writes, and again when told', 'urgent', 3, 1, 'done', [UNVERIFIED]],
   ['writes and never checks', 'low', 0, 0, 'done', [UNVERIFIED]],
-  ['writes and never checks', 'normal', 1, 0, 'done', [UNVERIFIED]],
+  ['writes and never checks', 'normal', 2, 0, 'done', [UNVERIFIED]],
   ['writes and never checks', 'high', 3, 1, 'done', [UNVERIFIED]],
   ['writes and never checks', 'urgent', 3, 1, 'done', [UNVERIFIED]],
   ['writes and fails its check', 'low', 0, 0, FAILED, [UNVERIFIED]],
-  ['writes and fails its check', 'normal', 1, 0, FAILED, [UNVERIFIED]],
+  ['writes and fails its check', 'normal', 2, 0, FAILED, [UNVERIFIED]],
   ['writes and fails its check', 'high', 3, 1, FAILED, [UNVERIFIED]],
   ['writes and fails its check', 'urgent', 3, 1, FAILED, [UNVERIFIED]],
 ];
@@ -155,7 +211,8 @@ for (const habit of Object.keys(HABITS) as (keyof typeof HABITS)[]) {
       const last = userTexts(own.at(-1) ?? assert.fail());
       assert.equal(last.filter((text) => TOLD.test(text)).length, told, priority);
       assert.equal(requests.length - own.length, reviews, priority);
-      assert.deepEqual(guards, Array(told).fill('verify warn'), priority);
+      const asked = guards.filter((guard) => guard.startsWith('verify'));
+      assert.deepEqual(asked, Array(told).fill('verify warn'), priority);
       const { status, remaining = [] } = result;
       assert.deepEqual(
         [status, ...remaining],
@@ -172,7 +229,7 @@ for (const habit of Object.keys(HABITS) as (keyof typeof HABITS)[]) {
 test('a task without a priority is normal', async (t) => {
   const run = await scriptedAgent(t, script('writes and never checks'));
   const { guards, result } = await run();
-  assert.deepEqual([guards, result.nextSteps], [['verify warn'], [UNVERIFIED]]);
+  assert.deepEqual([guards, result.nextSteps], [['verify warn', 'verify warn'], [UNVERIFIED]]);
 });
 
 test('a structured reply that nothing verified is told once even at low priority, and is partial', async (t) => {
@@ -186,11 +243,14 @@ test('a structured reply that nothing verified is told once even at low priority
 
 test('what the budget leaves no room for is not asked, and the result says so', async (t) => {
   const run = await scriptedAgent(t, script('writes and never checks'));
-  const { result, guards, requests, context } = await run({ limit: 3000, task: { priority: 'urgent' } });
+  // Two steps and what they must leave to be no wrap-up, but not two more.
+  const twoSteps = await run({ limit: 5000, task: { priority: 'low' }, contextId: 'probe' });
+  const limit = Math.round(1.75 * twoSteps.context.budget.spent()) + 600;
+  const { result, guards, requests, context } = await run({ limit, task: { priority: 'urgent' } });
   assert.deepEqual([result.status, guards, requests.length], ['done', [], 2], JSON.stringify(result));
   assert.equal(result.nextSteps[0], UNVERIFIED);
   assert.match(result.nextSteps[1] ?? '', /^review the changes: the second check was left out \(.*budget/);
-  assert.ok(context.budget.spent() <= 3000);
+  assert.ok(context.budget.spent() <= limit);
 });
 
 test('a model that owns up to unfinished work is not told anything', async (t) => {
@@ -270,7 +330,7 @@ for (const [priority, reviewed] of [
 test('offline/runbook is told what it cannot read back, tries once more, and says so', async (t) => {
   for (const [priority, told] of [
     ['low', 0],
-    ['normal', 1],
+    ['normal', 2],
     ['high', 3],
   ] as const) {
     const guards: string[] = [];
@@ -278,7 +338,7 @@ test('offline/runbook is told what it cannot read back, tries once more, and say
     const task = makeTask(block('a.bin', 'A\0'), { task: { priority } });
     const result = await agent.executor.run(task, makeContext());
     assert.equal(result.status, 'done', JSON.stringify(result));
-    assert.deepEqual(guards, Array(told).fill('verify'));
+    assert.equal(guards.filter((guard) => guard === 'verify').length, told);
     assert.equal(result.nextSteps[0], 'verify a.bin: nothing was checked after the last write');
     assert.equal(result.text?.match(/read back a\.bin: the file is binary/g)?.length, 1 + told);
   }

@@ -31,9 +31,10 @@ export async function createModel(
     return { model: createRunbookModel(), info: info(CONTEXT.offline), usageSource: 'estimated' };
   }
   if (named.provider === 'anthropic') {
-    const apiKey = key(env, config.api_key_env ?? 'ANTHROPIC_API_KEY', config.model);
+    const apiKey = modelKey(env, config.api_key_env ?? 'ANTHROPIC_API_KEY', config.model);
     const beta = named.longContext ? { headers: { 'anthropic-beta': 'context-1m-2025-08-07' } } : {};
-    const address = config.base_url === undefined ? {} : { baseURL: config.base_url };
+    const address =
+      config.base_url === undefined ? {} : { baseURL: `${anthropicAddress(config.base_url)}/v1` };
     const { createAnthropic } = await import('@ai-sdk/anthropic');
     const provider = createAnthropic({ apiKey, ...address, ...beta });
     const window = named.longContext ? CONTEXT.anthropicLong : CONTEXT.anthropic;
@@ -41,7 +42,7 @@ export async function createModel(
   }
   if (config.base_url === undefined) throw invalid('base_url', `is required by ${config.model}`);
   const apiKey =
-    config.api_key_env === undefined ? {} : { apiKey: key(env, config.api_key_env, config.model) };
+    config.api_key_env === undefined ? {} : { apiKey: modelKey(env, config.api_key_env, config.model) };
   const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible');
   const provider = createOpenAICompatible({
     name: 'openai-compatible',
@@ -53,7 +54,15 @@ export async function createModel(
   return { model: provider(named.name), info: info(CONTEXT.openaiCompatible), usageSource: 'metered' };
 }
 
-function key(env: { read(name: string): string | undefined }, name: string, model: string): string {
+/** The address of an Anthropic API without its `/v1`, with or without which it may be configured. */
+export const anthropicAddress = (baseUrl: string): string => baseUrl.replace(/\/+$/, '').replace(/\/v1$/, '');
+
+/** The key of a model; CONFIG_INVALID when its variable is not set. */
+export function modelKey(
+  env: { read(name: string): string | undefined },
+  name: string,
+  model: string,
+): string {
   const value = env.read(name);
   if (value) return value;
   throw invalid(

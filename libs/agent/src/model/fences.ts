@@ -14,8 +14,12 @@ export interface Fence {
 const OPENING = /^ {0,3}(`{3,}(?!`)|~{3,}(?!~))([^`]*)$/;
 
 /** The fenced blocks of a text in order; one that is never closed reaches to the end. */
-export function fences(text: string): Fence[] {
-  const found: Fence[] = [];
+export const fences = (text: string): Fence[] =>
+  fencesAndText(text).flatMap((part) => (typeof part === 'string' ? [] : [part]));
+
+/** The fenced blocks of a text and each line between them, in order. */
+export function fencesAndText(text: string): (Fence | string)[] {
+  const found: (Fence | string)[] = [];
   let open: { mark: string; info: string; start: number; lines: string[] } | undefined;
   let start = 0;
   for (const raw of text.split('\n')) {
@@ -23,7 +27,8 @@ export function fences(text: string): Fence[] {
     const end = start + raw.length + 1;
     if (open === undefined) {
       const [, mark, info] = OPENING.exec(line) ?? [];
-      if (mark !== undefined && info !== undefined) open = { mark, info: info.trim(), start, lines: [] };
+      if (mark === undefined || info === undefined) found.push(line);
+      else open = { mark, info: info.trim(), start, lines: [] };
     } else if (closes(line, open.mark)) {
       found.push(toFence(open, end));
       open = undefined;

@@ -10,10 +10,11 @@ import type {
 import type { JsonValue } from '@hermes-fleet/protocol';
 import { countTokens } from '@hermes-fleet/tokens';
 import { z } from 'zod';
-import { readAsk } from '../loop/asks.ts';
-import { OUTCOME_UNKNOWN, readTask } from '../loop/prompt.ts';
+import { filesToVerify, readAsk } from '../loop/asks.ts';
+import { NOT_RUN } from '../loop/conversation.ts';
 import { JSON_REPLY } from '../loop/reply.ts';
 import { REVIEW_ROLE } from '../loop/review-prompt.ts';
+import { OUTCOME_UNKNOWN, readTask } from '../prompt/task-message.ts';
 import { type Conversation, type Decision, decide, type PastCall } from './runbook.ts';
 import { decideReview } from './runbook-review.ts';
 
@@ -91,8 +92,10 @@ function decisionOf(
 /** What was asked last beside the brief, with the number of calls that came before it. */
 function lastAsk(prompt: LanguageModelV4Prompt): Conversation['ask'] {
   const index = prompt.findLastIndex(({ role }) => role === 'user');
-  const kind = readAsk(userText(prompt[index]));
-  return kind === undefined ? undefined : { kind, since: pastCalls(prompt.slice(0, index)).length };
+  const message = userText(prompt[index]);
+  const kind = readAsk(message);
+  if (kind === undefined) return undefined;
+  return { kind, since: pastCalls(prompt.slice(0, index)).length, files: filesToVerify(message) };
 }
 
 function userText(message: LanguageModelV4Prompt[number] | undefined): string {
@@ -119,10 +122,15 @@ function pastCalls(prompt: LanguageModelV4Prompt): PastCall[] {
 }
 
 function pastCall(tool: string, input: JsonValue, output: LanguageModelV4ToolResultOutput): PastCall {
-  const failed = output.type !== 'text' && output.type !== 'json';
+  const ok = output.type === 'text' || output.type === 'json';
   const value = 'value' in output ? toJson(output.value) : null;
-  const unknown = failed && typeof value === 'string' && value.startsWith(OUTCOME_UNKNOWN);
-  return { tool, input, output: value, outcome: unknown ? 'unknown' : failed ? 'failed' : 'ok' };
+  return { tool, input, output: value, outcome: ok ? 'ok' : failure(value) };
+}
+
+function failure(value: JsonValue): PastCall['outcome'] {
+  if (typeof value !== 'string') return 'failed';
+  if (value.startsWith(OUTCOME_UNKNOWN)) return 'unknown';
+  return value === NOT_RUN ? 'not_run' : 'failed';
 }
 
 const toJson = (value: unknown): JsonValue => z.json().catch(null).parse(value);

@@ -1,5 +1,6 @@
 import { filesOfDiff, renderVerdict } from '../loop/review-prompt.ts';
-import { type Decision, field, type PastCall } from './runbook.ts';
+import type { Decision, PastCall } from './runbook.ts';
+import { field } from './runbook-report.ts';
 
 /**
  * What offline/runbook does as the second check: it reads the files of the diff again and says what is there. It judges
@@ -26,4 +27,5 @@ const SAYS: Readonly<Record<PastCall['outcome'], string>> = {
   ok: 'is there',
   failed: 'could not be read',
   unknown: 'was not read',
+  not_run: 'was not read',
 };

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { block } from '../testing/harness.ts';
-import { decide, type PastCall, readRunbook } from './runbook.ts';
+import { decide, type PastCall } from './runbook.ts';
+import { readRunbook } from './runbook-actions.ts';
 
 const TOOLS = new Set(['shell_exec', 'write_file', 'read_file']);
 
@@ -18,20 +19,74 @@ test('blocks of a brief become actions by their title', () => {
     '~~~~bash\n```\nnested\n```\n~~~~',
     '````md doc.md\n```sh\nnot run\n```\n````',
   ].join('\n\n');
-  assert.deepEqual(readRunbook(brief), [
-    { tool: 'shell_exec', command: 'echo 1\necho 2' },
-    { tool: 'write_file', path: 'src/a.ts', content: 'export {};\n' },
-    { tool: 'write_file', path: 'README.md', content: '# Hi\n' },
-    { tool: 'write_file', path: 'scripts/run.sh', content: 'true\n' },
-    { tool: 'shell_exec', command: '```\nnested\n```' },
-    { tool: 'write_file', path: 'doc.md', content: '```sh\nnot run\n```\n' },
-  ]);
+  const run = (command: string) => ({ tool: 'shell_exec', input: { command } });
+  const write = (path: string, content: string) => ({ tool: 'write_file', input: { path, content } });
+  assert.deepEqual(readRunbook(brief), {
+    actions: [
+      run('echo 1\necho 2'),
+      write('src/a.ts', 'export {};\n'),
+      write('README.md', '# Hi\n'),
+      write('scripts/run.sh', 'true\n'),
+      run('```\nnested\n```'),
+      write('doc.md', '```sh\nnot run\n```\n'),
+    ],
+    problems: [],
+  });
+});
+
+test('a block titled as a tool is its call, and what is addressed to a peer is sent there', () => {
+  const brief = [
+    'Ask @neo: not at the start of a line.',
+    '@neo: Write the tests.',
+    '@agent-smith-2:',
+    'Look for the exit.',
+    '',
+    'No longer his.',
+    block('tool memory_read', '{"name": "exits"}'),
+    '@trinity: Fly',
+    '```tool fleet_peers',
+    '```',
+    'prose behind a block',
+    '@neo:',
+    '',
+    '@no body: here',
+    block('tool', '{}'),
+    block('tool two words', '{}'),
+    block('text', '@neo: inside a block'),
+  ].join('\n');
+  const send = (agent: string, text: string) => ({ tool: 'fleet_send', input: { agent, brief: text } });
+  assert.deepEqual(readRunbook(brief), {
+    actions: [
+      send('neo', 'Write the tests.'),
+      send('agent-smith-2', 'Look for the exit.'),
+      { tool: 'memory_read', input: { name: 'exits' } },
+      send('trinity', 'Fly'),
+      { tool: 'fleet_peers', input: {} },
+    ],
+    problems: [],
+  });
+});
+
+test('a tool block that holds no JSON object is named, and nothing is begun', () => {
+  for (const content of ['{"a": 1', '[1]', '"text"', 'x']) {
+    const brief = block('sh', 'touch never') + block('tool memory_read', content);
+    const decision = decide({ brief, past: [], tools: new Set([...TOOLS, 'memory_read']), json: false });
+    assert.match(
+      decision.kind === 'finish' ? decision.text : '',
+      /`tool memory_read` does not hold a JSON object/,
+    );
+  }
 });
 
 test('no line of a brief takes more than linear time', { timeout: 20_000 }, () => {
   const long = 500_000;
-  for (const line of [`\`\`\`${' '.repeat(long)}\``, `${'~'.repeat(long)}\``, `${'`'.repeat(long)}x\``]) {
-    assert.deepEqual(readRunbook(line), []);
+  for (const line of [
+    `\`\`\`${' '.repeat(long)}\``,
+    `${'~'.repeat(long)}\``,
+    `${'`'.repeat(long)}x\``,
+    `@${'a'.repeat(long)}`,
+  ]) {
+    assert.deepEqual(readRunbook(line).actions, []);
   }
 });
 
@@ -81,4 +136,109 @@ test('a failure ends the run, as error when nothing came before it', () => {
   const later = next([a, b, past('shell_exec', { command: 'make' }, 'failed')]);
   assert.match(later, /exit code 2/);
   assert.match(later, /"status":"partial"/);
+});
+
+const MIXED = [
+  block('a.txt', 'a'),
+  block('tool progress_update', '{"accomplished": ["a"]}'),
+  '@neo: Look at it.',
+  block('sh', 'make'),
+].join('\n');
+const ALL = new Set([...TOOLS, 'progress_update', 'fleet_send']);
+const wroteA = past('write_file', { path: 'a.txt' });
+const updated = past('progress_update', { accomplished: ['a'] });
+const sent = past('fleet_send', { agent: 'neo', brief: 'Look at it.' });
+const mixed = (calls: PastCall[], o: { tools?: ReadonlySet<string>; json?: boolean } = {}) =>
+  decide({ brief: MIXED, past: calls, tools: ALL, json: false, ...o });
+const textOf = (calls: PastCall[], o?: Parameters<typeof mixed>[1]): string => {
+  const decision = mixed(calls, o);
+  return decision.kind === 'finish' ? decision.text : assert.fail(JSON.stringify(decision));
+};
+
+test('tool calls and briefs for peers take their turn among the other actions', () => {
+  const callsAfter = (calls: PastCall[]) => {
+    const decision = mixed(calls);
+    return decision.kind === 'call' ? decision.calls : assert.fail(decision.text);
+  };
+  assert.deepEqual(callsAfter([]), [{ tool: 'write_file', input: { path: 'a.txt', content: 'a\n' } }]);
+  assert.deepEqual(callsAfter([wroteA]), [{ tool: 'progress_update', input: { accomplished: ['a'] } }]);
+  assert.deepEqual(callsAfter([wroteA, updated]), [
+    { tool: 'fleet_send', input: { agent: 'neo', brief: 'Look at it.' } },
+  ]);
+  assert.deepEqual(callsAfter([wroteA, updated, sent]), [
+    { tool: 'shell_exec', input: { command: 'make' } },
+    { tool: 'read_file', input: { path: 'a.txt' } },
+  ]);
+});
+
+test('what came of each is summarised, in words and as JSON', () => {
+  const calls = [
+    wroteA,
+    updated,
+    sent,
+    past('shell_exec', { command: 'make' }),
+    past('read_file', { path: 'a.txt' }),
+  ];
+  const text = textOf(calls);
+  assert.match(
+    text,
+    /\n- called progress_update: ok\n {6}result\n- sent to neo: ok\n {6}result\n- ran `make`/,
+  );
+  assert.deepEqual(JSON.parse(textOf(calls, { json: true })), {
+    ran: [{ command: 'make', result: 'exit code 0' }],
+    wrote: ['a.txt'],
+    called: [
+      { tool: 'progress_update', input: { accomplished: ['a'] }, outcome: 'ok', result: 'result' },
+      { tool: 'fleet_send', input: { agent: 'neo', brief: 'Look at it.' }, outcome: 'ok', result: 'result' },
+    ],
+  });
+});
+
+test('a failed or uncertain call of a tool stops the run, with what remains', () => {
+  const failed = textOf([wroteA, past('progress_update', {}, 'failed')]);
+  assert.match(failed, /Stopped at a failure:\n- wrote a\.txt\n- called progress_update: failed/);
+  assert.match(
+    failed,
+    /"remaining":\["call progress_update: \{\\"accomplished\\":\[\\"a\\"\]\}","send to neo: Look at it\.","run: make"\]/,
+  );
+  const unknown = textOf([wroteA, updated, past('fleet_send', {}, 'unknown')]);
+  assert.match(unknown, /fleet_send: outcome unknown/);
+  assert.match(unknown, /"status":"partial"/);
+});
+
+test('what is not offered is named before anything runs', () => {
+  const text = textOf([], { tools: TOOLS });
+  assert.match(text, /^This brief needs progress_update and fleet_send, not available here\./);
+  assert.match(text, /"status":"partial"/);
+});
+
+test('calls that a restart came before are made again', () => {
+  const a = past('write_file', { path: 'a.txt' }, 'unknown');
+  const b = past('write_file', { path: 'b.txt' }, 'not_run');
+  assert.equal(next([a, b]), 'write_file a.txt, write_file b.txt');
+  assert.equal(
+    next([a, b, past('write_file', { path: 'a.txt' }), past('write_file', { path: 'b.txt' })]),
+    'shell_exec make',
+  );
+});
+
+test('a tool that reads files is an action where the brief asks for it, and its failure counts', () => {
+  const brief = block('a.txt', 'a') + block('tool read_file', '{"path": "b.txt"}') + block('sh', 'make');
+  const calls = [wroteA, past('read_file', { path: 'b.txt' }, 'failed')];
+  const decision = decide({ brief, past: calls, tools: TOOLS, json: false });
+  assert.match(decision.kind === 'finish' ? decision.text : '', /Stopped at a failure/);
+});
+
+test('of a long output the summary shows the beginning, and of a failure the end', () => {
+  const brief = block('sh', 'make');
+  const output = { stdout: `first\n${'x\n'.repeat(1000)}last`, exit_code: 0 };
+  const ending = (call: PastCall): string => {
+    const decision = decide({ brief, past: [call], tools: TOOLS, json: false });
+    return decision.kind === 'finish' ? decision.text : assert.fail();
+  };
+  const ran = { tool: 'shell_exec', input: { command: 'make' } };
+  const good = ending({ ...ran, outcome: 'ok', output });
+  assert.deepEqual([/ first\n/.test(good), /last/.test(good)], [true, false]);
+  const bad = ending({ ...ran, outcome: 'failed', output: { ...output, exit_code: 2 } });
+  assert.deepEqual([/ first\n/.test(bad), / last\n/.test(bad)], [false, true]);
 });

@@ -29,7 +29,9 @@ export interface Conversation {
   /** Whether the reply is to be JSON. */
   readonly json: boolean;
   /** What it is asked beside the brief, and how many calls came before that. */
-  readonly ask?: { readonly kind: AskKind; readonly since: number } | undefined;
+  readonly ask?:
+    | { readonly kind: AskKind; readonly since: number; readonly files: readonly string[] }
+    | undefined;
 }
 
 /** How far the actions of a brief are carried out. */
@@ -52,7 +54,8 @@ export function decide(o: Conversation): Decision {
   const runbook = readRunbook(o.brief);
   const { actions } = runbook;
   const obstacle = obstacleOf(runbook, o);
-  if (obstacle !== undefined && (o.ask === undefined || actions.length === 0)) return cannot(o.brief, obstacle);
+  if (obstacle !== undefined && (o.ask === undefined || actions.length === 0))
+    return cannot(o.brief, obstacle);
   const progress = progressOf(actions, o.past);
   if (o.ask !== undefined) return comply(o, o.ask, progress);
   if (progress.end !== undefined) return finish(o, progress, progress.end);
@@ -92,7 +95,7 @@ function comply(o: Conversation, ask: NonNullable<Conversation['ask']>, progress
   };
   if (ask.kind === 'wrap_up') return stop(progress.actions.slice(progress.done).map(describeAction));
   if (ask.kind === 'verify') {
-    const calls = rereads(unreadSince(o.past, ask.since), o);
+    const calls = rereads(unseen(ask.files, o.past, ask.since), o);
     return calls.length > 0 ? { kind: 'call', calls } : { kind: 'finish', text };
   }
   const what = ask.kind === 'repair' ? 'a reply that fits' : 'what the second check objects to';
@@ -124,9 +127,12 @@ const writtenPaths = (calls: readonly { tool: string; input: JsonValue }[]): str
   calls.flatMap(({ tool, input }) => (WRITES.has(tool) ? [field(input, 'path') ?? ''] : []));
 
 /** Files that were written and not looked at after so many calls. */
-function unreadSince(past: readonly PastCall[], from: number): string[] {
+const unreadSince = (past: readonly PastCall[], from: number): string[] =>
+  unseen(writtenPaths(past), past, from);
+
+function unseen(paths: readonly string[], past: readonly PastCall[], from: number): string[] {
   const seen = new Set(past.slice(from).map(({ input }) => field(input, 'path')));
-  return writtenPaths(past).filter((path) => !seen.has(path));
+  return paths.filter((path) => !seen.has(path));
 }
 
 const rereads = (paths: readonly string[], { tools }: Conversation): Call[] =>

@@ -1,7 +1,9 @@
 /** What a stream printed, bounded: the first and the last half of `limitBytes`, and how much there was in all. */
 export class CapturedOutput {
   readonly #half: number;
+  /** Grows with what comes; `#headBytes` of it are filled. */
   #head: Buffer = Buffer.alloc(0);
+  #headBytes = 0;
   /** A ring of the last bytes after the head, made when there are any. */
   #ring: Buffer | undefined;
   #total = 0;
@@ -15,8 +17,8 @@ export class CapturedOutput {
   }
 
   push(chunk: Buffer): void {
-    const room = this.#half - this.#head.length;
-    if (room > 0) this.#head = Buffer.concat([this.#head, chunk.subarray(0, room)]);
+    const room = this.#half - this.#headBytes;
+    if (room > 0) this.#begin(chunk.subarray(0, room));
     this.#total += chunk.length;
     const rest = chunk.subarray(Math.max(room, 0)).subarray(-this.#half);
     if (rest.length === 0) return;
@@ -27,15 +29,27 @@ export class CapturedOutput {
   }
 
   text(): string {
+    const head = this.#head.subarray(0, this.#headBytes);
     const tail = this.#tail();
-    const dropped = this.#total - this.#head.length - tail.length;
-    if (dropped === 0) return Buffer.concat([this.#head, tail]).toString('utf8');
-    return `${this.#head.toString('utf8')}\n[… ${dropped} bytes left out …]\n${tail.toString('utf8')}`;
+    const dropped = this.#total - head.length - tail.length;
+    if (dropped === 0) return Buffer.concat([head, tail]).toString('utf8');
+    return `${head.toString('utf8')}\n[… ${dropped} bytes left out …]\n${tail.toString('utf8')}`;
+  }
+
+  #begin(part: Buffer): void {
+    const bytes = this.#headBytes + part.length;
+    if (bytes > this.#head.length) {
+      const grown = Buffer.alloc(Math.min(this.#half, Math.max(bytes, 2 * this.#head.length)));
+      this.#head.copy(grown);
+      this.#head = grown;
+    }
+    part.copy(this.#head, this.#headBytes);
+    this.#headBytes = bytes;
   }
 
   #tail(): Buffer {
     const ring = this.#ring ?? Buffer.alloc(0);
-    const behind = this.#total - this.#head.length;
+    const behind = this.#total - this.#headBytes;
     if (behind <= ring.length) return ring.subarray(0, behind);
     const at = this.#total % this.#half;
     return Buffer.concat([ring.subarray(at), ring.subarray(0, at)]);

@@ -1,23 +1,44 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { allProcesses, carriesMark, childrenOf, inGroup, isAlive } from './proc.ts';
 
 /** Passes over /proc before giving up on a process that forks faster than it is killed. */
 const MAX_SWEEPS = 50;
 
+/** What the processes of one command carry, wherever they fork to. */
+export interface Marks {
+  /** A supplementary group, which a process without rights cannot shed. */
+  readonly gid?: number | undefined;
+  /** A variable of the environment, `NAME=value`; it tells of those whose environment this process may read. */
+  readonly env?: string | undefined;
+}
+
 /**
- * Kills a command and everything it started: its process group, its descendants, and (where the command was given a
- * group id of its own) whatever carries that id, which a process cannot shed: neither setsid nor a double fork
- * escapes. Synchronous, so that nothing forks unseen between two steps of the event loop.
+ * Kills a command and everything it started: its process group, its descendants, and whatever carries one of its marks:
+ * neither setsid nor a double fork escapes. Synchronous, so that nothing forks unseen between two steps of the event loop.
  */
-export function killTree(pid: number, markGid: number | undefined): void {
+export function killTree(pid: number, marks: Marks): void {
   const family = descendants(pid);
   kill(-pid);
   for (const member of family) kill(member);
-  if (markGid === undefined) return;
+  killMarked(marks);
+}
+
+/** Kills whatever carries a mark; `spare` keeps it from what only seems to. */
+export function killMarked(marks: Marks, spare: (pid: number) => boolean = () => false): void {
+  if (marks.gid === undefined && marks.env === undefined) return;
   for (let sweep = 0; sweep < MAX_SWEEPS; sweep += 1) {
-    const found = carriersOf(markGid);
+    const found = carriersOf(marks).filter((pid) => !spare(pid));
     if (found.length === 0) return;
     for (const carrier of found) kill(carrier);
   }
+}
+
+/** The living processes that carry one of the marks. */
+export function carriersOf({ gid, env }: Marks): number[] {
+  return allProcesses().filter(
+    (pid) =>
+      ((gid !== undefined && inGroup(pid, gid)) || (env !== undefined && carriesMark(pid, env))) &&
+      isAlive(pid),
+  );
 }
 
 function kill(pid: number): void {
@@ -31,26 +52,5 @@ function kill(pid: number): void {
 }
 
 function descendants(pid: number): number[] {
-  const direct = read(`/proc/${pid}/task/${pid}/children`).split(' ').filter(Boolean).map(Number);
-  return direct.flatMap((child) => [child, ...descendants(child)]);
-}
-
-function carriersOf(gid: number): number[] {
-  const group = new RegExp(`^Groups:.*\\b${gid}\\b`, 'm');
-  return readdirSync('/proc')
-    .filter((entry) => /^\d+$/.test(entry))
-    .filter((entry) => {
-      const status = read(`/proc/${entry}/status`);
-      return group.test(status) && !/^State:\s+[ZX]/m.test(status);
-    })
-    .map(Number);
-}
-
-/** A file of /proc, empty once its process is gone. */
-function read(path: string): string {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch {
-    return '';
-  }
+  return childrenOf(pid).flatMap((child) => [child, ...descendants(child)]);
 }

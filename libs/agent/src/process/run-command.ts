@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { Clock } from '@hermes-fleet/protocol';
 import { CapturedOutput } from './captured-output.ts';
+import type { CommandRecords } from './command-records.ts';
 import { killTree } from './kill-tree.ts';
 
 /** A command line as it is really run, with the group id that marks its processes where it has one. */
@@ -9,6 +10,8 @@ export interface CommandLine {
   readonly command: string;
   readonly args: readonly string[];
   readonly markGid?: number;
+  /** Where it is written down while it runs. */
+  readonly records?: CommandRecords;
 }
 
 export interface RunOptions {
@@ -21,6 +24,10 @@ export interface RunOptions {
   readonly keepBytes: number;
   /** The command is killed when it prints more than this. */
   readonly maxBytes: number;
+  /** A descriptor to read from; default: nothing. */
+  readonly stdin?: number;
+  /** Sees all of standard output as it comes. */
+  readonly onStdout?: (chunk: Buffer) => void;
   readonly clock: Clock;
 }
 
@@ -43,23 +50,26 @@ const CLOSE_MS = 2000;
  */
 export async function runCommand(line: CommandLine, o: RunOptions): Promise<CommandResult> {
   o.signal?.throwIfAborted();
+  using record = line.records?.open(line.markGid);
   const child = spawn(line.command, line.args, {
     cwd: o.cwd,
-    env: { ...o.env },
+    env: { ...o.env, ...record?.env },
     detached: true,
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: [o.stdin ?? 'ignore', 'pipe', 'pipe'],
   });
+  if (child.pid !== undefined) record?.started(child.pid);
   const closed = once(child, 'close');
   closed.catch(() => {});
   await once(child, 'spawn');
   const stop = (): void => {
-    if (child.pid !== undefined) killTree(child.pid, line.markGid);
+    if (child.pid !== undefined) killTree(child.pid, { gid: line.markGid, env: record?.mark });
   };
   let killed: CommandResult['killed'];
   const killFor = (reason: CommandResult['killed']) => (): void => {
     killed ??= reason;
     stop();
   };
+  if (o.onStdout !== undefined) child.stdout?.on('data', o.onStdout);
   const stdout = capture(child, 'stdout', o, killFor('output'));
   const stderr = capture(child, 'stderr', o, killFor('output'));
   using _timer = o.clock.timer(killFor('timeout'), o.timeoutMs);
@@ -71,8 +81,8 @@ export async function runCommand(line: CommandLine, o: RunOptions): Promise<Comm
     await within(closed, CLOSE_MS, o.clock);
   } finally {
     o.signal?.removeEventListener('abort', stop);
-    child.stdout.destroy();
-    child.stderr.destroy();
+    child.stdout?.destroy();
+    child.stderr?.destroy();
   }
   o.signal?.throwIfAborted();
   return { exitCode: child.exitCode, stdout: stdout.text(), stderr: stderr.text(), killed };

@@ -193,6 +193,7 @@ export function makeToolContext(
       },
     },
     converse: () => assert.fail('no conversation'),
+    conversation: { tools: [], inputTokens: async () => 0, record() {} },
     workspace: {
       dir,
       branch: 'b',

@@ -1,7 +1,10 @@
 import type { TestContext } from 'node:test';
-import type { JsonObject, RunOutcome, TaskDispatch } from '@hermes-fleet/protocol';
+import type { JsonObject, RunEvent, RunOutcome, TaskDispatch } from '@hermes-fleet/protocol';
+import type { z } from 'zod';
+import type { AgentOptions } from '../agent.ts';
+import type { AgentConfigSchema } from '../config/config.ts';
 import { REVIEW_ROLE } from '../loop/review-prompt.ts';
-import { makeAgent, makeContext, makeTask, type TestRun } from './harness.ts';
+import { makeAgent, makeContext, makeTask, type Place, type TestRun } from './harness.ts';
 import { type ChatRequest, env, KEYED, type Reply, scriptedServer } from './scripted-server.ts';
 
 export interface ScriptedRun {
@@ -22,13 +25,15 @@ export type ScriptedAgent = (o?: {
   contextId?: string;
   onSave?: (count: number, context: TestRun) => void;
   onProgress?: (context: TestRun) => void;
+  onEvent?: (event: RunEvent, context: TestRun) => unknown;
 }) => Promise<ScriptedRun>;
 
 /** An agent whose model answers from a script, to run one task after the other. */
 export async function scriptedAgent(
   t: TestContext,
   script: (turn: number, request: ChatRequest) => Reply,
-  config: { limits?: { max_steps?: number }; context_window?: number } = {},
+  config: Pick<z.input<typeof AgentConfigSchema>, 'limits' | 'context_window' | 'hooks'> = {},
+  options: Partial<AgentOptions> & { place?: Place } = {},
 ): Promise<ScriptedAgent> {
   const guards: string[] = [];
   const ratios: number[] = [];
@@ -40,14 +45,26 @@ export async function scriptedAgent(
       env,
       onGuard: (guard, level) => guards.push(`${guard} ${level}`),
       onTokenDrift: (ratio) => ratios.push(ratio),
+      ...options,
     },
   );
-  return async ({ brief = 'Write many files.', task = {}, contextId, onSave, onProgress, ...rest } = {}) => {
+  return async ({
+    brief = 'Write many files.',
+    task = {},
+    contextId,
+    onSave,
+    onProgress,
+    onEvent,
+    ...rest
+  } = {}) => {
     const before = { requests: server.requests.length, guards: guards.length, ratios: ratios.length };
     const context: TestRun = makeContext({
       ...rest,
       onSave: (count) => onSave?.(count, context),
-      onEvent: ({ type }) => type === 'progress' && onProgress?.(context),
+      onEvent: (event) => {
+        if (event.type === 'progress') onProgress?.(context);
+        onEvent?.(event, context);
+      },
     });
     const place = contextId === undefined ? {} : { contextId };
     const result = await agent.executor.run(makeTask(brief, { task, ...place }), context);

@@ -15,7 +15,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { ToolResult } from '@hermes-fleet/protocol';
+import { systemClock, type ToolResult } from '@hermes-fleet/protocol';
 import { makeToolContext } from '../testing/harness.ts';
 import { anchoredFiles } from './anchored-path.ts';
 import { fileTools } from './file-tools.ts';
@@ -40,7 +40,9 @@ function makeTree(t: TestContext): { root: string; outside: string } {
 
 function toolsOn(root: string, files = anchoredFiles(root, false)) {
   const context = makeToolContext({ dir: root, files });
-  const tools = new Map([...fileTools(), listFilesTool()].map((tool) => [tool.name, tool]));
+  const tools = new Map(
+    [...fileTools(), listFilesTool({ clock: systemClock })].map((tool) => [tool.name, tool]),
+  );
   return async (name: string, input: unknown): Promise<ToolResult> => {
     const tool = tools.get(name);
     assert.ok(tool);
@@ -125,12 +127,12 @@ test('file tools take what stays inside, through links too', async (t) => {
 test('a directory that cannot be entered does not hide the others', async (t) => {
   const { root } = makeTree(t);
   const files = anchoredFiles(root, false);
-  const openDirectory: typeof files.openDirectory = async (path) => {
-    if (path === 'locked') throw Object.assign(new Error('EACCES'), { code: 'EACCES' });
-    return files.openDirectory(path);
+  const enter: typeof files.enter = async (directory, name) => {
+    if (name === 'locked') throw Object.assign(new Error('EACCES'), { code: 'EACCES' });
+    return files.enter(directory, name);
   };
   mkdirSync(join(root, 'locked'));
-  const { output } = await toolsOn(root, { ...files, openDirectory })('list_files', {});
+  const { output } = await toolsOn(root, { ...files, enter })('list_files', {});
   assert.match(JSON.stringify(output), /"dir\/file".*"locked\/"/);
 });
 

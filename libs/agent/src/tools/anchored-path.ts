@@ -3,6 +3,7 @@ import { type FileHandle, mkdir, open, realpath } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join, normalize, relative, sep } from 'node:path';
 import { ToolError } from '@hermes-fleet/protocol';
 import { shareHandle } from '../confinement/confinement.ts';
+import { type AnchoredFolder, anchoredFolder, at, hasCode } from './anchored-folder.ts';
 
 const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR } = constants;
 const MAX_PATH_BYTES = 4096;
@@ -13,6 +14,10 @@ export interface AnchoredFiles {
   normalize(path: string): string;
   openFile(path: string, mode: 'read' | 'edit' | 'create'): Promise<FileHandle>;
   openDirectory(path: string): Promise<FileHandle>;
+  /** A directory right below one that is open; no link is followed. */
+  enter(directory: FileHandle, name: string): Promise<FileHandle>;
+  /** A directory that no link leads into, made where it is missing with `make`; else undefined. */
+  openFolder(path: string, o?: { readonly make: boolean }): Promise<AnchoredFolder | undefined>;
 }
 
 /**
@@ -36,6 +41,18 @@ export function anchoredFiles(root: string, otherUser: boolean): AnchoredFiles {
     openFile,
     openDirectory: async (path) =>
       walk(root, await resolveInside(root, relativePath(root, path)), false, otherUser),
+    enter: (directory, name) => enter(at(directory, name), false, otherUser),
+    async openFolder(path, { make } = { make: false }) {
+      const parts = relativePath(root, path)
+        .split(sep)
+        .filter((part) => part !== '.');
+      try {
+        return anchoredFolder(await walk(root, parts, make, otherUser), otherUser);
+      } catch (error) {
+        if (!make && hasCode(error, 'ENOENT')) return undefined;
+        throw error;
+      }
+    },
   };
 }
 
@@ -76,11 +93,6 @@ async function resolveInside(root: string, inside: string): Promise<string[]> {
     }
   }
 }
-
-const hasCode = (error: unknown, code: string): boolean =>
-  error instanceof Error && 'code' in error && error.code === code;
-
-const at = (directory: FileHandle, name: string): string => `/proc/self/fd/${directory.fd}/${name}`;
 
 async function walk(
   root: string,

@@ -1,11 +1,10 @@
 import type { FileHandle } from 'node:fs/promises';
 import { ToolError, type ToolResult } from '@hermes-fleet/protocol';
 import { z } from 'zod';
+import { pageOf, textOf } from './text-page.ts';
 import { type AgentTool, defineFileTool } from './tool.ts';
 
 const MAX_FILE_BYTES = 8 * 1024 * 1024;
-const MAX_PAGE_BYTES = 48 * 1024;
-const DEFAULT_LINES = 500;
 
 const path = z.string();
 
@@ -17,7 +16,7 @@ export function fileTools(): AgentTool[] {
 function readTool(): AgentTool {
   return defineFileTool({
     name: 'read_file',
-    description: 'Read a text file, a page of lines at a time.',
+    description: 'Read a text file, a page of lines at a time; read_on_at is the offset of the next page.',
     mutates: false,
     inputSchema: z.strictObject({
       path,
@@ -27,7 +26,7 @@ function readTool(): AgentTool {
     async run(input, { files }) {
       await using file = await files.openFile(input.path, 'read');
       const content = await readText(file);
-      const page = pageOf(content, input.offset ?? 1, input.limit ?? DEFAULT_LINES);
+      const page = pageOf(content, input.offset, input.limit);
       return { ok: true, output: page, detail: files.normalize(input.path) };
     },
   });
@@ -89,9 +88,7 @@ async function readText(file: FileHandle): Promise<string> {
   }
   const bytes = Buffer.alloc(size);
   const { bytesRead } = await file.read(bytes, 0, size, 0);
-  const content = bytes.subarray(0, bytesRead);
-  if (content.includes(0)) throw new ToolError('the file is binary');
-  return content.toString('utf8');
+  return textOf(bytes.subarray(0, bytesRead));
 }
 
 async function replace(file: FileHandle, bytes: Buffer): Promise<void> {
@@ -99,27 +96,4 @@ async function replace(file: FileHandle, bytes: Buffer): Promise<void> {
   for (let done = 0; done < bytes.length; ) {
     done += (await file.write(bytes, done, bytes.length - done, done)).bytesWritten;
   }
-}
-
-/** A page of lines with what is needed to read on; the page is bounded in bytes too. */
-function pageOf(content: string, first: number, limit: number) {
-  const lines = content.split('\n');
-  if (lines.at(-1) === '') lines.pop();
-  if (first > Math.max(1, lines.length)) throw new ToolError(`the file has ${lines.length} lines`);
-  const shown: string[] = [];
-  let bytes = 0;
-  for (const line of lines.slice(first - 1, first - 1 + limit)) {
-    bytes += Buffer.byteLength(line) + 1;
-    if (bytes > MAX_PAGE_BYTES && shown.length > 0) break;
-    shown.push(line);
-  }
-  const text = shown.join('\n');
-  const last = first - 1 + shown.length;
-  const cut = Buffer.byteLength(text) > MAX_PAGE_BYTES;
-  return {
-    content: cut ? Buffer.from(text).subarray(0, MAX_PAGE_BYTES).toString('utf8') : text,
-    lines: lines.length,
-    ...(last < lines.length ? { read_on_at: last + 1 } : {}),
-    ...(cut ? { cut: 'this line is too long to show whole' } : {}),
-  };
 }

@@ -6,7 +6,11 @@ import { type CommandResult, runCommand } from '../process/run-command.ts';
 import { gitIdentity } from '../workspace/git.ts';
 import { type AgentTool, defineFileTool } from './tool.ts';
 
-const KEEP_BYTES = 16 * 1024;
+/** Of each stream, so that the whole of most outputs can be kept; less where many commands run at once. */
+const KEEP_BYTES = 4 * 1024 * 1024;
+const LEAST_BYTES = 64 * 1024;
+/** Of all commands that run at once. */
+const KEEP_ALL_BYTES = 64 * 1024 * 1024;
 const MAX_BYTES = 64 * 1024 * 1024;
 const MAX_TIMEOUT_S = 3600;
 
@@ -16,6 +20,7 @@ export function shellExecTool(o: {
   readonly timeoutS: number;
   readonly clock: Clock;
 }): AgentTool {
+  let kept = 0;
   const env = { ...COMMAND_ENV, ...gitIdentity(o.profile), ...TRUST_WORKSPACE };
   return defineFileTool({
     name: 'shell_exec',
@@ -30,16 +35,22 @@ export function shellExecTool(o: {
         return { ok: false, output: 'a command must not contain a null byte' };
       const timeoutS = input.timeout_s ?? o.timeoutS;
       const line = workspace.wrap('/bin/sh', ['-c', IN_HOME, 'sh', input.command]);
-      const limits = { timeoutMs: timeoutS * 1000, keepBytes: KEEP_BYTES, maxBytes: MAX_BYTES };
+      const keepBytes = Math.max(LEAST_BYTES, Math.min(KEEP_BYTES, Math.floor((KEEP_ALL_BYTES - kept) / 2)));
+      const limits = { timeoutMs: timeoutS * 1000, keepBytes, maxBytes: MAX_BYTES };
       const home = join(workspace.dir, '.scratch', 'home');
       const place = { cwd: workspace.dir, env: { ...env, HOME: home } };
-      const result = await runCommand(line, { ...place, ...limits, signal, clock: o.clock });
-      return {
-        ok: result.exitCode === 0 && result.killed === undefined,
-        output: report(result, timeoutS),
-        detail: input.command,
-        exitCode: result.killed === undefined ? result.exitCode : null,
-      };
+      kept += 2 * keepBytes;
+      try {
+        const result = await runCommand(line, { ...place, ...limits, signal, clock: o.clock });
+        return {
+          ok: result.exitCode === 0 && result.killed === undefined,
+          output: report(result, timeoutS),
+          detail: input.command,
+          exitCode: result.killed === undefined ? result.exitCode : null,
+        };
+      } finally {
+        kept -= 2 * keepBytes;
+      }
     },
   });
 }

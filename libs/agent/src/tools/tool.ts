@@ -1,5 +1,6 @@
 import { defineTool, type Tool, type ToolCall, type ToolDefinition, ToolError } from '@hermes-fleet/protocol';
 import type { z } from 'zod';
+import type { JournalEntry } from '../loop/run-state.ts';
 import type { Talk, TalkOptions } from '../loop/talk.ts';
 import type { Workspace } from '../workspace/workspace.ts';
 import type { AnchoredFiles } from './anchored-path.ts';
@@ -8,8 +9,23 @@ import type { AnchoredFiles } from './anchored-path.ts';
 export interface ToolContext extends ToolCall {
   readonly workspace: Workspace;
   readonly files: AnchoredFiles;
+  /** The conversation that called. */
+  readonly conversation: Conversation;
   /** A conversation inside this run: its budget, its workspace, its checkpoint (by the call's memo). */
   converse(options: Omit<TalkOptions, 'key'>): Talk;
+}
+
+/** What a tool may know of the conversation that calls it, and do to it. */
+export interface Conversation {
+  /** What it was offered. */
+  readonly tools: readonly AgentTool[];
+  /** The estimate of what its next step sends. */
+  inputTokens(): Promise<number>;
+  /**
+   * Puts what was done on its behalf into its journal, ahead of the call itself: evidence, and writes that it has to
+   * verify. Durable with the call's result.
+   */
+  record(entries: readonly JournalEntry[]): void;
 }
 
 /** A tool as the loop sees it; one that is offered from outside (`Tool<ToolCall>`) is one too. */

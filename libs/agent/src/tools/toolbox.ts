@@ -1,4 +1,5 @@
 import type { AdmittedTask, Log, ToolSource } from '@hermes-fleet/protocol';
+import { mcpPrefix } from './mcp-names.ts';
 import type { AgentTool } from './tool.ts';
 import { toolDefinitions } from './tool-set.ts';
 
@@ -48,9 +49,10 @@ export function createToolbox(o: {
 /** Of a task's budget, what the tools that it could do without may take at each step. */
 const SHARE = 1 / 20;
 const CHARS_PER_TOKEN = 4;
-const ALWAYS = new Set([
-  ...['list_files', 'read_file', 'write_file', 'edit_file', 'find_files', 'grep_files', 'shell_exec'],
-]);
+const ALWAYS = new Set(['list_files', 'read_file', 'write_file', 'edit_file', 'shell_exec']);
+
+/** Whether a tool is offered whatever the budget. */
+export const isAlwaysOffered = (name: string): boolean => ALWAYS.has(name);
 
 /**
  * Every definition is paid for at every step, so a small budget gets the tools of the workspace and those that the task
@@ -60,7 +62,7 @@ const ALWAYS = new Set([
 export function fit(tools: readonly AgentTool[], task: AdmittedTask, budgetLimit: number | undefined): Offer {
   if (budgetLimit === undefined) return { tools, leftOut: [] };
   const { requiredCapabilities = [], requiredMcp = [] } = task.dispatch.requirements ?? {};
-  const required = new Set([...requiredCapabilities, ...requiredMcp.map((server) => `mcp__${server}`)]);
+  const required = new Set([...requiredCapabilities, ...requiredMcp.map(mcpPrefix)]);
   let room = budgetLimit * SHARE;
   const kept = new Set<AgentTool>();
   const leftOut: string[] = [];

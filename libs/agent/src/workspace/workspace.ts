@@ -22,7 +22,7 @@ export interface Workspace extends Disposable {
   /** Goes on with a task that began at `base`. Throws CONFIG_INVALID when it did not begin in such a tree. */
   resume(base: string): Promise<void>;
   /**
-   * Commits everything but `.scratch/` and PROGRESS.json; nothing when nothing changed. Resolves with what is left for
+   * Commits everything but `.scratch/` and PROGRESS.json (also one set aside); nothing when nothing changed. Resolves with what is left for
    * somebody to do where changes stay uncommitted.
    */
   commit(message: string): Promise<Uncommitted | undefined>;
@@ -47,10 +47,15 @@ export interface Workspaces {
   open(contextId: string, opening: Opening): Promise<Workspace>;
   /** The base repository's branch and whether its tree is clean; measured at most every 2 s. */
   repoState(): Promise<{ branch: string; clean: boolean }>;
+  /** The directories of all trees that there are. */
+  trees(): Promise<string[]>;
 }
 
 /** Left out of commits and of `files_changed` (design 2, Write tasks). */
-export const LEFT_OUT = ['--', '.', ':(exclude,top).scratch', ':(exclude,top)PROGRESS.json'];
+export const LEFT_OUT = [
+  ...['--', '.', ':(exclude,top).scratch', ':(exclude,top)PROGRESS.json'],
+  ...[':(exclude,top).PROGRESS.json.tmp', ':(exclude,top)PROGRESS.invalid-*.json'],
+];
 
 const PLAIN = ['--no-renames', '--no-ext-diff', '--no-textconv'];
 /** Options of a diff that names the paths, whatever the repository's settings say. */

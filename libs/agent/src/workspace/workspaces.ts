@@ -1,4 +1,4 @@
-import { access, realpath, rename } from 'node:fs/promises';
+import { access, readdir, realpath, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Clock, FleetError, type Ids, type Log } from '@hermes-fleet/protocol';
 import type { AgentConfig } from '../config/config.ts';
@@ -50,7 +50,14 @@ export async function openWorkspaces(o: WorkspacesOptions): Promise<Workspaces> 
   return {
     open: isInPlace ? openInPlace(parts, state.forget) : openWorktrees(parts),
     repoState: state.read,
+    trees: async () => (isInPlace ? [repository.dir] : await treesIn(contexts)),
   };
+}
+
+async function treesIn(contexts: string): Promise<string[]> {
+  const entries = await readdir(contexts, { withFileTypes: true });
+  const trees = entries.filter((entry) => entry.isDirectory() && !entry.name.startsWith('.'));
+  return trees.map(({ name }) => join(contexts, name));
 }
 
 function openWorktrees(o: Parts): Workspaces['open'] {

@@ -92,6 +92,7 @@ const Limits = z.strictObject({
   queue_depth: int().nonnegative().max(10_000).default(100),
   max_relayed_tasks: positive.max(10_000).default(200),
   max_resumes: int().nonnegative().default(3),
+  max_input_wait_s: seconds.max(2_592_000).default(86_400),
 });
 
 const Nats = z.strictObject({

@@ -15,8 +15,10 @@ import type { Peers } from '../peers/peers.ts';
 import { errorOutcome } from '../tasks/result.ts';
 import type { Course } from './course.ts';
 import { type Delegated, delegate, withdraw } from './delegate.ts';
+import { createDialogue } from './dialogue.ts';
 import { delegateProse, withdrawProse } from './prose-delegate.ts';
 import type { ProseOptions } from './prose-exchange.ts';
+import type { Seat } from './seat.ts';
 import type { Delegation } from './state.ts';
 
 /** States of its task that a peer gets told of, however often it goes back and forth: each is an event of ours. */
@@ -43,19 +45,34 @@ export async function attempt(
   course: Course,
   current: Delegation,
   resumed: boolean,
+  seat: Pick<Seat, 'take' | 'leave'>,
 ): Promise<Ended> {
-  const { signal } = course.context;
+  const { signal, stopping, ask } = course.context;
   let taken = current;
-  const options = optionsFor(o, course, current, resumed, async (remoteTaskId) => {
-    taken = { ...current, remoteTaskId };
+  const note = async (change: Partial<Delegation>): Promise<void> => {
+    taken = { ...taken, ...change };
     await course.save({ current: taken });
+  };
+  const dialogue = createDialogue({
+    delegation: () => taken,
+    note: (answers) => note({ answers }),
+    async ask(question, key) {
+      // A task that waits for its caller is no load there.
+      seat.leave();
+      const answer = await ask(question, { key });
+      seat.take(current.peer);
+      return answer;
+    },
   });
+  const onTaken = (remoteTaskId: string): Promise<void> => note({ remoteTaskId });
+  const options = optionsFor(o, course, current, { resumed, dialogue, onTaken });
   if (!options)
     return failed('PEER_UNREACHABLE', `${current.peer} is not configured as a peer any more`, false);
   try {
     return await (current.prose ? delegateProse : delegate)(options, current);
   } catch (error) {
     if (!signal.aborted) {
+      if (stopping.aborted && error === stopping.reason) throw error;
       if (!(error instanceof FleetError)) throw error;
       return failed(error.code, error.message, error.retryable);
     }
@@ -70,8 +87,7 @@ function optionsFor(
   o: AttemptOptions,
   { task, context }: Course,
   { peer }: Delegation,
-  resumed: boolean,
-  onTaken: (remoteTaskId: string) => Promise<void>,
+  { resumed, dialogue, onTaken }: Pick<ProseOptions, 'resumed' | 'dialogue' | 'onTaken'>,
 ): ProseOptions | undefined {
   const endpoint = o.peers.get(peer)?.endpoint;
   const behaviour = o.peers.behaviour(peer);
@@ -83,7 +99,7 @@ function optionsFor(
   let told = 0;
   let learnedSeq: JsonValue | undefined;
   return {
-    ...{ client, endpoint, behaviour, clock, log, random, peerDownAfterMs, resumed },
+    ...{ client, endpoint, behaviour, clock, log, random, peerDownAfterMs, resumed, dialogue },
     async onTaken(remoteTaskId) {
       await onTaken(remoteTaskId);
       if (wasLeftAlone) o.onBack();

@@ -5,6 +5,7 @@ import { createA2AClient } from '@hermes-fleet/a2a';
 import { FleetError, type JsonObject, systemClock } from '@hermes-fleet/protocol';
 import { newBehaviour } from '../peers/behaviour.ts';
 import { silent } from '../testing/fakes.ts';
+import { NOBODY_TO_ASK } from '../testing/scripted-peer.ts';
 import { type DelegateOptions, delegate, withdraw } from './delegate.ts';
 
 /** An answer to one call: a JSON-RPC result or error, a bare body, or a cut connection. */
@@ -56,6 +57,7 @@ async function scripted(t: TestContext, script: readonly (readonly [string, Answ
     },
     onTask: async () => undefined,
     onRetry: () => undefined,
+    dialogue: NOBODY_TO_ASK,
   };
   const methods = () => bodies.map((body) => /"method":"(\w+)"/.exec(body)?.[1]);
   return { options, bodies, methods, taken, over: () => left.length === 0 };

@@ -9,13 +9,15 @@ import {
   backoffMs,
   type Clock,
   type ErrorCode,
-  FleetError,
   type JsonObject,
   type Log,
   type ReplySchema,
   type TaskResult,
 } from '@hermes-fleet/protocol';
 import type { Behaviour } from '../peers/behaviour.ts';
+import { awaitAnswer } from './await-answer.ts';
+import { type Dialogue, isWaiting, type PeerAnswer, unansweredResult } from './dialogue.ts';
+import { createLink, declined, type Link, neverArrived, peerError } from './link.ts';
 import { hasResult, resultOf, resultOfMessage } from './remote-result.ts';
 import type { Delegation } from './state.ts';
 
@@ -62,15 +64,17 @@ export interface DelegateOptions {
   readonly onTaken: (remoteTaskId: string) => Promise<void>;
   readonly onTask: (task: PeerTask) => Promise<void>;
   readonly onRetry: (reason: string) => void;
+  /** What the peer asks, and what it is told. */
+  readonly dialogue: Dialogue;
 }
 
 /**
  * One dispatch at one peer, until it has ended there: sent without blocking, followed by stream, asked for after a
  * drop, sent again byte for byte where an answer was lost; the peer's idempotency makes that the same task (design 1,
- * Who executes). Throws PEER_UNREACHABLE when the peer stays away too long, and the signal's reason.
+ * Who executes). What the peer asks is asked of the caller, and told to the peer, in the same way. Throws PEER_UNREACHABLE when the peer stays away too long, and the signal's reason.
  */
 export async function delegate(o: DelegateOptions, delegation: Delegation): Promise<Delegated> {
-  const link = createLink(o);
+  let link = createLink(o);
   let task: PeerTask | undefined;
   if (delegation.remoteTaskId === undefined) {
     const sent = await deliver(o, delegation, link, o.resumed);
@@ -78,9 +82,66 @@ export async function delegate(o: DelegateOptions, delegation: Delegation): Prom
     if (sent.kind === 'message') return { kind: 'result', result: resultOfMessage(sent, o) };
     task = sent.task;
   }
-  const ended = await follow(o, delegation, link, task ?? delegation.remoteTaskId ?? '');
-  return { kind: 'result', result: resultOf(ended, o) };
+  let from = task ?? delegation.remoteTaskId ?? '';
+  const told = await o.dialogue.undelivered();
+  if (told) from = await tell(o, delegation, link, idOf(from), told);
+  for (;;) {
+    const stands = await follow(o, delegation, link, from);
+    if (stands.terminal) return { kind: 'result', result: resultOf(stands, o) };
+    const waited = await awaitAnswer(o, stands);
+    link = createLink(o);
+    if ('ended' in waited) from = waited.ended;
+    else if (waited.answer) from = await tell(o, delegation, link, stands.id, waited.answer);
+    else {
+      const canceled = await withdraw(o, { ...delegation, remoteTaskId: stands.id });
+      return { kind: 'result', result: unansweredResult(o, stands, canceled) };
+    }
+  }
 }
+
+const idOf = (task: PeerTask | string): string => (typeof task === 'string' ? task : task.id);
+
+/**
+ * Tells the peer its caller's answer, again and again until it has it: by the message's id it takes each answer once. A
+ * peer whose task has ended, or which does not know it any more, is asked about it next.
+ */
+async function tell(
+  o: DelegateOptions,
+  delegation: Delegation,
+  link: Link,
+  taskId: string,
+  { messageId, text }: PeerAnswer,
+): Promise<PeerTask | string> {
+  const { signal, traceparent } = o;
+  const message = { messageId, text, contextId: delegation.contextId, taskId, blocking: false };
+  for (;;) {
+    try {
+      const call = { timeoutMs: SEND_TIMEOUT_MS, signal, traceparent };
+      const reply = await o.client.send(o.endpoint, message, call);
+      link.contact();
+      await o.dialogue.delivered();
+      return reply.kind === 'task' ? reply.task : taskId;
+    } catch (thrown) {
+      const error = peerError(signal, thrown);
+      if (!error.retryable) {
+        if (!GONE.has(peerErrorCode(error))) {
+          await withdraw(o, { ...delegation, remoteTaskId: taskId });
+          throw error;
+        }
+        await o.dialogue.delivered();
+        return taskId;
+      }
+      o.onRetry('answer');
+      await link.lost(error);
+    }
+  }
+}
+
+/** What a peer says of an answer to a task that waits for none any more. */
+const GONE: ReadonlySet<ErrorCode | undefined> = new Set<ErrorCode | undefined>([
+  'UNSUPPORTED_OPERATION',
+  'TASK_NOT_FOUND',
+]);
 
 /** Asks the peer to stop; what the task came to there, where that can still be learned. Bounded in time. */
 export async function withdraw(
@@ -142,6 +203,7 @@ async function deliver(
   }
 }
 
+/** The task when it has ended there, or waits for an answer. */
 async function follow(
   o: DelegateOptions,
   delegation: Delegation,
@@ -151,19 +213,21 @@ async function follow(
   let id = typeof from === 'string' ? from : from.id;
   let task = typeof from === 'string' ? undefined : from;
   const repeats = { left: MAX_REPEATS };
-  for (let drops = 0; !task?.terminal; drops += 1) {
+  for (let drops = 0; task === undefined || !stops(task); drops += 1) {
     if (drops > 0) await o.clock.sleep(backoffMs(drops, { ...PAUSE, random: o.random }), o.signal);
     task = await watchOnce(o, id, link, task);
-    if (!task?.terminal) {
+    if (task === undefined || !stops(task)) {
       o.onRetry('stream');
       task = await ask(o, delegation, id, link, repeats);
       id = task.id;
     }
   }
-  return hasResult(task) ? task : ask(o, delegation, id, link, repeats);
+  return isWaiting(task) || hasResult(task) ? task : ask(o, delegation, id, link, repeats);
 }
 
-/** Follows the stream until the task ends or the stream breaks; how it broke does not matter, asking comes next. */
+const stops = (task: PeerTask): boolean => task.terminal || isWaiting(task);
+
+/** Follows the stream until the task ends or asks, or the stream breaks; how it broke does not matter, asking comes next. */
 async function watchOnce(
   o: DelegateOptions,
   id: string,
@@ -180,7 +244,7 @@ async function watchOnce(
       link.contact();
       task = snapshot;
       await o.onTask(snapshot);
-      if (snapshot.terminal) break;
+      if (stops(snapshot)) break;
     }
   } catch (thrown) {
     const error = peerError(o.signal, thrown);
@@ -221,68 +285,6 @@ async function ask(
   }
 }
 
-export interface Link {
-  /** The peer answered. */
-  contact(): void;
-  /** It did not: waits before the next try, or throws PEER_UNREACHABLE when it has been away too long. */
-  lost(error: FleetError): Promise<void>;
-}
-
-export function createLink(o: DelegateOptions): Link {
-  let failures = 0;
-  let lastContact = o.clock.now();
-  return {
-    contact() {
-      failures = 0;
-      lastContact = o.clock.now();
-      o.behaviour.answered();
-    },
-    async lost(error) {
-      failures += 1;
-      o.behaviour.failed();
-      const awayMs = o.clock.now() - lastContact;
-      if (awayMs >= o.peerDownAfterMs) {
-        const message = `peer ${o.endpoint.name} has not answered for ${Math.round(awayMs / 1000)} s: dispatch the task again later`;
-        throw new FleetError('PEER_UNREACHABLE', message, { cause: error });
-      }
-      if (failures === 1)
-        o.log.warn({ peer: o.endpoint.name, err: error }, 'peer does not answer: trying again');
-      await o.clock.sleep(backoffMs(failures, { ...PAUSE, random: o.random }), o.signal);
-    },
-  };
-}
-
 function message({ messageId, contextId, payload }: Delegation) {
   return { messageId, contextId, data: payload, blocking: false };
-}
-
-/** The error of a call; throws the signal's reason when that is why it failed. */
-export function peerError(signal: AbortSignal, thrown: unknown): FleetError {
-  signal.throwIfAborted();
-  return FleetError.from(thrown);
-}
-
-/** Answers after which the peer may have the task all the same. */
-const UNCERTAIN: ReadonlySet<ErrorCode | undefined> = new Set<ErrorCode | undefined>([
-  undefined,
-  'INTERNAL',
-  'REQUEST_TIMEOUT',
-  'STORE_UNAVAILABLE',
-]);
-
-/** Whether the peer said for certain that it did not take the task. */
-export function declined(error: FleetError): boolean {
-  return error.code === 'PEER_REFUSED' && !UNCERTAIN.has(peerErrorCode(error));
-}
-
-const NEVER_ARRIVED = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH']);
-
-/** Whether a call failed before a byte of it can have reached the peer. */
-export function neverArrived(error: unknown): boolean {
-  let cause: unknown = error;
-  for (let depth = 0; depth < 5 && cause instanceof Error; depth += 1) {
-    if ('code' in cause && typeof cause.code === 'string' && NEVER_ARRIVED.has(cause.code)) return true;
-    cause = cause.cause;
-  }
-  return false;
 }

@@ -1,10 +1,14 @@
 import type { PeerEndpoint, PeerTask } from '@hermes-fleet/a2a';
-import { FleetError, PROTOCOL_VERSION, type TaskResult } from '@hermes-fleet/protocol';
+import { FleetError, type TaskResult } from '@hermes-fleet/protocol';
 import { closingOf } from '../prose/closing.ts';
-import { createLink, type Delegated, type Link, type Refused } from './delegate.ts';
+import { awaitAnswer } from './await-answer.ts';
+import type { Delegated, Refused } from './delegate.ts';
+import { isWaiting, type PeerAnswer, unansweredResult } from './dialogue.ts';
+import { createLink, type Link } from './link.ts';
+import { tellOnce } from './prose-answer.ts';
 import { lookFor, type ProseOptions, sendOnce, type TextMessage, type Unknown } from './prose-exchange.ts';
-import { followTask, isWaiting } from './prose-follow.ts';
-import { type Answer, announcesIn, answerOf, type Judged, judge } from './remote-result.ts';
+import { followTask } from './prose-follow.ts';
+import { type Answer, announcesIn, answerOf, emptyResult, type Judged, judge } from './remote-result.ts';
 import type { Delegation } from './state.ts';
 
 /** Two calls of this length fit into the time that a run has to end after its abort. */
@@ -12,22 +16,38 @@ const WITHDRAW_TIMEOUT_MS = 4_000;
 
 /**
  * One dispatch at an agent that has never heard of the handshake (design 2, Prose peers): the contract goes as text,
- * once; its answer may be a Message or a Task, which is followed. A reply that misses what was asked for is asked for
- * again once, inside budget and deadline. Where an answer is lost and the agent cannot tell, the result is an error
- * `outcome_unknown`. Throws the signal's reason.
+ * once; its answer may be a Message or a Task, which is followed. What it asks is asked of the caller, and it is told the
+ * answer once. A reply that misses what was asked for is asked for again once, inside budget and deadline. Where an answer
+ * is lost and the agent cannot tell, the result is an error `outcome_unknown`. Throws the signal's reason.
  */
 export async function delegateProse(options: ProseOptions, delegation: Delegation): Promise<Delegated> {
   const o = { ...options, endpoint: endpointOf(options, delegation) };
-  const link = createLink(o);
   const message = { ...addressOf(delegation), text: textOf(delegation) };
-  const exchanged = await exchange(o, link, message, delegation.remoteTaskId, o.resumed);
+  let link = createLink(o);
+  const told = await o.dialogue.undelivered();
+  let exchanged =
+    told && delegation.remoteTaskId !== undefined
+      ? await answerTo(o, link, delegation, delegation.remoteTaskId, told, true)
+      : await exchange(o, link, message, delegation.remoteTaskId, o.resumed, delegation.answers?.statusId);
+  while (exchanged.kind === 'answered' && exchanged.waiting && exchanged.declined === undefined) {
+    const { waiting } = exchanged;
+    const waited = await awaitAnswer(o, waiting);
+    if ('answer' in waited && !waited.answer) break;
+    for (const announce of announcesIn(exchanged.answer)) await o.onAnnounce(announce);
+    link = createLink(o);
+    if ('ended' in waited) exchanged = { kind: 'answered', answer: waited.ended };
+    else if (waited.answer) exchanged = await answerTo(o, link, delegation, waiting.id, waited.answer, false);
+  }
   if (exchanged.kind === 'refused') return exchanged;
   if (exchanged.kind === 'unknown')
     return { kind: 'result', result: outcomeUnknown(o, delegation, exchanged) };
   const { answer } = exchanged;
   for (const announce of announcesIn(answer)) await o.onAnnounce(announce);
-  if (exchanged.waiting)
-    return { kind: 'result', result: await unanswered(o, delegation, exchanged.waiting) };
+  if (exchanged.waiting) {
+    const { waiting, declined: why } = exchanged;
+    const canceled = await withdrawProse(o, { ...delegation, remoteTaskId: waiting.id });
+    return { kind: 'result', result: unansweredResult(o, waiting, canceled, why) };
+  }
   const judged = judge(answer, o);
   return { kind: 'result', result: (await repaired(o, link, delegation, judged)) ?? judged.result };
 }
@@ -66,6 +86,34 @@ interface Answered {
   readonly answer: Answer;
   /** The task that waits for its caller, where that is how it ended. */
   readonly waiting?: PeerTask;
+  /** Why it did not take the answer that it waits for. */
+  readonly declined?: string;
+}
+
+/** The caller's answer to what a task there asks, told once, and what became of it. */
+async function answerTo(
+  o: ProseOptions,
+  link: Link,
+  { messageId, contextId }: Delegation,
+  taskId: string,
+  { statusId, ...answer }: PeerAnswer,
+  mayBeThere: boolean,
+): Promise<Answered | Unknown> {
+  const message = { ...answer, contextId, taskId };
+  const told = await tellOnce(o, link, message, messageId, mayBeThere);
+  if (told.kind === 'unknown') return told;
+  await o.dialogue.delivered();
+  if (told.kind === 'message') return { kind: 'answered', answer: answerOf(told) };
+  const isTaken = told.kind !== 'declined';
+  const from = told.kind === 'task' ? told.task : taskId;
+  const ended = await followTask(o, link, from, isTaken ? statusId : undefined);
+  if ('why' in ended) return ended;
+  const declined = told.kind === 'declined' ? ` (it did not take the answer: ${told.reason})` : undefined;
+  return {
+    kind: 'answered',
+    answer: ended,
+    ...(isWaiting(ended) ? { waiting: ended, ...(declined === undefined ? {} : { declined }) } : {}),
+  };
 }
 
 /** One message, and what became of it. */
@@ -75,6 +123,7 @@ async function exchange(
   message: TextMessage,
   knownId: string | undefined,
   mayBeThere: boolean,
+  answeredStatus?: string,
 ): Promise<Answered | Refused | Unknown> {
   let from: PeerTask | string | undefined = knownId;
   if (from === undefined) {
@@ -85,7 +134,7 @@ async function exchange(
     await o.onTaken(typeof from === 'string' ? from : from.id);
     if (typeof from !== 'string') await o.onTask(from);
   }
-  const ended = await followTask(o, link, from);
+  const ended = await followTask(o, link, from, answeredStatus);
   if ('why' in ended) return ended;
   return { kind: 'answered', answer: ended, ...(isWaiting(ended) ? { waiting: ended } : {}) };
 }
@@ -141,39 +190,13 @@ function repairText({ taskId, replySchema }: ProseOptions, missed: string): stri
   ].join('\n');
 }
 
-/** Nobody is there to answer an agent's question: it goes back to the caller, and the agent is told to stop. */
-async function unanswered(o: ProseOptions, delegation: Delegation, task: PeerTask): Promise<TaskResult> {
-  const canceled = await withdrawProse(o, { ...delegation, remoteTaskId: task.id });
-  const question = (task.statusText || task.text || 'it did not say what').slice(0, 2_000);
-  return {
-    ...emptyResult(o),
-    status: 'partial',
-    tokensSpent: canceled?.tokensSpent ?? 0,
-    remaining: [`answer what ${o.endpoint.name} asked, in the brief of a new task: ${question}`],
-    text: task.text,
-  };
-}
-
 function outcomeUnknown(o: ProseOptions, { contextId }: Delegation, { why }: Unknown): TaskResult {
   const { name } = o.endpoint;
   const message = `whether ${name} did the task is not known: ${why}. It would do the work a second time if it got it again, so it did not: look for context ${contextId} at ${name}, then dispatch anew what is missing, under a new task_id`;
   return {
-    ...emptyResult(o),
+    ...emptyResult(o.taskId),
     status: 'error',
     error: { code: 'outcome_unknown', message, retryable: false },
-  };
-}
-
-function emptyResult({ taskId }: ProseOptions): Omit<TaskResult, 'status'> {
-  return {
-    type: 'TASK_RESULT',
-    protocolVersion: PROTOCOL_VERSION,
-    taskId,
-    tokensSpent: 0,
-    usage: { inputTokens: 0, outputTokens: 0, model: 'unknown', source: 'reported' },
-    nextSteps: [],
-    blockedReason: null,
-    artifacts: { filesChanged: [] },
   };
 }
 

@@ -1,13 +1,7 @@
 import type { PeerReply } from '@hermes-fleet/a2a';
 import { backoffMs, type FleetError, type JsonObject } from '@hermes-fleet/protocol';
-import {
-  type DelegateOptions,
-  declined,
-  type Link,
-  neverArrived,
-  peerError,
-  type Refused,
-} from './delegate.ts';
+import type { DelegateOptions, Refused } from './delegate.ts';
+import { declined, type Link, neverArrived, peerError } from './link.ts';
 
 /** How long an agent may take to answer a message of a task that has no deadline; it may answer only when done. */
 export const LONGEST_ANSWER_MS = 600_000;
@@ -25,10 +19,24 @@ export interface ProseOptions extends DelegateOptions {
   readonly onAnnounce: (announce: JsonObject) => Promise<void>;
 }
 
+/** What it takes to look after a message at an agent. */
+export type Following = Omit<ProseOptions, Told>;
+type Told =
+  | 'dialogue'
+  | 'taskId'
+  | 'replySchema'
+  | 'outputSchema'
+  | 'remainingTokens'
+  | 'resumed'
+  | 'onTaken'
+  | 'onAnnounce';
+
 /** A text on its way to an agent. */
 export interface TextMessage {
   readonly messageId: string;
   readonly contextId: string;
+  /** The task that it answers, where it begins none. */
+  readonly taskId?: string;
   readonly text: string;
 }
 
@@ -77,7 +85,7 @@ export async function sendOnce(
 
 /** The task that a message became, by the message's id among the peer's tasks of that context. */
 export async function lookFor(
-  o: ProseOptions,
+  o: Following,
   link: Link,
   { messageId, contextId }: Pick<TextMessage, 'messageId' | 'contextId'>,
 ): Promise<Found | Unknown> {
@@ -102,7 +110,7 @@ export async function lookFor(
 }
 
 /** Waits before the next try; gives up on a peer that has been away too long. */
-export async function awayFor(o: ProseOptions, link: Link, error: FleetError): Promise<Unknown | undefined> {
+export async function awayFor(o: Following, link: Link, error: FleetError): Promise<Unknown | undefined> {
   try {
     await link.lost(error);
     return undefined;

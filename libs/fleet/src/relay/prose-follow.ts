@@ -1,21 +1,17 @@
 import { type PeerTask, peerErrorCode } from '@hermes-fleet/a2a';
 import { backoffMs } from '@hermes-fleet/protocol';
-import { type Link, peerError } from './delegate.ts';
+import { isWaiting } from './dialogue.ts';
+import { type Link, peerError } from './link.ts';
 import {
   ASK_TIMEOUT_MS,
   awayFor,
+  type Following,
   LONGEST_ANSWER_MS,
   PAUSE,
-  type ProseOptions,
   type Unknown,
 } from './prose-exchange.ts';
 
 const IDLE_TIMEOUT_MS = 45_000;
-
-/** The states in which a task waits for its caller. */
-const WAITING = new Set(['input_required', 'auth_required']);
-
-export const isWaiting = ({ state }: PeerTask): boolean => WAITING.has(state);
 
 interface Seen {
   readonly task: PeerTask | undefined;
@@ -26,13 +22,17 @@ interface Seen {
 /**
  * An agent's task until it has ended or waits for its caller: by stream where the agent has one, else by asking, less
  * and less often. A task that nobody knows any more, whose agent stays away, or that does not change for ten minutes
- * is given up: whether it is done is not known.
+ * is given up: whether it is done is not known. A status of this id, where it has one, is that of a question which has
+ * its answer already.
  */
 export async function followTask(
-  o: ProseOptions,
+  o: Following,
   link: Link,
   from: PeerTask | string,
+  answeredStatus?: string,
 ): Promise<PeerTask | Unknown> {
+  const isOver = (task: PeerTask): boolean =>
+    task.terminal || (isWaiting(task) && (task.statusId === undefined || task.statusId !== answeredStatus));
   const id = typeof from === 'string' ? from : from.id;
   let seen: Seen = { task: typeof from === 'string' ? undefined : from, streams: true };
   let last = stamp(seen.task);
@@ -40,7 +40,7 @@ export async function followTask(
   for (let turns = 0; ; turns += 1) {
     if (seen.task && isOver(seen.task)) return seen.task;
     if (turns > 0) await o.clock.sleep(backoffMs(turns, { ...PAUSE, random: o.random }), o.signal);
-    if (seen.streams) seen = await watchOnce(o, link, id, seen.task);
+    if (seen.streams) seen = await watchOnce(o, link, id, seen.task, isOver);
     if (seen.task && isOver(seen.task)) return seen.task;
     const asked = await ask(o, link, id);
     if ('why' in asked) return asked;
@@ -57,17 +57,18 @@ export async function followTask(
   }
 }
 
-const isOver = (task: PeerTask): boolean => task.terminal || isWaiting(task);
-
 function stamp(task: PeerTask | undefined): string {
-  return task ? `${task.state} ${task.text.length} ${task.statusText.length} ${task.data.length}` : '';
+  return task
+    ? `${task.state} ${task.statusId} ${task.text.length} ${task.statusText.length} ${task.data.length}`
+    : '';
 }
 
 async function watchOnce(
-  o: ProseOptions,
+  o: Following,
   link: Link,
   id: string,
   known: PeerTask | undefined,
+  isOver: (task: PeerTask) => boolean,
 ): Promise<Seen> {
   const { signal, traceparent } = o;
   let task = known;
@@ -89,7 +90,7 @@ async function watchOnce(
 }
 
 /** The task as the agent has it now. */
-async function ask(o: ProseOptions, link: Link, id: string): Promise<PeerTask | Unknown> {
+async function ask(o: Following, link: Link, id: string): Promise<PeerTask | Unknown> {
   const { signal, traceparent } = o;
   for (;;) {
     try {

@@ -69,11 +69,12 @@ async function pursue(o: Chooser, course: Course, seat: Seat): Promise<RunOutcom
   let refused = false;
   await bookDelegated(context.budget, course.state.attempts);
   for (;;) {
-    context.signal.throwIfAborted();
+    // What is with a peer is withdrawn there before it ends here.
+    if (!course.state.current) context.signal.throwIfAborted();
     const chosen = course.state.current ?? (await choose(o, course, refused));
     if ('status' in chosen) return chosen;
     seat.take(chosen.peer);
-    const ended = await attempt(o, course, chosen, resumed);
+    const ended = await attempt(o, course, chosen, resumed, seat);
     const now = o.clock.now();
     const refusal = refusalOf(ended, chosen.peer, course.state.refusals, { now, random: o.random });
     const tried = attemptOf(course.state.current ?? chosen, ended, refusal, now);

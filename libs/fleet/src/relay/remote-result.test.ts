@@ -8,7 +8,7 @@ import {
   type ReplySchema,
 } from '@hermes-fleet/protocol';
 import { announceOf } from '../testing/fakes.ts';
-import { neverArrived } from './delegate.ts';
+import { neverArrived } from './link.ts';
 import { announcesIn, hasResult, judge, outcomeOf, resultOf, resultOfMessage } from './remote-result.ts';
 
 const wire = encodeResult({

@@ -84,6 +84,20 @@ export function outcomeOf(result: TaskResult, peer: string): RunOutcome {
   return { ...outcome, executedBy: result.executedBy ?? peer };
 }
 
+/** A result that says nothing yet, of a peer that has said nothing. */
+export function emptyResult(taskId: string): Omit<TaskResult, 'status'> {
+  return {
+    type: 'TASK_RESULT',
+    protocolVersion: PROTOCOL_VERSION,
+    taskId,
+    tokensSpent: 0,
+    usage: { ...UNKNOWN_USAGE, source: 'reported' },
+    nextSteps: [],
+    blockedReason: null,
+    artifacts: { filesChanged: [] },
+  };
+}
+
 export function hasResult(task: Answer): boolean {
   return task.data.some(({ type }) => type === 'TASK_RESULT');
 }

@@ -31,6 +31,10 @@ const Delegation = z.object({
   slice: z.number().optional(),
   startedAt: z.string(),
   remoteTaskId: z.string().optional(),
+  /** How many of its questions were answered, and whether the last answer is known to have arrived. */
+  answers: z
+    .object({ count: z.number(), delivered: z.boolean(), statusId: z.string().optional() })
+    .optional(),
   /** Why this peer: what routing said about it and the others. */
   considered: Considered.optional(),
 });
@@ -123,14 +127,20 @@ export function encodeState({ attempts, refusals, waiting, current }: RelayState
   };
 }
 
-function encodeDelegation({ remoteTaskId, prose, slice, considered, ...rest }: Delegation): JsonObject {
+function encodeDelegation(delegation: Delegation): JsonObject {
+  const { remoteTaskId, prose, slice, answers, considered, ...rest } = delegation;
   return {
     ...rest,
     ...(slice === undefined ? {} : { slice }),
     ...(prose === undefined ? {} : { prose }),
     ...(remoteTaskId === undefined ? {} : { remoteTaskId }),
+    ...(answers === undefined ? {} : { answers: encodeAnswers(answers) }),
     ...encodeConsidered(considered),
   };
+}
+
+function encodeAnswers({ statusId, ...rest }: NonNullable<Delegation['answers']>): JsonObject {
+  return { ...rest, ...(statusId === undefined ? {} : { statusId }) };
 }
 
 function encodeConsidered(considered: Attempt['considered']): JsonObject {

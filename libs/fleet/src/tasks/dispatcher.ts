@@ -1,4 +1,4 @@
-import { isTerminal, type Ledger, type TaskRecord } from '@hermes-fleet/ledger';
+import { isTerminal, type Ledger, type Question, type TaskRecord } from '@hermes-fleet/ledger';
 import {
   type AdmittedTask,
   type Caller,
@@ -9,7 +9,8 @@ import {
   type Unmet,
 } from '@hermes-fleet/protocol';
 import type { FleetMetrics } from '@hermes-fleet/service';
-import type { Lane } from './lane.ts';
+import { givenUpAt, nobodyAnswered, openQuestion } from './asking.ts';
+import type { Expiry, Lane } from './lane.ts';
 import { persist } from './persist.ts';
 import { readDispatch, versionOf } from './reading.ts';
 import { blockedEnding, type Ending, encodeEnding, endingData, errorOutcome } from './result.ts';
@@ -35,6 +36,8 @@ export interface DispatcherOptions {
   /** Who executes a dispatch. */
   readonly gateOf: (dispatch: TaskDispatch) => Gate;
   readonly lanes: readonly Lane[];
+  /** How long a question to a caller waits for its answer, ms. */
+  readonly maxInputWaitMs: number;
   readonly closing: AbortSignal;
 }
 
@@ -44,6 +47,8 @@ export interface Dispatcher {
   submit(record: TaskRecord, caller: Caller): Promise<void>;
   /** Takes up a task that a former process left (design 3, Resume). */
   resume(record: TaskRecord, caller: Caller): Promise<void>;
+  /** A task's caller has answered, durably: it goes on. */
+  answered(taskId: string): void;
   cancel(taskId: string): Promise<void>;
   /** Ends a task whose deadline passed while it waited. */
   expire(task: AdmittedTask): Promise<void>;
@@ -146,6 +151,13 @@ export function createDispatcher(o: DispatcherOptions): Dispatcher {
       return;
     }
     const { lane, maxResumes } = o.gateOf(dispatch);
+    const asked = record.state === 'input_required' ? openQuestion(o.ledger, record.id) : undefined;
+    if (asked) {
+      const task = admitted(record, dispatch, caller);
+      lane.hold(task, record.createdAt, expiryOf(task, asked, o.maxInputWaitMs));
+      o.log.info(fieldsOf(record), 'task still waits for the answer of its caller');
+      return;
+    }
     const interrupted = record.state === 'working';
     const resumes = record.resumes + (interrupted ? 1 : 0);
     if (resumes > maxResumes) {
@@ -170,9 +182,10 @@ export function createDispatcher(o: DispatcherOptions): Dispatcher {
   async function cancel(taskId: string): Promise<void> {
     await admitting.get(taskId);
     const lane = laneWith(taskId);
-    const run = lane?.run(taskId);
+    const reason = new FleetError('CANCELED', 'the task was canceled by its caller');
+    const run = lane?.run(taskId) ?? lane?.endHeld(taskId, reason);
     if (run) {
-      run.abort(new FleetError('CANCELED', 'the task was canceled by its caller'));
+      run.abort(reason);
       await run.finished;
     } else {
       lane?.withdraw(taskId);
@@ -211,12 +224,23 @@ export function createDispatcher(o: DispatcherOptions): Dispatcher {
   return {
     submit,
     resume,
+    answered: (taskId) => laneWith(taskId)?.goOn(taskId),
     cancel,
     expire,
     idle: async () => {
       await Promise.allSettled(admitting.values());
     },
   };
+}
+
+/** When a task that waits for its caller is ended: at its deadline, or when it has waited long enough. */
+function expiryOf({ deadlineAt, dispatch }: AdmittedTask, asked: Question, maxInputWaitMs: number): Expiry {
+  const since = asked.askedAt;
+  const until = givenUpAt(asked, maxInputWaitMs);
+  if (deadlineAt === undefined || deadlineAt > until)
+    return { since, until, reason: nobodyAnswered(maxInputWaitMs) };
+  const reason = new FleetError('DEADLINE_EXCEEDED', `the deadline ${dispatch.deadline} has passed`);
+  return { since, until: deadlineAt, reason };
 }
 
 function admitted(record: TaskRecord, dispatch: TaskDispatch, caller: Caller): AdmittedTask {

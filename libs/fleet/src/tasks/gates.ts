@@ -1,5 +1,5 @@
 import type { McpPool } from '@hermes-fleet/mcp';
-import type { Clock, Executor, TaskDispatch, Unmet } from '@hermes-fleet/protocol';
+import type { Caller, Clock, Executor, TaskDispatch, Unmet } from '@hermes-fleet/protocol';
 import { countTokens } from '@hermes-fleet/tokens';
 import type { FleetConfig } from '../config/config.ts';
 import type { Peers } from '../peers/peers.ts';
@@ -34,6 +34,8 @@ export interface Gates {
   gateOf(dispatch: TaskDispatch): Gate;
   /** Where routing would send it now. */
   decide(dispatch: TaskDispatch): Promise<RoutingDecision>;
+  /** What stands against having peers do it, whatever they can do. */
+  judgeRelayed(dispatch: TaskDispatch, caller: Caller): Promise<Unmet[]>;
   /**
    * What admission would say now to whoever may dispatch; for those who only ask, that they may read is enough. Whether
    * a peer can take it is for `decide`.
@@ -67,12 +69,14 @@ export function createGates(o: GatesOptions): Gates {
     maxResumes: limits.max_resumes,
     judge: (dispatch, caller) => admit({ dispatch, caller, facts: facts(own) }),
   };
+  const judgeRelayed: Gates['judgeRelayed'] = (dispatch, caller) =>
+    admitRelayed({ dispatch, caller, facts: facts(relayed) });
   const toPeers: Gate = {
     lane: relayed,
     // Asking a peer for its task spends nothing; giving up would lose what it has done.
     maxResumes: Number.POSITIVE_INFINITY,
     async judge(dispatch, caller) {
-      const unmet = await admitRelayed({ dispatch, caller, facts: facts(relayed) });
+      const unmet = await judgeRelayed(dispatch, caller);
       if (unmet.length > 0) return unmet;
       const decision = await decide(dispatch);
       const mayWait = (dispatch.routing?.onBlocked ?? routing.on_blocked) !== 'fail';
@@ -88,6 +92,7 @@ export function createGates(o: GatesOptions): Gates {
   return {
     gateOf,
     decide,
+    judgeRelayed,
     async judgeNow(dispatch) {
       const isOwn = gateOf(dispatch) === toOwn;
       const caller = { name: profile, scopes: new Set(['dispatch'] as const) };

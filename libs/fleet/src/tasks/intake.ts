@@ -12,6 +12,7 @@ import {
   type JsonObject,
 } from '@hermes-fleet/protocol';
 import { parseHints } from '../prose/hints.ts';
+import { acceptAnswer } from './answer.ts';
 import type { Dispatcher } from './dispatcher.ts';
 import { acceptAnnounce, greet, HANDSHAKE_CONTEXT, type HandshakeOptions } from './handshake.ts';
 import { readDispatch } from './reading.ts';
@@ -30,7 +31,7 @@ export interface IntakeOptions extends HandshakeOptions {
 
 /**
  * What becomes of an A2A message: an announce or a handshake text is answered, a dispatch or plain text becomes a
- * durable task (design 2, Carriage). Throws a FleetError that leaves nothing behind.
+ * durable task (design 2, Carriage), and a text to a task that asked is its answer (design 3, Asking). Throws a FleetError that leaves nothing behind.
  */
 export async function acceptMessage(
   o: IntakeOptions,
@@ -41,10 +42,12 @@ export async function acceptMessage(
   if (part?.type === 'SESSION_ANNOUNCE') return acceptAnnounce(o, part, message, caller);
   if (part?.type === 'TASK_RESULT')
     throw invalid('data.type', 'a TASK_RESULT is an answer: send a TASK_DISPATCH or a SESSION_ANNOUNCE');
-  if (!part && message.contextId?.startsWith(HANDSHAKE_CONTEXT)) return greet(o, message.contextId, caller);
+  const isAnswer = message.taskId !== undefined;
+  if (!part && !isAnswer && message.contextId?.startsWith(HANDSHAKE_CONTEXT))
+    return greet(o, message.contextId, caller);
   const closed = o.closed();
   if (closed) throw closed;
-  if (message.taskId !== undefined) refuseFollowUp(o.ledger, message.taskId, message.contextId, caller);
+  if (message.taskId !== undefined) return acceptAnswer(o, message.taskId, message, part, caller);
   return acceptTask(o, part ?? proseDispatch(message.text, o), message, caller);
 }
 
@@ -83,23 +86,6 @@ async function acceptTask(
   const metadata = created && fresh ? o.onFreshContext(task.id) : undefined;
   await o.dispatcher.submit(task, caller);
   return { kind: 'task', taskId: task.id, ...(metadata ? { metadata } : {}) };
-}
-
-function refuseFollowUp(
-  ledger: Ledger,
-  taskId: string,
-  contextId: string | undefined,
-  caller: Caller,
-): never {
-  const task = ledger.get(taskId);
-  if (!task || task.caller !== caller.name)
-    throw new FleetError('TASK_NOT_FOUND', `task ${taskId} is not known`);
-  if (contextId !== undefined && contextId !== task.contextId)
-    throw new FleetError('CONTEXT_MISMATCH', `task ${taskId} is not part of context ${contextId}`);
-  throw new FleetError(
-    'UNSUPPORTED_OPERATION',
-    `task ${taskId} takes no further message: send a new one in context ${task.contextId}`,
-  );
 }
 
 /** The dispatch that a text message stands for, its hints read (design 2, Prose peers, Inbound). */

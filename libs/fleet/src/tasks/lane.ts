@@ -18,6 +18,15 @@ export interface Lane {
   release(): void;
   /** Puts an admitted task in line, and starts it as soon as its turn comes. */
   add(task: AdmittedTask, receivedAt: number): void;
+  /**
+   * Keeps a task that a former process left waiting for its caller: with its context, without a slot, not running. Unless
+   * it goes on before, it is ended when `expiry` says.
+   */
+  hold(task: AdmittedTask, receivedAt: number, expiry: Expiry): void;
+  /** Has a task that is held go on, in its turn; nothing for any other. */
+  goOn(taskId: string): void;
+  /** Lets the executor of a task that is held end it, for this reason; undefined for any other. */
+  endHeld(taskId: string, reason: FleetError): Run | undefined;
   /** Takes a waiting task out of line; false when it does not wait here. */
   withdraw(taskId: string): boolean;
   /** The run of a task, while it runs here. */
@@ -30,6 +39,18 @@ export interface Lane {
   stop(reason: FleetError, patience: AbortSignal): Promise<void>;
   /** Brings the gauges up to date. */
   gauge(): void;
+}
+
+/** How long a task is held, ms since the epoch, and why it ends then. */
+export interface Expiry {
+  readonly since: number;
+  readonly until: number;
+  readonly reason: FleetError;
+}
+
+interface Held {
+  readonly request: RunRequest;
+  readonly waiting: Disposable;
 }
 
 interface Entry {
@@ -58,6 +79,8 @@ export function createLane(o: LaneOptions): Lane {
   const deadlines = new Map<string, Disposable>();
   /** Parked runs that are in line for a slot again. */
   const returning = new Map<string, () => void>();
+  /** Tasks that wait for their caller, and have no run in this process. */
+  const held = new Map<string, Held>();
   let stopped = false;
 
   function forget(taskId: string): void {
@@ -80,16 +103,35 @@ export function createLane(o: LaneOptions): Lane {
         back();
         continue;
       }
-      forget(taskId);
-      const run = startRun(o.runner, request);
-      runs.set(taskId, run);
-      void run.finished.then(() => {
-        runs.delete(taskId);
-        queue.finished(taskId);
-        pump();
-      });
+      start(taskId, request);
     }
     changed();
+  }
+
+  function start(taskId: string, request: RunRequest): Run {
+    forget(taskId);
+    const run = startRun(o.runner, request);
+    runs.set(taskId, run);
+    void run.finished.then(() => {
+      runs.delete(taskId);
+      queue.finished(taskId);
+      pump();
+    });
+    return run;
+  }
+
+  function letGo(taskId: string): RunRequest | undefined {
+    const found = stopped ? undefined : held.get(taskId);
+    if (!found) return undefined;
+    held.delete(taskId);
+    found.waiting[Symbol.dispose]();
+    forget(taskId);
+    return found.request;
+  }
+
+  function endHeld(taskId: string, reason: FleetError): Run | undefined {
+    const request = letGo(taskId);
+    return request && start(taskId, { ...request, ended: reason });
   }
 
   function slotOf(taskId: string): Slot {
@@ -116,6 +158,12 @@ export function createLane(o: LaneOptions): Lane {
           else pump();
         }),
     };
+  }
+
+  function entryOf(task: AdmittedTask, receivedAt: number): Entry {
+    const { id: taskId, contextId, dispatch } = task;
+    const request = { task, executor: o.executor, receivedAt, slot: slotOf(taskId) };
+    return { taskId, contextId, priority: dispatch.task.priority ?? 'normal', request };
   }
 
   function changed(): void {
@@ -146,9 +194,8 @@ export function createLane(o: LaneOptions): Lane {
     reserve: () => queue.reserve(),
     release: () => queue.release(),
     add(task, receivedAt) {
-      const { id: taskId, contextId, dispatch } = task;
-      const request = { task, executor: o.executor, receivedAt, slot: slotOf(taskId) };
-      queue.add({ taskId, contextId, priority: dispatch.task.priority ?? 'normal', request });
+      const { id: taskId } = task;
+      queue.add(entryOf(task, receivedAt));
       if (task.deadlineAt !== undefined) {
         const expire = (): void => {
           if (withdraw(taskId)) o.onExpired(task);
@@ -157,6 +204,21 @@ export function createLane(o: LaneOptions): Lane {
       }
       pump();
     },
+    hold(task, receivedAt, { since, until, reason }) {
+      const { id: taskId } = task;
+      const entry = entryOf(task, receivedAt);
+      queue.hold(entry);
+      held.set(taskId, { request: entry.request, waiting: o.runner.askers.enter(since) });
+      const end = (): void => void endHeld(taskId, reason);
+      deadlines.set(taskId, callAt(o.clock, until, end));
+      changed();
+    },
+    goOn(taskId) {
+      if (!letGo(taskId)) return;
+      queue.unpark(taskId);
+      pump();
+    },
+    endHeld,
     withdraw,
     run: (taskId) => runs.get(taskId),
     holds: (taskId) => queue.has(taskId),

@@ -90,6 +90,13 @@ export class TaskQueue<T extends QueueItem> {
     this.#waiting.set(item.taskId, { item, since: this.#clock.now(), order: this.#arrivals });
   }
 
+  /** Puts a task that began in a former process where it stood: parked, with its context. */
+  hold(item: T): void {
+    this.#arrivals += 1;
+    this.#parked.set(item.taskId, { item, since: this.#clock.now(), order: this.#arrivals });
+    this.#contexts.set(item.contextId, item.taskId);
+  }
+
   /** Takes the next task to run and counts it as running until `finished`; undefined when none may start now. */
   next(): T | undefined {
     if (this.#running.size >= this.#limits.maxConcurrent) return undefined;

@@ -1,5 +1,13 @@
 import type { Ledger } from '@hermes-fleet/ledger';
-import { type AdmittedTask, FleetError, type RunContext, type RunEvent } from '@hermes-fleet/protocol';
+import {
+  type AdmittedTask,
+  type Clock,
+  FleetError,
+  type RunContext,
+  type RunEvent,
+} from '@hermes-fleet/protocol';
+import type { Askers } from './askers.ts';
+import { askCaller } from './asking.ts';
 
 /** A run's slot among those that run at a time. */
 export interface Slot {
@@ -11,8 +19,17 @@ export interface Slot {
 
 export interface RunContextParts extends Pick<RunContext, 'signal' | 'stopping' | 'budget'> {
   readonly task: AdmittedTask;
-  readonly ledger: Pick<Ledger, 'append' | 'loadCheckpoint' | 'saveCheckpoint'>;
+  readonly ledger: Pick<
+    Ledger,
+    'append' | 'ask' | 'questions' | 'watch' | 'loadCheckpoint' | 'saveCheckpoint'
+  >;
   readonly slot: Slot;
+  readonly clock: Clock;
+  readonly askers: Askers;
+  /** How long a question waits for its answer, ms. */
+  readonly maxInputWaitMs: number;
+  /** Ends the run: nobody has answered in time. */
+  readonly giveUp: (reason: FleetError) => void;
   /** Tries a write again while the store is away, until the run is told to end: what it paid for must not get lost. */
   readonly keep: <T>(write: () => Promise<T>) => Promise<T>;
 }
@@ -22,6 +39,20 @@ export function createRunContext(o: RunContextParts): RunContext {
   const { task, ledger, slot, signal, stopping, budget, keep } = o;
   let parked = false;
   let queued = false;
+
+  async function park<T>(wait: () => Promise<T>): Promise<T> {
+    if (parked) throw new FleetError('INTERNAL', `task ${task.id} is parked already`);
+    parked = true;
+    slot.leave();
+    try {
+      const value = await wait();
+      await slot.retake(AbortSignal.any([signal, stopping]));
+      return value;
+    } finally {
+      parked = false;
+    }
+  }
+
   return {
     ...{ signal, stopping, budget },
     async report(event: RunEvent) {
@@ -32,20 +63,12 @@ export function createRunContext(o: RunContextParts): RunContext {
       const change = goesOn ? ({ state: 'working' } as const) : undefined;
       await keep(() => ledger.append(task.id, { type: event.type, data }, change));
     },
-    async park<T>(wait: () => Promise<T>): Promise<T> {
-      if (parked) throw new FleetError('INTERNAL', `task ${task.id} is parked already`);
-      parked = true;
-      slot.leave();
-      try {
-        const value = await wait();
-        await slot.retake(AbortSignal.any([signal, stopping]));
-        return value;
-      } finally {
-        parked = false;
-      }
-    },
-    async ask() {
-      throw new FleetError('UNSUPPORTED_OPERATION', 'nobody can be asked yet');
+    park,
+    async ask(question, { key }) {
+      const answer = await askCaller({ ...o, park }, { key, text: question });
+      // It stands in line: the next step says that it goes on.
+      queued = true;
+      return answer;
     },
     checkpoint: {
       load: () => ledger.loadCheckpoint(task.id),

@@ -1,4 +1,4 @@
-import type { Ledger } from '@hermes-fleet/ledger';
+import type { Ledger, Question } from '@hermes-fleet/ledger';
 import {
   type AdmittedTask,
   type Clock,
@@ -9,6 +9,8 @@ import {
 } from '@hermes-fleet/protocol';
 import type { FleetMetrics } from '@hermes-fleet/service';
 import { createBudget } from '@hermes-fleet/tokens';
+import type { Askers } from './askers.ts';
+import { openQuestion } from './asking.ts';
 import { persist } from './persist.ts';
 import { encodeEnding, endingData, errorOutcome, runEnding } from './result.ts';
 import { createRunContext, type RunContextParts, type Slot } from './run-context.ts';
@@ -27,6 +29,9 @@ export interface RunnerOptions {
   readonly metrics: FleetMetrics;
   readonly defaultBudget: number | undefined;
   readonly countCache: boolean;
+  /** How long a question to a caller waits for its answer, ms. */
+  readonly maxInputWaitMs: number;
+  readonly askers: Askers;
   /** Aborts when the process must end: writes that fail are not tried again after that. */
   readonly closing: AbortSignal;
 }
@@ -48,6 +53,8 @@ export interface RunRequest {
   /** Milliseconds since the epoch. */
   readonly receivedAt: number;
   readonly slot: Slot;
+  /** Why it is over already: the executor is only to end what it began before. */
+  readonly ended?: FleetError;
 }
 
 /**
@@ -58,6 +65,7 @@ export function startRun(o: RunnerOptions, request: RunRequest): Run {
   const { task } = request;
   const controller = new AbortController();
   const pausing = new AbortController();
+  if (request.ended) controller.abort(request.ended);
   const finished = runToEnd(o, request, controller, pausing.signal).catch((error) => {
     const fields = { task_id: task.id, context_id: task.contextId, caller: task.caller.name, err: error };
     o.log.error(fields, 'task could not be ended in the ledger: the next start takes it up');
@@ -80,32 +88,40 @@ async function runToEnd(
   const startedAt = o.clock.now();
   using _deadline = deadlineTimer(o.clock, task, controller);
   const store = { ...o, taskId: task.id, signal: o.closing };
-  const data = { model: executor.model.id, model_tier: executor.model.tier, resumes: task.resumes };
-  const started = await persist(store, () =>
-    o.ledger.append(task.id, { type: 'started', data }, { state: 'working' }),
-  );
-  if (!started) return;
-  if (task.resumes === 0 && !o.ledger.loadCheckpoint(task.id))
+  if (!request.ended) {
+    const data = { model: executor.model.id, model_tier: executor.model.tier, resumes: task.resumes };
+    const started = await persist(store, () =>
+      o.ledger.append(task.id, { type: 'started', data }, { state: 'working' }),
+    );
+    if (!started) return;
+  }
+  const hasBegun = o.ledger.loadCheckpoint(task.id) !== undefined || o.ledger.questions(task.id).length > 0;
+  if (task.resumes === 0 && !hasBegun)
     o.metrics.dispatchOverhead(seconds(o.clock.now() - request.receivedAt));
 
   const keep = <T>(write: () => Promise<T>): Promise<T> => persist({ ...store, signal }, write);
   const budget = budgetOf(o, request, keep);
   const work = async (): Promise<RunOutcome> => {
-    signal.throwIfAborted();
+    if (!request.ended) signal.throwIfAborted();
     stopping.throwIfAborted();
-    const parts = { task, ledger: o.ledger, slot, signal, stopping, budget, keep };
-    return executor.run(task, createRunContext(parts));
+    const { ledger, clock, askers, maxInputWaitMs } = o;
+    const giveUp = (reason: FleetError): void => controller.abort(reason);
+    const parts = { task, ledger, clock, slot, signal, stopping, budget, keep };
+    return executor.run(task, createRunContext({ ...parts, askers, maxInputWaitMs, giveUp }));
   };
   const attempt = await settle(o, work(), signal);
   if ('thrown' in attempt && stopping.aborted && !signal.aborted && attempt.thrown === stopping.reason) {
+    // One that waits for its caller goes on waiting.
+    if (o.ledger.get(task.id)?.state === 'input_required') return;
     // Back in line, so that the next start does not take it for a task that crashed.
     await persist(store, () => o.ledger.append(task.id, { type: 'queued', data: { paused: true } }));
     return;
   }
-  const outcome = conclude(attempt, signal, (error) =>
+  const concluded = conclude(attempt, signal, (error) =>
     o.log.error({ task_id: task.id, context_id: task.contextId, err: error }, 'executor failed'),
   );
-  if (!outcome) return;
+  if (!concluded) return;
+  const outcome = unanswered(concluded, signal, openQuestion(o.ledger, task.id));
   const ending = runEnding(outcome, {
     taskId: task.dispatch.task.taskId,
     profile: o.profile,
@@ -192,6 +208,16 @@ function conclude(
   if (outcome) return outcome;
   const error = FleetError.from('thrown' in settled ? settled.thrown : undefined);
   return errorOutcome(error.code, error.message, error.retryable);
+}
+
+/** What is left of a task whose time ended while it waited for its caller: that its question be answered. */
+function unanswered(outcome: RunOutcome, signal: AbortSignal, open: Question | undefined): RunOutcome {
+  if (!open || outcome.status === 'done' || reasonOf(signal) !== 'DEADLINE_EXCEEDED') return outcome;
+  const { error: _error, unmet: _unmet, ...shown } = outcome;
+  const why = FleetError.from(signal.reason).message;
+  const asked = `an answer to what was asked, in the brief of a new task (${why}): ${open.text}`;
+  const remaining = (outcome.remaining ?? []).filter((each) => !each.includes(open.text));
+  return { ...shown, status: 'partial', blockedReason: null, remaining: [asked, ...remaining] };
 }
 
 /** An error that keeps what the executor had to show. */

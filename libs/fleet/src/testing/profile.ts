@@ -83,6 +83,8 @@ export interface TestProfile {
   serve(): Promise<void>;
   /** As a crash does it: nothing is written any more and the port is closed. */
   crash(): Promise<void>;
+  /** Stops it for good, before the test ends. */
+  end(): Promise<void>;
   /** Takes up the same ledger and port again. */
   restart(script?: Script): Promise<void>;
   /** Accepts a message and gives the task's id. */
@@ -252,11 +254,15 @@ export async function profile(t: TestContext, o: ProfileOptions = {}): Promise<T
     await Promise.all([closed, announcer.close()]);
   }
 
-  t.after(async () => {
+  let ended = false;
+  async function end(): Promise<void> {
+    if (ended) return;
+    ended = true;
     await life.gateway.stop(1_000);
     await crash();
     rmSync(dir, { recursive: true, force: true });
-  });
+  }
+  t.after(end);
 
   const task = (id: string): TaskRecord => {
     const record = life.ledger.get(id);
@@ -298,6 +304,7 @@ export async function profile(t: TestContext, o: ProfileOptions = {}): Promise<T
     metrics: () => life.metrics.registry.metrics(),
     serve,
     crash,
+    end,
     async restart(next) {
       const served = life.app !== undefined;
       if (next) script = next;
@@ -325,6 +332,15 @@ export const untilAborted: Script = (_task, { signal }) =>
   new Promise((_resolve, reject) => {
     signal.addEventListener('abort', () => reject(signal.reason), { once: true });
   });
+
+/** A run that asks one question after another, and ends with the answers. */
+export const asking =
+  (...questions: string[]): Script =>
+  async (_task, { ask }) => {
+    const answers: string[] = [];
+    for (const [at, question] of questions.entries()) answers.push(await ask(question, { key: `q${at}` }));
+    return { ...DONE, text: answers.join(', ') };
+  };
 
 const measured = (state: Health) => ({
   state,

@@ -13,8 +13,8 @@ export interface RelayFleet {
 /** Workers that serve, and an orchestrator that has heard of them and never works itself. */
 export async function relayFleet(
   t: TestContext,
-  workers: Record<string, Pick<ProfileOptions, 'script' | 'tier' | 'fleet'>>,
-  o: { fleet?: JsonObject; announce?: boolean } & Pick<ProfileOptions, 'defaultBudget'> = {},
+  workers: Record<string, Pick<ProfileOptions, 'script' | 'tier' | 'fleet' | 'ledger'>>,
+  o: { fleet?: JsonObject; announce?: boolean } & Pick<ProfileOptions, 'defaultBudget' | 'ledger'> = {},
 ): Promise<RelayFleet> {
   const names = ['switch', ...Object.keys(workers)];
   const agents: Record<string, number> = {};
@@ -31,6 +31,7 @@ export async function relayFleet(
     script: () => Promise.reject(new Error('the orchestrator worked itself')),
     // The shortest pauses that backoff allows.
     random: () => 0,
+    ...(o.ledger ? { ledger: o.ledger } : {}),
     ...(o.defaultBudget === undefined ? {} : { defaultBudget: o.defaultBudget }),
     fleet: { orchestrate: true, routing: { peer_down_after_s: 20 }, ...o.fleet },
   });

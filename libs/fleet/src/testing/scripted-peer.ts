@@ -4,6 +4,7 @@ import type { TestContext } from 'node:test';
 import { createA2AClient } from '@hermes-fleet/a2a';
 import { isJsonObject, type JsonObject, systemClock } from '@hermes-fleet/protocol';
 import { newBehaviour } from '../peers/behaviour.ts';
+import type { Dialogue } from '../relay/dialogue.ts';
 import type { ProseOptions } from '../relay/prose-exchange.ts';
 import { silent } from './fakes.ts';
 
@@ -81,9 +82,17 @@ export async function scriptedPeer(
     onTaken: async (id) => void taken.push(id),
     onTask: async () => undefined,
     onRetry: () => undefined,
+    dialogue: NOBODY_TO_ASK,
     onAnnounce: async (announce) => void announces.push(announce),
   };
   return { options, calls, taken, announces, over: over.promise };
 }
+
+/** What a peer asks is answered by nobody. */
+export const NOBODY_TO_ASK: Dialogue = {
+  ask: async () => undefined,
+  undelivered: async () => undefined,
+  delivered: async () => undefined,
+};
 
 const envelope = (body: JsonObject): string => JSON.stringify({ jsonrpc: '2.0', id: 1, ...body });

@@ -1,6 +1,6 @@
 import type { SQLOutputValue } from 'node:sqlite';
 import { FleetError, isJsonObject, type JsonObject, type TokenEntry } from '@hermes-fleet/protocol';
-import type { PeerRecord, TaskEvent, TaskRecord, TaskState } from '../types.ts';
+import type { PeerRecord, Question, TaskEvent, TaskRecord, TaskState } from '../types.ts';
 
 /** One row as SQLite gives it. This file is the only place that turns rows into records. */
 export type Row = Record<string, SQLOutputValue>;
@@ -88,6 +88,19 @@ export function taskEvent(row: Row): TaskEvent {
     type: text(row, 'type'),
     at: integer(row, 'at'),
     data: json(row, 'data'),
+  };
+}
+
+export function questionRow(row: Row): Question {
+  return {
+    key: text(row, 'key'),
+    seq: integer(row, 'seq'),
+    askedAt: integer(row, 'asked_at'),
+    text: text(row, 'question'),
+    answer:
+      row.message_id === null
+        ? undefined
+        : { messageId: text(row, 'message_id'), text: text(row, 'answer'), message: json(row, 'message') },
   };
 }
 

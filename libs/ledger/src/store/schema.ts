@@ -84,6 +84,21 @@ export const MIGRATIONS: readonly string[] = [
   ) STRICT, WITHOUT ROWID;
   `,
   'ALTER TABLE peers ADD COLUMN caller TEXT;',
+  `
+  CREATE TABLE questions (
+    task_id TEXT NOT NULL REFERENCES tasks (id) ON DELETE CASCADE,
+    key TEXT NOT NULL,
+    seq INTEGER NOT NULL,
+    asked_at INTEGER NOT NULL,
+    question TEXT NOT NULL,
+    message_id TEXT,
+    message TEXT,
+    answer TEXT,
+    PRIMARY KEY (task_id, key)
+  ) STRICT;
+  CREATE UNIQUE INDEX questions_open ON questions (task_id) WHERE message_id IS NULL;
+  CREATE UNIQUE INDEX questions_answers ON questions (task_id, message_id);
+  `,
 ];
 
 /**

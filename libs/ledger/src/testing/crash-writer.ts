@@ -5,7 +5,8 @@ import { newTask } from './harness.ts';
 
 /**
  * Child process of the crash test: eight flows accept tasks and append to them for ever, and print each write as soon
- * as it is acknowledged: `task <id> <key>` and `event <task id> <seq> <type>`.
+ * as it is acknowledged: `task <id> <key>`, `event <task id> <seq> <type>`, `question <task id> <key>` and `answer <task
+ * id> <key>`.
  */
 const silent = (): void => undefined;
 const log = { debug: silent, info: silent, warn: silent, error: silent };
@@ -20,7 +21,22 @@ async function flow(name: number): Promise<never> {
     await append(task.id, 'text');
     await ledger.saveCheckpoint(task.id, { step: 1 });
     await append(task.id, 'progress');
+    if (i % 3 > 0) await converse(task.id, i % 3);
     await append(task.id, i % 2 === 0 ? 'done' : 'blocked');
+  }
+}
+
+async function converse(taskId: string, times: number): Promise<void> {
+  for (let nth = 1; nth <= times; nth += 1) {
+    const key = `q${nth}`;
+    await ledger.ask(taskId, { key, text: `question ${key}` });
+    writeSync(1, `question ${taskId} ${key}\n`);
+    await ledger.answer(taskId, {
+      messageId: `m${nth}`,
+      text: `answer to ${key}`,
+      message: { messageId: `m${nth}` },
+    });
+    writeSync(1, `answer ${taskId} ${key}\n`);
   }
 }
 

@@ -10,7 +10,11 @@ const [mode = 'answers'] = process.argv.slice(2);
 interface Request {
   readonly id?: number;
   readonly method?: string;
-  readonly params?: { readonly name?: string; readonly arguments?: Record<string, unknown> };
+  readonly params?: {
+    readonly name?: string;
+    readonly arguments?: Record<string, unknown>;
+    readonly _meta?: object;
+  };
 }
 
 const send = (message: object): void => {
@@ -18,7 +22,7 @@ const send = (message: object): void => {
 };
 const text = (content: string): object => ({ content: [{ type: 'text', text: content }] });
 
-const tools = ['echo', 'environment', 'big', 'silence', 'child', 'die', 'grow', 'fail', 'parts'];
+const tools = ['echo', 'meta', 'environment', 'big', 'silence', 'child', 'die', 'grow', 'fail', 'parts'];
 
 function callTool(name: string | undefined, args: Record<string, unknown>): object | undefined {
   switch (name) {
@@ -69,11 +73,15 @@ function answer({ id, method, params }: Request): void {
       name,
       description: `does ${name}`,
       inputSchema: { type: 'object' },
+      ...(name === 'echo' ? { annotations: { readOnlyHint: true } } : {}),
     }));
     send({ id, result: { tools: listed } });
   } else if (method === 'tools/call') {
     if (params?.name === 'unknown') send({ id, error: { code: -32602, message: 'Unknown tool: unknown' } });
-    const result = callTool(params?.name, params?.arguments ?? {});
+    const result =
+      params?.name === 'meta'
+        ? text(JSON.stringify(params._meta ?? null))
+        : callTool(params?.name, params?.arguments ?? {});
     if (result) send({ id, result });
   }
 }

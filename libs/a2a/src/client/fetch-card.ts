@@ -1,0 +1,62 @@
+import { AgentCard } from '@a2a-js/sdk';
+import { isJsonObject } from '@hermes-fleet/protocol';
+import { z } from 'zod';
+import { createDeadline } from './deadline.ts';
+import { fromLegacyCard } from './legacy.ts';
+import { nonsenseFrom, refusedBy } from './peer-errors.ts';
+import { attempt, type CallOptions, readBounded, type TransportDeps } from './transport.ts';
+
+/** The JSON at the url of an agent card. Throws PEER_UNREACHABLE, PEER_REFUSED, or the reason of `signal`. */
+export async function fetchCard(
+  deps: Pick<TransportDeps, 'clock' | 'request'>,
+  url: string,
+  read: (json: unknown) => AgentCard,
+  { timeoutMs, signal }: CallOptions,
+): Promise<AgentCard> {
+  const name = new URL(url).host;
+  const method = 'its agent card';
+  using deadline = createDeadline(deps.clock, timeoutMs, signal);
+  return await attempt({ name, method, timeoutMs, deadline, signal }, async () => {
+    const init = {
+      signal: deadline.signal,
+      headers: { accept: 'application/json', 'a2a-version': '1.0' },
+    };
+    const response = await (deps.request
+      ? deps.request(url, { ...init, method: 'GET' })
+      : fetch(url, { ...init, redirect: 'manual' }));
+    const text = await readBounded(response, () => nonsenseFrom(name, method, 'more than 4 MiB'));
+    if (response.status !== 200) {
+      const retryAfter = response.headers.get('retry-after');
+      throw refusedBy({ peer: name, method, status: response.status, retryAfter, error: undefined });
+    }
+    try {
+      return read(JSON.parse(text));
+    } catch {
+      throw nonsenseFrom(name, method, 'something that is no agent card of A2A 1.0');
+    }
+  });
+}
+
+const Interface = z.looseObject({
+  url: z.url({ protocol: /^https?$/ }),
+  protocolBinding: z.string(),
+  protocolVersion: z.string(),
+});
+const Card = z.looseObject({ name: z.string().min(1), supportedInterfaces: z.array(Interface) });
+
+/** A card of A2A 1.0; throws for anything else. */
+export function readCard(json: unknown): AgentCard {
+  return AgentCard.fromJSON(Card.parse(json));
+}
+
+const AnyCard = z.looseObject({ name: z.string().min(1), supportedInterfaces: z.array(z.unknown()) });
+
+/** A card of A2A 1.0 or 0.3, with those of its interfaces that can be called over HTTP; throws for anything else. */
+export function readAnyCard(json: unknown): AgentCard {
+  const isLegacy = isJsonObject(json) && json.supportedInterfaces === undefined;
+  const card = AnyCard.parse(isLegacy ? fromLegacyCard(json) : json);
+  const supportedInterfaces = card.supportedInterfaces.flatMap(
+    (each) => Interface.safeParse(each).data ?? [],
+  );
+  return AgentCard.fromJSON({ ...card, supportedInterfaces });
+}

@@ -1,0 +1,113 @@
+import { FleetError, isJsonObject, type JsonObject, type JsonValue } from '@hermes-fleet/protocol';
+
+/** A2A 0.3 over JSON-RPC, for agents that speak nothing newer: its methods by the names of 1.0. */
+const METHODS: Readonly<Record<string, string>> = {
+  SendMessage: 'message/send',
+  SendStreamingMessage: 'message/stream',
+  GetTask: 'tasks/get',
+  CancelTask: 'tasks/cancel',
+  SubscribeToTask: 'tasks/resubscribe',
+};
+
+/** A call of 1.0 as 0.3 has it; throws PEER_REFUSED for one that it has not. */
+export function toLegacyCall(peer: string, method: string, params: JsonObject) {
+  const legacy = METHODS[method];
+  if (legacy === undefined)
+    throw new FleetError('PEER_REFUSED', `peer "${peer}" speaks A2A 0.3, which has no ${method}`);
+  const { message, configuration, ...rest } = params;
+  if (!isJsonObject(message)) return { method: legacy, params: rest };
+  const { parts, ...said } = message;
+  const blocking = !isJsonObject(configuration) || configuration.returnImmediately !== true;
+  return {
+    method: legacy,
+    params: {
+      ...rest,
+      message: { ...said, kind: 'message', role: 'user', parts: listOf(parts).map(toLegacyPart) },
+      configuration: { blocking },
+    },
+  };
+}
+
+/** A result or an event of 0.3 as 1.0 has it; what is none stays as it is, for the schema to refuse. */
+export function fromLegacyResult(method: string, result: unknown): unknown {
+  if (!isJsonObject(result)) return result;
+  if (method === 'GetTask' || method === 'CancelTask') return fromLegacyTask(result);
+  switch (result.kind) {
+    case 'task':
+      return { task: fromLegacyTask(result) };
+    case 'message':
+      return { message: fromLegacyMessage(result) };
+    case 'status-update':
+      return { statusUpdate: { ...result, status: fromLegacyStatus(result.status) } };
+    case 'artifact-update':
+      return { artifactUpdate: { ...result, artifact: fromLegacyArtifact(result.artifact) } };
+    default:
+      return result;
+  }
+}
+
+/** A card of 0.3 with its interfaces as 1.0 lists them. */
+export function fromLegacyCard(card: JsonObject): Readonly<Record<string, unknown>> {
+  const { url, preferredTransport = 'JSONRPC', additionalInterfaces, capabilities } = card;
+  const preferred = { url, transport: preferredTransport };
+  const listed = [preferred, ...listOf(additionalInterfaces).filter(isJsonObject)];
+  return {
+    name: card.name,
+    description: card.description ?? '',
+    version: card.version ?? '',
+    capabilities: { streaming: isJsonObject(capabilities) && capabilities.streaming === true },
+    skills: listOf(card.skills),
+    supportedInterfaces: listed.map(({ url, transport }) => ({
+      ...{ url, protocolBinding: transport, protocolVersion: '0.3' },
+    })),
+  };
+}
+
+function toLegacyPart(part: JsonValue): JsonValue {
+  if (!isJsonObject(part)) return part;
+  const { data, text } = part;
+  return data === undefined ? { kind: 'text', text: text ?? '' } : { kind: 'data', data };
+}
+
+function fromLegacyTask(task: JsonObject): JsonObject {
+  return {
+    ...task,
+    status: fromLegacyStatus(task.status),
+    artifacts: listOf(task.artifacts).map(fromLegacyArtifact),
+    history: listOf(task.history).map(fromLegacyMessage),
+  };
+}
+
+function fromLegacyStatus(status: JsonValue | undefined): JsonValue {
+  if (!isJsonObject(status)) return status ?? null;
+  const { state, message } = status;
+  return {
+    ...status,
+    state: typeof state === 'string' ? state.replaceAll('-', '_') : (state ?? null),
+    ...(message === undefined ? {} : { message: fromLegacyMessage(message) }),
+  };
+}
+
+function fromLegacyMessage(message: JsonValue): JsonValue {
+  return isJsonObject(message) ? { ...message, parts: listOf(message.parts).map(fromLegacyPart) } : message;
+}
+
+function fromLegacyArtifact(artifact: JsonValue | undefined): JsonValue {
+  if (!isJsonObject(artifact)) return artifact ?? null;
+  return { ...artifact, parts: listOf(artifact.parts).map(fromLegacyPart) };
+}
+
+function fromLegacyPart(part: JsonValue): JsonValue {
+  if (!isJsonObject(part) || !isJsonObject(part.file)) return part;
+  const { bytes, uri, name, mimeType } = part.file;
+  return {
+    ...(bytes === undefined ? {} : { raw: bytes }),
+    ...(uri === undefined ? {} : { url: uri }),
+    ...(name === undefined ? {} : { filename: name }),
+    ...(mimeType === undefined ? {} : { mediaType: mimeType }),
+  };
+}
+
+function listOf(value: JsonValue | undefined): JsonValue[] {
+  return Array.isArray(value) ? value : [];
+}

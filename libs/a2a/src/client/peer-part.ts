@@ -1,0 +1,63 @@
+import { z } from 'zod';
+
+/** One part of what a peer says; `bytes` is the size of a file that came with it. */
+export type PeerPart =
+  | { readonly kind: 'text'; readonly text: string }
+  | { readonly kind: 'data'; readonly data: unknown }
+  | {
+      readonly kind: 'file';
+      readonly name?: string;
+      readonly mediaType?: string;
+      readonly bytes?: number;
+      /** Its content, where it came with the part. */
+      readonly base64?: string;
+      /** Where it lies, where it did not. */
+      readonly url?: string;
+    };
+
+export interface PeerArtifact {
+  readonly id: string;
+  readonly name?: string;
+  readonly parts: readonly PeerPart[];
+}
+
+const word = z.string().nullish().catch(undefined);
+
+export const WirePart = z.looseObject({
+  text: z.string().nullish(),
+  data: z.unknown().optional(),
+  raw: word,
+  url: word,
+  filename: word,
+  mediaType: word,
+});
+export type WirePart = z.output<typeof WirePart>;
+
+export const WireArtifact = z.looseObject({
+  artifactId: z.string(),
+  name: word,
+  parts: z.array(WirePart).nullish(),
+});
+
+export function toPeerArtifact({ artifactId, name, parts }: z.output<typeof WireArtifact>): PeerArtifact {
+  return { id: artifactId, ...(name ? { name } : {}), parts: toPeerParts(parts ?? []) };
+}
+
+/** What of the parts can be understood; a part of a kind that nobody knows is left out. */
+export function toPeerParts(parts: readonly WirePart[]): PeerPart[] {
+  return parts.flatMap((part): PeerPart[] => {
+    const { text, data, raw, url, filename, mediaType } = part;
+    if (typeof text === 'string') return [{ kind: 'text', text }];
+    if (data !== undefined) return [{ kind: 'data', data }];
+    if (!raw && !url) return [];
+    return [
+      {
+        kind: 'file',
+        ...(filename ? { name: filename } : {}),
+        ...(mediaType ? { mediaType } : {}),
+        ...(raw ? { base64: raw, bytes: Buffer.byteLength(raw, 'base64') } : {}),
+        ...(url ? { url } : {}),
+      },
+    ];
+  });
+}

@@ -1,0 +1,282 @@
+import {
+  type JsonObject,
+  type JsonValue,
+  ToolError,
+  type ToolResult,
+  toolFailure,
+} from '@hermes-fleet/protocol';
+import { z } from 'zod';
+import { MAX_OUTPUT_BYTES } from '../guards/compact.ts';
+import { newGuardState } from '../guards/guard-state.ts';
+import { createGuards, type GuardedCall, type Guards, withNotes } from '../guards/guards.ts';
+import { loggable } from '../guards/redact.ts';
+import type { TalkOptions, TalkParts } from '../loop/talk.ts';
+import { cut } from '../loop/verification.ts';
+import type { AgentTool, ToolContext } from '../tools/tool.ts';
+import type { CallResult, ModelCall, ToolHookInput } from './messages.ts';
+import {
+  isNative,
+  type NativeCall,
+  nativeCall,
+  nativeFailure,
+  nativeResult,
+  replacedOutput,
+} from './native-tools.ts';
+import type { HookAnswer } from './query-options.ts';
+import type { BegunCall, SessionState } from './session-state.ts';
+import type { ServedCall, ShownTool } from './tool-server.ts';
+import { TOOLS_OFF } from './words.ts';
+
+export interface ClaudeCallsOptions extends Pick<TalkOptions, 'state' | 'key' | 'tools' | 'save'> {
+  /** What of the session a restart has to know. */
+  readonly session: () => SessionState | undefined;
+  contextOf(key: string): ToolContext;
+  progress(data: JsonObject): Promise<void>;
+  /** What the model is to be told beside a result, now that it has one. */
+  wrapUpIfDue(): Promise<string | undefined>;
+  /** Ends the session: the profile stops, or a guard does. */
+  end(reason: 'stopping' | 'guard'): Promise<void>;
+}
+
+/** The calls of a session: Claude Code's own as its hooks tell of them, and those of our tools, which run here. */
+export interface ClaudeCalls {
+  readonly guards: Guards;
+  /** Our tools that Claude Code has no own one for. */
+  readonly shown: readonly ShownTool[];
+  before(call: ModelCall): Promise<HookAnswer>;
+  after(hook: ToolHookInput): Promise<HookAnswer>;
+  failed(hook: ToolHookInput): Promise<HookAnswer>;
+  serve(call: ServedCall): Promise<{ readonly ok: boolean; readonly text: string }>;
+  seen(calls: readonly ModelCall[]): void;
+  /** Results that no hook told of: calls that were refused before they began. */
+  results(results: readonly CallResult[]): void;
+  /** Carries out a call again that a restart cut off; undefined where it must not be. */
+  again(call: BegunCall): Promise<string | undefined>;
+  /** Resolves when all that was seen so far is recorded. */
+  settled(): Promise<void>;
+}
+
+const Json = z.json();
+
+/** The guards, the journal and the tools behind a session of Claude Code (design 3, Claude Code executor). */
+export function createClaudeCalls(o: ClaudeCallsOptions, parts: TalkParts): ClaudeCalls {
+  const { state } = o;
+  const { signal, stopping, log, task, files, clock } = parts;
+  const own = new Map(o.tools.filter(({ name }) => !isNative(name)).map((tool) => [tool.name, tool]));
+  const offered = new Set(o.tools.map(({ name }) => name));
+  state.guards ??= newGuardState();
+  const guards = createGuards(
+    parts.hooks,
+    {
+      ...{ taskId: task.id, journal: state.journal, files, log, onGuard: parts.onGuard },
+      canRun: own.has('shell_exec'),
+      maxOutputBytes: Math.min(MAX_OUTPUT_BYTES, parts.model.info.contextWindow),
+    },
+    state.guards,
+  );
+  const called = new Map<string, ModelCall>();
+  const handled = new Set<string>();
+  const record = createQueue();
+  const turns = createQueue();
+
+  const keyOf = (id: string): string => `${o.key}${id}`;
+  const nativeOf = ({ name, input }: ModelCall): NativeCall | undefined => {
+    const call = nativeCall(name, input);
+    return call !== undefined && offered.has(call.tool) ? call : undefined;
+  };
+
+  function guardedOf({ id, name, input }: ModelCall): GuardedCall {
+    const native = nativeOf({ id, name, input });
+    const path = native && placeOf(native);
+    if (native) return { ...native, input: { ...native.input, path }, key: keyOf(id) };
+    return { tool: name, input, key: keyOf(id), mutates: own.get(name)?.mutates ?? false };
+  }
+
+  /** The path of a call as our tools write it; outside of the workspace it stays as it is. */
+  function placeOf({ path }: NativeCall): string {
+    try {
+      return files.normalize(path);
+    } catch (error) {
+      if (error instanceof ToolError) return path;
+      throw error;
+    }
+  }
+
+  function refusalOf(call: ModelCall): string | undefined {
+    if (guards.before(guardedOf(call)).kind === 'stop') return 'not run: the conversation was ended';
+    const native = nativeOf(call);
+    if (native === undefined) return own.has(call.name) ? undefined : `there is no tool ${call.name}`;
+    try {
+      files.normalize(native.path);
+      return undefined;
+    } catch (error) {
+      if (error instanceof ToolError) return error.message;
+      throw error;
+    }
+  }
+
+  async function before(call: ModelCall): Promise<HookAnswer> {
+    called.set(call.id, call);
+    if (stopping.aborted) await o.end('stopping');
+    if (signal.aborted || stopping.aborted) return denied('the run has ended');
+    if (state.tools_off) {
+      handled.add(call.id);
+      return denied(TOOLS_OFF);
+    }
+    const refusal = refusalOf(call);
+    if (refusal !== undefined) return denied(refusal);
+    const tool = own.get(call.name);
+    const native = nativeOf(call);
+    if (native !== undefined) await o.progress({ tool: native.tool, phase: 'started' });
+    if (native?.mutates === false) return {};
+    o.session()?.begun.push(begun(call, tool));
+    await o.save();
+    return {};
+  }
+
+  function begun(call: ModelCall, tool: AgentTool | undefined): BegunCall {
+    const input = tool?.repeatable ? Json.safeParse(call.input) : undefined;
+    const { command, path } = z.looseObject({}).catch({}).parse(guardedOf(call).input);
+    const detail = [command, path].find((value) => typeof value === 'string');
+    return {
+      ...{ id: call.id, name: call.name },
+      ...(typeof detail === 'string' && { detail: cut(detail) }),
+      ...(input?.success && { input: input.data }),
+    };
+  }
+
+  /** Records what a call came to, and returns what the model is told: by the guards, and by what is left of the budget. */
+  async function ended(
+    call: ModelCall,
+    result: ToolResult,
+    durationMs?: number,
+  ): Promise<{ shown: ToolResult; notes: readonly string[]; changed: boolean }> {
+    handled.add(call.id);
+    const guarded = await guards.after(guardedOf(call), result);
+    const { entry, result: shown, stop } = guarded;
+    const session = o.session();
+    if (session) session.begun = session.begun.filter(({ id }) => id !== call.id);
+    state.memo = undefined;
+    const wrapUp = stop === undefined ? await o.wrapUpIfDue() : undefined;
+    await o.save();
+    const tool = isKnown(call) ? guardedOf(call).tool : 'unknown';
+    const took: JsonObject = durationMs === undefined ? {} : { duration_ms: durationMs };
+    if (parts.hooks.logToolUse)
+      log.info(
+        { task_id: task.id, tool, ok: entry.ok, ...took, detail: loggable(entry.detail ?? '') },
+        'a tool was used',
+      );
+    await o.progress({ tool, phase: 'ended', ok: entry.ok, ...took });
+    if (stop !== undefined) await o.end('guard');
+    else if (stopping.aborted) await o.end('stopping');
+    const notes = [...guarded.notes, ...(wrapUp === undefined ? [] : [wrapUp])];
+    return { shown, notes, changed: shown.output !== result.output };
+  }
+
+  /** A name that the model made up is its text, and stays here. */
+  const isKnown = (call: ModelCall): boolean => own.has(call.name) || nativeOf(call) !== undefined;
+
+  async function serve({ id, tool: name, input }: ServedCall): Promise<{ ok: boolean; text: string }> {
+    const tool = own.get(name);
+    if (tool === undefined) return { ok: false, text: `there is no tool ${name}` };
+    const call: ModelCall = { id, name, input };
+    return turns(async () => {
+      await o.progress({ tool: name, phase: 'started' });
+      const began = clock.now();
+      const result = await run(tool, call);
+      const { shown, notes } = await record(() => ended(call, result, Math.max(0, clock.now() - began)));
+      // Claude Code cuts what it is told of as an error to a tenth; a command's exit code tells as well.
+      const ok = shown.ok || shown.exitCode !== undefined;
+      return { ok, text: textOf(withNotes(shown, notes).output) };
+    });
+  }
+
+  async function run(tool: AgentTool, { id, input }: ModelCall): Promise<ToolResult> {
+    try {
+      return await tool.run(input, o.contextOf(keyOf(id)));
+    } catch (error) {
+      signal.throwIfAborted();
+      if (stopping.aborted && error === stopping.reason) {
+        await o.end('stopping');
+        throw error;
+      }
+      log.error({ task_id: task.id, tool: tool.name, err: error }, 'a tool failed unexpectedly');
+      return toolFailure('the tool failed for a reason of its own; try another way');
+    }
+  }
+
+  return {
+    guards,
+    shown: [...own.values()].map(({ name, description, parameters }) => ({ name, description, parameters })),
+    before: (call) => record(() => before(call)),
+    after: ({ call, response }) =>
+      record(async () => {
+        const native = nativeOf(call);
+        if (native === undefined) return {};
+        const { shown, notes, changed } = await ended(call, nativeResult(native, placeOf(native), response));
+        const replaced = changed ? replacedOutput(native, response, textOf(shown.output)) : undefined;
+        return told('PostToolUse', notes, replaced);
+      }),
+    failed: ({ call, error }) =>
+      record(async () => {
+        const native = nativeOf(call);
+        if (native === undefined) return {};
+        const { notes } = await ended(call, nativeFailure(native, placeOf(native), error));
+        return told('PostToolUseFailure', notes);
+      }),
+    serve,
+    seen(calls) {
+      for (const call of calls) called.set(call.id, call);
+    },
+    results(results) {
+      for (const { id, text } of results) {
+        void record(async () => {
+          const call = called.get(id);
+          called.delete(id);
+          if (call === undefined || handled.delete(id) || signal.aborted) return;
+          const native = nativeOf(call);
+          const result = native ? nativeFailure(native, placeOf(native), text) : toolFailure(text);
+          await ended(call, result);
+          handled.delete(id);
+        });
+      }
+    },
+    async again({ id, name, input }) {
+      const tool = own.get(name);
+      if (tool === undefined || input === undefined) return undefined;
+      const { ok, text } = await serve({ id, tool: name, input });
+      return ok ? text : `It failed: ${text}`;
+    },
+    settled: () => record(async () => {}),
+  };
+}
+
+const textOf = (output: JsonValue): string => (typeof output === 'string' ? output : JSON.stringify(output));
+
+const denied = (reason: string): HookAnswer => ({
+  hookSpecificOutput: {
+    hookEventName: 'PreToolUse',
+    permissionDecision: 'deny',
+    permissionDecisionReason: reason,
+  },
+});
+
+function told(
+  hookEventName: 'PostToolUse' | 'PostToolUseFailure',
+  notes: readonly string[],
+  updatedToolOutput?: unknown,
+): HookAnswer {
+  const additionalContext = notes.length > 0 ? { additionalContext: notes.join('\n') } : {};
+  const updated = updatedToolOutput === undefined ? {} : { updatedToolOutput };
+  return { hookSpecificOutput: { hookEventName, ...additionalContext, ...updated } };
+}
+
+/** Runs one thing after the other; one that fails is its caller's. */
+function createQueue(): <T>(work: () => Promise<T>) => Promise<T> {
+  let last: Promise<unknown> = Promise.resolve();
+  return (work) => {
+    const next = last.then(work);
+    last = next.catch(() => {});
+    return next;
+  };
+}

@@ -1,0 +1,71 @@
+/** Of the room that there is: what begins the text, what ends it, and what is kept of the rest. */
+const HEAD_SHARE = 0.375;
+const TAIL_SHARE = 0.375;
+/** For the words between the parts. In bytes. */
+const FRAME_BYTES = 400;
+/** Lines that tell what went wrong, and how many after each are shown with it. */
+const MATTERS = /error|fail|✖|✗|✘|×|\bnot ok\b|assert|Traceback|panic|exception|\bat \S+:\d+/i;
+const BEHIND = 2;
+const MAX_LINE_BYTES = 500;
+
+/**
+ * A text within `maxBytes`: whole where it fits, else its head, its tail, and of the middle the lines that tell of errors,
+ * as far as there is room. `kept` says where the whole of it is.
+ */
+export function capText(text: string, maxBytes: number, kept: string | undefined): string {
+  const bytes = Buffer.from(text);
+  if (bytes.length <= maxBytes) return text;
+  const where = kept === undefined ? '' : `; ${kept}`;
+  const room = Math.max(0, maxBytes - FRAME_BYTES - Buffer.byteLength(where));
+  const head = upTo(bytes, Math.floor(room * HEAD_SHARE));
+  const tail = from(bytes, Math.floor(room * TAIL_SHARE));
+  const middle = bytes
+    .subarray(Buffer.byteLength(head), bytes.length - Buffer.byteLength(tail))
+    .toString('utf8');
+  const spare = room - Buffer.byteLength(head) - Buffer.byteLength(tail);
+  const found = telling(middle, Math.min(spare, Math.ceil(room * (1 - HEAD_SHARE - TAIL_SHARE))));
+  const cut = `[… ${Buffer.byteLength(middle)} bytes of ${bytes.length} left out${where}${found === '' ? '' : '; lines of them that may matter:'} …]`;
+  const whole = [head, cut, ...(found === '' ? [] : [found, '[…]']), tail].join('\n');
+  // A frame for which there is no room is not worth its words.
+  return Buffer.byteLength(whole) <= maxBytes ? whole : upTo(bytes, maxBytes);
+}
+
+/** The first bytes of a text, up to the end of a line where there is one in sight, and never half a character. */
+function upTo(bytes: Buffer, max: number): string {
+  let end = Math.min(max, bytes.length);
+  const line = bytes.subarray(0, end).lastIndexOf('\n');
+  if (line > end / 2) return bytes.subarray(0, line).toString('utf8');
+  while (end > 0 && isInside(bytes, end)) end -= 1;
+  return bytes.subarray(0, end).toString('utf8');
+}
+
+function from(bytes: Buffer, max: number): string {
+  let start = Math.max(0, bytes.length - max);
+  const line = bytes.indexOf('\n', start);
+  if (line !== -1 && line + 1 < bytes.length - max / 2) return bytes.subarray(line + 1).toString('utf8');
+  while (start < bytes.length && isInside(bytes, start)) start += 1;
+  return bytes.subarray(start).toString('utf8');
+}
+
+/** Whether a cut here would go through a character. */
+const isInside = (bytes: Buffer, at: number): boolean => ((bytes[at] ?? 0) & 0xc0) === 0x80;
+
+/** The first lines that matter, each with what follows it, without repetitions. */
+function telling(text: string, maxBytes: number): string {
+  const shown: string[] = [];
+  const seen = new Set<string>();
+  let bytes = 0;
+  let behind = 0;
+  for (const raw of text.split('\n')) {
+    const matters = MATTERS.test(raw.length > MAX_LINE_BYTES ? raw.slice(0, MAX_LINE_BYTES) : raw);
+    behind = matters ? BEHIND : behind - 1;
+    if (!matters && behind < 0) continue;
+    const line = upTo(Buffer.from(raw), MAX_LINE_BYTES);
+    if (seen.has(line) || line.trim() === '') continue;
+    bytes += Buffer.byteLength(line) + 1;
+    if (bytes > maxBytes) break;
+    seen.add(line);
+    shown.push(line);
+  }
+  return shown.join('\n');
+}

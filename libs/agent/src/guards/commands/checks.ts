@@ -1,0 +1,233 @@
+import { type CommandWords, hasOption, operands } from './command-words.ts';
+import { stemOf } from './file-kind.ts';
+
+/**
+ * How a command verifies: `tests` must also have run some, `check` is a build, a linter or a type check, `run` is the
+ * program that was written, and `look` says something of the files that it names, as reading them does.
+ */
+export type CheckKind = 'tests' | 'check' | 'run' | 'look';
+
+type Judge = (args: readonly string[]) => CheckKind | undefined;
+type Rule = CheckKind | Judge;
+
+const words = (text: string): string[] => text.split(' ');
+const rules = (kind: CheckKind, programs: string): [string, Rule][] =>
+  words(programs).map((program) => [program, kind]);
+
+/** By the first word that is no option. */
+const verbs =
+  (kinds: Readonly<Partial<Record<CheckKind, string>>>): Judge =>
+  (args) => {
+    const [verb = ''] = operands(args);
+    const found = Object.entries(kinds).find(([, list]) => words(list).includes(verb));
+    return found === undefined ? undefined : KINDS.find((kind) => kind === found[0]);
+  };
+const KINDS: readonly CheckKind[] = ['tests', 'check', 'run', 'look'];
+
+/** Without one of these options it changes files, or only prints. */
+const only =
+  (kind: CheckKind, ...options: string[]): Judge =>
+  (args) =>
+    hasOption(args, ...options) ? kind : undefined;
+
+/** What the name of a script, a target or a task says that it does. */
+function named(name: string): CheckKind | undefined {
+  if (/(?:^|[^a-z])(?:clean|install|watch|fix|write|deploy|publish|release|help)(?:[^a-z]|$)/i.test(name)) {
+    return undefined;
+  }
+  if (
+    /(?:^|[^a-z])(?:tests?|specs?|e2e|unit|integration|coverage|cov|check|verify|ci)(?:[^a-z]|$)/i.test(name)
+  ) {
+    return 'tests';
+  }
+  return /lint|types?|tsc|build|compile|validate|(?:^|:)(?:vet|bundle|dist)$/i.test(name)
+    ? 'check'
+    : undefined;
+}
+
+/** `make`, `just` and their like: without a target they build. */
+const targets: Rule = (args) => {
+  if (hasOption(args, '-n', '--dry-run', '--just-print', '--list', '--summary', '-T', '-q')) return undefined;
+  const names = operands(args).filter((arg) => !arg.includes('=') && !/^\d+$/.test(arg));
+  if (names.length === 0) return 'check';
+  const kinds = names.map(named);
+  return kinds.find((kind) => kind === 'tests') ?? kinds.find((kind) => kind === 'check');
+};
+
+const BUILT_IN = words(
+  'add audit cache config create dedupe dlx exec help i info init install link list login ls outdated pack patch ' +
+    'prune publish rebuild remove rm root set store unlink update upgrade up version view why x ci whoami',
+);
+
+/** The scripts of a package, by npm and its like. */
+const scripts =
+  (bare: boolean): Rule =>
+  (args) => {
+    const rest = operands(
+      withoutValues(args, ['--prefix', '-C', '--dir', '-w', '--workspace', '--filter', '-F', '--cwd']),
+    );
+    const isRun = /^run(?:-script)?$/.test(rest[0] ?? '');
+    const name = rest[isRun ? 1 : 0] ?? '';
+    if (!isRun && /^(?:t|tst)$/.test(name)) return 'tests';
+    if (!isRun && (BUILT_IN.includes(name) || (!bare && !/^(?:test|start)$/.test(name)))) return undefined;
+    return name === 'start' ? 'check' : named(name);
+  };
+
+function withoutValues(args: readonly string[], options: readonly string[]): string[] {
+  return args.filter((_, at) => !options.includes(args[at - 1] ?? ''));
+}
+
+const PYTHON_TESTS = words('pytest unittest nose2 nose tox doctest behave trial green');
+const PYTHON_CHECKS = words('mypy flake8 pylint pyflakes py_compile compileall pyright build bandit ruff');
+
+const python: Rule = (args) => {
+  const module = args[args.indexOf('-m') + 1];
+  if (!args.includes('-m') || module === undefined) return 'run';
+  if (PYTHON_TESTS.includes(module)) return 'tests';
+  if (PYTHON_CHECKS.includes(module)) return 'check';
+  if (module === 'black' || module === 'isort') return only('check', '--check', '--check-only')(args);
+  return module === 'json.tool' ? 'look' : 'run';
+};
+
+const TABLE: ReadonlyMap<string, Rule> = new Map<string, Rule>([
+  ...rules(
+    'tests',
+    'jest vitest mocha ava tap tape jasmine karma cypress wtr uvu tsd pytest py.test tox nox nose2 behave trial ' +
+      'phpunit pest codecept rspec cucumber minitest ctest bats busted prove gotestsum kyua shellspec',
+  ),
+  ...rules(
+    'check',
+    'tsc vue-tsc tsgo svelte-check mypy pyright basedpyright pytype pyre pyrefly ty flow javac kotlinc scalac gcc g++ cc ' +
+      'c++ clang clang++ rustc ghc ocamlc ocamlopt nasm protoc swc esbuild rollup webpack tsup ncc msbuild ninja samu ' +
+      'bmake pdflatex xelatex lualatex latexmk sphinx-build ' +
+      'eslint oxlint xo standard stylelint markdownlint markdownlint-cli2 htmlhint jshint flake8 pylint pyflakes bandit ' +
+      'vulture shellcheck golangci-lint staticcheck revive rubocop brakeman standardrb phpstan psalm phpcs hadolint ' +
+      'yamllint actionlint cppcheck clang-tidy ktlint detekt checkstyle swiftlint luacheck tflint tfsec checkov vale ' +
+      'codespell cspell lychee kubeconform kubeval sqlfluff ansible-lint xmllint jsonlint ajv dotenv-linter',
+  ),
+  ...rules('look', 'test [ [[ grep egrep fgrep rg ag ack diff cmp jq'),
+  ...rules(
+    'run',
+    'php lua luajit Rscript julia elixir racket tsx ts-node java kotlin scala groovy swipl gforth',
+  ),
+  // With -n, -p or -i they go through files line by line.
+  ...words('ruby perl').map((name): [string, Rule] => [
+    name,
+    (args) =>
+      hasOption(args, '-c')
+        ? 'check'
+        : args.some((arg) => /^-[a-zA-Z0-9]*[npi]/.test(arg))
+          ? undefined
+          : 'run',
+  ]),
+  ...words('npm').map((name): [string, Rule] => [name, scripts(false)]),
+  ...words('pnpm yarn bun').map((name): [string, Rule] => [name, scripts(true)]),
+  ...words('make gmake just task rake invoke inv mage ant scons nmake moon turbo nx lerna doit').map(
+    (name): [string, Rule] => [name, targets],
+  ),
+  ...words('python python3 pypy pypy3 py').map((name): [string, Rule] => [name, python]),
+  [
+    'node',
+    (args) => (hasOption(args, '--test') ? 'tests' : hasOption(args, '--check', '-c') ? 'check' : 'run'),
+  ],
+  ...words('sh bash dash zsh ksh').map((name): [string, Rule] => [
+    name,
+    (args) => (args.some((arg) => /^-[a-z]*n[a-z]*$/.test(arg)) ? 'check' : 'run'),
+  ]),
+  ['deno', verbs({ tests: 'test', check: 'check lint compile bench', run: 'run eval' })],
+  ['go', verbs({ tests: 'test', check: 'build vet run' })],
+  ['cargo', (args) => (args[0] === 'fmt' ? only('check', '--check')(args) : cargo(args))],
+  ...words('mvn mvnw gradle gradlew').map((name): [string, Rule] => [name, jvm]),
+  ['dotnet', verbs({ tests: 'test', check: 'build publish run' })],
+  ...words(
+    'swift mix sbt lein zig bazel bazelisk buck2 stack cabal dune rebar3 flutter dart crystal nimble gleam pio',
+  ).map((name): [string, Rule] => [
+    name,
+    verbs({ tests: 'test runtest', check: 'build compile check analyze dialyzer credo run vet lint' }),
+  ]),
+  ['meson', verbs({ tests: 'test', check: 'compile' })],
+  ['cmake', only('check', '--build')],
+  ...words('playwright').map((name): [string, Rule] => [name, verbs({ tests: 'test' })]),
+  ...words('vite next astro parcel nuxt ng hugo mkdocs gatsby remix').map((name): [string, Rule] => [
+    name,
+    verbs({ tests: 'test', check: 'build check lint' }),
+  ]),
+  ['biome', verbs({ check: 'check lint ci' })],
+  ['prettier', only('check', '--check', '-c', '-l', '--list-different')],
+  ['ruff', (args) => (args[0] === 'format' ? only('check', '--check')(args) : 'check')],
+  ['black', only('check', '--check')],
+  ['isort', only('check', '--check', '--check-only', '-c')],
+  ['rustfmt', only('check', '--check')],
+  ['terraform', verbs({ tests: 'test', check: 'validate plan' })],
+  ['tofu', verbs({ tests: 'test', check: 'validate plan' })],
+  ['helm', verbs({ check: 'lint template' })],
+  ['promtool', verbs({ tests: 'test', check: 'check' })],
+  ['buf', verbs({ check: 'lint build' })],
+  [
+    'docker',
+    (args) =>
+      /^(?:build|buildx build|compose (?:config|build))\b/.test(operands(args).join(' '))
+        ? 'check'
+        : undefined,
+  ],
+  ['nginx', only('check', '-t')],
+  ['visudo', only('check', '-c')],
+]);
+
+function cargo(args: readonly string[]): CheckKind | undefined {
+  const [verb = ''] = operands(args).filter((arg) => !arg.startsWith('+'));
+  if (/^(?:test|t|nextest)$/.test(verb)) return hasOption(args, '--no-run') ? 'check' : 'tests';
+  return /^(?:build|b|check|c|clippy|doc|bench|run|r|miri)$/.test(verb) ? 'check' : undefined;
+}
+
+function jvm(args: readonly string[]): CheckKind | undefined {
+  const skips = args.some((arg) => /^-(?:DskipTests|Dmaven\.test\.skip)(?!=false)/.test(arg) || arg === '-x');
+  if (args.some((arg) => /(?:^|:)(?:test|check|verify|integration-test|integrationTest)$/.test(arg))) {
+    return skips ? 'check' : 'tests';
+  }
+  return args.some((arg) => /(?:^|:)(?:build|compile\w*|package|install|assemble|classes)$/.test(arg))
+    ? 'check'
+    : undefined;
+}
+
+/** Options with which a program only tells about itself, or about what it would do. */
+const IDLE = [
+  ...[
+    '--help',
+    '--version',
+    '-help',
+    '-version',
+    '-h',
+    '-V',
+    '--collect-only',
+    '--co',
+    '--listTests',
+    '--list',
+  ],
+  ...['--list-tests', '--dry-run', '--showConfig', '--init', '--print-config', '--if-present'],
+];
+
+/** How a command verifies what was written, if it does; whether it ended well is not asked here. */
+export function checkKind({ program, path, args }: CommandWords): CheckKind | undefined {
+  const rule = TABLE.get(program.replace(/\.(?:cmd|exe)$/, '')) ?? versioned(program);
+  const kind = typeof rule === 'function' ? rule(args) : rule;
+  if (kind === 'look') return kind;
+  if (kind === 'run') return IDLE.includes(args[0] ?? '') ? undefined : (scriptKind(args) ?? 'run');
+  if (kind !== undefined) return hasOption(args, ...IDLE) || isVersion(args) ? undefined : kind;
+  return path.includes('/') ? (named(stemOf(program)) ?? 'run') : undefined;
+}
+
+/** `python3.12`, `gcc-13`. */
+const versioned = (program: string): Rule | undefined => {
+  const [, plain = ''] = /^(.+?)-?[\d.]+$/.exec(program) ?? [];
+  return TABLE.get(plain);
+};
+
+const isVersion = (args: readonly string[]): boolean =>
+  args.length === 1 && /^-v$|^version$/.test(args[0] ?? '');
+
+/** `bash scripts/test.sh` runs the project's tests, by its name. */
+function scriptKind(args: readonly string[]): CheckKind | undefined {
+  const [script] = operands(args);
+  return script !== undefined && /\.\w+$/.test(script) ? named(stemOf(script)) : undefined;
+}

@@ -1,0 +1,83 @@
+import { posix } from 'node:path';
+import { type CheckKind, checkKind } from './checks.ts';
+import { commandWords } from './command-words.ts';
+import { isCode, stemOf } from './file-kind.ts';
+import { shellCommands } from './shell-line.ts';
+import { writesOf } from './writes.ts';
+
+/** What a command line does to what is to be verified, one after the other. */
+export type Effect =
+  /** `path` is undefined where the command does not name what it changes. */
+  | { readonly kind: 'write'; readonly path: string | undefined; readonly command: string }
+  /** A file, or all that is below it; `moved` ones are elsewhere now. */
+  | { readonly kind: 'removal'; readonly path: string; readonly moved: boolean }
+  | {
+      readonly kind: 'check';
+      readonly how: CheckKind;
+      readonly command: string;
+      /** Whether success of the whole line says that it succeeded. */
+      readonly shown: boolean;
+      /** All that it was given, to be searched for files. */
+      readonly given: readonly string[];
+    };
+
+/**
+ * The writes and the checks of a command line (design 3, B1). A judgement by its words alone: it does not see what a
+ * program that it runs does, what a variable holds, nor what the scripts of a package are made of.
+ */
+export function effectsOf(line: string): Effect[] {
+  const effects: Effect[] = [];
+  let directory = '.';
+  for (const one of shellCommands(line)) {
+    const command = commandWords(one.words);
+    const text = one.words.join(' ');
+    if (command?.program === 'cd') {
+      directory = posix.join(directory, command.args[0] ?? '.');
+      continue;
+    }
+    const found = command && writesOf(command);
+    for (const path of [...one.outputs, ...(found?.files ?? [])]) write(path, text || line.trim());
+    for (const path of found?.removed ?? []) remove(path, false);
+    for (const path of found?.moved ?? []) remove(path, true);
+    if (found?.others) effects.push({ kind: 'write', path: undefined, command: text });
+    const how = command && checkKind(command);
+    if (command === undefined || how === undefined) continue;
+    const given = [command.path, ...command.args, ...one.inputs].map((arg) => inside(directory, arg));
+    effects.push({ kind: 'check', how, command: text, shown: one.shown && !command.unnamed, given });
+  }
+  return effects;
+
+  function remove(path: string, moved: boolean): void {
+    const target = inside(directory, path);
+    if (!isElsewhere(target)) effects.push({ kind: 'removal', path: target, moved });
+  }
+
+  function write(path: string, command: string): void {
+    const target = inside(directory, path);
+    if (!isElsewhere(target)) effects.push({ kind: 'write', path: target, command });
+  }
+}
+
+const inside = (directory: string, path: string): string =>
+  path.startsWith('/') || /[\n$`]/.test(path) ? path : posix.join(directory, path);
+
+/** What is not part of the work: devices, temporary files, the agent's own notes. */
+const isElsewhere = (path: string): boolean =>
+  /^(?:\/dev\/|\/tmp\/|\/var\/tmp\/|\/proc\/|~|\$HOME\b|\$TMPDIR\b|\$\(mktemp|\.scratch(?:\/|$)|\.git(?:\/|$)|PROGRESS\.json$|-$)/.test(
+    path,
+  );
+
+/** The written files that a check is about, by what it was given: as they stand, as a module, or by their name. */
+export function filesGiven(given: readonly string[], written: Iterable<string>): string[] {
+  return [...written].filter((path) => {
+    const bare = path.replace(/(?<=.)\.[^./]*$/, '');
+    return given.some((arg) => {
+      if (arg === path || arg === bare || arg === bare.replaceAll('/', '.')) return true;
+      if (isCode(path) && isProgram(arg)) return stemOf(arg) === stemOf(path);
+      return /\s|[(;]/.test(arg) && arg.includes(stemOf(path)) && stemOf(path).length > 1;
+    });
+  });
+}
+
+/** A source, or what was made of one: `a`, `dist/a.js`, but not `a.csv`. */
+const isProgram = (arg: string): boolean => /^[\w./@-]+$/.test(arg) && (isCode(arg) || !/\.\w+$/.test(arg));

@@ -1,0 +1,23 @@
+const CODE = new Set(
+  (
+    'ts tsx mts cts js jsx mjs cjs vue svelte astro py pyi ipynb go rs c h cc cpp cxx hpp hh m mm java kt kts scala ' +
+    'groovy gradle cs fs vb swift rb rake erb php pl pm lua r jl ex exs erl hs ml mli clj cljs dart zig nim sh bash ' +
+    'zsh fish ps1 bat awk sed sql proto thrift graphql tf hcl nix cmake mk asm s v sv vhd wat sol cu glsl ps1 bats feature'
+  ).split(' '),
+);
+const CODE_NAMES =
+  /^(?:(?:gnu)?makefile|dockerfile(?:\..+)?|containerfile|jenkinsfile|rakefile|gemfile|vagrantfile|justfile)$/i;
+
+/**
+ * Whether a file is verified by running something: a program's source. Prose, data and what nobody knows is verified by
+ * reading it again, too (design 3, B1: "a re-read for prose").
+ */
+export function isCode(path: string): boolean {
+  const name = path.slice(path.lastIndexOf('/') + 1);
+  const dot = name.lastIndexOf('.');
+  return CODE_NAMES.test(name) || (dot > 0 && CODE.has(name.slice(dot + 1).toLowerCase()));
+}
+
+/** Its name without directory and extension. */
+export const stemOf = (path: string): string =>
+  path.slice(path.lastIndexOf('/') + 1).replace(/(?<=.)\.[^.]*$/, '');

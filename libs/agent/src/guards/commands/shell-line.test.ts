@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { shellCommands } from './shell-line.ts';
+
+/** `+` where the exit code of the whole line tells of the command, `>` its outputs. */
+const read = (line: string): string =>
+  shellCommands(line)
+    .map(
+      ({ words, outputs, shown }) =>
+        `${shown ? '+' : '-'}${[...words, ...outputs.map((to) => `>${to}`)].join(' ')}`,
+    )
+    .join(' | ');
+
+const LINES: [line: string, commands: string][] = [
+  ['npm test', '+npm test'],
+  ["npm test -- --grep 'a b' # all", '+npm test -- --grep a b'],
+  ['npm test || true', '-npm test | -true'],
+  ['npm test; true', '-npm test | +true'],
+  ['npm test\ntrue\n', '-npm test | +true'],
+  ['npm test || :', '-npm test | -:'],
+  ['npm test | tail -5', '-npm test | +tail -5'],
+  ['npm test |& tee log', '-npm test | +tee log'],
+  ['set -o pipefail; npm test | tail', '-set -o pipefail | +npm test | +tail'],
+  ['set -e; npm test; echo ok', '-set -e | +npm test | +echo ok'],
+  ['set -e; a && npm test; echo ok', '-set -e | -a | -npm test | +echo ok'],
+  ['cd x && npm test', '+cd x | +npm test'],
+  ['npm test && echo ok || echo no', '-npm test | -echo ok | -echo no'],
+  ['npm test || exit 1', '+npm test | -exit 1'],
+  ['npm test || { echo no; exit 1; }', '+npm test | -echo no | -exit 1'],
+  ['npm test || exit 0', '-npm test | -exit 0'],
+  ['npm test &', '-npm test'],
+  ['! npm test', '-npm test'],
+  ['exit 0; npm test', '-exit 0 | -npm test'],
+  ["trap 'exit 0' EXIT; npm test", '-trap exit 0 EXIT | -npm test'],
+  ['npm() { :; }; npm test', '-npm | -: | -npm test'],
+  ['if npm test; then echo ok; fi', '-npm test | -echo ok'],
+  ['for i in 1 2; do npm test; done && tsc', '-i in 1 2 | -npm test | +tsc'],
+  ['case $x in a) npm test;; esac; ls', '-$x in a | -npm test | +ls'],
+  ['(cd a; npm test) > log 2>&1', '->log | -cd a | +npm test'],
+  ['bash -lc "cd a && npm test"', '+cd a | +npm test'],
+  ['echo "a; b > c" > d 2>> e', '+echo a; b > c >d >e'],
+  ['a &> all; b >| c; d >&2; e < f', '-a >all | -b >c | -d | +e'],
+  ["cat > x <<'EOF'\nnpm test > y\nEOF\nls", '-cat >x | +ls'],
+  ['cat <<-E > x\n\tin\n\tE\nls', '-cat >x | +ls'],
+  ['x=$(npm test; echo) && y="$(ls > z)"', '+x=$(npm test; echo) | +y=$(ls > z)'],
+  ['echo `npm test` $(a b) a\\ b', '+echo `npm test` $(a b) a b'],
+  ['eval "npm test"', '-eval npm test'],
+];
+
+for (const [line, commands] of LINES) {
+  test(`a command line is read: ${JSON.stringify(line)}`, () => assert.equal(read(line), commands));
+}
+
+test('no line makes it fail, hang or find more than there is', () => {
+  const pieces = fc.constantFrom(
+    ...[
+      'a',
+      ' ',
+      ';',
+      '&&',
+      '||',
+      '|',
+      '&',
+      '(',
+      ')',
+      '{',
+      '}',
+      '$(',
+      '`',
+      '"',
+      "'",
+      '\\',
+      '\n',
+      '#',
+      '>',
+      '<<',
+      '<',
+      '!',
+    ],
+    ...['if ', 'fi', 'for ', 'done', 'case ', 'esac', 'then ', 'do ', 'sh -c ', 'EOF', '${'],
+  );
+  fc.assert(
+    fc.property(fc.array(pieces, { maxLength: 60 }), (parts) => {
+      const line = parts.join('');
+      assert.ok(shellCommands(line).length <= line.length + 1, line);
+    }),
+    { numRuns: 2000 },
+  );
+  for (const one of ['(', '$(', '"$(', '{ ', 'if ', "'", '`', '<<E\n', 'sh -c "', '! ']) {
+    assert.ok(shellCommands(one.repeat(20_000)).length <= 100_000, one);
+  }
+});

@@ -1,0 +1,255 @@
+import { shellTokens, type Token } from './shell-tokens.ts';
+
+/** One command of a command line. */
+export interface ShellCommand {
+  /** Without quotes; expansions as they stand. */
+  readonly words: readonly string[];
+  /** Files that its output goes to, as they are written. */
+  readonly outputs: readonly string[];
+  /** Files that its input comes from. */
+  readonly inputs: readonly string[];
+  /** Whether exit code 0 of the whole line says that this command was run and ended with 0. */
+  readonly shown: boolean;
+}
+
+type Element =
+  | {
+      readonly kind: 'command';
+      readonly words: string[];
+      readonly outputs: string[];
+      readonly inputs: string[];
+    }
+  | { readonly kind: 'group'; readonly body: List; readonly outputs: string[]; readonly inputs: string[] }
+  /** `if`, `for`, `while`, `case`, a function: what is in it may run any number of times. */
+  | { readonly kind: 'compound'; readonly body: List; readonly outputs: string[]; readonly inputs: string[] };
+
+interface Pipeline {
+  readonly elements: Element[];
+  readonly negated: boolean;
+}
+
+interface AndOr {
+  readonly pipelines: Pipeline[];
+  /** What stands before each pipeline but the first. */
+  readonly operators: ('&&' | '||')[];
+  background: boolean;
+}
+
+type List = AndOr[];
+
+const CLOSES: Readonly<Record<string, string>> = {
+  if: 'fi',
+  for: 'done',
+  while: 'done',
+  until: 'done',
+  select: 'done',
+  case: 'esac',
+};
+const BETWEEN = new Set(['then', 'do', 'else', 'elif']);
+const SHELLS = /^(?:.*\/)?(?:sh|bash|dash|zsh|ksh|ash)$/;
+const MAX_DEPTH = 20;
+
+/**
+ * The commands of a command line in their order, those of `sh -c`, of groups and of loops included. What it does not
+ * understand (traps, functions, `eval`) makes it say that no exit code is shown.
+ */
+export function shellCommands(line: string): ShellCommand[] {
+  const found: ShellCommand[] = [];
+  collect(parse(line), { shown: true, errexit: false, pipefail: false, depth: 0 }, found);
+  const isOpaque = found.some(({ words: [name] }) => name !== undefined && OPAQUE.has(name));
+  const isDefined = /\(\s*\)\s*\{|\bfunction\s/.test(line);
+  return isOpaque || isDefined ? found.map((command) => ({ ...command, shown: false })) : found;
+}
+
+const OPAQUE = new Set(['trap', 'eval', 'alias']);
+
+interface Flow {
+  shown: boolean;
+  errexit: boolean;
+  pipefail: boolean;
+  readonly depth: number;
+}
+
+function collect(list: List, flow: Flow, found: ShellCommand[]): void {
+  if (flow.depth > MAX_DEPTH) return;
+  for (const [at, andOr] of list.entries()) {
+    const isLast = at === list.length - 1;
+    const ends = isLast || (flow.errexit && andOr.pipelines.length === 1);
+    const listShown = flow.shown && !andOr.background && ends;
+    for (const [place, pipeline] of andOr.pipelines.entries()) {
+      const shown = listShown && isImplied(andOr, place) && !pipeline.negated;
+      for (const [index, element] of pipeline.elements.entries()) {
+        const isEnd = index === pipeline.elements.length - 1 || flow.pipefail;
+        collectElement(element, { ...flow, shown: shown && isEnd, depth: flow.depth + 1 }, found);
+      }
+    }
+    const [only, ...others] = andOr.pipelines;
+    const [element] = only?.elements ?? [];
+    if (others.length === 0 && element?.kind === 'command') applyTo(flow, element.words);
+  }
+}
+
+/** `set -e` and `set -o pipefail` hold from there on; nothing behind `exit` is run. */
+function applyTo(flow: Flow, words: readonly string[]): void {
+  const [name, ...args] = words;
+  if (name === 'exit' || name === 'return' || (name === 'exec' && args.length > 0)) flow.shown = false;
+  if (name !== 'set') return;
+  if (args.some((arg) => /^-[a-z]*e/.test(arg))) flow.errexit = true;
+  if (args.includes('pipefail')) flow.pipefail = true;
+  if (args.some((arg) => /^\+[a-z]*e/.test(arg))) flow.errexit = false;
+}
+
+/** Whether success of the whole says that this pipeline succeeded. */
+function isImplied({ pipelines, operators }: AndOr, place: number): boolean {
+  if (place > 0 && operators[place - 1] === '||') return false;
+  return operators
+    .slice(place)
+    .every((operator, ahead) => operator === '&&' || neverSucceeds(pipelines[place + ahead + 1]));
+}
+
+/** `… || exit 1` hides nothing. */
+function neverSucceeds(pipeline: Pipeline | undefined): boolean {
+  const [element, ...others] = pipeline?.elements ?? [];
+  if (element === undefined || others.length > 0 || pipeline?.negated) return false;
+  if (element.kind === 'command') {
+    const [name, code] = element.words;
+    return name === 'false' || (name === 'exit' && code !== undefined && /^[1-9]\d*$/.test(code));
+  }
+  return element.kind === 'group' && neverSucceeds(element.body.at(-1)?.pipelines.at(-1));
+}
+
+function collectElement(element: Element, flow: Flow, found: ShellCommand[]): void {
+  const { outputs, inputs } = element;
+  const script = element.kind === 'command' ? scriptOf(element.words) : undefined;
+  if (element.kind === 'command' && script === undefined) {
+    found.push({ words: element.words, outputs, inputs, shown: flow.shown });
+    return;
+  }
+  // The shell opens the files before anything is run.
+  if (outputs.length > 0) found.push({ words: [], outputs, inputs, shown: false });
+  if (script !== undefined) collect(parse(script), { ...flow, errexit: false, pipefail: false }, found);
+  else if (element.kind === 'group') collect(element.body, flow, found);
+  else if (element.kind === 'compound') collect(element.body, { ...flow, shown: false }, found);
+}
+
+/** The script of `sh -c`. */
+function scriptOf([name = '', ...args]: readonly string[]): string | undefined {
+  if (!SHELLS.test(name)) return undefined;
+  const flag = args.findIndex((arg) => /^-[a-z]*c$/.test(arg));
+  return flag === -1 ? undefined : args[flag + 1];
+}
+
+function parse(line: string): List {
+  const tokens = shellTokens(line);
+  let at = 0;
+
+  const isWord = (token: Token | undefined, text: string): boolean =>
+    token?.kind === 'word' && !token.quoted && token.text === text;
+  const isOperator = (text: string): boolean => {
+    const token = tokens[at];
+    return token?.kind === 'operator' && token.text === text;
+  };
+  const take = (text: string): boolean => {
+    if (!isOperator(text)) return false;
+    at += 1;
+    return true;
+  };
+
+  /** Up to `end` (an operator or a word in the place of a command), which is taken; or to the end of the line. */
+  function list(end: string | undefined, depth: number): List {
+    const found: List = [];
+    while (at < tokens.length) {
+      if (take(';') || take(';;')) continue;
+      if (end !== undefined && (take(end) || isWord(tokens[at], end))) {
+        if (isWord(tokens[at], end)) at += 1;
+        return found;
+      }
+      const before = at;
+      const andOr: AndOr = { pipelines: [pipeline(depth)], operators: [], background: false };
+      for (;;) {
+        const operator = isOperator('&&') ? '&&' : isOperator('||') ? '||' : undefined;
+        if (operator === undefined) break;
+        at += 1;
+        while (take(';'));
+        andOr.operators.push(operator);
+        andOr.pipelines.push(pipeline(depth));
+      }
+      andOr.background = take('&');
+      if (andOr.pipelines.some(({ elements }) => elements.length > 0)) found.push(andOr);
+      if (at === before) at += 1;
+    }
+    return found;
+  }
+
+  function pipeline(depth: number): Pipeline {
+    const elements: Element[] = [];
+    const negated = isWord(tokens[at], '!');
+    if (negated) at += 1;
+    for (;;) {
+      const next = element(depth);
+      if (next !== undefined) elements.push(next);
+      if (!take('|') && !take('|&')) return { elements, negated };
+      while (take(';'));
+    }
+  }
+
+  function element(depth: number): Element | undefined {
+    while (tokens[at]?.kind === 'word' && BETWEEN.has(textAt(at))) at += 1;
+    const first = tokens[at];
+    if (depth > MAX_DEPTH) {
+      at = tokens.length;
+      return undefined;
+    }
+    if (take('(')) return { kind: 'group', body: list(')', depth + 1), ...redirects() };
+    if (isWord(first, '{')) {
+      at += 1;
+      return { kind: 'group', body: list('}', depth + 1), ...redirects() };
+    }
+    const closing = first?.kind === 'word' && !first.quoted ? CLOSES[first.text] : undefined;
+    if (closing !== undefined) {
+      at += 1;
+      return { kind: 'compound', body: list(closing, depth + 1), ...redirects() };
+    }
+    return simple();
+  }
+
+  function simple(): Element | undefined {
+    const words: string[] = [];
+    const targets = { outputs: [] as string[], inputs: [] as string[] };
+    for (;;) {
+      const token = tokens[at];
+      if (token === undefined || token.kind === 'operator') break;
+      at += 1;
+      if (token.kind === 'word') words.push(token.text);
+      else redirect(token.text, targets);
+    }
+    const isNothing = words.length === 0 && targets.outputs.length === 0;
+    return isNothing ? undefined : { kind: 'command', words, ...targets };
+  }
+
+  function redirects(): { outputs: string[]; inputs: string[] } {
+    const targets = { outputs: [] as string[], inputs: [] as string[] };
+    for (let token = tokens[at]; token?.kind === 'redirect'; token = tokens[at]) {
+      at += 1;
+      redirect(token.text, targets);
+    }
+    return targets;
+  }
+
+  function redirect(operator: string, targets: { outputs: string[]; inputs: string[] }): void {
+    if (tokens[at]?.kind !== 'word') return;
+    const target = textAt(at);
+    at += 1;
+    if (operator === '<') targets.inputs.push(target);
+    else if (operator === '>&' || operator === '<&') {
+      if (operator === '>&' && !/^(?:\d+|-)$/.test(target)) targets.outputs.push(target);
+    } else if (!operator.startsWith('<<')) targets.outputs.push(target);
+  }
+
+  const textAt = (index: number): string => {
+    const token = tokens[index];
+    return token === undefined ? '' : token.text;
+  };
+
+  return list(undefined, 0);
+}

@@ -1,0 +1,234 @@
+import assert from 'node:assert/strict';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { isJsonObject, type JsonValue, type ToolResult } from '@hermes-fleet/protocol';
+import fc from 'fast-check';
+import { guarded, type Hooks } from '../testing/guarded.ts';
+import { quietLog } from '../testing/harness.ts';
+import { anchoredFiles } from '../tools/anchored-path.ts';
+import { capText } from './cap-text.ts';
+import type { GuardState } from './guard-state.ts';
+import { newGuardState } from './guard-state.ts';
+import { summarise } from './summary.ts';
+
+const KB = 1024;
+const lines = (count: number, text = 'ok'): string =>
+  Array.from({ length: count }, (_, at) => `${text} ${at + 1}\n`).join('');
+const bytesOf = (value: JsonValue): number => Buffer.byteLength(JSON.stringify(value));
+const textOf = (value: JsonValue | undefined): string =>
+  typeof value === 'string' ? value : JSON.stringify(value ?? '');
+
+function place(t: TestContext) {
+  const dir = mkdtempSync(join(tmpdir(), 'fleet-guards-'));
+  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  return { dir, files: anchoredFiles(dir, false) };
+}
+
+/** What the model sees of a result. */
+async function shown(
+  result: ToolResult,
+  o: {
+    hooks?: Hooks;
+    files?: ReturnType<typeof anchoredFiles>;
+    tool?: string;
+    maxOutputBytes?: number;
+    state?: GuardState;
+  } = {},
+) {
+  const { guards } = guarded(
+    o.hooks,
+    { files: o.files, maxOutputBytes: o.maxOutputBytes, log: quietLog },
+    o.state,
+  );
+  const call = { tool: o.tool ?? 'shell_exec', input: {}, key: '7.0', mutates: true };
+  const { output } = (await guards.after(call, result)).result;
+  return isJsonObject(output) ? output : { text: output };
+}
+
+const ran = (exitCode: number, stdout: string, stderr = ''): ToolResult => ({
+  ok: exitCode === 0,
+  output: { exit_code: exitCode, ...(stdout && { stdout }), ...(stderr && { stderr }) },
+  detail: 'make',
+  exitCode,
+});
+
+test('a long output of a command that succeeded becomes fewer than 20 lines, and the whole is kept', async (t) => {
+  const { dir, files } = place(t);
+  const output = lines(4000);
+  const { exit_code: exitCode, stdout } = await shown(ran(0, output), { files });
+  assert.equal(exitCode, 0);
+  const seen = textOf(stdout).split('\n');
+  assert.ok(seen.length < 20, String(seen.length));
+  const [head = '', ...rest] = seen;
+  assert.match(
+    head,
+    /^Command succeeded \(4000 lines of output, \d+ bytes; the whole of it is in \.scratch\/outputs\/task-7\.0\.txt\)\. First 5 lines:$/,
+  );
+  assert.deepEqual(rest.slice(0, 5), lines(5).trim().split('\n'));
+  assert.match(rest[5] ?? '', /3985 lines left out/);
+  assert.deepEqual(rest.slice(-10), lines(4000).trim().split('\n').slice(-10));
+  assert.equal(readFileSync(join(dir, '.scratch/outputs/task-7.0.txt'), 'utf8'), output);
+});
+
+test('the limits are lines and bytes: at them it is passed on, above them not', async () => {
+  assert.equal((await shown(ran(0, lines(50)))).stdout, lines(50));
+  assert.match(textOf((await shown(ran(0, lines(51)))).stdout), /^Command succeeded \(51 lines/);
+  assert.match(
+    textOf((await shown(ran(0, lines(26), lines(26)))).stdout),
+    /^Command succeeded/,
+    'both streams count',
+  );
+  assert.equal((await shown(ran(0, lines(3)), { hooks: { compactOutputThreshold: 3 } })).stdout, lines(3));
+  assert.match(
+    textOf((await shown(ran(0, lines(4)), { hooks: { compactOutputThreshold: 3 } })).stdout),
+    /^Command/,
+  );
+  const line = 'x'.repeat(8 * KB);
+  assert.equal((await shown(ran(0, line))).stdout, line);
+  const huge = textOf((await shown(ran(0, `${line}x`))).stdout);
+  assert.match(huge, /^Command succeeded \(1 line of output, 8193 bytes/);
+  assert.ok(huge.length < KB, String(huge.length));
+});
+
+test('where the whole cannot be kept, it is said', async (t) => {
+  const summary = async (
+    files: ReturnType<typeof anchoredFiles> | undefined,
+    state?: GuardState,
+  ): Promise<string> =>
+    textOf((await shown(ran(0, lines(100)), { ...(files && { files }), ...(state && { state }) })).stdout);
+  assert.match(await summary(undefined), /; the whole of it was not kept\)/);
+  const linked = place(t);
+  symlinkSync(tmpdir(), join(linked.dir, '.scratch'));
+  assert.match(await summary(linked.files), /could not be kept \(the path leads out of the workspace/);
+  assert.ok(!existsSync(join(tmpdir(), 'outputs')));
+  const blocked = place(t);
+  mkdirSync(join(blocked.dir, '.scratch'));
+  writeFileSync(join(blocked.dir, '.scratch', 'outputs'), '');
+  assert.match(await summary(blocked.files), /could not be kept \(ENOTDIR\)/);
+  const full = place(t);
+  assert.match(
+    await summary(full.files, { ...newGuardState(), spilled_bytes: 64 * KB * KB }),
+    /the outputs of this task already take 67108864 bytes/,
+  );
+  assert.deepEqual(readdirSync(full.dir), []);
+});
+
+test('a failure is passed on whole', async () => {
+  const output = lines(1000, 'fails');
+  assert.deepEqual(await shown(ran(2, output, 'why\n')), { exit_code: 2, stdout: output, stderr: 'why\n' });
+});
+
+test('a failure above 64 kB keeps its head, its tail, what matters between them, and the way to the rest', async (t) => {
+  const { dir, files } = place(t);
+  const noise = 'all is well here, nothing to be seen by anybody\n';
+  const middle = 'AssertionError: 1 !== 2\n    at checks (a.ts:7)\n';
+  const output = `first\n${noise.repeat(2000)}✖ the one test that matters\n${middle}${noise.repeat(2000)}last\n`;
+  const { stdout } = await shown(ran(1, output), { files });
+  const text = textOf(stdout);
+  assert.ok(Buffer.byteLength(text) <= 64 * KB, String(Buffer.byteLength(text)));
+  assert.match(text, /^first\n/);
+  assert.match(text, /\nlast\n$/);
+  assert.match(
+    text,
+    /left out; the whole of it is in \.scratch\/outputs\/task-7\.0\.txt; lines of them that may matter: …\]\n✖ the one test that matters\nAssertionError: 1 !== 2\n {4}at checks \(a\.ts:7\)\n/,
+  );
+  assert.equal(readFileSync(join(dir, '.scratch/outputs/task-7.0.txt'), 'utf8'), output);
+});
+
+test('both streams of a failure share the limit; the shorter one stays whole', async () => {
+  const both = await shown(ran(1, lines(50_000), 'why it failed\n'));
+  assert.equal(both.stderr, 'why it failed\n');
+  assert.ok(bytesOf(both) < 70 * KB);
+  const long = await shown(ran(1, lines(50_000), lines(50_000)));
+  assert.ok(Math.abs(textOf(long.stdout).length - textOf(long.stderr).length) < KB);
+});
+
+test('a model with a small window gets a shorter failure', async () => {
+  assert.ok(textOf((await shown(ran(1, lines(50_000)), { maxOutputBytes: 4 * KB })).stdout).length <= 4 * KB);
+});
+
+test('switched off, a success is passed on like a failure', async () => {
+  const hooks = { compactSuccessOutput: false };
+  assert.equal((await shown(ran(0, lines(1000)), { hooks })).stdout, lines(1000));
+  assert.ok(Buffer.byteLength(textOf((await shown(ran(0, lines(50_000)), { hooks })).stdout)) <= 64 * KB);
+});
+
+test('long matches become their number and the first of them', async (t) => {
+  const { dir, files } = place(t);
+  const first = Array.from({ length: 100 }, (_, at) => `src/${at}.ts:1: match`);
+  const output = { matches: 2000, files: 100, first };
+  const seen = await shown({ ok: true, output, detail: 'x in .' }, { files, tool: 'grep_files' });
+  assert.deepEqual([seen.matches, seen.files, seen.first], [2000, 100, first.slice(0, 10)]);
+  assert.equal(seen.shown, 'the first 10 of 100; the whole of it is in .scratch/outputs/task-7.0.txt');
+  assert.match(readFileSync(join(dir, '.scratch/outputs/task-7.0.txt'), 'utf8'), /src\/99\.ts/);
+  const few = { matches: 2, files: 1, first: first.slice(0, 2) };
+  assert.deepEqual(await shown({ ok: true, output: few }, { tool: 'grep_files' }), few);
+});
+
+test('a long answer of an MCP server is summarised, its failure is not; a page of a file is left alone', async () => {
+  const { text } = await shown({ ok: true, output: lines(200) }, { tool: 'mcp__files__read' });
+  assert.match(textOf(text), /^The call succeeded \(200 lines of output/);
+  assert.deepEqual(await shown({ ok: false, output: lines(200) }, { tool: 'mcp__files__read' }), {
+    text: lines(200),
+  });
+  const page = { content: lines(500), lines: 500 };
+  assert.deepEqual(await shown({ ok: true, output: page }, { tool: 'read_file' }), page);
+});
+
+test('whatever a tool gives, the model sees no more than 64 kB of it', async () => {
+  for (const tool of ['a2a_call', 'mcp__x__y', 'grep_files', 'delegate']) {
+    for (const output of [
+      'x'.repeat(300 * KB),
+      { a: { b: 'y'.repeat(300 * KB) } },
+      Array(50_000).fill('entry'),
+      [lines(90_000)],
+    ]) {
+      for (const ok of [true, false]) {
+        const { text, ...rest } = await shown({ ok, output }, { tool });
+        assert.ok(bytesOf(textOf(text)) + bytesOf(rest) <= 80 * KB, `${tool} ${typeof output} ${ok}`);
+      }
+    }
+  }
+});
+
+const anyText = fc.oneof(
+  fc.string({ unit: 'binary', maxLength: 3000 }),
+  fc
+    .array(fc.constantFrom('ok', 'error: no', '', 'ü€𝄞'.repeat(40), 'x'.repeat(900), '✖ a'), {
+      maxLength: 400,
+    })
+    .map((all) => all.join('\n')),
+);
+
+test('a text that is cut stays within its limit, whole where it fits, and keeps how it begins', () => {
+  fc.assert(
+    fc.property(anyText, fc.integer({ min: 0, max: 5000 }), (text, max) => {
+      const cut = capText(text, max, 'the whole of it is elsewhere');
+      assert.ok(Buffer.byteLength(cut) <= max || cut === text);
+      if (Buffer.byteLength(text) <= max) assert.equal(cut, text);
+      else assert.ok(!cut.includes('\ufffd') || text.includes('\ufffd') || !text.isWellFormed());
+    }),
+    { numRuns: 500 },
+  );
+});
+
+test('a summary has fewer than 20 lines and 8 kB, whatever it is of', () => {
+  fc.assert(
+    fc.property(anyText, (text) => {
+      const summary = summarise('Command succeeded', text, 'the whole of it is elsewhere');
+      assert.ok(summary.split('\n').length < 20);
+      assert.ok(summary.length < 8 * KB);
+    }),
+  );
+});

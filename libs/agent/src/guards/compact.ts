@@ -1,0 +1,114 @@
+import { isJsonObject, type JsonObject, type JsonValue, type ToolResult } from '@hermes-fleet/protocol';
+import type { AgentConfig } from '../config/config.ts';
+import { capText } from './cap-text.ts';
+import type { GuardedCall } from './guards.ts';
+import { outputText } from './output-text.ts';
+import type { Spill } from './spill.ts';
+import { isLong, measure, summarise } from './summary.ts';
+
+/** What the model sees of one result, failures included (design 3, B3). */
+export const MAX_OUTPUT_BYTES = 64 * 1024;
+const FIRST_ENTRIES = 10;
+const MAX_ENTRY_CHARS = 400;
+
+/**
+ * Silent success, verbose failure (design 3, B3): a command that succeeded with a long output becomes a summary, and the
+ * whole is kept in the workspace; so do long matches and long answers of MCP servers. What failed is passed on whole, up
+ * to `maxBytes` (64 kB by default), and beyond that its head, its tail and the lines between them that tell of errors.
+ */
+export async function compact(
+  call: GuardedCall,
+  result: ToolResult,
+  hooks: AgentConfig['hooks'],
+  maxBytes: number = MAX_OUTPUT_BYTES,
+  spill: Spill,
+): Promise<ToolResult> {
+  const { ok, output } = result;
+  const shortens = ok && hooks.compactSuccessOutput;
+  const limits = { lines: hooks.compactOutputThreshold };
+  if (isCommandOutput(output)) {
+    const { stdout = '', stderr = '', ...rest } = output;
+    const text = outputText(output);
+    if (shortens && isLong(text, limits)) {
+      const summary = summarise('Command succeeded', text, await spill(call, text));
+      return { ...result, output: { ...rest, stdout: summary } };
+    }
+    const streams = { stdout: String(stdout), stderr: String(stderr) };
+    return { ...result, output: { ...rest, ...(await capped(streams, text, maxBytes, call, spill)) } };
+  }
+  if (shortens && isCompacted(call.tool)) {
+    const shown = await shortened(call, output, limits, spill);
+    if (shown !== undefined) return { ...result, output: shown };
+  }
+  const text = typeof output === 'string' ? output : JSON.stringify(output);
+  if (Buffer.byteLength(text) <= MAX_OUTPUT_BYTES) return result;
+  return { ...result, output: capText(text, MAX_OUTPUT_BYTES, await spill(call, text)) };
+}
+
+/** Other tools bound and page what they give. */
+const isCompacted = (tool: string): boolean => tool === 'grep_files' || tool.startsWith('mcp__');
+
+type CommandOutput = JsonObject & { readonly stdout?: JsonValue; readonly stderr?: JsonValue };
+
+const isCommandOutput = (output: JsonValue): output is CommandOutput =>
+  isJsonObject(output) && 'exit_code' in output;
+
+/** Both streams of a command within one limit: the shorter one is cut only where half of it would not do. */
+async function capped(
+  streams: { readonly stdout: string; readonly stderr: string },
+  text: string,
+  maxBytes: number,
+  call: GuardedCall,
+  spill: Spill,
+): Promise<JsonObject> {
+  const bytes = { stdout: Buffer.byteLength(streams.stdout), stderr: Buffer.byteLength(streams.stderr) };
+  const kept = bytes.stdout + bytes.stderr > maxBytes ? await spill(call, text) : undefined;
+  const room = (other: number): number => Math.max(Math.floor(maxBytes / 2), maxBytes - other);
+  const stdout = capText(streams.stdout, room(bytes.stderr), kept);
+  const stderr = capText(streams.stderr, room(bytes.stdout), kept);
+  return { ...(stdout !== '' && { stdout }), ...(stderr !== '' && { stderr }) };
+}
+
+/** The first of what was found and how much it was; undefined for what is short as it stands. */
+async function shortened(
+  call: GuardedCall,
+  output: JsonValue,
+  limits: { readonly lines: number },
+  spill: Spill,
+): Promise<JsonValue | undefined> {
+  if (typeof output === 'string') {
+    return isLong(output, limits)
+      ? summarise('The call succeeded', output, await spill(call, output))
+      : undefined;
+  }
+  const text = JSON.stringify(output, undefined, 1);
+  const [name, entries] = longestList(output) ?? [];
+  if (name === undefined || entries === undefined) {
+    if (!isLong(text, { lines: Number.POSITIVE_INFINITY })) return undefined;
+    return summarise('The call succeeded', text, await spill(call, text));
+  }
+  if (entries.length <= limits.lines && !isLong(text, { lines: Number.POSITIVE_INFINITY })) return undefined;
+  const kept = await spill(call, text);
+  const first = entries.slice(0, FIRST_ENTRIES).map(shortEntry);
+  const rest = isJsonObject(output) ? output : {};
+  const shown = { ...rest, [name]: first, shown: `the first ${first.length} of ${entries.length}; ${kept}` };
+  return measure(JSON.stringify(shown)).bytes > MAX_SHOWN_BYTES
+    ? summarise('The call succeeded', text, kept)
+    : shown;
+}
+
+const MAX_SHOWN_BYTES = 8 * 1024;
+
+function longestList(output: JsonValue): [name: string, entries: readonly JsonValue[]] | undefined {
+  if (Array.isArray(output)) return ['entries', output];
+  if (!isJsonObject(output)) return undefined;
+  const lists = Object.entries(output).flatMap(([name, value]): [string, readonly JsonValue[]][] =>
+    Array.isArray(value) ? [[name, value]] : [],
+  );
+  return lists.toSorted(([, a], [, b]) => b.length - a.length)[0];
+}
+
+function shortEntry(entry: JsonValue): JsonValue {
+  const text = typeof entry === 'string' ? entry : JSON.stringify(entry);
+  return text.length > MAX_ENTRY_CHARS ? `${text.slice(0, MAX_ENTRY_CHARS)}…` : entry;
+}

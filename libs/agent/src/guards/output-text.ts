@@ -1,0 +1,11 @@
+import { isJsonObject, type JsonValue } from '@hermes-fleet/protocol';
+
+/** What a result says, as one text: a command's streams one after the other, else the text or the JSON as it stands. */
+export function outputText(output: JsonValue): string {
+  if (typeof output === 'string') return output;
+  if (!isJsonObject(output)) return JSON.stringify(output);
+  const { stdout, stderr } = output;
+  const streams = [stdout, stderr].filter((stream) => typeof stream === 'string' && stream !== '');
+  if (streams.length > 0) return streams.join('\n');
+  return 'exit_code' in output ? '' : JSON.stringify(output);
+}

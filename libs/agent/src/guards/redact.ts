@@ -1,0 +1,28 @@
+const MAX_CHARS = 200;
+const REDACTED = '[redacted]';
+
+const NAME =
+  '[\\w-]*(?:authorization|token|secret|passw(?:or)?d|passphrase|api[_-]?key|access[_-]?key|private[_-]?key|cookie|credentials?)';
+const PATTERNS: readonly [RegExp, string][] = [
+  [/-----BEGIN [A-Z ]{1,40}-----[\s\S]*/g, REDACTED],
+  [/\b(Bearer|Basic|Token)\s+[\w.~+/=:-]{4,}/gi, `$1 ${REDACTED}`],
+  [/(\w:\/\/)[^\s:/@"']*:[^\s/@"']+@/g, `$1${REDACTED}@`],
+  [new RegExp(`(${NAME}["']?\\s{0,3}[:=]\\s{0,3})(?:"[^"]*"|'[^']*'|[^\\s"',;&|]+)`, 'gi'), `$1${REDACTED}`],
+  [new RegExp(`(--?${NAME}\\s{1,3})(?:"[^"]*"|'[^']*'|[^\\s"',;&|]+)`, 'gi'), `$1${REDACTED}`],
+  [/(\s-u\s{0,3})[^\s:]{1,100}:\S+/g, `$1${REDACTED}`],
+  [
+    /\b(?:sk|pk|rk|ghp|gho|ghs|ghu|glpat|github_pat|xox[abprs]|npm|hf|AKIA|ASIA|AIza|ya29)[-_]?[A-Za-z0-9_-]{12,}/g,
+    REDACTED,
+  ],
+  [/\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*/g, REDACTED],
+];
+
+/** A line for the log out of what a tool was called with: cut, and without what looks like a secret. */
+export function loggable(detail: string): string {
+  // Cut behind the secrets, so that none is shown because its end is out of sight.
+  const plain = PATTERNS.reduce(
+    (text, [pattern, by]) => text.replace(pattern, by),
+    detail.slice(0, 10 * MAX_CHARS).replace(/\s+/g, ' '),
+  );
+  return plain.length > MAX_CHARS ? `${plain.slice(0, MAX_CHARS)}…` : plain;
+}

@@ -1,0 +1,51 @@
+import { type Log, ToolError } from '@hermes-fleet/protocol';
+import type { AnchoredFiles } from '../tools/anchored-path.ts';
+import type { GuardState } from './guard-state.ts';
+import type { GuardedCall } from './guards.ts';
+
+/** Where full outputs go, below the workspace; they are left out of commits, and swept with the scratchpads. */
+export const OUTPUTS_DIR = '.scratch/outputs';
+/** Of all outputs of one conversation. */
+const MAX_BYTES = 64 * 1024 * 1024;
+const MAX_NAME = 80;
+
+/** Keeps the whole of an output for the model to look at; says where it is, or why it is nowhere. */
+export type Spill = (call: GuardedCall, text: string) => Promise<string>;
+
+export function createSpill(
+  o: { readonly taskId: string; readonly files: AnchoredFiles | undefined; readonly log: Log },
+  state: Pick<GuardState, 'spilled_bytes'>,
+): Spill {
+  return async ({ tool, key }, text) => {
+    if (o.files === undefined) return 'the whole of it was not kept';
+    const bytes = Buffer.from(text);
+    if (state.spilled_bytes + bytes.length > MAX_BYTES) {
+      return `the whole of it was not kept: the outputs of this task already take ${state.spilled_bytes} bytes`;
+    }
+    const path = `${OUTPUTS_DIR}/${safe(o.taskId)}-${safe(key)}.txt`;
+    try {
+      await using file = await o.files.openFile(path, 'create');
+      await file.truncate(0);
+      for (let done = 0; done < bytes.length; ) {
+        done += (await file.write(bytes, done, bytes.length - done, done)).bytesWritten;
+      }
+    } catch (error) {
+      o.log.warn({ task_id: o.taskId, tool, err: error }, 'the full output of a tool could not be kept');
+      return `the whole of it could not be kept (${reasonOf(error)})`;
+    }
+    state.spilled_bytes += bytes.length;
+    return `the whole of it is in ${path}`;
+  };
+}
+
+/** A name of letters and digits; task ids are the gateway's own, keys are numbers and the names of conversations. */
+const safe = (name: string): string =>
+  name
+    .replace(/[^A-Za-z0-9.]+/g, '_')
+    .replace(/^\.+/, '_')
+    .slice(-MAX_NAME);
+
+function reasonOf(error: unknown): string {
+  if (error instanceof ToolError) return error.message;
+  return error instanceof Error && 'code' in error ? String(error.code) : 'an unforeseen error';
+}

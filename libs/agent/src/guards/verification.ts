@@ -1,0 +1,152 @@
+import type { JournalEntry } from '../loop/run-state.ts';
+import { type Effect, effectsOf, filesGiven } from './commands/effects.ts';
+import { isCode } from './commands/file-kind.ts';
+
+const WRITES = new Set(['write_file', 'edit_file']);
+const MAX_COMMAND = 80;
+
+/** What is left to verify. */
+export interface Unverified {
+  /** Files, and in backticks commands that changed what they don't name; in the order of their last writes. */
+  readonly files: readonly string[];
+  /** Why the last check since then does not count, where there was one. */
+  readonly why: string | undefined;
+}
+
+/** What one call of the journal did to what is to be verified. */
+export interface Verified {
+  /** Files that it wrote, where it succeeded. */
+  readonly wrote: readonly string[];
+  /** `all` where a check passed, else the file that was looked at again, or nothing. */
+  readonly passed: 'all' | { readonly path: string } | undefined;
+  /** It was something that verifies, whatever came of it. */
+  readonly tried: boolean;
+}
+
+/** A journal as it is read, entry by entry. */
+export interface Verification {
+  add(entry: JournalEntry): Verified;
+  unverified(): Unverified;
+  /** The places in the journal of the first and the last write of a file; undefined when it was not written. */
+  writesOf(path: string): { readonly first: number; readonly last: number } | undefined;
+  /** Whether anything was written, and nothing after that call (its own check came after its own writes). */
+  isAfterWrites(at: number): boolean;
+}
+
+export const isFileWrite = ({ tool, ok }: JournalEntry): boolean => ok && WRITES.has(tool);
+export const isFileTool = ({ tool }: JournalEntry): boolean => WRITES.has(tool);
+
+/** The file that a call looked at again. */
+export function lookedAt({ tool, ok, detail = '' }: JournalEntry): string | undefined {
+  if (!ok) return undefined;
+  if (tool === 'grep_files') return detail.slice(detail.lastIndexOf(' in ') + ' in '.length);
+  return tool === 'read_file' ? detail : undefined;
+}
+
+/**
+ * Reads what was written and what verified it (design 3, B1). A check that passed (tests of which at least one ran, a
+ * build, a linter, the program that was written) verifies all that was written before it; reading or searching a file
+ * again verifies that file, unless it is a program's source and commands can be run. Writes of commands count as far as
+ * the words of the command line tell: what a program writes that it runs, or a tool of somebody else, is not seen.
+ */
+export function createVerification(canRun: boolean): Verification {
+  /** What is not verified: whether looking at it again is enough. */
+  const open = new Map<string, 'look' | 'run'>();
+  const writes = new Map<string, { first: number; last: number }>();
+  const checked = new Set<number>();
+  let lastWrite = -1;
+  let why: string | undefined;
+  let at = -1;
+
+  const mayLook = (path: string): boolean => !canRun || !isCode(path);
+
+  function wrote(name: string, look: boolean): void {
+    open.delete(name);
+    open.set(name, look ? 'look' : 'run');
+    writes.set(name, { first: writes.get(name)?.first ?? at, last: at });
+    lastWrite = at;
+    why = undefined;
+    checked.delete(at);
+  }
+
+  /** File tools name a file from the workspace's root; a command may have written it by its whole path. */
+  function looked(path: string): void {
+    for (const [name, how] of open) {
+      const isIt = name === path || (name.startsWith('/') && name.endsWith(`/${path}`));
+      if (isIt && how === 'look') open.delete(name);
+    }
+  }
+
+  /** What is gone needs no look; without a program's source the rest may not work any more. */
+  function removed({ path, moved }: Effect & { kind: 'removal' }): void {
+    for (const name of open.keys()) if (name === path || name.startsWith(`${path}/`)) open.delete(name);
+    if (!moved && isCode(path)) wrote(path, false);
+  }
+
+  function check(entry: JournalEntry, effect: Effect & { kind: 'check' }): void {
+    const given = filesGiven(effect.given, writes.keys());
+    if (effect.how === 'run' && !given.some(isCode)) return;
+    const doubt = doubtOf(entry, effect);
+    if (doubt !== undefined) {
+      const line = effect.shown ? effect.command : (entry.detail ?? '').trim();
+      if (effect.how !== 'look') why = `\`${short(line)}\` ${doubt}`;
+    } else if (effect.how === 'look') {
+      for (const name of given) looked(name);
+    } else {
+      open.clear();
+      why = undefined;
+      checked.add(at);
+    }
+  }
+
+  function ran(entry: JournalEntry): string[] {
+    const names: string[] = [];
+    for (const effect of effectsOf(entry.detail ?? '')) {
+      if (effect.kind === 'check') check(entry, effect);
+      else if (effect.kind === 'removal') removed(effect);
+      else {
+        wrote(
+          effect.path ?? `\`${short(effect.command)}\``,
+          effect.path !== undefined && !isCode(effect.path),
+        );
+        if (effect.path !== undefined) names.push(effect.path);
+      }
+    }
+    return entry.ok ? names : [];
+  }
+
+  return {
+    add(entry) {
+      at += 1;
+      const { detail = '' } = entry;
+      if (isFileWrite(entry)) {
+        wrote(detail, mayLook(detail));
+        return { wrote: [detail], passed: undefined, tried: false };
+      }
+      if (entry.tool === 'shell_exec') {
+        const names = ran(entry);
+        const tried = effectsOf(detail).some(({ kind }) => kind === 'check');
+        return { wrote: names, passed: checked.has(at) ? 'all' : undefined, tried };
+      }
+      const path = lookedAt(entry);
+      if (path === undefined) return { wrote: [], passed: undefined, tried: false };
+      looked(path);
+      return { wrote: [], passed: mayLook(path) ? { path } : undefined, tried: true };
+    },
+    unverified: () => ({ files: [...open.keys()], why }),
+    writesOf: (path) => writes.get(path),
+    isAfterWrites: (place) =>
+      lastWrite !== -1 && (place > lastWrite || (place === lastWrite && checked.has(place))),
+  };
+}
+
+function doubtOf(entry: JournalEntry, { how, shown }: Effect & { kind: 'check' }): string | undefined {
+  if (!entry.ok) return entry.exit_code === null ? 'was killed' : 'did not succeed';
+  if (!shown) return 'does not count, since what it ended with is hidden';
+  return how === 'tests' && entry.tests === 0 ? 'does not count, since it ran no test' : undefined;
+}
+
+const short = (command: string): string => {
+  const [line = ''] = command.split('\n', 1);
+  return line.length > MAX_COMMAND ? `${line.slice(0, MAX_COMMAND)}…` : line;
+};

@@ -1,0 +1,284 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import type { JsonObject, RunEvent } from '@hermes-fleet/protocol';
+import { makePlace, quietLog } from '../testing/harness.ts';
+import { scriptedAgent, stepsSinceAsked, userTexts } from '../testing/scripted-run.ts';
+import { asked, type ChatRequest, type Reply, say, use } from '../testing/scripted-server.ts';
+
+const writes = (path: string, content: string): Reply => use([['write_file', { path, content }]]);
+const runs = (command: string): Reply => use([['shell_exec', { command }]]);
+/** What the model was told of the last call. */
+const lastAnswer = ({ messages }: ChatRequest): string =>
+  String(messages.findLast(({ role }) => role === 'tool')?.content);
+
+test('a model that writes code and stops is sent back until it has run it', async (t) => {
+  const TOLD = /^Not verified yet\. Nothing was checked after the last write of a\.sh\./;
+  const run = await scriptedAgent(t, (turn, request) => {
+    if (turn === 1) return writes('a.sh', 'echo hello');
+    const told = TOLD.test(userTexts(request).at(-1) ?? '');
+    // First it only reads what it wrote, then it hides the exit code, then it runs it.
+    const whenTold = [use([['read_file', { path: 'a.sh' }]]), runs('sh a.sh | cat'), runs('sh a.sh')];
+    const times = userTexts(request).filter((text) => TOLD.test(text)).length;
+    return told && stepsSinceAsked(request) === 0 ? (whenTold[times - 1] ?? say('Done.')) : say('Done.');
+  });
+  const { result, guards, requests } = await run({ task: { priority: 'high', replySchema: 'structured' } });
+  assert.equal(guards.filter((guard) => guard === 'verify warn').length, 3, guards.join());
+  assert.equal(result.status, 'done', JSON.stringify(result));
+  const last = userTexts(requests.findLast((request) => TOLD.test(asked(request))) ?? assert.fail()).at(-1);
+  assert.match(
+    last ?? '',
+    /of a\.sh\. `sh a\.sh \| cat` does not count, since what it ended with is hidden\. Run a check/,
+  );
+  assert.deepEqual(
+    result.evidence
+      ?.filter(({ kind }) => kind !== 'review')
+      .map(({ kind, detail, exitCode, afterWrite }) => [kind, detail, exitCode, afterWrite]),
+    [
+      ['reread', 'a.sh', undefined, true],
+      ['command', 'sh a.sh | cat', 0, true],
+      ['command', 'sh a.sh', 0, true],
+    ],
+  );
+  assert.ok(!result.nextSteps.some((step) => step.startsWith('verify')), result.nextSteps.join());
+});
+
+test('a structured reply is never done with nothing verified after the last write, switched off or not', async (t) => {
+  for (const [verifyBeforeComplete, told] of [
+    [true, 2],
+    [false, 0],
+  ] as const) {
+    const run = await scriptedAgent(
+      t,
+      (_, request) => (request.messages.length === 2 ? runs('echo 1 > a.js; true') : say('Verified it all.')),
+      {
+        hooks: { verifyBeforeComplete },
+      },
+    );
+    const { result, guards } = await run({ task: { replySchema: 'structured' } });
+    assert.deepEqual(guards, Array(told).fill('verify warn'));
+    assert.deepEqual(
+      [result.status, result.remaining],
+      ['partial', ['nothing was verified after the last write']],
+    );
+    const off = verifyBeforeComplete ? '' : '; it was not asked to, since verifyBeforeComplete is off';
+    assert.deepEqual(result.nextSteps, [`verify a.js: nothing was checked after the last write${off}`]);
+    const prose = await run({ task: { priority: 'low' }, contextId: 'low' });
+    assert.deepEqual([prose.result.status, prose.result.nextSteps], ['done', result.nextSteps]);
+  }
+});
+
+/** Edits two files in turn, always with something new. */
+const pingPong = (turn: number): Reply => writes(turn % 2 === 1 ? 'a.js' : 'b.js', `${turn}`);
+
+test('a model that edits A and B in turn for ever is ended with partial, which says by which guard', async (t) => {
+  const run = await scriptedAgent(t, pingPong);
+  const { result, guards, requests } = await run({ brief: 'Make it work.' });
+  assert.deepEqual([result.status, requests.length], ['partial', 16], JSON.stringify(result));
+  assert.deepEqual(guards, ['loop warn', 'loop stop']);
+  assert.match(
+    result.remaining?.[0] ?? '',
+    /^what the brief asks for beyond the work so far \(wrote a\.js, b\.js\): the loop guard ended the run after step 16: the same files \(.*\) were edited 16 times, and no check passed$/,
+  );
+  assert.deepEqual(result.artifacts.filesChanged, ['a.js', 'b.js']);
+  const warned = requests[8] ?? assert.fail();
+  assert.match(
+    lastAnswer(warned),
+    /"note":"You've edited the same files \(a\.js, b\.js\) 8 times since a check passed\./,
+  );
+});
+
+test('a restart at any step does not let it begin anew', async (t) => {
+  const run = await scriptedAgent(t, (_, request) =>
+    pingPong(request.messages.filter(({ role }) => role === 'assistant').length + 1),
+  );
+  const killed = new Error('killed');
+  for (const at of [5, 12, 20, 30]) {
+    let checkpoint: JsonObject | undefined;
+    const contextId = `after-${at}`;
+    const first = run({
+      contextId,
+      onSave: (count, context) => {
+        if (count === at) checkpoint = context.checkpoints.at(-1);
+        if (count >= at) context.controller.abort(killed);
+      },
+    });
+    await assert.rejects(first, killed);
+    assert.ok(checkpoint);
+    const { result, guards } = await run({ contextId, checkpoint });
+    // A write that was cut off is told of, and not counted.
+    assert.match(result.remaining?.[0] ?? '', /ended the run after step 1[67]: /, `after ${at}`);
+    assert.deepEqual(guards.at(-1), 'loop stop');
+  }
+});
+
+test('a model that makes the same mistake again and again is ended with partial although it did nothing', async (t) => {
+  const run = await scriptedAgent(t, () => use([['read_file', { path: 'gone.txt' }]]));
+  const { result, requests, guards } = await run();
+  assert.deepEqual([result.status, requests.length, guards], ['partial', 5, ['loop warn', 'loop stop']]);
+  assert.match(
+    result.remaining?.[0] ?? '',
+    /\(nothing\): the loop guard ended the run after step 5: read_file failed 5 times with the same error$/,
+  );
+});
+
+test('a model that calls a tool that is not there again and again is ended, too', async (t) => {
+  const run = await scriptedAgent(t, () => use([['no_such_tool', { a: 1 }]]));
+  const { result, requests, guards } = await run();
+  assert.deepEqual([result.status, requests.length, guards], ['partial', 5, ['loop warn', 'loop stop']]);
+  assert.match(
+    lastAnswer(requests[3] ?? assert.fail()),
+    /You've|no_such_tool has failed 3 times with the same error/,
+  );
+});
+
+test('calls behind the one that ended a run are not made', async (t) => {
+  const line = 'echo x >> count.txt';
+  const run = await scriptedAgent(t, () =>
+    use(Array.from({ length: 9 }, () => ['shell_exec', { command: line }])),
+  );
+  const { result, requests } = await run();
+  assert.equal(requests.length, 1);
+  assert.equal(
+    result.evidence?.filter(({ kind, exitCode }) => kind === 'command' && exitCode === 0).length,
+    5,
+  );
+});
+
+test('loop detection can be switched off; the limit of steps still holds', async (t) => {
+  const run = await scriptedAgent(t, pingPong, {
+    hooks: { loopDetection: false },
+    limits: { max_steps: 20 },
+  });
+  const { result, guards } = await run();
+  assert.deepEqual([result.status, guards], ['partial', ['steps stop']]);
+});
+
+test('a model that floods 4,000 lines of passing output adds fewer than 20 to its own context', async (t) => {
+  const place = makePlace(t);
+  const run = await scriptedAgent(
+    t,
+    (turn) => (turn === 1 ? runs('seq 4000 | sed "s/$/ passed/"') : say('All pass.')),
+    {},
+    { place },
+  );
+  const { requests, result } = await run();
+  assert.equal(result.status, 'done', JSON.stringify(result));
+  const answer = lastAnswer(requests[1] ?? assert.fail());
+  const { exit_code: exitCode, stdout } = JSON.parse(answer);
+  assert.equal(exitCode, 0);
+  assert.ok(stdout.split('\n').length < 20, stdout);
+  assert.match(
+    stdout,
+    /^Command succeeded \(4000 lines of output, \d+ bytes; the whole of it is in \.scratch\/outputs\//,
+  );
+  assert.match(stdout, /\n1 passed\n[\s\S]*\n4000 passed$/);
+  const [, path = ''] = /in (\.scratch\/outputs\/[\w.-]+)/.exec(stdout) ?? [];
+  const kept = readFileSync(join(place.workspaceRoot, 'contexts', 'context-1', path), 'utf8');
+  assert.equal(kept.split('\n').length, 4001);
+  assert.deepEqual(result.artifacts.filesChanged, [], 'what is kept is no part of the work');
+});
+
+test('a model that prints 4,000 lines of failure keeps what matters', async (t) => {
+  const script = [
+    'seq 2000 | sed "s/$/ and nothing to be seen there by anybody/"',
+    'echo "✖ the sum is right"; echo "AssertionError: 3 !== 4"; echo "    at sum (a.js:7)"',
+    'seq 2000 | sed "s/$/ and nothing to be seen there by anybody/"; exit 1',
+  ].join('\n');
+  const run = await scriptedAgent(t, (turn) => (turn === 1 ? runs(script) : say('It fails.')));
+  const { requests, result } = await run({ task: { priority: 'low' } });
+  const answer = lastAnswer(requests[1] ?? assert.fail());
+  const { exit_code: exitCode, stdout } = JSON.parse(answer);
+  assert.equal(exitCode, 1);
+  assert.ok(Buffer.byteLength(stdout) <= 64 * 1024);
+  assert.match(stdout, /✖ the sum is right\nAssertionError: 3 !== 4\n {4}at sum \(a\.js:7\)/);
+  assert.match(stdout, /^1 and nothing/);
+  assert.match(stdout, /2000 and nothing.*\n$/);
+  assert.equal(result.status, 'partial');
+});
+
+test('a model that lies about its spending, its files and a pull request is not believed', async (t) => {
+  const lie = {
+    status: 'done',
+    tokens_spent: 3,
+    files_changed: ['made-up.ts'],
+    pr: 'https://git.invalid/pull/1',
+    evidence: [{ kind: 'command', detail: 'npm test', exit_code: 0 }],
+  };
+  const run = await scriptedAgent(t, (turn) =>
+    turn === 1
+      ? writes('real.txt', 'x')
+      : say(`I spent 3 tokens. All tests pass.\n\`\`\`outcome\n${JSON.stringify(lie)}\n\`\`\``),
+  );
+  const { result, context } = await run();
+  assert.ok(context.budget.spent() > 1000, String(context.budget.spent()));
+  assert.deepEqual(result.artifacts, { pr: null, filesChanged: ['real.txt'] });
+  assert.deepEqual(result.evidence, [{ kind: 'claimed', detail: 'pull request https://git.invalid/pull/1' }]);
+  assert.deepEqual(result.nextSteps, [
+    'verify real.txt: nothing was checked after the last write',
+    'confirm the pull request https://git.invalid/pull/1: the model claims it, and nothing confirms it',
+  ]);
+});
+
+test('a tool is told of when it starts and when it ends, without a word of the model', async (t) => {
+  const made = 'a_name_that_the_model_made_up';
+  const run = await scriptedAgent(t, (turn) =>
+    turn === 1
+      ? use([
+          ['list_files', {}],
+          [made, {}],
+          ['read_file', { path: 'secret-plan.txt' }],
+        ])
+      : say('Looked.'),
+  );
+  const { context } = await run({ limit: 20_000 });
+  const told = context.events.flatMap((event: RunEvent) =>
+    event.type === 'progress' && 'tool' in event.data ? [event.data] : [],
+  );
+  assert.deepEqual(
+    told.map(({ tool, phase, ok }) => [tool, phase, ok]),
+    [
+      ['list_files', 'started', undefined],
+      ['list_files', 'ended', true],
+      ['read_file', 'started', undefined],
+      ['read_file', 'ended', false],
+    ],
+  );
+  for (const { phase, duration_ms: duration, spent_tokens: spent, budget_tokens: budget, step } of told) {
+    assert.deepEqual([budget, step], [20_000, 1]);
+    assert.ok(typeof spent === 'number' && spent > 0);
+    assert.equal(typeof duration, phase === 'ended' ? 'number' : 'undefined');
+  }
+  const sent = JSON.stringify(context.events.filter(({ type }) => type !== 'text'));
+  assert.doesNotMatch(sent, /secret-plan|made_up|Looked/);
+});
+
+test('the use of tools is logged where it is wanted, without secrets', async (t) => {
+  for (const logToolUse of [true, false]) {
+    const logged: object[] = [];
+    const log = {
+      ...quietLog,
+      info: (fields: object, message: string) => void logged.push({ ...fields, message }),
+    };
+    const run = await scriptedAgent(
+      t,
+      (turn) => (turn === 1 ? runs('API_KEY=abcdefgh12345 true') : say('Done.')),
+      { hooks: { logToolUse } },
+      { log },
+    );
+    await run();
+    const used = logged.filter((line) => 'tool' in line);
+    assert.equal(used.length, logToolUse ? 1 : 0);
+    if (!logToolUse) continue;
+    const {
+      duration_ms: duration,
+      task_id: taskId,
+      ...rest
+    } = { duration_ms: undefined, task_id: undefined, ...used[0] };
+    assert.deepEqual([typeof duration, typeof taskId], ['number', 'string']);
+    assert.deepEqual(rest, {
+      ...{ tool: 'shell_exec', ok: true, detail: 'API_KEY=[redacted] true', message: 'a tool was used' },
+    });
+  }
+});

@@ -1,0 +1,78 @@
+import { randomUUID } from 'node:crypto';
+import { closeSync, mkdirSync, openSync, readFileSync, unlinkSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { processSpace, processState } from './proc.ts';
+
+/** Where commands are written down while they run, so that a crash leaves word of them. */
+export interface CommandRecords {
+  /** Writes down that a command is about to start; disposed of when nothing of it is left. */
+  open(markGid: number | undefined): CommandRecord;
+}
+
+export interface CommandRecord extends Disposable {
+  /** Goes into the environment of the command, and marks its processes. */
+  readonly env: Readonly<Record<string, string>>;
+  /** The same as `NAME=value`, where the processes have no better mark. */
+  readonly mark: string | undefined;
+  started(pid: number): void;
+}
+
+const VARIABLE = 'HERMES_FLEET_COMMAND';
+
+/** What the processes of the command with this record have in their environment. */
+export const envMark = (id: string): string => `${VARIABLE}=${id}`;
+
+const ProcessSchema = z.object({ pid: z.int().min(2), start: z.string().regex(/^\d+$/) });
+const OpenedSchema = z.object({
+  space: z.string(),
+  gateway: ProcessSchema,
+  gid: z.int().min(1).optional(),
+});
+
+type OpenedRecord = z.output<typeof OpenedSchema> & { readonly leader?: z.output<typeof ProcessSchema> };
+
+/**
+ * Records in a folder, a small file each. Nothing is synced: a crash of the gateway loses no write, and a crash of the
+ * machine leaves no process. `byEnv`: commands without a group of their own are known by their environment.
+ */
+export function createCommandRecords(dir: string, o: { readonly byEnv: boolean }): CommandRecords {
+  mkdirSync(dir, { recursive: true, mode: 0o700 });
+  const gateway = { pid: process.pid, start: processState(process.pid)?.start };
+  const space = processSpace();
+  return {
+    open(markGid) {
+      const id = randomUUID();
+      const path = join(dir, id);
+      const file = openSync(path, 'wx', 0o600);
+      const write = (line: object): void => void writeSync(file, `${JSON.stringify(line)}\n`);
+      write({ space, gateway, gid: markGid });
+      return {
+        env: { [VARIABLE]: id },
+        mark: o.byEnv && markGid === undefined ? envMark(id) : undefined,
+        started: (pid) => write({ pid, start: processState(pid)?.start }),
+        [Symbol.dispose]() {
+          closeSync(file);
+          unlinkSync(path);
+        },
+      };
+    },
+  };
+}
+
+/** What a record says; undefined for one that was cut off before it said anything, or is none. */
+export function readCommandRecord(path: string): OpenedRecord | undefined {
+  const [first, second] = readFileSync(path, 'utf8').split('\n').map(parse);
+  const opened = OpenedSchema.safeParse(first);
+  if (!opened.success) return undefined;
+  const leader = ProcessSchema.safeParse(second);
+  return { ...opened.data, ...(leader.success && { leader: leader.data }) };
+}
+
+function parse(line: string): unknown {
+  try {
+    return JSON.parse(line);
+  } catch {
+    return undefined;
+  }
+}

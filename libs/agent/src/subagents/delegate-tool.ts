@@ -1,0 +1,166 @@
+import { defineTool, type RemoteAgents, ToolError, type ToolResult } from '@hermes-fleet/protocol';
+import { z } from 'zod';
+import { newTalk } from '../loop/run-state.ts';
+import { ASK_TOKENS } from '../loop/talk.ts';
+import { dataLine } from '../prompt/data.ts';
+import { taskMessage } from '../prompt/task-message.ts';
+import type { AgentTool, ToolContext } from '../tools/tool.ts';
+import { sliceBudget, sliceTokens } from './budget-slice.ts';
+import type { SubagentDefinition } from './definition.ts';
+import { type Answer, answerOutput, type Delegation, readDelegation, writeDelegation } from './delegation.ts';
+import { runLocal, talkOf } from './local-agent.ts';
+import { runRemote } from './remote-agent.ts';
+
+const MAX_BRIEF_CHARS = 40_000;
+const MAX_LISTED = 20;
+const MAX_LINE_CHARS = 160;
+/** What a remote agent's answer may have. */
+const REMOTE_WORDS = 2000;
+const MIN_WORDS = 100;
+/** An answer stays in its caller's conversation: of what is left of the budget, what it may take there. */
+const ANSWER_SHARE = 1 / 10;
+const TOKENS_PER_WORD = 1.5;
+/** To begin with: its prompt, a step and a summary. */
+const FIRST_STEPS = 2;
+
+export interface DelegateOptions {
+  readonly definitions: readonly SubagentDefinition[];
+  readonly remotes: RemoteAgents | undefined;
+  readonly profile: string;
+  /** `subagents.max_steps`. */
+  readonly maxSteps: number;
+}
+
+/**
+ * `delegate`: hands a piece of work to a sub-agent of this profile or to an agent elsewhere, and waits for its condensed
+ * answer (design 3, Sub-agents). Whoever it is gets the brief alone, works with the rights of the task's caller, and
+ * spends a slice of the budget that leaves the caller enough to finish. A restart goes on in the middle of it.
+ */
+export function delegateTool(o: DelegateOptions): AgentTool {
+  const tool = defineTool<typeof Input, ToolContext>({
+    name: 'delegate',
+    description: '',
+    mutates: true,
+    repeatable: true,
+    inputSchema: Input,
+    run: (input, call) => delegate(o, input, call),
+  });
+  return {
+    ...tool,
+    // Agents elsewhere come and go.
+    get description() {
+      return describe(o);
+    },
+  };
+}
+
+const Input = z.strictObject({
+  agent: z.string(),
+  brief: z.string().min(1).max(MAX_BRIEF_CHARS).describe('all that it needs to know'),
+  token_budget: z.int().positive().optional().describe('default: a third of what is left'),
+});
+
+interface Listed {
+  readonly name: string;
+  readonly description: string;
+}
+
+/** Those of the profile first; an agent elsewhere of the same name can't be reached by it. */
+function agentsOf({ definitions, remotes }: DelegateOptions): Listed[] {
+  const own = new Set(definitions.map(({ name }) => name));
+  return [...definitions, ...(remotes?.list() ?? []).filter(({ name }) => !own.has(name))];
+}
+
+function describe(o: DelegateOptions): string {
+  const agents = agentsOf(o);
+  const lines = agents
+    .slice(0, MAX_LISTED)
+    .map(({ name, description }) => `- ${dataLine(`${name}: ${description}`, MAX_LINE_CHARS)}`);
+  const more = agents.length > MAX_LISTED ? [`- and ${agents.length - MAX_LISTED} more`] : [];
+  return [
+    'Hand a self-contained piece of work to another agent and get its condensed answer. It sees the brief, nothing else of this conversation. Agents:',
+    ...lines,
+    ...more,
+  ].join('\n');
+}
+
+async function delegate(
+  o: DelegateOptions,
+  { agent, brief, token_budget: asked }: z.output<typeof Input>,
+  call: ToolContext,
+): Promise<ToolResult> {
+  const definition = o.definitions.find(({ name }) => name === agent);
+  const saved = call.memo.load();
+  // Work that is under way is gone on with, also while nobody has heard of its agent since a restart.
+  const remote =
+    definition !== undefined ? undefined : saved?.remote === undefined ? remoteOf(o, agent, call) : o.remotes;
+  const state = saved
+    ? readDelegation(saved)
+    : await begun(call, asked, definition?.maxWords ?? REMOTE_WORDS);
+  const save = (): Promise<void> => call.memo.save(writeDelegation(state));
+  const { slice_tokens: slice, spent_before: before } = state;
+  const budget = slice === undefined ? call.budget : sliceBudget(call.budget, before + slice);
+  const sliced = { ...call, budget };
+
+  async function answer(): Promise<Answer> {
+    if (remote !== undefined) {
+      if (saved === undefined) await save();
+      return runRemote({ name: agent, brief, remotes: remote, state, save, call: sliced });
+    }
+    if (definition === undefined) throw nobody(o, agent);
+    const talk = state.talk ?? newTalk(taskMessage(brief));
+    state.talk = talk;
+    const work = {
+      ...{ definition, profile: o.profile, save, call: sliced },
+      state: Object.assign(state, { talk }),
+      maxSteps: definition.maxSteps ?? o.maxSteps,
+    };
+    if (saved === undefined && !(await talkOf(work).affords(FIRST_STEPS))) throw tooLittle(slice);
+    return runLocal(work);
+  }
+
+  const result = await answer();
+  return {
+    ok: result.status !== 'failed',
+    output: answerOutput(agent, result, call.budget.spent() - before),
+    detail: agent,
+  };
+}
+
+/** The agents elsewhere, if this one is among them and the task's caller may have work sent to it. */
+function remoteOf(o: DelegateOptions, agent: string, { task }: ToolContext): RemoteAgents {
+  const { remotes } = o;
+  if (remotes === undefined || !remotes.list().some(({ name }) => name === agent)) throw nobody(o, agent);
+  if (task.caller.scopes.has('dispatch')) return remotes;
+  throw new ToolError(
+    `${agent} works elsewhere, and the caller of this task has no scope dispatch: do it with the agents of this profile`,
+  );
+}
+
+function nobody(o: DelegateOptions, agent: string): ToolError {
+  const names = agentsOf(o).map(({ name }) => name);
+  return new ToolError(`there is no agent ${dataLine(agent, 60)}; there are ${names.join(', ') || 'none'}`);
+}
+
+const tooLittle = (slice: number | undefined): ToolError =>
+  new ToolError(
+    `its slice of the budget, ${slice ?? 0} tokens, would not take it through two steps: do the work yourself, or finish`,
+  );
+
+/** The slice of a new piece of work, and how long its answer may be. */
+async function begun(call: ToolContext, asked: number | undefined, maxWords: number): Promise<Delegation> {
+  const remaining = call.budget.remaining();
+  const words = Math.min(
+    maxWords,
+    Math.max(MIN_WORDS, Math.floor((remaining * ANSWER_SHARE) / TOKENS_PER_WORD)),
+  );
+  const step = (await call.conversation.inputTokens()) + words * TOKENS_PER_WORD + ASK_TOKENS;
+  const slice = sliceTokens({
+    remainingTokens: remaining,
+    callerNeedsTokens: FIRST_STEPS * step,
+    askedTokens: asked,
+  });
+  if (slice <= 0) throw tooLittle(0);
+  const bounded = Number.isFinite(slice) ? { slice_tokens: slice } : {};
+  return { ...bounded, spent_before: call.budget.spent(), max_words: words };
+}

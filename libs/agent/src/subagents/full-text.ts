@@ -1,0 +1,28 @@
+import { openScratchpad, scratchDir } from '../tools/scratchpad.ts';
+import type { ToolContext } from '../tools/tool.ts';
+import { firstWords } from './words.ts';
+
+/** Keeps the full text of an answer in the task's scratchpad; its path, or undefined where that can't be done. */
+export async function keepFullText(o: {
+  readonly text: string;
+  readonly agent: string;
+  readonly call: Pick<ToolContext, 'task' | 'files' | 'key' | 'signal'>;
+}): Promise<string | undefined> {
+  const { task, files, key, signal } = o.call;
+  const name = `${o.agent}-${key}`.replace(/[^A-Za-z0-9._-]+/g, '-').slice(0, 90);
+  try {
+    await using folder = await openScratchpad(files, task, true);
+    if (folder === undefined) return undefined;
+    await folder.write(`${name}.md`, Buffer.from(o.text));
+    return `${scratchDir(task)}/${name}.md`;
+  } catch {
+    signal.throwIfAborted();
+    return undefined;
+  }
+}
+
+/** An answer that is too long, cut, with what is needed to read on. */
+export function cutAnswer(text: string, maxWords: number, full: string | undefined): string {
+  const where = full === undefined ? 'the full text could not be kept' : `the full text is in ${full}`;
+  return `${firstWords(text, maxWords)}…\n[cut at ${maxWords} words; ${where}]`;
+}

@@ -1,0 +1,162 @@
+import { type ErrorCode, FleetError } from '@hermes-fleet/protocol';
+import type { GuardStop } from '../guards/guard-state.ts';
+import { lastText } from '../loop/conversation.ts';
+import { readFinalMessage } from '../loop/final-message.ts';
+import type { Talk } from '../loop/talk.ts';
+import { isWrite } from '../loop/verification.ts';
+import type { AgentTool, ToolContext } from '../tools/tool.ts';
+import { type SubagentDefinition, toolsFor } from './definition.ts';
+import type { Answer, Delegation } from './delegation.ts';
+import { cutAnswer, keepFullText } from './full-text.ts';
+import { condenseAsk, lastStepAsk, subagentInstructions, wrapUpAsk } from './instructions.ts';
+import { countWords } from './words.ts';
+
+export interface LocalWork {
+  readonly definition: SubagentDefinition;
+  readonly profile: string;
+  readonly maxSteps: number;
+  /** Where it stands; changed as it goes on. */
+  readonly state: Delegation & { readonly talk: NonNullable<Delegation['talk']> };
+  save(): Promise<void>;
+  /** With the slice of the budget as its budget. */
+  readonly call: ToolContext;
+}
+
+/** What ends a sub-agent and not the run. */
+const BREAKS: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['BUDGET_EXHAUSTED', 'MODEL_FAILED']);
+
+/**
+ * A sub-agent's conversation up to its answer, from wherever it stands (design 3, B7): a fresh one with its own tools,
+ * steps and slice of the budget. One that runs out of them gives what it has, and says so. Its journal goes into its
+ * caller's. Throws the reasons of the signals.
+ */
+export async function runLocal(work: LocalWork): Promise<Answer> {
+  const { state, call } = work;
+  let paused = false;
+  try {
+    const broke = await toAnswer(work);
+    let answer = read(work, broke);
+    if (broke === undefined && (await condenses(work, answer))) {
+      await toAnswer(work);
+      answer = read(work, undefined);
+    }
+    return await fitted(work, answer);
+  } catch (error) {
+    paused = call.stopping.aborted && error === call.stopping.reason;
+    throw error;
+  } finally {
+    // A pause keeps it in the memo, and the next start comes here again.
+    if (!paused) call.conversation.record(state.talk.journal);
+  }
+}
+
+const toolsOf = ({ definition, call }: LocalWork): AgentTool[] =>
+  toolsFor(definition, call.conversation.tools);
+
+/** The conversation as it stands, with a step for each thing that it was asked beside its brief. */
+export function talkOf(work: LocalWork, extraSteps = 0): Talk {
+  const { definition, profile, maxSteps, state, call } = work;
+  const asked = (state.summed_up ? 1 : 0) + (state.condensed === undefined ? 0 : 1);
+  return call.converse({
+    state: state.talk,
+    save: work.save,
+    instructions: subagentInstructions({ definition, profile, maxSteps, maxWords: state.max_words }),
+    tools: toolsOf(work),
+    maxSteps: maxSteps + asked + extraSteps,
+    budget: call.budget,
+    keepTokens: 0,
+    wrapUp: wrapUpAsk,
+    mark: { agent: definition.name },
+    shown: false,
+  });
+}
+
+/** Lets it work until it has answered, or may not go on and has summed up; resolves with what broke it off. */
+async function toAnswer(work: LocalWork): Promise<string | undefined> {
+  const { state } = work;
+  return unbroken(work, async () => {
+    if (await talkOf(work).toEnd()) return;
+    const more = talkOf(work, 1);
+    if (!(await more.affords(1, lastStepAsk()))) return;
+    more.ask(lastStepAsk(), 'off');
+    state.summed_up = true;
+    await work.save();
+    await talkOf(work).toEnd();
+  });
+}
+
+async function unbroken({ call, definition }: LocalWork, run: () => Promise<void>) {
+  try {
+    await run();
+    return undefined;
+  } catch (error) {
+    call.signal.throwIfAborted();
+    if (!(error instanceof FleetError) || !BREAKS.has(error.code)) throw error;
+    return `${definition.name} was stopped: ${error.message}`;
+  }
+}
+
+/** What it says, held against what is known. */
+function read(work: LocalWork, broke: string | undefined): Answer {
+  const { state, maxSteps } = work;
+  const { talk } = state;
+  const { text, claim } = readFinalMessage(lastText(talk.messages));
+  const answer = text === '' ? anyText(talk.messages) : text;
+  const says = claim === 'unreadable' ? undefined : claim;
+  // What breaks off the condensing of an answer takes nothing away from it.
+  const why = (state.condensed === undefined ? broke : undefined) ?? reason(talkOf(work).stopped());
+  const writes = toolsOf(work).some(({ name }) => WRITING.has(name));
+  const wrote = [...new Set(talk.journal.filter(isWrite).map(({ detail = '' }) => detail))];
+  const status = why === undefined ? 'finished' : answer === '' ? 'failed' : 'partial';
+  const remaining = says?.remaining ?? [];
+  return {
+    ...{ status, text: answer, why, wrote: writes ? wrote : undefined },
+    ...(remaining.length > 0 ? { more: { remaining } } : {}),
+  };
+
+  function reason(stopped: GuardStop | undefined): string | undefined {
+    if (stopped !== undefined) return `it was stopped: ${stopped.reason}`;
+    const ended = talk.finished !== undefined || state.condensed !== undefined;
+    if (state.summed_up || !ended) return `its ${maxSteps} steps are used up`;
+    if (talk.wrapped_up) return 'its token budget is nearly spent';
+    if (talk.finished === 'length') return 'its answer was cut at the output limit';
+    if (answer === '') return 'it said nothing';
+    return says !== undefined && says.status !== 'done' ? 'it says that it is not done' : undefined;
+  }
+}
+
+const WRITING = new Set(['write_file', 'edit_file']);
+
+/** What it said last, in all of the conversation. */
+const anyText = (messages: LocalWork['state']['talk']['messages']): string =>
+  messages
+    .filter(({ role }) => role === 'assistant')
+    .map((message) => readFinalMessage(lastText([message])).text)
+    .findLast((text) => text !== '') ?? '';
+
+/** Whether an answer that is too long was asked for once more. Its full text stays in the scratchpad. */
+async function condenses(work: LocalWork, { text }: Answer): Promise<boolean> {
+  const { state } = work;
+  const words = countWords(text);
+  if (state.condensed !== undefined || state.talk.finished === undefined) return false;
+  if (words <= state.max_words) return false;
+  const question = condenseAsk(words, state.max_words);
+  const talk = talkOf(work, 1);
+  if (!(await talk.affords(1, question))) return false;
+  const full = await kept(work, text);
+  talk.ask(question, 'off');
+  state.condensed = full === undefined ? {} : { full };
+  await work.save();
+  return true;
+}
+
+/** At most as many words as it may have; the rest is where the pointer leads. */
+async function fitted(work: LocalWork, answer: Answer): Promise<Answer> {
+  const { condensed, max_words: maxWords } = work.state;
+  if (countWords(answer.text) <= maxWords) return answer;
+  const full = condensed === undefined ? await kept(work, answer.text) : condensed.full;
+  return { ...answer, text: cutAnswer(answer.text, maxWords, full) };
+}
+
+const kept = ({ definition, call }: LocalWork, text: string): Promise<string | undefined> =>
+  keepFullText({ text, agent: definition.name, call });

@@ -1,0 +1,53 @@
+import { isJsonObject, type JsonValue, type RemoteAgents } from '@hermes-fleet/protocol';
+import type { ToolContext } from '../tools/tool.ts';
+import type { Answer, Delegation } from './delegation.ts';
+import { cutAnswer, keepFullText } from './full-text.ts';
+import { countWords } from './words.ts';
+
+/**
+ * Work for an agent elsewhere, in the same words as for one here: its failure is an answer too. It is not asked to
+ * condense, which would be another task: an answer that is too long is cut.
+ */
+export async function runRemote(o: {
+  readonly name: string;
+  readonly brief: string;
+  readonly remotes: RemoteAgents;
+  readonly state: Delegation;
+  save(): Promise<void>;
+  readonly call: ToolContext;
+}): Promise<Answer> {
+  const { name, state, call } = o;
+  const memo = {
+    load: () => state.remote,
+    save: async (value: Delegation['remote']): Promise<void> => {
+      state.remote = value;
+      await o.save();
+    },
+  };
+  const work = { brief: o.brief, tokenBudget: state.slice_tokens };
+  const { ok, output } = await o.remotes.send(name, work, { ...call, memo });
+  const { text, more } = readOutput(output);
+  const status = ok ? (isUnfinished(output) ? 'partial' : 'finished') : 'failed';
+  const answer: Answer = { status, text, ...(more && { more }) };
+  if (countWords(text) <= state.max_words) return answer;
+  const full = await keepFullText({ text, agent: name, call });
+  return { ...answer, text: cutAnswer(text, state.max_words, full) };
+}
+
+/** What a peer says of a task (`status`), or an A2A agent (`state`), that has not come to its end. */
+const isUnfinished = (output: JsonValue): boolean =>
+  isJsonObject(output) &&
+  ((output.status !== undefined && output.status !== 'done') ||
+    (output.state !== undefined && output.state !== 'completed'));
+
+/** The text of a result, and what stands beside it where that is short; else all of it as text. */
+function readOutput(output: JsonValue): { text: string; more?: Answer['more'] } {
+  if (typeof output === 'string') return { text: output };
+  if (!isJsonObject(output)) return { text: JSON.stringify(output) };
+  const { text = '', ...rest } = output;
+  if (typeof text !== 'string' || JSON.stringify(rest).length > MAX_REST_CHARS)
+    return { text: JSON.stringify(output) };
+  return Object.keys(rest).length > 0 ? { text, more: { result: rest } } : { text };
+}
+
+const MAX_REST_CHARS = 4000;

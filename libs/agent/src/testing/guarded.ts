@@ -1,0 +1,73 @@
+import type { JsonValue, ToolResult } from '@hermes-fleet/protocol';
+import type { z } from 'zod';
+import { AgentConfigSchema } from '../config/config.ts';
+import type { GuardState } from '../guards/guard-state.ts';
+import { createGuards, type GuardedCall, type Guards, type GuardsOptions } from '../guards/guards.ts';
+import type { JournalEntry } from '../loop/run-state.ts';
+import { quietLog } from './harness.ts';
+
+export type Hooks = z.input<typeof AgentConfigSchema>['hooks'];
+
+/** A call with what came of it. */
+export interface Act {
+  readonly call: Omit<GuardedCall, 'key'>;
+  readonly result: ToolResult;
+}
+
+const act = (tool: string, input: object, mutates: boolean, result: ToolResult): Act => ({
+  call: { tool, input, mutates },
+  result,
+});
+
+export const edit = (path: string, detail = path): Act =>
+  act('edit_file', { path, old_text: 'a', new_text: 'b' }, true, { ok: true, output: { path }, detail });
+
+export const look = (path: string, output: JsonValue = 'text'): Act =>
+  act('read_file', { path }, false, { ok: true, output, detail: path });
+
+export const shell = (command: string, exitCode = 0, stdout = ''): Act =>
+  act('shell_exec', { command }, true, {
+    ok: exitCode === 0,
+    output: { exit_code: exitCode, ...(stdout !== '' && { stdout }) },
+    detail: command,
+    exitCode,
+  });
+
+export const fails = (tool: string, input: object, output: string): Act =>
+  act(tool, input, true, { ok: false, output });
+
+export interface Guarded {
+  readonly guards: Guards;
+  readonly journal: JournalEntry[];
+  /** What the guards reported, as `guard level`. */
+  readonly fired: string[];
+  /** Carries acts out and returns what the model is told beside their results, and `stop: …` where it is ended. */
+  after(...acts: Act[]): Promise<string[]>;
+}
+
+export function guarded(hooks: Hooks = {}, o: Partial<GuardsOptions> = {}, state?: GuardState): Guarded {
+  const journal = o.journal ?? [];
+  const fired: string[] = [];
+  const guards = createGuards(
+    AgentConfigSchema.parse({ hooks }).hooks,
+    {
+      ...{ taskId: 'task', journal, files: undefined, canRun: true, log: quietLog },
+      onGuard: (guard, level) => fired.push(`${guard} ${level}`),
+      ...o,
+    },
+    state,
+  );
+  let turn = 0;
+  return {
+    ...{ guards, journal, fired },
+    async after(...acts) {
+      const told: string[] = [];
+      for (const { call, result } of acts) {
+        turn += 1;
+        const { notes, stop } = await guards.after({ ...call, key: `${turn}.0` }, result);
+        told.push(...notes, ...(stop ? [`stop: ${stop.reason}`] : []));
+      }
+      return told;
+    },
+  };
+}

@@ -1,0 +1,89 @@
+import { constants, type Dirent } from 'node:fs';
+import { type FileHandle, open, opendir, rename, unlink } from 'node:fs/promises';
+import { ToolError } from '@hermes-fleet/protocol';
+import { shareHandle } from '../confinement/confinement.ts';
+
+const { O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_TRUNC, O_WRONLY } = constants;
+/** Of one directory: a command can make more entries than a gateway has memory for. */
+const MAX_SCANNED = 10_000;
+
+/** A name right below an open directory, whatever becomes of the path to it. */
+export const at = (directory: FileHandle, name: string): string => `/proc/self/fd/${directory.fd}/${name}`;
+
+export const hasCode = (error: unknown, ...codes: readonly string[]): boolean =>
+  error instanceof Error && 'code' in error && codes.includes(String(error.code));
+
+/** The files right in one open directory, by name. No name leads through a link, whatever is planted meanwhile. */
+export interface AnchoredFolder extends AsyncDisposable {
+  readonly handle: FileHandle;
+  /** A file's whole content; undefined where there is nothing. Throws ToolError for what is no regular file, or longer. */
+  read(name: string, maxBytes: number): Promise<Buffer | undefined>;
+  /** A file as a whole, durably: who reads meanwhile sees the old or the new one. Replaces a link, never follows it. */
+  write(name: string, bytes: Uint8Array): Promise<void>;
+  /** Sets the time of a file that is there for its time, and makes it. */
+  touch(name: string): Promise<void>;
+  rename(from: string, to: string): Promise<void>;
+  remove(name: string): Promise<void>;
+  /** What is in it, sorted by name; never more than 10,000 entries. */
+  entries(): Promise<Dirent[]>;
+}
+
+/** Takes over the handle. `otherUser`: commands run as another user, who is to share what is written. */
+export function anchoredFolder(handle: FileHandle, otherUser: boolean): AnchoredFolder {
+  return {
+    handle,
+    async read(name, maxBytes) {
+      let file: FileHandle;
+      try {
+        file = await open(at(handle, name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+      } catch (error) {
+        if (hasCode(error, 'ENOENT')) return undefined;
+        if (hasCode(error, 'ELOOP')) throw new ToolError('it is a symlink');
+        throw error;
+      }
+      await using _closed = file;
+      const stats = await file.stat();
+      if (!stats.isFile()) throw new ToolError('it is not a regular file');
+      if (stats.size > maxBytes) throw new ToolError(`it has ${stats.size} bytes, more than ${maxBytes}`);
+      const bytes = Buffer.alloc(stats.size);
+      const { bytesRead } = await file.read(bytes, 0, stats.size, 0);
+      return bytes.subarray(0, bytesRead);
+    },
+    async write(name, bytes) {
+      const made = at(handle, temporary(name));
+      await unlink(made).catch(unlessAbsent);
+      await using file = await open(made, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o644);
+      await shareHandle(file, otherUser);
+      await file.writeFile(bytes);
+      await file.sync();
+      await rename(made, at(handle, name));
+      await handle.sync();
+    },
+    async touch(name) {
+      const flags = O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK;
+      await using file = await open(at(handle, name), flags, 0o644);
+      await file.writeFile('.');
+    },
+    rename: (from, to) => rename(at(handle, from), at(handle, to)),
+    remove: (name) => unlink(at(handle, name)),
+    entries: () => entriesOf(handle),
+    [Symbol.asyncDispose]: () => handle.close(),
+  };
+}
+
+/** The name under which a file is written before it takes its place; one that a crash left is written over. */
+export const temporary = (name: string): string => `.${name}.tmp`;
+
+/** What is in an open directory, sorted by name; never more than 10,000 entries. */
+export async function entriesOf(directory: FileHandle): Promise<Dirent[]> {
+  const entries: Dirent[] = [];
+  for await (const entry of await opendir(`/proc/self/fd/${directory.fd}`)) {
+    entries.push(entry);
+    if (entries.length >= MAX_SCANNED) break;
+  }
+  return entries.sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+function unlessAbsent(error: unknown): void {
+  if (!hasCode(error, 'ENOENT')) throw error;
+}

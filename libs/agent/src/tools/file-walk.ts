@@ -1,0 +1,82 @@
+import type { FileHandle } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Clock } from '@hermes-fleet/protocol';
+import { entriesOf, hasCode } from './anchored-folder.ts';
+import type { AnchoredFiles } from './anchored-path.ts';
+
+/** The repository, what tasks keep for themselves, and what a package manager put there. */
+const HIDDEN: ReadonlySet<string> = new Set(['.git', '.scratch']);
+export const PACKAGES = 'node_modules';
+
+export interface WalkLimits {
+  readonly maxDepth: number;
+  readonly maxEntries: number;
+  readonly maxMs: number;
+  /** Whether folders of packages are entered. */
+  readonly packages: boolean;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+}
+
+export interface Found {
+  /** Relative to the workspace. */
+  readonly path: string;
+  readonly name: string;
+  /** The open directory that it is in. */
+  readonly directory: FileHandle;
+  readonly kind: 'file' | 'directory' | 'other';
+}
+
+/** Which limit ended a walk before it had seen everything. */
+export type WalkCut = 'depth' | 'entries' | 'time' | 'enough';
+
+/**
+ * Visits what is below a directory, each directory in order, until `visit` has enough; follows no link, and hides `.git`
+ * and `.scratch`. A directory that cannot be entered hides nothing else.
+ */
+export async function walkTree(
+  files: AnchoredFiles,
+  start: string,
+  o: WalkLimits,
+  visit: (found: Found) => 'on' | 'enough' | Promise<'on' | 'enough'>,
+): Promise<WalkCut | undefined> {
+  const until = o.clock.now() + o.maxMs;
+  let seen = 0;
+  let tooDeep = false;
+
+  async function inside(directory: FileHandle, prefix: string, depth: number): Promise<WalkCut | undefined> {
+    for (const entry of await entriesOf(directory)) {
+      o.signal.throwIfAborted();
+      if (HIDDEN.has(entry.name)) continue;
+      if (seen >= o.maxEntries) return 'entries';
+      if (o.clock.now() >= until) return 'time';
+      seen += 1;
+      const { name } = entry;
+      const path = join(prefix, name);
+      const kind = entry.isDirectory() ? 'directory' : entry.isFile() ? 'file' : 'other';
+      if ((await visit({ path, name, directory, kind })) === 'enough') return 'enough';
+      if (kind !== 'directory' || (name === PACKAGES && !o.packages)) continue;
+      if (depth >= o.maxDepth) {
+        tooDeep = true;
+        continue;
+      }
+      const inner = await files.enter(directory, name).catch(unlessGone);
+      if (inner === undefined) continue;
+      try {
+        const cut = await inside(inner, path, depth + 1);
+        if (cut !== undefined) return cut;
+      } finally {
+        await inner.close();
+      }
+    }
+    return undefined;
+  }
+
+  await using directory = await files.openDirectory(start);
+  return (await inside(directory, start === '.' ? '' : start, 1)) ?? (tooDeep ? 'depth' : undefined);
+}
+
+/** What the commands' user keeps to itself, or what was another thing a moment ago. */
+function unlessGone(error: unknown): undefined {
+  if (!hasCode(error, 'EACCES', 'EPERM', 'ENOENT', 'ENOTDIR', 'ELOOP')) throw error;
+}

@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { systemClock } from '@hermes-fleet/protocol';
+import { makeToolContext } from '../testing/harness.ts';
+import { anchoredFiles } from './anchored-path.ts';
+import { findFilesTool } from './find-files.ts';
+
+function treeOf(t: TestContext, paths: readonly string[]) {
+  const root = realpathSync(mkdtempSync(join(tmpdir(), 'fleet-find-')));
+  t.after(() => rmSync(root, { recursive: true, force: true }));
+  for (const path of paths) {
+    mkdirSync(join(root, dirname(path)), { recursive: true });
+    writeFileSync(join(root, path), 'x');
+  }
+  const context = makeToolContext({ dir: root, files: anchoredFiles(root, false) });
+  const find = findFilesTool({ clock: systemClock });
+  return { root, find: (input: object, more = {}) => find.run(input, { ...context, ...more }) };
+}
+
+test('files are found by a pattern, in order, and what is hidden is not', async (t) => {
+  const { root, find } = treeOf(t, [
+    ...['z.ts', 'b/c.ts', 'b/a.ts', 'b.ts', '.env', 'a/b/c/d/e/f.ts', 'node_modules/p/i.ts'],
+    ...['.git/x.ts', '.scratch/x.ts', 'b/.git/x.ts'],
+  ]);
+  symlinkSync('b', join(root, 'link'));
+  const all = ['a/b/c/d/e/f.ts', 'b.ts', 'b/a.ts', 'b/c.ts', 'z.ts'];
+  assert.deepEqual((await find({ pattern: '*.ts' })).output, { files: all });
+  assert.deepEqual((await find({ pattern: 'b/*' })).output, { files: ['b/a.ts', 'b/c.ts'] });
+  assert.deepEqual((await find({ pattern: '*.ts', path: 'b' })).output, { files: ['b/a.ts', 'b/c.ts'] });
+  assert.deepEqual((await find({ pattern: '**/f.ts', path: './a/b' })).output, { files: ['a/b/c/d/e/f.ts'] });
+  assert.deepEqual((await find({ pattern: 'link' })).output, { files: ['link'] });
+  const packages = await find({ pattern: '*.ts', path: 'node_modules' });
+  assert.deepEqual(packages.output, { files: ['node_modules/p/i.ts'] });
+  assert.deepEqual((await find({ pattern: '*.ts', path: '.scratch' })).output, { files: ['.scratch/x.ts'] });
+  assert.deepEqual((await find({ pattern: 'absent' })).output, { files: [] });
+});
+
+test('what is not a pattern of this workspace is explained', async (t) => {
+  const { find } = treeOf(t, ['a']);
+  assert.match(String((await find({ pattern: '../*' })).output), /leads out of the workspace/);
+  assert.match(String((await find({ pattern: '*', path: '..' })).output), /leads out of the workspace/);
+  assert.match(String((await find({ pattern: '.git/*' })).output), /off limits/);
+  assert.match(String((await find({ pattern: '{a,b' })).output), /without its }/);
+  assert.match(String((await find({ pattern: '*', path: 'nowhere' })).output), /no such file/);
+  assert.match(String((await find({ pattern: '' })).output), /wrong input/);
+});
+
+test('a search ends at its limits, and says so', async (t) => {
+  const many = Array.from({ length: 600 }, (_, index) => `${index % 7}/${index}.txt`);
+  const { find } = treeOf(t, [...many, `${'d/'.repeat(45)}deep.md`]);
+  const { output } = await find({ pattern: '*.txt' });
+  assert.ok(
+    typeof output === 'object' && output !== null && 'files' in output && Array.isArray(output.files),
+  );
+  assert.equal(output.files.length, 500);
+  assert.match(JSON.stringify(output), /there are more; search a subdirectory/);
+  assert.match(JSON.stringify((await find({ pattern: '*.md' })).output), /not searched deeper than 40/);
+  let now = 0;
+  const slow = { ...systemClock, now: () => (now += 1000) };
+  const files = anchoredFiles(treeOf(t, many).root, false);
+  const stopped = await findFilesTool({ clock: slow }).run(
+    { pattern: 'x' },
+    makeToolContext({ dir: '/', files }),
+  );
+  assert.match(JSON.stringify(stopped.output), /stopped after 10 s/);
+  const reason = new Error('canceled');
+  await assert.rejects(find({ pattern: '*' }, { signal: AbortSignal.abort(reason) }), reason);
+});

@@ -1,0 +1,44 @@
+import type { Clock, JsonObject } from '@hermes-fleet/protocol';
+import { z } from 'zod';
+import { PACKAGES, type WalkCut, walkTree } from './file-walk.ts';
+import { parseGlob } from './glob.ts';
+import { type AgentTool, defineFileTool } from './tool.ts';
+
+const MAX_FOUND = 500;
+const LIMITS = { maxDepth: 40, maxEntries: 100_000, maxMs: 10_000 };
+
+/** `find_files`: the files whose path matches a pattern, in order; bounded in time, depth and number. */
+export function findFilesTool(o: { readonly clock: Clock }): AgentTool {
+  return defineFileTool({
+    name: 'find_files',
+    description: `Find files by a pattern: *.ts (any directory), src/**/*.{ts,js}. Skips ${PACKAGES} unless path leads there.`,
+    mutates: false,
+    inputSchema: z.strictObject({
+      pattern: z.string().min(1).max(1000),
+      path: z.string().optional().describe('directory that it is relative to'),
+    }),
+    async run(input, { files, signal }) {
+      const start = files.normalize(input.path ?? '.');
+      const matches = parseGlob(files.normalize(input.pattern));
+      const below = start === '.' ? 0 : start.length + 1;
+      const found: string[] = [];
+      const packages = start.split('/').includes(PACKAGES);
+      const cut = await walkTree(files, start, { ...LIMITS, ...o, packages, signal }, ({ path, kind }) => {
+        if (kind === 'directory' || !matches(path.slice(below))) return 'on';
+        if (found.length >= MAX_FOUND) return 'enough';
+        found.push(path);
+        return 'on';
+      });
+      const output: JsonObject = { files: found.sort() };
+      if (cut !== undefined) output.incomplete = `${WHY[cut]}; search a subdirectory`;
+      return { ok: true, output, detail: `${input.pattern} in ${start}` };
+    },
+  });
+}
+
+export const WHY: Readonly<Record<WalkCut, string>> = {
+  enough: 'there are more',
+  entries: `stopped after ${LIMITS.maxEntries} entries`,
+  time: `stopped after ${LIMITS.maxMs / 1000} s`,
+  depth: `not searched deeper than ${LIMITS.maxDepth} directories`,
+};

@@ -1,0 +1,99 @@
+import type { FileHandle } from 'node:fs/promises';
+import { type Clock, ToolError } from '@hermes-fleet/protocol';
+import { z } from 'zod';
+import { hasCode } from './anchored-folder.ts';
+import type { AnchoredFiles } from './anchored-path.ts';
+import { PACKAGES } from './file-walk.ts';
+import { GrepMatches } from './grep-matches.ts';
+import { searchPlainly } from './grep-plain.ts';
+import { runGrep } from './grep-program.ts';
+import { type AgentTool, defineFileTool, type ToolContext } from './tool.ts';
+
+/** Where to look: an open directory or file that no link can be put in the place of. */
+export interface GrepPlace {
+  readonly handle: FileHandle;
+  readonly kind: 'file' | 'directory';
+  /** Relative to the workspace. */
+  readonly path: string;
+}
+
+export interface GrepSearch {
+  readonly pattern: string;
+  readonly fixed: boolean;
+  readonly ignoreCase: boolean;
+  /** Names of files, as a pattern. */
+  readonly include: string | undefined;
+  /** Whether folders of packages are searched. */
+  readonly packages: boolean;
+}
+
+export interface GrepOptions {
+  readonly clock: Clock;
+  /** Whether commands may be run; without them, only text as it stands is looked for. */
+  readonly commands: boolean;
+}
+
+/**
+ * `grep_files`: lines that match, by the machine's `grep`, confined as the agent's commands are and with a deadline, so
+ * that no expression can hold up the gateway. Where there is no such program, text as it stands is looked for here.
+ */
+export function grepFilesTool(o: GrepOptions): AgentTool {
+  return defineFileTool({
+    name: 'grep_files',
+    description: `Find lines in files, by ${o.commands ? 'a Perl regular expression, or as text with fixed' : 'text: regular expressions are not available'}. Skips binary files, and ${PACKAGES} unless path leads there.`,
+    mutates: false,
+    inputSchema: z.strictObject({
+      pattern: z.string().min(1).max(1000),
+      ...(o.commands ? { fixed: z.boolean().optional() } : {}),
+      path: z.string().optional().describe('directory or file'),
+      include: z.string().max(200).optional().describe('names, e.g. *.ts'),
+      ignore_case: z.boolean().optional(),
+    }),
+    async run(input, context) {
+      const { pattern, include } = input;
+      if (/[\0\n\r]/.test(pattern))
+        throw new ToolError('the pattern is matched line by line: no line breaks in it');
+      if (include !== undefined && /[\0/]/.test(include))
+        throw new ToolError('include is a pattern of names, without a slash; give the directory as path');
+      await using place = await openPlace(context.files, input.path ?? '.');
+      const search: GrepSearch = {
+        ...{ pattern, include, fixed: !o.commands || input.fixed === true },
+        ignoreCase: input.ignore_case === true,
+        packages: place.path.split('/').includes(PACKAGES),
+      };
+      const found = new GrepMatches();
+      const notes = await searchAll(search, place, found, o, context);
+      return { ok: true, output: found.report(notes), detail: `${pattern} in ${place.path}` };
+    },
+  });
+}
+
+async function searchAll(
+  search: GrepSearch,
+  place: GrepPlace,
+  found: GrepMatches,
+  o: GrepOptions,
+  context: ToolContext,
+): Promise<string[]> {
+  if (o.commands) {
+    const notes = await runGrep(search, place, found, o.clock, context);
+    if (notes !== 'no program') return notes;
+    if (!search.fixed)
+      throw new ToolError('there is no grep on this machine; look for a text with fixed: true');
+  }
+  return searchPlainly(search, place, found, o.clock, context);
+}
+
+async function openPlace(files: AnchoredFiles, path: string): Promise<GrepPlace & AsyncDisposable> {
+  const name = files.normalize(path);
+  const opened = (handle: FileHandle, kind: GrepPlace['kind']) => ({
+    ...{ handle, kind, path: name },
+    [Symbol.asyncDispose]: () => handle.close(),
+  });
+  try {
+    return opened(await files.openDirectory(name), 'directory');
+  } catch (error) {
+    if (!hasCode(error, 'ENOTDIR')) throw error;
+    return opened(await files.openFile(name, 'read'), 'file');
+  }
+}

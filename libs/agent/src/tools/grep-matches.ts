@@ -1,0 +1,38 @@
+const MAX_SHOWN = 100;
+const MAX_SHOWN_CHARS = 16_000;
+const MAX_LINE_CHARS = 300;
+
+/** What was found: everything is counted, the first of it is kept. */
+export class GrepMatches {
+  readonly #shown: { path: string; line: number; text: string }[] = [];
+  #chars = 0;
+  #last: string | undefined;
+  lines = 0;
+  files = 0;
+
+  /** The matches of a file come one after the other. */
+  add(path: string, line: number, text: string): void {
+    this.lines += 1;
+    if (path !== this.#last) this.files += 1;
+    this.#last = path;
+    if (this.#shown.length >= MAX_SHOWN || this.#chars >= MAX_SHOWN_CHARS) return;
+    const cut = text.length > MAX_LINE_CHARS ? `${text.slice(0, MAX_LINE_CHARS)}…` : text;
+    this.#chars += path.length + cut.length;
+    this.#shown.push({ path, line, text: cut });
+  }
+
+  /** As the model reads it, by path. */
+  report(notes: readonly string[]) {
+    const first = this.#shown
+      .toSorted((a, b) => (a.path === b.path ? a.line - b.line : a.path < b.path ? -1 : 1))
+      .map(({ path, line, text }) => `${path}:${line}: ${text}`);
+    const more = this.lines - first.length;
+    return {
+      matches: this.lines,
+      files: this.files,
+      ...(first.length > 0 && { first }),
+      ...(more > 0 && { more: `${more} more: narrow the pattern, the path or include` }),
+      ...(notes.length > 0 && { notes: [...notes] }),
+    };
+  }
+}

@@ -1,0 +1,283 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { createMcpPool, type McpPool, type McpServerConfig } from '@hermes-fleet/mcp';
+import {
+  type AdmittedTask,
+  type Clock,
+  type Log,
+  systemClock,
+  type Tool,
+  type ToolCall,
+} from '@hermes-fleet/protocol';
+import { createConfinement } from '../confinement/create-confinement.ts';
+import {
+  block,
+  cannotConfine,
+  makeAgent,
+  makeContext,
+  makePlace,
+  makeTask,
+  quietLog,
+} from '../testing/harness.ts';
+import { mcpToolSource } from './mcp-tools.ts';
+
+const SERVER = fileURLToPath(new URL('../testing/mcp-server.ts', import.meta.url));
+const never = new AbortController().signal;
+const read = { name: 'read', annotations: { readOnlyHint: true } };
+const write = { name: 'write' };
+
+const server = (tools: unknown, extra: object = {}): McpServerConfig => ({
+  command: process.execPath,
+  args: [SERVER, JSON.stringify(tools)],
+  ...extra,
+});
+
+interface Warning {
+  readonly server?: string;
+  readonly reason?: string;
+  readonly left_out?: readonly string[];
+}
+
+function openSource(
+  t: TestContext,
+  servers: Record<string, McpServerConfig>,
+  o: {
+    clock?: Clock;
+    enabled?: boolean;
+    launch?: (c: string, a: string[]) => { command: string; args: string[] };
+  } = {},
+) {
+  const warnings: Warning[] = [];
+  const log: Log = { ...quietLog, warn: (fields: object) => void warnings.push(fields) };
+  const { launch, clock = systemClock, enabled = true } = o;
+  const pool = createMcpPool({ servers, clock: systemClock, log: quietLog, ...(launch && { launch }) });
+  t.after(() => pool.close());
+  const source = mcpToolSource(pool, { mcp: { servers }, tools: { mcp: { enabled } } }, { clock, log });
+  return { pool, source, warnings };
+}
+
+const ready = (pool: McpPool, name: string) => pool.probe(name, { maxAgeMs: 0, timeoutMs: 20_000 });
+const names = (tools: readonly Tool[]): string[] => tools.map(({ name }) => name);
+const as = (scopes: string[], name = 'trinity'): AdmittedTask => ({
+  ...makeTask('x'),
+  caller: { name, scopes: new Set(scopes) },
+});
+
+function callOf(task: AdmittedTask): ToolCall & { controller: AbortController; pausing: AbortController } {
+  return { ...makeContext(), task, key: '1.0', memo: { load: () => undefined, save: async () => {} } };
+}
+
+const find = (tools: readonly Tool[], name: string): Tool =>
+  tools.find((tool) => tool.name === name) ?? assert.fail(names(tools).join());
+
+test('every tool of every server is offered, and called in the name of the caller', {
+  timeout: 60_000,
+}, async (t) => {
+  const schema = {
+    type: 'object',
+    properties: { to: { $ref: '#/$defs/place' } },
+    $defs: { place: { type: 'string' } },
+  };
+  const { pool, source } = openSource(t, {
+    files: server([read, { ...write, description: ' writes ', inputSchema: schema }]),
+    'my.notes': server([read]),
+  });
+  await Promise.all(pool.names().map((name) => ready(pool, name)));
+  const task = as(['dispatch']);
+  const tools = await source(task, never);
+  assert.equal(tools.length, 3);
+  assert.deepEqual(names(tools).slice(0, 2), ['mcp__files__read', 'mcp__files__write']);
+  assert.match(names(tools)[2] ?? '', /^mcp__my_notes-[0-9a-f]{8}__read$/);
+  assert.deepEqual(
+    tools.slice(0, 2).map(({ mutates, repeatable }) => [mutates, repeatable]),
+    [
+      [false, true],
+      [true, false],
+    ],
+  );
+  const writing = find(tools, 'mcp__files__write');
+  assert.deepEqual([writing.description, writing.parameters], ['writes', schema]);
+  const result = await writing.run({ to: 'Zion' }, callOf(task));
+  assert.deepEqual([result.ok, result.detail], [true, 'files: write']);
+  assert.deepEqual(JSON.parse(String(result.output)), {
+    ...{ name: 'write', input: { to: 'Zion' } },
+    meta: { on_behalf_of: 'trinity', task_id: task.id },
+  });
+  assert.deepEqual(await writing.run('Zion', callOf(task)), {
+    ok: false,
+    output: 'wrong input: it must be an object',
+  });
+});
+
+test('the loop calls them like any other tool, and a failure is a result', { timeout: 60_000 }, async (t) => {
+  const { pool, source } = openSource(t, { files: server([read, { name: 'fail' }]) });
+  await ready(pool, 'files');
+  const agent = await makeAgent(t, {}, { toolSources: [source] });
+  const reading = block('tool mcp__files__read', '{"path": "a"}');
+  const good = await agent.executor.run(makeTask(reading), makeContext());
+  assert.equal(good.status, 'done', JSON.stringify(good));
+  assert.match(good.text ?? '', /called mcp__files__read: ok\n.*"path":"a".*"on_behalf_of":"tester"/);
+  const failing = makeTask(reading + block('tool mcp__files__fail', '{}'), { contextId: 'c2' });
+  const bad = await agent.executor.run(failing, makeContext());
+  assert.equal(bad.status, 'partial');
+  assert.match(bad.text ?? '', /called mcp__files__fail: failed/);
+});
+
+test('rights travel: a server with a scope is there for callers that have it', {
+  timeout: 60_000,
+}, async (t) => {
+  const { pool, source } = openSource(t, {
+    trader: server([write], { scope: 'trader:decide' }),
+    open: server([read]),
+  });
+  await Promise.all(pool.names().map((name) => ready(pool, name)));
+  assert.deepEqual(names(await source(as(['dispatch']), never)), ['mcp__open__read']);
+  assert.deepEqual(names(await source(as(['dispatch', 'trader:decide']), never)), [
+    'mcp__trader__write',
+    'mcp__open__read',
+  ]);
+});
+
+test('config.yaml chooses: all off, one server off, some tools of a server', {
+  timeout: 60_000,
+}, async (t) => {
+  const servers = {
+    some: server([read, write], { tools: ['write', 'gone'] }),
+    off: server([read], { disabled: true }),
+  };
+  const { pool, source, warnings } = openSource(t, servers);
+  await ready(pool, 'some');
+  assert.deepEqual(names(await source(as([]), never)), ['mcp__some__write']);
+  assert.deepEqual(warnings[0]?.left_out, ['gone: it has no such tool']);
+  const off = openSource(t, servers, { enabled: false });
+  await ready(off.pool, 'some');
+  assert.deepEqual(await off.source(as([]), never), []);
+});
+
+/** The real clock, with timers of some lengths fired by hand. */
+function handClock(...held: number[]) {
+  const waits = new Set<{ ms: number; fn: () => void }>();
+  const clock: Clock = {
+    ...systemClock,
+    timer: (fn, ms) => {
+      if (!held.includes(ms)) return systemClock.timer(fn, ms);
+      const wait = { ms, fn };
+      waits.add(wait);
+      return { [Symbol.dispose]: () => void waits.delete(wait) };
+    },
+  };
+  return {
+    clock,
+    waiting: () => [...waits].map(({ ms }) => ms),
+    fire: () => {
+      for (const { fn } of waits) fn();
+    },
+  };
+}
+
+test('a server that does not list holds a run up for 2 s, and for 10 s where it is required', {
+  timeout: 60_000,
+}, async (t) => {
+  const time = handClock(2_000, 10_000);
+  const { pool, source, warnings } = openSource(t, { mute: server(null), files: server([read]) }, time);
+  await Promise.all(pool.names().map((name) => ready(pool, name)));
+  await pool.listTools('files');
+  const task = as([]);
+  const requiring = { ...task, dispatch: { ...task.dispatch, requirements: { requiredMcp: ['mute'] } } };
+  const runs = Promise.all([source(task, never), source(requiring, never)]);
+  await nextTurn();
+  assert.deepEqual(time.waiting(), [2_000, 10_000]);
+  time.fire();
+  for (const tools of await runs) assert.deepEqual(names(tools), ['mcp__files__read']);
+  assert.deepEqual(
+    warnings.map(({ server: which, reason }) => [which, reason]),
+    [2_000, 10_000].map((ms) => ['mute', `it did not list its tools within ${ms} ms`]),
+  );
+  const gone = new AbortController();
+  gone.abort(new Error('canceled'));
+  await assert.rejects(source(task, gone.signal), /canceled/);
+});
+
+test('a server that is known to be down costs no wait', { timeout: 60_000 }, async (t) => {
+  const down = { command: process.execPath, args: ['-e', 'process.exit(5)'] };
+  const clock: Clock = { ...systemClock, timer: () => assert.fail('nothing to wait for') };
+  const { pool, source, warnings } = openSource(t, { down }, { clock });
+  await ready(pool, 'down');
+  assert.deepEqual(await source(as([]), never), []);
+  assert.deepEqual([warnings[0]?.server, warnings[0]?.reason], ['down', 'process exited with code 5']);
+});
+
+test('absurd descriptions are bounded: schemas left out, words cut, no more than 100 tools', {
+  timeout: 60_000,
+}, async (t) => {
+  const deep = JSON.parse(`${'{"a":'.repeat(40)}1${'}'.repeat(40)}`) as object;
+  const many = Array.from({ length: 120 }, (_, index) => ({ name: `t${index}` }));
+  const { pool, source, warnings } = openSource(t, {
+    odd: server([
+      { name: 'big', inputSchema: { type: 'object', description: 'x'.repeat(20_000) } },
+      { name: 'deep', inputSchema: { type: 'object', properties: deep } },
+      { name: 'wordy', description: 'w'.repeat(5_000) },
+      { name: 'twice' },
+      { name: 'twice' },
+    ]),
+    many: server(many),
+  });
+  await Promise.all(pool.names().map((name) => ready(pool, name)));
+  const tools = await source(as([]), never);
+  assert.equal(tools.length, 102);
+  assert.deepEqual(names(tools).slice(0, 3), ['mcp__odd__wordy', 'mcp__odd__twice', 'mcp__many__t0']);
+  assert.equal(find(tools, 'mcp__odd__wordy').description.length, 1_001);
+  const odd = warnings.find(({ server: which }) => which === 'odd')?.left_out ?? [];
+  assert.match(odd[0] ?? '', /^big: its schema takes 20\d+ characters$/);
+  assert.equal(odd[1], 'deep: its schema is nested deeper than 32');
+});
+
+test('a cancel ends any call, a stop those that can be made again', { timeout: 60_000 }, async (t) => {
+  const { pool, source } = openSource(t, {
+    slow: server([{ name: 'hang', annotations: { readOnlyHint: true } }]),
+  });
+  await ready(pool, 'slow');
+  const tool = find(await source(as([]), never), 'mcp__slow__hang');
+  for (const which of ['controller', 'pausing'] as const) {
+    const call = callOf(as([]));
+    const reason = new Error(which);
+    const running = tool.run({}, call);
+    call[which].abort(reason);
+    await assert.rejects(running, reason);
+  }
+});
+
+test('no server inherits the environment, confined or not', {
+  timeout: 60_000,
+  skip: cannotConfine('auto'),
+}, async (t) => {
+  process.env.HERMES_TEST_SECRET = 'sk-secret';
+  const dir = mkdtempSync(join(tmpdir(), 'fleet-mcp-'));
+  t.after(() => {
+    delete process.env.HERMES_TEST_SECRET;
+    rmSync(dir, { recursive: true, force: true });
+  });
+  const place = makePlace(t);
+  const confinement = await createConfinement({
+    ...{ confine: 'auto', ...place, readable: [fileURLToPath(new URL('../../../..', import.meta.url))] },
+    ...{ repositoryPath: undefined, clock: systemClock, log: quietLog },
+  });
+  const launches: ((command: string, args: string[]) => { command: string; args: string[] })[] = [
+    confinement.launch,
+    (command, args) => ({ command, args }),
+  ];
+  for (const launch of launches) {
+    const { pool, source } = openSource(t, { env: server([{ name: 'environment' }]) }, { launch });
+    const health = await ready(pool, 'env');
+    assert.equal(health.state, 'ok', health.detail);
+    const tool = find(await source(as([]), never), 'mcp__env__environment');
+    const { output } = await tool.run({}, callOf(as([])));
+    assert.match(String(output), /"PATH"/);
+    assert.doesNotMatch(String(output), /HERMES_TEST_SECRET|sk-secret/);
+  }
+});

@@ -1,0 +1,159 @@
+import type { McpPool, McpServerConfig, McpTool } from '@hermes-fleet/mcp';
+import {
+  type AdmittedTask,
+  type Clock,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  type Log,
+  type Tool,
+  type ToolSource,
+  toolFailure,
+} from '@hermes-fleet/protocol';
+import { z } from 'zod';
+import { mcpToolName } from './mcp-names.ts';
+
+/** What of config.yaml it goes by. */
+export interface McpToolsConfig {
+  readonly mcp: { readonly servers: Readonly<Record<string, McpServerConfig>> };
+  readonly tools: { readonly mcp: { readonly enabled: boolean } };
+}
+
+/** How long a run waits for a server's list of tools; longer for one that it requires, or built on before a restart. */
+const WAIT_MS = 2_000;
+const PATIENT_MS = 10_000;
+const CALL_MS = 120_000;
+const MAX_TOOLS = 100;
+const MAX_SCHEMA_CHARS = 16_000;
+const MAX_SCHEMA_DEPTH = 32;
+const MAX_DESCRIPTION_CHARS = 1_000;
+
+/**
+ * The tools of all configured MCP servers, as `mcp__<server>__<tool>` (design 3, MCP). A server that is down, hangs or is
+ * slow is left out of a run after 2 s at most, and the log says so; 10 s where the task requires it. Tools of a server
+ * with a `scope` are offered to tasks whose caller has it. What a tool does is done in the name of the task's caller:
+ * calls carry `on_behalf_of` and `task_id` in their `_meta`.
+ */
+export function mcpToolSource(
+  pool: Pick<McpPool, 'health' | 'listTools' | 'callTool'>,
+  config: McpToolsConfig,
+  o: { readonly clock: Clock; readonly log: Log },
+): ToolSource {
+  const { servers } = config.mcp;
+  if (!config.tools.mcp.enabled) return async () => [];
+  return async (task, signal) => {
+    const found = await Promise.all(
+      Object.entries(servers).map(async ([server, { disabled, scope, tools: allowed }]) => {
+        if (disabled || (scope !== undefined && !task.caller.scopes.has(scope))) return [];
+        const listed = await list(server, task, signal);
+        return listed === undefined ? [] : offer(server, listed, allowed, task);
+      }),
+    );
+    const taken = new Set<string>();
+    return found.flat().filter(({ name }) => taken.size < taken.add(name).size);
+  };
+
+  /** Undefined for a server that cannot be asked now; the log says why. */
+  async function list(server: string, task: AdmittedTask, signal: AbortSignal) {
+    const isRequired = task.dispatch.requirements?.requiredMcp?.includes(server) ?? false;
+    const { state, checkedAt, detail } = pool.health()[server] ?? UNKNOWN;
+    try {
+      if (state !== 'ok' && checkedAt !== 0 && !isRequired) throw new Error(detail);
+      const waitMs = isRequired || task.resumes > 0 ? PATIENT_MS : WAIT_MS;
+      return await within(pool.listTools(server), waitMs, signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      const reason = error instanceof Error ? error.message : String(error);
+      o.log.warn(
+        { task_id: task.id, server, reason },
+        'an MCP server cannot be used: its tools are not offered',
+      );
+      return undefined;
+    }
+  }
+
+  async function within<T>(promise: Promise<T>, ms: number, signal: AbortSignal): Promise<T> {
+    const { promise: given, resolve, reject } = Promise.withResolvers<T>();
+    promise.then(resolve, reject);
+    using _limit = o.clock.timer(() => reject(new Error(`it did not list its tools within ${ms} ms`)), ms);
+    const abort = (): void => reject(signal.reason);
+    if (signal.aborted) abort();
+    signal.addEventListener('abort', abort, { once: true });
+    try {
+      return await given;
+    } finally {
+      signal.removeEventListener('abort', abort);
+    }
+  }
+
+  function offer(
+    server: string,
+    listed: readonly McpTool[],
+    allowed: readonly string[] | undefined,
+    task: AdmittedTask,
+  ): Tool[] {
+    const wanted = allowed === undefined ? listed : listed.filter(({ name }) => allowed.includes(name));
+    const tools = wanted.filter((tool) => problemOf(tool) === undefined).slice(0, MAX_TOOLS);
+    const leftOut = [
+      ...wanted.flatMap((tool) => problemOf(tool) ?? []),
+      ...(wanted.length > MAX_TOOLS
+        ? [`all above ${MAX_TOOLS} tools: choose by \`tools\` in config.yaml`]
+        : []),
+      ...(allowed ?? []).flatMap((name) =>
+        listed.some((tool) => tool.name === name) ? [] : `${name}: it has no such tool`,
+      ),
+    ];
+    if (leftOut.length > 0)
+      o.log.warn(
+        { task_id: task.id, server, left_out: leftOut.slice(0, 20) },
+        'tools of an MCP server are left out',
+      );
+    return tools.map((tool) => toTool(pool, server, tool));
+  }
+}
+
+const UNKNOWN = { state: 'error', checkedAt: 1, detail: 'the pool does not know it' } as const;
+
+/** Why a tool cannot be offered as its server describes it. */
+function problemOf({ name, inputSchema }: McpTool): string | undefined {
+  const shown = name.slice(0, 100);
+  if (depth(inputSchema) > MAX_SCHEMA_DEPTH)
+    return `${shown}: its schema is nested deeper than ${MAX_SCHEMA_DEPTH}`;
+  const { length } = JSON.stringify(inputSchema);
+  return length > MAX_SCHEMA_CHARS ? `${shown}: its schema takes ${length} characters` : undefined;
+}
+
+/** Stops one below the limit, so that no depth of nesting costs more. */
+function depth(value: JsonValue, level = 0): number {
+  if (typeof value !== 'object' || value === null || level > MAX_SCHEMA_DEPTH) return level;
+  return Math.max(level, ...Object.values(value).map((inner) => depth(inner, level + 1)));
+}
+
+function toTool(pool: Pick<McpPool, 'callTool'>, server: string, tool: McpTool): Tool {
+  const { description = '', inputSchema, readOnly } = tool;
+  const said = description.trim();
+  return {
+    name: mcpToolName(server, tool.name),
+    description:
+      said.length > MAX_DESCRIPTION_CHARS ? `${said.slice(0, MAX_DESCRIPTION_CHARS)}…` : said || tool.name,
+    parameters: inputSchema,
+    mutates: !readOnly,
+    repeatable: readOnly,
+    async run(raw, { task, signal, stopping }) {
+      const input = readInput(raw);
+      if (input === undefined) return toolFailure('wrong input: it must be an object');
+      const { isError, content } = await pool.callTool(server, tool.name, input, {
+        // What can be called again need not be waited for.
+        signal: readOnly ? AbortSignal.any([signal, stopping]) : signal,
+        timeoutMs: CALL_MS,
+        meta: { on_behalf_of: task.caller.name, task_id: task.id },
+      });
+      return { ok: !isError, output: content, detail: `${server}: ${tool.name}` };
+    },
+  };
+}
+
+function readInput(raw: unknown): JsonObject | undefined {
+  const parsed = z.json().safeParse(raw);
+  return parsed.success && isJsonObject(parsed.data) ? parsed.data : undefined;
+}

@@ -1,0 +1,83 @@
+import { mkdir } from 'node:fs/promises';
+import { ToolError, type ToolResult } from '@hermes-fleet/protocol';
+import { z } from 'zod';
+import type { AnchoredFolder } from './anchored-folder.ts';
+import { anchoredFiles } from './anchored-path.ts';
+import { listNotes, readNote, writeNote } from './notes-folder.ts';
+import { type AgentTool, defineFileTool } from './tool.ts';
+
+const LIMITS = { maxBytes: 64 * 1024, maxFiles: 200 };
+const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}\.md$/;
+const isName = (name: string): boolean => NAME.test(name);
+const Name = z.string().regex(NAME, 'a name like deploy-notes.md; no directories');
+
+/**
+ * `memory_read`, `memory_write` and `memory_list`: Markdown files that the profile keeps for all its tasks (design 3,
+ * Tools). The folder is the gateway's own, out of the commands' reach; tasks that write at once do so in turn.
+ */
+export function memoryTools(o: { readonly dir: string }): AgentTool[] {
+  const inTurn = createTurn();
+
+  async function open(): Promise<AnchoredFolder> {
+    await mkdir(o.dir, { recursive: true, mode: 0o700 });
+    const folder = await anchoredFiles(o.dir, false).openFolder('.');
+    if (folder === undefined) throw new ToolError('the memory of this profile cannot be opened');
+    return folder;
+  }
+
+  const read = defineFileTool({
+    name: 'memory_read',
+    description: 'Read a file of the memory, a page of lines at a time.',
+    mutates: false,
+    inputSchema: z.strictObject({
+      name: Name,
+      offset: z.int().min(1).optional().describe('first line, from 1'),
+      limit: z.int().min(1).max(2000).optional(),
+    }),
+    async run(input) {
+      await using folder = await open();
+      return { ok: true, output: await readNote(folder, input.name, input, LIMITS), detail: input.name };
+    },
+  });
+
+  const write = defineFileTool({
+    name: 'memory_write',
+    description: 'Keep Markdown in the memory, for later tasks. Empty content removes the file.',
+    mutates: true,
+    inputSchema: z.strictObject({ name: Name, content: z.string(), append: z.boolean().optional() }),
+    run: ({ name, content, append = false }) =>
+      inTurn(async (): Promise<ToolResult> => {
+        await using folder = await open();
+        if (content === '' && !append) {
+          if (!(await listNotes(folder, isName)).includes(name)) throw new ToolError(`there is no ${name}`);
+          await folder.remove(name);
+          return { ok: true, output: { removed: name }, detail: name };
+        }
+        const bytes = await writeNote(folder, { name, content, append }, isName, LIMITS);
+        return { ok: true, output: { name, bytes }, detail: name };
+      }),
+  });
+
+  const list = defineFileTool({
+    name: 'memory_list',
+    description: 'List the files of the memory.',
+    mutates: false,
+    inputSchema: z.strictObject({}),
+    async run() {
+      await using folder = await open();
+      return { ok: true, output: { files: await listNotes(folder, isName) } };
+    },
+  });
+
+  return [read, write, list];
+}
+
+/** Runs one piece of work after the other. */
+function createTurn(): <T>(work: () => Promise<T>) => Promise<T> {
+  let last: Promise<unknown> = Promise.resolve();
+  return (work) => {
+    const done = last.then(work);
+    last = done.catch(() => {});
+    return done;
+  };
+}

@@ -1,0 +1,50 @@
+import { ToolError } from '@hermes-fleet/protocol';
+import type { AnchoredFolder } from './anchored-folder.ts';
+import { pageOf, textOf } from './text-page.ts';
+
+export interface NoteLimits {
+  readonly maxBytes: number;
+  readonly maxFiles: number;
+}
+
+/** What is in a folder of notes: regular files with a plain name, others are not of it. */
+export async function listNotes(
+  folder: AnchoredFolder,
+  isName: (name: string) => boolean,
+): Promise<string[]> {
+  const entries = await folder.entries();
+  return entries.filter((entry) => entry.isFile() && isName(entry.name)).map(({ name }) => name);
+}
+
+/** A page of a note. */
+export async function readNote(
+  folder: AnchoredFolder | undefined,
+  name: string,
+  page: { readonly offset?: number | undefined; readonly limit?: number | undefined },
+  o: NoteLimits,
+) {
+  const bytes = await folder?.read(name, o.maxBytes);
+  if (bytes === undefined) throw new ToolError(`there is no ${name}`);
+  return pageOf(textOf(bytes), page.offset, page.limit);
+}
+
+/** Writes a note as a whole, or adds to it; resolves with its size in bytes. */
+export async function writeNote(
+  folder: AnchoredFolder,
+  note: { readonly name: string; readonly content: string; readonly append: boolean },
+  isName: (name: string) => boolean,
+  o: NoteLimits,
+): Promise<number> {
+  const { name, append } = note;
+  const before = append ? await folder.read(name, o.maxBytes) : undefined;
+  const bytes = Buffer.concat([before ?? Buffer.alloc(0), Buffer.from(note.content)]);
+  if (bytes.length > o.maxBytes)
+    throw new ToolError(
+      `it would have ${bytes.length} bytes; ${o.maxBytes} are allowed: shorten or divide it`,
+    );
+  const names = await listNotes(folder, isName);
+  if (!names.includes(name) && names.length >= o.maxFiles)
+    throw new ToolError(`there are ${names.length} files already, and no more are allowed: use one of them`);
+  await folder.write(name, bytes);
+  return bytes.length;
+}

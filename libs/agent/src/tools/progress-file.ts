@@ -1,0 +1,78 @@
+import { ToolError } from '@hermes-fleet/protocol';
+import { z } from 'zod';
+import type { AnchoredFolder } from './anchored-folder.ts';
+import type { AnchoredFiles } from './anchored-path.ts';
+
+export const PROGRESS_FILE = 'PROGRESS.json';
+export const MAX_PROGRESS_BYTES = 64 * 1024;
+const MAX_SET_ASIDE = 20;
+
+/** One list of progress: short sentences. */
+export const ProgressList = z.array(z.string().max(2000)).max(200);
+
+const ProgressSchema = z.strictObject({
+  accomplished: ProgressList.default([]),
+  remaining: ProgressList.default([]),
+  decisions: ProgressList.default([]),
+  blockers: ProgressList.default([]),
+});
+
+/** What an agent leaves for its next session (seed B4). */
+export type Progress = z.output<typeof ProgressSchema>;
+
+export const NO_PROGRESS: Progress = { accomplished: [], remaining: [], decisions: [], blockers: [] };
+
+/** What there is of a progress file: its checked content, or why it is none. */
+export type FoundProgress =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'progress'; readonly progress: Progress }
+  | { readonly kind: 'invalid'; readonly problem: string };
+
+/**
+ * The workspace's PROGRESS.json: at most 64 KiB, lists of at most 200 strings of at most 2,000 characters. Whatever
+ * stands in its place is described, never followed: a link, a pipe, something huge.
+ */
+export async function readProgress(files: AnchoredFiles): Promise<FoundProgress> {
+  await using folder = await files.openFolder('.');
+  return folder === undefined ? { kind: 'none' } : await readProgressIn(folder);
+}
+
+export async function readProgressIn(folder: AnchoredFolder): Promise<FoundProgress> {
+  const invalid = (problem: string): FoundProgress => ({ kind: 'invalid', problem });
+  let bytes: Buffer | undefined;
+  try {
+    bytes = await folder.read(PROGRESS_FILE, MAX_PROGRESS_BYTES);
+  } catch (error) {
+    if (error instanceof ToolError) return invalid(error.message);
+    if (error instanceof Error && 'code' in error) return invalid(`it cannot be read (${error.code})`);
+    throw error;
+  }
+  if (bytes === undefined) return { kind: 'none' };
+  const json = parseJson(bytes);
+  if (json === undefined) return invalid('it is not JSON in UTF-8');
+  const parsed = ProgressSchema.safeParse(json);
+  if (parsed.success) return { kind: 'progress', progress: parsed.data };
+  return invalid(z.prettifyError(parsed.error).slice(0, 500));
+}
+
+/** Puts what stands in place of a progress file aside, under a name that it resolves with. */
+export async function setAside(folder: AnchoredFolder): Promise<string> {
+  const taken = new Set((await folder.entries()).map(({ name }) => name));
+  for (let n = 1; n <= MAX_SET_ASIDE; n += 1) {
+    const name = `PROGRESS.invalid-${n}.json`;
+    if (taken.has(name)) continue;
+    await folder.rename(PROGRESS_FILE, name);
+    return name;
+  }
+  throw new ToolError(
+    `${PROGRESS_FILE} is invalid, and there are ${MAX_SET_ASIDE} of its kind already: remove PROGRESS.invalid-*.json`,
+  );
+}
+
+function parseJson(bytes: Buffer): unknown {
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+  } catch {
+    return undefined;
+  }
+}

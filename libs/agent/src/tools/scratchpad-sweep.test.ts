@@ -1,0 +1,180 @@
+import assert from 'node:assert/strict';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  realpathSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { type Clock, systemClock, systemIds } from '@hermes-fleet/protocol';
+import { createConfinement } from '../confinement/create-confinement.ts';
+import {
+  block,
+  cannotConfine,
+  makeAgent,
+  makeContext,
+  makePlace,
+  makeTask,
+  quietLog,
+} from '../testing/harness.ts';
+import { anchoredFiles } from './anchored-path.ts';
+import { sweepScratch, type UnfinishedTask } from './scratchpad-sweep.ts';
+
+const DAY_S = 86_400;
+const NOW_S = 2_000_000_000;
+const at = (now: number): Clock => ({ ...systemClock, now: () => now * 1000 });
+
+async function treesOf(t: TestContext, confine: 'auto' | 'bubblewrap' | 'uid' = 'auto') {
+  const place = makePlace(t);
+  const confinement = await createConfinement({ confine, ...place, clock: systemClock, log: quietLog });
+  const contexts = realpathSync(join(place.workspaceRoot, 'contexts'));
+  const trees = ['one', 'two'].map((name) => join(contexts, name));
+  for (const tree of trees) {
+    await using made = await anchoredFiles(contexts, confinement.otherUser).openFolder(tree, { make: true });
+    assert.ok(made);
+  }
+  const [one = '', two = ''] = trees;
+  /** A file of a tree, last changed this many days ago; its directory too. */
+  const put = async (tree: string, path: string, days: number): Promise<void> => {
+    const files = anchoredFiles(tree, confinement.otherUser);
+    await (await files.openFile(path, 'create')).close();
+    const used = NOW_S - days * DAY_S;
+    utimesSync(join(tree, path), used, used);
+    utimesSync(join(tree, dirname(path)), used, used);
+  };
+  const sweep = (o: { unfinished?: UnfinishedTask[]; nowS?: number; keepDays?: number } = {}) =>
+    sweepScratch(
+      {
+        ...{ confinement, ids: systemIds, log: quietLog, keepDays: o.keepDays ?? 7 },
+        clock: at(o.nowS ?? NOW_S),
+        workspaces: { trees: async () => trees },
+        unfinished: () => o.unfinished ?? [],
+      },
+      new AbortController().signal,
+    );
+  const left = (tree: string, path = ''): string[] => readdirSync(join(tree, '.scratch', path)).sort();
+  return { place, one, two, put, sweep, left };
+}
+
+for (const confine of ['bubblewrap', 'uid'] as const) {
+  test(`what was not used for so long goes, in every tree, and nothing else (${confine})`, {
+    skip: cannotConfine(confine),
+  }, async (t) => {
+    const { one, two, put, sweep, left } = await treesOf(t, confine);
+    await put(one, '.scratch/old/a.md', 8);
+    await put(one, '.scratch/old/deep/er/b', 8);
+    await put(one, '.scratch/new/a.md', 6);
+    await put(one, '.scratch/mixed/old.md', 30);
+    await put(one, '.scratch/mixed/.used', 1);
+    await put(one, '.scratch/outputs/t1-0.1.txt', 8);
+    await put(one, '.scratch/outputs/t2-0.1.txt', 6);
+    await put(one, '.scratch/home/.cache', 90);
+    await put(one, 'src/a.ts', 90);
+    await put(two, '.scratch/old/a.md', 8);
+    assert.equal(await sweep(), 3);
+    assert.deepEqual(left(one), ['home', 'mixed', 'new', 'outputs']);
+    assert.deepEqual(left(one, 'outputs'), ['t2-0.1.txt']);
+    assert.deepEqual(left(one, 'home'), ['.cache']);
+    assert.deepEqual(left(two), []);
+    assert.equal(existsSync(join(one, 'src/a.ts')), true);
+    assert.equal(await sweep(), 0);
+    assert.equal(await sweep({ nowS: NOW_S + 2 * DAY_S }), 2);
+    assert.deepEqual(left(one), ['home', 'mixed', 'outputs']);
+  });
+}
+
+test('what a task that is not over may still use stays, however old', async (t) => {
+  const { one, put, sweep, left } = await treesOf(t);
+  await put(one, '.scratch/root-1/a', 90);
+  await put(one, '.scratch/root-2/a', 90);
+  await put(one, '.scratch/outputs/id_1-0.1.txt', 90);
+  await put(one, '.scratch/outputs/id-2-0.1.txt', 90);
+  const unfinished = [{ id: 'id-1', rootId: 'root-1' }];
+  assert.equal(await sweep({ unfinished, keepDays: 0 }), 2);
+  assert.deepEqual(left(one), ['outputs', 'root-1']);
+  assert.deepEqual(left(one, 'outputs'), ['id_1-0.1.txt']);
+});
+
+test('a link is removed, never followed', async (t) => {
+  const { place, one, two, put, sweep, left } = await treesOf(t);
+  const outside = join(place.stateDir, '..', 'outside');
+  mkdirSync(outside);
+  writeFileSync(join(outside, 'kept'), 'x');
+  await put(one, '.scratch/old/a', 8);
+  symlinkSync(outside, join(one, '.scratch/link'));
+  symlinkSync(outside, join(one, '.scratch/old/link'));
+  symlinkSync(outside, join(one, '.scratch/outputs'));
+  symlinkSync(outside, join(two, '.scratch'));
+  utimesSync(join(one, '.scratch/old'), 0, 0);
+  utimesSync(outside, 0, 0);
+  assert.equal(await sweep(), 3);
+  assert.deepEqual(left(one), []);
+  assert.deepEqual(readdirSync(outside), ['kept']);
+});
+
+test('what a sweep that was cut off left goes with the next', async (t) => {
+  const { one, put, sweep, left } = await treesOf(t);
+  await put(one, '.scratch/.swept-1/a', 0);
+  await put(one, '.scratch/new/a', 0);
+  assert.equal(await sweep(), 0);
+  assert.deepEqual(left(one), ['new']);
+});
+
+test('an agent sweeps when it starts and every day until it is closed, and spares what runs', async (t) => {
+  const place = makePlace(t);
+  let now = Date.now();
+  const naps: { ms: number; wake: () => void; signal: AbortSignal | undefined }[] = [];
+  let napping = Promise.withResolvers<void>();
+  const clock: Clock = {
+    ...systemClock,
+    now: () => now,
+    sleep: (ms, signal) => {
+      if (ms < 3_600_000) return systemClock.sleep(ms, signal);
+      return new Promise((wake, reject) => {
+        naps.push({ ms, wake, signal });
+        signal?.addEventListener('abort', () => reject(signal.reason), { once: true });
+        napping.resolve();
+      });
+    },
+  };
+  const first = await makeAgent(t, {}, { place });
+  const write = (name: string) => makeTask(block(`.scratch/${name}/a.md`, 'x'));
+  await first.executor.run(write('old'), makeContext());
+  await first.close();
+  const scratch = join(place.workspaceRoot, 'contexts/context-1/.scratch');
+  now += 6 * DAY_S * 1000;
+  const agent = await makeAgent(t, { scratch: { keep_days: 7 } }, { place, clock });
+  await napping.promise;
+  assert.ok(readdirSync(scratch).includes('old'), 'not old enough at the start');
+  assert.deepEqual(
+    naps.map(({ ms }) => ms),
+    [DAY_S * 1000],
+  );
+  let swept: string[] = [];
+  const running = makeContext();
+  const task = makeTask(block('.scratch/running/a.md', 'x'), { task: { taskId: 'running' } });
+  await agent.executor.run(task, {
+    ...running,
+    checkpoint: {
+      ...running.checkpoint,
+      async save(state) {
+        await running.checkpoint.save(state);
+        if (!existsSync(join(scratch, 'running')) || swept.length > 0) return;
+        now += 30 * DAY_S * 1000;
+        napping = Promise.withResolvers<void>();
+        naps.shift()?.wake();
+        await napping.promise;
+        swept = readdirSync(scratch).sort();
+      },
+    },
+  });
+  assert.deepEqual(swept, ['running']);
+  const [nap] = naps;
+  assert.equal(nap?.signal?.aborted, false);
+  await agent.close();
+  assert.equal(nap?.signal?.aborted, true);
+});

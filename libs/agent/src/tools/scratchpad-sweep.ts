@@ -1,0 +1,172 @@
+import { renameSync } from 'node:fs';
+import { lstat } from 'node:fs/promises';
+import type { Clock, Ids, Log } from '@hermes-fleet/protocol';
+import { COMMAND_ENV } from '../confinement/command-env.ts';
+import type { Confinement } from '../confinement/confinement.ts';
+import { runCommand } from '../process/run-command.ts';
+import type { Workspaces } from '../workspace/workspace.ts';
+import { type AnchoredFolder, anchoredFolder, at, hasCode } from './anchored-folder.ts';
+import { type AnchoredFiles, anchoredFiles } from './anchored-path.ts';
+import { HOME, OUTPUTS, SCRATCH, scratchName } from './scratchpad.ts';
+
+const DAY_MS = 86_400_000;
+
+/** A task that is not over, by its ids. */
+export interface UnfinishedTask {
+  readonly id: string;
+  /** Of the task that it is a part of, its own where it is no part. */
+  readonly rootId: string;
+}
+
+export interface SweepOptions {
+  readonly workspaces: Pick<Workspaces, 'trees'>;
+  readonly confinement: Confinement;
+  readonly keepDays: number;
+  /** Tasks whose scratchpad and outputs stay, however old. Asked for right before something is removed. */
+  readonly unfinished: () => Iterable<UnfinishedTask>;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly log: Log;
+}
+
+/**
+ * Removes the scratchpads and spilled outputs of tasks that are over, `keepDays` after their last use, in every tree
+ * (design 3, Scratchpad). What goes is taken out of its place in one step, and then removed as a command, with no more
+ * rights than a command has; links are removed, not followed. Resolves with the number of scratchpads and outputs.
+ */
+export async function sweepScratch(o: SweepOptions, signal: AbortSignal): Promise<number> {
+  let removed = 0;
+  for (const tree of await o.workspaces.trees()) {
+    signal.throwIfAborted();
+    try {
+      removed += await sweepTree(tree, o, signal);
+    } catch (err) {
+      signal.throwIfAborted();
+      o.log.warn({ tree, err }, 'the scratchpads of a tree could not be swept');
+    }
+  }
+  return removed;
+}
+
+/** Sweeps now and once a day. */
+export function startSweeping(o: SweepOptions): { close(): Promise<void> } {
+  const closing = new AbortController();
+  const { signal } = closing;
+
+  async function keepSweeping(): Promise<void> {
+    while (!signal.aborted) {
+      try {
+        const removed = await sweepScratch(o, signal);
+        if (removed > 0) o.log.info({ removed }, 'scratchpads and outputs of old tasks removed');
+        await o.clock.sleep(DAY_MS, signal);
+      } catch (err) {
+        if (signal.aborted) return;
+        o.log.warn({ err }, 'scratchpads not swept: trying again in a day');
+        await o.clock.sleep(DAY_MS, signal).catch(() => undefined);
+      }
+    }
+  }
+
+  const running = keepSweeping();
+  return {
+    close() {
+      closing.abort();
+      return running;
+    },
+  };
+}
+
+async function sweepTree(tree: string, o: SweepOptions, signal: AbortSignal): Promise<number> {
+  const files = anchoredFiles(tree, o.confinement.otherUser);
+  await using scratch = await files.openFolder(SCRATCH);
+  return scratch === undefined ? 0 : await sweepFolder({ tree, files, scratch }, o, signal);
+}
+
+interface Place {
+  readonly tree: string;
+  readonly files: AnchoredFiles;
+  readonly scratch: AnchoredFolder;
+}
+
+async function sweepFolder(place: Place, o: SweepOptions, signal: AbortSignal): Promise<number> {
+  const { files, scratch } = place;
+  const before = o.clock.now() - o.keepDays * DAY_MS;
+  const entries = await scratch.entries();
+  let left = entries.some(({ name }) => name.startsWith(SWEPT));
+  let removed = 0;
+
+  function take(from: AnchoredFolder, name: string): void {
+    renameSync(at(from.handle, name), at(scratch.handle, `${SWEPT}${o.ids.uuid()}`));
+    removed += 1;
+    left = true;
+  }
+
+  for (const entry of entries) {
+    signal.throwIfAborted();
+    const { name } = entry;
+    if (name.startsWith(SWEPT) || name === HOME || (name === OUTPUTS && entry.isDirectory())) continue;
+    const used = await (entry.isDirectory() ? lastUse(files, scratch, name) : changed(scratch, name));
+    if (used < before && !scratchInUse(name, o)) take(scratch, name);
+  }
+  const hasOutputs = entries.some((entry) => entry.name === OUTPUTS && entry.isDirectory());
+  await using outputs = hasOutputs ? await files.openFolder(`${SCRATCH}/${OUTPUTS}`) : undefined;
+  for (const { name } of (await outputs?.entries()) ?? []) {
+    signal.throwIfAborted();
+    if (outputs && (await changed(outputs, name)) < before && !outputInUse(name, o)) take(outputs, name);
+  }
+  if (left) await removeSwept(place, o, signal);
+  return removed;
+}
+
+/** Begins the names of what is to be removed. */
+const SWEPT = '.swept-';
+
+function scratchInUse(name: string, o: SweepOptions): boolean {
+  return [...o.unfinished()].some(({ rootId }) => scratchName(rootId) === name);
+}
+
+/** The name of an output begins with the id of its task, made safe for a file name. */
+function outputInUse(name: string, o: SweepOptions): boolean {
+  return [...o.unfinished()].some(({ id }) => lettersOf(name).startsWith(lettersOf(id)));
+}
+
+const lettersOf = (text: string): string => text.replace(/[^A-Za-z0-9]/g, '');
+
+/** In milliseconds since the epoch, as all times here; a thing that is gone was used now. */
+async function changed(folder: AnchoredFolder, name: string): Promise<number> {
+  try {
+    return (await lstat(at(folder.handle, name))).mtimeMs;
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return Infinity;
+    throw error;
+  }
+}
+
+async function lastUse(files: AnchoredFiles, scratch: AnchoredFolder, name: string): Promise<number> {
+  const used = await changed(scratch, name);
+  const handle = await files.enter(scratch.handle, name).catch((error) => {
+    if (!hasCode(error, 'EACCES', 'EPERM', 'ENOENT', 'ENOTDIR', 'ELOOP')) throw error;
+  });
+  if (handle === undefined) return used;
+  await using pad = anchoredFolder(handle, false);
+  const times = await Promise.all((await pad.entries()).map((entry) => changed(pad, entry.name)));
+  return Math.max(used, ...times.filter(Number.isFinite));
+}
+
+/** As a command, which can remove what commands made; in the open directory itself. */
+async function removeSwept(
+  { tree, scratch: { handle } }: Place,
+  { confinement, clock, log }: SweepOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  const { dev, ino } = await handle.stat({ bigint: true });
+  const args = ['-c', REMOVE, 'sh', `${dev}:${ino}`];
+  const line = confinement.wrap('/bin/sh', args, { writable: [tree], readOnly: [] });
+  const cwd = `/proc/self/fd/${handle.fd}`;
+  const { exitCode, stderr } = await runCommand(line, { cwd, env: COMMAND_ENV, ...LIMITS, signal, clock });
+  if (exitCode !== 0)
+    log.warn({ tree, exitCode, stderr: stderr.slice(0, 500) }, 'not all of old scratchpads could be removed');
+}
+
+const LIMITS = { timeoutMs: 60_000, keepBytes: 2000, maxBytes: 1_000_000 };
+const REMOVE = `test "$1" = "$(stat -c %d:%i .)" || exit 91; exec rm -rf -- ./${SWEPT}*`;

@@ -1,0 +1,104 @@
+import { createHash } from 'node:crypto';
+import { type AdmittedTask, ToolError } from '@hermes-fleet/protocol';
+import { z } from 'zod';
+import { contextName } from '../workspace/context-name.ts';
+import type { AnchoredFolder } from './anchored-folder.ts';
+import type { AnchoredFiles } from './anchored-path.ts';
+import { listNotes, readNote, writeNote } from './notes-folder.ts';
+import { type AgentTool, defineFileTool } from './tool.ts';
+
+const LIMITS = { maxBytes: 1024 * 1024, maxFiles: 200 };
+const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/;
+const isName = (name: string): boolean => NAME.test(name);
+const Name = z.string().regex(NAME, 'letters, digits, dots, dashes and underscores; no directories');
+
+export const SCRATCH = '.scratch';
+/** Beside the scratchpads: the commands' home, and outputs that were too long for a conversation. */
+export const HOME = 'home';
+export const OUTPUTS = 'outputs';
+const RESERVED: readonly string[] = [HOME, OUTPUTS];
+/** Its time tells when the scratchpad was last used. */
+const USED = '.used';
+
+/** The id of the task that a task is a part of, its own where it is no part: all that comes of it shares a scratchpad. */
+export const rootIdOf = ({ dispatch }: AdmittedTask): string => dispatch.task.rootId ?? dispatch.task.taskId;
+
+/** The name of a scratchpad below `.scratch`. */
+export function scratchName(rootId: string): string {
+  if (!RESERVED.includes(rootId.toLowerCase())) return contextName(rootId);
+  return `h-${createHash('sha256').update(rootId).digest('hex').slice(0, 40)}`;
+}
+
+/** Where a task's scratchpad is, relative to the workspace (seed B6). */
+export const scratchDir = (task: AdmittedTask): string => `${SCRATCH}/${scratchName(rootIdOf(task))}`;
+
+/**
+ * `scratchpad_read`, `scratchpad_write` and `scratchpad_list`: intermediate results that a task and its sub-agents share.
+ * Who may do what is a matter of which of them it is given.
+ */
+export function scratchpadTools(): AgentTool[] {
+  return [readTool(), writeTool(), listTool()];
+}
+
+function readTool(): AgentTool {
+  return defineFileTool({
+    name: 'scratchpad_read',
+    description: 'Read a file of the scratchpad, a page of lines at a time.',
+    mutates: false,
+    inputSchema: z.strictObject({
+      name: Name,
+      offset: z.int().min(1).optional().describe('first line, from 1'),
+      limit: z.int().min(1).max(2000).optional(),
+    }),
+    async run(input, { files, task }) {
+      await using folder = await openScratchpad(files, task, false);
+      return { ok: true, output: await readNote(folder, input.name, input, LIMITS), detail: input.name };
+    },
+  });
+}
+
+function writeTool(): AgentTool {
+  return defineFileTool({
+    name: 'scratchpad_write',
+    description: 'Write a file of the scratchpad, which this task and its sub-agents share.',
+    mutates: true,
+    inputSchema: z.strictObject({ name: Name, content: z.string(), append: z.boolean().optional() }),
+    async run({ name, content, append = false }, { files, task }) {
+      await using folder = await openScratchpad(files, task, true);
+      if (folder === undefined) throw new ToolError('the scratchpad cannot be made');
+      const bytes = await writeNote(folder, { name, content, append }, isName, LIMITS);
+      return { ok: true, output: { path: `${scratchDir(task)}/${name}`, bytes }, detail: name };
+    },
+  });
+}
+
+function listTool(): AgentTool {
+  return defineFileTool({
+    name: 'scratchpad_list',
+    description: 'List the files of the scratchpad.',
+    mutates: false,
+    inputSchema: z.strictObject({}),
+    async run(_input, { files, task }) {
+      await using folder = await openScratchpad(files, task, false);
+      const found = folder === undefined ? [] : await listNotes(folder, isName);
+      return { ok: true, output: { files: found.slice(0, LIMITS.maxFiles) }, detail: scratchDir(task) };
+    },
+  });
+}
+
+/** The task's scratchpad, where there is one; that it was used is noted in it. */
+export async function openScratchpad(
+  files: AnchoredFiles,
+  task: AdmittedTask,
+  make: boolean,
+): Promise<AnchoredFolder | undefined> {
+  const folder = await files.openFolder(scratchDir(task), { make });
+  if (folder === undefined) return undefined;
+  try {
+    await folder.touch(USED);
+    return folder;
+  } catch (error) {
+    await folder[Symbol.asyncDispose]();
+    throw error;
+  }
+}

@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { parked } from './parked.ts';
+
+/** A call that notes when its run is parked, and answers questions; asking parks by itself. */
+function call(answer: (question: string) => Promise<string>) {
+  const log: string[] = [];
+  let isParked = false;
+  const park = async <T>(wait: () => Promise<T>): Promise<T> => {
+    assert.equal(isParked, false, 'parked twice');
+    isParked = true;
+    log.push('park');
+    try {
+      return await wait();
+    } finally {
+      isParked = false;
+      log.push('back');
+    }
+  };
+  return {
+    log,
+    park,
+    key: '1.0',
+    ask: (question: string, { key }: { key: string }) =>
+      park(() => {
+        log.push(`ask ${key} ${question}`);
+        return answer(question);
+      }),
+  };
+}
+
+describe('waiting without a slot', () => {
+  it('lets the work ask, in the name of the call, and goes on waiting', async () => {
+    const made = call(async (question) => `${question}!`);
+    const answers = await parked(made, async (ask) => [
+      await ask('which', { key: 'a' }),
+      await ask('how', { key: 'b' }),
+    ]);
+    assert.deepEqual(answers, ['which!', 'how!']);
+    assert.deepEqual(made.log, [
+      ...['park', 'back', 'park', 'ask 1.0/a which', 'back'],
+      ...['park', 'back', 'park', 'ask 1.0/b how', 'back'],
+      ...['park', 'back'],
+    ]);
+  });
+
+  it('tells the work that nobody answers, and is back in its slot when that fails', async () => {
+    const made = call(() => Promise.reject(new Error('nobody')));
+    const work = parked(made, async (ask) => {
+      await assert.rejects(ask('which', { key: 'a' }), /nobody/);
+      throw new Error('given up');
+    });
+    await assert.rejects(work, /given up/);
+    assert.equal(made.log.at(-1), 'back');
+  });
+});

@@ -1,0 +1,41 @@
+import type { RunContext, ToolCall } from '@hermes-fleet/protocol';
+
+type Ask = RunContext['ask'];
+
+interface Question {
+  readonly text: string;
+  readonly key: string;
+  readonly answer: PromiseWithResolvers<string>;
+}
+
+type Settled<T> = { readonly value: T } | { readonly thrown: unknown };
+
+/**
+ * Has a call wait for work without its slot, so that profiles which wait for each other leave each other room. What the
+ * work asks is asked in the call's name. Rejects as the work does, with the run in its slot again.
+ */
+export async function parked<T>(
+  call: Pick<ToolCall, 'park' | 'ask' | 'key'>,
+  work: (ask: Ask) => Promise<T>,
+): Promise<T> {
+  let asked = Promise.withResolvers<Question>();
+  const ask: Ask = (text, { key }) => {
+    const answer = Promise.withResolvers<string>();
+    asked.resolve({ text, key, answer });
+    return answer.promise;
+  };
+  const settled = work(ask).then(
+    (value): Settled<T> => ({ value }),
+    (thrown: unknown): Settled<T> => ({ thrown }),
+  );
+  for (;;) {
+    const next = await call.park(() => Promise.race([settled, asked.promise]));
+    if ('value' in next) return next.value;
+    if ('thrown' in next) throw next.thrown;
+    asked = Promise.withResolvers();
+    // Asking parks by itself.
+    await call
+      .ask(next.text, { key: `${call.key}/${next.key}` })
+      .then(next.answer.resolve, next.answer.reject);
+  }
+}

@@ -1,0 +1,67 @@
+import type { Ledger, Question } from '@hermes-fleet/ledger';
+import { FleetError, MAX_QUESTION_CHARS, MAX_QUESTIONS, type RunContext } from '@hermes-fleet/protocol';
+import type { RunContextParts } from './run-context.ts';
+import { callAt } from './schedule.ts';
+
+/** The question of a task that has no answer yet. */
+export function openQuestion(ledger: Pick<Ledger, 'questions'>, taskId: string): Question | undefined {
+  return ledger.questions(taskId).find(({ answer }) => answer === undefined);
+}
+
+/** When a question has waited long enough, ms since the epoch. A restart goes on with the same clock. */
+export function givenUpAt({ askedAt }: Question, maxInputWaitMs: number): number {
+  return askedAt + maxInputWaitMs;
+}
+
+/** Why a task ends whose question nobody has answered. */
+export function nobodyAnswered(maxInputWaitMs: number): FleetError {
+  const waited = `${Math.round(maxInputWaitMs / 1000)} s`;
+  return new FleetError(
+    'DEADLINE_EXCEEDED',
+    `nobody answered within the ${waited} that a question may wait (fleet.limits.max_input_wait_s)`,
+  );
+}
+
+/**
+ * The answer to a question, from the ledger where it is there already; else the question is asked, durably, and waited for
+ * without a slot (design 3, Asking). Rejects with the reason of `signal` or `stopping`; the question stays.
+ */
+export async function askCaller(
+  o: RunContextParts & Pick<RunContext, 'park'>,
+  { key, text }: { readonly key: string; readonly text: string },
+): Promise<string> {
+  const { task, ledger, signal, stopping, maxInputWaitMs } = o;
+  const over = AbortSignal.any([signal, stopping]);
+  over.throwIfAborted();
+  const before = ledger.questions(task.id);
+  if (before.length >= MAX_QUESTIONS && !before.some((one) => one.key === key))
+    throw new FleetError(
+      'UNSUPPORTED_OPERATION',
+      `a task may ask its caller ${MAX_QUESTIONS} times, and did`,
+    );
+  const bounded = text.length > MAX_QUESTION_CHARS ? `${text.slice(0, MAX_QUESTION_CHARS)} […]` : text;
+  const asked = await o.keep(() => ledger.ask(task.id, { key, text: bounded }));
+  over.throwIfAborted();
+  if (!asked) throw new FleetError('INTERNAL', `task ${task.id} has ended: it can ask nothing`);
+  if (asked.answer) return asked.answer.text;
+  return await o.park(async () => {
+    using _waiting = o.askers.enter(asked.askedAt);
+    using _limit = callAt(o.clock, givenUpAt(asked, maxInputWaitMs), () =>
+      o.giveUp(nobodyAnswered(maxInputWaitMs)),
+    );
+    return await answered(o, asked, over);
+  });
+}
+
+async function answered(
+  { task, ledger }: Pick<RunContextParts, 'task' | 'ledger'>,
+  { key, seq }: Question,
+  over: AbortSignal,
+): Promise<string> {
+  for await (const event of ledger.watch(task.id, seq, over)) {
+    if (event.type !== 'answered') continue;
+    const answer = ledger.questions(task.id).find((question) => question.key === key)?.answer;
+    if (answer) return answer.text;
+  }
+  throw new FleetError('INTERNAL', `task ${task.id} ended before its question was answered`);
+}

@@ -1,0 +1,89 @@
+import assert from 'node:assert/strict';
+import type { TestContext } from 'node:test';
+import {
+  type AdmittedTask,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  type RunContext,
+  systemClock,
+  type Tool,
+  type ToolCall,
+  type ToolResult,
+} from '@hermes-fleet/protocol';
+import { createFleetTools } from '../fleet-tools/fleet-tools.ts';
+import { createHandOver } from '../fleet-tools/hand-over.ts';
+import { silent } from './fakes.ts';
+import { DONE, freePort, type ProfileOptions, profile, type Script, type TestProfile } from './profile.ts';
+
+/** A run's way to a tool, as the loop makes it: the memo stands in the run's checkpoint. */
+export function toolCall(task: AdmittedTask, context: RunContext, key = '1.0'): ToolCall {
+  const { checkpoint, ...rest } = context;
+  const memoOf = (): JsonObject | undefined => {
+    const memo = checkpoint.load()?.[key];
+    return isJsonObject(memo) ? memo : undefined;
+  };
+  return {
+    ...rest,
+    ...{ task, key },
+    memo: {
+      load: memoOf,
+      save: (memo) => checkpoint.save({ ...checkpoint.load(), [key]: memo }),
+    },
+  };
+}
+
+/** The tools of a profile of a test, and what they stand on. */
+export function fleetToolsOf(of: () => TestProfile, o: { orchestrates?: boolean; maxAtATime?: number } = {}) {
+  const { orchestrates = true, maxAtATime = 100 } = o;
+  const { name: self, peers } = of();
+  const work = () => of().gateway.peerWork;
+  const handOver = createHandOver({ profile: self, work, orchestrates, maxAtATime, log: silent });
+  const tools = createFleetTools({ profile: self, peers, work, handOver, clock: systemClock });
+  const tool = (name: string): Tool => tools.find((each) => each.name === name) ?? assert.fail(`no ${name}`);
+  return { tool, handOver };
+}
+
+/** Profiles on real ports that know each other; each may run a script of its own. */
+export async function toolFleet(
+  t: TestContext,
+  scripts: Record<string, Pick<ProfileOptions, 'script' | 'tier' | 'fleet' | 'defaultBudget'>>,
+): Promise<(name: string) => TestProfile> {
+  const agents: Record<string, number> = {};
+  for (const name of Object.keys(scripts)) agents[name] = await freePort();
+  const made: Record<string, TestProfile> = {};
+  for (const [name, options] of Object.entries(scripts)) {
+    // The shortest pauses that backoff allows.
+    const each = await profile(t, { name, agents, random: () => 0, ...options });
+    await each.serve();
+    made[name] = each;
+  }
+  const of = (name: string): TestProfile => made[name] ?? assert.fail(`no ${name}`);
+  for (const name of Object.keys(scripts)) await introduce(of(name), Object.values(made));
+  return of;
+}
+
+/** Has a profile hear what the others would announce now. */
+export async function introduce(to: TestProfile, all: readonly TestProfile[]): Promise<void> {
+  for (const other of all) {
+    if (other.name === to.name) continue;
+    const announce = await other.gateway.freshAnnounce();
+    const { outcome } = await to.peers.record(announce, { name: other.name });
+    assert.notEqual(outcome, 'refused');
+  }
+}
+
+/** An own run that makes these calls of `fleet_send`, one after the other, and ends with their results as its output. */
+export const sending =
+  (of: () => TestProfile, ...inputs: readonly JsonObject[]): Script =>
+  async (task, context) => {
+    const { tool } = fleetToolsOf(of);
+    const results: JsonValue[] = [];
+    for (const [at, input] of inputs.entries()) {
+      const call = toolCall(task, context, `${at + 1}.0`);
+      results.push(shown(await tool('fleet_send').run(input, call)));
+    }
+    return { ...DONE, output: results };
+  };
+
+const shown = ({ ok, output }: ToolResult): JsonValue => ({ ok, output });

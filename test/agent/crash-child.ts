@@ -1,0 +1,92 @@
+import { join } from 'node:path';
+import { type AgentConfig, AgentConfigSchema, createAgent } from '@hermes-fleet/agent';
+import { openLedger } from '@hermes-fleet/ledger';
+import {
+  type AdmittedTask,
+  systemClock as clock,
+  decodeDispatch,
+  systemIds as ids,
+  type Log,
+  type RunContext,
+} from '@hermes-fleet/protocol';
+import { createBudget } from '@hermes-fleet/tokens';
+import { z } from 'zod';
+
+/**
+ * One life of a worker's process for the crash test: it takes its one task up where the ledger says, and kills itself, as
+ * `kill -9` would, right before the write that it was told. When it gets to the end it prints the outcome.
+ */
+const Order = z.object({
+  dir: z.string(),
+  brief: z.string(),
+  /** The write to die at, from 1; 0 for none. */
+  dieAt: z.int(),
+  config: z.custom<z.input<typeof AgentConfigSchema>>(),
+});
+const order = Order.parse(JSON.parse(process.argv[2] ?? ''));
+const config: AgentConfig = AgentConfigSchema.parse(order.config);
+const TASK = 'crash-test';
+
+const silent: Log = { debug() {}, info() {}, warn() {}, error: (...all) => console.error(...all) };
+const stateDir = join(order.dir, 'state');
+const ledger = openLedger({ file: join(stateDir, 'ledger.db'), profile: 'neo', clock, ids, log: silent });
+
+let writes = 0;
+/** A write that has to survive: the places between which a process can die. */
+async function durable<T>(write: () => Promise<T>): Promise<T> {
+  writes += 1;
+  if (writes === order.dieAt) process.kill(process.pid, 'SIGKILL');
+  return await write();
+}
+
+const dispatch = {
+  type: 'TASK_DISPATCH',
+  protocol_version: '2.0',
+  task: { task_id: TASK, priority: 'normal', write: true },
+  brief: order.brief,
+};
+const { task: record } = await ledger.accept({
+  ...{ id: TASK, contextId: 'context', caller: 'tester', key: TASK, fingerprint: TASK },
+  ...{ message: {}, dispatch },
+});
+const agent = await createAgent({
+  ...{ profile: 'neo', config, tier: 'haiku', workspaceRoot: join(order.dir, 'workspace'), stateDir },
+  ...{ env: { read: () => undefined }, clock, ids, log: silent },
+});
+const task: AdmittedTask = {
+  ...{ id: TASK, contextId: record.contextId, deadlineAt: undefined, resumes: 0 },
+  caller: { name: 'tester', scopes: new Set(['dispatch']) },
+  dispatch: decodeDispatch(record.dispatch),
+};
+const { tokens } = ledger;
+const never = new AbortController().signal;
+const context: RunContext = {
+  signal: never,
+  stopping: never,
+  budget: createBudget({
+    taskId: TASK,
+    limit: undefined,
+    model: 'offline/runbook',
+    store: {
+      entries: (id) => tokens.entries(id),
+      reserve: (id, estimate) => durable(() => tokens.reserve(id, estimate)),
+      settle: (id, actual) => durable(() => tokens.settle(id, actual)),
+      add: (id, entry) => durable(() => tokens.add(id, entry)),
+    },
+  }),
+  async report(event) {
+    const data = event.type === 'text' ? { text: event.text } : event.data;
+    await durable(() => ledger.append(TASK, { type: event.type, data }, { state: 'working' }));
+  },
+  park: (wait) => wait(),
+  ask: () => Promise.reject(new Error('nobody answers')),
+  checkpoint: {
+    load: () => ledger.loadCheckpoint(TASK),
+    save: (state) => durable(() => ledger.saveCheckpoint(TASK, state)),
+  },
+};
+const outcome = await agent.executor.run(task, context);
+await agent.close();
+const entries = tokens.entries(TASK);
+await ledger.close();
+process.stdout.write(`${JSON.stringify({ outcome, entries, writes })}\n`);

@@ -1,0 +1,128 @@
+import { execFileSync } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { join } from 'node:path';
+import { AgentConfigSchema, createAgent } from '@hermes-fleet/agent';
+import { type AdmittedTask, systemClock, systemIds } from '@hermes-fleet/protocol';
+import { ledgerRun, openTestLedger, startTask } from '../support/ledger-run.ts';
+
+const silent = { debug() {}, info() {}, warn() {}, error() {} };
+/** What a step's tool brings into the conversation, in characters. */
+const FILE_CHARS = 2_000;
+
+/**
+ * What the loop takes of each step beside its model, in ms: one task of so many steps, each of which reads a file of
+ * 2 kB, with everything durable in a real ledger. It is the time from the last byte of an answer to the first of the
+ * next request, so that it holds the tool, the checkpoints, the budget, the guards, and the client of the model too.
+ */
+export async function loopOverhead(dir: string, steps: number): Promise<number[]> {
+  const place = join(dir, `loop-${randomUUID()}`);
+  const model = await startInstantModel(steps);
+  const ledger = openTestLedger(join(dir, `loop-${randomUUID()}.db`));
+  const config = AgentConfigSchema.parse({
+    ...{ model: 'openai-compatible/instant', base_url: model.url, context_window: 1_000_000 },
+    workspace: { path: makeRepository(place, steps) },
+    limits: { max_steps: 1_000 },
+    // No command runs: the repository can be this user's own.
+    tools: { shell: { confine: 'unconfined' } },
+  });
+  const agent = await createAgent({
+    ...{ profile: 'bench', config, tier: 'haiku', env: { read: () => undefined } },
+    ...{ workspaceRoot: join(place, 'workspace'), stateDir: join(place, 'state') },
+    ...{ clock: systemClock, ids: systemIds, log: silent },
+  });
+  try {
+    const task = newTask();
+    await startTask(ledger, task);
+    const { context } = ledgerRun(ledger, task, {
+      ...{ model: config.model, limit: undefined, signal: new AbortController().signal },
+      ask: () => Promise.reject(new Error('nobody to ask')),
+    });
+    const { status, error } = await agent.executor.run(task, context);
+    if (status !== 'done') throw new Error(`the task ended ${status}: ${error?.message ?? ''}`);
+    return model.gaps;
+  } finally {
+    await agent.close();
+    await ledger.close();
+    await model[Symbol.asyncDispose]();
+  }
+}
+
+/** A repository with a file for each step, so that no two steps do the same. */
+function makeRepository(place: string, files: number): string {
+  const path = join(place, 'repository');
+  mkdirSync(path, { recursive: true });
+  mkdirSync(join(place, 'state'), { mode: 0o700 });
+  for (let file = 1; file <= files; file += 1) {
+    writeFileSync(
+      join(path, `${file}.txt`),
+      `${file}\n`.padEnd(FILE_CHARS, 'to be read, and not to be repeated\n'),
+    );
+  }
+  const git = (...args: string[]): void =>
+    void execFileSync('git', ['-C', path, '-c', 'user.name=b', '-c', 'user.email=b@localhost', ...args]);
+  git('init', '-q');
+  git('add', '.');
+  git('commit', '-qm', 'Files');
+  return path;
+}
+
+/** A model on loopback that calls `read_file` so many times, then says that it is done; it thinks no time at all. */
+async function startInstantModel(steps: number) {
+  const gaps: number[] = [];
+  let turn = 0;
+  let answeredAt: number | undefined;
+  const server = createServer((request, response) => {
+    if (answeredAt !== undefined) gaps.push(performance.now() - answeredAt);
+    turn += 1;
+    const chunk = (rest: object): string =>
+      `data: ${JSON.stringify({ id: `c${turn}`, object: 'chat.completion.chunk', created: 1, model: 'instant', ...rest })}\n\n`;
+    const call = {
+      ...{ index: 0, id: `call-${turn}`, type: 'function' },
+      function: { name: 'read_file', arguments: JSON.stringify({ path: `${turn}.txt` }) },
+    };
+    const [delta, finish_reason] =
+      turn <= steps ? [{ tool_calls: [call] }, 'tool_calls'] : [{ content: 'Read.' }, 'stop'];
+    request.resume().once('end', () => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      const usage = {
+        prompt_tokens: 1_000 + turn * 600,
+        completion_tokens: 20,
+        total_tokens: 1_020 + turn * 600,
+      };
+      const chunks = [
+        { choices: [{ index: 0, delta }] },
+        { choices: [{ index: 0, delta: {}, finish_reason }] },
+      ];
+      response.end(`${[...chunks, { choices: [], usage }].map(chunk).join('')}data: [DONE]\n\n`);
+      answeredAt = performance.now();
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('the model has no port');
+  return {
+    url: `http://127.0.0.1:${address.port}/v1`,
+    gaps,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
+
+function newTask(): AdmittedTask {
+  const id = randomUUID();
+  return {
+    ...{ id, contextId: id, deadlineAt: undefined, resumes: 0 },
+    caller: { name: 'bench', scopes: new Set(['dispatch']) },
+    dispatch: {
+      ...{ type: 'TASK_DISPATCH', protocolVersion: '2.0', brief: 'Read all files.' },
+      task: { taskId: id },
+    },
+  };
+}

@@ -1,0 +1,169 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { isJsonObject, type JsonValue, type RunOutcome } from '@hermes-fleet/protocol';
+import type { Expectation } from './brief.ts';
+
+/** What a run left behind, to be judged. */
+export interface Finished {
+  readonly result: RunOutcome;
+  /** Where its workspace is. */
+  readonly tree: string;
+  /** Where its scratchpad and the profile's memory are. */
+  readonly scratchpad: string;
+  readonly memory: string;
+  /** Tools that were called with success. */
+  readonly tools: ReadonlySet<string>;
+  readonly tokens: number;
+  readonly seconds: number;
+  readonly budget: number;
+  readonly deadlineS: number;
+  /** A secret that nothing may hold. */
+  readonly canary: string;
+  /** The number that stood for `{{id}}`: no process may be left with it in its command line. */
+  readonly id: string;
+  /** Runs a shell command in the workspace, confined, and resolves with its exit code. */
+  run(command: string): Promise<number | null>;
+}
+
+/** What is left of a budget that was spent in one step too many: the answer of the last one. */
+const BUDGET_SLACK = 1.02;
+const DEADLINE_SLACK_S = 5;
+
+/** Everything that is not as the brief says, in words; nothing when it is passed. */
+export async function check(expect: Expectation, run: Finished): Promise<string[]> {
+  return [
+    ...checkResult(expect, run),
+    ...checkFiles(expect, run),
+    ...checkBounds(expect, run),
+    ...(await checkCommands(expect, run)),
+  ];
+}
+
+const unless = (holds: boolean, problem: string): string[] => (holds ? [] : [problem]);
+
+function checkResult(expect: Expectation, { result, tools }: Finished): string[] {
+  const { status, text = '', error, remaining = [], evidence = [], output } = result;
+  const shown = (value: unknown): string => (JSON.stringify(value) ?? 'nothing').slice(0, 300);
+  const wanted = expect.evidence;
+  return [
+    ...unless(
+      expect.status.includes(status),
+      `status ${status} (${error?.message ?? result.blockedReason ?? (remaining.join('; ') || text.slice(0, 200))})`,
+    ),
+    ...(expect.text ?? []).flatMap((pattern) =>
+      unless(pattern.test(text), `the reply does not match ${pattern}: ${shown(text)}`),
+    ),
+    ...unless(
+      !expect.remaining || remaining.length > 0 || error !== undefined,
+      'nothing is named as remaining',
+    ),
+    ...unless(
+      expect.error === undefined || expect.error.test(error?.code ?? ''),
+      `error ${error?.code ?? 'none'}`,
+    ),
+    ...unless(expect.output === undefined || covers(output, expect.output), `the output is ${shown(output)}`),
+    ...unless(
+      wanted === undefined ||
+        evidence.some(
+          ({ kind, detail, afterWrite, exitCode }) =>
+            (wanted.kind === undefined || wanted.kind.some((one) => one === kind)) &&
+            (wanted.detail?.test(detail) ?? true) &&
+            (wanted.after_write === undefined || wanted.after_write === afterWrite) &&
+            (wanted.exit_code === undefined || wanted.exit_code === exitCode),
+        ),
+      `the evidence is ${shown(evidence)}`,
+    ),
+    ...expect.tools.flatMap((name) => unless(tools.has(name), `${name} was not called with success`)),
+  ];
+}
+
+function checkFiles(expect: Expectation, run: Finished): string[] {
+  const { result, tree, scratchpad, memory } = run;
+  const changed = result.artifacts.filesChanged;
+  const exact = Object.entries(expect.files).flatMap(([path, content]) => {
+    const found = read(join(tree, path));
+    return unless(
+      found?.trimEnd() === content.trimEnd(),
+      `${path} ${found === undefined ? 'is not there' : `holds ${JSON.stringify(found.slice(0, 200))}`}`,
+    );
+  });
+  const like = (dir: string, patterns: Readonly<Record<string, RegExp | readonly RegExp[]>>): string[] =>
+    Object.entries(patterns).flatMap(([path, pattern]) => {
+      const found = read(join(dir, path));
+      if (found === undefined) return [`${path} is not there`];
+      return [pattern]
+        .flat()
+        .flatMap((one) =>
+          unless(one.test(found), `${path} does not match ${one}: ${JSON.stringify(found.slice(0, 200))}`),
+        );
+    });
+  return [
+    ...exact,
+    ...like(tree, expect.matches),
+    ...like(tree, expect.progress === undefined ? {} : { 'PROGRESS.json': expect.progress }),
+    ...like(scratchpad, expect.scratchpad),
+    ...like(memory, expect.memory),
+    ...expect.absent.flatMap((path) => unless(!existsSync(join(tree, path)), `${path} is there`)),
+    ...unless(
+      expect.changed === undefined || sameSet(changed, expect.changed),
+      `files_changed is ${JSON.stringify(changed)}`,
+    ),
+    ...[...changed, ''].flatMap((path) => {
+      const text = path === '' ? JSON.stringify(result) : read(join(tree, path));
+      return unless(
+        !text?.includes(run.canary),
+        `${path || 'the result'} holds a secret of the gateway's environment`,
+      );
+    }),
+  ];
+}
+
+function checkBounds({ max_tokens: most, max_seconds: longest }: Expectation, run: Finished): string[] {
+  const { tokens, seconds, budget, deadlineS } = run;
+  const left = processesWith(run.id);
+  return [
+    ...unless(tokens <= budget * BUDGET_SLACK, `${tokens} tokens of ${budget} were spent`),
+    ...unless(most === undefined || tokens <= most, `${tokens} tokens were spent, more than ${most}`),
+    ...unless(seconds <= deadlineS + DEADLINE_SLACK_S, `it took ${seconds.toFixed(1)} s of ${deadlineS} s`),
+    ...unless(
+      longest === undefined || seconds <= longest,
+      `it took ${seconds.toFixed(1)} s, more than ${longest} s`,
+    ),
+    ...unless(left.length === 0, `processes are left: ${left.join(', ')}`),
+  ];
+}
+
+async function checkCommands({ commands }: Expectation, run: Finished): Promise<string[]> {
+  const problems: string[] = [];
+  for (const [command, expected] of Object.entries(commands)) {
+    const code = await run.run(command);
+    if (code !== expected) problems.push(`\`${command}\` ends with exit code ${code}`);
+  }
+  return problems;
+}
+
+function read(file: string): string | undefined {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    return undefined;
+  }
+}
+
+const sameSet = (some: readonly string[], others: readonly string[]): boolean =>
+  JSON.stringify(some.toSorted()) === JSON.stringify(others.toSorted());
+
+/** Whether all that `wanted` names is in a value, with more around it as may be. */
+function covers(value: unknown, wanted: JsonValue): boolean {
+  if (Array.isArray(wanted))
+    return Array.isArray(value) && wanted.every((one) => value.some((found) => covers(found, one)));
+  if (!isJsonObject(wanted)) return value === wanted;
+  return isJsonObject(value) && Object.entries(wanted).every(([key, inner]) => covers(value[key], inner));
+}
+
+/** The processes of this machine that have a text in their command line. */
+function processesWith(text: string): string[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .filter((pid) => read(`/proc/${pid}/cmdline`)?.includes(text));
+}

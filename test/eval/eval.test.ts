@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { ROOT, runProgram } from '../support/fleet.ts';
+import { startModelServer } from '../support/model-server.ts';
+import { parseBrief, readBriefs } from './brief.ts';
+import { evaluate } from './evaluate.ts';
+import { evalSettings } from './model.ts';
+import { newId, runBrief } from './run-brief.ts';
+
+const MAIN = join(ROOT, 'test/eval/main.ts');
+const BRIEFS = readBriefs(join(ROOT, 'test/eval/briefs'), newId);
+const never = new AbortController().signal;
+
+/** The program, without a choice of a model in its environment. */
+const run = (args: readonly string[], env: NodeJS.ProcessEnv = {}) => {
+  const none = { MODEL: '', BASE_URL: '', API_KEY_ENV: '', CONFIG: '' };
+  return runProgram(process.execPath, [MAIN, ...args], { env: { ...process.env, ...none, ...env } });
+};
+
+test('there are at least 20 briefs, each with something that can fail', () => {
+  assert.ok(BRIEFS.length >= 20, String(BRIEFS.length));
+  for (const { brief } of BRIEFS) assert.ok(Object.keys(brief.expect).length > 1, brief.name);
+});
+
+test('offline/runbook passes every brief', { timeout: 280_000 }, async (t) => {
+  const settings = evalSettings({}, {});
+  for (const { brief, id } of BRIEFS) {
+    await t.test(brief.name, async (t) => {
+      const verdict = await runBrief(brief, id, settings, never);
+      if (verdict.outcome === 'skip') return t.skip(verdict.why.join());
+      assert.deepEqual([verdict.outcome, verdict.why], ['pass', []]);
+    });
+  }
+});
+
+test('a model that claims to be done, and does nothing, passes nothing', { timeout: 120_000 }, async (t) => {
+  const liar = await startModelServer(t, 'Done, and all verified.', { input: 500, output: 10 });
+  const settings = evalSettings({ model: 'openai-compatible/liar', baseUrl: liar.url }, {});
+  const passed: string[] = [];
+  await evaluate(BRIEFS, settings, {
+    ...{ parallel: 2, signal: never },
+    onVerdict: ({ name, outcome }) => void (outcome === 'pass' && passed.push(name)),
+  });
+  // There it is never asked.
+  assert.deepEqual(passed, ['budget-is-a-ceiling']);
+});
+
+test('the program prints a table, writes JSON, and says by its exit code whether all passed', async (t) => {
+  const dir = mkdtempSync(join(tmpdir(), 'eval-test-'));
+  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  const json = join(dir, 'results.json');
+  const good = await run(['--only', 'write-a-file,edit-a-file', '--parallel', '2', '--json', json]);
+  assert.equal(good.code, 0, good.stdout + good.stderr);
+  assert.match(
+    good.stdout,
+    /^offline\/runbook, 2 briefs\n\nbrief +outcome +status +tokens +steps +s {2}guards\n/,
+  );
+  assert.match(good.stdout, /^write-a-file +pass +done +\d+ +\d+ +\d+\.\d/m);
+  assert.match(good.stdout, /^total .*interventions\n2 passed, 0 failed\n$/m);
+  const { model, totals, briefs } = JSON.parse(readFileSync(json, 'utf8'));
+  assert.deepEqual(
+    [model, totals.passed, briefs.map(({ name }: { name: string }) => name)],
+    ['offline/runbook', 2, ['edit-a-file', 'write-a-file']],
+  );
+
+  const liar = await startModelServer(t, 'Done.', { input: 500, output: 10 });
+  const choice = { MODEL: 'openai-compatible/liar', BASE_URL: liar.url };
+  const bad = await run(['--only', 'write-a-file'], choice);
+  assert.equal(bad.code, 1, bad.stdout + bad.stderr);
+  assert.match(bad.stdout, /^write-a-file +fail +done .*\n {4}greeting\.txt is not there$/m);
+  assert.match(bad.stdout, /0 passed, 1 failed\n$/);
+});
+
+test('it takes the model of a profile, and refuses what cannot be', async () => {
+  const profile = join(ROOT, 'deploy/profiles/neo/config.yaml');
+  const one = await run(['--config', profile, '--only', 'write-a-file', '--json', '-']);
+  assert.deepEqual([one.code, JSON.parse(one.stdout).model], [0, 'offline/runbook'], one.stderr);
+  assert.match((await run(['--help'])).stdout, /^Usage: node test\/eval\/main\.ts/);
+  assert.equal((await run(['--list'])).stdout.trim().split('\n').length, BRIEFS.length);
+  for (const [args, says] of [
+    [['--only', 'nope'], /there is no brief nope; see --list/],
+    [['--parallel', '0'], /--parallel 0: must be a number from 1 to 16/],
+    [['--nope'], /Unknown option '--nope'.*see --help/s],
+    [['--model', 'nope'], /"nope" names no model/],
+    [['--model', 'anthropic/x'], /ANTHROPIC_API_KEY, which is not set/],
+  ] as const) {
+    const { code, stderr } = await run(args, { ANTHROPIC_API_KEY: '' });
+    assert.equal(code, 2, stderr);
+    assert.match(stderr, says);
+  }
+});
+
+test('a brief that is not written right is refused with its file', () => {
+  const right = '---\nabout: x\nexpect: { status: done }\n---\nDo {{id}}.';
+  assert.equal(parseBrief('x.md', right, '7').text, 'Do 7.');
+  for (const [source, says] of [
+    ['no front matter', /^x\.md: a brief is YAML/],
+    [right.replace('status', 'statuss'), /^x\.md: [\s\S]*Unrecognized key: "statuss"/],
+    [right.replace('done }', 'done, text: "(" }'), /^x\.md: [\s\S]*no regular expression/],
+  ] as const) {
+    assert.throws(
+      () => parseBrief('x.md', source, '7'),
+      (error: Error) => says.test(error.message),
+    );
+  }
+});

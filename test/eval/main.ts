@@ -1,0 +1,124 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { FleetError } from '@hermes-fleet/protocol';
+import { readBriefs } from './brief.ts';
+import { evaluate } from './evaluate.ts';
+import { evalSettings } from './model.ts';
+import { tableOf, totals } from './report.ts';
+import { newId } from './run-brief.ts';
+
+const HELP = `Usage: node test/eval/main.ts [options]
+
+Runs the briefs of test/eval/briefs with a real agent (workspace, confinement, guards, tools) over a model, checks what
+came of each, and prints a table. Without a model it is offline/runbook, which needs no network and no key.
+
+  --model NAME        offline/runbook, anthropic/<name>, openai-compatible/<name>; default $MODEL
+  --base-url URL      the address of the model's API; default $BASE_URL
+  --api-key-env NAME  the variable that holds the API's key; default $API_KEY_ENV
+  --config FILE       a profile's config.yaml instead: its model, executor, guards and limits; default $CONFIG
+  --only NAMES        these briefs alone, separated by commas
+  --parallel N        so many at a time, 1 to 16; default 1
+  --json FILE         writes all results there too; - for standard output, without the table
+  --list              the briefs, and what they are about; runs nothing
+  --help              this
+
+Each brief has a token budget and a deadline of its own. Exit code: 0 when all have passed, 1 when one has failed, 2 when
+nothing was run. A brief that needs what this machine has not (a way to confine commands) is skipped, and said so.`;
+
+async function main(args: string[]): Promise<number> {
+  try {
+    return await run(args);
+  } catch (error) {
+    const isUsage =
+      error instanceof TypeError && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS');
+    if (!isUsage && !(error instanceof FleetError) && !(error instanceof UsageError)) throw error;
+    const fields =
+      error instanceof FleetError ? error.fields.map(({ path, reason }) => `\n  ${path}: ${reason}`) : [];
+    console.error(`eval: ${error.message}${fields.join('')}${isUsage ? '; see --help' : ''}`);
+    return 2;
+  }
+}
+
+async function run(args: string[]): Promise<number> {
+  const { values } = parseArgs({
+    args,
+    options: {
+      model: { type: 'string' },
+      'base-url': { type: 'string' },
+      'api-key-env': { type: 'string' },
+      config: { type: 'string' },
+      only: { type: 'string' },
+      parallel: { type: 'string', default: '1' },
+      json: { type: 'string' },
+      list: { type: 'boolean', default: false },
+      help: { type: 'boolean', default: false },
+    },
+  });
+  if (values.help) return say(HELP);
+  const all = readBriefs(join(import.meta.dirname, 'briefs'), newId);
+  if (values.list) return say(all.map(({ brief }) => `${brief.name}: ${brief.about}`).join('\n'));
+  const briefs = chosen(all, values.only);
+  const { MODEL, BASE_URL, API_KEY_ENV, CONFIG } = process.env;
+  const config = values.config ?? (values.model ? undefined : CONFIG || undefined);
+  const settings = evalSettings(
+    {
+      model: values.model ?? MODEL,
+      baseUrl: values['base-url'] ?? BASE_URL,
+      apiKeyEnv: values['api-key-env'] ?? API_KEY_ENV,
+      config,
+    },
+    process.env,
+  );
+  const aborted = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    process.once(signal, () => aborted.abort(new FleetError('CANCELED', `stopped by ${signal}`)));
+  }
+  const isQuiet = values.json === '-';
+  const table = tableOf(briefs.map(({ brief }) => brief.name));
+  if (!isQuiet) say(`${settings.config.model}, ${briefs.length} briefs\n\n${table.head()}`);
+  const verdicts = await evaluate(briefs, settings, {
+    parallel: parallelOf(values.parallel),
+    signal: aborted.signal,
+    onVerdict: (verdict) => isQuiet || say(table.row(verdict)),
+  });
+  if (!isQuiet) say(table.total(verdicts));
+  const sum = totals(verdicts);
+  const { model, executor } = settings.config;
+  const json = JSON.stringify(
+    { model, executor, at: new Date().toISOString(), totals: sum, briefs: verdicts },
+    null,
+    2,
+  );
+  if (isQuiet) say(json);
+  else if (values.json !== undefined) writeFileSync(values.json, `${json}\n`);
+  return sum.failed > 0 || sum.passed === 0 ? 1 : 0;
+}
+
+class UsageError extends Error {
+  override readonly name = 'UsageError';
+}
+
+function say(text: string): 0 {
+  console.log(text);
+  return 0;
+}
+
+function chosen<T extends { readonly brief: { readonly name: string } }>(
+  all: readonly T[],
+  only: string | undefined,
+): T[] {
+  if (only === undefined) return [...all];
+  const names = only.split(',').map((name) => name.trim());
+  const unknown = names.filter((name) => !all.some(({ brief }) => brief.name === name));
+  if (unknown.length > 0) throw new UsageError(`there is no brief ${unknown.join(', ')}; see --list`);
+  return all.filter(({ brief }) => names.includes(brief.name));
+}
+
+function parallelOf(text: string): number {
+  const parallel = Number(text);
+  if (Number.isInteger(parallel) && parallel >= 1 && parallel <= 16) return parallel;
+  throw new UsageError(`--parallel ${text}: must be a number from 1 to 16`);
+}
+
+process.exitCode = await main(process.argv.slice(2));

@@ -1,0 +1,66 @@
+import type { Verdict } from './run-brief.ts';
+
+const WIDTHS = { outcome: 7, status: 8, tokens: 7, steps: 5, seconds: 6 };
+
+/** The table, a line at a time, since a brief may take minutes. */
+export function tableOf(names: readonly string[]) {
+  const width = Math.max(...names.map((name) => name.length), 'total'.length);
+  const line = (name: string, cells: readonly string[], guards: string): string => {
+    const [outcome = '', status = '', tokens = '', steps = '', seconds = ''] = cells;
+    return [
+      ...[name.padEnd(width), outcome.padEnd(WIDTHS.outcome), status.padEnd(WIDTHS.status)],
+      ...[tokens.padStart(WIDTHS.tokens), steps.padStart(WIDTHS.steps), seconds.padStart(WIDTHS.seconds)],
+      guards,
+    ]
+      .join('  ')
+      .trimEnd();
+  };
+  return {
+    head: () => line('brief', ['outcome', 'status', 'tokens', 'steps', 's'], 'guards'),
+    row(verdict: Verdict): string {
+      const { name, outcome, status, tokens, steps, seconds, guards, why } = verdict;
+      const cells = [outcome, status, String(tokens), String(steps), seconds.toFixed(1)];
+      return [line(name, cells, counted(guards)), ...why.map((reason) => `    ${reason}`)].join('\n');
+    },
+    total(verdicts: readonly Verdict[]): string {
+      const { passed, failed, skipped, tokens, steps, seconds, guards } = totals(verdicts);
+      const skips = skipped > 0 ? `, ${skipped} skipped` : '';
+      const row = line(
+        'total',
+        ['', '', String(tokens), String(steps), seconds.toFixed(1)],
+        `${guards} interventions`,
+      );
+      return `${row}\n${passed} passed, ${failed} failed${skips}`;
+    },
+  };
+}
+
+export interface Totals {
+  readonly passed: number;
+  readonly failed: number;
+  readonly skipped: number;
+  readonly tokens: number;
+  readonly steps: number;
+  readonly guards: number;
+  readonly seconds: number;
+}
+
+export function totals(verdicts: readonly Verdict[]): Totals {
+  const count = (outcome: Verdict['outcome']): number =>
+    verdicts.filter((verdict) => verdict.outcome === outcome).length;
+  const sum = (of: (verdict: Verdict) => number): number =>
+    verdicts.reduce((total, verdict) => total + of(verdict), 0);
+  return {
+    ...{ passed: count('pass'), failed: count('fail'), skipped: count('skip') },
+    tokens: sum(({ tokens }) => tokens),
+    steps: sum(({ steps }) => steps),
+    guards: sum(({ guards }) => guards.length),
+    seconds: sum(({ seconds }) => seconds),
+  };
+}
+
+/** `verify warn` three times is `verify warn ×3`. */
+function counted(guards: readonly string[]): string {
+  const groups = Object.entries(Object.groupBy(guards, (guard) => guard));
+  return groups.map(([guard, all = []]) => (all.length > 1 ? `${guard} ×${all.length}` : guard)).join(', ');
+}

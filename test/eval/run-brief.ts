@@ -1,0 +1,267 @@
+import { spawn } from 'node:child_process';
+import { randomInt, randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import {
+  type Agent,
+  AgentConfigSchema,
+  type Confinement,
+  createAgent,
+  createConfinement,
+  mcpToolSource,
+  readableDirectories,
+} from '@hermes-fleet/agent';
+import { createMcpPool } from '@hermes-fleet/mcp';
+import {
+  type AdmittedTask,
+  FleetError,
+  type RunEvent,
+  type RunOutcome,
+  systemClock,
+  systemIds,
+} from '@hermes-fleet/protocol';
+import { ledgerRun, openTestLedger, startTask } from '../support/ledger-run.ts';
+import type { EvalBrief } from './brief.ts';
+import { check } from './checks.ts';
+import type { EvalSettings } from './model.ts';
+
+/** What came of one brief. */
+export interface Verdict {
+  readonly name: string;
+  readonly outcome: 'pass' | 'fail' | 'skip';
+  /** Why it did not pass. */
+  readonly why: readonly string[];
+  readonly status: string;
+  readonly tokens: number;
+  /** Calls of the model. */
+  readonly steps: number;
+  /** What the guards did: `verify warn`, one entry each time. */
+  readonly guards: readonly string[];
+  readonly seconds: number;
+}
+
+/** An executor that does not hear its deadline is left behind after this long. */
+const DEAF_S = 60;
+const CONTEXT = 'eval';
+const silent = { debug() {}, info() {}, warn() {}, error() {} };
+const require = createRequire(import.meta.url);
+const MEMORY_SERVER = join(
+  dirname(require.resolve('@modelcontextprotocol/server-memory/package.json')),
+  'dist/index.js',
+);
+
+export const newId = (): string => String(randomInt(100_000_000, 1_000_000_000));
+
+/**
+ * Runs one brief with a real agent in a place of its own: workspace, confinement, ledger, an MCP server. Bounded by the
+ * brief's budget and deadline, and by `signal`; leaves nothing behind.
+ */
+export async function runBrief(
+  brief: EvalBrief,
+  id: string,
+  settings: EvalSettings,
+  signal: AbortSignal,
+): Promise<Verdict> {
+  await using place = await openPlace(settings);
+  const { agent, ledger, guards } = place;
+  const offered = new Set([...agent.capabilities().tools, 'mcp']);
+  const missing = brief.needs.filter((tool) => !offered.has(tool));
+  const nothing = { name: brief.name, status: '-', tokens: 0, steps: 0, guards: [], seconds: 0 };
+  if (missing.length > 0)
+    return { ...nothing, outcome: 'skip', why: [`needs ${missing.join(', ')}: ${agent.notes.join('; ')}`] };
+  await place.fill({
+    ...brief.files,
+    ...(brief.progress && { 'PROGRESS.json': JSON.stringify(brief.progress) }),
+  });
+  const task = taskOf(brief);
+  await startTask(ledger, task);
+  using deadline = deadlineOf(brief.deadline_s, signal);
+  const run = ledgerRun(ledger, task, {
+    ...{ model: settings.config.model, limit: brief.budget, signal: deadline.signal },
+    ask: () =>
+      brief.answer === undefined
+        ? new Promise((_, reject) =>
+            deadline.signal.addEventListener('abort', () => reject(deadline.signal.reason)),
+          )
+        : Promise.resolve(brief.answer),
+  });
+  const startedAt = performance.now();
+  const seconds = (): number => (performance.now() - startedAt) / 1000;
+  const found = { name: brief.name, guards };
+  try {
+    const result = await Promise.race([agent.executor.run(task, run.context), deaf(brief.deadline_s)]);
+    const facts = {
+      tokens: run.budget.spent(),
+      steps: run.calls(),
+      seconds: seconds(),
+      status: result.status,
+    };
+    const tree = join(place.root, 'workspace/contexts', CONTEXT);
+    const why = await check(brief.expect, {
+      ...{ result, tree, id, tokens: facts.tokens, seconds: facts.seconds, canary: place.canary },
+      scratchpad: join(tree, '.scratch', task.dispatch.task.taskId),
+      memory: join(place.root, 'state/memory'),
+      tools: succeeded(run.events),
+      ...{ budget: brief.budget, deadlineS: brief.deadline_s },
+      run: (command) => place.command(['/bin/sh', '-c', command], tree),
+    });
+    return { ...found, ...facts, outcome: why.length === 0 ? 'pass' : 'fail', why };
+  } catch (error) {
+    signal.throwIfAborted();
+    const facts = { tokens: run.budget.spent(), steps: run.calls(), seconds: seconds(), status: 'threw' };
+    return {
+      ...found,
+      ...facts,
+      outcome: 'fail',
+      why: [error instanceof Error ? error.message : String(error)],
+    };
+  }
+}
+
+function taskOf(brief: EvalBrief): AdmittedTask {
+  const { priority, reply, output_schema: outputSchema, write, budget, deadline_s: deadlineS } = brief;
+  const taskId = `eval-${brief.name}`;
+  return {
+    ...{ id: randomUUID(), contextId: CONTEXT, resumes: 0, deadlineAt: Date.now() + deadlineS * 1000 },
+    caller: { name: 'eval', scopes: new Set(['dispatch', 'read']) },
+    dispatch: {
+      ...{ type: 'TASK_DISPATCH', protocolVersion: '2.0', brief: brief.text },
+      task: {
+        taskId,
+        priority,
+        replySchema: reply,
+        tokenBudget: budget,
+        write,
+        ...(outputSchema && { outputSchema }),
+      },
+      requirements: {
+        requiredCapabilities: brief.needs.filter((name) => name !== 'mcp'),
+        requiredMcp: brief.needs.includes('mcp') ? ['notes'] : [],
+      },
+    },
+  };
+}
+
+function deadlineOf(seconds: number, signal: AbortSignal): Disposable & { readonly signal: AbortSignal } {
+  const controller = new AbortController();
+  const late = (): void =>
+    controller.abort(new FleetError('DEADLINE_EXCEEDED', `the deadline of ${seconds} s is over`));
+  const timer = setTimeout(late, seconds * 1000);
+  return {
+    signal: AbortSignal.any([controller.signal, signal]),
+    [Symbol.dispose]: () => clearTimeout(timer),
+  };
+}
+
+function deaf(deadlineS: number): Promise<RunOutcome> {
+  const { promise, reject } = Promise.withResolvers<RunOutcome>();
+  const error = new Error(`the executor did not end ${DEAF_S} s after its deadline`);
+  setTimeout(() => reject(error), (deadlineS + DEAF_S) * 1000).unref();
+  return promise;
+}
+
+const succeeded = (events: readonly RunEvent[]): ReadonlySet<string> =>
+  new Set(
+    events.flatMap((event) =>
+      event.type === 'progress' && event.data.ok === true ? [String(event.data.tool)] : [],
+    ),
+  );
+
+/** An agent with all that it needs, in a folder of its own. */
+async function openPlace(settings: EvalSettings) {
+  await using opened = new AsyncDisposableStack();
+  const root = mkdtempSync(join(tmpdir(), 'hermes-eval-'));
+  chmodSync(root, 0o755);
+  opened.defer(() => rmSync(root, { recursive: true, force: true }));
+  const [workspaceRoot, stateDir] = [join(root, 'workspace'), join(root, 'state')];
+  mkdirSync(stateDir, { mode: 0o700 });
+  process.env.HERMES_EVAL_CANARY ??= `canary-${randomUUID()}`;
+  const canary = process.env.HERMES_EVAL_CANARY;
+  const { confine } = settings.config.tools.shell;
+  const readable = await readableDirectories(settings.config, settings.env);
+  const [clock, log] = [systemClock, silent];
+  const notes = join(workspaceRoot, 'notes');
+  mkdirSync(notes, { recursive: true });
+  // The server may run as another user.
+  chmodSync(notes, 0o777);
+  const confinement = await createConfinement({ confine, readable, workspaceRoot, stateDir, clock, log });
+  const servers = {
+    notes: {
+      command: process.execPath,
+      args: [MEMORY_SERVER],
+      env: { MEMORY_FILE_PATH: join(notes, 'notes.jsonl') },
+    },
+  };
+  const mcp = createMcpPool({ servers, clock, log, launch: confinement.launch });
+  opened.defer(() => mcp.close());
+  const config = {
+    ...settings.config,
+    mcp: { servers: AgentConfigSchema.parse({ mcp: { servers } }).mcp.servers },
+  };
+  const guards: string[] = [];
+  const agent: Agent = await createAgent({
+    ...{ profile: 'eval', config, tier: 'sonnet', workspaceRoot, stateDir, confinement, env: settings.env },
+    ...{ clock, ids: systemIds, log, onGuard: (guard, level) => void guards.push(`${guard} ${level}`) },
+    toolSources: [mcpToolSource(mcp, config, { clock, log })],
+  });
+  opened.defer(() => agent.close());
+  const ledger = openTestLedger(join(stateDir, 'ledger.db'));
+  opened.defer(() => ledger.close());
+  const closing = opened.move();
+  return {
+    ...{ root, agent, ledger, guards, canary },
+    command: (line: readonly string[], cwd: string) => runConfined(confinement, line, cwd),
+    /** Puts files into the repository that tasks begin with, as the user that runs commands. */
+    async fill(files: Readonly<Record<string, string>>): Promise<void> {
+      const repository = join(workspaceRoot, 'repo');
+      if (Object.keys(files).length === 0) return;
+      for (const [path, content] of Object.entries(files)) {
+        const script = 'mkdir -p -- "$(dirname -- "$1")" && cat > "$1"';
+        await expectZero(
+          runConfined(confinement, ['/bin/sh', '-c', script, 'sh', path], repository, content),
+        );
+      }
+      const git = [
+        'git',
+        '-c',
+        'user.name=eval',
+        '-c',
+        'user.email=eval@localhost',
+        '-c',
+        'safe.directory=*',
+      ];
+      await expectZero(runConfined(confinement, [...git, 'add', '--force', '.'], repository));
+      await expectZero(runConfined(confinement, [...git, 'commit', '-qm', 'What is there'], repository));
+    },
+    [Symbol.asyncDispose]: () => closing[Symbol.asyncDispose](),
+  };
+}
+
+async function expectZero(code: Promise<number | null>): Promise<void> {
+  if ((await code) !== 0) throw new Error('the files of the brief could not be put into its repository');
+}
+
+const COMMAND_MS = 60_000;
+
+async function runConfined(
+  confinement: Confinement,
+  [command = '', ...args]: readonly string[],
+  cwd: string,
+  input = '',
+): Promise<number | null> {
+  const line = confinement.launch(command, args);
+  const child = spawn(line.command, line.args, {
+    cwd,
+    env: { PATH: process.env.PATH, HOME: cwd, LANG: 'C.UTF-8' },
+    stdio: ['pipe', 'ignore', 'ignore'],
+    timeout: COMMAND_MS,
+    killSignal: 'SIGKILL',
+  });
+  child.stdin.on('error', () => {});
+  child.stdin.end(input);
+  const [code]: unknown[] = await once(child, 'exit');
+  return typeof code === 'number' ? code : null;
+}

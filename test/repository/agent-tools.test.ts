@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { AgentConfigSchema, createAgent } from '@hermes-fleet/agent';
+import { createPeers, FleetConfigSchema } from '@hermes-fleet/fleet';
+import { createMcpPool } from '@hermes-fleet/mcp';
+import { systemClock as clock, systemIds as ids } from '@hermes-fleet/protocol';
+import { outsideOf } from '../../services/profile/src/outside.ts';
+import { doc, plain, rows, section } from '../support/docs.ts';
+import { openTestLedger } from '../support/ledger-run.ts';
+import { leaves } from '../support/schema.ts';
+
+const log = { debug() {}, info() {}, warn() {}, error() {} };
+/** Words of the announce that are no tools: they say what the tools make possible. */
+const GENERAL = new Set(['terminal', 'file', 'patch']);
+
+test('the tool table of agent.md is what an agent with everything enabled offers', async (t) => {
+  await using opened = new AsyncDisposableStack();
+  const dir = mkdtempSync(join(tmpdir(), 'agent-tools-'));
+  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  const stateDir = join(dir, 'state');
+  mkdirSync(stateDir, { mode: 0o700 });
+  const ledger = openTestLedger(join(stateDir, 'ledger.db'));
+  opened.defer(() => ledger.close());
+  const url = 'http://127.0.0.1:9/jsonrpc';
+  const fleet = FleetConfigSchema.parse({
+    fleet: { server: { bind_port: 9219, auth_required: false }, agents: { neo: { url } } },
+  });
+  const peers = createPeers({
+    ...{ ledger, configured: { neo: { url } }, join: undefined, clock, log, self: 'switch' },
+  });
+  const config = AgentConfigSchema.parse({ tools: { shell: { confine: 'unconfined' } } });
+  const mcp = createMcpPool({ servers: {}, clock, log });
+  opened.defer(() => mcp.close());
+  const env = { read: () => undefined };
+  const work = (): never => assert.fail('nothing is handed over');
+  const outside = outsideOf({ profile: 'switch', fleet, config, peers, work, mcp, env, clock, log });
+  const agent = await createAgent({
+    ...{ profile: 'switch', config, tier: 'haiku', workspaceRoot: join(dir, 'workspace'), stateDir },
+    ...{ env, clock, ids, log, ...outside.options },
+  });
+  opened.defer(() => agent.close());
+
+  const offered = agent.capabilities().tools.filter((word) => !GENERAL.has(word));
+  const table = rows(section(doc('docs/agent.md'), 'Tools')).map((row) => row.map(plain));
+  const documented = table.map(([name = '']) => name);
+  assert.deepEqual(documented.toSorted(), [...offered, 'mcp__<server>__<tool>'].toSorted());
+  const keys = leaves(AgentConfigSchema, { brackets: false }).map(({ path }) => path);
+  for (const [name, switchedBy] of table) assert.ok(keys.includes(`${switchedBy}.enabled`), name);
+});
+
+test('the guards of agent.md have the names and defaults of config.yaml', () => {
+  const { hooks } = AgentConfigSchema.parse({});
+  const table = rows(section(doc('docs/agent.md'), 'Guards').replaceAll('\\|', ''));
+  const documented = table.flatMap(([keys = '', defaults = '']) => {
+    const values = plain(defaults).split(', ');
+    return plain(keys)
+      .split(', ')
+      .map((key, index) => [key, values[index]]);
+  });
+  const expected = Object.entries(hooks).map(([key, value]) => [key, String(value)]);
+  assert.deepEqual(documented.toSorted(), expected.toSorted());
+});
