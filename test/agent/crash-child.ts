@@ -11,6 +11,7 @@ import {
 } from '@hermes-fleet/protocol';
 import { createBudget } from '@hermes-fleet/tokens';
 import { z } from 'zod';
+import { startScript } from './script-server.ts';
 
 /**
  * One life of a worker's process for the crash test: it takes its one task up where the ledger says, and kills itself, as
@@ -18,13 +19,16 @@ import { z } from 'zod';
  */
 const Order = z.object({
   dir: z.string(),
-  brief: z.string(),
+  script: z.custom<Script>(),
   /** The write to die at, from 1; 0 for none. */
   dieAt: z.int(),
   config: z.custom<z.input<typeof AgentConfigSchema>>(),
 });
+type Script = Parameters<typeof startScript>[0];
 const order = Order.parse(JSON.parse(process.argv[2] ?? ''));
-const config: AgentConfig = AgentConfigSchema.parse(order.config);
+const server = await startScript(order.script);
+const model = { model: 'openai-compatible/scripted', base_url: server.url, context_window: 128_000 };
+const config: AgentConfig = AgentConfigSchema.parse({ ...model, ...order.config });
 const TASK = 'crash-test';
 
 const silent: Log = { debug() {}, info() {}, warn() {}, error: (...all) => console.error(...all) };
@@ -43,7 +47,7 @@ const dispatch = {
   type: 'TASK_DISPATCH',
   protocol_version: '2.0',
   task: { task_id: TASK, priority: 'normal', write: true },
-  brief: order.brief,
+  brief: 'Do what the script says.',
 };
 const { task: record } = await ledger.accept({
   ...{ id: TASK, contextId: 'context', caller: 'tester', key: TASK, fingerprint: TASK },
@@ -66,7 +70,7 @@ const context: RunContext = {
   budget: createBudget({
     taskId: TASK,
     limit: undefined,
-    model: 'offline/runbook',
+    model: config.model,
     store: {
       entries: (id) => tokens.entries(id),
       reserve: (id, estimate) => durable(() => tokens.reserve(id, estimate)),
@@ -87,6 +91,7 @@ const context: RunContext = {
 };
 const outcome = await agent.executor.run(task, context);
 await agent.close();
+server.close();
 const entries = tokens.entries(TASK);
 await ledger.close();
 process.stdout.write(`${JSON.stringify({ outcome, entries, writes })}\n`);

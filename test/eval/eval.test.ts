@@ -70,7 +70,7 @@ test('the program prints a table, writes JSON, and says by its exit code whether
   const choice = { MODEL: 'openai-compatible/liar', BASE_URL: liar.url };
   const bad = await run(['--only', 'write-a-file'], choice);
   assert.equal(bad.code, 1, bad.stdout + bad.stderr);
-  assert.match(bad.stdout, /^write-a-file +fail +done .*\n {4}greeting\.txt is not there$/m);
+  assert.match(bad.stdout, /^write-a-file +fail +done .*\n(?: {4}.*\n)* {4}greeting\.txt is not there$/m);
   assert.match(bad.stdout, /0 passed, 1 failed\n$/);
 });
 

@@ -160,7 +160,11 @@ export async function createAgent(o: AgentOptions): Promise<Agent> {
       (model === undefined ? 0 : floor(tools.filter(({ name }) => isAlwaysOffered(name)))) +
       (claude === undefined ? 0 : BASE_TOKENS),
     launch: confinement.launch,
-    notes: [...notesOf(handler, config, confinement, model), ...(claude?.notes ?? []), ...(subagents?.notes ?? [])],
+    notes: [
+      ...notesOf(handler, config, confinement, model),
+      ...(claude?.notes ?? []),
+      ...(subagents?.notes ?? []),
+    ],
     async close() {
       await Promise.all([running.close(), sweeping.close()]);
     },

@@ -42,6 +42,8 @@ export type ServerTransport =
 /** The SDK's own timer never fires first: deadlines are ours, by the signal. */
 const NO_TIMEOUT = 2 ** 31 - 1;
 const MAX_TOOLS = 1_000;
+/** Of all their names, descriptions and schemas. */
+const MAX_TOOLS_CHARS = 10_000_000;
 const SESSION_END_MS = 300;
 
 /** Connects and initialises a session. When it fails, or `signal` aborts, nothing is left open. */
@@ -130,6 +132,7 @@ interface RequestOptions {
 async function listAll(client: Client, options: RequestOptions): Promise<McpTool[]> {
   if (!client.getServerCapabilities()?.tools) return [];
   const tools: McpTool[] = [];
+  let chars = 0;
   let cursor: string | undefined;
   do {
     const params = cursor === undefined ? {} : { cursor };
@@ -137,10 +140,27 @@ async function listAll(client: Client, options: RequestOptions): Promise<McpTool
     for (const { name, description, inputSchema, annotations } of page.tools) {
       if (!isJsonObject(inputSchema)) continue;
       const readOnly = annotations?.readOnlyHint === true;
+      chars += charsIn([name, description, inputSchema]);
+      if (chars > MAX_TOOLS_CHARS) throw new ServerFailure('lists more than 10 MB of tools');
       tools.push({ name, ...(description === undefined ? {} : { description }), inputSchema, readOnly });
     }
     if (page.tools.length === 0) break;
     cursor = page.nextCursor;
   } while (cursor !== undefined && tools.length < MAX_TOOLS);
   return tools.slice(0, MAX_TOOLS);
+}
+
+/** About as long as it is in JSON, however deep it is nested. */
+function charsIn(value: unknown): number {
+  let chars = 0;
+  const rest = [value];
+  for (let next = rest.pop(); next !== undefined; next = rest.pop()) {
+    chars += typeof next === 'string' ? next.length + 2 : 4;
+    if (typeof next !== 'object' || next === null) continue;
+    for (const [key, inner] of Object.entries(next)) {
+      chars += key.length;
+      rest.push(inner ?? null);
+    }
+  }
+  return chars;
 }

@@ -2,32 +2,73 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import { ServerFailure } from './failure.ts';
 
 const MAX_REPLY_BYTES = 10 * 1024 * 1024;
+/** A server that asks without end must not have our answers to it pile up. */
+const MAX_REQUESTS = 100;
+const [LF, CR] = [10, 13];
 
-/** MCP over Streamable HTTP; a reply of more than 10 MB ends with a failure. Redirects stay within the origin. */
+/**
+ * MCP over Streamable HTTP. A reply of more than 10 MB, or an event of the standing stream that is longer, ends with a
+ * failure, and so does a request beside 100 others that are not answered. Redirects stay within the origin.
+ */
 export function createHttpTransport(
   url: string,
   headers: Readonly<Record<string, string>> = {},
 ): StreamableHTTPClientTransport {
+  let requests = 0;
   return new StreamableHTTPClientTransport(new URL(url), {
     requestInit: { headers: { ...headers } },
     fetch: async (target, init) => {
-      const response = await fetch(target, init);
-      // The GET stream lives as long as the session; everything else answers one request.
-      return init?.method === 'GET' ? response : bounded(response);
+      if (requests >= MAX_REQUESTS) throw new ServerFailure(`leaves ${MAX_REQUESTS} requests unanswered`);
+      requests += 1;
+      try {
+        const response = await fetch(target, init);
+        // The GET stream lives as long as the session; everything else answers one request.
+        return bounded(response, init?.method === 'GET' && response.ok ? eventBytes() : replyBytes());
+      } finally {
+        requests -= 1;
+      }
     },
   });
 }
 
-function bounded(response: Response): Response {
-  if (!response.ok || response.body === null) return response;
-  let bytes = 0;
+/** Counts what has come that belongs together. */
+type Count = (chunk: Uint8Array) => number;
+
+function bounded(response: Response, count: Count): Response {
+  const isRedirect = response.status >= 300 && response.status < 400;
+  if (isRedirect || response.body === null) return response;
   const limit = new TransformStream<Uint8Array, Uint8Array>({
     transform(chunk, controller) {
-      bytes += chunk.byteLength;
-      if (bytes <= MAX_REPLY_BYTES) controller.enqueue(chunk);
+      if (count(chunk) <= MAX_REPLY_BYTES) controller.enqueue(chunk);
       else controller.error(new ServerFailure('answered with more than 10 MB'));
     },
   });
   const { status, statusText, headers } = response;
   return new Response(response.body.pipeThrough(limit), { status, statusText, headers });
+}
+
+function replyBytes(): Count {
+  let bytes = 0;
+  return (chunk) => {
+    bytes += chunk.byteLength;
+    return bytes;
+  };
+}
+
+/** An event of a stream ends at an empty line. */
+function eventBytes(): Count {
+  let bytes = 0;
+  let lineBytes = 0;
+  let last = 0;
+  return (chunk) => {
+    for (const byte of chunk) {
+      bytes += 1;
+      const isEnd = byte === CR || (byte === LF && last !== CR);
+      if (isEnd && lineBytes === 0) bytes = 0;
+      if (byte === LF || byte === CR) lineBytes = 0;
+      else lineBytes += 1;
+      last = byte;
+    }
+    return bytes;
+  };
 }

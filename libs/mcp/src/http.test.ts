@@ -207,13 +207,93 @@ describe('what is wrong with an HTTP server is told apart', { timeout: 120_000, 
   it('an endless answer: error', async (t) => {
     const url = await http(t, (_, response) => {
       response.writeHead(200, { 'content-type': 'application/json' });
-      const more = (): void => {
-        while (!response.destroyed && response.write(' '.repeat(65_536)));
-        if (!response.destroyed) response.once('drain', more);
-      };
-      more();
+      flood(response, ' '.repeat(65_536));
     });
     const { state, detail } = await openPool(t, { it: { url } }).probe('it', now);
     assert.deepEqual({ state, detail }, { state: 'error', detail: 'answered with more than 10 MB' });
+  });
+
+  it('an endless failure: error, and no more of it is read', async (t) => {
+    const closed = Promise.withResolvers<void>();
+    const url = await http(t, (_, response) => {
+      response.on('close', () => closed.resolve());
+      response.writeHead(500, { 'content-type': 'text/plain' });
+      flood(response, 'x'.repeat(65_536));
+    });
+    const { state, detail } = await openPool(t, { it: { url } }).probe('it', now);
+    assert.deepEqual({ state, detail }, { state: 'error', detail: 'answered with HTTP status 500' });
+    await closed.promise;
+  });
+});
+
+function flood(response: ServerResponse, text: string): void {
+  const more = (): void => {
+    while (!response.destroyed && response.write(text));
+    if (!response.destroyed) response.once('drain', more);
+  };
+  more();
+}
+
+describe('the standing stream of an HTTP server', { timeout: 60_000 }, () => {
+  /** Answers requests statelessly, and the GET with a stream that begins so. */
+  const streaming = (begin: (response: ServerResponse) => void) => (r: IncomingMessage, a: ServerResponse) => {
+    if (r.method !== 'GET') return void stateless(r, a);
+    a.writeHead(200, { 'content-type': 'text/event-stream' });
+    begin(a);
+  };
+
+  it('ends at an event of more than 10 MB', async (t) => {
+    const closed = Promise.withResolvers<void>();
+    const url = await http(
+      t,
+      streaming((response) => {
+        response.on('close', () => closed.resolve());
+        flood(response, `data: ${'x'.repeat(65_000)}\r\n`);
+      }),
+    );
+    const pool = openPool(t, { it: { url } });
+    assert.equal((await pool.probe('it', now)).state, 'ok');
+    await closed.promise;
+  });
+
+  it('goes on over any number of events', async (t) => {
+    const event = `: comment\r\n\r\ndata: ${JSON.stringify({ jsonrpc: '2.0', method: 'notifications/message', params: { level: 'info', data: 'x'.repeat(1_000_000) } })}\n\n`;
+    const sent = Promise.withResolvers<string>();
+    const url = await http(
+      t,
+      streaming((response) => {
+        response.on('close', () => sent.resolve('closed'));
+        response.write(event.repeat(15), () => {
+          const changed = { jsonrpc: '2.0', method: 'notifications/tools/list_changed' };
+          response.write(`data: ${JSON.stringify(changed)}\n\n`, () => sent.resolve('all sent'));
+        });
+      }),
+    );
+    const pool = openPool(t, { it: { url } });
+    const listed = await pool.listTools('it');
+    assert.equal(await sent.promise, 'all sent');
+    // What came behind the 15 MB arrived: the list is asked for anew.
+    while ((await pool.listTools('it')) === listed) await pool.probe('it', now);
+  });
+
+  it('that asks without end and takes no answers: error', async (t) => {
+    const ping = (id: number): string => `data: ${JSON.stringify({ jsonrpc: '2.0', id, method: 'ping' })}\n\n`;
+    const asking = streaming((response) => {
+      response.write(Array.from({ length: 500 }, (_, id) => ping(id)).join(''));
+    });
+    const url = await http(t, async (request, response) => {
+      if (request.method === 'GET') return asking(request, response);
+      const parts: Buffer[] = [];
+      for await (const part of request) parts.push(part);
+      const message = JSON.parse(Buffer.concat(parts).toString());
+      if (message.method === undefined) return;
+      const transport = new StreamableHTTPServerTransport({ enableJsonResponse: true });
+      await greeter().connect(transport);
+      await transport.handleRequest(request, response, message);
+    });
+    const pool = openPool(t, { it: { url } });
+    let health = await pool.probe('it', now);
+    while (health.state === 'ok') health = await pool.probe('it', now);
+    assert.deepEqual([health.state, health.detail], ['error', 'leaves 100 requests unanswered']);
   });
 });

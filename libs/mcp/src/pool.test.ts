@@ -66,6 +66,7 @@ describe('what is wrong with a server is told apart', { timeout: 120_000, concur
     ['exits', 'error', /^process exited with code 5$/],
     ['garbage', 'error', /^prints something that is not MCP on its stdout$/],
     ['flood', 'error', /^printed more than 10 MB without a line end$/],
+    ['asks', 'error', /^does not read its input$/],
   ] as const) {
     it(`${mode}: ${state}`, async (t) => {
       const pool = openPool(t, { it: fixture(mode) });
@@ -239,6 +240,12 @@ describe('over time', { timeout: 120_000 }, () => {
 });
 
 describe('tools', { timeout: 120_000 }, () => {
+  it('that would fill the memory are not listed', async (t) => {
+    const pool = openPool(t, { it: fixture('hoards') });
+    assert.equal((await pool.probe('it', now)).state, 'ok');
+    await assert.rejects(pool.listTools('it'), /is not available \(lists more than 10 MB of tools\)/);
+  });
+
   it('are listed once per session, and anew when the server says that they changed', async (t) => {
     let listings = 0;
     const onOperation = (_: string, method: string): void => {

@@ -14,6 +14,8 @@ const GRACE_MS = 150;
 const EXIT_NEWS_MS = 1_000;
 /** How long output may still arrive after the process ended, while something else holds its pipe. */
 const DRAIN_MS = 200;
+/** What may wait for a server to read it: whoever sends requests without end must not have our answers pile up. */
+const MAX_UNREAD = { messages: 1_000, bytes: 10_000_000 };
 
 export interface StdioTransportOptions {
   readonly command: string;
@@ -43,6 +45,7 @@ export class StdioTransport implements Transport {
   #closing: Promise<void> | undefined;
   #failure: ServerFailure | undefined;
   #hasBabbled = false;
+  #unread = 0;
 
   constructor(o: StdioTransportOptions) {
     this.#o = o;
@@ -100,8 +103,15 @@ export class StdioTransport implements Transport {
   send(message: JSONRPCMessage): Promise<void> {
     const stdin = this.#child?.stdin;
     if (!stdin?.writable) return Promise.reject(this.#failure ?? new ServerFailure('its input is closed'));
+    if (this.#unread >= MAX_UNREAD.messages || stdin.writableLength > MAX_UNREAD.bytes) {
+      this.#failure ??= new ServerFailure('does not read its input');
+      void this.close();
+      return Promise.reject(this.#failure);
+    }
+    this.#unread += 1;
     return new Promise((resolve, reject) => {
       stdin.write(serializeMessage(message), (error) => {
+        this.#unread -= 1;
         if (error) void this.#whyClosed(error).then(reject);
         else resolve();
       });

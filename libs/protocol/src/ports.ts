@@ -119,8 +119,10 @@ export interface Budget {
   remaining(): number;
   /** Durable before the call may start. Throws BUDGET_EXHAUSTED when the input alone does not fit. */
   reserve(estimate: { inputTokens: number; maxOutputTokens: number }): Promise<Reservation>;
-  /** Counts what a peer reported for delegated work. */
-  addDelegated(tokens: number): Promise<void>;
+  /** Counts what a peer reported for delegated work; `work` names it, for `delegatedTo`. */
+  addDelegated(tokens: number, work?: string): Promise<void>;
+  /** What is counted for a piece of work already, over restarts too: what is asked about twice is counted once. */
+  delegatedTo(work: string): number;
   usage(): Usage;
 }
 

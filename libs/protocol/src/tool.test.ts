@@ -21,6 +21,7 @@ const call = (signal = new AbortController().signal): ToolCall => ({
     remaining: () => Number.POSITIVE_INFINITY,
     reserve: () => assert.fail('spends nothing'),
     addDelegated: () => assert.fail('spends nothing'),
+    delegatedTo: () => assert.fail('spends nothing'),
     usage: () => assert.fail('spends nothing'),
   },
   report: async () => {},

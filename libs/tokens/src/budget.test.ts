@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { FleetError, type TokenEntry } from '@hermes-fleet/protocol';
+import { createBudget } from './budget.ts';
 import { budgetOf, hasCode, metered } from './testing/budget-of.ts';
 
 describe('createBudget', () => {
@@ -134,6 +135,20 @@ describe('createBudget', () => {
     );
     assert.equal(budget.spent(), 415);
     assert.deepEqual(booked, ['delegated', 'own']);
+  });
+
+  it('knows what each piece of delegated work has cost, over a restart too', async () => {
+    const { budget, store } = budgetOf(1000);
+    await budget.addDelegated(40, 'helper#1');
+    await budget.addDelegated(2, 'helper#1');
+    await budget.addDelegated(7, 'helper#2');
+    await budget.addDelegated(100);
+    const restarted = createBudget({ taskId: 't1', limit: 1000, store, model: 'offline/runbook' });
+    for (const { delegatedTo, spent } of [budget, restarted])
+      assert.deepEqual(
+        ['helper#1', 'helper#2', 'helper#3'].map(delegatedTo).concat(spent()),
+        [42, 7, 0, 149],
+      );
   });
 
   for (const [sources, weakest] of [

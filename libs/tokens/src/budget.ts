@@ -108,7 +108,7 @@ export function createBudget(o: BudgetOptions): TaskBudget {
     };
   }
 
-  async function addDelegated(tokens: number): Promise<void> {
+  async function addDelegated(tokens: number, work = o.model): Promise<void> {
     if (tokenCount('tokens', tokens) === 0) return;
     const entry: TokenEntry = {
       kind: 'delegated',
@@ -117,7 +117,7 @@ export function createBudget(o: BudgetOptions): TaskBudget {
       cacheReadTokens: 0,
       cacheWriteTokens: 0,
       source: 'reported',
-      model: o.model,
+      model: work,
     };
     exactTotal(o.taskId, entries, entry);
     entries.add(entry);
@@ -130,7 +130,13 @@ export function createBudget(o: BudgetOptions): TaskBudget {
     o.onBooked?.(entry);
   }
 
+  function delegatedTo(work: string): number {
+    let sum = 0;
+    for (const entry of entries) if (entry.kind === 'delegated' && entry.model === work) sum += cost(entry);
+    return sum;
+  }
+
   const usage = (): Usage => summarize(entries, o.model);
 
-  return { limit: o.limit, spent, remaining, reserve, addDelegated, usage };
+  return { limit: o.limit, spent, remaining, reserve, addDelegated, delegatedTo, usage };
 }

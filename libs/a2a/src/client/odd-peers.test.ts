@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:net';
 import { test } from 'node:test';
 import { systemClock } from '@hermes-fleet/protocol';
-import { createA2AClient } from '../index.ts';
+import { createA2AClient, type PeerTask } from '../index.ts';
 import { collect, quiet, refused } from '../testing/client.ts';
 import { peerServer } from '../testing/peer-server.ts';
 
@@ -123,4 +123,29 @@ test('a stream that adds to its task without end is cut off, and can be begun an
   const error = await refused(collect(watched));
   assert.deepEqual([error.code, error.retryable], ['PEER_UNREACHABLE', true]);
   assert.ok(told > 4 && told < 200, `${told} events were taken`);
+});
+
+test('a stream of ever more parts is cut off before carrying them along is work', async (t) => {
+  const parts = 60_000;
+  const event = (result: object): string => `data: ${JSON.stringify({ jsonrpc: '2.0', id: 1, result })}\n\n`;
+  const peer = await peerServer(t, (_request, response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    response.write(event({ task: { id: 'x', contextId: 'c', status: { state: 'TASK_STATE_WORKING' } } }));
+    const artifact = { artifactId: 'data', parts: [{ data: {} }] };
+    const more = event({ artifactUpdate: { taskId: 'x', contextId: 'c', artifact, append: true } });
+    response.end(more.repeat(parts));
+  });
+  let seen = 0;
+  let last: PeerTask | undefined;
+  const watching = async (): Promise<void> => {
+    const signal = AbortSignal.timeout(60_000);
+    for await (const task of client.watch(peer, 'x', { signal, idleTimeoutMs: 10_000 })) {
+      seen += 1;
+      last = task;
+    }
+  };
+  const error = await refused(watching());
+  assert.match(String(error.cause), /holds more than a task may/);
+  assert.ok(seen > 10_000 && seen < parts / 2, `${seen} events were taken`);
+  assert.equal(last?.data.length, seen - 1);
 });

@@ -85,21 +85,39 @@ export type WireTask = z.output<typeof Task>;
 
 const TERMINAL = new Set(['completed', 'failed', 'canceled', 'rejected']);
 
+/** What it holds is put together where somebody reads it: a stream has a snapshot for every event, and few are read. */
 export function toPeerTask(task: WireTask): PeerTask {
   const state = task.status.state.replace(/^TASK_STATE_/, '').toLowerCase();
-  const artifacts = (task.artifacts ?? []).flatMap(({ parts }) => parts ?? []);
+  const parts = once(() => (task.artifacts ?? []).flatMap(({ parts }) => parts ?? []));
   const status = task.status.message?.parts ?? [];
+  const text = once(() => textOf(parts()) || textOf(status));
+  const data = once(() => [...dataOf(parts()), ...dataOf(status)]);
+  const artifacts = once(() => (task.artifacts ?? []).map(toPeerArtifact));
   return {
     id: task.id,
     contextId: task.contextId ?? '',
     state,
     terminal: TERMINAL.has(state),
-    text: textOf(artifacts) || textOf(status),
+    get text() {
+      return text();
+    },
     statusText: textOf(status),
     statusId: task.status.message?.messageId || undefined,
-    data: [...dataOf(artifacts), ...dataOf(status)],
-    artifacts: (task.artifacts ?? []).map(toPeerArtifact),
+    get data() {
+      return data();
+    },
+    get artifacts() {
+      return artifacts();
+    },
     metadata: isJsonObject(task.metadata) ? task.metadata : {},
+  };
+}
+
+function once<T>(read: () => T): () => T {
+  let known: { readonly value: T } | undefined;
+  return () => {
+    known ??= { value: read() };
+    return known.value;
   };
 }
 

@@ -37,6 +37,8 @@ export interface WatchOptions {
 const MAX_STREAM_CHARS = 4 * MAX_ANSWER_BYTES;
 /** What an event counts beside its content. */
 const PART_CHARS = 32;
+/** So many parts and artifacts count as a character: an event carries all that it adds to into the next snapshot. */
+const CARRIED_PER_CHAR = 16;
 /** The states in which A2A ends a stream although the task goes on. */
 const WAITING = new Set(['input_required', 'auth_required']);
 
@@ -121,7 +123,7 @@ async function* eventsOf(
       const next = await attempt(context, () => events.next());
       if (next.done) return;
       const event = readEvent(call, next.value.data);
-      chars += contentOf(event);
+      chars += contentOf(event) + carriedInto(seen.task, event) / CARRIED_PER_CHAR;
       // A new stream starts with the task in one piece, which has a bound of its own.
       if (chars > MAX_STREAM_CHARS)
         throw unreachable(call.peer.name, call.method, new Error('the stream holds more than a task may'));
@@ -173,6 +175,15 @@ function contentOf({ artifactUpdate }: z.output<typeof StreamReply>): number {
       sum + (text ?? raw ?? (data === undefined ? '' : JSON.stringify(data))).length,
     PART_CHARS,
   );
+}
+
+/** How many parts and artifacts of the task an event adds to. */
+function carriedInto(task: WireTask | undefined, { artifactUpdate }: z.output<typeof StreamReply>): number {
+  if (artifactUpdate === undefined) return 0;
+  const { artifactId } = artifactUpdate.artifact;
+  const artifacts = task?.artifacts ?? [];
+  const known = artifacts.find((artifact) => artifact.artifactId === artifactId);
+  return artifacts.length + (known?.parts?.length ?? 0);
 }
 
 function readEvent(call: RpcCall, data: string) {

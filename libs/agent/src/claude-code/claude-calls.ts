@@ -25,7 +25,7 @@ import {
 import type { HookAnswer } from './query-options.ts';
 import type { BegunCall, SessionState } from './session-state.ts';
 import type { ServedCall, ShownTool } from './tool-server.ts';
-import { TOOLS_OFF } from './words.ts';
+import { NOT_RUN, TOOLS_OFF } from './words.ts';
 
 export interface ClaudeCallsOptions extends Pick<TalkOptions, 'state' | 'key' | 'tools' | 'save'> {
   /** What of the session a restart has to know. */
@@ -34,8 +34,8 @@ export interface ClaudeCallsOptions extends Pick<TalkOptions, 'state' | 'key' | 
   progress(data: JsonObject): Promise<void>;
   /** What the model is to be told beside a result, now that it has one. */
   wrapUpIfDue(): Promise<string | undefined>;
-  /** Ends the session: the profile stops, or a guard does. */
-  end(reason: 'stopping' | 'guard'): Promise<void>;
+  /** Ends the session at once, with a call under way that the next start goes on with. */
+  pause(): Promise<void>;
 }
 
 /** The calls of a session: Claude Code's own as its hooks tell of them, and those of our tools, which run here. */
@@ -117,14 +117,16 @@ export function createClaudeCalls(o: ClaudeCallsOptions, parts: TalkParts): Clau
 
   async function before(call: ModelCall): Promise<HookAnswer> {
     called.set(call.id, call);
-    if (stopping.aborted) await o.end('stopping');
-    if (signal.aborted || stopping.aborted) return denied('the run has ended');
+    if (signal.aborted || stopping.aborted) {
+      handled.add(call.id);
+      return { ...denied(NOT_RUN), ...halt() };
+    }
     if (state.tools_off) {
       handled.add(call.id);
       return denied(TOOLS_OFF);
     }
     const refusal = refusalOf(call);
-    if (refusal !== undefined) return denied(refusal);
+    if (refusal !== undefined) return { ...denied(refusal), ...halt() };
     const tool = own.get(call.name);
     const native = nativeOf(call);
     if (native !== undefined) await o.progress({ tool: native.tool, phase: 'started' });
@@ -132,6 +134,12 @@ export function createClaudeCalls(o: ClaudeCallsOptions, parts: TalkParts): Clau
     o.session()?.begun.push(begun(call, tool));
     await o.save();
     return {};
+  }
+
+  /** Ends the session behind this call: it writes down what came of it, and stops. */
+  function halt(): HookAnswer {
+    if (guards.state().stop !== undefined) return { continue: false, stopReason: 'The run is ended.' };
+    return stopping.aborted ? { continue: false, stopReason: 'The profile is stopping.' } : {};
   }
 
   function begun(call: ModelCall, tool: AgentTool | undefined): BegunCall {
@@ -167,8 +175,6 @@ export function createClaudeCalls(o: ClaudeCallsOptions, parts: TalkParts): Clau
         'a tool was used',
       );
     await o.progress({ tool, phase: 'ended', ok: entry.ok, ...took });
-    if (stop !== undefined) await o.end('guard');
-    else if (stopping.aborted) await o.end('stopping');
     const notes = [...guarded.notes, ...(wrapUp === undefined ? [] : [wrapUp])];
     return { shown, notes, changed: shown.output !== result.output };
   }
@@ -197,7 +203,7 @@ export function createClaudeCalls(o: ClaudeCallsOptions, parts: TalkParts): Clau
     } catch (error) {
       signal.throwIfAborted();
       if (stopping.aborted && error === stopping.reason) {
-        await o.end('stopping');
+        await o.pause();
         throw error;
       }
       log.error({ task_id: task.id, tool: tool.name, err: error }, 'a tool failed unexpectedly');
@@ -212,17 +218,17 @@ export function createClaudeCalls(o: ClaudeCallsOptions, parts: TalkParts): Clau
     after: ({ call, response }) =>
       record(async () => {
         const native = nativeOf(call);
-        if (native === undefined) return {};
+        if (native === undefined) return halt();
         const { shown, notes, changed } = await ended(call, nativeResult(native, placeOf(native), response));
         const replaced = changed ? replacedOutput(native, response, textOf(shown.output)) : undefined;
-        return told('PostToolUse', notes, replaced);
+        return { ...told('PostToolUse', notes, replaced), ...halt() };
       }),
     failed: ({ call, error }) =>
       record(async () => {
         const native = nativeOf(call);
-        if (native === undefined) return {};
+        if (native === undefined) return halt();
         const { notes } = await ended(call, nativeFailure(native, placeOf(native), error));
-        return told('PostToolUseFailure', notes);
+        return { ...told('PostToolUseFailure', notes), ...halt() };
       }),
     serve,
     seen(calls) {

@@ -1,17 +1,15 @@
 import { FleetError, type Ids, type JsonObject } from '@hermes-fleet/protocol';
 import { countTokens } from '@hermes-fleet/tokens';
-import { ASK_TOKENS, createTalk, type Talk, type TalkOptions } from '../loop/talk.ts';
+import { ASK_TOKENS, createTalk, type Talk } from '../loop/talk.ts';
 import { createTextReporter, type TextReporter } from '../loop/text-reporter.ts';
-import { doneSoFar } from '../loop/verification.ts';
 import type { ToolContext } from '../tools/tool.ts';
 import { createClaudeCalls } from './claude-calls.ts';
-import { CLAUDE_DIR, claudeEnvironment } from './environment.ts';
 import { type MeteringProxy, openMeteringProxy } from './metering-proxy.ts';
-import { isNative, nameInClaude } from './native-tools.ts';
+import { lastAsk, openingOf } from './opening.ts';
+import { removeSession } from './remove-session.ts';
 import type { ClaudeSdk } from './sdk.ts';
 import { type ClaudeSession, startSession, type TurnEnd } from './session.ts';
-import { toolServer } from './tool-server.ts';
-import { type CutOff, restartMessage } from './words.ts';
+import { sessionOptions } from './session-options.ts';
 
 export interface ClaudeCodeOptions {
   readonly sdk: ClaudeSdk;
@@ -27,7 +25,6 @@ export interface ClaudeCodeOptions {
 
 /** What Claude Code sends beside our prompt and the brief, before the first word. In tokens, and rather too many. */
 export const BASE_TOKENS = 6000;
-const SERVER = 'fleet';
 
 /**
  * A conversation that Claude Code leads (design 3, Claude Code executor): the same to the executor as one of the loop,
@@ -41,10 +38,12 @@ export function createClaudeTalk(claude: ClaudeCodeOptions): typeof createTalk {
     let session: ClaudeSession | undefined;
     let reporter: TextReporter | undefined;
     let events: Promise<void> = Promise.resolve();
-    const left = (): number => Math.max(0, budget.remaining() - o.keepTokens);
+    /** What calls under way may never take counts as left. */
+    const reserved = (): number => meter?.reservedOutput() ?? 0;
+    const left = (): number => Math.max(0, budget.remaining() + reserved() - o.keepTokens);
 
     async function progress(data: JsonObject): Promise<void> {
-      const spent = { spent_tokens: budget.spent(), budget_tokens: budget.limit ?? null };
+      const spent = { spent_tokens: budget.spent() - reserved(), budget_tokens: budget.limit ?? null };
       await parts.report({ type: 'progress', data: { step: state.step, ...o.mark, ...data, ...spent } });
     }
 
@@ -52,9 +51,9 @@ export function createClaudeTalk(claude: ClaudeCodeOptions): typeof createTalk {
       {
         ...{ ...o, contextOf, progress, wrapUpIfDue },
         session: () => state.claude,
-        async end(reason) {
-          if (reason === 'stopping') await o.save();
-          session?.end(reason === 'stopping' ? stopping.reason : GUARD_STOP);
+        async pause() {
+          await o.save();
+          session?.end(stopping.reason);
         },
       },
       parts,
@@ -125,27 +124,14 @@ export function createClaudeTalk(claude: ClaudeCodeOptions): typeof createTalk {
       });
     }
 
-    async function open(prompt: string, resumed: boolean): Promise<void> {
+    async function open(prompt: string, resumed: boolean): Promise<ClaudeSession> {
       meter ??= await openMeteringProxy({ ...claude, ...parts });
       state.claude ??= { id: claude.ids.uuid(), begun: [] };
       const { id } = state.claude;
       await o.save();
-      session = startSession({
-        ...{ sdk: claude.sdk, workspace, prompt },
-        env: claudeEnvironment({
-          ...{ dir: workspace.dir, taskId: task.id, model: claude.modelInClaude, limits: parts.limits },
-          ...{ address: meter.url, key: meter.key },
-        }),
-        query: {
-          ...FIXED,
-          model: claude.modelInClaude,
-          systemPrompt: o.instructions,
-          tools: nativeNames(o),
-          allowedTools: [...nativeNames(o), `mcp__${SERVER}`],
-          maxTurns: Math.max(1, o.maxSteps - state.step),
-          mcpServers: { [SERVER]: toolServer({ name: SERVER, tools: calls.shown, call: calls.serve }) },
-          ...(resumed ? { resume: id } : { sessionId: id }),
-        },
+      const opened = startSession({
+        ...{ sdk: claude.sdk, workspace, prompt, clock: parts.clock },
+        ...sessionOptions({ model: claude.modelInClaude, id, resumed, meter, calls }, o, parts),
         hooks: {
           onText(delta) {
             if (!o.shown) return;
@@ -164,54 +150,35 @@ export function createClaudeTalk(claude: ClaudeCodeOptions): typeof createTalk {
           },
         },
       });
-      if (signal.aborted) session.end(signal.reason);
-    }
-
-    /** What the session is told first: the task; after a restart what came of it, and what was asked last. */
-    async function opening(): Promise<{ prompt: string; resumed: boolean }> {
-      const [first, ...later] = state.messages.flatMap(({ role, content }) =>
-        role === 'user' && typeof content === 'string' ? [content] : [],
-      );
-      const task = first ?? '';
-      const asked = state.messages.at(-1)?.role === 'user' ? later.at(-1) : undefined;
-      if (state.claude === undefined) return { prompt: task, resumed: false };
-      const cutOff: CutOff[] = [];
-      for (const call of [...state.claude.begun]) {
-        cutOff.push({ name: call.name, detail: call.detail, outcome: await calls.again(call) });
-      }
-      state.claude.begun = [];
-      return { prompt: restartMessage({ calls: cutOff, ask: asked, lost: undefined }), resumed: true };
-    }
-
-    /** Starts over where there is no session to go on with: it was cut off before it had begun, or is gone. */
-    async function openAfresh(): Promise<void> {
-      await session?.[Symbol.asyncDispose]();
-      const [first, ...later] = state.messages.flatMap(({ role, content }) =>
-        role === 'user' && typeof content === 'string' ? [content] : [],
-      );
-      state.claude = undefined;
-      const done = doneSoFar(state.journal);
-      const lost = { task: first ?? '', done };
-      log.warn({ task_id: task.id }, 'a session of Claude Code is gone; the run goes on in a new one');
-      await open(restartMessage({ calls: [], ask: later.at(-1), lost }), false);
+      session = opened;
+      if (signal.aborted) opened.end(signal.reason);
+      return opened;
     }
 
     async function takeTurn(): Promise<TurnEnd> {
-      if (session === undefined || !session.goOn(lastAsk(state.messages))) {
-        await session?.[Symbol.asyncDispose]();
-        const { prompt, resumed } = await opening();
-        await open(prompt, resumed);
-      }
-      const end = await session?.turn();
-      if (end?.kind !== 'lost') return end ?? { kind: 'failed', detail: 'it was not started' };
-      await openAfresh();
-      return (await session?.turn()) ?? { kind: 'failed', detail: 'it was not started' };
+      if (session?.goOn(lastAsk(state))) return session.turn();
+      await session?.[Symbol.asyncDispose]();
+      const { prompt, resumed, anew } = await openingOf(state, calls);
+      const opened = await open(prompt, resumed);
+      const end = await opened.turn();
+      if (end.kind !== 'lost') return end;
+      // It was cut off before it had begun, or is gone.
+      log.warn({ task_id: task.id }, 'a session of Claude Code is gone; the run goes on in a new one');
+      await opened[Symbol.asyncDispose]();
+      state.claude = undefined;
+      return (await open(anew, false)).turn();
     }
+
+    /** Whether the next start takes the run up again, with its session. */
+    const goesOnLater = (): boolean =>
+      stopping.aborted || (signal.reason instanceof FleetError && signal.reason.code === 'SHUTTING_DOWN');
+
+    /** A guard has ended it; a last question it answers all the same, without tools. */
+    const isStopped = (): boolean => calls.guards.state().stop !== undefined && !state.tools_off;
 
     async function toEnd(): Promise<boolean> {
       if (state.finished !== undefined) return true;
-      if (calls.guards.state().stop !== undefined) return false;
-      if (state.step >= o.maxSteps) return false;
+      if (isStopped() || state.step >= o.maxSteps) return false;
       const abort = (): void => session?.end(signal.reason);
       signal.addEventListener('abort', abort, { once: true });
       try {
@@ -219,7 +186,8 @@ export function createClaudeTalk(claude: ClaudeCodeOptions): typeof createTalk {
         stopping.throwIfAborted();
         const end = await takeTurn();
         await events;
-        if (end.kind === 'step_limit') return false;
+        if (end.kind === 'step_limit' || isStopped()) return false;
+        if (end.kind === 'halted') stopping.throwIfAborted();
         if (end.kind !== 'done') throw failureOf(end);
         if (end.text !== '') state.messages.push({ role: 'assistant', content: end.text });
         state.finished = FINISHED[meter?.stopReason() ?? ''] ?? 'stop';
@@ -227,7 +195,6 @@ export function createClaudeTalk(claude: ClaudeCodeOptions): typeof createTalk {
         return true;
       } catch (error) {
         signal.throwIfAborted();
-        if (error === GUARD_STOP) return false;
         throw error;
       } finally {
         signal.removeEventListener('abort', abort);
@@ -262,16 +229,15 @@ export function createClaudeTalk(claude: ClaudeCodeOptions): typeof createTalk {
       stopped: () => calls.guards.state().stop,
       async close() {
         await session?.[Symbol.asyncDispose]();
-        session = undefined;
         await meter?.[Symbol.asyncDispose]();
+        if (session === undefined || goesOnLater()) return;
+        session = undefined;
+        await removeSession(parts);
       },
     };
     return talk;
   };
 }
-
-/** Ends a session that a guard has stopped. */
-const GUARD_STOP = new Error('a guard has ended the conversation');
 
 const FINISHED: Readonly<Record<string, string>> = {
   end_turn: 'stop',
@@ -280,24 +246,3 @@ const FINISHED: Readonly<Record<string, string>> = {
   model_context_window_exceeded: 'length',
   refusal: 'content-filter',
 };
-
-const nativeNames = ({ tools }: TalkOptions): string[] =>
-  tools.filter(({ name }) => isNative(name)).map(({ name }) => nameInClaude(name));
-
-function lastAsk(messages: TalkOptions['state']['messages']): string {
-  const last = messages.at(-1);
-  return last?.role === 'user' && typeof last.content === 'string' ? last.content : '';
-}
-
-/** What holds for every session (design 3, Claude Code executor). */
-const FIXED = {
-  permissionMode: 'dontAsk',
-  settingSources: [],
-  strictMcpConfig: true,
-  skills: [],
-  verbatimPrompts: true,
-  thinking: { type: 'disabled' },
-  includePartialMessages: true,
-  // Its own notes are not the model's to search.
-  settings: { permissions: { deny: [`Read(./${CLAUDE_DIR}/**)`] } },
-} as const;

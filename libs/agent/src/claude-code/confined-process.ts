@@ -50,6 +50,8 @@ export function confinedProcess(o: {
       child.stdin.on('error', () => {});
       gone = ended(child).then(() => {
         stop();
+        // Its number may be somebody else's from now on.
+        stop = () => {};
         record?.[Symbol.dispose]();
       });
       return child;

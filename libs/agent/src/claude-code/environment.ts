@@ -1,13 +1,18 @@
 import { join } from 'node:path';
+import type { AdmittedTask } from '@hermes-fleet/protocol';
 import type { AgentConfig } from '../config/config.ts';
 import { COMMAND_ENV } from '../confinement/command-env.ts';
+import { SCRATCH, scratchDir } from '../tools/scratchpad.ts';
 
-/** Where the sessions of Claude Code lie, below a workspace: left out of commits. */
-export const CLAUDE_DIR = '.scratch/claude';
+/** Begins the names of the folders that sessions of Claude Code lie in, in their tasks' scratchpads. */
+const SESSIONS = '.claude-';
 
-/** The folder of a task's session; the task's id is the gateway's own. */
-export const claudeFolder = (taskId: string): string =>
-  `${CLAUDE_DIR}/${taskId.replace(/[^A-Za-z0-9-]+/g, '_').slice(-80)}`;
+/** Where a task's session lies, below its workspace: left out of commits, swept with the scratchpad; ids are our own. */
+export const sessionFolder = (task: AdmittedTask): string =>
+  `${scratchDir(task)}/${SESSIONS}${task.id.replace(/[^A-Za-z0-9-]+/g, '_').slice(-80)}`;
+
+/** The sessions, for a rule of Claude Code's: its own notes are not the model's to read. */
+export const SESSION_FILES = `./${SCRATCH}/*/${SESSIONS}*/**`;
 
 const DAY_MS = 86_400_000;
 
@@ -49,13 +54,13 @@ const MODELS = [
  */
 export function claudeEnvironment(o: {
   readonly dir: string;
-  readonly taskId: string;
+  readonly task: AdmittedTask;
   readonly model: string;
   readonly address: string;
   readonly key: string;
   readonly limits: AgentConfig['limits'];
 }): Record<string, string> {
-  const folder = join(o.dir, claudeFolder(o.taskId));
+  const folder = join(o.dir, sessionFolder(o.task));
   return {
     ...COMMAND_ENV,
     ...QUIET,

@@ -23,7 +23,7 @@ export type Seen =
   | { readonly kind: 'results'; readonly results: readonly CallResult[] }
   | {
       readonly kind: 'over';
-      readonly how: 'finished' | 'step_limit' | 'lost' | 'failed';
+      readonly how: 'halted' | 'step_limit' | 'lost' | 'failed';
       readonly detail: string;
     };
 
@@ -111,7 +111,7 @@ function overOf({ subtype, is_error: isError, result = '', errors = [] }: z.outp
   if (subtype === 'error_max_turns') return { kind: 'over', how: 'step_limit', detail };
   if (errors.some((line) => line.startsWith('No conversation found')))
     return { kind: 'over', how: 'lost', detail };
-  return { kind: 'over', how: isError ? 'failed' : 'finished', detail };
+  return { kind: 'over', how: isError ? 'failed' : 'halted', detail };
 }
 
 const HookInput = z.looseObject({

@@ -36,6 +36,8 @@ export interface MeteringProxy extends AsyncDisposable {
   readonly key: string;
   /** What the next call of the conversation is expected to be billed as input, and to send; 0 before the first. */
   expected(): InputEstimate;
+  /** Output that is reserved for calls under way, and may never come. In tokens. */
+  reservedOutput(): number;
   /** Why the model stopped its last answer in the conversation, in the provider's word. */
   stopReason(): string | undefined;
   /** Why the conversation cannot go on, or why its last call had no answer. */
@@ -57,6 +59,7 @@ export async function openMeteringProxy(o: MeteringProxyOptions): Promise<Meteri
   const active = new Set<Promise<void>>();
   let expected: InputEstimate = { total: 0, billed: 0 };
   let stopReason: string | undefined;
+  let reservedOutput = 0;
   let exhausted: FleetError | undefined;
   let failure: FleetError | undefined;
 
@@ -113,11 +116,16 @@ export async function openMeteringProxy(o: MeteringProxyOptions): Promise<Meteri
     if (reservation === undefined)
       return refuse(response, 402, 'billing_error', 'the token budget of this task is spent');
     let arrived: Arrived = NOTHING;
+    reservedOutput += room;
     try {
       arrived = await relay({ ...body, max_tokens: room }, request, response, signal);
     } finally {
       const billed = { model: o.model, inputTokens: estimate.total, signal };
-      await reservation.settle(await billOf(billed, arrived, { inputTokens, room }));
+      try {
+        await reservation.settle(await billOf(billed, arrived, { inputTokens, room }));
+      } finally {
+        reservedOutput -= room;
+      }
       const { usage } = arrived;
       if (usage !== undefined && arrived.complete) {
         estimator.learn(body, estimate, usage.cache_read_input_tokens + usage.cache_creation_input_tokens);
@@ -216,6 +224,7 @@ export async function openMeteringProxy(o: MeteringProxyOptions): Promise<Meteri
     url: `http://127.0.0.1:${address.port}/${secret}`,
     key,
     expected: () => expected,
+    reservedOutput: () => reservedOutput,
     stopReason: () => stopReason,
     failure: () => exhausted ?? failure,
     async [Symbol.asyncDispose]() {

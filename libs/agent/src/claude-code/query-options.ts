@@ -3,7 +3,9 @@ import type { JsonObject } from '@hermes-fleet/protocol';
 
 /** What a hook answers. */
 export interface HookAnswer {
+  /** False ends the session behind this. */
   readonly continue?: boolean;
+  readonly stopReason?: string;
   readonly decision?: 'block';
   readonly reason?: string;
   readonly hookSpecificOutput?: {

@@ -10,7 +10,7 @@ const PACKAGE = '@anthropic-ai/claude-agent-sdk';
 /** The release that this executor was built and tested with. */
 export const SDK_VERSION = '0.3.330';
 /** The variable that names the folder which the package was installed into. */
-export const SDK_VARIABLE = 'HERMES_CLAUDE_SDK';
+export const SDK_VARIABLE = 'CLAUDE_AGENT_SDK_DIR';
 
 /** The part of the Claude Agent SDK that is used here; what it yields is parsed as it comes. */
 export interface ClaudeSdk {
@@ -31,11 +31,11 @@ export interface FoundSdk {
 
 const Manifest = z.object({ version: z.string() });
 const Module = z.object({
-  query: z.custom<ClaudeSdk['query']>((value) => typeof value === 'function', 'exports no query()'),
+  query: z.custom<ClaudeSdk['query']>((value) => typeof value === 'function'),
 });
 
 /**
- * Finds the optional package: in the folder that HERMES_CLAUDE_SDK names, else among the application's own packages.
+ * Finds the optional package: in the folder that CLAUDE_AGENT_SDK_DIR names, else among the application's own packages.
  * CONFIG_INVALID when it is in neither, with the command that installs it.
  */
 export async function findClaudeSdk(env: { read(name: string): string | undefined }): Promise<FoundSdk> {
@@ -59,9 +59,13 @@ export async function findClaudeSdk(env: { read(name: string): string | undefine
   }
 }
 
-/** Loads the package: a second or so, and some 100 MB of memory once Claude Code runs. */
+/** Loads the package; CONFIG_INVALID when it is another thing. Claude Code itself takes some 250 MB while it runs. */
 export async function loadClaudeSdk({ entry }: FoundSdk): Promise<ClaudeSdk> {
   const loaded: unknown = await import(pathToFileURL(entry).href);
-  const module = Module.parse(loaded);
-  return { query: (o) => module.query(o) };
+  const module = Module.safeParse(loaded);
+  if (module.success) return { query: (o) => module.data.query(o) };
+  const reason = `${entry} exports no query(): it is no release of ${PACKAGE} that can be used; install ${SDK_VERSION}`;
+  throw new FleetError('CONFIG_INVALID', `config.yaml executor: ${reason}`, {
+    fields: [{ path: 'config.yaml executor', reason }],
+  });
 }

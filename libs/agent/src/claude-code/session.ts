@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { type Clock, FleetError } from '@hermes-fleet/protocol';
 import type { Workspace } from '../workspace/workspace.ts';
 import { confinedProcess } from './confined-process.ts';
 import {
@@ -17,6 +18,8 @@ export type TurnEnd =
   /** It says that it is done, and waits for what is said to that. */
   | { readonly kind: 'done'; readonly text: string }
   | { readonly kind: 'step_limit' }
+  /** A hook has ended it. */
+  | { readonly kind: 'halted' }
   /** There is no such session to go on with. */
   | { readonly kind: 'lost' }
   | { readonly kind: 'failed'; readonly detail: string; readonly cause?: unknown };
@@ -42,6 +45,7 @@ export interface SessionOptions {
   readonly env: Readonly<Record<string, string>>;
   readonly query: Omit<QueryOptions, 'cwd' | 'env' | 'hooks' | 'spawnClaudeCodeProcess'>;
   readonly hooks: SessionHooks;
+  readonly clock: Clock;
 }
 
 export interface ClaudeSession extends AsyncDisposable {
@@ -54,6 +58,8 @@ export interface ClaudeSession extends AsyncDisposable {
   stderr(): string;
 }
 
+/** How long it may take until the process says a first word. */
+const START_MS = 60_000;
 /** A day: a hook waits for a person's answer, or for a review. */
 const HOOK_TIMEOUT_S = 86_400;
 
@@ -112,7 +118,13 @@ export function startSession(o: SessionOptions): ClaudeSession {
     },
   });
 
+  const starting = o.clock.timer(
+    () => end(new FleetError('MODEL_FAILED', NOT_STARTED, { retryable: true })),
+    START_MS,
+  );
+
   function see(raw: unknown): void {
+    starting[Symbol.dispose]();
     const seen = readMessage(raw);
     if (seen === undefined) return;
     if (seen.kind === 'text') o.hooks.onText(seen.delta);
@@ -121,11 +133,7 @@ export function startSession(o: SessionOptions): ClaudeSession {
     if (seen.kind === 'results') o.hooks.onResults(seen.results);
     if (seen.kind !== 'over') return;
     over = true;
-    turn.resolve(
-      seen.how === 'step_limit' || seen.how === 'lost'
-        ? { kind: seen.how }
-        : { kind: 'failed', detail: seen.detail },
-    );
+    turn.resolve(seen.how === 'failed' ? { kind: 'failed', detail: seen.detail } : { kind: seen.how });
   }
 
   async function read(): Promise<void> {
@@ -152,6 +160,7 @@ export function startSession(o: SessionOptions): ClaudeSession {
     stderr: process.stderr,
     async [Symbol.asyncDispose]() {
       over = true;
+      starting[Symbol.dispose]();
       process.kill();
       held?.resolve({});
       query.close();
@@ -160,6 +169,8 @@ export function startSession(o: SessionOptions): ClaudeSession {
     },
   };
 }
+
+const NOT_STARTED = `Claude Code did not start within ${START_MS / 1000} s`;
 
 function newTurn(): PromiseWithResolvers<TurnEnd> {
   const turn = Promise.withResolvers<TurnEnd>();

@@ -37,6 +37,7 @@ export interface ToolServerOptions {
   call(call: ServedCall): Promise<{ readonly ok: boolean; readonly text: string }>;
 }
 
+const MAX_RESULT_CHARS = 400_000;
 const METHOD_NOT_FOUND = -32601;
 const INVALID_PARAMS = -32602;
 const INTERNAL = -32603;
@@ -57,6 +58,8 @@ export function toolServer(o: ToolServerOptions): InProcessServer {
             name,
             description,
             inputSchema: parameters,
+            // Our own guards have bounded what comes from it.
+            _meta: { 'anthropic/maxResultSizeChars': MAX_RESULT_CHARS },
           })),
         };
       case 'tools/call': {

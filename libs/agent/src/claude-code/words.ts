@@ -14,22 +14,23 @@ export interface CutOff {
 
 export interface Restart {
   readonly calls: readonly CutOff[];
+  /** What was done: what was said last before a crash may be lost. */
+  readonly done: string | undefined;
   /** What was asked last, beside the task itself. */
   readonly ask: string | undefined;
-  /** Without its session: the task, and what was done of it. */
-  readonly lost: { readonly task: string; readonly done: string | undefined } | undefined;
+  /** The task, where its session is gone. */
+  readonly task: string | undefined;
 }
 
 /** The message that a session goes on with after a restart. */
-export function restartMessage({ calls, ask, lost }: Restart): string {
-  const before = lost && [
-    lost.task,
-    LOST,
-    ...(lost.done === undefined ? [] : [`Done so far: ${lost.done}.`]),
-  ];
-  return [...(before ?? []), RESTARTED, ...calls.map(cutOff), ...(ask === undefined ? [] : [ask])].join(
-    '\n\n',
-  );
+export function restartMessage({ calls, done, ask, task }: Restart): string {
+  return [
+    ...(task === undefined ? [] : [task, LOST]),
+    RESTARTED,
+    ...(done === undefined ? [] : [`Done so far: ${done}.`]),
+    ...calls.map(cutOff),
+    ...(ask === undefined ? [] : [ask]),
+  ].join('\n\n');
 }
 
 function cutOff({ name, detail, outcome }: CutOff): string {
@@ -37,6 +38,9 @@ function cutOff({ name, detail, outcome }: CutOff): string {
   if (outcome === undefined) return `${call}: outcome unknown, check before repeating it.`;
   return `${call} has come to its end since:\n${outcome}`;
 }
+
+/** Why a call is refused when the profile stops. */
+export const NOT_RUN = 'Not run: the profile is stopping.';
 
 /** Why a call is refused while the tools are off. */
 export const TOOLS_OFF = 'The tools are off. Answer in words.';

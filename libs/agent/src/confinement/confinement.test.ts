@@ -29,7 +29,9 @@ for (const confine of ['bubblewrap', 'uid'] as const) {
   }, async (t) => {
     process.env.FLEET_TEST_SECRET = SECRET;
     t.after(() => delete process.env.FLEET_TEST_SECRET);
-    const agent = await makeAgent(t, { tools: { shell: { confine } } });
+    // All that the commands print is looked through.
+    const hooks = { compactSuccessOutput: false };
+    const agent = await makeAgent(t, { tools: { shell: { confine } }, hooks });
     const { stateDir } = agent.place;
     const gateway = `/proc/${process.pid}`;
     const attempts = [

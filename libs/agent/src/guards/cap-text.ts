@@ -56,7 +56,10 @@ function telling(text: string, maxBytes: number): string {
   const seen = new Set<string>();
   let bytes = 0;
   let behind = 0;
-  for (const raw of text.split('\n')) {
+  for (let start = 0; start < text.length; ) {
+    const end = text.indexOf('\n', start);
+    const raw = text.slice(start, end === -1 ? text.length : end);
+    start = end === -1 ? text.length : end + 1;
     const matters = MATTERS.test(raw.length > MAX_LINE_BYTES ? raw.slice(0, MAX_LINE_BYTES) : raw);
     behind = matters ? BEHIND : behind - 1;
     if (!matters && behind < 0) continue;

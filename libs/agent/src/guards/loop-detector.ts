@@ -132,8 +132,11 @@ function levelOf(count: number, { warn, harder, stop }: Limits): number {
 function isWait({ tool, input }: GuardedCall): boolean {
   if (tool !== 'shell_exec' || typeof input !== 'object' || input === null || !('command' in input))
     return false;
-  const [only, ...more] = typeof input.command === 'string' ? shellCommands(input.command) : [];
-  return more.length === 0 && only !== undefined && commandWords(only.words)?.program === 'sleep';
+  const commands = typeof input.command === 'string' ? shellCommands(input.command) : [];
+  return commands.some(({ words }) => {
+    const command = commandWords(words);
+    return command?.program === 'sleep' && Number.parseFloat(command.args[0] ?? '') >= 1;
+  });
 }
 
 type Counts = LoopCounts['calls'];

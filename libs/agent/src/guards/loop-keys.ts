@@ -41,9 +41,12 @@ function plain(text: string): string {
     .replace(/\/tmp\/[\w./-]+/g, '#');
 }
 
-/** JSON with its keys in order and its paths as one writes them. */
+/** JSON with its keys in order, its paths as one writes them, and its command lines whatever their spaces. */
 function stable(value: unknown, key = ''): string {
-  if (typeof value === 'string') return JSON.stringify(key === 'path' ? normal(value) : value);
+  if (typeof value === 'string') {
+    if (key === 'command') return JSON.stringify(value.trim().replace(/\s+/g, ' '));
+    return JSON.stringify(key === 'path' ? normal(value) : value);
+  }
   if (Array.isArray(value)) return `[${value.map((one) => stable(one)).join()}]`;
   if (!isJsonObject(value)) return JSON.stringify(value) ?? 'null';
   const fields = Object.keys(value).sort();

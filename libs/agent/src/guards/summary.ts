@@ -10,8 +10,11 @@ export interface Measure {
   readonly bytes: number;
 }
 
+/** Without taking the text apart: it may have millions of lines. */
 export function measure(text: string): Measure {
-  return { lines: text === '' ? 0 : linesOf(text).length, bytes: Buffer.byteLength(text) };
+  let lines = text === '' || text.endsWith('\n') ? 0 : 1;
+  for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) lines += 1;
+  return { lines, bytes: Buffer.byteLength(text) };
 }
 
 /** Whether an output is to be summarised: by its lines, or by its bytes. */
@@ -22,22 +25,36 @@ export function isLong(text: string, limits: { readonly lines: number }): boolea
 
 /** What there was, where the whole of it is, its first lines and its last ones: fewer than 20 lines, below 8 kB. */
 export function summarise(what: string, text: string, kept: string): string {
-  const lines = linesOf(text);
-  const { bytes } = measure(text);
-  const head = `${what} (${count(lines.length, 'line')} of output, ${bytes} bytes; ${kept}).`;
-  if (lines.length <= FIRST_LINES + LAST_LINES) return [head, ...lines.map(short)].join('\n');
+  const { lines, bytes } = measure(text);
+  const head = `${what} (${count(lines, 'line')} of output, ${bytes} bytes; ${kept}).`;
+  if (lines <= FIRST_LINES + LAST_LINES) return [head, ...firstLines(text, lines).map(short)].join('\n');
   return [
     `${head} First ${FIRST_LINES} lines:`,
-    ...lines.slice(0, FIRST_LINES).map(short),
-    `[… ${count(lines.length - FIRST_LINES - LAST_LINES, 'line')} left out; the last ${LAST_LINES}:]`,
-    ...lines.slice(-LAST_LINES).map(short),
+    ...firstLines(text, FIRST_LINES).map(short),
+    `[… ${count(lines - FIRST_LINES - LAST_LINES, 'line')} left out; the last ${LAST_LINES}:]`,
+    ...lastLines(text, LAST_LINES).map(short),
   ].join('\n');
 }
 
-export function linesOf(text: string): string[] {
-  const lines = text.split('\n');
-  if (lines.length > 1 && lines.at(-1) === '') lines.pop();
-  return lines;
+function firstLines(text: string, wanted: number): string[] {
+  const found: string[] = [];
+  for (let start = 0; found.length < wanted && start < text.length; ) {
+    const end = text.indexOf('\n', start);
+    found.push(text.slice(start, end === -1 ? text.length : end));
+    start = end === -1 ? text.length : end + 1;
+  }
+  return found;
+}
+
+function lastLines(text: string, wanted: number): string[] {
+  const found: string[] = [];
+  let end = text.endsWith('\n') ? text.length - 1 : text.length;
+  while (found.length < wanted && end >= 0) {
+    const before = end === 0 ? -1 : text.lastIndexOf('\n', end - 1);
+    found.unshift(text.slice(before + 1, end));
+    end = before;
+  }
+  return found;
 }
 
 const count = (number: number, what: string): string => `${number} ${what}${number === 1 ? '' : 's'}`;

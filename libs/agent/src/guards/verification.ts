@@ -84,7 +84,7 @@ export function createVerification(canRun: boolean): Verification {
   }
 
   function check(entry: JournalEntry, effect: Effect & { kind: 'check' }): void {
-    const given = filesGiven(effect.given, writes.keys());
+    const given = filesGiven(effect.how, effect.given, writes.keys());
     if (effect.how === 'run' && !given.some(isCode)) return;
     const doubt = doubtOf(entry, effect);
     if (doubt !== undefined) {

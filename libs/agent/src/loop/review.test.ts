@@ -107,9 +107,15 @@ const VAIN: [what: string, reviewer: (request: ChatRequest) => Reply, says: RegE
   ],
   [
     'never ends',
-    () => use([['list_files', {}]]),
+    (request) => use([['read_file', { path: 'a.txt', limit: request.messages.length }]]),
     /no verdict that can be read \(it came to no verdict within 10 steps\)$/,
     ['no verdict that can be read: it came to no verdict within 10 steps'],
+  ],
+  [
+    'goes in circles',
+    () => use([['list_files', {}]]),
+    /no verdict that can be read \(list_files was called 5 times with the same input\)$/,
+    ['no verdict that can be read: list_files was called 5 times with the same input'],
   ],
   [
     'meets a provider that refuses',

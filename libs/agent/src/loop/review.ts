@@ -95,8 +95,11 @@ async function judge(
   o: ReviewOptions,
 ): Promise<Closing | { readonly objections: string[] }> {
   try {
-    const ended = await (await talkOf(state, o)).toEnd();
-    if (!ended) return { verdict: 'unreadable', detail: `it came to no verdict within ${MAX_STEPS} steps` };
+    const talk = await talkOf(state, o);
+    if (!(await talk.toEnd())) {
+      const detail = talk.stopped()?.reason ?? `it came to no verdict within ${MAX_STEPS} steps`;
+      return { verdict: 'unreadable', detail };
+    }
   } catch (error) {
     o.parts.signal.throwIfAborted();
     if (!(error instanceof FleetError) || !BREAKS.has(error.code)) throw error;

@@ -5,7 +5,7 @@ import { block, makeAgent, makeContext, makeTask } from '../testing/harness.ts';
 import { isReview, scriptedAgent, stepsSinceAsked, userTexts } from '../testing/scripted-run.ts';
 import { type ChatRequest, type Reply, say, use } from '../testing/scripted-server.ts';
 import type { JournalEntry } from './run-state.ts';
-import { doneSoFar, evidenceOf, maxNudges, unverified } from './verification.ts';
+import { doneSoFar, evidenceOf, maxNudges } from './verification.ts';
 
 const wrote = (detail: string, ok = true): JournalEntry => ({ tool: 'write_file', ok, detail });
 const edited = (detail: string): JournalEntry => ({ tool: 'edit_file', ok: true, detail });
@@ -15,82 +15,6 @@ const ran = (detail: string, exitCode: number | null = 0): JournalEntry => ({
   ok: exitCode === 0,
   detail,
   exit_code: exitCode,
-});
-
-const JOURNALS: [what: string, journal: JournalEntry[], unverified: string[]][] = [
-  ['nothing', [], []],
-  ['a write', [wrote('a')], ['a']],
-  ['a write that failed', [wrote('a', false)], []],
-  ['a write and a look at it', [wrote('a'), read('a')], []],
-  ['a write and a look that failed', [wrote('a'), read('a', false)], ['a']],
-  ['a look before the write', [read('a'), wrote('a')], ['a']],
-  ['a write and a look at another file', [wrote('a'), read('b')], ['a']],
-  ['two writes, one looked at', [wrote('a'), wrote('b'), read('b')], ['a']],
-  ['an edit after the look', [wrote('a'), read('a'), edited('a')], ['a']],
-  ['a check that passes', [wrote('a'), edited('b'), ran('make')], []],
-  ['a check that fails', [wrote('a'), ran('make', 2)], ['a']],
-  ['a check that was killed', [wrote('a'), ran('make', null)], ['a']],
-  ['a write after the check', [wrote('a'), ran('make'), wrote('b')], ['b']],
-  [
-    'a command that checks nothing',
-    [wrote('a'), ran('echo ok'), ran('true'), ran('ls'), ran('cat a')],
-    ['a'],
-  ],
-  ['a check whose exit code is hidden', [wrote('a'), ran('npm test || true'), ran('npm test | tail')], ['a']],
-  ['tests of which none ran', [wrote('a'), { ...ran('npm test'), tests: 0 }], ['a']],
-  ['tests that ran', [wrote('a'), { ...ran('npm test'), tests: 3 }], []],
-  ['a search of the file', [wrote('a'), { ...read('x in a'), tool: 'grep_files' }], []],
-  ['a search of all files', [wrote('a'), { ...read('x in .'), tool: 'grep_files' }], ['a']],
-  ['a program that was only read', [wrote('a.ts'), read('a.ts')], ['a.ts']],
-  ['a program that was run', [wrote('lib/a.js'), ran('cd lib && node ./a.js')], []],
-  ['another program that was run', [wrote('a.js'), ran('node b.js')], ['a.js']],
-  [
-    'a program and a file of data',
-    [wrote('a.js'), wrote('a.csv'), ran('node -p 1 a.csv')],
-    ['a.js', 'a.csv'],
-  ],
-  [
-    'a command that writes',
-    [ran("cat > b.py <<'EOF'\nx = 1\nEOF"), ran('tee c.md < b.py')],
-    ['b.py', 'c.md'],
-  ],
-  ['a command that writes and checks', [ran('echo 1 > a.js && node a.js')], []],
-  ['a command that checks and then writes', [wrote('a'), ran('make && echo 1 > b.md')], ['b.md']],
-  ['a command that writes and fails', [ran('sed -i s/a/b/ a.ts && make', 2)], ['a.ts']],
-  [
-    'changes that are not named',
-    [ran('git apply fix.patch'), ran('npm install x')],
-    ['`git apply fix.patch`', '`npm install x`'],
-  ],
-  ['a file that is moved', [wrote('a.md'), ran('mv a.md b.md')], ['b.md']],
-  ['prose that is removed', [wrote('a.md'), wrote('d/b.md'), ran('rm -r a.md d')], []],
-  ['a program that is removed', [ran('rm a.ts')], ['a.ts']],
-  ['notes and temporary files', [ran('echo x > /tmp/a; echo y > .scratch/b; echo z 2> /dev/null')], []],
-  ['a look with a command', [wrote('a.md'), wrote('b.md'), ran('grep -q x a.md')], ['b.md']],
-  ['a file by its whole path', [ran('echo x > /home/w/a.md'), read('a.md')], []],
-];
-
-for (const [what, journal, files] of JOURNALS) {
-  test(`what is unverified after ${what}`, () => assert.deepEqual(unverified(journal, true).files, files));
-}
-
-test('without commands even a program is verified by reading it', () => {
-  assert.deepEqual(unverified([wrote('a.ts'), read('a.ts')], false).files, []);
-  assert.deepEqual(unverified([wrote('a.ts'), read('b.ts')], false).files, ['a.ts']);
-});
-
-test('why the last check does not count', () => {
-  const why = (...journal: JournalEntry[]) => unverified([wrote('a.ts'), ...journal], true).why;
-  assert.equal(
-    why(ran('npm test | tail -5')),
-    '`npm test | tail -5` does not count, since what it ended with is hidden',
-  );
-  assert.equal(why({ ...ran('pytest -q'), tests: 0 }), '`pytest -q` does not count, since it ran no test');
-  assert.equal(why(ran('tsc', 2)), '`tsc` did not succeed');
-  assert.equal(why(ran('make', null)), '`make` was killed');
-  assert.equal(why(ran('ls')), undefined);
-  assert.equal(why(ran('tsc', 2), ran('tsc')), undefined);
-  assert.equal(why(ran('tsc', 2), wrote('b.ts')), undefined);
 });
 
 test('evidence is what was run, and what was read again after it was written', () => {

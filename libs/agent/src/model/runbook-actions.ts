@@ -68,10 +68,11 @@ function blockAction({ info, content }: Fence): Read[] {
 function toolAction(tool: string, content: string): Read {
   if (content.trim() === '') return { tool, input: {} };
   try {
-    const input = z.json().parse(JSON.parse(content));
-    if (isJsonObject(input)) return { tool, input };
+    const input = z.json().safeParse(JSON.parse(content)).data;
+    if (input !== undefined && isJsonObject(input)) return { tool, input };
   } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error;
+    // The latter is nested too deeply to be read.
+    if (!(error instanceof SyntaxError || error instanceof RangeError)) throw error;
   }
   return { problem: `the block \`tool ${tool}\` does not hold a JSON object, which is its input` };
 }

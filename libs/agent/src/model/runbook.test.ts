@@ -68,7 +68,8 @@ test('a block titled as a tool is its call, and what is addressed to a peer is s
 });
 
 test('a tool block that holds no JSON object is named, and nothing is begun', () => {
-  for (const content of ['{"a": 1', '[1]', '"text"', 'x']) {
+  const deep = `{"a": ${'['.repeat(50_000)}${']'.repeat(50_000)}}`;
+  for (const content of ['{"a": 1', '[1]', '"text"', 'x', '{"a": 1e999}', deep]) {
     const brief = block('sh', 'touch never') + block('tool memory_read', content);
     const decision = decide({ brief, past: [], tools: new Set([...TOOLS, 'memory_read']), json: false });
     assert.match(

@@ -35,7 +35,8 @@ export function sliceBudget(whole: Budget, ceilingTokens: number): Budget {
         );
       return whole.reserve({ inputTokens, maxOutputTokens: room });
     },
-    addDelegated: (tokens) => whole.addDelegated(tokens),
+    addDelegated: (tokens, work) => whole.addDelegated(tokens, work),
+    delegatedTo: (work) => whole.delegatedTo(work),
     usage: () => whole.usage(),
   };
 }

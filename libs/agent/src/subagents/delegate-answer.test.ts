@@ -150,3 +150,31 @@ test('a slice is what was asked for; one that is too small is refused before it 
   assert.ok(Number(/"spent_tokens":(\d+)/.exec(spent ?? '')?.[1]) <= 6000, spent);
   assert.ok(requests('researcher').length > 1, 'a task without a ceiling has slices too');
 });
+
+const outcome = (remaining: readonly string[]): string =>
+  `\n\`\`\`outcome\n${JSON.stringify({ status: 'partial', remaining })}\n\`\`\``;
+
+test('an answer that says what is missing still does once it is condensed', async (t) => {
+  const { run } = await delegating(t, {
+    main: handsOver('researcher'),
+    researcher: (request) =>
+      say(/^Your answer has/.test(asked(request)) ? 'In short: yes.' : `${words(2500)}${outcome(['b.txt'])}`),
+  });
+  assert.match(
+    JSON.stringify((await run()).answers()[0]),
+    /"partial","why":"it says that it is not done","answer":"In short: yes\.","remaining":\["b\.txt"\]/,
+  );
+});
+
+test('what a sub-agent says is left to do is capped too', async (t) => {
+  const remaining = [words(100), ...Array.from({ length: 600 }, (_, at) => `item ${at}`)];
+  const { run } = await delegating(t, {
+    main: handsOver('researcher'),
+    researcher: () => say(`Half of it.${outcome(remaining)}`),
+  });
+  const told = JSON.stringify((await run()).answers()[0]);
+  assert.match(
+    told,
+    /"answer":"Half of it\.","remaining":\["(?:fact ?){40}","item 0",.+"item 18","and 581 more"\]/,
+  );
+});

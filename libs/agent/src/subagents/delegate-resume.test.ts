@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
 import { delegating, handsOver, isStart, words } from '../testing/delegating.ts';
-import { memoryTokens } from '../testing/harness.ts';
+import { makePlace, memoryTokens } from '../testing/harness.ts';
 import { stepsSinceAsked } from '../testing/scripted-run.ts';
 import { asked, type ChatRequest, type Reply, say, use } from '../testing/scripted-server.ts';
 
@@ -110,4 +112,64 @@ test('a stop at any step of a sub-agent changes nothing, and no call of the mode
   assert.ok(end !== undefined && stops >= perRun - 1, String(stops));
   assert.deepEqual({ ...end.result }, { ...whole.result });
   assert.equal(calls, perRun);
+});
+
+for (const [what, config, told] of [
+  ['its definition is gone', {}, /^scribe is gone since a restart/],
+  ['sub-agents are switched off', { subagents: { enabled: false } }, /^outcome unknown/],
+] as const) {
+  test(`what a sub-agent wrote before a restart has to be verified, also where ${what}`, async (t) => {
+    const place = makePlace(t);
+    const dir = join(place.stateDir, 'agents');
+    mkdirSync(dir);
+    const front = 'name: scribe\ndescription: Writes.\ntools: [write_file]';
+    writeFileSync(join(dir, 'scribe.md'), `---\n${front}\n---\nWrite.\n`);
+    const scripts = {
+      main: handsOver('scribe'),
+      scribe: () => use([['write_file', { path: 'half.md', content: 'half' }]]),
+    };
+    const store = memoryTokens();
+    let checkpoint: JsonObject | undefined;
+    const before = await delegating(t, scripts, {}, { place, subagentsDir: dir });
+    await before
+      .run({
+        store,
+        onProgress: ({ tool, ok }, context) => {
+          if (tool !== 'write_file' || !ok) return;
+          checkpoint = context.checkpoints.at(-1);
+          context.controller.abort(killed);
+        },
+      })
+      .catch((error) => assert.equal(error, killed));
+    await before.agent.close();
+    assert.ok(checkpoint);
+    const after = await delegating(t, scripts, config, { place });
+    const resumed = await after.run({ store, checkpoint, task: { replySchema: 'structured' } });
+    assert.match(String(resumed.answers()[0]), told);
+    assert.equal(resumed.result.status, 'partial', JSON.stringify(resumed.result));
+    assert.match(resumed.result.nextSteps.join(), /verify half\.md/);
+  });
+}
+
+test('a crash in the first call of a sub-agent does not give it another slice', async (t) => {
+  const { run } = await delegating(t, {
+    main: handsOver('researcher', 'x', 6000),
+    researcher: () => say('Here.'),
+  });
+  const store = memoryTokens();
+  let checkpoint: JsonObject | undefined;
+  await run({
+    store,
+    onSave: (_, context) => {
+      if (context.checkpoints.at(-1)?.memo === undefined) return;
+      checkpoint ??= context.checkpoints.at(-1);
+      context.controller.abort(killed);
+    },
+  }).catch((error) => assert.equal(error, killed));
+  assert.ok(checkpoint);
+  const usage = { inputTokens: 1000, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 };
+  await store.add('task', { ...usage, kind: 'own', source: 'metered', model: 'm' });
+  const { answers } = await run({ store, checkpoint });
+  const [, spent] = /"spent_tokens":(\d+)/.exec(JSON.stringify(answers()[0])) ?? [];
+  assert.ok(Number(spent) > 1000, `${spent}: what the first call spent is of the slice`);
 });

@@ -2,7 +2,7 @@ import { defineTool, type RemoteAgents, ToolError, type ToolResult } from '@herm
 import { z } from 'zod';
 import { newTalk } from '../loop/run-state.ts';
 import { ASK_TOKENS } from '../loop/talk.ts';
-import { dataLine } from '../prompt/data.ts';
+import { dataBlock, dataLine } from '../prompt/data.ts';
 import { taskMessage } from '../prompt/task-message.ts';
 import type { AgentTool, ToolContext } from '../tools/tool.ts';
 import { sliceBudget, sliceTokens } from './budget-slice.ts';
@@ -79,8 +79,7 @@ function describe(o: DelegateOptions): string {
   const more = agents.length > MAX_LISTED ? [`- and ${agents.length - MAX_LISTED} more`] : [];
   return [
     'Hand a self-contained piece of work to another agent and get its condensed answer. It sees the brief, nothing else of this conversation. Agents:',
-    ...lines,
-    ...more,
+    dataBlock('agents', [...lines, ...more]),
   ].join('\n');
 }
 
@@ -89,14 +88,14 @@ async function delegate(
   { agent, brief, token_budget: asked }: z.output<typeof Input>,
   call: ToolContext,
 ): Promise<ToolResult> {
-  const definition = o.definitions.find(({ name }) => name === agent);
   const saved = call.memo.load();
+  const under = saved && readDelegation(saved);
+  const isElsewhere = under?.remote !== undefined;
+  const definition = isElsewhere ? undefined : o.definitions.find(({ name }) => name === agent);
+  if (under?.talk !== undefined && definition === undefined) throw gone(agent);
   // Work that is under way is gone on with, also while nobody has heard of its agent since a restart.
-  const remote =
-    definition !== undefined ? undefined : saved?.remote === undefined ? remoteOf(o, agent, call) : o.remotes;
-  const state = saved
-    ? readDelegation(saved)
-    : await begun(call, asked, definition?.maxWords ?? REMOTE_WORDS);
+  const remote = definition !== undefined ? undefined : isElsewhere ? o.remotes : remoteOf(o, agent, call);
+  const state = under ?? (await begun(call, asked, definition?.maxWords ?? REMOTE_WORDS));
   const save = (): Promise<void> => call.memo.save(writeDelegation(state));
   const { slice_tokens: slice, spent_before: before } = state;
   const budget = slice === undefined ? call.budget : sliceBudget(call.budget, before + slice);
@@ -115,7 +114,11 @@ async function delegate(
       state: Object.assign(state, { talk }),
       maxSteps: definition.maxSteps ?? o.maxSteps,
     };
-    if (saved === undefined && !(await talkOf(work).affords(FIRST_STEPS))) throw tooLittle(slice);
+    if (saved === undefined) {
+      if (!(await talkOf(work).affords(FIRST_STEPS))) throw tooLittle(slice);
+      // Before anything is spent: a restart goes on with the same slice.
+      await save();
+    }
     return runLocal(work);
   }
 
@@ -138,9 +141,16 @@ function remoteOf(o: DelegateOptions, agent: string, { task }: ToolContext): Rem
 }
 
 function nobody(o: DelegateOptions, agent: string): ToolError {
-  const names = agentsOf(o).map(({ name }) => name);
+  const agents = agentsOf(o);
+  const names = agents.slice(0, MAX_LISTED).map(({ name }) => dataLine(name, 60));
+  if (agents.length > MAX_LISTED) names.push(`${agents.length - MAX_LISTED} more`);
   return new ToolError(`there is no agent ${dataLine(agent, 60)}; there are ${names.join(', ') || 'none'}`);
 }
+
+const gone = (agent: string): ToolError =>
+  new ToolError(
+    `${dataLine(agent, 60)} is gone since a restart, in the middle of this work: look at what it has done before you go on`,
+  );
 
 const tooLittle = (slice: number | undefined): ToolError =>
   new ToolError(

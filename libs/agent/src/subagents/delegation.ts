@@ -14,8 +14,19 @@ const Delegation = z.object({
   talk: TalkState.optional(),
   /** Its steps were used up, and it was asked to sum up. */
   summed_up: z.boolean().optional(),
-  /** Its answer was too long, and it was asked to condense it: where the full text is, if it could be kept. */
-  condensed: z.object({ full: z.string().optional() }).optional(),
+  /** How much of its journal stands in its caller's. */
+  recorded: z.int().nonnegative().optional(),
+  /**
+   * Its answer was too long, and it was asked to condense it: where the full text is, if it could be kept, and what was
+   * missing in that.
+   */
+  condensed: z
+    .object({
+      full: z.string().optional(),
+      why: z.string().optional(),
+      remaining: z.array(z.string()).optional(),
+    })
+    .optional(),
   /** A remote agent's own memo. */
   remote: z.record(z.string(), z.json()).optional(),
 });
@@ -41,17 +52,20 @@ export interface Answer {
   readonly why?: string | undefined;
   /** Files that it has written, by the record and not by its word. */
   readonly wrote?: readonly string[] | undefined;
+  /** What it says is left to do, capped. */
+  readonly remaining?: readonly string[] | undefined;
   readonly more?: JsonObject;
 }
 
 /** An answer as the result of a call. */
 export function answerOutput(agent: string, answer: Answer, spentTokens: number): JsonValue {
-  const { status, text, why, wrote, more } = answer;
+  const { status, text, why, wrote, remaining = [], more } = answer;
   return {
     ...{ agent, status },
     ...(why === undefined ? {} : { why }),
     answer: text,
     ...(wrote === undefined ? {} : { wrote: [...wrote] }),
+    ...(remaining.length > 0 ? { remaining: [...remaining] } : {}),
     ...more,
     spent_tokens: spentTokens,
   };

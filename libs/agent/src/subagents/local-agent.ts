@@ -9,7 +9,7 @@ import { type SubagentDefinition, toolsFor } from './definition.ts';
 import type { Answer, Delegation } from './delegation.ts';
 import { cutAnswer, keepFullText } from './full-text.ts';
 import { condenseAsk, lastStepAsk, subagentInstructions, wrapUpAsk } from './instructions.ts';
-import { countWords } from './words.ts';
+import { countWords, firstWords } from './words.ts';
 
 export interface LocalWork {
   readonly definition: SubagentDefinition;
@@ -28,11 +28,17 @@ const BREAKS: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['BUDGET_EXHAUSTED', '
 /**
  * A sub-agent's conversation up to its answer, from wherever it stands (design 3, B7): a fresh one with its own tools,
  * steps and slice of the budget. One that runs out of them gives what it has, and says so. Its journal goes into its
- * caller's. Throws the reasons of the signals.
+ * caller's with every save, so that what it has written is known whatever becomes of it. Throws the reasons of the
+ * signals.
  */
-export async function runLocal(work: LocalWork): Promise<Answer> {
-  const { state, call } = work;
-  let paused = false;
+export async function runLocal(o: LocalWork): Promise<Answer> {
+  const work: LocalWork = {
+    ...o,
+    save() {
+      record(o);
+      return o.save();
+    },
+  };
   try {
     const broke = await toAnswer(work);
     let answer = read(work, broke);
@@ -41,13 +47,15 @@ export async function runLocal(work: LocalWork): Promise<Answer> {
       answer = read(work, undefined);
     }
     return await fitted(work, answer);
-  } catch (error) {
-    paused = call.stopping.aborted && error === call.stopping.reason;
-    throw error;
   } finally {
-    // A pause keeps it in the memo, and the next start comes here again.
-    if (!paused) call.conversation.record(state.talk.journal);
+    record(o);
   }
+}
+
+function record({ state, call }: LocalWork): void {
+  const { journal } = state.talk;
+  call.conversation.record(journal.slice(state.recorded));
+  state.recorded = journal.length;
 }
 
 const toolsOf = ({ definition, call }: LocalWork): AgentTool[] =>
@@ -104,15 +112,13 @@ function read(work: LocalWork, broke: string | undefined): Answer {
   const answer = text === '' ? anyText(talk.messages) : text;
   const says = claim === 'unreadable' ? undefined : claim;
   // What breaks off the condensing of an answer takes nothing away from it.
-  const why = (state.condensed === undefined ? broke : undefined) ?? reason(talkOf(work).stopped());
+  const why = (state.condensed === undefined ? broke : state.condensed.why) ?? reason(talkOf(work).stopped());
   const writes = toolsOf(work).some(({ name }) => WRITING.has(name));
   const wrote = [...new Set(talk.journal.filter(isWrite).map(({ detail = '' }) => detail))];
   const status = why === undefined ? 'finished' : answer === '' ? 'failed' : 'partial';
-  const remaining = says?.remaining ?? [];
-  return {
-    ...{ status, text: answer, why, wrote: writes ? wrote : undefined },
-    ...(remaining.length > 0 ? { more: { remaining } } : {}),
-  };
+  const left = capped(says?.remaining ?? []);
+  const remaining = left.length > 0 ? left : state.condensed?.remaining;
+  return { status, text: answer, why, wrote: writes ? wrote : undefined, remaining };
 
   function reason(stopped: GuardStop | undefined): string | undefined {
     if (stopped !== undefined) return `it was stopped: ${stopped.reason}`;
@@ -125,6 +131,15 @@ function read(work: LocalWork, broke: string | undefined): Answer {
   }
 }
 
+const MAX_REMAINING = 20;
+const MAX_REMAINING_WORDS = 40;
+
+function capped(remaining: readonly string[]): string[] {
+  const items = remaining.slice(0, MAX_REMAINING).map((item) => firstWords(item, MAX_REMAINING_WORDS));
+  const more = remaining.length - items.length;
+  return more > 0 ? [...items, `and ${more} more`] : items;
+}
+
 const WRITING = new Set(['write_file', 'edit_file']);
 
 /** What it said last, in all of the conversation. */
@@ -135,7 +150,7 @@ const anyText = (messages: LocalWork['state']['talk']['messages']): string =>
     .findLast((text) => text !== '') ?? '';
 
 /** Whether an answer that is too long was asked for once more. Its full text stays in the scratchpad. */
-async function condenses(work: LocalWork, { text }: Answer): Promise<boolean> {
+async function condenses(work: LocalWork, { text, why, remaining }: Answer): Promise<boolean> {
   const { state } = work;
   const words = countWords(text);
   if (state.condensed !== undefined || state.talk.finished === undefined) return false;
@@ -145,7 +160,7 @@ async function condenses(work: LocalWork, { text }: Answer): Promise<boolean> {
   if (!(await talk.affords(1, question))) return false;
   const full = await kept(work, text);
   talk.ask(question, 'off');
-  state.condensed = full === undefined ? {} : { full };
+  state.condensed = { full, why, remaining: remaining && [...remaining] };
   await work.save();
   return true;
 }

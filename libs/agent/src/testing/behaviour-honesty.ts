@@ -128,6 +128,26 @@ export const HONESTY_ROWS: readonly Row[] = [
     },
   },
   {
+    name: 'work that is handed to a sub-agent comes back, and is spent in the same budget',
+    except: needsScript,
+    async run(t, subject) {
+      let handedOver = 0;
+      const bench = await subject.bench(t, (_call, { results, users }) => {
+        if (users.some((text) => text.includes('Find the river.'))) {
+          handedOver += 1;
+          return { text: 'It is the Tiber.', output: 50 };
+        }
+        const brief = { agent: 'researcher', brief: 'Find the river.' };
+        return results.length === 0 ? { calls: [['delegate', brief]] } : { text: 'The Tiber.', output: 7 };
+      });
+      const { result, context } = await runOn(bench, { limit: 200_000 });
+      assert.deepEqual([result.status, result.text], ['done', 'The Tiber.'], JSON.stringify(result));
+      assert.equal(handedOver, 1);
+      assert.match(bench.asked.at(-1)?.results[0] ?? '', /It is the Tiber/);
+      assert.equal(context.budget.usage().outputTokens, 20 + 50 + 7);
+    },
+  },
+  {
     name: 'a source of tools that fails costs its tools, and no more',
     except: needsScript,
     async run(t, subject) {

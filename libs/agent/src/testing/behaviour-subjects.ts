@@ -12,22 +12,26 @@ import { type ChatRequest, type Reply, scriptedServer } from './scripted-server.
 const CHARS_PER_TOKEN = 4;
 const OUTPUT_TOKENS = 20;
 
-/** Where the optional SDK of Claude Code is for tests: where HERMES_CLAUDE_SDK says, else in the cache of the checkout. */
+/** Where the optional SDK of Claude Code is for tests: where CLAUDE_AGENT_SDK_DIR says, else in the cache of the checkout. */
 function sdkFolder(): string {
   const cached = resolve(import.meta.dirname, '../../../../.cache/claude-sdk');
-  return process.env.HERMES_CLAUDE_SDK || cached;
+  return process.env.CLAUDE_AGENT_SDK_DIR || cached;
 }
 
 const hasSdk = existsSync(join(sdkFolder(), 'node_modules/@anthropic-ai/claude-agent-sdk/package.json'));
 const NO_SDK =
-  'the optional package @anthropic-ai/claude-agent-sdk is not there: name its folder in HERMES_CLAUDE_SDK';
+  'the optional package @anthropic-ai/claude-agent-sdk is not there: name its folder in CLAUDE_AGENT_SDK_DIR';
+
+/** Why tests that need Claude Code cannot run here, or false. */
+export const claudeAbsent: string | false = hasSdk ? false : NO_SDK;
 
 const KEYS: Readonly<Record<string, string>> = {
   MODEL_KEY: SECRET,
   ANTHROPIC_API_KEY: SECRET,
-  HERMES_CLAUDE_SDK: sdkFolder(),
+  CLAUDE_AGENT_SDK_DIR: sdkFolder(),
 };
-const env = { read: (name: string): string | undefined => KEYS[name] };
+/** With a model's key, and where Claude Code is. */
+export const keyedEnv = { read: (name: string): string | undefined => KEYS[name] };
 
 export const SUBJECTS: readonly Subject[] = [
   {
@@ -51,7 +55,7 @@ export const SUBJECTS: readonly Subject[] = [
   },
   {
     name: 'claude-code',
-    ...{ absent: hasSdk ? false : NO_SDK, model: 'scripted', callTokens: 6000 },
+    ...{ absent: claudeAbsent, model: 'scripted', callTokens: 6000 },
     bench: (t, script, o = {}) => onAnthropic(t, script, 'claude-code', o),
   },
   {
@@ -75,7 +79,7 @@ async function bench(
 ): Promise<Bench> {
   const guards: string[] = [];
   const onGuard = (guard: string, level: string): void => void guards.push(`${guard} ${level}`);
-  const agent = await makeAgent(t, { ...config, ...model }, { ...o, ...more, env, onGuard });
+  const agent = await makeAgent(t, { ...config, ...model }, { ...o, ...more, env: keyedEnv, onGuard });
   return { agent, asked, guards };
 }
 

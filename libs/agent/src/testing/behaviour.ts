@@ -68,7 +68,7 @@ export interface Subject {
   readonly model: 'scripted' | 'runbook' | 'none';
   /** What a call with a short conversation takes of the budget, about. In tokens. */
   readonly callTokens: number;
-  /** A brief that it carries out, where it reads the brief: else the script says what is done. */
+  /** Its agent, over a model that does what the script says; a runbook reads the brief instead. */
   bench(t: TestContext, script: Script, o?: BenchOptions): Promise<Bench>;
 }
 

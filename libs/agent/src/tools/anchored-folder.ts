@@ -5,7 +5,7 @@ import { shareHandle } from '../confinement/confinement.ts';
 
 const { O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_TRUNC, O_WRONLY } = constants;
 /** Of one directory: a command can make more entries than a gateway has memory for. */
-const MAX_SCANNED = 10_000;
+export const MAX_SCANNED = 10_000;
 
 /** A name right below an open directory, whatever becomes of the path to it. */
 export const at = (directory: FileHandle, name: string): string => `/proc/self/fd/${directory.fd}/${name}`;

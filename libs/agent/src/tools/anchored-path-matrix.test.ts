@@ -19,6 +19,7 @@ import { type TestContext, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { systemClock, type ToolResult } from '@hermes-fleet/protocol';
 import { makeToolContext } from '../testing/harness.ts';
+import { hasCode } from './anchored-folder.ts';
 import { type AnchoredFiles, anchoredFiles } from './anchored-path.ts';
 import { fileTools } from './file-tools.ts';
 import { findFilesTool } from './find-files.ts';
@@ -276,6 +277,19 @@ test('a symlink planted right after a path was judged leads nowhere, with any to
   }
 });
 
+/** Puts something in a place, over what a tool may have made there in the gap. */
+function put(place: string, make: (place: string) => void): void {
+  for (;;) {
+    rmSync(place, { recursive: true, force: true });
+    try {
+      make(place);
+      return;
+    } catch (error) {
+      if (!hasCode(error, 'EEXIST', 'EISDIR', 'ENOTEMPTY')) throw error;
+    }
+  }
+}
+
 test('a directory that turns into a symlink again and again leads nowhere, with any tool', {
   timeout: 120_000,
 }, async (t) => {
@@ -286,16 +300,11 @@ test('a directory that turns into a symlink again and again leads nowhere, with 
   const swapping = (async () => {
     for (let turn = 0; !isOver; turn += 1) {
       for (const place of places) {
-        // What a tool made in the gap goes too.
-        rmSync(`${place}-aside`, { recursive: true, force: true });
-        renameSync(place, `${place}-aside`);
-        symlinkSync(tree.outside, place);
+        put(`${place}-aside`, (aside) => renameSync(place, aside));
+        put(place, (gone) => symlinkSync(tree.outside, gone));
       }
       for (let turns = turn % 4; turns > 0; turns -= 1) await nextTurn();
-      for (const place of places) {
-        rmSync(place, { recursive: true, force: true });
-        renameSync(`${place}-aside`, place);
-      }
+      for (const place of places) put(place, (link) => renameSync(`${place}-aside`, link));
       for (let turns = turn % 3; turns >= 0; turns -= 1) await nextTurn();
     }
   })();

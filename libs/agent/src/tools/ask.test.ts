@@ -29,6 +29,8 @@ test('a long answer is cut, and says so', async () => {
   const { output } = await call({ question: 'All of it?' }, async () => 'x'.repeat(100_000));
   assert.ok(typeof output === 'string' && output.length < 65_000);
   assert.match(output, /the rest of a longer answer is cut\]$/);
+  const emoji = await call({ question: 'All of it?' }, async () => `x${'\u{1f600}'.repeat(40_000)}`);
+  assert.ok(typeof emoji.output === 'string' && emoji.output.isWellFormed(), 'no character is cut in two');
 });
 
 test('no question, an endless one, and one too many are results that the model can act on', async () => {

@@ -30,7 +30,7 @@ export function askTool(): Tool {
       });
       const isCut = answer.length > MAX_ANSWER_CHARS;
       const shown = isCut
-        ? `${answer.slice(0, MAX_ANSWER_CHARS)}\n[the rest of a longer answer is cut]`
+        ? `${answer.slice(0, MAX_ANSWER_CHARS).toWellFormed()}\n[the rest of a longer answer is cut]`
         : answer;
       return { ok: true, output: `The caller answers:\n\n${shown}`, detail: question.slice(0, 200) };
     },

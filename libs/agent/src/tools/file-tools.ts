@@ -91,9 +91,20 @@ async function readText(file: FileHandle): Promise<string> {
   return textOf(bytes.subarray(0, bytesRead));
 }
 
+/** What goes beyond the old content is written first: where the disk is too full for it, the old content stays. */
 async function replace(file: FileHandle, bytes: Buffer): Promise<void> {
-  await file.truncate(0);
-  for (let done = 0; done < bytes.length; ) {
-    done += (await file.write(bytes, done, bytes.length - done, done)).bytesWritten;
+  const { size } = await file.stat();
+  const kept = Math.min(size, bytes.length);
+  try {
+    await writePart(file, bytes, kept, bytes.length);
+  } catch (error) {
+    await file.truncate(size);
+    throw error;
   }
+  await writePart(file, bytes, 0, kept);
+  await file.truncate(bytes.length);
+}
+
+async function writePart(file: FileHandle, bytes: Buffer, from: number, to: number): Promise<void> {
+  for (let done = from; done < to; ) done += (await file.write(bytes, done, to - done, done)).bytesWritten;
 }

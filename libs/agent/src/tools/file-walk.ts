@@ -1,7 +1,8 @@
 import type { FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '@hermes-fleet/protocol';
-import { entriesOf, hasCode } from './anchored-folder.ts';
+import { entriesOf, hasCode, MAX_SCANNED } from './anchored-folder.ts';
 import type { AnchoredFiles } from './anchored-path.ts';
 
 /** The repository, what tasks keep for themselves, and what a package manager put there. */
@@ -28,7 +29,10 @@ export interface Found {
 }
 
 /** Which limit ended a walk before it had seen everything. */
-export type WalkCut = 'depth' | 'entries' | 'time' | 'enough';
+export type WalkCut = 'depth' | 'crowd' | 'entries' | 'time' | 'enough';
+
+/** How long a walk may keep the event loop to itself. */
+const TURN_MS = 20;
 
 /**
  * Visits what is below a directory, each directory in order, until `visit` has enough; follows no link, and hides `.git`
@@ -42,10 +46,17 @@ export async function walkTree(
 ): Promise<WalkCut | undefined> {
   const until = o.clock.now() + o.maxMs;
   let seen = 0;
-  let tooDeep = false;
+  let missed: 'depth' | 'crowd' | undefined;
+  let turnEnds = o.clock.now() + TURN_MS;
 
   async function inside(directory: FileHandle, prefix: string, depth: number): Promise<WalkCut | undefined> {
-    for (const entry of await entriesOf(directory)) {
+    const entries = await entriesOf(directory);
+    if (entries.length >= MAX_SCANNED) missed = 'crowd';
+    for (const entry of entries) {
+      if (o.clock.now() >= turnEnds) {
+        await nextTurn();
+        turnEnds = o.clock.now() + TURN_MS;
+      }
       o.signal.throwIfAborted();
       if (HIDDEN.has(entry.name)) continue;
       if (seen >= o.maxEntries) return 'entries';
@@ -57,7 +68,7 @@ export async function walkTree(
       if ((await visit({ path, name, directory, kind })) === 'enough') return 'enough';
       if (kind !== 'directory' || (name === PACKAGES && !o.packages)) continue;
       if (depth >= o.maxDepth) {
-        tooDeep = true;
+        missed ??= 'depth';
         continue;
       }
       const inner = await files.enter(directory, name).catch(unlessGone);
@@ -73,7 +84,7 @@ export async function walkTree(
   }
 
   await using directory = await files.openDirectory(start);
-  return (await inside(directory, start === '.' ? '' : start, 1)) ?? (tooDeep ? 'depth' : undefined);
+  return (await inside(directory, start === '.' ? '' : start, 1)) ?? missed;
 }
 
 /** What the commands' user keeps to itself, or what was another thing a moment ago. */

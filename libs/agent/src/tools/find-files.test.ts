@@ -6,6 +6,7 @@ import { type TestContext, test } from 'node:test';
 import { systemClock } from '@hermes-fleet/protocol';
 import { makeToolContext } from '../testing/harness.ts';
 import { anchoredFiles } from './anchored-path.ts';
+import { walkTree } from './file-walk.ts';
 import { findFilesTool } from './find-files.ts';
 
 function treeOf(t: TestContext, paths: readonly string[]) {
@@ -68,4 +69,36 @@ test('a search ends at its limits, and says so', async (t) => {
   assert.match(JSON.stringify(stopped.output), /stopped after 10 s/);
   const reason = new Error('canceled');
   await assert.rejects(find({ pattern: '*' }, { signal: AbortSignal.abort(reason) }), reason);
+});
+
+test('a directory with too many entries is not passed off as searched whole', { timeout: 60_000 }, async (t) => {
+  const { root, find } = treeOf(t, ['few/a.ts']);
+  mkdirSync(join(root, 'many'));
+  for (let index = 0; index <= 10_000; index += 1) writeFileSync(join(root, 'many', `${index}.txt`), '');
+  const absent = { pattern: 'absent' };
+  assert.match(JSON.stringify((await find(absent)).output), /only 10000 entries of a directory are looked at/);
+  assert.deepEqual((await find({ ...absent, path: 'few' })).output, { files: [] });
+});
+
+test('a walk leaves the event loop to others', async (t) => {
+  const { root } = treeOf(
+    t,
+    Array.from({ length: 20 }, (_, index) => `${index}.txt`),
+  );
+  let now = 0;
+  const clock = { ...systemClock, now: () => (now += 15) };
+  const limits = { maxDepth: 1, maxEntries: 100, maxMs: 60_000, packages: false, clock };
+  let turns = 0;
+  const seen: number[] = [];
+  await walkTree(anchoredFiles(root, false), '.', { ...limits, signal: new AbortController().signal }, () => {
+    seen.push(turns);
+    setImmediate(() => {
+      turns += 1;
+    });
+    return 'on';
+  });
+  assert.deepEqual(
+    seen,
+    Array.from({ length: 20 }, (_, index) => index),
+  );
 });

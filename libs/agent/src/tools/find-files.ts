@@ -1,5 +1,6 @@
 import type { Clock, JsonObject } from '@hermes-fleet/protocol';
 import { z } from 'zod';
+import { MAX_SCANNED } from './anchored-folder.ts';
 import { PACKAGES, type WalkCut, walkTree } from './file-walk.ts';
 import { parseGlob } from './glob.ts';
 import { type AgentTool, defineFileTool } from './tool.ts';
@@ -40,5 +41,6 @@ export const WHY: Readonly<Record<WalkCut, string>> = {
   enough: 'there are more',
   entries: `stopped after ${LIMITS.maxEntries} entries`,
   time: `stopped after ${LIMITS.maxMs / 1000} s`,
+  crowd: `only ${MAX_SCANNED} entries of a directory are looked at`,
   depth: `not searched deeper than ${LIMITS.maxDepth} directories`,
 };

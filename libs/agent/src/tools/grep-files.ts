@@ -4,28 +4,11 @@ import { z } from 'zod';
 import { hasCode } from './anchored-folder.ts';
 import type { AnchoredFiles } from './anchored-path.ts';
 import { PACKAGES } from './file-walk.ts';
-import { GrepMatches } from './grep-matches.ts';
-import { searchPlainly } from './grep-plain.ts';
-import { runGrep } from './grep-program.ts';
+import { GrepMatches } from './grep/matches.ts';
+import { searchPlainly } from './grep/plain.ts';
+import { runGrep } from './grep/program.ts';
+import type { GrepPlace, GrepSearch } from './grep/search.ts';
 import { type AgentTool, defineFileTool, type ToolContext } from './tool.ts';
-
-/** Where to look: an open directory or file that no link can be put in the place of. */
-export interface GrepPlace {
-  readonly handle: FileHandle;
-  readonly kind: 'file' | 'directory';
-  /** Relative to the workspace. */
-  readonly path: string;
-}
-
-export interface GrepSearch {
-  readonly pattern: string;
-  readonly fixed: boolean;
-  readonly ignoreCase: boolean;
-  /** Names of files, as a pattern. */
-  readonly include: string | undefined;
-  /** Whether folders of packages are searched. */
-  readonly packages: boolean;
-}
 
 export interface GrepOptions {
   readonly clock: Clock;

@@ -9,6 +9,7 @@ import { createMcpPool, type McpPool, type McpServerConfig } from '@hermes-fleet
 import {
   type AdmittedTask,
   type Clock,
+  type JsonObject,
   type Log,
   systemClock,
   type Tool,
@@ -235,6 +236,24 @@ test('absurd descriptions are bounded: schemas left out, words cut, no more than
   const odd = warnings.find(({ server: which }) => which === 'odd')?.left_out ?? [];
   assert.match(odd[0] ?? '', /^big: its schema takes 20\d+ characters$/);
   assert.equal(odd[1], 'deep: its schema is nested deeper than 32');
+});
+
+test('a schema of any width is measured, and costs nobody else a tool', async () => {
+  const health = { state: 'ok', detail: '', checkedAt: 1 } as const;
+  const tool = (name: string, inputSchema: JsonObject) => ({ name, inputSchema, readOnly: true });
+  const wide = tool('wide', { type: 'object', enum: Array.from({ length: 300_000 }, () => 1) });
+  const pool = {
+    health: () => ({ odd: health, well: health }),
+    listTools: async (name: string) => (name === 'odd' ? [wide] : [tool('read', { type: 'object' })]),
+    callTool: async () => assert.fail('nothing is called'),
+  };
+  const servers = { odd: server([]), well: server([]) };
+  const source = mcpToolSource(
+    pool,
+    { mcp: { servers }, tools: { mcp: { enabled: true } } },
+    { clock: systemClock, log: quietLog },
+  );
+  assert.deepEqual(names(await source(as([]), never)), ['mcp__well__read']);
 });
 
 test('a cancel ends any call, a stop those that can be made again', { timeout: 60_000 }, async (t) => {

@@ -126,7 +126,7 @@ function problemOf({ name, inputSchema }: McpTool): string | undefined {
 /** Stops one below the limit, so that no depth of nesting costs more. */
 function depth(value: JsonValue, level = 0): number {
   if (typeof value !== 'object' || value === null || level > MAX_SCHEMA_DEPTH) return level;
-  return Math.max(level, ...Object.values(value).map((inner) => depth(inner, level + 1)));
+  return Object.values(value).reduce<number>((most, inner) => Math.max(most, depth(inner, level + 1)), level);
 }
 
 function toTool(pool: Pick<McpPool, 'callTool'>, server: string, tool: McpTool): Tool {

@@ -48,6 +48,11 @@ test('what the task requires is offered whatever it costs', () => {
   const byName = needing({ requiredCapabilities: ['memory_read'] });
   assert.deepEqual(names(byName.tools).slice(2), ['memory_read']);
   assert.deepEqual(byName.leftOut, ['memory', 'mcp__files']);
+  const task = makeTask('x');
+  const requirements = { requiredCapabilities: ['browser'] };
+  const browser = tool('mcp__browser__open', 'x'.repeat(400));
+  const offer = fit([browser], { ...task, dispatch: { ...task.dispatch, requirements } }, 100);
+  assert.deepEqual([names(offer.tools), offer.leftOut], [['mcp__browser__open'], []], 'by its server');
 });
 
 test('a source that fails costs its own tools alone, and is logged', async () => {

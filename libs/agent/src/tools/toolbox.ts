@@ -57,12 +57,14 @@ export const isAlwaysOffered = (name: string): boolean => ALWAYS.has(name);
 /**
  * Every definition is paid for at every step, so a small budget gets the tools of the workspace and those that the task
  * requires, and of the others, group by group in their order, what a twentieth of it pays for. It depends on the task
- * alone: a run that goes on after a restart has the same tools.
+ * and on the tools alone: a run that goes on after a restart has the same ones, where there are the same.
  */
 export function fit(tools: readonly AgentTool[], task: AdmittedTask, budgetLimit: number | undefined): Offer {
   if (budgetLimit === undefined) return { tools, leftOut: [] };
   const { requiredCapabilities = [], requiredMcp = [] } = task.dispatch.requirements ?? {};
-  const required = new Set([...requiredCapabilities, ...requiredMcp.map(mcpPrefix)]);
+  // `browser` is what the MCP server of that name gives.
+  const servers = [...requiredMcp, ...requiredCapabilities.filter((name) => name === 'browser')];
+  const required = new Set([...requiredCapabilities, ...servers.map(mcpPrefix)]);
   let room = budgetLimit * SHARE;
   const kept = new Set<AgentTool>();
   const leftOut: string[] = [];

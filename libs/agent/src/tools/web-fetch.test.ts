@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { createServer, type RequestListener } from 'node:http';
 import { tmpdir } from 'node:os';
 import { describe, it, type TestContext } from 'node:test';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { gzipSync } from 'node:zlib';
 import { isJsonObject, type JsonObject, systemClock } from '@hermes-fleet/protocol';
 import { makeToolContext } from '../testing/harness.ts';
@@ -186,6 +188,32 @@ describe('a page that is built to block', () => {
       assert.ok(turns > 10, `the event loop turned ${turns} times`);
     });
   }
+
+  it('is cut where its own long address makes a hundred times as much of it', async () => {
+    const page = { html: '<a href=a>x</a> '.repeat(10_000), url: `http://x.example/${'p'.repeat(8_000)}/` };
+    const markdown = await toMarkdown(page, { signal: new AbortController().signal, clock: systemClock });
+    assert.ok(markdown !== undefined && markdown.length < 4_100_000, `${markdown?.length} characters`);
+    assert.match(markdown, /\[cut: the page goes on\]$/);
+  });
+
+  it('leaves nothing in memory but what is shown of it', async (t) => {
+    setFlagsFromString('--expose-gc');
+    const collect: unknown = runInNewContext('gc');
+    assert.ok(typeof collect === 'function');
+    const held = (): number => {
+      collect();
+      const { heapUsed, external, arrayBuffers } = process.memoryUsage();
+      return heapUsed + external - arrayBuffers;
+    };
+    const url = await serve(t, page('text/plain', 'abc '.repeat(500_000)));
+    const first = await get({ url });
+    const before = held();
+    const more = [];
+    for (let nth = 0; nth < 15; nth += 1) more.push(await get({ url }));
+    const grown = held() - before;
+    assert.ok(grown < 25_000_000, `${grown} bytes more`);
+    assert.ok([first, ...more].every(({ fields }) => String(fields.content).length === 20_000));
+  });
 
   it('ends with the signal', async () => {
     const controller = new AbortController();

@@ -49,7 +49,7 @@ export function webFetchTool(o: WebFetchOptions): AgentTool {
     async run({ url, offset }, { signal }) {
       const page = await fetchPage(o, url, signal);
       const shown = page.isOk ? MAX_CHARS : MAX_ERROR_CHARS;
-      const content = page.text.slice(offset, offset + shown);
+      const content = copied(page.text.slice(offset, offset + shown));
       const end = offset + content.length;
       const output: JsonObject = {
         ...{ url: page.url, status: page.status, type: page.type, note: NOTE },
@@ -114,6 +114,9 @@ function unshown(size: string | null, type: string): string {
   const bytes = size !== null && /^\d{1,15}$/.test(size) ? `${size} bytes` : 'an unknown number of bytes';
   return `[${bytes} of ${type}, which is not text: not shown]`;
 }
+
+/** A piece of a text that does not keep the whole of it in memory, for as long as a conversation holds the piece. */
+const copied = (piece: string): string => Buffer.from(piece, 'utf16le').toString('utf16le');
 
 async function readUpTo(response: Response, max: number): Promise<{ bytes: Uint8Array; isCut: boolean }> {
   const chunks: Uint8Array[] = [];

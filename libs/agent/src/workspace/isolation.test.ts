@@ -47,3 +47,13 @@ for (const isolation of KINDS) {
     assert.deepEqual([alone.status, alone.artifacts.filesChanged], ['done', []]);
   });
 }
+
+test('the lock of a git that was killed costs a task in its worktree nothing', async (t) => {
+  const agent = await makeAgent(t);
+  const lock = sh('touch "$(git rev-parse --git-dir)/index.lock"; cat a.txt');
+  const { status, artifacts } = await agent.executor.run(
+    makeTask([block('a.txt', 'x'), lock].join('\n')),
+    makeContext(),
+  );
+  assert.deepEqual([status, artifacts.filesChanged], ['done', ['a.txt']]);
+});

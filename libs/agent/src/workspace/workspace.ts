@@ -22,8 +22,8 @@ export interface Workspace extends Disposable {
   /** Goes on with a task that began at `base`. Throws CONFIG_INVALID when it did not begin in such a tree. */
   resume(base: string): Promise<void>;
   /**
-   * Commits everything but `.scratch/` and PROGRESS.json (also one set aside); nothing when nothing changed. Resolves with what is left for
-   * somebody to do where changes stay uncommitted.
+   * Commits everything but `.scratch/` and PROGRESS.json, also one that was set aside; nothing when nothing changed.
+   * Resolves with what is left for somebody to do where changes stay uncommitted.
    */
   commit(message: string): Promise<Uncommitted | undefined>;
   /** Leaves an interrupted task's work for it to go on with. */

@@ -6,6 +6,7 @@ import { addAll } from './add-all.ts';
 import type { Git, GitPlace } from './git.ts';
 import { isInPlaceBase, startedElsewhere } from './in-place-base.ts';
 import type { Repository } from './repository.ts';
+import { lockedSince } from './tree-state.ts';
 import {
   LEFT_OUT,
   NAMES,
@@ -33,8 +34,14 @@ export function worktree(o: {
   const wrap: Workspace['wrap'] = (command, args) => o.confinement.wrap(command, args, reach);
   const place: GitPlace = { cwd: dir, gitDir, workTree: dir, wrap };
 
+  /** No command runs now, and nobody else works here: a lock of the index is of a git that was killed. */
+  async function stage(): Promise<Uncommitted | undefined> {
+    if ((await lockedSince(gitDir)) !== undefined) await git.script(place, UNLOCK, [gitDir]);
+    return addAll(git, place);
+  }
+
   async function commit(message: string): Promise<Uncommitted | undefined> {
-    const left = await addAll(git, place);
+    const left = await stage();
     if ((await git.ask(place, ['diff', '--cached', '--quiet', '--no-ext-diff'])) === 0) return left;
     await git.run(place, ['commit', '-q', '--no-verify', '-m', message]);
     return left;
@@ -56,7 +63,7 @@ export function worktree(o: {
     changedSince: async (base) =>
       pathsOf(await git.run(place, ['diff', ...NAMES, base, 'HEAD', ...LEFT_OUT])),
     async diffSince(base, maxChars) {
-      await addAll(git, place);
+      await stage();
       const diff = await git.run(place, ['diff', '--cached', ...READABLE, base, ...LEFT_OUT]);
       return shortened(diff, maxChars);
     },
@@ -75,8 +82,7 @@ export function worktree(o: {
 }
 
 const NOT_OURS = 90;
-/**
- * Whether the directory is the repository's worktree. One turn at a time works in a context, so an index lock that is
- * there belongs to a git that was killed.
- */
-const READY = `test "$(cat "$1/gitdir")" = "$2" || exit ${NOT_OURS}; rm -f "$1/index.lock"`;
+/** One turn at a time works in a context, so an index lock that is there belongs to a git that was killed. */
+const UNLOCK = 'rm -f "$1/index.lock"';
+/** Whether the directory is the repository's worktree. */
+const READY = `test "$(cat "$1/gitdir")" = "$2" || exit ${NOT_OURS}; ${UNLOCK}`;

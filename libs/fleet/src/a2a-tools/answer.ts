@@ -32,11 +32,14 @@ export function answerResult(agent: RemoteAgent, reply: PeerReply, spent: Spent)
 
 /** What is said where there is no answer. */
 export function noAnswerResult(
-  { label }: RemoteAgent,
+  agent: RemoteAgent,
   exchanged: Exclude<Exchanged, { kind: 'answered' }>,
 ): ToolResult {
-  if (exchanged.kind === 'refused') return failed(label, `${label} did not take it: ${exchanged.why}`);
-  return failed(label, unknownText(label, exchanged));
+  const { label } = agent;
+  const redact = redactor(agent);
+  if (exchanged.kind === 'refused')
+    return failed(label, redact(`${label} did not take it: ${exchanged.why}`));
+  return failed(label, redact(unknownText(label, exchanged)));
 }
 
 function unknownText(label: string, { why, taskId, contextId }: Unknown): string {
@@ -53,7 +56,8 @@ function failed(label: string, output: string): ToolResult {
 
 type Redact = (text: string) => string;
 
-function redactor({ endpoint: { token } }: RemoteAgent): Redact {
+/** Takes the token that an agent was shown out of what it says. */
+export function redactor({ endpoint: { token } }: Pick<RemoteAgent, 'endpoint'>): Redact {
   return (text) => (token === undefined ? text : text.replaceAll(token, '[token]'));
 }
 
@@ -61,8 +65,8 @@ function taskView(task: PeerTask, redact: Redact): JsonObject {
   const { id, contextId, statusText } = task;
   const artifacts = artifactsView(task.artifacts, redact);
   return {
-    task_id: id,
-    ...(contextId === '' ? {} : { context_id: contextId.slice(0, MAX_WORD) }),
+    task_id: redact(id),
+    ...(contextId === '' ? {} : { context_id: redact(contextId).slice(0, MAX_WORD) }),
     state: stateOf(task),
     ...(isWaiting(task) ? { next: nextStep(task) } : {}),
     ...(statusText === '' ? {} : { text: cappedText(redact(statusText), MAX_TEXT) }),
@@ -80,7 +84,7 @@ function messageView(reply: PeerReply & { kind: 'message' }, redact: Redact): Js
   const rest = parts.filter(({ kind }) => kind !== 'text');
   const artifacts = artifactsView(rest.length === 0 ? [] : [{ id: '', parts: rest }], redact);
   return {
-    ...(contextId === '' ? {} : { context_id: contextId.slice(0, MAX_WORD) }),
+    ...(contextId === '' ? {} : { context_id: redact(contextId).slice(0, MAX_WORD) }),
     state: 'completed',
     text: cappedText(redact(text), MAX_TEXT),
     ...(artifacts.length === 0 ? {} : { artifacts }),

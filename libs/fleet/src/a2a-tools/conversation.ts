@@ -8,7 +8,7 @@ import { exchange } from './exchange.ts';
 import type { A2AToolsOptions } from './options.ts';
 import { createProgress } from './progress.ts';
 import type { Outgoing } from './send.ts';
-import { createSpending } from './spending.ts';
+import { bookSpent } from './spending.ts';
 
 const AGENT_DOWN_AFTER_MS = 60_000;
 const ASK_TIMEOUT_MS = 10_000;
@@ -29,7 +29,6 @@ export interface Conversation {
 
 export function createConversation(o: A2AToolsOptions): Conversation {
   const directory = createDirectory(o);
-  const spending = createSpending();
   const parts: ChannelParts = {
     ...{ clock: o.clock, log: o.log, random: o.random ?? Math.random },
     agentDownAfterMs: o.agentDownAfterMs ?? AGENT_DOWN_AFTER_MS,
@@ -48,7 +47,7 @@ export function createConversation(o: A2AToolsOptions): Conversation {
         ),
       );
       if (exchanged.kind !== 'answered') return noAnswerResult(agent, exchanged);
-      return answerResult(agent, exchanged.reply, await spending.book(call, agent, exchanged.reply));
+      return answerResult(agent, exchanged.reply, await bookSpent(call, agent, exchanged.reply));
     },
     async look(named, taskId, call) {
       const { signal } = call;
@@ -56,7 +55,7 @@ export function createConversation(o: A2AToolsOptions): Conversation {
       const options = { timeoutMs: ASK_TIMEOUT_MS, signal, traceparent: call.task.traceparent };
       const task = await told(agent.client.getTask(agent.endpoint, taskId, options));
       const reply: PeerReply = { kind: 'task', task };
-      return answerResult(agent, reply, await spending.book(call, agent, reply));
+      return answerResult(agent, reply, await bookSpent(call, agent, reply));
     },
   };
 }

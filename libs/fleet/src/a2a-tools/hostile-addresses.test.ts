@@ -145,6 +145,36 @@ describe('a token', () => {
     assert.ok(!seen.includes(TOKEN), seen);
   });
 
+  it('is not told to the model by an agent that has seen it: not by an id, a refusal or its card', async (t) => {
+    const agent = await oddAgent(t, {
+      card: (base) => cardAt(`${base}/rpc`, { capabilities: {}, description: `I know ${TOKEN}` }),
+      reply({ params }, _request, response) {
+        const wire = JSON.stringify(params);
+        if (!wire.includes('refuse'))
+          return { task: { ...taskOf('COMPLETED', { contextId: TOKEN }), id: TOKEN } };
+        const field = {
+          '@type': 'type.googleapis.com/google.rpc.BadRequest',
+          fieldViolations: [{ field: TOKEN }],
+        };
+        const error = { code: -32602, message: TOKEN, data: [field] };
+        response.end(JSON.stringify({ jsonrpc: '2.0', id: 1, error }));
+        return undefined;
+      },
+    });
+    const tools = registered(agent);
+    const results = [
+      await tools('a2a_call').run({ name: 'odd', message: 'x' }, testCall()),
+      await tools('a2a_call').run({ name: 'odd', message: 'refuse' }, testCall()),
+      await tools('a2a_discover').run({ name: 'odd' }, testCall()),
+    ];
+    assert.deepEqual(
+      results.map(({ ok }) => ok),
+      [true, false, true],
+    );
+    assert.ok(!JSON.stringify(results).includes(TOKEN), JSON.stringify(results));
+    assert.equal(agent.tokens.at(-1), `Bearer ${TOKEN}`);
+  });
+
   it('that is missing is said, by the name of its variable', async (t) => {
     const agent = await oddAgent(t, {});
     const tools = registered(agent, { env: { read: () => undefined } });

@@ -6,8 +6,6 @@ const Memo = z.object({
   contextId: z.string(),
   /** The agent's task, once it is known. */
   taskId: z.string().optional(),
-  /** Tokens of it that are booked. */
-  booked: z.number().optional(),
 });
 
 /** What a call has to know after a restart; that it exists means that its message may have been sent. */
@@ -20,12 +18,8 @@ export function loadMemo({ memo }: Pick<ToolCall, 'memo'>): Memo | undefined {
 
 /** Durable when it resolves. */
 export async function saveMemo({ memo }: Pick<ToolCall, 'memo'>, value: Memo): Promise<void> {
-  const { contextId, taskId, booked } = value;
-  await memo.save({
-    contextId,
-    ...(taskId === undefined ? {} : { taskId }),
-    ...(booked === undefined ? {} : { booked }),
-  });
+  const { contextId, taskId } = value;
+  await memo.save({ contextId, ...(taskId === undefined ? {} : { taskId }) });
 }
 
 /** The message of a call: the same after a restart, and of no other call. */

@@ -57,6 +57,7 @@ function idleCall(): ToolCall {
     budget: {
       ...{ limit: undefined, spent: () => 0, remaining: () => Number.POSITIVE_INFINITY, reserve: unused },
       addDelegated: unused,
+      delegatedTo: unused,
       usage: () => ({ inputTokens: 0, outputTokens: 0, model: 'm', source: 'metered' }),
     },
     memo: { load: () => undefined, save: unused },

@@ -39,7 +39,8 @@ export function partBudget(whole: Budget, { limit, before }: Slice): Budget {
     spent,
     remaining: () => Math.min(whole.remaining(), Math.max(0, (limit ?? Number.POSITIVE_INFINITY) - spent())),
     reserve: (estimate) => whole.reserve(estimate),
-    addDelegated: (tokens) => whole.addDelegated(tokens),
+    addDelegated: (tokens, work) => whole.addDelegated(tokens, work),
+    delegatedTo: (work) => whole.delegatedTo(work),
     usage: () => ({ ...whole.usage(), delegatedTokens: spent() }),
   };
 }

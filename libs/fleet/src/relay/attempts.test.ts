@@ -70,6 +70,7 @@ describe('what a peer says that it spent', () => {
     const budget = {
       ...{ limit: undefined, spent: () => booked, remaining: () => 0, usage },
       reserve: () => Promise.reject(new Error('no model here')),
+      delegatedTo: () => 0,
       addDelegated: async (tokens: number) => {
         assert.ok(Number.isSafeInteger(tokens));
         booked += tokens;

@@ -236,3 +236,86 @@ describe('a withdrawal', () => {
     assert.equal(await withdraw(away.options, delegation), undefined);
   });
 });
+
+describe("a peer's question", () => {
+  const gone: Answer = { error: { code: -32004, message: 'over' } };
+  const asked = (id: string): Answer => ({ result: { task: task(id, 'INPUT_REQUIRED') } });
+
+  function answering() {
+    const questions: string[] = [];
+    const delivered: string[] = [];
+    const dialogue: DelegateOptions['dialogue'] = {
+      ask: async ({ statusText }) => {
+        questions.push(statusText);
+        return { messageId: `m-1:answer-${questions.length}`, text: 'blue' };
+      },
+      undelivered: async () => undefined,
+      delivered: async () => void delivered.push(`${questions.length}`),
+    };
+    return { dialogue, questions, delivered };
+  }
+
+  it('is answered by the same message until that has arrived, and not asked again', async (t) => {
+    const { options, bodies, over } = await scripted(t, [
+      ['SendMessage', asked('t1')],
+      ['SendMessage', 'cut'],
+      ['SendMessage', sent('t1', 'WORKING')],
+      ['SubscribeToTask', noStream],
+      ['GetTask', seen('t1', 'COMPLETED')],
+      ['GetTask', seen('t1', 'COMPLETED')],
+    ]);
+    const { dialogue, questions, delivered } = answering();
+    const delegated = await delegate({ ...options, dialogue }, delegation);
+    assert.ok(delegated.kind === 'result' && delegated.result.text === 't1 COMPLETED');
+    assert.deepEqual([questions, delivered], [['t1 INPUT_REQUIRED'], ['1']]);
+    const answers = bodies.filter((body) => body.includes('"taskId":"t1"'));
+    assert.deepEqual([answers.length, new Set(answers).size], [2, 1]);
+    assert.ok(over());
+  });
+
+  it('whose task has ended, or is forgotten, is looked up there', async (t) => {
+    const ended = await scripted(t, [
+      ['SendMessage', asked('t1')],
+      ['SendMessage', gone],
+      ['SubscribeToTask', noStream],
+      ['GetTask', seen('t1', 'COMPLETED')],
+      ['GetTask', seen('t1', 'COMPLETED')],
+    ]);
+    const first = await delegate({ ...ended.options, ...answering() }, delegation);
+    assert.ok(first.kind === 'result' && first.result.text === 't1 COMPLETED');
+    const lost = await scripted(t, [
+      ['SendMessage', asked('t1')],
+      ['SendMessage', notFound],
+      ['SubscribeToTask', notFound],
+      ['GetTask', notFound],
+      ['SendMessage', sent('t2', 'COMPLETED')],
+      ['GetTask', seen('t2', 'COMPLETED')],
+    ]);
+    const second = await delegate({ ...lost.options, ...answering() }, delegation);
+    assert.ok(second.kind === 'result' && second.result.text === 't2 COMPLETED');
+  });
+
+  it('whose answer is refused for another reason fails, and is withdrawn there', async (t) => {
+    const { options, methods } = await scripted(t, [
+      ['SendMessage', asked('t1')],
+      ['SendMessage', { error: { code: -32602, message: 'too long' } }],
+      ['CancelTask', seen('t1', 'CANCELED')],
+    ]);
+    await assert.rejects(
+      delegate({ ...options, ...answering() }, delegation),
+      (error: unknown) => error instanceof FleetError && error.code === 'PEER_REFUSED',
+    );
+    assert.deepEqual(methods(), ['SendMessage', 'SendMessage', 'CancelTask']);
+  });
+
+  it('that nobody can answer is withdrawn, and the result is partial', async (t) => {
+    const { options, methods } = await scripted(t, [
+      ['SendMessage', asked('t1')],
+      ['CancelTask', seen('t1', 'CANCELED')],
+    ]);
+    const delegated = await delegate(options, delegation);
+    assert.ok(delegated.kind === 'result' && delegated.result.status === 'partial');
+    assert.match(delegated.result.remaining?.join() ?? '', /answer what neo asked.*t1 INPUT_REQUIRED/);
+    assert.deepEqual(methods(), ['SendMessage', 'CancelTask']);
+  });
+});

@@ -142,6 +142,24 @@ describe('a task that asks', () => {
   });
 });
 
+describe('more tasks than may wait for their callers', () => {
+  it('cannot ask; who waited before a restart still waits, and makes room in the end', async (t) => {
+    const neo = await profile(t, { script: asking('Which room?'), fleet: { queue: { max_waiting: 2 } } });
+    const ids = [await neo.send(dispatching()), await neo.send(dispatching())];
+    for (const id of ids) await neo.event(id, 'input_required');
+    await neo.crash();
+    await neo.restart();
+    const third = await neo.send(dispatching());
+    assert.deepEqual((await neo.result(third)).error?.code, 'unsupported_operation');
+    for (const id of ids) {
+      await answer(neo, id, 'The blue one.');
+      assert.equal((await neo.result(id)).status, 'done');
+    }
+    const fourth = await neo.send(dispatching());
+    await neo.event(fourth, 'input_required');
+  });
+});
+
 describe('a question that nobody answers', () => {
   for (const how of ['while the profile runs', 'after a restart'] as const) {
     it(`ends its task as partial once it has waited long enough, ${how}`, async (t) => {

@@ -34,11 +34,11 @@ export async function askCaller(
   const over = AbortSignal.any([signal, stopping]);
   over.throwIfAborted();
   const before = ledger.questions(task.id);
-  if (before.length >= MAX_QUESTIONS && !before.some((one) => one.key === key))
-    throw new FleetError(
-      'UNSUPPORTED_OPERATION',
-      `a task may ask its caller ${MAX_QUESTIONS} times, and did`,
-    );
+  if (!before.some((one) => one.key === key)) {
+    if (before.length >= MAX_QUESTIONS)
+      throw cannotAsk(`a task may ask its caller ${MAX_QUESTIONS} times, and did`);
+    if (o.askers.full) throw cannotAsk('as many tasks as may wait for their callers already');
+  }
   const bounded = text.length > MAX_QUESTION_CHARS ? `${text.slice(0, MAX_QUESTION_CHARS)} […]` : text;
   const asked = await o.keep(() => ledger.ask(task.id, { key, text: bounded }));
   over.throwIfAborted();
@@ -52,6 +52,8 @@ export async function askCaller(
     return await answered(o, asked, over);
   });
 }
+
+const cannotAsk = (why: string): FleetError => new FleetError('UNSUPPORTED_OPERATION', why);
 
 async function answered(
   { task, ledger }: Pick<RunContextParts, 'task' | 'ledger'>,

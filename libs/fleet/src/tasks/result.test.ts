@@ -9,6 +9,7 @@ const budget = (spent: number): Budget => ({
   remaining: () => Number.POSITIVE_INFINITY,
   reserve: () => assert.fail('not here'),
   addDelegated: async () => undefined,
+  delegatedTo: () => 0,
   usage: () => ({ inputTokens: spent, outputTokens: 0, model: 'm', source: 'metered' }),
 });
 const run = (spent = 10, canceled = false) => ({

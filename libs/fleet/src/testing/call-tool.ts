@@ -70,8 +70,8 @@ export function testCall(o: CallOptions = {}): TestCall {
   };
 }
 
-export function testBudget(limit?: number): TaskBudget {
-  const entries: TokenEntry[] = [];
+/** A task's budget; with the entries of an earlier one, as after a restart. */
+export function testBudget(limit?: number, entries: TokenEntry[] = []): TaskBudget {
   return createBudget({
     ...{ taskId: 'task', limit, model: 'test' },
     store: {

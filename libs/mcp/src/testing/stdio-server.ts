@@ -65,10 +65,14 @@ function answer({ id, method, params }: Request): void {
     return;
   }
   if (method === 'notifications/initialized' && mode === 'dies') process.exit(7);
+  if (method === 'notifications/initialized' && mode === 'asks') askForEver();
   if (id === undefined || mode === 'hangs') return;
   if (mode === 'refuses') send({ id, error: { code: -32603, message: 'cannot read /home/me/secret' } });
   else if (method === 'ping') send({ id, result: {} });
-  else if (method === 'tools/list') {
+  else if (method === 'tools/list' && mode === 'hoards') {
+    const hoard = { name: `t${id}`, description: 'x'.repeat(1_000_000), inputSchema: { type: 'object' } };
+    send({ id, result: { tools: [hoard], nextCursor: 'more' } });
+  } else if (method === 'tools/list') {
     const listed = tools.map((name) => ({
       name,
       description: `does ${name}`,
@@ -84,6 +88,17 @@ function answer({ id, method, params }: Request): void {
         : callTool(params?.name, params?.arguments ?? {});
     if (result) send({ id, result });
   }
+}
+
+/** Requests without end, and no ear for the answers. */
+function askForEver(): void {
+  process.stdin.pause();
+  const ping = `${JSON.stringify({ jsonrpc: '2.0', id: 'x'.repeat(1_000), method: 'ping' })}\n`;
+  const more = (): void => {
+    while (process.stdout.write(ping));
+    process.stdout.once('drain', more);
+  };
+  more();
 }
 
 function keepAlive(): void {

@@ -48,6 +48,8 @@ function named(name: string): CheckKind | undefined {
 /** `make`, `just` and their like: without a target they build. */
 const targets: Rule = (args) => {
   if (hasOption(args, '-n', '--dry-run', '--just-print', '--list', '--summary', '-T', '-q')) return undefined;
+  // It goes on, and ends with 0, whatever fails, or only marks as made.
+  if (hasOption(args, '-i', '--ignore-errors', '-t', '--touch')) return undefined;
   const names = operands(args).filter((arg) => !arg.includes('=') && !/^\d+$/.test(arg));
   if (names.length === 0) return 'check';
   const kinds = names.map(named);
@@ -70,7 +72,11 @@ const scripts =
     const name = rest[isRun ? 1 : 0] ?? '';
     if (!isRun && /^(?:t|tst)$/.test(name)) return 'tests';
     if (!isRun && (BUILT_IN.includes(name) || (!bare && !/^(?:test|start)$/.test(name)))) return undefined;
-    return name === 'start' ? 'check' : named(name);
+    if (name === 'start') return 'check';
+    if (!bare || isRun) return named(name);
+    if (/\.[cm]?[jt]sx?$/.test(name)) return 'run';
+    // Without a script of that name they run the program.
+    return named(name) ?? (TABLE.has(name) ? kindOf(name, args.slice(args.indexOf(name) + 1)) : undefined);
   };
 
 function withoutValues(args: readonly string[], options: readonly string[]): string[] {
@@ -82,12 +88,18 @@ const PYTHON_CHECKS = words('mypy flake8 pylint pyflakes py_compile compileall p
 
 const python: Rule = (args) => {
   const module = args[args.indexOf('-m') + 1];
-  if (!args.includes('-m') || module === undefined) return 'run';
+  if (!args.includes('-m') || module === undefined) {
+    const [script = '', verb = ''] = operands(args);
+    return /(?:^|\/)(?:manage|setup)\.py$/.test(script) ? named(verb) : 'run';
+  }
+  if (module === 'coverage') return coverage(args.slice(args.indexOf(module) + 1));
   if (PYTHON_TESTS.includes(module)) return 'tests';
   if (PYTHON_CHECKS.includes(module)) return 'check';
   if (module === 'black' || module === 'isort') return only('check', '--check', '--check-only')(args);
   return module === 'json.tool' ? 'look' : 'run';
 };
+
+const coverage: Judge = (args) => (args[0] === 'run' ? kindOf('python', args.slice(1)) : undefined);
 
 const TABLE: ReadonlyMap<string, Rule> = new Map<string, Rule>([
   ...rules(
@@ -108,7 +120,7 @@ const TABLE: ReadonlyMap<string, Rule> = new Map<string, Rule>([
   ...rules('look', 'test [ [[ grep egrep fgrep rg ag ack diff cmp jq'),
   ...rules(
     'run',
-    'php lua luajit Rscript julia elixir racket tsx ts-node java kotlin scala groovy swipl gforth',
+    'php lua luajit Rscript julia elixir racket ts-node java kotlin scala groovy swipl gforth',
   ),
   // With -n, -p or -i they go through files line by line.
   ...words('ruby perl').map((name): [string, Rule] => [
@@ -126,15 +138,25 @@ const TABLE: ReadonlyMap<string, Rule> = new Map<string, Rule>([
     (name): [string, Rule] => [name, targets],
   ),
   ...words('python python3 pypy pypy3 py').map((name): [string, Rule] => [name, python]),
-  [
-    'node',
+  ...words('node tsx').map((name): [string, Rule] => [
+    name,
     (args) => (hasOption(args, '--test') ? 'tests' : hasOption(args, '--check', '-c') ? 'check' : 'run'),
-  ],
+  ]),
+  ['coverage', coverage],
+  ['rails', (args) => named(operands(args)[0] ?? '')],
+  ['composer', (args) => named(operands(args).find((arg) => !/^run(?:-script)?$/.test(arg)) ?? '')],
+  ['pre-commit', verbs({ check: 'run' })],
   ...words('sh bash dash zsh ksh').map((name): [string, Rule] => [
     name,
     (args) => (args.some((arg) => /^-[a-z]*n[a-z]*$/.test(arg)) ? 'check' : 'run'),
   ]),
-  ['deno', verbs({ tests: 'test', check: 'check lint compile bench', run: 'run eval' })],
+  [
+    'deno',
+    (args) =>
+      args[0] === 'task'
+        ? named(operands(args)[1] ?? '')
+        : verbs({ tests: 'test', check: 'check lint compile bench', run: 'run eval' })(args),
+  ],
   ['go', verbs({ tests: 'test', check: 'build vet run' })],
   ['cargo', (args) => (args[0] === 'fmt' ? only('check', '--check')(args) : cargo(args))],
   ...words('mvn mvnw gradle gradlew').map((name): [string, Rule] => [name, jvm]),
@@ -209,12 +231,18 @@ const IDLE = [
 
 /** How a command verifies what was written, if it does; whether it ended well is not asked here. */
 export function checkKind({ program, path, args }: CommandWords): CheckKind | undefined {
-  const rule = TABLE.get(program.replace(/\.(?:cmd|exe)$/, '')) ?? versioned(program);
-  const kind = typeof rule === 'function' ? rule(args) : rule;
+  // `script/test` is the project's own.
+  const isOwn = program === 'test' && path.includes('/') && !/^\/(?:usr\/)?bin\//.test(path);
+  const kind = isOwn ? undefined : kindOf(program, args);
   if (kind === 'look') return kind;
   if (kind === 'run') return IDLE.includes(args[0] ?? '') ? undefined : (scriptKind(args) ?? 'run');
   if (kind !== undefined) return hasOption(args, ...IDLE) || isVersion(args) ? undefined : kind;
   return path.includes('/') ? (named(stemOf(program)) ?? 'run') : undefined;
+}
+
+function kindOf(program: string, args: readonly string[]): CheckKind | undefined {
+  const rule = TABLE.get(program.replace(/\.(?:cmd|exe)$|@[^@]*$/, '')) ?? versioned(program);
+  return typeof rule === 'function' ? rule(args) : rule;
 }
 
 /** `python3.12`, `gcc-13`. */

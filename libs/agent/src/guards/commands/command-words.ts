@@ -13,13 +13,16 @@ const ASSIGNMENT = /^[A-Za-z_]\w*\+?=/;
 /** Wrappers, with those of their options that take a value. */
 const WRAPPERS: Readonly<Record<string, readonly string[]>> = {
   builtin: [],
+  c8: ['-r', '--reporter', '-o', '--reports-dir', '-x', '--exclude', '-n', '--include'],
   chronic: [],
   command: [],
+  'cross-env': [],
   env: ['-u', '-C', '-S', '--unset', '--chdir'],
   exec: ['-a'],
   ionice: ['-c', '-n'],
   nice: ['-n'],
   nohup: [],
+  nyc: ['-r', '--reporter', '-x', '--exclude', '-n', '--include'],
   setsid: [],
   stdbuf: ['-i', '-o', '-e'],
   sudo: ['-u', '-g'],
@@ -68,7 +71,7 @@ function unwrapped(program: string, args: readonly string[]): readonly string[] 
     const exec = args.findIndex((arg) => /^-(?:exec|execdir|ok)$/.test(arg));
     return exec === -1 ? undefined : args.slice(exec + 1);
   }
-  if (RUNNERS[program]?.has(args[0] ?? ''))
+  if (Object.hasOwn(RUNNERS, program) && RUNNERS[program]?.has(args[0] ?? ''))
     return past(args.slice(1), ['-p', '--package', '--with', '--group']);
   if (program === 'command' && /^-[vV]$/.test(args[0] ?? '')) return undefined;
   const values = Object.hasOwn(WRAPPERS, program) ? WRAPPERS[program] : undefined;

@@ -2,7 +2,7 @@ import { posix } from 'node:path';
 import { type CheckKind, checkKind } from './checks.ts';
 import { commandWords } from './command-words.ts';
 import { isCode, stemOf } from './file-kind.ts';
-import { shellCommands } from './shell-line.ts';
+import { isShell, shellCommands, TOO_LONG } from './shell-line.ts';
 import { writesOf } from './writes.ts';
 
 /** What a command line does to what is to be verified, one after the other. */
@@ -31,6 +31,7 @@ export function effectsOf(line: string): Effect[] {
   for (const one of shellCommands(line)) {
     const command = commandWords(one.words);
     const text = one.words.join(' ');
+    if (one === TOO_LONG) effects.push({ kind: 'write', path: undefined, command: line.trim() });
     if (command?.program === 'cd') {
       directory = posix.join(directory, command.args[0] ?? '.');
       continue;
@@ -42,7 +43,8 @@ export function effectsOf(line: string): Effect[] {
     if (found?.others) effects.push({ kind: 'write', path: undefined, command: text });
     const how = command && checkKind(command);
     if (command === undefined || how === undefined) continue;
-    const given = [command.path, ...command.args, ...one.inputs].map((arg) => inside(directory, arg));
+    const inputs = isShell(command.program) ? one.inputs.filter((input) => !input.includes('\n')) : one.inputs;
+    const given = [command.path, ...command.args, ...inputs].map((arg) => inside(directory, arg));
     effects.push({ kind: 'check', how, command: text, shown: one.shown && !command.unnamed, given });
   }
   return effects;
@@ -67,16 +69,34 @@ const isElsewhere = (path: string): boolean =>
     path,
   );
 
-/** The written files that a check is about, by what it was given: as they stand, as a module, or by their name. */
-export function filesGiven(given: readonly string[], written: Iterable<string>): string[] {
+/**
+ * The written files that a check is about, by what it was given: as they stand, as a module, by their name, or in a text
+ * that does something with files of that name.
+ */
+export function filesGiven(how: CheckKind, given: readonly string[], written: Iterable<string>): string[] {
+  const exact = new Set(given);
+  const programs = new Set(given.filter(isProgram).map(stemOf));
+  const acts = how === 'run' ? LOADS : EXPANDS;
+  const texts = given.filter((arg) => /\s|[(;]/.test(arg) && acts.test(arg));
   return [...written].filter((path) => {
     const bare = path.replace(/(?<=.)\.[^./]*$/, '');
-    return given.some((arg) => {
-      if (arg === path || arg === bare || arg === bare.replaceAll('/', '.')) return true;
-      if (isCode(path) && isProgram(arg)) return stemOf(arg) === stemOf(path);
-      return /\s|[(;]/.test(arg) && arg.includes(stemOf(path)) && stemOf(path).length > 1;
-    });
+    if (exact.has(path) || exact.has(bare) || exact.has(bare.replaceAll('/', '.'))) return true;
+    const stem = stemOf(path);
+    if (isCode(path) && programs.has(stem)) return true;
+    return stem.length > 1 && texts.some((text) => names(text, stem));
   });
+}
+
+/** What a script says to run or to read another file. */
+const LOADS =
+  /\b(?:import|require|include|load|use|source|open|read|exec|spawn|system|run|fork|popen|subprocess|check_output|dofile)|`|\$\(/i;
+const EXPANDS = /`|\$\(/;
+
+function names(text: string, name: string): boolean {
+  for (let at = text.indexOf(name); at !== -1; at = text.indexOf(name, at + name.length)) {
+    if (!/[\w-]/.test(text.charAt(at - 1)) && !/[\w-]/.test(text.charAt(at + name.length))) return true;
+  }
+  return false;
 }
 
 /** A source, or what was made of one: `a`, `dist/a.js`, but not `a.csv`. */

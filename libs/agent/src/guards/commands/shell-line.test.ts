@@ -33,14 +33,27 @@ const LINES: [line: string, commands: string][] = [
   ['! npm test', '-npm test'],
   ['exit 0; npm test', '-exit 0 | -npm test'],
   ["trap 'exit 0' EXIT; npm test", '-trap exit 0 EXIT | -npm test'],
-  ['npm() { :; }; npm test', '-npm | -: | -npm test'],
+  ['npm() { :; }; npm test', '-function npm | -: | -npm test'],
+  ['npm()(true); npm test', '-function npm | -true | -npm test'],
+  ['node -e "function f() {}"; tsc', '-node -e function f() {} | +tsc'],
   ['if npm test; then echo ok; fi', '-npm test | -echo ok'],
   ['for i in 1 2; do npm test; done && tsc', '-i in 1 2 | -npm test | +tsc'],
   ['case $x in a) npm test;; esac; ls', '-$x in a | -npm test | +ls'],
   ['(cd a; npm test) > log 2>&1', '->log | -cd a | +npm test'],
   ['bash -lc "cd a && npm test"', '+cd a | +npm test'],
   ['echo "a; b > c" > d 2>> e', '+echo a; b > c >d >e'],
-  ['a &> all; b >| c; d >&2; e < f', '-a >all | -b >c | -d | +e'],
+  ['a &> all; b >| c; d >&2; e < f', '-a | ->all | -b >c | -d | +e'],
+  ['npm test &> all', '-npm test | +>all'],
+  ['(set -e; npm test; echo ok) && echo', '-set -e | -npm test | +echo ok | +echo'],
+  ['set -e; { npm test; echo ok; } || exit 1', '-set -e | -npm test | +echo ok | -exit 1'],
+  ["set -e; sh -c 'set -e; npm test; echo ok' && echo", '-set -e | -set -e | +npm test | +echo ok | +echo'],
+  ['set -o errexit; npm test; echo ok', '-set -o errexit | +npm test | +echo ok'],
+  ['npm test || (echo no || exit 1)', '-npm test | -echo no | -exit 1'],
+  ['npm test || { exit 1 & }', '-npm test | -exit 1'],
+  ['npm test || exit 256', '-npm test | -exit 256'],
+  ['sh -nc "npm test"', ''],
+  ['set -n; npm test', '-set -n | -npm test'],
+  ['constructor && npm test', '+constructor | +npm test'],
   ["cat > x <<'EOF'\nnpm test > y\nEOF\nls", '-cat >x | +ls'],
   ['cat <<-E > x\n\tin\n\tE\nls', '-cat >x | +ls'],
   ['x=$(npm test; echo) && y="$(ls > z)"', '+x=$(npm test; echo) | +y=$(ls > z)'],
@@ -87,7 +100,7 @@ test('no line makes it fail, hang or find more than there is', () => {
     }),
     { numRuns: 2000 },
   );
-  for (const one of ['(', '$(', '"$(', '{ ', 'if ', "'", '`', '<<E\n', 'sh -c "', '! ']) {
+  for (const one of ['a&&', 'a||', 'a|', '>a ', '(', '$(', '"$(', '{ ', 'if ', "'", '`', '<<E\n', 'sh -c "', '! ']) {
     assert.ok(shellCommands(one.repeat(20_000)).length <= 100_000, one);
   }
 });

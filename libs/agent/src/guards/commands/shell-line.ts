@@ -6,7 +6,7 @@ export interface ShellCommand {
   readonly words: readonly string[];
   /** Files that its output goes to, as they are written. */
   readonly outputs: readonly string[];
-  /** Files that its input comes from. */
+  /** Files that its input comes from, and the bodies of here-documents. */
   readonly inputs: readonly string[];
   /** Whether exit code 0 of the whole line says that this command was run and ended with 0. */
   readonly shown: boolean;
@@ -46,26 +46,36 @@ const CLOSES: Readonly<Record<string, string>> = {
   case: 'esac',
 };
 const BETWEEN = new Set(['then', 'do', 'else', 'elif']);
+/** Whether a program reads its input as a script of sh. */
+export const isShell = (program: string): boolean => SHELLS.test(program);
 const SHELLS = /^(?:.*\/)?(?:sh|bash|dash|zsh|ksh|ash)$/;
 const MAX_DEPTH = 20;
+const MAX_WORDS = 5000;
+
+/** Stands for a line that nobody writes, and that would take long to judge. */
+export const TOO_LONG: ShellCommand = { words: ['…'], outputs: [], inputs: [], shown: false };
 
 /**
  * The commands of a command line in their order, those of `sh -c`, of groups and of loops included. What it does not
- * understand (traps, functions, `eval`) makes it say that no exit code is shown.
+ * understand (traps, functions, `eval`) makes it say that no exit code is shown; of a line that is too long to judge it
+ * says only that.
  */
 export function shellCommands(line: string): ShellCommand[] {
   const found: ShellCommand[] = [];
-  collect(parse(line), { shown: true, errexit: false, pipefail: false, depth: 0 }, found);
+  collect(parse(line), { shown: true, errexit: false, guarded: false, pipefail: false, depth: 0 }, found);
+  if (found.reduce((sum, { words, outputs }) => sum + words.length + outputs.length, 0) > MAX_WORDS)
+    return [TOO_LONG];
   const isOpaque = found.some(({ words: [name] }) => name !== undefined && OPAQUE.has(name));
-  const isDefined = /\(\s*\)\s*\{|\bfunction\s/.test(line);
-  return isOpaque || isDefined ? found.map((command) => ({ ...command, shown: false })) : found;
+  return isOpaque ? found.map((command) => ({ ...command, shown: false })) : found;
 }
 
-const OPAQUE = new Set(['trap', 'eval', 'alias']);
+const OPAQUE = new Set(['trap', 'eval', 'alias', 'function']);
 
 interface Flow {
   shown: boolean;
   errexit: boolean;
+  /** Its exit code is asked for further out, where sh does not heed `set -e`. */
+  guarded: boolean;
   pipefail: boolean;
   readonly depth: number;
 }
@@ -74,13 +84,16 @@ function collect(list: List, flow: Flow, found: ShellCommand[]): void {
   if (flow.depth > MAX_DEPTH) return;
   for (const [at, andOr] of list.entries()) {
     const isLast = at === list.length - 1;
-    const ends = isLast || (flow.errexit && andOr.pipelines.length === 1);
+    const ends = isLast || (flow.errexit && !flow.guarded && andOr.pipelines.length === 1);
     const listShown = flow.shown && !andOr.background && ends;
+    const hidden = lastHidden(andOr);
     for (const [place, pipeline] of andOr.pipelines.entries()) {
-      const shown = listShown && isImplied(andOr, place) && !pipeline.negated;
+      const isImplied = place > hidden && andOr.operators[place - 1] !== '||';
+      const shown = listShown && isImplied && !pipeline.negated;
+      const guarded = flow.guarded || place < andOr.pipelines.length - 1 || pipeline.negated;
       for (const [index, element] of pipeline.elements.entries()) {
         const isEnd = index === pipeline.elements.length - 1 || flow.pipefail;
-        collectElement(element, { ...flow, shown: shown && isEnd, depth: flow.depth + 1 }, found);
+        collectElement(element, { ...flow, shown: shown && isEnd, guarded, depth: flow.depth + 1 }, found);
       }
     }
     const [only, ...others] = andOr.pipelines;
@@ -94,18 +107,16 @@ function applyTo(flow: Flow, words: readonly string[]): void {
   const [name, ...args] = words;
   if (name === 'exit' || name === 'return' || (name === 'exec' && args.length > 0)) flow.shown = false;
   if (name !== 'set') return;
-  if (args.some((arg) => /^-[a-z]*e/.test(arg))) flow.errexit = true;
+  if (args.includes('-n')) flow.shown = false;
+  if (args.some((arg) => /^-[a-z]*e/.test(arg) || arg === 'errexit')) flow.errexit = true;
   if (args.includes('pipefail')) flow.pipefail = true;
-  if (args.some((arg) => /^\+[a-z]*e/.test(arg))) flow.errexit = false;
+  if (args.some((arg) => /^\+[a-z]*[eo]/.test(arg))) flow.errexit = false;
+  if (args.includes('+o')) flow.pipefail = false;
 }
 
-/** Whether success of the whole says that this pipeline succeeded. */
-function isImplied({ pipelines, operators }: AndOr, place: number): boolean {
-  if (place > 0 && operators[place - 1] === '||') return false;
-  return operators
-    .slice(place)
-    .every((operator, ahead) => operator === '&&' || neverSucceeds(pipelines[place + ahead + 1]));
-}
+/** The last pipeline of which success of the whole does not tell, for all that follows the `||` behind it; -1 for none. */
+const lastHidden = ({ pipelines, operators }: AndOr): number =>
+  operators.findLastIndex((operator, at) => operator === '||' && !neverSucceeds(pipelines[at + 1]));
 
 /** `… || exit 1` hides nothing. */
 function neverSucceeds(pipeline: Pipeline | undefined): boolean {
@@ -113,9 +124,11 @@ function neverSucceeds(pipeline: Pipeline | undefined): boolean {
   if (element === undefined || others.length > 0 || pipeline?.negated) return false;
   if (element.kind === 'command') {
     const [name, code] = element.words;
-    return name === 'false' || (name === 'exit' && code !== undefined && /^[1-9]\d*$/.test(code));
+    return name === 'false' || (name === 'exit' && code !== undefined && /^\d+$/.test(code) && Number(code) % 256 !== 0);
   }
-  return element.kind === 'group' && neverSucceeds(element.body.at(-1)?.pipelines.at(-1));
+  const last = element.kind === 'group' ? element.body.at(-1) : undefined;
+  if (last === undefined || last.background || last.operators.includes('||')) return false;
+  return neverSucceeds(last.pipelines.at(-1));
 }
 
 function collectElement(element: Element, flow: Flow, found: ShellCommand[]): void {
@@ -127,7 +140,7 @@ function collectElement(element: Element, flow: Flow, found: ShellCommand[]): vo
   }
   // The shell opens the files before anything is run.
   if (outputs.length > 0) found.push({ words: [], outputs, inputs, shown: false });
-  if (script !== undefined) collect(parse(script), { ...flow, errexit: false, pipefail: false }, found);
+  if (script !== undefined) collect(parse(script), { ...flow, errexit: false, guarded: false, pipefail: false }, found);
   else if (element.kind === 'group') collect(element.body, flow, found);
   else if (element.kind === 'compound') collect(element.body, { ...flow, shown: false }, found);
 }
@@ -136,6 +149,8 @@ function collectElement(element: Element, flow: Flow, found: ShellCommand[]): vo
 function scriptOf([name = '', ...args]: readonly string[]): string | undefined {
   if (!SHELLS.test(name)) return undefined;
   const flag = args.findIndex((arg) => /^-[a-z]*c$/.test(arg));
+  // With -n nothing of it is run.
+  if (args.slice(0, flag + 1).some((arg) => /^-[a-z]*n/.test(arg))) return '';
   return flag === -1 ? undefined : args[flag + 1];
 }
 
@@ -205,7 +220,7 @@ function parse(line: string): List {
       at += 1;
       return { kind: 'group', body: list('}', depth + 1), ...redirects() };
     }
-    const closing = first?.kind === 'word' && !first.quoted ? CLOSES[first.text] : undefined;
+    const closing = first?.kind === 'word' && !first.quoted && Object.hasOwn(CLOSES, first.text) ? CLOSES[first.text] : undefined;
     if (closing !== undefined) {
       at += 1;
       return { kind: 'compound', body: list(closing, depth + 1), ...redirects() };
@@ -223,6 +238,8 @@ function parse(line: string): List {
       if (token.kind === 'word') words.push(token.text);
       else redirect(token.text, targets);
     }
+    // What opens here is the body of a function.
+    if (words.length > 0 && isOperator('(')) words.unshift('function');
     const isNothing = words.length === 0 && targets.outputs.length === 0;
     return isNothing ? undefined : { kind: 'command', words, ...targets };
   }
@@ -240,10 +257,10 @@ function parse(line: string): List {
     if (tokens[at]?.kind !== 'word') return;
     const target = textAt(at);
     at += 1;
-    if (operator === '<') targets.inputs.push(target);
+    if (operator === '<' || operator.startsWith('<<')) targets.inputs.push(target);
     else if (operator === '>&' || operator === '<&') {
       if (operator === '>&' && !/^(?:\d+|-)$/.test(target)) targets.outputs.push(target);
-    } else if (!operator.startsWith('<<')) targets.outputs.push(target);
+    } else targets.outputs.push(target);
   }
 
   const textAt = (index: number): string => {

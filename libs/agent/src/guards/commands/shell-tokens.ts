@@ -6,25 +6,27 @@ export type Token =
   | { readonly kind: 'redirect'; readonly text: string };
 
 const OPERATORS = ['&&', '||', '|&', ';;', '|', ';', '&', '(', ')'] as const;
-const REDIRECTS = ['&>>', '&>', '<<<', '<<-', '<<', '<>', '<&', '>>', '>&', '>|', '<', '>'] as const;
+/** Without `&>`: to sh that is `&` and `>`, a command in the background whose exit code nobody sees. */
+const REDIRECTS = ['<<<', '<<-', '<<', '<>', '<&', '>>', '>&', '>|', '<', '>'] as const;
 const PLAIN = /[^\s"'\\$`|&;<>()#]+/y;
 
 /**
- * The tokens of a command line as sh reads it, expansions left as they stand. The bodies of here-documents are left
- * out. It never fails: what is not closed reaches to the end.
+ * The tokens of a command line as sh reads it, expansions left as they stand. The body of a here-document stands in the
+ * place of the word that ends it. It never fails: what is not closed reaches to the end.
  */
 export function shellTokens(line: string): Token[] {
   const tokens: Token[] = [];
   let at = 0;
   let word: { text: string; quoted: boolean } | undefined;
-  const heredocs: { end: string; tabs: boolean }[] = [];
+  const heredocs: { word: { text: string }; tabs: boolean }[] = [];
   let wanted: { tabs: boolean } | undefined;
 
   function endWord(): void {
     if (word === undefined) return;
-    if (wanted !== undefined) heredocs.push({ end: word.text, tabs: wanted.tabs });
+    const token = { kind: 'word' as const, ...word };
+    if (wanted !== undefined) heredocs.push({ word: token, tabs: wanted.tabs });
     wanted = undefined;
-    tokens.push({ kind: 'word', ...word });
+    tokens.push(token);
     word = undefined;
   }
   function add(text: string, quoted = false): void {
@@ -37,7 +39,11 @@ export function shellTokens(line: string): Token[] {
       endWord();
       tokens.push({ kind: 'operator', text: ';' });
       at += 1;
-      for (const { end, tabs } of heredocs.splice(0)) at = afterHeredoc(line, at, end, tabs);
+      for (const { word: end, tabs } of heredocs.splice(0)) {
+        const after = afterHeredoc(line, at, end.text, tabs);
+        end.text = line.slice(at, after);
+        at = after;
+      }
     } else if (char === ' ' || char === '\t' || char === '\r') {
       endWord();
       at += 1;

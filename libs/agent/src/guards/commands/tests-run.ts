@@ -10,7 +10,8 @@ const PASSED = [
   /\bOK \((\d+) tests?\b/g,
   /\b(\d+) examples?, 0 failures/g,
   /\b(\d+) (?:scenarios?|specs?|assertions?)\b/gi,
-  /\bpassed:?\s+(\d+)\b/gi,
+  /\bpassed:?\s+(\d+)\b(?!\.\d)/gi,
+  /\btests failed out of (\d+)/gi,
   /\ball (\d+) tests? passed/gi,
   /\bexecuted (\d+) tests?\b/gi,
 ] as const;

@@ -28,5 +28,9 @@ service.addRule('cell', {
 });
 service.addRule('row', { filter: 'tr', replacement: (content) => `\n|${content}` });
 
+/** A long address makes much of a page of short links: only so much of it goes to the process that asked. */
+const MAX_CHARS = 4_000_000;
+
 const markdown = service.turndown(html).replace(/\n{3,}/g, '\n\n');
-parentPort?.postMessage(markdown);
+const cut = `${markdown.slice(0, MAX_CHARS)}\n\n[cut: the page goes on]`;
+parentPort?.postMessage(markdown.length > MAX_CHARS ? cut : markdown);

@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 import { type Clock, ToolError } from '@hermes-fleet/protocol';
-import { COMMAND_ENV } from '../confinement/command-env.ts';
-import { type CommandResult, runCommand } from '../process/run-command.ts';
-import { PACKAGES } from './file-walk.ts';
-import type { GrepPlace, GrepSearch } from './grep-files.ts';
-import type { GrepMatches } from './grep-matches.ts';
-import type { ToolContext } from './tool.ts';
+import { COMMAND_ENV } from '../../confinement/command-env.ts';
+import { type CommandResult, runCommand } from '../../process/run-command.ts';
+import { PACKAGES } from '../file-walk.ts';
+import type { ToolContext } from '../tool.ts';
+import type { GrepMatches } from './matches.ts';
+import type { GrepPlace, GrepSearch } from './search.ts';
 
 const TIMEOUT_S = 20;
 const KEEP_BYTES = 8 * 1024;

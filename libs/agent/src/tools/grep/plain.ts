@@ -1,12 +1,12 @@
 import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import type { Clock } from '@hermes-fleet/protocol';
-import { at, hasCode } from './anchored-folder.ts';
-import { type Found, walkTree } from './file-walk.ts';
-import { parseGlob } from './glob.ts';
-import type { GrepPlace, GrepSearch } from './grep-files.ts';
-import type { GrepMatches } from './grep-matches.ts';
-import type { ToolContext } from './tool.ts';
+import { at, hasCode } from '../anchored-folder.ts';
+import { type Found, walkTree } from '../file-walk.ts';
+import { parseGlob } from '../glob.ts';
+import type { ToolContext } from '../tool.ts';
+import type { GrepMatches } from './matches.ts';
+import type { GrepPlace, GrepSearch } from './search.ts';
 
 const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
 const MAX_FILE_BYTES = 4 * 1024 * 1024;
