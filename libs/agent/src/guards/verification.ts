@@ -47,7 +47,7 @@ export function lookedAt({ tool, ok, detail = '' }: JournalEntry): string | unde
  * Reads what was written and what verified it (design 3, B1). A check that passed (tests of which at least one ran, a
  * build, a linter, the program that was written) verifies all that was written before it; reading or searching a file
  * again verifies that file, unless it is a program's source and commands can be run. Writes of commands count as far as
- * the words of the command line tell: what a program writes that it runs, or a tool of somebody else, is not seen.
+ * the words of the command line tell, and so do those that a restart cut off: what a program writes that it runs, or a tool of somebody else, is not seen.
  */
 export function createVerification(canRun: boolean): Verification {
   /** What is not verified: whether looking at it again is enough. */
@@ -119,6 +119,7 @@ export function createVerification(canRun: boolean): Verification {
     add(entry) {
       at += 1;
       const { detail = '' } = entry;
+      if (WRITES.has(entry.tool) && entry.unknown) wrote(detail, mayLook(detail));
       if (isFileWrite(entry)) {
         wrote(detail, mayLook(detail));
         return { wrote: [detail], passed: undefined, tried: false };

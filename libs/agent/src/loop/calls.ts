@@ -1,8 +1,10 @@
-import { type JsonObject, type ToolResult, toolFailure } from '@hermes-fleet/protocol';
+import { type JsonObject, ToolError, type ToolResult, toolFailure } from '@hermes-fleet/protocol';
 import type { ModelMessage } from 'ai';
+import { z } from 'zod';
 import { type GuardStop, newGuardState } from '../guards/guard-state.ts';
 import { createGuards, entryOf, type GuardedCall, type Guards, withNotes } from '../guards/guards.ts';
 import { loggable } from '../guards/redact.ts';
+import { OUTCOME_UNKNOWN } from '../prompt/task-message.ts';
 import type { ToolContext } from '../tools/tool.ts';
 import { inputOf, type PendingCall, toolMessage } from './conversation.ts';
 import type { TalkOptions, TalkParts } from './talk.ts';
@@ -21,7 +23,9 @@ export interface Calls {
   run(call: PendingCall): Promise<void>;
   /** Answers a call that is not carried out; durable when it resolves. */
   answer(call: PendingCall, result: ToolResult): Promise<void>;
-  /** The same, durable with whatever comes next. */
+  /** Answers a call that a restart cut off, and that may have done all, a part or nothing of what it was to do. */
+  answerUnknown(call: PendingCall): Promise<void>;
+  /** Answers a call that is not carried out, durable with whatever comes next. */
   note(call: PendingCall, result: ToolResult): void;
   /** A step's messages, with what the guards say of the calls that were refused before they came here. */
   judged(messages: readonly ModelMessage[]): ModelMessage[];
@@ -30,6 +34,8 @@ export interface Calls {
   /** The guard that has ended the conversation. */
   stopped(): GuardStop | undefined;
 }
+
+const Aim = z.object({ path: z.string().optional(), command: z.string().optional() });
 
 /** How loudly a model may print, at most: a quarter of what it can take in, a token being some four bytes. */
 const outputBytes = (contextWindow: number): number => Math.min(64 * 1024, contextWindow);
@@ -71,6 +77,22 @@ export function createCalls(o: CallsOptions, parts: TalkParts): Calls {
     state.journal.push(entryOf(guarded(call), result));
   }
 
+  /** What a call was to write or to run, as its tool would have it in the journal. */
+  function aimOf({ tool, input }: PendingCall): string | undefined {
+    const { path, command } = Aim.safeParse(input).data ?? {};
+    if (tool === 'shell_exec' || path === undefined) return tool === 'shell_exec' ? command : undefined;
+    try {
+      return parts.files.normalize(path);
+    } catch (error) {
+      if (error instanceof ToolError) return undefined;
+      throw error;
+    }
+  }
+
+  async function ended(call: PendingCall, ok: boolean): Promise<void> {
+    await Promise.all([o.save(), o.progress({ tool: nameOf(call), phase: 'ended', ok })]);
+  }
+
   async function execute(call: PendingCall): Promise<ToolResult> {
     const tool = tools.get(call.tool);
     if (tool === undefined)
@@ -99,8 +121,8 @@ export function createCalls(o: CallsOptions, parts: TalkParts): Calls {
       await told;
       const { result: shown, notes, entry } = await guards.after(guarded(call), result);
       put(call, withNotes(shown, notes));
-      const ended = { tool, phase: 'ended', ok: entry.ok, duration_ms: durationMs };
-      await Promise.all([o.save(), o.progress(ended)]);
+      const end = { tool, phase: 'ended', ok: entry.ok, duration_ms: durationMs };
+      await Promise.all([o.save(), o.progress(end)]);
       if (parts.hooks.logToolUse) {
         const detail = loggable(entry.detail ?? '');
         log.info(
@@ -111,7 +133,17 @@ export function createCalls(o: CallsOptions, parts: TalkParts): Calls {
     },
     async answer(call, result) {
       note(call, result);
-      await Promise.all([o.save(), o.progress({ tool: nameOf(call), phase: 'ended', ok: result.ok })]);
+      await ended(call, result.ok);
+    },
+    async answerUnknown(call) {
+      const result = toolFailure(`${OUTCOME_UNKNOWN}: check before repeating it`);
+      put(call, result);
+      const aim = aimOf(call);
+      state.journal.push({
+        ...entryOf(guarded(call), result),
+        ...(aim && { detail: aim, unknown: true }),
+      });
+      await ended(call, false);
     },
     judged: (messages) =>
       messages.map((message) => {

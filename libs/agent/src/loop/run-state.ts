@@ -10,6 +10,8 @@ const JournalEntry = z.object({
   ok: z.boolean(),
   detail: z.string().optional(),
   exit_code: z.int().nullable().optional(),
+  /** A restart cut it off: whether it did what `detail` says is not known. */
+  unknown: z.boolean().optional(),
   /** How many tests its output says that it ran; absent where it says nothing. */
   tests: z.int().nonnegative().optional(),
 });

@@ -13,7 +13,6 @@ import type { AgentConfig } from '../config/config.ts';
 import type { GuardStop } from '../guards/guard-state.ts';
 import type { Guards } from '../guards/guards.ts';
 import type { AgentModel } from '../model/create-model.ts';
-import { OUTCOME_UNKNOWN } from '../prompt/task-message.ts';
 import type { AnchoredFiles } from '../tools/anchored-path.ts';
 import type { AgentTool, ToolContext } from '../tools/tool.ts';
 import { toolDefinitions } from '../tools/tool-set.ts';
@@ -161,7 +160,7 @@ export function createTalk(o: TalkOptions, parts: TalkParts): Talk {
     }
     const [first, ...rest] = pendingCalls(state.messages);
     if (first === undefined || calls.isRepeatable(first)) return carryOut();
-    await calls.answer(first, toolFailure(`${OUTCOME_UNKNOWN}: check before repeating it`));
+    await calls.answerUnknown(first);
     for (const call of rest) await calls.answer(call, toolFailure(NOT_RUN));
   }
 
