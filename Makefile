@@ -38,8 +38,9 @@ check: install ## format, lint and types
 
 test: install ## everything: checks, unit tests, whole fleets; containers where a Docker engine answers
 	@deploy/system-packages.sh --tests
+	@deploy/claude-sdk.sh
 	npm run --silent check
-	npm run --silent test
+	CLAUDE_AGENT_SDK_DIR=$${CLAUDE_AGENT_SDK_DIR-$(CURDIR)/.cache/claude-sdk} npm run --silent test
 
 bench: install ## first figures: start, memory, routing, dispatches, ledger, the agent's loop
 	@node test/bench/main.ts

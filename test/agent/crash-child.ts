@@ -1,3 +1,4 @@
+import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type AgentConfig, AgentConfigSchema, createAgent } from '@hermes-fleet/agent';
 import { openLedger } from '@hermes-fleet/ledger';
@@ -26,7 +27,8 @@ const Order = z.object({
 });
 type Script = Parameters<typeof startScript>[0];
 const order = Order.parse(JSON.parse(process.argv[2] ?? ''));
-const server = await startScript(order.script);
+/** What the model's provider would bill: a line for each call, whatever becomes of this process. */
+const server = await startScript(order.script, () => appendFileSync(join(order.dir, 'bill'), 'call\n'));
 const model = { model: 'openai-compatible/scripted', base_url: server.url, context_window: 128_000 };
 const config: AgentConfig = AgentConfigSchema.parse({ ...model, ...order.config });
 const TASK = 'crash-test';

@@ -13,10 +13,14 @@ const Chat = z.looseObject({ messages: z.array(z.looseObject({ role: z.string(),
  * A model on loopback that follows a script over the real wire and keeps no state: which step is next, the conversation
  * that it is shown tells. So it goes on after a restart as any model would.
  */
-export async function startScript(script: Script): Promise<{ readonly url: string; close(): void }> {
+export async function startScript(
+  script: Script,
+  onRequest: () => void,
+): Promise<{ readonly url: string; close(): void }> {
   const server = createServer(async (request, response) => {
     let body = '';
     for await (const chunk of request) body += chunk;
+    onRequest();
     const { messages } = Chat.parse(JSON.parse(body));
     const task = JSON.stringify(messages.find(({ role }) => role === 'user')?.content);
     const steps = script.find(({ word }) => task.includes(word))?.steps ?? [];

@@ -1,5 +1,5 @@
 import { createOutbox } from './outbox.ts';
-import { answerQuestion, askQuestion, findQuestions } from './questions.ts';
+import { answerQuestion, askQuestion, findQuestions, withdrawQuestion } from './questions.ts';
 import { peerRecord } from './store/rows.ts';
 import { openStore, type Store, type StoreOptions } from './store/store.ts';
 import { listTasks } from './task-list.ts';
@@ -76,6 +76,13 @@ export function createLedger(o: Pick<LedgerOptions, 'profile' | 'clock'>, store:
         (answered) => answered.event && committed(answered.event),
       );
       return { question, isNew: event !== undefined };
+    },
+    withdraw: async (taskId, key) => {
+      const { question } = await store.write(
+        (db) => withdrawQuestion(db, clock, taskId, key),
+        ({ event }) => event && committed(event),
+      );
+      return question;
     },
     questions: (taskId) => store.read((db) => findQuestions(db, taskId)),
     get: (taskId) => store.read((db) => findTask(db, taskId)),

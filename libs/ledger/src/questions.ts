@@ -9,6 +9,11 @@ export function findQuestions(db: Queries, taskId: string): Question[] {
   return db.all('SELECT * FROM questions WHERE task_id = ? ORDER BY seq', taskId).map(questionRow);
 }
 
+/** Whether somebody waits for the answer to a question, unless its task has ended. */
+export function isOpen({ answer, withdrawnAt }: Question): boolean {
+  return answer === undefined && withdrawnAt === undefined;
+}
+
 /** The transaction behind Ledger.ask; `event` is that of a question which was not asked before. */
 export function askQuestion(
   db: Queries,
@@ -18,15 +23,15 @@ export function askQuestion(
 ): { readonly question: Question | undefined; readonly event?: TaskEvent } {
   const before = findQuestions(db, taskId);
   const known = before.find((question) => question.key === key);
-  if (known) return { question: known };
+  if (known && known.withdrawnAt === undefined) return { question: known };
   if (hasEnded(db, taskId)) return { question: undefined };
-  if (before.some(({ answer }) => answer === undefined))
+  if (before.some(isOpen))
     throw new FleetError('INTERNAL', `task ${taskId} has asked something else already, and waits for that`);
-  const data = { number: before.length + 1 };
+  const data = { number: known ? before.length : before.length + 1 };
   const event = appendEvent(db, clock, taskId, { type: 'input_required', data }, undefined);
   if (!event) return { question: undefined };
   db.run(
-    'INSERT INTO questions (task_id, key, seq, asked_at, question) VALUES (?, ?, ?, ?, ?)',
+    'INSERT OR REPLACE INTO questions (task_id, key, seq, asked_at, question) VALUES (?, ?, ?, ?, ?)',
     taskId,
     key,
     event.seq,
@@ -52,8 +57,8 @@ export function answerQuestion(
     throw new FleetError('INVALID_PARAMS', `message.messageId ${reason}`, { fields });
   }
   const ended = hasEnded(db, taskId);
-  const open = questions.find((question) => question.answer === undefined);
-  if (ended || !open) throw notWaiting(taskId, ended, questions.length > 0);
+  const open = questions.find(isOpen);
+  if (ended || !open) throw notWaiting(taskId, ended, questions.at(-1));
   const data = { number: questions.length, waited_s: Math.round((clock.now() - open.askedAt) / 1000) };
   const event = appendEvent(db, clock, taskId, { type: 'answered', data }, undefined);
   db.run(
@@ -67,19 +72,37 @@ export function answerQuestion(
   return { question: { ...open, answer }, ...(event ? { event } : {}) };
 }
 
+/** The transaction behind Ledger.withdraw; `event` is that of a question which was open. */
+export function withdrawQuestion(
+  db: Queries,
+  clock: Clock,
+  taskId: string,
+  key: string,
+): { readonly question: Question | undefined; readonly event?: TaskEvent } {
+  const question = findQuestions(db, taskId).find((one) => one.key === key);
+  if (!question || !isOpen(question)) return { question };
+  const event = appendEvent(db, clock, taskId, { type: 'queued', data: { withdrawn: true } }, undefined);
+  if (!event) return { question };
+  db.run('UPDATE questions SET withdrawn_at = ? WHERE task_id = ? AND key = ?', event.at, taskId, key);
+  return { question: { ...question, withdrawnAt: event.at }, event };
+}
+
 function hasEnded(db: Queries, taskId: string): boolean {
   const ended = endedSeq(db, taskId);
   if (ended === undefined) throw notFound(taskId);
   return ended !== null;
 }
 
-function notWaiting(taskId: string, ended: boolean, hasAsked: boolean): FleetError {
+function notWaiting(taskId: string, ended: boolean, last: Question | undefined): FleetError {
   if (ended)
     return new FleetError(
       'UNSUPPORTED_OPERATION',
       `task ${taskId} has ended; send the message without its task id`,
     );
-  const why = hasAsked ? 'was answered already, and takes no second answer' : 'has asked nothing';
+  const asked = last?.answer
+    ? 'was answered already, and takes no second answer'
+    : 'goes on without an answer';
+  const why = last ? asked : 'has asked nothing';
   return new FleetError(
     'UNSUPPORTED_OPERATION',
     `task ${taskId} ${why}: wait until it asks, or send a new task in its context`,

@@ -76,6 +76,8 @@ export interface Question {
   readonly askedAt: number;
   readonly text: string;
   readonly answer: Answer | undefined;
+  /** Since when nobody waits for its answer any more, ms since the epoch; absent for one that was not withdrawn. */
+  readonly withdrawnAt?: number;
 }
 
 /** What a caller answered. */
@@ -130,8 +132,8 @@ export interface Ledger {
   append(taskId: string, event: NewEvent, change?: TaskChange): Promise<TaskEvent | undefined>;
   /**
    * Puts a question to the task's caller, in one transaction with its `input_required` event. The same key is the same
-   * question, with its answer where it has one. A task that has ended asks nothing: undefined. Throws INTERNAL while
-   * another question is open.
+   * question, with its answer where it has one; one that was withdrawn is asked anew. A task that has ended asks
+   * nothing: undefined. Throws INTERNAL while another question is open.
    */
   ask(
     taskId: string,
@@ -143,6 +145,11 @@ export interface Ledger {
    * UNSUPPORTED_OPERATION where no question is open.
    */
   answer(taskId: string, answer: Answer): Promise<{ readonly question: Question; readonly isNew: boolean }>;
+  /**
+   * Takes a question back, in one transaction with the `queued` event of a task that goes on without an answer. One that
+   * was answered before keeps its answer; where there is nothing to take back, nothing changes.
+   */
+  withdraw(taskId: string, key: string): Promise<Question | undefined>;
   /** The questions of a task, the latest last. */
   questions(taskId: string): Question[];
   get(taskId: string): TaskRecord | undefined;

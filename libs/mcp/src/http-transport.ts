@@ -2,31 +2,22 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import { ServerFailure } from './failure.ts';
 
 const MAX_REPLY_BYTES = 10 * 1024 * 1024;
-/** A server that asks without end must not have our answers to it pile up. */
-const MAX_REQUESTS = 100;
 const [LF, CR] = [10, 13];
 
 /**
  * MCP over Streamable HTTP. A reply of more than 10 MB, or an event of the standing stream that is longer, ends with a
- * failure, and so does a request beside 100 others that are not answered. Redirects stay within the origin.
+ * failure. Redirects stay within the origin.
  */
 export function createHttpTransport(
   url: string,
   headers: Readonly<Record<string, string>> = {},
 ): StreamableHTTPClientTransport {
-  let requests = 0;
   return new StreamableHTTPClientTransport(new URL(url), {
     requestInit: { headers: { ...headers } },
     fetch: async (target, init) => {
-      if (requests >= MAX_REQUESTS) throw new ServerFailure(`leaves ${MAX_REQUESTS} requests unanswered`);
-      requests += 1;
-      try {
-        const response = await fetch(target, init);
-        // The GET stream lives as long as the session; everything else answers one request.
-        return bounded(response, init?.method === 'GET' && response.ok ? eventBytes() : replyBytes());
-      } finally {
-        requests -= 1;
-      }
+      const response = await fetch(target, init);
+      // The GET stream lives as long as the session; everything else answers one request.
+      return bounded(response, init?.method === 'GET' && response.ok ? eventBytes() : replyBytes());
     },
   });
 }

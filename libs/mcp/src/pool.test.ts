@@ -66,7 +66,6 @@ describe('what is wrong with a server is told apart', { timeout: 120_000, concur
     ['exits', 'error', /^process exited with code 5$/],
     ['garbage', 'error', /^prints something that is not MCP on its stdout$/],
     ['flood', 'error', /^printed more than 10 MB without a line end$/],
-    ['asks', 'error', /^does not read its input$/],
   ] as const) {
     it(`${mode}: ${state}`, async (t) => {
       const pool = openPool(t, { it: fixture(mode) });
@@ -100,6 +99,12 @@ describe('what is wrong with a server is told apart', { timeout: 120_000, concur
       isError: true,
       content: 'MCP server "it" is not available (disabled in the configuration)',
     });
+  });
+
+  it('one that asks without end and reads no answers: error', async (t) => {
+    const pool = openPool(t, { it: fixture('asks') });
+    const { state, detail } = await pool.probe('it', now);
+    assert.deepEqual({ state, detail }, { state: 'error', detail: 'does not read its input' });
   });
 
   it('one that babbles is an error also for a probe that could not wait for the connection', async (t) => {

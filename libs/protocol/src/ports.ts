@@ -151,9 +151,10 @@ export interface RunContext {
    * Asks the task's caller and waits for the answer, parked: the task is INPUT_REQUIRED, its deadline runs on (design 3,
    * Asking). The same key is the same question, also after a restart: one that was answered answers at once, one that was
    * asked is not asked again. Not to be called while the run is parked. Rejects with the reason of `signal` or
-   * `stopping`, and with UNSUPPORTED_OPERATION for one more than MAX_QUESTIONS.
+   * `stopping`, and with UNSUPPORTED_OPERATION for one more than MAX_QUESTIONS. `o.signal` takes the question back, durably:
+   * once the run has a slot again, it rejects with that signal's reason, or resolves with an answer that came first.
    */
-  ask(question: string, o: { readonly key: string }): Promise<string>;
+  ask(question: string, o: { readonly key: string; readonly signal?: AbortSignal }): Promise<string>;
   readonly checkpoint: {
     load(): JsonObject | undefined;
     /** Durable when it resolves. */

@@ -164,7 +164,8 @@ export function createClaudeCalls(o: ClaudeCallsOptions, parts: TalkParts): Clau
     const { entry, result: shown, stop } = guarded;
     const session = o.session();
     if (session) session.begun = session.begun.filter(({ id }) => id !== call.id);
-    state.memo = undefined;
+    // A call of Claude Code's own tools may end beside one of ours, which still needs its memo.
+    if (state.memo?.key === keyOf(call.id)) state.memo = undefined;
     const wrapUp = stop === undefined ? await o.wrapUpIfDue() : undefined;
     await o.save();
     const tool = isKnown(call) ? guardedOf(call).tool : 'unknown';

@@ -125,7 +125,27 @@ test('what answers something new, comes after an edit or a pause, or is a check 
   assert.deepEqual(await after(...times(20, (at) => (at % 2 === 0 ? look('a') : edit(`${at}.md`)))), []);
   assert.deepEqual(await after(...times(20, (at) => (at % 2 === 0 ? look('b') : shell('sleep 1')))), []);
   assert.deepEqual(await after(...times(20, () => shell('npm test'))), []);
+  assert.deepEqual(await after(...times(20, () => shell('sleep 30 && gh run view'))), [], 'it polls');
   assert.equal((await after(...times(3, () => shell('git status')))).length, 1);
+  const quick = guarded();
+  assert.match(
+    (await quick.after(...times(5, () => shell('sleep 0; ls')))).join(),
+    /stop: shell_exec was called 5/,
+  );
+});
+
+test('equal calls are equal whatever the order of their keys and the spaces of their commands', async () => {
+  const { after } = guarded();
+  const call = (input: object): Act => ({
+    ...shell('ls'),
+    call: { tool: 'shell_exec', input, mutates: true },
+  });
+  const acts = [
+    call({ command: 'ls  -l', timeout_s: 5 }),
+    call({ timeout_s: 5, command: ' ls -l\n' }),
+    call({ command: 'ls -l', timeout_s: 5 }),
+  ];
+  assert.match((await after(...acts)).join(), /^You've called shell_exec 3 times with the same input/);
 });
 
 test('the same error: warned at the third, ended at the fifth, whatever is done in between but a check that passes', async () => {

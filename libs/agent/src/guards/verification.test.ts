@@ -76,6 +76,39 @@ for (const [what, journal, files] of JOURNALS) {
   test(`what is unverified after ${what}`, () => assert.deepEqual(unverified(journal, true).files, files));
 }
 
+test('a write that a restart cut off is to be verified, too', () => {
+  const cutOff = (tool: string, detail: string): JournalEntry => ({ tool, ok: false, detail, unknown: true });
+  assert.deepEqual(unverified([cutOff('write_file', 'a.ts')], true).files, ['a.ts']);
+  assert.deepEqual(unverified([cutOff('edit_file', 'a.md'), read('a.md')], true).files, []);
+  assert.deepEqual(unverified([cutOff('shell_exec', 'sed -i s/a/b/ a.ts && make')], true).files, ['a.ts']);
+});
+
+test('a script runs what it loads, not what it names', () => {
+  for (const [line, left] of [
+    [`node -e "console.log('main works')"`, 1],
+    [`python3 -c "print('main')"`, 1],
+    [`node -e "require('./domain')"`, 1],
+    [`node -e "require('./main')"`, 0],
+    [`node --input-type=module -e "import './main.js'"`, 0],
+    ["node - <<'EOF'\nrequire('./main')\nEOF", 0],
+    ["sh <<'EOF'\nnode main.js || true\nEOF", 1],
+    ['node main', 0],
+  ] as const)
+    assert.equal(unverified([wrote('main.js'), ran(line)], true).files.length, left, line);
+  assert.deepEqual(unverified([wrote('a.md'), ran('grep -q "see the a of it" b.md')], true).files, ['a.md']);
+});
+
+test('a command line of any length is judged in bounded time, and one that nobody writes is no check', () => {
+  const names = (count: number, letter: string) =>
+    Array.from({ length: count }, (_, at) => `${letter}${at}.js`).join(' ');
+  const long = ran(`touch ${names(20_000, 'f')} && npm test`);
+  assert.match(unverified([long], true).files.join(), /^`touch f0\.js/);
+  assert.equal(
+    unverified([ran(`touch ${names(4000, 'f')}`), ran(`node ${names(4000, 'g')}`)], true).files.length,
+    4000,
+  );
+});
+
 test('without commands even a program is verified by reading it', () => {
   assert.deepEqual(unverified([wrote('a.ts'), read('a.ts')], false).files, []);
   assert.deepEqual(unverified([wrote('a.ts'), read('b.ts')], false).files, ['a.ts']);

@@ -31,7 +31,7 @@ export interface OutcomeOptions {
 
 /**
  * The result of a run (design 2, TASK_RESULT). `done` takes more than the model's word: the last thing that it did must
- * not have failed, its reply must fit the contract, a structured one needs a check after the last write, and after a
+ * not have failed, nothing may be named as left, its reply must fit the contract, a structured one needs a check after the last write, and after a
  * wrap-up it must have said in so many words that nothing is left. What was not verified, not reviewed, or only claimed
  * is said in any case.
  */
@@ -71,10 +71,13 @@ export function outcome(o: OutcomeOptions): RunOutcome {
       beyond(journal, 'the token budget was nearly spent, and the model named nothing that is left'),
     ]);
   const reply = readReply(last, o.contract);
-  const doubts = [...doubtsOf(o, o.end.finishReason), ...reply.problems];
+  const doubts = [...claim.remaining.filter(isLeft), ...doubtsOf(o, o.end.finishReason), ...reply.problems];
   if (doubts.length > 0) return partial(doubts);
   return 'output' in reply ? { ...base, status: 'done', output: reply.output } : { ...base, status: 'done' };
 }
+
+/** Some fill in a word where a list is to be empty. */
+const isLeft = (line: string): boolean => !/^\W*(?:(?:none|nothing|n\/a)\W*)?$/i.test(line);
 
 const beyond = (journal: OutcomeOptions['state']['journal'], reason: string): string =>
   `what the brief asks for beyond the work so far (${doneSoFar(journal) ?? 'nothing'}): ${reason}`;
@@ -86,7 +89,9 @@ function doubtsOf({ state: { journal }, contract, canRun }: OutcomeOptions, fini
     doubts.push(`the end of the answer: the model stopped (${finishReason})`);
   }
   const last = lastChange(journal);
-  if (last?.ok === false)
+  if (last?.unknown)
+    doubts.push(`what the last ${last.tool} came to is not known: ${cut(last.detail ?? '')}`);
+  else if (last?.ok === false)
     doubts.push(`the last ${last.tool} failed: ${cut(last.detail ?? 'its call could not be carried out')}`);
   if (contract.kind === 'structured' && unverified(journal, canRun).files.length > 0)
     doubts.push('nothing was verified after the last write');

@@ -40,6 +40,23 @@ const ROWS: readonly Row[] = [
     ends: 'done',
   },
   {
+    what: 'that all is done, and what is left',
+    schema: 'prose',
+    says: [say(`x${claim({ status: 'done', remaining: ['the docs'] })}`)],
+    steps: 1,
+    repairs: 0,
+    ends: 'partial',
+    remaining: [/^the docs$/],
+  },
+  {
+    what: 'that all is done, and nothing left',
+    schema: 'prose',
+    says: [say(`x${claim({ status: 'done', remaining: ['None.'] })}`)],
+    steps: 1,
+    repairs: 0,
+    ends: 'done',
+  },
+  {
     what: 'nothing at all',
     schema: 'prose',
     says: [silence],

@@ -150,3 +150,30 @@ test('a stop at any step of a run with a review changes nothing', async (t) => {
   assert.deepEqual(questions(end), questions(whole));
   assert.equal(calls, perRun, 'no call of the model was made twice');
 });
+
+test('a write that a crash cut off is not done before something has checked it', async (t) => {
+  const steps: readonly Reply[] = [
+    use([['write_file', { path: './a.ts', content: 'x' }]]),
+    use([['write_file', { path: 'b.md', content: 'y' }]]),
+    use([['read_file', { path: 'b.md' }]]),
+  ];
+  const run = await scriptedAgent(t, (_, request) => {
+    const answers = request.messages.filter(({ role }) => role === 'tool').length;
+    return steps[answers] ?? say('Wrote both.');
+  });
+  let checkpoint: JsonObject | undefined;
+  const options = { brief: 'Write.', task: { replySchema: 'structured' }, contextId: 'cut-off' } as const;
+  const crashed = run({
+    ...options,
+    onSave: (count, context) => {
+      if (count === 1) checkpoint = context.checkpoints.at(-1);
+      context.controller.abort(killed);
+    },
+  });
+  await assert.rejects(crashed, killed);
+  assert.ok(checkpoint);
+  const { result } = await run({ ...options, checkpoint });
+  assert.equal(result.status, 'partial', JSON.stringify(result));
+  assert.deepEqual(result.remaining, ['nothing was verified after the last write']);
+  assert.match(result.nextSteps.join(), /^verify a\.ts: nothing was checked/);
+});

@@ -25,7 +25,15 @@ test('a file that has no room for its new content keeps the old', (t) => {
   const cwd = realpathSync(mkdtempSync(join(tmpdir(), 'fleet-full-')));
   t.after(() => rmSync(cwd, { recursive: true, force: true }));
   writeFileSync(join(cwd, 'a.txt'), 'the old content\n');
-  const limited = ['-c', 'ulimit -f 100; exec "$@"', 'sh', process.execPath, '--input-type=module', '-e', GROW];
+  const limited = [
+    '-c',
+    'ulimit -f 100; exec "$@"',
+    'sh',
+    process.execPath,
+    '--input-type=module',
+    '-e',
+    GROW,
+  ];
   const { stdout, stderr } = spawnSync('/bin/sh', limited, { cwd, encoding: 'utf8' });
   assert.equal(stdout, 'EFBIG,EFBIG', stderr);
   assert.equal(readFileSync(join(cwd, 'a.txt'), 'utf8'), 'the old content\n');

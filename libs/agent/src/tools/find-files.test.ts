@@ -71,12 +71,17 @@ test('a search ends at its limits, and says so', async (t) => {
   await assert.rejects(find({ pattern: '*' }, { signal: AbortSignal.abort(reason) }), reason);
 });
 
-test('a directory with too many entries is not passed off as searched whole', { timeout: 60_000 }, async (t) => {
+test('a directory with too many entries is not passed off as searched whole', {
+  timeout: 60_000,
+}, async (t) => {
   const { root, find } = treeOf(t, ['few/a.ts']);
   mkdirSync(join(root, 'many'));
   for (let index = 0; index <= 10_000; index += 1) writeFileSync(join(root, 'many', `${index}.txt`), '');
   const absent = { pattern: 'absent' };
-  assert.match(JSON.stringify((await find(absent)).output), /only 10000 entries of a directory are looked at/);
+  assert.match(
+    JSON.stringify((await find(absent)).output),
+    /only 10000 entries of a directory are looked at/,
+  );
   assert.deepEqual((await find({ ...absent, path: 'few' })).output, { files: [] });
 });
 

@@ -1,4 +1,4 @@
-import { isTerminal, type Ledger, type TaskRecord } from '@hermes-fleet/ledger';
+import { isTerminal, type Ledger, type Question, type TaskRecord } from '@hermes-fleet/ledger';
 import {
   type Accepted,
   type Caller,
@@ -34,7 +34,7 @@ export async function acceptAnswer(
   requireScope(caller, 'dispatch');
   const questions = ledger.questions(taskId);
   const isCopy = questions.some(({ answer }) => answer?.messageId === messageId);
-  if (!isCopy) refuseUnasked(task, questions.length > 0);
+  if (!isCopy) refuseUnasked(task, questions.at(-1));
   if (handshake) throw invalid('holds a TASK_DISPATCH: send that without a task id; an answer is text');
   if (text.trim() === '') throw invalid('has no text: an answer is text');
   const { question, isNew } = await ledger.answer(taskId, { messageId, text, message: message.raw });
@@ -53,9 +53,12 @@ function ownTask(ledger: Pick<Ledger, 'get'>, taskId: string, caller: Caller): T
 }
 
 /** Refuses before the text is looked at: a message to a task that waits for nothing is no wrong answer. */
-function refuseUnasked({ id, contextId, state }: TaskRecord, hasAsked: boolean): void {
+function refuseUnasked({ id, contextId, state }: TaskRecord, last: Question | undefined): void {
   if (state === 'input_required') return;
-  const unasked = hasAsked ? 'has its answer already, and takes no second one' : 'has asked nothing';
+  const asked = last?.answer
+    ? 'has its answer already, and takes no second one'
+    : 'goes on without an answer';
+  const unasked = last ? asked : 'has asked nothing';
   const why = isTerminal(state) ? 'has ended' : unasked;
   throw new FleetError('UNSUPPORTED_OPERATION', `task ${id} ${why}: send a new task in context ${contextId}`);
 }

@@ -1,11 +1,11 @@
-import type { Ledger, Question } from '@hermes-fleet/ledger';
+import { isOpen, type Ledger, type Question } from '@hermes-fleet/ledger';
 import { FleetError, MAX_QUESTION_CHARS, MAX_QUESTIONS, type RunContext } from '@hermes-fleet/protocol';
 import type { RunContextParts } from './run-context.ts';
 import { callAt } from './schedule.ts';
 
 /** The question of a task that has no answer yet. */
 export function openQuestion(ledger: Pick<Ledger, 'questions'>, taskId: string): Question | undefined {
-  return ledger.questions(taskId).find(({ answer }) => answer === undefined);
+  return ledger.questions(taskId).find(isOpen);
 }
 
 /** When a question has waited long enough, ms since the epoch. A restart goes on with the same clock. */
@@ -24,15 +24,18 @@ export function nobodyAnswered(maxInputWaitMs: number): FleetError {
 
 /**
  * The answer to a question, from the ledger where it is there already; else the question is asked, durably, and waited for
- * without a slot (design 3, Asking). Rejects with the reason of `signal` or `stopping`; the question stays.
+ * without a slot (design 3, Asking). Rejects with the reason of `signal` or `stopping`; the question stays. `withdrawal`
+ * takes it back: rejects with its reason, in a slot again, unless an answer came first.
  */
 export async function askCaller(
   o: RunContextParts & Pick<RunContext, 'park'>,
   { key, text }: { readonly key: string; readonly text: string },
+  withdrawal?: AbortSignal,
 ): Promise<string> {
   const { task, ledger, signal, stopping, maxInputWaitMs } = o;
   const over = AbortSignal.any([signal, stopping]);
   over.throwIfAborted();
+  withdrawal?.throwIfAborted();
   const before = ledger.questions(task.id);
   if (!before.some((one) => one.key === key)) {
     if (before.length >= MAX_QUESTIONS)
@@ -44,13 +47,21 @@ export async function askCaller(
   over.throwIfAborted();
   if (!asked) throw new FleetError('INTERNAL', `task ${task.id} has ended: it can ask nothing`);
   if (asked.answer) return asked.answer.text;
-  return await o.park(async () => {
+  const answer = await o.park(async () => {
     using _waiting = o.askers.enter(asked.askedAt);
-    using _limit = callAt(o.clock, givenUpAt(asked, maxInputWaitMs), () =>
-      o.giveUp(nobodyAnswered(maxInputWaitMs)),
-    );
-    return await answered(o, asked, over);
+    using _limit = callAt(o.clock, givenUpAt(asked, maxInputWaitMs), () => {
+      if (openQuestion(ledger, task.id)?.key === key) o.giveUp(nobodyAnswered(maxInputWaitMs));
+    });
+    try {
+      return await answered(o, asked, withdrawal ? AbortSignal.any([over, withdrawal]) : over);
+    } catch (error) {
+      if (over.aborted || !withdrawal?.aborted) throw error;
+      return (await o.keep(() => ledger.withdraw(task.id, key)))?.answer?.text;
+    }
   });
+  if (answer !== undefined) return answer;
+  over.throwIfAborted();
+  throw withdrawal?.reason;
 }
 
 const cannotAsk = (why: string): FleetError => new FleetError('UNSUPPORTED_OPERATION', why);

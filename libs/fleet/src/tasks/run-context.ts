@@ -21,7 +21,7 @@ export interface RunContextParts extends Pick<RunContext, 'signal' | 'stopping' 
   readonly task: AdmittedTask;
   readonly ledger: Pick<
     Ledger,
-    'append' | 'ask' | 'questions' | 'watch' | 'loadCheckpoint' | 'saveCheckpoint'
+    'append' | 'ask' | 'withdraw' | 'questions' | 'watch' | 'loadCheckpoint' | 'saveCheckpoint'
   >;
   readonly slot: Slot;
   readonly clock: Clock;
@@ -64,11 +64,14 @@ export function createRunContext(o: RunContextParts): RunContext {
       await keep(() => ledger.append(task.id, { type: event.type, data }, change));
     },
     park,
-    async ask(question, { key }) {
-      const answer = await askCaller({ ...o, park }, { key, text: question });
-      // It stands in line: the next step says that it goes on.
-      queued = true;
-      return answer;
+    async ask(question, { key, signal: withdrawal }) {
+      if (parked) throw new FleetError('INTERNAL', `task ${task.id} is parked: it cannot ask meanwhile`);
+      try {
+        return await askCaller({ ...o, park }, { key, text: question }, withdrawal);
+      } finally {
+        // It stood in line: the next step says that it goes on.
+        queued = true;
+      }
     },
     checkpoint: {
       load: () => ledger.loadCheckpoint(task.id),

@@ -53,6 +53,8 @@ export interface RunRequest {
   /** Milliseconds since the epoch. */
   readonly receivedAt: number;
   readonly slot: Slot;
+  /** Whether it waits for its caller: it was started before, and has no slot until it goes on. */
+  readonly asking?: boolean;
   /** Why it is over already: the executor is only to end what it began before. */
   readonly ended?: FleetError;
 }
@@ -88,7 +90,7 @@ async function runToEnd(
   const startedAt = o.clock.now();
   using _deadline = deadlineTimer(o.clock, task, controller);
   const store = { ...o, taskId: task.id, signal: o.closing };
-  if (!request.ended) {
+  if (!request.ended && !request.asking) {
     const data = { model: executor.model.id, model_tier: executor.model.tier, resumes: task.resumes };
     const started = await persist(store, () =>
       o.ledger.append(task.id, { type: 'started', data }, { state: 'working' }),

@@ -101,6 +101,7 @@ export function questionRow(row: Row): Question {
       row.message_id === null
         ? undefined
         : { messageId: text(row, 'message_id'), text: text(row, 'answer'), message: json(row, 'message') },
+    ...(row.withdrawn_at === null ? {} : { withdrawnAt: integer(row, 'withdrawn_at') }),
   };
 }
 

@@ -94,9 +94,10 @@ export const MIGRATIONS: readonly string[] = [
     message_id TEXT,
     message TEXT,
     answer TEXT,
+    withdrawn_at INTEGER,
     PRIMARY KEY (task_id, key)
   ) STRICT;
-  CREATE UNIQUE INDEX questions_open ON questions (task_id) WHERE message_id IS NULL;
+  CREATE UNIQUE INDEX questions_open ON questions (task_id) WHERE message_id IS NULL AND withdrawn_at IS NULL;
   CREATE UNIQUE INDEX questions_answers ON questions (task_id, message_id);
   `,
 ];

@@ -63,6 +63,21 @@ const KINDS: Readonly<Record<string, readonly string[]>> = {
       'CI=1 timeout 60 env A=b npm test',
       'time -p make test',
     ],
+    ...[
+      'yarn jest',
+      'pnpm vitest run',
+      'npx vitest@latest run',
+      'npx c8 node --test',
+      'nyc mocha',
+      'cross-env CI=1 jest',
+    ],
+    ...[
+      'coverage run -m pytest',
+      'python -m coverage run -m unittest',
+      'python manage.py test',
+      'bin/rails test',
+    ],
+    ...['script/test', 'deno task test', 'composer test', 'npx tsx --test'],
     ...['python3 tests/test_a.py', 'terraform test', 'npx playwright test', 'zig build test || exit 1'].slice(
       0,
       3,
@@ -114,6 +129,7 @@ const KINDS: Readonly<Record<string, readonly string[]>> = {
       'ninja',
     ],
     ...['npm start', './scripts/build.sh', 'cargo test --no-run', 'mvn -DskipTests verify', 'vite build'],
+    ...['pnpm eslint .', 'pre-commit run --all-files', 'rustc a.rs', 'pnpm biome ci'],
   ],
   run: [
     'node a.js',
@@ -125,6 +141,7 @@ const KINDS: Readonly<Record<string, readonly string[]>> = {
     'sh a.sh',
     'npx tsx a.ts',
     'deno run a.ts',
+    'bun a.ts',
   ],
   look: [
     'grep -q x a',
@@ -165,6 +182,10 @@ const KINDS: Readonly<Record<string, readonly string[]>> = {
       'pytest --help',
       'jest --listTests',
       'make -n',
+      'make -i test',
+      'make --ignore-errors',
+      'CI=1 constructor x',
+      'npx constructor',
       'make clean',
       'make help',
       'go version',

@@ -118,10 +118,7 @@ const TABLE: ReadonlyMap<string, Rule> = new Map<string, Rule>([
       'codespell cspell lychee kubeconform kubeval sqlfluff ansible-lint xmllint jsonlint ajv dotenv-linter',
   ),
   ...rules('look', 'test [ [[ grep egrep fgrep rg ag ack diff cmp jq'),
-  ...rules(
-    'run',
-    'php lua luajit Rscript julia elixir racket ts-node java kotlin scala groovy swipl gforth',
-  ),
+  ...rules('run', 'php lua luajit Rscript julia elixir racket ts-node java kotlin scala groovy swipl gforth'),
   // With -n, -p or -i they go through files line by line.
   ...words('ruby perl').map((name): [string, Rule] => [
     name,

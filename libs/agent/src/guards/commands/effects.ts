@@ -43,7 +43,9 @@ export function effectsOf(line: string): Effect[] {
     if (found?.others) effects.push({ kind: 'write', path: undefined, command: text });
     const how = command && checkKind(command);
     if (command === undefined || how === undefined) continue;
-    const inputs = isShell(command.program) ? one.inputs.filter((input) => !input.includes('\n')) : one.inputs;
+    const inputs = isShell(command.program)
+      ? one.inputs.filter((input) => !input.includes('\n'))
+      : one.inputs;
     const given = [command.path, ...command.args, ...inputs].map((arg) => inside(directory, arg));
     effects.push({ kind: 'check', how, command: text, shown: one.shown && !command.unnamed, given });
   }

@@ -100,7 +100,22 @@ test('no line makes it fail, hang or find more than there is', () => {
     }),
     { numRuns: 2000 },
   );
-  for (const one of ['a&&', 'a||', 'a|', '>a ', '(', '$(', '"$(', '{ ', 'if ', "'", '`', '<<E\n', 'sh -c "', '! ']) {
+  for (const one of [
+    'a&&',
+    'a||',
+    'a|',
+    '>a ',
+    '(',
+    '$(',
+    '"$(',
+    '{ ',
+    'if ',
+    "'",
+    '`',
+    '<<E\n',
+    'sh -c "',
+    '! ',
+  ]) {
     assert.ok(shellCommands(one.repeat(20_000)).length <= 100_000, one);
   }
 });

@@ -124,7 +124,10 @@ function neverSucceeds(pipeline: Pipeline | undefined): boolean {
   if (element === undefined || others.length > 0 || pipeline?.negated) return false;
   if (element.kind === 'command') {
     const [name, code] = element.words;
-    return name === 'false' || (name === 'exit' && code !== undefined && /^\d+$/.test(code) && Number(code) % 256 !== 0);
+    return (
+      name === 'false' ||
+      (name === 'exit' && code !== undefined && /^\d+$/.test(code) && Number(code) % 256 !== 0)
+    );
   }
   const last = element.kind === 'group' ? element.body.at(-1) : undefined;
   if (last === undefined || last.background || last.operators.includes('||')) return false;
@@ -140,7 +143,8 @@ function collectElement(element: Element, flow: Flow, found: ShellCommand[]): vo
   }
   // The shell opens the files before anything is run.
   if (outputs.length > 0) found.push({ words: [], outputs, inputs, shown: false });
-  if (script !== undefined) collect(parse(script), { ...flow, errexit: false, guarded: false, pipefail: false }, found);
+  if (script !== undefined)
+    collect(parse(script), { ...flow, errexit: false, guarded: false, pipefail: false }, found);
   else if (element.kind === 'group') collect(element.body, flow, found);
   else if (element.kind === 'compound') collect(element.body, { ...flow, shown: false }, found);
 }
@@ -220,7 +224,10 @@ function parse(line: string): List {
       at += 1;
       return { kind: 'group', body: list('}', depth + 1), ...redirects() };
     }
-    const closing = first?.kind === 'word' && !first.quoted && Object.hasOwn(CLOSES, first.text) ? CLOSES[first.text] : undefined;
+    const closing =
+      first?.kind === 'word' && !first.quoted && Object.hasOwn(CLOSES, first.text)
+        ? CLOSES[first.text]
+        : undefined;
     if (closing !== undefined) {
       at += 1;
       return { kind: 'compound', body: list(closing, depth + 1), ...redirects() };

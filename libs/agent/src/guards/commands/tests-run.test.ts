@@ -32,6 +32,7 @@ const OUTPUTS: [output: string, tests: number | undefined][] = [
   ['Tests run: 4, Failures: 0', 4],
   ['5 examples, 0 failures', 5],
   ['0 examples, 0 failures', 0],
+  ['1/1 Test #1: a ....   Passed    0.00 sec\n\n100% tests passed, 0 tests failed out of 1', 1],
 ];
 
 for (const [output, tests] of OUTPUTS) {
