@@ -128,9 +128,9 @@ export function createGateway(o: GatewayOptions): Gateway {
     ageingMs: queue.ageing_s * 1000,
     random: o.random ?? Math.random,
   });
-  const lane = (name: string, executor: Executor, maxConcurrent: number): Lane =>
+  const lane = (name: string, executor: Executor, maxConcurrent: number, runsBeside: boolean): Lane =>
     createLane({
-      ...{ name, executor, runner, clock, metrics, onChange: loadChanged },
+      ...{ name, executor, runner, clock, metrics, runsBeside, onChange: loadChanged },
       limits: { maxConcurrent, depth: limits.queue_depth, ageingMs: queue.ageing_s * 1000 },
       onExpired: (task) => {
         dispatcher
@@ -138,8 +138,9 @@ export function createGateway(o: GatewayOptions): Gateway {
           .catch((error) => log.error({ task_id: task.id, err: error }, 'expiry not written'));
       },
     });
-  const own = lane('own', o.agent.executor, limits.max_concurrent_tasks);
-  const relayed = lane('relay', relay, limits.max_relayed_tasks);
+  const own = lane('own', o.agent.executor, limits.max_concurrent_tasks, false);
+  // What is with a peer has to be ended there; what a peer asks may be over before anybody answers. Asking it costs nothing.
+  const relayed = lane('relay', relay, limits.max_relayed_tasks, true);
   const lanes = [own, relayed];
   const gates = createGates({
     ...{ profile, versions, config, clock, peers: o.peers, mcp: o.mcp, agent: o.agent, own, relayed },

@@ -81,6 +81,34 @@ test('an answer is taken once, whoever sends it again; what answers nothing is r
   );
 });
 
+test('a question that is taken back waits for no answer, and may be asked anew', async (t) => {
+  const { ledger, clock, reopen } = openTestLedger(t);
+  const { id } = (await ledger.accept(newTask())).task;
+  await ledger.ask(id, { key: 'q1', text: 'Which room?' });
+  clock.advance(10);
+  const taken = await ledger.withdraw(id, 'q1');
+  assert.deepEqual([taken?.withdrawnAt, taken?.answer], [START + 10, undefined]);
+  assert.deepEqual(await ledger.withdraw(id, 'q1'), taken, 'once');
+  assert.deepEqual([ledger.get(id)?.state, ledger.events(id).at(-1)?.data], ['queued', { withdrawn: true }]);
+  await assert.rejects(
+    ledger.answer(id, answerOf('m1')),
+    refused('UNSUPPORTED_OPERATION', /goes on without an answer/),
+  );
+  await ledger.ask(id, { key: 'q2', text: 'Which wall?' });
+  await ledger.answer(id, answerOf('m2'));
+  assert.equal((await ledger.withdraw(id, 'q2'))?.answer?.messageId, 'm2', 'an answer that came first stays');
+  assert.equal(ledger.events(id).at(-1)?.type, 'answered');
+  const again = await reopen();
+  const anew = await again.ask(id, { key: 'q1', text: 'Which room?' });
+  assert.deepEqual([anew?.withdrawnAt, again.get(id)?.state], [undefined, 'input_required']);
+  assert.deepEqual(
+    again.questions(id).map(({ key }) => key),
+    ['q2', 'q1'],
+  );
+  await again.answer(id, answerOf('m3'));
+  assert.equal(await again.withdraw(id, 'nobody'), undefined);
+});
+
 test('who watches sees a question and its answer; what is pruned takes both along', async (t) => {
   const { ledger } = openTestLedger(t);
   const { id } = (await ledger.accept(newTask())).task;
@@ -107,6 +135,7 @@ test(
         text: fc.constantFrom('a', 'b'),
       }),
       fc.record({ do: fc.constant('end' as const) }),
+      fc.record({ do: fc.constant('withdraw' as const), nth: fc.nat({ max: 3 }) }),
     );
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 25 }), async (steps) => {
@@ -120,6 +149,13 @@ test(
           if (each.do === 'end') {
             await ledger.append(id, { type: 'error', data: {} });
             ended = true;
+          } else if (each.do === 'withdraw') {
+            const key = `q${each.nth}`;
+            const taken = await ledger.withdraw(id, key);
+            if (open !== key || ended) continue;
+            assert.ok(taken?.withdrawnAt);
+            open = undefined;
+            asked.delete(key);
           } else if (each.do === 'ask') {
             const key = `q${each.nth}`;
             const asking = ledger.ask(id, { key, text: key });

@@ -98,7 +98,7 @@ export function tallyAnswer(streamed: boolean): AnswerTally {
     end() {
       if (streamed) return { text, usage, stop, complete };
       const whole = Whole.safeParse(parsed(pending));
-      if (!whole.success) return { text: '', usage, stop, complete: false };
+      if (!whole.success) return { text: pending, usage, stop, complete: false };
       note(whole.data.usage);
       const { content, stop_reason } = whole.data;
       return {

@@ -14,6 +14,7 @@ import type { TalkOptions, TalkParts } from '../loop/talk.ts';
 import { cut } from '../loop/verification.ts';
 import type { AgentTool, ToolContext } from '../tools/tool.ts';
 import type { CallResult, ModelCall, ToolHookInput } from './messages.ts';
+import { checkPlaces } from './native-places.ts';
 import {
   isNative,
   type NativeCall,
@@ -23,6 +24,7 @@ import {
   replacedOutput,
 } from './native-tools.ts';
 import type { HookAnswer } from './query-options.ts';
+import { createQueue } from './queue.ts';
 import type { BegunCall, SessionState } from './session-state.ts';
 import type { ServedCall, ShownTool } from './tool-server.ts';
 import { NOT_RUN, TOOLS_OFF } from './words.ts';
@@ -30,6 +32,8 @@ import { NOT_RUN, TOOLS_OFF } from './words.ts';
 export interface ClaudeCallsOptions extends Pick<TalkOptions, 'state' | 'key' | 'tools' | 'save'> {
   /** What of the session a restart has to know. */
   readonly session: () => SessionState | undefined;
+  /** Ends the calls under way, and those that wait for them, with the session that made them. */
+  readonly running: AbortSignal;
   contextOf(key: string): ToolContext;
   progress(data: JsonObject): Promise<void>;
   /** What the model is to be told beside a result, now that it has one. */
@@ -54,9 +58,12 @@ export interface ClaudeCalls {
   again(call: BegunCall): Promise<string | undefined>;
   /** Resolves when all that was seen so far is recorded. */
   settled(): Promise<void>;
+  /** Resolves when no tool of ours runs any more. */
+  idle(): Promise<void>;
 }
 
 const Json = z.json();
+const ENDED = 'not run: the conversation was ended';
 
 /** The guards, the journal and the tools behind a session of Claude Code (design 3, Claude Code executor). */
 export function createClaudeCalls(o: ClaudeCallsOptions, parts: TalkParts): ClaudeCalls {
@@ -102,12 +109,12 @@ export function createClaudeCalls(o: ClaudeCallsOptions, parts: TalkParts): Clau
     }
   }
 
-  function refusalOf(call: ModelCall): string | undefined {
-    if (guards.before(guardedOf(call)).kind === 'stop') return 'not run: the conversation was ended';
+  async function refusalOf(call: ModelCall): Promise<string | undefined> {
+    if (guards.before(guardedOf(call)).kind === 'stop') return ENDED;
     const native = nativeOf(call);
     if (native === undefined) return own.has(call.name) ? undefined : `there is no tool ${call.name}`;
     try {
-      files.normalize(native.path);
+      await checkPlaces(files, native);
       return undefined;
     } catch (error) {
       if (error instanceof ToolError) return error.message;
@@ -125,7 +132,7 @@ export function createClaudeCalls(o: ClaudeCallsOptions, parts: TalkParts): Clau
       handled.add(call.id);
       return denied(TOOLS_OFF);
     }
-    const refusal = refusalOf(call);
+    const refusal = await refusalOf(call);
     if (refusal !== undefined) return { ...denied(refusal), ...halt() };
     const tool = own.get(call.name);
     const native = nativeOf(call);
@@ -188,6 +195,9 @@ export function createClaudeCalls(o: ClaudeCallsOptions, parts: TalkParts): Clau
     if (tool === undefined) return { ok: false, text: `there is no tool ${name}` };
     const call: ModelCall = { id, name, input };
     return turns(async () => {
+      o.running.throwIfAborted();
+      // Another call of the same step has ended the run since this one was let through.
+      if (guards.state().stop !== undefined && !state.tools_off) return { ok: false, text: ENDED };
       await o.progress({ tool: name, phase: 'started' });
       const began = clock.now();
       const result = await run(tool, call);
@@ -202,7 +212,7 @@ export function createClaudeCalls(o: ClaudeCallsOptions, parts: TalkParts): Clau
     try {
       return await tool.run(input, o.contextOf(keyOf(id)));
     } catch (error) {
-      signal.throwIfAborted();
+      o.running.throwIfAborted();
       if (stopping.aborted && error === stopping.reason) {
         await o.pause();
         throw error;
@@ -255,6 +265,10 @@ export function createClaudeCalls(o: ClaudeCallsOptions, parts: TalkParts): Clau
       return ok ? text : `It failed: ${text}`;
     },
     settled: () => record(async () => {}),
+    async idle() {
+      await turns(async () => {});
+      await record(async () => {});
+    },
   };
 }
 
@@ -276,14 +290,4 @@ function told(
   const additionalContext = notes.length > 0 ? { additionalContext: notes.join('\n') } : {};
   const updated = updatedToolOutput === undefined ? {} : { updatedToolOutput };
   return { hookSpecificOutput: { hookEventName, ...additionalContext, ...updated } };
-}
-
-/** Runs one thing after the other; one that fails is its caller's. */
-function createQueue(): <T>(work: () => Promise<T>) => Promise<T> {
-  let last: Promise<unknown> = Promise.resolve();
-  return (work) => {
-    const next = last.then(work);
-    last = next.catch(() => {});
-    return next;
-  };
 }

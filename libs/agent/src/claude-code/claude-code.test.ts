@@ -50,7 +50,7 @@ for (const confine of ['bubblewrap', 'uid'] as const) {
       (call): AnthropicReply => {
         if (call === 1)
           return run(`ln -s ${state} inside; ln -s ${state}/token link; ln -s /proc/self proc; true`);
-        const paths = ['link', 'inside/ledger.db', `${state}/token`, 'proc/environ'];
+        const paths = ['link', 'inside/token', `${state}/token`, 'proc/environ'];
         const file_path = paths[call - 2];
         return file_path === undefined ? { text: 'Nothing.' } : { calls: [['Read', { file_path }]] };
       },
@@ -61,11 +61,10 @@ for (const confine of ['bubblewrap', 'uid'] as const) {
     const [, ...reads] = resultsOf(bench.server.requests.at(-1) ?? assert.fail());
     assert.equal(reads.length, 4);
     assert.deepEqual(
-      reads.slice(0, 3).map(({ isError }) => isError),
-      [true, true, true],
+      reads.map(({ isError, text }) => isError && /leads out of the workspace/.test(text)),
+      [true, true, true, true],
       JSON.stringify(reads),
     );
-    assert.match(reads[2]?.text ?? '', /leads out of the workspace/);
     const all = JSON.stringify([bench.server.requests, context.checkpoints, context.events, result]);
     assert.doesNotMatch(all, new RegExp(SECRET));
   });
@@ -104,6 +103,44 @@ function environOf(pid: string): string {
     return '';
   }
 }
+
+test('its own tools follow no link and no pattern out of the workspace', live, async (t) => {
+  const looks = [
+    ['Read', { file_path: 'words' }],
+    ['Grep', { pattern: 'root', path: 'words', output_mode: 'content' }],
+    ['Grep', { pattern: 'root', path: ' /etc/passwd', output_mode: 'content' }],
+    ['Glob', { pattern: '/etc/pass*' }],
+    ['Glob', { pattern: 'etc/pass*' }],
+  ] as const;
+  const bench = await claude(t, (call): AnthropicReply => {
+    if (call === 1) return run('ln -s /etc/passwd words; ln -s /etc etc; true');
+    const look = looks[call - 2];
+    return look === undefined ? { text: 'Nothing.' } : { calls: [look] };
+  });
+  await runOn(bench);
+  const [, ...seen] = resultsOf(bench.server.requests.at(-1) ?? assert.fail());
+  assert.deepEqual(
+    seen.map(({ isError, text }) => isError && /leads out of the workspace/.test(text)),
+    looks.map(() => true),
+    JSON.stringify(seen),
+  );
+});
+
+test('when its process dies, the command that it had begun ends before the run does', live, async (t) => {
+  const seconds = `3211.${process.pid}`;
+  const bench = await claude(t, () => ({
+    calls: [1, 2].map((part) => ['shell_exec', { command: `sleep ${seconds}; echo ${part}` }] as const),
+  }));
+  const place = bench.agent.place.workspaceRoot;
+  const { result } = begin(bench, { limit: 100_000 });
+  await t.waitFor(() => assert.ok(processesWith(`sleep\0${seconds}`).length > 0), { timeout: 30_000 });
+  for (const pid of processesWith('--permission-mode=dontAsk').concat(processesWith('--permission-mode\0')))
+    if (environOf(pid).includes(place)) process.kill(Number(pid), 'SIGKILL');
+  const { status, error } = await result;
+  assert.deepEqual([status, error?.code, error?.retryable], ['error', 'model_failed', true]);
+  assert.deepEqual(processesWith(seconds), []);
+  assert.deepEqual(processesWith(place), []);
+});
 
 test(
   'what lies in the workspace configures nothing, and a brief is no command of Claude Code',

@@ -1,4 +1,4 @@
-import { FleetError, type Ids, type JsonObject } from '@hermes-fleet/protocol';
+import { type Clock, FleetError, type Ids, type JsonObject } from '@hermes-fleet/protocol';
 import { countTokens } from '@hermes-fleet/tokens';
 import { ASK_TOKENS, createTalk, type Talk } from '../loop/talk.ts';
 import { createTextReporter, type TextReporter } from '../loop/text-reporter.ts';
@@ -25,6 +25,8 @@ export interface ClaudeCodeOptions {
 
 /** What Claude Code sends beside our prompt and the brief, before the first word. In tokens, and rather too many. */
 export const BASE_TOKENS = 6000;
+/** For what a session leaves behind to end: only a question to a person is not ended at once. */
+const IDLE_MS = 5000;
 
 /**
  * A conversation that Claude Code leads (design 3, Claude Code executor): the same to the executor as one of the loop,
@@ -38,6 +40,9 @@ export function createClaudeTalk(claude: ClaudeCodeOptions): typeof createTalk {
     let session: ClaudeSession | undefined;
     let reporter: TextReporter | undefined;
     let events: Promise<void> = Promise.resolve();
+    /** Ends the calls of tools that the session leaves behind. */
+    const over = new AbortController();
+    const running = AbortSignal.any([signal, over.signal]);
     /** What calls under way may never take counts as left. */
     const reserved = (): number => meter?.reservedOutput() ?? 0;
     const left = (): number => Math.max(0, budget.remaining() + reserved() - o.keepTokens);
@@ -49,10 +54,11 @@ export function createClaudeTalk(claude: ClaudeCodeOptions): typeof createTalk {
 
     const calls = createClaudeCalls(
       {
-        ...{ ...o, contextOf, progress, wrapUpIfDue },
+        ...{ ...o, running, contextOf, progress, wrapUpIfDue },
         session: () => state.claude,
         async pause() {
           await o.save();
+          over.abort(stopping.reason);
           session?.end(stopping.reason);
         },
       },
@@ -62,7 +68,7 @@ export function createClaudeTalk(claude: ClaudeCodeOptions): typeof createTalk {
     function contextOf(key: string): ToolContext {
       const { files, report, park, ask } = parts;
       return {
-        ...{ task, workspace, files, report, park, ask, budget, signal, stopping, key },
+        ...{ task, workspace, files, report, park, ask, budget, signal: running, stopping, key },
         memo: {
           load: () => (state.memo?.key === key ? state.memo.value : undefined),
           save: async (value) => {
@@ -75,7 +81,7 @@ export function createClaudeTalk(claude: ClaudeCodeOptions): typeof createTalk {
           inputTokens,
           record: (entries) => void state.journal.push(...entries),
         },
-        converse: (options) => createTalk({ ...options, key: `${key}/` }, parts),
+        converse: (options) => createTalk({ ...options, key: `${key}/` }, { ...parts, signal: running }),
       };
     }
 
@@ -229,6 +235,8 @@ export function createClaudeTalk(claude: ClaudeCodeOptions): typeof createTalk {
       stopped: () => calls.guards.state().stop,
       async close() {
         await session?.[Symbol.asyncDispose]();
+        over.abort(new Error('the session of Claude Code has ended'));
+        await within(calls.idle(), IDLE_MS, parts.clock);
         await meter?.[Symbol.asyncDispose]();
         if (session === undefined || goesOnLater()) return;
         session = undefined;
@@ -246,3 +254,13 @@ const FINISHED: Readonly<Record<string, string>> = {
   model_context_window_exceeded: 'length',
   refusal: 'content-filter',
 };
+
+/** Waits for `work`, at most `ms`. */
+async function within(work: Promise<unknown>, ms: number, clock: Clock): Promise<void> {
+  const done = new AbortController();
+  try {
+    await Promise.race([work, clock.sleep(ms, done.signal).catch(() => {})]);
+  } finally {
+    done.abort();
+  }
+}

@@ -57,6 +57,8 @@ export async function openMeteringProxy(o: MeteringProxyOptions): Promise<Meteri
   const ending = AbortSignal.any([o.signal, closing.signal]);
   const estimator = createInputEstimator();
   const active = new Set<Promise<void>>();
+  /** Of calls whose answers are out, so that the next one finds what they left over. */
+  const settling = new Set<Promise<void>>();
   let expected: InputEstimate = { total: 0, billed: 0 };
   let stopReason: string | undefined;
   let reservedOutput = 0;
@@ -109,6 +111,7 @@ export async function openMeteringProxy(o: MeteringProxyOptions): Promise<Meteri
     signal: AbortSignal,
   ): Promise<void> {
     const estimate = await estimator.estimate(body);
+    await Promise.allSettled(settling);
     const inputTokens = o.countCache ? estimate.total : estimate.billed;
     if (isConversation(body)) expected = { total: estimate.total, billed: inputTokens };
     const room = Math.floor(Math.min(body.max_tokens, o.budget.remaining() - inputTokens));
@@ -121,9 +124,12 @@ export async function openMeteringProxy(o: MeteringProxyOptions): Promise<Meteri
       arrived = await relay({ ...body, max_tokens: room }, request, response, signal);
     } finally {
       const billed = { model: o.model, inputTokens: estimate.total, signal };
+      const settled = billOf(billed, arrived, { inputTokens, room }).then((bill) => reservation.settle(bill));
+      settling.add(settled);
       try {
-        await reservation.settle(await billOf(billed, arrived, { inputTokens, room }));
+        await settled;
       } finally {
+        settling.delete(settled);
         reservedOutput -= room;
       }
       const { usage } = arrived;
@@ -177,12 +183,15 @@ export async function openMeteringProxy(o: MeteringProxyOptions): Promise<Meteri
         o.log.warn({ err: error }, "an answer of the model's provider broke off");
       }
       response.destroy();
-      return { ...arrived, complete: false, began: true };
+      return { ...arrived, began: true };
     }
     const arrived = tally.end();
     if (isConversation(body)) stopReason = arrived.stop;
     if (arrived.complete) response.end();
-    else response.destroy();
+    else {
+      failure = new FleetError('MODEL_FAILED', BROKE_OFF, { retryable: true });
+      response.destroy();
+    }
     return { ...arrived, began: true };
   }
 
@@ -239,6 +248,8 @@ export async function openMeteringProxy(o: MeteringProxyOptions): Promise<Meteri
 const NOTHING: Arrived = { text: '', usage: undefined, stop: undefined, complete: false, began: false };
 
 const TOO_MUCH = "the model's provider sent more than was ordered";
+
+const BROKE_OFF = "an answer of the model's provider broke off";
 
 const failureOf = (error: unknown): FleetError =>
   error instanceof FleetError ? error : providerFailure(undefined, { retryable: true, cause: error });

@@ -50,7 +50,9 @@ export function nativeCall(name: string, raw: unknown): NativeCall | undefined {
   const parsed = Input.safeParse(raw);
   if (tool === undefined || !parsed.success) return undefined;
   const { file_path, path = file_path ?? '.', ...input } = parsed.data;
-  return { tool, input: { ...input, path }, mutates: CHANGES.has(tool), path };
+  // Claude Code does not see what stands around it.
+  const place = path.trim() || '.';
+  return { tool, input: { ...input, path: place }, mutates: CHANGES.has(tool), path: place };
 }
 
 const Found = z.looseObject({

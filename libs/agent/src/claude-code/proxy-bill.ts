@@ -40,11 +40,11 @@ export async function billOf(
   if (!arrived.began && !call.signal.aborted) return { inputTokens: 0, outputTokens: 0, source: 'estimated' };
   const { text, usage } = arrived;
   if (usage === undefined)
-    return settlement(
-      { ...call, inputTokens: expected.inputTokens },
-      { text, usage: undefined },
-      expected.room,
-    );
+    return {
+      inputTokens: expected.inputTokens,
+      outputTokens: text === '' ? 0 : Math.min(await countTokens(text), expected.room),
+      source: 'estimated',
+    };
   if (arrived.complete) return settlement(call, { text, usage: usageOf(usage) }, expected.room);
   const output_tokens = Math.min(await countTokens(text), expected.room);
   const bill = await settlement(call, { text, usage: usageOf({ ...usage, output_tokens }) }, expected.room);

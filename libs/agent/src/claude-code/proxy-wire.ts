@@ -13,7 +13,7 @@ const PATHS: ReadonlySet<string> = new Set(['/v1/messages', '/v1/messages/count_
 
 /** The path of a request by somebody who knows the secret and the key; undefined for anything else. */
 export function isAsked(request: IncomingMessage, secret: string, key: string): string | undefined {
-  const { pathname } = new URL(request.url ?? '/', 'http://127.0.0.1');
+  const pathname = URL.parse(request.url ?? '/', 'http://127.0.0.1')?.pathname ?? '/';
   const [, first = '', ...rest] = pathname.split('/');
   const path = `/${rest.join('/')}`;
   const { authorization } = request.headers;

@@ -331,6 +331,18 @@ describe('a part that is under way', () => {
       assert.deepEqual([tasksAt(of('neo')), of('neo').runs.length], [1, 1]);
     });
 
+  it('goes on when the peer does not wait for the answer any longer', async (t) => {
+    const of = await fleet(t, [{ agent: 'neo', brief: 'paint it' }], {
+      neo: { script: asking('Which room?'), fleet: { limits: { max_input_wait_s: 0.3 } } },
+    });
+    const id = await of('switch').send(dispatching({ task_id: 'paint' }, OWN));
+    await of('switch').event(id, 'input_required');
+    const [result] = await resultsOf(of('switch'), id);
+    assert.equal(result?.output.status, 'partial');
+    assert.ok(of('switch').ledger.questions(id)[0]?.withdrawnAt, 'taken back');
+    assert.equal(of('switch').gateway.queuedTasks(), 0);
+  });
+
   it('leaves the slot of its run to others', async (t) => {
     const { script, begun, letGo } = held(1);
     const of = await toolFleet(t, {

@@ -21,10 +21,13 @@ function call(answer: (question: string) => Promise<string>) {
     log,
     park,
     key: '1.0',
-    ask: (question: string, { key }: { key: string }) =>
+    ask: (question: string, { key, signal }: { key: string; signal?: AbortSignal }) =>
       park(() => {
         log.push(`ask ${key} ${question}`);
-        return answer(question);
+        const takenBack = new Promise<never>((_resolve, reject) =>
+          signal?.addEventListener('abort', () => reject(signal.reason), { once: true }),
+        );
+        return Promise.race([answer(question), takenBack]);
       }),
   };
 }
@@ -43,6 +46,26 @@ describe('waiting without a slot', () => {
       ...['park', 'back'],
     ]);
   });
+
+  for (const how of ['ends', 'takes it back'] as const)
+    it(`does not wait for an answer when the work ${how}`, async () => {
+      const asked = Promise.withResolvers<void>();
+      const made = call(() => {
+        asked.resolve();
+        return new Promise(() => undefined);
+      });
+      const value = await parked(made, async (ask) => {
+        const over = new AbortController();
+        const given = ask('which', { key: 'a', signal: over.signal });
+        await asked.promise;
+        if (how === 'ends') return how;
+        over.abort(new Error('of no use'));
+        await assert.rejects(given, /of no use/);
+        return how;
+      });
+      assert.equal(value, how);
+      assert.deepEqual(made.log, ['park', 'back', 'park', 'ask 1.0/a which', 'back', 'park', 'back']);
+    });
 
   it('tells the work that nobody answers, and is back in its slot when that fails', async () => {
     const made = call(() => Promise.reject(new Error('nobody')));

@@ -55,11 +55,12 @@ function mortal(): { ledger: (real: Ledger) => Ledger; give(fate: Fate): void } 
         <A extends unknown[], R>(write: (...args: A) => Promise<R>) =>
         (...args: A): Promise<R> =>
           life.fate ? life.fate.write(() => write(...args)) : write(...args);
-      const { accept, append, ask, answer, saveCheckpoint } = real;
+      const { accept, append, ask, answer, withdraw, saveCheckpoint } = real;
       return {
         ...real,
         ...{ accept: dying(accept), append: dying(append), ask: dying(ask) },
-        ...{ answer: dying(answer), saveCheckpoint: dying(saveCheckpoint) },
+        ...{ answer: dying(answer), withdraw: dying(withdraw) },
+        saveCheckpoint: dying(saveCheckpoint),
       };
     },
   };

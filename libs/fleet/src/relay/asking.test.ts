@@ -3,7 +3,7 @@ import { describe, it, type TestContext } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { JsonObject } from '@hermes-fleet/protocol';
 import { dispatching, inbound } from '../testing/messages.ts';
-import { asking, CALLER, type Script, type TestProfile } from '../testing/profile.ts';
+import { asking, CALLER, DONE, type Script, type TestProfile, untilAborted } from '../testing/profile.ts';
 import { type RelayFleet, relayFleet } from '../testing/relay-fleet.ts';
 
 interface Relayed extends RelayFleet {
@@ -101,16 +101,44 @@ describe("a worker's question to the caller of a relayed task", () => {
     assert.deepEqual(told(fleet.neo, fleet.remoteId), ['The blue one.']);
   });
 
-  it('that the worker does not wait for any longer ends here too', async (t) => {
-    const worker = { limits: { max_input_wait_s: 0.3 } };
-    const { orchestrator, id } = await relayed(t, asking('Which room?'), { worker });
-    const result = await orchestrator.result(id);
-    assert.deepEqual([result.status, result.executedBy], ['partial', 'neo']);
-    assert.match(result.remaining?.join() ?? '', /nobody answered.*: Which room\?/);
-    // Who still waited for the answer hears of the end a moment later.
-    while (!/^fleet_queue_depth\{queue="input"\} 0$/m.test(await orchestrator.metrics())) await turn();
-    assert.equal(orchestrator.gateway.queuedTasks(), 0);
+  it('that the worker takes back is taken back here, and what it asks then is asked', async (t) => {
+    const over = new AbortController();
+    const script: Script = async (_task, { ask }) => {
+      const first = await ask('Which room?', { key: 'a', signal: over.signal }).catch(() => 'none');
+      return { ...DONE, text: `${first}, ${await ask('Which wall?', { key: 'b' })}` };
+    };
+    const { orchestrator, id, answer, neo, remoteId } = await relayed(t, script);
+    over.abort();
+    await orchestrator.event(id, 'input_required', 2);
+    const asked = orchestrator.ledger
+      .questions(id)
+      .map(({ text, withdrawnAt }) => [text, withdrawnAt !== undefined]);
+    assert.deepEqual(asked, [
+      ['Which room?', true],
+      ['Which wall?', false],
+    ]);
+    await answer('North.');
+    assert.equal((await orchestrator.result(id)).text, 'none, North.');
+    assert.deepEqual(told(neo, remoteId), [undefined, 'North.']);
   });
+
+  for (const when of ['while switch runs', 'after switch was restarted'] as const)
+    it(`that the worker does not wait for any longer ends here too, ${when}`, async (t) => {
+      const worker = { limits: { max_input_wait_s: 0.3 } };
+      const { orchestrator, id } = await relayed(t, asking('Which room?'), { worker });
+      if (when !== 'while switch runs') {
+        await orchestrator.crash();
+        await orchestrator.restart();
+        assert.equal(orchestrator.task(id).state, 'input_required');
+        assert.deepEqual([orchestrator.gateway.activeTasks(), orchestrator.gateway.queuedTasks()], [0, 1]);
+      }
+      const result = await orchestrator.result(id);
+      assert.deepEqual([result.status, result.executedBy], ['partial', 'neo']);
+      assert.match(result.remaining?.join() ?? '', /nobody answered.*: Which room\?/);
+      // Who still waited for the answer hears of the end a moment later.
+      while (!/^fleet_queue_depth\{queue="input"\} 0$/m.test(await orchestrator.metrics())) await turn();
+      assert.equal(orchestrator.gateway.queuedTasks(), 0);
+    });
 
   for (const when of ['while switch runs', 'after switch was restarted'] as const) {
     it(`is withdrawn with its task when that is canceled ${when}`, async (t) => {
@@ -138,4 +166,31 @@ describe("a worker's question to the caller of a relayed task", () => {
       assert.equal(neo.task(remoteId).state, 'canceled');
     });
   }
+});
+
+describe('a task that is with a worker, and waits for a slot after a restart of switch', () => {
+  for (const how of ['is canceled', 'has its deadline passed'] as const)
+    it(`ends at the worker too when it ${how}`, async (t) => {
+      const script: Script = async (task, context) => {
+        if (task.dispatch.brief === 'ask') await context.ask('Which room?', { key: 'a' });
+        return await untilAborted(task, context);
+      };
+      const fleet = { limits: { max_relayed_tasks: 1 } };
+      const first = await relayed(t, script, { fleet, dispatch: { brief: 'ask' } });
+      const { orchestrator, neo } = first;
+      const deadline = new Date(Date.now() + 3_000).toISOString();
+      const id = await orchestrator.send(dispatching({}, how === 'is canceled' ? {} : { deadline }));
+      await orchestrator.event(id, 'progress');
+      const remoteId = neo.runs[1] ?? assert.fail('neo has one task only');
+      await first.answer('The blue one.');
+      await orchestrator.crash();
+      await orchestrator.restart();
+      assert.equal(orchestrator.task(id).state, 'queued');
+      if (how === 'is canceled') await orchestrator.gateway.cancel(id, CALLER);
+      const result = await orchestrator.result(id);
+      assert.deepEqual([result.status, result.attempts?.[0]?.peer], ['error', 'neo'], JSON.stringify(result));
+      await neo.result(remoteId);
+      assert.match(neo.task(remoteId).state, /canceled|failed/);
+      assert.equal(orchestrator.gateway.queuedTasks(), 0);
+    });
 });

@@ -55,11 +55,11 @@ export async function attempt(
   };
   const dialogue = createDialogue({
     delegation: () => taken,
-    note: (answers) => note({ answers }),
-    async ask(question, key) {
+    note,
+    async ask(question, key, over) {
       // A task that waits for its caller is no load there.
       seat.leave();
-      const answer = await ask(question, { key });
+      const answer = await ask(question, { key, ...(over ? { signal: over } : {}) });
       seat.take(current.peer);
       return answer;
     },

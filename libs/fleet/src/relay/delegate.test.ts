@@ -249,6 +249,7 @@ describe("a peer's question", () => {
         questions.push(statusText);
         return { messageId: `m-1:answer-${questions.length}`, text: 'blue' };
       },
+      pending: () => undefined,
       undelivered: async () => undefined,
       delivered: async () => void delivered.push(`${questions.length}`),
     };

@@ -85,12 +85,14 @@ export async function delegate(o: DelegateOptions, delegation: Delegation): Prom
   let from = task ?? delegation.remoteTaskId ?? '';
   const told = await o.dialogue.undelivered();
   if (told) from = await tell(o, delegation, link, idOf(from), told);
+  let pending = o.dialogue.pending();
   for (;;) {
-    const stands = await follow(o, delegation, link, from);
+    const stands = pending ?? (await follow(o, delegation, link, from));
+    pending = undefined;
     if (stands.terminal) return { kind: 'result', result: resultOf(stands, o) };
-    const waited = await awaitAnswer(o, stands);
+    const waited = await awaitAnswer(o, stands, (now) => isWaiting(now) && now.statusId === stands.statusId);
     link = createLink(o);
-    if ('ended' in waited) from = waited.ended;
+    if ('moved' in waited) from = waited.moved;
     else if (waited.answer) from = await tell(o, delegation, link, stands.id, waited.answer);
     else {
       const canceled = await withdraw(o, { ...delegation, remoteTaskId: stands.id });

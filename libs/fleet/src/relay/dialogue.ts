@@ -28,8 +28,13 @@ export interface PeerAnswer {
  * no question is asked twice, and no answer given as two.
  */
 export interface Dialogue {
-  /** The caller's answer, from now on one that may be at the peer; undefined where the caller can't be asked any more. */
-  ask(task: PeerTask): Promise<PeerAnswer | undefined>;
+  /**
+   * The caller's answer, from now on one that may be at the peer; undefined where the caller can't be asked any more.
+   * Rejects with the reason of `over` once the question was taken back.
+   */
+  ask(task: PeerTask, over: AbortSignal): Promise<PeerAnswer | undefined>;
+  /** The peer's task as it asked what an earlier process saw no answer to. */
+  pending(): PeerTask | undefined;
   /** An answer of which it is not known whether an earlier process delivered it. */
   undelivered(): Promise<PeerAnswer | undefined>;
   /** The peer has the last answer. */
@@ -38,10 +43,10 @@ export interface Dialogue {
 
 export function createDialogue(o: {
   /** As it was saved last. */
-  delegation(): Pick<Delegation, 'messageId' | 'answers'>;
+  delegation(): Pick<Delegation, 'messageId' | 'contextId' | 'remoteTaskId' | 'answers' | 'asked'>;
   /** Durable when it resolves. */
-  note(answers: NonNullable<Delegation['answers']>): Promise<void>;
-  ask(question: string, key: string): Promise<string>;
+  note(change: Pick<Delegation, 'answers' | 'asked'>): Promise<void>;
+  ask(question: string, key: string, over?: AbortSignal): Promise<string>;
 }): Dialogue {
   const count = (): number => o.delegation().answers?.count ?? 0;
   const keyOf = (nth: number): string => `${o.delegation().messageId}:question-${nth}`;
@@ -51,17 +56,31 @@ export function createDialogue(o: {
     statusId,
   });
   return {
-    async ask(task) {
-      const { statusId } = task;
+    async ask(task, over) {
+      const status = task.statusId === undefined ? {} : { statusId: task.statusId };
+      const question = questionIn(task);
       const nth = count() + 1;
+      // Noted before it is asked: who starts again knows that the caller is asked already, even where the peer is away.
+      if (!o.delegation().asked) await o.note({ asked: { text: question, ...status } });
       try {
-        const text = await o.ask(questionIn(task), keyOf(nth));
-        await o.note({ count: nth, delivered: false, ...(statusId === undefined ? {} : { statusId }) });
-        return answerOf(nth, text, statusId);
+        const text = await o.ask(question, keyOf(nth), over);
+        await o.note({ answers: { count: nth, delivered: false, ...status }, asked: undefined });
+        return answerOf(nth, text, task.statusId);
       } catch (error) {
+        if (over.aborted && error === over.reason)
+          await o.note({ answers: { count: nth, delivered: true }, asked: undefined });
         if (error instanceof FleetError && error.code === 'UNSUPPORTED_OPERATION') return undefined;
         throw error;
       }
+    },
+    pending() {
+      const { asked, remoteTaskId: id, contextId } = o.delegation();
+      if (!asked || id === undefined) return undefined;
+      const standing = { id, contextId, state: 'input_required', terminal: false, text: '' };
+      return {
+        ...{ ...standing, statusText: asked.text, statusId: asked.statusId },
+        ...{ data: [], artifacts: [], metadata: {} },
+      };
     },
     async undelivered() {
       const { answers } = o.delegation();
@@ -69,7 +88,7 @@ export function createDialogue(o: {
       // It is answered: the same key asks nobody again.
       return answerOf(answers.count, await o.ask('', keyOf(answers.count)), answers.statusId);
     },
-    delivered: () => o.note({ ...o.delegation().answers, count: count(), delivered: true }),
+    delivered: () => o.note({ answers: { ...o.delegation().answers, count: count(), delivered: true } }),
   };
 }
 

@@ -39,9 +39,9 @@ async function play(t: TestContext, script: Script, before: Partial<Delegation> 
   const asked: [key: string, question: string][] = [];
   const dialogue = createDialogue({
     delegation: () => delegation,
-    note: async (answers) => {
-      delegation = { ...delegation, answers };
-      saved.push(answers);
+    note: async (change) => {
+      delegation = { ...delegation, ...change };
+      if (change.answers) saved.push(change.answers);
     },
     ask: async (question, key) => {
       asked.push([key, question]);

@@ -25,17 +25,19 @@ export async function delegateProse(options: ProseOptions, delegation: Delegatio
   const message = { ...addressOf(delegation), text: textOf(delegation) };
   let link = createLink(o);
   const told = await o.dialogue.undelivered();
-  let exchanged =
-    told && delegation.remoteTaskId !== undefined
+  const pending = o.dialogue.pending();
+  let exchanged = pending
+    ? standing(pending)
+    : told && delegation.remoteTaskId !== undefined
       ? await answerTo(o, link, delegation, delegation.remoteTaskId, told, true)
       : await exchange(o, link, message, delegation.remoteTaskId, o.resumed, delegation.answers?.statusId);
   while (exchanged.kind === 'answered' && exchanged.waiting && exchanged.declined === undefined) {
     const { waiting } = exchanged;
-    const waited = await awaitAnswer(o, waiting);
+    const waited = await awaitAnswer(o, waiting, isWaiting);
     if ('answer' in waited && !waited.answer) break;
     for (const announce of announcesIn(exchanged.answer)) await o.onAnnounce(announce);
     link = createLink(o);
-    if ('ended' in waited) exchanged = { kind: 'answered', answer: waited.ended };
+    if ('moved' in waited) exchanged = standing(await followTask(o, link, waited.moved));
     else if (waited.answer) exchanged = await answerTo(o, link, delegation, waiting.id, waited.answer, false);
   }
   if (exchanged.kind === 'refused') return exchanged;
@@ -90,6 +92,12 @@ interface Answered {
   readonly declined?: string;
 }
 
+/** A task that has ended, or waits for its caller; or that nobody knows about. */
+function standing(task: PeerTask | Unknown): Answered | Unknown {
+  if ('why' in task) return task;
+  return { kind: 'answered', answer: task, ...(isWaiting(task) ? { waiting: task } : {}) };
+}
+
 /** The caller's answer to what a task there asks, told once, and what became of it. */
 async function answerTo(
   o: ProseOptions,
@@ -134,9 +142,7 @@ async function exchange(
     await o.onTaken(typeof from === 'string' ? from : from.id);
     if (typeof from !== 'string') await o.onTask(from);
   }
-  const ended = await followTask(o, link, from, answeredStatus);
-  if ('why' in ended) return ended;
-  return { kind: 'answered', answer: ended, ...(isWaiting(ended) ? { waiting: ended } : {}) };
+  return standing(await followTask(o, link, from, answeredStatus));
 }
 
 /** The result of a second message that asks for what the reply missed; undefined where there is none, or no use. */

@@ -31,10 +31,12 @@ const Delegation = z.object({
   slice: z.number().optional(),
   startedAt: z.string(),
   remoteTaskId: z.string().optional(),
-  /** How many of its questions were answered, and whether the last answer is known to have arrived. */
+  /** How many of its questions were answered or taken back, and whether the last answer is known to have arrived. */
   answers: z
     .object({ count: z.number(), delivered: z.boolean(), statusId: z.string().optional() })
     .optional(),
+  /** What it asks, and its caller was asked last; absent once that is answered, or over. */
+  asked: z.object({ text: z.string(), statusId: z.string().optional() }).optional(),
   /** Why this peer: what routing said about it and the others. */
   considered: Considered.optional(),
 });
@@ -128,18 +130,22 @@ export function encodeState({ attempts, refusals, waiting, current }: RelayState
 }
 
 function encodeDelegation(delegation: Delegation): JsonObject {
-  const { remoteTaskId, prose, slice, answers, considered, ...rest } = delegation;
+  const { remoteTaskId, prose, slice, answers, asked, considered, ...rest } = delegation;
   return {
     ...rest,
     ...(slice === undefined ? {} : { slice }),
     ...(prose === undefined ? {} : { prose }),
     ...(remoteTaskId === undefined ? {} : { remoteTaskId }),
-    ...(answers === undefined ? {} : { answers: encodeAnswers(answers) }),
+    ...(answers === undefined ? {} : { answers: withStatus(answers) }),
+    ...(asked === undefined ? {} : { asked: withStatus(asked) }),
     ...encodeConsidered(considered),
   };
 }
 
-function encodeAnswers({ statusId, ...rest }: NonNullable<Delegation['answers']>): JsonObject {
+function withStatus({
+  statusId,
+  ...rest
+}: NonNullable<Delegation['answers'] | Delegation['asked']>): JsonObject {
   return { ...rest, ...(statusId === undefined ? {} : { statusId }) };
 }
 

@@ -1,15 +1,16 @@
 import assert from 'node:assert/strict';
-import { describe, it } from 'node:test';
+import { describe, it, type TestContext } from 'node:test';
 import {
   type Caller,
   FleetError,
   HANDSHAKE_MEDIA_TYPE,
   type InboundMessage,
+  type JsonObject,
   MAX_QUESTION_CHARS,
   MAX_QUESTIONS,
 } from '@hermes-fleet/protocol';
 import { dispatching, inbound } from '../testing/messages.ts';
-import { asking, CALLER, DONE, profile, type TestProfile } from '../testing/profile.ts';
+import { asking, CALLER, DONE, profile, type Script, type TestProfile } from '../testing/profile.ts';
 
 async function answer(
   neo: TestProfile,
@@ -139,6 +140,110 @@ describe('a task that asks', () => {
     assert.deepEqual([result.status, result.error?.code], ['error', 'unsupported_operation']);
     assert.equal(neo.ledger.questions(id).length, MAX_QUESTIONS);
     assert.ok(neo.ledger.questions(id).every(({ text }) => text.length <= MAX_QUESTION_CHARS + 10));
+  });
+});
+
+describe('a question that is taken back', () => {
+  /** Asks, takes it back when told to, and ends with how that went. */
+  const asksUntil =
+    (over: AbortSignal): Script =>
+    async (_task, context) => {
+      const first = await context
+        .ask('Which room?', { key: 'q1', signal: over })
+        .catch((error: unknown) => String(error));
+      await context.report({ type: 'progress', data: { first } });
+      return { ...DONE, text: `${first}; ${await context.ask('Which wall?', { key: 'q2' })}` };
+    };
+
+  it('waits for no answer any more: its task goes on in its turn, and may ask again', async (t) => {
+    const over = new AbortController();
+    const gate = Promise.withResolvers<void>();
+    const neo = await profile(t, {
+      async script(task, context) {
+        if (task.dispatch.brief === 'hold') await gate.promise;
+        return task.dispatch.brief === 'hold' ? DONE : asksUntil(over.signal)(task, context);
+      },
+      fleet: { limits: { max_concurrent_tasks: 1 } },
+    });
+    const id = await neo.send(dispatching());
+    await neo.event(id, 'input_required');
+    const other = await neo.send(dispatching({}, { brief: 'hold' }));
+    await neo.event(other, 'started');
+    over.abort(new Error('of no use'));
+    await neo.event(id, 'queued', 2);
+    assert.deepEqual([neo.task(id).state, neo.gateway.activeTasks()], ['queued', 1]);
+    assert.match(await neo.metrics(), /^fleet_queue_depth\{queue="input"\} 0$/m);
+    await assert.rejects(answer(neo, id, 'Late.'), /goes on without an answer/);
+    gate.resolve();
+    await neo.event(id, 'input_required', 2);
+    await answer(neo, id, 'North.');
+    assert.equal((await neo.result(id)).text, 'Error: of no use; North.');
+    assert.deepEqual(neo.events(id).slice(3), [
+      ...['input_required', 'queued', 'progress', 'input_required', 'answered', 'done'],
+    ]);
+    assert.deepEqual([neo.gateway.activeTasks(), neo.gateway.queuedTasks()], [0, 0]);
+  });
+
+  it('keeps an answer that came first, and leaves a cancel what it is', async (t) => {
+    const over = new AbortController();
+    const neo = await profile(t, {
+      script: asksUntil(over.signal),
+      ledger: (real) => ({
+        ...real,
+        async answer(...given) {
+          const answered = await real.answer(...given);
+          over.abort(new Error('of no use'));
+          return answered;
+        },
+      }),
+    });
+    const id = await neo.send(dispatching());
+    await neo.event(id, 'input_required');
+    await answer(neo, id, 'The blue one.');
+    await neo.event(id, 'input_required', 2);
+    assert.equal(neo.ledger.questions(id)[0]?.withdrawnAt, undefined);
+    await neo.gateway.cancel(id, CALLER);
+    assert.equal(neo.task(id).state, 'canceled');
+  });
+});
+
+describe('a task whose answer came after a restart, and that waits for a slot', () => {
+  async function inLine(t: TestContext, dispatch: JsonObject = {}) {
+    const gate = Promise.withResolvers<void>();
+    const neo = await profile(t, {
+      async script(task, context) {
+        if (task.dispatch.brief === 'hold') await gate.promise;
+        return task.dispatch.brief === 'hold' ? DONE : asking('Which room?')(task, context);
+      },
+      fleet: { limits: { max_concurrent_tasks: 1 } },
+    });
+    const id = await neo.send({ ...dispatching({}, dispatch), contextId: 'c' });
+    await neo.event(id, 'input_required');
+    await neo.crash();
+    await neo.restart();
+    const other = await neo.send(dispatching({}, { brief: 'hold' }));
+    await neo.event(other, 'started');
+    await answer(neo, id, 'The blue one.');
+    assert.equal(neo.task(id).state, 'queued');
+    return { neo, id, other, gate };
+  }
+
+  it('can be canceled: its executor ends it, and nothing stays in line', async (t) => {
+    const { neo, id, other, gate } = await inLine(t);
+    await neo.gateway.cancel(id, CALLER);
+    assert.deepEqual([neo.task(id).state, neo.runs.filter((run) => run === id).length], ['canceled', 2]);
+    assert.deepEqual([neo.gateway.activeTasks(), neo.gateway.queuedTasks()], [1, 0]);
+    gate.resolve();
+    assert.equal((await neo.result(other)).status, 'done');
+    assert.equal(neo.runs.length, 3);
+  });
+
+  it('ends at its deadline', async (t) => {
+    const deadline = new Date(Date.now() + 1_500).toISOString();
+    const { neo, id, gate } = await inLine(t, { deadline });
+    assert.equal((await neo.result(id)).error?.code, 'deadline_exceeded');
+    assert.deepEqual([neo.gateway.activeTasks(), neo.gateway.queuedTasks()], [1, 0]);
+    gate.resolve();
   });
 });
 

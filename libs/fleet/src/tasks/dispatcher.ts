@@ -14,6 +14,7 @@ import type { Expiry, Lane } from './lane.ts';
 import { persist } from './persist.ts';
 import { readDispatch, versionOf } from './reading.ts';
 import { blockedEnding, type Ending, encodeEnding, endingData, errorOutcome } from './result.ts';
+import { deadlinePassed } from './schedule.ts';
 import { worthOf } from './worth.ts';
 
 /** A lane and what admits to it. */
@@ -113,7 +114,7 @@ export function createDispatcher(o: DispatcherOptions): Dispatcher {
       lane.release();
     }
     o.metrics.admission('accepted', 'none');
-    lane.add(admitted(record, dispatch, caller), record.createdAt);
+    lane.add(admitted(record, dispatch, caller), record.createdAt, false);
   }
 
   /**
@@ -176,7 +177,8 @@ export function createDispatcher(o: DispatcherOptions): Dispatcher {
     await o.ledger.append(record.id, { type: 'resumed', data: { resumes } }, { state: 'queued', resumes });
     o.metrics.resumed();
     o.log.info({ ...fieldsOf(record), resumes }, 'task taken up again');
-    lane.add(admitted({ ...record, resumes }, dispatch, caller), record.createdAt);
+    const hasBegun = o.ledger.loadCheckpoint(record.id) !== undefined;
+    lane.add(admitted({ ...record, resumes }, dispatch, caller), record.createdAt, hasBegun);
   }
 
   async function cancel(taskId: string): Promise<void> {
@@ -239,8 +241,7 @@ function expiryOf({ deadlineAt, dispatch }: AdmittedTask, asked: Question, maxIn
   const until = givenUpAt(asked, maxInputWaitMs);
   if (deadlineAt === undefined || deadlineAt > until)
     return { since, until, reason: nobodyAnswered(maxInputWaitMs) };
-  const reason = new FleetError('DEADLINE_EXCEEDED', `the deadline ${dispatch.deadline} has passed`);
-  return { since, until: deadlineAt, reason };
+  return { since, until: deadlineAt, reason: deadlinePassed(dispatch.deadline) };
 }
 
 function admitted(record: TaskRecord, dispatch: TaskDispatch, caller: Caller): AdmittedTask {

@@ -3,7 +3,7 @@ import type { FleetMetrics } from '@hermes-fleet/service';
 import { type QueueLimits, TaskQueue } from './queue.ts';
 import type { Slot } from './run-context.ts';
 import { type Run, type RunnerOptions, type RunRequest, startRun } from './runner.ts';
-import { callAt } from './schedule.ts';
+import { callAt, deadlinePassed } from './schedule.ts';
 
 /** A queue and the executor that works it off: one for own tasks, one for relayed ones. */
 export interface Lane {
@@ -16,16 +16,16 @@ export interface Lane {
   readonly full: boolean;
   reserve(): boolean;
   release(): void;
-  /** Puts an admitted task in line, and starts it as soon as its turn comes. */
-  add(task: AdmittedTask, receivedAt: number): void;
+  /** Puts an admitted task in line, and starts it as soon as its turn comes. A former process may have begun it. */
+  add(task: AdmittedTask, receivedAt: number, hasBegun: boolean): void;
   /**
    * Keeps a task that a former process left waiting for its caller: with its context, without a slot, not running. Unless
-   * it goes on before, it is ended when `expiry` says.
+   * it goes on before, it is ended when `expiry` says. An executor that costs nothing is run meanwhile.
    */
   hold(task: AdmittedTask, receivedAt: number, expiry: Expiry): void;
   /** Has a task that is held go on, in its turn; nothing for any other. */
   goOn(taskId: string): void;
-  /** Lets the executor of a task that is held end it, for this reason; undefined for any other. */
+  /** Lets its executor end a task that a former process began, and that has no run here; undefined for any other. */
   endHeld(taskId: string, reason: FleetError): Run | undefined;
   /** Takes a waiting task out of line; false when it does not wait here. */
   withdraw(taskId: string): boolean;
@@ -50,7 +50,10 @@ export interface Expiry {
 
 interface Held {
   readonly request: RunRequest;
-  readonly waiting: Disposable;
+  /** Counts it among those that wait for their callers. */
+  readonly waiting?: Disposable;
+  /** Whether it is in line for a slot. */
+  readonly goesOn: boolean;
 }
 
 interface Entry {
@@ -67,6 +70,11 @@ export interface LaneOptions {
   readonly runner: RunnerOptions;
   readonly clock: Clock;
   readonly metrics: FleetMetrics;
+  /**
+   * Whether its executor costs nothing to run, so that it needs no slot to look after what a former process began: a task
+   * that waits for its caller is run beside the others, and one in line that is to end is ended by it.
+   */
+  readonly runsBeside?: boolean;
   /** A task's deadline passed while it waited; it is out of line already. */
   readonly onExpired: (task: AdmittedTask) => void;
   /** Something about the load has changed. */
@@ -79,7 +87,7 @@ export function createLane(o: LaneOptions): Lane {
   const deadlines = new Map<string, Disposable>();
   /** Parked runs that are in line for a slot again. */
   const returning = new Map<string, () => void>();
-  /** Tasks that wait for their caller, and have no run in this process. */
+  /** Tasks that began in a former process, and have had no run in this one, where their executor is to end them. */
   const held = new Map<string, Held>();
   let stopped = false;
 
@@ -110,6 +118,7 @@ export function createLane(o: LaneOptions): Lane {
 
   function start(taskId: string, request: RunRequest): Run {
     forget(taskId);
+    held.delete(taskId);
     const run = startRun(o.runner, request);
     runs.set(taskId, run);
     void run.finished.then(() => {
@@ -120,18 +129,32 @@ export function createLane(o: LaneOptions): Lane {
     return run;
   }
 
-  function letGo(taskId: string): RunRequest | undefined {
+  function endHeld(taskId: string, reason: FleetError): Run | undefined {
     const found = stopped ? undefined : held.get(taskId);
     if (!found) return undefined;
-    held.delete(taskId);
-    found.waiting[Symbol.dispose]();
-    forget(taskId);
-    return found.request;
+    found.waiting?.[Symbol.dispose]();
+    // It needs no slot to end, and must not get one on top.
+    queue.park(taskId);
+    queue.remove(taskId);
+    return start(taskId, { ...found.request, ended: reason });
   }
 
-  function endHeld(taskId: string, reason: FleetError): Run | undefined {
-    const request = letGo(taskId);
-    return request && start(taskId, { ...request, ended: reason });
+  function goOn(taskId: string): void {
+    const found = stopped ? undefined : held.get(taskId);
+    if (!found || found.goesOn) return;
+    held.set(taskId, { ...found, goesOn: true });
+    found.waiting?.[Symbol.dispose]();
+    forget(taskId);
+    const { deadlineAt, dispatch } = found.request.task;
+    if (deadlineAt !== undefined) {
+      const reason = deadlinePassed(dispatch.deadline);
+      deadlines.set(
+        taskId,
+        callAt(o.clock, deadlineAt, () => void endHeld(taskId, reason)),
+      );
+    }
+    queue.unpark(taskId);
+    pump();
   }
 
   function slotOf(taskId: string): Slot {
@@ -193,11 +216,14 @@ export function createLane(o: LaneOptions): Lane {
     },
     reserve: () => queue.reserve(),
     release: () => queue.release(),
-    add(task, receivedAt) {
+    add(task, receivedAt, hasBegun) {
       const { id: taskId } = task;
-      queue.add(entryOf(task, receivedAt));
+      const entry = entryOf(task, receivedAt);
+      queue.add(entry);
+      if (hasBegun && o.runsBeside) held.set(taskId, { request: entry.request, goesOn: true });
       if (task.deadlineAt !== undefined) {
         const expire = (): void => {
+          if (endHeld(taskId, deadlinePassed(task.dispatch.deadline))) return;
           if (withdraw(taskId)) o.onExpired(task);
         };
         deadlines.set(taskId, callAt(o.clock, task.deadlineAt, expire));
@@ -208,20 +234,21 @@ export function createLane(o: LaneOptions): Lane {
       const { id: taskId } = task;
       const entry = entryOf(task, receivedAt);
       queue.hold(entry);
-      held.set(taskId, { request: entry.request, waiting: o.runner.askers.enter(since) });
+      if (o.runsBeside) {
+        start(taskId, { ...entry.request, asking: true });
+        changed();
+        return;
+      }
+      held.set(taskId, { request: entry.request, waiting: o.runner.askers.enter(since), goesOn: false });
       const end = (): void => void endHeld(taskId, reason);
       deadlines.set(taskId, callAt(o.clock, until, end));
       changed();
     },
-    goOn(taskId) {
-      if (!letGo(taskId)) return;
-      queue.unpark(taskId);
-      pump();
-    },
+    goOn,
     endHeld,
     withdraw,
     run: (taskId) => runs.get(taskId),
-    holds: (taskId) => queue.has(taskId),
+    holds: (taskId) => queue.has(taskId) || runs.has(taskId),
     async stop(reason, patience) {
       stopped = true;
       for (const timer of deadlines.values()) timer[Symbol.dispose]();

@@ -14,7 +14,7 @@ import { openQuestion } from './asking.ts';
 import { persist } from './persist.ts';
 import { encodeEnding, endingData, errorOutcome, runEnding } from './result.ts';
 import { createRunContext, type RunContextParts, type Slot } from './run-context.ts';
-import { callAt } from './schedule.ts';
+import { callAt, deadlinePassed } from './schedule.ts';
 
 /** How long an executor may take to end after it was told to. */
 const ABORT_GRACE_MS = 10_000;
@@ -246,7 +246,7 @@ function deadlineTimer(
   controller: AbortController,
 ): Disposable | undefined {
   if (task.deadlineAt === undefined) return undefined;
-  const reason = new FleetError('DEADLINE_EXCEEDED', `the deadline ${task.dispatch.deadline} has passed`);
+  const reason = deadlinePassed(task.dispatch.deadline);
   return callAt(clock, task.deadlineAt, () => controller.abort(reason));
 }
 

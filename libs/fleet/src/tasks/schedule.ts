@@ -1,4 +1,4 @@
-import type { Clock } from '@hermes-fleet/protocol';
+import { type Clock, FleetError } from '@hermes-fleet/protocol';
 
 /** The longest single timer; Node fires longer ones than about 24.8 days at once. */
 const LONGEST_TIMER_MS = 86_400_000;
@@ -13,4 +13,9 @@ export function callAt(clock: Clock, whenMs: number, fn: () => void): Disposable
   };
   arm();
   return { [Symbol.dispose]: () => timer[Symbol.dispose]() };
+}
+
+/** Why a task ends that has had its time; `deadline` as its dispatch says it. */
+export function deadlinePassed(deadline: string | undefined): FleetError {
+  return new FleetError('DEADLINE_EXCEEDED', `the deadline ${deadline} has passed`);
 }

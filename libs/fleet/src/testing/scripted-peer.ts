@@ -91,6 +91,7 @@ export async function scriptedPeer(
 /** What a peer asks is answered by nobody. */
 export const NOBODY_TO_ASK: Dialogue = {
   ask: async () => undefined,
+  pending: () => undefined,
   undelivered: async () => undefined,
   delivered: async () => undefined,
 };
