@@ -62,6 +62,14 @@ async function play(t: TestContext, script: Script, before: Partial<Delegation> 
 }
 
 describe('a question of an agent that speaks prose', () => {
+  it('that an earlier process asked is waited for as it stood, whether the agent can be asked or not', async (t) => {
+    const before = { remoteTaskId: 'r-1', asked: { text: 'room?', statusId: 'room' } };
+    const { result, asked, methods } = await play(t, [['SendMessage', said('It is done.')]], before);
+    assert.deepEqual([result.status, result.text], ['done', 'It is done.']);
+    assert.deepEqual(asked, [['m-1:question-1', 'room?']]);
+    assert.deepEqual(methods, ['SendMessage']);
+  });
+
   it('is asked of the caller, and its answer is a message in the same task', async (t) => {
     const { calls, result, asked, saved } = await play(t, [
       ['SendMessage', asks('room')],
