@@ -16,6 +16,7 @@ import { JSON_REPLY } from '../loop/reply.ts';
 import { REVIEW_ROLE } from '../loop/review-prompt.ts';
 import { OUTCOME_UNKNOWN, readTask } from '../prompt/task-message.ts';
 import { type Conversation, type Decision, decide, type PastCall } from './runbook.ts';
+import { field } from './runbook-report.ts';
 import { decideReview } from './runbook-review.ts';
 
 /**
@@ -124,8 +125,18 @@ function pastCalls(prompt: LanguageModelV4Prompt): PastCall[] {
 function pastCall(tool: string, input: JsonValue, output: LanguageModelV4ToolResultOutput): PastCall {
   const ok = output.type === 'text' || output.type === 'json';
   const value = 'value' in output ? toJson(output.value) : null;
+  if (ok && isUnfinished(tool, value)) return { tool, input, output: value, outcome: 'failed' };
   return { tool, input, output: value, outcome: ok ? 'ok' : failure(value) };
 }
+
+/** Tools that answer with what somebody else came to, and the words for work that is done. */
+const HANDED_ON: Readonly<Record<string, string>> = { fleet_send: 'done', delegate: 'finished' };
+
+/** Whether somebody else has not done all that was handed on: the call worked, the work did not. */
+const isUnfinished = (tool: string, output: JsonValue): boolean => {
+  const status = Object.hasOwn(HANDED_ON, tool) ? field(output, 'status') : undefined;
+  return status !== undefined && status !== HANDED_ON[tool];
+};
 
 function failure(value: JsonValue): PastCall['outcome'] {
   if (typeof value !== 'string') return 'failed';

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { block } from '../testing/harness.ts';
 import { decide, type PastCall } from './runbook.ts';
 import { readRunbook } from './runbook-actions.ts';
+import { createRunbookModel } from './runbook-model.ts';
 
 const TOOLS = new Set(['shell_exec', 'write_file', 'read_file']);
 
@@ -242,4 +243,32 @@ test('of a long output the summary shows the beginning, and of a failure the end
   assert.deepEqual([/ first\n/.test(good), /last/.test(good)], [true, false]);
   const bad = ending({ ...ran, outcome: 'failed', output: { ...output, exit_code: 2 } });
   assert.deepEqual([/ first\n/.test(bad), / last\n/.test(bad)], [false, true]);
+});
+
+test('what a peer or a sub-agent has not done is not done, though the call worked', async () => {
+  const brief = block('tool fleet_send', '{"agent": "neo", "brief": "x"}');
+  const ended = async (tool: string, status: string): Promise<string> => {
+    const call = { toolCallId: 'c1', toolName: tool };
+    const output = { type: 'json' as const, value: { status, remaining: ['x'] } };
+    const { content } = await createRunbookModel().doGenerate({
+      prompt: [
+        {
+          role: 'user',
+          content: [{ type: 'text', text: `<task>\n${brief.replace('fleet_send', tool)}\n</task>` }],
+        },
+        { role: 'assistant', content: [{ type: 'tool-call', ...call, input: {} }] },
+        { role: 'tool', content: [{ type: 'tool-result', ...call, output }] },
+      ],
+      tools: [{ type: 'function', name: tool, inputSchema: {} }],
+    });
+    return content.map((part) => (part.type === 'text' ? part.text : '')).join('');
+  };
+  for (const [tool, done, short] of [
+    ['fleet_send', 'done', 'partial'],
+    ['delegate', 'finished', 'partial'],
+  ] as const) {
+    assert.match(await ended(tool, done), /^Done, as the brief says/);
+    assert.match(await ended(tool, short), /^Stopped at a failure[\s\S]*"status":"(partial|error)"/);
+  }
+  assert.match(await ended('memory_read', 'partial'), /^Done/);
 });
