@@ -18,7 +18,7 @@ export interface CommandRecord extends Disposable {
   started(pid: number): void;
 }
 
-const VARIABLE = 'HERMES_FLEET_COMMAND';
+const VARIABLE = 'FLEET_COMMAND_ID';
 
 /** What the processes of the command with this record have in their environment. */
 export const envMark = (id: string): string => `${VARIABLE}=${id}`;

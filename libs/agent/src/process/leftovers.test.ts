@@ -189,8 +189,8 @@ test('a process is killed only when it is surely the recorded one', async (t) =>
 test('a record that was cut off still finds its processes, by their environment', async (t) => {
   const { dir, put, start, warned } = recordsOf(t);
   const name = put('');
-  const marked = await bystander(t, { HERMES_FLEET_COMMAND: name });
-  const other = await bystander(t, { HERMES_FLEET_COMMAND: systemIds.uuid() });
+  const marked = await bystander(t, { FLEET_COMMAND_ID: name });
+  const other = await bystander(t, { FLEET_COMMAND_ID: systemIds.uuid() });
   const ended = once(marked.child, 'exit');
   await start();
   await ended;
