@@ -4,8 +4,10 @@ import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
+import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import { AgentConfigSchema, createAgent } from '@hermes-fleet/agent';
 import { type AdmittedTask, systemClock, systemIds } from '@hermes-fleet/protocol';
+import { jsonSchema, type ModelMessage, streamText, tool } from 'ai';
 import { ledgerRun, openTestLedger, startTask } from '../support/ledger-run.ts';
 
 const silent = { debug() {}, info() {}, warn() {}, error() {} };
@@ -46,6 +48,37 @@ export async function loopOverhead(dir: string, steps: number): Promise<number[]
   } finally {
     await agent.close();
     await ledger.close();
+    await model[Symbol.asyncDispose]();
+  }
+}
+
+/**
+ * What the model's own client takes of each step, in ms, measured alike: the same conversation with the SDK alone, nothing
+ * durable, no budget and no guard. What the loop takes above it is the loop's.
+ */
+export async function clientAlone(steps: number): Promise<number[]> {
+  const model = await startInstantModel(steps);
+  const provider = createOpenAICompatible({ name: 'bench', baseURL: model.url, includeUsage: true });
+  const inputSchema = jsonSchema({ type: 'object', properties: { path: { type: 'string' } } });
+  const messages: ModelMessage[] = [{ role: 'user', content: 'Read all files.' }];
+  const value = 'to be read, and not to be repeated\n'.repeat(Math.ceil(FILE_CHARS / 35));
+  try {
+    for (let step = 0; step <= steps; step += 1) {
+      const result = streamText({
+        model: provider('instant'),
+        messages,
+        tools: { read_file: tool({ description: 'Reads a file.', inputSchema }) },
+      });
+      for await (const part of result.stream) if (part.type === 'error') throw part.error;
+      messages.push(...(await result.responseMessages));
+      const call = { toolCallId: `call-${step + 1}`, toolName: 'read_file' };
+      messages.push({
+        role: 'tool',
+        content: [{ type: 'tool-result', ...call, output: { type: 'text', value } }],
+      });
+    }
+    return model.gaps;
+  } finally {
     await model[Symbol.asyncDispose]();
   }
 }

@@ -22,7 +22,7 @@ import {
   smallDispatch,
 } from './dispatches.ts';
 import { ledgerRate, rawRate } from './ledger.ts';
-import { loopOverhead } from './loop.ts';
+import { clientAlone, loopOverhead } from './loop.ts';
 import { type Memory, memoryBelow, memoryOf } from './memory.ts';
 import { relayRate, startNats } from './relay.ts';
 import { asking, decisionTime, equalFleet, mixedFleet } from './routing.ts';
@@ -34,6 +34,8 @@ import { figure, median, printTable } from './table.ts';
  * compare ratios within one run. Takes about a minute, listens on loopback only, and removes what it made.
  */
 const RUNS = 3;
+/** Of the loop's conversation. */
+const STEPS = 50;
 const IDLE_MS = 2_000;
 const PARALLEL = 8;
 const NO_MEMORY = {
@@ -116,28 +118,55 @@ async function ledger(): Promise<void> {
   );
 }
 
-/** The target is a median below 5 ms; a durable step commits five times, so that the disk sets what can be had. */
+/**
+ * The target for what the loop takes above the model's own client is a median below 5 ms a step. A durable step commits
+ * five times, so that the disk has its share.
+ */
 async function loop(): Promise<void> {
   await loopOverhead(dir, 5);
-  const short: number[] = [];
-  const long: { first: number; last: number }[] = [];
-  const commit: number[] = [];
+  await clientAlone(5);
+  const spans = { first: (gaps: number[]) => gaps.slice(0, 10), last: (gaps: number[]) => gaps.slice(-10) };
+  const runs: {
+    commit: number;
+    first: [whole: number, client: number];
+    last: [whole: number, client: number];
+  }[] = [];
   for (let run = 0; run < RUNS; run += 1) {
-    commit.push(1_000 / rawRate(dir, 300));
-    short.push(median(await loopOverhead(dir, 10)));
-    const gaps = await loopOverhead(dir, 100);
-    long.push({ first: median(gaps.slice(0, 10)), last: median(gaps.slice(-10)) });
+    const commit = 1_000 / rawRate(dir, 300);
+    const [whole, client] = [await loopOverhead(dir, STEPS), await clientAlone(STEPS)];
+    const both = (span: (gaps: number[]) => number[]): [number, number] => [
+      median(span(whole)),
+      median(span(client)),
+    ];
+    runs.push({ commit, first: both(spans.first), last: both(spans.last) });
   }
-  const durable = median(commit);
-  const row = (name: string, ms: number): string[] => [name, figure(ms), figure(ms / durable)];
+  const durable = median(runs.map(({ commit }) => commit));
+  const row = (name: string, ms: readonly number[]): string[] => [
+    name,
+    figure(median(ms)),
+    figure(median(ms) / durable),
+  ];
+  const rows = (name: string, of: (run: (typeof runs)[number]) => [number, number]): string[][] => [
+    row(
+      `${name}: whole`,
+      runs.map((run) => of(run)[0]),
+    ),
+    row(
+      "  the model's client alone",
+      runs.map((run) => of(run)[1]),
+    ),
+    row(
+      '  the loop above it',
+      runs.map((run) => of(run)[0] - of(run)[1]),
+    ),
+  ];
   printTable(
     'Agent loop: a step beside its model, in ms, durable',
     ['', 'median', 'ratio to a commit'],
     [
-      row('SQLite alone, one commit', durable),
-      row('a task of 10 steps', median(short)),
-      row('of 100 steps, the first 10', median(long.map(({ first }) => first))),
-      row('of 100 steps, the last 10', median(long.map(({ last }) => last))),
+      row('SQLite alone, one commit', [durable]),
+      ...rows(`the first 10 of ${STEPS} steps`, ({ first }) => first),
+      ...rows(`the last 10 of ${STEPS} steps`, ({ last }) => last),
     ],
   );
 }
