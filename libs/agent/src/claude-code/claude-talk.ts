@@ -2,6 +2,7 @@ import { type Clock, FleetError, type Ids, type JsonObject } from '@hermes-fleet
 import { countTokens } from '@hermes-fleet/tokens';
 import { ASK_TOKENS, createTalk, type Talk } from '../loop/talk.ts';
 import { createTextReporter, type TextReporter } from '../loop/text-reporter.ts';
+import { toolContext } from '../loop/tool-context.ts';
 import type { ToolContext } from '../tools/tool.ts';
 import { createClaudeCalls } from './claude-calls.ts';
 import { type MeteringProxy, openMeteringProxy } from './metering-proxy.ts';
@@ -66,23 +67,8 @@ export function createClaudeTalk(claude: ClaudeCodeOptions): typeof createTalk {
     );
 
     function contextOf(key: string): ToolContext {
-      const { files, report, park, ask } = parts;
-      return {
-        ...{ task, workspace, files, report, park, ask, budget, signal: running, stopping, key },
-        memo: {
-          load: () => (state.memo?.key === key ? state.memo.value : undefined),
-          save: async (value) => {
-            state.memo = { key, value };
-            await o.save();
-          },
-        },
-        conversation: {
-          tools: o.tools,
-          inputTokens,
-          record: (entries) => void state.journal.push(...entries),
-        },
-        converse: (options) => createTalk({ ...options, key: `${key}/` }, { ...parts, signal: running }),
-      };
+      const inner = { ...parts, signal: running };
+      return toolContext(key, { ...o, budget, inputTokens, converse: createTalk }, inner);
     }
 
     async function inputTokens(): Promise<number> {

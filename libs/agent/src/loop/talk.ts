@@ -29,6 +29,7 @@ import {
 import { MIN_OUTPUT, modelStep } from './model-step.ts';
 import type { TalkState } from './run-state.ts';
 import { createTextReporter } from './text-reporter.ts';
+import { toolContext } from './tool-context.ts';
 
 /** What a question of the loop's own and a short answer to it take, beside the conversation. In tokens. */
 export const ASK_TOKENS = 300;
@@ -110,23 +111,7 @@ export function createTalk(o: TalkOptions, parts: TalkParts): Talk {
   }
 
   function contextOf(key: string): ToolContext {
-    const { task, workspace, files, report, park, ask } = parts;
-    return {
-      ...{ task, workspace, files, report, park, ask, budget, signal, stopping, key },
-      memo: {
-        load: () => (state.memo?.key === key ? state.memo.value : undefined),
-        save: async (value) => {
-          state.memo = { key, value };
-          await o.save();
-        },
-      },
-      conversation: {
-        tools: o.tools,
-        inputTokens,
-        record: (entries) => void state.journal.push(...entries),
-      },
-      converse: (options) => createTalk({ ...options, key: `${key}/` }, parts),
-    };
+    return toolContext(key, { ...o, budget, inputTokens, converse: createTalk }, parts);
   }
 
   /** Where nothing is under way: the process may stop here, and the next start go on as if it had not. */
