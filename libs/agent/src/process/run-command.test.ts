@@ -119,9 +119,6 @@ test('a command that cannot be started leaves no record', async (t) => {
   const line = { command: join(o.cwd, 'absent'), args: [], records };
   await assert.rejects(runCommand(line, o), { code: 'ENOENT' });
   assert.deepEqual(readdirSync(dir), []);
-  const found = await runCommand(
-    { command: '/bin/sh', args: ['-c', 'echo $FLEET_COMMAND_ID'], records },
-    o,
-  );
+  const found = await runCommand({ command: '/bin/sh', args: ['-c', 'echo $FLEET_COMMAND_ID'], records }, o);
   assert.match(found.stdout, /^[0-9a-f-]{36}\n$/);
 });
