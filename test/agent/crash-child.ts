@@ -88,7 +88,7 @@ const context: RunContext = {
   ask: () => Promise.reject(new Error('nobody answers')),
   checkpoint: {
     load: () => ledger.loadCheckpoint(TASK),
-    save: (state) => durable(() => ledger.saveCheckpoint(TASK, state)),
+    save: (state, growing) => durable(() => ledger.saveCheckpoint(TASK, state, growing)),
   },
 };
 const outcome = await agent.executor.run(task, context);

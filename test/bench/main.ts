@@ -120,7 +120,7 @@ async function ledger(): Promise<void> {
 
 /**
  * The target for what the loop takes above the model's own client is a median below 5 ms a step. A durable step commits
- * five times, so that the disk has its share.
+ * twice, so that the disk has its share.
  */
 async function loop(): Promise<void> {
   await loopOverhead(dir, 5);

@@ -59,7 +59,7 @@ export function ledgerRun(
     ask: o.ask,
     checkpoint: {
       load: () => ledger.loadCheckpoint(id),
-      save: (state) => ledger.saveCheckpoint(id, state),
+      save: (state, growing) => ledger.saveCheckpoint(id, state, growing),
     },
   };
   const calls = (): number => ledger.tokens.entries(id).filter(({ kind }) => kind === 'own').length;

@@ -165,21 +165,6 @@ test('what has not ended is taken up again, oldest first', async (t) => {
   );
 });
 
-test('a task keeps its newest checkpoint until it ends, and gets none after', async (t) => {
-  const { ledger, reopen } = openTestLedger(t);
-  const { id } = (await ledger.accept(newTask())).task;
-  assert.equal(ledger.loadCheckpoint(id), undefined);
-  await ledger.saveCheckpoint(id, { step: 1 });
-  await ledger.saveCheckpoint(id, { step: 2, messages: ['a'] });
-  const again = await reopen();
-  assert.deepEqual(again.loadCheckpoint(id), { step: 2, messages: ['a'] });
-  await again.append(id, { type: 'done', data: {} });
-  assert.equal(again.loadCheckpoint(id), undefined);
-  await again.saveCheckpoint(id, { step: 3 });
-  assert.equal(again.loadCheckpoint(id), undefined);
-  await assert.rejects(again.saveCheckpoint('nobody', {}), { code: 'TASK_NOT_FOUND' });
-});
-
 test('peers are kept by agent id', async (t) => {
   const { ledger, reopen } = openTestLedger(t);
   await ledger.savePeer({ agentId: 'trinity', announce: { seq: 1 }, receivedAt: 1 });

@@ -1,18 +1,11 @@
+import { TERMINAL_EVENTS } from '@hermes-fleet/protocol';
+import { createCheckpoints } from './checkpoints.ts';
 import { createOutbox } from './outbox.ts';
 import { answerQuestion, askQuestion, findQuestions, withdrawQuestion } from './questions.ts';
 import { peerRecord } from './store/rows.ts';
 import { openStore, type Store, type StoreOptions } from './store/store.ts';
 import { listTasks } from './task-list.ts';
-import {
-  acceptTask,
-  appendEvent,
-  findCheckpoint,
-  findEvents,
-  findTask,
-  pruneTasks,
-  replaceCheckpoint,
-  unfinishedTasks,
-} from './tasks.ts';
+import { acceptTask, appendEvent, findEvents, findTask, pruneTasks, unfinishedTasks } from './tasks.ts';
 import { createTokenStore } from './token-store.ts';
 import type { Ledger, TaskEvent } from './types.ts';
 import { createWakeups } from './wakeups.ts';
@@ -42,11 +35,13 @@ export function createLedger(o: Pick<LedgerOptions, 'profile' | 'clock'>, store:
   const { clock } = o;
   const watchers = createWakeups();
   const relays = createWakeups();
+  const checkpoints = createCheckpoints(store);
   const outbox = createOutbox({ store, wakeups: relays, profile: o.profile, clock });
 
   const committed = (event: TaskEvent): void => {
     outbox.committed(event);
     watchers.wake(event.taskId);
+    if (TERMINAL_EVENTS.has(event.type)) checkpoints.forget(event.taskId);
   };
 
   return {
@@ -91,8 +86,8 @@ export function createLedger(o: Pick<LedgerOptions, 'profile' | 'clock'>, store:
       store.read((db) => findEvents(db, taskId, afterSeq, limit)),
     watch: (taskId, afterSeq, signal) => watchTask({ store, wakeups: watchers, taskId, afterSeq, signal }),
     unfinished: () => store.read(unfinishedTasks),
-    loadCheckpoint: (taskId) => store.read((db) => findCheckpoint(db, taskId)),
-    saveCheckpoint: (taskId, state) => store.write((db) => replaceCheckpoint(db, taskId, state)),
+    loadCheckpoint: checkpoints.load,
+    saveCheckpoint: checkpoints.save,
     peers: () => store.read((db) => db.all('SELECT * FROM peers ORDER BY agent_id').map(peerRecord)),
     savePeer: ({ agentId, announce, receivedAt, caller }) =>
       store.write((db) => {

@@ -1,7 +1,7 @@
-import { type Clock, FleetError, type JsonObject, TERMINAL_EVENTS } from '@hermes-fleet/protocol';
+import { type Clock, FleetError, TERMINAL_EVENTS } from '@hermes-fleet/protocol';
 import { stateAfter } from './states.ts';
 import type { Queries } from './store/database.ts';
-import { json, taskEvent, taskRecord, taskState, text } from './store/rows.ts';
+import { taskEvent, taskRecord, taskState, text } from './store/rows.ts';
 import type { NewEvent, NewTask, TaskChange, TaskEvent, TaskRecord } from './types.ts';
 
 /** Every column of a TaskRecord, for a WHERE clause on `t`. */
@@ -138,19 +138,6 @@ export function appendEvent(
   if (terminal) db.run('DELETE FROM checkpoints WHERE task_id = ?', taskId);
   if (event.type === 'blocked') db.run('DELETE FROM idempotency WHERE task_id = ?', taskId);
   return appended;
-}
-
-export function findCheckpoint(db: Queries, taskId: string): JsonObject | undefined {
-  const row = db.get('SELECT state FROM checkpoints WHERE task_id = ?', taskId);
-  return row && json(row, 'state');
-}
-
-/** Keeps the newest checkpoint of a task that runs; one that has ended needs none, and gets none. */
-export function replaceCheckpoint(db: Queries, taskId: string, state: JsonObject): void {
-  const ended = endedSeq(db, taskId);
-  if (ended === undefined) throw notFound(taskId);
-  if (ended !== null) return;
-  db.run('INSERT OR REPLACE INTO checkpoints VALUES (?, ?)', taskId, JSON.stringify(state));
 }
 
 /**

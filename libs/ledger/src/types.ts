@@ -165,7 +165,11 @@ export interface Ledger {
   unfinished(): TaskRecord[];
   /** The newest checkpoint of a task. */
   loadCheckpoint(taskId: string): JsonObject | undefined;
-  saveCheckpoint(taskId: string, state: JsonObject): Promise<void>;
+  /**
+   * Replaces it. `growing` names a field of the state that is a list and grows: elements that are the same objects as at
+   * the last save are not written again, so they must not be changed.
+   */
+  saveCheckpoint(taskId: string, state: JsonObject, growing?: string): Promise<void>;
   peers(): PeerRecord[];
   savePeer(peer: PeerRecord): Promise<void>;
   /** Removes a peer; nothing happens when it is not there. */

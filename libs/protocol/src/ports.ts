@@ -157,8 +157,11 @@ export interface RunContext {
   ask(question: string, o: { readonly key: string; readonly signal?: AbortSignal }): Promise<string>;
   readonly checkpoint: {
     load(): JsonObject | undefined;
-    /** Durable when it resolves. */
-    save(state: JsonObject): Promise<void>;
+    /**
+     * Durable when it resolves. `growing` names a field of the state that is a list and grows: elements that are the same
+     * objects as at the last save are not written again, so they must not be changed.
+     */
+    save(state: JsonObject, growing?: string): Promise<void>;
   };
 }
 

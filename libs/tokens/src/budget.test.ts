@@ -48,6 +48,7 @@ describe('createBudget', () => {
     const { budget } = budgetOf(1000);
     const call = await budget.reserve({ inputTokens: 10, maxOutputTokens: 10 });
     const first = call.settle(metered(5, 5));
+    assert.equal(budget.spent(), 10, 'what is metered is known at once');
     await assert.rejects(call.settle(metered(500, 5)), hasCode('INTERNAL'));
     await first;
     await assert.rejects(call.settle(metered(500, 5)), hasCode('INTERNAL'));

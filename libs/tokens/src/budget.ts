@@ -94,16 +94,18 @@ export function createBudget(o: BudgetOptions): TaskBudget {
       const actual = meteredEntry(o.model, usage);
       exactTotal(o.taskId, entries, actual);
       state = 'settling';
+      entries.delete(booked);
+      entries.add(actual);
       try {
         await o.store.settle(id, actual);
       } catch (error) {
         // The estimate stands, in the store and here, until a later attempt succeeds.
         state = 'open';
+        entries.delete(actual);
+        entries.add(booked);
         throw error;
       }
       state = 'settled';
-      entries.delete(booked);
-      entries.add(actual);
       o.onBooked?.(actual);
     };
   }

@@ -8,6 +8,7 @@ import { OUTCOME_UNKNOWN } from '../prompt/task-message.ts';
 import type { ToolContext } from '../tools/tool.ts';
 import { inputOf, type PendingCall, toolMessage } from './conversation.ts';
 import type { TalkOptions, TalkParts } from './talk.ts';
+import type { Writes } from './writes.ts';
 
 export interface CallsOptions extends Pick<TalkOptions, 'state' | 'key' | 'tools' | 'save'> {
   /** What a tool works with. */
@@ -15,16 +16,20 @@ export interface CallsOptions extends Pick<TalkOptions, 'state' | 'key' | 'tools
   /** Ends everything at once, to go on with the next start. */
   pause(): Promise<never>;
   progress(data: JsonObject): Promise<void>;
+  readonly writes: Writes;
 }
 
 export interface Calls {
   readonly guards: Guards;
-  /** Carries a call out, under the guards; durable when it resolves. */
+  /**
+   * Carries a call out, under the guards, once all that was begun before it is durable. Its result is begun to be
+   * written when this resolves.
+   */
   run(call: PendingCall): Promise<void>;
-  /** Answers a call that is not carried out; durable when it resolves. */
-  answer(call: PendingCall, result: ToolResult): Promise<void>;
+  /** Answers a call that is not carried out; begun to be written when it resolves. */
+  answer(call: PendingCall, result: ToolResult): void;
   /** Answers a call that a restart cut off, and that may have done all, a part or nothing of what it was to do. */
-  answerUnknown(call: PendingCall): Promise<void>;
+  answerUnknown(call: PendingCall): void;
   /** Answers a call that is not carried out, durable with whatever comes next. */
   note(call: PendingCall, result: ToolResult): void;
   /** A step's messages, with what the guards say of the calls that were refused before they came here. */
@@ -89,9 +94,8 @@ export function createCalls(o: CallsOptions, parts: TalkParts): Calls {
     }
   }
 
-  async function ended(call: PendingCall, ok: boolean): Promise<void> {
-    await Promise.all([o.save(), o.progress({ tool: nameOf(call), phase: 'ended', ok })]);
-  }
+  const ended = (call: PendingCall, ok: boolean): void =>
+    o.writes.begun(o.save(), o.progress({ tool: nameOf(call), phase: 'ended', ok }));
 
   async function execute(call: PendingCall): Promise<ToolResult> {
     const tool = tools.get(call.tool);
@@ -112,17 +116,15 @@ export function createCalls(o: CallsOptions, parts: TalkParts): Calls {
     note,
     async run(call) {
       const tool = nameOf(call);
-      // The tool need not wait until the news of it is durable.
-      const told = o.progress({ tool, phase: 'started' });
-      told.catch(() => {});
+      o.writes.begun(o.progress({ tool, phase: 'started' }));
+      await o.writes.durable();
       const began = clock.now();
       const result = await execute(call);
       const durationMs = Math.max(0, clock.now() - began);
-      await told;
       const { result: shown, notes, entry } = await guards.after(guarded(call), result);
       put(call, withNotes(shown, notes));
       const end = { tool, phase: 'ended', ok: entry.ok, duration_ms: durationMs };
-      await Promise.all([o.save(), o.progress(end)]);
+      o.writes.begun(o.save(), o.progress(end));
       if (parts.hooks.logToolUse) {
         const detail = loggable(entry.detail ?? '');
         log.info(
@@ -131,11 +133,11 @@ export function createCalls(o: CallsOptions, parts: TalkParts): Calls {
         );
       }
     },
-    async answer(call, result) {
+    answer(call, result) {
       note(call, result);
-      await ended(call, result.ok);
+      ended(call, result.ok);
     },
-    async answerUnknown(call) {
+    answerUnknown(call) {
       const result = toolFailure(`${OUTCOME_UNKNOWN}: check before repeating it`);
       put(call, result);
       const aim = aimOf(call);
@@ -143,7 +145,7 @@ export function createCalls(o: CallsOptions, parts: TalkParts): Calls {
         ...entryOf(guarded(call), result),
         ...(aim && { detail: aim, unknown: true }),
       });
-      await ended(call, false);
+      ended(call, false);
     },
     judged: (messages) =>
       messages.map((message) => {

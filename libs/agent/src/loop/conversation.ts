@@ -133,15 +133,15 @@ const MESSAGE_TOKENS = 8;
 
 /** Estimates the tokens of a conversation, on the safe side; each message is counted once. */
 export function createEstimator(): (fixed: string, messages: readonly ModelMessage[]) => Promise<number> {
-  const known = new Map<unknown, number>();
-  const count = async (key: unknown, text: string): Promise<number> => {
-    const tokens = known.get(key) ?? (await countTokens(text));
-    known.set(key, tokens);
+  const known = new Map<string | ModelMessage, number>();
+  const count = async (part: string | ModelMessage): Promise<number> => {
+    const tokens = await countTokens(typeof part === 'string' ? part : JSON.stringify(part));
+    known.set(part, tokens);
     return tokens;
   };
   return async (fixed, messages) => {
-    let sum = FRAME_TOKENS + (await count(fixed, fixed));
-    for (const message of messages) sum += MESSAGE_TOKENS + (await count(message, JSON.stringify(message)));
+    let sum = FRAME_TOKENS + (known.get(fixed) ?? (await count(fixed)));
+    for (const message of messages) sum += MESSAGE_TOKENS + (known.get(message) ?? (await count(message)));
     return sum;
   };
 }

@@ -15,6 +15,8 @@ import { meteredInput, type Seen, settlement } from './settlement.ts';
 /** Below this much room for an answer a call is not worth its input. In tokens. */
 export const MIN_OUTPUT = 16;
 const MAX_RETRIES = 2;
+/** What a call cost that was never made. */
+const UNCALLED = { inputTokens: 0, outputTokens: 0, source: 'estimated' } as const;
 
 export interface StepRequest {
   readonly model: AgentModel;
@@ -31,6 +33,8 @@ export interface StepRequest {
   readonly maxOutputTokens: number;
   readonly signal: AbortSignal;
   readonly onText: (delta: string) => void;
+  /** Resolves when all that the call must not precede is durable; what it throws, the step throws. */
+  readonly ready: () => Promise<void>;
 }
 
 export interface StepResult {
@@ -38,6 +42,8 @@ export interface StepResult {
   readonly finishReason: FinishReason;
   /** The provider's figure for the input, where it gave one that can be true. */
   readonly meteredInputTokens: number | undefined;
+  /** The settlement of the call, under way. */
+  readonly settled: Promise<void>;
 }
 
 /**
@@ -46,10 +52,32 @@ export interface StepResult {
  * with `length`. Throws BUDGET_EXHAUSTED, MODEL_FAILED and the signal's reason.
  */
 export async function modelStep(request: StepRequest): Promise<StepResult> {
-  const { budget, signal, inputTokens } = request;
   const room = roomOf(request);
-  const reservation = await budget.reserve({ inputTokens, maxOutputTokens: room });
+  const reservation = await request.budget.reserve({
+    inputTokens: request.inputTokens,
+    maxOutputTokens: room,
+  });
   const seen: Seen = { text: '', usage: undefined };
+  const settle = async (): Promise<void> => reservation.settle(await settlement(request, seen, room));
+  await request.ready().catch(async (error) => {
+    await reservation.settle(UNCALLED);
+    throw error;
+  });
+  let answer: Omit<StepResult, 'settled'>;
+  try {
+    answer = await ask(request, room, seen);
+  } catch (error) {
+    await settle();
+    throw error;
+  }
+  const settled = settle();
+  settled.catch(() => {});
+  return { ...answer, settled };
+}
+
+/** The call itself; what arrives of it is `seen`, also when it breaks off. */
+async function ask(request: StepRequest, room: number, seen: Seen): Promise<Omit<StepResult, 'settled'>> {
+  const { signal } = request;
   const cap = createOutputCap(room);
   const cut = new AbortController();
   let shown = '';
@@ -95,8 +123,6 @@ export async function modelStep(request: StepRequest): Promise<StepResult> {
   } catch (error) {
     signal.throwIfAborted();
     throw modelFailure(error);
-  } finally {
-    await reservation.settle(await settlement(request, seen, room));
   }
 }
 

@@ -1,4 +1,4 @@
-import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
+import { FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
 import { modelMessageSchema } from 'ai';
 import { z } from 'zod';
 import { SessionState } from '../claude-code/session-state.ts';
@@ -90,7 +90,6 @@ export const writeCheckpoint = (state: RunState): JsonObject => checkpointWriter
  */
 export function checkpointWriter(): (state: RunState) => JsonObject {
   const written = new WeakMap<object, JsonObject>();
-  const toJson = (value: object): JsonObject => Json.parse(JSON.parse(JSON.stringify(value)));
   return ({ messages, ...rest }) => ({
     ...toJson(rest),
     messages: messages.map((message) => {
@@ -101,4 +100,8 @@ export function checkpointWriter(): (state: RunState) => JsonObject {
   });
 }
 
-const Json = z.record(z.string(), z.json());
+function toJson(value: object): JsonObject {
+  const json: unknown = JSON.parse(JSON.stringify(value));
+  if (isJsonObject(json)) return json;
+  throw new TypeError('a part of a checkpoint is no object');
+}

@@ -30,6 +30,7 @@ import { MIN_OUTPUT, modelStep } from './model-step.ts';
 import type { TalkState } from './run-state.ts';
 import { createTextReporter } from './text-reporter.ts';
 import { toolContext } from './tool-context.ts';
+import { createWrites } from './writes.ts';
 
 /** What a question of the loop's own and a short answer to it take, beside the conversation. In tokens. */
 export const ASK_TOKENS = 300;
@@ -103,7 +104,8 @@ export function createTalk(o: TalkOptions, parts: TalkParts): Talk {
   const fixed = `${o.instructions}${definitions.json}`;
   const left = (): number => Math.max(0, budget.remaining() - o.keepTokens);
 
-  const calls = createCalls({ ...o, contextOf, pause, progress }, parts);
+  const writes = createWrites();
+  const calls = createCalls({ ...o, contextOf, pause, progress, writes }, parts);
 
   async function progress(data: JsonObject): Promise<void> {
     const spent = { spent_tokens: budget.spent(), budget_tokens: budget.limit ?? null };
@@ -145,8 +147,8 @@ export function createTalk(o: TalkOptions, parts: TalkParts): Talk {
     }
     const [first, ...rest] = pendingCalls(state.messages);
     if (first === undefined || calls.isRepeatable(first)) return carryOut();
-    await calls.answerUnknown(first);
-    for (const call of rest) await calls.answer(call, toolFailure(NOT_RUN));
+    calls.answerUnknown(first);
+    for (const call of rest) calls.answer(call, toolFailure(NOT_RUN));
   }
 
   function ask(message: string, offered: 'on' | 'off'): void {
@@ -180,7 +182,7 @@ export function createTalk(o: TalkOptions, parts: TalkParts): Talk {
     const toolsOff = state.tools_off === true;
     const reporter = createTextReporter(parts.report, parts.clock);
     try {
-      const { messages, finishReason, meteredInputTokens } = await modelStep({
+      const { messages, finishReason, meteredInputTokens, settled } = await modelStep({
         ...sent,
         model: parts.model,
         budget,
@@ -191,32 +193,41 @@ export function createTalk(o: TalkOptions, parts: TalkParts): Talk {
         maxOutputTokens: parts.limits.max_output_tokens,
         signal,
         onText: o.shown ? reporter.push : () => {},
+        ready: writes.durable,
       });
+      writes.begun(settled);
       if (meteredInputTokens !== undefined) parts.onTokenDrift?.(meteredInputTokens / sent.inputTokens);
       const kept = toolsOff ? withoutCalls(messages) : calls.judged(withoutEmpty(messages));
       state.messages.push(...kept);
       state.step += 1;
       if (endsTalk(kept)) state.finished = finishReason;
+      writes.begun(reporter.finish(), o.save(), progress({}));
+    } catch (error) {
       await reporter.finish();
-      await Promise.all([o.save(), progress({})]);
-    } finally {
-      await reporter.finish();
+      throw error;
     }
+  }
+
+  async function work(): Promise<boolean> {
+    await takeUp();
+    while (state.finished === undefined) {
+      const isStopped = calls.stopped() !== undefined && !state.tools_off;
+      if (isStopped || state.step >= o.maxSteps) return false;
+      signal.throwIfAborted();
+      await checkpoint();
+      await step();
+      await carryOut();
+    }
+    return true;
   }
 
   return {
     async toEnd() {
-      if (state.finished !== undefined) return true;
-      await takeUp();
-      while (state.finished === undefined) {
-        const isStopped = calls.stopped() !== undefined && !state.tools_off;
-        if (isStopped || state.step >= o.maxSteps) return false;
-        signal.throwIfAborted();
-        await checkpoint();
-        await step();
-        await carryOut();
+      try {
+        return state.finished !== undefined || (await work());
+      } finally {
+        await writes.durable();
       }
-      return true;
     },
     ask,
     async affords(steps, question = '') {

@@ -18,7 +18,7 @@ export function createTextReporter(report: RunContext['report'], clock: Clock): 
   let text = '';
   let sent = 0;
   let timer: Disposable | undefined;
-  let sending: Promise<void> = Promise.resolve();
+  let sending: Promise<void> | undefined;
 
   function flush(whole: boolean): void {
     timer?.[Symbol.dispose]();
@@ -27,8 +27,16 @@ export function createTextReporter(report: RunContext['report'], clock: Clock): 
     if (end <= sent) return;
     const part = text.slice(sent, end);
     sent = end;
-    sending = sending.then(() => report({ type: 'text', text: part }));
-    sending.catch(() => {});
+    const send = (): Promise<void> => report({ type: 'text', text: part });
+    // At once where none is under way: what is reported after it comes after it.
+    const begun = sending === undefined ? send() : sending.then(send);
+    sending = begun;
+    begun.then(
+      () => {
+        if (sending === begun) sending = undefined;
+      },
+      () => {},
+    );
   }
 
   return {

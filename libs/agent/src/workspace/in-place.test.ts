@@ -91,7 +91,7 @@ async function holder(t: TestContext) {
   const context = {
     ...makeContext(),
     report: async (event: RunEvent) => {
-      if (event.type !== 'progress' || event.data.tool === undefined) return;
+      if (event.type !== 'progress' || event.data.phase !== 'ended') return;
       holding.resolve();
       await goOn.promise;
     },

@@ -16,7 +16,7 @@ describe('a ledger that cannot write for a while, in the middle of a relayed tas
   const writes: Record<string, Wrap> = {
     checkpoints: (real) => ({
       ...real,
-      saveCheckpoint: (id, state) => unless(() => real.saveCheckpoint(id, state)),
+      saveCheckpoint: (...args) => unless(() => real.saveCheckpoint(...args)),
     }),
     events: (real) => ({
       ...real,

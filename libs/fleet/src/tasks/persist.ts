@@ -2,22 +2,48 @@ import { backoffMs, type Clock, FleetError, type Log } from '@hermes-fleet/proto
 
 const PAUSE = { firstMs: 100, longestMs: 5_000, random: Math.random };
 
+export interface PersistOptions {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly taskId: string;
+  /** Ends the attempts. */
+  readonly signal: AbortSignal;
+}
+
+/** Resolves with what the write resolves with. */
+export type Persist = <T>(write: () => Promise<T>) => Promise<T>;
+
 /**
  * Writes what must not get lost, again and again while the store is unavailable (a full disk, a busy file), until it
- * succeeds or `signal` aborts; then, and for any other failure, it throws what the store threw.
+ * succeeds or `signal` aborts; then, and for any other failure, it throws what the store threw. Writes that wait are
+ * tried again together and in the order in which they were asked for.
  */
-export async function persist<T>(
-  o: { readonly clock: Clock; readonly log: Log; readonly taskId: string; readonly signal: AbortSignal },
-  write: () => Promise<T>,
-): Promise<T> {
-  for (let failures = 1; ; failures += 1) {
-    try {
-      return await write();
-    } catch (error) {
-      const again = error instanceof FleetError && error.code === 'STORE_UNAVAILABLE' && !o.signal.aborted;
-      if (!again) throw error;
-      o.log.warn({ task_id: o.taskId, err: error, failures }, 'ledger not writable: trying again');
-      await o.clock.sleep(backoffMs(failures, PAUSE), o.signal).catch(() => undefined);
-    }
+export function createPersist(o: PersistOptions): Persist {
+  let failures = 0;
+  let pause: Promise<void> | undefined;
+
+  async function backOff(error: FleetError): Promise<void> {
+    failures += 1;
+    o.log.warn({ task_id: o.taskId, err: error, failures }, 'ledger not writable: trying again');
+    await o.clock.sleep(backoffMs(failures, PAUSE), o.signal).catch(() => undefined);
+    pause = undefined;
   }
+
+  return async (write) => {
+    for (;;) {
+      if (pause) await pause;
+      try {
+        const written = await write();
+        failures = 0;
+        return written;
+      } catch (error) {
+        if (!(error instanceof FleetError) || error.code !== 'STORE_UNAVAILABLE' || o.signal.aborted)
+          throw error;
+        pause ??= backOff(error);
+      }
+    }
+  };
 }
+
+/** A write alone that must not get lost, as by `createPersist`. */
+export const persist = <T>(o: PersistOptions, write: () => Promise<T>): Promise<T> => createPersist(o)(write);

@@ -8,6 +8,7 @@ import {
 } from '@hermes-fleet/protocol';
 import type { Askers } from './askers.ts';
 import { askCaller } from './asking.ts';
+import type { Persist } from './persist.ts';
 
 /** A run's slot among those that run at a time. */
 export interface Slot {
@@ -31,7 +32,7 @@ export interface RunContextParts extends Pick<RunContext, 'signal' | 'stopping' 
   /** Ends the run: nobody has answered in time. */
   readonly giveUp: (reason: FleetError) => void;
   /** Tries a write again while the store is away, until the run is told to end: what it paid for must not get lost. */
-  readonly keep: <T>(write: () => Promise<T>) => Promise<T>;
+  readonly keep: Persist;
 }
 
 /** What an executor gets to work with: everything that it reports or saves goes to the ledger. */
@@ -39,6 +40,7 @@ export function createRunContext(o: RunContextParts): RunContext {
   const { task, ledger, slot, signal, stopping, budget, keep } = o;
   let parked = false;
   let queued = false;
+  let newest: Parameters<RunContext['checkpoint']['save']>;
 
   async function park<T>(wait: () => Promise<T>): Promise<T> {
     if (parked) throw new FleetError('INTERNAL', `task ${task.id} is parked already`);
@@ -75,7 +77,11 @@ export function createRunContext(o: RunContextParts): RunContext {
     },
     checkpoint: {
       load: () => ledger.loadCheckpoint(task.id),
-      save: (state) => keep(() => ledger.saveCheckpoint(task.id, state)),
+      save: (...args) => {
+        newest = args;
+        // Where it is tried again, a newer one may have been saved meanwhile.
+        return keep(() => ledger.saveCheckpoint(task.id, ...newest));
+      },
     },
   };
 }

@@ -11,7 +11,7 @@ import type { FleetMetrics } from '@hermes-fleet/service';
 import { createBudget } from '@hermes-fleet/tokens';
 import type { Askers } from './askers.ts';
 import { openQuestion } from './asking.ts';
-import { persist } from './persist.ts';
+import { createPersist, persist } from './persist.ts';
 import { encodeEnding, endingData, errorOutcome, runEnding } from './result.ts';
 import { createRunContext, type RunContextParts, type Slot } from './run-context.ts';
 import { callAt, deadlinePassed } from './schedule.ts';
@@ -101,7 +101,7 @@ async function runToEnd(
   if (task.resumes === 0 && !hasBegun)
     o.metrics.dispatchOverhead(seconds(o.clock.now() - request.receivedAt));
 
-  const keep = <T>(write: () => Promise<T>): Promise<T> => persist({ ...store, signal }, write);
+  const keep = createPersist({ ...store, signal });
   const budget = budgetOf(o, request, keep);
   const work = async (): Promise<RunOutcome> => {
     if (!request.ended) signal.throwIfAborted();

@@ -100,6 +100,16 @@ export const MIGRATIONS: readonly string[] = [
   CREATE UNIQUE INDEX questions_open ON questions (task_id) WHERE message_id IS NULL AND withdrawn_at IS NULL;
   CREATE UNIQUE INDEX questions_answers ON questions (task_id, message_id);
   `,
+  `
+  ALTER TABLE checkpoints ADD COLUMN growing TEXT;
+  ALTER TABLE checkpoints ADD COLUMN saves INTEGER NOT NULL DEFAULT 0;
+  CREATE TABLE checkpoint_parts (
+    task_id TEXT NOT NULL REFERENCES checkpoints (task_id) ON DELETE CASCADE,
+    place INTEGER NOT NULL,
+    part TEXT NOT NULL,
+    PRIMARY KEY (task_id, place)
+  ) STRICT;
+  `,
 ];
 
 /**

@@ -1,0 +1,132 @@
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { test } from 'node:test';
+import { type JsonObject, type JsonValue, systemIds } from '@hermes-fleet/protocol';
+import fc from 'fast-check';
+import { createCheckpoints } from './checkpoints.ts';
+import { openStore } from './store/store.ts';
+import { acceptTask } from './tasks.ts';
+import {
+  createTestClock,
+  createTestLog,
+  deadline,
+  newTask,
+  openTestLedger,
+  tempDir,
+} from './testing/harness.ts';
+
+test('a task keeps its newest checkpoint until it ends, and gets none after', async (t) => {
+  const { ledger, reopen } = openTestLedger(t);
+  const { id } = (await ledger.accept(newTask())).task;
+  assert.equal(ledger.loadCheckpoint(id), undefined);
+  await ledger.saveCheckpoint(id, { step: 1 });
+  await ledger.saveCheckpoint(id, { step: 2, messages: ['a'] }, 'messages');
+  const again = await reopen();
+  assert.deepEqual(again.loadCheckpoint(id), { step: 2, messages: ['a'] });
+  await again.append(id, { type: 'done', data: {} });
+  assert.equal(again.loadCheckpoint(id), undefined);
+  await again.saveCheckpoint(id, { step: 3 });
+  assert.equal(again.loadCheckpoint(id), undefined);
+  await assert.rejects(again.saveCheckpoint('nobody', {}), { code: 'TASK_NOT_FOUND' });
+});
+
+test('a growing field that is no list is refused, and nothing is changed', async (t) => {
+  const { ledger } = openTestLedger(t);
+  const { id } = (await ledger.accept(newTask())).task;
+  await ledger.saveCheckpoint(id, { step: 1 });
+  const states: JsonObject[] = [{}, { messages: 'a' }];
+  for (const state of states)
+    await assert.rejects(ledger.saveCheckpoint(id, state, 'messages'), /messages of a checkpoint is no list/);
+  assert.deepEqual(ledger.loadCheckpoint(id), { step: 1 });
+});
+
+test('what has grown is written, and not again what was there', async (t) => {
+  const { ledger, file } = openTestLedger(t);
+  using db = new DatabaseSync(file, { readOnly: true });
+  const rows = (): unknown[] =>
+    db
+      .prepare('SELECT rowid FROM checkpoint_parts ORDER BY place')
+      .all()
+      .map(({ rowid }) => rowid);
+  const { id } = (await ledger.accept(newTask())).task;
+  const [a, b, c]: JsonObject[] = [{ a: 1 }, { b: 2 }, { c: 3 }];
+  assert.ok(a && b && c);
+  await ledger.saveCheckpoint(id, { step: 1, messages: [a, b] }, 'messages');
+  const first = rows();
+  await ledger.saveCheckpoint(id, { step: 2, messages: [a, b, c] }, 'messages');
+  assert.equal(first.length, 2);
+  assert.deepEqual(rows().slice(0, 2), first);
+  assert.deepEqual(ledger.loadCheckpoint(id), { step: 2, messages: [a, b, c] });
+  await ledger.append(id, { type: 'done', data: {} });
+  assert.deepEqual(rows(), []);
+});
+
+test('a save that was rolled back is not taken for the one before', async (t) => {
+  const store = openStore({
+    ...{
+      file: join(
+        tempDir(t, async () => store.close()),
+        'ledger.db',
+      ),
+      profile: 'neo',
+    },
+    ...{ clock: createTestClock(), ids: systemIds, log: createTestLog() },
+  });
+  let fails = false;
+  const checkpoints = createCheckpoints({
+    ...store,
+    write: (transaction, onCommitted) =>
+      store.write((db) => {
+        const value = transaction(db);
+        if (fails) throw new Error('rolled back');
+        return value;
+      }, onCommitted),
+  });
+  const { id } = await store.write((db) => acceptTask(db, createTestClock(), newTask()).task);
+  const [a, b, c]: JsonObject[] = [{ a: 1 }, { b: 2 }, { c: 3 }];
+  assert.ok(a && b && c);
+  await checkpoints.save(id, { list: [a] }, 'list');
+  fails = true;
+  await assert.rejects(checkpoints.save(id, { list: [a, b] }, 'list'));
+  fails = false;
+  assert.deepEqual(checkpoints.load(id), { list: [a] });
+  await checkpoints.save(id, { list: [a, b, c] }, 'list');
+  assert.deepEqual(checkpoints.load(id), { list: [a, b, c] });
+});
+
+/** Saves, awaited or not, each of which keeps some of the list before it and adds to it; and restarts between them. */
+const save = fc.record({
+  keep: fc.nat({ max: 8 }),
+  add: fc.array(
+    fc.jsonValue().map((value) => value as JsonValue),
+    { maxLength: 3 },
+  ),
+  growing: fc.boolean(),
+  next: fc.constantFrom('goes on', 'waits', 'restarts'),
+});
+
+test('any sequence of saves loads as it was saved last', deadline, async (t) => {
+  const { ledger: opened, reopen } = openTestLedger(t);
+  let ledger = opened;
+  await fc.assert(
+    fc.asyncProperty(fc.array(save, { maxLength: 12 }), async (saves) => {
+      const { id } = (await ledger.accept(newTask())).task;
+      let list: JsonValue[] = [];
+      let last: JsonObject | undefined;
+      const running: Promise<void>[] = [];
+      for (const [step, { keep, add, growing, next }] of saves.entries()) {
+        list = [...list.slice(0, keep), ...add];
+        last = { step, list };
+        running.push(ledger.saveCheckpoint(id, last, growing ? 'list' : undefined));
+        if (next === 'goes on') continue;
+        await Promise.all(running);
+        if (next === 'restarts') ledger = await reopen();
+        assert.deepEqual(ledger.loadCheckpoint(id), JSON.parse(JSON.stringify(last)));
+      }
+      await Promise.all(running);
+      assert.deepEqual(ledger.loadCheckpoint(id), last && JSON.parse(JSON.stringify(last)));
+    }),
+    { numRuns: 60 },
+  );
+});

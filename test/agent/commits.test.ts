@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { test } from 'node:test';
+import { AgentConfigSchema, createAgent } from '@hermes-fleet/agent';
+import { type AdmittedTask, systemClock, systemIds } from '@hermes-fleet/protocol';
+import { ledgerRun, openTestLedger, startTask } from '../support/ledger-run.ts';
+
+const silent = { debug() {}, info() {}, warn() {}, error() {} };
+const FEW = 5;
+const MANY = 15;
+
+test('a step with a call waits for the disk twice: before the model, and before the call', async (t) => {
+  const dir = mkdtempSync(join(tmpdir(), 'fleet-commits-'));
+  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  let commits = 0;
+  const { exec } = DatabaseSync.prototype;
+  t.mock.method(DatabaseSync.prototype, 'exec', function (this: DatabaseSync, sql: string) {
+    if (sql === 'COMMIT') commits += 1;
+    exec.call(this, sql);
+  });
+  const ledger = openTestLedger(join(dir, 'ledger.db'));
+  const stateDir = join(dir, 'state');
+  mkdirSync(stateDir, { mode: 0o700 });
+  const config = AgentConfigSchema.parse({ model: 'offline/runbook' });
+  const agent = await createAgent({
+    ...{ profile: 'neo', config, tier: 'haiku', workspaceRoot: join(dir, 'workspace'), stateDir },
+    ...{ env: { read: () => undefined }, clock: systemClock, ids: systemIds, log: silent },
+  });
+  t.after(async () => {
+    await agent.close();
+    await ledger.close();
+  });
+
+  /** The commits of a task of so many calls, each in a step of its own. */
+  async function commitsOf(calls: number): Promise<number> {
+    const brief = Array.from({ length: calls }, (_, n) => `\`\`\`file${n}.txt\n${n}\n\`\`\`\n`).join('\n');
+    const task: AdmittedTask = {
+      ...{ id: randomUUID(), contextId: `context-${calls}`, deadlineAt: undefined, resumes: 0 },
+      caller: { name: 'tester', scopes: new Set(['dispatch']) },
+      dispatch: {
+        type: 'TASK_DISPATCH',
+        protocolVersion: '2.0',
+        brief,
+        task: { taskId: `t-${calls}`, write: true },
+      },
+    };
+    await startTask(ledger, task);
+    const { context, events } = ledgerRun(ledger, task, {
+      ...{ model: config.model, limit: undefined, signal: new AbortController().signal },
+      ask: () => Promise.reject(new Error('nobody to ask')),
+    });
+    const before = commits;
+    const { artifacts } = await agent.executor.run(task, context);
+    assert.equal(artifacts.filesChanged.length, calls);
+    assert.ok(events.filter(({ type }) => type === 'progress').length >= 3 * calls);
+    return commits - before;
+  }
+
+  assert.equal((await commitsOf(MANY)) - (await commitsOf(FEW)), 2 * (MANY - FEW));
+});
