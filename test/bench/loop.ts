@@ -14,12 +14,22 @@ const silent = { debug() {}, info() {}, warn() {}, error() {} };
 /** What a step's tool brings into the conversation, in characters. */
 const FILE_CHARS = 2_000;
 
+export interface LoopTimes {
+  /** From the last byte of each answer of the model to the first of the next request. */
+  readonly gaps: readonly number[];
+  /** The tool's part of each. */
+  readonly tools: readonly number[];
+}
+
+/** A clock that tells parts of a millisecond. */
+const clock = { ...systemClock, now: () => performance.timeOrigin + performance.now() };
+
 /**
  * What the loop takes of each step beside its model, in ms: one task of so many steps, each of which reads a file of
- * 2 kB, with everything durable in a real ledger. It is the time from the last byte of an answer to the first of the
- * next request, so that it holds the tool, the checkpoints, the budget, the guards, and the client of the model too.
+ * 2 kB, with everything durable in a real ledger. The gaps hold the tool, the checkpoints, the budget, the guards, and the
+ * client of the model too.
  */
-export async function loopOverhead(dir: string, steps: number): Promise<number[]> {
+export async function loopOverhead(dir: string, steps: number): Promise<LoopTimes> {
   const place = join(dir, `loop-${randomUUID()}`);
   const model = await startInstantModel(steps);
   const ledger = openTestLedger(join(dir, `loop-${randomUUID()}.db`));
@@ -33,18 +43,21 @@ export async function loopOverhead(dir: string, steps: number): Promise<number[]
   const agent = await createAgent({
     ...{ profile: 'bench', config, tier: 'haiku', env: { read: () => undefined } },
     ...{ workspaceRoot: join(place, 'workspace'), stateDir: join(place, 'state') },
-    ...{ clock: systemClock, ids: systemIds, log: silent },
+    ...{ clock, ids: systemIds, log: silent },
   });
   try {
     const task = newTask();
     await startTask(ledger, task);
-    const { context } = ledgerRun(ledger, task, {
+    const { context, events } = ledgerRun(ledger, task, {
       ...{ model: config.model, limit: undefined, signal: new AbortController().signal },
       ask: () => Promise.reject(new Error('nobody to ask')),
     });
     const { status, error } = await agent.executor.run(task, context);
     if (status !== 'done') throw new Error(`the task ended ${status}: ${error?.message ?? ''}`);
-    return model.gaps;
+    const tools = events.flatMap((event) =>
+      event.type === 'progress' && typeof event.data.duration_ms === 'number' ? [event.data.duration_ms] : [],
+    );
+    return { gaps: model.gaps, tools };
   } finally {
     await agent.close();
     await ledger.close();

@@ -22,7 +22,7 @@ import {
   smallDispatch,
 } from './dispatches.ts';
 import { ledgerRate, rawRate } from './ledger.ts';
-import { clientAlone, loopOverhead } from './loop.ts';
+import { clientAlone, type LoopTimes, loopOverhead } from './loop.ts';
 import { type Memory, memoryBelow, memoryOf } from './memory.ts';
 import { relayRate, startNats } from './relay.ts';
 import { asking, decisionTime, equalFleet, mixedFleet } from './routing.ts';
@@ -123,50 +123,32 @@ async function ledger(): Promise<void> {
  * twice, so that the disk has its share.
  */
 async function loop(): Promise<void> {
-  await loopOverhead(dir, 5);
-  await clientAlone(5);
-  const spans = { first: (gaps: number[]) => gaps.slice(0, 10), last: (gaps: number[]) => gaps.slice(-10) };
-  const runs: {
-    commit: number;
-    first: [whole: number, client: number];
-    last: [whole: number, client: number];
-  }[] = [];
+  await loopOverhead(dir, STEPS);
+  await clientAlone(STEPS);
+  const runs: { commit: number; whole: LoopTimes; client: readonly number[] }[] = [];
   for (let run = 0; run < RUNS; run += 1) {
     const commit = 1_000 / rawRate(dir, 300);
-    const [whole, client] = [await loopOverhead(dir, STEPS), await clientAlone(STEPS)];
-    const both = (span: (gaps: number[]) => number[]): [number, number] => [
-      median(span(whole)),
-      median(span(client)),
-    ];
-    runs.push({ commit, first: both(spans.first), last: both(spans.last) });
+    runs.push({ commit, whole: await loopOverhead(dir, STEPS), client: await clientAlone(STEPS) });
   }
   const durable = median(runs.map(({ commit }) => commit));
-  const row = (name: string, ms: readonly number[]): string[] => [
-    name,
-    figure(median(ms)),
-    figure(median(ms) / durable),
-  ];
-  const rows = (name: string, of: (run: (typeof runs)[number]) => [number, number]): string[][] => [
-    row(
-      `${name}: whole`,
-      runs.map((run) => of(run)[0]),
-    ),
-    row(
-      "  the model's client alone",
-      runs.map((run) => of(run)[1]),
-    ),
-    row(
-      '  the loop above it',
-      runs.map((run) => of(run)[0] - of(run)[1]),
-    ),
+  const row = (name: string, of: (run: (typeof runs)[number]) => number): string[] => {
+    const ms = median(runs.map(of));
+    return [name, figure(ms), figure(ms / durable)];
+  };
+  const rows = (name: string, span: (ms: readonly number[]) => readonly number[]): string[][] => [
+    row(`${name}: whole`, ({ whole }) => median(span(whole.gaps))),
+    row("  the model's client alone", ({ client }) => median(span(client))),
+    row('  the loop above it', ({ whole, client }) => median(span(whole.gaps)) - median(span(client))),
+    row('    of it the tool', ({ whole }) => median(span(whole.tools))),
   ];
   printTable(
     'Agent loop: a step beside its model, in ms, durable',
     ['', 'median', 'ratio to a commit'],
     [
-      row('SQLite alone, one commit', [durable]),
-      ...rows(`the first 10 of ${STEPS} steps`, ({ first }) => first),
-      ...rows(`the last 10 of ${STEPS} steps`, ({ last }) => last),
+      row('SQLite alone, one commit', ({ commit }) => commit),
+      ...rows(`all ${STEPS} steps`, (ms) => ms),
+      ...rows('the first 10', (ms) => ms.slice(0, 10)),
+      ...rows('the last 10', (ms) => ms.slice(-10)),
     ],
   );
 }
