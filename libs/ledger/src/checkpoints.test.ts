@@ -58,6 +58,11 @@ test('what has grown is written, and not again what was there', async (t) => {
   assert.equal(first.length, 2);
   assert.deepEqual(rows().slice(0, 2), first);
   assert.deepEqual(ledger.loadCheckpoint(id), { step: 2, messages: [a, b, c] });
+  const list = [a, b, c];
+  await ledger.saveCheckpoint(id, { messages: list }, 'messages');
+  list.push({ d: 4 });
+  await ledger.saveCheckpoint(id, { messages: list }, 'messages');
+  assert.deepEqual(ledger.loadCheckpoint(id), { messages: list });
   await ledger.append(id, { type: 'done', data: {} });
   assert.deepEqual(rows(), []);
 });

@@ -35,7 +35,8 @@ export interface BudgetOptions {
  * The tokens of one task against its ceiling (design 2, Tokens). It starts from what the store holds, so a restart goes
  * on with the same numbers and a reservation that a crash left open stays charged. One budget per task and process: it
  * admits concurrent reservations one after the other, so together they never pass the ceiling. What passes it is only
- * the difference between an estimate and what the provider then metered.
+ * the difference between an estimate and what the provider then metered, or what is charged again because a settlement
+ * could not be written. A settlement counts from the moment it begins.
  *
  * `inputTokens` never include cache reads or writes: executors book those apart. Numbers that are no token counts, or
  * with which the sum would be none, are refused with INTERNAL and leave the account as it was.

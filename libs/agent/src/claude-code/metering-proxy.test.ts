@@ -2,10 +2,11 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { type TestContext, test } from 'node:test';
+import type { TokenStore } from '@hermes-fleet/protocol';
 import { AgentConfigSchema } from '../config/config.ts';
 import { createModel } from '../model/create-model.ts';
 import { type AnthropicReply, anthropicServer, type MessagesRequest } from '../testing/anthropic-server.ts';
-import { makeContext, quietLog, SECRET } from '../testing/harness.ts';
+import { makeContext, memoryTokens, quietLog, SECRET } from '../testing/harness.ts';
 import { openMeteringProxy } from './metering-proxy.ts';
 
 const NAME = 'claude-sonnet-4-5';
@@ -14,10 +15,11 @@ const env = { read: (name: string) => (name === 'ANTHROPIC_API_KEY' ? SECRET : u
 async function metered(
   t: TestContext,
   script: (call: number, request: MessagesRequest) => AnthropicReply,
-  o: { limit?: number; countCache?: boolean } = {},
+  o: { limit?: number; countCache?: boolean; store?: TokenStore } = {},
 ) {
   const server = await anthropicServer(t, script);
-  const context = makeContext(o.limit === undefined ? {} : { limit: o.limit });
+  const { limit, store } = o;
+  const context = makeContext({ ...(limit !== undefined && { limit }), ...(store && { store }) });
   const config = AgentConfigSchema.parse({ model: `anthropic/${NAME}` });
   const proxy = await openMeteringProxy({
     ...{
@@ -311,4 +313,33 @@ test('tokens are counted for nothing, and the listener is gone with the run', as
   const socket = connect(Number(port), '127.0.0.1');
   const [error] = await once(socket, 'error');
   assert.equal(error.code, 'ECONNREFUSED');
+});
+
+test('what calls under way may never take is told right while a settlement is being written', async (t) => {
+  const store = memoryTokens();
+  const begun = Promise.withResolvers<void>();
+  const slow = Promise.withResolvers<void>();
+  const { context, proxy, call } = await metered(t, () => ({ text: 'The sea is wide.', usage: INPUT }), {
+    limit: 10_000,
+    store: {
+      ...store,
+      async settle(...settlement) {
+        begun.resolve();
+        await slow.promise;
+        await store.settle(...settlement);
+      },
+    },
+  });
+  const { budget } = context;
+  const answer = await call();
+  const body = answer.text();
+  await begun.promise;
+  const told = (): number[] => [
+    budget.spent() - proxy.reservedOutput(),
+    budget.remaining() + proxy.reservedOutput(),
+  ];
+  assert.deepEqual(told(), [640, 9_360]);
+  slow.resolve();
+  await body;
+  assert.deepEqual(told(), [640, 9_360]);
 });

@@ -124,13 +124,17 @@ export async function openMeteringProxy(o: MeteringProxyOptions): Promise<Meteri
       arrived = await relay({ ...body, max_tokens: room }, request, response, signal);
     } finally {
       const billed = { model: o.model, inputTokens: estimate.total, signal };
-      const settled = billOf(billed, arrived, { inputTokens, room }).then((bill) => reservation.settle(bill));
+      const settled = billOf(billed, arrived, { inputTokens, room })
+        // From here on the budget knows what the call took.
+        .finally(() => {
+          reservedOutput -= room;
+        })
+        .then((bill) => reservation.settle(bill));
       settling.add(settled);
       try {
         await settled;
       } finally {
         settling.delete(settled);
-        reservedOutput -= room;
       }
       const { usage } = arrived;
       if (usage !== undefined && arrived.complete) {

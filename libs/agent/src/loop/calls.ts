@@ -26,7 +26,7 @@ export interface Calls {
    * written when this resolves.
    */
   run(call: PendingCall): Promise<void>;
-  /** Answers a call that is not carried out; begun to be written when it resolves. */
+  /** Answers a call that is not carried out; begun to be written when it returns. */
   answer(call: PendingCall, result: ToolResult): void;
   /** Answers a call that a restart cut off, and that may have done all, a part or nothing of what it was to do. */
   answerUnknown(call: PendingCall): void;
@@ -118,6 +118,7 @@ export function createCalls(o: CallsOptions, parts: TalkParts): Calls {
       const tool = nameOf(call);
       o.writes.begun(o.progress({ tool, phase: 'started' }));
       await o.writes.durable();
+      if (stopping.aborted) await o.pause();
       const began = clock.now();
       const result = await execute(call);
       const durationMs = Math.max(0, clock.now() - began);

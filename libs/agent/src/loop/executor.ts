@@ -117,7 +117,7 @@ function start(
   const { priority = 'normal' } = task.dispatch.task;
   const contract = replyContract(task);
   const write = checkpointWriter();
-  const save = (): Promise<void> => context.checkpoint.save(write(state), 'messages');
+  const save = async (): Promise<void> => context.checkpoint.save(write(state), 'messages');
   const files = anchoredFiles(workspace.dir, o.otherUser);
   const parts: TalkParts = {
     ...o,

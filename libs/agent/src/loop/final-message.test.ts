@@ -129,6 +129,22 @@ test('text is passed on up to the outcome block, and not only to one that it quo
   }
 });
 
+test('text is asked to be stored at once, whatever is still under way', async () => {
+  const slow = Promise.withResolvers<void>();
+  const asked: string[] = [];
+  const reporter = createTextReporter(async (event) => {
+    if (event.type === 'text') asked.push(event.text);
+    await slow.promise;
+  }, systemClock);
+  reporter.push('one');
+  const first = reporter.finish();
+  reporter.push('two');
+  const second = reporter.finish();
+  assert.deepEqual(asked, ['one', 'two']);
+  slow.resolve();
+  await Promise.all([first, second]);
+});
+
 test('text that cannot be stored fails the step', async () => {
   const reporter = createTextReporter(async () => {
     throw new Error('disk full');

@@ -49,7 +49,8 @@ export interface StepResult {
 /**
  * One call of the model: reserved before, its output bounded by what is left, settled by what the provider metered, or
  * by an estimate when it broke off (design 2, Tokens). An answer that grows beyond what was ordered is cut, and ends
- * with `length`. Throws BUDGET_EXHAUSTED, MODEL_FAILED and the signal's reason.
+ * with `length`. When it resolves, the budget knows what the call cost, and that is being written. Throws BUDGET_EXHAUSTED,
+ * MODEL_FAILED, the signal's reason, and what `ready` throws: then nothing was called, and nothing is charged.
  */
 export async function modelStep(request: StepRequest): Promise<StepResult> {
   const room = roomOf(request);
@@ -58,19 +59,22 @@ export async function modelStep(request: StepRequest): Promise<StepResult> {
     maxOutputTokens: room,
   });
   const seen: Seen = { text: '', usage: undefined };
-  const settle = async (): Promise<void> => reservation.settle(await settlement(request, seen, room));
-  await request.ready().catch(async (error) => {
+  const bill = () => settlement(request, seen, room);
+  try {
+    await request.ready();
+    request.signal.throwIfAborted();
+  } catch (error) {
     await reservation.settle(UNCALLED);
     throw error;
-  });
+  }
   let answer: Omit<StepResult, 'settled'>;
   try {
     answer = await ask(request, room, seen);
   } catch (error) {
-    await settle();
+    await reservation.settle(await bill());
     throw error;
   }
-  const settled = settle();
+  const settled = reservation.settle(await bill());
   settled.catch(() => {});
   return { ...answer, settled };
 }

@@ -221,13 +221,19 @@ export function createTalk(o: TalkOptions, parts: TalkParts): Talk {
     return true;
   }
 
+  /** Ends with what ended it, once nothing is under way any more. */
+  async function unsaved(error: unknown): Promise<never> {
+    await writes.durable().catch((err: unknown) => {
+      parts.log.warn({ task_id: parts.task.id, err }, 'what a run did last could not be saved');
+    });
+    throw error;
+  }
+
   return {
     async toEnd() {
-      try {
-        return state.finished !== undefined || (await work());
-      } finally {
-        await writes.durable();
-      }
+      const isDone = state.finished !== undefined || (await work().catch(unsaved));
+      await writes.durable();
+      return isDone;
     },
     ask,
     async affords(steps, question = '') {

@@ -18,7 +18,7 @@ export function createTextReporter(report: RunContext['report'], clock: Clock): 
   let text = '';
   let sent = 0;
   let timer: Disposable | undefined;
-  let sending: Promise<void> | undefined;
+  let sending: Promise<void> = Promise.resolve();
 
   function flush(whole: boolean): void {
     timer?.[Symbol.dispose]();
@@ -27,16 +27,9 @@ export function createTextReporter(report: RunContext['report'], clock: Clock): 
     if (end <= sent) return;
     const part = text.slice(sent, end);
     sent = end;
-    const send = (): Promise<void> => report({ type: 'text', text: part });
-    // At once where none is under way: what is reported after it comes after it.
-    const begun = sending === undefined ? send() : sending.then(send);
-    sending = begun;
-    begun.then(
-      () => {
-        if (sending === begun) sending = undefined;
-      },
-      () => {},
-    );
+    // At once, whatever is still under way: what is reported after it comes after it.
+    sending = Promise.all([sending, report({ type: 'text', text: part })]).then(() => {});
+    sending.catch(() => {});
   }
 
   return {

@@ -3,8 +3,12 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { FleetError, type RunContext, type RunOutcome } from '@hermes-fleet/protocol';
-import { block, makeAgent, makeContext, makeTask } from '../testing/harness.ts';
+import { FleetError, type RunEvent, type RunOutcome, type TokenStore } from '@hermes-fleet/protocol';
+import { AgentConfigSchema } from '../config/config.ts';
+import { createModel } from '../model/create-model.ts';
+import { makeAgent, makeContext, makeTask, memoryTokens, type TestRun } from '../testing/harness.ts';
+import { type Delta, env, KEYED, type Reply, scriptedServer } from '../testing/scripted-server.ts';
+import { modelStep } from './model-step.ts';
 import { createWrites } from './writes.ts';
 
 test('who waits is told of the first that failed, once all have ended, and only once', async () => {
@@ -25,49 +29,183 @@ test('who waits is told of the first that failed, once all have ended, and only 
   await writes.durable();
 });
 
-/** Long enough for a command or a step of the runbook that was started to be seen. */
+/** Long enough for a command or a step of the model that was begun to be seen. */
 const LONG_MS = 300;
-const TWO = [1, 2].map((n) => block('sh', `echo > ran-${n}`)).join('\n');
 
-/** An agent with a task of two commands, one a step, and what can be seen of it. */
-async function bench(t: TestContext) {
-  const agent = await makeAgent(t);
-  const tree = join(agent.place.workspaceRoot, 'contexts', 'context-1');
-  const context = makeContext();
-  const run = (save: RunContext['checkpoint']['save']): Promise<RunOutcome> =>
-    agent.executor.run(makeTask(TWO), { ...context, checkpoint: { load: () => undefined, save } });
-  const ran = (): number => [1, 2].filter((n) => existsSync(join(tree, `ran-${n}`))).length;
-  return { run, ran, context };
-}
+type Save = (count: number, context: TestRun) => Promise<void>;
 
-test('neither a call nor the model begins before what came before it is durable', async (t) => {
-  const { run, ran, context } = await bench(t);
-  const seen = (): string =>
-    `${ran()} ran, ${context.events.length} events, ${context.budget.spent()} tokens`;
-  const saved: number[] = [];
-  const result = await run(async () => {
-    // What is booked or told in the same commit.
-    await new Promise(setImmediate);
-    const before = seen();
-    await sleep(LONG_MS);
-    assert.equal(seen(), before);
-    saved.push(ran());
-  });
-  assert.equal(result.status, 'done');
-  assert.deepEqual([...new Set(saved)], [0, 1, 2]);
+/** What becomes of a call of the model; the others answer with no call. */
+const TWO_CALLS = (call: number): Reply =>
+  call > 2
+    ? { deltas: [{ content: 'Done.' }], finish: 'stop' }
+    : {
+        deltas: [{ content: 'Now. ' }, callOf('write_file', { path: `${call}.txt`, content: 'x' })],
+        finish: 'tool_calls',
+      };
+
+const callOf = (name: string, input: object): Delta => ({
+  tool_calls: [{ index: 0, id: 'c', type: 'function', function: { name, arguments: JSON.stringify(input) } }],
 });
 
-test('a save that fails ends the run before the next call', async (t) => {
-  const { run, ran, context } = await bench(t);
-  let saves = 0;
-  const running = run(async () => {
-    saves += 1;
-    if (saves > 1) throw new FleetError('STORE_UNAVAILABLE', 'disk full');
-  });
-  await assert.rejects(running, { code: 'STORE_UNAVAILABLE' });
-  assert.equal(ran(), 1);
-  const steps = context.events.filter(
-    ({ type, ...rest }) => type === 'progress' && !JSON.stringify(rest).includes('phase'),
+/** A run whose model writes a file in each of its first two steps, and what can be seen of it. */
+async function bench(
+  t: TestContext,
+  o: { script?: (call: number) => Reply; store?: Partial<TokenStore> } = {},
+) {
+  const server = await scriptedServer(t, o.script ?? TWO_CALLS);
+  const agent = await makeAgent(
+    t,
+    { ...KEYED, base_url: server.url, hooks: { verifyBeforeComplete: false } },
+    { env },
   );
-  assert.equal(steps.length, 1);
+  const tree = join(agent.place.workspaceRoot, 'contexts', 'context-1');
+  const context = makeContext({ store: { ...memoryTokens(), ...o.store } });
+  const written = (): number => [1, 2].filter((n) => existsSync(join(tree, `${n}.txt`))).length;
+  let saves = 0;
+  const run = (save: Save, report = context.report): Promise<RunOutcome> =>
+    agent.executor.run(makeTask('Write.', { task: { write: true } }), {
+      ...{ ...context, report },
+      checkpoint: {
+        load: () => undefined,
+        save: async () => {
+          saves += 1;
+          await save(saves, context);
+        },
+      },
+    });
+  return { run, written, context, calls: () => server.requests.length };
+}
+
+const full = new FleetError('STORE_UNAVAILABLE', 'disk full');
+
+test('neither a call nor the model begins before what came before it is durable', async (t) => {
+  const { run, written, calls } = await bench(t);
+  const seen: string[] = [];
+  const result = await run(async () => {
+    const before = [written(), calls()];
+    await sleep(LONG_MS);
+    assert.deepEqual([written(), calls()], before);
+    seen.push(`${before}`);
+  });
+  assert.equal(result.status, 'done');
+  for (const each of ['0,1', '1,1', '1,2', '2,2']) assert.ok(seen.includes(each), `${each} of ${seen}`);
+});
+
+test('a call waits for the settlement of its step, and one that cannot be written ends the run', async (t) => {
+  const tokens = memoryTokens();
+  let settlements = 0;
+  const { run, written, calls } = await bench(t, {
+    store: {
+      ...tokens,
+      async settle(id, entry) {
+        settlements += 1;
+        const before = written();
+        await sleep(LONG_MS);
+        assert.equal(written(), before);
+        if (settlements === 2) throw full;
+        await tokens.settle(id, entry);
+      },
+    },
+  });
+  await assert.rejects(
+    run(async () => {}),
+    full,
+  );
+  assert.deepEqual([settlements, written(), calls()], [2, 1, 2]);
+});
+
+test('a save that fails ends the run before the next call, also the last', async (t) => {
+  const whole = await bench(t);
+  let total = 0;
+  await whole.run(async (count) => {
+    total = count;
+  });
+  assert.equal(total, 5);
+  for (let failing = 1; failing <= total; failing += 1) {
+    const { run, written, calls, context } = await bench(t);
+    const failed = run(async (count) => {
+      if (count === failing) throw full;
+    });
+    await assert.rejects(failed, full, `save ${failing}`);
+    assert.deepEqual(
+      [written(), calls()],
+      [Math.floor(failing / 2), Math.ceil(failing / 2)],
+      `save ${failing}`,
+    );
+    const last = context.events.findLast(({ type }) => type === 'progress');
+    const told = last?.type === 'progress' ? last.data.spent_tokens : undefined;
+    assert.equal(context.budget.spent(), told, `save ${failing}: what was not called is charged`);
+  }
+});
+
+test('who is told to stop while a save is under way begins no call', async (t) => {
+  const stopped = new FleetError('SHUTTING_DOWN', 'the profile stops');
+  const canceled = new FleetError('CANCELED', 'canceled');
+  for (const [end, reason] of [
+    [(context: TestRun) => context.pausing.abort(stopped), stopped],
+    [(context: TestRun) => context.controller.abort(stopped), stopped],
+    [(context: TestRun) => context.controller.abort(canceled), canceled],
+  ] as const) {
+    const { run, written, context } = await bench(t);
+    const running = run(async (count) => {
+      if (count !== 1) return;
+      await sleep(10);
+      end(context);
+    });
+    if (reason === canceled) assert.equal((await running).error?.code, 'canceled');
+    else await assert.rejects(running, reason);
+    assert.equal(written(), 0);
+  }
+});
+
+test('a call that is never made costs nothing', async (t) => {
+  const server = await scriptedServer(t, () => ({ deltas: [{ content: 'x' }], finish: 'stop' }));
+  const config = AgentConfigSchema.parse({ ...KEYED, base_url: server.url });
+  const model = await createModel(config, 'sonnet', env);
+  const reason = new Error('canceled');
+  const ends: readonly ((context: TestRun) => void)[] = [
+    (context) => context.controller.abort(reason),
+    () => {
+      throw reason;
+    },
+  ];
+  for (const end of ends) {
+    const context = makeContext({ limit: 100_000 });
+    const { budget, signal } = context;
+    const step = modelStep({
+      ...{ model, budget, signal, keepTokens: 0, instructions: 'x', tools: {}, toolsOff: false },
+      ...{ messages: [{ role: 'user', content: 'hi' }], inputTokens: 5_000, maxOutputTokens: 1_000 },
+      onText: () => {},
+      ready: async () => end(context),
+    });
+    await assert.rejects(step, reason);
+    assert.deepEqual([server.requests.length, budget.spent()], [0, 0]);
+  }
+});
+
+test('text comes before the news of its step, and what was spent is told as it was, however slow the ledger', async (t) => {
+  const { run, context } = await bench(t);
+  const stored: RunEvent[] = [];
+  let chain = Promise.resolve();
+  await run(
+    async () => {},
+    (event) => {
+      chain = chain.then(async () => {
+        await sleep(event.type === 'text' ? LONG_MS : 1);
+        stored.push(event);
+      });
+      return chain;
+    },
+  );
+  const order = stored.map((event) =>
+    event.type === 'progress' ? String(event.data.phase ?? `step ${event.data.step}`) : event.type,
+  );
+  const step = (n: number): string[] => ['text', `step ${n}`, 'started', 'ended'];
+  assert.deepEqual(order, [...step(1), ...step(2), 'text', 'step 3']);
+  const spent = stored.flatMap((event) => (event.type === 'progress' ? Number(event.data.spent_tokens) : []));
+  assert.deepEqual(
+    spent,
+    spent.toSorted((a, b) => a - b),
+  );
+  assert.equal(spent.at(-1), context.budget.spent());
 });

@@ -39,7 +39,9 @@ test('writes that wait for the store are tried again together, in the order of a
   clock.advance(5_000);
   assert.deepEqual(await Promise.all([...early, late]), [1, 2, 3]);
   assert.deepEqual(store.kept, [1, 2, 3]);
-  assert.equal(await write(4), 4);
+  const asked = write(4);
+  assert.equal(store.attempts, 9, 'at once, when nothing waits');
+  assert.equal(await asked, 4);
 });
 
 test('an end of all attempts throws what the store threw; any other failure is thrown at once', async () => {

@@ -31,6 +31,7 @@ export function createPersist(o: PersistOptions): Persist {
 
   return async (write) => {
     for (;;) {
+      // Without a pause at once: what is asked for in one turn shares a commit, in the order of asking.
       if (pause) await pause;
       try {
         const written = await write();

@@ -40,7 +40,6 @@ export function createRunContext(o: RunContextParts): RunContext {
   const { task, ledger, slot, signal, stopping, budget, keep } = o;
   let parked = false;
   let queued = false;
-  let newest: Parameters<RunContext['checkpoint']['save']>;
 
   async function park<T>(wait: () => Promise<T>): Promise<T> {
     if (parked) throw new FleetError('INTERNAL', `task ${task.id} is parked already`);
@@ -77,11 +76,7 @@ export function createRunContext(o: RunContextParts): RunContext {
     },
     checkpoint: {
       load: () => ledger.loadCheckpoint(task.id),
-      save: (...args) => {
-        newest = args;
-        // Where it is tried again, a newer one may have been saved meanwhile.
-        return keep(() => ledger.saveCheckpoint(task.id, ...newest));
-      },
+      save: (...args) => keep(() => ledger.saveCheckpoint(task.id, ...args)),
     },
   };
 }

@@ -132,6 +132,26 @@ test('a COMMIT that fails rejects the batch and leaves the connection usable', d
   assert.deepEqual(committed(), [2]);
 });
 
+test('a batch that fails takes with it what waits behind it: nothing overtakes', deadline, async (t) => {
+  const { db, commits, insert, committed } = setUp(t);
+  let failures = 1;
+  const { exec } = db;
+  t.mock.method(db, 'exec', (sql: string) => {
+    if (sql === 'COMMIT' && failures > 0) {
+      failures -= 1;
+      throw Object.assign(new Error('disk I/O error'), { errcode: 10 });
+    }
+    exec.call(db, sql);
+  });
+  const outcomes = await Promise.allSettled(
+    Array.from({ length: 600 }, (_, n) => commits.write(() => insert(n + 1))),
+  );
+  assert.deepEqual(new Set(outcomes.map(({ status }) => status)), new Set(['rejected']));
+  assert.deepEqual(committed(), []);
+  await commits.write(() => insert(700));
+  assert.deepEqual(committed(), [700]);
+});
+
 test('after a failure it tries by itself until it can write', deadline, async (t) => {
   const { db, clock, commits, insert } = setUp(t);
   db.exec('PRAGMA query_only = ON');

@@ -16,7 +16,7 @@ export interface GroupCommit {
   /**
    * Runs a synchronous transaction in the next batch, in its own savepoint; resolves with its value after COMMIT.
    * What it throws rolls back itself alone. STORE_UNAVAILABLE: the batch could not be committed, nothing of it is
-   * there. `onCommitted` is called after COMMIT and before anybody can see the promise resolve.
+   * there, nor of what was queued behind it. `onCommitted` is called after COMMIT and before anybody can see the promise resolve.
    */
   write<T>(transaction: () => T, onCommitted?: (value: T) => void): Promise<T>;
   /** Why the last batch could not be committed; undefined again as soon as one could. */
@@ -88,7 +88,8 @@ export function createGroupCommit(o: {
     } catch (error) {
       log.error({ err: error }, 'the rollback failed too; it is tried again before the next batch');
     }
-    for (const job of batch) {
+    // Those that wait behind it too: nothing overtakes what was asked for before it.
+    for (const job of [...batch, ...queue.splice(0)]) {
       job.fail(new FleetError('STORE_UNAVAILABLE', `${problem}; try again later`, { cause, retryAfterS: 5 }));
     }
     probeTimer ??= o.clock.timer(probe, PROBE_EVERY_MS);
