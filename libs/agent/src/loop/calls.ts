@@ -118,7 +118,6 @@ export function createCalls(o: CallsOptions, parts: TalkParts): Calls {
       const tool = nameOf(call);
       o.writes.begun(o.progress({ tool, phase: 'started' }));
       await o.writes.durable();
-      if (stopping.aborted) await o.pause();
       const began = clock.now();
       const result = await execute(call);
       const durationMs = Math.max(0, clock.now() - began);
