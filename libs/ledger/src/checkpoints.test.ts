@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { type JsonObject, type JsonValue, systemIds } from '@hermes-fleet/protocol';
 import fc from 'fast-check';
 import { createCheckpoints } from './checkpoints.ts';
@@ -98,6 +100,24 @@ test('a save that was rolled back is not taken for the one before', async (t) =>
   assert.deepEqual(checkpoints.load(id), { list: [a] });
   await checkpoints.save(id, { list: [a, b, c] }, 'list');
   assert.deepEqual(checkpoints.load(id), { list: [a, b, c] });
+});
+
+test('nothing of a task that has ended is kept in memory', async (t) => {
+  setFlagsFromString('--expose-gc');
+  const collect: () => void = runInNewContext('gc');
+  const { ledger } = openTestLedger(t);
+  const { id } = (await ledger.accept(newTask())).task;
+  let message: JsonObject | undefined = { text: 'x'.repeat(10) };
+  const seen = new WeakRef(message);
+  await ledger.saveCheckpoint(id, { messages: [message] }, 'messages');
+  message = undefined;
+  await new Promise(setImmediate);
+  collect();
+  assert.ok(seen.deref(), 'while it runs, what is stored is known');
+  await ledger.append(id, { type: 'done', data: {} });
+  await new Promise(setImmediate);
+  collect();
+  assert.equal(seen.deref(), undefined);
 });
 
 /** Saves, awaited or not, each of which keeps some of the list before it and adds to it; and restarts between them. */

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { FleetError, systemClock, systemIds } from '@hermes-fleet/protocol';
 import { AgentConfigSchema } from '../config/config.ts';
 import type { Confinement } from '../confinement/confinement.ts';
 import { makeAgent, mayChangeUsers, SECRET } from '../testing/harness.ts';
+import { tempDir } from '../testing/temp-dir.ts';
 import { createClaudeCode, readableDirectories } from './create-claude-code.ts';
 
 const CLAUDE = { model: 'anthropic/claude-sonnet-4-5', executor: 'claude-code' } as const;
@@ -23,8 +23,7 @@ const noneConfines: Confinement = {
 
 /** A folder with a package of that name in it, which does nothing. */
 function fakeSdk(t: TestContext, source = 'export function query() {}', mode = 0o755): string {
-  const folder = mkdtempSync(join(tmpdir(), 'fleet-sdk-'));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = tempDir(t, 'fleet-sdk-');
   const place = join(folder, 'node_modules/@anthropic-ai/claude-agent-sdk');
   mkdirSync(place, { recursive: true });
   const manifest = {
@@ -47,8 +46,7 @@ const invalid = (words: RegExp) => (error: unknown) => {
 };
 
 test('without its package it does not start, and the error has the command that installs it', async (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'fleet-sdk-'));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = tempDir(t, 'fleet-sdk-');
   const env = envOf({ ANTHROPIC_API_KEY: SECRET, CLAUDE_AGENT_SDK_DIR: folder });
   const words =
     /npm install --prefix <folder> @anthropic-ai\/claude-agent-sdk@0\.3\.330 and set CLAUDE_AGENT_SDK_DIR/;

@@ -1,14 +1,5 @@
 import assert from 'node:assert/strict';
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
@@ -16,6 +7,7 @@ import { isJsonObject, type JsonValue, type ToolResult } from '@hermes-fleet/pro
 import fc from 'fast-check';
 import { guarded, type Hooks } from '../testing/guarded.ts';
 import { quietLog } from '../testing/harness.ts';
+import { tempDir } from '../testing/temp-dir.ts';
 import { anchoredFiles } from '../tools/anchored-path.ts';
 import { capText } from './cap-text.ts';
 import type { GuardState } from './guard-state.ts';
@@ -30,8 +22,7 @@ const textOf = (value: JsonValue | undefined): string =>
   typeof value === 'string' ? value : JSON.stringify(value ?? '');
 
 function place(t: TestContext) {
-  const dir = mkdtempSync(join(tmpdir(), 'fleet-guards-'));
-  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  const dir = tempDir(t, 'fleet-guards-');
   return { dir, files: anchoredFiles(dir, false) };
 }
 

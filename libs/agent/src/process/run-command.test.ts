@@ -1,23 +1,14 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import {
-  closeSync,
-  mkdirSync,
-  mkdtempSync,
-  openSync,
-  readdirSync,
-  realpathSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { closeSync, mkdirSync, openSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { systemClock } from '@hermes-fleet/protocol';
 import { COMMAND_ENV } from '../confinement/command-env.ts';
 import { createConfinement } from '../confinement/create-confinement.ts';
 import { cannotConfine, makePlace, quietLog } from '../testing/harness.ts';
+import { tempDir } from '../testing/temp-dir.ts';
 import { createCommandRecords } from './command-records.ts';
 import { recorded } from './leftovers.ts';
 import { type RunOptions, runCommand } from './run-command.ts';
@@ -90,8 +81,7 @@ for (const confine of ['bubblewrap', 'uid', 'unconfined'] as const) {
 }
 
 const plainly = (t: TestContext): RunOptions => {
-  const cwd = realpathSync(mkdtempSync(join(tmpdir(), 'fleet-run-')));
-  t.after(() => rmSync(cwd, { recursive: true, force: true }));
+  const cwd = tempDir(t, 'fleet-run-');
   return { cwd, env: COMMAND_ENV, timeoutMs: 30_000, keepBytes: 100, maxBytes: 1e6, clock: systemClock };
 };
 

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { systemClock } from '@hermes-fleet/protocol';
 import { makeTask, makeToolContext, quietLog } from '../testing/harness.ts';
+import { tempDir } from '../testing/temp-dir.ts';
 import { anchoredFiles } from '../tools/anchored-path.ts';
 import type { AgentTool } from '../tools/tool.ts';
 import { type PromptOptions, SHORTEST_PROMPT_CHARS, systemPrompt } from './system-prompt.ts';
@@ -13,8 +13,7 @@ import { type PromptOptions, SHORTEST_PROMPT_CHARS, systemPrompt } from './syste
 type Files = Readonly<Record<string, string | Buffer>>;
 
 function repository(t: TestContext, files: Files = {}): string {
-  const dir = realpathSync(mkdtempSync(join(tmpdir(), 'fleet-prompt-')));
-  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  const dir = tempDir(t, 'fleet-prompt-');
   execFileSync('git', ['init', '-q', dir], { env: { PATH: process.env.PATH, HOME: '/nonexistent' } });
   for (const [name, content] of Object.entries(files)) writeFileSync(join(dir, name), content);
   return dir;

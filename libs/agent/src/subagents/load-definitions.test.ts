@@ -1,16 +1,15 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { FleetError } from '@hermes-fleet/protocol';
+import { tempDir } from '../testing/temp-dir.ts';
 import { toolsFor } from './definition.ts';
 import { loadSubagents } from './load-definitions.ts';
 import { readDefinition } from './read-definition.ts';
 
 function folder(t: TestContext, files: Readonly<Record<string, string>> = {}): string {
-  const dir = mkdtempSync(join(tmpdir(), 'fleet-subagents-'));
-  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  const dir = tempDir(t, 'fleet-subagents-');
   for (const [name, text] of Object.entries(files)) writeFileSync(join(dir, name), text);
   return dir;
 }

@@ -4,21 +4,19 @@ import {
   existsSync,
   lstatSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
-  realpathSync,
   renameSync,
   rmSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { systemClock, type ToolResult } from '@hermes-fleet/protocol';
 import { makeToolContext } from '../testing/harness.ts';
+import { tempDir } from '../testing/temp-dir.ts';
 import { hasCode } from './anchored-folder.ts';
 import { type AnchoredFiles, anchoredFiles } from './anchored-path.ts';
 import { fileTools } from './file-tools.ts';
@@ -34,8 +32,7 @@ const SECRET = 'top secret needle';
 
 /** A workspace with a twin beside it, whose secret nothing may read and where nothing may be written. */
 function makeTree(t: TestContext) {
-  const base = realpathSync(mkdtempSync(join(tmpdir(), 'fleet-matrix-')));
-  t.after(() => rmSync(base, { recursive: true, force: true }));
+  const base = tempDir(t, 'fleet-matrix-');
   const [root, outside] = [join(base, 'workspace'), join(base, 'workspace-secret')];
   for (const directory of [root, outside, join(root, 'dir'), join(root, '.git'), join(base, 'state')])
     mkdirSync(directory);

@@ -1,29 +1,18 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  realpathSync,
-  renameSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { systemClock, type ToolResult } from '@hermes-fleet/protocol';
 import { makeToolContext } from '../testing/harness.ts';
+import { tempDir } from '../testing/temp-dir.ts';
 import { anchoredFiles } from './anchored-path.ts';
 import { fileTools } from './file-tools.ts';
 import { listFilesTool } from './list-files.ts';
 
 function makeTree(t: TestContext): { root: string; outside: string } {
-  const base = realpathSync(mkdtempSync(join(tmpdir(), 'fleet-paths-')));
-  t.after(() => rmSync(base, { recursive: true, force: true }));
+  const base = tempDir(t, 'fleet-paths-');
   const [root, outside] = [join(base, 'ws'), join(base, 'ws-evil')];
   for (const directory of [root, outside, join(root, 'dir'), join(root, '.git')]) mkdirSync(directory);
   writeFileSync(join(outside, 'secret'), 'top secret');

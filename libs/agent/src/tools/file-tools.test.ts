@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { makeToolContext } from '../testing/harness.ts';
+import { tempDir } from '../testing/temp-dir.ts';
 import { anchoredFiles } from './anchored-path.ts';
 import { fileTools } from './file-tools.ts';
 
@@ -22,8 +22,7 @@ process.stdout.write(codes.join());
 `;
 
 test('a file that has no room for its new content keeps the old', (t) => {
-  const cwd = realpathSync(mkdtempSync(join(tmpdir(), 'fleet-full-')));
-  t.after(() => rmSync(cwd, { recursive: true, force: true }));
+  const cwd = tempDir(t, 'fleet-full-');
   writeFileSync(join(cwd, 'a.txt'), 'the old content\n');
   const limited = [
     '-c',
@@ -40,8 +39,7 @@ test('a file that has no room for its new content keeps the old', (t) => {
 });
 
 test('a file that is replaced holds the new content alone, longer or shorter', async (t) => {
-  const dir = realpathSync(mkdtempSync(join(tmpdir(), 'fleet-replace-')));
-  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  const dir = tempDir(t, 'fleet-replace-');
   const context = makeToolContext({ dir, files: anchoredFiles(dir, false) });
   const write = fileTools().find(({ name }) => name === 'write_file');
   for (const content of ['some', 'something longer', 'less', '', 'again']) {

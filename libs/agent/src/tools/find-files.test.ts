@@ -1,17 +1,16 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { systemClock } from '@hermes-fleet/protocol';
 import { makeToolContext } from '../testing/harness.ts';
+import { tempDir } from '../testing/temp-dir.ts';
 import { anchoredFiles } from './anchored-path.ts';
 import { walkTree } from './file-walk.ts';
 import { findFilesTool } from './find-files.ts';
 
 function treeOf(t: TestContext, paths: readonly string[]) {
-  const root = realpathSync(mkdtempSync(join(tmpdir(), 'fleet-find-')));
-  t.after(() => rmSync(root, { recursive: true, force: true }));
+  const root = tempDir(t, 'fleet-find-');
   for (const path of paths) {
     mkdirSync(join(root, dirname(path)), { recursive: true });
     writeFileSync(join(root, path), 'x');

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { systemClock } from '@hermes-fleet/protocol';
 import { createConfinement } from '../confinement/create-confinement.ts';
 import { cannotConfine, makePlace, makeToolContext, quietLog } from '../testing/harness.ts';
+import { tempDir } from '../testing/temp-dir.ts';
 import { anchoredFiles } from './anchored-path.ts';
 import { grepFilesTool } from './grep-files.ts';
 
@@ -31,8 +31,7 @@ function fill(root: string): void {
 }
 
 function treeOf(t: TestContext, commands: boolean) {
-  const root = realpathSync(mkdtempSync(join(tmpdir(), 'fleet-grep-')));
-  t.after(() => rmSync(root, { recursive: true, force: true }));
+  const root = tempDir(t, 'fleet-grep-');
   fill(root);
   const context = makeToolContext({ dir: root, files: anchoredFiles(root, false) });
   const grep = grepFilesTool({ clock: systemClock, commands });

@@ -2,25 +2,21 @@ import assert from 'node:assert/strict';
 import {
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
-  realpathSync,
-  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { makeToolContext } from '../testing/harness.ts';
+import { tempDir } from '../testing/temp-dir.ts';
 import { anchoredFiles } from './anchored-path.ts';
 import { memoryTools } from './memory.ts';
 
 function memoryOf(t: TestContext) {
-  const base = realpathSync(mkdtempSync(join(tmpdir(), 'fleet-memory-')));
-  t.after(() => rmSync(base, { recursive: true, force: true }));
+  const base = tempDir(t, 'fleet-memory-');
   const root = join(base, 'ws');
   mkdirSync(root);
   const dir = join(base, 'state', 'memory');

@@ -4,26 +4,22 @@ import {
   existsSync,
   lstatSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
-  realpathSync,
-  rmSync,
   symlinkSync,
   truncateSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { makeToolContext } from '../testing/harness.ts';
+import { tempDir } from '../testing/temp-dir.ts';
 import { anchoredFiles } from './anchored-path.ts';
 import { progressTools } from './progress.ts';
 import { readProgress } from './progress-file.ts';
 
 function workspaceOf(t: TestContext) {
-  const base = realpathSync(mkdtempSync(join(tmpdir(), 'fleet-progress-')));
-  t.after(() => rmSync(base, { recursive: true, force: true }));
+  const base = tempDir(t, 'fleet-progress-');
   const root = join(base, 'ws');
   mkdirSync(root);
   const files = anchoredFiles(root, false);

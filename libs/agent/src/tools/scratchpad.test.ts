@@ -1,24 +1,14 @@
 import assert from 'node:assert/strict';
-import {
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { makeTask, makeToolContext } from '../testing/harness.ts';
+import { tempDir } from '../testing/temp-dir.ts';
 import { anchoredFiles } from './anchored-path.ts';
 import { rootIdOf, scratchDir, scratchName, scratchpadTools } from './scratchpad.ts';
 
 function padOf(t: TestContext) {
-  const root = realpathSync(mkdtempSync(join(tmpdir(), 'fleet-scratch-')));
-  t.after(() => rmSync(root, { recursive: true, force: true }));
+  const root = tempDir(t, 'fleet-scratch-');
   const context = makeToolContext({ dir: root, files: anchoredFiles(root, false) });
   const [read, write, list] = scratchpadTools();
   assert.ok(read && write && list);

@@ -1,19 +1,14 @@
 import type { PeerReply } from '@hermes-fleet/a2a';
-import { backoffMs } from '@hermes-fleet/protocol';
 import { declined, type Link, neverArrived, peerError } from './link.ts';
 import {
-  ASK_TIMEOUT_MS,
   awayFor,
   type Found,
   LONGEST_ANSWER_MS,
-  PAUSE,
+  lookThrough,
   type ProseOptions,
   type TextMessage,
   type Unknown,
 } from './prose-exchange.ts';
-
-/** How often an agent that answers is asked for a message that it does not show. */
-const LOOKS = 3;
 
 /** The agent has said for certain that it takes no such answer. */
 export interface Declined {
@@ -36,7 +31,7 @@ export async function tellOnce(
   for (let ambiguous = mayBeThere; ; ) {
     if (ambiguous) {
       const there = await look(o, link, message, firstId);
-      if (there.kind !== 'missing') return there;
+      if (there !== undefined) return there;
     }
     try {
       const timeoutMs =
@@ -57,31 +52,17 @@ export async function tellOnce(
   }
 }
 
-/** Whether the task's history shows the message. */
-async function look(
+/** Whether the task's history shows the message; undefined where it shows for certain that it is not there. */
+function look(
   o: ProseOptions,
   link: Link,
   { messageId, contextId, taskId }: TextMessage & { readonly taskId: string },
   firstId: string,
-): Promise<Found | Unknown | { readonly kind: 'missing' }> {
-  for (let looks = 1; ; ) {
-    try {
-      const call = { timeoutMs: ASK_TIMEOUT_MS, signal: o.signal, traceparent: o.traceparent };
-      const listed = await o.client.listTasks(o.endpoint, contextId, call);
-      link.contact();
-      const shown = listed.find(({ task }) => task.id === taskId)?.messageIds ?? [];
-      if (shown.includes(messageId)) return { kind: 'found', id: taskId };
-      if (!shown.includes(firstId))
-        return { kind: 'unknown', why: `it does not show whether the answer to its task ${taskId} arrived` };
-      if (looks >= LOOKS) return { kind: 'missing' };
-      await o.clock.sleep(backoffMs(looks, { ...PAUSE, random: o.random }), o.signal);
-      looks += 1;
-    } catch (thrown) {
-      const error = peerError(o.signal, thrown);
-      if (!error.retryable) return { kind: 'unknown', why: `it cannot be asked (${error.message})` };
-      o.onRetry('ask');
-      const away = await awayFor(o, link, error);
-      if (away) return away;
-    }
-  }
+): Promise<Found | Unknown | undefined> {
+  return lookThrough(o, link, contextId, (listed): Found | Unknown | undefined => {
+    const shown = listed.find(({ task }) => task.id === taskId)?.messageIds ?? [];
+    if (shown.includes(messageId)) return { kind: 'found', id: taskId };
+    if (shown.includes(firstId)) return undefined;
+    return { kind: 'unknown', why: `it does not show whether the answer to its task ${taskId} arrived` };
+  });
 }

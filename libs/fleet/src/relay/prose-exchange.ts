@@ -1,4 +1,4 @@
-import type { PeerReply } from '@hermes-fleet/a2a';
+import type { ListedTask, PeerReply } from '@hermes-fleet/a2a';
 import { backoffMs, type FleetError, type JsonObject } from '@hermes-fleet/protocol';
 import type { DelegateOptions, Refused } from './delegate.ts';
 import { declined, type Link, neverArrived, peerError } from './link.ts';
@@ -89,14 +89,30 @@ export async function lookFor(
   link: Link,
   { messageId, contextId }: Pick<TextMessage, 'messageId' | 'contextId'>,
 ): Promise<Found | Unknown> {
+  const found = await lookThrough(o, link, contextId, (listed): Found | undefined => {
+    const ours = listed.find(({ messageIds }) => messageIds.includes(messageId));
+    return ours && { kind: 'found', id: ours.task.id };
+  });
+  return found ?? { kind: 'unknown', why: 'it shows no task for the message' };
+}
+
+/**
+ * Looks through an agent's tasks of a context until `judge` makes something of them. An agent that answers is asked a few
+ * times, since its list may lag behind; then it is undefined. One that is away is waited for.
+ */
+export async function lookThrough<T>(
+  o: Following,
+  link: Link,
+  contextId: string,
+  judge: (listed: readonly ListedTask[]) => T | undefined,
+): Promise<T | Unknown | undefined> {
   for (let looks = 1; ; ) {
     try {
       const call = { timeoutMs: ASK_TIMEOUT_MS, signal: o.signal, traceparent: o.traceparent };
       const listed = await o.client.listTasks(o.endpoint, contextId, call);
       link.contact();
-      const ours = listed.find(({ messageIds }) => messageIds.includes(messageId));
-      if (ours) return { kind: 'found', id: ours.task.id };
-      if (looks >= LOOKS) return { kind: 'unknown', why: 'it shows no task for the message' };
+      const found = judge(listed);
+      if (found !== undefined || looks >= LOOKS) return found;
       await o.clock.sleep(backoffMs(looks, { ...PAUSE, random: o.random }), o.signal);
       looks += 1;
     } catch (thrown) {
