@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parse } from 'yaml';
+import { SOURCE_CONFIG } from '../../../../test/support/source-config.ts';
 import { createModel } from '../model/create-model.ts';
 import { parseModelName } from '../model/model-name.ts';
 import { AgentConfigSchema } from './config.ts';
@@ -90,7 +91,7 @@ test('a configured model whose key is missing is an error, never the runbook', a
 });
 
 test("the source document's example loads as it stands, with a note for each key that does nothing here", () => {
-  const config = AgentConfigSchema.parse(parse(SOURCE_EXAMPLE));
+  const config = AgentConfigSchema.parse(parse(SOURCE_CONFIG));
   assert.equal(config.model, 'claude-opus-4-6[1m]');
   assert.deepEqual(config.a2a.agents, {});
   const noted = sourceKeyNotes(config).map((note) => note.split(' ')[1]);
@@ -105,34 +106,3 @@ test("the source document's example loads as it stands, with a note for each key
   assert.deepEqual(noted, expected);
   assert.deepEqual(sourceKeyNotes(AgentConfigSchema.parse({})), []);
 });
-
-/** The source document, its section on config.yaml. */
-const SOURCE_EXAMPLE = `
-model: claude-opus-4-6[1m]
-defaultAgent: cofounder
-effort: max
-tools:
-  memory: { enabled: true }
-  workspace: { enabled: true }
-  web: { enabled: true }
-  shell: { enabled: true }
-  tasks: { enabled: true }
-  introspection: { enabled: true }
-  models: { enabled: true }
-  a2a: { enabled: true } # NEW — A2A client tools
-hooks:
-  logToolUse: false
-  verifyBeforeComplete: true # NEW — pre-completion verification
-  loopDetection: true # NEW — doom loop detection
-  loopDetectionThreshold: 3 # NEW — edits before warning
-  compactSuccessOutput: true # NEW — truncate successful output
-  compactOutputThreshold: 50 # NEW — max lines for success
-a2a: # NEW — A2A configuration
-  enabled: true
-  port: 4000 # default port for --serve mode
-  agents: # registered remote agents
-  # example:
-  # data-pipeline:
-  # url: http://data-agent.internal:4000
-  # description: "LangGraph data pipeline agent"
-`;

@@ -46,6 +46,10 @@ export const CONTINUITY = [
 export const SCRATCHPAD =
   'Sub-agents can share intermediate results via `workspace/.scratch/`. Direct sub-agents to write findings there for other sub-agents to read.';
 
+/** That there is something to read: what it holds is for the tools to tell. */
+export const MEMORY =
+  'What earlier tasks of this profile kept is in its memory: see `memory_list`, and keep there what later ones should know.';
+
 const MAX_PEERS_CHARS = 600;
 
 export const peersLine = (peers: string): string => `Peers: ${dataLine(peers, MAX_PEERS_CHARS)}`;

@@ -27,6 +27,7 @@ const tool = (name: string): AgentTool => ({
 const ALL = [
   ...['read_file', 'write_file', 'list_files', 'shell_exec', 'progress_read', 'progress_update'],
   ...['scratchpad_read', 'scratchpad_write', 'delegate', 'mcp__files__read', 'mcp__files__write'],
+  ...['memory_list', 'memory_read', 'memory_write'],
 ].map(tool);
 
 function prompt(
@@ -68,7 +69,7 @@ test('the environment says what is there, and nothing else of it', async (t) => 
   writeFileSync(join(dir, 'src', 'inner.ts'), '');
   const text = await prompt(dir, {
     task: { ...makeTask('do it'), deadlineAt: Date.UTC(2030, 0, 1) },
-    offer: { tools: ALL, leftOut: ['memory', 'fleet'] },
+    offer: { tools: ALL, leftOut: ['web', 'fleet'] },
     peers: 'morpheus (worker)',
   });
   assert.equal(
@@ -76,12 +77,13 @@ test('the environment says what is there, and nothing else of it', async (t) => 
     [
       '# Environment',
       'Workspace: a git working tree on branch fleet/context-1, 4 uncommitted; paths are relative to it; leave committing to the fleet.',
-      'Tools: workspace, shell, progress, scratchpad, sub-agents, mcp__files. Not offered within this budget: memory, fleet.',
+      'Tools: workspace, shell, progress, scratchpad, sub-agents, mcp__files, memory. Not offered within this budget: web, fleet.',
       'Token budget: no limit.',
       'Deadline: 2030-01-01T00:00:00.000Z.',
       'Project: TypeScript with pnpm, tests: pnpm test, other scripts: lint.',
       'Peers: morpheus (worker)',
       'Sub-agents can share intermediate results via `workspace/.scratch/`. Direct sub-agents to write findings there for other sub-agents to read.',
+      'What earlier tasks of this profile kept is in its memory: see `memory_list`, and keep there what later ones should know.',
       'Files:',
       '<data about="workspace">',
       '- PROGRESS.json',
@@ -130,7 +132,7 @@ test('the protocols are there by configuration and by the tools that there are',
   assert.doesNotMatch(section(whole, 'Finishing'), /Verify what you changed/);
 
   const off = await prompt(dir, { verify: false, offer: { tools: [tool('read_file')], leftOut: [] } });
-  assert.doesNotMatch(off, /# Verification|# Session|Sub-agents can|Verify what/);
+  assert.doesNotMatch(off, /# Verification|# Session|Sub-agents can|memory|Verify what/);
 
   const llm = await prompt(dir, { offer: { tools: [], leftOut: [] } });
   assert.doesNotMatch(llm, /# Verification|Workspace:|<data/);

@@ -5,6 +5,7 @@ import {
   CONTINUITY,
   finishingSection,
   identitySection,
+  MEMORY,
   peersLine,
   roleSection,
   SCRATCHPAD,
@@ -50,6 +51,7 @@ export async function systemPrompt(o: PromptOptions): Promise<string> {
     files: facts && filesBlock(facts),
     peers: o.peers ? peersLine(o.peers) : undefined,
     scratchpad: has('delegate', 'scratchpad_read') ? SCRATCHPAD : undefined,
+    memory: has('memory_list', 'memory_read', 'memory_write') ? MEMORY : undefined,
     continuity: has('progress_read', 'progress_update') ? CONTINUITY : undefined,
     identity: o.identity ? identitySection(o.identity) : undefined,
   };
@@ -61,7 +63,7 @@ export async function systemPrompt(o: PromptOptions): Promise<string> {
       ...{ task: o.task, facts, tools, leftOut: o.offer.leftOut },
       remainingTokens: o.budget.remaining(),
     }),
-    ...[kept.project, kept.peers, kept.scratchpad, kept.files, kept.outstanding],
+    ...[kept.project, kept.peers, kept.scratchpad, kept.memory, kept.files, kept.outstanding],
   ];
   return [
     roleSection(o.profile),

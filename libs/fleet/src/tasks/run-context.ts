@@ -6,6 +6,7 @@ import {
   type RunContext,
   type RunEvent,
 } from '@hermes-fleet/protocol';
+import type { FleetMetrics } from '@hermes-fleet/service';
 import type { Askers } from './askers.ts';
 import { askCaller } from './asking.ts';
 import type { Persist } from './persist.ts';
@@ -25,6 +26,7 @@ export interface RunContextParts extends Pick<RunContext, 'signal' | 'stopping' 
     'append' | 'ask' | 'withdraw' | 'questions' | 'watch' | 'loadCheckpoint' | 'saveCheckpoint'
   >;
   readonly slot: Slot;
+  readonly metrics: Pick<FleetMetrics, 'toolCall'>;
   readonly clock: Clock;
   readonly askers: Askers;
   /** How long a question waits for its answer, ms. */
@@ -37,7 +39,7 @@ export interface RunContextParts extends Pick<RunContext, 'signal' | 'stopping' 
 
 /** What an executor gets to work with: everything that it reports or saves goes to the ledger. */
 export function createRunContext(o: RunContextParts): RunContext {
-  const { task, ledger, slot, signal, stopping, budget, keep } = o;
+  const { task, ledger, slot, metrics, signal, stopping, budget, keep } = o;
   let parked = false;
   let queued = false;
 
@@ -63,6 +65,8 @@ export function createRunContext(o: RunContextParts): RunContext {
       if (event.type === 'queued') queued = true;
       const change = goesOn ? ({ state: 'working' } as const) : undefined;
       await keep(() => ledger.append(task.id, { type: event.type, data }, change));
+      if (event.type === 'progress' && event.data.phase === 'ended' && typeof event.data.tool === 'string')
+        metrics.toolCall(event.data.tool, event.data.ok === true);
     },
     park,
     async ask(question, { key, signal: withdrawal }) {

@@ -106,9 +106,9 @@ async function runToEnd(
   const work = async (): Promise<RunOutcome> => {
     if (!request.ended) signal.throwIfAborted();
     stopping.throwIfAborted();
-    const { ledger, clock, askers, maxInputWaitMs } = o;
+    const { ledger, clock, metrics, askers, maxInputWaitMs } = o;
     const giveUp = (reason: FleetError): void => controller.abort(reason);
-    const parts = { task, ledger, clock, slot, signal, stopping, budget, keep };
+    const parts = { task, ledger, clock, metrics, slot, signal, stopping, budget, keep };
     return executor.run(task, createRunContext({ ...parts, askers, maxInputWaitMs, giveUp }));
   };
   const attempt = await settle(o, work(), signal);

@@ -84,6 +84,7 @@ export function registerFamilies(registry: Registry) {
       'guard',
       'level',
     ]),
+    toolCalls: counter('fleet_tool_calls_total', 'Calls of tools that have ended.', ['tool', 'result']),
     resumes: counter('fleet_resumes_total', 'Tasks taken up again after a stop or a crash.'),
     eventsPublished: counter('fleet_events_published_total', 'Events handed to the bus.', ['result']),
     outboxBacklog: gauge('fleet_outbox_backlog', 'Events that the bus has not acknowledged yet.'),

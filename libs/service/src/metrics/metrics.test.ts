@@ -134,6 +134,10 @@ const recorded: readonly {
     record: (m) => m.guard('repeat', 'warn'),
     expect: { 'fleet_guard_interventions_total{guard="repeat",level="warn"}': 1 },
   },
+  {
+    record: (m) => m.toolCall('shell_exec', false),
+    expect: { 'fleet_tool_calls_total{tool="shell_exec",result="error"}': 1 },
+  },
   { record: (m) => m.resumed(), expect: { fleet_resumes_total: 1 } },
   { record: (m) => m.eventPublished('ok'), expect: { 'fleet_events_published_total{result="ok"}': 1 } },
   {

@@ -34,6 +34,8 @@ export interface FleetMetrics {
   reroute(from: string, to: string, reason: string): void;
   budgetOverrun(action: string): void;
   guard(guard: string, level: string): void;
+  /** A call of a tool has ended; `ok` as the model was told. */
+  toolCall(tool: string, ok: boolean): void;
   resumed(): void;
   eventPublished(result: string): void;
   outbox(backlog: { readonly count: number; readonly oldestAgeS: number }): void;
@@ -83,6 +85,7 @@ export function createMetrics(o: MetricsOptions): FleetMetrics {
     rerouted: bounded(8),
     action: bounded(16),
     guard: bounded(16),
+    tool: bounded(128),
     level: bounded(4),
     route: bounded(64),
   };
@@ -176,6 +179,9 @@ export function createMetrics(o: MetricsOptions): FleetMetrics {
     },
     guard(guard, level) {
       families.guards.inc({ guard: label.guard(guard), level: label.level(level) });
+    },
+    toolCall(tool, ok) {
+      families.toolCalls.inc({ tool: label.tool(tool), result: ok ? 'ok' : 'error' });
     },
     resumed() {
       families.resumes.inc();
