@@ -26,7 +26,7 @@ function files(folders: readonly string[]): string[] {
 
 async function runFiles(selected: string[], concurrency: number, counts: Counts): Promise<void> {
   if (selected.length === 0) return;
-  const stream = run({ files: selected, concurrency, timeout: 300_000 });
+  const stream = run({ files: selected, concurrency, timeout: 600_000 });
   stream.on('test:summary', (summary) => {
     if (summary.file !== undefined) return;
     const { tests, passed, skipped, todo } = summary.counts;

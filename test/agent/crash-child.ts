@@ -6,6 +6,7 @@ import {
   type AdmittedTask,
   systemClock as clock,
   decodeDispatch,
+  defineTool,
   systemIds as ids,
   type Log,
   type RunContext,
@@ -27,8 +28,22 @@ const Order = z.object({
 });
 type Script = Parameters<typeof startScript>[0];
 const order = Order.parse(JSON.parse(process.argv[2] ?? ''));
-/** What the model's provider would bill: a line for each call, whatever becomes of this process. */
-const server = await startScript(order.script, () => appendFileSync(join(order.dir, 'bill'), 'call\n'));
+/** What the model was offered first: a sub-agent has a part of it. */
+let offered: readonly string[] | undefined;
+const server = await startScript(order.script, (tools) => {
+  offered ??= tools;
+  // What the model's provider would bill: a line for each call, whatever becomes of this process.
+  appendFileSync(join(order.dir, 'bill'), 'call\n');
+});
+/** As an MCP server's: what it does, it does elsewhere, and nobody can tell from here. */
+const post = defineTool({
+  ...{ name: 'mcp__board__post', description: 'Post a line.', mutates: true, repeatable: false },
+  inputSchema: z.strictObject({ line: z.string() }),
+  async run({ line }) {
+    appendFileSync(join(order.dir, 'board'), `${line}\n`);
+    return { ok: true, output: 'posted' };
+  },
+});
 const model = { model: 'openai-compatible/scripted', base_url: server.url, context_window: 128_000 };
 const config: AgentConfig = AgentConfigSchema.parse({ ...model, ...order.config });
 const TASK = 'crash-test';
@@ -55,9 +70,17 @@ const { task: record } = await ledger.accept({
   ...{ id: TASK, contextId: 'context', caller: 'tester', key: TASK, fingerprint: TASK },
   ...{ message: {}, dispatch },
 });
+const ToolEvent = z.object({
+  tool: z.string(),
+  phase: z.enum(['started', 'ended']),
+  ok: z.boolean().optional(),
+});
+/** What the ledger tells of the task's calls. */
+const calls = () => ledger.events(TASK).flatMap(({ data }) => ToolEvent.safeParse(data).data ?? []);
+const callsBefore = calls();
 const agent = await createAgent({
   ...{ profile: 'neo', config, tier: 'haiku', workspaceRoot: join(order.dir, 'workspace'), stateDir },
-  ...{ env: { read: () => undefined }, clock, ids, log: silent },
+  ...{ env: { read: () => undefined }, clock, ids, log: silent, toolSources: [async () => [post]] },
 });
 const task: AdmittedTask = {
   ...{ id: TASK, contextId: record.contextId, deadlineAt: undefined, resumes: 0 },
@@ -95,5 +118,8 @@ const outcome = await agent.executor.run(task, context);
 await agent.close();
 server.close();
 const entries = tokens.entries(TASK);
+const callsAfter = calls();
 await ledger.close();
-process.stdout.write(`${JSON.stringify({ outcome, entries, writes })}\n`);
+process.stdout.write(
+  `${JSON.stringify({ outcome, entries, writes, offered: offered ?? [], callsBefore, callsAfter })}\n`,
+);

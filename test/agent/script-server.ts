@@ -7,7 +7,10 @@ type Calls = readonly (readonly [tool: string, input: object])[];
 /** What a model does, step by step, in the conversations whose first message holds a word; its last step is text. */
 export type Script = readonly { readonly word: string; readonly steps: readonly Calls[] }[];
 
-const Chat = z.looseObject({ messages: z.array(z.looseObject({ role: z.string(), content: z.unknown() })) });
+const Chat = z.looseObject({
+  messages: z.array(z.looseObject({ role: z.string(), content: z.unknown() })),
+  tools: z.array(z.looseObject({ function: z.looseObject({ name: z.string() }) })).default([]),
+});
 
 /**
  * A model on loopback that follows a script over the real wire and keeps no state: which step is next, the conversation
@@ -15,13 +18,13 @@ const Chat = z.looseObject({ messages: z.array(z.looseObject({ role: z.string(),
  */
 export async function startScript(
   script: Script,
-  onRequest: () => void,
+  onRequest: (offered: readonly string[]) => void,
 ): Promise<{ readonly url: string; close(): void }> {
   const server = createServer(async (request, response) => {
     let body = '';
     for await (const chunk of request) body += chunk;
-    onRequest();
-    const { messages } = Chat.parse(JSON.parse(body));
+    const { messages, tools } = Chat.parse(JSON.parse(body));
+    onRequest(tools.map((tool) => tool.function.name));
     const task = JSON.stringify(messages.find(({ role }) => role === 'user')?.content);
     const steps = script.find(({ word }) => task.includes(word))?.steps ?? [];
     const taken = messages.filter(({ role }) => role === 'assistant').length;
