@@ -1,14 +1,13 @@
 import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import { AgentConfigSchema, createAgent } from '@hermes-fleet/agent';
-import { type AdmittedTask, systemClock, systemIds } from '@hermes-fleet/protocol';
+import { systemClock, systemIds } from '@hermes-fleet/protocol';
 import { jsonSchema, type ModelMessage, streamText, tool } from 'ai';
 import { ledgerRun, openTestLedger, startTask } from '../support/ledger-run.ts';
+import { chunkOf, listenAsModel, newTask, toolCall } from './agent-run.ts';
 
 const silent = { debug() {}, info() {}, warn() {}, error() {} };
 /** What a step's tool brings into the conversation, in characters. */
@@ -46,7 +45,7 @@ export async function loopOverhead(dir: string, steps: number): Promise<LoopTime
     ...{ clock, ids: systemIds, log: silent },
   });
   try {
-    const task = newTask();
+    const task = newTask('Read all files.');
     await startTask(ledger, task);
     const { context, events } = ledgerRun(ledger, task, {
       ...{ model: config.model, limit: undefined, signal: new AbortController().signal },
@@ -120,17 +119,13 @@ async function startInstantModel(steps: number) {
   const gaps: number[] = [];
   let turn = 0;
   let answeredAt: number | undefined;
-  const server = createServer((request, response) => {
+  const address = await listenAsModel((request, response) => {
     if (answeredAt !== undefined) gaps.push(performance.now() - answeredAt);
     turn += 1;
-    const chunk = (rest: object): string =>
-      `data: ${JSON.stringify({ id: `c${turn}`, object: 'chat.completion.chunk', created: 1, model: 'instant', ...rest })}\n\n`;
-    const call = {
-      ...{ index: 0, id: `call-${turn}`, type: 'function' },
-      function: { name: 'read_file', arguments: JSON.stringify({ path: `${turn}.txt` }) },
-    };
     const [delta, finish_reason] =
-      turn <= steps ? [{ tool_calls: [call] }, 'tool_calls'] : [{ content: 'Read.' }, 'stop'];
+      turn <= steps
+        ? [toolCall(turn, 'read_file', { path: `${turn}.txt` }), 'tool_calls']
+        : [{ content: 'Read.' }, 'stop'];
     request.resume().once('end', () => {
       response.writeHead(200, { 'content-type': 'text/event-stream' });
       const usage = {
@@ -141,34 +136,11 @@ async function startInstantModel(steps: number) {
       const chunks = [
         { choices: [{ index: 0, delta }] },
         { choices: [{ index: 0, delta: {}, finish_reason }] },
+        { choices: [], usage },
       ];
-      response.end(`${[...chunks, { choices: [], usage }].map(chunk).join('')}data: [DONE]\n\n`);
+      response.end(`${chunks.map((chunk) => chunkOf(turn, chunk)).join('')}data: [DONE]\n\n`);
       answeredAt = performance.now();
     });
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('the model has no port');
-  return {
-    url: `http://127.0.0.1:${address.port}/v1`,
-    gaps,
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      server.close();
-      await once(server, 'close');
-    },
-  };
-}
-
-function newTask(): AdmittedTask {
-  const id = randomUUID();
-  return {
-    ...{ id, contextId: id, deadlineAt: undefined, resumes: 0 },
-    caller: { name: 'bench', scopes: new Set(['dispatch']) },
-    dispatch: {
-      ...{ type: 'TASK_DISPATCH', protocolVersion: '2.0', brief: 'Read all files.' },
-      task: { taskId: id },
-    },
-  };
+  return { ...address, gaps };
 }

@@ -13,6 +13,7 @@ import {
 import { systemClock as clock } from '@hermes-fleet/protocol';
 import { freeOffset } from '../support/ports.ts';
 import type { Target } from '../support/rpc.ts';
+import { abortTimes } from './abort.ts';
 import {
   blockedDispatch,
   type Latency,
@@ -36,6 +37,8 @@ import { figure, median, printTable } from './table.ts';
 const RUNS = 3;
 /** Of the loop's conversation. */
 const STEPS = 50;
+/** Of each kind. */
+const ABORTS = 8;
 const IDLE_MS = 2_000;
 const PARALLEL = 8;
 const NO_MEMORY = {
@@ -60,6 +63,7 @@ try {
   routing();
   await ledger();
   await loop();
+  await aborts();
   await relay();
   await fleet();
   await dispatches();
@@ -142,13 +146,33 @@ async function loop(): Promise<void> {
     row('    of it the tool', ({ whole }) => median(span(whole.tools))),
   ];
   printTable(
-    'Agent loop: a step beside its model, in ms, durable',
+    'Agent loop: a step beside its model, in ms, durable; target: the loop above it below 5 ms',
     ['', 'median', 'ratio to a commit'],
     [
       row('SQLite alone, one commit', ({ commit }) => commit),
       ...rows(`all ${STEPS} steps`, (ms) => ms),
       ...rows('the first 10', (ms) => ms.slice(0, 10)),
       ...rows('the last 10', (ms) => ms.slice(-10)),
+    ],
+  );
+}
+
+async function aborts(): Promise<void> {
+  const { command, model } = await abortTimes(ABORTS);
+  const row = (name: string, ms: readonly number[]): string[] => [
+    name,
+    String(ms.length),
+    figure(median(ms)),
+    figure(Math.max(...ms)),
+  ];
+  printTable(
+    'Abort: until nothing of it is left, in ms; target: below 200 ms',
+    ['', 'aborts', 'median', 'slowest'],
+    [
+      row('a command that ignores SIGTERM, and its child: canceled', command.canceled),
+      row('  by a deadline', command.deadline),
+      row('a model call that hangs: canceled', model.canceled),
+      row('  by a deadline', model.deadline),
     ],
   );
 }

@@ -3,12 +3,14 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { isDeepStrictEqual } from 'node:util';
 import { ROOT, runProgram } from '../support/fleet.ts';
 import { startModelServer } from '../support/model-server.ts';
-import { parseBrief, readBriefs } from './brief.ts';
+import { type EvalBrief, parseBrief, readBriefs } from './brief.ts';
 import { evaluate } from './evaluate.ts';
 import { evalSettings } from './model.ts';
-import { newId, runBrief } from './run-brief.ts';
+import { tableOf, totals } from './report.ts';
+import { newId, runBrief, type Verdict } from './run-brief.ts';
 
 const MAIN = join(ROOT, 'test/eval/main.ts');
 const BRIEFS = readBriefs(join(ROOT, 'test/eval/briefs'), newId);
@@ -20,9 +22,38 @@ const run = (args: readonly string[], env: NodeJS.ProcessEnv = {}) => {
   return runProgram(process.execPath, [MAIN, ...args], { env: { ...process.env, ...none, ...env } });
 };
 
+/** The least that a brief can be, with more to expect. */
+const expecting = (more: string): EvalBrief =>
+  parseBrief('x.md', `---\nabout: x\nexpect: { status: done${more} }\n---\nDo it.`, '7');
+const NOTHING: Readonly<Record<string, unknown>> = expecting('').expect;
+
+/** What a brief checks beside its status. Defaults fill in the rest, which holds of every run. */
+const checksOf = ({ expect: { status: _, ...checks } }: EvalBrief): string[] =>
+  Object.entries(checks).flatMap(([name, value]) => (isDeepStrictEqual(value, NOTHING[name]) ? [] : [name]));
+
 test('there are at least 20 briefs, each with something that can fail', () => {
   assert.ok(BRIEFS.length >= 20, String(BRIEFS.length));
-  for (const { brief } of BRIEFS) assert.ok(Object.keys(brief.expect).length > 1, brief.name);
+  for (const { brief } of BRIEFS) assert.notDeepEqual(checksOf(brief), [], brief.name);
+  for (const none of ['', ', files: {}, absent: [], tools: [], remaining: false'])
+    assert.deepEqual(checksOf(expecting(none)), [], none);
+  assert.deepEqual(checksOf(expecting(', text: blue')), ['text']);
+  // That nothing was changed can fail, as can a limit of no tokens.
+  assert.deepEqual(checksOf(expecting(', changed: [], max_tokens: 0')), ['changed', 'max_tokens']);
+});
+
+test('the table and its totals count what the guards did', () => {
+  const counts = { outcome: 'pass', status: 'done', tokens: 700, steps: 3, seconds: 1.25 } as const;
+  const warned: Verdict = { ...counts, name: 'one', why: [], guards: ['verify warn', 'verify warn'] };
+  const failed: Verdict = { ...warned, name: 'two', outcome: 'fail', why: ['it is wrong'], guards: [] };
+  const table = tableOf(['one', 'two']);
+  assert.match(table.row(warned), /^one +pass +done +700 +3 +1\.3 +verify warn ×2$/);
+  assert.match(table.row(failed), /^two +fail +done +700 +3 +1\.3\n {4}it is wrong$/);
+  assert.match(table.total([warned, failed]), /^total +1400 +6 +2\.5 +2 interventions\n1 passed, 1 failed$/);
+  assert.deepEqual(totals([warned, failed]), {
+    ...{ passed: 1, failed: 1, skipped: 0, tokens: 1_400, steps: 6, seconds: 2.5, guards: 2 },
+  });
+  const both = table.row({ ...warned, guards: ['verify warn', 'loop stop', 'verify warn'] });
+  assert.match(both, / verify warn ×2, loop stop$/);
 });
 
 test('offline/runbook passes every brief', { timeout: 280_000 }, async (t) => {

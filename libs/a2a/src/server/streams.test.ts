@@ -15,6 +15,9 @@ const textOf = ({ data }: SseMessage): unknown =>
   at(data, 'result', 'artifactUpdate', 'artifact', 'parts', 0, 'text');
 const eventOf = ({ data }: SseMessage): unknown =>
   at(data, 'result', 'statusUpdate', 'metadata', EVENT_METADATA, 'type');
+/** What the event in the log says, as a client that shows progress reads it. */
+const dataOf = ({ data }: SseMessage): unknown =>
+  at(data, 'result', 'statusUpdate', 'metadata', EVENT_METADATA, 'data');
 
 const IDLE = async (): Promise<void> => undefined;
 
@@ -74,6 +77,11 @@ test('SubscribeToTask follows a running task from where it is, text so far inclu
   assert.ok(third);
   assert.deepEqual([eventOf(third), stateOf(third)], ['progress', 'TASK_STATE_WORKING']);
   assert.equal(at(third.data, 'result', 'statusUpdate', 'status', 'message', 'parts', 0, 'text'), 'step 1');
+  const told = { tool: 'shell_exec', phase: 'ended', spent_tokens: 1_200, budget_tokens: 60_000 };
+  await served.ledger.append(id, { type: 'progress', data: told });
+  const fourth = await stream.next();
+  assert.ok(fourth);
+  assert.deepEqual(dataOf(fourth), told);
   await served.ledger.append(id, { type: 'progress', data: {} }, { state: 'input_required' });
   const asked = await stream.next();
   assert.equal(asked && stateOf(asked), 'TASK_STATE_INPUT_REQUIRED');

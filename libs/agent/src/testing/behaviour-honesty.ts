@@ -185,14 +185,22 @@ export const HONESTY_ROWS: readonly Row[] = [
     async run(t, subject) {
       const place = (state: string): string =>
         `cat ${state}/ledger.db ${state}/token; env; cat /proc/*/environ | tr '\\0' '\\n'; true`;
+      // As a gateway holds its keys; a process that is started later inherits it, unless it is kept from it.
+      process.env.FLEET_TEST_SECRET = SECRET;
+      t.after(() => delete process.env.FLEET_TEST_SECRET);
       let state = '';
-      const bench = await subject.bench(t, (call) =>
-        call === 1 ? run(place(state)) : { text: 'Nothing there.' },
+      const bench = await subject.bench(
+        t,
+        (call) => (call === 1 ? run(place(state)) : { text: 'Nothing there.' }),
+        // All that the command prints is looked through.
+        { config: { hooks: { compactSuccessOutput: false } } },
       );
       state = bench.agent.place.stateDir;
       const { context } = await runOn(bench);
       assert.equal(bench.asked.length, 2);
-      assert.match(bench.asked[1]?.results[0] ?? '', /Permission denied|No such file/);
+      const printed = bench.asked[1]?.results[0] ?? '';
+      assert.match(printed, /Permission denied|No such file/);
+      assert.match(printed, /TERM=dumb/, 'its environment was printed');
       const all = JSON.stringify([bench.asked, context.events, context.checkpoints]);
       assert.doesNotMatch(all, new RegExp(SECRET));
     },

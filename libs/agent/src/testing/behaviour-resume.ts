@@ -13,7 +13,7 @@ import {
 import { memoryTokens } from './harness.ts';
 
 const SHUTTING_DOWN = new FleetError('SHUTTING_DOWN', 'the profile is shutting down');
-const KILLED = new Error('killed');
+const CUT_OFF = new Error('cut off');
 
 const LOOK = 'echo SEEN; cat a.txt b.txt; true';
 const content = (path: string): string => `content of ${path}`;
@@ -80,7 +80,7 @@ export const RESUME_ROWS: readonly Row[] = [
     },
   },
   {
-    name: 'killed between any two of its persisted steps, it comes to the same end',
+    name: 'cut off between any two of its persisted steps, it comes to the same end',
     except: needsScript,
     async run(t, subject) {
       const bench = await subject.bench(t, twoFiles);
@@ -89,9 +89,9 @@ export const RESUME_ROWS: readonly Row[] = [
       const saves = whole.context.checkpoints.length;
       assert.ok(saves >= 5, String(saves));
       for (let at = 1; at < saves; at += 1) {
-        const { task, checkpoint } = await killedAfter(bench, at);
+        const { task, checkpoint } = await cutOffAfter(bench, at);
         const { result } = await runOn(bench, { again: task, ...(checkpoint && { checkpoint }) });
-        checkBoth(result, `killed after save ${at}`);
+        checkBoth(result, `cut off after save ${at}`);
       }
     },
   },
@@ -129,13 +129,13 @@ export const RESUME_ROWS: readonly Row[] = [
   },
 ];
 
-/** A run whose process dies with its n-th save: what comes after it is not durable any more. */
-async function killedAfter(bench: Bench, saves: number) {
+/** A run that is cut off with its n-th save: as after a crash, nothing that comes later is durable. */
+async function cutOffAfter(bench: Bench, saves: number) {
   let checkpoint: JsonObject | undefined;
   const { result, task, context } = begin(bench, {
-    contextId: `killed-${saves}`,
+    contextId: `cut-off-${saves}`,
     onSave(run) {
-      if (run.checkpoints.length > saves) throw KILLED;
+      if (run.checkpoints.length > saves) throw CUT_OFF;
       checkpoint = run.checkpoints.at(-1);
       if (run.checkpoints.length === saves) run.controller.abort(SHUTTING_DOWN);
     },
