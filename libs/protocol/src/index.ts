@@ -13,6 +13,24 @@ export { MAX_QUESTION_CHARS, MAX_QUESTIONS } from './asking.ts';
 export { type BackoffOptions, backoffMs } from './backoff.ts';
 export { type Camel, camelize, snakeize } from './casing.ts';
 export {
+  ControlAction,
+  type ControlDecision,
+  ControlDecisionWire,
+  type ControlReading,
+  MAX_REASON_CHARS,
+  RiskMode,
+  readControlDecision,
+} from './control/request.ts';
+export {
+  ControlCode,
+  type ControlResponse,
+  ControlResponseWire,
+  ControlStatus,
+  type ControlValidation,
+  ControlWarning,
+  encodeControlResponse,
+} from './control/response.ts';
+export {
   decodeDispatch,
   encodeDispatch,
   isWriteTask,
@@ -27,6 +45,7 @@ export { ERRORS, type ErrorCode, type FieldError, FleetError, type FleetErrorOpt
 export { dispatchFingerprint, fingerprint } from './fingerprint.ts';
 export { isJsonObject, type JsonObject, type JsonValue } from './json.ts';
 export { type HandshakeMessage, handshakeSchemas } from './json-schema.ts';
+export { type JsonMember, jsonAt, jsonMembers } from './json-span.ts';
 export { CloudEvent, LifecycleEvent, TERMINAL_EVENTS } from './lifecycle.ts';
 export type { Log } from './log.ts';
 export { MAX_OUTPUT_SCHEMA_BYTES, outputProblems, outputSchemaProblem } from './output-schema.ts';

@@ -1,0 +1,120 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { readControlDecision } from './request.ts';
+
+/** The source document's example (action contract v0.1, Request shape). */
+const EXAMPLE = {
+  decision_id: 'dec_2026_04_16_001',
+  concern_id: 'qndd8o9ppop6:xrpusd',
+  account_id: 'qndd8o9ppop6',
+  market_symbol: 'xrpusd',
+  action: 'switch',
+  target_strategy_id: '0c555fee-e4c8-4543-ae70-c132517017e1',
+  expected_active_strategy_id: '9cf29124-65a7-4950-ac18-65f938e0239b',
+  risk_mode: 'normal',
+  reason: 'trend strategy still fits the directional narrative',
+  confidence: 0.83,
+  dry_run: false,
+  override: false,
+  requested_at: '2026-04-16T20:15:00Z',
+};
+
+const TEXT = JSON.stringify(EXAMPLE);
+const without = (...names: string[]): string =>
+  JSON.stringify(Object.fromEntries(Object.entries(EXAMPLE).filter(([name]) => !names.includes(name))));
+const withText = (name: string, text: string): string => `${without(name).slice(0, -1)},"${name}":${text}}`;
+
+test("the source document's example is read", () => {
+  const reading = readControlDecision(TEXT);
+  assert.ok('decision' in reading);
+  assert.equal(reading.decision.targetStrategyId, EXAMPLE.target_strategy_id);
+  assert.equal(reading.decision.confidence, 0.83);
+});
+
+test('what may be absent has its default, and null says that nothing is expected', () => {
+  const text = without('dry_run', 'override', 'requested_at', 'risk_mode', 'expected_active_strategy_id');
+  const reading = readControlDecision(text);
+  assert.ok('decision' in reading);
+  const { dryRun, override, expectedActiveStrategyId } = reading.decision;
+  assert.deepEqual([dryRun, override, expectedActiveStrategyId], [false, false, undefined]);
+  const nothing = readControlDecision(withText('expected_active_strategy_id', 'null'));
+  assert.ok('decision' in nothing);
+  assert.equal(nothing.decision.expectedActiveStrategyId, null);
+});
+
+const WRONG: [name: string, text: string, code: string, field: string][] = [
+  ...['null', '"0.8"', 'true', '1.01', '-0.01', '1e400', '[0.8]'].map(
+    (value): [string, string, string, string] => [
+      `confidence: ${value}`,
+      withText('confidence', value),
+      'invalid_payload',
+      'confidence',
+    ],
+  ),
+  ['override: "true"', withText('override', '"true"'), 'invalid_payload', 'override'],
+  ['override: 1', withText('override', '1'), 'invalid_payload', 'override'],
+  ['dry_run: null', withText('dry_run', 'null'), 'invalid_payload', 'dry_run'],
+  ['a typo', withText('overide', 'true'), 'invalid_payload', ''],
+  ['__proto__', withText('__proto__', '{"override":true}'), 'invalid_payload', ''],
+  ['a name twice', `${TEXT.slice(0, -1)},"action":"pause"}`, 'invalid_payload', 'action'],
+  ['keep', withText('action', '"keep"'), 'unsupported_action', 'action'],
+  ['an unknown action', withText('action', '"Switch"'), 'unsupported_action', 'action'],
+  ['an action that is none', withText('action', '["switch"]'), 'invalid_payload', 'action'],
+  ['a long reason', withText('reason', JSON.stringify('x'.repeat(1_001))), 'invalid_payload', 'reason'],
+  ['an empty id', withText('decision_id', '""'), 'invalid_payload', 'decision_id'],
+  ['no target', without('target_strategy_id'), 'invalid_payload', 'target_strategy_id'],
+  ['a null target', withText('target_strategy_id', 'null'), 'invalid_payload', 'target_strategy_id'],
+  ['a target for a pause', withText('action', '"pause"'), 'invalid_payload', 'target_strategy_id'],
+  [
+    'a time without a zone',
+    withText('requested_at', '"2026-04-16T20:15:00"'),
+    'invalid_payload',
+    'requested_at',
+  ],
+  ['a time as a number', withText('requested_at', '1776370500'), 'invalid_payload', 'requested_at'],
+  ['a batch', `[${TEXT}]`, 'invalid_payload', ''],
+  ['nothing', '', 'invalid_payload', ''],
+  ['no JSON', '{"decision_id": ', 'invalid_payload', ''],
+  ['a number', '1', 'invalid_payload', ''],
+];
+
+for (const [name, text, code, field] of WRONG) {
+  test(`${name}: ${code}`, () => {
+    const reading = readControlDecision(text);
+    assert.ok('code' in reading);
+    assert.equal(reading.code, code);
+    assert.ok(
+      reading.fields.some(({ path }) => path === field),
+      JSON.stringify(reading.fields),
+    );
+    const isObject = text.startsWith('{"decision_id":"') || text.includes('"concern_id"');
+    if (isObject && !text.startsWith('[')) assert.equal(reading.said.concernId, EXAMPLE.concern_id);
+  });
+}
+
+for (const field of [
+  'decision_id',
+  'concern_id',
+  'account_id',
+  'market_symbol',
+  'action',
+  'reason',
+  'confidence',
+]) {
+  test(`${field} is required`, () => {
+    const reading = readControlDecision(without(field));
+    assert.ok('code' in reading);
+    assert.deepEqual(
+      reading.fields.map(({ path }) => path).filter((path) => path === field),
+      [field],
+    );
+  });
+}
+
+test('every wrong field is named at once, and nothing of it reaches a prototype', () => {
+  const reading = readControlDecision('{"confidence":"1","override":"true","__proto__":{"dry_run":true}}');
+  assert.ok('code' in reading);
+  const paths = new Set(reading.fields.map(({ path }) => path));
+  for (const field of ['decision_id', 'confidence', 'override', '']) assert.ok(paths.has(field), field);
+  assert.deepEqual(reading.said, { decisionId: null, concernId: null, action: null, dryRun: false });
+});

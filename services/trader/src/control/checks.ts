@@ -1,0 +1,134 @@
+import { type ControlDecision, RiskMode } from '@hermes-fleet/protocol';
+import type { Draft, Failure } from './draft.ts';
+import type { Facts } from './judge.ts';
+import type { Concern } from './state.ts';
+
+/** One stage of the order of checks: all that it finds wrong, at once. */
+export type Check = (request: ControlDecision, facts: Facts, draft: Draft) => readonly Failure[];
+
+/** The stages, in their order (design 4, Order of checks). The first that finds something wrong ends the judgement. */
+export const CHECKS: readonly Check[] = [whose, whom, fresh, confident, expected, safe];
+
+const boldness = (mode: RiskMode): number => -RiskMode.options.indexOf(mode);
+
+/** Whether it could make things less safe: what makes them safer is never refused for being unsafe. */
+export const raisesRisk = ({ action, riskMode }: ControlDecision, concern: Concern): boolean =>
+  action === 'switch' ||
+  action === 'resume' ||
+  (action === 'set_risk_mode' && riskMode !== undefined && boldness(riskMode) > boldness(concern.riskMode));
+
+const failure = (code: Failure['code'], field: string, message: string): Failure => ({
+  code,
+  field,
+  message,
+});
+
+function whose(
+  { concernId, accountId, marketSymbol }: ControlDecision,
+  { concern }: Facts,
+  draft: Draft,
+): Failure[] {
+  draft.validation.concernMatch = concern !== undefined;
+  if (concern === undefined)
+    return [
+      failure(
+        'unknown_concern',
+        'concern_id',
+        `there is no concern ${concernId}; list_strategies names them`,
+      ),
+    ];
+  draft.validation.accountMatch = accountId === concern.accountId;
+  draft.validation.marketMatch = marketSymbol === concern.marketSymbol;
+  return [
+    ...(draft.validation.accountMatch
+      ? []
+      : [failure('account_mismatch', 'account_id', `the concern is of account ${concern.accountId}`)]),
+    ...(draft.validation.marketMatch
+      ? []
+      : [failure('market_mismatch', 'market_symbol', `the concern is of market ${concern.marketSymbol}`)]),
+  ];
+}
+
+function whom({ action, targetStrategyId }: ControlDecision, facts: Facts, { validation }: Draft): Failure[] {
+  if (action === 'set_risk_mode') return [];
+  const { target, active, concern } = facts;
+  const strategy = action === 'switch' ? target : active;
+  validation.targetExists = strategy !== undefined;
+  if (strategy === undefined) {
+    return action === 'switch'
+      ? [failure('target_not_found', 'target_strategy_id', `there is no strategy ${targetStrategyId}`)]
+      : [failure('no_active_strategy', 'action', `nothing is active: there is nothing to ${action}`)];
+  }
+  const isOurs = strategy.accountId === concern?.accountId && strategy.marketSymbol === concern.marketSymbol;
+  if (!isOurs) {
+    validation.targetRunnable = false;
+    const where = `${strategy.accountId}:${strategy.marketSymbol}`;
+    return [failure('target_scope_mismatch', 'target_strategy_id', `strategy ${strategy.id} is of ${where}`)];
+  }
+  if (action === 'pause') return [];
+  validation.targetRunnable = strategy.status === 'enabled';
+  if (validation.targetRunnable) return [];
+  const field = action === 'switch' ? 'target_strategy_id' : 'action';
+  return [failure('target_not_runnable', field, `strategy ${strategy.id} is ${strategy.status}`)];
+}
+
+function fresh({ requestedAt, override }: ControlDecision, { now, policy }: Facts, draft: Draft): Failure[] {
+  const ageMs = requestedAt === undefined ? 0 : now - Date.parse(requestedAt);
+  const isEarly = ageMs < -policy.futureSlackMs;
+  draft.validation.requestFresh = !isEarly && ageMs <= policy.maxAgeMs;
+  if (draft.validation.requestFresh) return [];
+  const seconds = Math.round(Math.abs(ageMs) / 1000);
+  if (isEarly) {
+    const message = `lies ${seconds} s in the future; set the caller's clock`;
+    return [failure('requested_in_future', 'requested_at', message)];
+  }
+  const message = `the request is ${seconds} s old, at most ${policy.maxAgeMs / 1000} s are taken`;
+  return guarded(override, draft, failure('stale_request', 'requested_at', `${message}; decide anew`));
+}
+
+function confident(request: ControlDecision, { concern, policy }: Facts, draft: Draft): Failure[] {
+  draft.validation.confidenceAccepted = request.confidence >= policy.minConfidence;
+  if (draft.validation.confidenceAccepted || concern === undefined) return [];
+  const message = `the confidence of ${request.confidence} is below ${policy.minConfidence}`;
+  if (raisesRisk(request, concern))
+    return guarded(request.override, draft, failure('confidence_too_low', 'confidence', message));
+  draft.warn('allowed_at_low_confidence', `${message}, which is enough for what makes things safer`);
+  return [];
+}
+
+function expected(request: ControlDecision, { concern }: Facts, draft: Draft): Failure[] {
+  const { expectedActiveStrategyId: belief, override } = request;
+  if (belief === undefined) {
+    draft.warn(
+      'unguarded_transition',
+      'expected_active_strategy_id is absent: nobody checks what is replaced',
+    );
+    return [];
+  }
+  const active = concern?.activeStrategyId ?? null;
+  draft.validation.expectedActiveMatch = belief === active;
+  if (draft.validation.expectedActiveMatch) return [];
+  const message = `active is ${active ?? 'nothing'}, not ${belief ?? 'nothing'}; read it again and decide anew`;
+  return guarded(
+    override,
+    draft,
+    failure('expected_active_mismatch', 'expected_active_strategy_id', message),
+  );
+}
+
+function safe(request: ControlDecision, { concern, degraded, policy }: Facts, draft: Draft): Failure[] {
+  draft.validation.executionSafe = !degraded;
+  if (!degraded || concern === undefined) return [];
+  const message = 'execution is degraded; get_strategy says why';
+  if (policy.strictDegraded || raisesRisk(request, concern))
+    return guarded(request.override, draft, failure('execution_degraded', 'action', message));
+  draft.warn('allowed_while_degraded', 'execution is degraded; what makes things safer is done all the same');
+  return [];
+}
+
+/** A guard that an override passes: then it is a warning, and recorded as such. */
+function guarded(override: boolean, draft: Draft, found: Failure): Failure[] {
+  if (!override) return [found];
+  draft.warn('override_used', `override passes ${found.code}: ${found.message}`);
+  return [];
+}

@@ -1,0 +1,141 @@
+import type { ControlDecision, ControlResponse } from '@hermes-fleet/protocol';
+import { CHECKS } from './checks.ts';
+import { createDraft, type Draft, saidBy } from './draft.ts';
+import type { Concern, Strategy } from './state.ts';
+
+export interface Policy {
+  /** How old a request may be, and how far ahead, ms. */
+  readonly maxAgeMs: number;
+  readonly futureSlackMs: number;
+  /** Below it, what raises risk is refused. */
+  readonly minConfidence: number;
+  /** Whether everything is refused while execution is degraded, also what makes things safer. */
+  readonly strictDegraded: boolean;
+}
+
+/** All that a judgement rests on. */
+export interface Facts {
+  /** Ms since the epoch. */
+  readonly now: number;
+  /** By the request's concern_id. */
+  readonly concern: Concern | undefined;
+  /** By the request's target_strategy_id, of whatever concern. */
+  readonly target: Strategy | undefined;
+  /** The strategy that is active in the concern. */
+  readonly active: Strategy | undefined;
+  readonly degraded: boolean;
+  /** The first decision of this id that was judged and was no dry run. */
+  readonly previous: { readonly fingerprint: string; readonly response: ControlResponse } | undefined;
+  readonly policy: Policy;
+}
+
+/** The answer, and what is to become of the concern; absent, nothing changes. */
+export interface Verdict {
+  readonly response: ControlResponse;
+  readonly next?: Concern;
+  /** Whether the answer is kept as the one of this decision_id. */
+  readonly isFirst: boolean;
+}
+
+const UNCHANGED: ControlResponse['result'] = { modeChange: 'none', reconciled: true };
+
+/**
+ * What becomes of a well-formed decision (design 4, the decision table): pure, so that the same facts give the same
+ * verdict. `fingerprint` tells whether two payloads are the same.
+ */
+export function judge(request: ControlDecision, fingerprint: string, facts: Facts): Verdict {
+  const draft = createDraft(saidBy(request));
+  draft.validation.schemaValid = true;
+  return repeated(request, fingerprint, facts, draft) ?? judged(request, facts, draft);
+}
+
+/** The verdict on a decision that was there before; undefined for a new one, and for one that may be tried again. */
+function repeated(
+  request: ControlDecision,
+  fingerprint: string,
+  { previous, concern }: Facts,
+  draft: Draft,
+): Verdict | undefined {
+  if (request.dryRun || previous === undefined) return undefined;
+  if (previous.fingerprint !== fingerprint) {
+    const message = 'this decision_id was used for another payload; use a new one';
+    const errors = [{ code: 'decision_id_conflict' as const, field: 'decision_id', message }];
+    const ends = { status: 'rejected' as const, result: UNCHANGED, before: concern, after: concern, errors };
+    return { response: draft.answer(ends), isFirst: false };
+  }
+  const { response } = previous;
+  if (response.status === 'failed') return undefined;
+  if (response.status === 'rejected') return { response, isFirst: false };
+  const code = 'duplicate_decision' as const;
+  const warnings = [
+    ...response.warnings,
+    { code, message: 'it was decided before; this is what came of it' },
+  ];
+  return { response: { ...response, status: 'noop', warnings }, isFirst: false };
+}
+
+function judged(request: ControlDecision, facts: Facts, draft: Draft): Verdict {
+  const { concern, now } = facts;
+  const isFirst = !request.dryRun;
+  for (const check of CHECKS) {
+    const errors = check(request, facts, draft);
+    if (errors.length === 0) continue;
+    const ends = { status: 'rejected' as const, result: UNCHANGED, before: concern, after: concern, errors };
+    return { response: draft.answer(ends), isFirst };
+  }
+  if (concern === undefined) throw new Error('a decision without a concern passed the checks');
+  const next = changed(request, concern);
+  const status = next === undefined ? 'noop' : 'applied';
+  if (
+    next?.runState === 'paused' &&
+    request.action === 'switch' &&
+    next.activeStrategyId !== concern.activeStrategyId
+  )
+    draft.warn('stays_paused', 'the concern is paused, and stays so: resume it to have the new strategy run');
+  if (request.dryRun) {
+    const result = {
+      modeChange: 'simulated' as const,
+      reconciled: true,
+      wouldStatus: status as 'noop' | 'applied',
+    };
+    return {
+      response: draft.answer({ status: 'noop', result, before: concern, after: next ?? concern }),
+      isFirst,
+    };
+  }
+  if (next === undefined)
+    return {
+      response: draft.answer({ status, result: UNCHANGED, before: concern, after: concern }),
+      isFirst,
+    };
+  const result = { modeChange: 'applied' as const, reconciled: true };
+  return {
+    response: draft.answer({ status, result, before: concern, after: next, appliedAt: now }),
+    next,
+    isFirst,
+  };
+}
+
+/** The concern as the decision wants it; undefined where it is so already. */
+function changed(request: ControlDecision, concern: Concern): Concern | undefined {
+  const wanted: Concern = { ...concern, ...wishes(request) };
+  const isSame =
+    wanted.activeStrategyId === concern.activeStrategyId &&
+    wanted.runState === concern.runState &&
+    wanted.riskMode === concern.riskMode;
+  return isSame ? undefined : { ...wanted, rev: concern.rev + 1 };
+}
+
+function wishes({ action, targetStrategyId, riskMode }: ControlDecision): Partial<Concern> {
+  const risk = riskMode === undefined ? {} : { riskMode };
+  switch (action) {
+    case 'switch':
+      return { ...risk, activeStrategyId: targetStrategyId ?? null };
+    case 'pause':
+      return { runState: 'paused' };
+    case 'resume':
+      return { runState: 'running' };
+    case 'set_risk_mode':
+      return risk;
+  }
+}
