@@ -9,17 +9,18 @@ const ROOT = resolve(import.meta.dirname, '../..');
 const FLOORS: Readonly<Record<string, number>> = {
   'libs/protocol': 0,
   'libs/service': 1,
-  'libs/ledger': 1,
+  'libs/store': 1,
   'libs/events': 1,
   'libs/mcp': 1,
   'libs/tokens': 1,
   'libs/outbound': 1,
-  'libs/a2a': 2,
-  'libs/fleet': 3,
-  'libs/agent': 3,
-  'libs/cli': 4,
-  'services/profile': 5,
-  'services/trader': 5,
+  'libs/ledger': 2,
+  'libs/a2a': 3,
+  'libs/fleet': 4,
+  'libs/agent': 4,
+  'libs/cli': 5,
+  'services/profile': 6,
+  'services/trader': 6,
 };
 
 const IMPORT =

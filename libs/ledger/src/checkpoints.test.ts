@@ -5,9 +5,10 @@ import { test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { type JsonObject, type JsonValue, systemIds } from '@hermes-fleet/protocol';
+import { openStore } from '@hermes-fleet/store';
 import fc from 'fast-check';
 import { createCheckpoints } from './checkpoints.ts';
-import { openStore } from './store/store.ts';
+import { LEDGER } from './schema.ts';
 import { acceptTask } from './tasks.ts';
 import {
   createTestClock,
@@ -71,6 +72,7 @@ test('what has grown is written, and not again what was there', async (t) => {
 
 test('a save that was rolled back is not taken for the one before', async (t) => {
   const store = openStore({
+    schema: LEDGER,
     ...{
       file: join(
         tempDir(t, async () => store.close()),

@@ -1,7 +1,5 @@
 import type { JsonObject, JsonValue } from '@hermes-fleet/protocol';
-import type { Queries } from './store/database.ts';
-import { integer, json, text } from './store/rows.ts';
-import type { Store } from './store/store.ts';
+import { integer, json, type Queries, type Store, text } from '@hermes-fleet/store';
 import { notFound } from './tasks.ts';
 import type { Ledger } from './types.ts';
 

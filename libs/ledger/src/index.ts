@@ -1,5 +1,4 @@
 export { type LedgerOptions, openLedger } from './ledger.ts';
-export { acquireOwnership } from './ownership.ts';
 export { isOpen } from './questions.ts';
 export { impliedState, isTerminal } from './states.ts';
 export type {

@@ -1,27 +1,27 @@
 import { TERMINAL_EVENTS } from '@hermes-fleet/protocol';
+import { createWakeups, openStore, type Store, type StoreOptions } from '@hermes-fleet/store';
 import { createCheckpoints } from './checkpoints.ts';
 import { createOutbox } from './outbox.ts';
 import { answerQuestion, askQuestion, findQuestions, withdrawQuestion } from './questions.ts';
-import { peerRecord } from './store/rows.ts';
-import { openStore, type Store, type StoreOptions } from './store/store.ts';
+import { peerRecord } from './rows.ts';
+import { LEDGER } from './schema.ts';
 import { listTasks } from './task-list.ts';
 import { acceptTask, appendEvent, findEvents, findTask, pruneTasks, unfinishedTasks } from './tasks.ts';
 import { createTokenStore } from './token-store.ts';
 import type { Ledger, TaskEvent } from './types.ts';
-import { createWakeups } from './wakeups.ts';
 import { watchTask } from './watch.ts';
 
 const ALL = -1;
 
 /** `file` is made, with its directory, when it is not there. One process owns it: see acquireOwnership. */
-export type LedgerOptions = StoreOptions;
+export type LedgerOptions = Omit<StoreOptions, 'schema'>;
 
 /**
  * Opens the durable task log of a profile and migrates it (design 1, Decisions). Throws CONFIG_INVALID when the file
  * is no ledger, belongs to another profile or comes from a newer version, STORE_UNAVAILABLE when it can't be used now.
  */
 export function openLedger(o: LedgerOptions): Ledger {
-  const store = openStore(o);
+  const store = openStore({ ...o, schema: LEDGER });
   try {
     return createLedger(o, store);
   } catch (error) {

@@ -1,9 +1,7 @@
 import { type Clock, FleetError, type OutboxEvent, type OutboxSource } from '@hermes-fleet/protocol';
-import type { Queries } from './store/database.ts';
-import { integer, type Row, taskEvent, text } from './store/rows.ts';
-import type { Store } from './store/store.ts';
+import { integer, type Queries, type Row, type Store, text, type Wakeups } from '@hermes-fleet/store';
+import { taskEvent } from './rows.ts';
 import type { TaskEvent } from './types.ts';
-import type { Wakeups } from './wakeups.ts';
 
 /** The key that outbox waits are kept under. */
 const NEWS = 'outbox';

@@ -1,6 +1,6 @@
 import { type Clock, FleetError } from '@hermes-fleet/protocol';
-import type { Queries } from './store/database.ts';
-import { questionRow } from './store/rows.ts';
+import type { Queries } from '@hermes-fleet/store';
+import { questionRow } from './rows.ts';
 import { appendEvent, endedSeq, notFound } from './tasks.ts';
 import type { Answer, Question, TaskEvent } from './types.ts';
 

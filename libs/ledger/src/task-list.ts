@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { SQLInputValue } from 'node:sqlite';
 import { FleetError } from '@hermes-fleet/protocol';
+import { integer, type Queries } from '@hermes-fleet/store';
 import { z } from 'zod';
-import type { Queries } from './store/database.ts';
-import { integer, taskRecord } from './store/rows.ts';
+import { taskRecord } from './rows.ts';
 import { SELECT_TASK } from './tasks.ts';
 import type { TaskPage, TaskQuery } from './types.ts';
 

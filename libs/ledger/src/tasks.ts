@@ -1,7 +1,7 @@
 import { type Clock, FleetError, TERMINAL_EVENTS } from '@hermes-fleet/protocol';
+import { type Queries, text } from '@hermes-fleet/store';
+import { taskEvent, taskRecord, taskState } from './rows.ts';
 import { stateAfter } from './states.ts';
-import type { Queries } from './store/database.ts';
-import { taskEvent, taskRecord, taskState, text } from './store/rows.ts';
 import type { NewEvent, NewTask, TaskChange, TaskEvent, TaskRecord } from './types.ts';
 
 /** Every column of a TaskRecord, for a WHERE clause on `t`. */

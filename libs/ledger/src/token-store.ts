@@ -1,7 +1,6 @@
 import { FleetError, type TokenEntry, type TokenStore } from '@hermes-fleet/protocol';
-import type { Queries } from './store/database.ts';
-import { tokenEntry } from './store/rows.ts';
-import type { Store } from './store/store.ts';
+import type { Queries, Store } from '@hermes-fleet/store';
+import { tokenEntry } from './rows.ts';
 import { endedSeq, notFound } from './tasks.ts';
 
 /** The account of tokens (design 2, Tokens): booked before a call, corrected after it, charged if it never is. */

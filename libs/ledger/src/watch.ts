@@ -1,8 +1,7 @@
 import { TERMINAL_EVENTS } from '@hermes-fleet/protocol';
-import type { Store } from './store/store.ts';
+import type { Store, Wait, Wakeups } from '@hermes-fleet/store';
 import { endedSeq, findEvents, notFound } from './tasks.ts';
 import type { TaskEvent } from './types.ts';
-import type { Wait, Wakeups } from './wakeups.ts';
 
 const PAGE = 100;
 const END: IteratorReturnResult<undefined> = { done: true, value: undefined };

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { createA2AClient, registerA2A } from '@hermes-fleet/a2a';
 import { createAgent, createConfinement, readableDirectories } from '@hermes-fleet/agent';
 import { createAnnouncer, createGateway, createPeers, learn, registerFleetRoutes } from '@hermes-fleet/fleet';
-import { acquireOwnership, openLedger } from '@hermes-fleet/ledger';
+import { openLedger } from '@hermes-fleet/ledger';
 import { createMcpPool } from '@hermes-fleet/mcp';
 import {
   systemClock as clock,
@@ -19,6 +19,7 @@ import {
   createSecretEnv,
   onShutdown,
 } from '@hermes-fleet/service';
+import { acquireOwnership } from '@hermes-fleet/store';
 import { connectAnnounces, connectBus } from './bus.ts';
 import { cardOf, EXTENSIONS } from './card.ts';
 import { readConfiguration } from './configuration.ts';

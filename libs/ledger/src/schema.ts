@@ -1,15 +1,11 @@
-import type { DatabaseSync } from 'node:sqlite';
-import { FleetError } from '@hermes-fleet/protocol';
-
-/** "HFLG": tells a ledger from any other SQLite file. */
-const APPLICATION_ID = 0x48464c47;
+import type { StoreSchema } from '@hermes-fleet/store';
 
 /**
  * The schema as a list of steps, each applied once and in order; `user_version` counts those applied. A published
  * step is never edited: a change is a new step. Rows that change often (tasks) are apart from large bodies
  * (payloads), so that an event does not rewrite a megabyte.
  */
-export const MIGRATIONS: readonly string[] = [
+const MIGRATIONS: readonly string[] = [
   `
   CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
 
@@ -112,38 +108,5 @@ export const MIGRATIONS: readonly string[] = [
   `,
 ];
 
-/**
- * Brings a file up to the newest step, in one transaction. Throws CONFIG_INVALID for a file that a newer version
- * wrote, and for a database that is no ledger; both stay untouched.
- */
-export function migrate(db: DatabaseSync, file: string, steps: readonly string[] = MIGRATIONS): void {
-  const version = pragma(db, 'user_version');
-  const ours = pragma(db, 'application_id') === APPLICATION_ID;
-  if (!ours && (version !== 0 || db.prepare('SELECT 1 FROM sqlite_schema').get() !== undefined)) {
-    throw new FleetError(
-      'CONFIG_INVALID',
-      `${file} is a database, but not a ledger; correct the path or move the file away`,
-    );
-  }
-  if (version > steps.length) {
-    throw new FleetError(
-      'CONFIG_INVALID',
-      `the ledger ${file} was written by a newer version of Hermes Fleet (schema ${version}, this one knows up to ` +
-        `${steps.length}); run that version, or restore the copy made before the upgrade`,
-    );
-  }
-  if (version === steps.length) return;
-  db.exec('BEGIN IMMEDIATE');
-  try {
-    for (const step of steps.slice(version)) db.exec(step);
-    db.exec(`PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${steps.length}; COMMIT`);
-  } catch (error) {
-    if (db.isTransaction) db.exec('ROLLBACK');
-    throw error;
-  }
-}
-
-function pragma(db: DatabaseSync, name: 'user_version' | 'application_id'): number {
-  const value = db.prepare(`PRAGMA ${name}`).get()?.[name];
-  return typeof value === 'number' ? value : 0;
-}
+/** The ledger's file: "HFLG". */
+export const LEDGER: StoreSchema = { name: 'ledger', applicationId: 0x48464c47, migrations: MIGRATIONS };

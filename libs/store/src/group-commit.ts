@@ -31,6 +31,8 @@ export interface GroupCommit {
  * service out of rotation because of a full disk comes back without traffic.
  */
 export function createGroupCommit(o: {
+  /** For messages. */
+  name: string;
   db: DatabaseSync;
   clock: Clock;
   log: Log;
@@ -71,17 +73,17 @@ export function createGroupCommit(o: {
       failed(batch, error);
       return;
     }
-    if (problem !== undefined) log.info({}, 'the ledger can write again');
+    if (problem !== undefined) log.info({}, `the ${o.name} can write again`);
     problem = undefined;
     for (const acknowledge of acknowledgements) acknowledge();
   };
 
   const failed = (batch: readonly Job[], cause: unknown): void => {
     const reason = cause instanceof Error ? cause.message : String(cause);
-    problem = `the ledger cannot write: ${reason}`;
+    problem = `the ${o.name} cannot write: ${reason}`;
     log.error(
       { err: cause, transactions: batch.length },
-      'the ledger cannot write; the batch was rolled back',
+      `the ${o.name} cannot write; the batch was rolled back`,
     );
     try {
       rollback();
@@ -136,9 +138,10 @@ export function createGroupCommit(o: {
 
   return {
     write: async (transaction, onCommitted) => {
-      if (closed) throw new FleetError('SHUTTING_DOWN', 'the ledger is closed; ask again after the restart');
+      if (closed)
+        throw new FleetError('SHUTTING_DOWN', `the ${o.name} is closed; ask again after the restart`);
       if (queue.length >= MAX_QUEUED) {
-        const message = `${MAX_QUEUED} writes wait for the ledger already; try again later`;
+        const message = `${MAX_QUEUED} writes wait for the ${o.name} already; try again later`;
         throw new FleetError('STORE_UNAVAILABLE', message, { retryAfterS: 1 });
       }
       return enqueue(transaction, onCommitted);

@@ -3,8 +3,8 @@ import { dirname } from 'node:path';
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
 import { FleetError } from '@hermes-fleet/protocol';
 import { isStoreFailure, resultCode, SQLITE } from './errors.ts';
-import type { Row } from './rows.ts';
-import { migrate } from './schema.ts';
+import { migrate, type StoreSchema } from './migrate.ts';
+import type { Row } from './row.ts';
 
 /** How long a lock held by another process (a backup, a shell) is waited for, in ms; it blocks the event loop. */
 const BUSY_TIMEOUT_MS = 2000;
@@ -45,11 +45,15 @@ export interface Connections {
 }
 
 /**
- * Opens a ledger's file, made with its directory when it is not there, readable by its owner only, migrates and identifies it.
- * Throws CONFIG_INVALID (no database, no ledger, newer than the code, not writable) or STORE_UNAVAILABLE (locked,
+ * Opens a database file, made with its directory when it is not there, readable by its owner only, migrates and identifies it.
+ * Throws CONFIG_INVALID (no database, one of another kind, newer than the code, not writable) or STORE_UNAVAILABLE (locked,
  * disk full), both naming the file.
  */
-export function openConnections(file: string, identify: (db: Queries) => string): Connections {
+export function openConnections(
+  file: string,
+  schema: StoreSchema,
+  identify: (db: Queries) => string,
+): Connections {
   const opened: DatabaseSync[] = [];
   const open = (readOnly: boolean): DatabaseSync => {
     const db = new DatabaseSync(file, {
@@ -65,7 +69,7 @@ export function openConnections(file: string, identify: (db: Queries) => string)
     if (!existsSync(file)) writeFileSync(file, '', { mode: 0o600, flag: 'wx' });
     const writer = open(false);
     enableWal(writer, file);
-    migrate(writer, file);
+    migrate(writer, file, schema);
     const id = identify(createQueries(writer));
     return { writer, reader: open(true), id };
   } catch (error) {

@@ -2,8 +2,8 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { FleetError } from '@hermes-fleet/protocol';
-import { openingError } from './store/database.ts';
-import { resultCode, SQLITE } from './store/errors.ts';
+import { openingError } from './database.ts';
+import { resultCode, SQLITE } from './errors.ts';
 
 /** Keeps every held lock reachable: a handle that is garbage-collected lets go of it. */
 const held = new Set<DatabaseSync>();

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { createLedger } from '../ledger.ts';
-import { createTestClock, createTestLog, deadline, newTask, tempDir } from '../testing/harness.ts';
-import type { TaskEvent } from '../types.ts';
-import { type Connections, openConnections } from './database.ts';
-import { createStore, type Store } from './store.ts';
+import { type Connections, createStore, openConnections, type Store } from '@hermes-fleet/store';
+import { createLedger } from './ledger.ts';
+import { LEDGER } from './schema.ts';
+import { createTestClock, createTestLog, deadline, newTask, tempDir } from './testing/harness.ts';
+import type { TaskEvent } from './types.ts';
 
 function setUp(t: Parameters<typeof tempDir>[0]): {
   connections: Connections;
@@ -14,8 +14,8 @@ function setUp(t: Parameters<typeof tempDir>[0]): {
 } {
   const dir = tempDir(t, async () => store.close());
   const clock = createTestClock();
-  const connections = openConnections(join(dir, 'ledger.db'), () => 'ledger-id');
-  const store = createStore({ clock, log: createTestLog() }, connections);
+  const connections = openConnections(join(dir, 'ledger.db'), LEDGER, () => 'ledger-id');
+  const store = createStore({ schema: LEDGER, clock, log: createTestLog() }, connections);
   return { connections, store, clock };
 }
 

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
 import { FleetError } from '@hermes-fleet/protocol';
-import { createTestClock, createTestLog, deadline, tempDir } from '../testing/harness.ts';
 import { createGroupCommit } from './group-commit.ts';
+import { createTestClock, createTestLog, deadline, tempDir } from './testing/harness.ts';
 
 function setUp(t: TestContext) {
   const file = join(tempDir(t), 'test.db');
@@ -20,6 +20,7 @@ function setUp(t: TestContext) {
   const clock = createTestClock();
   const log = createTestLog();
   const commits = createGroupCommit({
+    name: 'ledger',
     db,
     clock,
     log,

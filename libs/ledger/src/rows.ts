@@ -1,9 +1,8 @@
-import type { SQLOutputValue } from 'node:sqlite';
-import { FleetError, isJsonObject, type JsonObject, type TokenEntry } from '@hermes-fleet/protocol';
-import type { PeerRecord, Question, TaskEvent, TaskRecord, TaskState } from '../types.ts';
+import type { TokenEntry } from '@hermes-fleet/protocol';
+import { integer, json, oneOf, type Row, text } from '@hermes-fleet/store';
+import type { PeerRecord, Question, TaskEvent, TaskRecord, TaskState } from './types.ts';
 
-/** One row as SQLite gives it. This file is the only place that turns rows into records. */
-export type Row = Record<string, SQLOutputValue>;
+// The only place that turns rows into records.
 
 const STATES: Readonly<Record<TaskState, true>> = {
   submitted: true,
@@ -21,43 +20,6 @@ const SOURCES: Readonly<Record<TokenEntry['source'], true>> = {
   estimated: true,
   reported: true,
 };
-
-function broken(column: string): FleetError {
-  return new FleetError(
-    'STORE_UNAVAILABLE',
-    `the ledger holds a row whose "${column}" cannot be read; restore the file from a backup`,
-  );
-}
-
-export function text(row: Row, column: string): string {
-  const value = row[column];
-  if (typeof value !== 'string') throw broken(column);
-  return value;
-}
-
-export function integer(row: Row, column: string): number {
-  const value = row[column];
-  if (typeof value !== 'number') throw broken(column);
-  return value;
-}
-
-export function json(row: Row, column: string): JsonObject {
-  let value: unknown;
-  try {
-    value = JSON.parse(text(row, column));
-  } catch {
-    throw broken(column);
-  }
-  if (!isJsonObject(value)) throw broken(column);
-  return value;
-}
-
-function oneOf<T extends string>(row: Row, column: string, known: Readonly<Record<T, true>>): T {
-  const value = text(row, column);
-  const isKnown = (candidate: string): candidate is T => Object.hasOwn(known, candidate);
-  if (!isKnown(value)) throw broken(column);
-  return value;
-}
 
 export function taskState(row: Row): TaskState {
   return oneOf(row, 'state', STATES);

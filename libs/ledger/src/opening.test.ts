@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { systemIds } from '@hermes-fleet/protocol';
-import { openLedger } from '../ledger.ts';
-import { createTestClock, createTestLog, newTask, openTestLedger, tempDir } from '../testing/harness.ts';
-import type { Ledger } from '../types.ts';
-import { enableWal, openConnections, openingError } from './database.ts';
-import { MIGRATIONS, migrate } from './schema.ts';
+import { migrate, openConnections } from '@hermes-fleet/store';
+import { openLedger } from './ledger.ts';
+import { LEDGER } from './schema.ts';
+import { createTestClock, createTestLog, newTask, openTestLedger, tempDir } from './testing/harness.ts';
+import type { Ledger } from './types.ts';
 
 function open(file: string, profile = 'neo'): Ledger {
   return openLedger({ file, profile, clock: createTestClock(), ids: systemIds, log: createTestLog() });
@@ -16,7 +16,7 @@ function open(file: string, profile = 'neo'): Ledger {
 
 test('a new file is private, in WAL mode, fully synchronous, with foreign keys', (t) => {
   const file = join(tempDir(t), 'deep', 'state', 'ledger.db');
-  const { writer, reader, id } = openConnections(file, () => 'id');
+  const { writer, reader, id } = openConnections(file, LEDGER, () => 'id');
   t.after(() => {
     reader.close();
     writer.close();
@@ -28,7 +28,7 @@ test('a new file is private, in WAL mode, fully synchronous, with foreign keys',
   assert.equal(pragma('foreign_keys'), 1);
   assert.equal(writer.prepare('PRAGMA busy_timeout').get()?.timeout, 2000);
   assert.equal(reader.prepare('PRAGMA busy_timeout').get()?.timeout, 2000);
-  assert.equal(pragma('user_version'), MIGRATIONS.length);
+  assert.equal(pragma('user_version'), LEDGER.migrations.length);
   for (const name of [file, `${file}-wal`]) assert.equal(statSync(name).mode & 0o777, 0o600);
   assert.throws(() => reader.exec('DELETE FROM meta'), /readonly/);
 });
@@ -72,9 +72,9 @@ test('a ledger that a newer version wrote is refused and left as it is', async (
   const { ledger, file } = openTestLedger(t);
   await ledger.close();
   using db = new DatabaseSync(file);
-  db.exec(`PRAGMA user_version = ${MIGRATIONS.length + 1}`);
+  db.exec(`PRAGMA user_version = ${LEDGER.migrations.length + 1}`);
   assert.throws(() => open(file), { code: 'CONFIG_INVALID', message: /written by a newer version/ });
-  assert.equal(db.prepare('PRAGMA user_version').get()?.user_version, MIGRATIONS.length + 1);
+  assert.equal(db.prepare('PRAGMA user_version').get()?.user_version, LEDGER.migrations.length + 1);
 });
 
 test('a ledger with a missing part is refused, and closed', async (t) => {
@@ -89,7 +89,7 @@ test('a ledger with a missing part is refused, and closed', async (t) => {
 test('a v1 file keeps its tasks and peers through the next step, which runs once', async (t) => {
   const file = join(tempDir(t), 'ledger.db');
   using v1 = new DatabaseSync(file);
-  migrate(v1, file, MIGRATIONS.slice(0, 1));
+  migrate(v1, file, { ...LEDGER, migrations: LEDGER.migrations.slice(0, 1) });
   v1.exec(`INSERT INTO meta VALUES ('ledger_id', 'made-by-v1'), ('profile', 'neo')`);
   v1.exec(`INSERT INTO tasks VALUES ('t1', 'c', 'switch', 'k', NULL, 'queued', 1, 5, 6, NULL)`);
   v1.exec(`INSERT INTO payloads VALUES ('t1', '{"m":1}', '{"d":1}', NULL)`);
@@ -107,10 +107,10 @@ test('a v1 file keeps its tasks and peers through the next step, which runs once
   assert.equal((await ledger.append('t1', { type: 'started', data: {} }))?.seq, 42);
   await ledger.close();
 
-  const next = [...MIGRATIONS, `ALTER TABLE tasks ADD COLUMN note TEXT NOT NULL DEFAULT 'none'`];
+  const next = [...LEDGER.migrations, `ALTER TABLE tasks ADD COLUMN note TEXT NOT NULL DEFAULT 'none'`];
   using db = new DatabaseSync(file);
-  migrate(db, file, next);
-  migrate(db, file, next);
+  migrate(db, file, { ...LEDGER, migrations: next });
+  migrate(db, file, { ...LEDGER, migrations: next });
   assert.equal(db.prepare('SELECT note FROM tasks').get()?.note, 'none');
   assert.equal(db.prepare('PRAGMA user_version').get()?.user_version, next.length);
 });
@@ -120,10 +120,17 @@ test('a migration that fails half way leaves the file as it was', async (t) => {
   await ledger.accept(newTask());
   await ledger.close();
   using db = new DatabaseSync(file);
-  const next = [...MIGRATIONS, 'CREATE TABLE extra (id TEXT) STRICT', 'CREATE TABLE tasks (id TEXT) STRICT'];
-  assert.throws(() => migrate(db, file, next), /table tasks already exists/);
-  assert.throws(() => migrate(db, file, [...MIGRATIONS, 'ROLLBACK', 'nonsense']), /nonsense/);
-  assert.equal(db.prepare('PRAGMA user_version').get()?.user_version, MIGRATIONS.length);
+  const next = [
+    ...LEDGER.migrations,
+    'CREATE TABLE extra (id TEXT) STRICT',
+    'CREATE TABLE tasks (id TEXT) STRICT',
+  ];
+  assert.throws(() => migrate(db, file, { ...LEDGER, migrations: next }), /table tasks already exists/);
+  assert.throws(
+    () => migrate(db, file, { ...LEDGER, migrations: [...LEDGER.migrations, 'ROLLBACK', 'nonsense'] }),
+    /nonsense/,
+  );
+  assert.equal(db.prepare('PRAGMA user_version').get()?.user_version, LEDGER.migrations.length);
   assert.equal(db.prepare(`SELECT 1 FROM sqlite_schema WHERE name = 'extra'`).get(), undefined);
   db.close();
   const again = open(file);
@@ -147,19 +154,4 @@ test('a ledger that another process keeps locked is unavailable, not misconfigur
   using other = new DatabaseSync(file);
   other.exec('CREATE TABLE a (b); BEGIN EXCLUSIVE');
   assert.throws(() => open(file), { code: 'STORE_UNAVAILABLE', message: /database is locked/ });
-});
-
-test('where no write-ahead log is possible, opening says so', () => {
-  using memory = new DatabaseSync(':memory:');
-  assert.throws(() => enableWal(memory, 'ledger.db'), {
-    code: 'CONFIG_INVALID',
-    message: /cannot hold a write-ahead log; use a local disk/,
-  });
-});
-
-test('whatever keeps a file from opening becomes an error of the catalogue', () => {
-  assert.equal(
-    openingError('ledger.db', 'odd').message,
-    'cannot open ledger.db: odd; its directory must be writable by this user',
-  );
 });

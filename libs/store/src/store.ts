@@ -2,9 +2,10 @@ import { type Clock, FleetError, type Ids, type Log } from '@hermes-fleet/protoc
 import { type Connections, createQueries, openConnections, type Queries } from './database.ts';
 import { isStoreFailure } from './errors.ts';
 import { createGroupCommit } from './group-commit.ts';
-import { text } from './rows.ts';
+import type { StoreSchema } from './migrate.ts';
+import { text } from './row.ts';
 
-/** A ledger's file: reads that see committed data only, and writes in group commits. */
+/** A database file: reads that see committed data only, and writes in group commits. */
 export interface Store {
   /** The UUID that the file got when it was made. */
   readonly id: string;
@@ -18,6 +19,8 @@ export interface Store {
 
 export interface StoreOptions {
   readonly file: string;
+  readonly schema: StoreSchema;
+  /** Whose it is: a file of another owner is refused. */
   readonly profile: string;
   readonly clock: Clock;
   readonly ids: Ids;
@@ -27,16 +30,20 @@ export interface StoreOptions {
 export function openStore(o: StoreOptions): Store {
   return createStore(
     o,
-    openConnections(o.file, (db) => identify(db, o)),
+    openConnections(o.file, o.schema, (db) => identify(db, o)),
   );
 }
 
 /** The store over connections that are open; it closes them. */
-export function createStore(o: Pick<StoreOptions, 'clock' | 'log'>, connections: Connections): Store {
+export function createStore(
+  o: Pick<StoreOptions, 'schema' | 'clock' | 'log'>,
+  connections: Connections,
+): Store {
   const { writer, reader, id } = connections;
   const writing = createQueries(writer);
   const reading = createQueries(reader);
   const commits = createGroupCommit({
+    name: o.schema.name,
     db: writer,
     clock: o.clock,
     log: o.log,
@@ -48,12 +55,12 @@ export function createStore(o: Pick<StoreOptions, 'clock' | 'log'>, connections:
     id,
     read: (query) => {
       if (!reader.isOpen)
-        throw new FleetError('SHUTTING_DOWN', 'the ledger is closed; ask again after the restart');
+        throw new FleetError('SHUTTING_DOWN', `the ${o.schema.name} is closed; ask again after the restart`);
       try {
         return query(reading);
       } catch (error) {
         if (!isStoreFailure(error)) throw error;
-        throw new FleetError('STORE_UNAVAILABLE', 'the ledger cannot be read; try again later', {
+        throw new FleetError('STORE_UNAVAILABLE', `the ${o.schema.name} cannot be read; try again later`, {
           cause: error,
         });
       }
@@ -75,7 +82,7 @@ function identify(db: Queries, o: StoreOptions): string {
   db.run(`INSERT OR IGNORE INTO meta VALUES ('ledger_id', ?), ('profile', ?)`, o.ids.uuid(), o.profile);
   const profile = meta(db, 'profile');
   if (profile !== o.profile) {
-    const message = `the ledger ${o.file} belongs to profile ${profile}, not ${o.profile}; correct the path`;
+    const message = `the ${o.schema.name} ${o.file} belongs to profile ${profile}, not ${o.profile}; correct the path`;
     throw new FleetError('CONFIG_INVALID', message);
   }
   return meta(db, 'ledger_id');
