@@ -78,7 +78,7 @@ test('every import runs down the floors, through a package index', () => {
 test('an import that runs up, sideways or into an inside is a fault', () => {
   const cases: Arrow[] = [
     { file: 'libs/protocol/src/x.ts', specifier: '@hermes-fleet/ledger' },
-    { file: 'libs/ledger/src/x.ts', specifier: '@hermes-fleet/events' },
+    { file: 'libs/mcp/src/x.ts', specifier: '@hermes-fleet/events' },
     { file: 'libs/agent/src/x.ts', specifier: '@hermes-fleet/fleet' },
     { file: 'libs/fleet/src/x.ts', specifier: '@hermes-fleet/ledger/src/outbox.ts' },
     { file: 'libs/fleet/src/x.ts', specifier: '../../ledger/src/outbox.ts' },

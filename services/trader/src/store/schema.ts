@@ -1,0 +1,69 @@
+import type { StoreSchema } from '@hermes-fleet/store';
+
+/**
+ * The trader's own file (design 4, State). `audit` is a chain: rows are added, never changed or removed, which triggers
+ * see to. `decisions` holds the first judgement of each decision_id; dry runs and refusals are in the audit alone.
+ */
+const MIGRATIONS: readonly string[] = [
+  `
+  CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE strategies (
+    id TEXT PRIMARY KEY,
+    name TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    account_id TEXT NOT NULL,
+    market_symbol TEXT NOT NULL,
+    params TEXT NOT NULL,
+    status TEXT NOT NULL,
+    reason TEXT
+  ) STRICT;
+
+  CREATE TABLE concerns (
+    id TEXT PRIMARY KEY,
+    account_id TEXT NOT NULL,
+    market_symbol TEXT NOT NULL,
+    active_strategy_id TEXT REFERENCES strategies (id),
+    run_state TEXT NOT NULL,
+    risk_mode TEXT NOT NULL,
+    rev INTEGER NOT NULL,
+    UNIQUE (account_id, market_symbol)
+  ) STRICT;
+
+  CREATE TABLE decisions (
+    decision_id TEXT PRIMARY KEY,
+    caller TEXT NOT NULL,
+    concern_id TEXT NOT NULL,
+    fingerprint TEXT NOT NULL,
+    response TEXT NOT NULL,
+    decided_at INTEGER NOT NULL,
+    -- The audit record of the attempt; of one that was applied, until its outcome is recorded.
+    attempt_seq INTEGER NOT NULL,
+    open INTEGER NOT NULL
+  ) STRICT;
+  CREATE INDEX decisions_concern ON decisions (concern_id, attempt_seq DESC);
+  CREATE INDEX decisions_open ON decisions (attempt_seq) WHERE open = 1;
+
+  CREATE TABLE audit (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    record TEXT NOT NULL,
+    hash TEXT NOT NULL
+  ) STRICT;
+  CREATE TRIGGER audit_is_final BEFORE UPDATE ON audit BEGIN SELECT raise(ABORT, 'audit records cannot be changed'); END;
+  CREATE TRIGGER audit_is_kept BEFORE DELETE ON audit BEGIN SELECT raise(ABORT, 'audit records cannot be removed'); END;
+
+  CREATE TABLE outbox (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    at INTEGER NOT NULL,
+    subject TEXT NOT NULL,
+    event TEXT NOT NULL
+  ) STRICT;
+  CREATE TABLE cursor (only INTEGER PRIMARY KEY CHECK (only = 1), seq INTEGER NOT NULL) STRICT;
+  INSERT INTO cursor VALUES (1, 0);
+
+  CREATE TABLE engines (concern_id TEXT PRIMARY KEY REFERENCES concerns (id), snapshot TEXT NOT NULL) STRICT;
+  `,
+];
+
+/** "HFTR" */
+export const CONTROL: StoreSchema = { name: 'control store', applicationId: 0x48465452, migrations: MIGRATIONS };
