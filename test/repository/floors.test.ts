@@ -19,6 +19,7 @@ const FLOORS: Readonly<Record<string, number>> = {
   'libs/fleet': 4,
   'libs/agent': 4,
   'libs/cli': 5,
+  'libs/member': 5,
   'services/profile': 6,
   'services/trader': 6,
 };

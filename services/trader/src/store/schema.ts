@@ -66,4 +66,8 @@ const MIGRATIONS: readonly string[] = [
 ];
 
 /** "HFTR" */
-export const CONTROL: StoreSchema = { name: 'control store', applicationId: 0x48465452, migrations: MIGRATIONS };
+export const CONTROL: StoreSchema = {
+  name: 'control store',
+  applicationId: 0x48465452,
+  migrations: MIGRATIONS,
+};

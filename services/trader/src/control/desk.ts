@@ -1,0 +1,17 @@
+import type { Caller, ControlCode, JsonObject } from '@hermes-fleet/protocol';
+import type { Attempt, Decided } from './attempt.ts';
+
+/** The one room behind the three doors (design 4, Three doors). */
+export interface Desk {
+  /**
+   * Decides an authenticated attempt: scope, account, rate, schema, judgement, apply. Every attempt is in the audit when
+   * it resolves; the answer to one that could not be audited is `failed` and says so. Never throws.
+   */
+  decide(attempt: Attempt): Promise<Decided>;
+  /** Audits an attempt that a door could not hand over (too large, no JSON), and gives the answer to it. */
+  refuse(attempt: Attempt, code: ControlCode, message: string): Promise<Decided>;
+  /** `list_strategies(filter)` for this caller's accounts. Throws FORBIDDEN, INVALID_PARAMS. */
+  list(caller: Caller, filterText: string): JsonObject;
+  /** `get_strategy({strategy_id})`. Throws FORBIDDEN, INVALID_PARAMS, NOT_FOUND. */
+  get(caller: Caller, filterText: string): JsonObject;
+}
