@@ -3,7 +3,7 @@ export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 
 .DEFAULT_GOAL := help
 
-.PHONY: help install up down logs ps token demo route peers doctor check test bench eval
+.PHONY: help install up down logs ps token demo route peers trader doctor check test bench eval
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
 
@@ -20,12 +20,14 @@ down: ## stop the fleet
 	@deploy/fleet.sh down
 logs: ## follow the logs
 	@deploy/fleet.sh logs
-demo: ## a first flight on whatever runs: a routed task, a blocked one, and where to look
+demo: ## a first flight on whatever runs: a routed task, a blocked one, a decision, and where to look
 	@deploy/fleet.sh demo
 route: ## where a dispatch would go, and why: make route ARGS='--mcp filesystem --priority low'
 	@deploy/fleet.sh route --explain $(ARGS)
 peers: ## whom switch knows, and how they are: make peers ARGS='--profile neo'
 	@deploy/fleet.sh peers $(ARGS)
+trader: ## strategies, decisions and the audit: make trader ARGS='list', ARGS='audit verify'
+	@deploy/fleet.sh trader $(ARGS)
 doctor: ## checks a profile's configuration and all that it talks to: make doctor ARGS='--profile neo'
 	@deploy/fleet.sh doctor $(ARGS)
 ps: ## what runs

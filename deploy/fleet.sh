@@ -1,5 +1,5 @@
 #!/bin/sh
-# What `make up|down|logs|ps|token|demo|route|peers|doctor` do: the fleet in containers where a Docker engine answers, else as plain processes.
+# What `make up|down|logs|ps|token|demo|route|peers|trader|doctor` do: the fleet in containers where a Docker engine answers, else as plain processes.
 # FLEET_MODE=docker|process forces one; a fleet that is up keeps its mode until it is taken down.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -69,18 +69,25 @@ up_docker() {
   echo "starting the fleet in containers"
   remember docker
   readable
+  renew_nats
   COMPOSE_PROFILES='' docker compose up --build --detach --wait || { not_up >&2; exit 1; }
   grafana
   # shellcheck disable=SC2046 # addresses have no spaces
   docker compose exec -T -u 1000 switch node libs/cli/src/main.ts first-flight --root "$root" --settle http://127.0.0.1:9219 \
     $(address switch 9219) $(address neo 9220) $(address morpheus 9221) $(address trinity 9222) \
-    $(address prometheus 9090) $(COMPOSE_PROFILES=grafana address grafana 3000)
+    $(address trader 9223) $(address prometheus 9090) $(COMPOSE_PROFILES=grafana address grafana 3000)
 }
 
 # Other users read these files through the mounts, also where a strict umask made them for their owner alone.
 readable() {
-  find deploy/profiles deploy/prometheus deploy/grafana \( -name state -o -name workspace \) -prune \
+  find deploy/profiles deploy/trader deploy/prometheus deploy/grafana \( -name state -o -name workspace \) -prune \
     -o ! -perm -o=r -exec chmod a+rX {} +
+}
+
+# A service that an older fleet did not have is a user that its NATS, which goes on running, does not know yet.
+renew_nats() {
+  [ -n "$(docker compose ps --status running --quiet nats 2>/dev/null)" ] || return 0
+  docker compose run --build --rm --no-deps -T keys init && docker compose kill --signal HUP nats
 }
 
 # After an `up` that failed: who is to blame, with the end of his log.
@@ -117,9 +124,9 @@ demo_docker() {
   # shellcheck disable=SC2046 # addresses have no spaces
   echo "$token" | docker compose exec -T -u 1000 switch node libs/cli/src/main.ts demo --token-stdin \
     --reach switch=http://switch:9219 --reach neo=http://neo:9220 \
-    --reach morpheus=http://morpheus:9221 --reach trinity=http://trinity:9222 \
+    --reach morpheus=http://morpheus:9221 --reach trinity=http://trinity:9222 --reach trader=http://trader:9223 \
     $(address switch 9219) $(address neo 9220) $(address morpheus 9221) $(address trinity 9222) \
-    $(address prometheus 9090) $(COMPOSE_PROFILES=grafana address grafana 3000)
+    $(address trader 9223) $(address prometheus 9090) $(COMPOSE_PROFILES=grafana address grafana 3000)
 }
 
 # `route` and `peers`: the token is the first line of stdin, a dispatch of `--file` the rest.
@@ -143,7 +150,32 @@ ask_docker() {
     --reach morpheus=http://morpheus:9221 --reach trinity=http://trinity:9222
 }
 
-# In the container of the profile that is looked at, with its own environment and keys.
+# `trader list|get|decide`, in the trader's own container: a pause needs nobody else. The token is the first line of
+# stdin, the file of a decision the rest.
+trader_docker() {
+  if [ "${2:-}" = audit ]; then audit_docker "$@"; return; fi
+  runs trader
+  token=$(operator_token)
+  file=/dev/null
+  case ${2:-}:${3:-} in
+    decide:-) file=/dev/stdin ;;
+    decide: | decide:--*) ;;
+    decide:*) file=$3; shift 3; set -- trader decide - "$@" ;;
+  esac
+  { echo "$token"; cat "$file"; } | docker compose exec -T trader node libs/cli/src/main.ts "$@" --token-stdin \
+    --reach trader=http://127.0.0.1:9223
+}
+
+# Where the trader's file is: beside the trader, or in a container like its own while it is down.
+audit_docker() {
+  if [ -n "$(docker compose ps --status running --quiet trader 2>/dev/null)" ]; then
+    docker compose exec -T trader node libs/cli/src/main.ts "$@" --as-is
+  else
+    docker compose run --rm --no-deps -T trader node libs/cli/src/main.ts "$@" --as-is
+  fi
+}
+
+# In the container of the service that is looked at, with its own environment and keys.
 doctor_docker() {
   profile=switch
   before=
@@ -186,9 +218,10 @@ case ${1:-} in
     ;;
   demo) case $(mode) in docker) demo_docker ;; process) fleet demo ;; *) exit 2 ;; esac ;;
   route | peers) case $(mode) in docker) ask_docker "$@" ;; process) fleet "$@" ;; *) exit 2 ;; esac ;;
+  trader) case $(mode) in docker) trader_docker "$@" ;; process) fleet "$@" ;; *) exit 2 ;; esac ;;
   doctor)
     shift
     case $(mode) in docker) doctor_docker "$@" ;; process) fleet doctor "$@" ;; *) exit 2 ;; esac
     ;;
-  *) echo "usage: deploy/fleet.sh up|down|logs|ps|token|demo|route|peers|doctor" >&2; exit 2 ;;
+  *) echo "usage: deploy/fleet.sh up|down|logs|ps|token|demo|route|peers|trader|doctor" >&2; exit 2 ;;
 esac

@@ -20,7 +20,7 @@ const run = (verb: string, env: NodeJS.ProcessEnv) =>
   spawnSync('sh', [script, verb], { encoding: 'utf8', env: { ...process.env, ...env }, timeout: 30_000 });
 
 test('a mode that does not exist is refused by every command', () => {
-  for (const verb of ['up', 'down', 'logs', 'ps', 'token', 'demo', 'route', 'peers', 'doctor']) {
+  for (const verb of ['up', 'down', 'logs', 'ps', 'token', 'demo', 'route', 'peers', 'trader', 'doctor']) {
     const { status, stderr } = run(verb, { FLEET_MODE: 'swarm' });
     assert.equal(status, 2, verb);
     assert.match(stderr, /FLEET_MODE must be docker or process, not "swarm"/);
@@ -83,7 +83,7 @@ esac
   assert.doesNotMatch(calls, /a-token/);
 });
 
-test('in containers route, peers and doctor run inside one, with their arguments, a file and the token by stdin', (t) => {
+test('in containers route, peers, trader and doctor run inside one, with their arguments, a file and the token by stdin', (t) => {
   const dir = mkdtempSync(join(tmpdir(), 'docker-'));
   t.after(() => rmSync(dir, { recursive: true }));
   writeFileSync(
@@ -124,6 +124,16 @@ esac
     assert.match(call, /\[route\]\[--file\]\[-\]\[--json\]/);
     assert.equal(stdin, 'a-token\n{"brief": "x"}');
   }
+  assert.match(ask('trader', 'list').call, /\[trader\]\[node\].*\[trader\]\[list\]\[--token-stdin\]/);
+  const decided = ask('trader', 'decide', join(dir, 'dispatch.json'), '--json');
+  assert.match(decided.call, /\[trader\]\[decide\]\[-\]\[--json\]\[--token-stdin\]\[--reach\]\[trader=http/);
+  assert.equal(decided.stdin, 'a-token\n{"brief": "x"}');
+  const described = ask('trader', 'decide', '--action', 'pause', '--reason', 'two words');
+  assert.match(described.call, /\[decide\]\[--action\]\[pause\]\[--reason\]\[two words\]\[--token-stdin\]/);
+  assert.match(
+    ask('trader', 'audit', 'verify').call,
+    /\[exec\]\[-T\]\[trader\].*\[trader\]\[audit\]\[verify\]\[--as-is\]/,
+  );
   assert.match(ask('peers', '--profile', 'neo').call, /\[switch\].*\[peers\]\[--profile\]\[neo\]/);
   assert.match(ask('doctor', '--json').call, /\[switch\]\[node\].*\[doctor\]\[--as-is\]\[--json\]/);
   for (const given of [['--profile', 'neo'], ['--profile=neo']])
@@ -139,7 +149,11 @@ esac
 `;
 const DOCKER = `#!/bin/sh
 [ -f engine ] || exit 1
-case "$*" in *' run '*) echo a-container-token ;; esac
+echo "$@" >>calls
+case "$*" in
+  *' token') echo a-container-token ;;
+  *' ps '*nats) [ ! -f nats-runs ] || echo 0123456789ab ;;
+esac
 `;
 
 /** A checkout at a path that holds a space, where nothing real is started. */
@@ -155,7 +169,12 @@ function checkout(t: TestContext) {
   put('node_modules/.bin/node', NODE, 0o755);
   put('bin/docker', DOCKER, 0o755);
   put('deploy/system-packages.sh', '#!/bin/sh\n', 0o755);
-  for (const name of ['profiles/neo/fleet.yaml', 'prometheus/prometheus.yml', 'grafana/dashboard.json'])
+  for (const name of [
+    'profiles/neo/fleet.yaml',
+    'trader/trader.yaml',
+    'prometheus/prometheus.yml',
+    'grafana/dashboard.json',
+  ])
     put(join('deploy', name));
   copyFileSync(script, join(dir, 'deploy/fleet.sh'));
   const PATH = `${join(dir, 'bin')}:${process.env.PATH}`;
@@ -177,6 +196,36 @@ test('an up that starts nothing leaves no mode behind: the next one takes the co
   const { status, stdout, stderr } = fleet('up');
   assert.equal(status, 0, stderr);
   assert.equal(stdout, 'starting the fleet in containers\n');
+});
+
+test('in containers the audit is verified beside the trader, and in a container like its own while it is down', (t) => {
+  const dir = mkdtempSync(join(tmpdir(), 'docker-'));
+  t.after(() => rmSync(dir, { recursive: true }));
+  writeFileSync(join(dir, 'docker'), `#!/bin/sh\necho "$@" >>'${dir}/calls'\n`, { mode: 0o755 });
+  const { status, stderr } = spawnSync('sh', [script, 'trader', 'audit', 'verify'], {
+    encoding: 'utf8',
+    env: { ...process.env, FLEET_MODE: 'docker', PATH: `${dir}:${process.env.PATH}` },
+    timeout: 30_000,
+  });
+  assert.equal(status, 0, stderr);
+  assert.match(
+    readFileSync(join(dir, 'calls'), 'utf8'),
+    /^compose run --rm --no-deps -T trader node libs\/cli\/src\/main\.ts trader audit verify --as-is$/m,
+  );
+});
+
+test('an up where NATS runs already gives it the users that it does not know yet', (t) => {
+  const { dir, put, fleet } = checkout(t);
+  put('engine');
+  assert.equal(fleet('up').status, 0);
+  assert.doesNotMatch(readFileSync(join(dir, 'calls'), 'utf8'), /HUP/);
+  put('nats-runs');
+  assert.equal(fleet('up').status, 0);
+  const calls = readFileSync(join(dir, 'calls'), 'utf8').split('\n');
+  const made = calls.indexOf('compose run --build --rm --no-deps -T keys init');
+  const told = calls.indexOf('compose kill --signal HUP nats');
+  assert.ok(made > 0 && told === made + 1, calls.join('\n'));
+  assert.ok(calls.findLastIndex((call) => call.startsWith('compose up --build')) > told);
 });
 
 test('a fleet that is up keeps its mode until it is down, and the other one is not started beside it', (t) => {

@@ -27,9 +27,10 @@ interface Service {
 }
 const services: Record<string, Service> = skip ? {} : JSON.parse(compose.stdout).services;
 const PROFILES = ['switch', 'neo', 'morpheus', 'trinity'];
+const MEMBERS = [...PROFILES, 'trader'];
 
 test('every container is hardened and bounded', { skip }, () => {
-  assert.ok(Object.keys(services).length >= 9);
+  assert.ok(Object.keys(services).length >= 10);
   for (const [name, service] of Object.entries(services)) {
     assert.equal(service.read_only, true, name);
     assert.equal(service.init, true, name);
@@ -60,7 +61,7 @@ test('no service but the one that makes them sees the keys of another', { skip }
     assert.ok(others.length <= 1, `${volume}: ${others}`);
   }
   assert.deepEqual(readers.get('keys-operator'), ['keys']);
-  assert.ok(PROFILES.every((name) => readers.get(`keys-${name}`)?.includes(name)));
+  assert.ok(MEMBERS.every((name) => readers.get(`keys-${name}`)?.includes(name)));
 });
 
 test('nothing secret is in the environment, and NATS is out of reach of what only watches', { skip }, () => {
@@ -72,4 +73,13 @@ test('nothing secret is in the environment, and NATS is out of reach of what onl
   assert.deepEqual(Object.keys(services.nats?.networks ?? {}), ['fleet']);
   assert.deepEqual(Object.keys(services.prometheus?.networks ?? {}), ['observe']);
   assert.deepEqual(Object.keys(services.grafana?.networks ?? {}), ['observe']);
+});
+
+test('the trader runs no commands: as uid 1000 from its start, without a workspace', { skip }, () => {
+  const { trader } = services;
+  assert.equal(trader?.user, '1000:1000');
+  const mounts = Object.fromEntries(
+    (trader?.volumes ?? []).map(({ target, read_only }) => [target, read_only]),
+  );
+  assert.deepEqual(mounts, { '/etc/hermes/trader': true, '/run/keys': true, '/state': undefined });
 });

@@ -5,14 +5,14 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { buildAgentCard } from '@hermes-fleet/a2a';
 import { AgentConfigSchema } from '@hermes-fleet/agent';
-import { DEFAULT_SERVICES, initKeys, planFleet, profileEnv } from '@hermes-fleet/cli';
+import { DEFAULT_SERVICES, initKeys, memberEnv, PROFILES, planFleet, TRADER } from '@hermes-fleet/cli';
 import { FleetConfigSchema, normalizePeerUrl, resolveTokens } from '@hermes-fleet/fleet';
 import { createSecretEnv, loadYamlConfig } from '@hermes-fleet/service';
 
 const folder = import.meta.dirname;
 const load = (profile: string, env: NodeJS.ProcessEnv) =>
   loadYamlConfig({
-    file: join(folder, profile, 'fleet.yaml'),
+    file: join(folder, profile === TRADER ? '../trader' : profile, 'fleet.yaml'),
     schema: FleetConfigSchema,
     env: createSecretEnv(env),
   }).value;
@@ -23,12 +23,18 @@ const IN_CONTAINERS = {
   ...Object.fromEntries(DEFAULT_SERVICES.map((name) => [`${name.toUpperCase()}_HOST`, name])),
 };
 
-test('the profiles know each other by the address that each gives for itself', () => {
-  for (const env of [{}, IN_CONTAINERS, { NEO_PORT: '10220', SWITCH_PORT: '10219' }]) {
+/** Whom each knows: profiles each other, the trader and switch each other. */
+const peersOf = (name: string): string[] => {
+  if (name === TRADER) return ['switch'];
+  const others = PROFILES.filter((profile) => profile !== name);
+  return (name === 'switch' ? [...others, TRADER] : others).toSorted();
+};
+
+test('the members know each other by the address that each gives for itself', () => {
+  for (const env of [{}, IN_CONTAINERS, { NEO_PORT: '10220', SWITCH_PORT: '10219', TRADER_PORT: '10223' }]) {
     const configs = new Map(DEFAULT_SERVICES.map((profile) => [profile, load(profile, env)]));
     for (const [profile, config] of configs) {
-      const others = DEFAULT_SERVICES.filter((name) => name !== profile).sort();
-      assert.deepEqual(Object.keys(config.fleet.agents).sort(), others);
+      assert.deepEqual(Object.keys(config.fleet.agents).sort(), peersOf(profile));
       for (const [name, agent] of Object.entries(config.fleet.agents)) {
         const own = configs.get(name)?.fleet.server?.public_url ?? '';
         assert.equal(normalizePeerUrl(agent.url), normalizePeerUrl(own));
@@ -38,7 +44,7 @@ test('the profiles know each other by the address that each gives for itself', (
 });
 
 test('only switch orchestrates, and every profile has its tier', () => {
-  const shipped = DEFAULT_SERVICES.map((profile) => {
+  const shipped = PROFILES.map((profile) => {
     const { fleet } = load(profile, {});
     return [profile, fleet.orchestrate, fleet.tier, fleet.server?.bind_port];
   });
@@ -50,19 +56,20 @@ test('only switch orchestrates, and every profile has its tier', () => {
   ]);
 });
 
-test('the keys that are made hold every token that the profiles name', (t) => {
+test('the keys that are made hold every token that the members name', (t) => {
   const dir = mkdtempSync(join(tmpdir(), 'profiles-'));
   t.after(() => rmSync(dir, { recursive: true }));
   const plan = planFleet({ root: join(folder, '../..'), dir });
   const nats = { storeDir: '/data', host: '127.0.0.1', port: 4222, monitorPort: 8222, syncAlways: true };
   initKeys({ dir: plan.keysDir, services: DEFAULT_SERVICES, nats });
-  for (const profile of plan.profiles) {
-    const env = profileEnv(plan, profile);
-    const tokens = resolveTokens(load(profile.name, env), createSecretEnv(env));
-    assert.deepEqual(tokens.problems, [], profile.name);
-    assert.deepEqual(tokens.warnings, [], profile.name);
-    assert.equal(tokens.callers.length, 4);
-    assert.equal(Object.values(tokens.peers).filter(({ token }) => token !== undefined).length, 3);
+  for (const member of plan.members) {
+    const env = memberEnv(plan, member);
+    const tokens = resolveTokens(load(member.name, env), createSecretEnv(env));
+    assert.deepEqual(tokens.problems, [], member.name);
+    assert.deepEqual(tokens.warnings, [], member.name);
+    const peers = peersOf(member.name);
+    assert.deepEqual(tokens.callers.map(({ name }) => name).sort(), [...peers, 'operator'].sort());
+    assert.equal(Object.values(tokens.peers).filter(({ token }) => token !== undefined).length, peers.length);
   }
 });
 
@@ -72,20 +79,40 @@ test('the operator may do everything, a profile nothing but work', () => {
   assert.deepEqual(callers.switch?.scopes, ['announce', 'dispatch', 'read']);
 });
 
-for (const profile of DEFAULT_SERVICES) {
+test('who may have switch decide at the trader is the operator alone, and the trader may only announce itself', () => {
+  const callers = Object.entries(load('switch', {}).fleet.server?.callers ?? {});
+  const deciders = callers.filter(([, { scopes }]) => scopes.some((scope) => scope.startsWith('trader:')));
+  assert.deepEqual(
+    deciders.map(([name, { scopes }]) => [name, scopes.filter((scope) => scope.startsWith('trader:'))]),
+    [['operator', ['trader:read', 'trader:decide', 'trader:override']]],
+  );
+  assert.deepEqual(load('switch', {}).fleet.server?.callers?.trader?.scopes, ['announce']);
+});
+
+for (const profile of PROFILES) {
   test(`${profile}: the agent's configuration loads, and its MCP servers are there`, () => {
-    const env = { HERMES_APP: join(folder, '../..'), HERMES_WORKSPACE_DIR: '/workspace' };
+    const env = {
+      ...{ HERMES_APP: join(folder, '../..'), HERMES_WORKSPACE_DIR: '/workspace' },
+      A2A_HERMES_TOKEN_SWITCH_TO_TRADER: 'the-token-that-switch-shows',
+    };
     const { value } = loadYamlConfig({
       file: join(folder, profile, 'config.yaml'),
       schema: AgentConfigSchema,
       env: createSecretEnv(env),
     });
     assert.equal(value.model, 'offline/runbook');
-    assert.deepEqual(Object.keys(value.mcp.servers), ['filesystem', 'memory']);
-    for (const server of Object.values(value.mcp.servers)) {
+    const { trader, ...own } = value.mcp.servers;
+    assert.deepEqual(Object.keys(own), ['filesystem', 'memory']);
+    for (const server of Object.values(own)) {
       assert.ok('command' in server && server.args?.[0]);
       assert.ok(readFileSync(server.args[0], 'utf8').length > 0);
     }
+    const expected = {
+      url: 'http://127.0.0.1:9223/mcp',
+      headers: { Authorization: 'Bearer the-token-that-switch-shows' },
+      scope: 'trader:decide',
+    };
+    assert.deepEqual(trader, profile === 'switch' ? expected : undefined);
   });
 
   test(`${profile}: its identity makes an agent card`, () => {

@@ -1,17 +1,54 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { parse } from 'yaml';
 
+const RULES = join(import.meta.dirname, 'rules');
+const ROOT = join(import.meta.dirname, '../..');
 const skip = spawnSync('promtool', ['--version']).error ? 'promtool is not installed' : false;
 const promtool = (...args: string[]): void => {
-  const run = spawnSync('promtool', args, { cwd: join(import.meta.dirname, 'rules'), encoding: 'utf8' });
+  const run = spawnSync('promtool', args, { cwd: RULES, encoding: 'utf8' });
   assert.equal(run.status, 0, run.stdout + run.stderr);
 };
+const files = readdirSync(RULES).filter((file) => file.endsWith('.rules.yml'));
 
-test('the recording rules are valid, and say what they should of made-up series', { skip }, () => {
-  promtool('check', 'rules', 'fleet.rules.yml');
-  promtool('test', 'rules', 'fleet.rules.test.yml');
+interface Rule {
+  readonly alert?: string;
+  readonly annotations?: Readonly<Record<string, string>>;
+}
+
+const rulesIn = (file: string): Rule[] => {
+  const { groups }: { groups: { rules: Rule[] }[] } = parse(readFileSync(join(RULES, file), 'utf8'));
+  return groups.flatMap(({ rules }) => rules);
+};
+
+for (const file of files) {
+  test(`${file}: the rules are valid, and say what they should of made-up series`, { skip }, () => {
+    promtool('check', 'rules', file);
+    promtool('test', 'rules', file.replace('.rules.yml', '.rules.test.yml'));
+  });
+
+  if (!rulesIn(file).some(({ alert }) => alert !== undefined)) continue;
+  test(`${file}: every alert has a test, a summary, and a runbook that is there`, () => {
+    const tests = readFileSync(join(RULES, file.replace('.rules.yml', '.rules.test.yml')), 'utf8');
+    for (const { alert, annotations } of rulesIn(file)) {
+      if (alert === undefined) continue;
+      assert.ok(tests.includes(`alertname: ${alert}`), `${alert} has no test`);
+      assert.ok(annotations?.summary, `${alert} has no summary`);
+      const [doc = '', anchor = ''] = (annotations.runbook_url ?? '').split('#');
+      const headings = [...readFileSync(join(ROOT, doc), 'utf8').matchAll(/^#+ (.+)$/gm)].map(
+        ([, text = '']) => text.toLowerCase().replaceAll(' ', '-'),
+      );
+      assert.ok(headings.includes(anchor), `${alert}: ${doc} has no heading for #${anchor}`);
+    }
+  });
+}
+
+test('the alerts of the trader are there', () => {
+  const alerts = rulesIn('trader.rules.yml').map(({ alert }) => alert);
+  assert.deepEqual(alerts, ['TraderDegraded', 'AuditVerifyFailed']);
 });
 
 test('the Prometheus configuration is valid', { skip }, () => {

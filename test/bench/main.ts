@@ -14,6 +14,7 @@ import { systemClock as clock } from '@hermes-fleet/protocol';
 import { freeOffset } from '../support/ports.ts';
 import type { Target } from '../support/rpc.ts';
 import { abortTimes } from './abort.ts';
+import { decisionRate, rawDecisionRate } from './decisions.ts';
 import {
   blockedDispatch,
   type Latency,
@@ -62,6 +63,7 @@ try {
   console.log(`Hermes Fleet, first figures: ${machine}; medians of ${RUNS} runs`);
   routing();
   await ledger();
+  await decisions();
   await loop();
   await aborts();
   await relay();
@@ -118,6 +120,32 @@ async function ledger(): Promise<void> {
       row('SQLite alone, one insert a commit', raw),
       row('ledger, one task at a time', one),
       row('ledger, 64 tasks at a time', many),
+    ],
+  );
+}
+
+/** The targets: 0.7 of the raw rate one at a time, and several times it with many at once. */
+async function decisions(): Promise<void> {
+  const raw: number[] = [];
+  const one: number[] = [];
+  const many: number[] = [];
+  for (let run = 0; run < RUNS; run += 1) {
+    raw.push(await rawDecisionRate(dir, 700));
+    one.push(await decisionRate(dir, 1, 700));
+    many.push(await decisionRate(dir, 64, 700));
+  }
+  const row = (name: string, rates: readonly number[]): string[] => [
+    name,
+    figure(median(rates)),
+    figure(median(rates.map((rate, run) => rate / (raw[run] ?? Number.NaN)))),
+  ];
+  printTable(
+    'Trader: decisions applied, each durable before its answer; target: 0.7 and several',
+    ['', 'per second', 'ratio to raw'],
+    [
+      row('SQLite alone, the rows of one decision a commit', raw),
+      row('trader, one decision at a time', one),
+      row('trader, 64 decisions at a time', many),
     ],
   );
 }

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { type FleetPlan, type PlannedProfile, profileEnv } from '@hermes-fleet/cli';
+import { type FleetPlan, memberEnv, type PlannedProfile } from '@hermes-fleet/cli';
 import { systemClock } from '@hermes-fleet/protocol';
 
 const READY_MS = 30_000;
@@ -14,7 +14,7 @@ export async function timeToReady(plan: FleetPlan, profile: PlannedProfile): Pro
   const startedAt = performance.now();
   const child = spawn(process.execPath, [entryPoint, '--profile', profile.name], {
     cwd: plan.root,
-    env: { ...process.env, ...profileEnv(plan, profile), LOG_LEVEL: 'error' },
+    env: { ...process.env, ...memberEnv(plan, profile), LOG_LEVEL: 'error' },
     stdio: 'ignore',
     detached: true,
   });

@@ -2,9 +2,10 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { ENDED, ends, PROFILES, startComposeFleet } from '../support/compose.ts';
+import { ENDED, ends, MEMBERS, PROFILES, startComposeFleet } from '../support/compose.ts';
 import { withoutEngine } from '../support/engine.ts';
 import { ROOT, runProgram, until } from '../support/fleet.ts';
+import { decide } from '../support/lone-trader.ts';
 import { prometheus } from '../support/prometheus.ts';
 import { call, dispatch, message, resultOf, runbook, textMessage } from '../support/rpc.ts';
 
@@ -43,8 +44,8 @@ test('a whole fleet in containers', { skip: withoutEngine(), timeout: 270_000 },
       return found.trim() !== '';
     }, `neo to be in the middle of ${file}`);
 
-  await t.test('is scraped by Prometheus, every profile of it', async () => {
-    await until(async () => (await metrics.value('sum(up{job="fleet"})')) === PROFILES.length, 'the scrapes');
+  await t.test('is scraped by Prometheus, every member of it', async () => {
+    await until(async () => (await metrics.value('sum(up{job="fleet"})')) === MEMBERS.length, 'the scrapes');
   });
 
   await t.test('a dispatch to auto is done by a worker that switch chose', async () => {
@@ -129,7 +130,7 @@ test('a whole fleet in containers', { skip: withoutEngine(), timeout: 270_000 },
   });
 
   await t.test('every container is hardened as it runs, and published on loopback only', async () => {
-    const services = [...PROFILES, 'nats', 'prometheus'];
+    const services = [...MEMBERS, 'nats', 'prometheus'];
     for (const service of services) {
       const { HostConfig: host, NetworkSettings: network } = await fleet.inspect(service);
       assert.equal(host.ReadonlyRootfs, true, service);
@@ -147,7 +148,8 @@ test('a whole fleet in containers', { skip: withoutEngine(), timeout: 270_000 },
       const top = await runProgram('docker', ['top', await fleet.container(service), '-eo', 'pid,uid,args']);
       const processes = top.stdout.split('\n').map((line) => line.trim().split(/\s+/).slice(1));
       const main =
-        { nats: 'nats-server', prometheus: '/bin/prometheus' }[service] ?? 'node services/profile/';
+        { nats: 'nats-server', prometheus: '/bin/prometheus', trader: 'node services/trader/' }[service] ??
+        'node services/profile/';
       const uids = processes.flatMap(([uid, ...args]) => (args.join(' ').startsWith(main) ? [uid] : []));
       assert.deepEqual([...new Set(uids)], [service === 'prometheus' ? '65534' : '1000'], top.stdout);
     }
@@ -262,8 +264,34 @@ test('a whole fleet in containers', { skip: withoutEngine(), timeout: 270_000 },
     assert.equal(result.status, 'done', JSON.stringify(result));
   });
 
+  await t.test('the trader decides, and its audit is verified where its file is, up or down', async () => {
+    const trader = await fleet.target('trader');
+    for (const action of ['pause', 'resume']) {
+      const { status, errors } = await decide(trader, { action });
+      assert.equal(status, 'applied', JSON.stringify(errors));
+    }
+    const verify = [
+      'trader',
+      'node',
+      'libs/cli/src/main.ts',
+      'trader',
+      'audit',
+      'verify',
+      '--as-is',
+      '--json',
+    ];
+    const beside = JSON.parse(await fleet.compose('exec', '-T', ...verify));
+    assert.equal(beside.ok, true, JSON.stringify(beside));
+    await fleet.compose('stop', 'trader');
+    const alone = JSON.parse(await fleet.compose('run', '--rm', '--no-deps', '-T', ...verify));
+    assert.equal(alone.ok, true, JSON.stringify(alone));
+    assert.ok(alone.records >= beside.records && alone.records >= 3, JSON.stringify({ beside, alone }));
+    assert.equal(alone.published.seq, alone.head.seq, 'the last head is published at the stop');
+    await fleet.start('trader');
+  });
+
   await t.test('a second up changes nothing, and a second set of keys is not made', async () => {
-    const services = [...PROFILES, 'nats', 'prometheus'];
+    const services = [...MEMBERS, 'nats', 'prometheus'];
     const sums = () => fleet.withKeys('cd /keys && find . -type f | sort | xargs sha256sum');
     const before = { containers: await Promise.all(services.map(fleet.container)), keys: await sums() };
     await fleet.up();
@@ -279,8 +307,8 @@ test('a whole fleet in containers', { skip: withoutEngine(), timeout: 270_000 },
   });
 
   await t.test('at the end every event of every ledger is in the stream, in order and once', async () => {
-    await fleet.compose('stop', ...PROFILES);
-    for (const profile of PROFILES) assert.equal((await fleet.inspect(profile)).State.ExitCode, 0, profile);
+    await fleet.compose('stop', ...MEMBERS);
+    for (const name of MEMBERS) assert.equal((await fleet.inspect(name)).State.ExitCode, 0, name);
     const ledgers = await fleet.ledgerIds();
     const expected = Object.values(ledgers).flat();
     assert.ok(expected.length > 100, `only ${expected.length} events`);

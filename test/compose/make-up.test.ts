@@ -26,7 +26,7 @@ test('make up in a fresh checkout: Grafana cannot be had, the fleet runs, and th
   assert.equal(up.code, 0, up.stdout + up.stderr);
   assert.match(up.stdout, /^starting the fleet in containers$/m);
   assert.match(up.stdout, /^the fleet runs without Grafana: .*localhost:1/m);
-  for (const name of ['switch', 'neo', 'morpheus', 'trinity', 'prometheus'])
+  for (const name of ['switch', 'neo', 'morpheus', 'trinity', 'trader', 'prometheus'])
     assert.match(up.stdout, new RegExp(`^ +${name} +http://127\\.0\\.0\\.1:\\d+$`, 'm'));
 
   await t.test('the printed curl, pasted into a shell somewhere else, answers done', async () => {

@@ -8,7 +8,7 @@ import { type Fleet, startFleet, until } from '../support/fleet.ts';
 import { seenPeers, untilSeen } from '../support/peers-view.ts';
 import { call, dispatch, message, resultOf } from '../support/rpc.ts';
 
-const PROFILES = ['morpheus', 'neo', 'switch', 'trinity'];
+const MEMBERS = ['morpheus', 'neo', 'switch', 'trader', 'trinity'];
 const quiet = { debug() {}, info() {}, warn() {}, error() {} };
 
 interface Heard {
@@ -48,9 +48,9 @@ test('a fleet announces itself to its peers and on NATS: at start, with every ch
   const heard = listen(t, fleet);
   const from = (name: string): Heard[] => heard.filter((one) => one.from === name);
 
-  await t.test('NATS has an announce of all four, each under its own name and id', async () => {
-    await until(() => PROFILES.every((name) => from(name).length > 0), 'announces of all four on NATS');
-    for (const name of PROFILES) {
+  await t.test('NATS has an announce of all five, each under its own name and id', async () => {
+    await until(() => MEMBERS.every((name) => from(name).length > 0), 'announces of all five on NATS');
+    for (const name of MEMBERS) {
       const [first] = from(name);
       assert.ok(first);
       const { said, id } = first;
@@ -66,7 +66,7 @@ test('a fleet announces itself to its peers and on NATS: at start, with every ch
     const peers = await seenPeers(operator);
     assert.deepEqual(
       peers.map(({ name, standing, state }) => [name, standing, state]),
-      ['morpheus', 'neo', 'trinity'].map((name) => [name, 'configured', 'live']),
+      ['morpheus', 'neo', 'trader', 'trinity'].map((name) => [name, 'configured', 'live']),
     );
   });
 

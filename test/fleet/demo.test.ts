@@ -15,6 +15,7 @@ test('the demo of a real fleet goes as it says', async (t) => {
     /Blocked: .*status +blocked\n +reason +[^\n]*"nope"[^\n]*\n +tokens +0/s,
     /Passed on: .*- neo +blocked.*tokens +0/s,
     /Plain text: .*files +note\.txt/s,
+    /Decided: .*dry run +noop, would be applied\n +decision +applied: .* -> .*\n +its copy +noop: duplicate_decision\n +and back +applied: /s,
     /fleet_tokens_spent_total +\+[1-9]/,
   ])
     assert.match(stdout, says);

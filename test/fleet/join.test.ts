@@ -168,6 +168,7 @@ test('a worker that nobody configured joins a running fleet, works, and leaves b
         ['morpheus', 'configured', false],
         ['neo', 'configured', false],
         ['tank', 'joined', false],
+        ['trader', 'configured', false],
         ['trinity', 'configured', false],
       ],
     );

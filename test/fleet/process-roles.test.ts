@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { DEFAULT_SERVICES, initKeys, planFleet, profileEnv } from '@hermes-fleet/cli';
+import { DEFAULT_SERVICES, initKeys, memberEnv, planFleet } from '@hermes-fleet/cli';
 import { ROOT, runProgram, startFleet } from '../support/fleet.ts';
 
 const MAIN = join(ROOT, 'services/profile/src/main.ts');
@@ -28,7 +28,7 @@ function lonelyEnv(t: TestContext, portOffset: number): Record<string, string> {
   });
   const neo = plan.profiles.find(({ name }) => name === 'neo');
   assert.ok(neo);
-  return profileEnv(plan, neo);
+  return memberEnv(plan, neo);
 }
 
 test('a second gateway of a profile, and one whose port is taken, end at once and say why', async (t) => {
@@ -37,7 +37,7 @@ test('a second gateway of a profile, and one whose port is taken, end at once an
   const neo = plan.profiles.find(({ name }) => name === 'neo');
   assert.ok(neo);
 
-  const second = await start(profileEnv(plan, neo), '--profile', 'neo');
+  const second = await start(memberEnv(plan, neo), '--profile', 'neo');
   assert.equal(second.code, 1);
   assert.match(second.stderr, /profile neo is already served by another gateway process/);
 

@@ -37,7 +37,7 @@ test('the quick start of the README, without containers, at a path with spaces: 
 
   const up = await make('up');
   assert.equal(up.code, 0, up.stdout + up.stderr);
-  for (const name of ['switch', 'neo', 'morpheus', 'trinity', 'nats'])
+  for (const name of ['switch', 'neo', 'morpheus', 'trinity', 'trader', 'nats'])
     assert.match(up.stdout, new RegExp(`${name} +\\S+://`));
   const curl = up.stdout.slice(up.stdout.indexOf('\ncurl '));
   const pasted = await runProgram('bash', ['-c', curl], { env, cwd: tmpdir() });
@@ -46,12 +46,12 @@ test('the quick start of the README, without containers, at a path with spaces: 
 
   const again = await make('up');
   assert.equal(again.code, 0, again.stderr);
-  assert.equal([...again.stdout.matchAll(/already running/g)].length, 5, again.stdout);
+  assert.equal([...again.stdout.matchAll(/already running/g)].length, 6, again.stdout);
   const ps = await make('ps');
-  assert.equal([...ps.stdout.matchAll(/ ready /g)].length, 5, ps.stdout);
+  assert.equal([...ps.stdout.matchAll(/ ready /g)].length, 6, ps.stdout);
   assert.match((await make('token')).stdout, /^[\w-]{43}\n$/);
 
   const down = await make('down');
   assert.equal(down.code, 0, down.stderr);
-  assert.equal([...down.stdout.matchAll(/ stopped/g)].length, 5, down.stdout);
+  assert.equal([...down.stdout.matchAll(/ stopped/g)].length, 6, down.stdout);
 });

@@ -53,7 +53,10 @@ test('route, peers and doctor tell of a running fleet what is so', async (t) => 
         assert.deepEqual(await spending(), before);
         const decision: Body = JSON.parse(stdout);
         assert.equal(decision.chosen, expected, stdout);
-        assert.equal(decision.considered.length, 3);
+        assert.equal(decision.considered.length, 4);
+        const trader = decision.considered.find(({ peer }: Body) => peer === 'trader');
+        assert.equal(trader.verdict, 'excluded');
+        assert.match(trader.reasons.join(), /takes no tasks/);
         const result = await send(sent);
         assert.deepEqual(
           [result.status, result.executed_by],
@@ -94,10 +97,11 @@ test('route, peers and doctor tell of a running fleet what is so', async (t) => 
       [
         ['morpheus', 'configured', 'live', 'sonnet'],
         ['neo', 'configured', 'live', 'haiku'],
+        ['trader', 'configured', 'live', 'none'],
         ['trinity', 'configured', 'live', 'opus'],
       ],
     );
-    for (const peer of ['neo', 'morpheus', 'trinity'])
+    for (const peer of ['neo', 'morpheus', 'trinity', 'trader'])
       assert.ok(!stdout.includes(await fleet.tokenOf('switch', peer)));
     assert.match((await run('peers')).stdout, /^neo +configured +live +[\d.]+ s +haiku +offline\/runbook/m);
   });

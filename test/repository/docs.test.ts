@@ -1,10 +1,20 @@
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { AgentConfigSchema } from '@hermes-fleet/agent';
+import {
+  ANNOUNCE_STREAM,
+  ANNOUNCE_SUBJECTS,
+  AUDIT_STREAM,
+  AUDIT_SUBJECTS,
+  STREAM,
+  STREAM_SUBJECTS,
+} from '@hermes-fleet/events';
 import { FleetConfigSchema, renderDispatchText } from '@hermes-fleet/fleet';
 import {
+  CloudEvent,
+  ControlStatus,
   decodeAnnounce,
   decodeDispatch,
   decodeResult,
@@ -18,6 +28,9 @@ import {
 } from '@hermes-fleet/protocol';
 import { createMetrics, PEER_SCOPES } from '@hermes-fleet/service';
 import { parse } from 'yaml';
+import { createDraft } from '../../services/trader/src/control/draft.ts';
+import { createTraderMetrics } from '../../services/trader/src/metrics.ts';
+import { controlEvent } from '../../services/trader/src/store/control-event.ts';
 import { doc, docs, fenced, plain, rows, runnable, section } from '../support/docs.ts';
 import { ROOT, runProgram } from '../support/fleet.ts';
 import { type Leaf, leaves } from '../support/schema.ts';
@@ -111,7 +124,10 @@ test('every command, key of fleet.yaml, scope and kind that the documents name i
   const { stdout } = await runProgram(process.execPath, ['libs/cli/src/main.ts', '--help']);
   const commands = new Set([...stdout.matchAll(/^ {2}([a-z-]+) /gm)].map(at1));
   const keys = leaves(FleetConfigSchema, { brackets: false }).map(({ path }) => path);
-  const scopes = new Set<string>([...PEER_SCOPES, 'join']);
+  const scopes = new Set<string>([
+    ...PEER_SCOPES,
+    ...['join', 'trader:read', 'trader:decide', 'trader:override'],
+  ]);
   const kinds = new Set<string>(UnmetKind.options);
   const isKey = (name: string): boolean => keys.some((key) => key === name || key.startsWith(`${name}.`));
   const missing = docs().flatMap(({ file, text }) => {
@@ -134,8 +150,43 @@ test('events.md has every event', () => {
   assert.deepEqual([...new Set(names(table))], [...LifecycleEvent.options].sort());
 });
 
+test('events.md has every control event, with every field of its data, and every stream', () => {
+  const table = names(rows(section(doc('docs/events.md'), 'Control events')));
+  const { event } = controlEvent({
+    response: createDraft({ decisionId: 'd', concernId: 'a:m', action: 'pause', dryRun: false }).answer({
+      status: 'noop',
+      result: { modeChange: 'none', reconciled: true },
+      ...{ before: undefined, after: undefined },
+    }),
+    ...{ concern: undefined, caller: 'switch', link: { seq: 1, hash: '' }, at: 0 },
+  });
+  const { data } = CloudEvent.parse({ ...event, id: 'x' });
+  const documented = table.flatMap((row) => row.split(', ')).map((name) => name.replace('[]', ''));
+  assert.deepEqual(documented.sort(), [...ControlStatus.options, ...Object.keys(data)].sort());
+  const streams = rows(section(doc('docs/events.md'), 'The streams')).map((row) =>
+    row.slice(0, 2).map(plain),
+  );
+  assert.deepEqual(streams, [
+    [STREAM, STREAM_SUBJECTS.join(', ')],
+    [ANNOUNCE_STREAM, ANNOUNCE_SUBJECTS.join(', ')],
+    [AUDIT_STREAM, AUDIT_SUBJECTS.join(', ')],
+  ]);
+});
+
+test('metrics.md has every alert', () => {
+  const written = [...doc('docs/metrics.md').matchAll(/^\| ([A-Z]\w+) \|/gm)].map(at1);
+  const rules = globSync('deploy/prometheus/rules/*.rules.yml', { cwd: ROOT }).map(doc).join('\n');
+  assert.deepEqual(written.sort(), [...rules.matchAll(/- alert: (\w+)/g)].map(at1).sort());
+});
+
 test('metrics.md has every family, with its type and labels', () => {
   const { registry } = createMetrics({ profile: 'x', peers: [], callers: [], defaultMetrics: false });
+  createTraderMetrics({
+    registry,
+    store: { head: () => ({ seq: 0, hash: '' }), concern: () => undefined },
+    runtime: { view: () => undefined, health: () => ({ degraded: false, reasons: [] }) },
+    ...{ concerns: [], strategies: [] },
+  });
   const families = registry.getMetricsAsArray().map((metric) => {
     const { name, type } = metric as { name: string; type: unknown };
     const labels = 'labelNames' in metric && Array.isArray(metric.labelNames) ? metric.labelNames : [];

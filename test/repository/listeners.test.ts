@@ -9,7 +9,7 @@ const ROOT = resolve(import.meta.dirname, '../..');
 const LISTENERS: Readonly<Record<string, string>> = {
   'libs/agent/src/claude-code/metering-proxy.ts':
     'loopback, for one run of Claude Code: the only way to its model, and what it spends is metered there',
-  'services/profile/src/gateway.ts': 'the A2A listener of a profile, started by main.ts',
+  'libs/member/src/listen.ts': 'the one listener of a profile, and of the trader, started by main.ts',
 };
 
 const sources = globSync('{libs,services,deploy}/**/*.ts', { cwd: ROOT, exclude: ['**/node_modules/**'] })

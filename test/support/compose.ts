@@ -7,8 +7,9 @@ import { ROOT, runProgram, until } from './fleet.ts';
 import type { Target } from './rpc.ts';
 
 export const PROFILES: readonly string[] = ['switch', 'neo', 'morpheus', 'trinity'];
+export const MEMBERS: readonly string[] = [...PROFILES, 'trader'];
 const PORTS: Readonly<Record<string, number>> = {
-  ...{ switch: 9219, neo: 9220, morpheus: 9221, trinity: 9222 },
+  ...{ switch: 9219, neo: 9220, morpheus: 9221, trinity: 9222, trader: 9223 },
   prometheus: 9090,
 };
 const UP_MS = 180_000;
@@ -62,7 +63,7 @@ export interface ComposeFleet {
   withKeys(script: string): Promise<string>;
   /** SIGKILL for all of a container, which stays down. */
   kill(service: string): Promise<void>;
-  /** Starts a container that was killed or stopped; resolves when a profile is ready again. */
+  /** Starts a container that was killed or stopped; resolves when a member of the fleet is ready again. */
   start(service: string): Promise<void>;
   /** Reads the event stream from its start, as the operator, until `enough` says so. */
   readEvents(enough: (events: readonly CloudEvent[]) => boolean): Promise<CloudEvent[]>;
@@ -92,7 +93,7 @@ export function composeProject(t: TestContext, env: NodeJS.ProcessEnv = {}): Com
       COMPOSE_PROJECT_NAME: name,
       COMPOSE_PROFILES: '',
       FLEET_IMAGE: image,
-      ...Object.fromEntries([...PROFILES, 'prometheus', 'grafana'].map(portVariable)),
+      ...Object.fromEntries([...MEMBERS, 'prometheus', 'grafana'].map(portVariable)),
       ...env,
     },
   };
@@ -177,7 +178,7 @@ export async function startComposeFleet(t: TestContext): Promise<ComposeFleet> {
     start: async (service) => {
       urls.delete(service);
       await docker(['start', await container(service)]);
-      if (!PROFILES.includes(service)) return;
+      if (!MEMBERS.includes(service)) return;
       const ready = `${await url(service)}/ready`;
       await until(() => answers(ready), `${service} to be ready again`);
     },

@@ -117,8 +117,8 @@ export async function startFleet(
     await until(() => runningProcess(plan.runDir, name) === undefined, `${name} to end after ${signal}`);
   };
   const planned = (profile: string) => {
-    const found = plan.profiles.find(({ name }) => name === profile);
-    if (!found) throw new Error(`no profile ${profile}`);
+    const found = plan.members.find(({ name }) => name === profile);
+    if (!found) throw new Error(`no member ${profile}`);
     return found;
   };
   return {
@@ -146,10 +146,11 @@ export async function startFleet(
   };
 }
 
-/** The repository as far as a profile needs it, with profiles of its own. */
+/** The repository as far as a member needs it, with profiles of its own. */
 function ownRoot(root: string, { fleetYaml, configYaml }: FleetChanges): string {
   const profiles = join(root, 'deploy/profiles');
   cpSync(join(ROOT, 'deploy/profiles'), profiles, { recursive: true });
+  cpSync(join(ROOT, 'deploy/trader'), join(root, 'deploy/trader'), { recursive: true });
   symlinkSync(join(ROOT, 'services'), join(root, 'services'));
   for (const name of readdirSync(profiles)) {
     if (!statSync(join(profiles, name)).isDirectory()) continue;

@@ -7,7 +7,7 @@ import { createServer } from 'node:net';
 export async function freeOffset(): Promise<number> {
   for (let attempt = 0; attempt < 50; attempt += 1) {
     const offset = 1000 + Math.floor(Math.random() * 220) * 100;
-    const ports = [4222, 8222, 9219, 9220, 9221, 9222].map((port) => port + offset);
+    const ports = [4222, 8222, 9219, 9220, 9221, 9222, 9223].map((port) => port + offset);
     const free = await Promise.all(ports.map(isFree));
     if (free.every(Boolean)) return offset;
   }

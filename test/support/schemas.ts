@@ -1,16 +1,19 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { handshakeSchemas, type JsonObject } from '@hermes-fleet/protocol';
+import { controlSchemas, handshakeSchemas, type JsonObject } from '@hermes-fleet/protocol';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 
-/** Where the JSON Schemas of the handshake are published. */
+/** Where the JSON Schemas of the handshake and of the trader's contract are published. */
 export const SCHEMAS = join(ROOT, 'docs/schemas');
 
 /** The schemas as the code has them, by the name of their file. */
 export const generated = (): [file: string, schema: JsonObject][] =>
-  Object.entries(handshakeSchemas()).map(([name, schema]) => [`${name}.schema.json`, schema]);
+  Object.entries({ ...handshakeSchemas(), ...controlSchemas() }).map(([name, schema]) => [
+    `${name}.schema.json`,
+    schema,
+  ]);
 
 export const published = (file: string): unknown => JSON.parse(readFileSync(join(SCHEMAS, file), 'utf8'));
 

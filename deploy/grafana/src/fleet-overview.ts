@@ -1,42 +1,18 @@
-import {
-  type Dashboard,
-  DashboardBuilder,
-  DashboardCursorSync,
-  DatasourceVariableBuilder,
-  QueryVariableBuilder,
-  RowBuilder,
-  VariableRefresh,
-  VariableSort,
-} from '@grafana/grafana-foundation-sdk/dashboard';
-import { curve, DATASOURCE, figure } from './panels.ts';
+import { type Dashboard, RowBuilder } from '@grafana/grafana-foundation-sdk/dashboard';
+import { board, OF_PROFILE } from './board.ts';
+import { curve, figure } from './panels.ts';
 
-const OF_PROFILE = 'profile=~"$profile"';
 const durations = (quantile: number): string =>
   `histogram_quantile(${quantile}, sum by (le, profile) (rate(fleet_task_duration_seconds_bucket{${OF_PROFILE}}[$__rate_interval])))`;
 
 /** The first dashboard: what the fleet spends, what it blocks, how long it takes, and who is there. */
 export function fleetOverview(): Dashboard {
-  return new DashboardBuilder('Fleet overview')
-    .uid('fleet-overview')
-    .description('Tokens, blocked work, latency, peers and the outbox of a Hermes fleet.')
-    .tags(['hermes-fleet'])
-    .time({ from: 'now-1h', to: 'now' })
-    .refresh('10s')
-    .timezone('browser')
-    .tooltip(DashboardCursorSync.Crosshair)
-    .withVariable(new DatasourceVariableBuilder('datasource').label('Data source').type('prometheus'))
-    .withVariable(
-      new QueryVariableBuilder('profile')
-        .label('Profile')
-        .datasource(DATASOURCE)
-        .query('label_values(fleet_task_admissions_total, profile)')
-        .refresh(VariableRefresh.OnTimeRangeChanged)
-        .sort(VariableSort.AlphabeticalAsc)
-        .multi(true)
-        .includeAll(true)
-        .allValue('.+')
-        .current({ selected: true, text: 'All', value: '$__all' }),
-    )
+  return board({
+    uid: 'fleet-overview',
+    title: 'Fleet overview',
+    description: 'Tokens, blocked work, latency, peers and the outbox of a Hermes fleet.',
+    profilesOf: 'fleet_task_admissions_total',
+  })
     .withPanel(
       figure(1, {
         title: 'Tokens spent',

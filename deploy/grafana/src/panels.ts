@@ -1,14 +1,16 @@
 import type { Builder } from '@grafana/grafana-foundation-sdk/cog';
 import {
+  BigValueTextMode,
   LegendDisplayMode,
   LegendPlacement,
   TooltipDisplayMode,
   VizLegendOptionsBuilder,
   VizTooltipOptionsBuilder,
 } from '@grafana/grafana-foundation-sdk/common';
-import type { Panel } from '@grafana/grafana-foundation-sdk/dashboard';
+import { MappingType, type Panel, type ValueMapping } from '@grafana/grafana-foundation-sdk/dashboard';
 import { DataqueryBuilder } from '@grafana/grafana-foundation-sdk/prometheus';
 import { PanelBuilder as StatBuilder } from '@grafana/grafana-foundation-sdk/stat';
+import { PanelBuilder as StateTimelineBuilder } from '@grafana/grafana-foundation-sdk/statetimeline';
 import { PanelBuilder as TimeseriesBuilder } from '@grafana/grafana-foundation-sdk/timeseries';
 
 /** One question to Prometheus and the name of its answer. */
@@ -40,31 +42,50 @@ const target = (query: Query, index: number, instant: boolean): DataqueryBuilder
   return instant ? builder.instant() : builder.range();
 };
 
-/** A curve over time, its newest values in the legend. */
-export function curve(id: number, text: PanelText): Builder<Panel> {
-  return new TimeseriesBuilder()
+const inTable = (): VizLegendOptionsBuilder =>
+  new VizLegendOptionsBuilder()
+    .showLegend(true)
+    .displayMode(LegendDisplayMode.Table)
+    .placement(LegendPlacement.Bottom);
+
+/** A curve over time, its newest values in the legend; from 0 on unless it says that it floats. */
+export function curve(id: number, text: PanelText & { readonly floats?: true }): Builder<Panel> {
+  const builder = new TimeseriesBuilder()
     .id(id)
     .title(text.title)
     .description(text.description)
     .datasource(DATASOURCE)
     .unit(text.unit)
-    .min(0)
     .height(8)
     .span(text.span)
     .fillOpacity(10)
-    .legend(
-      new VizLegendOptionsBuilder()
-        .showLegend(true)
-        .displayMode(LegendDisplayMode.Table)
-        .placement(LegendPlacement.Bottom)
-        .calcs(['lastNotNull', 'max']),
-    )
+    .legend(inTable().calcs(['lastNotNull', 'max']))
     .tooltip(new VizTooltipOptionsBuilder().mode(TooltipDisplayMode.Multi))
     .targets(text.queries.map((query, index) => target(query, index, false)));
+  return text.floats ? builder : builder.min(0);
 }
 
-/** One number, as of now. */
-export function figure(id: number, text: PanelText & { readonly decimals?: number }): Builder<Panel> {
+/** What a number stands for: words for values, in colours of Grafana's. */
+export type Meaning = Readonly<Record<number, readonly [word: string, color: string]>>;
+
+const mappings = (meaning: Meaning): ValueMapping[] => [
+  {
+    type: MappingType.ValueToText,
+    options: Object.fromEntries(
+      Object.entries(meaning).map(([value, [text, color]], index) => [value, { text, color, index }]),
+    ),
+  },
+];
+
+/** One number, as of now; `shows: 'name'` shows the legend of what there is instead of its value. */
+export function figure(
+  id: number,
+  text: PanelText & {
+    readonly decimals?: number;
+    readonly shows?: 'name';
+    readonly meaning?: Meaning;
+  },
+): Builder<Panel> {
   const builder = new StatBuilder()
     .id(id)
     .title(text.title)
@@ -75,5 +96,22 @@ export function figure(id: number, text: PanelText & { readonly decimals?: numbe
     .span(text.span)
     .noValue('none yet')
     .targets(text.queries.map((query, index) => target(query, index, true)));
+  if (text.shows === 'name') builder.textMode(BigValueTextMode.Name);
+  if (text.meaning) builder.mappings(mappings(text.meaning));
   return text.decimals === undefined ? builder : builder.decimals(text.decimals);
+}
+
+/** States over time, a line for each query's series. */
+export function states(id: number, text: PanelText & { readonly meaning: Meaning }): Builder<Panel> {
+  return new StateTimelineBuilder()
+    .id(id)
+    .title(text.title)
+    .description(text.description)
+    .datasource(DATASOURCE)
+    .unit(text.unit)
+    .height(8)
+    .span(text.span)
+    .mappings(mappings(text.meaning))
+    .legend(inTable())
+    .targets(text.queries.map((query, index) => target(query, index, false)));
 }

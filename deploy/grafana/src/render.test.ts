@@ -4,40 +4,24 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { createMetrics } from '@hermes-fleet/service';
 import { dashboards, render } from './render.ts';
+import { traderMetrics } from './testing/exporters.ts';
+import { charts, expressions, FOLDER, filled, read } from './testing/read-dashboard.ts';
 
-const folder = join(import.meta.dirname, '../dashboards');
 const rulesFile = join(import.meta.dirname, '../../prometheus/rules/fleet.rules.yml');
-
-interface Panel {
-  id?: number;
-  type: string;
-  title?: string;
-  description?: string;
-  targets?: { expr: string; legendFormat: string }[];
-  fieldConfig?: { defaults: { unit?: string } };
-}
-
-/** The dashboards as Grafana reads them. */
-const read = (name: string): { panels: Panel[]; templating: { list: { name: string }[] } } =>
-  JSON.parse(readFileSync(join(folder, `${name}.json`), 'utf8'));
-const charts = (name: string): Panel[] => read(name).panels.filter((panel) => panel.type !== 'row');
-const expressions = (name: string): string[] =>
-  charts(name).flatMap((panel) => (panel.targets ?? []).map((target) => target.expr));
-
-/** A query with Grafana's variables filled in. */
-const filled = (expr: string): string =>
-  expr.replaceAll('$profile', '.+').replaceAll('$__rate_interval', '1m').replaceAll('$__range', '1h');
+const VARIABLES: Readonly<Record<string, readonly string[]>> = {
+  'fleet-overview': ['datasource', 'profile'],
+  trader: ['datasource', 'profile', 'concern'],
+};
 
 test('the committed dashboards are what the code generates', () => {
   assert.deepEqual(
-    readdirSync(folder).sort(),
+    readdirSync(FOLDER).sort(),
     Object.keys(dashboards).map((name) => `${name}.json`),
   );
   for (const [name, build] of Object.entries(dashboards)) {
     assert.equal(
-      readFileSync(join(folder, `${name}.json`), 'utf8'),
+      readFileSync(join(FOLDER, `${name}.json`), 'utf8'),
       render(build()),
       `${name}.json is stale: run node deploy/grafana/src/generate.ts`,
     );
@@ -55,13 +39,14 @@ for (const name of Object.keys(dashboards)) {
     }
     assert.deepEqual(
       read(name).templating.list.map((variable) => variable.name),
-      ['datasource', 'profile'],
+      VARIABLES[name],
     );
   });
 
-  test(`${name}: every query asks for metrics that a profile exports or a rule records`, async () => {
-    const metrics = createMetrics({ profile: 'neo', peers: ['switch'], callers: ['switch'] });
-    const exported = new Set((await metrics.registry.getMetricsAsJSON()).map((family) => family.name));
+  test(`${name}: every query asks for metrics that a service exports or a rule records`, async () => {
+    const exported = new Set(
+      (await traderMetrics().registry.getMetricsAsJSON()).map((family) => family.name),
+    );
     const recorded = [...readFileSync(rulesFile, 'utf8').matchAll(/record: (\S+)/g)].map((match) => match[1]);
     for (const expr of expressions(name)) {
       for (const [metric] of expr.matchAll(/fleet[_:][a-z_:0-9]+/g)) {

@@ -7,6 +7,8 @@ export type { PeerArtifact, PeerPart } from './client/peer-part.ts';
 export type { ListedTask, PeerReply, PeerTask } from './client/peer-task.ts';
 export type { CallOptions, PeerEndpoint, SendRequest } from './client/transport.ts';
 export type { WatchOptions } from './client/watch-task.ts';
+export type { OwnCall, OwnMethod, OwnReply } from './rpc/own-method.ts';
+export type { OnRefused, Refused } from './rpc/refusal.ts';
 export { EVENT_METADATA } from './server/follow-task.ts';
 export { type A2AOptions, registerA2A } from './server/register.ts';
 export { RESULT_ARTIFACT, type TaskViewOptions, TEXT_ARTIFACT, taskView } from './task-view.ts';

@@ -2,11 +2,26 @@ export { curlCommand, firstFlightRequest } from './flight/first-flight.ts';
 export { waitUntilSettled } from './flight/settled.ts';
 export { renderWelcome, type Welcome } from './flight/welcome.ts';
 export { initKeys, type KeysOptions, type KeysSummary, readOperatorToken, tokenHash } from './keys/init.ts';
-export { DEFAULT_SERVICES, keyPaths, OPERATOR, SETUP, tokenVariable } from './keys/layout.ts';
+export {
+  DEFAULT_SERVICES,
+  keyPaths,
+  OPERATOR,
+  PROFILES,
+  SETUP,
+  TRADER,
+  tokenVariable,
+} from './keys/layout.ts';
 export type { NatsSettings } from './keys/nats-config.ts';
 export { readSecret } from './keys/secret-file.ts';
 export { fleetDown, type Stopped } from './local/down.ts';
 export { type RunningProcess, runningProcess } from './local/pid-file.ts';
-export { type FleetPlan, type PlannedProfile, planFleet, profileEnv } from './local/plan.ts';
+export {
+  commandOf,
+  type FleetPlan,
+  memberEnv,
+  type PlannedMember,
+  type PlannedProfile,
+  planFleet,
+} from './local/plan.ts';
 export { fleetStatus, type ProcessStatus } from './local/ps.ts';
 export { fleetUp, type Outcome, type UpOptions } from './local/up.ts';

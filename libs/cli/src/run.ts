@@ -8,6 +8,7 @@ import { natsCommand } from './commands/nats.ts';
 import { UsageError } from './commands/options.ts';
 import { peersCommand } from './commands/peers.ts';
 import { routeCommand } from './commands/route.ts';
+import { traderCommand } from './commands/trader.ts';
 
 const USAGE = `fleet <command>
 
@@ -18,20 +19,26 @@ const USAGE = `fleet <command>
   local up     the fleet as plain processes  [--dir --port-offset --json]
   local down | ps | logs [name…] [--follow --tail]
   first-flight print addresses and a first request to paste  [--address name=url … --settle url --token-command --id]
-  demo         a first flight on the fleet that runs: routed, blocked, passed on, plain text
+  demo         a first flight on the fleet that runs: routed, blocked, passed on, plain text, a decision
                [--dir --port-offset | --address name=url … --reach name=url … --token-stdin]
   route        where a dispatch would go now; --explain: every peer that is considered, and why; spends nothing
                [--file dispatch.json | --brief --mcp --capability --tier-min --tier-max --tier-prefer
                --context-window --priority --budget --deadline --target --read-only --task-id]
                [--profile --json --dir --port-offset | --reach name=url … --token-stdin]
   peers        whom a profile knows, and how they are  [--profile --json --dir --port-offset | --reach … --token-stdin]
-  card         a profile's agent card, from its files alone: card <profile>  [--dir --port-offset | --as-is]
-  doctor       the checks of a profile's start, and of everything that it talks to
+  card         an agent card, from files alone: card <profile|trader>  [--dir --port-offset | --as-is]
+  doctor       the checks of a start, of a profile or the trader, and of everything that it talks to
                [--profile --json --dir --port-offset | --as-is]
+  trader list  the strategies  [--account --market --status --json --dir --port-offset | --reach … --token-stdin]
+  trader get   one strategy, what it holds and how it is controlled: trader get <id>  [as list]
+  trader decide  sends a control decision: trader decide <file>, or - for stdin
+               [--action --reason --target --expected id|none --risk-mode --confidence --concern --id
+               --dry-run --override]  [as list]
+  trader audit verify | show  the trader's audit, from its file  [--after --limit --json --dir --port-offset | --as-is]
 
 \`--profile\` is switch by default. \`--mcp\` and \`--capability\` may be given several times, or with commas.
 
-Exit codes: 0 done, 1 error, 2 usage, 3 blocked: nobody can take the dispatch.
+Exit codes: 0 done, 1 error, 2 usage, 3 blocked: nobody can take the dispatch, or the trader rejected the decision.
 `;
 
 /** The `fleet` command: runs one subcommand and resolves with the exit code (design 5, CLI). */
@@ -59,6 +66,8 @@ export async function run(argv: readonly string[], env: NodeJS.ProcessEnv): Prom
         return await cardCommand(rest, env);
       case 'doctor':
         return await doctorCommand(rest, env);
+      case 'trader':
+        return await traderCommand(rest, env);
       case 'help':
       case '--help':
       case '-h':

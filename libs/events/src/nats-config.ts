@@ -23,7 +23,7 @@ export interface NatsConfigOptions {
   readonly syncAlways: boolean;
   /** Empty: no authentication, for tests on loopback only. */
   readonly users: readonly NatsUser[];
-  /** Default 8 GiB; must hold the limits of both streams. */
+  /** Default 8 GiB; must hold the limits of all streams. */
   readonly maxStoreBytes?: number;
 }
 

@@ -15,13 +15,16 @@ const deadline = { timeout: 60_000 };
 const set = { user: 'setup', pass: 'setup-password' };
 
 async function guardedBus(t: TestContext) {
-  const profile = (name: string) => ({
+  const profile = (name: string, o: Parameters<typeof busPermissions>[1] = {}) => ({
     user: name,
     password: `${name}-password`,
-    permissions: busPermissions(name),
+    permissions: busPermissions(name, o),
   });
   const server = await startNatsServer(t, {
-    users: [{ user: set.user, password: set.pass }, profile('neo'), profile('morpheus')],
+    users: [
+      { user: set.user, password: set.pass },
+      ...[profile('neo'), profile('morpheus'), profile('trader', { control: true })],
+    ],
   });
   await setUpStreams({ connection: { servers: [server.url], name: 'set-up', ...set }, log: recordingLog() });
   const as = async (name: string): Promise<NatsConnection> => {
@@ -89,13 +92,87 @@ const REFUSED = [
   '_INBOX_morpheus.reply',
 ];
 
-for (const subject of REFUSED) {
-  test(`neo may not publish to ${subject}`, deadline, async (t) => {
-    const { as } = await guardedBus(t);
-    const neo = await as('neo');
-    await assert.rejects(neo.request(subject, '{}', { timeout: 10_000 }), { code: 'PERMISSIONS_VIOLATION' });
-  });
-}
+const AUDIT_API = [
+  '$JS.API.STREAM.DELETE.FLEET_AUDIT',
+  '$JS.API.STREAM.PURGE.FLEET_AUDIT',
+  '$JS.API.STREAM.UPDATE.FLEET_AUDIT',
+  '$JS.API.STREAM.MSG.GET.FLEET_AUDIT',
+  '$JS.API.STREAM.MSG.DELETE.FLEET_AUDIT',
+  '$JS.API.DIRECT.GET.FLEET_AUDIT',
+  '$JS.API.CONSUMER.CREATE.FLEET_AUDIT',
+];
+
+const REFUSED_TO: Readonly<Record<string, readonly string[]>> = {
+  neo: [
+    ...[...REFUSED, ...AUDIT_API],
+    'fleet.audit.neo',
+    'fleet.control.neo.market',
+    '$JS.API.DIRECT.GET.FLEET.fleet.control.>',
+    '$JS.API.DIRECT.GET.FLEET.fleet.control.account.market',
+    '$JS.API.DIRECT.GET.FLEET_AUDIT.fleet.audit.trader',
+    '$JS.API.DIRECT.GET.FLEET_AUDIT.fleet.audit.neo',
+  ],
+  trader: [
+    ...REFUSED.filter((subject) => !['fleet.control.account.market', 'fleet.audit.trader'].includes(subject)),
+    ...AUDIT_API,
+    'fleet.audit.neo',
+    'fleet.audit.trader.x',
+    'fleet.task.neo.done',
+    'fleet.announce.neo',
+    '$JS.API.DIRECT.GET.FLEET.fleet.task.neo.done',
+    '$JS.API.DIRECT.GET.FLEET.fleet.>',
+    '$JS.API.DIRECT.GET.FLEET_AUDIT.fleet.audit.neo',
+    '$JS.API.DIRECT.GET.FLEET_AUDIT.fleet.audit.>',
+  ],
+};
+
+test('nobody may publish what is not their own, or touch a stream', deadline, async (t) => {
+  const { as } = await guardedBus(t);
+  for (const [user, subjects] of Object.entries(REFUSED_TO)) {
+    const nc = await as(user);
+    for (const subject of subjects)
+      await assert.rejects(
+        nc.request(subject, '{}', { timeout: 10_000 }),
+        { code: 'PERMISSIONS_VIOLATION' },
+        `${user} on ${subject}`,
+      );
+  }
+});
+
+test('the trader publishes control events and its head, and reads back its own last', deadline, async (t) => {
+  const { as } = await guardedBus(t);
+  const trader = await as('trader');
+  const head = 'fleet.audit.trader';
+  const subjects = ['fleet.control.account.market', head, 'fleet.task.trader.done'];
+  for (const [n, subject] of subjects.entries()) {
+    const ack = await trader.jetstream().publish(subject, `message ${n}`);
+    assert.equal(ack.stream, subject === head ? 'FLEET_AUDIT' : 'FLEET');
+  }
+  for (const [filter, text] of [
+    ['FLEET.fleet.control.>', 'message 0'],
+    ['FLEET.fleet.control.account.market', 'message 0'],
+    [`FLEET_AUDIT.${head}`, 'message 1'],
+    ['FLEET.fleet.task.trader.>', 'message 2'],
+  ]) {
+    const read = await trader.request(`$JS.API.DIRECT.GET.${filter}`, '', { timeout: 10_000 });
+    assert.equal(Buffer.from(read.data).toString(), text, filter);
+  }
+  trader.publish('fleet.announce.trader', 'hello');
+  await trader.flush();
+});
+
+test('control takes nothing from what a profile may do, and a profile has nothing of control', () => {
+  const [profile, trader] = [busPermissions('x'), busPermissions('x', { control: true })];
+  assert.deepEqual(trader.subscribe, profile.subscribe);
+  assert.deepEqual(trader.publish.slice(0, profile.publish.length), profile.publish);
+  assert.deepEqual(trader.publish.slice(profile.publish.length), [
+    'fleet.control.>',
+    '$JS.API.DIRECT.GET.FLEET.fleet.control.>',
+    'fleet.audit.x',
+    '$JS.API.DIRECT.GET.FLEET_AUDIT.fleet.audit.x',
+  ]);
+  assert.deepEqual(busPermissions('trader'), busPermissions('trader', { control: false }));
+});
 
 test('a profile may not set up the streams, and is told so', deadline, async (t) => {
   const { server } = await guardedBus(t);

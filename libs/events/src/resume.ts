@@ -1,7 +1,7 @@
 import type { OutboxSource } from '@hermes-fleet/protocol';
-import { type NatsConnection, NatsError } from 'nats';
+import type { NatsConnection } from 'nats';
+import { directGet } from './direct-get.ts';
 import { DUPLICATE_WINDOW_MS } from './stream-config.ts';
-import { STREAM } from './subjects.ts';
 
 /** A message that the stream holds: its `Nats-Msg-Id`, and when the server stored it (ms since the epoch). */
 export interface StoredMessage {
@@ -11,25 +11,14 @@ export interface StoredMessage {
 
 /** Copies are sent again only while the server surely knows their ids; half the window leaves room for clock skew. */
 const RESEND_WITHIN_MS = DUPLICATE_WINDOW_MS / 2;
-const READ_TIMEOUT_MS = 3_000;
 
 /** The last message of a subject, which may hold wildcards; undefined when there is none. A missing stream is silent. */
 export async function lastMessage(nc: NatsConnection, subject: string): Promise<StoredMessage | undefined> {
-  const { headers } = await nc
-    .request(`$JS.API.DIRECT.GET.${STREAM}.${subject}`, '', { timeout: READ_TIMEOUT_MS })
-    .catch((error: unknown) => {
-      const silent = error instanceof NatsError && (error.code === 'TIMEOUT' || error.code === '503');
-      if (!silent) throw error;
-      throw new Error(`the stream ${STREAM} does not answer: is it set up, on a server with JetStream?`, {
-        cause: error,
-      });
-    });
-  if (headers?.code === 404) return undefined;
-  const storedAt = Date.parse(headers?.get('Nats-Time-Stamp') ?? '');
-  if (headers === undefined || headers.hasError || Number.isNaN(storedAt)) {
-    const answer = headers ? `${headers.code} ${headers.description}` : 'an unknown answer';
-    throw new Error(`reading back the last event of ${subject} failed: ${answer}`);
-  }
+  const headers = (await directGet(nc, subject))?.headers;
+  if (headers === undefined) return undefined;
+  const storedAt = Date.parse(headers.get('Nats-Time-Stamp'));
+  if (Number.isNaN(storedAt))
+    throw new Error(`reading back the last event of ${subject} failed: it has no time`);
   return { id: headers.get('Nats-Msg-Id'), storedAt };
 }
 

@@ -1,5 +1,12 @@
 import { DiscardPolicy, nanos, type StreamConfig } from 'nats';
-import { ANNOUNCE_STREAM, ANNOUNCE_SUBJECTS, STREAM, STREAM_SUBJECTS } from './subjects.ts';
+import {
+  ANNOUNCE_STREAM,
+  ANNOUNCE_SUBJECTS,
+  AUDIT_STREAM,
+  AUDIT_SUBJECTS,
+  STREAM,
+  STREAM_SUBJECTS,
+} from './subjects.ts';
 
 /** For how long the server recognises the id of an event in `FLEET`: copies sent within it are dropped. */
 export const DUPLICATE_WINDOW_MS = 2 * 60 * 60 * 1000;
@@ -9,6 +16,11 @@ const ANNOUNCE_DUPLICATE_WINDOW_MS = 2 * 60 * 1000;
 const ANNOUNCE_MAX_AGE_MS = 24 * 60 * 60 * 1000;
 const ANNOUNCE_MAX_BYTES = 64 * 1024 ** 2;
 const ANNOUNCES_PER_PROFILE = 100;
+
+/** Room for the heads of some hundred services; one is about 400 bytes. */
+const AUDIT_MAX_BYTES = 1024 ** 2;
+const AUDIT_MAX_HEAD_BYTES = 4 * 1024;
+const AUDIT_DUPLICATE_WINDOW_MS = 2 * 60 * 1000;
 
 /** What set-up decides about a stream; the rest is the operator's. */
 export type WantedStream = Partial<StreamConfig> & Pick<StreamConfig, 'name'>;
@@ -32,6 +44,19 @@ export const announceStream = (): WantedStream => ({
   max_bytes: ANNOUNCE_MAX_BYTES,
   max_age: nanos(ANNOUNCE_MAX_AGE_MS),
   duplicate_window: nanos(ANNOUNCE_DUPLICATE_WINDOW_MS),
+  discard: DiscardPolicy.Old,
+  allow_direct: true,
+});
+
+/** `FLEET_AUDIT`: the newest head of each service, whatever its age. */
+export const auditStream = (): WantedStream => ({
+  name: AUDIT_STREAM,
+  subjects: [...AUDIT_SUBJECTS],
+  max_msgs_per_subject: 1,
+  max_msg_size: AUDIT_MAX_HEAD_BYTES,
+  max_bytes: AUDIT_MAX_BYTES,
+  max_age: 0,
+  duplicate_window: nanos(AUDIT_DUPLICATE_WINDOW_MS),
   discard: DiscardPolicy.Old,
   allow_direct: true,
 });

@@ -1,65 +1,18 @@
 import assert from 'node:assert/strict';
-import { type TestContext, test } from 'node:test';
-import { AckPolicy, connect, nanos, RetentionPolicy, StorageType, type StreamConfig } from 'nats';
-import { announceEvent } from './announce-event.ts';
+import { test } from 'node:test';
+import { RetentionPolicy, StorageType, type StreamConfig } from 'nats';
 import { setUpStreams, supportsSyncInterval } from './stream.ts';
-import { ANNOUNCE_STREAM, STREAM } from './subjects.ts';
-import { startNatsServer } from './testing/nats-server.ts';
+import { ANNOUNCE_STREAM, AUDIT_STREAM, STREAM } from './subjects.ts';
 import { recordingLog, storedIds } from './testing/observe.ts';
+import { bus, HOUR_NS, ids, outcomes } from './testing/streams.ts';
 
 const deadline = { timeout: 60_000 };
-const HOUR_NS = 60 * 60 * 1e9;
-
-async function bus(t: TestContext) {
-  const server = await startNatsServer(t);
-  const connection = { servers: [server.url], name: 'set-up' };
-  const admin = await connect({ servers: server.url });
-  t.after(() => admin.close());
-  const jsm = await admin.jetstreamManager();
-  const config = async (stream = STREAM): Promise<StreamConfig> => (await jsm.streams.info(stream)).config;
-  const count = async (stream: string): Promise<number> => (await jsm.streams.info(stream)).state.messages;
-  /** Publishes announces of these numbers, acknowledged by whichever stream takes them. */
-  const announce = async (profile: string, from: number, to: number): Promise<void> => {
-    for (let seq = from; seq <= to; seq += 1) {
-      const event = announceEvent(profile, { announce: { seq }, instanceId: '1', seq, at: 0 });
-      await admin
-        .jetstream()
-        .publish(`fleet.announce.${profile}`, JSON.stringify(event), { msgID: event.id });
-    }
-  };
-  /** Publishes task events of these numbers. */
-  const happen = async (profile: string, from: number, to: number): Promise<void> => {
-    for (let seq = from; seq <= to; seq += 1) {
-      const event = announceEvent(profile, { announce: {}, instanceId: 'task', seq, at: 0 });
-      await admin.jetstream().publish(`fleet.task.${profile}.done`, JSON.stringify(event), {
-        msgID: event.id,
-        expect: { streamName: STREAM },
-      });
-    }
-  };
-  return { server, connection, jsm, config, count, announce, happen };
-}
-
-const ids = (profile: string, instance: string, from: number, to: number): string[] =>
-  Array.from({ length: to - from + 1 }, (_, at) => `${profile}:${instance}:${from + at}`);
-
-/** How set-up made `FLEET` while it was the only stream. */
-const ONE_STREAM: Partial<StreamConfig> & { name: string } = {
-  name: STREAM,
-  subjects: ['fleet.task.>', 'fleet.announce.>', 'fleet.control.>', 'fleet.audit.>'],
-  storage: StorageType.File,
-  retention: RetentionPolicy.Limits,
-  max_bytes: 1024 ** 3,
-  max_age: 30 * 24 * HOUR_NS,
-  duplicate_window: 2 * HOUR_NS,
-  allow_direct: true,
-};
 
 test('creates the streams with their limits, and finds them unchanged the next time', deadline, async (t) => {
   const { connection, config, server } = await bus(t);
   const log = recordingLog();
   const made = await setUpStreams({ connection, log });
-  assert.deepEqual([made.outcome, made.announceOutcome], ['created', 'created']);
+  assert.deepEqual(outcomes(made), ['created', 'created', 'created']);
   assert.equal(made.serverVersion, server.version);
   const limits = async (stream: string) => {
     const { subjects, max_age, max_bytes, max_msgs_per_subject, ...more } = await config(stream);
@@ -71,7 +24,7 @@ test('creates the streams with their limits, and finds them unchanged the next t
   };
   const both = { storage: 'file', discard: 'old', allow_direct: true };
   assert.deepEqual(await limits(STREAM), {
-    subjects: ['fleet.task.>', 'fleet.control.>', 'fleet.audit.>'],
+    subjects: ['fleet.task.>', 'fleet.control.>'],
     max_age: 30 * 24 * HOUR_NS,
     max_bytes: 1024 ** 3,
     max_msgs_per_subject: -1,
@@ -86,8 +39,19 @@ test('creates the streams with their limits, and finds them unchanged the next t
     duplicate_window: 120 * 1e9,
     ...both,
   });
-  const again = await setUpStreams({ connection, log });
-  assert.deepEqual([again.outcome, again.announceOutcome], ['unchanged', 'unchanged']);
+  assert.deepEqual(await limits(AUDIT_STREAM), {
+    subjects: ['fleet.audit.>'],
+    max_age: 0,
+    max_bytes: 1024 ** 2,
+    max_msgs_per_subject: 1,
+    duplicate_window: 120 * 1e9,
+    ...both,
+  });
+  assert.deepEqual(outcomes(await setUpStreams({ connection, log })), [
+    'unchanged',
+    'unchanged',
+    'unchanged',
+  ]);
 });
 
 test(
@@ -115,50 +79,10 @@ test(
   },
 );
 
-test(
-  'a FLEET that takes announces gives them up, and keeps what it holds and who reads it',
-  deadline,
-  async (t) => {
-    const { connection, config, server, jsm, announce, happen, count } = await bus(t);
-    await jsm.streams.add({ ...ONE_STREAM, description: 'ours' });
-    for (const [durable_name, filter_subject] of [
-      ['tasks', 'fleet.task.>'],
-      ['announces', 'fleet.announce.>'],
-      ['everything', 'fleet.>'],
-    ] as const)
-      await jsm.consumers.add(STREAM, { durable_name, filter_subject, ack_policy: AckPolicy.Explicit });
-    await happen('neo', 1, 10);
-    await announce('neo', 1, 10);
-
-    const log = recordingLog();
-    const setups = await Promise.all(Array.from({ length: 5 }, () => setUpStreams({ connection, log })));
-    const outcomes = setups.map(({ outcome, announceOutcome }) => `${outcome}, ${announceOutcome}`);
-    assert.ok(outcomes.includes('updated, created'), outcomes.join('; '));
-    const { subjects, description, max_age } = await config();
-    assert.deepEqual(
-      [subjects, description, max_age],
-      [['fleet.task.>', 'fleet.control.>', 'fleet.audit.>'], 'ours', nanos(30 * 86_400_000)],
-    );
-    assert.deepEqual((await config(ANNOUNCE_STREAM)).subjects, ['fleet.announce.>']);
-
-    await announce('neo', 11, 13);
-    await happen('neo', 11, 12);
-    assert.equal(await count(STREAM), 22);
-    assert.deepEqual(await storedIds(server.url), ids('neo', 'task', 1, 12));
-    assert.deepEqual(await storedIds(server.url, 'fleet.announce.>'), ids('neo', '1', 11, 13));
-    assert.equal((await jsm.consumers.info(STREAM, 'tasks')).num_pending, 12);
-    await server.restart();
-    const again = await setUpStreams({ connection, log });
-    assert.deepEqual([again.outcome, again.announceOutcome], ['unchanged', 'unchanged']);
-    assert.deepEqual(await storedIds(server.url), ids('neo', 'task', 1, 12));
-  },
-);
-
-test('a migration that ended half-way is finished by the next', deadline, async (t) => {
-  const { connection, jsm } = await bus(t);
-  await jsm.streams.add({ ...ONE_STREAM, subjects: ['fleet.task.>', 'fleet.control.>', 'fleet.audit.>'] });
-  const { outcome, announceOutcome } = await setUpStreams({ connection, log: recordingLog() });
-  assert.deepEqual([outcome, announceOutcome], ['unchanged', 'created']);
+test('what is too large for a head is not stored among the heads', deadline, async (t) => {
+  const { connection, publish } = await bus(t);
+  await setUpStreams({ connection, log: recordingLog() });
+  await assert.rejects(publish('fleet.audit.trader', 'x'.repeat(5_000)), /maximum/);
 });
 
 test('says what a server without sync_interval means, and only then', deadline, async (t) => {
@@ -196,6 +120,7 @@ test('several that set up at once agree', deadline, async (t) => {
   await Promise.all(Array.from({ length: 5 }, () => setUpStreams({ connection, log: recordingLog() })));
   assert.equal((await config()).name, STREAM);
   assert.equal((await config(ANNOUNCE_STREAM)).name, ANNOUNCE_STREAM);
+  assert.equal((await config(AUDIT_STREAM)).name, AUDIT_STREAM);
 });
 
 test('brings existing announces up to the limits and leaves what an operator added', deadline, async (t) => {
@@ -208,17 +133,6 @@ test('brings existing announces up to the limits and leaves what an operator add
   assert.deepEqual([max_msgs_per_subject, subjects, description], [100, ['fleet.announce.>'], 'ours']);
   await announce('neo', 61, 150);
   assert.equal(await count(ANNOUNCE_STREAM), 100);
-});
-
-test('announces that cannot be had leave an older FLEET as it is', deadline, async (t) => {
-  const { connection, config, jsm } = await bus(t);
-  await jsm.streams.add(ONE_STREAM);
-  await jsm.streams.add({ name: ANNOUNCE_STREAM, subjects: ['other'], storage: StorageType.Memory });
-  await assert.rejects(setUpStreams({ connection, log: recordingLog() }), {
-    code: 'CONFIG_INVALID',
-    message: /stream FLEET_ANNOUNCE exists and cannot hold.*stored in memory/,
-  });
-  assert.deepEqual((await config()).subjects, ONE_STREAM.subjects);
 });
 
 const INCOMPATIBLE: [reason: RegExp, config: Partial<StreamConfig>][] = [
@@ -254,6 +168,11 @@ test(
     await assert.rejects(setUpStreams({ connection, log }), {
       code: 'CONFIG_INVALID',
       message: /the stream FLEET_ANNOUNCE at .*subjects overlap with an existing stream/,
+    });
+    await jsm.streams.update('OTHER', { subjects: ['fleet.audit.neo'] });
+    await assert.rejects(setUpStreams({ connection, log }), {
+      code: 'CONFIG_INVALID',
+      message: /the stream FLEET_AUDIT at .*subjects overlap with an existing stream/,
     });
     await assert.rejects(setUpStreams({ connection, log, maxAgeS: 60 }), {
       code: 'CONFIG_INVALID',

@@ -1,7 +1,13 @@
 import { FleetError, type Log } from '@hermes-fleet/protocol';
 import { type JetStreamManager, NatsError, RetentionPolicy, StorageType, type StreamConfig } from 'nats';
 import { type BusConnection, openConnection, reasonOf, serverAddress } from './connection.ts';
-import { announceStream, DUPLICATE_WINDOW_MS, eventStream, type WantedStream } from './stream-config.ts';
+import {
+  announceStream,
+  auditStream,
+  DUPLICATE_WINDOW_MS,
+  eventStream,
+  type WantedStream,
+} from './stream-config.ts';
 
 const DEFAULT_MAX_BYTES = 1024 ** 3;
 const DEFAULT_MAX_AGE_S = 30 * 24 * 60 * 60;
@@ -15,6 +21,8 @@ export interface StreamSetup {
   readonly outcome: StreamOutcome;
   /** Of `FLEET_ANNOUNCE`. */
   readonly announceOutcome: StreamOutcome;
+  /** Of `FLEET_AUDIT`. */
+  readonly auditOutcome: StreamOutcome;
   readonly serverVersion: string;
   /** Whether this server can be told to fsync every event (`sync_interval`, nats-server 2.10). */
   readonly knowsSyncInterval: boolean;
@@ -83,10 +91,10 @@ async function bringAbout(
 
 /**
  * Creates the fleet's streams, or brings existing ones up to these limits; what an operator added to them (replicas,
- * placement) stays. A `FLEET` that still takes announces gives them up to `FLEET_ANNOUNCE`; those that it holds age
- * there. Both are looked at before either is changed. Safe to run again and by several at once. `maxBytes` and `maxAgeS`
- * are for `FLEET` and default to 1 GiB and 30 days (in seconds, at least the duplicate window); beyond either the oldest
- * events go. Throws CONFIG_INVALID when a stream cannot be had as it must be, PEER_UNREACHABLE (retryable) when the
+ * placement) stays. A `FLEET` that still takes announces or heads of audits gives them up to `FLEET_ANNOUNCE` and
+ * `FLEET_AUDIT`; those that it holds age there. All are looked at before any is changed. Safe to run again and by several
+ * at once. `maxBytes` and `maxAgeS` are for `FLEET` and default to 1 GiB and 30 days (in seconds, at least the duplicate
+ * window); beyond either the oldest events go. Throws CONFIG_INVALID when a stream cannot be had as it must be, PEER_UNREACHABLE (retryable) when the
  * server does not answer (design 5, Events).
  */
 export async function setUpStreams(o: {
@@ -107,7 +115,7 @@ export async function setUpStreams(o: {
     return `${host}:${port}`;
   });
   const events = eventStream({ maxBytes: o.maxBytes ?? DEFAULT_MAX_BYTES, maxAgeMs });
-  const announces = announceStream();
+  const [announces, heads] = [announceStream(), auditStream()];
   const deadline = AbortSignal.timeout(SET_UP_TIMEOUT_MS);
   const nc = await openConnection(o.connection, deadline).catch((error: unknown) => {
     throw new FleetError('PEER_UNREACHABLE', `cannot set up the event bus: ${reasonOf(error)}`, {
@@ -122,9 +130,11 @@ export async function setUpStreams(o: {
     const jsm = await about(events, nc.jetstreamManager({ checkAPI: false }));
     const hadEvents = await about(events, usable(jsm, events.name));
     const hadAnnounces = await about(announces, usable(jsm, announces.name));
-    // In this order: no two streams may share a subject, and an older FLEET has that of the announces.
+    const hadHeads = await about(heads, usable(jsm, heads.name));
+    // FLEET first: no two streams may share a subject, and an older one has those of the others.
     const outcome = await about(events, bringAbout(jsm, hadEvents, events));
     const announceOutcome = await about(announces, bringAbout(jsm, hadAnnounces, announces));
+    const auditOutcome = await about(heads, bringAbout(jsm, hadHeads, heads));
     const serverVersion = nc.info?.version ?? 'unknown';
     const knowsSyncInterval = supportsSyncInterval(serverVersion);
     const notes = knowsSyncInterval
@@ -133,9 +143,13 @@ export async function setUpStreams(o: {
           `nats-server ${serverVersion} does not know sync_interval: events survive a crash of the process, not of the machine; use 2.10 or newer for both`,
         ];
     for (const note of notes) o.log.warn({ server_version: serverVersion }, note);
-    const outcomes = { [events.name]: outcome, [announces.name]: announceOutcome };
+    const outcomes = {
+      [events.name]: outcome,
+      [announces.name]: announceOutcome,
+      [heads.name]: auditOutcome,
+    };
     o.log.info({ outcomes, server_version: serverVersion }, 'event streams are set up');
-    return { outcome, announceOutcome, serverVersion, knowsSyncInterval, notes };
+    return { outcome, announceOutcome, auditOutcome, serverVersion, knowsSyncInterval, notes };
   } finally {
     await nc.close();
   }

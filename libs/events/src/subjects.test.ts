@@ -8,28 +8,36 @@ const CHOICES: [filter: string, stream: string][] = [
   ['fleet.task.*.blocked', 'FLEET'],
   ['*.task.neo.done', 'FLEET'],
   ['fleet.control.account.market', 'FLEET'],
-  ['fleet.audit.>', 'FLEET'],
+  ['fleet.control.>', 'FLEET'],
+  ['fleet.audit.>', 'FLEET_AUDIT'],
+  ['fleet.audit.trader', 'FLEET_AUDIT'],
+  ['*.audit.*', 'FLEET_AUDIT'],
   ['fleet.announce.>', 'FLEET_ANNOUNCE'],
   ['fleet.announce.*', 'FLEET_ANNOUNCE'],
   ['*.announce.neo', 'FLEET_ANNOUNCE'],
 ];
 
-const SPANNING: [filter: string, events: string, announces: string][] = [
-  ['fleet.>', 'fleet.task.> or fleet.control.> or fleet.audit.>', 'fleet.announce.>'],
-  ['>', 'fleet.task.> or fleet.control.> or fleet.audit.>', 'fleet.announce.>'],
-  ['fleet.*.neo', 'fleet.task.neo or fleet.control.neo or fleet.audit.neo', 'fleet.announce.neo'],
-  ['*.*.>', 'fleet.task.> or fleet.control.> or fleet.audit.>', 'fleet.announce.>'],
+const ALL =
+  'FLEET (fleet.task.> or fleet.control.>), FLEET_ANNOUNCE (fleet.announce.>), FLEET_AUDIT (fleet.audit.>)';
+const SPANNING: [filter: string, each: string][] = [
+  ['fleet.>', ALL],
+  ['>', ALL],
+  ['*.*.>', ALL],
+  [
+    'fleet.*.neo',
+    'FLEET (fleet.task.neo or fleet.control.neo), FLEET_ANNOUNCE (fleet.announce.neo), FLEET_AUDIT (fleet.audit.neo)',
+  ],
 ];
 
 test('a filter has the stream of its subjects', () => {
   for (const [filter, stream] of CHOICES) assert.equal(streamOf(filter), stream, filter);
 });
 
-test('a filter that spans both is refused with the two to use', () => {
-  for (const [filter, events, announces] of SPANNING)
+test('a filter that spans several is refused with those to use', () => {
+  for (const [filter, each] of SPANNING)
     assert.throws(() => streamOf(filter), {
       code: 'CONFIG_INVALID',
-      message: `the filter ${filter} spans two streams: use one consumer on FLEET (${events}) and one on FLEET_ANNOUNCE (${announces})`,
+      message: `the filter ${filter} spans several streams: use a consumer each on ${each}`,
     });
 });
 

@@ -2,10 +2,19 @@ import { FleetError } from '@hermes-fleet/protocol';
 
 /** The stream of what happens: tasks first of all (design 5, Events). */
 export const STREAM = 'FLEET';
-export const STREAM_SUBJECTS: readonly string[] = ['fleet.task.>', 'fleet.control.>', 'fleet.audit.>'];
+export const STREAM_SUBJECTS: readonly string[] = ['fleet.task.>', 'fleet.control.>'];
 /** The stream of announces, apart so that heartbeats don't crowd out what happens. */
 export const ANNOUNCE_STREAM = 'FLEET_ANNOUNCE';
 export const ANNOUNCE_SUBJECTS: readonly string[] = ['fleet.announce.>'];
+/** The stream of the heads of audits: the newest of each service, for ever, so that a tail that was cut off is found. */
+export const AUDIT_STREAM = 'FLEET_AUDIT';
+export const AUDIT_SUBJECTS: readonly string[] = ['fleet.audit.>'];
+
+const STREAMS: readonly (readonly [name: string, subjects: readonly string[]])[] = [
+  [STREAM, STREAM_SUBJECTS],
+  [ANNOUNCE_STREAM, ANNOUNCE_SUBJECTS],
+  [AUDIT_STREAM, AUDIT_SUBJECTS],
+];
 
 /** What both patterns match, as a pattern; undefined when that is nothing. */
 function intersection(a: string, b: string): string | undefined {
@@ -27,20 +36,23 @@ const within = (filter: string, subjects: readonly string[]): string[] =>
 
 /**
  * The stream that holds what a filter asks for. Throws CONFIG_INVALID for a filter that no stream answers, and for one
- * that spans both: a consumer reads one stream.
+ * that spans several: a consumer reads one stream.
  */
 export function streamOf(filter: string): string {
-  const [events, announces] = [within(filter, STREAM_SUBJECTS), within(filter, ANNOUNCE_SUBJECTS)];
-  if (events.length > 0 && announces.length > 0) {
+  const found = STREAMS.map(([name, subjects]) => ({ name, filters: within(filter, subjects) })).filter(
+    ({ filters }) => filters.length > 0,
+  );
+  const [first] = found;
+  if (first === undefined) {
     throw new FleetError(
       'CONFIG_INVALID',
-      `the filter ${filter} spans two streams: use one consumer on ${STREAM} (${events.join(' or ')}) and one on ${ANNOUNCE_STREAM} (${announces.join(' or ')})`,
+      `no stream holds what the filter ${JSON.stringify(filter)} asks for: use one below ${STREAMS.flatMap(([, subjects]) => subjects).join(', ')}`,
     );
   }
-  if (events.length > 0) return STREAM;
-  if (announces.length > 0) return ANNOUNCE_STREAM;
+  if (found.length === 1) return first.name;
+  const each = found.map(({ name, filters }) => `${name} (${filters.join(' or ')})`);
   throw new FleetError(
     'CONFIG_INVALID',
-    `no stream holds what the filter ${JSON.stringify(filter)} asks for: use one below ${[...STREAM_SUBJECTS, ...ANNOUNCE_SUBJECTS].join(', ')}`,
+    `the filter ${filter} spans several streams: use a consumer each on ${each.join(', ')}`,
   );
 }

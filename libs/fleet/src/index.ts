@@ -34,6 +34,7 @@ export {
 export { createPeers, type Peers, type PeersOptions, type Recorded } from './peers/peers.ts';
 export { isLive, type PeerProfile } from './peers/profile.ts';
 export { renderDispatchText } from './prose/render.ts';
+export { NO_MODEL } from './routing/exclusion.ts';
 export { type RoutingPolicy, routingPolicy } from './routing/policy.ts';
 export { type Considered, type RoutingDecision, route } from './routing/route.ts';
 export { type AdmissionFacts, type AdmissionRequest, admit } from './tasks/admission.ts';

@@ -45,7 +45,7 @@ const MAX_WORD = 200;
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-const escapeUnknown = (key: string, camelNames: ReadonlySet<string>): string =>
+const escapeUnknown = (key: string, camelNames: Pick<ReadonlyMap<string, string>, 'has'>): string =>
   camelNames.has(key) || key.startsWith(ESCAPE) || key.startsWith(WORD) ? ESCAPE + key : key;
 
 const unescapeUnknown = (key: string): string => (key.startsWith(ESCAPE) ? key.slice(ESCAPE.length) : key);
@@ -106,38 +106,67 @@ function rename(schema: z.core.$ZodType, value: unknown, direction: Direction): 
     return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, rename(of, item, direction)]));
   }
   if (def.type === 'object' && def.shape && isObject(value))
-    return Object.fromEntries(
-      direction.to === 'camel' ? toCode(def.shape, value) : toWire(def.shape, value, direction),
-    );
+    return direction.to === 'camel' ? toCode(def.shape, value) : toWire(def.shape, value, direction);
   return (direction.to === 'camel' ? substitute(schema, value) : undefined) ?? value;
 }
 
 type Shape = Readonly<Record<string, z.core.$ZodType>>;
 
-function toCode(shape: Shape, value: Record<string, unknown>): [string, unknown][] {
-  const camelNames = new Set(Object.keys(shape).map(toCamel));
-  return Object.entries(value).flatMap(([key, item]): [string, unknown][] => {
-    if (item === undefined) return [];
-    const field = Object.hasOwn(shape, key) ? shape[key] : undefined;
-    if (!field) return [[escapeUnknown(key, camelNames), item]];
-    const words = unknownWords(field, item);
-    return [
-      [toCamel(key), rename(field, item, { to: 'camel', words: false })],
-      ...(words === undefined ? [] : [[WORD + toCamel(key), words] as [string, unknown]]),
-    ];
-  });
+/** The names that a shape has in code and on the wire, worked out once: every message asks for them. */
+interface Names {
+  readonly camelOf: ReadonlyMap<string, string>;
+  readonly wireOf: ReadonlyMap<string, string>;
+}
+const namesOfShapes = new WeakMap<Shape, Names>();
+
+function namesOf(shape: Shape): Names {
+  const known = namesOfShapes.get(shape);
+  if (known) return known;
+  const pairs = Object.keys(shape).map((wire) => [wire, toCamel(wire)] as const);
+  const names = { camelOf: new Map(pairs), wireOf: new Map(pairs.map(([wire, camel]) => [camel, wire])) };
+  namesOfShapes.set(shape, names);
+  return names;
 }
 
-function toWire(shape: Shape, value: Record<string, unknown>, direction: Direction): [string, unknown][] {
-  const wireNames = new Map(Object.keys(shape).map((wire) => [toCamel(wire), wire]));
-  return Object.entries(value).flatMap(([key, item]): [string, unknown][] => {
-    if (item === undefined || key.startsWith(WORD)) return [];
-    const wire = wireNames.get(key);
+/** As an own property, whatever its name: `__proto__` among a message's fields is a field. */
+function put(target: Record<string, unknown>, key: string, value: unknown): void {
+  if (key !== '__proto__') target[key] = value;
+  else Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true });
+}
+
+function toCode(shape: Shape, value: Record<string, unknown>): Record<string, unknown> {
+  const { camelOf, wireOf } = namesOf(shape);
+  const found: Record<string, unknown> = {};
+  for (const [key, item] of Object.entries(value)) {
+    if (item === undefined) continue;
+    const camel = camelOf.get(key);
+    const field = camel === undefined ? undefined : shape[key];
+    if (camel === undefined || !field) {
+      put(found, escapeUnknown(key, wireOf), item);
+      continue;
+    }
+    const words = unknownWords(field, item);
+    found[camel] = rename(field, item, { to: 'camel', words: false });
+    if (words !== undefined) found[WORD + camel] = words;
+  }
+  return found;
+}
+
+function toWire(shape: Shape, value: Record<string, unknown>, direction: Direction): Record<string, unknown> {
+  const { wireOf } = namesOf(shape);
+  const found: Record<string, unknown> = {};
+  for (const [key, item] of Object.entries(value)) {
+    if (item === undefined || key.startsWith(WORD)) continue;
+    const wire = wireOf.get(key);
     const field = wire === undefined ? undefined : shape[wire];
-    if (wire === undefined || !field) return [[unescapeUnknown(key), item]];
+    if (wire === undefined || !field) {
+      put(found, unescapeUnknown(key), item);
+      continue;
+    }
     const words = direction.words ? value[WORD + key] : undefined;
-    return [[wire, words === undefined ? rename(field, item, direction) : restored(field, item, words)]];
-  });
+    found[wire] = words === undefined ? rename(field, item, direction) : restored(field, item, words);
+  }
+  return found;
 }
 
 /**

@@ -12,11 +12,24 @@ export {
 export { MAX_QUESTION_CHARS, MAX_QUESTIONS } from './asking.ts';
 export { type BackoffOptions, backoffMs } from './backoff.ts';
 export { type Camel, camelize, snakeize } from './casing.ts';
+export { type ControlMessage, controlSchemas } from './control/json-schema.ts';
+export {
+  encodeStrategyDetail,
+  encodeStrategyList,
+  GetStrategyParams,
+  ListStrategiesParams,
+  type StrategyDetail,
+  StrategyDetailWire,
+  type StrategyList,
+  StrategyListWire,
+  StrategyStatus,
+} from './control/reads.ts';
 export {
   ControlAction,
   type ControlDecision,
   ControlDecisionWire,
   type ControlReading,
+  controlFingerprint,
   MAX_REASON_CHARS,
   RiskMode,
   readControlDecision,

@@ -34,7 +34,12 @@ export interface InboundMessage {
   readonly taskId: string | undefined;
   /** All text parts, joined by newlines. */
   readonly text: string;
-  readonly data: readonly { readonly data: JsonValue; readonly mediaType: string | undefined }[];
+  readonly data: readonly {
+    readonly data: JsonValue;
+    readonly mediaType: string | undefined;
+    /** `data` as it stands in the request, where that is known: what was parsed has lost duplicate names. */
+    readonly text?: string;
+  }[];
   /** The message as A2A JSON. */
   readonly raw: JsonObject;
   /** The W3C trace context of the request that it came in (design 5, Tracing). */

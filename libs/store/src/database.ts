@@ -7,7 +7,7 @@ import { migrate, type StoreSchema } from './migrate.ts';
 import type { Row } from './row.ts';
 
 /** How long a lock held by another process (a backup, a shell) is waited for, in ms; it blocks the event loop. */
-const BUSY_TIMEOUT_MS = 2000;
+export const BUSY_TIMEOUT_MS = 2000;
 /** What the write-ahead log is cut back to after a checkpoint. */
 const WAL_LIMIT_BYTES = 64 * 1024 * 1024;
 

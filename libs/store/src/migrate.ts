@@ -46,6 +46,10 @@ export function migrate(db: DatabaseSync, file: string, schema: StoreSchema): vo
   }
 }
 
+/** Which step a file is at; undefined for one that holds something else, or nothing yet. */
+export const schemaVersion = (db: DatabaseSync, { applicationId }: StoreSchema): number | undefined =>
+  pragma(db, 'application_id') === applicationId ? pragma(db, 'user_version') : undefined;
+
 function pragma(db: DatabaseSync, name: 'user_version' | 'application_id'): number {
   const value = db.prepare(`PRAGMA ${name}`).get()?.[name];
   return typeof value === 'number' ? value : 0;

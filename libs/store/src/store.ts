@@ -1,3 +1,4 @@
+import type { DatabaseSync } from 'node:sqlite';
 import { type Clock, FleetError, type Ids, type Log } from '@hermes-fleet/protocol';
 import { type Connections, createQueries, openConnections, type Queries } from './database.ts';
 import { isStoreFailure } from './errors.ts';
@@ -41,7 +42,6 @@ export function createStore(
 ): Store {
   const { writer, reader, id } = connections;
   const writing = createQueries(writer);
-  const reading = createQueries(reader);
   const commits = createGroupCommit({
     name: o.schema.name,
     db: writer,
@@ -53,18 +53,7 @@ export function createStore(
   });
   return {
     id,
-    read: (query) => {
-      if (!reader.isOpen)
-        throw new FleetError('SHUTTING_DOWN', `the ${o.schema.name} is closed; ask again after the restart`);
-      try {
-        return query(reading);
-      } catch (error) {
-        if (!isStoreFailure(error)) throw error;
-        throw new FleetError('STORE_UNAVAILABLE', `the ${o.schema.name} cannot be read; try again later`, {
-          cause: error,
-        });
-      }
-    },
+    read: readFrom(reader, o.schema.name),
     write: (transaction, onCommitted) => commits.write(() => transaction(writing), onCommitted),
     problem: commits.problem,
     close: () => {
@@ -74,6 +63,23 @@ export function createStore(
       reader.close();
       writer.close();
     },
+  };
+}
+
+/** The `read` of a store, over a connection that can only read. */
+export function readFrom(reader: DatabaseSync, name: string): Store['read'] {
+  const reading = createQueries(reader);
+  return (query) => {
+    if (!reader.isOpen)
+      throw new FleetError('SHUTTING_DOWN', `the ${name} is closed; ask again after the restart`);
+    try {
+      return query(reading);
+    } catch (error) {
+      if (!isStoreFailure(error)) throw error;
+      throw new FleetError('STORE_UNAVAILABLE', `the ${name} cannot be read; try again later`, {
+        cause: error,
+      });
+    }
   };
 }
 

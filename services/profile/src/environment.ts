@@ -1,17 +1,12 @@
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { type MemberEnvironment, profileDir, readMemberEnvironment } from '@hermes-fleet/member';
 import { FleetError } from '@hermes-fleet/protocol';
 
 /** Where one profile's gateway finds what it reads and keeps what it writes. */
-export interface Environment {
-  readonly profile: string;
-  /** Holds fleet.yaml, config.yaml and IDENTITY.md. */
-  readonly profileDir: string;
-  /** The ledger and the owner lock; readable by the gateway alone. */
-  readonly stateDir: string;
+export interface Environment extends MemberEnvironment {
   /** Where the agent works; shared with the commands that it runs. */
   readonly workspaceDir: string;
-  readonly logLevel: string;
 }
 
 const NAME = /^[a-z][a-z0-9-]{0,62}$/;
@@ -31,13 +26,9 @@ export function readEnvironment(argv: readonly string[], env: NodeJS.ProcessEnv)
         : `"${profile}" is not a profile name: use lower-case letters, digits and dashes`,
     );
   }
-  const home = resolve(env.HERMES_HOME ?? 'deploy');
-  const profileDir = resolve(home, 'profiles', profile);
+  const environment = readMemberEnvironment(profile, (home) => profileDir(home, profile), env);
   return {
-    profile,
-    profileDir,
-    stateDir: resolve(env.HERMES_STATE_DIR ?? `${profileDir}/state`),
-    workspaceDir: resolve(env.HERMES_WORKSPACE_DIR ?? `${profileDir}/workspace`),
-    logLevel: env.LOG_LEVEL ?? 'info',
+    ...environment,
+    workspaceDir: resolve(env.HERMES_WORKSPACE_DIR ?? join(environment.dir, 'workspace')),
   };
 }

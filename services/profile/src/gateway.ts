@@ -6,11 +6,16 @@ import { createAnnouncer, createGateway, createPeers, learn, registerFleetRoutes
 import { openLedger } from '@hermes-fleet/ledger';
 import { createMcpPool } from '@hermes-fleet/mcp';
 import {
-  systemClock as clock,
-  FleetError,
-  HANDSHAKE_EXTENSION,
-  systemIds as ids,
-} from '@hermes-fleet/protocol';
+  cardOf,
+  connectAnnounces,
+  connectBus,
+  EXTENSIONS,
+  listen,
+  startBacklogGauge,
+  startRetention,
+  version,
+} from '@hermes-fleet/member';
+import { systemClock as clock, HANDSHAKE_EXTENSION, systemIds as ids } from '@hermes-fleet/protocol';
 import {
   createApp,
   createAuthenticator,
@@ -20,16 +25,12 @@ import {
   onShutdown,
 } from '@hermes-fleet/service';
 import { acquireOwnership } from '@hermes-fleet/store';
-import { connectAnnounces, connectBus } from './bus.ts';
-import { cardOf, EXTENSIONS } from './card.ts';
 import { readConfiguration } from './configuration.ts';
 import type { Environment } from './environment.ts';
 import { outsideOf } from './outside.ts';
 import { readinessOf } from './readiness.ts';
-import { startRetention } from './retention.ts';
 import { shutdownSteps } from './shutdown-steps.ts';
 import { unfinishedTasks } from './unfinished-tasks.ts';
-import { version } from './version.ts';
 
 /** Of the time that a stop may take, what streams, the outbox and the files get after the tasks. */
 const AFTER_TASKS_MS = 5_000;
@@ -42,7 +43,7 @@ const FAILED_START_GRACE_MS = 2_000;
  * leaves nothing behind: no child process, no listener, no lock.
  */
 export async function startGateway(environment: Environment, processEnv: NodeJS.ProcessEnv): Promise<void> {
-  const { profile } = environment;
+  const { name: profile } = environment;
   const log = createLogger({ name: profile, level: environment.logLevel });
   const env = createSecretEnv(processEnv);
   const configuration = readConfiguration(environment, env, processEnv);
@@ -67,6 +68,9 @@ export async function startGateway(environment: Environment, processEnv: NodeJS.
   const metrics = createMetrics({ profile, peers: peerNames, callers, tiers: config.fleet.tiers });
   const bus = connectBus({ profile, config, login: credentials.bus, ledger, clock, log, metrics });
   failed.defer(async () => bus?.close());
+  const backlog = failed.use(
+    startBacklogGauge({ outboxes: bus ? [ledger.outbox] : [], clock, log, metrics }),
+  );
 
   const client = createA2AClient({ clock, log, extensions: [HANDSHAKE_EXTENSION] });
   const peers = createPeers({
@@ -102,7 +106,7 @@ export async function startGateway(environment: Environment, processEnv: NodeJS.
     tier: configuration.tier,
     workspaceRoot: environment.workspaceDir,
     stateDir: environment.stateDir,
-    subagentsDir: join(environment.profileDir, 'agents'),
+    subagentsDir: join(environment.dir, 'agents'),
     identity: configuration.identity,
     unfinished: () => unfinishedTasks(ledger),
     confinement,
@@ -167,7 +171,20 @@ export async function startGateway(environment: Environment, processEnv: NodeJS.
       await Promise.all([announcer.close(), announces?.close()]);
     },
   };
-  const opened = { log, gateway, announcer: leaver, retention, a2a, app, bus, mcp, agent, ledger, ownership };
+  const opened = {
+    log,
+    gateway,
+    announcer: leaver,
+    retention,
+    a2a,
+    app,
+    bus,
+    backlog,
+    mcp,
+    agent,
+    ledger,
+    ownership,
+  };
   const signals = onShutdown({
     log,
     graceMs: graceMs + AFTER_TASKS_MS,
@@ -186,18 +203,4 @@ export async function startGateway(environment: Environment, processEnv: NodeJS.
   // All of it is the shutdown's from now on, which may be under way already.
   failed.move();
   if (!signal.aborted) announcer.start();
-}
-
-async function listen(
-  app: ReturnType<typeof createApp>,
-  profile: string,
-  { bind_host: host, bind_port: port }: { bind_host: string; bind_port: number },
-): Promise<void> {
-  try {
-    await app.listen({ host, port });
-  } catch (cause) {
-    const isTaken = cause instanceof Error && 'code' in cause && cause.code === 'EADDRINUSE';
-    const reason = isTaken ? 'another process listens there' : String(cause);
-    throw new FleetError('BIND_FAILED', `${profile} cannot listen on ${host}:${port}: ${reason}`, { cause });
-  }
 }

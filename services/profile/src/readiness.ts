@@ -1,9 +1,8 @@
 import type { Relay } from '@hermes-fleet/events';
 import type { Ledger } from '@hermes-fleet/ledger';
 import type { McpPool } from '@hermes-fleet/mcp';
+import { busState, type DependencyState, readinessFrom, storeState } from '@hermes-fleet/member';
 import type { Readiness } from '@hermes-fleet/service';
-
-type State = Readiness['dependencies'][string];
 
 /**
  * What a gateway needs to do its work. Without its ledger it can promise nothing; a broker or an MCP server that is
@@ -15,21 +14,13 @@ export function readinessOf(o: {
   readonly mcp: McpPool;
   readonly stopping: boolean;
 }): Readiness {
-  const problem = o.ledger.problem();
-  const dependencies: Record<string, State> = {
-    ledger: problem === undefined ? { state: 'ok' } : { state: 'down', detail: problem },
-  };
-  if (o.bus) {
-    const { connected, lastError } = o.bus.state();
-    dependencies.nats = connected
-      ? { state: 'ok' }
-      : { state: 'degraded', detail: lastError ?? 'not connected yet: events wait in the outbox' };
-  }
+  const dependencies: Record<string, DependencyState> = { ledger: storeState(o.ledger.problem()) };
+  if (o.bus) dependencies.nats = busState(o.bus.state());
   for (const [name, { state, detail }] of Object.entries(o.mcp.health())) {
     if (state === 'disabled') continue;
     dependencies[`mcp:${name}`] =
       state === 'ok' ? { state: 'ok' } : { state: 'degraded', detail: `${state}: ${detail}` };
   }
   if (o.stopping) dependencies.gateway = { state: 'down', detail: 'stopping' };
-  return { ready: problem === undefined && !o.stopping, dependencies };
+  return readinessFrom(dependencies);
 }

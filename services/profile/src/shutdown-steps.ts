@@ -3,11 +3,9 @@ import type { Relay } from '@hermes-fleet/events';
 import type { Announcer, Gateway } from '@hermes-fleet/fleet';
 import type { Ledger } from '@hermes-fleet/ledger';
 import type { McpPool } from '@hermes-fleet/mcp';
+import { flushAndClose, type Retention } from '@hermes-fleet/member';
 import type { Log } from '@hermes-fleet/protocol';
 import type { ShutdownStep } from '@hermes-fleet/service';
-import type { Retention } from './retention.ts';
-
-const FLUSH_MS = 2_000;
 
 /** Everything that a running profile has open. */
 export interface Opened {
@@ -18,6 +16,7 @@ export interface Opened {
   readonly a2a: { closeStreams(): Promise<void> };
   readonly app: { close(): PromiseLike<unknown> };
   readonly bus: Relay | undefined;
+  readonly backlog: Disposable;
   readonly mcp: Pick<McpPool, 'close'>;
   readonly agent: Pick<Agent, 'close'>;
   readonly ledger: Pick<Ledger, 'close'>;
@@ -39,14 +38,7 @@ export function shutdownSteps(o: Opened, leave: () => void, graceMs: number): Sh
     },
     { name: 'close streams', run: () => o.a2a.closeStreams() },
     { name: 'close the listener', run: async () => void (await o.app.close()) },
-    {
-      name: 'flush the outbox',
-      run: async () => {
-        if (o.bus && !(await o.bus.flush(FLUSH_MS)))
-          o.log.warn({}, 'events are left in the outbox for the next start');
-        await o.bus?.close();
-      },
-    },
+    { name: 'flush the outbox', run: () => flushAndClose([o.bus], o.log) },
     {
       name: 'close MCP servers and the agent',
       run: async () => void (await Promise.all([o.mcp.close(), o.agent.close()])),
@@ -54,6 +46,7 @@ export function shutdownSteps(o: Opened, leave: () => void, graceMs: number): Sh
     {
       name: 'close the ledger',
       run: async () => {
+        o.backlog[Symbol.dispose]();
         await o.ledger.close();
         o.ownership[Symbol.dispose]();
       },

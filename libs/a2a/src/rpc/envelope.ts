@@ -1,4 +1,4 @@
-import { FleetError, isJsonObject } from '@hermes-fleet/protocol';
+import { FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
 
 export type RpcId = string | number | null;
 
@@ -12,27 +12,42 @@ export interface RpcRequest {
 
 export type Envelope =
   | { readonly ok: true; readonly request: RpcRequest }
-  | { readonly ok: false; readonly id: RpcId; readonly error: FleetError };
+  | {
+      readonly ok: false;
+      readonly id: RpcId;
+      readonly method: string | undefined;
+      readonly error: FleetError;
+    };
 
 const MAX_DEPTH = 100;
 
+export interface EnvelopeOptions {
+  /** Methods whose params may be nested as deeply as they like: nobody looks at them here. */
+  readonly isOwn?: (method: string) => boolean;
+  /** See A2AOptions. */
+  readonly readsText?: ((data: JsonObject) => boolean) | undefined;
+}
+
 /** Reads a JSON-RPC 2.0 request strictly: what is no JSON is PARSE_ERROR, what is no single request INVALID_REQUEST. */
-export function readEnvelope(text: string): Envelope {
+export function readEnvelope(text: string, o: EnvelopeOptions = {}): Envelope {
   const body = parse(text);
   if (body === undefined) return refuse('PARSE_ERROR', 'the body is not JSON');
   if (Array.isArray(body))
     return refuse('INVALID_REQUEST', 'batches are not supported; send one request at a time');
   if (!isJsonObject(body)) return refuse('INVALID_REQUEST', 'the body is not a JSON-RPC request object');
-  const { id, method, params } = body;
+  const { id, method } = body;
+  const named = typeof method === 'string' ? method : undefined;
   if (id !== undefined && !isId(id))
-    return refuse('INVALID_REQUEST', 'id must be a string, an integer or null');
+    return refuse('INVALID_REQUEST', 'id must be a string, an integer or null', null, named);
   const known = id ?? null;
-  if (body.jsonrpc !== '2.0') return refuse('INVALID_REQUEST', 'jsonrpc must be "2.0"', known);
+  if (body.jsonrpc !== '2.0') return refuse('INVALID_REQUEST', 'jsonrpc must be "2.0"', known, named);
   if (typeof method !== 'string' || method === '') {
     return refuse('INVALID_REQUEST', 'method must be a non-empty string', known);
   }
-  if (isDeep(params)) {
-    return refuse('INVALID_REQUEST', `params are nested deeper than ${MAX_DEPTH} levels`, known);
+  const isOwn = o.isOwn?.(method) ?? false;
+  const params = isOwn ? body.params : shallow(body.params, o.readsText);
+  if (!isOwn && isDeep(params)) {
+    return refuse('INVALID_REQUEST', `params are nested deeper than ${MAX_DEPTH} levels`, known, method);
   }
   return { ok: true, request: { id: known, notification: id === undefined, method, params } };
 }
@@ -45,11 +60,33 @@ function parse(text: string): unknown {
   }
 }
 
-function refuse(code: 'PARSE_ERROR' | 'INVALID_REQUEST', message: string, id: RpcId = null): Envelope {
-  return { ok: false, id, error: new FleetError(code, message) };
+function refuse(
+  code: 'PARSE_ERROR' | 'INVALID_REQUEST',
+  message: string,
+  id: RpcId = null,
+  method?: string,
+): Envelope {
+  return { ok: false, id, method, error: new FleetError(code, message) };
 }
 
 const isId = (id: unknown): id is RpcId => id === null || typeof id === 'string' || Number.isInteger(id);
+
+/** Params that are nested too deeply, of data parts that are read from their text only what is not nested at all. */
+function shallow(params: unknown, readsText: EnvelopeOptions['readsText']): unknown {
+  if (readsText === undefined || !isJsonObject(params) || !isDeep(params)) return params;
+  const { message } = params;
+  if (!isJsonObject(message) || !Array.isArray(message.parts)) return params;
+  const parts = message.parts.map((part) =>
+    isJsonObject(part) && isJsonObject(part.data) && readsText(part.data)
+      ? { ...part, data: flat(part.data) }
+      : part,
+  );
+  return { ...params, message: { ...message, parts } };
+}
+
+function flat(data: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(data).filter(([, value]) => typeof value !== 'object'));
+}
 
 /** Level by level, not by recursion: a body of a million brackets must not use up the stack here or later. */
 function isDeep(value: unknown): boolean {

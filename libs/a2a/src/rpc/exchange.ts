@@ -1,13 +1,22 @@
 import { LegacyJsonRpcTransportHandler } from '@a2a-js/sdk/compat/v0_3/server';
 import { JsonRpcTransportHandler, ServerCallContext } from '@a2a-js/sdk/server';
-import { type Clock, FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import {
+  type Clock,
+  FleetError,
+  isJsonObject,
+  type JsonObject,
+  type Log,
+  type Scope,
+} from '@hermes-fleet/protocol';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { CardSource } from '../card/card-route.ts';
 import type { OpenCall, OpenCalls } from '../server/open-calls.ts';
 import { type Call, createRequestHandler, type HandlerDeps } from '../server/request-handler.ts';
 import type { RpcId } from './envelope.ts';
 import type { Method } from './methods.ts';
+import type { OwnMethod } from './own-method.ts';
 import type { RpcReply } from './patient-reply.ts';
+import { type OnRefused, tellRefusal } from './refusal.ts';
 import { errorReply, httpStatusOf } from './rpc-error.ts';
 
 export interface RouteDeps extends HandlerDeps {
@@ -15,6 +24,21 @@ export interface RouteDeps extends HandlerDeps {
   readonly extensions: readonly string[];
   readonly clock: Clock;
   readonly calls: OpenCalls;
+  readonly log: Log;
+  readonly methods?: Readonly<Record<string, OwnMethod>> | undefined;
+  readonly onRefused?: OnRefused | undefined;
+  readonly sendScopes?: readonly Scope[] | undefined;
+  readonly readsText?: ((data: JsonObject) => boolean) | undefined;
+}
+
+/** How far a request has come. */
+export interface Passage {
+  readonly request: FastifyRequest;
+  /** The body as it arrived. */
+  readonly text: string;
+  readonly method: string | undefined;
+  /** Whether whoever acts on it has it: from then on it was not refused. */
+  taken: boolean;
 }
 
 /** One request that may be carried out: its method is known, its caller may call it, its parameters are right. */
@@ -25,6 +49,7 @@ export interface Exchange {
   readonly id: RpcId;
   readonly method: Method;
   readonly params: JsonObject;
+  readonly passage: Passage;
 }
 
 const UNARY: OpenCall = {
@@ -41,9 +66,13 @@ export function openCall({ deps, request, reply, method }: Exchange): OpenCall {
   return open;
 }
 
-export function callOf({ deps, request, method, params }: Exchange, signal: AbortSignal): Call {
+export function callOf({ deps, request, method, params, passage }: Exchange, signal: AbortSignal): Call {
   const { message } = params;
   return {
+    text: passage.text,
+    onTaken: () => {
+      passage.taken = true;
+    },
     caller: request.caller,
     card: () => deps.card({ host: request.host, protocol: request.protocol }),
     rawMessage: method.version === '1.0' && isJsonObject(message) ? message : undefined,
@@ -64,6 +93,14 @@ export function transport(
   const context = new ServerCallContext({ requestedVersion: method.version });
   const Handler = method.version === '1.0' ? JsonRpcTransportHandler : LegacyJsonRpcTransportHandler;
   return new Handler(createRequestHandler(deps, call)).handle({ jsonrpc: '2.0', id, ...rpc }, context);
+}
+
+/** Tells of what was thrown, if it means that the request was refused. */
+export async function tellIfRefused(deps: RouteDeps, passage: Passage, thrown: unknown): Promise<void> {
+  const { request, text, method, taken } = passage;
+  if (taken) return;
+  const error = FleetError.from(thrown);
+  await tellRefusal(deps, request, { text, error, ...(method === undefined ? {} : { method }) });
 }
 
 /** Any thrown value as a JSON-RPC error reply; the request's log line tells what it was. */

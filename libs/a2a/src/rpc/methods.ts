@@ -24,6 +24,8 @@ export interface Method {
   /** `send` may wait for a task, `stream` answers by SSE, `unary` answers at once. */
   readonly kind: 'send' | 'stream' | 'unary';
   readonly params: z.ZodType;
+  /** Whether it brings a message for the intake. */
+  readonly takesMessage: boolean;
   /** The caller needs one of these; none: authentication is enough. */
   readonly scopes: readonly Scope[];
 }
@@ -69,7 +71,8 @@ const METHODS: ReadonlyMap<string, Method> = new Map([
 ]);
 
 function entry(version: A2AVersion, [name, kind, params, scopes]: Row): [string, Method] {
-  return [name, { name, version, kind, params, scopes }];
+  const takesMessage = params === SendParams || params === LegacySendParams;
+  return [name, { name, version, kind, params, takesMessage, scopes }];
 }
 
 /**
@@ -93,8 +96,10 @@ function readVersion(header: string): A2AVersion {
   throw new FleetError('VERSION_NOT_SUPPORTED', `A2A version ${version} is not supported; use 1.0 or 0.3`);
 }
 
-/** Throws FORBIDDEN, naming the scopes, unless the caller may call the method at all. */
-export function authorize(caller: Caller, { name, scopes }: Method): void {
+/** Throws FORBIDDEN, naming the scopes, unless the caller may call the method at all; `sendScopes` do for messages too. */
+export function authorize(caller: Caller, method: Method, sendScopes: readonly Scope[] = []): void {
+  const { name } = method;
+  const scopes = method.takesMessage ? [...method.scopes, ...sendScopes] : method.scopes;
   if (scopes.length === 0 || scopes.some((scope) => caller.scopes.has(scope))) return;
   const needed = scopes.map((scope) => `"${scope}"`).join(' or ');
   throw new FleetError('FORBIDDEN', `caller "${caller.name}" lacks the scope ${needed} that ${name} needs`);

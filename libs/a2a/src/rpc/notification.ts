@@ -1,5 +1,5 @@
 import { FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
-import { callOf, type Exchange, openCall, transport } from './exchange.ts';
+import { callOf, type Exchange, openCall, tellIfRefused, transport } from './exchange.ts';
 
 /** The methods that do something which lasts, and how each is carried out when nobody waits for its answer. */
 const CARRIED_OUT: Readonly<Partial<Record<string, string>>> = {
@@ -18,7 +18,9 @@ export async function carryOut(exchange: Exchange): Promise<void> {
   using open = openCall(exchange);
   const call = callOf(exchange, open.signal);
   await transport(exchange, call, { method, params: withoutWaiting(exchange.params) });
-  if (call.failure !== undefined) exchange.request.failure = FleetError.from(call.failure);
+  if (call.failure === undefined) return;
+  exchange.request.failure = FleetError.from(call.failure);
+  await tellIfRefused(exchange.deps, exchange.passage, call.failure);
 }
 
 function withoutWaiting(params: JsonObject): JsonObject {

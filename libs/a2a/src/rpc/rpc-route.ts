@@ -1,12 +1,23 @@
 import { Extensions } from '@a2a-js/sdk';
-import { FleetError, isJsonObject } from '@hermes-fleet/protocol';
+import { FleetError, isJsonObject, jsonMembers } from '@hermes-fleet/protocol';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { GONE } from '../server/open-calls.ts';
 import type { Call } from '../server/request-handler.ts';
 import { readEnvelope } from './envelope.ts';
-import { callOf, type Exchange, header, openCall, type RouteDeps, toError, transport } from './exchange.ts';
+import {
+  callOf,
+  type Exchange,
+  header,
+  openCall,
+  type Passage,
+  type RouteDeps,
+  tellIfRefused,
+  toError,
+  transport,
+} from './exchange.ts';
 import { authorize, findMethod, readParams } from './methods.ts';
 import { carryOut } from './notification.ts';
+import type { OwnCall, OwnMethod } from './own-method.ts';
 import { type RpcReply, replyPatiently } from './patient-reply.ts';
 import { isStream, streamReplies } from './rpc-stream.ts';
 
@@ -14,24 +25,66 @@ const JSON_TYPE = 'application/json; charset=utf-8';
 
 /** The handler of POST /jsonrpc: every answer is JSON-RPC, and no exception's text is in it. */
 export function createRpcRoute(deps: RouteDeps) {
+  const own = new Map(Object.entries(deps.methods ?? {}));
+  const { readsText } = deps;
   return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
-    const envelope = readEnvelope(typeof request.body === 'string' ? request.body : '');
+    const text = typeof request.body === 'string' ? request.body : '';
+    const envelope = readEnvelope(text, { isOwn: (name) => own.has(name), readsText });
     const { id } = envelope.ok ? envelope.request : envelope;
+    const name = envelope.ok ? envelope.request.method : envelope.method;
+    const passage: Passage = { request, text, method: name, taken: false };
     try {
       if (!envelope.ok) throw envelope.error;
+      const ownMethod = own.get(envelope.request.method);
+      if (ownMethod !== undefined) {
+        const paramsText = paramsIn(text);
+        passage.taken = true;
+        const { status, body } = await runOwn(ownMethod, { request, reply, id, paramsText });
+        if (!envelope.request.notification) return reply.code(status).type(JSON_TYPE).send(body);
+        return reply.code(204).send();
+      }
       const method = findMethod(envelope.request.method, header(request, 'a2a-version'));
-      authorize(request.caller, method);
+      authorize(request.caller, method, deps.sendScopes);
       const params = readParams(method, envelope.request.params);
-      const exchange: Exchange = { deps, request, reply, id, method, params };
+      passage.taken = !method.takesMessage;
+      const exchange: Exchange = { deps, request, reply, id, method, params, passage };
       if (!envelope.request.notification) return await answer(exchange);
       await carryOut(exchange);
     } catch (thrown) {
       const { status, body } = toError({ request, reply, id }, thrown);
+      await tellIfRefused(deps, passage, thrown);
       if (!envelope.ok || !envelope.request.notification)
         return reply.code(status).type(JSON_TYPE).send(body);
     }
     return reply.code(204).send();
   };
+}
+
+/** The text of a request's params; INVALID_REQUEST where they stand there twice, and nobody can tell which ones count. */
+function paramsIn(text: string): string | undefined {
+  const [params, ...more] = (jsonMembers(text) ?? []).filter(({ name }) => name === 'params');
+  if (more.length > 0)
+    throw new FleetError('INVALID_REQUEST', 'params stand more than once; send one request at a time');
+  return params?.text;
+}
+
+async function runOwn(
+  method: OwnMethod,
+  {
+    request,
+    reply,
+    id,
+    paramsText,
+  }: Pick<Exchange, 'request' | 'reply' | 'id'> & Pick<OwnCall, 'paramsText'>,
+): Promise<RpcReply> {
+  const { caller, trace } = request;
+  const { status, result, headers } = await method.run({
+    paramsText,
+    caller,
+    traceparent: trace.traceparent,
+  });
+  reply.headers(headers ?? {});
+  return { status, body: { jsonrpc: '2.0', id, result } };
 }
 
 async function answer(exchange: Exchange): Promise<FastifyReply> {
@@ -58,7 +111,9 @@ async function toReply(exchange: Exchange, call: Call, result: unknown): Promise
   const body = await result;
   if (isJsonObject(body) && body.error === undefined) return { status: 200, body };
   if (call.signal.reason === GONE) return { status: 499, body: {} };
-  return toError(exchange, call.failure ?? body);
+  const thrown = call.failure ?? body;
+  await tellIfRefused(exchange.deps, exchange.passage, thrown);
+  return toError(exchange, thrown);
 }
 
 /** Of the extensions that a client asks for, those that are spoken here (design 2, Carriage). */

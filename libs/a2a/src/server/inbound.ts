@@ -1,20 +1,33 @@
 import { Message } from '@a2a-js/sdk';
-import { FleetError, type InboundMessage, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import {
+  FleetError,
+  type InboundMessage,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  jsonAt,
+} from '@hermes-fleet/protocol';
+
+/** What is known of the request that a message came in. */
+export interface Origin {
+  /** The body as it arrived. */
+  readonly text: string;
+  /** `params.message` as it arrived; undefined for A2A 0.3. */
+  readonly rawMessage: JsonObject | undefined;
+  readonly traceparent: string;
+}
 
 /**
  * A message of the wire as the intake takes it. `raw` is the JSON that arrived; for A2A 0.3 its 1.0 form. Files are
  * refused with CONTENT_TYPE_NOT_SUPPORTED: nothing here would read them.
  */
-export function toInbound(
-  message: Message,
-  raw: JsonObject | undefined,
-  traceparent: string,
-): InboundMessage {
+export function toInbound(message: Message, origin: Origin): InboundMessage {
   const texts: string[] = [];
   const data: InboundMessage['data'][number][] = [];
   message.parts.forEach(({ content, mediaType }, index) => {
     if (content?.$case === 'text') texts.push(content.value);
-    else if (content?.$case === 'data') data.push({ data: content.value, mediaType: mediaType || undefined });
+    else if (content?.$case === 'data')
+      data.push(dataPart(content.value, mediaType || undefined, origin.text, index));
     else throw fileRefused(index);
   });
   return {
@@ -23,8 +36,24 @@ export function toInbound(
     taskId: message.taskId || undefined,
     text: texts.join('\n'),
     data,
-    raw: raw ?? toRaw(message),
-    traceparent,
+    raw: origin.rawMessage ?? toRaw(message),
+    traceparent: origin.traceparent,
+  };
+}
+
+/** Its text is looked up when somebody asks for it: few do. In both versions it stands in the same place. */
+function dataPart(
+  data: JsonValue,
+  mediaType: string | undefined,
+  body: string,
+  index: number,
+): InboundMessage['data'][number] {
+  return {
+    data,
+    mediaType,
+    get text() {
+      return jsonAt(body, ['params', 'message', 'parts', index, 'data']);
+    },
   };
 }
 

@@ -6,11 +6,14 @@ import {
   type Intake,
   type JsonObject,
   type Log,
+  type Scope,
   systemIds,
 } from '@hermes-fleet/protocol';
 import { translateError } from '@hermes-fleet/service';
 import type { FastifyInstance } from 'fastify';
 import { type CardSource, registerCardRoute } from '../card/card-route.ts';
+import type { OwnMethod } from '../rpc/own-method.ts';
+import { type OnRefused, tellRefusal } from '../rpc/refusal.ts';
 import { errorReply, httpStatusOf } from '../rpc/rpc-error.ts';
 import { createRpcRoute } from '../rpc/rpc-route.ts';
 import { OpenCalls } from './open-calls.ts';
@@ -33,12 +36,27 @@ export interface A2AOptions {
   readonly heartbeatMs?: number;
   /** Becomes Task.metadata of replies about a task, e.g. `{"urn:hermes-fleet:handshake:2": <announce>}`. */
   readonly replyMetadata?: (taskId: string) => JsonObject | undefined;
+  /** JSON-RPC methods beside A2A's, by name. */
+  readonly methods?: Readonly<Record<string, OwnMethod>>;
+  /**
+   * Awaited before the error of an authenticated request is answered that no handler, method or intake got: no JSON, no
+   * request, too large, forbidden, wrong params, …
+   */
+  readonly onRefused?: OnRefused;
+  /** Scopes that let a caller send messages beside `dispatch` and `announce`; what for is the intake's to say. */
+  readonly sendScopes?: readonly Scope[];
+  /**
+   * Tells data parts that the intake reads from their text: where a message is nested too deeply because of one, it is not
+   * refused, but handed over with that part's members that are not nested, and its whole text.
+   */
+  readonly readsText?: (data: JsonObject) => boolean;
 }
 
 /**
  * A2A 1.0 (and 0.3) over JSON-RPC on an app of createApp: POST /jsonrpc, /jsonrpc/ and /, and the agent card. Lives in
  * a scope of its own, with its own body parser and error shape. `closeStreams` ends every stream after what it has
- * sent and answers every waiting SendMessage with its task as it stands; the app's own closing does the same.
+ * sent and answers every waiting SendMessage with its task as it stands; the app's own closing does the same. A service
+ * that has more than A2A to offer at this address gives `methods`; one that keeps account of what it refused, `onRefused`.
  */
 export function registerA2A(app: FastifyInstance, o: A2AOptions): { closeStreams(): Promise<void> } {
   const calls = new OpenCalls({ stream: o.maxStreamsPerCaller ?? 256, send: o.maxWaitingPerCaller ?? 1_000 });
@@ -47,8 +65,15 @@ export function registerA2A(app: FastifyInstance, o: A2AOptions): { closeStreams
     scope.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, text, done) =>
       done(null, text),
     );
-    scope.setErrorHandler((thrown, request, reply) => {
+    const known = new WeakSet<object>();
+    // Not reached by a request that authentication refused.
+    scope.addHook('onRequest', async (request) => {
+      known.add(request);
+    });
+    scope.setErrorHandler(async (thrown, request, reply) => {
       const error = translateError(thrown, request, reply);
+      if (request.method === 'POST' && known.has(request))
+        await tellRefusal(o, request, { text: null, error });
       return reply.code(httpStatusOf(error)).send(errorReply(null, error));
     });
     scope.addHook('preClose', async () => {

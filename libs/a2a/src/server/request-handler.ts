@@ -33,6 +33,10 @@ export interface HandlerDeps {
 export interface Call {
   readonly caller: Caller;
   readonly card: () => AgentCard;
+  /** The body of the request as it arrived. */
+  readonly text: string;
+  /** To be called when the intake gets the message. */
+  readonly onTaken: () => void;
   /** `params.message` as it arrived; undefined for A2A 0.3. */
   readonly rawMessage: JsonObject | undefined;
   readonly lastEventId: string | undefined;
@@ -72,9 +76,11 @@ export function createRequestHandler(deps: HandlerDeps, call: Call): A2ARequestH
   const accept = async (params: SendMessageRequest): Promise<Accepted> => {
     if (params.configuration?.taskPushNotificationConfig !== undefined) throw pushNotSupported();
     if (params.message === undefined) throw new FleetError('INVALID_PARAMS', 'message is required');
-    const inbound = toInbound(params.message, call.rawMessage, call.traceparent);
-    if (inbound.taskId === undefined) return intake.accept(inbound, caller);
-    const { contextId } = continuable(ledger, ownTask(inbound.taskId), inbound);
+    const inbound = toInbound(params.message, call);
+    const { taskId } = inbound;
+    const contextId =
+      taskId === undefined ? inbound.contextId : continuable(ledger, ownTask(taskId), inbound).contextId;
+    call.onTaken();
     return intake.accept({ ...inbound, contextId }, caller);
   };
 

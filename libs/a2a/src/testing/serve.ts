@@ -21,6 +21,8 @@ export const TOKEN = 'token-of-switch-0123456789';
 export const OTHER_TOKEN = 'token-of-other-0123456789';
 export const ANNOUNCE_TOKEN = 'token-of-announcer-0123456789';
 export const READ_TOKEN = 'token-of-reader-0123456789';
+/** Of a caller whose only scope A2A knows nothing of. */
+export const OWN_TOKEN = 'token-of-its-own-kind-0123456789';
 
 export interface Served {
   readonly url: string;
@@ -53,6 +55,7 @@ export interface ServeOptions extends Partial<Omit<A2AOptions, 'ledger' | 'intak
   readonly script?: Script;
   readonly streaming?: boolean;
   readonly clock?: Clock;
+  readonly bodyLimitBytes?: number;
 }
 
 /** A real server on a free port over a real ledger file; everything is closed and removed after the test. */
@@ -86,7 +89,9 @@ export async function serve(t: TestContext, o: ServeOptions = {}): Promise<Serve
       { name: 'other', scopes: ['announce', 'dispatch', 'read'], secret: OTHER_TOKEN },
       { name: 'announcer', scopes: ['announce'], secret: ANNOUNCE_TOKEN },
       { name: 'reader', scopes: ['read'], secret: READ_TOKEN },
+      { name: 'own', scopes: ['own:send'], secret: OWN_TOKEN },
     ]),
+    ...(o.bodyLimitBytes === undefined ? {} : { bodyLimitBytes: o.bodyLimitBytes }),
     metrics: createMetrics({ profile: 'neo', peers: [], callers: [], defaultMetrics: false }),
     readiness: () => ({ ready: true, dependencies: {} }),
   });

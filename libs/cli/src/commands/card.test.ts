@@ -3,14 +3,13 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { planFleet, profileEnv } from '../local/plan.ts';
-import { askProfile } from '../local/profile-process.ts';
+import { askEntryPoint } from '../local/entry-point.ts';
+import { commandOf, memberEnv, planFleet } from '../local/plan.ts';
 import { repositoryRoot } from './options.ts';
 
 const root = repositoryRoot();
-const entryPoint = join(root, 'services/profile/src/main.ts');
 const card = (profile: string, env: NodeJS.ProcessEnv) =>
-  askProfile({ entryPoint, profile, question: '--card', env, cwd: root });
+  askEntryPoint({ command: commandOf(root, profile), question: ['--card'], env, cwd: root });
 
 function home(t: TestContext, files: Readonly<Record<string, string>>): NodeJS.ProcessEnv {
   const dir = mkdtempSync(join(tmpdir(), 'fleet-card-'));
@@ -32,7 +31,7 @@ test('every shipped profile has a card, and no key has to be there', async (t) =
   for (const profile of plan.profiles) {
     const { code, stdout, stderr } = await card(profile.name, {
       PATH: process.env.PATH,
-      ...profileEnv(plan, profile),
+      ...memberEnv(plan, profile),
     });
     assert.equal(code, 0, stderr);
     const shown = JSON.parse(stdout);

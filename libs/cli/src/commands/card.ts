@@ -1,7 +1,6 @@
-import { join } from 'node:path';
 import { FleetError } from '@hermes-fleet/protocol';
-import { profileEnv } from '../local/plan.ts';
-import { askProfile, GIVE_UP_MS } from '../local/profile-process.ts';
+import { askEntryPoint, GIVE_UP_MS } from '../local/entry-point.ts';
+import { commandOf, memberEnv } from '../local/plan.ts';
 import { inherited } from '../local/up.ts';
 import { readOptions, UsageError } from './options.ts';
 import { plannedFleet } from './running-fleet.ts';
@@ -19,16 +18,16 @@ export async function cardCommand(argv: readonly string[], env: NodeJS.ProcessEn
   const [profile, ...rest] = positionals;
   if (profile === undefined || rest.length > 0) throw new UsageError('card takes the name of one profile');
   const plan = plannedFleet(values);
-  const planned = plan.profiles.find(({ name }) => name === profile);
+  const planned = plan.members.find(({ name }) => name === profile);
   if (!planned && !values['as-is'])
     throw new UsageError(
-      `there is no profile ${profile}, only ${plan.profiles.map(({ name }) => name).join(', ')}; --as-is looks below HERMES_HOME`,
+      `there is no profile ${profile}, only ${plan.members.map(({ name }) => name).join(', ')}; --as-is looks below HERMES_HOME`,
     );
-  const { code, stdout, stderr } = await askProfile({
-    entryPoint: join(plan.root, 'services/profile/src/main.ts'),
-    question: '--card',
-    ...{ profile, cwd: plan.root },
-    env: planned && !values['as-is'] ? { ...inherited(env), ...profileEnv(plan, planned) } : env,
+  const { code, stdout, stderr } = await askEntryPoint({
+    command: commandOf(plan.root, profile),
+    question: ['--card'],
+    cwd: plan.root,
+    env: planned && !values['as-is'] ? { ...inherited(env), ...memberEnv(plan, planned) } : env,
   });
   if (code !== 0) {
     const said = stderr.trim() || `no card within ${GIVE_UP_MS / 1000} s`;

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { FleetError } from '@hermes-fleet/protocol';
 import { runDemo } from '../demo/demo.ts';
 import { readOperatorToken } from '../keys/init.ts';
+import { TRADER } from '../keys/layout.ts';
 import { namedAddress, readOptions, UsageError } from './options.ts';
 import { plannedFleet } from './running-fleet.ts';
 
@@ -21,15 +22,17 @@ export async function demoCommand(argv: readonly string[]): Promise<number> {
   if (positionals.length > 0) throw new UsageError(`demo takes no "${positionals.join(' ')}"`);
   const plan = plannedFleet(values);
   const given = (values.address ?? []).map((text) => namedAddress('address', text));
-  const shown = given.length > 0 ? given : plan.profiles.map(({ name, url }) => ({ name, url }));
+  const shown = given.length > 0 ? given : plan.members.map(({ name, url }) => ({ name, url }));
   const reach = (values.reach ?? []).map((text) => namedAddress('reach', text));
-  const profiles = (reach.length > 0 ? reach : shown).filter(({ name }) => !OTHERS.has(name));
+  const known = reach.length > 0 ? reach : shown;
+  const profiles = known.filter(({ name }) => !OTHERS.has(name));
+  const trader = known.find(({ name }) => name === TRADER);
   try {
     const token = values['token-stdin'] ? readFileSync(0, 'utf8').trim() : readOperatorToken(plan.keysDir);
     if (!token) throw new FleetError('PEER_UNREACHABLE', `there are no keys in ${plan.keysDir}`);
     const write = (line: string): void => console.log(line);
     const id = `demo-${randomUUID().slice(0, 8)}`;
-    const problems = await runDemo({ profiles, shown, token, id, write });
+    const problems = await runDemo({ profiles, trader, shown, token, id, write });
     if (problems.length === 0) return 0;
     console.error(
       `\n${problems.length === 1 ? 'a step' : `${problems.length} steps`} did not go as expected:`,
@@ -43,4 +46,4 @@ export async function demoCommand(argv: readonly string[]): Promise<number> {
   }
 }
 
-const OTHERS = new Set(['prometheus', 'grafana', 'nats']);
+const OTHERS = new Set([TRADER, 'prometheus', 'grafana', 'nats']);

@@ -68,7 +68,7 @@ async function up(plan: FleetPlan, env: NodeJS.ProcessEnv, json: boolean): Promi
   const cli = join(import.meta.dirname, '../main.ts');
   process.stdout.write(
     renderWelcome({
-      addresses: [...plan.profiles, plan.nats],
+      addresses: [...plan.members, plan.nats],
       root: plan.root,
       id: `first-flight-${randomUUID().slice(0, 8)}`,
       ...(own
@@ -97,7 +97,7 @@ function report(rows: readonly object[], json: boolean): number {
 
 /** Hands over to `tail`, which knows files that grow and are put aside. */
 function logs(plan: FleetPlan, names: readonly string[], follow: boolean, lines: number): number {
-  const all = [plan.nats, ...plan.profiles];
+  const all = [plan.nats, ...plan.members];
   const unknown = names.filter((name) => !all.some((one) => one.name === name));
   if (unknown.length > 0) throw new UsageError(`no such process: ${unknown.join(', ')}`);
   const files = all

@@ -1,10 +1,9 @@
-import { readFileSync } from 'node:fs';
 import { FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
 import { ask } from '../ask/ask.ts';
 import { renderConsidered, renderVerdict } from '../route/render.ts';
 import { DISPATCH_OPTIONS, describesDispatch, dispatchOf } from './dispatch-options.ts';
 import { readOptions, UsageError } from './options.ts';
-import { FLEET_OPTIONS, findProfile, orNoFleet, printJson, printLines } from './running-fleet.ts';
+import { FLEET_OPTIONS, findProfile, orNoFleet, printJson, printLines, readInput } from './running-fleet.ts';
 
 const BLOCKED = 3;
 
@@ -37,12 +36,7 @@ export async function routeCommand(argv: readonly string[]): Promise<number> {
 function readDispatch(file: string, input: string | undefined): JsonObject {
   const wrong = (reason: string, cause: unknown): FleetError =>
     new FleetError('INVALID_PARAMS', `${file} ${reason}`, { cause });
-  let text: string;
-  try {
-    text = file === '-' ? (input ?? readFileSync(0, 'utf8')) : readFileSync(file, 'utf8');
-  } catch (cause) {
-    throw wrong('cannot be read: name a file with a TASK_DISPATCH', cause);
-  }
+  const text = readInput(file, input, 'a TASK_DISPATCH');
   let dispatch: unknown;
   try {
     dispatch = JSON.parse(text);

@@ -84,11 +84,58 @@ async function profile(t: TestContext, answers: Record<string, JsonObject>): Pro
   return `http://127.0.0.1:${address.port}`;
 }
 
-async function demo(url: string, token = TOKEN): Promise<{ text: string; problems: readonly string[] }> {
+/** A trader with two strategies, which answers decisions with what the test says. */
+async function traderStub(t: TestContext, changes: Record<string, JsonObject> = {}) {
+  const strategy = (id: string, status: string): JsonObject => ({
+    ...{ id, name: `The ${id}`, account_id: 'acct', market_symbol: 'xrpusd', status },
+  });
+  const sent: JsonObject[] = [];
+  const server = createServer(async (request, reply) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk);
+    const { method, params } = JSON.parse(Buffer.concat(chunks).toString());
+    if (method === 'list_strategies') {
+      const strategies = [strategy('trend', 'standby'), strategy('grid', 'active')];
+      return reply.end(JSON.stringify({ result: { strategies } }));
+    }
+    const isCopy = sent.some(({ decision_id: id, dry_run: dry }) => id === params.decision_id && !dry);
+    sent.push(params);
+    const kind = params.dry_run
+      ? 'dry'
+      : isCopy
+        ? 'copy'
+        : params.target_strategy_id === 'grid'
+          ? 'back'
+          : 'there';
+    const answer = { status: kind === 'dry' || isCopy ? 'noop' : 'applied', risk_mode: 'normal' };
+    const said = {
+      ...{
+        ...answer,
+        from_strategy_id: params.expected_active_strategy_id,
+        to_strategy_id: params.target_strategy_id,
+      },
+      ...{ warnings: isCopy ? [{ code: 'duplicate_decision' }] : [], result: { would_status: 'applied' } },
+      ...changes[kind],
+    };
+    return reply.end(JSON.stringify({ result: said }));
+  }).listen(0, '127.0.0.1');
+  t.after(() => server.close());
+  await once(server, 'listening');
+  const address = server.address();
+  assert.ok(typeof address === 'object' && address);
+  return { trader: { name: 'trader', url: `http://127.0.0.1:${address.port}` }, sent };
+}
+
+async function demo(
+  url: string,
+  token = TOKEN,
+  trader?: { name: string; url: string },
+): Promise<{ text: string; problems: readonly string[] }> {
   const lines: string[] = [];
   const switchAt = [{ name: 'switch', url }];
   const problems = await runDemo({
     profiles: switchAt,
+    trader,
     shown: [...switchAt, { name: 'prometheus', url: 'http://127.0.0.1:9090' }],
     token,
     id: 'demo-1',
@@ -136,6 +183,42 @@ test('what did not come back as expected is said, and the other steps go on', as
     (await demo(await profile(t, others))).problems.join(),
     /switch answered HTTP 200: the store is full/,
   );
+});
+
+test('the trader decides: a dry run, for real, a copy, and back to what was active', async (t) => {
+  const { trader, sent } = await traderStub(t);
+  const { text, problems } = await demo(await profile(t, GOOD), TOKEN, trader);
+  assert.deepEqual(problems, []);
+  assert.match(
+    text,
+    /dry run +noop, would be applied\n +decision +applied: The grid -> The trend, risk mode normal\n +its copy +noop: duplicate_decision\n +and back +applied: The trend -> The grid/,
+  );
+  assert.match(text, /decisions +make trader ARGS='audit show'/);
+  const [dry, real, copy, back] = sent;
+  assert.deepEqual({ ...real, dry_run: true }, dry);
+  assert.deepEqual(copy, real);
+  assert.deepEqual([back?.target_strategy_id, back?.expected_active_strategy_id], ['grid', 'trend']);
+  assert.notEqual(back?.decision_id, real?.decision_id);
+});
+
+test('a decision that did not come out as it should is said', async (t) => {
+  const errors = [{ code: 'execution_degraded', message: 'the feed is stale' }];
+  const cases: [Record<string, JsonObject>, RegExp][] = [
+    [
+      { there: { status: 'rejected', errors } },
+      /the decision is rejected, not applied \(execution_degraded: the feed/,
+    ],
+    [{ dry: { status: 'applied' } }, /the dry run is applied, not noop/],
+    [{ copy: { status: 'applied' } }, /the copy of the decision is applied, not noop/],
+    [{ copy: { warnings: [] } }, /the copy is not called a duplicate/],
+    [{ back: { status: 'failed' } }, /the decision to switch back is failed/],
+  ];
+  for (const [changes, says] of cases) {
+    const { trader } = await traderStub(t, changes);
+    const { problems } = await demo(await profile(t, GOOD), TOKEN, trader);
+    assert.equal(problems.length, 1, problems.join('\n'));
+    assert.match(problems[0] ?? '', says);
+  }
 });
 
 test('without a fleet, and with a token that is not accepted, the demo says so', async (t) => {

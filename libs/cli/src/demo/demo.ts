@@ -1,20 +1,20 @@
 import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
+import type { Caller, Named } from '../ask/reach.ts';
+import { type Answer, rpc } from '../ask/rpc.ts';
 import { firstFlightRequest } from '../flight/first-flight.ts';
 import { silentPeers } from '../flight/settled.ts';
-import { type Answer, announceIn, type Caller, call, look } from './caller.ts';
+import { announceIn, look } from './answers.ts';
 import { addCounters, type Counters, readCounters } from './counters.ts';
 import { type Flight, readBlocked, readDone, readHandedBack } from './flights.ts';
 import { peerLine } from './peers.ts';
 import { poorRequest, textRequest } from './requests.ts';
-
-export interface Named {
-  readonly name: string;
-  readonly url: string;
-}
+import { decideOnce } from './trader.ts';
 
 export interface DemoOptions {
   /** The profiles as this process reaches them; the one named `switch` takes the dispatches. */
   readonly profiles: readonly Named[];
+  /** The trader as this process reaches it; without it nothing is decided. */
+  readonly trader: Named | undefined;
   /** What to show people: the profiles as they reach them, Prometheus, Grafana. */
   readonly shown: readonly Named[];
   readonly token: string;
@@ -44,7 +44,7 @@ export async function runDemo(o: DemoOptions): Promise<readonly string[]> {
   for (const profile of o.profiles) {
     await check(async () => {
       const hello = textRequest(`${o.id}:hello`, 'hello', `handshake:hermes-${profile.name}`);
-      o.write(peerLine(profile.name, announceIn(await call(at(profile), hello))));
+      o.write(peerLine(profile.name, announceIn(await rpc(at(profile), JSON.stringify(hello)))));
       return [];
     });
   }
@@ -60,7 +60,7 @@ export async function runDemo(o: DemoOptions): Promise<readonly string[]> {
   const fly = (title: string, request: JsonObject, read: (answer: Answer) => Flight): Promise<void> => {
     o.write(`\n${title}`);
     return check(async () => {
-      const flight = read(await call(at(orchestrator), request));
+      const flight = read(await rpc(at(orchestrator), JSON.stringify(request)));
       for (const line of flight.lines) o.write(line);
       spent += flight.tokens;
       return flight.problems;
@@ -85,6 +85,14 @@ export async function runDemo(o: DemoOptions): Promise<readonly string[]> {
     readDone(answer, 'note.txt'),
   );
 
+  const { trader } = o;
+  if (trader) {
+    o.write(
+      '\nDecided: the trader switches to another strategy and back; a copy of a decision changes nothing',
+    );
+    await check(() => decideOnce({ trader: at(trader), id: o.id, write: o.write }));
+  }
+
   o.write('\nIn the metrics of all profiles');
   await check(async () => {
     if (!before) return ['the metrics could not be read before the dispatches'];
@@ -96,7 +104,7 @@ export async function runDemo(o: DemoOptions): Promise<readonly string[]> {
   });
 
   o.write('');
-  for (const line of whereToSee(o.shown)) o.write(line);
+  for (const line of whereToSee(o)) o.write(line);
   return problems;
 }
 
@@ -105,11 +113,15 @@ async function counters(profiles: readonly Named[]): Promise<Counters> {
   return addCounters(texts.map(readCounters));
 }
 
-function whereToSee(shown: readonly Named[]): string[] {
+function whereToSee({ shown, trader }: Pick<DemoOptions, 'shown' | 'trader'>): string[] {
   const url = (wanted: string): string | undefined => shown.find(({ name }) => name === wanted)?.url;
   const [prometheus, grafana] = [url('prometheus'), url('grafana')];
   const metrics = shown.filter(({ name }) => !['prometheus', 'grafana', 'nats'].includes(name));
-  const queries = ['fleet_tokens_spent_total', 'fleet_task_admissions_total{decision="blocked"}'];
+  const queries = [
+    'fleet_tokens_spent_total',
+    'fleet_task_admissions_total{decision="blocked"}',
+    ...(trader ? ['fleet_trader_decisions_total'] : []),
+  ];
   return [
     'Where to see more',
     ...metrics.slice(0, 1).map(({ url: base }) => `  metrics     curl -s ${base}/metrics | grep ^fleet_`),
@@ -117,6 +129,7 @@ function whereToSee(shown: readonly Named[]): string[] {
       ? `  Prometheus  ${prometheus}  (ask for ${queries.join(', or ')})`
       : '  Prometheus  runs with the fleet in containers only',
     ...(prometheus ? [`  Grafana     ${grafana ?? 'does not run: make up says why'}`] : []),
+    ...(trader ? ["  decisions   make trader ARGS='audit show'"] : []),
     '  logs        make logs',
   ];
 }

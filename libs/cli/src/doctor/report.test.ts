@@ -20,7 +20,11 @@ const examining = (t: TestContext, program: string) => {
   t.after(() => rmSync(dir, { recursive: true }));
   const entryPoint = join(dir, 'main.mjs');
   writeFileSync(entryPoint, program);
-  return examine({ entryPoint, profile: 'neo', env: { PATH: process.env.PATH, MARK: 'here' }, cwd: dir });
+  return examine('neo', {
+    command: [entryPoint, '--profile', 'neo'],
+    env: { PATH: process.env.PATH, MARK: 'here' },
+    cwd: dir,
+  });
 };
 
 test('the report of the checks is read, whatever the exit code says', async (t) => {

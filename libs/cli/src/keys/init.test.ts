@@ -110,8 +110,24 @@ test('a further service gets its keys and nobody else loses theirs', (t) => {
   for (const [file, text] of Object.entries(before)) {
     if (!file.endsWith('nats.conf')) assert.equal(after[file], text);
   }
-  assert.ok(after[join(dir, 'neo', 'A2A_HERMES_TOKEN_NEO_TO_TRADER')]);
+  assert.ok(after[join(dir, 'switch', 'A2A_HERMES_TOKEN_SWITCH_TO_TRADER')]);
+  assert.ok(after[join(dir, 'trader', 'A2A_HERMES_TOKEN_OPERATOR')]);
   assert.match(after[join(dir, 'nats', 'nats.conf')] ?? '', /user: "trader"/);
+});
+
+test('the trader and switch have tokens for each other; a worker has none for the trader, nor it for them', (t) => {
+  const { dir, init } = keysIn(t);
+  init({ services: [...SERVICES, 'trader'] });
+  const withTrader = Object.keys(contents(dir))
+    .filter((file) => /_TRADER|TRADER_TO/.test(file))
+    .map((file) => file.slice(dir.length + 1))
+    .sort();
+  assert.deepEqual(withTrader, [
+    'switch/A2A_HERMES_TOKEN_SWITCH_TO_TRADER',
+    'switch/A2A_HERMES_TOKEN_TRADER_TO_SWITCH',
+    'trader/A2A_HERMES_TOKEN_SWITCH_TO_TRADER',
+    'trader/A2A_HERMES_TOKEN_TRADER_TO_SWITCH',
+  ]);
 });
 
 test('rotating makes every secret anew, and they fit together', (t) => {

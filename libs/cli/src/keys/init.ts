@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { checkServices, keyPaths, OPERATOR, SETUP, tokenVariable } from './layout.ts';
+import { checkServices, keyPaths, mayCall, OPERATOR, SETUP, tokenVariable } from './layout.ts';
 import { type NatsSettings, renderBusConfig } from './nats-config.ts';
 import { type Change, keepSecret, type Owner, putSecret, readSecret, secretFolder } from './secret-file.ts';
 
@@ -54,7 +54,7 @@ export function initKeys(options: KeysOptions): KeysSummary {
   for (const to of services) {
     put(paths.variable(to, tokenVariable(OPERATOR, to)), operatorHash);
     for (const from of services) {
-      if (from === to) continue;
+      if (!mayCall(from, to)) continue;
       const variable = tokenVariable(from, to);
       put(paths.variable(to, variable), tokenHash(secret(paths.variable(from, variable))));
     }

@@ -1,8 +1,14 @@
 import { join } from 'node:path';
 import { FleetError } from '@hermes-fleet/protocol';
 
-/** The services of a fleet that calls nobody else; `trader` is added by naming it. */
-export const DEFAULT_SERVICES: readonly string[] = ['switch', 'neo', 'morpheus', 'trinity'];
+/** The profile that takes work from outside, and tells the trader what to do. */
+export const ORCHESTRATOR = 'switch';
+/** The profiles of the fleet that ships. */
+export const PROFILES: readonly string[] = [ORCHESTRATOR, 'neo', 'morpheus', 'trinity'];
+/** The service that applies control decisions. */
+export const TRADER = 'trader';
+/** The services of the fleet that ships. */
+export const DEFAULT_SERVICES: readonly string[] = [...PROFILES, TRADER];
 
 /** Who may call every service but is none: the person at the keyboard. */
 export const OPERATOR = 'operator';
@@ -20,6 +26,13 @@ export const tokenVariable = (from: string, to: string): string =>
   from === OPERATOR
     ? `A2A_HERMES_TOKEN_${upper(OPERATOR)}`
     : `A2A_HERMES_TOKEN_${upper(from)}_TO_${upper(to)}`;
+
+/** Whether `from` has a token for `to`: every profile for every other one; the trader and the orchestrator for each other. */
+export function mayCall(from: string, to: string): boolean {
+  if (from === to) return false;
+  if (from !== TRADER && to !== TRADER) return true;
+  return from === ORCHESTRATOR || to === ORCHESTRATOR;
+}
 
 /** Where everything lies below the keys folder: one folder per reader, so that each can be a volume of its own. */
 export const keyPaths = (dir: string) => ({

@@ -8,12 +8,14 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import {
   ANNOUNCE_STREAM,
+  AUDIT_STREAM,
   type BusConnection,
   consume,
   inboxPrefix,
   STREAM,
   setUpStreams,
   startAnnounceBus,
+  startHeadPublisher,
   startRelay,
 } from '@hermes-fleet/events';
 import { openConnection } from '@hermes-fleet/events/testing';
@@ -46,7 +48,7 @@ async function server(t: TestContext) {
   const storeDir = join(parent, 'store');
   initKeys({
     dir,
-    services: ['switch', 'neo'],
+    services: ['switch', 'neo', 'trader'],
     nats: { storeDir, host: '127.0.0.1', port, monitorPort, syncAlways },
   });
   const child = spawn(command, ['--config', keyPaths(dir).natsConfig], { stdio: 'ignore' });
@@ -72,10 +74,10 @@ async function server(t: TestContext) {
 }
 
 /** One event on its way to the bus. */
-function outboxOf(profile: string): OutboxSource {
+function outboxOf(profile: string, subject = `fleet.task.${profile}.done`): OutboxSource {
   const event: OutboxEvent = {
     seq: 1,
-    subject: `fleet.task.${profile}.done`,
+    subject,
     event: {
       specversion: '1.0',
       id: `${profile}:1:1`,
@@ -103,13 +105,13 @@ function outboxOf(profile: string): OutboxSource {
   };
 }
 
-test('the set-up user makes the streams, a profile writes to them, and the operator reads both', {
+test('the set-up user makes the streams, profiles and the trader write to them, and the operator reads all', {
   skip,
 }, async (t) => {
   const as = await server(t);
   for (const wanted of ['created', 'unchanged']) {
-    const { outcome, announceOutcome } = await setUpStreams({ connection: as('setup'), log });
-    assert.deepEqual([outcome, announceOutcome], [wanted, wanted]);
+    const { outcome, announceOutcome, auditOutcome } = await setUpStreams({ connection: as('setup'), log });
+    assert.deepEqual([outcome, announceOutcome, auditOutcome], [wanted, wanted, wanted]);
   }
 
   const relay = startRelay({
@@ -127,8 +129,28 @@ test('the set-up user makes the streams, a profile writes to them, and the opera
   announces.publish({ announce: {}, instanceId: '1', seq: 1, at: 0 });
   assert.equal(await announces.flush(20_000), true);
 
+  const control = startRelay({
+    connection: as('trader'),
+    source: outboxOf('trader', 'fleet.control.account.market'),
+    ...{ subjectPrefix: 'fleet.control', log, clock: systemClock },
+  });
+  t.after(() => control.close());
+  assert.equal(await control.flush(20_000), true);
+  const heads = startHeadPublisher({
+    ...{ connection: as('trader'), service: 'trader', clock: systemClock, log },
+    head: () => ({ store: '1', seq: 1, hash: '0'.repeat(64) }),
+    check: async () => undefined,
+  });
+  t.after(() => heads.close());
+  assert.equal(await heads.flush(20_000), true);
+
   const operator = as('operator');
   for (const durable of [undefined, 'kept']) {
+    assert.equal(
+      await first(operator, 'fleet.control.>', durable && 'control'),
+      'fleet.control.account.market',
+    );
+    assert.equal(await first(operator, 'fleet.audit.>', durable), 'fleet.audit.trader');
     assert.equal(await first(operator, 'fleet.task.>', durable), 'fleet.task.neo.done');
     assert.equal(await first(operator, 'fleet.announce.>', durable), 'fleet.announce.neo');
   }
@@ -154,33 +176,38 @@ async function first(
   return found;
 }
 
-test('the set-up user parts a stream that has both, and may do no more', { skip }, async (t) => {
+test('the set-up user parts a stream that has all, and may do no more', { skip }, async (t) => {
   const as = await server(t);
   const nc = await openConnection(as('setup'), t.signal);
   t.after(() => nc.close());
   const jsm = await nc.jetstreamManager();
-  await jsm.streams.add({ name: STREAM, subjects: ['fleet.task.>', 'fleet.announce.>'] });
-  const { outcome, announceOutcome } = await setUpStreams({ connection: as('setup'), log });
-  assert.deepEqual([outcome, announceOutcome], ['updated', 'created']);
-  for (const stream of [STREAM, ANNOUNCE_STREAM]) {
+  await jsm.streams.add({ name: STREAM, subjects: ['fleet.task.>', 'fleet.announce.>', 'fleet.audit.>'] });
+  const { outcome, announceOutcome, auditOutcome } = await setUpStreams({ connection: as('setup'), log });
+  assert.deepEqual([outcome, announceOutcome, auditOutcome], ['updated', 'created', 'created']);
+  for (const stream of [STREAM, ANNOUNCE_STREAM, AUDIT_STREAM]) {
     await assert.rejects(jsm.streams.purge(stream), { code: 'PERMISSIONS_VIOLATION' });
     await assert.rejects(jsm.streams.delete(stream), { code: 'PERMISSIONS_VIOLATION' });
     await assert.rejects(jsm.streams.getMessage(stream, { seq: 1 }), { code: 'PERMISSIONS_VIOLATION' });
   }
 });
 
-test('the operator changes neither stream and publishes nothing', { skip }, async (t) => {
+test('the operator changes no stream and publishes nothing', { skip }, async (t) => {
   const as = await server(t);
   await setUpStreams({ connection: as('setup'), log });
   const nc = await openConnection(as('operator'), t.signal);
   t.after(() => nc.close());
   const jsm = await nc.jetstreamManager();
-  for (const stream of [STREAM, ANNOUNCE_STREAM]) {
+  for (const stream of [STREAM, ANNOUNCE_STREAM, AUDIT_STREAM]) {
     assert.equal((await jsm.streams.info(stream)).config.name, stream);
     await assert.rejects(jsm.streams.purge(stream), { code: 'PERMISSIONS_VIOLATION' });
     await assert.rejects(jsm.streams.update(stream, { max_age: 0 }), { code: 'PERMISSIONS_VIOLATION' });
   }
-  for (const subject of ['fleet.task.neo.done', 'fleet.announce.neo'])
+  for (const subject of [
+    'fleet.task.neo.done',
+    'fleet.announce.neo',
+    'fleet.control.a.m',
+    'fleet.audit.trader',
+  ])
     await assert.rejects(nc.request(subject, '{}', { timeout: 10_000 }), { code: 'PERMISSIONS_VIOLATION' });
 });
 

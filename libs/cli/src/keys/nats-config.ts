@@ -1,12 +1,13 @@
 import {
   ANNOUNCE_STREAM,
+  AUDIT_STREAM,
   type BusPermissions,
   busPermissions,
   inboxPrefix,
   renderNatsConfig,
   STREAM,
 } from '@hermes-fleet/events';
-import { OPERATOR, SETUP } from './layout.ts';
+import { OPERATOR, SETUP, TRADER } from './layout.ts';
 
 /** How this fleet's NATS server runs. */
 export interface NatsSettings {
@@ -20,7 +21,7 @@ export interface NatsSettings {
   readonly syncAlways: boolean;
 }
 
-const STREAMS = [STREAM, ANNOUNCE_STREAM];
+const STREAMS = [STREAM, ANNOUNCE_STREAM, AUDIT_STREAM];
 
 /** Creates and updates the streams; reads and writes no event. */
 const setupPermissions = (): BusPermissions => ({
@@ -52,7 +53,7 @@ const readerSubjects = (stream: string): string[] => [
 
 const permissionsOf = (user: string): BusPermissions => {
   if (user === SETUP) return setupPermissions();
-  return user === OPERATOR ? readerPermissions() : busPermissions(user);
+  return user === OPERATOR ? readerPermissions() : busPermissions(user, { control: user === TRADER });
 };
 
 /** nats.conf for these users, each with the least that it needs (design 5, Containers). */

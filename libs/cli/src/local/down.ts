@@ -13,8 +13,9 @@ const KILL_MS = 5_000;
 const INTERVAL_MS = 50;
 
 /**
- * Takes the fleet down: the profiles side by side, then NATS, so that the last events still reach it. Each gets
- * SIGTERM and `graceMs`, then SIGKILL for it and everything it started. Only processes that `up` started are touched.
+ * Takes the fleet down: the profiles side by side, then the trader, which they may still be talking to, then NATS, so
+ * that the last events still reach it. Each gets SIGTERM and `graceMs`, then SIGKILL for it and everything it started.
+ * Only processes that `up` started are touched.
  */
 export async function fleetDown(o: {
   readonly plan: FleetPlan;
@@ -24,7 +25,7 @@ export async function fleetDown(o: {
   const stop = (name: string): Promise<Stopped> =>
     stopProcess(o.plan.runDir, name, o.graceMs ?? GRACE_MS, o.clock);
   const profiles = await Promise.all([...o.plan.profiles].reverse().map(({ name }) => stop(name)));
-  return [...profiles, await stop(o.plan.nats.name)];
+  return [...profiles, await stop(o.plan.trader.name), await stop(o.plan.nats.name)];
 }
 
 async function stopProcess(runDir: string, name: string, graceMs: number, clock: Clock): Promise<Stopped> {

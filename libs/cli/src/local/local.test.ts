@@ -1,14 +1,28 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer as createHttpServer } from 'node:http';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { inboxPrefix } from '@hermes-fleet/events';
+import { openConnection } from '@hermes-fleet/events/testing';
 import { systemClock as clock, FleetError } from '@hermes-fleet/protocol';
+import { keyPaths } from '../keys/layout.ts';
+import { readSecret } from '../keys/secret-file.ts';
 import { fleetDown } from './down.ts';
+import { reloadNats } from './nats-reload.ts';
 import { isAlive, recordProcess, runningProcess } from './pid-file.ts';
 import { type FleetPlan, planFleet } from './plan.ts';
 import { processIdentity } from './process-identity.ts';
@@ -72,8 +86,8 @@ test('a pid that has gone to somebody else is not ours, and down leaves it alone
 test('ports move together, and not out of range', () => {
   const plan = planFleet({ root, portOffset: 1000 });
   assert.deepEqual(
-    [plan.nats, ...plan.profiles].map(({ port }) => port),
-    [5222, 10_219, 10_220, 10_221, 10_222],
+    [plan.nats, ...plan.members].map(({ port }) => port),
+    [5222, 10_219, 10_220, 10_221, 10_222, 10_223],
   );
   assert.throws(() => planFleet({ root, portOffset: 60_000 }), FleetError);
 });
@@ -81,7 +95,8 @@ test('ports move together, and not out of range', () => {
 const GATEWAY = `
 import { createServer } from 'node:http';
 import { spawn } from 'node:child_process';
-const profile = process.argv.at(-1);
+import { basename } from 'node:path';
+const profile = basename(process.env.HERMES_STATE_DIR);
 const port = Number(process.env[profile.toUpperCase() + '_PORT']);
 if (profile === process.env.BROKEN) { console.error('no config for ' + profile); process.exit(3); }
 if (profile === process.env.STUBBORN) process.on('SIGTERM', () => {});
@@ -114,7 +129,7 @@ test('up starts what is down, leaves what is up alone, and down ends all of it',
   const first = await up({ A2A_HERMES_TOKEN_OPERATOR: 'left in the shell' });
   assert.deepEqual(
     first.map(({ state }) => state),
-    ['started', 'started', 'started', 'started', 'started'],
+    ['nats', 'trader', 'switch', 'neo', 'morpheus', 'trinity'].map(() => 'started'),
     JSON.stringify(first),
   );
   const before = await fleetStatus(plan);
@@ -133,6 +148,7 @@ test('up starts what is down, leaves what is up alone, and down ends all of it',
     second.map(({ name, state }) => [name, state]),
     [
       ['nats', 'already running'],
+      ['trader', 'already running'],
       ['switch', 'already running'],
       ['neo', 'started'],
       ['morpheus', 'already running'],
@@ -140,7 +156,7 @@ test('up starts what is down, leaves what is up alone, and down ends all of it',
     ],
   );
   const pids = (await fleetStatus(plan)).flatMap(({ pid }) => pid ?? []);
-  assert.equal(pids.length, 5);
+  assert.equal(pids.length, 6);
   const stopped = await fleetDown({ plan, clock });
   assert.deepEqual(
     stopped.map(({ name, state }) => [name, state]),
@@ -149,11 +165,37 @@ test('up starts what is down, leaves what is up alone, and down ends all of it',
       ['morpheus', 'stopped'],
       ['neo', 'stopped'],
       ['switch', 'stopped'],
+      ['trader', 'stopped'],
       ['nats', 'stopped'],
     ],
   );
   for (const pid of pids) assert.equal(processIdentity(pid), undefined);
   assert.ok((await fleetStatus(plan)).every(({ state }) => state === 'down'));
+});
+
+test('a service that an older fleet did not have can log in at the NATS server that runs', {
+  skip,
+}, async (t) => {
+  const { plan, up } = smallFleet(t);
+  await up();
+  const { natsConfig, variable } = keyPaths(plan.keysDir);
+  const current = readFileSync(natsConfig, 'utf8');
+  const older = current.replaceAll('user: "trader"', 'user: "nobody"');
+  assert.notEqual(older, current);
+  chmodSync(natsConfig, 0o600);
+  writeFileSync(natsConfig, older);
+  await reloadNats(plan, clock);
+  const connection = {
+    servers: [plan.nats.url],
+    user: 'trader',
+    pass: readSecret(variable('trader', 'NATS_PASSWORD')) ?? '',
+    name: 'trader',
+    inboxPrefix: inboxPrefix('trader'),
+  };
+  await assert.rejects(openConnection(connection, t.signal), /AUTHORIZATION/i);
+  await up();
+  assert.equal(readFileSync(natsConfig, 'utf8'), current);
+  await (await openConnection(connection, t.signal)).close();
 });
 
 test('up says which process failed, and shows the end of its log', { skip }, async (t) => {

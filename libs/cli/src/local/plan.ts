@@ -1,9 +1,12 @@
 import { join, resolve } from 'node:path';
 import { FleetError } from '@hermes-fleet/protocol';
-import { DEFAULT_SERVICES } from '../keys/layout.ts';
+import { PROFILES, TRADER } from '../keys/layout.ts';
 
 /** The default ports of the fleet (design 2, fleet.yaml). */
-const PORTS: Readonly<Record<string, number>> = { switch: 9219, neo: 9220, morpheus: 9221, trinity: 9222 };
+const PORTS: Readonly<Record<string, number>> = {
+  ...{ switch: 9219, neo: 9220, morpheus: 9221, trinity: 9222 },
+  [TRADER]: 9223,
+};
 const NATS_PORT = 4222;
 const NATS_MONITOR_PORT = 8222;
 
@@ -27,8 +30,14 @@ export interface PlannedProcess {
   readonly logFile: string;
 }
 
-export interface PlannedProfile extends PlannedProcess {
+/** A service of ours. */
+export interface PlannedMember extends PlannedProcess {
   readonly stateDir: string;
+  /** Of those that run commands. */
+  readonly workspaceDir?: string;
+}
+
+export interface PlannedProfile extends PlannedMember {
   readonly workspaceDir: string;
 }
 
@@ -44,6 +53,9 @@ export interface FleetPlan {
   readonly natsMonitorPort: number;
   readonly nats: PlannedProcess;
   readonly profiles: readonly PlannedProfile[];
+  readonly trader: PlannedMember;
+  /** All services of ours: the profiles, and the trader. */
+  readonly members: readonly PlannedMember[];
 }
 
 /** Lays out a processes fleet. Throws CONFIG_INVALID when the offset pushes a port out of range. */
@@ -60,6 +72,17 @@ export function planFleet(options: PlanOptions): FleetPlan {
     );
   }
   const logFile = (name: string): string => join(dir, 'logs', `${name}.log`);
+  const member = (name: string): PlannedMember => {
+    const port = at(PORTS[name] ?? 0);
+    const url = `http://127.0.0.1:${port}`;
+    const stateDir = join(dir, 'state', name);
+    return { name, port, url, readyUrl: `${url}/ready`, logFile: logFile(name), stateDir };
+  };
+  const profiles = PROFILES.map((name) => ({
+    ...member(name),
+    workspaceDir: join(dir, 'workspaces', name),
+  }));
+  const trader = member(TRADER);
   return {
     root,
     dir,
@@ -76,29 +99,27 @@ export function planFleet(options: PlanOptions): FleetPlan {
       readyUrl: `http://127.0.0.1:${at(NATS_MONITOR_PORT)}/healthz`,
       logFile: logFile('nats'),
     },
-    profiles: DEFAULT_SERVICES.map((name) => {
-      const port = at(PORTS[name] ?? 0);
-      return {
-        name,
-        port,
-        url: `http://127.0.0.1:${port}`,
-        readyUrl: `http://127.0.0.1:${port}/ready`,
-        logFile: logFile(name),
-        stateDir: join(dir, 'state', name),
-        workspaceDir: join(dir, 'workspaces', name),
-      };
-    }),
+    profiles,
+    trader,
+    members: [...profiles, trader],
   };
 }
 
-/** What the yaml files and the gateway of one profile read from the environment. */
-export function profileEnv(plan: FleetPlan, profile: PlannedProfile): Record<string, string> {
+/** What a member's entry point takes to serve: its file, and which profile it is. */
+export function commandOf(root: string, name: string): readonly string[] {
+  return name === TRADER
+    ? [join(root, 'services/trader/src/main.ts')]
+    : [join(root, 'services/profile/src/main.ts'), '--profile', name];
+}
+
+/** What a member and its yaml files read from the environment. */
+export function memberEnv(plan: FleetPlan, member: PlannedMember): Record<string, string> {
   return {
     HERMES_APP: plan.root,
     HERMES_HOME: join(plan.root, 'deploy'),
-    HERMES_KEYS_DIR: join(plan.keysDir, profile.name),
-    HERMES_STATE_DIR: profile.stateDir,
-    HERMES_WORKSPACE_DIR: profile.workspaceDir,
+    HERMES_KEYS_DIR: join(plan.keysDir, member.name),
+    HERMES_STATE_DIR: member.stateDir,
+    ...(member.workspaceDir === undefined ? {} : { HERMES_WORKSPACE_DIR: member.workspaceDir }),
     // Keeps what Node makes of the TypeScript: the next start is faster, and needs some 20 MB less.
     NODE_COMPILE_CACHE: plan.cacheDir,
     // Less room for garbage between two collections: some 20 MB less again, for a process that mostly waits.
@@ -107,7 +128,7 @@ export function profileEnv(plan: FleetPlan, profile: PlannedProfile): Record<str
     NATS_HOST: '127.0.0.1',
     NATS_PORT: String(plan.nats.port),
     ...Object.fromEntries(
-      plan.profiles.flatMap(({ name, port }) => [
+      plan.members.flatMap(({ name, port }) => [
         [`${name.toUpperCase()}_HOST`, '127.0.0.1'],
         [`${name.toUpperCase()}_PORT`, String(port)],
       ]),

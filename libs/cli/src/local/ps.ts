@@ -14,7 +14,7 @@ export interface ProcessStatus {
 /** Every process of the fleet as it is now. */
 export function fleetStatus(plan: FleetPlan): Promise<readonly ProcessStatus[]> {
   return Promise.all(
-    [plan.nats, ...plan.profiles].map(async ({ name, url, readyUrl, logFile }) => {
+    [plan.nats, ...plan.members].map(async ({ name, url, readyUrl, logFile }) => {
       const running = runningProcess(plan.runDir, name);
       if (running === undefined) return { name, pid: undefined, url, state: 'down' as const, logFile };
       const detail = await probe(readyUrl);

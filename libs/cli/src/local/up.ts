@@ -5,9 +5,10 @@ import { type Clock, FleetError, type Log } from '@hermes-fleet/protocol';
 import { initKeys } from '../keys/init.ts';
 import { keyPaths, SETUP } from '../keys/layout.ts';
 import { readSecret } from '../keys/secret-file.ts';
+import { reloadNats } from './nats-reload.ts';
 import { findNatsServer, type NatsServer } from './nats-server.ts';
 import { isAlive, runningProcess } from './pid-file.ts';
-import { type FleetPlan, type PlannedProcess, type PlannedProfile, profileEnv } from './plan.ts';
+import { commandOf, type FleetPlan, memberEnv, type PlannedMember, type PlannedProcess } from './plan.ts';
 import { isTaken, waitUntilReady } from './ready.ts';
 import { logTail, type Started, startProcess } from './start.ts';
 
@@ -19,7 +20,7 @@ export interface UpOptions {
   readonly log: Log;
   /** How long a process may take to be ready. */
   readonly readyMs?: number;
-  /** The gateway's entry point; the repository's own by default. */
+  /** What to run for every member; the repository's own entry points by default. */
   readonly entryPoint?: string;
 }
 
@@ -37,8 +38,8 @@ const TAIL_LINES = 15;
 const COMMAND_USER = 1001;
 
 /**
- * Brings up the fleet as plain processes: keys, NATS and its stream, then the profiles side by side. What runs already
- * is left alone. Every process is waited for until it is ready; those that are not are reported, none is retried.
+ * Brings up the fleet as plain processes: keys, NATS and its streams, the trader, then the profiles side by side. What
+ * runs already is left alone. Every process is waited for until it is ready; those that are not are reported, none is retried.
  * Throws CONFIG_INVALID when there is no nats-server, or when this folder's fleet runs on other ports.
  */
 export async function fleetUp(options: UpOptions): Promise<readonly Outcome[]> {
@@ -46,35 +47,40 @@ export async function fleetUp(options: UpOptions): Promise<readonly Outcome[]> {
   const server = findNatsServer(options.env);
   prepareFolders(plan);
   keepOffset(plan);
+  const { natsConfig } = keyPaths(plan.keysDir);
+  const before = readSecret(natsConfig);
   initKeys({
     dir: plan.keysDir,
-    services: plan.profiles.map(({ name }) => name),
+    services: plan.members.map(({ name }) => name),
     nats: natsSettings(plan, server),
   });
 
   const nats = await bring(options, plan.nats, () =>
     startProcess(plan.runDir, plan.nats, {
       file: server.command,
-      args: ['--config', keyPaths(plan.keysDir).natsConfig],
+      args: ['--config', natsConfig],
       env: options.env,
       cwd: plan.dir,
     }),
   );
   if (nats.state === 'failed') return [nats];
+  if (nats.state === 'already running' && readSecret(natsConfig) !== before)
+    await reloadNats(plan, options.clock);
   await setUpStreams({ connection: setupConnection(plan), log: options.log });
+  // First, so that what switch measures of it at start is right.
+  const trader = await bring(options, plan.trader, () => startMember(options, plan.trader));
   const profiles = await Promise.all(
-    plan.profiles.map((profile) => bring(options, profile, () => startProfile(options, profile))),
+    plan.profiles.map((profile) => bring(options, profile, () => startMember(options, profile))),
   );
-  return [nats, ...profiles];
+  return [nats, trader, ...profiles];
 }
 
-function startProfile(options: UpOptions, profile: PlannedProfile): Started {
-  const { plan } = options;
-  const entryPoint = options.entryPoint ?? join(plan.root, 'services/profile/src/main.ts');
-  return startProcess(plan.runDir, profile, {
+function startMember(options: UpOptions, member: PlannedMember): Started {
+  const { plan, entryPoint } = options;
+  return startProcess(plan.runDir, member, {
     file: process.execPath,
-    args: [entryPoint, '--profile', profile.name],
-    env: { ...inherited(options.env), ...profileEnv(plan, profile) },
+    args: entryPoint === undefined ? commandOf(plan.root, member.name) : [entryPoint],
+    env: { ...inherited(options.env), ...memberEnv(plan, member) },
     cwd: plan.root,
   });
 }
@@ -160,8 +166,8 @@ function prepareFolders(plan: FleetPlan): void {
   ] as const) {
     makeFolder(path, mode);
   }
+  for (const { stateDir } of plan.members) makeFolder(stateDir, 0o700);
   for (const profile of plan.profiles) {
-    makeFolder(profile.stateDir, 0o700);
     const asRoot = process.getuid?.() === 0;
     makeFolder(profile.workspaceDir, asRoot ? 0o755 : 0o700);
     // Where MCP servers keep their files: they run as the agent's commands do.
@@ -179,7 +185,7 @@ function makeFolder(path: string, mode: number): void {
 
 /** Remembers the port offset, so that `ps`, `down` and `token` of the same folder need not be told. */
 function keepOffset(plan: FleetPlan): void {
-  const others = [plan.nats, ...plan.profiles].some(
+  const others = [plan.nats, ...plan.members].some(
     ({ name }) => runningProcess(plan.runDir, name) !== undefined,
   );
   const kept = recordedOffset(plan.dir);

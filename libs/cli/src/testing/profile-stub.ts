@@ -30,10 +30,7 @@ export async function profileStub(
   t: TestContext,
   answers: Readonly<Record<string, { status?: number; body: unknown }>>,
 ): Promise<Stub> {
-  const dir = mkdtempSync(join(tmpdir(), 'fleet-cli-'));
-  t.after(() => rmSync(dir, { recursive: true, force: true }));
-  const nats = { storeDir: dir, host: '127.0.0.1', port: 1, monitorPort: 2, syncAlways: false };
-  initKeys({ dir: join(dir, 'keys'), services: DEFAULT_SERVICES, nats });
+  const { dir, token: own } = keysFolder(t);
   const asked: Asked[] = [];
   const server = createServer(async (request, reply) => {
     const chunks: Buffer[] = [];
@@ -48,8 +45,16 @@ export async function profileStub(
   t.after(() => server.close());
   const address = server.address();
   if (address === null || typeof address === 'string') throw new Error('no port');
-  const token = readOperatorToken(join(dir, 'keys')) ?? '';
-  return { dir, url: `http://127.0.0.1:${address.port}`, token, asked };
+  return { dir, url: `http://127.0.0.1:${address.port}`, token: own, asked };
+}
+
+/** A folder with the keys of a fleet that does not run, and its operator's token. */
+export function keysFolder(t: TestContext): { readonly dir: string; readonly token: string } {
+  const dir = mkdtempSync(join(tmpdir(), 'fleet-cli-'));
+  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  const nats = { storeDir: dir, host: '127.0.0.1', port: 1, monitorPort: 2, syncAlways: false };
+  initKeys({ dir: join(dir, 'keys'), services: DEFAULT_SERVICES, nats });
+  return { dir, token: readOperatorToken(join(dir, 'keys')) ?? '' };
 }
 
 export interface Ended {

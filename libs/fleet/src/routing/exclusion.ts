@@ -1,5 +1,6 @@
 import {
   isWriteTask,
+  type ModelInfo,
   negotiate,
   type SessionAnnounce,
   type TaskDispatch,
@@ -8,6 +9,9 @@ import {
 import { isLive, isProse, type PeerProfile } from '../peers/profile.ts';
 import { neededWindow, requiresNothing } from './needs.ts';
 import type { RoutingPolicy } from './policy.ts';
+
+/** What runs no model announces this in its place: it is a member of the fleet that takes no tasks. */
+export const NO_MODEL: ModelInfo = { id: 'none', tier: 'none', contextWindow: 0 };
 
 export interface Question {
   readonly dispatch: TaskDispatch;
@@ -42,7 +46,7 @@ export function exclusions(peer: PeerProfile, question: Question): readonly Unme
   const { announce } = peer;
   const known =
     announce && isLive(peer, question.now)
-      ? each(ANNOUNCED, (reason) => reason(peer, announce, question))
+      ? announced(peer, announce, question)
       : (isProse(peer, question.now) ? prose : silence)(peer, question);
   return joined(
     known,
@@ -50,9 +54,15 @@ export function exclusions(peer: PeerProfile, question: Question): readonly Unme
   );
 }
 
+/** Who takes no tasks at all has that one reason: what it lacks for this one says nothing. */
+const announced: AboutAnnounce = (peer, announce, question) =>
+  takesTasks(announce)
+    ? each(ANNOUNCED, (reason) => reason(peer, announce, question))
+    : one('capability', peer.name, 'takes no tasks: send it a CONTROL_DECISION', false);
+
 /** Whether a peer that announces this takes tasks at all: a trader does not. */
 export function takesTasks(announce: SessionAnnounce): boolean {
-  return announce.role !== 'trader' && announce.worker.modelTier !== 'none';
+  return announce.role !== 'trader' && announce.worker.modelTier !== NO_MODEL.tier;
 }
 
 export function declaresMcp(announce: SessionAnnounce, name: string): boolean {
@@ -116,9 +126,6 @@ const version: AboutAnnounce = (peer, announce, { policy }) => {
   const theirs = protocolVersions ?? [protocolVersion];
   return negotiate(policy.versions, theirs) === undefined ? foreign(peer.name, theirs) : FITS;
 };
-
-const worker: AboutAnnounce = (peer, announce) =>
-  takesTasks(announce) ? FITS : one('capability', peer.name, 'takes no tasks', false);
 
 const readiness: AboutAnnounce = (peer, announce) =>
   announce.ready === false ? one('peer', peer.name, 'is not ready', true) : FITS;
@@ -185,7 +192,6 @@ const path: AboutPeer = (peer, { dispatch }) =>
 
 const ANNOUNCED: readonly AboutAnnounce[] = [
   version,
-  worker,
   readiness,
   mcp,
   capability,

@@ -266,6 +266,24 @@ describe('admission', () => {
     );
   });
 
+  it('answers alone that no model runs here, and looks at nothing else', async () => {
+    const none = { id: 'none', tier: 'none', contextWindow: 0 };
+    const dispatch = dispatchOf({ task: { tokenBudget: 1 }, requirements: { requiredMcp: ['memory'] } });
+    const looking = {
+      ...{ countTokens: () => assert.fail('counted'), repoState: () => assert.fail('looked') },
+      mcp: { names: () => assert.fail('asked'), probe: () => assert.fail('probed') },
+    };
+    for (const judge of [admit, admitRelayed]) {
+      const unmet = await judge({
+        dispatch,
+        caller: { name: 'x', scopes: new Set() },
+        facts: { ...facts, ...looking, model: none },
+      });
+      const detail = 'neo takes no tasks: send a CONTROL_DECISION (apply_control_decision)';
+      assert.deepEqual(unmet, [{ kind: 'capability', name: 'neo', detail, transient: false }]);
+    }
+  });
+
   it('asks for a fresh ping of what is required, and of nothing else', async () => {
     const asked: unknown[] = [];
     const mcp: AdmissionFacts['mcp'] = {

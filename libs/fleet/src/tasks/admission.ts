@@ -8,7 +8,7 @@ import {
   type Unmet,
   type UnmetKind,
 } from '@hermes-fleet/protocol';
-import { tierFits, tierRange } from '../routing/exclusion.ts';
+import { NO_MODEL, tierFits, tierRange } from '../routing/exclusion.ts';
 
 /** A probe older than this is repeated before a task that needs the server is admitted (design 2, Admission). */
 const PROBE_MAX_AGE_MS = 5_000;
@@ -52,7 +52,8 @@ const unmet = (kind: UnmetKind, name: string, detail: string, transient = false)
 
 /**
  * What an own task needs and this profile can't give now: all of it at once, in the order of design 2 (Admission),
- * before the first token. Empty = admitted. A foreign major version is answered alone.
+ * before the first token. Empty = admitted. A foreign major version is answered alone, and so is any task where no model
+ * runs.
  */
 export function admit(request: AdmissionRequest): Promise<Unmet[]> {
   return collect(request, OWN_CHECKS);
@@ -64,12 +65,19 @@ export function admitRelayed(request: AdmissionRequest): Promise<Unmet[]> {
 }
 
 async function collect(request: AdmissionRequest, checks: readonly Check[]): Promise<Unmet[]> {
-  const foreign = await version(request);
-  if (foreign.length > 0) return foreign;
+  for (const alone of [version, worker]) {
+    const unmet = await alone(request);
+    if (unmet.length > 0) return unmet;
+  }
   return (await Promise.all(checks.map((check) => check(request)))).flat();
 }
 
 const version: Check = ({ dispatch, facts }) => versionUnmet(dispatch.protocolVersion, facts.versions);
+
+const worker: Check = ({ facts: { self, model } }) =>
+  model.tier === NO_MODEL.tier
+    ? unmet('capability', self, `${self} takes no tasks: send a CONTROL_DECISION (apply_control_decision)`)
+    : MET;
 
 /** The unmet entry for a version whose major is not among those spoken here; empty when it is. */
 export function versionUnmet(protocolVersion: string, spoken: readonly string[]): Unmet[] {

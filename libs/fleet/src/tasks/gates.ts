@@ -3,6 +3,7 @@ import type { Caller, Clock, Executor, TaskDispatch, Unmet } from '@hermes-fleet
 import { countTokens } from '@hermes-fleet/tokens';
 import type { FleetConfig } from '../config/config.ts';
 import type { Peers } from '../peers/peers.ts';
+import { NO_MODEL } from '../routing/exclusion.ts';
 import { measureBrief } from '../routing/measure-brief.ts';
 import { routingPolicy } from '../routing/policy.ts';
 import { type RoutingDecision, route } from '../routing/route.ts';
@@ -85,6 +86,8 @@ export function createGates(o: GatesOptions): Gates {
   };
 
   function gateOf({ routing: asked }: TaskDispatch): Gate {
+    // Who takes no tasks passes none on either.
+    if (o.agent.executor.model.tier === NO_MODEL.tier) return toOwn;
     const target = asked?.target ?? 'auto';
     return target === profile || (target === 'auto' && !orchestrate) ? toOwn : toPeers;
   }

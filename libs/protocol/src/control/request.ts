@@ -1,9 +1,11 @@
 import { z } from 'zod';
 import { type Camel, camelize } from '../casing.ts';
+import { encodeWith } from '../codec.ts';
 import type { FieldError } from '../errors.ts';
+import { fingerprint } from '../fingerprint.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../json.ts';
 import { jsonMembers } from '../json-span.ts';
-import { fieldErrors } from '../parse.ts';
+import { fieldPath } from '../parse.ts';
 
 /** What Hermes may ask of a trader (action contract v0.1, Supported actions); `keep` is none of it. */
 export const ControlAction = z.enum(['switch', 'pause', 'resume', 'set_risk_mode']);
@@ -16,7 +18,14 @@ export type RiskMode = z.infer<typeof RiskMode>;
 /** The longest `reason`, in UTF-16 units (design 4, Security). */
 export const MAX_REASON_CHARS = 1_000;
 
-const id = z.string().min(1).max(200);
+const MAX_ID_CHARS = 200;
+/** No half surrogate pair, which canonical JSON cannot carry, and nothing that a terminal or a log would act on. */
+const isReadable = (text: string): boolean => text.isWellFormed() && !/\p{Cc}/u.test(text);
+const id = z
+  .string()
+  .min(1)
+  .max(MAX_ID_CHARS)
+  .refine(isReadable, 'holds a control character, or half a surrogate pair');
 
 /**
  * The payload of `apply_control_decision` (action contract v0.1, Request shape). Strict: nothing is coerced, an unknown
@@ -35,7 +44,12 @@ export const ControlDecisionWire = z
       .optional()
       .describe('What the caller believes to be active; null: nothing; absent: unguarded'),
     risk_mode: RiskMode.optional().describe('Required for set_risk_mode; switch may change it too'),
-    reason: z.string().min(1).max(MAX_REASON_CHARS).describe('Short and concrete, for the audit'),
+    reason: z
+      .string()
+      .min(1)
+      .max(MAX_REASON_CHARS)
+      .refine((text) => text.isWellFormed(), 'holds half a surrogate pair')
+      .describe('Short and concrete, for the audit'),
     confidence: z.number().min(0).max(1).describe('From 0 to 1'),
     dry_run: z.boolean().optional().describe('Validate and simulate only; false when absent'),
     override: z
@@ -79,8 +93,9 @@ export type ControlReading =
     };
 
 /**
- * Reads a payload as it arrived. Names every wrong field; `unsupported_action` where the action is one that the contract
- * does not have. A name that stands twice is wrong: `JSON.parse` would silently take the last. Never throws.
+ * Reads a payload as it arrived. Names every wrong field, and says of none what stood in it; `unsupported_action` where
+ * the action is one that the contract does not have. A name that stands twice is wrong: `JSON.parse` would silently take
+ * the last. Never throws.
  */
 export function readControlDecision(text: string): ControlReading {
   let payload: JsonValue;
@@ -89,11 +104,13 @@ export function readControlDecision(text: string): ControlReading {
   } catch {
     return unreadable([{ path: '', reason: 'is not JSON' }], undefined);
   }
+  if (Array.isArray(payload))
+    return unreadable([{ path: '', reason: 'is a batch; send one decision at a time' }], undefined);
   if (!isJsonObject(payload)) return unreadable([{ path: '', reason: 'is not a JSON object' }], undefined);
   const repeated = repeatedNames(text).map((path) => ({ path, reason: 'stands here more than once' }));
   const parsed = ControlDecisionWire.safeParse(payload);
   if (!parsed.success || repeated.length > 0) {
-    const wrong = parsed.success ? [] : fieldErrors(parsed.error);
+    const wrong = parsed.success ? [] : parsed.error.issues.map(fieldError);
     return unreadable([...repeated, ...wrong], payload);
   }
   const decision = camelize(ControlDecisionWire, parsed.data);
@@ -102,26 +119,48 @@ export function readControlDecision(text: string): ControlReading {
   };
 }
 
+/** What makes two payloads the same decision: everything but when it was asked for (design 4, State). */
+export function controlFingerprint(decision: ControlDecision): string {
+  const { requested_at: _requestedAt, ...same } = encodeWith(ControlDecisionWire, decision);
+  return fingerprint(same);
+}
+
 function unreadable(fields: readonly FieldError[], payload: JsonObject | undefined): ControlReading {
-  const text = (name: string): string | null => {
-    const value = payload !== undefined && Object.hasOwn(payload, name) ? payload[name] : undefined;
-    return typeof value === 'string' ? value.slice(0, 200) : null;
+  const own = (name: string): JsonValue | undefined =>
+    payload !== undefined && Object.hasOwn(payload, name) ? payload[name] : undefined;
+  const said = (name: string): string | null => {
+    const parsed = id.safeParse(own(name));
+    return parsed.success ? parsed.data : null;
   };
-  const action = text('action');
-  const isUnknown = action !== null && !ControlAction.safeParse(action).success;
+  const action = own('action');
+  const isUnknown = typeof action === 'string' && !ControlAction.safeParse(action).success;
   return {
     code: isUnknown ? 'unsupported_action' : 'invalid_payload',
     fields,
     said: {
-      decisionId: text('decision_id'),
-      concernId: text('concern_id'),
-      action,
-      dryRun: payload?.dry_run === true,
+      decisionId: said('decision_id'),
+      concernId: said('concern_id'),
+      action: said('action'),
+      dryRun: own('dry_run') === true,
     },
   };
 }
 
+/** What an issue is about, without the caller's words: an unknown name is told only where it reads like a name. */
+function fieldError(issue: z.core.$ZodIssue): FieldError {
+  const path = fieldPath(issue.path);
+  if (path === 'action' && issue.code === 'invalid_value')
+    return { path, reason: `is none of ${ControlAction.options.join(', ')}; keep is not sent at all` };
+  if (issue.code !== 'unrecognized_keys') return { path, reason: issue.message };
+  const named = issue.keys.filter((key) => /^\w{1,40}$/.test(key)).slice(0, 5);
+  const others = issue.keys.length - named.length;
+  const names = [...named, ...(others === 0 ? [] : [`${others} more`])].join(', ');
+  return { path, reason: `holds fields that the contract does not have: ${names}` };
+}
+
+/** A name of the contract, or '' for any other, which is wrong anyway. */
 function repeatedNames(text: string): string[] {
   const names = (jsonMembers(text) ?? []).map(({ name }) => name);
-  return [...new Set(names.filter((name, at) => names.indexOf(name) !== at))];
+  const repeated = names.filter((name, at) => names.indexOf(name) !== at);
+  return [...new Set(repeated.map((name) => (Object.hasOwn(ControlDecisionWire.shape, name) ? name : '')))];
 }

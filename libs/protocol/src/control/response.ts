@@ -30,6 +30,7 @@ export const ControlCode = z.enum([
   'execution_degraded',
   'store_unavailable',
   'activation_failed',
+  'internal_error',
 ]);
 export type ControlCode = z.infer<typeof ControlCode>;
 

@@ -11,11 +11,16 @@ export const CHECKS: readonly Check[] = [whose, whom, fresh, confident, expected
 
 const boldness = (mode: RiskMode): number => -RiskMode.options.indexOf(mode);
 
-/** Whether it could make things less safe: what makes them safer is never refused for being unsafe. */
-export const raisesRisk = ({ action, riskMode }: ControlDecision, concern: Concern): boolean =>
-  action === 'switch' ||
-  action === 'resume' ||
-  (action === 'set_risk_mode' && riskMode !== undefined && boldness(riskMode) > boldness(concern.riskMode));
+/**
+ * Whether it could make things less safe: what makes them safer is never refused for being unsafe. A switch to what is
+ * active already changes the risk mode alone.
+ */
+export function raisesRisk(request: ControlDecision, concern: Concern): boolean {
+  const { action, targetStrategyId, riskMode = concern.riskMode } = request;
+  const step = boldness(riskMode) - boldness(concern.riskMode);
+  if (action === 'switch') return targetStrategyId !== concern.activeStrategyId || step >= 0;
+  return action === 'resume' || step > 0;
+}
 
 const failure = (code: Failure['code'], field: string, message: string): Failure => ({
   code,
@@ -23,18 +28,14 @@ const failure = (code: Failure['code'], field: string, message: string): Failure
   message,
 });
 
-function whose(
-  { concernId, accountId, marketSymbol }: ControlDecision,
-  { concern }: Facts,
-  draft: Draft,
-): Failure[] {
+function whose({ accountId, marketSymbol }: ControlDecision, { concern }: Facts, draft: Draft): Failure[] {
   draft.validation.concernMatch = concern !== undefined;
   if (concern === undefined)
     return [
       failure(
         'unknown_concern',
         'concern_id',
-        `there is no concern ${concernId}; list_strategies names them`,
+        'there is no such concern; list_strategies names accounts and markets',
       ),
     ];
   draft.validation.accountMatch = accountId === concern.accountId;
@@ -49,14 +50,20 @@ function whose(
   ];
 }
 
-function whom({ action, targetStrategyId }: ControlDecision, facts: Facts, { validation }: Draft): Failure[] {
+function whom({ action }: ControlDecision, facts: Facts, { validation }: Draft): Failure[] {
   if (action === 'set_risk_mode') return [];
   const { target, active, concern } = facts;
   const strategy = action === 'switch' ? target : active;
   validation.targetExists = strategy !== undefined;
   if (strategy === undefined) {
     return action === 'switch'
-      ? [failure('target_not_found', 'target_strategy_id', `there is no strategy ${targetStrategyId}`)]
+      ? [
+          failure(
+            'target_not_found',
+            'target_strategy_id',
+            'there is no such strategy; list_strategies names them',
+          ),
+        ]
       : [failure('no_active_strategy', 'action', `nothing is active: there is nothing to ${action}`)];
   }
   const isOurs = strategy.accountId === concern?.accountId && strategy.marketSymbol === concern.marketSymbol;
@@ -66,10 +73,11 @@ function whom({ action, targetStrategyId }: ControlDecision, facts: Facts, { val
     return [failure('target_scope_mismatch', 'target_strategy_id', `strategy ${strategy.id} is of ${where}`)];
   }
   if (action === 'pause') return [];
-  validation.targetRunnable = strategy.status === 'enabled';
+  validation.targetRunnable = strategy.status === 'enabled' && facts.unrunnable === undefined;
   if (validation.targetRunnable) return [];
   const field = action === 'switch' ? 'target_strategy_id' : 'action';
-  return [failure('target_not_runnable', field, `strategy ${strategy.id} is ${strategy.status}`)];
+  const why = strategy.status === 'enabled' ? `cannot run: ${facts.unrunnable}` : `is ${strategy.status}`;
+  return [failure('target_not_runnable', field, `strategy ${strategy.id} ${why}`)];
 }
 
 function fresh({ requestedAt, override }: ControlDecision, { now, policy }: Facts, draft: Draft): Failure[] {
@@ -108,7 +116,7 @@ function expected(request: ControlDecision, { concern }: Facts, draft: Draft): F
   const active = concern?.activeStrategyId ?? null;
   draft.validation.expectedActiveMatch = belief === active;
   if (draft.validation.expectedActiveMatch) return [];
-  const message = `active is ${active ?? 'nothing'}, not ${belief ?? 'nothing'}; read it again and decide anew`;
+  const message = `active is ${active ?? 'nothing'}, which was not expected; read it again and decide anew`;
   return guarded(
     override,
     draft,

@@ -24,6 +24,8 @@ export interface Facts {
   /** The strategy that is active in the concern. */
   readonly active: Strategy | undefined;
   readonly degraded: boolean;
+  /** Why the strategy that is to run could not (the runtime's preflight); undefined where nothing is in its way. */
+  readonly unrunnable?: string | undefined;
   /** The first decision of this id that was judged and was no dry run. */
   readonly previous: { readonly fingerprint: string; readonly response: ControlResponse } | undefined;
   readonly policy: Policy;
@@ -117,7 +119,7 @@ function judged(request: ControlDecision, facts: Facts, draft: Draft): Verdict {
 }
 
 /** The concern as the decision wants it; undefined where it is so already. */
-function changed(request: ControlDecision, concern: Concern): Concern | undefined {
+export function changed(request: ControlDecision, concern: Concern): Concern | undefined {
   const wanted: Concern = { ...concern, ...wishes(request) };
   const isSame =
     wanted.activeStrategyId === concern.activeStrategyId &&

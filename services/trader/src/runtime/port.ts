@@ -19,7 +19,7 @@ export interface OrderView {
   readonly state: 'open' | 'filled' | 'canceled' | 'rejected';
   readonly fillPrice?: string;
   readonly fee?: string;
-  /** Why it was rejected or canceled. */
+  /** Why it was rejected, canceled, or made smaller. */
   readonly reason?: string;
   /** RFC 3339, of the bar that it was made in, and the one that ended it. */
   readonly placedAt: string;
@@ -34,7 +34,9 @@ export interface EngineView {
     readonly unrealizedPnl: string;
   };
   readonly equity: {
+    /** Cash, reserved cash, and the position at the last close. */
     readonly total: string;
+    /** What no order has reserved. */
     readonly cash: string;
     readonly reserved: string;
     readonly realizedPnl: string;

@@ -12,6 +12,8 @@ export interface Bar {
 
 /** Where bars come from; a live one can be added (design 4, Runtime). */
 export interface Feed {
+  /** How far apart its bars come, ms by the clock. */
+  readonly intervalMs: number;
   /**
    * The bar after `last` (the first one after undefined), once its time has come; undefined when there are no more.
    * Rejects with the signal's reason. The same `last` at the same time gives the same bar.

@@ -59,6 +59,7 @@ export interface AuditHead {
 
 export interface VerifyReport {
   readonly ok: boolean;
+  /** How many records hold, and the last of them. */
   readonly records: number;
   readonly head: AuditHead;
   /** The first broken row and what is wrong with it. */
@@ -104,7 +105,8 @@ export interface ControlStore {
   /**
    * Brings strategies and concerns to what trader.yaml says, in one transaction with a `seed` record where anything
    * differs. What is active, paused, and the risk mode of a concern that is there stay; a strategy that is listed no
-   * more is disabled, one that was faulted is tried again.
+   * more is disabled, one that was faulted is tried again. A concern that is listed no more is none until it comes back,
+   * as it was. CONFIG_INVALID where what is active would be of another market, or missing.
    */
   seed(strategies: readonly Strategy[], concerns: readonly Omit<Concern, 'rev'>[]): Promise<void>;
   /** A strategy's status, with a `status` record that says why. */

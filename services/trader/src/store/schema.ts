@@ -15,8 +15,7 @@ const MIGRATIONS: readonly string[] = [
     account_id TEXT NOT NULL,
     market_symbol TEXT NOT NULL,
     params TEXT NOT NULL,
-    status TEXT NOT NULL,
-    reason TEXT
+    status TEXT NOT NULL
   ) STRICT;
 
   CREATE TABLE concerns (
@@ -27,6 +26,8 @@ const MIGRATIONS: readonly string[] = [
     run_state TEXT NOT NULL,
     risk_mode TEXT NOT NULL,
     rev INTEGER NOT NULL,
+    -- Whether trader.yaml has it; one that it has no more keeps its state for when it comes back.
+    listed INTEGER NOT NULL,
     UNIQUE (account_id, market_symbol)
   ) STRICT;
 
@@ -37,8 +38,9 @@ const MIGRATIONS: readonly string[] = [
     fingerprint TEXT NOT NULL,
     response TEXT NOT NULL,
     decided_at INTEGER NOT NULL,
-    -- The audit record of the attempt; of one that was applied, until its outcome is recorded.
+    -- The audit record of the attempt.
     attempt_seq INTEGER NOT NULL,
+    -- 1: applied, and its outcome is not recorded yet.
     open INTEGER NOT NULL
   ) STRICT;
   CREATE INDEX decisions_concern ON decisions (concern_id, attempt_seq DESC);
@@ -49,9 +51,16 @@ const MIGRATIONS: readonly string[] = [
     record TEXT NOT NULL,
     hash TEXT NOT NULL
   ) STRICT;
+  -- A replacing INSERT would remove a row without the trigger on DELETE.
+  CREATE TRIGGER audit_is_a_chain BEFORE INSERT ON audit
+  WHEN NEW.seq IS NOT 1 + max(
+    (SELECT ifnull(max(seq), 0) FROM audit),
+    (SELECT ifnull(max(seq), 0) FROM sqlite_sequence WHERE name = 'audit'))
+  BEGIN SELECT raise(ABORT, 'audit records are added at the end'); END;
   CREATE TRIGGER audit_is_final BEFORE UPDATE ON audit BEGIN SELECT raise(ABORT, 'audit records cannot be changed'); END;
   CREATE TRIGGER audit_is_kept BEFORE DELETE ON audit BEGIN SELECT raise(ABORT, 'audit records cannot be removed'); END;
 
+  -- Events that the bus has not acknowledged; the cursor tells up to which it has.
   CREATE TABLE outbox (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,
     at INTEGER NOT NULL,

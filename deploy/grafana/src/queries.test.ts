@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { dashboards } from './render.ts';
+import { profileMetrics, traderMetrics } from './testing/exporters.ts';
+import { startPrometheus, withoutPrometheus } from './testing/prometheus-server.ts';
+import { expressions, filled, read } from './testing/read-dashboard.ts';
+
+const PATIENCE_MS = 30_000;
+
+test('every query, and every choice, of every dashboard is answered with data by a real Prometheus', {
+  skip: withoutPrometheus,
+  timeout: 120_000,
+}, async (t) => {
+  const [neo, trader] = [profileMetrics(), traderMetrics()];
+  const scrape =
+    ({ registry, happen }: typeof neo) =>
+    () => {
+      happen();
+      return registry.metrics();
+    };
+  const server = await startPrometheus(t, { neo: scrape(neo), trader: scrape(trader) });
+  const giveUpAt = Date.now() + PATIENCE_MS;
+  const answered = async (what: string, expr: string): Promise<void> => {
+    while ((await server.query(expr)).length === 0) {
+      assert.ok(Date.now() < giveUpAt, `no data for ${what}: ${expr}`);
+      await sleep(100);
+    }
+  };
+  for (const name of Object.keys(dashboards)) {
+    const asked = expressions(name);
+    assert.ok(asked.length > 10, name);
+    for (const expr of asked) await answered(name, filled(expr));
+    for (const { name: variable, query } of read(name).templating.list) {
+      const [, selector, label] = /^label_values\((.*), (\w+)\)$/.exec(query) ?? [];
+      if (selector === undefined) assert.equal(variable, 'datasource');
+      else await answered(`${name}, ${variable}`, `count by (${label}) (${filled(selector)})`);
+    }
+  }
+});

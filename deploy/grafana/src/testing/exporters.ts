@@ -1,0 +1,61 @@
+import { createMetrics } from '@hermes-fleet/service';
+import type { Concern } from '../../../../services/trader/src/control/state.ts';
+import { createTraderMetrics } from '../../../../services/trader/src/metrics.ts';
+
+const CONCERN: Concern = {
+  ...{ id: 'acct:xrpusd', accountId: 'acct', marketSymbol: 'xrpusd', activeStrategyId: 's1' },
+  ...{ runState: 'running', riskMode: 'normal', rev: 1 },
+};
+
+/** The registry of a profile, and something that happens to it. */
+export function profileMetrics() {
+  const metrics = createMetrics({ profile: 'neo', peers: ['switch'], callers: ['switch'], tiers: ['haiku'] });
+  metrics.mcpServerUp('filesystem', true);
+  const happen = (): void => {
+    metrics.tokensSpent('switch', 'haiku', { input: 100, output: 20 });
+    metrics.tokensSaved(50);
+    metrics.tasksInFlight(1);
+    metrics.admission('accepted', 'none');
+    metrics.admission('blocked', 'mcp');
+    metrics.taskEnded('haiku', 'done', 2);
+    metrics.peerLastAnnounce('switch', Date.now() / 1000);
+    metrics.outbox({ count: 0, oldestAgeS: 0 });
+  };
+  return { registry: metrics.registry, happen };
+}
+
+/** The registry of the trader, and something that happens to it. */
+export function traderMetrics() {
+  const { registry, outbox } = createMetrics({ profile: 'trader', peers: ['switch'], callers: ['switch'] });
+  let seq = 1;
+  const metrics = createTraderMetrics({
+    registry,
+    store: {
+      head: () => ({ seq, hash: '' }),
+      concern: () => CONCERN,
+    },
+    runtime: {
+      view: () => ({
+        position: { quantity: '12.5', averagePrice: '2', unrealizedPnl: '0' },
+        equity: { total: '1000.25', cash: '975.25', reserved: '0', realizedPnl: '0', feesPaid: '0' },
+        ...{ openOrders: [], recentOrders: [], lastBar: null },
+        execution: {
+          ...{ state: 'ok', reasons: [], bars: 0, fills: 0, rejects: 0, consecutiveErrors: 0 },
+          averageSlippageBps: null,
+        },
+      }),
+      health: () => ({ degraded: false, reasons: [] }),
+    },
+    concerns: [CONCERN],
+    strategies: [{ id: 's1', name: 'Grid' }],
+  });
+  const happen = (): void => {
+    seq += 1;
+    metrics.desk.decided('switch', 'applied');
+    metrics.desk.decided('pause', 'rejected');
+    metrics.desk.rejected('no_active_strategy');
+    metrics.runtime.order(CONCERN.id, 's1', 'filled');
+    outbox({ count: 0, oldestAgeS: 0 });
+  };
+  return { registry, happen };
+}

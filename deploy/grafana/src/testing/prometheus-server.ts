@@ -1,0 +1,110 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer as createHttpServer } from 'node:http';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Prometheus, prometheus } from '../../../../test/support/prometheus.ts';
+
+type After = { after(fn: () => Promise<void> | void): void };
+
+const START_MS = 30_000;
+const RULES = join(import.meta.dirname, '../../../prometheus/rules');
+
+/** Why there is no Prometheus to test with, or false. */
+export const withoutPrometheus = spawnSync('prometheus', ['--version']).error
+  ? 'prometheus is not installed'
+  : false;
+
+/** What a profile exports, asked for at every scrape. */
+export type Exporters = Readonly<Record<string, () => Promise<string>>>;
+
+/** A real Prometheus on 127.0.0.1 that scrapes these profiles, with the rules of the fleet; it ends with the test. */
+export async function startPrometheus(t: After, exporters: Exporters): Promise<Prometheus> {
+  const dir = mkdtempSync(join(tmpdir(), 'prometheus-'));
+  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  const target = `127.0.0.1:${await serve(t, exporters)}`;
+  const scrape = Object.keys(exporters).map((profile) => ({
+    ...{ job_name: profile, honor_labels: true, metrics_path: `/${profile}` },
+    static_configs: [{ targets: [target], labels: { profile } }],
+  }));
+  const file = join(dir, 'prometheus.json');
+  writeFileSync(
+    file,
+    JSON.stringify({
+      global: { scrape_interval: '250ms', scrape_timeout: '250ms', evaluation_interval: '250ms' },
+      rule_files: [join(RULES, '*.rules.yml')],
+      scrape_configs: scrape,
+    }),
+  );
+  const port = await freePort();
+  const child = spawn(
+    'prometheus',
+    [
+      ...[`--config.file=${file}`, `--storage.tsdb.path=${join(dir, 'data')}`],
+      ...[`--web.listen-address=127.0.0.1:${port}`, '--log.level=warn'],
+    ],
+    { stdio: ['ignore', 'ignore', 'pipe'] },
+  );
+  let said = '';
+  child.stderr.on('data', (chunk) => {
+    said = `${said}${chunk}`.slice(-4_000);
+  });
+  t.after(async () => {
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+  });
+  const url = `http://127.0.0.1:${port}`;
+  const giveUpAt = Date.now() + START_MS;
+  while (!(await isReady(url))) {
+    if (child.exitCode !== null || Date.now() > giveUpAt) throw new Error(`Prometheus is not there: ${said}`);
+    await sleep(50);
+  }
+  return prometheus(url);
+}
+
+const isReady = (url: string): Promise<boolean> =>
+  fetch(`${url}/-/ready`, { signal: AbortSignal.timeout(2_000) }).then(
+    async (reply) => {
+      await reply.body?.cancel();
+      return reply.ok;
+    },
+    () => false,
+  );
+
+/** Serves what each profile exports below its name; resolves with the port. */
+async function serve(t: After, exporters: Exporters): Promise<number> {
+  const server = createHttpServer((request, reply) => {
+    const exported = exporters[request.url?.slice(1) ?? '']?.();
+    if (!exported) return void reply.writeHead(404).end();
+    exported.then(
+      (text) => reply.writeHead(200, { 'content-type': 'text/plain; version=0.0.4' }).end(text),
+      (error: unknown) => reply.writeHead(500).end(String(error)),
+    );
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(async () => {
+    server.closeAllConnections();
+    server.close();
+    await once(server, 'close');
+  });
+  return portOf(server.address());
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const port = portOf(server.address());
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+function portOf(address: ReturnType<ReturnType<typeof createServer>['address']>): number {
+  if (address === null || typeof address === 'string') throw new Error('the server has no port');
+  return address.port;
+}

@@ -1,0 +1,108 @@
+import { systemClock } from '@hermes-fleet/protocol';
+import type { Caller } from '../ask/reach.ts';
+import { textAt } from '../ask/read.ts';
+import { columns } from '../table.ts';
+import { decide, getStrategy, listStrategies } from '../trader/ask-trader.ts';
+import { renderDecision } from '../trader/render-decision.ts';
+import { renderStrategy } from '../trader/render-strategy.ts';
+import { DECISION_OPTIONS, decisionOf, describesDecision } from './decision-options.ts';
+import { readOptions, UsageError } from './options.ts';
+import { FLEET_OPTIONS, findTrader, orNoFleet, printJson, printLines, readInput } from './running-fleet.ts';
+import { auditCommand } from './trader-audit.ts';
+
+const { profile: _, ...TRADER_OPTIONS } = FLEET_OPTIONS;
+const EXIT: Readonly<Record<string, number>> = { applied: 0, noop: 0, rejected: 3 };
+
+/** `fleet trader list|get|decide|audit`: what the trader does, one decision, and its audit (design 5, CLI). */
+export async function traderCommand(argv: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
+  const [verb = '', ...rest] = argv;
+  switch (verb) {
+    case 'list':
+      return listCommand(rest);
+    case 'get':
+      return getCommand(rest);
+    case 'decide':
+      return decideCommand(rest);
+    case 'audit':
+      return auditCommand(rest, env);
+    default:
+      throw new UsageError(verb === '' ? 'trader needs a command' : `no such command: trader ${verb}`);
+  }
+}
+
+/** `fleet trader list`: the strategies, as far as they match. */
+async function listCommand(argv: readonly string[]): Promise<number> {
+  const { values, positionals } = readOptions(argv, {
+    ...TRADER_OPTIONS,
+    account: { type: 'string' },
+    market: { type: 'string' },
+    status: { type: 'string' },
+  });
+  if (positionals.length > 0) throw new UsageError(`trader list takes no "${positionals.join(' ')}"`);
+  return orNoFleet(async () => {
+    const strategies = await listStrategies(findTrader(values).caller, {
+      ...(values.account === undefined ? {} : { account_id: values.account }),
+      ...(values.market === undefined ? {} : { market_symbol: values.market }),
+      ...(values.status === undefined ? {} : { status: values.status }),
+    });
+    const keys = ['status', 'name', 'kind', 'account_id', 'market_symbol', 'id'];
+    const rows = strategies.map((strategy) => keys.map((key) => textAt(strategy, key)));
+    const head = ['status', 'name', 'kind', 'account', 'market', 'id'];
+    if (values.json) printJson({ strategies });
+    else printLines(rows.length === 0 ? ['no strategy matches'] : columns(head, rows));
+    return 0;
+  });
+}
+
+/** `fleet trader get <strategy>`: one strategy, with what it holds and how it is controlled. */
+async function getCommand(argv: readonly string[]): Promise<number> {
+  const { values, positionals } = readOptions(argv, TRADER_OPTIONS);
+  const [id, ...more] = positionals;
+  if (id === undefined || more.length > 0) throw new UsageError('trader get takes the id of one strategy');
+  return orNoFleet(async () => {
+    const found = await getStrategy(findTrader(values).caller, id);
+    if (values.json) printJson(found);
+    else printLines(renderStrategy(found));
+    return 0;
+  });
+}
+
+/**
+ * `fleet trader decide`: sends a decision, from a file as it stands or from options, and prints the answer. Exit code 0
+ * when it was applied or changes nothing, 3 when it was rejected, 1 when it failed.
+ */
+async function decideCommand(argv: readonly string[]): Promise<number> {
+  const { values, positionals } = readOptions(argv, { ...TRADER_OPTIONS, ...DECISION_OPTIONS });
+  const [file, ...more] = positionals;
+  if (more.length > 0) throw new UsageError(`trader decide takes one file, not "${positionals.join(' ')}"`);
+  if (file !== undefined && describesDecision(values))
+    throw new UsageError('a file holds the whole decision: leave out the options that describe one');
+  if (file === undefined && values.action === undefined)
+    throw new UsageError('trader decide takes a file, - for stdin, or --action and --reason');
+  return orNoFleet(async () => {
+    const { caller, input } = findTrader(values);
+    const payload =
+      file === undefined
+        ? JSON.stringify(decisionOf(values, values.concern ?? (await onlyConcern(caller)), systemClock.now()))
+        : readInput(file, input, 'a control decision');
+    const response = await decide(caller, payload);
+    if (values.json) printJson(response);
+    else printLines(renderDecision(response));
+    return EXIT[textAt(response, 'status')] ?? 1;
+  });
+}
+
+/** The concern of a trader that has one. Throws UsageError, naming them all, where there are more. */
+async function onlyConcern(trader: Caller): Promise<string> {
+  const strategies = await listStrategies(trader, {});
+  const concerns = new Set(
+    strategies.map((each) => `${textAt(each, 'account_id')}:${textAt(each, 'market_symbol')}`),
+  );
+  const [only] = concerns;
+  if (only !== undefined && concerns.size === 1) return only;
+  throw new UsageError(
+    concerns.size === 0
+      ? 'the trader has no strategy, so no concern to decide about'
+      : `say which --concern: ${[...concerns].join(', ')}`,
+  );
+}

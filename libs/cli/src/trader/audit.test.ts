@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import type { JsonObject } from '@hermes-fleet/protocol';
+import { readAudit, renderRecords, renderVerified, verifyAudit } from './audit.ts';
+
+const SOUND: JsonObject = {
+  ...{ file: '/state/control.db', ok: true, records: 9, head: { seq: 9, hash: 'abc' } },
+  published: { state: 'asked', seq: 9, hash: 'abc' },
+};
+const BROKEN: JsonObject = { ...SOUND, ok: false, records: 3, broken: { seq: 4, reason: 'it was changed' } };
+
+/** A trader whose entry point is this program. */
+const entry = (t: TestContext, program: string) => {
+  const dir = mkdtempSync(join(tmpdir(), 'audit-'));
+  t.after(() => rmSync(dir, { recursive: true }));
+  const main = join(dir, 'main.mjs');
+  writeFileSync(main, program);
+  return { command: [main], env: { PATH: process.env.PATH, MARK: 'here' }, cwd: dir };
+};
+
+test('the report of a verification is read, whatever the exit code says', async (t) => {
+  const program = `console.log(JSON.stringify({ ...${JSON.stringify(BROKEN)}, args: process.argv.slice(2), mark: process.env.MARK })); process.exitCode = 1;`;
+  assert.deepEqual(await verifyAudit(entry(t, program)), {
+    ...BROKEN,
+    args: ['--verify-audit'],
+    mark: 'here',
+  });
+});
+
+test('records are read a line each, as many as are asked for', async (t) => {
+  const program = `const [, , , , after, , limit] = process.argv;
+    for (let seq = Number(after) + 1; seq <= Number(after) + Number(limit); seq += 1) console.log(JSON.stringify({ seq }));`;
+  assert.deepEqual(await readAudit(entry(t, program), { after: 4, limit: 2 }), [{ seq: 5 }, { seq: 6 }]);
+  assert.deepEqual(await readAudit(entry(t, ''), { after: 0, limit: 2 }), []);
+});
+
+test('an end without an answer, or in the middle of one, is an error that says what the process said', async (t) => {
+  const failing = entry(t, `console.error('no such file'); process.exit(1);`);
+  await assert.rejects(verifyAudit(failing), { code: 'CONFIG_INVALID', message: /no such file/ });
+  await assert.rejects(readAudit(failing, { after: 0, limit: 1 }), /no such file/);
+  await assert.rejects(verifyAudit(entry(t, '')), /the trader said nothing of it/);
+  const half = entry(t, `console.log('{"seq": 1}'); console.log('{"seq":'); console.error('cut off');`);
+  await assert.rejects(readAudit(half, { after: 0, limit: 2 }), /cut off/);
+});
+
+test('for people: sound or broken and where, and whether the published head was compared', () => {
+  assert.deepEqual(renderVerified(SOUND), [
+    'the audit is as it was written: 9 records',
+    '  file       /state/control.db',
+    '  newest     record 9, abc',
+    '  published  NATS holds the head of record 9',
+  ]);
+  assert.equal(renderVerified(BROKEN)[0], 'the audit is BROKEN at record 4: it was changed');
+  const away = { ...SOUND, published: { state: 'not asked', reason: 'NATS is away' } };
+  assert.match(renderVerified(away).at(-1) ?? '', /was not asked.*may go unseen: NATS is away$/);
+  const none = { ...SOUND, published: { state: 'asked', seq: null, hash: null } };
+  assert.match(renderVerified(none).at(-1) ?? '', /holds no published head yet$/);
+});
+
+test('for people: a line for each record, with who, what and what became of it', () => {
+  const attempt = {
+    ...{ kind: 'attempt', at: 'then', door: 'mcp', caller: 'switch', status: 'rejected' },
+    response: {
+      ...{ action: 'pause', concern_id: 'a:b', decision_id: 'd1', dry_run: true },
+      errors: [{ code: 'no_active_strategy', message: 'nothing is active' }],
+    },
+  };
+  const status = { kind: 'status', at: 'then', strategy_id: 's1', status: 'faulted', reason: 'it failed' };
+  const said: JsonObject[] = [
+    { kind: 'seed', at: 'then', concerns: [{}], strategies: [{}, {}] },
+    attempt,
+    { kind: 'outcome', at: 'then', of: 2, outcome: 'applied' },
+    status,
+  ];
+  const records = said.map((record, at) => ({ seq: at + 1, hash: '', record }));
+  assert.deepEqual(renderRecords(records), [
+    'record  at    kind     who            what                      became',
+    '1       then  seed     -              1 concerns, 2 strategies  -',
+    '2       then  attempt  switch by mcp  pause a:b d1, a dry run   rejected no_active_strategy',
+    '3       then  outcome  -              of record 2               applied',
+    '4       then  status   -              s1                        faulted: it failed',
+  ]);
+  assert.deepEqual(renderRecords([]), ['no records']);
+});

@@ -1,0 +1,38 @@
+import type { JsonObject } from '@hermes-fleet/protocol';
+import { objectAt, objectsAt, textAt, textsAt } from '../ask/read.ts';
+import { columns } from '../table.ts';
+
+/** `get_strategy`'s answer for people. */
+export function renderStrategy(found: JsonObject): string[] {
+  const [strategy, control] = [objectAt(found, 'strategy'), objectAt(found, 'control')];
+  const [position, equity] = [objectAt(found, 'position'), objectAt(found, 'equity')];
+  const [orders, execution] = [objectAt(found, 'orders'), objectAt(found, 'execution')];
+  const open = objectsAt(orders, 'open');
+  const decisions = objectsAt(found, 'last_decisions');
+  const reasons = textsAt(execution, 'reasons');
+  return [
+    `${textAt(strategy, 'name')} (${textAt(strategy, 'kind')}), ${textAt(strategy, 'status')}: ${textAt(strategy, 'id')}`,
+    line('concern', textAt(control, 'concern_id')),
+    line('active', textAt(control, 'active_strategy_id')),
+    line('control', `${textAt(control, 'run_state')}, risk mode ${textAt(control, 'risk_mode')}`),
+    line('position', `${textAt(position, 'quantity')} at ${textAt(position, 'average_price')}`),
+    line('equity', `${textAt(equity, 'total')}, of that in cash ${textAt(equity, 'cash')}`),
+    line('execution', [textAt(execution, 'state'), ...reasons].join('; ')),
+    line('orders', open.length === 0 ? 'none open' : `${open.length} open`),
+    ...indented(['side', 'kind', 'quantity', 'limit_price', 'purpose'], open),
+    line('decisions', decisions.length === 0 ? 'none yet' : 'the newest first'),
+    ...indented(['decided_at', 'action', 'status', 'caller', 'decision_id'], decisions),
+  ];
+}
+
+const line = (name: string, value: string): string => `  ${name.padEnd(10)} ${value}`;
+
+/** A table below a line, with these fields of each row. */
+function indented(keys: readonly string[], rows: readonly JsonObject[]): string[] {
+  if (rows.length === 0) return [];
+  const head = keys.map((key) => key.replaceAll('_', ' '));
+  return columns(
+    head,
+    rows.map((row) => keys.map((key) => textAt(row, key))),
+  ).map((row) => `    ${row}`);
+}

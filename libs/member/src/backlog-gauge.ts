@@ -1,0 +1,28 @@
+import type { Clock, Log, OutboxSource } from '@hermes-fleet/protocol';
+import type { FleetMetrics } from '@hermes-fleet/service';
+
+const EVERY_MS = 1_000;
+
+/** Shows every second what waits in the outboxes of a process, until it is disposed. */
+export function startBacklogGauge(o: {
+  readonly outboxes: readonly Pick<OutboxSource, 'backlog'>[];
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: Pick<FleetMetrics, 'outbox'>;
+}): Disposable {
+  let timer: Disposable | undefined;
+  const measure = (): void => {
+    try {
+      const backlogs = o.outboxes.map((outbox) => outbox.backlog());
+      o.metrics.outbox({
+        count: backlogs.reduce((sum, { count }) => sum + count, 0),
+        oldestAgeS: Math.max(0, ...backlogs.map(({ oldestAgeMs }) => oldestAgeMs)) / 1000,
+      });
+    } catch (error) {
+      o.log.error({ err: error }, 'the backlog of the outbox cannot be measured');
+    }
+    timer = o.clock.timer(measure, EVERY_MS);
+  };
+  measure();
+  return { [Symbol.dispose]: () => timer?.[Symbol.dispose]() };
+}

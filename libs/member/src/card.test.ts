@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { FleetError, HANDSHAKE_EXTENSION, PROTOCOL_VERSIONS } from '@hermes-fleet/protocol';
+import { createSecretEnv } from '@hermes-fleet/service';
+import { memberCard } from './card.ts';
+import { readMemberEnvironment, traderDir } from './environment.ts';
+import { version } from './version.ts';
+
+function member(t: TestContext, fleet: unknown, identity?: string) {
+  const home = mkdtempSync(join(tmpdir(), 'member-card-'));
+  t.after(() => rmSync(home, { recursive: true, force: true }));
+  const environment = readMemberEnvironment('trader', traderDir, { HERMES_HOME: home });
+  mkdirSync(environment.dir);
+  writeFileSync(join(environment.dir, 'fleet.yaml'), JSON.stringify({ fleet }));
+  if (identity !== undefined) writeFileSync(join(environment.dir, 'IDENTITY.md'), identity);
+  return environment;
+}
+
+test('a card is made from fleet.yaml and IDENTITY.md, without any token', (t) => {
+  const callers = { operator: { token_env: 'NOT_SET', scopes: ['read'] } };
+  const environment = member(t, { server: { bind_port: 9223, callers } }, '# trader\n\nTrades on paper.\n');
+  const card = memberCard(environment, createSecretEnv({}));
+  assert.deepEqual([card.name, card.version], ['trader', version]);
+  assert.equal(card.supportedInterfaces[0]?.url, 'http://127.0.0.1:9223/jsonrpc');
+  const [extension] = card.capabilities?.extensions ?? [];
+  assert.deepEqual(
+    [extension?.uri, extension?.params],
+    [HANDSHAKE_EXTENSION, { protocol_versions: [...PROTOCOL_VERSIONS] }],
+  );
+});
+
+test('who serves nothing or says nothing of itself has no card, and is told why', (t) => {
+  const problem = (fleet: unknown, identity?: string): string => {
+    try {
+      memberCard(member(t, fleet, identity), createSecretEnv({}));
+    } catch (thrown) {
+      if (thrown instanceof FleetError && thrown.code === 'CONFIG_INVALID')
+        return thrown.fields[0]?.path ?? '';
+      throw thrown;
+    }
+    return 'none';
+  };
+  assert.equal(problem({ enabled: false }, '# trader\n'), 'fleet.yaml fleet.server');
+  const server = { bind_port: 9223, auth_required: false };
+  assert.equal(problem({ server }), 'IDENTITY.md');
+  assert.equal(problem({ server }, '# trader\n'), 'none');
+});

@@ -1,0 +1,47 @@
+import { join } from 'node:path';
+import { type AgentCard, buildAgentCard } from '@hermes-fleet/a2a';
+import { type FleetConfig, FleetConfigSchema, listenerUrl } from '@hermes-fleet/fleet';
+import { FleetError, HANDSHAKE_EXTENSION, type JsonObject, PROTOCOL_VERSIONS } from '@hermes-fleet/protocol';
+import { loadYamlConfig, type SecretEnv } from '@hermes-fleet/service';
+import { readIdentity } from './configuration.ts';
+import type { MemberEnvironment } from './environment.ts';
+import { publicUrl } from './public-url.ts';
+import { version } from './version.ts';
+
+/** What every card declares: the handshake, with the versions that this build speaks. */
+export const EXTENSIONS: readonly { readonly uri: string; readonly params: JsonObject }[] = [
+  { uri: HANDSHAKE_EXTENSION, params: { protocol_versions: [...PROTOCOL_VERSIONS] } },
+];
+
+/** A member's agent card, as a client that came to this host is shown it (design 3, Agent card). */
+export function cardOf(
+  server: NonNullable<FleetConfig['fleet']['server']>,
+  identity: string,
+  request: Parameters<typeof publicUrl>[1],
+): AgentCard {
+  return buildAgentCard({
+    identity,
+    url: publicUrl(server, request),
+    version,
+    extensions: EXTENSIONS,
+    streaming: true,
+    authRequired: server.auth_required,
+  });
+}
+
+/**
+ * The card that a start of this member would serve, made from fleet.yaml and IDENTITY.md alone: no token is read, none
+ * has to be there. Throws CONFIG_INVALID.
+ */
+export function memberCard({ name, dir }: MemberEnvironment, env: SecretEnv): AgentCard {
+  const file = join(dir, 'fleet.yaml');
+  const { server } = loadYamlConfig({ file, schema: FleetConfigSchema, env }).value.fleet;
+  const identity = readIdentity(dir);
+  if (server === undefined)
+    throw new FleetError('CONFIG_INVALID', `${name} serves nothing, so it has no agent card`, {
+      fields: [{ path: 'fleet.yaml fleet.server', reason: 'is missing; say where it is reached' }],
+    });
+  const url = server.public_url ?? listenerUrl(server.bind_host, server.bind_port);
+  const { host, protocol } = new URL(url);
+  return cardOf(server, identity, { host, protocol: protocol.replace(':', '') });
+}

@@ -1,0 +1,105 @@
+import { join } from 'node:path';
+import { createA2AClient } from '@hermes-fleet/a2a';
+import {
+  type Credentials,
+  examineFleet,
+  type Finding,
+  type FleetConfig,
+  FleetConfigSchema,
+  resolveTokens,
+} from '@hermes-fleet/fleet';
+import {
+  systemClock as clock,
+  FleetError,
+  HANDSHAKE_EXTENSION,
+  systemIds as ids,
+  type Log,
+  PROTOCOL_VERSIONS,
+} from '@hermes-fleet/protocol';
+import { loadYamlConfig, type SecretEnv } from '@hermes-fleet/service';
+import type { MemberConfiguration } from './configuration.ts';
+import type { MemberEnvironment } from './environment.ts';
+
+const silent: Log = { debug() {}, info() {}, warn() {}, error() {} };
+
+/** What `--doctor` prints, as one line of JSON. */
+export interface Report {
+  readonly profile: string;
+  /** False when a check failed. */
+  readonly ok: boolean;
+  readonly findings: readonly Finding[];
+}
+
+export interface ExamineMemberOptions {
+  readonly environment: MemberEnvironment;
+  readonly env: SecretEnv;
+  /** The files that it reads, for people. */
+  readonly files: string;
+  /** Reads them as a start does; throws CONFIG_INVALID. */
+  read(): Pick<MemberConfiguration, 'fleet' | 'credentials' | 'warnings'>;
+}
+
+interface Readable {
+  readonly config: FleetConfig;
+  readonly credentials: Credentials;
+}
+
+/**
+ * The checks of a start and live ones, all problems at once (design 2, fleet.yaml). It never listens, opens no file of
+ * state and takes no ownership, so it may run beside the member itself; it writes no file and spends no token.
+ */
+export async function examineMember(o: ExamineMemberOptions): Promise<Report> {
+  const { name: profile } = o.environment;
+  const { findings, readable } = examineConfiguration(o);
+  const live = readable
+    ? await examineFleet({
+        ...{ profile, ...readable, versions: PROTOCOL_VERSIONS, clock, ids },
+        client: createA2AClient({ clock, log: silent, extensions: [HANDSHAKE_EXTENSION] }),
+      })
+    : [];
+  const all = [...findings, ...live];
+  return { profile, ok: all.every(({ state }) => state !== 'failed'), findings: all };
+}
+
+const about = (check: string, state: Finding['state'], detail: string): Finding => ({
+  ...{ subject: 'configuration', check, state, detail },
+});
+
+/** What a start would say of the files; peers can be looked at as soon as fleet.yaml alone is readable. */
+function examineConfiguration(o: ExamineMemberOptions): {
+  findings: readonly Finding[];
+  readable: Readable | undefined;
+} {
+  try {
+    const { fleet, credentials, warnings } = o.read();
+    const fine = about('files', 'ok', `${o.files} in ${o.environment.dir}`);
+    const found = warnings.map((warning) => about('fleet.yaml', 'warning', warning));
+    return { findings: [fine, ...found], readable: { config: fleet, credentials } };
+  } catch (thrown) {
+    const { fields, message } = configurationError(thrown);
+    const failed = fields.map(({ path, reason }) => about(path, 'failed', reason));
+    const readable = readFleet(o);
+    const skipped = readable
+      ? []
+      : [about('live checks', 'skipped', 'not tried: fleet.yaml must be right before peers can be asked')];
+    const findings = failed.length > 0 ? failed : [about('files', 'failed', message)];
+    return { findings: [...findings, ...skipped], readable };
+  }
+}
+
+function readFleet({ environment, env }: ExamineMemberOptions): Readable | undefined {
+  try {
+    const file = join(environment.dir, 'fleet.yaml');
+    const { value: config } = loadYamlConfig({ file, schema: FleetConfigSchema, env });
+    return { config, credentials: resolveTokens(config, env) };
+  } catch (thrown) {
+    configurationError(thrown);
+    return undefined;
+  }
+}
+
+/** The error, when it is about the configuration; anything else is a defect and goes on. */
+function configurationError(thrown: unknown): FleetError {
+  if (thrown instanceof FleetError && thrown.code === 'CONFIG_INVALID') return thrown;
+  throw thrown;
+}

@@ -1,0 +1,56 @@
+import { AgentCard } from '@hermes-fleet/a2a';
+import { FleetError } from '@hermes-fleet/protocol';
+import { createSecretEnv, type SecretEnv } from '@hermes-fleet/service';
+import { memberCard } from './card.ts';
+import type { Report } from './doctor.ts';
+import type { MemberEnvironment } from './environment.ts';
+
+/** Looks at the configuration and the peers instead of serving; prints a report in JSON. */
+const DOCTOR = '--doctor';
+/** Prints the agent card instead of serving. */
+const CARD = '--card';
+
+const AWAKE_MS = 60_000;
+
+/** What the main of a member is made of. */
+export interface EntryPoint<E extends MemberEnvironment> {
+  /** Of the arguments that are left; throws CONFIG_INVALID. */
+  readEnvironment(argv: readonly string[], env: NodeJS.ProcessEnv): E;
+  start(environment: E, env: NodeJS.ProcessEnv): Promise<void>;
+  examine(environment: E, env: SecretEnv): Promise<Report>;
+}
+
+/**
+ * Starts a member, or does what `--doctor` and `--card` say instead. A failure is told on stderr, every problem of the
+ * configuration on a line of its own, and ends the process with code 1.
+ */
+export async function runEntryPoint<E extends MemberEnvironment>(
+  o: EntryPoint<E>,
+  argv: readonly string[],
+  env: NodeJS.ProcessEnv,
+): Promise<void> {
+  // What a start waits for need not keep the process alive: it must not end before that is over.
+  const awake = setInterval(() => undefined, AWAKE_MS);
+  try {
+    const own = argv.filter((argument) => argument !== DOCTOR && argument !== CARD);
+    const environment = o.readEnvironment(own, env);
+    const secrets = createSecretEnv(env);
+    if (argv.includes(DOCTOR)) {
+      const report = await o.examine(environment, secrets);
+      print(JSON.stringify(report));
+      process.exitCode = report.ok ? 0 : 1;
+    } else if (argv.includes(CARD))
+      print(JSON.stringify(AgentCard.toJSON(memberCard(environment, secrets)), null, 2));
+    else await o.start(environment, env);
+  } catch (thrown) {
+    const error = thrown instanceof Error ? thrown : new Error(String(thrown));
+    const lines =
+      error instanceof FleetError ? error.fields.map(({ path, reason }) => `  ${path}: ${reason}`) : [];
+    process.stderr.write(`${[`hermes-fleet: ${error.message}`, ...lines].join('\n')}\n`);
+    process.exit(1);
+  } finally {
+    clearInterval(awake);
+  }
+}
+
+const print = (text: string): void => void process.stdout.write(`${text}\n`);

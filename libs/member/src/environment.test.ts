@@ -1,0 +1,27 @@
+import assert from 'node:assert/strict';
+import { resolve } from 'node:path';
+import { test } from 'node:test';
+import { profileDir, readMemberEnvironment, traderDir } from './environment.ts';
+
+test('a member finds its folder below HERMES_HOME, and keeps its state where HERMES_STATE_DIR says', () => {
+  const neo = readMemberEnvironment('neo', (home) => profileDir(home, 'neo'), { HERMES_HOME: '/srv/fleet' });
+  assert.deepEqual(neo, {
+    ...{ name: 'neo', home: '/srv/fleet', dir: '/srv/fleet/profiles/neo' },
+    ...{ stateDir: '/srv/fleet/profiles/neo/state', logLevel: 'info' },
+  });
+  const env = { HERMES_HOME: '/srv/fleet', HERMES_STATE_DIR: '/state', LOG_LEVEL: 'debug' };
+  const trader = readMemberEnvironment('trader', traderDir, env);
+  assert.deepEqual(trader, {
+    ...{
+      name: 'trader',
+      home: '/srv/fleet',
+      dir: '/srv/fleet/trader',
+      stateDir: '/state',
+      logLevel: 'debug',
+    },
+  });
+});
+
+test('without HERMES_HOME it is the folder deploy of the working directory', () => {
+  assert.equal(readMemberEnvironment('trader', traderDir, {}).dir, resolve('deploy/trader'));
+});

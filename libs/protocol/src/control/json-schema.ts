@@ -1,0 +1,49 @@
+import { z } from 'zod';
+import type { JsonObject } from '../json.ts';
+import { GetStrategyParams, ListStrategiesParams, StrategyDetailWire, StrategyListWire } from './reads.ts';
+import { ControlDecisionWire } from './request.ts';
+import { ControlResponseWire } from './response.ts';
+
+/** The version of the action contract (its title says v0.1). */
+const CONTRACT_VERSION = '0.1';
+
+const MESSAGES = {
+  'control-decision': ControlDecisionWire,
+  'control-response': ControlResponseWire,
+  'list-strategies': ListStrategiesParams,
+  'strategy-list': StrategyListWire,
+  'get-strategy': GetStrategyParams,
+  'strategy-detail': StrategyDetailWire,
+} as const;
+
+export type ControlMessage = keyof typeof MESSAGES;
+
+/**
+ * The JSON Schemas (2020-12) of what a trader is asked and answers, made from what the code itself validates with. They do
+ * not say what no schema can: which fields say something to which action.
+ */
+export function controlSchemas(): Record<ControlMessage, JsonObject> {
+  return {
+    'control-decision': schemaOf('control-decision'),
+    'control-response': schemaOf('control-response'),
+    'list-strategies': schemaOf('list-strategies'),
+    'strategy-list': schemaOf('strategy-list'),
+    'get-strategy': schemaOf('get-strategy'),
+    'strategy-detail': schemaOf('strategy-detail'),
+  };
+}
+
+function schemaOf(name: ControlMessage): JsonObject {
+  const { $schema, ...schema } = z.toJSONSchema(MESSAGES[name], {
+    io: 'input',
+    override: ({ jsonSchema }) => {
+      // Says nothing: every key of a JSON object is text.
+      delete jsonSchema.propertyNames;
+    },
+  }) as JsonObject;
+  return {
+    ...($schema === undefined ? {} : { $schema }),
+    $id: `urn:hermes-fleet:control:${CONTRACT_VERSION}:${name}`,
+    ...schema,
+  };
+}

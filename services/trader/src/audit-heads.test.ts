@@ -1,0 +1,202 @@
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { type BusConnection, setUpStreams } from '@hermes-fleet/events';
+import { type NatsServer, openConnection, startNatsServer } from '@hermes-fleet/events/testing';
+import { systemClock } from '@hermes-fleet/protocol';
+import { type AuditWatch, type AuditWatchOptions, watchAudit } from './audit-heads.ts';
+import type { ControlStore } from './store/port.ts';
+import { CONCERN, controlFile, refuseSome } from './testing/control-file.ts';
+import { recordingLog } from './testing/recording-log.ts';
+
+const deadline = { timeout: 60_000 };
+const connection = (url: string): BusConnection => ({ servers: [url], name: 'trader/test' });
+
+async function bus(t: TestContext): Promise<NatsServer> {
+  const server = await startNatsServer(t);
+  await setUpStreams({ connection: connection(server.url), log: recordingLog() });
+  return server;
+}
+
+/** The head that the bus holds; undefined for none. */
+async function published(url: string): Promise<unknown> {
+  const nc = await openConnection(connection(url), AbortSignal.timeout(10_000));
+  try {
+    const { streams } = await nc.jetstreamManager();
+    if ((await streams.info('FLEET_AUDIT')).state.messages === 0) return undefined;
+    const event = (await streams.getMessage('FLEET_AUDIT', { last_by_subj: 'fleet.audit.trader' })).json<{
+      data: unknown;
+    }>();
+    return event.data;
+  } finally {
+    await nc.close();
+  }
+}
+
+function watch(t: TestContext, store: AuditWatchOptions['store'], url: string | undefined) {
+  const log = recordingLog();
+  const verdicts: boolean[] = [];
+  const audit: AuditWatch = watchAudit({
+    ...{ service: 'trader', store, clock: systemClock, log },
+    connection: url === undefined ? undefined : connection(url),
+    onVerdict: (ok) => void verdicts.push(ok),
+  });
+  t.after(() => audit.close());
+  return { audit, log, verdicts };
+}
+
+/** A file with five records whose head is on the bus, closed. */
+async function leftBehind(t: TestContext, url: string) {
+  const control = controlFile(t, recordingLog());
+  const store = control.open();
+  await store.seed([], [CONCERN]);
+  await refuseSome(store, 4);
+  const { audit } = watch(t, store, url);
+  assert.equal(await audit.heads?.flush(20_000), true);
+  assert.deepEqual(await published(url), { store: store.id, ...store.head() });
+  await audit.close();
+  await store.close();
+  return control;
+}
+
+test(
+  'an audit that is whole has its head on the bus, and the next start goes on from it',
+  deadline,
+  async (t) => {
+    const { url } = await bus(t);
+    const control = await leftBehind(t, url);
+    const store = control.open();
+    await refuseSome(store, 1);
+    const { audit, verdicts, log } = watch(t, store, url);
+    assert.equal(await audit.heads?.flush(20_000), true);
+    assert.deepEqual(audit.state(), { state: 'ok', detail: undefined });
+    assert.ok(verdicts.length > 0 && verdicts.every(Boolean));
+    await refuseSome(store, 3);
+    assert.equal(store.head().seq, 9);
+    assert.equal(await audit.heads?.flush(20_000), true);
+    assert.deepEqual(await published(url), { store: store.id, ...store.head() });
+    assert.deepEqual(
+      log.entries.filter(({ level }) => level === 'error'),
+      [],
+    );
+  },
+);
+
+const FORGET = `UPDATE sqlite_sequence SET seq = (SELECT max(seq) FROM audit) WHERE name = 'audit'`;
+
+const BROKEN: [what: string, sql: string, reason: RegExp][] = [
+  [
+    'a byte that was changed',
+    `UPDATE audit SET record = replace(record, 'refused 1', 'refused 9')`,
+    /record 3/,
+  ],
+  ['a record that was removed', 'DELETE FROM audit WHERE seq = 2', /record 2/],
+  ['a tail that was cut off', 'DELETE FROM audit WHERE seq > 3', /record 4/],
+  [
+    'a tail that was cut off so that the file does not show it',
+    `DELETE FROM audit WHERE seq > 3; ${FORGET}`,
+    /is of record 5, and the audit ends with record 3: its tail was cut off/,
+  ],
+];
+
+for (const [what, sql, reason] of BROKEN) {
+  test(`${what} is found at the start, and no head is published over the last one`, deadline, async (t) => {
+    const { url } = await bus(t);
+    const control = await leftBehind(t, url);
+    const before = await published(url);
+    control.tamper(sql);
+    const store = control.open();
+    const { audit, verdicts, log } = watch(t, store, url);
+    await log.saw(/the audit is broken: its head is published no more/);
+    await refuseSome(store, 3);
+    assert.equal(await audit.heads?.flush(20_000), false);
+    assert.equal(audit.state().state, 'broken');
+    assert.match(audit.state().detail ?? '', reason);
+    assert.ok(verdicts.length > 0 && !verdicts.includes(true), verdicts.join());
+    assert.deepEqual(await published(url), before);
+  });
+}
+
+test(
+  'another file, also one with as many records, is not the audit that was published',
+  deadline,
+  async (t) => {
+    const { url } = await bus(t);
+    await leftBehind(t, url);
+    const store = controlFile(t, recordingLog()).open();
+    await store.seed([], [CONCERN]);
+    await refuseSome(store, 6);
+    const { audit, log } = watch(t, store, url);
+    await log.saw(/its head is published no more/);
+    assert.match(audit.state().detail ?? '', /of another file .* is of record 5, .* another record there/);
+  },
+);
+
+test('without a broker the chain is verified all the same', deadline, async (t) => {
+  const control = controlFile(t, recordingLog());
+  const store = control.open();
+  await store.seed([], [CONCERN]);
+  await refuseSome(store, 2);
+  const whole = watch(t, store, undefined);
+  await whole.log.saw(/the audit is whole/);
+  assert.deepEqual(whole.audit.state(), { state: 'ok', detail: undefined });
+  assert.deepEqual(whole.verdicts, [true]);
+  assert.equal(whole.audit.heads, undefined);
+  await whole.audit.close();
+  await store.close();
+  control.tamper('DELETE FROM audit WHERE seq = 2');
+  const broken = watch(t, control.open(), undefined);
+  const entry = await broken.log.saw(/the audit is broken/);
+  assert.equal(entry.level, 'error');
+  assert.deepEqual(broken.verdicts, [false]);
+  assert.match(broken.audit.state().detail ?? '', /^record 2 of the audit/);
+});
+
+test('while the bus is away it is not known whether a tail is missing, and says why', deadline, async (t) => {
+  const server = await bus(t);
+  const control = await leftBehind(t, server.url);
+  await server.kill();
+  const { audit, log, verdicts } = watch(t, control.open(), server.url);
+  await log.saw(/the audit is whole/);
+  await log.saw(/interrupted/);
+  assert.equal(audit.state().state, 'unknown');
+  assert.match(audit.state().detail ?? '', /last head is not read back yet: .*ECONNREFUSED/);
+  assert.deepEqual(verdicts, []);
+  await server.restart();
+  assert.equal(await audit.heads?.flush(30_000), true);
+  assert.equal(audit.state().state, 'ok');
+});
+
+test(
+  'a chain that cannot be read is not called broken, has no head published, and is tried again',
+  deadline,
+  async (t) => {
+    const { url } = await bus(t);
+    const store = controlFile(t, recordingLog()).open();
+    await store.seed([], [CONCERN]);
+    let failures = 2;
+    const failing: ControlStore = {
+      ...store,
+      verify: async (o) => {
+        failures -= 1;
+        if (failures >= 0) throw new Error('disk I/O error');
+        return store.verify(o);
+      },
+    };
+    const { audit, log } = watch(t, failing, url);
+    await log.saw(/cannot be verified/);
+    assert.equal(audit.state().state, 'unknown');
+    assert.match(audit.state().detail ?? '', /disk I\/O error/);
+    assert.equal(await audit.heads?.flush(30_000), true);
+    assert.equal(audit.state().state, 'ok');
+  },
+);
+
+test('it closes while the chain is walked', deadline, async (t) => {
+  const store = controlFile(t, recordingLog()).open();
+  await store.seed([], [CONCERN]);
+  await refuseSome(store, 50);
+  const { audit, log } = watch(t, store, undefined);
+  await audit.close();
+  assert.equal(audit.state().state, 'unknown');
+  assert.deepEqual(log.entries, []);
+});

@@ -1,0 +1,114 @@
+import { type BusConnection, type Head, type HeadPublisher, startHeadPublisher } from '@hermes-fleet/events';
+import type { Clock, Log } from '@hermes-fleet/protocol';
+import type { ControlStore } from './store/port.ts';
+
+/** What is known of the audit (design 4, State). */
+export interface AuditState {
+  /** `unknown` while its chain is walked, or the head that the bus holds was not read yet. `broken` is for good. */
+  readonly state: 'unknown' | 'ok' | 'broken';
+  /** What is broken, or waited for. */
+  readonly detail: string | undefined;
+}
+
+export interface AuditWatchOptions {
+  /** Whose audit it is, e.g. `trader`. */
+  readonly service: string;
+  /** Undefined: heads go nowhere, and a tail that was cut off is found only as far as the file tells. */
+  readonly connection: BusConnection | undefined;
+  readonly store: Pick<ControlStore, 'id' | 'head' | 'audit' | 'verify' | 'onHead'>;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Called when it turns out whether the audit is whole. */
+  readonly onVerdict: (ok: boolean) => void;
+}
+
+export interface AuditWatch {
+  state(): AuditState;
+  /** Undefined without a broker. */
+  readonly heads: HeadPublisher | undefined;
+  close(): Promise<void>;
+}
+
+/**
+ * Walks the audit's chain once, beside everything else, and compares it with the head that the bus holds; from then on
+ * the bus holds the newest head. A chain that is broken, or is not the one whose head was published, is logged as an
+ * error and has no head published any more.
+ */
+export function watchAudit(o: AuditWatchOptions): AuditWatch {
+  const { store, log } = o;
+  const stop = new AbortController();
+  let chain: AuditState = { state: 'unknown', detail: 'its chain is being verified' };
+  let walk: Promise<string | undefined> | undefined;
+
+  /** Why the chain is broken; undefined when it is whole. Asked again after a failure. */
+  const wrongChain = (): Promise<string | undefined> => {
+    walk ??= walkChain().catch((error: unknown) => {
+      walk = undefined;
+      throw error;
+    });
+    return walk;
+  };
+
+  async function walkChain(): Promise<string | undefined> {
+    const { records, broken } = await store.verify({ signal: stop.signal });
+    const reason = broken && `record ${broken.seq} of the audit: ${broken.reason}`;
+    chain = { state: reason === undefined ? 'ok' : 'broken', detail: reason };
+    if (reason === undefined) log.info({ records }, 'the audit is whole');
+    else log.error({ seq: broken?.seq, reason }, 'the audit is broken');
+    tell();
+    return reason;
+  }
+
+  const state = (): AuditState => {
+    const head = heads?.state();
+    if (chain.state !== 'ok' || head === undefined) return chain;
+    if (head.audit !== 'unknown') return { state: head.audit, detail: head.reason };
+    return {
+      state: 'unknown',
+      detail: `its last head is not read back yet: ${head.lastError ?? 'no answer'}`,
+    };
+  };
+  const tell = (): void => {
+    const now = state();
+    if (now.state !== 'unknown') o.onVerdict(now.state === 'ok');
+  };
+
+  const heads =
+    o.connection &&
+    startHeadPublisher({
+      ...{ connection: o.connection, service: o.service, clock: o.clock, log },
+      head: () => ({ store: store.id, ...store.head() }),
+      check: async (found) => (await wrongChain()) ?? (found && contradiction(store, found)),
+      onState: tell,
+    });
+  const listening = store.onHead(() => heads?.moved());
+  const first = wrongChain().catch((error: unknown) => {
+    if (stop.signal.aborted) return;
+    chain = { state: 'unknown', detail: `it cannot be verified: ${String(error)}` };
+    log.error({ err: error }, 'the audit cannot be verified');
+  });
+
+  return {
+    state,
+    heads,
+    async close() {
+      listening[Symbol.dispose]();
+      stop.abort();
+      await Promise.all([heads?.close(), first]);
+    },
+  };
+}
+
+/** Why a head that was published is not one of this audit. */
+function contradiction(store: AuditWatchOptions['store'], published: Head): string | undefined {
+  const last = store.head().seq;
+  const [own] = store.audit(published.seq - 1, 1);
+  if (own?.seq === published.seq && own.hash === published.hash) return undefined;
+  const of = published.store === store.id ? '' : ` of another file (${published.store})`;
+  const said = `the head${of} that the bus holds is of record ${published.seq}, and the audit`;
+  if (published.seq > last)
+    return `${said} ends with record ${last}: its tail was cut off, or an older file was put back`;
+  return own?.seq === published.seq
+    ? `${said} has another record there: it was written anew`
+    : `${said} has no such record: it was removed`;
+}

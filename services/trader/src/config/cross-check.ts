@@ -1,0 +1,129 @@
+import { FleetError, isJsonObject, type JsonObject, type JsonValue } from '@hermes-fleet/protocol';
+import type { z } from 'zod';
+import { createStrategy } from '../runtime/strategies/index.ts';
+
+type Path = (string | number)[];
+type Report = (path: Path, message: string) => void;
+
+/** One entry of a list as it stands in the file, which may be wrong. */
+interface Entry {
+  readonly at: number;
+  readonly value: JsonObject;
+}
+
+/**
+ * The checks of trader.yaml that span several keys. They run beside the field checks, not after them, so that a start
+ * reports all problems at once; so they read a value that may still be wrong.
+ */
+export function crossCheck(value: unknown, ctx: z.core.$RefinementCtx): void {
+  const trader = isJsonObject(value) && isJsonObject(value.trader) ? value.trader : {};
+  const report: Report = (path, message) =>
+    ctx.addIssue({ code: 'custom', path: ['trader', ...path], message });
+  const concerns = entriesOf(trader.concerns);
+  const strategies = entriesOf(trader.strategies);
+  checkConcerns(concerns, strategies, report);
+  checkStrategies(concerns, strategies, report);
+  checkAccounts(concerns, trader.callers, report);
+  checkRate(trader.rate, report);
+}
+
+function checkConcerns(concerns: readonly Entry[], strategies: readonly Entry[], report: Report): void {
+  reportRepeated(concerns, concernOf, (at, concern, first) =>
+    report(
+      ['concerns', at],
+      `is the concern ${concern} of entry ${first} again: keep one for each account and market`,
+    ),
+  );
+  for (const { at, value } of concerns) {
+    const id = value.active_strategy_id;
+    if (typeof id !== 'string') continue;
+    const wrong = (message: string): void => report(['concerns', at, 'active_strategy_id'], message);
+    const active = strategies.find((strategy) => strategy.value.id === id)?.value;
+    if (active === undefined) wrong(`there is no strategy ${id}: list it under strategies, or say null`);
+    else if (concernOf(active) !== concernOf(value))
+      wrong(`strategy ${id} is of ${concernOf(active) ?? 'another concern'}`);
+    else if (active.status === 'disabled') wrong(`strategy ${id} is disabled: enable it, or say null`);
+  }
+}
+
+function checkStrategies(concerns: readonly Entry[], strategies: readonly Entry[], report: Report): void {
+  reportRepeated(strategies, textOf('id'), (at, id, first) =>
+    report(['strategies', at, 'id'], `is the id of entry ${first} too (${id}): each strategy needs its own`),
+  );
+  const known = new Set(concerns.map(({ value }) => concernOf(value)));
+  for (const { at, value } of strategies) {
+    const concern = concernOf(value);
+    if (concern !== undefined && !known.has(concern))
+      report(['strategies', at], `is of ${concern}, which is no concern: list that under concerns`);
+    for (const { path, message } of problemsOf(value)) report(['strategies', at, ...path], message);
+  }
+}
+
+/** What the runtime has against it: an unknown kind, parameters that the kind does not take. */
+function problemsOf({ id, name, kind, params = {} }: JsonObject): { path: Path; message: string }[] {
+  if (typeof kind !== 'string' || !isJsonObject(params)) return [];
+  try {
+    createStrategy({
+      ...{ id: String(id), name: String(name), kind, params },
+      ...{ accountId: '', marketSymbol: '', status: 'enabled' },
+    });
+    return [];
+  } catch (thrown) {
+    if (!(thrown instanceof FleetError) || thrown.code !== 'CONFIG_INVALID') throw thrown;
+    if (thrown.fields.length === 0) return [{ path: [], message: thrown.message }];
+    return thrown.fields.map(({ path, reason }) => ({ path: pathOf(path), message: reason }));
+  }
+}
+
+function checkAccounts(concerns: readonly Entry[], callers: JsonValue | undefined, report: Report): void {
+  const known = new Set(concerns.map(({ value }) => value.account_id));
+  for (const [name, caller] of Object.entries(isJsonObject(callers) ? callers : {})) {
+    const accounts = isJsonObject(caller) && Array.isArray(caller.accounts) ? caller.accounts : [];
+    for (const [at, account] of accounts.entries())
+      if (typeof account === 'string' && account !== '*' && !known.has(account))
+        report(['callers', name, 'accounts', at], `no concern is of the account ${account}`);
+  }
+}
+
+function checkRate(rate: JsonValue | undefined, report: Report): void {
+  const { burst, kept_for_pause: kept } = isJsonObject(rate) ? rate : {};
+  if (typeof burst === 'number' && typeof kept === 'number' && kept >= burst)
+    report(['rate', 'kept_for_pause'], `must be below the burst of ${burst}: nothing else could be decided`);
+}
+
+function reportRepeated(
+  entries: readonly Entry[],
+  keyOf: (value: JsonObject) => string | undefined,
+  found: (at: number, key: string, first: number) => void,
+): void {
+  const first = new Map<string, number>();
+  for (const { at, value } of entries) {
+    const key = keyOf(value);
+    if (key === undefined) continue;
+    const before = first.get(key);
+    if (before === undefined) first.set(key, at);
+    else found(at, key, before + 1);
+  }
+}
+
+function entriesOf(list: JsonValue | undefined): Entry[] {
+  const items = Array.isArray(list) ? list : [];
+  return items.flatMap((value, at) => (isJsonObject(value) ? [{ at, value }] : []));
+}
+
+function concernOf({ account_id: account, market_symbol: market }: JsonObject): string | undefined {
+  return typeof account === 'string' && typeof market === 'string' ? `${account}:${market}` : undefined;
+}
+
+const textOf =
+  (key: string) =>
+  (value: JsonObject): string | undefined => {
+    const text = value[key];
+    return typeof text === 'string' ? text : undefined;
+  };
+
+/** `params.levels[0].price` as the keys that it goes through. */
+function pathOf(path: string): Path {
+  const keys = path.split(/[.[\]]+/).filter((key) => key !== '');
+  return keys.map((key) => (/^\d+$/.test(key) ? Number(key) : key));
+}

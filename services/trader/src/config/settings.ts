@@ -1,0 +1,59 @@
+import type { Policy } from '../control/judge.ts';
+import type { Concern, Strategy } from '../control/state.ts';
+import { readMarket } from '../runtime/market.ts';
+import type { RuntimeConcern } from '../runtime/runtime.ts';
+import type { Feed } from '../runtime/strategy.ts';
+import type { TraderConfig } from './schema.ts';
+
+/** The id of the concern of an account in a market, as decisions name it. */
+export const concernId = (accountId: string, marketSymbol: string): string => `${accountId}:${marketSymbol}`;
+
+/** What trader.yaml says, in the terms of the parts that it is for. */
+export interface Settings {
+  readonly policy: Policy;
+  readonly access: { accountsOf(caller: string): readonly string[] | '*' };
+  readonly limits: { readonly perSecond: number; readonly burst: number; readonly keptForPause: number };
+  /** What the store begins with. */
+  readonly strategies: readonly Strategy[];
+  readonly concerns: readonly Omit<Concern, 'rev'>[];
+}
+
+export function settingsOf({ trader }: TraderConfig): Settings {
+  const { policy, rate, callers, concerns, strategies } = trader;
+  return {
+    policy: {
+      maxAgeMs: policy.max_age_s * 1000,
+      futureSlackMs: policy.future_slack_s * 1000,
+      minConfidence: policy.min_confidence,
+      strictDegraded: policy.strict_degraded,
+    },
+    access: {
+      accountsOf(caller) {
+        const accounts = Object.hasOwn(callers, caller) ? (callers[caller]?.accounts ?? []) : [];
+        return accounts.includes('*') ? '*' : accounts;
+      },
+    },
+    limits: { perSecond: rate.per_second, burst: rate.burst, keptForPause: rate.kept_for_pause },
+    strategies: strategies.map(({ id, name, kind, account_id, market_symbol, params, status }) => ({
+      ...{ id, name, kind, params, status },
+      ...{ accountId: account_id, marketSymbol: market_symbol },
+    })),
+    concerns: concerns.map(({ account_id, market_symbol, active_strategy_id, run_state, risk_mode }) => ({
+      id: concernId(account_id, market_symbol),
+      ...{ accountId: account_id, marketSymbol: market_symbol, activeStrategyId: active_strategy_id },
+      ...{ runState: run_state, riskMode: risk_mode },
+    })),
+  };
+}
+
+/** What the runtime runs: each concern with the feed that was made for it. */
+export function runtimeConcerns(
+  { trader }: TraderConfig,
+  feeds: ReadonlyMap<string, Feed>,
+): RuntimeConcern[] {
+  return trader.concerns.flatMap(({ account_id, market_symbol, degraded, ...market }) => {
+    const id = concernId(account_id, market_symbol);
+    const feed = feeds.get(id);
+    return feed ? [{ id, market: readMarket(market), feed, degraded }] : [];
+  });
+}

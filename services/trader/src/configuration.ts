@@ -1,0 +1,83 @@
+import { join } from 'node:path';
+import {
+  createProblems,
+  type MemberConfiguration,
+  type MemberEnvironment,
+  readMemberConfiguration,
+  salvage,
+  salvagedProblems,
+} from '@hermes-fleet/member';
+import { type Clock, type FieldError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import { loadYamlConfig, type SecretEnv } from '@hermes-fleet/service';
+import { type TraderConfig, TraderConfigSchema } from './config/schema.ts';
+import { concernId } from './config/settings.ts';
+import { createFeed } from './runtime/feed/feed-config.ts';
+import type { Feed } from './runtime/strategy.ts';
+
+export interface Configuration extends MemberConfiguration {
+  readonly trader: TraderConfig;
+  /** By concern id. */
+  readonly feeds: ReadonlyMap<string, Feed>;
+}
+
+/**
+ * Reads the trader's fleet.yaml, trader.yaml and IDENTITY.md, every secret and every file of bars that they name. Throws
+ * one CONFIG_INVALID that lists all problems of all of them at once.
+ */
+export function readConfiguration(
+  environment: MemberEnvironment,
+  env: SecretEnv,
+  clock: Clock,
+  processEnv: NodeJS.ProcessEnv = {},
+): Configuration {
+  const problems = createProblems(environment.name);
+  const { whole } = readMemberConfiguration(environment, env, processEnv, problems);
+  const file = join(environment.dir, 'trader.yaml');
+  const trader = problems.attempt(() => loadYamlConfig({ file, schema: TraderConfigSchema, env }));
+  const known = callersIn(salvage(join(environment.dir, 'fleet.yaml'), env)?.value);
+  if (known) problems.add(salvagedProblems(file, env, (raw) => unknownCallers(raw, known)));
+  const feeds = new Map<string, Feed>();
+  for (const { account_id, market_symbol, feed } of trader?.value.trader.concerns ?? []) {
+    const made = problems.attempt(() => createFeed(feed, clock, environment.dir));
+    if (made) feeds.set(concernId(account_id, market_symbol), made);
+  }
+  if (problems.found.length > 0 || !whole || !trader) throw problems.error();
+  return {
+    ...whole,
+    ...{ trader: trader.value, feeds },
+    notes: [...whole.notes, ...trader.notes],
+    warnings: [...whole.warnings, ...idleCallers(trader.value, whole)],
+  };
+}
+
+/** Who has a token in a fleet.yaml, which may be wrong. */
+function callersIn(raw: unknown): JsonObject | undefined {
+  const fleet = isJsonObject(raw) && isJsonObject(raw.fleet) ? raw.fleet : {};
+  const { callers = {} } = isJsonObject(fleet.server) ? fleet.server : {};
+  return isJsonObject(raw) && isJsonObject(callers) ? callers : undefined;
+}
+
+/** Callers of trader.yaml whom nobody could be. */
+function unknownCallers(raw: unknown, known: JsonObject): FieldError[] {
+  const trader = isJsonObject(raw) && isJsonObject(raw.trader) ? raw.trader : {};
+  const named = isJsonObject(trader.callers) ? Object.keys(trader.callers) : [];
+  return named
+    .filter((name) => !Object.hasOwn(known, name))
+    .map((name) => ({
+      path: `trader.callers.${name}`,
+      reason: `is no caller of fleet.yaml: give ${name} a token under fleet.server.callers there`,
+    }));
+}
+
+/** Callers that may ask for everything, and are refused all of it. */
+function idleCallers({ trader }: TraderConfig, { fleet }: MemberConfiguration): string[] {
+  return Object.entries(fleet.fleet.server?.callers ?? {})
+    .filter(([name, { scopes }]) => {
+      const asks = scopes.some((scope) => scope.startsWith('trader:'));
+      return asks && !Object.hasOwn(trader.callers, name);
+    })
+    .map(
+      ([name]) =>
+        `trader.callers: ${name} has scopes of the trader and no accounts, so it is refused; list its accounts in trader.yaml`,
+    );
+}

@@ -1,0 +1,49 @@
+import { type ControlResponse, FleetError } from '@hermes-fleet/protocol';
+import { createDraft, type Failure, type Said } from './draft.ts';
+import type { Concern } from './state.ts';
+
+const NOTHING_SAID: Said = { decisionId: null, concernId: null, action: null, dryRun: false };
+
+/** The answer to an attempt that was refused before it was judged: it tells nothing of the concern. */
+export function refused(
+  said: Said | undefined,
+  errors: readonly Failure[],
+  schemaValid: boolean | null = null,
+): ControlResponse {
+  const draft = createDraft(said ?? NOTHING_SAID);
+  draft.validation.schemaValid = schemaValid;
+  const result = { modeChange: 'none' as const, reconciled: true };
+  return draft.answer({ status: 'rejected', result, before: undefined, after: undefined, errors });
+}
+
+/** An answer turned into `failed`. `before`: the concern as it is again; left out, the answer keeps what it tells of it. */
+export function failed(
+  response: ControlResponse,
+  o: {
+    readonly before?: Concern | undefined;
+    readonly errors: readonly Failure[];
+    readonly result: ControlResponse['result'];
+  },
+): ControlResponse {
+  const { before } = o;
+  return {
+    ...response,
+    ...{ ok: false, status: 'failed', result: o.result, appliedAt: null },
+    ...('before' in o && {
+      fromStrategyId: before?.activeStrategyId ?? null,
+      toStrategyId: before?.activeStrategyId ?? null,
+      riskMode: before?.riskMode ?? null,
+    }),
+    errors: [...response.errors, ...o.errors].map(({ code, message, field }) => ({
+      ...{ code, message },
+      ...(field !== undefined && { field }),
+    })),
+  };
+}
+
+/** Why nothing is written, as an answer says it. */
+export function unwritten(thrown: unknown): Failure {
+  const { code, message } = FleetError.from(thrown);
+  const isStore = code === 'STORE_UNAVAILABLE' || code === 'SHUTTING_DOWN';
+  return { code: isStore ? 'store_unavailable' : 'internal_error', message };
+}

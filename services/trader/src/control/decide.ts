@@ -1,0 +1,167 @@
+import {
+  type Caller,
+  type Clock,
+  type ControlDecision,
+  type ControlResponse,
+  controlFingerprint,
+  type Log,
+} from '@hermes-fleet/protocol';
+import type { Runtime } from '../runtime/port.ts';
+import type { AttemptRecord, ControlStore, OpenApply, StoredFacts, Written } from '../store/port.ts';
+import { type Access, mayTouch } from './access.ts';
+import type { Activation } from './activation.ts';
+import { failed, unwritten } from './answers.ts';
+import type { Applier } from './apply.ts';
+import type { Decided } from './attempt.ts';
+import { createDraft, saidBy } from './draft.ts';
+import { isRealPause, turnedAway } from './entry.ts';
+import type { Gate, Turn } from './gate.ts';
+import { type Facts, judge, type Policy, type Verdict } from './judge.ts';
+import type { Concern, Strategy } from './state.ts';
+
+/** A decision that was let in, and who made it. */
+export interface Case {
+  readonly caller: Caller;
+  readonly record: AttemptRecord;
+  readonly decision: ControlDecision;
+}
+
+/** An answer, and whether the attempt is in the audit already. */
+export type Ruling = Decided & { readonly isAudited: boolean };
+
+export interface DecideParts {
+  readonly store: ControlStore;
+  readonly runtime: Pick<Runtime, 'health' | 'preflight'>;
+  readonly activation: Activation;
+  readonly applier: Applier;
+  readonly gate: Gate;
+  readonly access: Access;
+  readonly policy: Policy;
+  readonly clock: Pick<Clock, 'now'>;
+  readonly log: Log;
+}
+
+/** The judgement of a well-formed decision, and what follows from it (design 4, Concurrency and Crash safety). */
+export function createDecide(o: DecideParts): (given: Case) => Promise<Ruling> {
+  return async (given) => {
+    const { decision } = given;
+    const turn = await o.gate.enter(decision.concernId, isRealPause(decision));
+    if (turn === undefined) return crowded(decision);
+    try {
+      return await inTurn(o, given, turn);
+    } finally {
+      turn.leave();
+    }
+  };
+}
+
+async function inTurn(o: DecideParts, given: Case, turn: Turn): Promise<Ruling> {
+  const { decision, record } = given;
+  const { decisionId, concernId, targetStrategyId } = decision;
+  const fingerprint = controlFingerprint(decision);
+  const wanted = { decisionId, concernId, targetStrategyId, fingerprint };
+  for (;;) {
+    let seen: { readonly facts: Facts; readonly verdict: Verdict } | undefined;
+    let written: Written | 'busy' | undefined;
+    try {
+      await o.applier.ready(concernId);
+      written = await o.store.decide(record, wanted, (stored) => {
+        if (turn.isBusy()) return 'busy';
+        const facts = factsOf(o, given, stored);
+        const verdict = judge(decision, fingerprint, facts);
+        seen = { facts, verdict };
+        if (verdict.next !== undefined) turn.mark();
+        return verdict;
+      });
+    } catch (error) {
+      written = writtenAllTheSame(o, decisionId, seen?.verdict);
+      if (written === undefined) return lost(o, given, seen?.verdict, error);
+      o.log.warn(
+        { err: error, decision_id: decisionId },
+        'the store failed, and yet the decision is on disk',
+      );
+    }
+    if (written === 'busy') {
+      if (await turn.again()) continue;
+      return crowded(decision);
+    }
+    const { verdict, auditSeq } = written;
+    const { response, next } = verdict;
+    const before = seen?.facts.concern;
+    if (seen === undefined || before === undefined || next === undefined)
+      return { ...answer(response), isAudited: true };
+    const { active: former, target } = seen.facts;
+    const strategy = [former, target].find((each) => each?.id === next.activeStrategyId);
+    const open: OpenApply = { decisionId, concernId, auditSeq, response };
+    return { ...answer(await o.applier.apply(open, { before, former, next, strategy })), isAudited: true };
+  }
+}
+
+const answer = (response: ControlResponse): Decided => ({ response, httpStatus: 200 });
+
+function crowded(decision: ControlDecision): Ruling {
+  const message = 'too many decisions wait for this concern; come again in 5 s';
+  const o = { schemaValid: true, retryAfterS: 5 };
+  return { ...turnedAway(saidBy(decision), [{ code: 'rate_limited', message }], o), isAudited: false };
+}
+
+/** What is stored, as far as the caller may see it, and what the runtime says to it. */
+function factsOf(o: DecideParts, { caller, decision }: Case, stored: StoredFacts): Facts {
+  const own = <T extends Concern | Strategy>(each: T | undefined): T | undefined =>
+    each !== undefined && mayTouch(o.access, caller, each.accountId) ? each : undefined;
+  const concern = own(stored.concern);
+  const target = own(stored.target);
+  const active = own(stored.active);
+  const toRun = { switch: target, resume: active, pause: undefined, set_risk_mode: undefined }[
+    decision.action
+  ];
+  return {
+    ...{ now: o.clock.now(), concern, target, active, previous: stored.previous, policy: o.policy },
+    degraded:
+      concern !== undefined && (o.activation.isBehind(concern.id) || o.runtime.health(concern.id).degraded),
+    unrunnable: toRun?.status === 'enabled' ? o.runtime.preflight(toRun) : undefined,
+  };
+}
+
+/** A change that is on disk although the store said that it is not: it is carried on with. */
+function writtenAllTheSame(
+  o: DecideParts,
+  decisionId: string,
+  verdict: Verdict | undefined,
+): Written | undefined {
+  if (verdict?.next === undefined) return undefined;
+  try {
+    const open = o.store.openApplies().find((each) => each.decisionId === decisionId);
+    return open && { verdict, auditSeq: open.auditSeq };
+  } catch (error) {
+    o.log.warn({ err: error, decision_id: decisionId }, 'the store cannot be read either');
+    return undefined;
+  }
+}
+
+/** The answer where nothing was written: what was before goes on. */
+function lost(
+  o: DecideParts,
+  { caller, decision }: Case,
+  verdict: Verdict | undefined,
+  error: unknown,
+): Ruling {
+  o.log.error({ err: error, decision_id: decision.decisionId }, 'a decision could not be written');
+  const draft = createDraft(saidBy(decision));
+  draft.validation.schemaValid = true;
+  const result = { modeChange: 'none' as const, reconciled: true };
+  const unjudged = draft.answer({ status: 'failed', result, before: undefined, after: undefined });
+  const before = stateOf(o, caller, decision.concernId);
+  const response = failed(verdict?.response ?? unjudged, { before, errors: [unwritten(error)], result });
+  return { ...answer(response), isAudited: false };
+}
+
+function stateOf(o: DecideParts, caller: Caller, concernId: string): Concern | undefined {
+  try {
+    const concern = o.store.concern(concernId);
+    return concern !== undefined && mayTouch(o.access, caller, concern.accountId) ? concern : undefined;
+  } catch {
+    // It cannot be read either: the answer says that the store is unavailable, and of the concern nothing.
+    return undefined;
+  }
+}

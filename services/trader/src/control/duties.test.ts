@@ -1,0 +1,80 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createTestClock, createTestLog } from '../store/testing/harness.ts';
+import { createDuties } from './duties.ts';
+import { deadline } from './testing/harness.ts';
+
+const open = () => {
+  const clock = createTestClock();
+  const log = createTestLog();
+  return { clock, log, duties: createDuties({ clock, log }) };
+};
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+test('what fails is tried again every five seconds until it succeeds', deadline, async () => {
+  const { clock, duties, log } = open();
+  const tries: string[] = [];
+  let isBroken = true;
+  for (const key of ['a', 'b'])
+    duties.owe(key, async () => {
+      tries.push(key);
+      if (isBroken) throw new Error('not yet');
+    });
+  await turn();
+  assert.deepEqual([tries, duties.size, clock.timers], [['a', 'b'], 2, 1]);
+  clock.advance(4999);
+  assert.equal(tries.length, 2);
+  isBroken = false;
+  clock.advance(1);
+  await turn();
+  assert.deepEqual([tries.length, duties.size, clock.timers], [4, 0, 0]);
+  assert.equal(log.messages.length, 2);
+});
+
+test('paying joins the try under way, and makes a new one between tries', deadline, async () => {
+  const { duties } = open();
+  await duties.pay('nothing');
+  const { promise, reject } = Promise.withResolvers<void>();
+  let tries = 0;
+  duties.owe('a', () => {
+    tries += 1;
+    return tries === 1 ? promise : Promise.resolve();
+  });
+  const both = Promise.allSettled([duties.pay('a'), duties.pay('a')]);
+  reject(new Error('broken'));
+  assert.deepEqual(
+    (await both).map(({ status }) => status),
+    ['rejected', 'rejected'],
+  );
+  assert.equal(tries, 1);
+  await duties.pay('a');
+  assert.deepEqual([tries, duties.size], [2, 0]);
+});
+
+test('the newest of a key is the one that is owed', deadline, async () => {
+  const { duties } = open();
+  const old = Promise.withResolvers<void>();
+  duties.owe('a', () => old.promise);
+  duties.owe('a', () => Promise.reject(new Error('new')));
+  old.resolve();
+  await turn();
+  assert.equal(duties.size, 1);
+  await assert.rejects(duties.pay('a'), { message: 'new' });
+});
+
+test('once closed, what is owed is tried no more, and what comes is tried once', deadline, async () => {
+  const { clock, duties } = open();
+  let tries = 0;
+  const fails = async (): Promise<void> => {
+    tries += 1;
+    throw new Error('broken');
+  };
+  duties.owe('a', fails);
+  await turn();
+  duties.close();
+  duties.owe('b', fails);
+  await assert.rejects(duties.pay('b'));
+  clock.advance(60_000);
+  assert.deepEqual([tries, clock.timers], [2, 0]);
+});

@@ -1,0 +1,100 @@
+import {
+  type Caller,
+  type ControlCode,
+  type ControlDecision,
+  type ControlReading,
+  readControlDecision,
+} from '@hermes-fleet/protocol';
+import { type Access, DECIDE, lacksScope, mayTouch, OVERRIDE } from './access.ts';
+import { refused } from './answers.ts';
+import type { Attempt, Decided } from './attempt.ts';
+import { type Failure, type Said, saidBy } from './draft.ts';
+import type { Limiter } from './limits.ts';
+
+/** The longest payload that is read, in bytes of UTF-8 (design 4, Security). */
+export const MAX_PAYLOAD_BYTES = 16 * 1024;
+
+/** A payload that is to be judged, or the answer to one that is not. */
+export type Entry = { readonly decision: ControlDecision } | Decided;
+
+export const isTooLarge = (text: string): boolean => Buffer.byteLength(text) > MAX_PAYLOAD_BYTES;
+
+const STATUS: ReadonlyMap<ControlCode, Decided['httpStatus']> = new Map([
+  ['forbidden', 403],
+  ['payload_too_large', 413],
+  ['rate_limited', 429],
+]);
+
+/** Whether it may use what is kept for a pause. */
+export const isRealPause = ({ action, dryRun }: ControlDecision): boolean => action === 'pause' && !dryRun;
+
+/** The answer to an attempt that does not get as far as a judgement. */
+export function turnedAway(
+  said: Said | undefined,
+  errors: readonly [Failure, ...Failure[]],
+  o: { readonly schemaValid?: boolean; readonly retryAfterS?: number } = {},
+): Decided {
+  const [{ code }] = errors;
+  const httpStatus = STATUS.get(code) ?? 200;
+  const retry = o.retryAfterS === undefined ? {} : { retryAfterS: o.retryAfterS };
+  return { response: refused(said, errors, o.schemaValid ?? null), httpStatus, ...retry };
+}
+
+/** What a payload says of itself; undefined for one that is not read. */
+export function saidIn(text: string | null): Said | undefined {
+  if (text === null || isTooLarge(text)) return undefined;
+  return saidOf(readControlDecision(text));
+}
+
+const saidOf = (reading: ControlReading): Said =>
+  'decision' in reading ? saidBy(reading.decision) : reading.said;
+
+/** All that comes before the judgement: scope, rate, size, schema, account (design 4, Order of checks). */
+export function createEntry(o: {
+  access: Access;
+  limiter: Limiter;
+  isConcern: (id: string) => boolean;
+}): (attempt: Attempt) => Entry {
+  return ({ caller, text }) => {
+    const reading = text === null || isTooLarge(text) ? undefined : readControlDecision(text);
+    const said = reading && saidOf(reading);
+    if (!caller.scopes.has(DECIDE))
+      return turnedAway(said, [{ code: 'forbidden', message: lacksScope(DECIDE) }]);
+
+    const concernId = said?.concernId ?? '';
+    const isPause = reading !== undefined && 'decision' in reading && isRealPause(reading.decision);
+    // What is no concern shares one bucket, so that names that are made up get nowhere.
+    const retryAfterS = o.limiter.take(caller.name, o.isConcern(concernId) ? concernId : '', isPause);
+    if (retryAfterS > 0) {
+      const message = `too many decisions about this concern; come again in ${retryAfterS} s`;
+      return turnedAway(said, [{ code: 'rate_limited', message }], { retryAfterS });
+    }
+
+    if (reading === undefined) {
+      const message = `the payload is larger than ${MAX_PAYLOAD_BYTES} bytes; a reason is short`;
+      return turnedAway(said, [{ code: 'payload_too_large', message }]);
+    }
+    if ('code' in reading) return turnedAway(said, malformed(reading), { schemaValid: false });
+    return notAllowed(o.access, caller, reading.decision) ?? reading;
+  };
+}
+
+function malformed({ code, fields }: Extract<ControlReading, { code: string }>): [Failure, ...Failure[]] {
+  const [first, ...rest] = fields.map(
+    ({ path, reason }): Failure => ({
+      code: path === 'action' ? code : 'invalid_payload',
+      message: reason,
+      ...(path !== '' && { field: path }),
+    }),
+  );
+  return [first ?? { code, message: 'the payload is not valid' }, ...rest];
+}
+
+function notAllowed(access: Access, caller: Caller, decision: ControlDecision): Decided | undefined {
+  const forbid = (field: string, message: string): Decided =>
+    turnedAway(saidBy(decision), [{ code: 'forbidden', field, message }], { schemaValid: true });
+  if (!mayTouch(access, caller, decision.accountId))
+    return forbid('account_id', "the account is none of the caller's");
+  if (decision.override && !caller.scopes.has(OVERRIDE)) return forbid('override', lacksScope(OVERRIDE));
+  return undefined;
+}

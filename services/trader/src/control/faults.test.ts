@@ -1,0 +1,257 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { CONCERN, said, to } from './testing/decision-table.ts';
+import { deadline, NOBODY, openDesk, textOf } from './testing/harness.ts';
+
+const BITCOIN = { concernId: 'acc:btcusd', marketSymbol: 'btcusd', expectedActiveStrategyId: 'foreign' };
+
+for (const fate of ['fails', 'throws'] as const) {
+  test(
+    `an activation that ${fate}: failed, restored, both in the audit, and the same id again succeeds`,
+    deadline,
+    async (t) => {
+      const test = await openDesk(t);
+      const text = textOf({ ...to('grid'), riskMode: 'cautious' });
+      test.runtime.fate.push(fate);
+      const { response, httpStatus } = await test.send(text);
+      assert.equal(said(response), 'failed activation_failed');
+      assert.equal(httpStatus, 200);
+      assert.deepEqual(response.result, { modeChange: 'restored', reconciled: true });
+      assert.deepEqual([response.ok, response.appliedAt], [false, null]);
+      assert.deepEqual(
+        [response.fromStrategyId, response.toStrategyId, response.riskMode],
+        ['trend', 'trend', 'normal'],
+      );
+      assert.ok(!JSON.stringify(response).includes('/secret'));
+      assert.deepEqual(test.concern(), { ...CONCERN, rev: 2 });
+      assert.deepEqual(test.kinds(), ['seed', 'attempt applied', 'outcome compensated']);
+      assert.deepEqual(test.told, ['audited', 'switch failed', 'activation_failed']);
+      await test.assertSound();
+
+      assert.equal(
+        await test.ask({ ...to('grid'), decisionId: response.decisionId ?? '' }),
+        'rejected decision_id_conflict',
+      );
+      assert.equal(said((await test.send(text)).response), 'applied');
+      assert.equal(said((await test.send(text)).response), 'noop !duplicate_decision');
+      assert.equal(test.concern()?.activeStrategyId, 'grid');
+      await test.assertSound();
+    },
+  );
+}
+
+test(
+  'an activation that hangs ends by its deadline, and what it does later is undone',
+  deadline,
+  async (t) => {
+    const test = await openDesk(t);
+    test.runtime.fate.push('hangs');
+    const answer = test.send(textOf(to('grid')));
+    await test.runtime.hanging(1);
+    test.clock.advance(5000);
+    const { response } = await answer;
+    assert.equal(said(response), 'failed activation_failed');
+    assert.match(response.errors[0]?.message ?? '', /within 5 s/);
+    await test.assertSound();
+    test.runtime.release();
+    assert.equal(test.runtime.does.get(CONCERN.id)?.activeStrategyId, 'grid');
+    await test.assertSound();
+    assert.equal(test.runtime.does.get(CONCERN.id)?.activeStrategyId, 'trend');
+  },
+);
+
+test('a runtime that never comes back is not called for ever', deadline, async (t) => {
+  const test = await openDesk(t);
+  test.runtime.fate.push(...Array<'hangs'>(40).fill('hangs'));
+  const answer = test.ask(to('grid'));
+  await test.runtime.hanging(1);
+  for (let count = 0; count < 40; count += 1) await test.pass(5000);
+  assert.equal(await answer, 'failed activation_failed');
+  assert.ok(test.runtime.calls <= 3 + 10, `${test.runtime.calls} calls`);
+  test.runtime.fate.length = 0;
+  test.runtime.release();
+  await test.assertSound();
+});
+
+test(
+  'where what was before cannot be restored either, it says so, and goes on trying',
+  deadline,
+  async (t) => {
+    const test = await openDesk(t);
+    test.runtime.fate.push('fails', 'fails', 'fails');
+    const { response } = await test.send(textOf(to('grid')));
+    assert.deepEqual(response.result, { modeChange: 'restored', reconciled: false });
+    await test.pass(0);
+    assert.equal(await test.ask({ ...to('grid') }), 'rejected execution_degraded');
+    await test.pass(5000);
+    await test.assertSound();
+    assert.equal(await test.ask(to('grid')), 'applied');
+  },
+);
+
+test('a pause goes through while the runtime is behind, and brings it up', deadline, async (t) => {
+  const test = await openDesk(t);
+  test.runtime.fate.push('fails', 'fails', 'fails');
+  await test.ask(to('grid'));
+  await test.pass(0);
+  assert.equal(await test.ask({}), 'applied !allowed_while_degraded');
+  await test.assertSound();
+  assert.equal(await test.ask({ ...to('grid') }), 'applied !stays_paused');
+});
+
+test(
+  'a store that cannot write: failed, it says so, the old state goes on, and the same id succeeds later',
+  deadline,
+  async (t) => {
+    const test = await openDesk(t);
+    const text = textOf(to('grid'));
+    for (const command of ['decide', 'refuse'] as const) test.store.faults.set(command, 'refuses');
+    const { response, httpStatus } = await test.send(text);
+    assert.equal(said(response), 'failed store_unavailable');
+    assert.match(response.errors[0]?.message ?? '', /not in the audit.*disk is full/);
+    assert.deepEqual([httpStatus, response.ok, response.result.modeChange], [200, false, 'none']);
+    assert.deepEqual(
+      [response.fromStrategyId, response.toStrategyId, response.riskMode],
+      ['trend', 'trend', 'normal'],
+    );
+    assert.equal((await test.send('nonsense')).response.status, 'failed');
+    const forbidden = await test.send(text, { caller: NOBODY });
+    assert.deepEqual(
+      [forbidden.httpStatus, said(forbidden.response)],
+      [403, 'failed forbidden store_unavailable'],
+    );
+    assert.deepEqual(test.kinds(), ['seed']);
+    assert.equal(test.runtime.calls, 3);
+    assert.deepEqual(test.told, [
+      ...['switch failed', 'store_unavailable', 'none failed', 'invalid_payload', 'store_unavailable'],
+      ...['switch failed', 'forbidden', 'store_unavailable'],
+    ]);
+
+    test.store.faults.clear();
+    assert.equal(said((await test.send(text)).response), 'applied');
+    await test.assertSound();
+  },
+);
+
+test(
+  'a store that cannot be read either: failed, and nothing is told of the concern',
+  deadline,
+  async (t) => {
+    const test = await openDesk(t);
+    const failing = async (): Promise<void> => {
+      for (const command of ['decide', 'refuse', 'read'] as const) test.store.faults.set(command, 'refuses');
+      const { response } = await test.send(textOf(to('grid')));
+      assert.equal(said(response), 'failed store_unavailable');
+      assert.deepEqual([response.fromStrategyId, response.riskMode], [null, null]);
+      test.store.faults.clear();
+    };
+    await failing();
+    assert.equal(await test.ask({ dryRun: true }), 'noop');
+    await failing();
+    test.store.faults.set('decide', 'lies').set('read', 'refuses').set('refuse', 'refuses');
+    const text = textOf({});
+    assert.equal(said((await test.send(text)).response), 'failed store_unavailable');
+    test.store.faults.clear();
+    const after = await test.restart();
+    assert.equal(said((await after.send(text)).response), 'noop !duplicate_decision');
+    await after.assertSound();
+  },
+);
+
+test('an attempt that could not be decided is audited where it can be', deadline, async (t) => {
+  const test = await openDesk(t);
+  test.store.faults.set('decide', 'breaks');
+  const { response } = await test.send(textOf(to('grid')));
+  assert.equal(said(response), 'failed internal_error');
+  assert.ok(!JSON.stringify(response).includes('/secret'));
+  assert.deepEqual(test.kinds(), ['seed', 'attempt failed']);
+  await test.assertSound();
+});
+
+test('written, although the store said that it was not: it is carried on with', deadline, async (t) => {
+  const test = await openDesk(t);
+  test.store.faults.set('decide', 'lies');
+  const text = textOf(to('grid'));
+  assert.equal(said((await test.send(text)).response), 'applied');
+  assert.equal(test.runtime.does.get(CONCERN.id)?.activeStrategyId, 'grid');
+  assert.equal(
+    said((await test.send(textOf({ ...to('nobody') }))).response),
+    'failed target_not_found store_unavailable',
+  );
+  test.store.faults.clear();
+  assert.equal(said((await test.send(text)).response), 'noop !duplicate_decision');
+  await test.assertSound();
+});
+
+test(
+  'a compensation that cannot be written holds up its concern alone, and is made up for',
+  deadline,
+  async (t) => {
+    const test = await openDesk(t);
+    const text = textOf(to('grid'));
+    test.store.faults.set('compensate', 'refuses');
+    test.runtime.fate.push('fails');
+    const first = await test.send(text);
+    assert.equal(said(first.response), 'failed activation_failed store_unavailable');
+    assert.equal(said((await test.send(text)).response), 'failed store_unavailable');
+    assert.equal(await test.ask({}), 'failed store_unavailable');
+    assert.equal(await test.ask(BITCOIN), 'applied');
+    assert.equal(test.runtime.does.get(CONCERN.id)?.activeStrategyId, 'trend');
+
+    test.store.faults.clear();
+    assert.equal(said((await test.send(text)).response), 'applied');
+    assert.deepEqual(
+      test.kinds().filter((kind) => kind.startsWith('outcome')),
+      ['outcome applied', 'outcome compensated'],
+    );
+    await test.assertSound();
+  },
+);
+
+test(
+  'a compensation is made up for without anybody asking, also one that was written after all',
+  deadline,
+  async (t) => {
+    const test = await openDesk(t);
+    test.store.faults.set('compensate', 'lies');
+    test.runtime.fate.push('fails');
+    await test.ask(to('grid'));
+    test.store.faults.clear();
+    await test.pass(5000);
+    assert.deepEqual(test.concern(), { ...CONCERN, rev: 2 });
+    await test.assertSound();
+    assert.equal(await test.ask(to('grid')), 'applied');
+  },
+);
+
+test(
+  'an outcome that cannot be recorded is recorded later; the answer does not wait for it',
+  deadline,
+  async (t) => {
+    const test = await openDesk(t);
+    test.store.faults.set('settle', 'refuses');
+    assert.equal(await test.ask(to('grid')), 'applied');
+    await test.pass(0);
+    assert.equal(test.store.openApplies().length, 1);
+    test.store.faults.clear();
+    await test.pass(5000);
+    await test.assertSound();
+    assert.deepEqual(test.kinds(), ['seed', 'attempt applied', 'outcome applied']);
+  },
+);
+
+test(
+  'outcomes that cannot be recorded pile up only so far; the next start records them all',
+  deadline,
+  async (t) => {
+    const test = await openDesk(t);
+    test.store.faults.set('settle', 'refuses');
+    for (let count = 0; count < 1002; count += 1)
+      await test.ask({ action: 'set_risk_mode', riskMode: count % 2 ? 'normal' : 'cautious' });
+    await test.pass(0);
+    assert.equal(test.store.openApplies().length, 1002);
+    assert.equal(test.log.messages.filter((message) => message.includes('too many outcomes')).length, 2);
+    const after = await test.restart();
+    await after.assertSound();
+  },
+);

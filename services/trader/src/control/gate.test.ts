@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createTestClock } from '../store/testing/harness.ts';
+import { createGate, type Turn } from './gate.ts';
+import { deadline } from './testing/harness.ts';
+
+const open = () => {
+  const clock = createTestClock();
+  return { clock, gate: createGate({ clock, keptForPause: 5 }) };
+};
+
+const entered = async (turn: Promise<Turn | undefined>): Promise<Turn> => {
+  const got = await turn;
+  assert.ok(got);
+  return got;
+};
+
+test('whoever waits gets in by arrival, also after coming in vain', deadline, async () => {
+  const { gate, clock } = open();
+  const first = await entered(gate.enter('c', false));
+  const order: number[] = [];
+  const through = async (number: number, turn: Turn): Promise<void> => {
+    while (turn.isBusy()) assert.ok(await turn.again());
+    order.push(number);
+    turn.mark();
+    await new Promise((resolve) => setImmediate(resolve));
+    turn.leave();
+  };
+  const early = await Promise.all([1, 2].map(() => entered(gate.enter('c', false))));
+  first.mark();
+  assert.equal(first.isBusy(), false);
+  const late = Array.from({ length: 60 }, (_, at) =>
+    entered(gate.enter('c', at % 7 === 0)).then((turn) => through(at + 2, turn)),
+  );
+  const others = early.map((turn, at) => through(at, turn));
+  assert.equal((await entered(gate.enter('another', false))).isBusy(), false);
+  first.leave();
+  await Promise.all([...others, ...late]);
+  assert.deepEqual(
+    order,
+    Array.from({ length: 62 }, (_, at) => at),
+  );
+  assert.deepEqual([gate.waiting, clock.timers], [0, 0]);
+});
+
+test('a wait ends: a pause outwaits whoever came before it', deadline, async () => {
+  const { gate, clock } = open();
+  const holder = await entered(gate.enter('c', false));
+  holder.mark();
+  const other = gate.enter('c', false);
+  const pause = gate.enter('c', true);
+  clock.advance(15_000);
+  assert.equal(await other, undefined);
+  assert.equal(gate.waiting, 1);
+  holder.leave();
+  const turn = await entered(pause);
+  turn.mark();
+  const second = await entered(gate.enter('d', false));
+  second.leave();
+  clock.advance(15_000);
+  assert.equal(turn.isBusy(), false);
+  turn.leave();
+  assert.equal(clock.timers, 0);
+});
+
+test('the wait counts from the arrival, however often one comes in vain', deadline, async () => {
+  const { gate, clock } = open();
+  const [holder, patient] = await Promise.all([
+    entered(gate.enter('c', false)),
+    entered(gate.enter('c', false)),
+  ]);
+  holder.mark();
+  const again = patient.again();
+  clock.advance(14_999);
+  holder.leave();
+  assert.equal(await again, true);
+  clock.advance(1);
+  assert.equal(await patient.again(), false);
+  patient.leave();
+  assert.equal((await entered(gate.enter('c', false))).isBusy(), false);
+});
+
+test('only so many wait, with places kept for a pause', deadline, async () => {
+  const { gate, clock } = open();
+  const holder = await entered(gate.enter('c', false));
+  holder.mark();
+  const waiting = Array.from({ length: 1000 }, () => gate.enter('c', false));
+  assert.equal(await gate.enter('c', false), undefined);
+  const pauses = Array.from({ length: 5 }, () => gate.enter('c', true));
+  assert.equal(await gate.enter('c', true), undefined);
+  assert.equal(gate.waiting, 1005);
+  clock.advance(30_000);
+  assert.deepEqual(new Set(await Promise.all([...waiting, ...pauses])), new Set([undefined]));
+  assert.equal(gate.waiting, 0);
+  holder.leave();
+});

@@ -1,0 +1,117 @@
+import type { Clock } from '@hermes-fleet/protocol';
+
+/** How many may ask the store about one concern at once: all of them share a commit, and all but one may have come in vain. */
+const AT_ONCE = 32;
+const MAX_WAITING = 1000;
+const LONGEST_WAIT_MS = 15_000;
+/** A pause outwaits whoever came before it. */
+const LONGEST_PAUSE_WAIT_MS = 2 * LONGEST_WAIT_MS;
+
+/** An attempt's place at its concern, from its arrival on. */
+export interface Turn {
+  /** Whether an apply of somebody else is being activated. */
+  isBusy(): boolean;
+  /** From now on, everybody else finds the concern busy, until this one leaves. Called inside the transaction. */
+  mark(): void;
+  /** Waits for another turn, before everybody who came later; false when it took too long. */
+  again(): Promise<boolean>;
+  leave(): void;
+}
+
+/** One apply at a time in each concern (design 4, Concurrency): the others wait in the order of their arrival. */
+export interface Gate {
+  /** Undefined: too many wait, or it took too long. */
+  enter(concernId: string, isPause: boolean): Promise<Turn | undefined>;
+  /** Attempts that wait for their turn. */
+  readonly waiting: number;
+}
+
+interface Place {
+  readonly ticket: number;
+  readonly admit: () => void;
+}
+
+interface Room {
+  readonly queue: Place[];
+  asking: number;
+  holder: Turn | undefined;
+}
+
+export function createGate(o: { clock: Pick<Clock, 'now' | 'timer'>; keptForPause: number }): Gate {
+  const { clock } = o;
+  const rooms = new Map<string, Room>();
+  let tickets = 0;
+
+  const admit = (room: Room): void => {
+    while (room.holder === undefined && room.asking < AT_ONCE) {
+      const place = room.queue.shift();
+      if (place === undefined) return;
+      room.asking += 1;
+      place.admit();
+    }
+  };
+
+  const turnOf = (room: Room, ticket: number, until: number): Promise<boolean> => {
+    if (clock.now() >= until) return Promise.resolve(false);
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    const giveUp = (): void => {
+      room.queue.splice(room.queue.indexOf(place), 1);
+      resolve(false);
+    };
+    const timer = clock.timer(giveUp, until - clock.now());
+    const place: Place = {
+      ticket,
+      admit: () => {
+        timer[Symbol.dispose]();
+        resolve(true);
+      },
+    };
+    const behind = room.queue.findIndex((other) => other.ticket > ticket);
+    room.queue.splice(behind === -1 ? room.queue.length : behind, 0, place);
+    admit(room);
+    return promise;
+  };
+
+  const enter = async (concernId: string, isPause: boolean): Promise<Turn | undefined> => {
+    const room = rooms.get(concernId) ?? { queue: [], asking: 0, holder: undefined };
+    if (room.queue.length >= MAX_WAITING + (isPause ? o.keptForPause : 0)) return undefined;
+    rooms.set(concernId, room);
+    tickets += 1;
+    const ticket = tickets;
+    const until = clock.now() + (isPause ? LONGEST_PAUSE_WAIT_MS : LONGEST_WAIT_MS);
+    const isFree = room.holder === undefined && room.asking < AT_ONCE && room.queue.length === 0;
+    if (isFree) room.asking += 1;
+    else if (!(await turnOf(room, ticket, until))) return undefined;
+
+    let isAsking = true;
+    const stepBack = (): void => {
+      if (isAsking) room.asking -= 1;
+      isAsking = false;
+    };
+    const turn: Turn = {
+      isBusy: () => room.holder !== undefined && room.holder !== turn,
+      mark: () => {
+        room.holder = turn;
+      },
+      again: async () => {
+        stepBack();
+        isAsking = await turnOf(room, ticket, until);
+        return isAsking;
+      },
+      leave: () => {
+        stepBack();
+        if (room.holder === turn) room.holder = undefined;
+        admit(room);
+        if (room.asking === 0 && room.queue.length === 0) rooms.delete(concernId);
+      },
+    };
+    return turn;
+  };
+
+  return {
+    enter,
+    get waiting() {
+      return rooms.values().reduce((sum, { queue }) => sum + queue.length, 0);
+    },
+  };
+}

@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { FleetError } from '@hermes-fleet/protocol';
+import fc from 'fast-check';
+import { createLimiter } from './limits.ts';
+
+const clock = (now = 0) => ({
+  now: () => now,
+  advance: (ms: number) => {
+    now += ms;
+  },
+});
+
+test('whatever comes, never more than burst and rate let through, and a pause always has its share', () => {
+  const limits = { perSecond: 5, burst: 20, keptForPause: 4 };
+  const step = fc.record({ ms: fc.integer({ min: 0, max: 400 }), isPause: fc.boolean() });
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
+      const time = clock();
+      const limiter = createLimiter(limits, time);
+      let passed = 0;
+      let others = 0;
+      for (const { ms, isPause } of steps) {
+        time.advance(ms);
+        if (limiter.take('a', 'c', isPause) > 0) continue;
+        passed += 1;
+        if (!isPause) others += 1;
+      }
+      assert.ok(passed <= limits.burst + (time.now() / 1000) * limits.perSecond);
+      assert.ok(others <= limits.burst - limits.keptForPause + (time.now() / 1000) * limits.perSecond);
+    }),
+  );
+});
+
+test('who comes again when told to is let through', () => {
+  const time = clock();
+  const limiter = createLimiter({ perSecond: 0.5, burst: 2, keptForPause: 1 }, time);
+  assert.equal(limiter.take('a', 'c', false), 0);
+  const wait = limiter.take('a', 'c', false);
+  assert.equal(wait, 2);
+  time.advance(wait * 1000);
+  assert.equal(limiter.take('a', 'c', false), 0);
+});
+
+test('a clock that is set back neither gives nor takes', () => {
+  const time = clock(10_000);
+  const limiter = createLimiter({ perSecond: 1, burst: 2, keptForPause: 0 }, time);
+  for (const expected of [0, 0]) assert.equal(limiter.take('a', 'c', false), expected);
+  time.advance(-9_000);
+  assert.equal(limiter.take('a', 'c', false), 1);
+  time.advance(1_000);
+  assert.equal(limiter.take('a', 'c', false), 0);
+});
+
+test('only so many pairs are remembered, and a busy one is not forgotten', () => {
+  const limiter = createLimiter({ perSecond: 0.001, burst: 1, keptForPause: 0 }, clock(), 3);
+  assert.equal(limiter.take('busy', 'c', false), 0);
+  for (let count = 0; count < 100; count += 1) {
+    assert.equal(limiter.take(`caller ${count}`, 'c', false), 0);
+    assert.ok(limiter.take('busy', 'c', false) > 0);
+  }
+  assert.equal(limiter.take('caller 0', 'c', false), 0);
+});
+
+test('limits that let nothing through are refused', () => {
+  for (const limits of [
+    { perSecond: 0, burst: 10, keptForPause: 0 },
+    { perSecond: 1, burst: 5, keptForPause: 5 },
+    { perSecond: Number.NaN, burst: 5, keptForPause: 0 },
+  ])
+    assert.throws(
+      () => createLimiter(limits, clock()),
+      (error) => error instanceof FleetError && error.code === 'CONFIG_INVALID',
+    );
+});

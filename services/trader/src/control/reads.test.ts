@@ -1,0 +1,165 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  type Caller,
+  type ErrorCode,
+  FleetError,
+  isJsonObject,
+  type JsonObject,
+  StrategyDetailWire,
+  StrategyListWire,
+} from '@hermes-fleet/protocol';
+import type { EngineView, OrderView } from '../runtime/port.ts';
+import { CONCERN, to } from './testing/decision-table.ts';
+import { deadline, NOBODY, OPERATOR, openDesk, STRANGER, SWITCH, type TestDesk } from './testing/harness.ts';
+
+const listed = (test: TestDesk, caller: Caller, filter = ''): string[] =>
+  StrategyListWire.parse(test.desk.list(caller, filter)).strategies.map(
+    ({ id, status }) => `${id} ${status}`,
+  );
+
+const get = (test: TestDesk, id: string, caller = OPERATOR): JsonObject => {
+  const detail = test.desk.get(caller, JSON.stringify({ strategy_id: id }));
+  StrategyDetailWire.parse(detail);
+  return detail;
+};
+
+const part = (detail: JsonObject, name: string): JsonObject => {
+  const value = detail[name];
+  assert.ok(isJsonObject(value), name);
+  return value;
+};
+
+const throws = (code: ErrorCode, run: () => unknown): void =>
+  assert.throws(run, (error) => error instanceof FleetError && error.code === code);
+
+const order = (strategyId: string, id: string, o: Partial<OrderView> = {}): OrderView => ({
+  ...{
+    id,
+    strategyId,
+    side: 'buy',
+    kind: 'limit',
+    purpose: 'entry',
+    quantity: '10',
+    limitPrice: '0.5',
+    state: 'open',
+  },
+  placedAt: '2026-04-16T20:14:00.000Z',
+  ...o,
+});
+
+const VIEW: EngineView = {
+  position: { quantity: '12.5', averagePrice: '0.51', unrealizedPnl: '-0.1' },
+  equity: { total: '1000', cash: '990', reserved: '5', realizedPnl: '0', feesPaid: '0.02' },
+  openOrders: [order('trend', 'o1'), order('grid', 'o2')],
+  recentOrders: [
+    order('grid', 'o3', { state: 'canceled', reason: 'switched', endedAt: '2026-04-16T20:15:00.000Z' }),
+    order('trend', 'o4', { kind: 'market', state: 'filled', fillPrice: '0.5', fee: '0.01' }),
+  ],
+  lastBar: { at: '2026-04-16T20:15:00.000Z', close: '0.52' },
+  execution: {
+    ...{ state: 'ok', reasons: [], bars: 7, fills: 1, rejects: 0, consecutiveErrors: 0 },
+    averageSlippageBps: '1.5',
+  },
+};
+
+test('a caller sees the strategies of its accounts, and may ask for fewer', deadline, async (t) => {
+  const test = await openDesk(t);
+  const own = ['broken faulted', 'foreign active', 'grid standby', 'off disabled', 'trend active'];
+  assert.deepEqual(listed(test, SWITCH).sort(), own);
+  assert.deepEqual(listed(test, STRANGER), ['others active']);
+  assert.deepEqual(listed(test, OPERATOR).sort(), [...own, 'others active'].sort());
+  assert.deepEqual(listed(test, SWITCH, '{"status":"active","market_symbol":"xrpusd"}'), ['trend active']);
+  assert.deepEqual(listed(test, OPERATOR, '{"account_id":"other"}'), ['others active']);
+  assert.deepEqual(listed(test, OPERATOR, ' {"market_symbol":"nowhere"} '), []);
+  await test.ask(to('grid'));
+  assert.deepEqual(listed(test, SWITCH, '{"status":"active"}').sort(), ['foreign active', 'grid active']);
+});
+
+test('without the scope, or of an account of somebody else, nothing is read', deadline, async (t) => {
+  const test = await openDesk(t);
+  throws('FORBIDDEN', () => test.desk.list(NOBODY, ''));
+  throws('FORBIDDEN', () => test.desk.get(NOBODY, '{"strategy_id":"trend"}'));
+  throws('FORBIDDEN', () => test.desk.list(SWITCH, '{"account_id":"other"}'));
+  throws('NOT_FOUND', () => get(test, 'others', SWITCH));
+  throws('NOT_FOUND', () => get(test, 'nobody'));
+});
+
+test('parameters are strict', deadline, async (t) => {
+  const test = await openDesk(t);
+  for (const text of [
+    '[]',
+    'null',
+    '{"status":"enabled"}',
+    '{"acount_id":"acc"}',
+    '{"account_id":1}',
+    '{',
+    '{"__proto__":{}}',
+  ])
+    throws('INVALID_PARAMS', () => test.desk.list(OPERATOR, text));
+  for (const text of ['', '{}', '{"strategy_id":""}', '{"strategy_id":7}', '{"strategy_id":"trend","x":1}'])
+    throws('INVALID_PARAMS', () => test.desk.get(OPERATOR, text));
+});
+
+test(
+  'a strategy is told with its concern, its own orders, and what was decided last',
+  deadline,
+  async (t) => {
+    const test = await openDesk(t);
+    test.runtime.views.set(CONCERN.id, VIEW);
+    for (let count = 0; count < 12; count += 1)
+      await test.ask({ action: 'set_risk_mode', riskMode: count % 2 ? 'normal' : 'cautious' });
+    await test.ask({ reason: 'a secret reason', expectedActiveStrategyId: null });
+    const detail = get(test, 'trend');
+    assert.deepEqual(part(detail, 'strategy')['status'], 'active');
+    assert.deepEqual(detail['control'], {
+      ...{ concern_id: 'acc:xrpusd', active_strategy_id: 'trend', run_state: 'running', risk_mode: 'normal' },
+      ...{ execution: 'ok', rev: 12 },
+    });
+    assert.deepEqual(detail['position'], { quantity: '12.5', average_price: '0.51', unrealized_pnl: '-0.1' });
+    assert.equal(part(detail, 'equity')['fees_paid'], '0.02');
+    const ids = (name: string, of: JsonObject): string =>
+      JSON.stringify(part(of, 'orders')[name]).match(/"o\d"/g)?.join() ?? '';
+    assert.deepEqual([ids('open', detail), ids('recent', detail)], ['"o1"', '"o4"']);
+    const grid = get(test, 'grid');
+    assert.deepEqual(
+      [ids('open', grid), ids('recent', grid), part(grid, 'strategy')['status']],
+      ['"o2"', '"o3"', 'standby'],
+    );
+    assert.deepEqual(part(detail, 'execution')['last_bar'], {
+      at: '2026-04-16T20:15:00.000Z',
+      close: '0.52',
+    });
+
+    const { last_decisions: decisions } = StrategyDetailWire.parse(detail);
+    assert.equal(decisions.length, 10);
+    assert.deepEqual(
+      [decisions[0]?.status, decisions[0]?.errors],
+      ['rejected', ['expected_active_mismatch']],
+    );
+    assert.deepEqual(
+      [decisions[1]?.status, decisions[1]?.risk_mode, decisions[1]?.caller],
+      ['applied', 'normal', 'operator'],
+    );
+    assert.ok(!JSON.stringify(detail).includes('secret'));
+  },
+);
+
+test('degraded, behind, or without an engine: it says so', deadline, async (t) => {
+  const test = await openDesk(t);
+  const bare = get(test, 'grid');
+  assert.deepEqual([bare['position'], bare['equity'], bare['execution']], [null, null, null]);
+  test.runtime.views.set(CONCERN.id, VIEW);
+  test.runtime.degraded.add(CONCERN.id);
+  assert.equal(part(get(test, 'grid'), 'control')['execution'], 'degraded');
+  assert.deepEqual(part(get(test, 'grid'), 'execution')['reasons'], ['no bar for 30 s']);
+  test.runtime.degraded.clear();
+  test.runtime.fate.push('fails', 'fails', 'fails');
+  await test.ask(to('grid'));
+  await test.pass(0);
+  const behind = part(get(test, 'grid'), 'execution');
+  assert.deepEqual(
+    [behind['state'], behind['reasons']],
+    ['degraded', ['the runtime does not do what the state says']],
+  );
+});

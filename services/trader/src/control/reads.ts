@@ -1,0 +1,141 @@
+import {
+  type Caller,
+  ControlAction,
+  encodeStrategyDetail,
+  encodeStrategyList,
+  FleetError,
+  fieldErrors,
+  GetStrategyParams,
+  ListStrategiesParams,
+  type StrategyDetail,
+  type StrategyStatus,
+} from '@hermes-fleet/protocol';
+import type { z } from 'zod';
+import type { EngineView, OrderView, Runtime } from '../runtime/port.ts';
+import type { ControlStore, DecisionRecord } from '../store/port.ts';
+import { type Access, mayTouch, needScope, READ } from './access.ts';
+import type { Activation } from './activation.ts';
+import type { Desk } from './desk.ts';
+import type { Concern, Strategy } from './state.ts';
+
+const LAST_DECISIONS = 10;
+
+/** The two reads, each over what the caller's accounts hold: others' strategies are as if they were not there. */
+export function createReads(o: {
+  store: Pick<ControlStore, 'concerns' | 'strategies' | 'strategy' | 'decisions'>;
+  runtime: Pick<Runtime, 'health' | 'view'>;
+  activation: Pick<Activation, 'isBehind'>;
+  access: Access;
+}): Pick<Desk, 'list' | 'get'> {
+  return {
+    list: (caller, filterText) => {
+      needScope(caller, READ);
+      const filter = read(ListStrategiesParams, filterText.trim() === '' ? '{}' : filterText);
+      const { account_id: account, market_symbol: market, status } = filter;
+      if (account !== undefined && !mayTouch(o.access, caller, account))
+        throw new FleetError(
+          'FORBIDDEN',
+          "the account is none of the caller's; leave it out to see your own",
+        );
+      const concerns = o.store.concerns();
+      const strategies = o.store
+        .strategies()
+        .filter(({ accountId }) => mayTouch(o.access, caller, accountId))
+        .map((strategy) => shown(strategy, concernOf(concerns, strategy)))
+        .filter(
+          (each) =>
+            (account === undefined || each.accountId === account) &&
+            (market === undefined || each.marketSymbol === market) &&
+            (status === undefined || each.status === status),
+        );
+      return encodeStrategyList({ strategies });
+    },
+    get: (caller, filterText) => {
+      needScope(caller, READ);
+      const { strategy_id: id } = read(GetStrategyParams, filterText);
+      const strategy = own(o.access, caller, o.store.strategy(id));
+      const concern = strategy && concernOf(o.store.concerns(), strategy);
+      if (strategy === undefined || concern === undefined)
+        throw new FleetError('NOT_FOUND', 'there is no such strategy; list_strategies names them');
+      const health = o.runtime.health(concern.id);
+      const isDegraded = health.degraded || o.activation.isBehind(concern.id);
+      const behind = o.activation.isBehind(concern.id) ? ['the runtime does not do what the state says'] : [];
+      const view = o.runtime.view(concern.id);
+      return encodeStrategyDetail({
+        strategy: shown(strategy, concern),
+        control: {
+          ...{ concernId: concern.id, activeStrategyId: concern.activeStrategyId, rev: concern.rev },
+          ...{ runState: concern.runState, riskMode: concern.riskMode },
+          execution: isDegraded ? 'degraded' : 'ok',
+        },
+        position: view ? { ...view.position } : null,
+        equity: view ? { ...view.equity } : null,
+        orders: {
+          open: ordersOf(strategy, view?.openOrders),
+          recent: ordersOf(strategy, view?.recentOrders),
+        },
+        execution: view ? quality(view, isDegraded, [...health.reasons, ...behind]) : null,
+        lastDecisions: o.store.decisions(concern.id, LAST_DECISIONS).flatMap(brief),
+      });
+    },
+  };
+}
+
+function read<S extends z.ZodType>(schema: S, text: string): z.output<S> {
+  let params: unknown;
+  try {
+    params = JSON.parse(text);
+  } catch (cause) {
+    throw new FleetError('INVALID_PARAMS', 'the parameters are not JSON', { cause });
+  }
+  const parsed = schema.safeParse(params);
+  if (parsed.success) return parsed.data;
+  const fields = fieldErrors(parsed.error);
+  const list = fields.map(({ path, reason }) => `${path || '(parameters)'}: ${reason}`).join('; ');
+  throw new FleetError('INVALID_PARAMS', `the parameters are not valid: ${list}`, { fields });
+}
+
+const own = (access: Access, caller: Caller, strategy: Strategy | undefined): Strategy | undefined =>
+  strategy !== undefined && mayTouch(access, caller, strategy.accountId) ? strategy : undefined;
+
+const concernOf = (
+  concerns: readonly Concern[],
+  { accountId, marketSymbol }: Strategy,
+): Concern | undefined =>
+  concerns.find((each) => each.accountId === accountId && each.marketSymbol === marketSymbol);
+
+function shown(strategy: Strategy, concern: Concern | undefined): StrategyDetail['strategy'] {
+  const { id, name, kind, accountId, marketSymbol, params } = strategy;
+  return { id, name, kind, accountId, marketSymbol, params, status: statusOf(strategy, concern) };
+}
+
+function statusOf({ id, status }: Strategy, concern: Concern | undefined): StrategyStatus {
+  if (status !== 'enabled') return status;
+  return concern?.activeStrategyId === id ? 'active' : 'standby';
+}
+
+const ordersOf = ({ id }: Strategy, orders: readonly OrderView[] = []): StrategyDetail['orders']['open'] =>
+  orders.filter(({ strategyId }) => strategyId === id).map(({ strategyId: _strategyId, ...order }) => order);
+
+function quality(view: EngineView, isDegraded: boolean, reasons: string[]): StrategyDetail['execution'] {
+  const { bars, fills, rejects, consecutiveErrors, averageSlippageBps } = view.execution;
+  return {
+    ...{ state: isDegraded ? 'degraded' : 'ok', reasons, bars, fills, rejects, consecutiveErrors },
+    averageSlippageBps,
+    lastBar: view.lastBar && { ...view.lastBar },
+  };
+}
+
+function brief({ decisionId, caller, decidedAt, response }: DecisionRecord): StrategyDetail['lastDecisions'] {
+  const action = ControlAction.safeParse(response.action);
+  if (!action.success) return [];
+  const { status, fromStrategyId, toStrategyId, riskMode } = response;
+  return [
+    {
+      ...{ decisionId, caller, action: action.data, status, fromStrategyId, toStrategyId, riskMode },
+      warnings: response.warnings.map(({ code }) => code),
+      errors: response.errors.map(({ code }) => code),
+      decidedAt: new Date(decidedAt).toISOString(),
+    },
+  ];
+}

@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { CONCERN, said, to } from './testing/decision-table.ts';
+import { deadline, openDesk, textOf } from './testing/harness.ts';
+
+test('after a crash the runtime does what is stored: a pause stays one', deadline, async (t) => {
+  const before = await openDesk(t);
+  assert.equal(await before.ask({}), 'applied');
+  assert.equal(await before.ask({ ...to('grid'), riskMode: 'reduce_only' }), 'applied !stays_paused');
+  const after = await before.restart();
+  const expected = { activeStrategyId: 'grid', runState: 'paused', riskMode: 'reduce_only' };
+  assert.deepEqual(after.runtime.does.get(CONCERN.id), expected);
+  await after.assertSound();
+});
+
+test(
+  'an apply that a crash cut off is carried to its end, and its copies are told so',
+  deadline,
+  async (t) => {
+    const before = await openDesk(t);
+    const text = textOf(to('grid'));
+    before.runtime.fate.push('hangs');
+    void before.send(text);
+    await before.runtime.hanging(1);
+    const after = await before.restart();
+    assert.deepEqual(after.kinds(), ['seed', 'attempt applied', 'outcome applied']);
+    await after.assertSound();
+    const copy = await after.send(text);
+    assert.equal(said(copy.response), 'noop !duplicate_decision');
+    assert.equal(copy.response.result.canceledOrders, 2);
+  },
+);
+
+test(
+  'what the runtime cannot do at the start is tried until it can, and counts as degraded',
+  deadline,
+  async (t) => {
+    const before = await openDesk(t);
+    before.runtime.fate.push('hangs');
+    void before.ask(to('grid'));
+    await before.runtime.hanging(1);
+    const after = await before.restart('fails', 'fails', 'fails');
+    assert.equal(after.store.openApplies().length, 1);
+    const wish = { ...to('trend'), expectedActiveStrategyId: 'grid' };
+    assert.equal(await after.ask({ ...wish, dryRun: true }), 'rejected execution_degraded');
+    await after.pass(5000);
+    await after.assertSound();
+    assert.equal(await after.ask(wish), 'applied');
+  },
+);

@@ -1,0 +1,37 @@
+import type { Clock } from '@hermes-fleet/protocol';
+import type { ControlStore } from '../store/port.ts';
+import type { Activation } from './activation.ts';
+import { withOutcome } from './apply.ts';
+import type { Duties } from './duties.ts';
+
+/** How long a start waits for it. */
+const LONGEST_MS = 30_000;
+
+/**
+ * Has the runtime do what is stored, and records the outcome of what a crash cut off (design 4, Crash safety). What
+ * can't be done now is owed, and the concern counts as degraded until it is.
+ */
+export function createRecover(o: {
+  store: Pick<ControlStore, 'concerns' | 'openApplies' | 'settle'>;
+  activation: Activation;
+  duties: Duties;
+  clock: Pick<Clock, 'sleep'>;
+}): () => Promise<void> {
+  const recoverConcern = async (concernId: string): Promise<void> => {
+    const done = await o.activation.reconcile(concernId);
+    const opened = o.store.openApplies().filter((each) => each.concernId === concernId);
+    await Promise.all(opened.map((open) => o.store.settle(open, withOutcome(open.response, done))));
+  };
+  return async () => {
+    const keys = o.store.concerns().map(({ id }) => {
+      const key = `recover ${id}`;
+      o.duties.owe(key, () => recoverConcern(id));
+      return key;
+    });
+    // A sleep keeps the process alive: at a start nothing else may, and what joins the next transaction waits for a timer.
+    const ended = new AbortController();
+    const tooLong = o.clock.sleep(LONGEST_MS, ended.signal).catch(() => undefined);
+    await Promise.race([Promise.allSettled(keys.map((key) => o.duties.pay(key))), tooLong]);
+    ended.abort();
+  };
+}

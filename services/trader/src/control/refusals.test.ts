@@ -1,0 +1,234 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { ControlCode, ControlResponse } from '@hermes-fleet/protocol';
+import { decisionOf, said, to } from './testing/decision-table.ts';
+import {
+  deadline,
+  NOBODY,
+  OPERATOR,
+  openDesk,
+  payloadOf,
+  STRANGER,
+  SWITCH,
+  textOf,
+} from './testing/harness.ts';
+
+const PAYLOAD = payloadOf(decisionOf({}));
+const TEXT = JSON.stringify(PAYLOAD);
+const withText = (name: string, value: string): string => {
+  const { [name]: _old, ...rest } = PAYLOAD;
+  return `${JSON.stringify(rest).slice(0, -1)},"${name}":${value}}`;
+};
+
+/** What the issue and design 4 name, and more of its kind: none of it is coerced. */
+const MALFORMED: [name: string, text: string, code: ControlCode, field?: string][] = [
+  ...['null', '"0.8"', 'true', '1.01', '-0.01', '1e400', '[0.8]', '{}', '""'].map(
+    (value): [string, string, ControlCode, string] => [
+      `confidence ${value}`,
+      withText('confidence', value),
+      'invalid_payload',
+      'confidence',
+    ],
+  ),
+  ['override "true"', withText('override', '"true"'), 'invalid_payload', 'override'],
+  ['override null', withText('override', 'null'), 'invalid_payload', 'override'],
+  ['override 1', withText('override', '1'), 'invalid_payload', 'override'],
+  ['dry_run "false"', withText('dry_run', '"false"'), 'invalid_payload', 'dry_run'],
+  ['overide true', withText('overide', 'true'), 'invalid_payload'],
+  ['__proto__', withText('__proto__', '{"override":true}'), 'invalid_payload'],
+  ['constructor', withText('constructor', '{"prototype":{"override":true}}'), 'invalid_payload'],
+  ['an unknown action', withText('action', '"stop"'), 'unsupported_action', 'action'],
+  ['keep', withText('action', '"keep"'), 'unsupported_action', 'action'],
+  ['an action in another case', withText('action', '"PAUSE"'), 'unsupported_action', 'action'],
+  ['an action that is a list', withText('action', '["pause"]'), 'invalid_payload', 'action'],
+  [
+    'an unknown risk mode',
+    textOf({ action: 'set_risk_mode' }).replace('}', ',"risk_mode":"off"}'),
+    'invalid_payload',
+    'risk_mode',
+  ],
+  ['no risk mode', textOf({ action: 'set_risk_mode' }), 'invalid_payload', 'risk_mode'],
+  ['no target', textOf({ action: 'switch' }), 'invalid_payload', 'target_strategy_id'],
+  ['a field twice', `${TEXT.slice(0, -1)},"confidence":1}`, 'invalid_payload', 'confidence'],
+  ['a batch', `[${TEXT},${TEXT}]`, 'invalid_payload'],
+  ['half a surrogate pair in an id', withText('decision_id', '"\\ud800"'), 'invalid_payload', 'decision_id'],
+  ['half a surrogate pair in a reason', withText('reason', '"\\udfff"'), 'invalid_payload', 'reason'],
+  ['a raw half of a surrogate pair', withText('reason', '"\ud800"'), 'invalid_payload', 'reason'],
+  ['a control character in an id', withText('decision_id', '"a\\u0000b"'), 'invalid_payload', 'decision_id'],
+  ['a reason of 1,001 characters', withText('reason', `"${'x'.repeat(1001)}"`), 'invalid_payload', 'reason'],
+  [
+    'a time without a zone',
+    withText('requested_at', '"2026-04-16T20:15:00"'),
+    'invalid_payload',
+    'requested_at',
+  ],
+  ['nothing', '', 'invalid_payload'],
+  ['half of it', TEXT.slice(0, 40), 'invalid_payload'],
+  ['null', 'null', 'invalid_payload'],
+  ['a string', JSON.stringify(TEXT), 'invalid_payload'],
+  ['ten thousand brackets', '['.repeat(10_000), 'invalid_payload'],
+];
+
+const unreached = ({ validation: { schemaValid: _schema, ...rest } }: ControlResponse): boolean =>
+  Object.values(rest).every((value) => value === null);
+
+for (const [name, text, code, field] of MALFORMED) {
+  test(`${name}: rejected ${code}, audited, and nothing changes`, deadline, async (t) => {
+    const test = await openDesk(t);
+    const before = test.store.concerns();
+    const { response, httpStatus } = await test.send(text);
+    assert.equal(response.status, 'rejected');
+    assert.equal(httpStatus, 200);
+    assert.ok(
+      response.errors.some((error) => error.code === code && error.field === field),
+      JSON.stringify(response.errors),
+    );
+    assert.equal(response.validation.schemaValid, false);
+    assert.ok(unreached(response));
+    assert.deepEqual([response.fromStrategyId, response.riskMode, response.appliedAt], [null, null, null]);
+    assert.deepEqual(test.store.concerns(), before);
+    assert.equal(test.runtime.calls, before.length);
+    assert.deepEqual(test.kinds(), ['seed', 'attempt rejected']);
+    // Once it is put right, the same id is taken: what was malformed has not used it up.
+    assert.equal((await test.send(TEXT)).response.status, 'applied');
+    await test.assertSound();
+  });
+}
+
+test('what a malformed payload says of itself is in the answer', deadline, async (t) => {
+  const test = await openDesk(t);
+  const { response } = await test.send(withText('confidence', '"0.8"'));
+  assert.deepEqual([response.decisionId, response.concernId, response.action], ['d1', 'acc:xrpusd', 'pause']);
+  const long = await test.send(withText('decision_id', `"${'x'.repeat(201)}"`));
+  assert.equal(long.response.decisionId, null);
+});
+
+test('without the scope, whatever it is, it is forbidden, and audited', deadline, async (t) => {
+  const test = await openDesk(t);
+  for (const text of [TEXT, 'nonsense', '{"override": "true"}']) {
+    const { response, httpStatus } = await test.send(text, { caller: NOBODY });
+    assert.equal(said(response), 'rejected forbidden');
+    assert.equal(httpStatus, 403);
+    assert.equal(response.validation.schemaValid, null);
+    assert.ok(unreached(response));
+  }
+  assert.deepEqual(test.kinds(), ['seed', ...Array(3).fill('attempt rejected')]);
+  assert.equal(test.audit()[1]?.record['caller'], 'nobody');
+});
+
+test(
+  'an account of somebody else is forbidden; a concern, and a target, is as if it were not there',
+  deadline,
+  async (t) => {
+    const test = await openDesk(t);
+    const foreign = await test.send(TEXT, { caller: STRANGER });
+    assert.equal(said(foreign.response), 'rejected forbidden');
+    assert.equal(foreign.httpStatus, 403);
+    assert.equal(foreign.response.errors[0]?.field, 'account_id');
+    assert.deepEqual([foreign.response.validation.schemaValid, unreached(foreign.response)], [true, true]);
+
+    const hidden = { caller: STRANGER };
+    assert.equal(await test.ask({ accountId: 'other' }, hidden), 'rejected unknown_concern');
+    const own = { accountId: 'other', concernId: 'other:xrpusd', expectedActiveStrategyId: 'others' };
+    assert.equal(await test.ask({ ...own, ...to('grid') }, hidden), 'rejected target_not_found');
+    assert.equal(await test.ask({ ...own, ...to('nobody') }, hidden), 'rejected target_not_found');
+    assert.equal(await test.ask(own, hidden), 'applied');
+    assert.equal(await test.ask({ ...to('others') }, { caller: OPERATOR }), 'rejected target_scope_mismatch');
+    await test.assertSound();
+  },
+);
+
+test('override needs its scope, also where it would not help', deadline, async (t) => {
+  const test = await openDesk(t);
+  for (const request of [{}, to('nobody'), { dryRun: true }]) {
+    const { response, httpStatus } = await test.send(textOf({ ...request, override: true }), {
+      caller: SWITCH,
+    });
+    assert.equal(said(response), 'rejected forbidden');
+    assert.deepEqual([httpStatus, response.errors[0]?.field], [403, 'override']);
+  }
+  assert.equal(await test.ask({}, { caller: SWITCH }), 'applied');
+});
+
+test('more than 16 kB are not read, and not kept', deadline, async (t) => {
+  const test = await openDesk(t);
+  const fits = `${TEXT}${' '.repeat(16_384 - TEXT.length)}`;
+  assert.equal((await test.send(fits)).response.status, 'applied');
+  const wide = textOf({}).replace('"r"', `"${'é'.repeat(8_192)}"`);
+  for (const text of [`${fits} `, wide, textOf({ reason: 'x'.repeat(1_000_000) })]) {
+    const { response, httpStatus } = await test.send(text);
+    assert.equal(said(response), 'rejected payload_too_large');
+    assert.equal(httpStatus, 413);
+    assert.deepEqual([response.decisionId, unreached(response)], [null, true]);
+  }
+  const refused = test.audit().filter(({ record }) => record['status'] === 'rejected');
+  assert.deepEqual(
+    refused.map(({ record }) => record['text']),
+    [null, null, null],
+  );
+});
+
+test('what a door could not hand over is audited with its answer', deadline, async (t) => {
+  const test = await openDesk(t);
+  const refuse = (text: string | null, code: ControlCode, message: string) =>
+    test.desk.refuse({ door: 'a2a', caller: SWITCH, text }, code, message);
+  const torn = await refuse('{"jsonrpc": ', 'invalid_payload', 'the request is not JSON');
+  assert.deepEqual([torn.httpStatus, torn.response.validation.schemaValid], [200, false]);
+  assert.deepEqual(torn.response.errors, [{ code: 'invalid_payload', message: 'the request is not JSON' }]);
+  const large = await refuse(null, 'payload_too_large', 'the body is larger than 16 kB');
+  assert.deepEqual([large.httpStatus, large.response.validation.schemaValid], [413, null]);
+  const known = await refuse(TEXT, 'forbidden', 'the token lacks a scope');
+  assert.deepEqual([known.httpStatus, known.response.decisionId], [403, 'd1']);
+  assert.deepEqual(test.kinds(), ['seed', ...Array(3).fill('attempt rejected')]);
+  assert.deepEqual(test.told.slice(-3), ['audited', 'pause rejected', 'forbidden']);
+  assert.deepEqual(
+    test
+      .audit()
+      .slice(1)
+      .map(({ record }) => record['text']),
+    ['{"jsonrpc": ', null, TEXT],
+  );
+});
+
+test(
+  'over the rate: 429, when to come again, audited; another caller and another concern are free',
+  deadline,
+  async (t) => {
+    const test = await openDesk(t, { limits: { perSecond: 2, burst: 5, keptForPause: 2 } });
+    const rate = { action: 'set_risk_mode', riskMode: 'normal' } as const;
+    const outcomes: string[] = [];
+    for (let count = 0; count < 4; count += 1) outcomes.push(await test.ask(rate));
+    assert.deepEqual(outcomes, ['noop', 'noop', 'noop', 'rejected rate_limited']);
+    const { response, httpStatus, retryAfterS } = await test.send(textOf(rate));
+    assert.deepEqual([httpStatus, retryAfterS, response.validation.schemaValid], [429, 1, null]);
+    assert.ok(unreached(response));
+
+    assert.equal(await test.ask({ dryRun: true }), 'rejected rate_limited');
+    assert.equal(await test.ask({}), 'applied');
+    assert.equal(await test.ask({}), 'noop');
+    assert.equal(await test.ask({}), 'rejected rate_limited');
+
+    assert.equal(await test.ask(rate, { caller: SWITCH }), 'noop');
+    const other = {
+      ...rate,
+      concernId: 'acc:btcusd',
+      marketSymbol: 'btcusd',
+      expectedActiveStrategyId: 'foreign',
+    };
+    assert.equal(await test.ask(other), 'noop');
+    test.clock.advance(1500);
+    assert.equal(await test.ask(rate), 'noop');
+    assert.equal(test.kinds().filter((kind) => kind === 'attempt rejected').length, 4);
+  },
+);
+
+test('names of concerns that are made up share one limit, with what cannot be read', deadline, async (t) => {
+  const test = await openDesk(t, { limits: { perSecond: 1, burst: 3, keptForPause: 0 } });
+  const outcomes = [await test.ask({ concernId: 'a' }), await test.ask({ concernId: 'b' })];
+  outcomes.push(said((await test.send('nonsense')).response), await test.ask({ concernId: 'c' }));
+  assert.deepEqual(
+    outcomes.map((outcome) => outcome.split(' ')[1]),
+    ['unknown_concern', 'unknown_concern', 'invalid_payload', 'rate_limited'],
+  );
+  assert.equal(await test.ask({}), 'applied');
+});

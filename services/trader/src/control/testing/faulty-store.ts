@@ -1,0 +1,47 @@
+import { FleetError } from '@hermes-fleet/protocol';
+import type { ControlStore } from '../../store/port.ts';
+
+/** What a command of the store does wrong: nothing of it is written, or all of it and it says otherwise, or it breaks. */
+export type Fault = 'refuses' | 'lies' | 'breaks';
+
+export interface FaultyStore extends ControlStore {
+  /** By command, until it is taken away. */
+  readonly faults: Map<'decide' | 'refuse' | 'settle' | 'compensate' | 'read', Fault>;
+}
+
+const full = (): FleetError =>
+  new FleetError('STORE_UNAVAILABLE', 'the control store cannot write: database or disk is full', {
+    retryAfterS: 5,
+  });
+
+/** A real store with faults that a test can switch on. */
+export function withFaults(store: ControlStore): FaultyStore {
+  const faults: FaultyStore['faults'] = new Map();
+  const faulty = async <T>(
+    command: 'decide' | 'refuse' | 'settle' | 'compensate',
+    run: () => Promise<T>,
+  ): Promise<T> => {
+    const fault = faults.get(command);
+    if (fault === 'refuses') throw full();
+    if (fault === 'breaks') throw new TypeError('/secret/path: a bug');
+    const value = await run();
+    if (fault === 'lies') throw full();
+    return value;
+  };
+  return {
+    ...store,
+    faults,
+    decide: (...args) => faulty('decide', () => store.decide(...args)),
+    refuse: (...args) => faulty('refuse', () => store.refuse(...args)),
+    settle: (...args) => faulty('settle', () => store.settle(...args)),
+    compensate: (...args) => faulty('compensate', () => store.compensate(...args)),
+    concern: (id) => {
+      if (faults.has('read')) throw full();
+      return store.concern(id);
+    },
+    openApplies: () => {
+      if (faults.has('read')) throw full();
+      return store.openApplies();
+    },
+  };
+}

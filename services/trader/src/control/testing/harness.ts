@@ -1,0 +1,174 @@
+import assert from 'node:assert/strict';
+import type { TestContext } from 'node:test';
+import {
+  type Caller,
+  type ControlDecision,
+  ControlDecisionWire,
+  ControlResponseWire,
+  encodeControlResponse,
+  type JsonObject,
+  snakeize,
+} from '@hermes-fleet/protocol';
+import type { AuditRecord } from '../../store/port.ts';
+import { replay } from '../../store/replay.ts';
+import { createTestLog, openTestStore, START, type TestClock } from '../../store/testing/harness.ts';
+import type { Attempt, Decided } from '../attempt.ts';
+import { createDesk, type DeskOptions, type OpenDesk } from '../create-desk.ts';
+import type { Concern, Strategy } from '../state.ts';
+import { CONCERN, decisionOf, NOW, POLICY, type Request, STRATEGIES, said } from './decision-table.ts';
+import { type FaultyStore, withFaults } from './faulty-store.ts';
+import { createTestRuntime, type TestRuntime } from './runtime.ts';
+
+export { deadline } from '../../store/testing/harness.ts';
+
+const caller = (name: string, ...scopes: string[]): Caller => ({ name, scopes: new Set(scopes) });
+export const OPERATOR = caller('operator', 'trader:read', 'trader:decide', 'trader:override');
+/** Bound to the account `acc`, and without override. */
+export const SWITCH = caller('switch', 'trader:read', 'trader:decide');
+/** Bound to the account `other`. */
+export const STRANGER = caller('stranger', 'trader:read', 'trader:decide', 'trader:override');
+export const NOBODY = caller('nobody', 'read', 'dispatch');
+
+/** A second market of the account, and a market of another account. */
+export const BITCOIN: Concern = {
+  ...{ id: 'acc:btcusd', accountId: 'acc', marketSymbol: 'btcusd', rev: 0 },
+  ...{ activeStrategyId: 'foreign', runState: 'running', riskMode: 'normal' },
+};
+export const OTHERS: Concern = {
+  ...{ id: 'other:xrpusd', accountId: 'other', marketSymbol: 'xrpusd', rev: 0 },
+  ...{ activeStrategyId: 'others', runState: 'running', riskMode: 'normal' },
+};
+export const ALL_STRATEGIES: readonly Strategy[] = [
+  ...STRATEGIES,
+  {
+    ...{
+      id: 'others',
+      name: 'others',
+      kind: 'k',
+      accountId: 'other',
+      marketSymbol: 'xrpusd',
+      params: { n: 1 },
+    },
+    status: 'enabled',
+  },
+];
+
+export interface TestDesk {
+  readonly desk: OpenDesk;
+  readonly store: FaultyStore;
+  readonly runtime: TestRuntime;
+  readonly clock: TestClock;
+  readonly log: ReturnType<typeof createTestLog>;
+  /** What the watcher was told. */
+  readonly told: string[];
+  /** Sends a payload text. */
+  send(text: string | null, o?: Partial<Attempt>): Promise<Decided>;
+  /** Sends a decision, and says what became of it. */
+  ask(request: Request, o?: Partial<Attempt>): Promise<string>;
+  concern(id?: string): Concern | undefined;
+  /** All that is in the audit. */
+  audit(): AuditRecord[];
+  /** A status, kind or outcome for each audit record. */
+  kinds(): string[];
+  /** Lets what waits for a timer of up to `ms` happen, and be written. */
+  pass(ms: number): Promise<void>;
+  /** A new desk over the same file, as after a crash, with a new runtime. */
+  restart(...fate: TestRuntime['fate']): Promise<TestDesk>;
+  /** Asserts that the audit is whole, tells the state by itself, and that the runtime does what the state says. */
+  assertSound(): Promise<void>;
+}
+
+let counter = 0;
+/** An id that was not used before. */
+export const freshId = (): string => {
+  counter += 1;
+  return `dec-${counter}`;
+};
+
+/** A payload as a caller writes it. */
+export const payloadOf = (decision: ControlDecision): JsonObject =>
+  JSON.parse(JSON.stringify(snakeize(ControlDecisionWire, decision)));
+
+export const textOf = (request: Request): string =>
+  JSON.stringify(payloadOf(decisionOf({ decisionId: freshId(), ...request })));
+
+export async function openDesk(
+  t: TestContext,
+  o: Partial<Pick<DeskOptions, 'policy' | 'limits'>> & { readonly concern?: Partial<Concern> } = {},
+): Promise<TestDesk> {
+  const file = openTestStore(t);
+  file.clock.advance(NOW - START);
+  await file.store.seed(ALL_STRATEGIES, [{ ...CONCERN, ...o.concern }, BITCOIN, OTHERS]);
+  const clock: TestClock = {
+    ...file.clock,
+    sleep: (ms, signal) =>
+      new Promise((resolve, reject) => {
+        const timer = file.clock.timer(resolve, ms);
+        signal?.addEventListener('abort', () => {
+          timer[Symbol.dispose]();
+          reject(signal.reason);
+        });
+      }),
+  };
+  const build = async (store: FaultyStore, fate: TestRuntime['fate'] = []): Promise<TestDesk> => {
+    const runtime = createTestRuntime(...fate);
+    const log = createTestLog();
+    const told: string[] = [];
+    const desk = createDesk({
+      ...{ store, runtime, log, clock },
+      policy: o.policy ?? POLICY,
+      limits: o.limits ?? { perSecond: 1e6, burst: 1e6, keptForPause: 20 },
+      access: {
+        accountsOf: (name) => ({ operator: '*' as const, switch: ['acc'], stranger: ['other'] })[name] ?? [],
+      },
+      watcher: {
+        decided: (action, status) => told.push(`${action} ${status}`),
+        rejected: (code) => told.push(code),
+        audited: () => told.push('audited'),
+      },
+    });
+    t.after(() => desk.close());
+    const recovered = desk.recover();
+    await settled(store);
+    await recovered;
+    const send: TestDesk['send'] = async (text, attempt = {}) => {
+      const decided = await desk.decide({ door: 'jsonrpc', caller: OPERATOR, text, ...attempt });
+      ControlResponseWire.parse(encodeControlResponse(decided.response));
+      return decided;
+    };
+    const audit = (): AuditRecord[] => store.audit(0, 10_000);
+    const test: TestDesk = {
+      ...{ desk, store, runtime, log, told, send, audit, clock },
+      ask: async (request, attempt) => said((await send(textOf(request), attempt)).response),
+      concern: (id = CONCERN.id) => store.concern(id),
+      kinds: () =>
+        audit().map(({ record }) =>
+          `${record['kind']} ${record['status'] ?? record['outcome'] ?? ''}`.trim(),
+        ),
+      pass: async (ms) => {
+        file.clock.advance(ms);
+        await settled(store);
+      },
+      restart: async (...fate) => {
+        desk.close();
+        return build(withFaults(await file.reopen()), fate);
+      },
+      assertSound: async () => {
+        await test.pass(0);
+        assert.deepEqual((await store.verify()).broken, undefined);
+        const concerns = new Map(store.concerns().map((concern) => [concern.id, concern]));
+        assert.deepEqual(new Map([...replay(audit())].sort()), new Map([...concerns].sort()));
+        for (const { id, activeStrategyId, runState, riskMode } of concerns.values())
+          assert.deepEqual(runtime.does.get(id), { activeStrategyId, runState, riskMode });
+        assert.deepEqual(store.openApplies(), []);
+      },
+    };
+    return test;
+  };
+  return build(withFaults(file.store));
+}
+
+/** Everything that was asked of the store before is done when it resolves, and what follows from it: it asks for nothing. */
+async function settled(store: FaultyStore): Promise<void> {
+  for (let turn = 0; turn < 3; turn += 1) await store.setStatus('trend', 'enabled', 'it is');
+}

@@ -1,0 +1,74 @@
+import type { EngineView, Reconciled, Runtime } from '../../runtime/port.ts';
+import type { Concern, Strategy } from '../state.ts';
+
+type Desired = Pick<Concern, 'activeStrategyId' | 'runState' | 'riskMode'>;
+
+/** A runtime that does what it is told, at once, unless a test says otherwise. */
+export interface TestRuntime extends Pick<Runtime, 'preflight' | 'reconcile' | 'health' | 'view'> {
+  /** What each concern does. */
+  readonly does: ReadonlyMap<string, Desired>;
+  /** What becomes of the calls to come, one each; then everything works again. */
+  readonly fate: ('works' | 'fails' | 'throws' | 'hangs')[];
+  /** Concerns whose execution is degraded. */
+  readonly degraded: Set<string>;
+  /** Why a strategy cannot run. */
+  readonly unrunnable: Map<string, string>;
+  readonly views: Map<string, EngineView>;
+  /** Calls of `reconcile` so far. */
+  readonly calls: number;
+  /** Lets the calls that hang end well. */
+  release(): void;
+  /** Resolves once that many calls hang. */
+  hanging(count: number): Promise<void>;
+}
+
+export function createTestRuntime(...fate: TestRuntime['fate']): TestRuntime {
+  const does = new Map<string, Desired>();
+  const degraded = new Set<string>();
+  const unrunnable = new Map<string, string>();
+  const views = new Map<string, EngineView>();
+  let held: (() => void)[] = [];
+  let watchers: { readonly count: number; readonly resolve: () => void }[] = [];
+  let calls = 0;
+
+  const take = (concern: Concern, strategy: Strategy | undefined): Reconciled => {
+    if ((strategy?.id ?? null) !== concern.activeStrategyId) throw new Error('that is not what is active');
+    const { activeStrategyId, runState, riskMode } = concern;
+    const before = does.get(concern.id);
+    does.set(concern.id, { activeStrategyId, runState, riskMode });
+    const isSwitch = before !== undefined && before.activeStrategyId !== activeStrategyId;
+    return { canceledOrders: 2, ...(isSwitch && { inheritedPosition: '12.5' }) };
+  };
+
+  return {
+    ...{ does, fate, degraded, unrunnable, views },
+    get calls() {
+      return calls;
+    },
+    preflight: ({ id }) => unrunnable.get(id),
+    reconcile: (concern, strategy) => {
+      calls += 1;
+      const next = fate.shift();
+      if (next === 'throws') throw new Error('/secret/path: it broke at once');
+      if (next === 'fails') return Promise.reject(new Error('/secret/path: it broke'));
+      if (next !== 'hangs') return Promise.resolve(take(concern, strategy));
+      const { promise, resolve } = Promise.withResolvers<Reconciled>();
+      held.push(() => resolve(take(concern, strategy)));
+      for (const watcher of watchers) if (held.length >= watcher.count) watcher.resolve();
+      return promise;
+    },
+    health: (id) =>
+      degraded.has(id) ? { degraded: true, reasons: ['no bar for 30 s'] } : { degraded: false, reasons: [] },
+    view: (id) => views.get(id),
+    release: () => {
+      for (const end of held) end();
+      held = [];
+    },
+    hanging: (count) => {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      watchers = [...watchers, { count, resolve }];
+      if (held.length >= count) resolve();
+      return promise;
+    },
+  };
+}

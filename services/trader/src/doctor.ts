@@ -1,0 +1,12 @@
+import { examineMember, type MemberEnvironment, type Report } from '@hermes-fleet/member';
+import { systemClock } from '@hermes-fleet/protocol';
+import type { SecretEnv } from '@hermes-fleet/service';
+import { readConfiguration } from './configuration.ts';
+
+/** `--doctor` of the trader: see examineMember. */
+export function examineTrader(environment: MemberEnvironment, env: SecretEnv): Promise<Report> {
+  return examineMember({
+    ...{ environment, env, files: 'fleet.yaml, trader.yaml and IDENTITY.md' },
+    read: () => readConfiguration(environment, env, systemClock),
+  });
+}

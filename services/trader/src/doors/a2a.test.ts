@@ -1,0 +1,169 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { PeerTask } from '@hermes-fleet/a2a';
+import { decodeResult, FleetError, type JsonObject } from '@hermes-fleet/protocol';
+import { client, deciding, IN_TIME, message, part, peer, taskOf } from './testing/a2a-client.ts';
+import { at, decision, GRID, openDoors, TREND } from './testing/doors.ts';
+
+test('a decision is a task, and its TASK_RESULT has the response as output', async (t) => {
+  const failing = new Set([TREND]);
+  const doors = await openDoors(t, {
+    runtime: {
+      reconcile: async ({ activeStrategyId }) => {
+        if (failing.has(activeStrategyId ?? '')) throw new FleetError('INTERNAL', 'it does not start');
+        return { canceledOrders: 0 };
+      },
+    },
+  });
+  const cases: [payload: JsonObject, response: string, state: string, status: string][] = [
+    [decision({ decision_id: 'd1' }), 'applied', 'completed', 'done'],
+    [decision({ decision_id: 'd2' }), 'noop', 'completed', 'done'],
+    [decision({ decision_id: 'd3', action: 'keep' }), 'rejected', 'rejected', 'blocked'],
+    [
+      decision({ decision_id: 'd4', action: 'switch', target_strategy_id: TREND }),
+      'failed',
+      'failed',
+      'error',
+    ],
+  ];
+  for (const [payload, response, state, status] of cases) {
+    const task = await taskOf(doors, payload, `m-${payload.decision_id}`);
+    assert.equal(task.state, state);
+    const [wire] = task.data;
+    const result = decodeResult(wire);
+    assert.deepEqual(
+      [result.status, result.taskId, result.executedBy, result.tokensSpent],
+      [status, `m-${payload.decision_id}`, 'trader', 0],
+    );
+    assert.deepEqual(
+      [at(result.output, 'status'), at(result.output, 'decision_id')],
+      [response, payload.decision_id],
+    );
+  }
+  const [blocked, failed] = doors.ledger.list({ states: ['rejected', 'failed'], pageSize: 10 }).tasks;
+  const types = [blocked, failed].map((task) => doors.ledger.events(task?.id ?? '').map(({ type }) => type));
+  assert.deepEqual(types.flat().sort(), ['blocked', 'error', 'submitted', 'submitted']);
+});
+
+test('its events on the bus say small facts, never the reason or the response', async (t) => {
+  const doors = await openDoors(t);
+  await taskOf(doors, decision({ reason: 'a secret of the house' }));
+  await taskOf(doors, decision({ reason: 'a secret of the house', action: 'keep' }));
+  const events = doors.ledger.outbox.read(0, 100).map(({ event }) => event);
+  assert.doesNotMatch(JSON.stringify(events), /secret of the house|decision_id/);
+  const [done, blocked] = events.filter(({ type }) => /done|blocked/.test(type)).map(({ data }) => data);
+  assert.deepEqual(
+    [at(done, 'status'), at(done, 'tokens_spent'), at(done, 'executed_by')],
+    ['done', 0, 'trader'],
+  );
+  assert.deepEqual(
+    [at(blocked, 'reason'), at(blocked, 'unmet', 0)],
+    ['peer', { kind: 'peer', name: 'unsupported_action' }],
+  );
+});
+
+test('a stream tells the same', async (t) => {
+  const doors = await openDoors(t);
+  const states: string[] = [];
+  let last: PeerTask | undefined;
+  const stream = client.stream(peer(doors), deciding(decision({ decision_id: 'streamed' })), {
+    idleTimeoutMs: 30_000,
+    signal: new AbortController().signal,
+  });
+  for await (const reply of stream) {
+    assert.ok(reply.kind === 'task');
+    last = reply.task;
+    states.push(reply.task.state);
+  }
+  assert.equal(states.at(-1), 'completed');
+  const output = last?.data.find((each) => each.type === 'TASK_RESULT')?.output;
+  assert.deepEqual([at(output, 'status'), at(output, 'decision_id')], ['applied', 'streamed']);
+});
+
+test('one that does not wait gets its task, and finds the response there', async (t) => {
+  const doors = await openDoors(t);
+  const reply = await client.send(peer(doors), { ...deciding(decision()), blocking: false }, IN_TIME);
+  assert.ok(reply.kind === 'task');
+  for await (const task of client.watch(peer(doors), reply.task.id, {
+    idleTimeoutMs: 30_000,
+    signal: new AbortController().signal,
+  }))
+    if (task.terminal) assert.equal(at(task.data[0], 'output', 'status'), 'applied');
+});
+
+test('a copy of a message is the same task, another payload under its id is refused and audited', async (t) => {
+  const doors = await openDoors(t);
+  const payload = decision();
+  const copies = await Promise.all(Array.from({ length: 20 }, () => taskOf(doors, payload, 'm-1')));
+  assert.equal(new Set(copies.map(({ id }) => id)).size, 1);
+  assert.ok(copies.every(({ data }) => at(data[0], 'output', 'status') === 'applied'));
+  assert.equal(doors.audited().length, 1);
+  const other = decision();
+  const body = message([part(other)], { messageId: 'm-1' });
+  const answer = await doors.post('/jsonrpc', body);
+  assert.equal(at(answer.body, 'error', 'data', 0, 'reason'), 'TASK_ID_CONFLICT');
+  assert.match(String(at(answer.body, 'error', 'message')), /messageId "m-1" was used for another message/);
+  assert.deepEqual(
+    doors.audited().map(({ text, codes }) => [text, codes]),
+    [[JSON.stringify(other), ['invalid_payload']]],
+  );
+});
+
+test('a message that is not one decision alone is refused clearly, and all of it is audited', async (t) => {
+  const doors = await openDoors(t);
+  const [a, b] = [decision(), decision()];
+  const twice = `{"type":"CONTROL_DECISION","payload":${JSON.stringify(a)},"payload":${JSON.stringify(b)}}`;
+  const texts = (...payloads: object[]) => payloads.map((payload) => JSON.stringify(payload));
+  const open = (await taskOf(doors, decision())).id;
+  doors.audited();
+  const cases: [what: string, body: string, audited: string[], words: RegExp][] = [
+    ['two decisions', message([part(a), part(b)]), texts(a, b), /a message for each/],
+    [
+      'a dispatch beside it',
+      message([{ data: { type: 'TASK_DISPATCH' } }, part(a)]),
+      texts(a),
+      /a message for each/,
+    ],
+    [
+      'two payloads',
+      message([part(1)]).replace(/"data":\{.*?\}/, () => `"data":${twice}`),
+      [twice],
+      /one payload/,
+    ],
+  ];
+  for (const [what, body, audited, words] of cases) {
+    const answer = await doors.post('/jsonrpc', body);
+    assert.equal(at(answer.body, 'error', 'code'), -32602, what);
+    assert.match(String(at(answer.body, 'error', 'message')), words, what);
+    assert.deepEqual(
+      doors.audited().map(({ text, codes, door }) => [text, codes, door]),
+      audited.map((text) => [text, ['invalid_payload'], 'a2a']),
+      what,
+    );
+  }
+  const late = await doors.post('/jsonrpc', message([part(a)], { taskId: open }));
+  assert.equal(at(late.body, 'error', 'code'), -32004);
+  assert.deepEqual(doors.audited()[0]?.codes, ['invalid_payload']);
+  assert.equal(doors.store.concern('qndd8o9ppop6:xrpusd')?.activeStrategyId, GRID);
+  assert.equal(doors.passedOn.length, 0);
+});
+
+test('everything else is for the gateway, canceling included', async (t) => {
+  const doors = await openDoors(t);
+  const others = [[{ text: 'hello' }], [{ data: { type: 'TASK_DISPATCH' } }], [{ data: 'CONTROL_DECISION' }]];
+  for (const parts of others) await doors.post('/jsonrpc', message(parts));
+  assert.equal(doors.passedOn.length, others.length);
+  assert.deepEqual(doors.audited(), []);
+  const caller = { name: 'operator', scopes: new Set<string>() };
+  await doors.intake.cancel('some-task', caller);
+  assert.deepEqual(doors.canceled, ['some-task']);
+  const held = Promise.withResolvers<void>();
+  t.after(() => held.resolve());
+  const slow = await openDoors(t, {
+    runtime: { reconcile: () => held.promise.then(() => ({ canceledOrders: 0 })) },
+  });
+  const reply = await client.send(peer(slow), { ...deciding(decision()), blocking: false }, IN_TIME);
+  assert.ok(reply.kind === 'task');
+  await assert.rejects(slow.intake.cancel(reply.task.id, caller), { code: 'TASK_NOT_CANCELABLE' });
+  assert.deepEqual(slow.canceled, []);
+});

@@ -1,0 +1,86 @@
+import {
+  type ControlResponse,
+  encodeControlResponse,
+  encodeResult,
+  type FleetError,
+  type JsonObject,
+  PROTOCOL_VERSION,
+  type TaskResult,
+  type Unmet,
+} from '@hermes-fleet/protocol';
+
+/** How the task of a decision ends: its terminal event, and the TASK_RESULT that goes with it. */
+export interface ControlEnding {
+  readonly event: { readonly type: 'done' | 'blocked' | 'error'; readonly data: JsonObject };
+  readonly result: JsonObject;
+}
+
+const EXECUTED_BY = 'trader';
+
+/** The response as the `output` of a TASK_RESULT: applied and noop are done, rejected is blocked, failed is an error. */
+export function endingOf(taskId: string, response: ControlResponse, retryAfterS?: number): ControlEnding {
+  const { status, errors, action, concernId } = response;
+  const output = encodeControlResponse(response);
+  const why = errors.map(({ code, message }) => `${code}: ${message}`).join('; ') || status;
+  const nextSteps = retryAfterS === undefined ? [] : [`send it again in ${Math.ceil(retryAfterS)} s`];
+  const common = { ...base(taskId), nextSteps, output };
+  switch (status) {
+    case 'applied':
+    case 'noop': {
+      const text = `${status}: ${action ?? 'nothing'} of ${concernId ?? 'nothing'}`;
+      return ending({ ...common, status: 'done', text });
+    }
+    case 'rejected':
+      return ending({ ...common, status: 'blocked', blockedReason: why, unmet: errors.map(unmet) });
+    case 'failed':
+      return ending({
+        ...common,
+        status: 'error',
+        error: { code: errors[0]?.code ?? 'failed', message: why, retryable: true },
+      });
+  }
+}
+
+/** For a decision that broke on its way. */
+export function brokenEnding(taskId: string, { code, message, retryable }: FleetError): ControlEnding {
+  return ending({
+    ...base(taskId),
+    status: 'error',
+    error: { code: code.toLowerCase(), message, retryable },
+  });
+}
+
+function base(taskId: string) {
+  return {
+    type: 'TASK_RESULT' as const,
+    protocolVersion: PROTOCOL_VERSION,
+    taskId,
+    tokensSpent: 0,
+    nextSteps: [] as string[],
+    blockedReason: null,
+    artifacts: { filesChanged: [] as string[] },
+    executedBy: EXECUTED_BY,
+  };
+}
+
+function unmet({ code, message }: ControlResponse['errors'][number]): Unmet {
+  const kind = code === 'forbidden' ? 'scope' : code === 'rate_limited' ? 'capacity' : 'peer';
+  return { kind, name: code, detail: message, transient: code === 'rate_limited' };
+}
+
+/** On the bus: small facts, and no words of the caller's. */
+function ending(result: TaskResult & { readonly status: 'done' | 'blocked' | 'error' }): ControlEnding {
+  const { status, error } = result;
+  const reasons = (result.unmet ?? []).map(({ kind, name }) => ({ kind, name }));
+  return {
+    event: {
+      type: status,
+      data: {
+        ...{ status, tokens_spent: 0, executed_by: EXECUTED_BY },
+        ...(status === 'blocked' ? { reason: reasons[0]?.kind ?? 'peer', unmet: reasons } : {}),
+        ...(error ? { error: error.code, retryable: error.retryable } : {}),
+      },
+    },
+    result: encodeResult(result),
+  };
+}

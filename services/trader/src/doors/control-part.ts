@@ -1,0 +1,47 @@
+import {
+  FleetError,
+  type InboundMessage,
+  isJsonObject,
+  type JsonValue,
+  jsonMembers,
+} from '@hermes-fleet/protocol';
+
+export const CONTROL_DECISION = 'CONTROL_DECISION';
+
+type Part = InboundMessage['data'][number];
+
+export const isControlDecision = (data: JsonValue): boolean =>
+  isJsonObject(data) && data.type === CONTROL_DECISION;
+
+/** The parts of a message that say that they are decisions. */
+export const controlParts = ({ data }: InboundMessage): readonly Part[] =>
+  data.filter((part) => isControlDecision(part.data));
+
+/** The text of a decision's payload, empty where it has none. Throws INVALID_PARAMS for two payloads. */
+export function payloadText(part: Part): string {
+  const payloads = payloadsOf(part);
+  if (payloads.length > 1) throw wrongPart('has one payload; send a message for each');
+  return payloads[0] ?? '';
+}
+
+/** What such a part says, for the audit: its payload, or all of it where that is not one. */
+export function saidIn(part: Part): string {
+  const [payload, ...more] = payloadsOf(part);
+  return payload === undefined || more.length > 0 ? textOf(part) : payload;
+}
+
+function payloadsOf(part: Part): string[] {
+  const members = jsonMembers(textOf(part)) ?? [];
+  return members.filter(({ name }) => name === 'payload').map(({ text }) => text);
+}
+
+function textOf({ text }: Part): string {
+  if (text !== undefined) return text;
+  throw new FleetError('INTERNAL', 'a CONTROL_DECISION came without the text that it stands in');
+}
+
+export function wrongPart(reason: string): FleetError {
+  const path = 'message.parts';
+  const words = `a ${CONTROL_DECISION} ${reason}`;
+  return new FleetError('INVALID_PARAMS', `${path}: ${words}`, { fields: [{ path, reason: words }] });
+}

@@ -1,0 +1,46 @@
+import type { JsonObject } from '@hermes-fleet/protocol';
+import { Server } from '@modelcontextprotocol/sdk/server/index.js';
+import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js';
+import {
+  CallToolRequestSchema,
+  type CallToolResult,
+  ErrorCode,
+  ListToolsRequestSchema,
+  McpError,
+  type Tool,
+} from '@modelcontextprotocol/sdk/types.js';
+import { AjvJsonSchemaValidator } from '@modelcontextprotocol/sdk/validation/ajv';
+
+/** Has the SDK answer one message; `run` is called for a tool that is listed. */
+export type Speak = (
+  message: JsonObject,
+  headers: Headers,
+  run: (tool: string) => Promise<CallToolResult>,
+) => Promise<{ readonly status: number; readonly text: string }>;
+
+/**
+ * MCP over Streamable HTTP by the official SDK, without sessions: a server and a transport per message, answers as JSON.
+ * What `run` throws would be shown to the caller.
+ */
+export function createSpeaker(info: { name: string; version: string }, tools: readonly Tool[]): Speak {
+  // Made once: each server would make its own.
+  const jsonSchemaValidator = new AjvJsonSchemaValidator();
+  return async (message, headers, run) => {
+    const server = new Server(info, { capabilities: { tools: {} }, jsonSchemaValidator });
+    server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: [...tools] }));
+    server.setRequestHandler(CallToolRequestSchema, ({ params: { name } }) => {
+      if (tools.some((tool) => tool.name === name)) return run(name);
+      throw new McpError(ErrorCode.InvalidParams, `Tool ${name.slice(0, 100)} not found`);
+    });
+    const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true });
+    try {
+      await server.connect(transport);
+      // Of the address nothing is used.
+      const request = new Request('http://localhost/mcp', { method: 'POST', headers });
+      const response = await transport.handleRequest(request, { parsedBody: message });
+      return { status: response.status, text: await response.text() };
+    } finally {
+      await server.close();
+    }
+  };
+}

@@ -1,0 +1,191 @@
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { controlSchemas, FleetError } from '@hermes-fleet/protocol';
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { at, codesOf, decision, GRID, type OpenDoors, openDoors, TREND, tokenOf } from './testing/doors.ts';
+
+async function connect(t: TestContext, { url }: OpenDoors, as = 'operator'): Promise<Client> {
+  const client = new Client({ name: 'test', version: '1.0.0' });
+  const transport = new StreamableHTTPClientTransport(new URL(`${url}/mcp`), {
+    requestInit: { headers: { authorization: `Bearer ${tokenOf(as)}` } },
+  });
+  await client.connect(transport);
+  t.after(() => client.close());
+  return client;
+}
+
+test('the official client lists three tools, with strict schemas and what a client should know of them', async (t) => {
+  const doors = await openDoors(t);
+  const client = await connect(t, doors);
+  assert.deepEqual(client.getServerVersion(), { name: 'trader', version: '0.1.0' });
+  const { tools } = await client.listTools();
+  assert.deepEqual(
+    tools.map(({ name, annotations }) => [name, annotations?.readOnlyHint, annotations?.destructiveHint]),
+    [
+      ['apply_control_decision', false, true],
+      ['list_strategies', true, false],
+      ['get_strategy', true, false],
+    ],
+  );
+  for (const { inputSchema, outputSchema, annotations } of tools) {
+    assert.deepEqual([annotations?.idempotentHint, annotations?.openWorldHint], [true, false]);
+    for (const schema of [inputSchema, outputSchema])
+      assert.deepEqual([schema?.type, at(schema, 'additionalProperties')], ['object', false]);
+  }
+  const [decide] = tools;
+  assert.deepEqual(decide?.inputSchema.required, controlSchemas()['control-decision'].required);
+  assert.deepEqual(doors.audited(), []);
+});
+
+test('it calls all three, and what they answer is as their output schemas say', async (t) => {
+  const doors = await openDoors(t);
+  const client = await connect(t, doors);
+  // From here on the client itself checks every result against its schema.
+  await client.listTools();
+  const call = (name: string, args: Record<string, unknown>) => client.callTool({ name, arguments: args });
+  const decided = await call(
+    'apply_control_decision',
+    decision({ action: 'switch', target_strategy_id: TREND, expected_active_strategy_id: GRID }),
+  );
+  assert.deepEqual([at(decided, 'structuredContent', 'status'), decided.isError], ['applied', undefined]);
+  assert.deepEqual(JSON.parse(String(at(decided, 'content', 0, 'text'))), decided.structuredContent);
+  const rejected = await call('apply_control_decision', decision({ confidence: 2 }));
+  assert.deepEqual(codesOf(rejected.structuredContent), ['invalid_payload']);
+  assert.equal(rejected.isError, undefined);
+  const listed = await call('list_strategies', { status: 'active' });
+  assert.equal(at(listed, 'structuredContent', 'strategies', 0, 'id'), TREND);
+  const all = await client.callTool({ name: 'list_strategies' });
+  const strategies = at(all, 'structuredContent', 'strategies');
+  assert.equal(Array.isArray(strategies) && strategies.length, 2);
+  const one = await call('get_strategy', { strategy_id: TREND });
+  assert.equal(at(one, 'structuredContent', 'control', 'active_strategy_id'), TREND);
+  assert.equal(at(one, 'structuredContent', 'last_decisions', 0, 'status'), 'applied');
+});
+
+test('a read that fails is a result that says why; it is no attempt', async (t) => {
+  const doors = await openDoors(t);
+  const client = await connect(t, doors);
+  const failing: [name: string, args: Record<string, unknown>, words: RegExp][] = [
+    ['get_strategy', { strategy_id: 'nope' }, /no such strategy/],
+    ['get_strategy', { strategy_id: 1 }, /strategy_id/],
+    ['get_strategy', {}, /strategy_id/],
+    ['list_strategies', { state: 'active' }, /state/],
+  ];
+  for (const [name, args, words] of failing) {
+    const { isError, content, structuredContent } = await client.callTool({ name, arguments: args });
+    assert.deepEqual([isError, structuredContent], [true, undefined], name);
+    assert.match(String(at(content, 0, 'text')), words);
+  }
+  const blind = await connect(t, doors, 'decider');
+  const { isError, content } = await blind.callTool({ name: 'list_strategies', arguments: {} });
+  assert.equal(isError, true);
+  assert.match(String(at(content, 0, 'text')), /trader:read/);
+  assert.deepEqual(doors.audited(), []);
+});
+
+test('a decision that failed is an error with its response', async (t) => {
+  const doors = await openDoors(t, {
+    runtime: {
+      reconcile: async ({ activeStrategyId }) => {
+        if (activeStrategyId === TREND) throw new FleetError('INTERNAL', 'it does not start');
+        return { canceledOrders: 0 };
+      },
+    },
+  });
+  const client = await connect(t, doors);
+  await client.listTools();
+  const result = await client.callTool({
+    name: 'apply_control_decision',
+    arguments: decision({ action: 'switch', target_strategy_id: TREND }),
+  });
+  assert.deepEqual([result.isError, at(result, 'structuredContent', 'status')], [true, 'failed']);
+  assert.deepEqual(codesOf(result.structuredContent), ['activation_failed']);
+});
+
+test('whom a call is made for is recorded, and believed for nothing', async (t) => {
+  const doors = await openDoors(t);
+  const client = await connect(t, doors, 'decider');
+  const say = async (onBehalfOf: unknown) => {
+    await client.callTool({
+      name: 'apply_control_decision',
+      arguments: decision({ override: true }),
+      _meta: { on_behalf_of: onBehalfOf, task_id: 't' },
+    });
+    const [attempt] = doors.audited();
+    assert.deepEqual(attempt?.codes, ['forbidden']);
+    return attempt?.onBehalfOf;
+  };
+  assert.equal(await say('operator'), 'operator');
+  assert.equal(await say('x'.repeat(10_000)), 'x'.repeat(200));
+  for (const nobody of [undefined, '', 7, { a: 1 }]) assert.equal(await say(nobody), undefined);
+});
+
+test('what the SDK refuses of a decision is audited before it is answered', async (t) => {
+  const doors = await openDoors(t);
+  const payload = JSON.stringify(decision());
+  const params = `{"name":"apply_control_decision","arguments":${payload}}`;
+  const call = `{"jsonrpc":"2.0","id":"a","method":"tools/call","params":${params}}`;
+  const nameless = `{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"arguments":${payload}}}`;
+  const cases: [what: string, body: string, headers: Record<string, string>, status: number, text: string][] =
+    [
+      ['no Accept for streams', call, { accept: 'application/json' }, 406, payload],
+      ['an MCP version that is none', call, { 'mcp-protocol-version': '1999-01-01' }, 400, payload],
+      ['jsonrpc 1.0', call.replace('"2.0"', '"1.0"'), {}, 400, payload],
+      ['an object as id', call.replace('"a"', '{}'), {}, 400, payload],
+      ['no id', call.replace('"id":"a",', ''), {}, 202, payload],
+      ['a tool that is none', call.replace('apply_control_decision', 'pause_strategy'), {}, 200, payload],
+      ['no tool', nameless, {}, 200, payload],
+      ['no params', '{"jsonrpc":"2.0","id":"a","method":"tools/call"}', {}, 200, ''],
+    ];
+  for (const [what, body, headers, status, text] of cases) {
+    const answer = await doors.post('/mcp', body, { headers });
+    assert.equal(answer.status, status, what);
+    if (status === 202) assert.deepEqual(answer.body, {}, what);
+    else assert.equal(typeof at(answer.body, 'error', 'message'), 'string', what);
+    const audited = doors.audited();
+    assert.deepEqual(
+      audited.map((attempt) => [attempt.text, attempt.door, attempt.codes]),
+      [[text === '' ? body : text, 'mcp', ['invalid_payload']]],
+      what,
+    );
+  }
+  const unknown = await doors.post('/mcp', call.replace('apply_control_decision', 'pause_strategy'));
+  assert.deepEqual([unknown.body.id, at(unknown.body, 'error', 'code')], ['a', -32602]);
+  assert.match(String(at(unknown.body, 'error', 'message')), /pause_strategy not found/);
+  assert.equal(doors.store.concern('qndd8o9ppop6:xrpusd')?.rev, 0);
+});
+
+test('what is no JSON by its type is 415, and nothing but POST is allowed', async (t) => {
+  const doors = await openDoors(t);
+  const typed = await doors.post('/mcp', JSON.stringify(decision()), {
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+  });
+  assert.deepEqual([typed.status, at(typed.body, 'error', 'code')], [415, -32600]);
+  assert.deepEqual(
+    doors.audited().map(({ text, codes, door }) => [text, codes, door]),
+    [[null, ['invalid_payload'], 'mcp']],
+  );
+  for (const method of ['GET', 'DELETE', 'PUT']) {
+    const headers = { authorization: `Bearer ${tokenOf('operator')}`, accept: 'text/event-stream' };
+    const { status, headers: answered } = await fetch(`${doors.url}/mcp`, { method, headers });
+    assert.deepEqual([status, answered.get('allow')], [405, 'POST'], method);
+  }
+  const words = await doors.post('/mcp', '"tools/call"');
+  assert.deepEqual([words.status, at(words.body, 'error', 'code')], [400, -32600]);
+});
+
+test('whoever has no scope of the trader is not spoken to', async (t) => {
+  const doors = await openDoors(t);
+  await assert.rejects(connect(t, doors, 'guest'), { code: 403 });
+  assert.deepEqual(doors.audited(), []);
+});
+
+test('what is no call of a tool is answered by the SDK, and is no attempt', async (t) => {
+  const doors = await openDoors(t);
+  const ask = async (method: string) =>
+    (await doors.post('/mcp', JSON.stringify({ jsonrpc: '2.0', id: 1, method }))).body;
+  assert.deepEqual((await ask('ping')).result, {});
+  assert.equal(at(await ask('resources/list'), 'error', 'code'), -32601);
+  assert.deepEqual(doors.audited(), []);
+});

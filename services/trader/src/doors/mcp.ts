@@ -1,0 +1,141 @@
+import {
+  type Caller,
+  encodeControlResponse,
+  FleetError,
+  isJsonObject,
+  type JsonObject,
+} from '@hermes-fleet/protocol';
+import { translateError } from '@hermes-fleet/service';
+import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { DECIDE, READ } from '../control/access.ts';
+import type { Attempt } from '../control/attempt.ts';
+import type { Desk } from '../control/desk.ts';
+import { type McpBody, readMcpBody } from './mcp-body.ts';
+import { createSpeaker } from './mcp-server.ts';
+import { DECIDE_TOOL, LIST_TOOL, mcpTools } from './mcp-tools.ts';
+import { codeOf } from './refusals.ts';
+
+export interface McpDoorOptions {
+  readonly desk: Desk;
+  /** What the server calls itself. */
+  readonly name: string;
+  readonly version: string;
+}
+
+/**
+ * POST /mcp: the trader's three methods as tools of MCP (design 4, Three doors). Lives in a scope of its own. The SDK's
+ * server speaks the protocol but sees no arguments: the desk gets them as they arrived. What is refused before that is in the
+ * audit before it is answered. A caller needs `trader:read` or `trader:decide` to be spoken to.
+ */
+export function registerMcp(app: FastifyInstance, { desk, ...info }: McpDoorOptions): void {
+  const speak = createSpeaker(info, mcpTools());
+
+  const refuse = (attempt: Attempt, error: FleetError) => desk.refuse(attempt, codeOf(error), error.message);
+
+  async function answer(request: FastifyRequest, reply: FastifyReply, text: string): Promise<FastifyReply> {
+    let body: McpBody | undefined;
+    /** What is to be audited if it is refused; undefined once the desk has it, and for what is no attempt. */
+    let attempt: Attempt | undefined = attemptOf(request, text);
+    try {
+      body = readMcpBody(text);
+      const { message, call } = body;
+      attempt = call?.isAttempt ? attemptOf(request, call.argumentsText ?? text, call.onBehalfOf) : undefined;
+      requireAny(request.caller, [READ, DECIDE]);
+      const answered = await speak(message, headersOf(request), async (tool) => {
+        attempt = undefined;
+        return run(tool, request, body?.call);
+      });
+      if (attempt !== undefined) await desk.refuse(attempt, 'invalid_payload', refusalIn(answered));
+      return send(reply, answered.status, answered.text);
+    } catch (thrown) {
+      const error = translateError(thrown, request, reply);
+      if (attempt !== undefined) await refuse(attempt, error);
+      return send(reply, error.httpStatus, errorText(body?.id ?? null, error));
+    }
+  }
+
+  async function run(tool: string, request: FastifyRequest, call: McpBody['call']): Promise<CallToolResult> {
+    const { caller } = request;
+    if (tool === DECIDE_TOOL) {
+      const attempt = attemptOf(request, call?.argumentsText ?? '', call?.onBehalfOf);
+      const { response } = await desk.decide(attempt);
+      return {
+        ...result(encodeControlResponse(response)),
+        ...(response.status === 'failed' && { isError: true }),
+      };
+    }
+    try {
+      const filter = call?.argumentsText ?? '{}';
+      return result(tool === LIST_TOOL ? desk.list(caller, filter) : desk.get(caller, filter));
+    } catch (thrown) {
+      const error = FleetError.from(thrown);
+      request.failure = error;
+      return { content: [{ type: 'text', text: error.message }], isError: true };
+    }
+  }
+
+  app.register(async (scope) => {
+    scope.removeAllContentTypeParsers();
+    scope.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, text, done) =>
+      done(null, text),
+    );
+    const known = new WeakSet<object>();
+    // Not reached by a request that authentication refused.
+    scope.addHook('onRequest', async (request) => {
+      known.add(request);
+    });
+    scope.setErrorHandler(async (thrown, request, reply) => {
+      const error = translateError(thrown, request, reply);
+      if (known.has(request)) await refuse(attemptOf(request, null), error);
+      return send(reply, error.httpStatus, errorText(null, error));
+    });
+    scope.post('/mcp', (request, reply) =>
+      answer(request, reply, typeof request.body === 'string' ? request.body : ''),
+    );
+  });
+}
+
+function attemptOf({ caller, trace }: FastifyRequest, text: string | null, onBehalfOf?: string): Attempt {
+  const { traceparent } = trace;
+  return { door: 'mcp', caller, text, traceparent, ...(onBehalfOf === undefined ? {} : { onBehalfOf }) };
+}
+
+function requireAny(caller: Caller, scopes: readonly string[]): void {
+  if (scopes.some((scope) => caller.scopes.has(scope))) return;
+  throw new FleetError('FORBIDDEN', `caller "${caller.name}" lacks the scopes ${scopes.join(' and ')}`);
+}
+
+/** What the SDK looks at. */
+function headersOf({ headers }: FastifyRequest): Headers {
+  const kept = new Headers();
+  for (const name of ['accept', 'content-type', 'mcp-protocol-version']) {
+    const value = headers[name];
+    if (value !== undefined) kept.set(name, String(value));
+  }
+  return kept;
+}
+
+function result(output: JsonObject): CallToolResult {
+  return { content: [{ type: 'text', text: JSON.stringify(output) }], structuredContent: output };
+}
+
+/** Why the SDK did not run a call; an answer without a body is one to a message without an id. */
+function refusalIn({ text }: { readonly text: string }): string {
+  if (text === '') return 'the call has no id: it was not carried out';
+  const answer: unknown = JSON.parse(text);
+  const error = isJsonObject(answer) && isJsonObject(answer.error) ? answer.error : {};
+  return `the call was refused: ${String(error.message)}`;
+}
+
+function errorText(
+  id: string | number | null,
+  { jsonrpcCode: code, code: reason, message }: FleetError,
+): string {
+  return JSON.stringify({ jsonrpc: '2.0', id, error: { code, message, data: { reason } } });
+}
+
+function send(reply: FastifyReply, status: number, text: string): FastifyReply {
+  reply.code(status);
+  return text === '' ? reply.send() : reply.type('application/json; charset=utf-8').send(text);
+}

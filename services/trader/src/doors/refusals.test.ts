@@ -1,0 +1,89 @@
+import assert from 'node:assert/strict';
+import { connect } from 'node:net';
+import { test } from 'node:test';
+import { at, decision, openDoors, tokenOf } from './testing/doors.ts';
+
+test('what /jsonrpc refuses is audited unless it is known to decide nothing', async (t) => {
+  const doors = await openDoors(t);
+  const call = (method: string, params: unknown = {}, more: object = {}): string =>
+    JSON.stringify({ jsonrpc: '2.0', id: 1, method, params, ...more });
+  const payload = decision();
+  const cases: [body: string, as: string, door: string | undefined, code: string, headers?: object][] = [
+    [call('pause_strategy', payload), 'operator', 'jsonrpc', 'unsupported_action'],
+    [call('apply_control_decision', payload, { jsonrpc: '1.0' }), 'operator', 'jsonrpc', 'invalid_payload'],
+    [call('SendMessage', { message: payload }), 'operator', 'a2a', 'invalid_payload'],
+    [call('SendStreamingMessage', {}), 'operator', 'a2a', 'invalid_payload'],
+    [call('SendMessage', {}), 'reader', 'a2a', 'forbidden'],
+    [call('message/send', {}), 'reader', 'a2a', 'forbidden'],
+    [call('SendMessage', {}), 'operator', 'a2a', 'invalid_payload', { 'a2a-version': '7.0' }],
+    [call('GetTask', {}), 'reader', undefined, ''],
+    [call('GetTask', {}), 'operator', undefined, ''],
+    [call('tasks/cancel', {}), 'reader', undefined, ''],
+    [call('get_strategy', {}, { jsonrpc: '1.0' }), 'operator', undefined, ''],
+    [call('get_strategy', {}), 'operator', undefined, ''],
+    [call('list_strategies', {}), 'decider', undefined, ''],
+  ];
+  for (const [body, as, door, code, headers] of cases) {
+    const answer = await doors.post('/jsonrpc', body, { as, headers: { ...headers } });
+    assert.equal(typeof at(answer.body, 'error', 'code'), 'number', body);
+    const expected = door === undefined ? [] : [[door, as, body, [code]]];
+    assert.deepEqual(
+      doors.audited().map((attempt) => [attempt.door, attempt.caller, attempt.text, attempt.codes]),
+      expected,
+      body,
+    );
+  }
+});
+
+test('a decision whose sender leaves in the middle of it is audited', async (t) => {
+  const doors = await openDoors(t);
+  for (const path of ['/jsonrpc', '/mcp']) {
+    const heard = Promise.withResolvers<void>();
+    using _listener = doors.store.onHead(() => heard.resolve());
+    const { hostname, port } = new URL(doors.url);
+    const socket = connect(Number(port), hostname, () => {
+      const head = `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n`;
+      const rest = `authorization: Bearer ${tokenOf('operator')}\r\ncontent-length: 500\r\n\r\n{"jsonrpc":`;
+      socket.write(head + rest, () => socket.destroy());
+    });
+    await heard.promise;
+    assert.deepEqual(
+      doors.audited().map(({ text, codes }) => [text, codes]),
+      [[null, ['invalid_payload']]],
+    );
+  }
+});
+
+test('the reads are JSON-RPC methods, with or without params', async (t) => {
+  const doors = await openDoors(t);
+  const call = async (method: string, params: string): Promise<unknown> => {
+    const body = `{"jsonrpc":"2.0","id":1,"method":"${method}"${params}}`;
+    return (await doors.post('/jsonrpc', body, { as: 'reader' })).body;
+  };
+  for (const params of ['', ',"params":{}']) {
+    const strategies = at(await call('list_strategies', params), 'result', 'strategies');
+    assert.equal(Array.isArray(strategies) && strategies.length, 2);
+  }
+  const id = at(
+    await call('list_strategies', ',"params":{"status":"active"}'),
+    'result',
+    'strategies',
+    0,
+    'id',
+  );
+  const one = await call('get_strategy', `,"params":{"strategy_id":"${id}"}`);
+  assert.equal(at(one, 'result', 'control', 'active_strategy_id'), id);
+  assert.equal(at(await call('list_strategies', ',"params":{"states":"x"}'), 'error', 'code'), -32602);
+});
+
+test('a notification of a decision is carried out and audited, and not answered', async (t) => {
+  const doors = await openDoors(t);
+  const params = decision();
+  const body = JSON.stringify({ jsonrpc: '2.0', method: 'apply_control_decision', params });
+  const answer = await doors.post('/jsonrpc', body);
+  assert.deepEqual([answer.status, answer.body], [204, {}]);
+  assert.deepEqual(
+    doors.audited().map(({ status, text }) => [status, text]),
+    [['applied', JSON.stringify(params)]],
+  );
+});

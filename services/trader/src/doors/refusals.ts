@@ -1,0 +1,45 @@
+import type { OnRefused, Refused } from '@hermes-fleet/a2a';
+import type { ControlCode, FleetError } from '@hermes-fleet/protocol';
+import type { Door } from '../control/attempt.ts';
+import type { Desk } from '../control/desk.ts';
+
+const SENDS: ReadonlySet<string | undefined> = new Set([
+  'SendMessage',
+  'SendStreamingMessage',
+  'message/send',
+  'message/stream',
+]);
+/** Methods that decide nothing, whatever comes with them. */
+const READS =
+  /^((Get|List|Cancel|SubscribeTo|Create|Delete)[A-Z]\w*|(tasks|agent)\/.+|(list_strategies|get_strategy))$/;
+
+/**
+ * Audits what `/jsonrpc` refused before the desk or the intake got it (design 4, Three doors): every authenticated attempt
+ * is in the audit, malformed ones too. What is known to be no attempt at a decision is not.
+ */
+export function auditRefusals(desk: Desk): OnRefused {
+  return async ({ caller, text, method, error, traceparent }) => {
+    if (method !== undefined && READS.test(method)) return;
+    await desk.refuse({ door: doorOf(method), caller, text, traceparent }, codeOf(error), error.message);
+  };
+}
+
+const doorOf = (method: Refused['method']): Door => (SENDS.has(method) ? 'a2a' : 'jsonrpc');
+
+/** What an error of a door is to a decision. */
+export function codeOf({ code, retryable }: FleetError): ControlCode {
+  switch (code) {
+    case 'BODY_TOO_LARGE':
+      return 'payload_too_large';
+    case 'FORBIDDEN':
+      return 'forbidden';
+    case 'STORE_UNAVAILABLE':
+      return 'store_unavailable';
+    case 'METHOD_NOT_FOUND':
+      return 'unsupported_action';
+    case 'INTERNAL':
+      return 'internal_error';
+    default:
+      return retryable ? 'rate_limited' : 'invalid_payload';
+  }
+}

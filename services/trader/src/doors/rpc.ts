@@ -1,0 +1,33 @@
+import type { OwnMethod, OwnReply } from '@hermes-fleet/a2a';
+import { encodeControlResponse, FleetError } from '@hermes-fleet/protocol';
+import type { Decided } from '../control/attempt.ts';
+import type { Desk } from '../control/desk.ts';
+
+/**
+ * The trader's JSON-RPC methods beside those of A2A (design 4, Three doors): `params` is the payload, the result is the
+ * response. 403 and 429 come with a response too.
+ */
+export function controlMethods(desk: Desk): Readonly<Record<string, OwnMethod>> {
+  return {
+    apply_control_decision: {
+      run: async ({ paramsText = '', ...from }) =>
+        reply(await desk.decide({ door: 'jsonrpc', text: paramsText, ...from })),
+    },
+    list_strategies: {
+      run: async ({ paramsText = '{}', caller }) => ({ status: 200, result: desk.list(caller, paramsText) }),
+    },
+    get_strategy: {
+      run: async ({ paramsText = '{}', caller }) => ({ status: 200, result: desk.get(caller, paramsText) }),
+    },
+  };
+}
+
+/** Throws BODY_TOO_LARGE: what is too large is no result in JSON-RPC. */
+function reply({ response, httpStatus: status, retryAfterS }: Decided): OwnReply {
+  if (status === 413) throw new FleetError('BODY_TOO_LARGE', response.errors[0]?.message ?? 'too large');
+  return {
+    status,
+    result: encodeControlResponse(response),
+    ...(retryAfterS === undefined ? {} : { headers: { 'retry-after': String(Math.ceil(retryAfterS)) } }),
+  };
+}

@@ -1,0 +1,241 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import { at, codesOf, decision, GRID, openDoors, TREND } from './testing/doors.ts';
+import { say, statusOf, WAYS } from './testing/through.ts';
+
+/** A payload with one field as it is written here. */
+const withField = (field: string, text: string, rest: JsonObject = {}): string => {
+  const { [field]: _replaced, ...others } = decision({ decision_id: 'dec-1', ...rest });
+  return `{${JSON.stringify(field)}:${text}, ${JSON.stringify(others).slice(1)}`;
+};
+const DEEP = `${'['.repeat(5_000)}${']'.repeat(5_000)}`;
+
+/** What is wrong is named by the error's field, or in its words. */
+const MALFORMED: readonly [what: string, payload: string | undefined, code: string, named?: string][] = [
+  ['confidence null', withField('confidence', 'null'), 'invalid_payload', 'confidence'],
+  ['confidence as text', withField('confidence', '"0.8"'), 'invalid_payload', 'confidence'],
+  ['confidence true', withField('confidence', 'true'), 'invalid_payload', 'confidence'],
+  ['confidence above 1', withField('confidence', '1.01'), 'invalid_payload', 'confidence'],
+  ['confidence beyond a double', withField('confidence', '1e400'), 'invalid_payload', 'confidence'],
+  ['confidence below 0', withField('confidence', '-1e-9'), 'invalid_payload', 'confidence'],
+  ['override as text', withField('override', '"true"'), 'invalid_payload', 'override'],
+  ['override as number', withField('override', '1'), 'invalid_payload', 'override'],
+  ['a typo of override', withField('overide', 'true'), 'invalid_payload', 'overide'],
+  ['__proto__', withField('__proto__', '{"override":true}'), 'invalid_payload', '__proto__'],
+  ['constructor', withField('constructor', '{"prototype":{"a":1}}'), 'invalid_payload', 'constructor'],
+  ['an unknown action', withField('action', '"liquidate"'), 'unsupported_action', 'action'],
+  ['keep', withField('action', '"keep"'), 'unsupported_action', 'action'],
+  ['an empty decision_id', withField('decision_id', '""'), 'invalid_payload', 'decision_id'],
+  [
+    'a name twice',
+    `{"confidence":0.1,${JSON.stringify(decision({ decision_id: 'dec-1' })).slice(1)}`,
+    'invalid_payload',
+    'confidence',
+  ],
+  [
+    'a name twice, once escaped',
+    withField('overr\u0069de', 'true').replace('{"override"', '{"overr\\u0069de":false,"override"'),
+    'invalid_payload',
+    'override',
+  ],
+  ['a batch', `[${JSON.stringify(decision())}]`, 'invalid_payload'],
+  ['an empty batch', '[]', 'invalid_payload'],
+  ['nothing at all', undefined, 'invalid_payload'],
+  ['null', 'null', 'invalid_payload'],
+  ['an empty object', '{}', 'invalid_payload', 'decision_id'],
+  ['a text', JSON.stringify(JSON.stringify(decision())), 'invalid_payload'],
+  ['a number', '1', 'invalid_payload'],
+  ['deep nesting', DEEP, 'invalid_payload'],
+  ['deep nesting in a field', withField('reason', DEEP), 'invalid_payload', 'reason'],
+  ['half a surrogate pair', withField('extra', '"\\ud800"'), 'invalid_payload', 'extra'],
+];
+
+test('what is malformed is rejected alike at every door, coerced at none, and audited as it arrived', async (t) => {
+  const doors = await openDoors(t);
+  for (const [what, payload, code, named = ''] of MALFORMED) {
+    const responses: unknown[] = [];
+    for (const way of WAYS) {
+      const name = `${what} by ${way.name}`;
+      const { status, response } = await say(doors, way, payload);
+      assert.equal(status, 200, name);
+      assert.equal(statusOf(response), 'rejected', name);
+      const errors = at(response, 'errors');
+      assert.ok(Array.isArray(errors));
+      const found = errors
+        .filter(isJsonObject)
+        .some((error) => error.code === code && `${error.field} ${error.message}`.includes(named));
+      assert.ok(found, `${name}: ${JSON.stringify(errors)}`);
+      assert.equal(at(response, 'validation', 'schema_valid'), false, name);
+      const [attempt, ...more] = doors.audited();
+      assert.deepEqual(more, [], name);
+      assert.equal(attempt?.text, payload ?? '', name);
+      assert.deepEqual([attempt?.door, attempt?.caller, attempt?.status], [way.door, 'operator', 'rejected']);
+      responses.push(response);
+    }
+    for (const response of responses) assert.deepEqual(response, responses[0], what);
+  }
+  const concern = doors.store.concern('qndd8o9ppop6:xrpusd');
+  assert.deepEqual([concern?.rev, concern?.runState, concern?.activeStrategyId], [0, 'running', GRID]);
+});
+
+test('what is well-formed is decided alike at every door, and audited as it arrived', async (t) => {
+  for (const way of WAYS) {
+    const doors = await openDoors(t);
+    const payload = JSON.stringify(
+      decision({
+        ...{ decision_id: 'dec-1', action: 'switch', target_strategy_id: TREND },
+        ...{ expected_active_strategy_id: GRID, reason: '\u00fcber' },
+      }),
+      null,
+      1,
+    );
+    const first = await say(doors, way, payload);
+    assert.equal(statusOf(first.response), 'applied', way.name);
+    assert.deepEqual(
+      [at(first.response, 'from_strategy_id'), at(first.response, 'to_strategy_id')],
+      [GRID, TREND],
+    );
+    assert.equal(at(first.response, 'result', 'canceled_orders'), 2);
+    const [attempt] = doors.audited();
+    assert.deepEqual([attempt?.text, attempt?.door], [payload, way.door]);
+    assert.match(attempt?.traceparent ?? '', /^00-[0-9a-f]{32}-/);
+    for (const other of WAYS) {
+      const copy = await say(doors, other, payload);
+      assert.equal(statusOf(copy.response), 'noop', `${way.name}, then ${other.name}`);
+      assert.equal(at(copy.response, 'warnings', 0, 'code'), 'duplicate_decision');
+      assert.equal(at(copy.response, 'applied_at'), at(first.response, 'applied_at'));
+    }
+    assert.equal(doors.audited().length, WAYS.length);
+  }
+});
+
+test('a hundred copies through all doors at once are one applied and 99 noop', async (t) => {
+  const doors = await openDoors(t);
+  const payload = JSON.stringify(decision());
+  const answers = await Promise.all(
+    Array.from({ length: 100 }, (_, index) =>
+      say(doors, WAYS[index % WAYS.length] ?? assert.fail(), payload),
+    ),
+  );
+  const statuses = answers.map(({ response }) => statusOf(response));
+  assert.equal(statuses.filter((status) => status === 'applied').length, 1);
+  assert.equal(statuses.filter((status) => status === 'noop').length, 99);
+  const audited = doors.audited();
+  assert.equal(audited.length, 100);
+  assert.ok(audited.every(({ text }) => text === payload));
+});
+
+test('a reason of 1 MB is 413 at every door, and audited without its text', async (t) => {
+  const doors = await openDoors(t);
+  const payload = JSON.stringify(decision({ reason: 'x'.repeat(1_000_000) }));
+  for (const way of WAYS) {
+    const { status, body, response } = await say(doors, way, payload);
+    assert.deepEqual([status, at(body, 'error', 'code'), response], [413, -32600, undefined], way.name);
+    const [attempt, ...more] = doors.audited();
+    assert.deepEqual(more, []);
+    // Which door it was meant for stands in what was not read; /mcp is one of its own.
+    assert.equal(attempt?.door, way.door === 'mcp' ? 'mcp' : 'jsonrpc');
+    assert.deepEqual(
+      [attempt?.text, attempt?.status, attempt?.codes],
+      [null, 'rejected', ['payload_too_large']],
+    );
+  }
+});
+
+test('truncated JSON is -32700 at every door, and audited as far as it came', async (t) => {
+  const doors = await openDoors(t);
+  for (const way of WAYS) {
+    const body = way.around(JSON.stringify(decision())).slice(0, -5);
+    const answer = await doors.post(way.path, body);
+    assert.equal(at(answer.body, 'error', 'code'), -32700, way.name);
+    const [attempt, ...more] = doors.audited();
+    assert.deepEqual(more, []);
+    assert.deepEqual([attempt?.text, attempt?.codes], [body, ['invalid_payload']], way.name);
+  }
+});
+
+test('batches of JSON-RPC are -32600 at every door, and audited as they arrived', async (t) => {
+  const doors = await openDoors(t);
+  for (const way of WAYS) {
+    const body = `[${way.around(JSON.stringify(decision()))}]`;
+    const answer = await doors.post(way.path, body);
+    assert.equal(at(answer.body, 'error', 'code'), -32600, way.name);
+    assert.deepEqual(
+      doors.audited().map(({ text, codes }) => [text, codes]),
+      [[body, ['invalid_payload']]],
+    );
+  }
+});
+
+test('two payloads at once are refused at every door, and all of it is audited', async (t) => {
+  const doors = await openDoors(t);
+  const [first, second] = [JSON.stringify(decision()), JSON.stringify(decision())];
+  const twice: Readonly<Record<string, string>> = { jsonrpc: 'params', mcp: 'arguments', a2a: 'payload' };
+  for (const way of WAYS) {
+    const body = way.around(`${first},"${twice[way.door]}":${second}`);
+    const answer = await doors.post(way.path, body);
+    assert.equal(typeof at(answer.body, 'error', 'message'), 'string', way.name);
+    const [attempt, ...more] = doors.audited();
+    assert.deepEqual(more, []);
+    assert.deepEqual([attempt?.door, attempt?.codes], [way.door, ['invalid_payload']], way.name);
+    assert.ok(attempt?.text?.includes(first) && attempt.text.includes(second), way.name);
+  }
+});
+
+test('without a token nobody is heard, and nothing is audited', async (t) => {
+  const doors = await openDoors(t);
+  for (const way of WAYS) {
+    const { status, headers, body } = await say(doors, way, JSON.stringify(decision()), { as: null });
+    assert.deepEqual([status, headers.get('www-authenticate')], [401, 'Bearer'], way.name);
+    assert.equal(at(body, 'error', 'code'), -32000, way.name);
+    const large = await say(doors, way, JSON.stringify('x'.repeat(20_000)), { as: null });
+    assert.equal(large.status, 401, way.name);
+  }
+  assert.deepEqual(doors.audited(), []);
+});
+
+test('without the scope it is forbidden at every door, and audited', async (t) => {
+  const doors = await openDoors(t);
+  const payload = JSON.stringify(decision());
+  for (const way of WAYS)
+    for (const as of ['reader', 'guest']) {
+      const { status, body, response } = await say(doors, way, payload, { as });
+      const name = `${way.name} as ${as}`;
+      // To whom MCP speaks at all, it says what a tool answered with 200.
+      assert.equal(status, way.name === 'MCP' && as === 'reader' ? 200 : 403, name);
+      if (response === undefined) assert.equal(at(body, 'error', 'code'), -32000, name);
+      else assert.deepEqual(codesOf(response), ['forbidden'], name);
+      const [attempt, ...more] = doors.audited();
+      assert.deepEqual(more, [], name);
+      assert.deepEqual([attempt?.caller, attempt?.codes], [as, ['forbidden']], name);
+      assert.ok(attempt?.text?.includes(payload), name);
+      assert.equal(attempt?.door, way.door, name);
+    }
+});
+
+test('an override needs its own scope at every door', async (t) => {
+  const doors = await openDoors(t);
+  for (const way of WAYS) {
+    const payload = JSON.stringify(decision({ override: true }));
+    const { response } = await say(doors, way, payload, { as: 'decider' });
+    assert.deepEqual([statusOf(response), codesOf(response)], ['rejected', ['forbidden']], way.name);
+  }
+});
+
+test('above the rate every door says when to come again', async (t) => {
+  const doors = await openDoors(t, { limits: { perSecond: 0.01, burst: 2, keptForPause: 1 } });
+  const risk = () => JSON.stringify(decision({ action: 'set_risk_mode', risk_mode: 'normal' }));
+  for (const way of WAYS) {
+    await say(doors, way, risk());
+    const { status, headers, body, response } = await say(doors, way, risk());
+    assert.deepEqual(codesOf(response), ['rate_limited'], way.name);
+    assert.equal(status, way.door === 'jsonrpc' ? 429 : 200, way.name);
+    if (way.door === 'jsonrpc') assert.ok(Number(headers.get('retry-after')) >= 1);
+    if (way.name === 'A2A') {
+      const result = at(body, 'result', 'task', 'artifacts', 0, 'parts', 0, 'data');
+      assert.match(String(at(result, 'next_steps', 0)), /^send it again in \d+ s$/);
+      assert.equal(at(result, 'unmet', 0, 'transient'), true);
+    }
+  }
+});

@@ -1,0 +1,78 @@
+import { isJsonObject, type JsonObject, systemIds } from '@hermes-fleet/protocol';
+import type { Door } from '../../control/attempt.ts';
+import { at, type OpenDoors, type Posted, type PostOptions } from './doors.ts';
+
+/** A way to say a decision, and where the response is in the answer. */
+export interface Way {
+  readonly name: string;
+  readonly door: Door;
+  readonly path: string;
+  /** The body around the text of a payload; undefined: without one. */
+  around(payload: string | undefined): string;
+  responseIn(body: JsonObject): unknown;
+}
+
+const rpc = (method: string, params: string): string =>
+  `{"jsonrpc":"2.0","id":1,"method":"${method}","params":${params}}`;
+
+const data = (payload: string | undefined): string =>
+  `{"type":"CONTROL_DECISION"${payload === undefined ? '' : `,"payload":${payload}`}}`;
+
+/** The output of the TASK_RESULT among a task's artifacts. */
+export const outputOf = (task: unknown): unknown => at(task, 'artifacts', 0, 'parts', 0, 'data', 'output');
+
+export const WAYS: readonly Way[] = [
+  {
+    ...{ name: 'JSON-RPC', door: 'jsonrpc', path: '/jsonrpc' },
+    around: (payload) =>
+      payload === undefined
+        ? '{"jsonrpc":"2.0","id":1,"method":"apply_control_decision"}'
+        : rpc('apply_control_decision', payload),
+    responseIn: (body) => body.result,
+  },
+  {
+    ...{ name: 'MCP', door: 'mcp', path: '/mcp' },
+    around: (payload) =>
+      rpc(
+        'tools/call',
+        `{"name":"apply_control_decision"${payload === undefined ? '' : `,"arguments":${payload}`}}`,
+      ),
+    responseIn: (body) => at(body, 'result', 'structuredContent'),
+  },
+  {
+    ...{ name: 'A2A', door: 'a2a', path: '/jsonrpc' },
+    around: (payload) =>
+      rpc(
+        'SendMessage',
+        `{"message":{"messageId":"${systemIds.uuid()}","role":"ROLE_USER","parts":[{"data":${data(payload)}}]}}`,
+      ),
+    responseIn: (body) => outputOf(at(body, 'result', 'task')),
+  },
+  {
+    ...{ name: 'A2A 0.3', door: 'a2a', path: '/jsonrpc' },
+    around: (payload) =>
+      rpc(
+        'message/send',
+        `{"message":{"kind":"message","messageId":"${systemIds.uuid()}","role":"user","parts":[{"kind":"data","data":${data(payload)}}]}}`,
+      ),
+    responseIn: (body) => outputOf(body.result),
+  },
+];
+
+export interface Answered extends Posted {
+  readonly response: unknown;
+}
+
+/** Says a payload at a door. */
+export async function say(
+  doors: OpenDoors,
+  way: Way,
+  payload: string | undefined,
+  o: PostOptions = {},
+): Promise<Answered> {
+  const posted = await doors.post(way.path, way.around(payload), o);
+  return { ...posted, response: way.responseIn(posted.body) };
+}
+
+export const statusOf = (response: unknown): unknown =>
+  isJsonObject(response) ? response.status : undefined;

@@ -1,0 +1,43 @@
+import type { Relay } from '@hermes-fleet/events';
+import type { Ledger } from '@hermes-fleet/ledger';
+import { busState, type DependencyState, readinessFrom, storeState } from '@hermes-fleet/member';
+import type { Readiness } from '@hermes-fleet/service';
+import type { AuditState } from './audit-heads.ts';
+import type { Runtime } from './runtime/port.ts';
+import type { ControlStore } from './store/port.ts';
+
+/**
+ * What the trader needs to do its work. Without one of its files it can promise nothing; a broker that is away, degraded
+ * execution and an audit that is not whole degrade it (design 4, Crash safety; design 5, Containers).
+ */
+export function readinessOf(o: {
+  readonly ledger: Pick<Ledger, 'problem'>;
+  readonly store: Pick<ControlStore, 'problem'>;
+  /** Those that fleet.yaml has a broker for. */
+  readonly relays: readonly (Pick<Relay, 'state'> | undefined)[];
+  readonly audit: AuditState;
+  readonly runtime: Pick<Runtime, 'health'>;
+  readonly concerns: readonly string[];
+  readonly stopping: boolean;
+}): Readiness {
+  const dependencies: Record<string, DependencyState> = {
+    ledger: storeState(o.ledger.problem()),
+    control_store: storeState(o.store.problem()),
+    audit: auditState(o.audit),
+  };
+  const buses = o.relays.flatMap((relay) => (relay ? [busState(relay.state())] : []));
+  const nats = buses.find(({ state }) => state !== 'ok') ?? buses[0];
+  if (nats) dependencies.nats = nats;
+  for (const concern of o.concerns) {
+    const { degraded, reasons } = o.runtime.health(concern);
+    dependencies[`concern:${concern}`] = degraded
+      ? { state: 'degraded', detail: reasons.join('; ') }
+      : { state: 'ok' };
+  }
+  if (o.stopping) dependencies.trader = { state: 'down', detail: 'stopping' };
+  return readinessFrom(dependencies);
+}
+
+function auditState({ state, detail }: AuditState): DependencyState {
+  return { state: state === 'broken' ? 'degraded' : 'ok', ...(detail === undefined ? {} : { detail }) };
+}

@@ -1,0 +1,33 @@
+import { z } from 'zod';
+import { money } from './money.ts';
+
+const PATTERN = /^\d{1,15}(\.\d{1,12})?$/;
+
+/** What a decimal of a configuration may be. */
+export interface DecimalBounds {
+  readonly above?: string;
+  readonly atLeast?: string;
+  readonly atMost?: string;
+}
+
+/** A decimal in quotes: text in and text out, never a float (design 4, Runtime). */
+export function decimalText({ above, atLeast, atMost }: DecimalBounds) {
+  const bounds = [
+    ...(above === undefined ? [] : [`above ${above}`]),
+    ...(atLeast === undefined ? [] : [`at least ${atLeast}`]),
+    ...(atMost === undefined ? [] : [`at most ${atMost}`]),
+  ];
+  const error = `must be a decimal in quotes, such as "0.25", ${bounds.join(' and ')}`;
+  return z.string({ error }).refine(
+    (text) => {
+      if (!PATTERN.test(text)) return false;
+      const value = money(text);
+      return (
+        (above === undefined || value.gt(above)) &&
+        (atLeast === undefined || value.gte(atLeast)) &&
+        (atMost === undefined || value.lte(atMost))
+      );
+    },
+    { error, abort: true },
+  );
+}

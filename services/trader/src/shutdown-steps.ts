@@ -1,0 +1,71 @@
+import type { Relay } from '@hermes-fleet/events';
+import type { Announcer, Gateway } from '@hermes-fleet/fleet';
+import type { Ledger } from '@hermes-fleet/ledger';
+import { flushAndClose, type Retention } from '@hermes-fleet/member';
+import type { Log } from '@hermes-fleet/protocol';
+import type { ShutdownStep } from '@hermes-fleet/service';
+import type { OpenDesk } from './control/create-desk.ts';
+import type { ControlBus } from './control-bus.ts';
+import type { ControlIntake } from './doors/a2a.ts';
+import type { Runtime } from './runtime/port.ts';
+import type { ControlStore } from './store/port.ts';
+
+/** Everything that a running trader has open. */
+export interface Opened {
+  readonly log: Log;
+  readonly gateway: Pick<Gateway, 'stop'>;
+  readonly announcer: Pick<Announcer, 'close'>;
+  readonly retention: Retention;
+  readonly a2a: { closeStreams(): Promise<void> };
+  readonly app: { close(): PromiseLike<unknown> };
+  readonly intake: Pick<ControlIntake, 'close'>;
+  readonly desk: Pick<OpenDesk, 'close'>;
+  readonly runtime: Pick<Runtime, 'close'>;
+  readonly bus: Relay | undefined;
+  readonly controlBus: Pick<ControlBus, 'relay' | 'close'>;
+  readonly backlog: Disposable;
+  readonly ledger: Pick<Ledger, 'close'>;
+  readonly store: Pick<ControlStore, 'close'>;
+  readonly ownership: Disposable;
+}
+
+/**
+ * How the trader stops, in the order of design 1 (Start-up and shutdown): decisions under way are answered before the
+ * runtime stops, and the runtime's last snapshots are on disk before the store closes. `leave` takes it out of rotation.
+ */
+export function shutdownSteps(o: Opened, leave: () => void, graceMs: number): ShutdownStep[] {
+  return [
+    {
+      name: 'leave rotation and refuse new tasks',
+      run: async () => {
+        leave();
+        await Promise.all([o.announcer.close(), o.retention.close(), o.gateway.stop(graceMs)]);
+      },
+    },
+    { name: 'close streams', run: () => o.a2a.closeStreams() },
+    { name: 'close the listener', run: async () => void (await o.app.close()) },
+    { name: 'end the decisions under way', run: () => o.intake.close() },
+    {
+      name: 'stop the runtime',
+      run: async () => {
+        o.desk.close();
+        await o.runtime.close();
+      },
+    },
+    {
+      name: 'flush the outboxes',
+      run: () => {
+        const { relay, close } = o.controlBus;
+        return flushAndClose([o.bus, relay ?? { flush: async () => true, close }], o.log);
+      },
+    },
+    {
+      name: 'close the stores',
+      run: async () => {
+        o.backlog[Symbol.dispose]();
+        await Promise.all([o.ledger.close(), o.store.close()]);
+        o.ownership[Symbol.dispose]();
+      },
+    },
+  ];
+}

@@ -1,0 +1,214 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { createA2AClient, registerA2A } from '@hermes-fleet/a2a';
+import {
+  callerNamed,
+  createAnnouncer,
+  createGateway,
+  createPeers,
+  learn,
+  registerFleetRoutes,
+} from '@hermes-fleet/fleet';
+import { openLedger } from '@hermes-fleet/ledger';
+import {
+  cardOf,
+  connectAnnounces,
+  connectBus,
+  EXTENSIONS,
+  listen,
+  type MemberEnvironment,
+  startBacklogGauge,
+  startRetention,
+  version,
+} from '@hermes-fleet/member';
+import { systemClock as clock, HANDSHAKE_EXTENSION, systemIds as ids } from '@hermes-fleet/protocol';
+import {
+  createApp,
+  createAuthenticator,
+  createLogger,
+  createMetrics,
+  createSecretEnv,
+  onShutdown,
+} from '@hermes-fleet/service';
+import { acquireOwnership } from '@hermes-fleet/store';
+import { NO_AGENT, NO_MCP } from './agent.ts';
+import { runtimeConcerns, settingsOf } from './config/settings.ts';
+import { readConfiguration } from './configuration.ts';
+import { DECIDE } from './control/access.ts';
+import { createDesk } from './control/create-desk.ts';
+import { connectControlBus } from './control-bus.ts';
+import { createControlIntake } from './doors/a2a.ts';
+import { isControlDecision } from './doors/control-part.ts';
+import { registerMcp } from './doors/mcp.ts';
+import { auditRefusals } from './doors/refusals.ts';
+import { controlMethods } from './doors/rpc.ts';
+import { createTraderMetrics } from './metrics.ts';
+import { readinessOf } from './readiness.ts';
+import type { Runtime } from './runtime/port.ts';
+import { createRuntime } from './runtime/runtime.ts';
+import { shutdownSteps } from './shutdown-steps.ts';
+import { openControlStore } from './store/sqlite-store.ts';
+
+/** The largest request body (design 4, Security). */
+const BODY_LIMIT_BYTES = 16_384;
+/** Of the time that a stop may take, what is left for everything but tasks. */
+const AFTER_TASKS_MS = 10_000;
+/** What a failed start waits for its gateway, which has no tasks to bring to an end. */
+const FAILED_START_GRACE_MS = 2_000;
+
+/**
+ * Starts the trader: configuration, ownership, ledger and control store, bus, runtime, desk, gateway, doors, and last of
+ * all the listener (design 1, Start-up and shutdown). Resolves when the trader serves, or was told to stop before; what
+ * throws leaves nothing behind: no listener, no lock.
+ */
+export async function startTrader(
+  environment: MemberEnvironment,
+  processEnv: NodeJS.ProcessEnv,
+): Promise<void> {
+  const { name } = environment;
+  const log = createLogger({ name, level: environment.logLevel });
+  const configuration = readConfiguration(environment, createSecretEnv(processEnv), clock, processEnv);
+  const { fleet: config, credentials, trader } = configuration;
+  const { server, nats } = config.fleet;
+  if (!config.fleet.enabled || !server) {
+    log.info({ profile: name }, 'fleet.enabled is false: the trader serves nothing');
+    return;
+  }
+  for (const note of configuration.notes) log.info({ profile: name }, note);
+  for (const warning of configuration.warnings) log.warn({ profile: name }, warning);
+  const settings = settingsOf(trader);
+
+  mkdirSync(environment.stateDir, { recursive: true, mode: 0o700 });
+  await using failed = new AsyncDisposableStack();
+  const ownership = failed.use(acquireOwnership({ dir: environment.stateDir, profile: name }));
+  const fileOf = (file: string): string => join(environment.stateDir, file);
+  const ledger = failed.adopt(
+    openLedger({ file: fileOf('ledger.db'), profile: name, clock, ids, log }),
+    (opened) => opened.close(),
+  );
+  const store = failed.adopt(
+    openControlStore({ file: fileOf('control.db'), service: name, clock, ids, log }),
+    (opened) => opened.close(),
+  );
+  await store.seed(settings.strategies, settings.concerns);
+  const concerns = store.concerns().map(({ id }) => id);
+
+  const metrics = createMetrics({
+    profile: name,
+    peers: Object.keys(credentials.peers),
+    callers: credentials.callers.map((caller) => caller.name),
+    tiers: config.fleet.tiers,
+  });
+  const shown: Pick<Runtime, 'view' | 'health'> = {
+    view: (concern) => runtime.view(concern),
+    health: (concern) => runtime.health(concern),
+  };
+  const watchers = createTraderMetrics({
+    ...{ registry: metrics.registry, store, runtime: shown },
+    ...{ concerns: settings.concerns, strategies: settings.strategies },
+  });
+  const bus = connectBus({ profile: name, config, login: credentials.bus, ledger, clock, log, metrics });
+  failed.defer(async () => bus?.close());
+  const controlBus = connectControlBus({
+    ...{ service: name, nats, login: credentials.bus, store, clock, log },
+    metrics: { eventPublished: metrics.eventPublished, auditOk: watchers.auditOk },
+  });
+  failed.defer(() => controlBus.close());
+  const outboxes = nats ? [ledger.outbox, store.outbox] : [];
+  const backlog = failed.use(startBacklogGauge({ outboxes, clock, log, metrics }));
+
+  const runtime = createRuntime({
+    ...{ store, clock, log, watcher: watchers.runtime },
+    concerns: runtimeConcerns(trader, configuration.feeds),
+  });
+  failed.defer(() => runtime.close());
+  const { policy, access, limits } = settings;
+  const desk = createDesk({ store, runtime, policy, access, limits, clock, log, watcher: watchers.desk });
+  failed.defer(() => desk.close());
+
+  const client = createA2AClient({ clock, log, extensions: [HANDSHAKE_EXTENSION] });
+  const peers = createPeers({
+    ...{ ledger, configured: credentials.peers, join: credentials.join, clock, log, self: name },
+  });
+  const announces = connectAnnounces({
+    ...{ profile: name, config, login: credentials.bus, clock, log },
+    onAnnounce: (announce, from) => learn({ peers, clock, log, metrics }, [announce], from),
+  });
+  failed.defer(async () => announces?.close());
+  const announcer = createAnnouncer({
+    ...{ self: () => gateway.freshAnnounce(), selfAsKnown: () => gateway.announce() },
+    ...{ peers, client, clock, log, metrics, bus: announces },
+  });
+  const gateway = createGateway({
+    ...{ profile: name, version, ledger, agent: NO_AGENT, mcp: NO_MCP, peers, announcer, client },
+    ...{ clock, ids, log, metrics, config },
+  });
+  failed.defer(() => gateway.stop(FAILED_START_GRACE_MS));
+  const intake = createControlIntake({
+    ...{ desk, ledger, gateway, clock, ids, log },
+    callerNamed: (caller) => callerNamed(config, caller),
+  });
+  failed.defer(() => intake.close());
+
+  const stopping = new AbortController();
+  const app = createApp({
+    ...{ name, version, log, metrics, bodyLimitBytes: BODY_LIMIT_BYTES },
+    authenticate: server.auth_required ? createAuthenticator(credentials.callers) : undefined,
+    readiness: () =>
+      readinessOf({
+        ...{ ledger, store, relays: [bus, controlBus.relay], audit: controlBus.audit(), runtime, concerns },
+        stopping: stopping.signal.aborted,
+      }),
+  });
+  const a2a = registerA2A(app, {
+    ...{ ledger, intake, log, clock, replyMetadata: gateway.replyMetadata },
+    extensions: EXTENSIONS.map(({ uri }) => uri),
+    card: (request) => cardOf(server, configuration.identity, request),
+    ...{ methods: controlMethods(desk), sendScopes: [DECIDE], readsText: isControlDecision },
+    onRefused: auditRefusals(desk),
+  });
+  registerMcp(app, { desk, name, version });
+  registerFleetRoutes(app, { profile: name, peers, gateway, ledger, clock, countCache: false });
+
+  const retention = startRetention({
+    ...{ ledger, clock, log },
+    finishedTasksDays: config.fleet.retention.finished_tasks_days,
+  });
+  failed.defer(() => retention.close());
+
+  const graceMs = config.fleet.shutdown.grace_s * 1000;
+  const leaver = {
+    close: async () => {
+      await announcer.farewell();
+      await Promise.all([announcer.close(), announces?.close()]);
+    },
+  };
+  const opened = {
+    ...{ log, gateway, announcer: leaver, retention, a2a, app, intake, desk, runtime },
+    ...{ bus, controlBus, backlog, ledger, store, ownership },
+  };
+  const signals = onShutdown({
+    log,
+    graceMs: graceMs + AFTER_TASKS_MS,
+    steps: shutdownSteps(opened, () => stopping.abort(), graceMs),
+  });
+  const { signal } = stopping;
+  try {
+    await desk.recover();
+    // The control tasks first: the gateway knows nothing of them, and would block them as tasks.
+    await intake.recover();
+    await gateway.recover();
+    if (!signal.aborted) {
+      runtime.start();
+      await listen(app, name, server);
+    }
+  } catch (error) {
+    if (!signal.aborted) {
+      signals[Symbol.dispose]();
+      throw error;
+    }
+  }
+  // All of it is the shutdown's from now on, which may be under way already.
+  failed.move();
+  if (!signal.aborted) announcer.start();
+}

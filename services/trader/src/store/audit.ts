@@ -1,0 +1,38 @@
+import type { JsonObject } from '@hermes-fleet/protocol';
+import { integer, json, type Queries, type Row, text } from '@hermes-fleet/store';
+import { canonical, GENESIS, linked } from './canonical.ts';
+import type { AuditHead, AuditRecord } from './port.ts';
+
+/** The newest link of the chain. */
+export function headOf(db: Queries): AuditHead {
+  const row = db.get('SELECT seq, hash FROM audit ORDER BY seq DESC LIMIT 1');
+  return row ? { seq: integer(row, 'seq'), hash: text(row, 'hash') } : { seq: 0, hash: GENESIS };
+}
+
+/**
+ * How far the file has numbered its records. It outlives the removal of rows, so that a gap stays where a tail was cut
+ * off.
+ */
+export function writtenUpTo(db: Queries): number {
+  const row = db.get(`SELECT seq FROM sqlite_sequence WHERE name = 'audit'`);
+  return row ? integer(row, 'seq') : 0;
+}
+
+/** Adds a record to the chain, in the transaction under way (design 4, State). */
+export function appendRecord(db: Queries, record: JsonObject): AuditHead {
+  const head = headOf(db);
+  const seq = Math.max(head.seq, writtenUpTo(db)) + 1;
+  const written = canonical(record);
+  const hash = linked(head.hash, written);
+  db.run('INSERT INTO audit (seq, record, hash) VALUES (?, ?, ?)', seq, written, hash);
+  return { seq, hash };
+}
+
+export const recordsAfter = (db: Queries, afterSeq: number, limit: number): AuditRecord[] =>
+  db.all('SELECT * FROM audit WHERE seq > ? ORDER BY seq LIMIT ?', afterSeq, limit).map(recordOf);
+
+const recordOf = (row: Row): AuditRecord => ({
+  seq: integer(row, 'seq'),
+  hash: text(row, 'hash'),
+  record: json(row, 'record'),
+});

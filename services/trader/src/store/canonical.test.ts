@@ -1,0 +1,33 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { test } from 'node:test';
+import { fingerprint, isJsonObject, type JsonObject, type JsonValue } from '@hermes-fleet/protocol';
+import fc from 'fast-check';
+import { canonical } from './canonical.ts';
+
+const value = fc.jsonValue({ stringUnit: 'grapheme' }).map((json): JsonObject => {
+  const parsed: JsonValue = JSON.parse(JSON.stringify({ json }));
+  return isJsonObject(parsed) ? parsed : {};
+});
+
+test('the form of what RFC 8785 has a form for is its own', () => {
+  fc.assert(
+    fc.property(value, (json) => {
+      assert.equal(createHash('sha256').update(canonical(json)).digest('hex'), fingerprint(json));
+    }),
+  );
+});
+
+test('any text comes back as it was', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary' }), fc.string({ unit: 'binary' }), (name, text) => {
+      const json: JsonObject = JSON.parse(`{${JSON.stringify(name)}:${JSON.stringify(`\ud800${text}\0`)}}`);
+      assert.deepEqual(JSON.parse(canonical(json)), json);
+      assert.ok(canonical(json).isWellFormed());
+    }),
+  );
+});
+
+test('a number that JSON has no form for is refused, not changed', () => {
+  assert.throws(() => canonical({ n: Number.POSITIVE_INFINITY }), { code: 'INTERNAL' });
+});

@@ -1,0 +1,26 @@
+import { createHash } from 'node:crypto';
+import { FleetError, isJsonObject, type JsonValue } from '@hermes-fleet/protocol';
+
+/** What the first record continues. */
+export const GENESIS = '0'.repeat(64);
+
+/**
+ * The RFC 8785 form of a JSON value. Half of a surrogate pair, for which there is none, stands as the escape that
+ * `JSON.stringify` gives it: a payload may hold one, and the audit keeps it as it came.
+ */
+export function canonical(value: JsonValue): string {
+  if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
+  if (isJsonObject(value)) {
+    let members = '';
+    for (const name of Object.keys(value).sort())
+      members += `${members === '' ? '' : ','}${JSON.stringify(name)}:${canonical(value[name] ?? null)}`;
+    return `{${members}}`;
+  }
+  if (typeof value === 'number' && !Number.isFinite(value))
+    throw new FleetError('INTERNAL', `${value} has no form in JSON, and so none in the audit`);
+  return JSON.stringify(value);
+}
+
+/** The hash of a record behind the one that `previous` is the hash of (design 4, State). */
+export const linked = (previous: string, record: string | Uint8Array): string =>
+  createHash('sha256').update(previous).update(record).digest('hex');

@@ -1,0 +1,55 @@
+import type { CloudEvent, ControlResponse } from '@hermes-fleet/protocol';
+import type { Concern } from '../control/state.ts';
+import type { AuditHead } from './port.ts';
+
+/** An event on its way to the outbox, which gives it its id. */
+export interface ControlEvent {
+  readonly subject: string;
+  readonly event: Omit<CloudEvent, 'id'>;
+}
+
+/** One word of a subject: what it cannot carry, or only with care, is replaced. */
+const word = (name: string): string => name.replace(/[^A-Za-z0-9_-]/gu, '_') || '_';
+
+/**
+ * What became of a decision, for the bus (design 5, Events). Never the reason, which is a caller's text. A decision on
+ * a concern that there is none of has a subject of its own: a caller's word is no subject.
+ */
+export function controlEvent(o: {
+  readonly response: ControlResponse;
+  readonly concern: Concern | undefined;
+  readonly caller: string;
+  readonly traceparent?: string | undefined;
+  readonly link: AuditHead;
+  /** Ms since the epoch. */
+  readonly at: number;
+}): ControlEvent {
+  const { response, concern, link } = o;
+  return {
+    subject: concern
+      ? `fleet.control.${word(concern.accountId)}.${word(concern.marketSymbol)}`
+      : 'fleet.control.unknown.unknown',
+    event: {
+      specversion: '1.0',
+      source: '/services/trader',
+      type: `dev.hermes-fleet.control.${response.status}.v1`,
+      subject: response.decisionId || 'none',
+      time: new Date(o.at).toISOString(),
+      datacontenttype: 'application/json',
+      ...(o.traceparent !== undefined && { traceparent: o.traceparent }),
+      data: {
+        concern_id: response.concernId,
+        action: response.action,
+        status: response.status,
+        from_strategy_id: response.fromStrategyId,
+        to_strategy_id: response.toStrategyId,
+        risk_mode: response.riskMode,
+        dry_run: response.dryRun,
+        codes: response.errors.map(({ code }) => code),
+        caller: o.caller,
+        audit_seq: link.seq,
+        audit_hash: link.hash,
+      },
+    },
+  };
+}

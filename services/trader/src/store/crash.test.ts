@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { DatabaseSync } from 'node:sqlite';
+import { test } from 'node:test';
+import { systemClock, systemIds } from '@hermes-fleet/protocol';
+import type { ControlStore } from './port.ts';
+import { replay } from './replay.ts';
+import { openControlStore } from './sqlite-store.ts';
+import { createTestLog, tempDir } from './testing/harness.ts';
+
+const ROUNDS = 20;
+
+/** Runs the writer on `file` until it has acknowledged `writes` writes, kills it, and returns all that it said. */
+async function writeAndKill(file: string, round: number, writes: number): Promise<string[][]> {
+  const script = join(import.meta.dirname, 'testing/crash-writer.ts');
+  const child = spawn(process.execPath, [script, file, String(round)], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const exited = once(child, 'exit');
+  const lines: string[][] = [];
+  for await (const line of createInterface({ input: child.stdout })) {
+    lines.push(line.split(' '));
+    if (lines.length === writes) child.kill('SIGKILL');
+  }
+  await exited;
+  assert.equal(child.signalCode, 'SIGKILL', 'the writer ended before it was killed');
+  return lines;
+}
+
+/** Every acknowledged word of a life that was cut off is kept. */
+function assertKept(store: ControlStore, said: readonly string[][], seed: number): void {
+  const decisions = new Map(
+    store.decisions('qndd8o9ppop6:xrpusd', 1_000_000).map((decision) => [decision.decisionId, decision]),
+  );
+  const open = new Set(store.openApplies().map(({ decisionId }) => decisionId));
+  const compensated = new Set(said.filter(([what]) => what === 'compensated').map(([, id]) => id));
+  for (const [what = '', id = '', third, mode] of said) {
+    const lost = `SEED=${seed}: ${what} ${id} is lost`;
+    const decision = decisions.get(id);
+    if (what === 'advanced') assert.ok(store.outbox.cursor() >= Number(id), lost);
+    else if (what === 'settled') assert.ok(decision && !open.has(id), lost);
+    else if (what === 'compensated') assert.equal(decision?.response.status, 'failed', lost);
+    else {
+      const [{ record } = assert.fail(lost)] = store.audit(Number(third) - 1, 1);
+      assert.equal(record['status'], what, lost);
+      assert.ok(String(record['text']).includes(`"${id}"`), lost);
+      if (mode === 'dry') assert.equal(decision, undefined);
+      else if (!compensated.has(id)) assert.ok(decision, lost);
+    }
+  }
+}
+
+/** Every invariant between the tables. */
+function assertWhole(file: string, seed: number): void {
+  using db = new DatabaseSync(file, { readOnly: true });
+  const none = (sql: string): void => assert.deepEqual(db.prepare(sql).all(), [], `SEED=${seed}: ${sql}`);
+  assert.equal(db.prepare('PRAGMA integrity_check').get()?.integrity_check, 'ok');
+  none('PRAGMA foreign_key_check');
+  none(`SELECT decision_id FROM decisions d JOIN audit a ON a.seq = d.attempt_seq
+        WHERE a.record ->> 'kind' IS NOT 'attempt'`);
+  none('SELECT decision_id FROM decisions WHERE attempt_seq NOT IN (SELECT seq FROM audit)');
+  none(`SELECT decision_id FROM decisions JOIN audit a ON a.seq = attempt_seq
+        WHERE open <> (a.record ->> 'status' = 'applied' AND attempt_seq NOT IN
+          (SELECT record ->> 'of' FROM audit WHERE record ->> 'kind' = 'outcome'))`);
+  none('SELECT o.seq FROM outbox o, cursor c WHERE o.seq <= c.seq');
+}
+
+test('kill -9 at any moment keeps every acknowledged decision, and a chain that holds and replays', {
+  timeout: 240_000,
+}, async (t) => {
+  const seed = Number(process.env.SEED ?? Math.floor(Math.random() * 2 ** 31));
+  t.diagnostic(`SEED=${seed}`);
+  const file = join(tempDir(t), 'control.db');
+  let known = { seq: 0, hash: '0'.repeat(64) };
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const said = await writeAndKill(file, round, 1 + ((seed + round * 7919) % 150));
+    const o = { clock: systemClock, ids: systemIds, log: createTestLog() };
+    const store = openControlStore({ ...o, file, service: 'trader' });
+    assertKept(store, said, seed);
+    const report = await store.verify({ known });
+    assert.deepEqual(report, { ok: true, records: store.auditCount(), head: store.head() }, `SEED=${seed}`);
+    const concerns = store.concerns().map((concern) => [concern.id, concern] as const);
+    assert.deepEqual(replay(store.audit(0, 1_000_000)), new Map(concerns), `SEED=${seed}`);
+    assertWhole(file, seed);
+    for (const apply of store.openApplies()) void store.settle(apply, apply.response);
+    known = store.head();
+    await store.close();
+  }
+});

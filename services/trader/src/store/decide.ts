@@ -1,0 +1,115 @@
+import {
+  type ControlResponse,
+  encodeControlResponse,
+  FleetError,
+  type JsonObject,
+} from '@hermes-fleet/protocol';
+import type { Verdict } from '../control/judge.ts';
+import type { Concern } from '../control/state.ts';
+import { controlEvent } from './control-event.ts';
+import type { AttemptRecord, Judgement, OpenApply, StoredFacts, Wanted, Written } from './port.ts';
+import { changeRecord } from './rows.ts';
+import { closeDecision, concernIn, decisionIn, putConcern, putDecision, strategyIn } from './tables.ts';
+import type { Unit } from './unit.ts';
+
+/** Judges by what is committed, and writes what comes of it; on `busy` nothing. */
+export function decide(
+  unit: Unit,
+  attempt: AttemptRecord,
+  wanted: Wanted,
+  judge: (facts: StoredFacts) => Judgement,
+): Written | 'busy' {
+  const facts = factsOf(unit, wanted);
+  const verdict = judge(facts);
+  if (verdict === 'busy') return 'busy';
+  const { response, next, isFirst } = verdict;
+  const answer = encodeControlResponse(response);
+  const link = unit.append('attempt', attemptRecord(attempt, answer, next));
+  if (next !== undefined) move(unit, facts.concern, next);
+  if (isFirst)
+    putDecision(unit.db, {
+      ...{ decisionId: wanted.decisionId, concernId: wanted.concernId, fingerprint: wanted.fingerprint },
+      caller: attempt.caller,
+      answer,
+      decidedAt: unit.now,
+      attemptSeq: link.seq,
+      open: next !== undefined,
+    });
+  if (!isCopy(verdict, wanted, facts)) {
+    const { caller, traceparent } = attempt;
+    unit.emit(controlEvent({ response, concern: facts.concern, caller, traceparent, link, at: unit.now }));
+  }
+  return { verdict, auditSeq: link.seq };
+}
+
+export function refuse(unit: Unit, attempt: AttemptRecord, response: ControlResponse): void {
+  unit.append('attempt', attemptRecord(attempt, encodeControlResponse(response), undefined));
+}
+
+/** Records that an apply is activated; one whose outcome is recorded already stays as it is. */
+export function settle(unit: Unit, { decisionId, auditSeq }: OpenApply, response: ControlResponse): void {
+  const answer = encodeControlResponse(response);
+  if (closeDecision(unit.db, decisionId, auditSeq, answer))
+    unit.append('outcome', { of: auditSeq, outcome: 'applied', response: answer });
+}
+
+/** Takes an apply back. Throws INTERNAL for one whose outcome is recorded already. */
+export function compensate(
+  unit: Unit,
+  { decisionId, auditSeq }: OpenApply,
+  before: Concern,
+  response: ControlResponse,
+): Concern {
+  const decision = decisionIn(unit.db, decisionId);
+  const concern = concernIn(unit.db, before.id);
+  if (decision?.attemptSeq !== auditSeq || !decision.open || concern === undefined)
+    throw new FleetError('INTERNAL', `there is no open apply of decision ${decisionId} to be taken back`);
+  const restored = { ...before, rev: concern.rev + 1 };
+  const answer = encodeControlResponse(response);
+  const link = unit.append('outcome', {
+    ...{ of: auditSeq, outcome: 'compensated' },
+    response: answer,
+    change: changeRecord(restored),
+  });
+  putConcern(unit.db, restored, true);
+  putDecision(unit.db, { ...decision, answer, open: false });
+  unit.emit(controlEvent({ response, concern: restored, caller: decision.caller, link, at: unit.now }));
+  return restored;
+}
+
+function factsOf({ db }: Unit, { decisionId, concernId, targetStrategyId }: Wanted): StoredFacts {
+  const concern = concernIn(db, concernId);
+  const strategy = (id: string | null | undefined) => (id == null ? undefined : strategyIn(db, id));
+  return {
+    concern,
+    target: strategy(targetStrategyId),
+    active: strategy(concern?.activeStrategyId),
+    previous: decisionIn(db, decisionId),
+  };
+}
+
+/** A verdict was reached on one state, and leads to the next. */
+function move({ db }: Unit, concern: Concern | undefined, next: Concern): void {
+  if (concern?.id !== next.id || concern.rev + 1 !== next.rev)
+    throw new FleetError('INTERNAL', `a verdict on ${next.id} does not follow revision ${concern?.rev}`);
+  putConcern(db, next, true);
+}
+
+/** Whether it was answered from the first of the same decision. */
+const isCopy = (
+  { isFirst, response }: Verdict,
+  { fingerprint }: Wanted,
+  { previous }: StoredFacts,
+): boolean => !isFirst && !response.dryRun && previous?.fingerprint === fingerprint;
+
+function attemptRecord(attempt: AttemptRecord, answer: JsonObject, next: Concern | undefined): JsonObject {
+  const { door, caller, onBehalfOf, text, traceparent, receivedAt } = attempt;
+  const { status = null, validation = null } = answer;
+  return {
+    ...{ door, caller, text, validation, status, response: answer },
+    received_at: new Date(receivedAt).toISOString(),
+    ...(onBehalfOf !== undefined && { on_behalf_of: onBehalfOf }),
+    ...(traceparent !== undefined && { traceparent }),
+    ...(next !== undefined && { change: changeRecord(next) }),
+  };
+}

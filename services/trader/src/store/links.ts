@@ -1,0 +1,83 @@
+import { setImmediate } from 'node:timers/promises';
+import { FleetError } from '@hermes-fleet/protocol';
+import { integer, type Queries, type Row, resultCode, SQLITE, type Store } from '@hermes-fleet/store';
+import { linked } from './canonical.ts';
+
+const SLICE = 64;
+
+/** A row of the audit as its bytes are. Text would do: a changed byte can decode to the same character. */
+export interface Link {
+  readonly seq: number;
+  readonly record: Uint8Array;
+  /** One character per byte. */
+  readonly hash: string;
+  readonly isText: boolean;
+}
+
+/** A row that the file cannot give. */
+export class Unreadable extends Error {}
+
+export const continues = (previousHash: string, { record, hash }: Link): boolean =>
+  linked(previousHash, record) === hash;
+
+/** The rows up to `end`, in slices between which others run. Throws Unreadable, and the signal's reason. */
+export async function* slicesOf(
+  store: Pick<Store, 'read'>,
+  end: number,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<readonly Link[]> {
+  let after = Number.MIN_SAFE_INTEGER;
+  for (;;) {
+    await setImmediate();
+    signal?.throwIfAborted();
+    const slice = sliceOf(store, after, end, SLICE);
+    const last = slice.at(-1);
+    if (last === undefined) return;
+    yield slice;
+    after = last.seq;
+  }
+}
+
+/** Where a slice cannot be read, one row at a time, so that those before the damage are there. */
+function sliceOf(store: Pick<Store, 'read'>, after: number, end: number, limit: number): Link[] {
+  try {
+    return store.read((db) => linksAfter(db, after, end, limit));
+  } catch (error) {
+    if (!isDamage(error)) throw error;
+    if (limit > 1) return sliceOf(store, after, end, 1);
+    const { message } = error instanceof FleetError && error.cause instanceof Error ? error.cause : error;
+    throw new Unreadable(message, { cause: error });
+  }
+}
+
+const linksAfter = (db: Queries, after: number, end: number, limit: number): Link[] =>
+  db
+    .all(
+      `SELECT seq, CAST(record AS BLOB) AS record, CAST(hash AS BLOB) AS hash,
+         typeof(record) = 'text' AND typeof(hash) = 'text' AS is_text
+       FROM audit WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?`,
+      after,
+      end,
+      limit,
+    )
+    .map((row) => ({
+      seq: integer(row, 'seq'),
+      record: bytes(row, 'record'),
+      hash: Buffer.from(bytes(row, 'hash')).toString('latin1'),
+      isText: row.is_text === 1,
+    }));
+
+function bytes(row: Row, column: string): Uint8Array {
+  const value = row[column];
+  return value instanceof Uint8Array ? value : new Uint8Array();
+}
+
+/** Whether the file is damaged, as against closed, locked or on a disk that fails for now. */
+export function isDamage(error: unknown): error is Error {
+  if (!(error instanceof FleetError)) return error instanceof RangeError;
+  const code = resultCode(error.cause);
+  return (
+    error.code === 'STORE_UNAVAILABLE' &&
+    (code === undefined || code === SQLITE.corrupt || code === SQLITE.notADatabase)
+  );
+}

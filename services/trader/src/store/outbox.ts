@@ -1,0 +1,77 @@
+import {
+  type Clock,
+  CloudEvent,
+  FleetError,
+  type OutboxEvent,
+  type OutboxSource,
+} from '@hermes-fleet/protocol';
+import { integer, json, type Queries, type Row, type Store, text, type Wakeups } from '@hermes-fleet/store';
+
+/** The key that outbox waits are kept under. */
+export const NEWS = 'outbox';
+
+/**
+ * The events of the control store, and how far the bus has acknowledged them; those that it has are let go (design 5,
+ * Events). `advance` moves the cursor by `write`.
+ */
+export function createOutbox(o: {
+  readonly store: Store;
+  readonly wakeups: Wakeups;
+  readonly clock: Clock;
+  readonly write: (key: string, transaction: (db: Queries) => void) => Promise<void>;
+}): OutboxSource {
+  const { store, wakeups } = o;
+  let wanted = 0;
+
+  const toEvent = (row: Row): OutboxEvent => {
+    const seq = integer(row, 'seq');
+    const id = `trader:${store.id}:${seq}`;
+    return { seq, subject: text(row, 'subject'), event: CloudEvent.parse({ ...json(row, 'event'), id }) };
+  };
+
+  return {
+    read: (afterSeq, limit) =>
+      store.read((db) =>
+        db.all('SELECT * FROM outbox WHERE seq > ? ORDER BY seq LIMIT ?', afterSeq, limit).map(toEvent),
+      ),
+    cursor: () => store.read(cursorOf),
+    advance: async (seq) => {
+      const newest = store.read(newestOf);
+      if (seq > newest)
+        throw new FleetError(
+          'INTERNAL',
+          `the outbox cannot advance to ${seq}: its newest event is ${newest}`,
+        );
+      if (seq <= store.read(cursorOf)) return;
+      wanted = Math.max(wanted, seq);
+      const upTo = wanted;
+      await o.write(NEWS, (db) => {
+        db.run('UPDATE cursor SET seq = max(seq, ?)', upTo);
+        db.run('DELETE FROM outbox WHERE seq <= ?', upTo);
+      });
+    },
+    wait: async (afterSeq, signal) => {
+      for (;;) {
+        signal.throwIfAborted();
+        if (store.read(newestOf) > afterSeq) return;
+        await wakeups.wait(NEWS, signal).woken;
+      }
+    },
+    backlog: () =>
+      store.read((db) => {
+        const oldest = db.get('SELECT at FROM outbox ORDER BY seq LIMIT 1');
+        return {
+          count: newestOf(db) - cursorOf(db),
+          oldestAgeMs: oldest ? Math.max(0, o.clock.now() - integer(oldest, 'at')) : 0,
+        };
+      }),
+  };
+}
+
+const cursorOf = (db: Queries): number => integer(db.get('SELECT seq FROM cursor') ?? {}, 'seq');
+
+/** The newest that was ever written. */
+function newestOf(db: Queries): number {
+  const row = db.get(`SELECT seq FROM sqlite_sequence WHERE name = 'outbox'`);
+  return row ? integer(row, 'seq') : 0;
+}

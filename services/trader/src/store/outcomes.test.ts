@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  applyOf,
+  CONCERN,
+  deadline,
+  decided,
+  failedFrom,
+  kindsOf,
+  openSeeded,
+  payload,
+  switchTo,
+  TREND,
+} from './testing/harness.ts';
+
+test(
+  'an outcome waits for the next transaction, and is there when that one is judged',
+  deadline,
+  async (t) => {
+    const { store, clock } = await openSeeded(t);
+    const wish = switchTo(TREND);
+    const written = await decided(store, wish);
+    const { response } = written.verdict;
+    const full = {
+      ...response,
+      result: { ...response.result, canceledOrders: 3, inheritedPosition: '12.5' },
+    };
+    const settled = store.settle(applyOf(written), full);
+    assert.equal(store.openApplies().length, 1);
+    const copy = await decided(store, wish);
+    await settled;
+    assert.equal(copy.verdict.response.result.canceledOrders, 3);
+    assert.equal(copy.verdict.response.result.inheritedPosition, '12.5');
+    assert.deepEqual(kindsOf(store), ['seed', 'attempt applied', 'outcome applied', 'attempt noop']);
+    assert.deepEqual(store.openApplies(), []);
+    assert.equal(clock.timers, 0);
+    const again = store.settle(applyOf(written), full);
+    clock.advance(20);
+    await again;
+    assert.equal(store.auditCount(), 4);
+  },
+);
+
+test('an outcome that nothing follows is written by itself', deadline, async (t) => {
+  const { store, clock } = await openSeeded(t);
+  const written = await decided(store, switchTo(TREND));
+  const settled = store.settle(applyOf(written), written.verdict.response);
+  clock.advance(20);
+  await settled;
+  assert.deepEqual(store.openApplies(), []);
+});
+
+test('a failed apply is taken back under the next revision, and may be tried again', deadline, async (t) => {
+  const { store, reopen } = await openSeeded(t);
+  const before = store.concern(CONCERN.id);
+  assert.ok(before);
+  const wish = switchTo(TREND, { decision_id: 'd1', risk_mode: 'halted' });
+  const written = await decided(store, wish);
+  const failed = failedFrom(written.verdict.response);
+  const restored = await store.compensate(applyOf(written), before, failed);
+  assert.deepEqual(restored, { ...before, rev: 2 });
+  assert.deepEqual(store.concern(CONCERN.id), restored);
+  assert.deepEqual(store.openApplies(), []);
+  assert.deepEqual(
+    store.outbox.read(0, 10).map(({ event }) => [event.type, event.subject, event.data['codes']]),
+    [
+      ['dev.hermes-fleet.control.applied.v1', 'd1', []],
+      ['dev.hermes-fleet.control.failed.v1', 'd1', ['activation_failed']],
+    ],
+  );
+  await assert.rejects(store.compensate(applyOf(written), before, failed), { code: 'INTERNAL' });
+  const again = await reopen();
+  assert.equal(again.decisions(CONCERN.id, 1)[0]?.response.status, 'failed');
+  const retried = await decided(again, wish);
+  assert.equal(retried.verdict.response.status, 'applied');
+  assert.deepEqual(
+    again.openApplies().map(({ auditSeq }) => auditSeq),
+    [retried.auditSeq],
+  );
+  assert.equal(again.decisions(CONCERN.id, 10).length, 1);
+});
+
+test('applies without an outcome are told oldest first', deadline, async (t) => {
+  const { store, reopen } = await openSeeded(t);
+  const first = await decided(store, payload({ decision_id: 'b' }));
+  const second = await decided(store, payload({ decision_id: 'a', action: 'resume' }));
+  const again = await reopen();
+  assert.deepEqual(again.openApplies(), [applyOf(first), applyOf(second)]);
+  assert.deepEqual(
+    again.decisions(CONCERN.id, 1).map(({ decisionId }) => decisionId),
+    ['a'],
+  );
+});

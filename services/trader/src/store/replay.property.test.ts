@@ -1,0 +1,150 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type JsonObject, RiskMode } from '@hermes-fleet/protocol';
+import fc from 'fast-check';
+import type { Concern } from '../control/state.ts';
+import type { ControlStore } from './port.ts';
+import { replay } from './replay.ts';
+import {
+  applyOf,
+  attemptOf,
+  CONCERN,
+  deadline,
+  decided,
+  failedFrom,
+  GRID,
+  OTHER,
+  OTHERS_GRID,
+  openTestStore,
+  payload,
+  SEED,
+  SHIELD,
+  STRATEGIES,
+  TREND,
+} from './testing/harness.ts';
+
+const decision = fc
+  .record({
+    id: fc.nat({ max: 9 }),
+    concern: fc.constantFrom(CONCERN, CONCERN, OTHER, { ...CONCERN, id: 'none' }),
+    action: fc.constantFrom('switch', 'pause', 'resume', 'set_risk_mode'),
+    target: fc.constantFrom(GRID, TREND, SHIELD, OTHERS_GRID.id, 'none'),
+    risk: fc.option(fc.constantFrom(...RiskMode.options), { nil: undefined }),
+    expected: fc.option(fc.constantFrom(GRID, TREND, null), { nil: undefined, freq: 4 }),
+    dryRun: fc.boolean(),
+    override: fc.boolean(),
+  })
+  .map((o): JsonObject => {
+    const risk = o.action === 'set_risk_mode' ? (o.risk ?? 'cautious') : o.risk;
+    const hasRisk = risk !== undefined && (o.action === 'switch' || o.action === 'set_risk_mode');
+    return payload({
+      ...{ decision_id: `d${o.id}`, concern_id: o.concern.id, market_symbol: o.concern.marketSymbol },
+      ...{ action: o.action, dry_run: o.dryRun && o.id % 2 === 0, override: o.override },
+      ...(o.action === 'switch' && { target_strategy_id: o.target }),
+      ...(o.expected !== undefined && { expected_active_strategy_id: o.expected }),
+      ...(hasRisk && { risk_mode: risk }),
+    });
+  });
+
+type Step =
+  | { readonly kind: 'decide'; readonly payload: JsonObject; readonly ends: 'settle' | 'fail' | 'stay' }
+  | { readonly kind: 'refuse'; readonly text: string }
+  | { readonly kind: 'status'; readonly id: string; readonly status: 'enabled' | 'faulted' }
+  | { readonly kind: 'seed'; readonly withOther: boolean }
+  | { readonly kind: 'save' }
+  | { readonly kind: 'reopen' };
+
+const step: fc.Arbitrary<Step> = fc.oneof(
+  {
+    weight: 8,
+    arbitrary: fc.record({
+      ...{ kind: fc.constant('decide' as const), payload: decision },
+      ends: fc.constantFrom('settle' as const, 'fail' as const, 'stay' as const),
+    }),
+  },
+  fc.record({ kind: fc.constant('refuse' as const), text: fc.string({ unit: 'binary' }) }),
+  fc.record({
+    kind: fc.constant('status' as const),
+    id: fc.constantFrom(GRID, TREND, SHIELD),
+    status: fc.constantFrom('enabled' as const, 'faulted' as const),
+  }),
+  fc.record({ kind: fc.constant('seed' as const), withOther: fc.boolean() }),
+  fc.record({ kind: fc.constant('save' as const) }),
+  fc.record({ kind: fc.constant('reopen' as const) }),
+);
+
+async function decideAndEnd(store: ControlStore, { payload: wish, ends }: Extract<Step, { kind: 'decide' }>) {
+  const before = store.concern(String(wish['concern_id']));
+  const written = await decided(store, wish);
+  const { response, next } = written.verdict;
+  if (next === undefined || before === undefined || ends === 'stay') return;
+  if (ends === 'settle') void store.settle(applyOf(written), response);
+  else await store.compensate(applyOf(written), before, failedFrom(response));
+}
+
+const whole = async (store: ControlStore): Promise<void> => {
+  const told = replay(store.audit(0, 10_000));
+  const there = new Map<string, Concern>(store.concerns().map((concern) => [concern.id, concern]));
+  assert.deepEqual(told, there);
+  // Outcomes that waited may be written while it walks: it goes as far as the chain did when it began.
+  const head = store.head();
+  assert.deepEqual(await store.verify({ known: head }), { ok: true, records: head.seq, head });
+};
+
+test('whatever is commanded: the audit replays to the concerns, and its chain holds', deadline, async (t) => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 30 }), async (steps) => {
+      const { store: first, reopen, clock } = openTestStore(t);
+      let store = first;
+      await store.seed(...SEED);
+      for (const now of steps) {
+        if (now.kind === 'decide') await decideAndEnd(store, now);
+        else if (now.kind === 'status') await store.setStatus(now.id, now.status, 'a test');
+        else if (now.kind === 'save') void store.saveEngine(CONCERN.id, { at: clock.now() });
+        else if (now.kind === 'reopen') store = await reopen();
+        else if (now.kind === 'seed')
+          await store.seed([...STRATEGIES, OTHERS_GRID], now.withOther ? [CONCERN, OTHER] : [CONCERN]);
+        else {
+          const { response } = (await decided(store, payload({ dry_run: true }))).verdict;
+          await store.refuse(attemptOf(now.text), { ...response, status: 'rejected' });
+        }
+        clock.advance(7);
+      }
+      await whole(store);
+      await whole(await reopen());
+      await (await reopen()).close();
+    }),
+    { numRuns: 60, ...(process.env.SEED && { seed: Number(process.env.SEED) }) },
+  );
+});
+
+test('an audit that cannot have come about is not replayed', deadline, async (t) => {
+  const { store } = openTestStore(t);
+  await store.seed(...SEED);
+  await decided(store, payload());
+  await decided(store, payload({ action: 'resume' }));
+  const [seed, pause, resume] = store.audit(0, 10);
+  assert.ok(seed && pause && resume);
+  const impossible = (why: RegExp, ...records: (typeof seed)[]): void =>
+    assert.throws(() => replay(records), { code: 'INTERNAL', message: why });
+  impossible(/record 2 cannot be replayed: there was no such concern/, pause);
+  impossible(/record 3 cannot be replayed: it changed nothing/, seed, resume);
+  impossible(/it applied no decision/, seed, { ...pause, record: { ...pause.record, text: '{}' } });
+  impossible(/it applied no decision/, seed, { ...pause, record: { ...pause.record, text: null } });
+  impossible(/ends no apply that is open/, seed, { ...pause, record: { kind: 'outcome', of: 9 } });
+  impossible(/nothing is known of its kind/, { ...seed, record: { kind: 'note' } });
+  impossible(/a concern of it is no object/, { ...seed, record: { kind: 'seed', concerns: [1] } });
+  impossible(/lacks what it needs/, { ...seed, record: { kind: 'seed', concerns: [{ concern_id: 'a' }] } });
+  assert.deepEqual(replay([]), new Map());
+});
+
+test('replay goes by what was decided, not by the state that was written beside it', deadline, async (t) => {
+  const { store } = openTestStore(t);
+  await store.seed(...SEED);
+  await decided(store, payload());
+  const forged = store.audit(0, 10).map(({ record, ...rest }) => ({
+    ...rest,
+    record: { ...record, change: { concern_id: CONCERN.id, run_state: 'running' } },
+  }));
+  assert.equal(replay(forged).get(CONCERN.id)?.runState, 'paused');
+});

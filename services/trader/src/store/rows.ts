@@ -1,0 +1,98 @@
+import {
+  type ControlResponse,
+  ControlResponseWire,
+  camelize,
+  type JsonObject,
+  type RiskMode,
+} from '@hermes-fleet/protocol';
+import { integer, json, oneOf, type Row, text } from '@hermes-fleet/store';
+import type { Concern, Strategy } from '../control/state.ts';
+
+const RUN_STATES: Readonly<Record<Concern['runState'], true>> = { running: true, paused: true };
+const RISK_MODES: Readonly<Record<RiskMode, true>> = {
+  ...{ normal: true, cautious: true, reduce_only: true, halted: true },
+};
+const STATUSES: Readonly<Record<Strategy['status'], true>> = { enabled: true, disabled: true, faulted: true };
+
+/**
+ * A name as a column holds it: escaped as in JSON. SQLite's text is UTF-8, in which two ids with half a surrogate pair
+ * each would be one.
+ */
+export const stored = (name: string): string => JSON.stringify(name).slice(1, -1);
+
+/** A name from a column. Throws as `text` does. */
+function named(row: Row, column: string): string {
+  const value = text(row, column);
+  if (!value.includes('\\')) return value;
+  const { name } = json({ [column]: `{"name":"${value}"}` }, column);
+  return typeof name === 'string' ? name : text({}, column);
+}
+
+export function concernOf(row: Row): Concern {
+  return {
+    id: named(row, 'id'),
+    accountId: named(row, 'account_id'),
+    marketSymbol: named(row, 'market_symbol'),
+    activeStrategyId: row.active_strategy_id === null ? null : named(row, 'active_strategy_id'),
+    runState: oneOf(row, 'run_state', RUN_STATES),
+    riskMode: oneOf(row, 'risk_mode', RISK_MODES),
+    rev: integer(row, 'rev'),
+  };
+}
+
+export function strategyOf(row: Row): Strategy {
+  return {
+    id: named(row, 'id'),
+    name: named(row, 'name'),
+    kind: named(row, 'kind'),
+    accountId: named(row, 'account_id'),
+    marketSymbol: named(row, 'market_symbol'),
+    params: json(row, 'params'),
+    status: oneOf(row, 'status', STATUSES),
+  };
+}
+
+/** One decision_id, and the first judgement of it. */
+export interface Decision {
+  readonly decisionId: string;
+  readonly caller: string;
+  readonly concernId: string;
+  readonly fingerprint: string;
+  readonly response: ControlResponse;
+  /** Ms since the epoch. */
+  readonly decidedAt: number;
+  /** The audit record of the attempt. */
+  readonly attemptSeq: number;
+  /** Applied, and its outcome is not recorded yet. */
+  readonly open: boolean;
+}
+
+export function decisionOf(row: Row): Decision {
+  return {
+    decisionId: named(row, 'decision_id'),
+    caller: named(row, 'caller'),
+    concernId: named(row, 'concern_id'),
+    fingerprint: text(row, 'fingerprint'),
+    response: camelize(ControlResponseWire, ControlResponseWire.parse(json(row, 'response'))),
+    decidedAt: integer(row, 'decided_at'),
+    attemptSeq: integer(row, 'attempt_seq'),
+    open: integer(row, 'open') === 1,
+  };
+}
+
+/** A strategy as a `seed` record holds it. */
+export const strategyRecord = ({ accountId, marketSymbol, params, ...rest }: Strategy): JsonObject => ({
+  ...rest,
+  account_id: accountId,
+  market_symbol: marketSymbol,
+  params,
+});
+
+/** A concern's state as a record holds it under `change`. */
+export const changeRecord = ({ id, rev, activeStrategyId, runState, riskMode }: Concern): JsonObject => ({
+  concern_id: id,
+  rev,
+  active_strategy_id: activeStrategyId,
+  run_state: runState,
+  risk_mode: riskMode,
+});

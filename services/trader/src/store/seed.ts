@@ -1,0 +1,74 @@
+import { FleetError } from '@hermes-fleet/protocol';
+import type { Concern, Strategy } from '../control/state.ts';
+import { canonical } from './canonical.ts';
+import { changeRecord, strategyRecord } from './rows.ts';
+import { concernsIn, putConcern, putStrategy, strategiesIn, strategyIn, unlistedIn } from './tables.ts';
+import type { Unit } from './unit.ts';
+
+/**
+ * Brings strategies and concerns to what trader.yaml says; see ControlStore.seed. A concern that it has no more is put
+ * aside with its state, and has it again when it comes back. Throws CONFIG_INVALID where what is active would not be a
+ * strategy of the concern.
+ */
+export function seed(
+  unit: Unit,
+  strategies: readonly Strategy[],
+  concerns: readonly Omit<Concern, 'rev'>[],
+): void {
+  const { db } = unit;
+  const changed = changedStrategies(strategiesIn(db), strategies);
+  for (const strategy of changed) putStrategy(db, strategy);
+
+  const wanted = new Set(concerns.map(({ id }) => id));
+  const here = concernsIn(db);
+  const kept = here.filter(({ id }) => wanted.has(id));
+  const removed = here.filter(({ id }) => !wanted.has(id));
+  const aside = new Map(unlistedIn(db).map((concern) => [concern.id, concern]));
+  const added = concerns
+    .filter(({ id }) => !kept.some((concern) => concern.id === id))
+    .map((concern): Concern => aside.get(concern.id) ?? { ...concern, rev: 0 });
+  for (const concern of [...kept, ...added]) assertOwn(unit, concern);
+  for (const concern of added) putConcern(db, concern, true);
+  for (const concern of removed) putConcern(db, concern, false);
+
+  if (changed.length + added.length + removed.length === 0) return;
+  unit.append('seed', {
+    strategies: changed.map(strategyRecord),
+    concerns: added.map((concern) => ({
+      ...changeRecord(concern),
+      ...{ account_id: concern.accountId, market_symbol: concern.marketSymbol },
+    })),
+    removed: removed.map(({ id }) => id),
+  });
+}
+
+/** Gives a strategy a status and says why; nothing where it has it. Throws NOT_FOUND. */
+export function setStatus(unit: Unit, strategyId: string, status: Strategy['status'], reason: string): void {
+  const strategy = strategyIn(unit.db, strategyId);
+  if (strategy === undefined) throw new FleetError('NOT_FOUND', `there is no strategy ${strategyId}`);
+  if (strategy.status === status) return;
+  putStrategy(unit.db, { ...strategy, status });
+  unit.append('status', { strategy_id: strategyId, status, reason });
+}
+
+function changedStrategies(known: readonly Strategy[], listed: readonly Strategy[]): Strategy[] {
+  const texts = new Map(known.map((strategy) => [strategy.id, canonical(strategyRecord(strategy))]));
+  const ids = new Set(listed.map(({ id }) => id));
+  return [
+    ...listed.filter((strategy) => texts.get(strategy.id) !== canonical(strategyRecord(strategy))),
+    ...known
+      .filter(({ id, status }) => !ids.has(id) && status !== 'disabled')
+      .map((strategy): Strategy => ({ ...strategy, status: 'disabled' })),
+  ];
+}
+
+function assertOwn({ db }: Unit, { id, accountId, marketSymbol, activeStrategyId }: Concern): void {
+  if (activeStrategyId === null) return;
+  const active = strategyIn(db, activeStrategyId);
+  if (active?.accountId === accountId && active.marketSymbol === marketSymbol) return;
+  const what = active ? `is of ${active.accountId}:${active.marketSymbol}` : 'does not exist';
+  throw new FleetError(
+    'CONFIG_INVALID',
+    `strategy ${activeStrategyId} is active in concern ${id}, but ${what}: put it back as it was, and switch to another one first`,
+  );
+}

@@ -1,0 +1,128 @@
+import type { Clock, Ids, Log } from '@hermes-fleet/protocol';
+import { createWakeups, json, openStore, type Store } from '@hermes-fleet/store';
+import { headOf, recordsAfter } from './audit.ts';
+import { compensate, decide, refuse, settle } from './decide.ts';
+import { createLazyWrites } from './lazy-writes.ts';
+import { createOutbox, NEWS } from './outbox.ts';
+import type { AuditHead, ControlStore } from './port.ts';
+import { stored } from './rows.ts';
+import { CONTROL } from './schema.ts';
+import { seed, setStatus } from './seed.ts';
+import { concernIn, concernsIn, decisionsIn, openDecisionsIn, strategiesIn, strategyIn } from './tables.ts';
+import { createUnit, type Unit } from './unit.ts';
+import { verifyAudit } from './verify.ts';
+
+/** How long a write that can wait waits for another one to join, ms. */
+const LAZY_MS = 20;
+
+/**
+ * Opens the control store, made when it is not there. Throws CONFIG_INVALID (no such database, or another service's) or
+ * STORE_UNAVAILABLE (locked, disk full).
+ */
+export function openControlStore(o: {
+  readonly file: string;
+  /** Whose it is. */
+  readonly service: string;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly log: Log;
+}): ControlStore {
+  return createControlStore(openStore({ ...o, schema: CONTROL, profile: o.service }), o);
+}
+
+/** The control store over a file that is open; it closes it. */
+export function createControlStore(
+  store: Store,
+  { clock, log }: { readonly clock: Clock; readonly log: Log },
+): ControlStore {
+  const wakeups = createWakeups();
+  const listeners = new Set<(head: AuditHead) => void>();
+  const lazy = createLazyWrites({ clock, waitMs: LAZY_MS });
+
+  const tell = (listener: (head: AuditHead) => void, head: AuditHead): void => {
+    try {
+      listener(head);
+    } catch (error) {
+      log.error({ err: error }, 'who was told of a new audit head failed');
+    }
+  };
+
+  const committed = ({ head, hasNews }: Unit): void => {
+    if (head) for (const listener of [...listeners]) tell(listener, head);
+    if (hasNews) wakeups.wake(NEWS);
+  };
+
+  const write = async <T>(transaction: (unit: Unit) => T): Promise<T> => {
+    const { value } = await store.write(
+      (db) => {
+        const unit = createUnit(db, clock.now());
+        return { value: transaction(unit), unit };
+      },
+      ({ unit }) => committed(unit),
+    );
+    return value;
+  };
+
+  /** What waits goes first: an outcome is there before the next decision is judged. */
+  const command = <T>(transaction: (unit: Unit) => T): Promise<T> => {
+    lazy.flush();
+    return write(transaction);
+  };
+
+  const joined = (key: string, transaction: (unit: Unit) => void): Promise<void> =>
+    lazy.join(key, () => write(transaction));
+
+  return {
+    id: store.id,
+    decide: (attempt, wanted, judge) => command((unit) => decide(unit, attempt, wanted, judge)),
+    refuse: (attempt, response) => command((unit) => refuse(unit, attempt, response)),
+    settle: (apply, response) => joined(`settle ${apply.auditSeq}`, (unit) => settle(unit, apply, response)),
+    compensate: (apply, before, response) => command((unit) => compensate(unit, apply, before, response)),
+    seed: (strategies, concerns) => command((unit) => seed(unit, strategies, concerns)),
+    setStatus: (id, status, reason) => command((unit) => setStatus(unit, id, status, reason)),
+    concern: (id) => store.read((db) => concernIn(db, id)),
+    concerns: () => store.read(concernsIn),
+    strategy: (id) => store.read((db) => strategyIn(db, id)),
+    strategies: () => store.read(strategiesIn),
+    decisions: (concernId, limit) =>
+      store
+        .read((db) => decisionsIn(db, concernId, limit))
+        .map(({ decisionId, caller, decidedAt, response }) => ({
+          ...{ decisionId, caller, decidedAt, response },
+        })),
+    openApplies: () =>
+      store.read(openDecisionsIn).map(({ decisionId, concernId, attemptSeq, response }) => ({
+        ...{ decisionId, concernId, response },
+        auditSeq: attemptSeq,
+      })),
+    saveEngine: (concernId, snapshot) => {
+      const text = JSON.stringify(snapshot);
+      return joined(`engine ${concernId}`, ({ db }) => {
+        db.run('INSERT OR REPLACE INTO engines VALUES (?, ?)', stored(concernId), text);
+      });
+    },
+    loadEngine: (concernId) => {
+      const row = store.read((db) =>
+        db.get('SELECT snapshot FROM engines WHERE concern_id = ?', stored(concernId)),
+      );
+      return row && json(row, 'snapshot');
+    },
+    head: () => store.read(headOf),
+    audit: (afterSeq, limit) => store.read((db) => recordsAfter(db, afterSeq, limit)),
+    auditCount: () => store.read(headOf).seq,
+    verify: (o) => verifyAudit(store, o),
+    onHead: (listener) => {
+      listeners.add(listener);
+      return { [Symbol.dispose]: () => listeners.delete(listener) };
+    },
+    outbox: createOutbox({
+      ...{ store, wakeups, clock },
+      write: (key, transaction) => joined(key, ({ db }) => transaction(db)),
+    }),
+    problem: store.problem,
+    close: async () => {
+      lazy.close();
+      store.close();
+    },
+  };
+}

@@ -1,0 +1,102 @@
+import type { JsonObject } from '@hermes-fleet/protocol';
+import type { Queries, Row } from '@hermes-fleet/store';
+import type { Concern, Strategy } from '../control/state.ts';
+import { concernOf, type Decision, decisionOf, stored, strategyOf } from './rows.ts';
+
+const maybe = <T>(row: Row | undefined, read: (row: Row) => T): T | undefined =>
+  row === undefined ? undefined : read(row);
+
+export const concernIn = (db: Queries, id: string): Concern | undefined =>
+  maybe(db.get('SELECT * FROM concerns WHERE id = ? AND listed = 1', stored(id)), concernOf);
+
+export const concernsIn = (db: Queries): Concern[] =>
+  db.all('SELECT * FROM concerns WHERE listed = 1 ORDER BY id').map(concernOf);
+
+/** Those that trader.yaml has no more. */
+export const unlistedIn = (db: Queries): Concern[] =>
+  db.all('SELECT * FROM concerns WHERE listed = 0 ORDER BY id').map(concernOf);
+
+export const strategyIn = (db: Queries, id: string): Strategy | undefined =>
+  maybe(db.get('SELECT * FROM strategies WHERE id = ?', stored(id)), strategyOf);
+
+export const strategiesIn = (db: Queries): Strategy[] =>
+  db.all('SELECT * FROM strategies ORDER BY id').map(strategyOf);
+
+export const decisionIn = (db: Queries, id: string): Decision | undefined =>
+  maybe(db.get('SELECT * FROM decisions WHERE decision_id = ?', stored(id)), decisionOf);
+
+export const decisionsIn = (db: Queries, concernId: string, limit: number): Decision[] =>
+  db
+    .all(
+      'SELECT * FROM decisions WHERE concern_id = ? ORDER BY attempt_seq DESC LIMIT ?',
+      stored(concernId),
+      limit,
+    )
+    .map(decisionOf);
+
+export const openDecisionsIn = (db: Queries): Decision[] =>
+  db.all('SELECT * FROM decisions WHERE open = 1 ORDER BY attempt_seq').map(decisionOf);
+
+export function putConcern(db: Queries, concern: Concern, listed: boolean): void {
+  const { id, accountId, marketSymbol, activeStrategyId, runState, riskMode, rev } = concern;
+  db.run(
+    `INSERT INTO concerns VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+     ON CONFLICT (id) DO UPDATE SET active_strategy_id = excluded.active_strategy_id, run_state = excluded.run_state,
+       risk_mode = excluded.risk_mode, rev = excluded.rev, listed = excluded.listed`,
+    ...[id, accountId, marketSymbol].map(stored),
+    activeStrategyId === null ? null : stored(activeStrategyId),
+    runState,
+    riskMode,
+    rev,
+    listed ? 1 : 0,
+  );
+}
+
+export function putStrategy(db: Queries, strategy: Strategy): void {
+  const { id, name, kind, accountId, marketSymbol, params, status } = strategy;
+  db.run(
+    `INSERT INTO strategies VALUES (?, ?, ?, ?, ?, ?, ?)
+     ON CONFLICT (id) DO UPDATE SET name = excluded.name, kind = excluded.kind, account_id = excluded.account_id,
+       market_symbol = excluded.market_symbol, params = excluded.params, status = excluded.status`,
+    ...[id, name, kind, accountId, marketSymbol].map(stored),
+    JSON.stringify(params),
+    status,
+  );
+}
+
+/** A decision that is new, or tried again, or whose answer became another one; `answer` as it stands on the wire. */
+export function putDecision(
+  db: Queries,
+  decision: Omit<Decision, 'response'> & { readonly answer: JsonObject },
+): void {
+  const { decisionId, caller, concernId, fingerprint, answer, decidedAt, attemptSeq, open } = decision;
+  db.run(
+    `INSERT INTO decisions VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+     ON CONFLICT (decision_id) DO UPDATE SET caller = excluded.caller, concern_id = excluded.concern_id,
+       fingerprint = excluded.fingerprint, response = excluded.response, decided_at = excluded.decided_at,
+       attempt_seq = excluded.attempt_seq, open = excluded.open`,
+    ...[decisionId, caller, concernId].map(stored),
+    fingerprint,
+    JSON.stringify(answer),
+    decidedAt,
+    attemptSeq,
+    open ? 1 : 0,
+  );
+}
+
+/** Gives an open decision its last answer; false, and nothing changes, where that attempt of it is not open. */
+export function closeDecision(
+  db: Queries,
+  decisionId: string,
+  attemptSeq: number,
+  answer: JsonObject,
+): boolean {
+  const closed = db.get(
+    `UPDATE decisions SET response = ?, open = 0 WHERE decision_id = ? AND attempt_seq = ? AND open = 1
+     RETURNING attempt_seq`,
+    JSON.stringify(answer),
+    stored(decisionId),
+    attemptSeq,
+  );
+  return closed !== undefined;
+}

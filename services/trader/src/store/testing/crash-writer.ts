@@ -1,0 +1,59 @@
+import { writeSync } from 'node:fs';
+import { systemClock, systemIds } from '@hermes-fleet/protocol';
+import { openControlStore } from '../sqlite-store.ts';
+import { applyOf, CONCERN, decided, failedFrom, GRID, payload, SEED, switchTo, TREND } from './harness.ts';
+
+/**
+ * Child process of the crash test: eight flows decide for ever, and print each decision as soon as it is acknowledged:
+ * `<status> <decision_id> <audit seq>`, `settled <decision_id>`, `compensated <decision_id> <rev>`, `advanced <seq>`.
+ */
+const silent = (): void => undefined;
+const log = { debug: silent, info: silent, warn: silent, error: silent };
+const [, , file = '', round = ''] = process.argv;
+const store = openControlStore({ file, service: 'trader', clock: systemClock, ids: systemIds, log });
+const say = (...words: (string | number | undefined)[]) => writeSync(1, `${words.join(' ')}\n`);
+await store.seed(...SEED);
+
+/** One apply at a time, as the desk sees to. */
+let busy = false;
+
+async function flow(name: number): Promise<never> {
+  for (let n = 0; ; n += 1) {
+    const decision_id = `${round}-${name}-${n}`;
+    if (name % 4 > 0 || busy) {
+      const { verdict, auditSeq } = await decided(
+        store,
+        payload({ decision_id, dry_run: n % 2 === 0, action: 'resume' }),
+      );
+      say(verdict.response.status, decision_id, auditSeq, verdict.response.dryRun ? 'dry' : 'real');
+      if (verdict.next) await store.settle(applyOf({ verdict, auditSeq }), verdict.response);
+      continue;
+    }
+    busy = true;
+    await change(decision_id, n);
+    busy = false;
+  }
+}
+
+async function change(decision_id: string, n: number): Promise<void> {
+  const before = store.concern(CONCERN.id);
+  if (before === undefined) throw new Error('the concern is gone');
+  const target = before.activeStrategyId === GRID ? TREND : GRID;
+  const written = await decided(store, switchTo(target, { decision_id, reason: 'x'.repeat(700) }));
+  const { response } = written.verdict;
+  say(response.status, decision_id, written.auditSeq, 'real');
+  if (response.status !== 'applied') return;
+  if (n % 3 === 0) {
+    const { rev } = await store.compensate(applyOf(written), before, failedFrom(response));
+    say('compensated', decision_id, rev);
+  } else {
+    void store.saveEngine(CONCERN.id, { decision_id });
+    await store.settle(applyOf(written), response);
+    say('settled', decision_id);
+  }
+  const last = store.outbox.read(0, 1000).at(-1)?.seq ?? 0;
+  if (last > 0) await store.outbox.advance(last);
+  say('advanced', last);
+}
+
+await Promise.all(Array.from({ length: 8 }, (_, name) => flow(name)));

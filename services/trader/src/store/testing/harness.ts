@@ -1,0 +1,223 @@
+import { createHash } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import type { TestContext } from 'node:test';
+import {
+  type Clock,
+  type ControlDecision,
+  type ControlResponse,
+  type JsonObject,
+  type Log,
+  readControlDecision,
+  systemIds,
+} from '@hermes-fleet/protocol';
+import { judge, type Policy } from '../../control/judge.ts';
+import type { Concern, Strategy } from '../../control/state.ts';
+import { canonical } from '../canonical.ts';
+import type { AttemptRecord, ControlStore, OpenApply, StoredFacts, Wanted, Written } from '../port.ts';
+import { openControlStore } from '../sqlite-store.ts';
+
+export const START = Date.UTC(2026, 0, 1);
+
+/** For tests that wait: a wait that never ends fails instead of hanging. */
+export const deadline = { timeout: 120_000 };
+
+/** A signal that no test aborts. */
+export const never = new AbortController().signal;
+
+/** A clock that stands still until a test moves it. */
+export interface TestClock extends Clock {
+  advance(ms: number): void;
+  /** Timers that are set and not disposed. */
+  readonly timers: number;
+}
+
+export function createTestClock(): TestClock {
+  let now = START;
+  const timers = new Set<{ at: number; fn: () => void }>();
+  return {
+    now: () => now,
+    sleep: async () => {
+      throw new Error('a store never sleeps');
+    },
+    timer: (fn, ms) => {
+      const timer = { at: now + ms, fn };
+      timers.add(timer);
+      return { [Symbol.dispose]: () => timers.delete(timer) };
+    },
+    advance: (ms) => {
+      now += ms;
+      for (const timer of [...timers]) if (timer.at <= now && timers.delete(timer)) timer.fn();
+    },
+    get timers() {
+      return timers.size;
+    },
+  };
+}
+
+/** A log that keeps its messages by level. */
+export function createTestLog(): Log & { readonly messages: string[] } {
+  const messages: string[] = [];
+  const at = (level: string) => (_fields: object, message: string) => {
+    messages.push(`${level}: ${message}`);
+  };
+  return { messages, debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
+}
+
+/** A directory that is removed after the test, when `first` is done. */
+export function tempDir(t: TestContext, first?: () => Promise<void>): string {
+  const dir = mkdtempSync(join(tmpdir(), 'hermes-control-'));
+  t.after(async () => {
+    await first?.();
+    rmSync(dir, { recursive: true, force: true });
+  });
+  return dir;
+}
+
+export const GRID = '9cf29124-65a7-4950-ac18-65f938e0239b';
+export const TREND = '0c555fee-e4c8-4543-ae70-c132517017e1';
+export const SHIELD = '6f3b2a1e-8d47-4c59-9b0a-2e7d5c1f4a83';
+
+export const strategy = (o: Partial<Strategy> = {}): Strategy => ({
+  ...{ id: GRID, name: 'grid', kind: 'grid_trader', accountId: 'qndd8o9ppop6', marketSymbol: 'xrpusd' },
+  ...{ params: { levels: 5 }, status: 'enabled' },
+  ...o,
+});
+
+export const STRATEGIES: readonly Strategy[] = [
+  strategy(),
+  strategy({ id: TREND, name: 'trend', kind: 'trend_follower' }),
+  strategy({ id: SHIELD, name: 'shield', kind: 'exposure_protector' }),
+];
+
+export const CONCERN: Omit<Concern, 'rev'> = {
+  ...{ id: 'qndd8o9ppop6:xrpusd', accountId: 'qndd8o9ppop6', marketSymbol: 'xrpusd' },
+  ...{ activeStrategyId: GRID, runState: 'running', riskMode: 'normal' },
+};
+
+/** A second concern, with a strategy of its own. */
+export const OTHER: Omit<Concern, 'rev'> = {
+  ...{ id: 'qndd8o9ppop6:btcusd', accountId: 'qndd8o9ppop6', marketSymbol: 'btcusd' },
+  ...{ activeStrategyId: null, runState: 'paused', riskMode: 'cautious' },
+};
+export const OTHERS_GRID = strategy({ id: 'btc-grid', marketSymbol: 'btcusd' });
+
+export const SEED = [
+  [...STRATEGIES, OTHERS_GRID],
+  [CONCERN, OTHER],
+] as const;
+
+export interface TestStore {
+  readonly store: ControlStore;
+  readonly file: string;
+  readonly clock: TestClock;
+  readonly log: ReturnType<typeof createTestLog>;
+  /** Closes the store and opens the same file again. */
+  reopen(): Promise<ControlStore>;
+  /** Another connection to the same file, with the triggers dropped that guard the audit. */
+  tamper(change: (db: DatabaseSync) => void): void;
+}
+
+export function openTestStore(t: TestContext): TestStore {
+  const dir = tempDir(t, () => store.close());
+  const file = join(dir, 'state', 'control.db');
+  const clock = createTestClock();
+  const log = createTestLog();
+  const open = (): ControlStore => openControlStore({ file, service: 'trader', clock, ids: systemIds, log });
+  let store = open();
+  return {
+    ...{ store, file, clock, log },
+    reopen: async () => {
+      await store.close();
+      store = open();
+      return store;
+    },
+    tamper: (change) => {
+      using db = new DatabaseSync(file, { timeout: 2000 });
+      db.exec('DROP TRIGGER IF EXISTS audit_is_a_chain; DROP TRIGGER IF EXISTS audit_is_final');
+      db.exec('DROP TRIGGER IF EXISTS audit_is_kept');
+      change(db);
+    },
+  };
+}
+
+export async function openSeeded(t: TestContext): Promise<TestStore> {
+  const test = openTestStore(t);
+  await test.store.seed(...SEED);
+  return test;
+}
+
+let counter = 0;
+
+export function payload(o: JsonObject = {}): JsonObject {
+  counter += 1;
+  return {
+    ...{ decision_id: `dec-${counter}`, concern_id: CONCERN.id, account_id: 'qndd8o9ppop6' },
+    ...{ market_symbol: 'xrpusd', action: 'pause', reason: 'news', confidence: 0.8 },
+    ...o,
+  };
+}
+
+export const switchTo = (target: string, o: JsonObject = {}): JsonObject =>
+  payload({ action: 'switch', target_strategy_id: target, ...o });
+
+export const attemptOf = (text: string | null, o: Partial<AttemptRecord> = {}): AttemptRecord => ({
+  ...{ door: 'jsonrpc', caller: 'operator', text, receivedAt: START - 5 },
+  ...o,
+});
+
+const POLICY: Policy = { maxAgeMs: 300_000, futureSlackMs: 60_000, minConfidence: 0, strictDegraded: false };
+
+export function decisionIn(text: string): ControlDecision {
+  const reading = readControlDecision(text);
+  if ('decision' in reading) return reading.decision;
+  throw new Error(`not a decision: ${JSON.stringify(reading.fields)}`);
+}
+
+export function wantedBy(text: string): Wanted {
+  const { decisionId, concernId, targetStrategyId } = decisionIn(text);
+  const value: JsonObject = JSON.parse(text);
+  const fingerprint = createHash('sha256').update(canonical(value)).digest('hex');
+  return { decisionId, concernId, targetStrategyId, fingerprint };
+}
+
+/** The judgement of the trader's own table. */
+export const judging =
+  (text: string) =>
+  (facts: StoredFacts): ReturnType<typeof judge> =>
+    judge(decisionIn(text), wantedBy(text).fingerprint, {
+      ...facts,
+      ...{ now: START, degraded: false, policy: POLICY },
+    });
+
+export async function decided(
+  store: ControlStore,
+  value: JsonObject,
+  o: Partial<AttemptRecord> = {},
+): Promise<Written> {
+  const text = o.text ?? JSON.stringify(value);
+  const written = await store.decide(attemptOf(text, o), wantedBy(text), judging(text));
+  if (written === 'busy') throw new Error('the table is never busy');
+  return written;
+}
+
+/** The apply that a written decision began. */
+export const applyOf = ({ verdict: { response }, auditSeq }: Written): OpenApply => ({
+  ...{ decisionId: response.decisionId ?? '', concernId: response.concernId ?? '' },
+  ...{ auditSeq, response },
+});
+
+export const failedFrom = (response: ControlResponse): ControlResponse => ({
+  ...response,
+  ...{ ok: false, status: 'failed', toStrategyId: response.fromStrategyId, appliedAt: null },
+  errors: [{ code: 'activation_failed', message: 'the engine did not start' }],
+  result: { modeChange: 'restored', reconciled: true },
+});
+
+/** What the chain says of itself. */
+export const kindsOf = (store: ControlStore): string[] =>
+  store
+    .audit(0, 1000)
+    .map(({ record }) => `${record['kind']} ${record['status'] ?? record['outcome'] ?? ''}`.trim());

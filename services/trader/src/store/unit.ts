@@ -1,0 +1,42 @@
+import type { JsonObject } from '@hermes-fleet/protocol';
+import type { Queries } from '@hermes-fleet/store';
+import { appendRecord } from './audit.ts';
+import type { ControlEvent } from './control-event.ts';
+import type { AuditHead } from './port.ts';
+
+/** One transaction, and what it adds to the audit and the outbox. */
+export interface Unit {
+  readonly db: Queries;
+  /** Ms since the epoch. */
+  readonly now: number;
+  /** Adds a record of this kind to the audit. */
+  append(kind: 'seed' | 'attempt' | 'outcome' | 'status', record: JsonObject): AuditHead;
+  emit(event: ControlEvent): void;
+  /** The newest record that it added. */
+  readonly head: AuditHead | undefined;
+  /** Whether it added an event. */
+  readonly hasNews: boolean;
+}
+
+export function createUnit(db: Queries, now: number): Unit {
+  let head: AuditHead | undefined;
+  let hasNews = false;
+  return {
+    db,
+    now,
+    append: (kind, record) => {
+      head = appendRecord(db, { kind, at: new Date(now).toISOString(), ...record });
+      return head;
+    },
+    emit: ({ subject, event }) => {
+      db.run('INSERT INTO outbox (at, subject, event) VALUES (?, ?, ?)', now, subject, JSON.stringify(event));
+      hasNews = true;
+    },
+    get head() {
+      return head;
+    },
+    get hasNews() {
+      return hasNews;
+    },
+  };
+}

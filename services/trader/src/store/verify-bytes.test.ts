@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { canonical } from './canonical.ts';
+import type { AuditRecord, VerifyReport } from './port.ts';
+import { openChain } from './testing/chain.ts';
+import { deadline, decided, payload, type TestStore } from './testing/harness.ts';
+
+/** Verifies the file after `change` was made to its bytes while nobody had it open. */
+async function verifiedAfter(test: TestStore, change: (bytes: Buffer) => void): Promise<VerifyReport> {
+  await (await test.reopen()).close();
+  const bytes = readFileSync(test.file);
+  change(bytes);
+  writeFileSync(test.file, bytes);
+  return (await test.reopen()).verify();
+}
+
+/** Where a record and its hash stand in the file: once, and maybe again where a page left them behind. */
+function placesOf(bytes: Buffer, { record, hash }: AuditRecord): number[] {
+  const found: number[] = [];
+  const text = canonical(record) + hash;
+  for (let at = bytes.indexOf(text); at >= 0; at = bytes.indexOf(text, at + 1)) found.push(at);
+  assert.ok(found.length > 0);
+  return found;
+}
+
+test('one changed byte of the file is found, wherever in a record or a hash it is', deadline, async (t) => {
+  const test = await openChain(t);
+  const [sixth] = test.store.audit(5, 1);
+  assert.ok(sixth);
+  const length = Buffer.byteLength(canonical(sixth.record));
+  await test.store.close();
+  const whole = readFileSync(test.file);
+  for (const offset of [0, 1, Math.floor(length / 2), length - 1, length, length + 63]) {
+    for (const bit of [1, 0x20, 0x80]) {
+      const report = await verifiedAfter(test, (bytes) => {
+        whole.copy(bytes);
+        for (const place of placesOf(whole, sixth))
+          bytes.writeUInt8(bytes.readUInt8(place + offset) ^ bit, place + offset);
+      });
+      const what = offset < length ? 'its record was changed' : 'its hash was changed';
+      assert.deepEqual(report.broken, { seq: 6, reason: what }, `byte ${offset} of ${length}, bit ${bit}`);
+    }
+  }
+});
+
+test('a byte that decodes to the same character is found too', deadline, async (t) => {
+  const test = await openChain(t);
+  const [third] = test.store.audit(2, 1);
+  assert.ok(third);
+  const report = await verifiedAfter(test, (bytes) => {
+    for (const place of placesOf(bytes, third)) bytes.writeUInt8(0xf0, bytes.indexOf('\ufffd', place));
+  });
+  assert.deepEqual(report.broken, { seq: 3, reason: 'its record was changed' });
+});
+
+test('a page that cannot be read is told of by the first record that is on it', deadline, async (t) => {
+  const test = await openChain(t);
+  for (let n = 0; n < 40; n += 1) await decided(test.store, payload({ reason: 'x'.repeat(900) }));
+  const [record] = test.store.audit(24, 1);
+  assert.ok(record);
+  const report = await verifiedAfter(test, (bytes) => {
+    const pageSize = bytes.readUInt16BE(16);
+    for (const place of placesOf(bytes, record)) {
+      const page = Math.floor(place / pageSize) * pageSize;
+      bytes.fill(0xff, page, page + pageSize);
+    }
+  });
+  assert.ok(report.broken && report.broken.seq > 1 && report.broken.seq <= 25, JSON.stringify(report));
+  assert.equal(report.records, report.broken.seq - 1);
+  assert.match(report.broken.reason, /^it cannot be read: /);
+});

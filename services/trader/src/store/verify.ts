@@ -1,0 +1,80 @@
+import { integer, type Queries, type Store } from '@hermes-fleet/store';
+import { writtenUpTo } from './audit.ts';
+import { GENESIS } from './canonical.ts';
+import { type Broken, explain } from './explain.ts';
+import { continues, isDamage, type Link, slicesOf, Unreadable } from './links.ts';
+import type { AuditHead, VerifyReport } from './port.ts';
+
+export interface VerifyOptions {
+  /** A head that was published before: it tells of a tail that was cut off, and of a chain that was written anew. */
+  readonly known?: AuditHead;
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * Walks the audit chain from its beginning to where it ended when this was called, in slices between which others run
+ * (design 4, State). `records` and `head` tell how far it holds. Rejects with the signal's reason, and with
+ * STORE_UNAVAILABLE where the file cannot be read for now.
+ */
+export async function verifyAudit(
+  store: Pick<Store, 'read'>,
+  { known, signal }: VerifyOptions = {},
+): Promise<VerifyReport> {
+  const written = store.read(writtenUpTo);
+  const end = Math.max(written, tailOf(store));
+  let head: AuditHead = { seq: 0, hash: GENESIS };
+  let records = 0;
+  const broken = (found: Broken): VerifyReport => ({ ok: false, records, head, broken: found });
+
+  try {
+    for await (const slice of slicesOf(store, end, signal)) {
+      for (const link of slice) {
+        const misplaced = placeOf(link, head);
+        if (misplaced) return broken(misplaced);
+        if (!continues(head.hash, link)) {
+          const slices = slicesOf(store, end, signal);
+          return broken(await explain({ slices, head, link, known, written }));
+        }
+        if (link.seq === known?.seq && link.hash !== known.hash) return broken(rewritten(link));
+        head = { seq: link.seq, hash: link.hash };
+        records += 1;
+      }
+    }
+  } catch (error) {
+    if (!(error instanceof Unreadable)) throw error;
+    return broken({ seq: head.seq + 1, reason: `it cannot be read: ${error.message}` });
+  }
+  const expected = Math.max(written, known?.seq ?? 0);
+  if (head.seq < expected) return broken(gone(head.seq + 1, expected, 'the tail was cut off'));
+  return { ok: true, records, head };
+}
+
+/** What is wrong with where a row stands, and how; undefined where nothing is. */
+function placeOf({ seq, isText }: Link, head: AuditHead): Broken | undefined {
+  if (seq < 1) return { seq, reason: 'it was inserted: the chain begins at 1' };
+  if (seq > head.seq + 1) return gone(head.seq + 1, seq - 1, 'deleted');
+  return isText ? undefined : { seq, reason: 'it was changed: its record or hash is no text' };
+}
+
+const gone = (from: number, to: number, how: string): Broken => ({
+  seq: from,
+  reason: from === to ? `it is gone: ${how}` : `records ${from} to ${to} are gone: ${how}`,
+});
+
+const rewritten = ({ seq }: Link): Broken => ({
+  seq,
+  reason:
+    'it is not the one that was published: it or one before it was changed, and those after it hashed anew',
+});
+
+/** The newest row that can be seen; without one where the file is damaged there, which the walk then comes to. */
+function tailOf(store: Pick<Store, 'read'>): number {
+  const newest = (db: Queries): number =>
+    integer(db.get('SELECT ifnull(max(seq), 0) AS seq FROM audit') ?? {}, 'seq');
+  try {
+    return store.read(newest);
+  } catch (error) {
+    if (!isDamage(error)) throw error;
+    return Number.MAX_SAFE_INTEGER;
+  }
+}

@@ -1,0 +1,76 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { type ControlResponse, type Log, systemClock, systemIds } from '@hermes-fleet/protocol';
+import { createDraft } from '../control/draft.ts';
+import type { Concern } from '../control/state.ts';
+import type { ControlStore } from '../store/port.ts';
+import { openControlStore } from '../store/sqlite-store.ts';
+
+type After = { after(fn: () => Promise<void> | void): void };
+
+export const CONCERN: Omit<Concern, 'rev'> = {
+  ...{ id: 'acct:xrpusd', accountId: 'acct', marketSymbol: 'xrpusd', activeStrategyId: null },
+  ...{ runState: 'running', riskMode: 'normal' },
+};
+
+/** A real control store in a file of its own, for tests. */
+export interface ControlFile {
+  readonly file: string;
+  /** Opens it; closed with the test. */
+  open(): ControlStore;
+  /** Changes the closed file behind everybody's back: its triggers are gone. */
+  tamper(sql: string): void;
+}
+
+export function controlFile(t: After, log: Log): ControlFile {
+  const dir = mkdtempSync(join(tmpdir(), 'control-'));
+  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  const file = join(dir, 'control.db');
+  return {
+    file,
+    open() {
+      const store = openControlStore({ file, service: 'trader', clock: systemClock, ids: systemIds, log });
+      t.after(() => store.close());
+      return store;
+    },
+    tamper(sql) {
+      const db = new DatabaseSync(file);
+      db.exec(`DROP TRIGGER audit_is_final; DROP TRIGGER audit_is_kept; ${sql}`);
+      db.close();
+    },
+  };
+}
+
+const attempt = (text: string) => ({
+  ...{ door: 'jsonrpc' as const, caller: 'operator', text, receivedAt: 0 },
+});
+
+const rejection = (decisionId: string): ControlResponse =>
+  createDraft({ decisionId, concernId: CONCERN.id, action: 'pause', dryRun: false }).answer({
+    status: 'rejected',
+    result: { modeChange: 'none', reconciled: true },
+    before: undefined,
+    after: undefined,
+    errors: [{ code: 'no_active_strategy', message: 'nothing is active' }],
+  });
+
+/** Attempts that are in the audit alone. */
+export async function refuseSome(store: ControlStore, count: number): Promise<void> {
+  for (let n = 0; n < count; n += 1) await store.refuse(attempt(`refused ${n}`), rejection('refused'));
+}
+
+/** Decisions that were judged, each with an event in the outbox. */
+export async function rejectSome(store: ControlStore, count: number): Promise<void> {
+  for (let n = 0; n < count; n += 1) {
+    const decisionId = `dec-${store.head().seq}-${n}`;
+    const wanted = {
+      decisionId,
+      concernId: CONCERN.id,
+      targetStrategyId: undefined,
+      fingerprint: decisionId,
+    };
+    await store.decide(attempt('{}'), wanted, () => ({ response: rejection(decisionId), isFirst: true }));
+  }
+}

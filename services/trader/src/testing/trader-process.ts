@@ -1,0 +1,86 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { createInterface } from 'node:readline';
+
+type After = { after(fn: () => Promise<void> | void): void };
+
+const MAIN = resolve(import.meta.dirname, '../main.ts');
+const SHIPPED = resolve(import.meta.dirname, '../../../../deploy/trader');
+
+export const TOKENS: Readonly<Record<string, string>> = {
+  A2A_HERMES_TOKEN_OPERATOR: 'token-of-the-operator-0123456789',
+  A2A_HERMES_TOKEN_SWITCH_TO_TRADER: 'token-of-switch-at-the-trader-0123456789',
+  A2A_HERMES_TOKEN_TRADER_TO_SWITCH: 'token-of-the-trader-at-switch-0123456789',
+};
+
+/** A folder as a trader's process finds it: the shipped configuration, without a broker unless told otherwise. */
+export interface TraderHome {
+  readonly stateDir: string;
+  /** Changes a file of the configuration. */
+  edit(file: string, change: (text: string) => string): void;
+  /** Runs the process; it is killed with the test. */
+  run(...args: readonly string[]): TraderProcess;
+}
+
+export interface TraderProcess {
+  /** The exit code, and all that it wrote, once it has ended. */
+  readonly ended: Promise<{ code: number | null; stdout: string; stderr: string }>;
+  /** Resolves with the first line of its log that says this; rejects when it ends before. */
+  says(text: string): Promise<string>;
+  signal(signal: NodeJS.Signals): void;
+}
+
+export function traderHome(
+  t: After,
+  o: { readonly port: number; readonly env?: Readonly<Record<string, string>>; readonly broker?: boolean },
+): TraderHome {
+  const home = mkdtempSync(join(tmpdir(), 'trader-main-'));
+  const children = new Set<() => Promise<unknown>>();
+  t.after(async () => {
+    await Promise.all([...children].map((end) => end()));
+    rmSync(home, { recursive: true, force: true });
+  });
+  const dir = join(home, 'trader');
+  mkdirSync(dir);
+  cpSync(SHIPPED, dir, { recursive: true });
+  const edit: TraderHome['edit'] = (file, change) => {
+    const path = join(dir, file);
+    writeFileSync(path, change(readFileSync(path, 'utf8')));
+  };
+  if (!o.broker) edit('fleet.yaml', (text) => text.replace(/\n {2}nats:.*$/s, '\n'));
+  const env = { PATH: process.env.PATH, HERMES_HOME: home, TRADER_PORT: String(o.port), ...TOKENS, ...o.env };
+
+  function run(...args: readonly string[]): TraderProcess {
+    const child = spawn(process.execPath, [MAIN, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+    let [stdout, stderr] = ['', ''];
+    const lines = createInterface({ input: child.stdout });
+    lines.on('line', (line) => {
+      stdout += `${line}\n`;
+    });
+    child.stderr.on('data', (chunk) => {
+      stderr += chunk;
+    });
+    const ended = once(child, 'close').then(([code]) => ({ code: Number(code), stdout, stderr }));
+    children.add(() => {
+      child.kill('SIGKILL');
+      return ended;
+    });
+    const says = (text: string): Promise<string> => {
+      const found = Promise.withResolvers<string>();
+      const look = (line: string): void => {
+        if (line.includes(text)) found.resolve(line);
+      };
+      for (const line of stdout.split('\n')) look(line);
+      lines.on('line', look);
+      void ended.then(() =>
+        found.reject(new Error(`it ended before it said "${text}":\n${stdout}${stderr}`)),
+      );
+      return found.promise.finally(() => lines.off('line', look));
+    };
+    return { ended, says, signal: (signal) => void child.kill(signal) };
+  }
+  return { stateDir: join(dir, 'state'), edit, run };
+}

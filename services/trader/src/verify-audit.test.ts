@@ -1,0 +1,122 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { test } from 'node:test';
+import { busPermissions, inboxPrefix, setUpStreams, startHeadPublisher } from '@hermes-fleet/events';
+import { startNatsServer } from '@hermes-fleet/events/testing';
+import { systemClock } from '@hermes-fleet/protocol';
+import { controlFile, refuseSome } from './testing/control-file.ts';
+
+const log = { debug() {}, info() {}, warn() {}, error() {} };
+const MAIN = join(import.meta.dirname, 'main.ts');
+
+/** Runs the trader's entry point on the file of a test; its broker is at `nats`. */
+async function ask(file: string, home: string, ...args: string[]) {
+  const child = spawn(process.execPath, [MAIN, ...args], {
+    env: {
+      ...{ PATH: process.env.PATH, HERMES_HOME: home, HERMES_STATE_DIR: dirname(file) },
+      ...{ TEST_NATS_USER: 'trader', TEST_NATS_PASSWORD: 'trader-pw' },
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    timeout: 60_000,
+  });
+  let [stdout, stderr] = ['', ''];
+  child.stdout.on('data', (chunk) => {
+    stdout += chunk;
+  });
+  child.stderr.on('data', (chunk) => {
+    stderr += chunk;
+  });
+  const [code] = await once(child, 'close');
+  const lines = stdout.split('\n').filter(Boolean);
+  return { code, stderr, lines: lines.map((line) => JSON.parse(line)) };
+}
+
+function homeAt(t: { after(fn: () => void): void }, nats: string): string {
+  const home = mkdtempSync(join(tmpdir(), 'verify-'));
+  t.after(() => rmSync(home, { recursive: true, force: true }));
+  mkdirSync(join(home, 'trader'));
+  const bus = `{ servers: ["${nats}"], user_env: TEST_NATS_USER, password_env: TEST_NATS_PASSWORD, inbox_prefix: _INBOX_trader }`;
+  writeFileSync(
+    join(home, 'trader/fleet.yaml'),
+    `fleet:\n  server: { bind_port: 1, auth_required: false }\n  nats: ${bus}\n`,
+  );
+  return home;
+}
+
+test('the audit is verified and shown from its file, beside the trader and without it, and damage is named', async (t) => {
+  const { file, open, tamper } = controlFile(t, log);
+  const home = homeAt(t, 'nats://127.0.0.1:1');
+  const nothing = await ask(file, home, '--verify-audit');
+  assert.equal(nothing.code, 1);
+  assert.match(nothing.stderr, /control\.db does not exist/);
+
+  const store = open();
+  await refuseSome(store, 5);
+  const beside = await ask(file, home, '--verify-audit');
+  assert.equal(beside.code, 0, beside.stderr);
+  const [report] = beside.lines;
+  assert.deepEqual([report.ok, report.records, report.head], [true, 5, store.head()]);
+  assert.equal(report.published.state, 'not asked');
+  assert.match(report.published.reason, /no NATS server/);
+  const shown = await ask(file, home, '--show-audit', '--after', '1', '--limit', '2');
+  assert.deepEqual(
+    shown.lines.map(({ seq, record }) => [seq, record.text]),
+    [
+      [2, 'refused 1'],
+      [3, 'refused 2'],
+    ],
+  );
+  const wrong = await ask(file, home, '--show-audit', '--after', 'x');
+  assert.deepEqual([wrong.code, /--after must be a whole number/.test(wrong.stderr)], [1, true]);
+
+  await store.close();
+  tamper("UPDATE audit SET record = replace(record, 'refused 2', 'refused X') WHERE seq = 3");
+  const changed = await ask(file, home, '--verify-audit');
+  assert.equal(changed.code, 1);
+  assert.deepEqual([changed.lines[0].ok, changed.lines[0].broken.seq], [false, 3]);
+});
+
+test('a head that NATS holds and the file does not is told', { timeout: 60_000 }, async (t) => {
+  const trader = {
+    user: 'trader',
+    password: 'trader-pw',
+    permissions: busPermissions('trader', { control: true }),
+  };
+  const nats = await startNatsServer(t, { users: [{ user: 'setup', password: 'setup-pw' }, trader] });
+  await setUpStreams({
+    connection: { servers: [nats.url], name: 't', user: 'setup', pass: 'setup-pw' },
+    log,
+  });
+  const home = homeAt(t, nats.url);
+  const { file, open, tamper } = controlFile(t, log);
+  const store = open();
+  await refuseSome(store, 3);
+  const empty = await ask(file, home, '--verify-audit');
+  assert.deepEqual([empty.code, empty.lines[0]?.published], [0, { state: 'asked', seq: null, hash: null }]);
+
+  const heads = startHeadPublisher({
+    connection: {
+      ...{ servers: [nats.url], name: 't', user: 'trader', pass: 'trader-pw' },
+      inboxPrefix: inboxPrefix('trader'),
+    },
+    ...{
+      service: 'trader',
+      head: () => ({ store: store.id, ...store.head() }),
+      check: async () => undefined,
+    },
+    ...{ clock: systemClock, log },
+  });
+  t.after(() => heads.close());
+  assert.equal(await heads.flush(20_000), true);
+  const whole = await ask(file, home, '--verify-audit');
+  assert.deepEqual([whole.code, whole.lines[0].published.seq], [0, 3]);
+
+  await store.close();
+  tamper("DELETE FROM audit WHERE seq = 3; UPDATE sqlite_sequence SET seq = 2 WHERE name = 'audit'");
+  const cut = await ask(file, home, '--verify-audit');
+  assert.deepEqual([cut.code, cut.lines[0].ok, cut.lines[0].broken.seq], [1, false, 3]);
+});

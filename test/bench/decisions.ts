@@ -1,0 +1,133 @@
+import { randomUUID } from 'node:crypto';
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { systemClock as clock, systemIds as ids } from '@hermes-fleet/protocol';
+import { createDesk } from '../../services/trader/src/control/create-desk.ts';
+import type { Concern, Strategy } from '../../services/trader/src/control/state.ts';
+import type { Runtime } from '../../services/trader/src/runtime/port.ts';
+import { openControlStore } from '../../services/trader/src/store/sqlite-store.ts';
+
+const silent = { debug() {}, info() {}, warn() {}, error() {} };
+/** Engines cost nothing here: the figure is the desk's and the disk's. */
+const RUNTIME: Runtime = {
+  preflight: () => undefined,
+  reconcile: async () => ({ canceledOrders: 0 }),
+  health: () => ({ degraded: false, reasons: [] }),
+  view: () => undefined,
+  start: () => undefined,
+  close: async () => undefined,
+};
+const CALLER = { name: 'bench', scopes: new Set(['trader:decide']) };
+
+const strategy = (market: number): Strategy => ({
+  ...{ id: `s${market}`, name: 's', kind: 'none', accountId: 'acc', marketSymbol: `m${market}` },
+  ...{ params: {}, status: 'enabled' },
+});
+const concern = (market: number): Omit<Concern, 'rev'> => ({
+  ...{ id: `acc:m${market}`, accountId: 'acc', marketSymbol: `m${market}` },
+  ...{ activeStrategyId: `s${market}`, runState: 'running', riskMode: 'normal' },
+});
+
+/** Applied decisions a second, each durable when it is answered: so many callers at a time, each on a concern of its own. */
+export async function decisionRate(dir: string, parallel: number, forMs: number): Promise<number> {
+  const file = join(dir, `control-${randomUUID()}.db`);
+  const store = openControlStore({ file, service: 'trader', clock, ids, log: silent });
+  const markets = Array.from({ length: parallel }, (_, market) => market);
+  await store.seed(markets.map(strategy), markets.map(concern));
+  const desk = createDesk({
+    ...{ store, runtime: RUNTIME, clock, log: silent },
+    policy: { maxAgeMs: 300_000, futureSlackMs: 60_000, minConfidence: 0, strictDegraded: false },
+    access: { accountsOf: () => '*' },
+    limits: { perSecond: 1_000_000, burst: 1_000_000, keptForPause: 0 },
+    watcher: { decided() {}, rejected() {}, audited() {} },
+  });
+  const startedAt = performance.now();
+  let count = 0;
+  const decide = async (market: number): Promise<void> => {
+    for (let at = 0; performance.now() - startedAt < forMs; at += 1) {
+      const { response } = await desk.decide({
+        door: 'jsonrpc',
+        caller: CALLER,
+        text: payload(market, at % 2 === 0 ? 'pause' : 'resume'),
+      });
+      if (response.status !== 'applied') throw new Error(JSON.stringify(response.errors));
+      count += 1;
+    }
+  };
+  await Promise.all(markets.map(decide));
+  const rate = count / ((performance.now() - startedAt) / 1000);
+  await store.close();
+  remove(file);
+  return rate;
+}
+
+const payload = (market: number, action: string): string =>
+  JSON.stringify({
+    ...{
+      decision_id: randomUUID(),
+      concern_id: `acc:m${market}`,
+      account_id: 'acc',
+      market_symbol: `m${market}`,
+    },
+    ...{ action, reason: 'a bench', confidence: 0.8, expected_active_strategy_id: `s${market}` },
+  });
+
+/** The rows that one applied decision writes, straight to SQLite: one transaction each, durable. */
+export async function rawDecisionRate(dir: string, forMs: number): Promise<number> {
+  const file = join(dir, `control-${randomUUID()}.db`);
+  const store = openControlStore({ file, service: 'trader', clock, ids, log: silent });
+  await store.seed([strategy(0)], [concern(0)]);
+  const desk = createDesk({
+    ...{ store, runtime: RUNTIME, clock, log: silent },
+    policy: { maxAgeMs: 300_000, futureSlackMs: 60_000, minConfidence: 0, strictDegraded: false },
+    access: { accountsOf: () => '*' },
+    limits: { perSecond: 1, burst: 1, keptForPause: 0 },
+    watcher: { decided() {}, rejected() {}, audited() {} },
+  });
+  await desk.decide({ door: 'jsonrpc', caller: CALLER, text: payload(0, 'pause') });
+  await store.close();
+  const rate = replayRows(file, forMs);
+  remove(file);
+  return rate;
+}
+
+/** Writes the rows of the file's one decision again and again, under other keys. */
+function replayRows(file: string, forMs: number): number {
+  const db = new DatabaseSync(file);
+  db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL');
+  const attempt = db.prepare("SELECT * FROM audit WHERE json_extract(record, '$.kind') = 'attempt'").get();
+  const outcome = db.prepare("SELECT * FROM audit WHERE json_extract(record, '$.kind') = 'outcome'").get();
+  const decided = db.prepare('SELECT * FROM decisions').get();
+  const event = db.prepare('SELECT * FROM outbox').get();
+  if (!attempt || !outcome || !decided || !event)
+    throw new Error('the decision of the bench is not in its file');
+  const audit = db.prepare('INSERT INTO audit (seq, record, hash) VALUES (?, ?, ?)');
+  const decision = db.prepare(
+    `INSERT INTO decisions SELECT ?, ${Object.keys(decided).slice(1).join(', ')} FROM decisions WHERE decision_id = ?`,
+  );
+  const update = db.prepare('UPDATE concerns SET run_state = ?, rev = rev + 1');
+  const answered = db.prepare('UPDATE decisions SET response = ?, open = 0 WHERE decision_id = ?');
+  const outbox = db.prepare('INSERT INTO outbox (at, subject, event) VALUES (?, ?, ?)');
+  let seq = Number(db.prepare('SELECT max(seq) AS seq FROM audit').get()?.seq);
+  const startedAt = performance.now();
+  let count = 0;
+  for (; performance.now() - startedAt < forMs; count += 1) {
+    db.exec('BEGIN IMMEDIATE');
+    audit.run(++seq, attempt.record ?? null, attempt.hash ?? null);
+    const id = randomUUID();
+    decision.run(id, decided.decision_id ?? null);
+    update.run(count % 2 === 0 ? 'paused' : 'running');
+    outbox.run(event.at ?? null, event.subject ?? null, event.event ?? null);
+    audit.run(++seq, outcome.record ?? null, outcome.hash ?? null);
+    answered.run(decided.response ?? null, id);
+    db.exec('COMMIT');
+  }
+  const rate = count / ((performance.now() - startedAt) / 1000);
+  db.close();
+  return rate;
+}
+
+function remove(file: string): void {
+  for (const suffix of ['', '-wal', '-shm']) rmSync(`${file}${suffix}`, { force: true });
+}

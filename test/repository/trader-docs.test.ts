@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  ControlCode,
+  ControlDecisionWire,
+  ControlResponseWire,
+  ControlWarning,
+  isJsonObject,
+  RiskMode,
+  readControlDecision,
+} from '@hermes-fleet/protocol';
+import { TraderConfigSchema } from '../../services/trader/src/config/schema.ts';
+import { STRATEGY_KINDS } from '../../services/trader/src/runtime/strategies/index.ts';
+import { doc, fenced, plain, rows, section } from '../support/docs.ts';
+import { leaves } from '../support/schema.ts';
+
+const text = doc('docs/trader.md');
+
+/** Every word that stands as code in the first cells of a section's tables. */
+const firstCells = (heading: string): string[] =>
+  rows(section(text, heading)).flatMap(([cell = '']) =>
+    [...cell.matchAll(/`([a-z_]+)`/g)].map(([, word = '']) => word),
+  );
+
+const topLevel = (schema: Parameters<typeof leaves>[0]): string[] => [
+  ...new Set(leaves(schema, { brackets: false }).map(({ path }) => path.split(/[.[]/)[0] ?? '')),
+];
+
+test('trader.md has every field of a decision and of its answer', () => {
+  assert.deepEqual(firstCells('Request').sort(), topLevel(ControlDecisionWire).sort());
+  assert.deepEqual(firstCells('Response').sort(), topLevel(ControlResponseWire).sort());
+});
+
+test('trader.md has every code, every warning and every risk mode', () => {
+  const known = [...ControlCode.options, ...ControlWarning.options];
+  assert.deepEqual(firstCells('Codes').sort(), known.sort());
+  const modes: ReadonlySet<string> = new Set(RiskMode.options);
+  assert.deepEqual(
+    firstCells('State').filter((word) => modes.has(word)),
+    [...RiskMode.options],
+  );
+});
+
+test('the decision that trader.md shows is one that is taken', () => {
+  const bodies = fenced(text, 'sh').flatMap((block) =>
+    [...block.matchAll(/-d '(.*?)'/gs)].map((at) => at[1]),
+  );
+  const requests = bodies.map((body): unknown => JSON.parse(body ?? ''));
+  const decisions = requests.filter(
+    (request) => isJsonObject(request) && request.method === 'apply_control_decision',
+  );
+  assert.equal(decisions.length, 1);
+  for (const decision of decisions) {
+    assert.ok(isJsonObject(decision));
+    const reading = readControlDecision(JSON.stringify(decision.params));
+    assert.ok('decision' in reading, JSON.stringify(reading));
+  }
+});
+
+test('configuration.md has every key of trader.yaml and every parameter of a strategy, with its default', () => {
+  const table = rows(section(doc('docs/configuration.md'), 'trader.yaml'));
+  const written = new Map(
+    table.map((row) => [plain(row[0]), plain(row.length === 3 ? row[1] : row[2])] as const),
+  );
+  const known = [
+    ...leaves(TraderConfigSchema, { brackets: false }),
+    ...Object.entries(STRATEGY_KINDS).flatMap(([kind, { params }]) =>
+      leaves(params, { brackets: false }).map((leaf) => ({ ...leaf, path: `${kind}.${leaf.path}` })),
+    ),
+  ];
+  assert.deepEqual([...written.keys()].sort(), known.map(({ path }) => path).sort());
+  for (const { path, required, defaultValue } of known)
+    assert.equal(written.get(path), required ? 'required' : String(defaultValue ?? ''), path);
+});

@@ -1,0 +1,140 @@
+import { appendFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { systemClock as clock, systemIds as ids, type Log } from '@hermes-fleet/protocol';
+import { z } from 'zod';
+import { createDesk } from '../../services/trader/src/control/create-desk.ts';
+import type { Strategy } from '../../services/trader/src/control/state.ts';
+import type { Runtime } from '../../services/trader/src/runtime/port.ts';
+import type { ControlStore } from '../../services/trader/src/store/port.ts';
+import { openControlStore } from '../../services/trader/src/store/sqlite-store.ts';
+
+/**
+ * One life of a trader for the crash test: the real desk over the real store, with a runtime that does nothing but count,
+ * under decisions of several callers at once. It kills itself, as `kill -9` would, at the step that it was told; each answer
+ * is a line in `acknowledged` before the next decision begins.
+ */
+const Order = z.object({
+  dir: z.string(),
+  /** The step boundary to die at, and at which of its times, from 1. */
+  step: z.string(),
+  time: z.int(),
+  /** Of this life, for the ids of its decisions. */
+  life: z.int(),
+  decisions: z.int(),
+});
+const order = Order.parse(JSON.parse(process.argv[2] ?? ''));
+const silent: Log = { debug() {}, info() {}, warn() {}, error: (...all) => console.error(...all) };
+
+const MARKETS = ['xrpusd', 'btcusd'] as const;
+const STRATEGIES: Strategy[] = MARKETS.flatMap((marketSymbol) =>
+  ['a', 'b', 'c'].map((name) => ({
+    ...{ id: `${marketSymbol}-${name}`, name, kind: 'none', accountId: 'acc', marketSymbol, params: {} },
+    status: 'enabled' as const,
+  })),
+);
+const CONCERNS = MARKETS.map((marketSymbol) => ({
+  ...{ id: `acc:${marketSymbol}`, accountId: 'acc', marketSymbol, activeStrategyId: `${marketSymbol}-a` },
+  ...{ runState: 'running' as const, riskMode: 'normal' as const },
+}));
+
+let times = 0;
+/** A place between two steps of an apply. */
+function boundary(step: string): void {
+  if (step !== order.step) return;
+  times += 1;
+  if (times === order.time) process.kill(process.pid, 'SIGKILL');
+}
+
+const store = openControlStore({
+  file: join(order.dir, 'control.db'),
+  service: 'trader',
+  clock,
+  ids,
+  log: silent,
+});
+const watched: ControlStore = {
+  ...store,
+  async decide(attempt, wanted, judge) {
+    boundary('before the transaction');
+    const written = await store.decide(attempt, wanted, (facts) => {
+      const judgement = judge(facts);
+      boundary('inside the transaction');
+      return judgement;
+    });
+    boundary('after the commit');
+    return written;
+  },
+  async settle(apply, response) {
+    boundary('before the outcome');
+    await store.settle(apply, response);
+    boundary('after the outcome');
+  },
+  async compensate(apply, before, response) {
+    boundary('before the compensation');
+    const concern = await store.compensate(apply, before, response);
+    boundary('after the compensation');
+    return concern;
+  },
+};
+
+let activations = 0;
+const runtime: Runtime = {
+  preflight: () => undefined,
+  async reconcile() {
+    boundary('before the activation');
+    await clock.sleep(1);
+    activations += 1;
+    boundary('after the activation');
+    // Some fail, so that compensations are among what is cut off.
+    if (recovered && activations % 7 === 0) throw new Error('the engine refuses');
+    return { canceledOrders: 0 };
+  },
+  health: () => ({ degraded: false, reasons: [] }),
+  view: () => undefined,
+  start: () => undefined,
+  close: async () => undefined,
+};
+let recovered = false;
+
+/** As a listener does: what waits for a lazy write is no reason for a process to live. */
+const alive = setInterval(() => undefined, 60_000);
+await store.seed(STRATEGIES, CONCERNS);
+const desk = createDesk({
+  ...{ store: watched, runtime, clock, log: silent },
+  policy: { maxAgeMs: 300_000, futureSlackMs: 60_000, minConfidence: 0, strictDegraded: false },
+  access: { accountsOf: () => '*' },
+  limits: { perSecond: 1_000_000, burst: 1_000_000, keptForPause: 0 },
+  watcher: { decided() {}, rejected() {}, audited() {} },
+});
+await desk.recover();
+recovered = true;
+
+const caller = { name: 'operator', scopes: new Set(['trader:decide']) };
+const ACTIONS = ['switch', 'pause', 'resume', 'set_risk_mode'] as const;
+const RISKS = ['normal', 'cautious', 'reduce_only', 'halted'] as const;
+
+/** Decisions of one caller, one after the other; every second one is sent twice. */
+async function decideOn(market: (typeof MARKETS)[number], who: number): Promise<void> {
+  for (let at = 0; at < order.decisions; at += 1) {
+    const action = ACTIONS[(at + who + order.life) % ACTIONS.length] ?? 'pause';
+    const decision = {
+      ...{ decision_id: `${order.life}-${market}-${who}-${at}`, concern_id: `acc:${market}` },
+      ...{ account_id: 'acc', market_symbol: market, action, reason: 'a test', confidence: 1 },
+      ...(action === 'switch' ? { target_strategy_id: `${market}-${'abc'[(at + order.life) % 3]}` } : {}),
+      ...(action === 'set_risk_mode' ? { risk_mode: RISKS[(at + who) % RISKS.length] } : {}),
+    };
+    const text = JSON.stringify(decision);
+    for (let copy = 0; copy <= at % 2; copy += 1) {
+      const { response } = await desk.decide({ door: 'jsonrpc', caller, text });
+      boundary('before the answer');
+      appendFileSync(
+        join(order.dir, 'acknowledged'),
+        `${JSON.stringify([decision.decision_id, response.status])}\n`,
+      );
+    }
+  }
+}
+
+await Promise.all(MARKETS.flatMap((market) => [0, 1, 2].map((who) => decideOn(market, who))));
+await store.close();
+clearInterval(alive);

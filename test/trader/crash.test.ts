@@ -1,0 +1,107 @@
+import assert from 'node:assert/strict';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { systemClock as clock, systemIds as ids } from '@hermes-fleet/protocol';
+import { replay } from '../../services/trader/src/store/replay.ts';
+import { openControlStore } from '../../services/trader/src/store/sqlite-store.ts';
+import { attemptsIn, brokenAt, readControlFile } from '../support/control-file.ts';
+import { runProgram } from '../support/fleet.ts';
+
+const CHILD = join(import.meta.dirname, 'crash-child.ts');
+const LIVES = 200;
+const DECISIONS = 6;
+const STEPS = [
+  ...['before the transaction', 'inside the transaction', 'after the commit', 'before the activation'],
+  ...['after the activation', 'before the outcome', 'after the outcome', 'before the compensation'],
+  ...['after the compensation', 'before the answer'],
+] as const;
+const silent = { debug() {}, info() {}, warn() {}, error() {} };
+
+interface Acknowledged {
+  readonly id: string;
+  readonly status: string;
+}
+
+const acknowledgedIn = (dir: string): Acknowledged[] => {
+  const file = join(dir, 'acknowledged');
+  if (!existsSync(file)) return [];
+  const lines = readFileSync(file, 'utf8').split('\n').slice(0, -1);
+  return lines.map((line) => {
+    const [id, status] = JSON.parse(line) as [string, string];
+    return { id, status };
+  });
+};
+
+/** The chain holds, and what is stored is what the decisions of the audit come to: a pause among it. */
+function holds(file: string, when: string): ReturnType<typeof readControlFile> {
+  const found = readControlFile(file);
+  assert.equal(brokenAt(found.audit), undefined, when);
+  const replayed = replay(found.audit);
+  for (const { id, activeStrategyId, runState, riskMode } of found.concerns) {
+    const state = replayed.get(id);
+    assert.deepEqual(
+      [state?.activeStrategyId, state?.runState, state?.riskMode],
+      [activeStrategyId, runState, riskMode],
+      `${id}, ${when}`,
+    );
+  }
+  return found;
+}
+
+test(`a trader that is killed ${LIVES} times under load, at every step of an apply, loses and repeats nothing`, async (t) => {
+  const dir = mkdtempSync(join(tmpdir(), 'hermes-trader-crash-'));
+  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  const file = join(dir, 'control.db');
+  const died = new Map<string, number>();
+  for (let life = 0; life < LIVES; life += 1) {
+    const step = STEPS[life % STEPS.length] ?? assert.fail();
+    // An activation fails now and then only, and with it comes a compensation.
+    const time = 1 + (step.endsWith('compensation') ? 0 : Math.floor(life / STEPS.length / 2));
+    const order = JSON.stringify({ dir, step, time, life, decisions: DECISIONS });
+    const { code, stderr } = await runProgram(process.execPath, [CHILD, order]);
+    assert.ok(code === null || code === 0, `life ${life} ended with ${code}: ${stderr}`);
+    if (code === null) died.set(step, (died.get(step) ?? 0) + 1);
+    holds(file, `life ${life}`);
+  }
+  const last = { dir, step: 'none', time: 0, life: LIVES, decisions: DECISIONS };
+  assert.equal((await runProgram(process.execPath, [CHILD, JSON.stringify(last)])).code, 0);
+  assert.deepEqual(
+    STEPS.map((step) => died.get(step)),
+    STEPS.map(() => LIVES / STEPS.length),
+  );
+  t.diagnostic(`died ${[...died].map(([step, count]) => `${step}: ${count}`).join(', ')}`);
+
+  const { audit } = holds(file, 'in the end');
+  const attempts = Map.groupBy(attemptsIn(audit), ({ record }) => JSON.parse(record.text).decision_id);
+  const outcomes = Map.groupBy(
+    audit.filter(({ record }) => record.kind === 'outcome'),
+    ({ record }) => record.of,
+  );
+  let applied = 0;
+  for (const { id, status } of acknowledgedIn(dir)) {
+    const own = attempts.get(id) ?? [];
+    assert.ok(own.length > 0, `${id} was acknowledged as ${status}, and is not in the audit`);
+    const ends = own
+      .filter(({ record }) => record.status === 'applied')
+      .map(({ seq }) => outcomes.get(seq)?.[0]?.record.outcome);
+    // One that failed may be tried again by its copy.
+    assert.ok(ends.filter((end) => end !== 'compensated').length <= 1, `${id} ended ${ends}`);
+    if (status === 'failed') assert.ok(ends.includes('compensated'), `${id} ended ${ends}`);
+    if (status !== 'applied') continue;
+    applied += 1;
+    assert.ok(ends.includes('applied'), `${id} ended ${ends}`);
+  }
+  assert.ok(applied > LIVES, `only ${applied} decisions were applied`);
+  assert.ok(
+    [...outcomes.values()].every((of) => of.length === 1),
+    'an apply has two outcomes',
+  );
+
+  const store = openControlStore({ file, service: 'trader', clock, ids, log: silent });
+  t.after(() => store.close());
+  assert.deepEqual(store.openApplies(), []);
+  assert.equal((await store.verify()).ok, true);
+  t.diagnostic(`${audit.length} audit records, ${applied} acknowledged as applied`);
+});
