@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
+import { copyFileSync, existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
@@ -146,4 +147,68 @@ test('what was changed in the audit, or cut off it, is found and named', async (
   }, 'the trader to say that its audit is broken');
   assert.match(await fleet.metrics('trader'), /^fleet_trader_audit_ok(\{[^}]*\})? 0$/m);
   assert.equal((await decide(trader)).ok, true);
+});
+
+test('an audit that was put back is taken once its old head is forgotten, and only by the set-up user', async (t) => {
+  const fleet = await startFleet(t);
+  const trader = fleet.target('trader');
+  const file = join(fleet.dir, 'state/trader/control.db');
+  const records = (): number => readControlFile(file).audit.length;
+  const stopped = async (): Promise<void> => {
+    await fleet.terminate('trader');
+    // A file that is closed is whole by itself.
+    assert.equal(existsSync(`${file}-wal`), false);
+  };
+  await decide(trader);
+  await until(() => records() >= 3, 'the outcome to be recorded');
+  await stopped();
+  copyFileSync(file, `${file}.backup`);
+  const kept = records();
+  await fleet.up();
+  for (const action of ['resume', 'pause']) await decide(trader, { action });
+  await stopped();
+  const lost = records();
+  assert.ok(lost > kept);
+  copyFileSync(`${file}.backup`, file);
+
+  const audit = async (): Promise<string> => (await fetch(`${trader.url}/ready`)).text();
+  await fleet.up();
+  await until(
+    async () => /an older file was put back/.test(await audit()),
+    'the trader to find its old head',
+  );
+  await fleet.terminate('trader');
+  await fleet.up();
+  await until(async () => /an older file was put back/.test(await audit()), 'it to find it again');
+  const broken = await verify(fleet);
+  assert.equal(broken.code, 1, broken.stdout);
+
+  const forget = (args: readonly string[], env: NodeJS.ProcessEnv = {}) =>
+    runProgram(process.execPath, ['libs/cli/src/main.ts', 'nats', 'forget-head', 'trader', ...args], {
+      env: { ...process.env, ...env },
+    });
+  const as = (user: string): NodeJS.ProcessEnv => ({
+    HERMES_KEYS_DIR: join(fleet.plan.keysDir, user),
+    NATS_HOST: '127.0.0.1',
+    NATS_PORT: String(fleet.plan.nats.port),
+  });
+  for (const user of ['trader', 'neo', 'operator']) {
+    const refused = await forget(['--as-is'], as(user));
+    assert.deepEqual([refused.code, /cannot be forgotten/.test(refused.stderr)], [1, true], refused.stderr);
+  }
+  const done = await forget(offsetOf(fleet));
+  assert.equal(done.code, 0, done.stderr);
+  assert.match(done.stdout, new RegExp(`record +${lost}, [0-9a-f]{64}\n.*\n.*\nforgotten: trader publishes`));
+  const again = await forget(['--as-is', '--json'], as('setup'));
+  assert.deepEqual([again.code, JSON.parse(again.stdout)], [0, { service: 'trader', outcome: 'none' }]);
+
+  await fleet.terminate('trader');
+  await fleet.up();
+  const wanted = records();
+  await until(async () => {
+    const { stdout, code } = await verify(fleet);
+    return code === 0 && stdout.includes(`NATS holds the head of record ${wanted}`);
+  }, 'the trader to publish the head of the file that it has');
+  assert.match(await fleet.metrics('trader'), /^fleet_trader_audit_ok(\{[^}]*\})? 1$/m);
+  assert.doesNotMatch(await audit(), /put back/);
 });

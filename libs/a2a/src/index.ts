@@ -7,6 +7,7 @@ export type { PeerArtifact, PeerPart } from './client/peer-part.ts';
 export type { ListedTask, PeerReply, PeerTask } from './client/peer-task.ts';
 export type { CallOptions, PeerEndpoint, SendRequest } from './client/transport.ts';
 export type { WatchOptions } from './client/watch-task.ts';
+export { bodyText } from './rpc/body-text.ts';
 export type { OwnCall, OwnMethod, OwnReply } from './rpc/own-method.ts';
 export type { OnRefused, Refused } from './rpc/refusal.ts';
 export { EVENT_METADATA } from './server/follow-task.ts';

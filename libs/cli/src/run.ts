@@ -15,7 +15,9 @@ const USAGE = `fleet <command>
   keys init    make what is missing of the fleet's keys  [--dir --services --owner --nats-…]
   keys rotate  make all keys anew; restart the services afterwards
   keys token   print the operator's token (also: fleet token)
-  nats setup   create or update the event stream  [--server]
+  nats setup   create or update the event streams  [--server]
+  nats forget-head  shows the head that NATS holds of a service's audit, and removes it: for a file that was put back
+               on purpose: nats forget-head <service>  [--json --dir --port-offset | --as-is --server]
   local up     the fleet as plain processes  [--dir --port-offset --json]
   local down | ps | logs [name…] [--follow --tail]
   first-flight print addresses and a first request to paste  [--address name=url … --settle url --token-command --id]

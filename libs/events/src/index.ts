@@ -3,6 +3,7 @@ export { ANNOUNCE_TYPE, type Announced } from './announce-event.ts';
 export type { BusConnection } from './connection.ts';
 export { type ConsumeOptions, consume, type EventMeta } from './consume.ts';
 export { createDeduplicator, type Deduplicator } from './deduplicator.ts';
+export { type ForgetOutcome, type FoundHead, forgetHead } from './forget-head.ts';
 export { HEAD_TYPE, type Head } from './head-event.ts';
 export {
   type HeadPublisher,

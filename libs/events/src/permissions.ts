@@ -9,11 +9,14 @@ export interface BusPermissions {
 }
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9_-]*$/;
+/** Whether a name can be one word of a subject, and no more than that. */
+export const isSubjectName = (name: string): boolean => NAME.test(name);
+
 const CONTROL_EVENTS = 'fleet.control.>';
 
 /** The inbox prefix of a service's user: pass it as `inboxPrefix` of its connections. */
 export function inboxPrefix(profile: string): string {
-  if (NAME.test(profile)) return `_INBOX_${profile}`;
+  if (isSubjectName(profile)) return `_INBOX_${profile}`;
   throw new FleetError(
     'CONFIG_INVALID',
     `profile name ${JSON.stringify(profile)} cannot be part of a NATS subject: use letters, digits, "-" and "_"`,

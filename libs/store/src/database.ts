@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
 import { FleetError } from '@hermes-fleet/protocol';
@@ -42,6 +42,8 @@ export interface Connections {
   /** Read-only, so that it can see nothing but what is committed. */
   readonly reader: DatabaseSync;
   readonly id: string;
+  /** Throws where the file was moved, removed or replaced since: SQLite would go on writing to what nobody finds. */
+  readonly assertInPlace: () => void;
 }
 
 /**
@@ -71,11 +73,20 @@ export function openConnections(
     enableWal(writer, file);
     migrate(writer, file, schema);
     const id = identify(createQueries(writer));
-    return { writer, reader: open(true), id };
+    return { writer, reader: open(true), id, assertInPlace: inPlace(file) };
   } catch (error) {
     for (const db of opened) db.close();
     throw openingError(file, error);
   }
+}
+
+function inPlace(file: string): () => void {
+  const opened = statSync(file);
+  return () => {
+    const now = statSync(file, { throwIfNoEntry: false });
+    if (now?.ino === opened.ino && now.dev === opened.dev) return;
+    throw new Error(`${file} was moved, removed or replaced while it was open; put it back, or restart`);
+  };
 }
 
 /** Throws CONFIG_INVALID where a write-ahead log is impossible, as on most network file systems. */

@@ -24,6 +24,7 @@ function setUp(t: TestContext) {
     db,
     clock,
     log,
+    ready: () => undefined,
     probe: () => db.exec('INSERT OR REPLACE INTO a VALUES (-1, NULL)'),
   });
   const insert = (n: number): number => {

@@ -36,6 +36,8 @@ export function createGroupCommit(o: {
   db: DatabaseSync;
   clock: Clock;
   log: Log;
+  /** Called before each batch, which what it throws fails. */
+  ready: () => void;
   probe: () => void;
 }): GroupCommit {
   const { db, log } = o;
@@ -66,6 +68,7 @@ export function createGroupCommit(o: {
     let acknowledgements: (() => void)[];
     try {
       rollback();
+      o.ready();
       db.exec('BEGIN IMMEDIATE');
       acknowledgements = batch.map(inSavepoint);
       db.exec('COMMIT');

@@ -40,13 +40,14 @@ export function createStore(
   o: Pick<StoreOptions, 'schema' | 'clock' | 'log'>,
   connections: Connections,
 ): Store {
-  const { writer, reader, id } = connections;
+  const { writer, reader, id, assertInPlace } = connections;
   const writing = createQueries(writer);
   const commits = createGroupCommit({
     name: o.schema.name,
     db: writer,
     clock: o.clock,
     log: o.log,
+    ready: assertInPlace,
     probe: () => {
       writing.run(`INSERT OR REPLACE INTO meta VALUES ('probed_at', ?)`, String(o.clock.now()));
     },

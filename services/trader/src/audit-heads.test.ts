@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { type BusConnection, setUpStreams } from '@hermes-fleet/events';
+import { type BusConnection, forgetHead, setUpStreams } from '@hermes-fleet/events';
 import { type NatsServer, openConnection, startNatsServer } from '@hermes-fleet/events/testing';
 import { systemClock } from '@hermes-fleet/protocol';
 import { type AuditWatch, type AuditWatchOptions, watchAudit } from './audit-heads.ts';
@@ -130,6 +130,26 @@ test(
     assert.match(audit.state().detail ?? '', /of another file .* is of record 5, .* another record there/);
   },
 );
+
+test('a file that was put back has its head published once the old one is forgotten', deadline, async (t) => {
+  const { url } = await bus(t);
+  const control = await leftBehind(t, url);
+  control.tamper(`DELETE FROM audit WHERE seq > 3; ${FORGET}`);
+  const store = control.open();
+  const before = watch(t, store, url);
+  await before.log.saw(/its head is published no more/);
+  await before.audit.close();
+  const found: unknown[] = [];
+  const outcome = await forgetHead({
+    ...{ connection: connection(url), service: 'trader', timeoutMs: 10_000 },
+    onFound: ({ head }) => void found.push(head?.seq),
+  });
+  assert.deepEqual([outcome, found], ['forgotten', [5]]);
+  const { audit, verdicts } = watch(t, store, url);
+  assert.equal(await audit.heads?.flush(20_000), true);
+  assert.deepEqual(await published(url), { store: store.id, ...store.head() });
+  assert.deepEqual([audit.state().state, verdicts.includes(false)], ['ok', false]);
+});
 
 test('without a broker the chain is verified all the same', deadline, async (t) => {
   const control = controlFile(t, recordingLog());

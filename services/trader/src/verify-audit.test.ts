@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
@@ -11,10 +11,15 @@ import { systemClock } from '@hermes-fleet/protocol';
 import { controlFile, refuseSome } from './testing/control-file.ts';
 
 const log = { debug() {}, info() {}, warn() {}, error() {} };
+const NOBODY = 65_534;
 const MAIN = join(import.meta.dirname, 'main.ts');
 
 /** Runs the trader's entry point on the file of a test; its broker is at `nats`. */
-async function ask(file: string, home: string, ...args: string[]) {
+function ask(file: string, home: string, ...args: string[]) {
+  return askAs(undefined, file, home, ...args);
+}
+
+async function askAs(uid: number | undefined, file: string, home: string, ...args: string[]) {
   const child = spawn(process.execPath, [MAIN, ...args], {
     env: {
       ...{ PATH: process.env.PATH, HERMES_HOME: home, HERMES_STATE_DIR: dirname(file) },
@@ -22,6 +27,7 @@ async function ask(file: string, home: string, ...args: string[]) {
     },
     stdio: ['ignore', 'pipe', 'pipe'],
     timeout: 60_000,
+    ...(uid === undefined ? {} : { uid }),
   });
   let [stdout, stderr] = ['', ''];
   child.stdout.on('data', (chunk) => {
@@ -78,6 +84,25 @@ test('the audit is verified and shown from its file, beside the trader and witho
   const changed = await ask(file, home, '--verify-audit');
   assert.equal(changed.code, 1);
   assert.deepEqual([changed.lines[0].ok, changed.lines[0].broken.seq], [false, 3]);
+});
+
+test('a file of another user is told as that, and not as missing', async (t) => {
+  const { file, open } = controlFile(t, log);
+  const store = open();
+  await refuseSome(store, 1);
+  await store.close();
+  const home = homeAt(t, 'nats://127.0.0.1:1');
+  chmodSync(home, 0o755);
+  chmodSync(dirname(file), 0o000);
+  const { code, lines, stderr } = await askAs(
+    process.getuid?.() === 0 ? NOBODY : undefined,
+    file,
+    home,
+    '--verify-audit',
+  );
+  chmodSync(dirname(file), 0o700);
+  assert.deepEqual([code, lines], [1, []]);
+  assert.match(stderr, /control\.db cannot be read: run this as the user that it belongs to/);
 });
 
 test('a head that NATS holds and the file does not is told', { timeout: 60_000 }, async (t) => {

@@ -1,3 +1,4 @@
+import { accessSync, constants } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type Head, readHead } from '@hermes-fleet/events';
@@ -38,6 +39,7 @@ export async function lookAtAudit(
   const file = join(environment.stateDir, 'control.db');
   // Asked first: what was published by then is in a file that is whole.
   const published = values['verify-audit'] ? await publishedHead(environment, processEnv) : undefined;
+  mayBeRead(file);
   const reader = openReader(file, CONTROL);
   try {
     if (published) {
@@ -50,6 +52,22 @@ export async function lookAtAudit(
     }
   } finally {
     reader.close();
+  }
+}
+
+/** A file of another user is not one that is missing. Throws CONFIG_INVALID. */
+function mayBeRead(file: string): void {
+  try {
+    accessSync(file, constants.R_OK);
+  } catch (cause) {
+    if (!(cause instanceof Error && 'code' in cause && cause.code === 'EACCES')) return;
+    throw new FleetError(
+      'CONFIG_INVALID',
+      `${file} cannot be read: run this as the user that it belongs to`,
+      {
+        cause,
+      },
+    );
   }
 }
 

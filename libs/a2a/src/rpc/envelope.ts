@@ -38,7 +38,7 @@ export function readEnvelope(text: string, o: EnvelopeOptions = {}): Envelope {
   const { id, method } = body;
   const named = typeof method === 'string' ? method : undefined;
   if (id !== undefined && !isId(id))
-    return refuse('INVALID_REQUEST', 'id must be a string, an integer or null', null, named);
+    return refuse('INVALID_REQUEST', 'id must be a string, an integer within 2^53, or null', null, named);
   const known = id ?? null;
   if (body.jsonrpc !== '2.0') return refuse('INVALID_REQUEST', 'jsonrpc must be "2.0"', known, named);
   if (typeof method !== 'string' || method === '') {
@@ -69,7 +69,7 @@ function refuse(
   return { ok: false, id, method, error: new FleetError(code, message) };
 }
 
-const isId = (id: unknown): id is RpcId => id === null || typeof id === 'string' || Number.isInteger(id);
+const isId = (id: unknown): id is RpcId => id === null || typeof id === 'string' || Number.isSafeInteger(id);
 
 /** Params that are nested too deeply, of data parts that are read from their text only what is not nested at all. */
 function shallow(params: unknown, readsText: EnvelopeOptions['readsText']): unknown {

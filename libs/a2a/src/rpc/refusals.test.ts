@@ -55,6 +55,24 @@ test('what never reaches a handler is told with its text before it is answered',
   assert.deepEqual(seen(), [['switch', 'CONTENT_TYPE_NOT_SUPPORTED', 'SendStreamingMessage', streamed]]);
 });
 
+test('a body that is no UTF-8 is no JSON, and is told without a text', async (t) => {
+  const { served, seen } = await keeping(t);
+  const [before, after] = JSON.stringify({
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'SendMessage',
+    params: message('<>'),
+  }).split('<>');
+  const body = Buffer.concat([Buffer.from(before ?? ''), Buffer.from([0xff]), Buffer.from(after ?? '')]);
+  const reply = await fetch(`${served.url}/jsonrpc`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${TOKEN}` },
+    body,
+  });
+  assert.equal(at(await reply.json(), 'error', 'code'), -32700);
+  assert.deepEqual(seen(), [['switch', 'PARSE_ERROR', undefined, null]]);
+});
+
 test('a notification that is refused is told of too', async (t) => {
   const { served, seen } = await keeping(t);
   const file = { message: { messageId: 'm', role: 'ROLE_USER', parts: [{ url: 'http://x/y.png' }] } };

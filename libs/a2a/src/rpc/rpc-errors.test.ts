@@ -42,6 +42,12 @@ const ENVELOPES: readonly Case[] = [
   { what: 'an object as id', body: request({ id: {} }), code: -32600, id: null },
   { what: 'a fraction as id', body: request({ id: 1.5 }), code: -32600, id: null },
   {
+    what: 'an id that a double cannot give back',
+    body: '{"jsonrpc":"2.0","id":9007199254740993,"method":"Nope"}',
+    code: -32600,
+    id: null,
+  },
+  {
     what: 'deep nesting',
     body: `{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{"id":${'['.repeat(100_000)}${']'.repeat(100_000)}}}`,
     code: -32600,

@@ -12,6 +12,7 @@ import {
 import { translateError } from '@hermes-fleet/service';
 import type { FastifyInstance } from 'fastify';
 import { type CardSource, registerCardRoute } from '../card/card-route.ts';
+import { bodyText } from '../rpc/body-text.ts';
 import type { OwnMethod } from '../rpc/own-method.ts';
 import { type OnRefused, tellRefusal } from '../rpc/refusal.ts';
 import { errorReply, httpStatusOf } from '../rpc/rpc-error.ts';
@@ -62,8 +63,10 @@ export function registerA2A(app: FastifyInstance, o: A2AOptions): { closeStreams
   const calls = new OpenCalls({ stream: o.maxStreamsPerCaller ?? 256, send: o.maxWaitingPerCaller ?? 1_000 });
   app.register(async (scope) => {
     scope.removeAllContentTypeParsers();
-    scope.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, text, done) =>
-      done(null, text),
+    scope.addContentTypeParser(
+      'application/json',
+      { parseAs: 'buffer' },
+      async (_request: unknown, body: Buffer) => bodyText(body),
     );
     const known = new WeakSet<object>();
     // Not reached by a request that authentication refused.

@@ -11,6 +11,7 @@ import {
   AUDIT_STREAM,
   type BusConnection,
   consume,
+  forgetHead,
   inboxPrefix,
   STREAM,
   setUpStreams,
@@ -185,10 +186,39 @@ test('the set-up user parts a stream that has all, and may do no more', { skip }
   const { outcome, announceOutcome, auditOutcome } = await setUpStreams({ connection: as('setup'), log });
   assert.deepEqual([outcome, announceOutcome, auditOutcome], ['updated', 'created', 'created']);
   for (const stream of [STREAM, ANNOUNCE_STREAM, AUDIT_STREAM]) {
-    await assert.rejects(jsm.streams.purge(stream), { code: 'PERMISSIONS_VIOLATION' });
+    if (stream !== AUDIT_STREAM)
+      await assert.rejects(jsm.streams.purge(stream), { code: 'PERMISSIONS_VIOLATION' });
     await assert.rejects(jsm.streams.delete(stream), { code: 'PERMISSIONS_VIOLATION' });
     await assert.rejects(jsm.streams.getMessage(stream, { seq: 1 }), { code: 'PERMISSIONS_VIOLATION' });
   }
+});
+
+test('the set-up user has a head forgotten, and publishes none', { skip }, async (t) => {
+  const as = await server(t);
+  await setUpStreams({ connection: as('setup'), log });
+  const head = { store: '1', seq: 7, hash: '0'.repeat(64) };
+  const heads = startHeadPublisher({
+    ...{ connection: as('trader'), service: 'trader', clock: systemClock, log },
+    ...{ head: () => head, check: async () => undefined },
+  });
+  t.after(() => heads.close());
+  assert.equal(await heads.flush(20_000), true);
+  await heads.close();
+  const found: unknown[] = [];
+  const forget = (user: string) =>
+    forgetHead({
+      ...{ connection: as(user), service: 'trader', timeoutMs: 10_000 },
+      onFound: (it) => void found.push(it.head),
+    });
+  for (const user of ['trader', 'neo', 'operator'])
+    await assert.rejects(forget(user), { code: 'CONFIG_INVALID' }, user);
+  found.length = 0;
+  assert.deepEqual([await forget('setup'), found], ['forgotten', [head]]);
+  assert.equal(await forget('setup'), 'none');
+  const nc = await openConnection(as('setup'), t.signal);
+  t.after(() => nc.close());
+  for (const subject of ['fleet.audit.trader', 'fleet.control.a.m', 'fleet.task.neo.done'])
+    await assert.rejects(nc.request(subject, '{}', { timeout: 10_000 }), { code: 'PERMISSIONS_VIOLATION' });
 });
 
 test('the operator changes no stream and publishes nothing', { skip }, async (t) => {

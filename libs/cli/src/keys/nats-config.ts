@@ -1,6 +1,7 @@
 import {
   ANNOUNCE_STREAM,
   AUDIT_STREAM,
+  AUDIT_SUBJECTS,
   type BusPermissions,
   busPermissions,
   inboxPrefix,
@@ -23,13 +24,15 @@ export interface NatsSettings {
 
 const STREAMS = [STREAM, ANNOUNCE_STREAM, AUDIT_STREAM];
 
-/** Creates and updates the streams; reads and writes no event. */
+/** Creates and updates the streams, and has the head of an audit forgotten; reads no other event and writes none. */
 const setupPermissions = (): BusPermissions => ({
   publish: [
     '$JS.API.INFO',
     ...STREAMS.flatMap((stream) =>
       ['INFO', 'CREATE', 'UPDATE'].map((verb) => `$JS.API.STREAM.${verb}.${stream}`),
     ),
+    ...AUDIT_SUBJECTS.map((subject) => `$JS.API.DIRECT.GET.${AUDIT_STREAM}.${subject}`),
+    `$JS.API.STREAM.PURGE.${AUDIT_STREAM}`,
   ],
   subscribe: [`${inboxPrefix(SETUP)}.>`],
 });

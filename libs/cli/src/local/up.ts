@@ -1,10 +1,11 @@
 import { chmodSync, chownSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { inboxPrefix, setUpStreams } from '@hermes-fleet/events';
+import { setUpStreams } from '@hermes-fleet/events';
 import { type Clock, FleetError, type Log } from '@hermes-fleet/protocol';
 import { initKeys } from '../keys/init.ts';
-import { keyPaths, SETUP } from '../keys/layout.ts';
+import { keyPaths } from '../keys/layout.ts';
 import { readSecret } from '../keys/secret-file.ts';
+import { setupConnectionIn } from '../keys/setup-user.ts';
 import { reloadNats } from './nats-reload.ts';
 import { findNatsServer, type NatsServer } from './nats-server.ts';
 import { isAlive, runningProcess } from './pid-file.ts';
@@ -66,7 +67,7 @@ export async function fleetUp(options: UpOptions): Promise<readonly Outcome[]> {
   if (nats.state === 'failed') return [nats];
   if (nats.state === 'already running' && readSecret(natsConfig) !== before)
     await reloadNats(plan, options.clock);
-  await setUpStreams({ connection: setupConnection(plan), log: options.log });
+  await setUpStreams({ connection: setupConnectionIn(plan), log: options.log });
   // First, so that what switch measures of it at start is right.
   const trader = await bring(options, plan.trader, () => startMember(options, plan.trader));
   const profiles = await Promise.all(
@@ -138,17 +139,6 @@ const natsSettings = (plan: FleetPlan, server: NatsServer) => ({
   monitorPort: plan.natsMonitorPort,
   syncAlways: server.syncAlways,
 });
-
-function setupConnection(plan: FleetPlan) {
-  const paths = keyPaths(plan.keysDir);
-  return {
-    servers: [plan.nats.url],
-    user: readSecret(paths.variable(SETUP, 'NATS_USER')) ?? '',
-    pass: readSecret(paths.variable(SETUP, 'NATS_PASSWORD')) ?? '',
-    name: 'fleet/setup',
-    inboxPrefix: inboxPrefix(SETUP),
-  };
-}
 
 /**
  * Commands of an agent may pass through the folder on the way to their workspace; what is secret lies in folders that

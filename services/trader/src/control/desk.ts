@@ -12,6 +12,6 @@ export interface Desk {
   refuse(attempt: Attempt, code: ControlCode, message: string): Promise<Decided>;
   /** `list_strategies(filter)` for this caller's accounts. Throws FORBIDDEN, INVALID_PARAMS. */
   list(caller: Caller, filterText: string): JsonObject;
-  /** `get_strategy({strategy_id})`. Throws FORBIDDEN, INVALID_PARAMS, NOT_FOUND. */
+  /** `get_strategy({strategy_id})`. Throws FORBIDDEN, INVALID_PARAMS. */
   get(caller: Caller, filterText: string): JsonObject;
 }

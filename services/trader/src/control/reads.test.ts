@@ -81,8 +81,8 @@ test('without the scope, or of an account of somebody else, nothing is read', de
   throws('FORBIDDEN', () => test.desk.list(NOBODY, ''));
   throws('FORBIDDEN', () => test.desk.get(NOBODY, '{"strategy_id":"trend"}'));
   throws('FORBIDDEN', () => test.desk.list(SWITCH, '{"account_id":"other"}'));
-  throws('NOT_FOUND', () => get(test, 'others', SWITCH));
-  throws('NOT_FOUND', () => get(test, 'nobody'));
+  throws('INVALID_PARAMS', () => get(test, 'others', SWITCH));
+  throws('INVALID_PARAMS', () => get(test, 'nobody'));
 });
 
 test('parameters are strict', deadline, async (t) => {
@@ -163,3 +163,26 @@ test('degraded, behind, or without an engine: it says so', deadline, async (t) =
     ['degraded', ['the runtime does not do what the state says']],
   );
 });
+
+test(
+  "what a stranger asked of a concern is neither among its decisions nor on the account's subject",
+  deadline,
+  async (t) => {
+    const test = await openDesk(t);
+    await test.ask({});
+    const foreign = { concernId: CONCERN.id, accountId: 'other' };
+    assert.equal(await test.ask(foreign, { caller: STRANGER }), 'rejected unknown_concern');
+    assert.equal(
+      await test.ask({ ...foreign, dryRun: true }, { caller: STRANGER }),
+      'rejected unknown_concern',
+    );
+    assert.equal(test.store.decisions(CONCERN.id, 10).length, 1);
+    const decisions = get(test, 'trend')['last_decisions'];
+    assert.ok(Array.isArray(decisions));
+    assert.equal(decisions.length, 1);
+    assert.deepEqual(
+      test.store.outbox.read(0, 10).map(({ subject }) => subject),
+      ['fleet.control.acc.xrpusd', 'fleet.control.unknown.unknown', 'fleet.control.unknown.unknown'],
+    );
+  },
+);

@@ -55,8 +55,7 @@ export function createReads(o: {
       const { strategy_id: id } = read(GetStrategyParams, filterText);
       const strategy = own(o.access, caller, o.store.strategy(id));
       const concern = strategy && concernOf(o.store.concerns(), strategy);
-      if (strategy === undefined || concern === undefined)
-        throw new FleetError('NOT_FOUND', 'there is no such strategy; list_strategies names them');
+      if (strategy === undefined || concern === undefined) throw unknownStrategy();
       const health = o.runtime.health(concern.id);
       const isDegraded = health.degraded || o.activation.isBehind(concern.id);
       const behind = o.activation.isBehind(concern.id) ? ['the runtime does not do what the state says'] : [];
@@ -93,6 +92,12 @@ function read<S extends z.ZodType>(schema: S, text: string): z.output<S> {
   const fields = fieldErrors(parsed.error);
   const list = fields.map(({ path, reason }) => `${path || '(parameters)'}: ${reason}`).join('; ');
   throw new FleetError('INVALID_PARAMS', `the parameters are not valid: ${list}`, { fields });
+}
+
+/** What one is asked for is a parameter: in JSON-RPC a NOT_FOUND would say that there is no such method. */
+function unknownStrategy(): FleetError {
+  const reason = 'there is no such strategy; list_strategies names them';
+  return new FleetError('INVALID_PARAMS', reason, { fields: [{ path: 'strategy_id', reason }] });
 }
 
 const own = (access: Access, caller: Caller, strategy: Strategy | undefined): Strategy | undefined =>

@@ -48,3 +48,23 @@ test(
     assert.equal(await after.ask(wish), 'applied');
   },
 );
+
+test(
+  'what is applied while the start is still being made up for has its own outcome',
+  deadline,
+  async (t) => {
+    const before = await openDesk(t);
+    before.runtime.fate.push('hangs');
+    void before.ask(to('grid'));
+    await before.runtime.hanging(1);
+    const after = await before.restart('fails', 'fails', 'fails', 'hangs');
+    const pause = after.ask({ expectedActiveStrategyId: 'grid' });
+    await after.runtime.hanging(1);
+    await after.pass(5000);
+    assert.equal(await pause, 'failed activation_failed !allowed_while_degraded');
+    assert.deepEqual([after.concern()?.runState, after.concern()?.activeStrategyId], ['running', 'grid']);
+    await after.assertSound();
+    const outcomes = after.kinds().filter((kind) => kind.startsWith('outcome'));
+    assert.deepEqual(outcomes.sort(), ['outcome applied', 'outcome compensated']);
+  },
+);

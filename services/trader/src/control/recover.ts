@@ -1,5 +1,5 @@
 import type { Clock } from '@hermes-fleet/protocol';
-import type { ControlStore } from '../store/port.ts';
+import type { ControlStore, OpenApply } from '../store/port.ts';
 import type { Activation } from './activation.ts';
 import { withOutcome } from './apply.ts';
 import type { Duties } from './duties.ts';
@@ -17,15 +17,17 @@ export function createRecover(o: {
   duties: Duties;
   clock: Pick<Clock, 'sleep'>;
 }): () => Promise<void> {
-  const recoverConcern = async (concernId: string): Promise<void> => {
+  const recoverConcern = async (concernId: string, cutOff: readonly OpenApply[]): Promise<void> => {
     const done = await o.activation.reconcile(concernId);
-    const opened = o.store.openApplies().filter((each) => each.concernId === concernId);
-    await Promise.all(opened.map((open) => o.store.settle(open, withOutcome(open.response, done))));
+    await Promise.all(cutOff.map((open) => o.store.settle(open, withOutcome(open.response, done))));
   };
   return async () => {
+    // As it is now: what is applied later has its own outcome.
+    const cutOff = o.store.openApplies();
     const keys = o.store.concerns().map(({ id }) => {
       const key = `recover ${id}`;
-      o.duties.owe(key, () => recoverConcern(id));
+      const own = cutOff.filter(({ concernId }) => concernId === id);
+      o.duties.owe(key, () => recoverConcern(id, own));
       return key;
     });
     // A sleep keeps the process alive: at a start nothing else may, and what joins the next transaction waits for a timer.

@@ -2,18 +2,21 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { FleetError, type JsonObject, systemIds } from '@hermes-fleet/protocol';
 import { message, part, taskOf } from './testing/a2a-client.ts';
-import { at, callerNamed, codesOf, decision, openDoors } from './testing/doors.ts';
+import { at, callerNamed, codesOf, decision, type OpenDoors, openDoors } from './testing/doors.ts';
+
+/** A task as a crash leaves it between accepting and deciding. */
+async function acceptOnly({ ledger }: Pick<OpenDoors, 'ledger'>, payload: JsonObject, caller: string) {
+  const text = JSON.stringify(payload);
+  const { task } = await ledger.accept({
+    ...{ id: systemIds.uuid(), contextId: 'c', caller, key: systemIds.uuid(), fingerprint: text },
+    ...{ message: {}, dispatch: { type: 'CONTROL_DECISION', payload_text: text } },
+  });
+  return { id: task.id, text };
+}
 
 test('what a crash cut off is decided by the next start, once', async (t) => {
   const doors = await openDoors(t);
-  const cutOff = async (payload: JsonObject, caller: string) => {
-    const text = JSON.stringify(payload);
-    const { task } = await doors.ledger.accept({
-      ...{ id: systemIds.uuid(), contextId: 'c', caller, key: systemIds.uuid(), fingerprint: text },
-      ...{ message: {}, dispatch: { type: 'CONTROL_DECISION', payload_text: text } },
-    });
-    return { id: task.id, text };
-  };
+  const cutOff = (payload: JsonObject, caller: string) => acceptOnly(doors, payload, caller);
   // The first was decided before the crash, the second was not, the third's caller has lost its scope since.
   const payload = decision();
   await taskOf(doors, payload);
@@ -39,6 +42,35 @@ test('what a crash cut off is decided by the next start, once', async (t) => {
   assert.equal(doors.ledger.get(foreign.task.id)?.state, 'submitted');
   await doors.intake.recover();
   assert.deepEqual(doors.audited(), []);
+});
+
+test('what was applied before a crash is not told to be rejected because many were cut off with it', async (t) => {
+  const doors = await openDoors(t, { limits: { perSecond: 5, burst: 3, keptForPause: 0 } });
+  const payload = decision();
+  await taskOf(doors, payload);
+  const ids: string[] = [];
+  for (let count = 0; count < 6; count += 1) ids.push((await acceptOnly(doors, payload, 'operator')).id);
+  await doors.intake.recover();
+  const outputs = ids.map((id) => doors.ledger.get(id)?.result?.output);
+  assert.deepEqual(
+    outputs.map((output) => at(output, 'status')),
+    ids.map(() => 'noop'),
+  );
+});
+
+test('a recovery that a stop cuts short leaves the rest to the next start', async (t) => {
+  const doors = await openDoors(t, { limits: { perSecond: 0.1, burst: 1, keptForPause: 0 } });
+  const payload = decision();
+  await taskOf(doors, payload);
+  const { id } = await acceptOnly(doors, payload, 'operator');
+  const limited = Promise.withResolvers<void>();
+  using _listener = doors.store.onHead(() => limited.resolve());
+  const recovered = doors.intake.recover();
+  const refused = assert.rejects(recovered, { code: 'SHUTTING_DOWN' });
+  await limited.promise;
+  await doors.intake.close();
+  await refused;
+  assert.equal(doors.ledger.get(id)?.state, 'submitted');
 });
 
 test('a door that is closed takes no decision, waits for those under way, and still audits', async (t) => {

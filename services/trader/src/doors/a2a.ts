@@ -35,13 +35,15 @@ export interface ControlIntakeOptions {
 export interface ControlIntake extends Intake {
   /**
    * Decides again what a former process accepted and did not end: idempotent by `decision_id`. To be called before the
-   * gateway's own, which knows nothing of such tasks. Rejects where the ledger takes nothing.
+   * gateway's own, which knows nothing of such tasks. Rejects where the ledger takes nothing, and once this is closed.
    */
   recover(): Promise<void>;
   /** Takes no more decisions; resolves when none is under way. What could not be written is left to the next start. */
   close(): Promise<void>;
 }
 
+/** How long a start waits for the rate, which begins anew with it, to let through what was let through before. */
+const RECOVER_MS = 30_000;
 const PAUSE = { firstMs: 100, longestMs: 5_000, random: Math.random };
 
 export function createControlIntake(o: ControlIntakeOptions): ControlIntake {
@@ -99,14 +101,20 @@ export function createControlIntake(o: ControlIntakeOptions): ControlIntake {
     return { kind: 'task', taskId: task.id };
   }
 
-  async function decide(task: TaskRecord, caller: Caller): Promise<ControlEnding> {
+  /** What comes too fast waits as long as that is over by `until`. */
+  async function decide(task: TaskRecord, caller: Caller, until: number): Promise<ControlEnding> {
     const { payload_text: text } = task.dispatch;
     try {
       if (typeof text !== 'string') throw new Error(`task ${task.id} has no payload_text`);
-      const { response, retryAfterS } = await desk.decide(
-        attemptOf({ text, caller, traceparent: task.traceparent }),
-      );
-      return endingOf(task.key, response, retryAfterS);
+      for (;;) {
+        const { response, retryAfterS } = await desk.decide(
+          attemptOf({ text, caller, traceparent: task.traceparent }),
+        );
+        const waitMs = (retryAfterS ?? 0) * 1000;
+        if (waitMs === 0 || closing.signal.aborted || clock.now() + waitMs > until)
+          return endingOf(task.key, response, retryAfterS);
+        await clock.sleep(waitMs, closing.signal).catch(() => undefined);
+      }
     } catch (thrown) {
       // The desk promises not to throw: this is a defect, and its task must not hang.
       log.error({ task_id: task.id, err: thrown }, 'decision broke');
@@ -119,7 +127,7 @@ export function createControlIntake(o: ControlIntakeOptions): ControlIntake {
 
   /** Writes what was decided again and again while the ledger takes nothing, until it does or this door closes. */
   async function decideAndPersist(task: TaskRecord, caller: Caller): Promise<void> {
-    const ending = await decide(task, caller);
+    const ending = await decide(task, caller, 0);
     for (let failures = 1; ; failures += 1) {
       try {
         await end(task, ending);
@@ -142,10 +150,14 @@ export function createControlIntake(o: ControlIntakeOptions): ControlIntake {
       throw new FleetError('TASK_NOT_CANCELABLE', 'a decision cannot be taken back; send another one');
     },
     async recover() {
+      const until = clock.now() + RECOVER_MS;
       for (const task of ledger.unfinished()) {
         if (task.dispatch.type !== CONTROL_DECISION) continue;
         log.info({ task_id: task.id, caller: task.caller }, 'decision taken up again');
-        await end(task, await decide(task, o.callerNamed(task.caller)));
+        const ending = await decide(task, o.callerNamed(task.caller), until);
+        // Cut short, it may not be what was decided: the next start asks again.
+        closing.signal.throwIfAborted();
+        await end(task, ending);
       }
     },
     async close() {

@@ -15,8 +15,6 @@ export interface ToolCall {
   readonly argumentsText: string | undefined;
   /** Whom the caller says that it acts for. */
   readonly onBehalfOf: string | undefined;
-  /** Whether it is, or may be meant as, an attempt at a decision. */
-  readonly isAttempt: boolean;
 }
 
 /** A body of POST /mcp: a message for the SDK, with the call in it, if it is one. */
@@ -25,7 +23,13 @@ export interface McpBody {
   /** Without the arguments of a call, so that the SDK can refuse none. */
   readonly message: JsonObject;
   readonly call: ToolCall | undefined;
+  /** Whether it is, or may be meant as, an attempt at a decision. */
+  readonly isAttempt: boolean;
 }
+
+/** What MCP has beside calls of tools: none of it decides anything. */
+const OF_MCP =
+  /^(initialize|ping|tools\/list|(notifications|resources|prompts|completion|logging|tasks)\/.+)$/;
 
 /** Throws PARSE_ERROR for what is no JSON, and INVALID_REQUEST for what is no single message, or calls twice at once. */
 export function readMcpBody(text: string): McpBody {
@@ -39,7 +43,7 @@ export function readMcpBody(text: string): McpBody {
     throw new FleetError('INVALID_REQUEST', 'batches are not supported; send one message at a time');
   if (!isJsonObject(body)) throw new FleetError('INVALID_REQUEST', 'the body is not a JSON-RPC message');
   const id = typeof body.id === 'string' || typeof body.id === 'number' ? body.id : null;
-  if (body.method !== 'tools/call') return { id, message: body, call: undefined };
+  if (body.method !== 'tools/call') return { id, message: body, call: undefined, isAttempt: !isOfMcp(body) };
   const params = isJsonObject(body.params) ? body.params : {};
   const tool = typeof params.name === 'string' ? params.name : undefined;
   const meta = isJsonObject(params._meta) ? params._meta : {};
@@ -47,10 +51,15 @@ export function readMcpBody(text: string): McpBody {
     tool,
     argumentsText: sole(sole(text, 'params'), 'arguments'),
     onBehalfOf: nameOf(meta.on_behalf_of),
-    isAttempt: tool !== LIST_TOOL && tool !== GET_TOOL,
   };
   const bare: JsonObject = tool === undefined ? { arguments: {} } : { name: tool, arguments: {} };
-  return { id, message: { ...body, params: bare }, call };
+  const isAttempt = tool !== LIST_TOOL && tool !== GET_TOOL;
+  return { id, message: { ...body, params: bare }, call, isAttempt };
+}
+
+function isOfMcp({ method, result, error }: JsonObject): boolean {
+  if (typeof method === 'string') return OF_MCP.test(method);
+  return method === undefined && (result !== undefined || error !== undefined);
 }
 
 function nameOf(value: unknown): string | undefined {

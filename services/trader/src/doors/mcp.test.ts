@@ -156,6 +156,35 @@ test('what the SDK refuses of a decision is audited before it is answered', asyn
   assert.equal(doors.store.concern('qndd8o9ppop6:xrpusd')?.rev, 0);
 });
 
+test('a decision that came to /mcp as no call of a tool is audited as it arrived', async (t) => {
+  const doors = await openDoors(t);
+  const params = decision();
+  const bodies: [body: string, as: string, status: number, code: string][] = [
+    [
+      JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'apply_control_decision', params }),
+      'operator',
+      200,
+      '',
+    ],
+    [JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'pause_strategy', params }), 'operator', 200, ''],
+    [JSON.stringify({ jsonrpc: '2.0', id: 1, method: 7, params }), 'operator', 400, ''],
+    [JSON.stringify(params), 'operator', 400, ''],
+    [JSON.stringify(params), 'guest', 403, 'forbidden'],
+  ];
+  for (const [body, as, status, code] of bodies) {
+    const answer = await doors.post('/mcp', body, { as });
+    assert.equal(answer.status, status, body);
+    assert.equal(typeof at(answer.body, 'error', 'code'), 'number', body);
+    assert.deepEqual(
+      doors.audited().map((attempt) => [attempt.text, attempt.caller, attempt.codes]),
+      [[body, as, [code || 'invalid_payload']]],
+    );
+  }
+  const reply = await doors.post('/mcp', JSON.stringify({ jsonrpc: '2.0', id: 1, result: {} }));
+  assert.equal(reply.status, 202);
+  assert.deepEqual(doors.audited(), []);
+});
+
 test('what is no JSON by its type is 415, and nothing but POST is allowed', async (t) => {
   const doors = await openDoors(t);
   const typed = await doors.post('/mcp', JSON.stringify(decision()), {

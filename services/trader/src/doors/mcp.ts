@@ -1,3 +1,4 @@
+import { bodyText } from '@hermes-fleet/a2a';
 import {
   type Caller,
   encodeControlResponse,
@@ -39,8 +40,8 @@ export function registerMcp(app: FastifyInstance, { desk, ...info }: McpDoorOpti
     let attempt: Attempt | undefined = attemptOf(request, text);
     try {
       body = readMcpBody(text);
-      const { message, call } = body;
-      attempt = call?.isAttempt ? attemptOf(request, call.argumentsText ?? text, call.onBehalfOf) : undefined;
+      const { message, call, isAttempt } = body;
+      attempt = isAttempt ? attemptOf(request, call?.argumentsText ?? text, call?.onBehalfOf) : undefined;
       requireAny(request.caller, [READ, DECIDE]);
       const answered = await speak(message, headersOf(request), async (tool) => {
         attempt = undefined;
@@ -77,8 +78,10 @@ export function registerMcp(app: FastifyInstance, { desk, ...info }: McpDoorOpti
 
   app.register(async (scope) => {
     scope.removeAllContentTypeParsers();
-    scope.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, text, done) =>
-      done(null, text),
+    scope.addContentTypeParser(
+      'application/json',
+      { parseAs: 'buffer' },
+      async (_request: unknown, body: Buffer) => bodyText(body),
     );
     const known = new WeakSet<object>();
     // Not reached by a request that authentication refused.

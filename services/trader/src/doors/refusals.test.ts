@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { test } from 'node:test';
+import { FleetError } from '@hermes-fleet/protocol';
+import { codeOf } from './refusals.ts';
 import { at, decision, openDoors, tokenOf } from './testing/doors.ts';
 
 test('what /jsonrpc refuses is audited unless it is known to decide nothing', async (t) => {
@@ -74,6 +76,30 @@ test('the reads are JSON-RPC methods, with or without params', async (t) => {
   const one = await call('get_strategy', `,"params":{"strategy_id":"${id}"}`);
   assert.equal(at(one, 'result', 'control', 'active_strategy_id'), id);
   assert.equal(at(await call('list_strategies', ',"params":{"states":"x"}'), 'error', 'code'), -32602);
+});
+
+test('a strategy that is not there is a wrong parameter, in JSON-RPC as in MCP', async (t) => {
+  const doors = await openDoors(t);
+  const call = (method: string, params: object): string =>
+    JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
+  const rpc = await doors.post('/jsonrpc', call('get_strategy', { strategy_id: 'nope' }), { as: 'reader' });
+  const message = at(rpc.body, 'error', 'message');
+  assert.equal(at(rpc.body, 'error', 'code'), -32602);
+  assert.match(String(message), /no such strategy/);
+  assert.equal(at(rpc.body, 'error', 'data', 1, 'fieldViolations', 0, 'field'), 'strategy_id');
+  const asked = { name: 'get_strategy', arguments: { strategy_id: 'nope' } };
+  const mcp = await doors.post('/mcp', call('tools/call', asked), { as: 'reader' });
+  assert.equal(at(mcp.body, 'result', 'isError'), true);
+  assert.equal(at(mcp.body, 'result', 'content', 0, 'text'), message);
+});
+
+test('what stopped a decision on its way is audited by what it was', () => {
+  const codes = (['REQUEST_TIMEOUT', 'SHUTTING_DOWN', 'QUEUE_FULL', 'CANCELED', 'INTERNAL'] as const).map(
+    (code) => codeOf(new FleetError(code, 'x')),
+  );
+  assert.deepEqual(codes, [
+    ...['invalid_payload', 'store_unavailable', 'rate_limited', 'invalid_payload', 'internal_error'],
+  ]);
 });
 
 test('a notification of a decision is carried out and audited, and not answered', async (t) => {

@@ -34,11 +34,14 @@ export function codeOf({ code, retryable }: FleetError): ControlCode {
     case 'FORBIDDEN':
       return 'forbidden';
     case 'STORE_UNAVAILABLE':
+    case 'SHUTTING_DOWN':
       return 'store_unavailable';
     case 'METHOD_NOT_FOUND':
       return 'unsupported_action';
     case 'INTERNAL':
       return 'internal_error';
+    case 'REQUEST_TIMEOUT':
+      return 'invalid_payload';
     default:
       return retryable ? 'rate_limited' : 'invalid_payload';
   }

@@ -155,6 +155,23 @@ test('truncated JSON is -32700 at every door, and audited as far as it came', as
   }
 });
 
+test('bytes that are no UTF-8 are -32700 at every door, and decide nothing', async (t) => {
+  const doors = await openDoors(t);
+  for (const way of WAYS) {
+    const [before = '', after = ''] = way.around(JSON.stringify(decision({ reason: '<>' }))).split('<>');
+    for (const bytes of [[0xff], [0xc3], [0xed, 0xa0, 0x80]]) {
+      const body = Buffer.concat([Buffer.from(before), Buffer.from(bytes), Buffer.from(after)]);
+      const answer = await doors.post(way.path, body);
+      assert.equal(at(answer.body, 'error', 'code'), -32700, way.name);
+      assert.deepEqual(
+        doors.audited().map(({ text, codes }) => [text, codes]),
+        [[null, ['invalid_payload']]],
+        way.name,
+      );
+    }
+  }
+});
+
 test('batches of JSON-RPC are -32600 at every door, and audited as they arrived', async (t) => {
   const doors = await openDoors(t);
   for (const way of WAYS) {

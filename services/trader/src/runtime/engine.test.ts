@@ -172,6 +172,27 @@ test('rejects are trouble for 20 bars; what was refused as commanded is none', (
   assert.equal(r.engine.view().execution.rejects, 4);
 });
 
+test('to want more than the limits let be held is no trouble, however long it lasts, and is told once', () => {
+  const r = rig();
+  r.as({ trading: scripted(() => [buy('4')]) });
+  r.run(...Array.from({ length: 60 }, (_, n) => bar(1 + n, '10')));
+  assert.equal(r.position(), '8');
+  assert.deepEqual(r.engine.trouble(), { recentRejects: 0, consecutiveErrors: 0 });
+  const rejected = r.recent().filter(({ state }) => state === 'rejected');
+  assert.deepEqual(
+    rejected.map(({ reason }) => reason),
+    ['limit min_order 0.5: 0 is left after limit max_position 8'],
+  );
+});
+
+test('what lies below a step of the quantity is held, and not offered to a strategy for sale', () => {
+  const r = rig({ market: market({ balances: { quote: '1000', base: '1.23' } }) });
+  r.as({ trading: scripted(({ position }) => (position.gt('0') ? [sell(position.toFixed())] : [])) });
+  r.run(...Array.from({ length: 30 }, (_, n) => bar(1 + n, '10')));
+  assert.equal(r.position(), '0.03');
+  assert.deepEqual(r.told, ['acc:xrpusd a placed', 'acc:xrpusd a filled']);
+});
+
 test('bars and ended orders are bounded, counts go on', () => {
   const r = rig();
   const seen: number[] = [];

@@ -129,6 +129,16 @@ describe('reconciling', deadline, () => {
     assert.equal(entries(await run.bar(98.9)).length, 2);
   });
 
+  it('can always make safer what runs a strategy that was taken away, kind and all', async (t) => {
+    const run = await running(t);
+    await holding(run);
+    const gone = { status: 'disabled', kind: 'gone' } as const;
+    assert.deepEqual(await run.desire({}, gone), { canceledOrders: 2 });
+    assert.equal((await run.bar(98.9)).openOrders.length, 1);
+    assert.deepEqual(await run.desire({ riskMode: 'halted' }, gone), { canceledOrders: 1 });
+    assert.deepEqual((await run.bar(98.9)).openOrders, []);
+  });
+
   it('has no entries of a strategy that may not run', async (t) => {
     const run = await running(t);
     await holding(run);
@@ -196,6 +206,18 @@ describe('a restart', deadline, () => {
     await run.runtime.close();
     await run.store.saveEngine(CONCERN.id, { version: 99 });
     await assert.rejects(run.restart(), { code: 'STORE_UNAVAILABLE', message: /the stored engine of/ });
+  });
+
+  it('fills nothing before it is told what is desired', async (t) => {
+    const run = await running(t);
+    const before = await holding(run);
+    await run.restart({ isReconciled: false });
+    const late = run.bar(50);
+    await new Promise(setImmediate);
+    assert.deepEqual(run.view().openOrders, before.openOrders);
+    await run.desire({ riskMode: 'halted' });
+    const { openOrders, position } = await late;
+    assert.deepEqual([openOrders, position.quantity], [[], before.position.quantity]);
   });
 
   it('has what was canceled without a bar', async (t) => {

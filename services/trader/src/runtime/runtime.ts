@@ -41,7 +41,7 @@ export interface TraderRuntime extends Runtime {
 
 /**
  * An engine per concern, each where its snapshot left it; it trades nothing before its first reconcile, and follows its
- * feed from `start` on. A feed that fails is asked again, ever less often; a strategy that fails and fails is faulted in
+ * feed from then and from `start` on. A feed that fails is asked again, ever less often; a strategy that fails and fails is faulted in
  * the store, and opens nothing more; a snapshot that cannot be saved stops nothing, is tried again with each bar, and is
  * named by `health`, which it does not degrade (design 4, Runtime). Throws where a snapshot cannot be read.
  */

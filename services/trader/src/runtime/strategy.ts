@@ -37,7 +37,7 @@ export interface OpenOrder {
 export interface StrategyView {
   /** The newest last, the bar that just closed; at most as many as the engine keeps. */
   readonly bars: readonly Bar[];
-  /** Units of the base asset; never below 0. */
+  /** Units of the base asset that can be sold, so without what is below the quantity's step; never below 0. */
   readonly position: Decimal;
   readonly averagePrice: Decimal | undefined;
   /** Quote asset that no order has reserved. */

@@ -23,12 +23,17 @@ export function decide(
   const verdict = judge(facts);
   if (verdict === 'busy') return 'busy';
   const { response, next, isFirst } = verdict;
+  const isSeen = seesConcern(response);
   const answer = encodeControlResponse(response);
   const link = unit.append('attempt', attemptRecord(attempt, answer, next));
   if (next !== undefined) move(unit, facts.concern, next);
   if (isFirst)
     putDecision(unit.db, {
-      ...{ decisionId: wanted.decisionId, concernId: wanted.concernId, fingerprint: wanted.fingerprint },
+      ...{
+        decisionId: wanted.decisionId,
+        concernId: isSeen ? wanted.concernId : '',
+        fingerprint: wanted.fingerprint,
+      },
       caller: attempt.caller,
       answer,
       decidedAt: unit.now,
@@ -37,7 +42,8 @@ export function decide(
     });
   if (!isCopy(verdict, wanted, facts)) {
     const { caller, traceparent } = attempt;
-    unit.emit(controlEvent({ response, concern: facts.concern, caller, traceparent, link, at: unit.now }));
+    const concern = isSeen ? facts.concern : undefined;
+    unit.emit(controlEvent({ response, concern, caller, traceparent, link, at: unit.now }));
   }
   return { verdict, auditSeq: link.seq };
 }
@@ -87,6 +93,9 @@ function factsOf({ db }: Unit, { decisionId, concernId, targetStrategyId }: Want
     previous: decisionIn(db, decisionId),
   };
 }
+
+/** Whether it is one about its concern: one that is none to its caller shows no decision of it, and tells of none. */
+const seesConcern = ({ validation }: ControlResponse): boolean => validation.concernMatch !== false;
 
 /** A verdict was reached on one state, and leads to the next. */
 function move({ db }: Unit, concern: Concern | undefined, next: Concern): void {

@@ -56,6 +56,7 @@ export function strategyOf(row: Row): Strategy {
 export interface Decision {
   readonly decisionId: string;
   readonly caller: string;
+  /** '' where there is no such concern, or none that the caller may see. */
   readonly concernId: string;
   readonly fingerprint: string;
   readonly response: ControlResponse;

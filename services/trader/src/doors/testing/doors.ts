@@ -78,7 +78,7 @@ export interface OpenDoors {
   readonly canceled: string[];
   /** The attempts in the audit that this has not returned before. */
   audited(): Audited[];
-  post(path: string, body: string, o?: PostOptions): Promise<Posted>;
+  post(path: string, body: string | Buffer<ArrayBuffer>, o?: PostOptions): Promise<Posted>;
 }
 
 export interface PostOptions {

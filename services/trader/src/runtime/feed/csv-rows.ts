@@ -16,6 +16,9 @@ export interface CsvRow {
 
 const COLUMNS = ['time', 'open', 'high', 'low', 'close', 'volume'];
 const MAX_PROBLEMS = 50;
+/** Of a file: as many bars fit into the largest one; a parsed line takes far more room than its text. */
+const MAX_LINES = 300_000;
+const MAX_LINE_CHARS = 1_000;
 
 const decimal = z
   .string()
@@ -76,15 +79,25 @@ export function readCsvRows(name: string, text: string): CsvRow[] {
 }
 
 function recordsOf(name: string, text: string): z.output<typeof Records> {
+  if (hasMoreLines(text, MAX_LINES))
+    throw invalid(name, [at(name, MAX_LINES, 'must be the last line: cut the file, or use longer bars')]);
   try {
     return Records.parse(
-      parse(text, { bom: true, info: true, skip_empty_lines: true, relax_column_count: true }),
+      parse(text, {
+        ...{ bom: true, info: true, skip_empty_lines: true, relax_column_count: true },
+        max_record_size: MAX_LINE_CHARS,
+      }),
     );
   } catch (thrown) {
     if (!(thrown instanceof CsvError)) throw thrown;
     const line = 'lines' in thrown && typeof thrown['lines'] === 'number' ? thrown['lines'] : 1;
     throw invalid(name, [at(name, line, `is no CSV: ${thrown.message}`)]);
   }
+}
+
+function hasMoreLines(text: string, most: number): boolean {
+  const ends = text.matchAll(/\r\n?|\n/g);
+  return !ends.drop(most).next().done;
 }
 
 const at = (name: string, line: number, reason: string): FieldError => ({ path: `${name}:${line}`, reason });

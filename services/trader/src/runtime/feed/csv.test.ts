@@ -96,6 +96,12 @@ describe('a file of bars', () => {
   it('is refused when it is too large to be held', (t) => {
     const file = fileOf(t, ' '.repeat(MAX_CSV_BYTES));
     assert.match(problems(() => load(file)).join(), /is larger than 8000000 bytes/);
+    for (const end of ['\n', '\r'])
+      assert.deepEqual(
+        problems(() => load(fileOf(t, HEAD, `x${end}`.repeat(1_000_000)))),
+        ['bars.csv:300000 must be the last line: cut the file, or use longer bars'],
+      );
+    assert.match(problems(() => load(fileOf(t, HEAD, `"${'x'.repeat(2_000)}`))).join(), /Max Record Size/);
   });
 });
 

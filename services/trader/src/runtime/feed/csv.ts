@@ -26,7 +26,7 @@ export function createCsvFeed(o: { readonly file: string; readonly intervalMs: n
       }
       const row = last === undefined ? rows[0] : firstAfter(rows, last.at);
       if (row === undefined) return undefined;
-      await until(clock, asked.dueAt, signal);
+      await until(clock, { at: asked.dueAt, stepMs: o.intervalMs }, signal);
       return barOf(row);
     },
   };

@@ -1,10 +1,17 @@
 import type { Clock } from '@hermes-fleet/protocol';
 
-/** Waits until the clock shows `at` or later; rejects with the signal's reason. */
-export async function until(clock: Clock, at: number, signal: AbortSignal): Promise<void> {
+/**
+ * Waits until the clock shows `at` or later, which it looks up every `stepMs`; rejects with the signal's reason. A timer
+ * knows nothing of a clock that is set, and may ring a little early.
+ */
+export async function until(
+  clock: Clock,
+  { at, stepMs }: { readonly at: number; readonly stepMs: number },
+  signal: AbortSignal,
+): Promise<void> {
   signal.throwIfAborted();
-  // A timer of the system may ring a little early.
-  for (let left = at - clock.now(); left > 0; left = at - clock.now()) await clock.sleep(left, signal);
+  for (let left = at - clock.now(); left > 0; left = at - clock.now())
+    await clock.sleep(Math.min(left, stepMs), signal);
 }
 
 /** The latest multiple of `stepMs` that is not after `at`. */

@@ -93,6 +93,19 @@ describe('a synthetic feed', () => {
     assert.deepEqual(await feed.next(undefined, never), await feed.next(undefined, never));
   });
 
+  it('goes on as soon as a clock that was set back is right again', async () => {
+    const clock = manualClock();
+    let offMs = 0;
+    const feed = createSyntheticFeed(options(3, 20), { ...clock, now: () => clock.now() + offMs });
+    const first = await feed.next(undefined, never);
+    offMs = -3_600_000;
+    const second = feed.next(first, never);
+    await clock.asleep(1);
+    offMs = 0;
+    clock.advance(5_000);
+    assert.equal((await second)?.at, clock.now());
+  });
+
   it('makes no bars of the time in which nobody asked', async () => {
     const clock = manualClock();
     const feed = createSyntheticFeed(options(3, 20), clock);

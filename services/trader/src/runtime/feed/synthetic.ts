@@ -32,7 +32,7 @@ export function createSyntheticFeed(o: SyntheticOptions, clock: Clock): Feed {
       const latest = boundary(clock.now(), o.intervalMs);
       const at =
         last === undefined ? latest : Math.max(latest, boundary(last.at, o.intervalMs) + o.intervalMs);
-      await until(clock, at, signal);
+      await until(clock, { at, stepMs: o.intervalMs }, signal);
       return syntheticBar(o, at, last?.close ?? o.startPrice);
     },
   };

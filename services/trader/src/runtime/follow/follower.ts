@@ -5,7 +5,7 @@ import type { DegradedConfig } from '../degraded.ts';
 import type { Desired, Engine } from '../engine-port.ts';
 import type { EngineView, Reconciled, Runtime, RuntimeWatcher } from '../port.ts';
 import { createStrategy, type StrategyKind } from '../strategies/index.ts';
-import type { Bar, Feed } from '../strategy.ts';
+import type { Bar, Feed, TradingStrategy } from '../strategy.ts';
 import { createFaults } from './faults.ts';
 import { createKeeper } from './keeper.ts';
 import { createVitals } from './vitals.ts';
@@ -32,11 +32,14 @@ export interface Follower {
   health(): ReturnType<Runtime['health']>;
   view(): EngineView;
   degrade(reason: string | undefined): void;
+  /** Follows the feed, from the first reconcile on. */
   start(): void;
   close(): Promise<void>;
 }
 
 const PAUSE = { firstMs: 500, longestMs: 30_000 };
+
+const IDLE: TradingStrategy = { warmupBars: 1, onBar: () => [] };
 
 export function createFollower(o: FollowerOptions): Follower {
   const { concernId, engine, feed, clock, log, store, random } = o;
@@ -53,6 +56,7 @@ export function createFollower(o: FollowerOptions): Follower {
     onChange: changed,
   });
   let desired: Desired | undefined;
+  let isStarted = false;
   let following: Promise<void> | undefined;
 
   function take(bar: Bar): void {
@@ -85,13 +89,34 @@ export function createFollower(o: FollowerOptions): Follower {
     }
   }
 
+  /** Not before it is known what is desired: a bar would fill orders that should not be there any more. */
+  function begin(): void {
+    if (isStarted && desired !== undefined && !stop.signal.aborted) following ??= follow(stop.signal);
+  }
+
+  /** One that may not run anyway must not keep a pause or a lower risk from being done: it wants nothing any more. */
+  function tradingOf(strategy: Strategy): TradingStrategy {
+    try {
+      return createStrategy(strategy, o.kinds);
+    } catch (err) {
+      if (strategy.status === 'enabled') throw err;
+      const about = { concern_id: concernId, strategy_id: strategy.id, err };
+      log.warn(
+        about,
+        `a strategy that is ${strategy.status} cannot be made any more; its exits stay as they are`,
+      );
+      return IDLE;
+    }
+  }
+
   function reconcile(concern: Concern, strategy: Strategy | undefined): Reconciled {
     const { riskMode } = concern;
-    const trading = strategy && { id: strategy.id, trading: createStrategy(strategy, o.kinds) };
+    const trading = strategy && { id: strategy.id, trading: tradingOf(strategy) };
     const mayEnter = strategy?.status === 'enabled' && faults.reasonOf(strategy.id) === undefined;
     const runState = mayEnter ? concern.runState : 'paused';
     const done = engine.configure({ runState, riskMode, strategy: trading });
     desired = { runState, riskMode, strategy: trading };
+    begin();
     if (done.canceledOrders > 0 || done.inheritedPosition !== undefined) keeper.keep();
     else keeper.touch();
     vitals.check();
@@ -119,9 +144,10 @@ export function createFollower(o: FollowerOptions): Follower {
     view,
     degrade: vitals.force,
     start: () => {
-      if (stop.signal.aborted || following !== undefined) return;
+      if (stop.signal.aborted || isStarted) return;
+      isStarted = true;
       vitals.start();
-      following = follow(stop.signal);
+      begin();
     },
     close: async () => {
       stop.abort(new Error('the runtime is being closed'));

@@ -5,7 +5,7 @@ import type { Bar, Intent, StrategyView, TradingStrategy } from '../strategy.ts'
 import { averagePrice } from './account.ts';
 import { readIntents } from './intents.ts';
 import { type Order, openOrderOf } from './order.ts';
-import { judgeOrder, type OrderIntent } from './risk-gate.ts';
+import { judgeOrder, type OrderIntent, onQuantityStep } from './risk-gate.ts';
 import { type EngineState, ended, freeCash, orderOf, type Tell, troubled } from './state.ts';
 
 interface Asking {
@@ -19,18 +19,18 @@ export function askStrategy(before: EngineState, trading: TradingStrategy, askin
   const { strategyId } = before.configured;
   const bar = before.bars.at(-1);
   if (strategyId === null || bar === undefined || before.bars.length < trading.warmupBars) return before;
-  const view = seenBy(before, strategyId, bar);
+  const view = seenBy(before, { ...asking, strategyId, bar });
   return readIntents(trading.onBar(view), view.openOrders).reduce<EngineState>(
     (state, intent) => done(state, intent, { ...asking, strategyId, bar }),
     before,
   );
 }
 
-function seenBy(state: EngineState, strategyId: string, { close }: Bar): StrategyView {
+function seenBy(state: EngineState, { strategyId, bar: { close }, market }: Doing): StrategyView {
   const { account, bars, open } = state;
   return {
     bars,
-    position: account.position,
+    position: onQuantityStep(account.position, market),
     averagePrice: averagePrice(account),
     freeCash: freeCash(state),
     equity: account.cash.plus(account.position.times(close)),

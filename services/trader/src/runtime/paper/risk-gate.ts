@@ -30,7 +30,10 @@ export interface Passed {
 
 export interface Refused {
   readonly refused: string;
-  /** Whether risk mode or run state, as decided, are what refuses it: no fault of the execution. */
+  /**
+   * Whether risk mode or run state, as decided, or a limit on what may be held and rest, as configured, are what refuses
+   * it: no fault of the execution.
+   */
   readonly isCommanded: boolean;
 }
 
@@ -59,8 +62,10 @@ export function judgeOrder(intent: OrderIntent, facts: GateFacts): Passed | Refu
   if (side === 'buy' && runState === 'paused') return commanded('paused: no entries');
   if (side === 'buy' && riskMode === 'reduce_only') return commanded('risk mode reduce_only: no entries');
   const ofSide = open.filter((each) => each.side === side).length;
-  if (ofSide >= limits.maxOpenOrders)
-    return refused(`limit max_open_orders: ${ofSide} ${side} orders are open already`);
+  if (ofSide >= limits.maxOpenOrders) {
+    const reason = `limit max_open_orders: ${ofSide} ${side} orders are open already`;
+    return side === 'buy' ? commanded(reason) : refused(reason);
+  }
   return sized(intent, facts);
 }
 
@@ -70,12 +75,13 @@ function sized(intent: OrderIntent, facts: GateFacts): Passed | Refused {
   const limitPrice = intent.limitPrice === undefined ? undefined : onStep(side, intent.limitPrice, market);
   const price = limitPrice ?? worse(side, close, market);
   if (!price.gt(ZERO)) return refused(`the price is below one step of ${text(market.steps.price)}`);
-  const { whole, quantity, why } = cut(intent, facts);
+  const { quantity, why } = cut(intent, facts);
   const least = market.limits.minOrder;
-  const isAll = side === 'sell' && quantity.eq(position) && quantity.gt(ZERO);
+  const isAll = side === 'sell' && quantity.eq(onQuantityStep(position, market)) && quantity.gt(ZERO);
   if (quantity.lt(least) && !isAll) {
     const reason = `limit min_order ${text(least)}: ${text(quantity)} is left${after(why)}`;
-    return whole.lt(least) ? refused(reason) : commanded(reason);
+    const isWantedTooSmall = onQuantityStep(intent.quantity, market).lt(least);
+    return side === 'sell' || isWantedTooSmall ? refused(reason) : commanded(reason);
   }
   const cost = costOf(quantity, price, market);
   if (side === 'buy' && cost.gt(freeCash))
@@ -105,14 +111,15 @@ function boundsOf({ side }: OrderIntent, { market, position, open }: GateFacts):
 const HALF = { times: money('0.5'), why: 'risk mode cautious halves entries' };
 
 /** What an order of this quantity is in cautious. */
-export const halfOf = (quantity: Decimal, { steps }: Market): Decimal =>
-  floorTo(quantity.times(HALF.times), steps.quantity);
+export const halfOf = (quantity: Decimal, market: Market): Decimal =>
+  onQuantityStep(quantity.times(HALF.times), market);
 
-/** The wanted quantity on its step, never above it, before and after a halving, and what made it smaller than its step does. */
-function cut(
-  intent: OrderIntent,
-  facts: GateFacts,
-): { whole: Decimal; quantity: Decimal; why: readonly string[] } {
+/** What of a quantity can be ordered: of a position, all but the dust below a step, which no order can sell. */
+export const onQuantityStep = (quantity: Decimal, { steps }: Market): Decimal =>
+  floorTo(quantity, steps.quantity);
+
+/** The wanted quantity on its step, never above it, and what made it smaller than its step does. */
+function cut(intent: OrderIntent, facts: GateFacts): { quantity: Decimal; why: readonly string[] } {
   const why: string[] = [];
   let { quantity } = intent;
   for (const bound of boundsOf(intent, facts)) {
@@ -120,9 +127,9 @@ function cut(
     quantity = bound.most;
     why.push(bound.why);
   }
-  const whole = floorTo(quantity, facts.market.steps.quantity);
-  if (!isHalving(intent, facts) || whole.isZero()) return { whole, quantity: whole, why };
-  return { whole, quantity: halfOf(whole, facts.market), why: [...why, HALF.why] };
+  const whole = onQuantityStep(quantity, facts.market);
+  if (!isHalving(intent, facts) || whole.isZero()) return { quantity: whole, why };
+  return { quantity: halfOf(whole, facts.market), why: [...why, HALF.why] };
 }
 
 /** A limit on the price's step: never above what a buy, never below what a sale was to get. */

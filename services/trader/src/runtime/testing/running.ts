@@ -103,8 +103,8 @@ export interface Running {
     of?: Partial<Strategy>,
   ): Promise<{ canceledOrders: number; inheritedPosition?: string }>;
   view(): EngineView;
-  /** Closes the runtime, and makes another one over the same store and feed. */
-  restart(): Promise<void>;
+  /** Closes the runtime, and starts another one over the same store and feed, reconciled unless it is not to be. */
+  restart(o?: { readonly isReconciled: boolean }): Promise<void>;
 }
 
 export interface RunningOptions {
@@ -182,10 +182,10 @@ export async function running(t: TestContext, o: RunningOptions = {}): Promise<R
       while (view().lastBar?.at !== new Date(at).toISOString()) await change();
       return view();
     },
-    restart: async () => {
+    restart: async ({ isReconciled } = { isReconciled: true }) => {
       await runtime.close();
       runtime = make();
-      await desire();
+      if (isReconciled) await desire();
       runtime.start();
     },
   };

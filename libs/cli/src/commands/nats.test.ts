@@ -1,0 +1,29 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { fleet, keysFolder } from '../testing/profile-stub.ts';
+
+const WRONG: readonly (readonly [args: readonly string[], says: RegExp])[] = [
+  [['nats'], /nats needs a command/],
+  [['nats', 'forget'], /no such command: nats forget/],
+  [['nats', 'setup', 'x'], /nats setup takes no "x"/],
+  [['nats', 'forget-head'], /takes the name of one service/],
+  [['nats', 'forget-head', 'trader', 'switch'], /takes the name of one service/],
+  [['nats', 'forget-head', 'trader', '--server', 'nats://127.0.0.1:1'], /--server is for --as-is/],
+  [['nats', 'forget-head', 'trader', '--all'], /--all/],
+];
+
+test('a command line about NATS that cannot be understood is told, and does nothing', async () => {
+  for (const [args, says] of WRONG) {
+    const { code, stderr } = await fleet(args);
+    assert.deepEqual([code, says.test(stderr)], [2, true], `${args.join(' ')}: ${stderr}`);
+  }
+});
+
+test('a head is not forgotten where no NATS answers, or for a name that stands for several', async (t) => {
+  const { dir } = keysFolder(t);
+  const away = await fleet(['nats', 'forget-head', 'trader', '--dir', dir, '--port-offset', '20001']);
+  assert.deepEqual([away.code, away.stdout], [1, '']);
+  assert.match(away.stderr, /^fleet: the head on fleet\.audit\.trader cannot be forgotten: no NATS server/);
+  const several = await fleet(['nats', 'forget-head', '*', '--dir', dir]);
+  assert.deepEqual([several.code, several.stderr], [1, 'fleet: "*" is not the name of a service\n']);
+});
