@@ -3,6 +3,7 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { systemClock as clock, systemIds as ids } from '@hermes-fleet/protocol';
+import { enableWal } from '../../libs/store/src/database.ts';
 import { createDesk } from '../../services/trader/src/control/create-desk.ts';
 import type { Concern, Strategy } from '../../services/trader/src/control/state.ts';
 import type { Runtime } from '../../services/trader/src/runtime/port.ts';
@@ -95,7 +96,7 @@ export async function rawDecisionRate(dir: string, forMs: number): Promise<numbe
 /** Writes the rows of the file's one decision again and again, under other keys. */
 function replayRows(file: string, forMs: number): number {
   const db = new DatabaseSync(file);
-  db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL');
+  enableWal(db, file);
   const attempt = db.prepare("SELECT * FROM audit WHERE json_extract(record, '$.kind') = 'attempt'").get();
   const outcome = db.prepare("SELECT * FROM audit WHERE json_extract(record, '$.kind') = 'outcome'").get();
   const decided = db.prepare('SELECT * FROM decisions').get();
@@ -103,9 +104,8 @@ function replayRows(file: string, forMs: number): number {
   if (!attempt || !outcome || !decided || !event)
     throw new Error('the decision of the bench is not in its file');
   const audit = db.prepare('INSERT INTO audit (seq, record, hash) VALUES (?, ?, ?)');
-  const decision = db.prepare(
-    `INSERT INTO decisions SELECT ?, ${Object.keys(decided).slice(1).join(', ')} FROM decisions WHERE decision_id = ?`,
-  );
+  const decision = db.prepare('INSERT INTO decisions VALUES (?, ?, ?, ?, ?, ?, ?, 1)');
+  const { caller, concern_id: concern, fingerprint, response, decided_at: at } = decided;
   const update = db.prepare('UPDATE concerns SET run_state = ?, rev = rev + 1');
   const answered = db.prepare('UPDATE decisions SET response = ?, open = 0 WHERE decision_id = ?');
   const outbox = db.prepare('INSERT INTO outbox (at, subject, event) VALUES (?, ?, ?)');
@@ -116,11 +116,11 @@ function replayRows(file: string, forMs: number): number {
     db.exec('BEGIN IMMEDIATE');
     audit.run(++seq, attempt.record ?? null, attempt.hash ?? null);
     const id = randomUUID();
-    decision.run(id, decided.decision_id ?? null);
+    decision.run(id, caller ?? null, concern ?? null, fingerprint ?? null, response ?? null, at ?? null, seq);
     update.run(count % 2 === 0 ? 'paused' : 'running');
     outbox.run(event.at ?? null, event.subject ?? null, event.event ?? null);
     audit.run(++seq, outcome.record ?? null, outcome.hash ?? null);
-    answered.run(decided.response ?? null, id);
+    answered.run(response ?? null, id);
     db.exec('COMMIT');
   }
   const rate = count / ((performance.now() - startedAt) / 1000);

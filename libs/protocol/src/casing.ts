@@ -112,18 +112,32 @@ function rename(schema: z.core.$ZodType, value: unknown, direction: Direction): 
 
 type Shape = Readonly<Record<string, z.core.$ZodType>>;
 
-/** The names that a shape has in code and on the wire, worked out once: every message asks for them. */
+interface Field {
+  readonly camel: string;
+  readonly wire: string;
+  readonly field: z.core.$ZodType;
+  /** Whether it stands in code as on the wire: it holds no names of its own, and no words. */
+  readonly isPlain: boolean;
+}
+
+/** The fields of a shape by their names in code and on the wire, worked out once: every message asks for them. */
 interface Names {
-  readonly camelOf: ReadonlyMap<string, string>;
-  readonly wireOf: ReadonlyMap<string, string>;
+  readonly camelOf: ReadonlyMap<string, Field>;
+  readonly wireOf: ReadonlyMap<string, Field>;
 }
 const namesOfShapes = new WeakMap<Shape, Names>();
 
 function namesOf(shape: Shape): Names {
   const known = namesOfShapes.get(shape);
   if (known) return known;
-  const pairs = Object.keys(shape).map((wire) => [wire, toCamel(wire)] as const);
-  const names = { camelOf: new Map(pairs), wireOf: new Map(pairs.map(([wire, camel]) => [camel, wire])) };
+  const fields = Object.entries(shape).map(([wire, field]): Field => {
+    const isPlain = !['array', 'record', 'object', 'enum'].includes(defOf(field).type);
+    return { camel: toCamel(wire), wire, field, isPlain };
+  });
+  const names = {
+    camelOf: new Map(fields.map((each) => [each.wire, each])),
+    wireOf: new Map(fields.map((each) => [each.camel, each])),
+  };
   namesOfShapes.set(shape, names);
   return names;
 }
@@ -137,12 +151,17 @@ function put(target: Record<string, unknown>, key: string, value: unknown): void
 function toCode(shape: Shape, value: Record<string, unknown>): Record<string, unknown> {
   const { camelOf, wireOf } = namesOf(shape);
   const found: Record<string, unknown> = {};
-  for (const [key, item] of Object.entries(value)) {
+  for (const key of Object.keys(value)) {
+    const item = value[key];
     if (item === undefined) continue;
-    const camel = camelOf.get(key);
-    const field = camel === undefined ? undefined : shape[key];
-    if (camel === undefined || !field) {
+    const known = camelOf.get(key);
+    if (known === undefined) {
       put(found, escapeUnknown(key, wireOf), item);
+      continue;
+    }
+    const { camel, field } = known;
+    if (known.isPlain) {
+      found[camel] = item;
       continue;
     }
     const words = unknownWords(field, item);
@@ -155,12 +174,17 @@ function toCode(shape: Shape, value: Record<string, unknown>): Record<string, un
 function toWire(shape: Shape, value: Record<string, unknown>, direction: Direction): Record<string, unknown> {
   const { wireOf } = namesOf(shape);
   const found: Record<string, unknown> = {};
-  for (const [key, item] of Object.entries(value)) {
-    if (item === undefined || key.startsWith(WORD)) continue;
-    const wire = wireOf.get(key);
-    const field = wire === undefined ? undefined : shape[wire];
-    if (wire === undefined || !field) {
-      put(found, unescapeUnknown(key), item);
+  for (const key of Object.keys(value)) {
+    const item = value[key];
+    if (item === undefined) continue;
+    const known = wireOf.get(key);
+    if (known === undefined) {
+      if (!key.startsWith(WORD)) put(found, unescapeUnknown(key), item);
+      continue;
+    }
+    const { wire, field } = known;
+    if (known.isPlain) {
+      found[wire] = item;
       continue;
     }
     const words = direction.words ? value[WORD + key] : undefined;

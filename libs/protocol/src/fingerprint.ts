@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import canonicalize from 'canonicalize';
 import { FleetError } from './errors.ts';
 import type { JsonObject } from './json.ts';
@@ -15,7 +15,7 @@ export function dispatchFingerprint(dispatch: JsonObject): string {
 
 /** SHA-256, in hex, of the RFC 8785 canonical form of a JSON value; INVALID_PARAMS for one that has no such form. */
 export function fingerprint(value: JsonObject): string {
-  return createHash('sha256').update(canonical(value)).digest('hex');
+  return hash('sha256', canonical(value));
 }
 
 function canonical(value: JsonObject): string {

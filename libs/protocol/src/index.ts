@@ -42,6 +42,7 @@ export {
   type ControlValidation,
   ControlWarning,
   encodeControlResponse,
+  encodeControlResult,
 } from './control/response.ts';
 export {
   decodeDispatch,

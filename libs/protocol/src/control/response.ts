@@ -95,6 +95,10 @@ export const ControlResponseWire = z.strictObject({
 export type ControlResponse = Camel<z.output<typeof ControlResponseWire>>;
 export type ControlValidation = ControlResponse['validation'];
 
+/** The `result` of an answer as it stands on the wire. */
+export const encodeControlResult = (result: ControlResponse['result']): JsonObject =>
+  encodeWith(ControlResponseWire.shape.result, result);
+
 /** The answer as it stands on the wire. */
 export const encodeControlResponse = (response: ControlResponse): JsonObject =>
   encodeWith(ControlResponseWire, response);

@@ -17,6 +17,10 @@ export interface Change {
 /** Above it, outcomes that can't be recorded are not kept. */
 const MAX_DUTIES = 1000;
 
+/** What is on disk says otherwise, until it can be written; the next start goes by what is on disk. */
+const UNRECORDED =
+  ', but that could not be recorded yet: nothing else is decided here until it is, and a restart before that applies it';
+
 export interface Applier {
   /**
    * Activates a change that is on disk, and records its outcome; takes it back where the runtime can't. Resolves with the
@@ -47,11 +51,13 @@ export function createApplier(o: {
     );
     const message =
       cause instanceof FleetError ? cause.message : 'the runtime could not do it; its log says why';
-    const response = failed(open.response, {
-      before,
-      errors: [{ code: 'activation_failed', message: `${message}; what was before goes on` }],
-      result: { modeChange: 'restored', reconciled },
-    });
+    const because = (goesOn: string): ControlResponse =>
+      failed(open.response, {
+        before,
+        errors: [{ code: 'activation_failed', message: `${message}; what was before goes on${goesOn}` }],
+        result: { modeChange: 'restored', reconciled },
+      });
+    const response = because('');
     o.duties.owe(undoing(open.concernId), async () => {
       // Where the store said that it could not, and did.
       const isOpen = o.store.openApplies().some(({ auditSeq }) => auditSeq === open.auditSeq);
@@ -63,7 +69,8 @@ export function createApplier(o: {
       await o.duties.pay(undoing(open.concernId));
       return response;
     } catch (error) {
-      return failed(response, { before, errors: [unwritten(error)], result: response.result });
+      const owed = because(UNRECORDED);
+      return failed(owed, { before, errors: [unwritten(error)], result: owed.result });
     }
   };
 

@@ -12,7 +12,7 @@ import type { Desk } from './desk.ts';
 import { createDuties } from './duties.ts';
 import { createEntry, saidIn, turnedAway } from './entry.ts';
 import { createGate } from './gate.ts';
-import type { Policy } from './judge.ts';
+import { copyOf, type Policy } from './judge.ts';
 import { createLimiter, type Limits } from './limits.ts';
 import { createReads } from './reads.ts';
 import { createRecover } from './recover.ts';
@@ -85,6 +85,8 @@ export function createDesk(o: DeskOptions): OpenDesk {
         const reached = isMalformed ? { schemaValid: false } : {};
         return { ...turnedAway(saidIn(attempt.text), [{ code, message }], reached), isAudited: false };
       }),
+    copied: (attempt, first) =>
+      answer(attempt, async () => ({ response: copyOf(first), httpStatus: 200, isAudited: false })),
     ...createReads({ store, runtime, activation, access }),
     recover: createRecover({ store, activation, duties, clock }),
     close: duties.close,

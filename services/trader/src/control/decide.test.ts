@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { encodeControlResponse } from '@hermes-fleet/protocol';
+import { encodeControlResponse, isJsonObject } from '@hermes-fleet/protocol';
 import { CONCERN, decisionOf, NOW, type Request, said, TABLE, to } from './testing/decision-table.ts';
 import { deadline, freshId, OPERATOR, openDesk, payloadOf, SWITCH, textOf } from './testing/harness.ts';
 
@@ -20,7 +20,9 @@ for (const [name, request, outcome, state = {}, given = {}, changed] of TABLE) {
     const [record] = test.audit().filter(({ record }) => record['kind'] === 'attempt');
     assert.equal(record?.record['text'], text);
     assert.equal(record?.record['status'], response.status);
-    assert.deepEqual(record?.record['validation'], encodeControlResponse(response)['validation']);
+    const audited = record?.record['response'];
+    assert.ok(isJsonObject(audited));
+    assert.deepEqual(audited['validation'], encodeControlResponse(response)['validation']);
     const codes = response.errors.map(({ code }) => code);
     assert.deepEqual(test.told, ['audited', `${response.action} ${response.status}`, ...codes]);
     if (request.dryRun) {

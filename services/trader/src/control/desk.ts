@@ -1,4 +1,4 @@
-import type { Caller, ControlCode, JsonObject } from '@hermes-fleet/protocol';
+import type { Caller, ControlCode, ControlResponse, JsonObject } from '@hermes-fleet/protocol';
 import type { Attempt, Decided } from './attempt.ts';
 
 /** The one room behind the three doors (design 4, Three doors). */
@@ -10,6 +10,8 @@ export interface Desk {
   decide(attempt: Attempt): Promise<Decided>;
   /** Audits an attempt that a door could not hand over (too large, no JSON), and gives the answer to it. */
   refuse(attempt: Attempt, code: ControlCode, message: string): Promise<Decided>;
+  /** Audits a copy of a message whose door knows already what came of `first`, and gives the answer to it. */
+  copied(attempt: Attempt, first: ControlResponse): Promise<Decided>;
   /** `list_strategies(filter)` for this caller's accounts. Throws FORBIDDEN, INVALID_PARAMS. */
   list(caller: Caller, filterText: string): JsonObject;
   /** `get_strategy({strategy_id})`. Throws FORBIDDEN, INVALID_PARAMS. */

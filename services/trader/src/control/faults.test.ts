@@ -193,6 +193,7 @@ test(
     test.runtime.fate.push('fails');
     const first = await test.send(text);
     assert.equal(said(first.response), 'failed activation_failed store_unavailable');
+    assert.match(first.response.errors[0]?.message ?? '', /a restart before that applies it/);
     assert.equal(said((await test.send(text)).response), 'failed store_unavailable');
     assert.equal(await test.ask({}), 'failed store_unavailable');
     assert.equal(await test.ask(BITCOIN), 'applied');

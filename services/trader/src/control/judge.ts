@@ -67,13 +67,18 @@ function repeated(
   }
   const { response } = previous;
   if (response.status === 'failed') return undefined;
-  if (response.status === 'rejected') return { response, isFirst: false };
+  return { response: copyOf(response), isFirst: false };
+}
+
+/** What a copy is answered: it changes nothing, and hears what came of the first. */
+export function copyOf(response: ControlResponse): ControlResponse {
+  if (!response.ok) return response;
   const code = 'duplicate_decision' as const;
   const warnings = [
     ...response.warnings,
     { code, message: 'it was decided before; this is what came of it' },
   ];
-  return { response: { ...response, status: 'noop', warnings }, isFirst: false };
+  return { ...response, status: 'noop', warnings };
 }
 
 function judged(request: ControlDecision, facts: Facts, draft: Draft): Verdict {

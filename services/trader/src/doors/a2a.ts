@@ -15,7 +15,8 @@ import { requireScope } from '@hermes-fleet/service';
 import { DECIDE } from '../control/access.ts';
 import type { Attempt } from '../control/attempt.ts';
 import type { Desk } from '../control/desk.ts';
-import { brokenEnding, type ControlEnding, endingOf } from './control-ending.ts';
+import { copyOf } from '../control/judge.ts';
+import { brokenEnding, type ControlEnding, endingOf, responseIn } from './control-ending.ts';
 import { CONTROL_DECISION, controlParts, payloadText, saidIn, wrongPart } from './control-part.ts';
 import { codeOf } from './refusals.ts';
 
@@ -98,7 +99,19 @@ export function createControlIntake(o: ControlIntakeOptions): ControlIntake {
         .finally(() => underWay.delete(task.id));
       underWay.set(task.id, work);
     }
+    if (!created) await auditCopy(task, attemptOf({ text, caller, traceparent }));
     return { kind: 'task', taskId: task.id };
+  }
+
+  /** A copy of a message is an attempt too. What came of the first is its answer, once there is one. */
+  async function auditCopy({ id }: TaskRecord, attempt: Attempt): Promise<void> {
+    await underWay.get(id);
+    const first = responseIn(ledger.get(id)?.result);
+    if (first === undefined) return;
+    const { response } = await desk.copied(attempt, first);
+    const isAudited = response.status === copyOf(first).status;
+    if (!isAudited)
+      throw new FleetError('STORE_UNAVAILABLE', 'this copy could not be audited; send it again');
   }
 
   /** What comes too fast waits as long as that is over by `until`. */

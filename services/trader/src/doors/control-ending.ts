@@ -1,5 +1,7 @@
 import {
   type ControlResponse,
+  ControlResponseWire,
+  camelize,
   encodeControlResponse,
   encodeResult,
   type FleetError,
@@ -48,6 +50,12 @@ export function brokenEnding(taskId: string, { code, message, retryable }: Fleet
     status: 'error',
     error: { code: code.toLowerCase(), message, retryable },
   });
+}
+
+/** The response in a TASK_RESULT of a decision; undefined for one that broke on its way. */
+export function responseIn(result: JsonObject | undefined): ControlResponse | undefined {
+  const { success, data } = ControlResponseWire.safeParse(result?.output);
+  return success ? camelize(ControlResponseWire, data) : undefined;
 }
 
 function base(taskId: string) {

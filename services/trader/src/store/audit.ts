@@ -20,12 +20,23 @@ export function writtenUpTo(db: Queries): number {
 
 /** Adds a record to the chain, in the transaction under way (design 4, State). */
 export function appendRecord(db: Queries, record: JsonObject): AuditHead {
-  const head = headOf(db);
-  const seq = Math.max(head.seq, writtenUpTo(db)) + 1;
+  const { last, previous } = endOf(db);
+  const seq = last + 1;
   const written = canonical(record);
-  const hash = linked(head.hash, written);
+  const hash = linked(previous, written);
   db.run('INSERT INTO audit (seq, record, hash) VALUES (?, ?, ?)', seq, written, hash);
   return { seq, hash };
+}
+
+/** What the next record follows: `headOf` and `writtenUpTo` in one question, since every record asks it. */
+function endOf(db: Queries): { last: number; previous: string } {
+  const row = db.get(
+    `SELECT hash, max(seq, ifnull((SELECT seq FROM sqlite_sequence WHERE name = 'audit'), 0)) AS last
+     FROM audit ORDER BY seq DESC LIMIT 1`,
+  );
+  return row
+    ? { last: integer(row, 'last'), previous: text(row, 'hash') }
+    : { last: writtenUpTo(db), previous: GENESIS };
 }
 
 export const recordsAfter = (db: Queries, afterSeq: number, limit: number): AuditRecord[] =>

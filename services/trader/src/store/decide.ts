@@ -1,6 +1,7 @@
 import {
   type ControlResponse,
   encodeControlResponse,
+  encodeControlResult,
   FleetError,
   type JsonObject,
 } from '@hermes-fleet/protocol';
@@ -53,10 +54,14 @@ export function refuse(unit: Unit, attempt: AttemptRecord, response: ControlResp
 }
 
 /** Records that an apply is activated; one whose outcome is recorded already stays as it is. */
-export function settle(unit: Unit, { decisionId, auditSeq }: OpenApply, response: ControlResponse): void {
-  const answer = encodeControlResponse(response);
-  if (closeDecision(unit.db, decisionId, auditSeq, answer))
-    unit.append('outcome', { of: auditSeq, outcome: 'applied', response: answer });
+export function settle(
+  unit: Unit,
+  { decisionId, auditSeq }: OpenApply,
+  { result }: Pick<ControlResponse, 'result'>,
+): void {
+  const done = encodeControlResult(result);
+  if (closeDecision(unit.db, decisionId, auditSeq, done))
+    unit.append('outcome', { of: auditSeq, outcome: 'applied', result: done });
 }
 
 /** Takes an apply back. Throws INTERNAL for one whose outcome is recorded already. */
@@ -113,9 +118,9 @@ const isCopy = (
 
 function attemptRecord(attempt: AttemptRecord, answer: JsonObject, next: Concern | undefined): JsonObject {
   const { door, caller, onBehalfOf, text, traceparent, receivedAt } = attempt;
-  const { status = null, validation = null } = answer;
+  const { status = null } = answer;
   return {
-    ...{ door, caller, text, validation, status, response: answer },
+    ...{ door, caller, text, status, response: answer },
     received_at: new Date(receivedAt).toISOString(),
     ...(onBehalfOf !== undefined && { on_behalf_of: onBehalfOf }),
     ...(traceparent !== undefined && { traceparent }),

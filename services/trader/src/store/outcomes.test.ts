@@ -32,6 +32,15 @@ test(
     assert.equal(copy.verdict.response.result.canceledOrders, 3);
     assert.equal(copy.verdict.response.result.inheritedPosition, '12.5');
     assert.deepEqual(kindsOf(store), ['seed', 'attempt applied', 'outcome applied', 'attempt noop']);
+    const [outcome] = store.audit(2, 1);
+    const result = {
+      mode_change: 'applied',
+      reconciled: true,
+      canceled_orders: 3,
+      inherited_position: '12.5',
+    };
+    const at = new Date(clock.now()).toISOString();
+    assert.deepEqual(outcome?.record, { kind: 'outcome', at, of: 2, outcome: 'applied', result });
     assert.deepEqual(store.openApplies(), []);
     assert.equal(clock.timers, 0);
     const again = store.settle(applyOf(written), full);

@@ -96,10 +96,11 @@ export interface ControlStore {
   /** The attempt and its answer, in the audit alone: malformed payloads, 403, 413, 429. */
   refuse(attempt: AttemptRecord, response: ControlResponse): Promise<void>;
   /**
-   * The activation succeeded: an outcome record, and the answer that copies get from now on. Written with the next
-   * transaction, at the latest after some milliseconds, so that it costs no commit of its own; resolves when it is durable.
+   * The activation succeeded: an outcome record, and the result that the answer has for copies from now on; nothing else of
+   * an answer changes by then. Written with the next transaction, at the latest after some milliseconds, so that it costs
+   * no commit of its own; resolves when it is durable.
    */
-  settle(apply: OpenApply, response: ControlResponse): Promise<void>;
+  settle(apply: OpenApply, response: Pick<ControlResponse, 'result'>): Promise<void>;
   /** The activation failed: `before` is restored under the next rev, the decision's answer becomes `response` (failed). */
   compensate(apply: OpenApply, before: Concern, response: ControlResponse): Promise<Concern>;
   /**

@@ -84,19 +84,19 @@ export function putDecision(
   );
 }
 
-/** Gives an open decision its last answer; false, and nothing changes, where that attempt of it is not open. */
+/** Gives the answer of an open decision its last result; false, and nothing changes, where that attempt of it is not open. */
 export function closeDecision(
   db: Queries,
   decisionId: string,
   attemptSeq: number,
-  answer: JsonObject,
+  result: JsonObject,
 ): boolean {
-  const closed = db.get(
-    `UPDATE decisions SET response = ?, open = 0 WHERE decision_id = ? AND attempt_seq = ? AND open = 1
-     RETURNING attempt_seq`,
-    JSON.stringify(answer),
+  const { changes } = db.run(
+    `UPDATE decisions SET response = json_replace(response, '$.result', json(?)), open = 0
+     WHERE decision_id = ? AND attempt_seq = ? AND open = 1`,
+    JSON.stringify(result),
     stored(decisionId),
     attemptSeq,
   );
-  return closed !== undefined;
+  return changes === 1;
 }
