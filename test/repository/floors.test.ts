@@ -62,7 +62,8 @@ function fault({ file, specifier }: Arrow): string | undefined {
   const match = /^@hermes-fleet\/([^/]+)(\/.*)?$/.exec(specifier);
   if (!match) return undefined;
   const target = `libs/${match[1]}`;
-  const testing = match[2] === '/testing' && file.endsWith('.test.ts');
+  const isTest = file.endsWith('.test.ts') || file.includes('/testing/');
+  const testing = match[2] === '/testing' && isTest;
   if (match[2] && !testing) return `${file} imports ${specifier}: only a package's index is public`;
   const below = FLOORS[target];
   if (below === undefined) return `${file} imports ${specifier}, which has no floor`;

@@ -1,7 +1,7 @@
-import { z } from 'zod';
 import { SessionAnnounceWire } from './announce.ts';
 import { TaskDispatchWire } from './dispatch.ts';
 import type { JsonObject } from './json.ts';
+import { publishedSchema } from './published-schema.ts';
 import { TaskResultWire } from './result.ts';
 import { PROTOCOL_VERSION } from './version.ts';
 
@@ -25,17 +25,5 @@ export function handshakeSchemas(): Record<HandshakeMessage, JsonObject> {
   };
 }
 
-function schemaOf(name: HandshakeMessage): JsonObject {
-  const { $schema, ...schema } = z.toJSONSchema(MESSAGES[name], {
-    io: 'input',
-    override: ({ jsonSchema }) => {
-      // Says nothing: every key of a JSON object is text.
-      delete jsonSchema.propertyNames;
-    },
-  }) as JsonObject;
-  return {
-    ...($schema === undefined ? {} : { $schema }),
-    $id: `urn:hermes-fleet:handshake:${PROTOCOL_VERSION}:${name}`,
-    ...schema,
-  };
-}
+const schemaOf = (name: HandshakeMessage): JsonObject =>
+  publishedSchema(MESSAGES[name], `urn:hermes-fleet:handshake:${PROTOCOL_VERSION}:${name}`);

@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { type BusConnection, forgetHead, setUpStreams } from '@hermes-fleet/events';
-import { type NatsServer, openConnection, startNatsServer } from '@hermes-fleet/events/testing';
+import { type NatsServer, openConnection, recordingLog, startNatsServer } from '@hermes-fleet/events/testing';
 import { systemClock } from '@hermes-fleet/protocol';
 import { type AuditWatch, type AuditWatchOptions, watchAudit } from './audit-heads.ts';
 import type { ControlStore } from './store/port.ts';
 import { CONCERN, controlFile, refuseSome } from './testing/control-file.ts';
-import { recordingLog } from './testing/recording-log.ts';
 
 const deadline = { timeout: 60_000 };
 const connection = (url: string): BusConnection => ({ servers: [url], name: 'trader/test' });

@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { busPermissions, consume, inboxPrefix, setUpStreams } from '@hermes-fleet/events';
-import { startNatsServer } from '@hermes-fleet/events/testing';
+import { recordingLog, startNatsServer } from '@hermes-fleet/events/testing';
 import { type CloudEvent, systemClock } from '@hermes-fleet/protocol';
 import { connectControlBus } from './control-bus.ts';
 import type { ControlStore } from './store/port.ts';
 import { CONCERN, controlFile, rejectSome } from './testing/control-file.ts';
-import { recordingLog } from './testing/recording-log.ts';
 
 const deadline = { timeout: 60_000 };
 const SETUP = { user: 'setup', pass: 'setup-pw' };

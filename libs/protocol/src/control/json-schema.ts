@@ -1,5 +1,5 @@
-import { z } from 'zod';
 import type { JsonObject } from '../json.ts';
+import { publishedSchema } from '../published-schema.ts';
 import { GetStrategyParams, ListStrategiesParams, StrategyDetailWire, StrategyListWire } from './reads.ts';
 import { ControlDecisionWire } from './request.ts';
 import { ControlResponseWire } from './response.ts';
@@ -33,17 +33,5 @@ export function controlSchemas(): Record<ControlMessage, JsonObject> {
   };
 }
 
-function schemaOf(name: ControlMessage): JsonObject {
-  const { $schema, ...schema } = z.toJSONSchema(MESSAGES[name], {
-    io: 'input',
-    override: ({ jsonSchema }) => {
-      // Says nothing: every key of a JSON object is text.
-      delete jsonSchema.propertyNames;
-    },
-  }) as JsonObject;
-  return {
-    ...($schema === undefined ? {} : { $schema }),
-    $id: `urn:hermes-fleet:control:${CONTRACT_VERSION}:${name}`,
-    ...schema,
-  };
-}
+const schemaOf = (name: ControlMessage): JsonObject =>
+  publishedSchema(MESSAGES[name], `urn:hermes-fleet:control:${CONTRACT_VERSION}:${name}`);

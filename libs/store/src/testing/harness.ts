@@ -7,7 +7,7 @@ import type { Clock, Log } from '@hermes-fleet/protocol';
 export const START = Date.UTC(2026, 0, 1);
 
 /** For tests that wait: a wait that never ends fails instead of hanging. */
-export const deadline = { timeout: 60_000 };
+export const deadline = { timeout: 120_000 };
 
 /** A clock that stands still until a test moves it. */
 export interface TestClock extends Clock {

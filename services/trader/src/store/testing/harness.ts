@@ -1,80 +1,32 @@
 import { createHash } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { TestContext } from 'node:test';
 import {
-  type Clock,
   type ControlDecision,
   type ControlResponse,
   type JsonObject,
-  type Log,
   readControlDecision,
   systemIds,
 } from '@hermes-fleet/protocol';
+import { createTestClock, createTestLog, START, type TestClock, tempDir } from '@hermes-fleet/store/testing';
 import { judge, type Policy } from '../../control/judge.ts';
 import type { Concern, Strategy } from '../../control/state.ts';
 import { canonical } from '../canonical.ts';
 import type { AttemptRecord, ControlStore, OpenApply, StoredFacts, Wanted, Written } from '../port.ts';
 import { openControlStore } from '../sqlite-store.ts';
 
-export const START = Date.UTC(2026, 0, 1);
-
-/** For tests that wait: a wait that never ends fails instead of hanging. */
-export const deadline = { timeout: 120_000 };
+export {
+  createTestClock,
+  createTestLog,
+  deadline,
+  START,
+  type TestClock,
+  tempDir,
+} from '@hermes-fleet/store/testing';
 
 /** A signal that no test aborts. */
 export const never = new AbortController().signal;
-
-/** A clock that stands still until a test moves it. */
-export interface TestClock extends Clock {
-  advance(ms: number): void;
-  /** Timers that are set and not disposed. */
-  readonly timers: number;
-}
-
-export function createTestClock(): TestClock {
-  let now = START;
-  const timers = new Set<{ at: number; fn: () => void }>();
-  return {
-    now: () => now,
-    sleep: async () => {
-      throw new Error('a store never sleeps');
-    },
-    timer: (fn, ms) => {
-      const timer = { at: now + ms, fn };
-      timers.add(timer);
-      return { [Symbol.dispose]: () => timers.delete(timer) };
-    },
-    advance: (ms) => {
-      now += ms;
-      for (const timer of [...timers]) if (timer.at <= now && timers.delete(timer)) timer.fn();
-    },
-    get timers() {
-      return timers.size;
-    },
-  };
-}
-
-/** A log that keeps its messages by level. */
-export function createTestLog(): Log & { readonly messages: string[] } {
-  const messages: string[] = [];
-  const at = (level: string) => (_fields: object, message: string) => {
-    messages.push(`${level}: ${message}`);
-  };
-  return { messages, debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
-}
-
-/** A directory that is removed after the test, when `first` is done. */
-export function tempDir(t: TestContext, first?: () => Promise<void>): string {
-  const dir = mkdtempSync(join(tmpdir(), 'hermes-control-'));
-  t.after(async () => {
-    await first?.();
-    rmSync(dir, { recursive: true, force: true });
-  });
-  return dir;
-}
 
 export const GRID = '9cf29124-65a7-4950-ac18-65f938e0239b';
 export const TREND = '0c555fee-e4c8-4543-ae70-c132517017e1';
