@@ -130,9 +130,9 @@ async function decisions(): Promise<void> {
   const one: number[] = [];
   const many: number[] = [];
   for (let run = 0; run < RUNS; run += 1) {
-    raw.push(await rawDecisionRate(dir, 700));
-    one.push(await decisionRate(dir, 1, 700));
-    many.push(await decisionRate(dir, 64, 700));
+    raw.push(await rawDecisionRate(dir, 1_500));
+    one.push(await decisionRate(dir, 1, 1_500));
+    many.push(await decisionRate(dir, 64, 1_500));
   }
   const row = (name: string, rates: readonly number[]): string[] => [
     name,
@@ -256,7 +256,7 @@ async function fleet(): Promise<void> {
   printTable(
     `Memory in MB, idle ${IDLE_MS / 1000} s after the first announces`,
     ['', 'gateway RSS', 'gateway PSS', 'first start RSS', 'MCP servers RSS', 'MCP servers PSS'],
-    plan.profiles.map(({ name }, index) => {
+    plan.members.map(({ name }, index) => {
       const { own, servers } = compiled[index] ?? NO_MEMORY;
       const before = compiling[index] ?? NO_MEMORY;
       return [name, ...[own.rss, own.pss, before.own.rss, servers.rss, servers.pss].map(figure)];
@@ -266,7 +266,7 @@ async function fleet(): Promise<void> {
 
 async function memory(): Promise<{ own: Memory; servers: Memory }[]> {
   await sleep(IDLE_MS);
-  return plan.profiles.map(({ name }) => {
+  return plan.members.map(({ name }) => {
     const pid = runningProcess(plan.runDir, name)?.pid;
     if (pid === undefined) throw new Error(`${name} is not running`);
     return { own: memoryOf(pid), servers: memoryBelow(pid) };
@@ -317,10 +317,10 @@ async function dispatches(): Promise<void> {
 async function start(): Promise<void> {
   await fleetDown({ plan, clock, graceMs: 10_000 });
   const rows: string[][] = [];
-  for (const profile of plan.profiles) {
+  for (const member of plan.members) {
     const times: number[] = [];
-    for (let run = 0; run < RUNS; run += 1) times.push(await timeToReady(plan, profile));
-    rows.push([profile.name, figure(median(times)), figure(Math.max(...times))]);
+    for (let run = 0; run < RUNS; run += 1) times.push(await timeToReady(plan, member));
+    rows.push([member.name, figure(median(times)), figure(Math.max(...times))]);
   }
   printTable('Time to ready in ms, one gateway at a time', ['', 'median', 'slowest'], rows);
 }

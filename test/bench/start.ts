@@ -1,27 +1,25 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
-import { type FleetPlan, memberEnv, type PlannedProfile } from '@hermes-fleet/cli';
+import { commandOf, type FleetPlan, memberEnv, type PlannedMember } from '@hermes-fleet/cli';
 import { systemClock } from '@hermes-fleet/protocol';
 
 const READY_MS = 30_000;
 const STOP_MS = 10_000;
 const LOOK_EVERY_MS = 5;
 
-/** Starts one gateway, waits until `/ready` answers 200, stops it; the time from spawn to 200, in ms. */
-export async function timeToReady(plan: FleetPlan, profile: PlannedProfile): Promise<number> {
-  const entryPoint = join(plan.root, 'services/profile/src/main.ts');
+/** Starts one service, waits until `/ready` answers 200, stops it; the time from spawn to 200, in ms. */
+export async function timeToReady(plan: FleetPlan, member: PlannedMember): Promise<number> {
   const startedAt = performance.now();
-  const child = spawn(process.execPath, [entryPoint, '--profile', profile.name], {
+  const child = spawn(process.execPath, [...commandOf(plan.root, member.name)], {
     cwd: plan.root,
-    env: { ...process.env, ...memberEnv(plan, profile), LOG_LEVEL: 'error' },
+    env: { ...process.env, ...memberEnv(plan, member), LOG_LEVEL: 'error' },
     stdio: 'ignore',
     detached: true,
   });
   try {
-    while (!(await isReady(profile.readyUrl))) {
-      if (child.exitCode !== null) throw new Error(`${profile.name} ended with exit code ${child.exitCode}`);
-      if (performance.now() - startedAt > READY_MS) throw new Error(`${profile.name} is not ready`);
+    while (!(await isReady(member.readyUrl))) {
+      if (child.exitCode !== null) throw new Error(`${member.name} ended with exit code ${child.exitCode}`);
+      if (performance.now() - startedAt > READY_MS) throw new Error(`${member.name} is not ready`);
       await systemClock.sleep(LOOK_EVERY_MS);
     }
     return performance.now() - startedAt;
