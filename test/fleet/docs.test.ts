@@ -17,7 +17,8 @@ test('the commands of the documents that need a fleet work as they are written, 
   for (const { file, mark, script } of blocks) {
     const here = script
       .replaceAll('make -s token', token)
-      .replaceAll('http://127.0.0.1:9219', fleet.target('switch').url);
+      .replaceAll('http://127.0.0.1:9219', fleet.target('switch').url)
+      .replaceAll('http://127.0.0.1:9223', fleet.target('trader').url);
     const { code, stdout, stderr } = await runProgram('bash', ['-euo', 'pipefail', '-c', here], {
       cwd,
       env: { ...process.env, PATH: `${dirname(process.execPath)}:${process.env.PATH}` },
