@@ -52,7 +52,8 @@ export function readMcpBody(text: string): McpBody {
     argumentsText: sole(sole(text, 'params'), 'arguments'),
     onBehalfOf: nameOf(meta.on_behalf_of),
   };
-  const bare: JsonObject = tool === undefined ? { arguments: {} } : { name: tool, arguments: {} };
+  // Without a name it is a tool that is not there: the SDK's own words for that are none for a caller.
+  const bare: JsonObject = { name: tool ?? '', arguments: {} };
   const isAttempt = tool !== LIST_TOOL && tool !== GET_TOOL;
   return { id, message: { ...body, params: bare }, call, isAttempt };
 }

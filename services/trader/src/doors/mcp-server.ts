@@ -30,7 +30,10 @@ export function createSpeaker(info: { name: string; version: string }, tools: re
     server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: [...tools] }));
     server.setRequestHandler(CallToolRequestSchema, ({ params: { name } }) => {
       if (tools.some((tool) => tool.name === name)) return run(name);
-      throw new McpError(ErrorCode.InvalidParams, `Tool ${name.slice(0, 100)} not found`);
+      throw new McpError(
+        ErrorCode.InvalidParams,
+        `there is no tool "${name.slice(0, 100)}"; tools/list says which there are`,
+      );
     });
     const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true });
     try {

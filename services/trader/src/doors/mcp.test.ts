@@ -152,7 +152,10 @@ test('what the SDK refuses of a decision is audited before it is answered', asyn
   }
   const unknown = await doors.post('/mcp', call.replace('apply_control_decision', 'pause_strategy'));
   assert.deepEqual([unknown.body.id, at(unknown.body, 'error', 'code')], ['a', -32602]);
-  assert.match(String(at(unknown.body, 'error', 'message')), /pause_strategy not found/);
+  assert.match(String(at(unknown.body, 'error', 'message')), /no tool "pause_strategy"; tools\/list/);
+  const absent = await doors.post('/mcp', nameless);
+  assert.equal(at(absent.body, 'error', 'code'), -32602);
+  assert.match(String(at(absent.body, 'error', 'message')), /there is no tool ""/);
   assert.equal(doors.store.concern('qndd8o9ppop6:xrpusd')?.rev, 0);
 });
 
