@@ -88,6 +88,7 @@ export type {
 export {
   type Attempt,
   type AttemptConsidered,
+  bareResult,
   decodeResult,
   type Evidence,
   encodeResult,

@@ -3,7 +3,7 @@ import type { Camel } from './casing.ts';
 import { decodeWith, encodeWith } from './codec.ts';
 import type { JsonObject } from './json.ts';
 import { reported } from './reported.ts';
-import { ProtocolVersion } from './version.ts';
+import { PROTOCOL_VERSION, ProtocolVersion } from './version.ts';
 
 export const ResultStatus = z.enum(['done', 'blocked', 'error', 'partial']);
 export type ResultStatus = z.infer<typeof ResultStatus>;
@@ -141,6 +141,17 @@ export type Usage = Camel<z.output<typeof usage>>;
 export type Evidence = Camel<z.output<typeof evidence>>;
 export type Attempt = Camel<z.output<typeof attempt>>;
 export type AttemptConsidered = Camel<z.output<typeof considered>>;
+
+/** What a TASK_RESULT says before there is anything to say: nothing spent, nothing changed, nothing left to do. */
+export const bareResult = (taskId: string) => ({
+  type: 'TASK_RESULT' as const,
+  protocolVersion: PROTOCOL_VERSION,
+  taskId,
+  tokensSpent: 0,
+  nextSteps: [] as string[],
+  blockedReason: null,
+  artifacts: { filesChanged: [] as string[] },
+});
 
 /** Reads a TASK_RESULT from the wire; INVALID_PARAMS names every wrong field. */
 export function decodeResult(wire: unknown): TaskResult {

@@ -1,9 +1,9 @@
 import {
   answerVersion,
   type Budget,
+  bareResult,
   encodeResult,
   type JsonObject,
-  PROTOCOL_VERSION,
   type RunOutcome,
   type TaskResult,
   type Unmet,
@@ -20,7 +20,7 @@ export function blockedEnding(taskId: string, unmet: readonly Unmet[], executedB
   return {
     event: 'blocked',
     result: {
-      ...base(taskId),
+      ...bareResult(taskId),
       status: 'blocked',
       blockedReason: unmet.map(({ detail }) => detail).join('; '),
       unmet: [...unmet],
@@ -50,7 +50,7 @@ export function runEnding(
 ): Ending {
   const spent = run.budget.spent();
   const settled = spent > 0 ? withoutBlocked(outcome) : outcome;
-  const { type, protocolVersion, taskId, ...rest } = base(run.taskId);
+  const { type, protocolVersion, taskId, ...rest } = bareResult(run.taskId);
   const result: TaskResult = {
     ...rest,
     ...settled,
@@ -117,17 +117,5 @@ function withoutBlocked(outcome: RunOutcome): RunOutcome {
     status: 'error',
     blockedReason: null,
     error: { code: 'blocked', message, retryable: true },
-  };
-}
-
-function base(taskId: string) {
-  return {
-    type: 'TASK_RESULT' as const,
-    protocolVersion: PROTOCOL_VERSION,
-    taskId,
-    tokensSpent: 0,
-    nextSteps: [] as string[],
-    blockedReason: null,
-    artifacts: { filesChanged: [] as string[] },
   };
 }

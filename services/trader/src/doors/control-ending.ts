@@ -1,4 +1,5 @@
 import {
+  bareResult,
   type ControlResponse,
   ControlResponseWire,
   camelize,
@@ -6,7 +7,6 @@ import {
   encodeResult,
   type FleetError,
   type JsonObject,
-  PROTOCOL_VERSION,
   type TaskResult,
   type Unmet,
 } from '@hermes-fleet/protocol';
@@ -58,18 +58,7 @@ export function responseIn(result: JsonObject | undefined): ControlResponse | un
   return success ? camelize(ControlResponseWire, data) : undefined;
 }
 
-function base(taskId: string) {
-  return {
-    type: 'TASK_RESULT' as const,
-    protocolVersion: PROTOCOL_VERSION,
-    taskId,
-    tokensSpent: 0,
-    nextSteps: [] as string[],
-    blockedReason: null,
-    artifacts: { filesChanged: [] as string[] },
-    executedBy: EXECUTED_BY,
-  };
-}
+const base = (taskId: string) => ({ ...bareResult(taskId), executedBy: EXECUTED_BY });
 
 function unmet({ code, message }: ControlResponse['errors'][number]): Unmet {
   const kind = code === 'forbidden' ? 'scope' : code === 'rate_limited' ? 'capacity' : 'peer';
