@@ -111,6 +111,24 @@ test('a copy of a message is the same task, another payload under its id is refu
   );
 });
 
+test('a copy that cannot be audited is told so, and its task stays as it is', async (t) => {
+  const reconcile = async () => {
+    throw new FleetError('INTERNAL', 'it does not start');
+  };
+  for (const [runtime, state] of [
+    [{}, 'completed'],
+    [{ reconcile }, 'failed'],
+  ] as const) {
+    const doors = await openDoors(t, { runtime });
+    const payload = decision();
+    const { id } = await taskOf(doors, payload, 'm-1');
+    await doors.store.close();
+    const answer = await doors.post('/jsonrpc', message([part(payload)], { messageId: 'm-1' }));
+    assert.equal(at(answer.body, 'error', 'data', 0, 'reason'), 'STORE_UNAVAILABLE', state);
+    assert.equal(doors.ledger.get(id)?.state, state);
+  }
+});
+
 test('a message that is not one decision alone is refused clearly, and all of it is audited', async (t) => {
   const doors = await openDoors(t);
   const [a, b] = [decision(), decision()];

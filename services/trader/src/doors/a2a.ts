@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import { isTerminal, type Ledger, type TaskRecord } from '@hermes-fleet/ledger';
 import {
   type Accepted,
@@ -109,8 +110,8 @@ export function createControlIntake(o: ControlIntakeOptions): ControlIntake {
     const first = responseIn(ledger.get(id)?.result);
     if (first === undefined) return;
     const { response } = await desk.copied(attempt, first);
-    const isAudited = response.status === copyOf(first).status;
-    if (!isAudited)
+    // The desk says anything else than what came of the first only where it could not write it down.
+    if (!isDeepStrictEqual(response, copyOf(first)))
       throw new FleetError('STORE_UNAVAILABLE', 'this copy could not be audited; send it again');
   }
 
