@@ -92,7 +92,8 @@ test('who may have switch decide at the trader is the operator alone, and the tr
 for (const profile of PROFILES) {
   test(`${profile}: the agent's configuration loads, and its MCP servers are there`, () => {
     const env = {
-      ...{ HERMES_APP: join(folder, '../..'), HERMES_WORKSPACE_DIR: '/workspace' },
+      HERMES_APP: join(folder, '../..'),
+      HERMES_WORKSPACE_DIR: '/workspace',
       A2A_HERMES_TOKEN_SWITCH_TO_TRADER: 'the-token-that-switch-shows',
     };
     const { value } = loadYamlConfig({

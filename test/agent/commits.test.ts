@@ -27,8 +27,15 @@ test('a step with a call waits for the disk twice: before the model, and before 
   mkdirSync(stateDir, { mode: 0o700 });
   const config = AgentConfigSchema.parse({ model: 'offline/runbook' });
   const agent = await createAgent({
-    ...{ profile: 'neo', config, tier: 'haiku', workspaceRoot: join(dir, 'workspace'), stateDir },
-    ...{ env: { read: () => undefined }, clock: systemClock, ids: systemIds, log: silent },
+    profile: 'neo',
+    config,
+    tier: 'haiku',
+    workspaceRoot: join(dir, 'workspace'),
+    stateDir,
+    env: { read: () => undefined },
+    clock: systemClock,
+    ids: systemIds,
+    log: silent,
   });
   t.after(async () => {
     await agent.close();
@@ -39,7 +46,10 @@ test('a step with a call waits for the disk twice: before the model, and before 
   async function commitsOf(calls: number): Promise<number> {
     const brief = Array.from({ length: calls }, (_, n) => `\`\`\`file${n}.txt\n${n}\n\`\`\`\n`).join('\n');
     const task: AdmittedTask = {
-      ...{ id: randomUUID(), contextId: `context-${calls}`, deadlineAt: undefined, resumes: 0 },
+      id: randomUUID(),
+      contextId: `context-${calls}`,
+      deadlineAt: undefined,
+      resumes: 0,
       caller: { name: 'tester', scopes: new Set(['dispatch']) },
       dispatch: {
         type: 'TASK_DISPATCH',
@@ -50,7 +60,9 @@ test('a step with a call waits for the disk twice: before the model, and before 
     };
     await startTask(ledger, task);
     const { context, events } = ledgerRun(ledger, task, {
-      ...{ model: config.model, limit: undefined, signal: new AbortController().signal },
+      model: config.model,
+      limit: undefined,
+      signal: new AbortController().signal,
       ask: () => Promise.reject(new Error('nobody to ask')),
     });
     const before = commits;

@@ -37,7 +37,10 @@ const server = await startScript(order.script, (tools) => {
 });
 /** As an MCP server's: what it does, it does elsewhere, and nobody can tell from here. */
 const post = defineTool({
-  ...{ name: 'mcp__board__post', description: 'Post a line.', mutates: true, repeatable: false },
+  name: 'mcp__board__post',
+  description: 'Post a line.',
+  mutates: true,
+  repeatable: false,
   inputSchema: z.strictObject({ line: z.string() }),
   async run({ line }) {
     appendFileSync(join(order.dir, 'board'), `${line}\n`);
@@ -67,8 +70,13 @@ const dispatch = {
   brief: 'Do what the script says.',
 };
 const { task: record } = await ledger.accept({
-  ...{ id: TASK, contextId: 'context', caller: 'tester', key: TASK, fingerprint: TASK },
-  ...{ message: {}, dispatch },
+  id: TASK,
+  contextId: 'context',
+  caller: 'tester',
+  key: TASK,
+  fingerprint: TASK,
+  message: {},
+  dispatch,
 });
 const ToolEvent = z.object({
   tool: z.string(),
@@ -79,11 +87,22 @@ const ToolEvent = z.object({
 const calls = () => ledger.events(TASK).flatMap(({ data }) => ToolEvent.safeParse(data).data ?? []);
 const callsBefore = calls();
 const agent = await createAgent({
-  ...{ profile: 'neo', config, tier: 'haiku', workspaceRoot: join(order.dir, 'workspace'), stateDir },
-  ...{ env: { read: () => undefined }, clock, ids, log: silent, toolSources: [async () => [post]] },
+  profile: 'neo',
+  config,
+  tier: 'haiku',
+  workspaceRoot: join(order.dir, 'workspace'),
+  stateDir,
+  env: { read: () => undefined },
+  clock,
+  ids,
+  log: silent,
+  toolSources: [async () => [post]],
 });
 const task: AdmittedTask = {
-  ...{ id: TASK, contextId: record.contextId, deadlineAt: undefined, resumes: 0 },
+  id: TASK,
+  contextId: record.contextId,
+  deadlineAt: undefined,
+  resumes: 0,
   caller: { name: 'tester', scopes: new Set(['dispatch']) },
   dispatch: decodeDispatch(record.dispatch),
 };

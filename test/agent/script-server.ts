@@ -72,6 +72,8 @@ export async function startScript(
 }
 
 const toolCall = (id: string, index: number, name: string, input: object) => ({
-  ...{ id, index, type: 'function' },
+  id,
+  index,
+  type: 'function',
   function: { name, arguments: JSON.stringify(input) },
 });

@@ -54,9 +54,15 @@ export async function abortTimes(aborts: number): Promise<AbortTimes> {
   made.defer(() => ledger.close());
   const config = AgentConfigSchema.parse({ model: MODEL, base_url: model.url });
   const agent = await createAgent({
-    ...{ profile: 'bench', config, tier: 'haiku', env: { read: () => undefined } },
-    ...{ workspaceRoot: join(place, 'workspace'), stateDir: join(place, 'state') },
-    ...{ clock: systemClock, ids: systemIds, log: silent },
+    profile: 'bench',
+    config,
+    tier: 'haiku',
+    env: { read: () => undefined },
+    workspaceRoot: join(place, 'workspace'),
+    stateDir: join(place, 'state'),
+    clock: systemClock,
+    ids: systemIds,
+    log: silent,
   });
   made.defer(() => agent.close());
   const series = async (victim: (at: number) => Victim, ending: Ending): Promise<number[]> => {
@@ -97,7 +103,9 @@ async function timeToEnd(
   await startTask(ledger, task);
   const controller = new AbortController();
   const { context } = ledgerRun(ledger, task, {
-    ...{ model: MODEL, limit: undefined, signal: controller.signal },
+    model: MODEL,
+    limit: undefined,
+    signal: controller.signal,
     ask: () => Promise.reject(new Error('nobody to ask')),
   });
   const ended = agent.executor.run(task, context).catch(() => {});

@@ -32,7 +32,9 @@ export const chunkOf = (turn: number, rest: object): string =>
 export const toolCall = (turn: number, name: string, args: object): object => ({
   tool_calls: [
     {
-      ...{ index: 0, id: `call-${turn}`, type: 'function' },
+      index: 0,
+      id: `call-${turn}`,
+      type: 'function',
       function: { name, arguments: JSON.stringify(args) },
     },
   ],
@@ -42,7 +44,10 @@ export const toolCall = (turn: number, name: string, args: object): object => ({
 export function newTask(brief: string): AdmittedTask {
   const id = randomUUID();
   return {
-    ...{ id, contextId: id, deadlineAt: undefined, resumes: 0 },
+    id,
+    contextId: id,
+    deadlineAt: undefined,
+    resumes: 0,
     caller: { name: 'bench', scopes: new Set(['dispatch']) },
     dispatch: { type: 'TASK_DISPATCH', protocolVersion: '2.0', brief, task: { taskId: id } },
   };

@@ -22,12 +22,21 @@ const RUNTIME: Runtime = {
 const CALLER = { name: 'bench', scopes: new Set(['trader:decide']) };
 
 const strategy = (market: number): Strategy => ({
-  ...{ id: `s${market}`, name: 's', kind: 'none', accountId: 'acc', marketSymbol: `m${market}` },
-  ...{ params: {}, status: 'enabled' },
+  id: `s${market}`,
+  name: 's',
+  kind: 'none',
+  accountId: 'acc',
+  marketSymbol: `m${market}`,
+  params: {},
+  status: 'enabled',
 });
 const concern = (market: number): Omit<Concern, 'rev'> => ({
-  ...{ id: `acc:m${market}`, accountId: 'acc', marketSymbol: `m${market}` },
-  ...{ activeStrategyId: `s${market}`, runState: 'running', riskMode: 'normal' },
+  id: `acc:m${market}`,
+  accountId: 'acc',
+  marketSymbol: `m${market}`,
+  activeStrategyId: `s${market}`,
+  runState: 'running',
+  riskMode: 'normal',
 });
 
 /** Applied decisions a second, each durable when it is answered: so many callers at a time, each on a concern of its own. */
@@ -37,7 +46,10 @@ export async function decisionRate(dir: string, parallel: number, forMs: number)
   const markets = Array.from({ length: parallel }, (_, market) => market);
   await store.seed(markets.map(strategy), markets.map(concern));
   const desk = createDesk({
-    ...{ store, runtime: RUNTIME, clock, log: silent },
+    store,
+    runtime: RUNTIME,
+    clock,
+    log: silent,
     policy: { maxAgeMs: 300_000, futureSlackMs: 60_000, minConfidence: 0, strictDegraded: false },
     access: { accountsOf: () => '*' },
     limits: { perSecond: 1_000_000, burst: 1_000_000, keptForPause: 0 },
@@ -65,13 +77,14 @@ export async function decisionRate(dir: string, parallel: number, forMs: number)
 
 const payload = (market: number, action: string): string =>
   JSON.stringify({
-    ...{
-      decision_id: randomUUID(),
-      concern_id: `acc:m${market}`,
-      account_id: 'acc',
-      market_symbol: `m${market}`,
-    },
-    ...{ action, reason: 'a bench', confidence: 0.8, expected_active_strategy_id: `s${market}` },
+    decision_id: randomUUID(),
+    concern_id: `acc:m${market}`,
+    account_id: 'acc',
+    market_symbol: `m${market}`,
+    action,
+    reason: 'a bench',
+    confidence: 0.8,
+    expected_active_strategy_id: `s${market}`,
   });
 
 /** The rows that one applied decision writes, straight to SQLite: one transaction each, durable. */
@@ -80,7 +93,10 @@ export async function rawDecisionRate(dir: string, forMs: number): Promise<numbe
   const store = openControlStore({ file, service: 'trader', clock, ids, log: silent });
   await store.seed([strategy(0)], [concern(0)]);
   const desk = createDesk({
-    ...{ store, runtime: RUNTIME, clock, log: silent },
+    store,
+    runtime: RUNTIME,
+    clock,
+    log: silent,
     policy: { maxAgeMs: 300_000, futureSlackMs: 60_000, minConfidence: 0, strictDegraded: false },
     access: { accountsOf: () => '*' },
     limits: { perSecond: 1, burst: 1, keptForPause: 0 },

@@ -18,7 +18,13 @@ export async function writeTask(ledger: Ledger): Promise<void> {
   const dispatch = { type: 'TASK_DISPATCH', brief: BRIEF, task: { task_id: id } };
   const message = { messageId: id, role: 'ROLE_USER', parts: [{ data: dispatch }] };
   await ledger.accept({
-    ...{ id, contextId: id, caller: 'bench', key: id, fingerprint: id, message, dispatch },
+    id,
+    contextId: id,
+    caller: 'bench',
+    key: id,
+    fingerprint: id,
+    message,
+    dispatch,
   });
   await ledger.append(id, { type: 'queued', data: { lane: 'own' } }, { state: 'queued' });
   await ledger.append(id, { type: 'started', data: {} }, { state: 'working' });

@@ -33,22 +33,32 @@ export async function loopOverhead(dir: string, steps: number): Promise<LoopTime
   const model = await startInstantModel(steps);
   const ledger = openTestLedger(join(dir, `loop-${randomUUID()}.db`));
   const config = AgentConfigSchema.parse({
-    ...{ model: 'openai-compatible/instant', base_url: model.url, context_window: 1_000_000 },
+    model: 'openai-compatible/instant',
+    base_url: model.url,
+    context_window: 1_000_000,
     workspace: { path: makeRepository(place, steps) },
     limits: { max_steps: 1_000 },
     // No command runs: the repository can be this user's own.
     tools: { shell: { confine: 'unconfined' } },
   });
   const agent = await createAgent({
-    ...{ profile: 'bench', config, tier: 'haiku', env: { read: () => undefined } },
-    ...{ workspaceRoot: join(place, 'workspace'), stateDir: join(place, 'state') },
-    ...{ clock, ids: systemIds, log: silent },
+    profile: 'bench',
+    config,
+    tier: 'haiku',
+    env: { read: () => undefined },
+    workspaceRoot: join(place, 'workspace'),
+    stateDir: join(place, 'state'),
+    clock,
+    ids: systemIds,
+    log: silent,
   });
   try {
     const task = newTask('Read all files.');
     await startTask(ledger, task);
     const { context, events } = ledgerRun(ledger, task, {
-      ...{ model: config.model, limit: undefined, signal: new AbortController().signal },
+      model: config.model,
+      limit: undefined,
+      signal: new AbortController().signal,
       ask: () => Promise.reject(new Error('nobody to ask')),
     });
     const { status, error } = await agent.executor.run(task, context);

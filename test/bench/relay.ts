@@ -52,7 +52,11 @@ export async function relayRate(dir: string, nats: Nats, tasks: number, window: 
   const { count } = ledger.outbox.backlog();
   const startedAt = performance.now();
   const relay = startRelay({
-    ...{ source: ledger.outbox, subjectPrefix: 'fleet.task.bench', window, log: silent, clock: systemClock },
+    source: ledger.outbox,
+    subjectPrefix: 'fleet.task.bench',
+    window,
+    log: silent,
+    clock: systemClock,
     connection: { servers: [nats.url], name: 'bench' },
   });
   const flushed = await relay.flush(FLUSH_MS);

@@ -60,7 +60,10 @@ export function decisionTime(
 function peer(index: number, kind: number): PeerProfile {
   const name = `worker-${index}`;
   return {
-    ...{ name, standing: 'joined', card: undefined, circuitOpenUntil: kind === 9 ? NOW + 1_000 : 0 },
+    name,
+    standing: 'joined',
+    card: undefined,
+    circuitOpenUntil: kind === 9 ? NOW + 1_000 : 0,
     endpoint: { name, url: `http://${name}:9220/jsonrpc` },
     announce: announce(name, kind),
     receivedAt: kind === 8 ? NOW - 100_000 : NOW,
@@ -72,9 +75,13 @@ function peer(index: number, kind: number): PeerProfile {
 
 function announce(agentId: string, kind: number): SessionAnnounce {
   return {
-    ...{ type: 'SESSION_ANNOUNCE', protocolVersion: '2.0', protocolVersions: ['2.0'] },
+    type: 'SESSION_ANNOUNCE',
+    protocolVersion: '2.0',
+    protocolVersions: ['2.0'],
     worker: {
-      ...{ agentId, model: 'offline/runbook', contextWindow: 200_000 },
+      agentId,
+      model: 'offline/runbook',
+      contextWindow: 200_000,
       modelTier: TIERS[kind % TIERS.length] ?? 'sonnet',
     },
     capabilities: {
@@ -89,6 +96,9 @@ function announce(agentId: string, kind: number): SessionAnnounce {
       sessionFresh: false,
     },
     limits: { maxConcurrentTasks: 4, queueDepth: 100, queuedTasks: 0 },
-    ...{ ready: true, ttlS: 90, seq: 1, instanceId: 'bench' },
+    ready: true,
+    ttlS: 90,
+    seq: 1,
+    instanceId: 'bench',
   };
 }

@@ -92,7 +92,11 @@ test('kill -9 of NATS in a container: the relay loses, repeats and reorders noth
   const outbox = openOutbox();
   const failures: string[] = [];
   const relay = startRelay({
-    ...{ connection, source: outbox, subjectPrefix: 'fleet.task.neo', log, clock: systemClock },
+    connection,
+    source: outbox,
+    subjectPrefix: 'fleet.task.neo',
+    log,
+    clock: systemClock,
     onPublished: (result) => result === 'error' && failures.push(result),
   });
   t.after(() => relay.close());
@@ -113,7 +117,11 @@ test('kill -9 of NATS in a container: the relay loses, repeats and reorders noth
   const stop = new AbortController();
   const late = setTimeout(() => stop.abort(), 30_000);
   await consume({
-    ...{ connection, filter: 'fleet.task.>', fromStart: true, log, clock: systemClock },
+    connection,
+    filter: 'fleet.task.>',
+    fromStart: true,
+    log,
+    clock: systemClock,
     signal: stop.signal,
     onEvent: ({ id }) => {
       stored.push(id);

@@ -50,7 +50,13 @@ test('the table and its totals count what the guards did', () => {
   assert.match(table.row(failed), /^two +fail +done +700 +3 +1\.3\n {4}it is wrong$/);
   assert.match(table.total([warned, failed]), /^total +1400 +6 +2\.5 +2 interventions\n1 passed, 1 failed$/);
   assert.deepEqual(totals([warned, failed]), {
-    ...{ passed: 1, failed: 1, skipped: 0, tokens: 1_400, steps: 6, seconds: 2.5, guards: 2 },
+    passed: 1,
+    failed: 1,
+    skipped: 0,
+    tokens: 1_400,
+    steps: 6,
+    seconds: 2.5,
+    guards: 2,
   });
   const both = table.row({ ...warned, guards: ['verify warn', 'loop stop', 'verify warn'] });
   assert.match(both, / verify warn ×2, loop stop$/);
@@ -72,7 +78,8 @@ test('a model that claims to be done, and does nothing, passes nothing', { timeo
   const settings = evalSettings({ model: 'openai-compatible/liar', baseUrl: liar.url }, {});
   const passed: string[] = [];
   await evaluate(BRIEFS, settings, {
-    ...{ parallel: 2, signal: never },
+    parallel: 2,
+    signal: never,
     onVerdict: ({ name, outcome }) => void (outcome === 'pass' && passed.push(name)),
   });
   // There it is never asked.

@@ -51,7 +51,9 @@ export function totals(verdicts: readonly Verdict[]): Totals {
   const sum = (of: (verdict: Verdict) => number): number =>
     verdicts.reduce((total, verdict) => total + of(verdict), 0);
   return {
-    ...{ passed: count('pass'), failed: count('fail'), skipped: count('skip') },
+    passed: count('pass'),
+    failed: count('fail'),
+    skipped: count('skip'),
     tokens: sum(({ tokens }) => tokens),
     steps: sum(({ steps }) => steps),
     guards: sum(({ guards }) => guards.length),

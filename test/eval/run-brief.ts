@@ -80,7 +80,9 @@ export async function runBrief(
   await startTask(ledger, task);
   using deadline = deadlineOf(brief.deadline_s, signal);
   const run = ledgerRun(ledger, task, {
-    ...{ model: settings.config.model, limit: brief.budget, signal: deadline.signal },
+    model: settings.config.model,
+    limit: brief.budget,
+    signal: deadline.signal,
     ask: () =>
       brief.answer === undefined
         ? new Promise((_, reject) =>
@@ -101,11 +103,17 @@ export async function runBrief(
     };
     const tree = join(place.root, 'workspace/contexts', CONTEXT);
     const why = await check(brief.expect, {
-      ...{ result, tree, id, tokens: facts.tokens, seconds: facts.seconds, canary: place.canary },
+      result,
+      tree,
+      id,
+      tokens: facts.tokens,
+      seconds: facts.seconds,
+      canary: place.canary,
       scratchpad: join(tree, '.scratch', task.dispatch.task.taskId),
       memory: join(place.root, 'state/memory'),
       tools: succeeded(run.events),
-      ...{ budget: brief.budget, deadlineS: brief.deadline_s },
+      budget: brief.budget,
+      deadlineS: brief.deadline_s,
       run: (command) => place.command(['/bin/sh', '-c', command], tree),
     });
     return { ...found, ...facts, outcome: why.length === 0 ? 'pass' : 'fail', why };
@@ -125,10 +133,15 @@ function taskOf(brief: EvalBrief): AdmittedTask {
   const { priority, reply, output_schema: outputSchema, write, budget, deadline_s: deadlineS } = brief;
   const taskId = `eval-${brief.name}`;
   return {
-    ...{ id: randomUUID(), contextId: CONTEXT, resumes: 0, deadlineAt: Date.now() + deadlineS * 1000 },
+    id: randomUUID(),
+    contextId: CONTEXT,
+    resumes: 0,
+    deadlineAt: Date.now() + deadlineS * 1000,
     caller: { name: 'eval', scopes: new Set(['dispatch', 'read']) },
     dispatch: {
-      ...{ type: 'TASK_DISPATCH', protocolVersion: '2.0', brief: brief.text },
+      type: 'TASK_DISPATCH',
+      protocolVersion: '2.0',
+      brief: brief.text,
       task: {
         taskId,
         priority,
@@ -203,8 +216,17 @@ async function openPlace(settings: EvalSettings) {
   };
   const guards: string[] = [];
   const agent: Agent = await createAgent({
-    ...{ profile: 'eval', config, tier: 'sonnet', workspaceRoot, stateDir, confinement, env: settings.env },
-    ...{ clock, ids: systemIds, log, onGuard: (guard, level) => void guards.push(`${guard} ${level}`) },
+    profile: 'eval',
+    config,
+    tier: 'sonnet',
+    workspaceRoot,
+    stateDir,
+    confinement,
+    env: settings.env,
+    clock,
+    ids: systemIds,
+    log,
+    onGuard: (guard, level) => void guards.push(`${guard} ${level}`),
     toolSources: [mcpToolSource(mcp, config, { clock, log })],
   });
   opened.defer(() => agent.close());
@@ -212,7 +234,11 @@ async function openPlace(settings: EvalSettings) {
   opened.defer(() => ledger.close());
   const closing = opened.move();
   return {
-    ...{ root, agent, ledger, guards, canary },
+    root,
+    agent,
+    ledger,
+    guards,
+    canary,
     command: (line: readonly string[], cwd: string) => runConfined(confinement, line, cwd),
     /** Puts files into the repository that tasks begin with, as the user that runs commands. */
     async fill(files: Readonly<Record<string, string>>): Promise<void> {

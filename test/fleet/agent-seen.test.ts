@@ -7,7 +7,8 @@ import { SOURCE_CONFIG } from '../support/source-config.ts';
 
 test("a profile starts with the source document's config.yaml, and its log says which keys do nothing", async (t) => {
   const profile = await startProfile(t, {
-    ...{ name: 'neo', config: parse(SOURCE_CONFIG) },
+    name: 'neo',
+    config: parse(SOURCE_CONFIG),
     env: { ANTHROPIC_API_KEY: 'sk-of-a-test-that-calls-nobody' },
   });
   for (const key of [

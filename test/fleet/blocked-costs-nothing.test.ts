@@ -104,7 +104,9 @@ const ROWS: readonly Row[] = [
 function contract({ asks, worker = CLEAN, bySwitch }: Row, relayed: boolean): Record<string, unknown> {
   const { version = '2.0', ...rest } = (relayed ? bySwitch : undefined) ?? asks;
   const sent = dispatch({
-    ...{ brief: 'Tidy up.', routing: { target: worker, on_blocked: 'fail' }, ...rest },
+    brief: 'Tidy up.',
+    routing: { target: worker, on_blocked: 'fail' },
+    ...rest,
     task: { write: false, reply_schema: 'prose', token_budget: BUDGET, ...rest.task },
   });
   return { ...sent, protocol_version: version };
@@ -129,7 +131,9 @@ test('what is blocked costs nothing: the model is not even connected to', async 
         const config = parse(shipped);
         const servers = { ...config.mcp.servers, unwell: { url: `${unwell}/mcp` } };
         return stringify({
-          ...{ ...config, model: 'openai-compatible/scripted', base_url: model.url },
+          ...config,
+          model: 'openai-compatible/scripted',
+          base_url: model.url,
           mcp: { servers },
         });
       },

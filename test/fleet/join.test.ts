@@ -35,7 +35,8 @@ function startTank(t: TestContext, fleet: Fleet): Promise<LoneProfile> {
   return startProfile(t, {
     name: 'tank',
     fleet: {
-      ...{ role: 'worker', announce: { ttl_s: TTL_S } },
+      role: 'worker',
+      announce: { ttl_s: TTL_S },
       agents: { switch: { url, token_env: 'TANK_TO_SWITCH' } },
     },
     callers: { switch: { token_env: 'SWITCH_TO_JOINED', scopes: ['announce', 'dispatch', 'read'] } },
@@ -70,15 +71,23 @@ async function announced(
   servers: Record<string, string> = { vault: 'ok' },
 ): Promise<RpcReply> {
   const announce = {
-    ...{ type: 'SESSION_ANNOUNCE', protocol_version: '2.0', protocol_versions: ['2.0'], endpoint },
+    type: 'SESSION_ANNOUNCE',
+    protocol_version: '2.0',
+    protocol_versions: ['2.0'],
+    endpoint,
     worker: { agent_id: agentId, model: 'm', model_tier: 'sonnet', context_window: 200_000 },
     capabilities: { tools: ['terminal', 'file', 'patch'], mcp_servers: Object.keys(servers) },
     mcp_health: servers,
     session: {
-      ...{ context_id: 'handshake:hermes-switch', active_tasks: 0, session_fresh: true },
+      context_id: 'handshake:hermes-switch',
+      active_tasks: 0,
+      session_fresh: true,
       repo_state: { branch: 'main', clean: true },
     },
-    ...{ ready: true, seq: 1, instance_id: instanceId, ttl_s: 3_600 },
+    ready: true,
+    seq: 1,
+    instance_id: instanceId,
+    ttl_s: 3_600,
   };
   return call(to, 'SendMessage', message(announce));
 }

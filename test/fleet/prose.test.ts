@@ -41,8 +41,14 @@ const send = async (to: LoneProfile, sent: ReturnType<typeof dispatch>, contextI
 const report = (text: string, more: object = {}): string => {
   const id = /^task_id: "?([^"\n]+)"?$/m.exec(text)?.[1] ?? /task "([^"]+)"/.exec(text)?.[1];
   return JSON.stringify({
-    ...{ type: 'TASK_RESULT', protocol_version: '2.0', task_id: id, status: 'done', tokens_spent: 42 },
-    ...{ next_steps: ['rest'], blocked_reason: null, artifacts: { pr: null, files_changed: ['a.txt'] } },
+    type: 'TASK_RESULT',
+    protocol_version: '2.0',
+    task_id: id,
+    status: 'done',
+    tokens_spent: 42,
+    next_steps: ['rest'],
+    blocked_reason: null,
+    artifacts: { pr: null, files_changed: ['a.txt'] },
     ...more,
   });
 };
@@ -51,7 +57,9 @@ test('agents that have never heard of the handshake work as peers of a profile',
   const plain = await startStockAgent(t, { behaviour: async () => 'I tidied up.' });
   const late = await startStockAgent(t, {
     behaviour: async () => 'All at once.',
-    ...{ answers: 'message', streaming: false, path: '/a2a/v1' },
+    answers: 'message',
+    streaming: false,
+    path: '/a2a/v1',
   });
   const obedient = await startStockAgent(t, {
     behaviour: async (text) => `Done.\n\n\`\`\`json\n${report(text)}\n\`\`\`\n`,
@@ -210,11 +218,15 @@ test('a task whose answer got lost is found at the agent, and not sent again', a
 
 test('an agent that announces itself in a reply is known by that announce from then on', async (t) => {
   const announce = {
-    ...{ type: 'SESSION_ANNOUNCE', protocol_version: '2.0', mcp_health: {} },
+    type: 'SESSION_ANNOUNCE',
+    protocol_version: '2.0',
+    mcp_health: {},
     worker: { agent_id: 'shim', model: 'm', model_tier: 'opus', context_window: 200_000 },
     capabilities: { tools: ['terminal'], mcp_servers: [] },
     session: {
-      ...{ context_id: 'handshake:hermes-switch', active_tasks: 0, session_fresh: true },
+      context_id: 'handshake:hermes-switch',
+      active_tasks: 0,
+      session_fresh: true,
       repo_state: { branch: 'main', clean: true },
     },
   };

@@ -21,14 +21,12 @@ async function eventsOf(fleet: Fleet, filter: string, count: number): Promise<Cl
   const timeout = setTimeout(() => stop.abort(), 60_000);
   try {
     await consume({
-      ...{
-        connection: fleet.bus,
-        filter,
-        fromStart: true,
-        signal: stop.signal,
-        log: quiet,
-        clock: systemClock,
-      },
+      connection: fleet.bus,
+      filter,
+      fromStart: true,
+      signal: stop.signal,
+      log: quiet,
+      clock: systemClock,
       onEvent: (event) => {
         events.push(event);
         if (events.length >= count) stop.abort();
@@ -77,7 +75,9 @@ test('the trader is a member: announced, decided by the agent of switch, on the 
   assert.deepEqual([refused.status, refused.tokens_spent], ['blocked', 0]);
 
   const payload = decision({
-    ...{ action: 'switch', target_strategy_id: TREND, expected_active_strategy_id: GRID },
+    action: 'switch',
+    target_strategy_id: TREND,
+    expected_active_strategy_id: GRID,
     reason: 'words that nobody else is to read',
   });
   const { body } = await call(fleet.target('switch'), 'SendMessage', message(toolTask(payload)));

@@ -68,8 +68,12 @@ test("the source document's example is applied against the shipped configuration
   assert.deepEqual(
     { concern_match, account_match, market_match, expected_active_match, target_exists, target_runnable },
     {
-      ...{ concern_match: true, account_match: true, market_match: true, expected_active_match: true },
-      ...{ target_exists: true, target_runnable: true },
+      concern_match: true,
+      account_match: true,
+      market_match: true,
+      expected_active_match: true,
+      target_exists: true,
+      target_runnable: true,
     },
   );
   assert.deepEqual([result.warnings, result.errors], [[], []]);
@@ -226,7 +230,9 @@ test('every action has its effect in orders and position within two bars', async
   assert.deepEqual(halted.orders.open, []);
 
   const handedOver = await decide(trader, {
-    ...{ action: 'switch', target_strategy_id: TREND, risk_mode: 'normal' },
+    action: 'switch',
+    target_strategy_id: TREND,
+    risk_mode: 'normal',
     expected_active_strategy_id: GRID,
   });
   assert.equal(handedOver.status, 'applied');

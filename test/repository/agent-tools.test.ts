@@ -29,7 +29,12 @@ test('the tool table of agent.md is what an agent with everything enabled offers
     fleet: { server: { bind_port: 9219, auth_required: false }, agents: { neo: { url } } },
   });
   const peers = createPeers({
-    ...{ ledger, configured: { neo: { url } }, join: undefined, clock, log, self: 'switch' },
+    ledger,
+    configured: { neo: { url } },
+    join: undefined,
+    clock,
+    log,
+    self: 'switch',
   });
   const config = AgentConfigSchema.parse({ tools: { shell: { confine: 'unconfined' } } });
   const mcp = createMcpPool({ servers: {}, clock, log });
@@ -38,8 +43,16 @@ test('the tool table of agent.md is what an agent with everything enabled offers
   const work = (): never => assert.fail('nothing is handed over');
   const outside = outsideOf({ profile: 'switch', fleet, config, peers, work, mcp, env, clock, log });
   const agent = await createAgent({
-    ...{ profile: 'switch', config, tier: 'haiku', workspaceRoot: join(dir, 'workspace'), stateDir },
-    ...{ env, clock, ids, log, ...outside.options },
+    profile: 'switch',
+    config,
+    tier: 'haiku',
+    workspaceRoot: join(dir, 'workspace'),
+    stateDir,
+    env,
+    clock,
+    ids,
+    log,
+    ...outside.options,
   });
   opened.defer(() => agent.close());
 

@@ -96,10 +96,13 @@ test('every message that handshake.md shows is valid, and every error is as the 
 
 test('handshake.md shows to the letter what a prose peer is sent', () => {
   const sent = renderDispatchText({
-    ...{ type: 'TASK_DISPATCH', protocolVersion: '2.0', deadline: '2026-05-31T21:00:00Z' },
+    type: 'TASK_DISPATCH',
+    protocolVersion: '2.0',
+    deadline: '2026-05-31T21:00:00Z',
     task: { taskId: 'abc-123', priority: 'high', replySchema: 'structured', tokenBudget: 4000 },
     requirements: {
-      ...{ requiredMcp: ['context_mode'], requiredCapabilities: ['terminal', 'file'] },
+      requiredMcp: ['context_mode'],
+      requiredCapabilities: ['terminal', 'file'],
       modelTier: { min: 'sonnet' },
     },
     brief: 'Refactor the auth module. Focus on token refresh logic...',
@@ -156,9 +159,13 @@ test('events.md has every control event, with every field of its data, and every
     response: createDraft({ decisionId: 'd', concernId: 'a:m', action: 'pause', dryRun: false }).answer({
       status: 'noop',
       result: { modeChange: 'none', reconciled: true },
-      ...{ before: undefined, after: undefined },
+      before: undefined,
+      after: undefined,
     }),
-    ...{ concern: undefined, caller: 'switch', link: { seq: 1, hash: '' }, at: 0 },
+    concern: undefined,
+    caller: 'switch',
+    link: { seq: 1, hash: '' },
+    at: 0,
   });
   const { data } = CloudEvent.parse({ ...event, id: 'x' });
   const documented = table.flatMap((row) => row.split(', ')).map((name) => name.replace('[]', ''));
@@ -185,7 +192,8 @@ test('metrics.md has every family, with its type and labels', () => {
     registry,
     store: { head: () => ({ seq: 0, hash: '' }), concern: () => undefined },
     runtime: { view: () => undefined, health: () => ({ degraded: false, reasons: [] }) },
-    ...{ concerns: [], strategies: [] },
+    concerns: [],
+    strategies: [],
   });
   const families = registry.getMetricsAsArray().map((metric) => {
     const { name, type } = metric as { name: string; type: unknown };

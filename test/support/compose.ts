@@ -9,7 +9,11 @@ import type { Target } from './rpc.ts';
 export const PROFILES: readonly string[] = ['switch', 'neo', 'morpheus', 'trinity'];
 export const MEMBERS: readonly string[] = [...PROFILES, 'trader'];
 const PORTS: Readonly<Record<string, number>> = {
-  ...{ switch: 9219, neo: 9220, morpheus: 9221, trinity: 9222, trader: 9223 },
+  switch: 9219,
+  neo: 9220,
+  morpheus: 9221,
+  trinity: 9222,
+  trader: 9223,
   prometheus: 9090,
 };
 const UP_MS = 180_000;

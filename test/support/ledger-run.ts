@@ -20,8 +20,13 @@ export const openTestLedger = (file: string): Ledger =>
 export async function startTask(ledger: Ledger, task: AdmittedTask): Promise<void> {
   const { id, contextId, caller, dispatch } = task;
   await ledger.accept({
-    ...{ id, contextId, caller: caller.name, key: id, fingerprint: id },
-    ...{ message: { messageId: id }, dispatch: encodeDispatch(dispatch) },
+    id,
+    contextId,
+    caller: caller.name,
+    key: id,
+    fingerprint: id,
+    message: { messageId: id },
+    dispatch: encodeDispatch(dispatch),
   });
   await ledger.append(id, { type: 'started', data: {} }, { state: 'working' });
 }
@@ -49,7 +54,9 @@ export function ledgerRun(
   const events: RunEvent[] = [];
   const budget = createBudget({ taskId: id, limit: o.limit, store: ledger.tokens, model: o.model });
   const context: RunContext = {
-    ...{ signal: o.signal, stopping: new AbortController().signal, budget },
+    signal: o.signal,
+    stopping: new AbortController().signal,
+    budget,
     async report(event) {
       events.push(event);
       const data = event.type === 'text' ? { text: event.text } : event.data;

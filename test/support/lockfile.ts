@@ -10,6 +10,11 @@ interface Locked {
   license?: string;
   resolved?: string;
   link?: boolean;
+  cpu?: string[];
+  os?: string[];
+  libc?: string[];
+  dev?: boolean;
+  optional?: boolean;
   optionalDependencies?: Record<string, string>;
   engines?: Record<string, string>;
 }
@@ -38,7 +43,10 @@ function complete(): void {
     const [, os, cpu, musl] = PLATFORM.exec(name) ?? [];
     lock.packages[`node_modules/${name}`] = {
       version,
-      ...{ cpu: [cpu], dev: true, optional: true, os: [os] },
+      cpu: cpu === undefined ? [] : [cpu],
+      dev: true,
+      optional: true,
+      os: os === undefined ? [] : [os],
       ...(os === 'linux' ? { libc: [musl ? 'musl' : 'glibc'] } : {}),
       ...(biome?.license ? { license: biome.license } : {}),
       ...(biome?.engines ? { engines: biome.engines } : {}),

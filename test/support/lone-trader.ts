@@ -63,7 +63,9 @@ export async function startTrader(t: TestContext, o: LoneTraderOptions = {}): Pr
     delete fleet.nats;
     fleet.agents = {};
     fleet.server = {
-      ...{ bind_host: '127.0.0.1', bind_port: port, auth_required: true },
+      bind_host: '127.0.0.1',
+      bind_port: port,
+      auth_required: true,
       callers: Object.fromEntries(
         Object.entries(CALLERS).map(([name, scopes]) => [name, { token_env: variable(name), scopes }]),
       ),
@@ -94,7 +96,9 @@ export async function startTrader(t: TestContext, o: LoneTraderOptions = {}): Pr
       cwd: ROOT,
       env: {
         ...process.env,
-        ...{ HERMES_HOME: home, HERMES_STATE_DIR: stateDir, LOG_LEVEL: 'info' },
+        HERMES_HOME: home,
+        HERMES_STATE_DIR: stateDir,
+        LOG_LEVEL: 'info',
         ...Object.fromEntries([...tokens].map(([name, token]) => [variable(name), token])),
         ...o.env,
       },
@@ -117,7 +121,10 @@ export async function startTrader(t: TestContext, o: LoneTraderOptions = {}): Pr
   await start();
   const as = (name: string): Target => ({ url, token: tokens.get(name) });
   return {
-    ...{ url, token: tokens.get('operator') ?? '', stateDir, as },
+    url,
+    token: tokens.get('operator') ?? '',
+    stateDir,
+    as,
     pid: () => child?.pid ?? -1,
     log: () => log,
     kill: async () => void (await end('SIGKILL')),
@@ -136,8 +143,14 @@ function edit(file: string, change: (content: Section) => void): void {
 
 /** A decision on the default concern; a pause unless told otherwise. */
 export const decision = (fields: Record<string, unknown> = {}): Record<string, unknown> => ({
-  ...{ decision_id: randomUUID(), concern_id: CONCERN, account_id: ACCOUNT, market_symbol: MARKET },
-  ...{ action: 'pause', reason: 'a test', confidence: 0.8, ...fields },
+  decision_id: randomUUID(),
+  concern_id: CONCERN,
+  account_id: ACCOUNT,
+  market_symbol: MARKET,
+  action: 'pause',
+  reason: 'a test',
+  confidence: 0.8,
+  ...fields,
 });
 
 /** Sends a payload as it stands, as the params of `apply_control_decision`. */

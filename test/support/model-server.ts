@@ -21,7 +21,7 @@ export async function startModelServer(
     visits.push(`${request.method} ${request.url}`);
     calls += 1;
     const chunk = (rest: object): string =>
-      `data: ${JSON.stringify({ ...{ id: `chatcmpl-${calls}`, object: 'chat.completion.chunk' }, ...{ created: 1, model: 'scripted' }, ...rest })}\n\n`;
+      `data: ${JSON.stringify({ id: `chatcmpl-${calls}`, object: 'chat.completion.chunk', created: 1, model: 'scripted', ...rest })}\n\n`;
     request.resume().once('end', () => {
       response.writeHead(200, { 'content-type': 'text/event-stream' });
       response.write(chunk({ choices: [{ index: 0, delta: { role: 'assistant', content: text } }] }));

@@ -117,7 +117,10 @@ export async function startStockAgent(t: TestContext, o: StockOptions): Promise<
   }
 
   return {
-    ...{ rpcUrl: `${base}${path}`, cardUrl: `${base}/.well-known/agent-card.json`, messages, methods },
+    rpcUrl: `${base}${path}`,
+    cardUrl: `${base}/.well-known/agent-card.json`,
+    messages,
+    methods,
     cardReads: () => cardReads,
     kill: () => close(server),
   };
@@ -150,7 +153,11 @@ function executorOf({ behaviour, answers = 'task' }: StockOptions, messages: Mes
       if (isNew)
         bus.publish(
           AgentEvent.task({
-            ...{ id: taskId, contextId, history: [userMessage], artifacts: [], metadata: undefined },
+            id: taskId,
+            contextId,
+            history: [userMessage],
+            artifacts: [],
+            metadata: undefined,
             status: statusOf(TaskState.TASK_STATE_SUBMITTED),
           }),
         );
@@ -165,7 +172,11 @@ function executorOf({ behaviour, answers = 'task' }: StockOptions, messages: Mes
         };
         bus.publish(
           AgentEvent.artifactUpdate({
-            ...{ taskId, contextId, append: false, lastChunk: true, metadata: undefined },
+            taskId,
+            contextId,
+            append: false,
+            lastChunk: true,
+            metadata: undefined,
             artifact: { ...artifact, metadata: undefined, extensions: [] },
           }),
         );
@@ -187,8 +198,14 @@ function statusOf(state: TaskState, message?: Message): TaskStatus {
 
 function said(text: string, contextId: string): Message {
   return {
-    ...{ messageId: randomUUID(), contextId, taskId: '', role: Role.ROLE_AGENT, parts: [textPart(text)] },
-    ...{ metadata: undefined, extensions: [], referenceTaskIds: [] },
+    messageId: randomUUID(),
+    contextId,
+    taskId: '',
+    role: Role.ROLE_AGENT,
+    parts: [textPart(text)],
+    metadata: undefined,
+    extensions: [],
+    referenceTaskIds: [],
   };
 }
 
@@ -199,14 +216,27 @@ function textPart(value: string): Part {
 function cardOf(url: string, streaming: boolean): AgentCard {
   const capabilities = { streaming, pushNotifications: false, extendedAgentCard: false, extensions: [] };
   return {
-    ...{ name: 'Helper', description: 'Helps.', version: '1.0.0', provider: undefined, capabilities },
+    name: 'Helper',
+    description: 'Helps.',
+    version: '1.0.0',
+    provider: undefined,
+    capabilities,
     supportedInterfaces: [{ url, protocolBinding: 'JSONRPC', tenant: '', protocolVersion: '1.0' }],
-    ...{ securitySchemes: {}, securityRequirements: [], signatures: [] },
-    ...{ defaultInputModes: ['text/plain'], defaultOutputModes: ['text/plain'] },
+    securitySchemes: {},
+    securityRequirements: [],
+    signatures: [],
+    defaultInputModes: ['text/plain'],
+    defaultOutputModes: ['text/plain'],
     skills: [
       {
-        ...{ id: 'help', name: 'Help', description: 'Helps.', tags: ['help'], examples: [] },
-        ...{ inputModes: [], outputModes: [], securityRequirements: [] },
+        id: 'help',
+        name: 'Help',
+        description: 'Helps.',
+        tags: ['help'],
+        examples: [],
+        inputModes: [],
+        outputModes: [],
+        securityRequirements: [],
       },
     ],
   };

@@ -25,9 +25,14 @@ export function request(text: string, contextId = ''): SendMessageRequest {
   return {
     tenant: '',
     message: {
-      ...{ messageId: randomUUID(), contextId, taskId: '', role: Role.ROLE_USER, metadata: undefined },
+      messageId: randomUUID(),
+      contextId,
+      taskId: '',
+      role: Role.ROLE_USER,
+      metadata: undefined,
       parts: [{ content: { $case: 'text', value: text }, metadata: undefined, filename: '', mediaType: '' }],
-      ...{ extensions: [], referenceTaskIds: [] },
+      extensions: [],
+      referenceTaskIds: [],
     },
     configuration: {
       acceptedOutputModes: [],

@@ -28,13 +28,22 @@ const silent: Log = { debug() {}, info() {}, warn() {}, error: (...all) => conso
 const MARKETS = ['xrpusd', 'btcusd'] as const;
 const STRATEGIES: Strategy[] = MARKETS.flatMap((marketSymbol) =>
   ['a', 'b', 'c'].map((name) => ({
-    ...{ id: `${marketSymbol}-${name}`, name, kind: 'none', accountId: 'acc', marketSymbol, params: {} },
+    id: `${marketSymbol}-${name}`,
+    name,
+    kind: 'none',
+    accountId: 'acc',
+    marketSymbol,
+    params: {},
     status: 'enabled' as const,
   })),
 );
 const CONCERNS = MARKETS.map((marketSymbol) => ({
-  ...{ id: `acc:${marketSymbol}`, accountId: 'acc', marketSymbol, activeStrategyId: `${marketSymbol}-a` },
-  ...{ runState: 'running' as const, riskMode: 'normal' as const },
+  id: `acc:${marketSymbol}`,
+  accountId: 'acc',
+  marketSymbol,
+  activeStrategyId: `${marketSymbol}-a`,
+  runState: 'running' as const,
+  riskMode: 'normal' as const,
 }));
 
 let times = 0;
@@ -100,7 +109,10 @@ let recovered = false;
 const alive = setInterval(() => undefined, 60_000);
 await store.seed(STRATEGIES, CONCERNS);
 const desk = createDesk({
-  ...{ store: watched, runtime, clock, log: silent },
+  store: watched,
+  runtime,
+  clock,
+  log: silent,
   policy: { maxAgeMs: 300_000, futureSlackMs: 60_000, minConfidence: 0, strictDegraded: false },
   access: { accountsOf: () => '*' },
   limits: { perSecond: 1_000_000, burst: 1_000_000, keptForPause: 0 },
@@ -118,8 +130,13 @@ async function decideOn(market: (typeof MARKETS)[number], who: number): Promise<
   for (let at = 0; at < order.decisions; at += 1) {
     const action = ACTIONS[(at + who + order.life) % ACTIONS.length] ?? 'pause';
     const decision = {
-      ...{ decision_id: `${order.life}-${market}-${who}-${at}`, concern_id: `acc:${market}` },
-      ...{ account_id: 'acc', market_symbol: market, action, reason: 'a test', confidence: 1 },
+      decision_id: `${order.life}-${market}-${who}-${at}`,
+      concern_id: `acc:${market}`,
+      account_id: 'acc',
+      market_symbol: market,
+      action,
+      reason: 'a test',
+      confidence: 1,
       ...(action === 'switch' ? { target_strategy_id: `${market}-${'abc'[(at + order.life) % 3]}` } : {}),
       ...(action === 'set_risk_mode' ? { risk_mode: RISKS[(at + who) % RISKS.length] } : {}),
     };

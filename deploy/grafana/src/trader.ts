@@ -26,7 +26,9 @@ export function trader(): Dashboard {
       figure(1, {
         title: 'Run state',
         description: 'Whether the active strategy runs or is paused, as it was decided.',
-        ...{ unit: 'short', span: 4, shows: 'name' },
+        unit: 'short',
+        span: 4,
+        shows: 'name',
         queries: [{ expr: `fleet_trader_run_state{${OF_CONCERN}} == 1`, legend: '{{state}}' }],
       }),
     )
@@ -35,7 +37,9 @@ export function trader(): Dashboard {
         title: 'Risk mode',
         description:
           'normal; cautious: half the size; reduce_only: positions only shrink; halted: cancels only.',
-        ...{ unit: 'short', span: 4, shows: 'name' },
+        unit: 'short',
+        span: 4,
+        shows: 'name',
         queries: [{ expr: `fleet_trader_risk_mode{${OF_CONCERN}} == 1`, legend: '{{mode}}' }],
       }),
     )
@@ -43,7 +47,9 @@ export function trader(): Dashboard {
       figure(3, {
         title: 'Execution',
         description: 'Degraded: the feed is stale, or orders are rejected, or the strategy fails in a row.',
-        ...{ unit: 'short', span: 4, meaning: DEGRADED },
+        unit: 'short',
+        span: 4,
+        meaning: DEGRADED,
         queries: [{ expr: `max(fleet_trader_execution_degraded{${OF_CONCERN}})`, legend: 'execution' }],
       }),
     )
@@ -51,7 +57,9 @@ export function trader(): Dashboard {
       figure(4, {
         title: 'Audit',
         description: 'Whether the chain of the audit held, and has the head that was published of it.',
-        ...{ unit: 'short', span: 4, meaning: WHOLE },
+        unit: 'short',
+        span: 4,
+        meaning: WHOLE,
         queries: [{ expr: `min(fleet_trader_audit_ok{${OF_PROFILE}})`, legend: 'audit' }],
       }),
     )
@@ -59,7 +67,9 @@ export function trader(): Dashboard {
       figure(5, {
         title: 'Audit records',
         description: 'Records in the audit, since its file was made.',
-        ...{ unit: 'short', decimals: 0, span: 4 },
+        unit: 'short',
+        decimals: 0,
+        span: 4,
         queries: [{ expr: `sum(fleet_trader_audit_records_total{${OF_PROFILE}})`, legend: 'records' }],
       }),
     )
@@ -67,7 +77,9 @@ export function trader(): Dashboard {
       figure(6, {
         title: 'Decisions applied',
         description: 'Decisions that changed something in the time shown.',
-        ...{ unit: 'short', decimals: 0, span: 4 },
+        unit: 'short',
+        decimals: 0,
+        span: 4,
         queries: [
           {
             expr: `sum(increase(fleet_trader_decisions_total{${OF_PROFILE},status="applied"}[$__range]))`,
@@ -81,7 +93,8 @@ export function trader(): Dashboard {
       curve(11, {
         title: 'Decisions',
         description: 'Attempts per second, by action and what became of them; none: an unreadable payload.',
-        ...{ unit: 'ops', span: 12 },
+        unit: 'ops',
+        span: 12,
         queries: [
           {
             expr: `sum by (action, status) (rate(fleet_trader_decisions_total{${OF_PROFILE}}[$__rate_interval]))`,
@@ -94,7 +107,8 @@ export function trader(): Dashboard {
       curve(12, {
         title: 'Rejections',
         description: 'Reasons per second for which attempts were rejected or failed.',
-        ...{ unit: 'ops', span: 12 },
+        unit: 'ops',
+        span: 12,
         queries: [
           {
             expr: `sum by (code) (rate(fleet_trader_rejections_total{${OF_PROFILE}}[$__rate_interval]))`,
@@ -108,7 +122,8 @@ export function trader(): Dashboard {
       curve(21, {
         title: 'Position',
         description: 'What is held, in units of the base asset.',
-        ...{ unit: 'short', span: 12 },
+        unit: 'short',
+        span: 12,
         queries: [{ expr: `fleet_trader_position{${OF_CONCERN}}`, legend: '{{concern}}' }],
       }),
     )
@@ -116,7 +131,9 @@ export function trader(): Dashboard {
       curve(22, {
         title: 'Equity',
         description: 'Cash and the position at the last close, in the quote asset.',
-        ...{ unit: 'short', span: 12, floats: true },
+        unit: 'short',
+        span: 12,
+        floats: true,
         queries: [{ expr: `fleet_trader_equity{${OF_CONCERN}}`, legend: '{{concern}}' }],
       }),
     )
@@ -125,7 +142,8 @@ export function trader(): Dashboard {
       curve(31, {
         title: 'Orders',
         description: 'Orders per second, by strategy and what became of them.',
-        ...{ unit: 'ops', span: 12 },
+        unit: 'ops',
+        span: 12,
         queries: [
           {
             expr: `sum by (strategy, kind) (rate(fleet_trader_orders_total{${OF_PROFILE}}[$__rate_interval]))`,
@@ -138,7 +156,8 @@ export function trader(): Dashboard {
       curve(32, {
         title: 'Orders, total',
         description: 'Orders since the trader started, by strategy and what became of them.',
-        ...{ unit: 'short', span: 12 },
+        unit: 'short',
+        span: 12,
         queries: [
           {
             expr: `sum by (strategy, kind) (fleet_trader_orders_total{${OF_PROFILE}})`,
@@ -152,7 +171,9 @@ export function trader(): Dashboard {
       states(41, {
         title: 'Run state and risk mode',
         description: 'What was decided, over time.',
-        ...{ unit: 'short', span: 12, meaning: SET },
+        unit: 'short',
+        span: 12,
+        meaning: SET,
         queries: [
           { expr: `fleet_trader_run_state{${OF_CONCERN}}`, legend: '{{concern}} {{state}}' },
           { expr: `fleet_trader_risk_mode{${OF_CONCERN}}`, legend: '{{concern}} {{mode}}' },
@@ -163,7 +184,9 @@ export function trader(): Dashboard {
       states(42, {
         title: 'Execution',
         description: 'When execution was degraded.',
-        ...{ unit: 'short', span: 12, meaning: DEGRADED },
+        unit: 'short',
+        span: 12,
+        meaning: DEGRADED,
         queries: [{ expr: `fleet_trader_execution_degraded{${OF_CONCERN}}`, legend: '{{concern}}' }],
       }),
     )
@@ -172,7 +195,8 @@ export function trader(): Dashboard {
       curve(51, {
         title: 'Events waiting for the bus',
         description: 'Control and task events of the trader that NATS has not acknowledged yet.',
-        ...{ unit: 'short', span: 12 },
+        unit: 'short',
+        span: 12,
         queries: [
           {
             expr: `fleet_outbox_backlog{${OF_PROFILE}} and on (profile) fleet_trader_audit_ok`,
@@ -185,7 +209,8 @@ export function trader(): Dashboard {
       curve(52, {
         title: 'Audit records, rate',
         description: 'Records written per second.',
-        ...{ unit: 'wps', span: 12 },
+        unit: 'wps',
+        span: 12,
         queries: [
           {
             expr: `sum by (profile) (rate(fleet_trader_audit_records_total{${OF_PROFILE}}[$__rate_interval]))`,

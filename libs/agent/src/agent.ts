@@ -144,7 +144,9 @@ export async function createAgent(o: AgentOptions): Promise<Agent> {
   );
   const sweeping = startSweeping({
     ...o,
-    ...{ workspaces, confinement, keepDays: config.scratch.keep_days },
+    workspaces,
+    confinement,
+    keepDays: config.scratch.keep_days,
     unfinished: () => [...running.tasks(), ...(o.unfinished?.() ?? [])],
   });
   return {
@@ -194,7 +196,9 @@ function toolsOf(
       ? []
       : [
           delegateTool({
-            ...{ definitions: subagents.definitions, remotes: o.remotes, profile: o.profile },
+            definitions: subagents.definitions,
+            remotes: o.remotes,
+            profile: o.profile,
             maxSteps: config.subagents.max_steps,
           }),
         ]),

@@ -62,7 +62,10 @@ function busOf(t: TestContext, profile: string, o: On): AnnounceBus {
   const user = o.user ?? profile;
   const bus = startAnnounceBus({
     connection: {
-      ...{ servers: [o.url], name: `${profile}/announces`, user, pass: `${user}-pw` },
+      servers: [o.url],
+      name: `${profile}/announces`,
+      user,
+      pass: `${user}-pw`,
       inboxPrefix: inboxPrefix(user),
     },
     profile,

@@ -13,9 +13,13 @@ async function read(url: string, filter: string, count: number, durable?: string
   const done = new AbortController();
   const subjects: string[] = [];
   await consume({
-    ...{ connection: { servers: [url], name: 'reader' }, filter, fromStart: true },
+    connection: { servers: [url], name: 'reader' },
+    filter,
+    fromStart: true,
     ...(durable === undefined ? {} : { durable }),
-    ...{ signal: done.signal, log: recordingLog(), clock: systemClock },
+    signal: done.signal,
+    log: recordingLog(),
+    clock: systemClock,
     onEvent: (_event, { subject }) => {
       if (subjects.push(subject) === count) done.abort();
     },

@@ -10,7 +10,8 @@ const deadline = { timeout: 60_000 };
 const forget = (url: string, o: { as?: string; service?: string; found?: FoundHead[] } = {}) =>
   forgetHead({
     connection: login(url, o.as ?? SETUP.user),
-    ...{ service: o.service ?? 'trader', timeoutMs: 10_000 },
+    service: o.service ?? 'trader',
+    timeoutMs: 10_000,
     onFound: (found) => void o.found?.push(found),
   });
 
@@ -73,7 +74,8 @@ test('a head that comes in between is left, and nobody else loses his', deadline
   await js.publish(SUBJECT, JSON.stringify(headEvent('trader', headOf(1), 0)));
   const outcome = await forgetHead({
     connection: login(server.url, SETUP.user),
-    ...{ service: 'trader', timeoutMs: 10_000 },
+    service: 'trader',
+    timeoutMs: 10_000,
     onFound: async () => {
       await js.publish(SUBJECT, JSON.stringify(headEvent('trader', headOf(2), 0)));
     },

@@ -42,7 +42,8 @@ export async function forgetHead(o: {
       const seq = Number(headers?.last('Nats-Sequence'));
       await o.onFound({
         head: readHeadEvent(Buffer.from(data).toString('utf8')),
-        ...{ storedAt: headers?.last('Nats-Time-Stamp') ?? '', bytes: data.length },
+        storedAt: headers?.last('Nats-Time-Stamp') ?? '',
+        bytes: data.length,
       });
       const jsm = await nc.jetstreamManager({ checkAPI: false, timeout: o.timeoutMs });
       const { purged } = await jsm.streams.purge(AUDIT_STREAM, { filter: subject, seq: seq + 1 });

@@ -30,7 +30,10 @@ test('the newest head is on the bus, as one event, with the rights of the trader
   const ids = await storedIds(server.url, 'fleet.audit.>', SETUP.user, SETUP.pass);
   assert.deepEqual(ids, ['trader:one:head:5']);
   assert.deepEqual(publisher.state(), {
-    ...{ connected: true, lastError: undefined, audit: 'ok', reason: undefined },
+    connected: true,
+    lastError: undefined,
+    audit: 'ok',
+    reason: undefined,
   });
   assert.deepEqual(audit.asked, [undefined]);
 });
@@ -92,7 +95,8 @@ test('a head that the audit does not hold breaks it: nothing is published over i
   await nc.jetstream().publish(SUBJECT, JSON.stringify(headEvent('trader', headOf(9, 'two'), 0)));
   const states: string[] = [];
   const { publisher, log, grow } = follow(t, server.url, {
-    ...{ at: 5, onState: ({ audit }) => void states.push(audit) },
+    at: 5,
+    onState: ({ audit }) => void states.push(audit),
   });
   const entry = await log.saw(/the audit is broken/);
   assert.equal(entry.level, 'error');

@@ -207,7 +207,10 @@ test(
     const subjects = ['fleet.task.>', 'fleet.announce.>'];
     await streams.add({ name: 'FLEET', subjects });
     const connection = {
-      ...{ servers: [server.url], name: 'older', user: older.user, pass: older.password },
+      servers: [server.url],
+      name: 'older',
+      user: older.user,
+      pass: older.password,
       inboxPrefix: inboxPrefix('older'),
     };
     await assert.rejects(setUpStreams({ connection, log: recordingLog() }), {
@@ -276,7 +279,11 @@ test(
       const read: string[] = [];
       await consume({
         connection: { servers: [server.url], name: 'reader', ...set },
-        ...{ filter: 'fleet.task.morpheus.>', fromStart: true, signal: done.signal, log, clock: systemClock },
+        filter: 'fleet.task.morpheus.>',
+        fromStart: true,
+        signal: done.signal,
+        log,
+        clock: systemClock,
         ...(durable === undefined ? {} : { durable }),
         onEvent: ({ id }) => {
           read.push(id);

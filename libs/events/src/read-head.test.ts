@@ -19,7 +19,10 @@ test('the head that the bus holds is read as the service itself, and what cannot
   };
   const server = await startNatsServer(t, { users: [{ user: 'setup', password: 'setup-pw' }, trader] });
   const connection = {
-    ...{ servers: [server.url], name: 'test', user: 'trader', pass: 'trader-pw' },
+    servers: [server.url],
+    name: 'test',
+    user: 'trader',
+    pass: 'trader-pw',
     inboxPrefix: inboxPrefix('trader'),
   };
   const read = () => readHead({ connection, service: 'trader', timeoutMs: 10_000 });

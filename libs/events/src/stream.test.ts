@@ -18,8 +18,14 @@ test('creates the streams with their limits, and finds them unchanged the next t
     const { subjects, max_age, max_bytes, max_msgs_per_subject, ...more } = await config(stream);
     const { duplicate_window, storage, discard, allow_direct } = more;
     return {
-      ...{ subjects, max_age, max_bytes, max_msgs_per_subject },
-      ...{ duplicate_window, storage, discard, allow_direct },
+      subjects,
+      max_age,
+      max_bytes,
+      max_msgs_per_subject,
+      duplicate_window,
+      storage,
+      discard,
+      allow_direct,
     };
   };
   const both = { storage: 'file', discard: 'old', allow_direct: true };

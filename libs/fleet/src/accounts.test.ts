@@ -23,12 +23,19 @@ const delegating =
     await spending(own)(task, context);
     const { name, peers } = worker();
     const relay = createRelay({
-      ...{ peers, clock: systemClock, log: silent },
+      peers,
+      clock: systemClock,
+      log: silent,
       client: createA2AClient({ clock: systemClock, log: silent, extensions: [HANDSHAKE_EXTENSION] }),
       metrics: createMetrics({ profile: name, peers: [], callers: [], defaultMetrics: false }),
       policy: { ...POLICY, self: name },
-      ...{ onBlocked: 'fail', maxAttempts: 3, peerDownAfterMs: 20_000 },
-      ...{ maxWaitMs: 1_000, maxWaiting: 1, ageingMs: 1_000, random: () => 0 },
+      onBlocked: 'fail',
+      maxAttempts: 3,
+      peerDownAfterMs: 20_000,
+      maxWaitMs: 1_000,
+      maxWaiting: 1,
+      ageingMs: 1_000,
+      random: () => 0,
     });
     return relay.run({ ...task, dispatch: { ...task.dispatch, routing: { target: to } } }, context);
   };

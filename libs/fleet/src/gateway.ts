@@ -107,18 +107,29 @@ export function createGateway(o: GatewayOptions): Gateway {
   const repo = createRepoWatch({
     measure: () => o.agent.repoState(),
     onChange: () => o.announcer.changed(),
-    ...{ clock, log },
+    clock,
+    log,
   });
   const askers = createAskers({ clock, metrics, max: queue.max_waiting });
   const runner = {
-    ...{ profile, versions, ledger, clock, log, metrics, askers },
+    profile,
+    versions,
+    ledger,
+    clock,
+    log,
+    metrics,
+    askers,
     defaultBudget: o.defaultBudget,
     countCache: o.countCache ?? false,
     maxInputWaitMs: limits.max_input_wait_s * 1000,
     closing: closing.signal,
   };
   const relay = createRelay({
-    ...{ peers: o.peers, client: o.client, clock, log, metrics },
+    peers: o.peers,
+    client: o.client,
+    clock,
+    log,
+    metrics,
     policy: routingPolicy(config, profile, versions),
     onBlocked: config.fleet.routing.on_blocked,
     maxAttempts: config.fleet.routing.max_attempts,
@@ -130,7 +141,13 @@ export function createGateway(o: GatewayOptions): Gateway {
   });
   const lane = (name: string, executor: Executor, maxConcurrent: number, runsBeside: boolean): Lane =>
     createLane({
-      ...{ name, executor, runner, clock, metrics, runsBeside, onChange: loadChanged },
+      name,
+      executor,
+      runner,
+      clock,
+      metrics,
+      runsBeside,
+      onChange: loadChanged,
       limits: { maxConcurrent, depth: limits.queue_depth, ageingMs: queue.ageing_s * 1000 },
       onExpired: (task) => {
         dispatcher
@@ -143,11 +160,26 @@ export function createGateway(o: GatewayOptions): Gateway {
   const relayed = lane('relay', relay, limits.max_relayed_tasks, true);
   const lanes = [own, relayed];
   const gates = createGates({
-    ...{ profile, versions, config, clock, peers: o.peers, mcp: o.mcp, agent: o.agent, own, relayed },
+    profile,
+    versions,
+    config,
+    clock,
+    peers: o.peers,
+    mcp: o.mcp,
+    agent: o.agent,
+    own,
+    relayed,
     repoState: repo.measure,
   });
   const dispatcher = createDispatcher({
-    ...{ profile, versions, ledger, clock, log, metrics, lanes, gateOf: gates.gateOf },
+    profile,
+    versions,
+    ledger,
+    clock,
+    log,
+    metrics,
+    lanes,
+    gateOf: gates.gateOf,
     maxInputWaitMs: runner.maxInputWaitMs,
     closing: closing.signal,
   });
@@ -163,11 +195,15 @@ export function createGateway(o: GatewayOptions): Gateway {
   }
 
   const self = createSelfAnnounce({
-    ...{ versions, ledger, instanceId: o.ids.uuid() },
+    versions,
+    ledger,
+    instanceId: o.ids.uuid(),
     facts() {
       announcedActive = own.running;
       return {
-        ...{ profile, config, sessionFresh },
+        profile,
+        config,
+        sessionFresh,
         model: o.agent.executor.model,
         tools: o.agent.capabilities().tools,
         mcpHealth: healthOf(o.mcp),
@@ -196,7 +232,15 @@ export function createGateway(o: GatewayOptions): Gateway {
 
   const health = o.mcp.onChange(mcpChanged);
   const intake = {
-    ...{ profile, versions, ledger, peers: o.peers, dispatcher, clock, ids: o.ids, log, metrics },
+    profile,
+    versions,
+    ledger,
+    peers: o.peers,
+    dispatcher,
+    clock,
+    ids: o.ids,
+    log,
+    metrics,
     announce: self.now,
     closed: () => stopping,
     onFreshContext: self.remember,

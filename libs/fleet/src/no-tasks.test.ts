@@ -102,7 +102,8 @@ describe('an orchestrator with a trader among its peers', () => {
     const requirements = { required_mcp: ['nope'], min_context_window: 10 };
     const id = await orchestrator.send(dispatching({}, { routing: { target: 'trader' }, requirements }));
     assert.deepEqual(await unmetOf(orchestrator, id), {
-      ...{ status: 'blocked', tokensSpent: 0 },
+      status: 'blocked',
+      tokensSpent: 0,
       unmet: ['capability: trader: takes no tasks: send it a CONTROL_DECISION'],
     });
     assert.equal(worker('trader').ledger.list({ pageSize: 1 }).totalSize, 0);

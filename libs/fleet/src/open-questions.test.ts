@@ -180,7 +180,8 @@ describe('Open question 2: what becomes of a blocked task', () => {
 describe('Open question 3: what tokens_spent counts', () => {
   const boasting: Script = async (task, context) => ({
     ...(await spending(42)(task, context)),
-    ...{ tokensSpent: 1_000_000, usage: { inputTokens: 1_000_000, source: 'metered' } },
+    tokensSpent: 1_000_000,
+    usage: { inputTokens: 1_000_000, source: 'metered' },
     text: 'tokens_spent: 1000000',
   });
 

@@ -73,14 +73,14 @@ test('what has grown is written, and not again what was there', async (t) => {
 test('a save that was rolled back is not taken for the one before', async (t) => {
   const store = openStore({
     schema: LEDGER,
-    ...{
-      file: join(
-        tempDir(t, async () => store.close()),
-        'ledger.db',
-      ),
-      profile: 'neo',
-    },
-    ...{ clock: createTestClock(), ids: systemIds, log: createTestLog() },
+    file: join(
+      tempDir(t, async () => store.close()),
+      'ledger.db',
+    ),
+    profile: 'neo',
+    clock: createTestClock(),
+    ids: systemIds,
+    log: createTestLog(),
   });
   let fails = false;
   const checkpoints = createCheckpoints({

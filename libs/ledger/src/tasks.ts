@@ -92,7 +92,12 @@ export function acceptTask(
   const submitted = insertEvent(db, task.id, now, { type: 'submitted', data: {} });
   const { id, contextId, caller, key } = task;
   const record: TaskRecord = {
-    ...{ id, contextId, caller, key, message, dispatch },
+    id,
+    contextId,
+    caller,
+    key,
+    message,
+    dispatch,
     state: 'submitted',
     result: undefined,
     resumes: 0,

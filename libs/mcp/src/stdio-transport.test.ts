@@ -9,8 +9,12 @@ test('a message to a server that is ending fails with how it ended', { timeout: 
   const deaf = `require('fs').closeSync(0); console.log('{"jsonrpc":"2.0","method":"deaf"}');
     setTimeout(() => process.exit(7), 200);`;
   const transport = new StdioTransport({
-    ...{ command: process.execPath, args: ['-e', deaf], env: {}, cwd: undefined },
-    ...{ clock: systemClock, log: recordingLog() },
+    command: process.execPath,
+    args: ['-e', deaf],
+    env: {},
+    cwd: undefined,
+    clock: systemClock,
+    log: recordingLog(),
   });
   t.after(() => transport.close());
   const isDeaf = Promise.withResolvers<void>();

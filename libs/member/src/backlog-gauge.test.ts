@@ -32,7 +32,9 @@ test('it shows the backlog of all outboxes together, every second until it is di
     },
   ];
   const gauge = startBacklogGauge({
-    ...{ outboxes, clock, log },
+    outboxes,
+    clock,
+    log,
     metrics: { outbox: (backlog) => void shown.push(backlog) },
   });
   assert.deepEqual(shown, [{ count: 5, oldestAgeS: 7 }]);

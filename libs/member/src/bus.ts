@@ -53,7 +53,9 @@ export function connectAnnounces(o: {
       'announces on NATS are not listened to: without fleet.nats.user_env nobody knows who speaks',
     );
   const bus = startAnnounceBus({
-    ...{ profile: o.profile, clock: o.clock, log: o.log },
+    profile: o.profile,
+    clock: o.clock,
+    log: o.log,
     connection: busConnection(nats, `fleet/${o.profile}/announces`, o.login),
     ...(listens ? { onAnnounce: o.onAnnounce } : {}),
   });

@@ -53,7 +53,11 @@ export async function examineMember(o: ExamineMemberOptions): Promise<Report> {
   const { findings, readable } = examineConfiguration(o);
   const live = readable
     ? await examineFleet({
-        ...{ profile, ...readable, versions: PROTOCOL_VERSIONS, clock, ids },
+        profile,
+        ...readable,
+        versions: PROTOCOL_VERSIONS,
+        clock,
+        ids,
         client: createA2AClient({ clock, log: silent, extensions: [HANDSHAKE_EXTENSION] }),
       })
     : [];
@@ -62,7 +66,10 @@ export async function examineMember(o: ExamineMemberOptions): Promise<Report> {
 }
 
 const about = (check: string, state: Finding['state'], detail: string): Finding => ({
-  ...{ subject: 'configuration', check, state, detail },
+  subject: 'configuration',
+  check,
+  state,
+  detail,
 });
 
 /** What a start would say of the files; peers can be looked at as soon as fleet.yaml alone is readable. */

@@ -6,19 +6,20 @@ import { profileDir, readMemberEnvironment, traderDir } from './environment.ts';
 test('a member finds its folder below HERMES_HOME, and keeps its state where HERMES_STATE_DIR says', () => {
   const neo = readMemberEnvironment('neo', (home) => profileDir(home, 'neo'), { HERMES_HOME: '/srv/fleet' });
   assert.deepEqual(neo, {
-    ...{ name: 'neo', home: '/srv/fleet', dir: '/srv/fleet/profiles/neo' },
-    ...{ stateDir: '/srv/fleet/profiles/neo/state', logLevel: 'info' },
+    name: 'neo',
+    home: '/srv/fleet',
+    dir: '/srv/fleet/profiles/neo',
+    stateDir: '/srv/fleet/profiles/neo/state',
+    logLevel: 'info',
   });
   const env = { HERMES_HOME: '/srv/fleet', HERMES_STATE_DIR: '/state', LOG_LEVEL: 'debug' };
   const trader = readMemberEnvironment('trader', traderDir, env);
   assert.deepEqual(trader, {
-    ...{
-      name: 'trader',
-      home: '/srv/fleet',
-      dir: '/srv/fleet/trader',
-      stateDir: '/state',
-      logLevel: 'debug',
-    },
+    name: 'trader',
+    home: '/srv/fleet',
+    dir: '/srv/fleet/trader',
+    stateDir: '/state',
+    logLevel: 'debug',
   });
 });
 

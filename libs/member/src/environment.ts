@@ -32,7 +32,9 @@ export function readMemberEnvironment(
   const home = resolve(env.HERMES_HOME ?? 'deploy');
   const dir = dirIn(home);
   return {
-    ...{ name, home, dir },
+    name,
+    home,
+    dir,
     stateDir: resolve(env.HERMES_STATE_DIR ?? join(dir, 'state')),
     logLevel: env.LOG_LEVEL ?? 'info',
   };

@@ -38,8 +38,10 @@ const dirOf = (home: string, name: string): string =>
 function warnings(dir: string, own: unknown, processEnv: NodeJS.ProcessEnv, name = 'neo'): string[] {
   const env = createSecretEnv(processEnv);
   return sharedWithSiblings({
-    ...{ environment: { home: dir, dir: dirOf(dir, name) }, config: FleetConfigSchema.parse(own) },
-    ...{ env, processEnv },
+    environment: { home: dir, dir: dirOf(dir, name) },
+    config: FleetConfigSchema.parse(own),
+    env,
+    processEnv,
   });
 }
 

@@ -209,7 +209,9 @@ describe('guardedFetch: redirects', () => {
       response.writeHead(307, { location }).end();
     });
     const o = {
-      ...{ ...base(), resolve: to('127.0.0.1'), allowInternal: ['a.test', 'b.test'] },
+      ...base(),
+      resolve: to('127.0.0.1'),
+      allowInternal: ['a.test', 'b.test'],
       headers: { Authorization: 'Bearer secret', accept: 'text/plain' },
     };
     const { response } = await guardedFetch(`http://a.test:${first.port}/same`, o);

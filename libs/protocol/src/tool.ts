@@ -86,7 +86,10 @@ export function defineTool<S extends z.ZodType, C extends ToolCall = ToolCall>(
 ): Tool<C> {
   const { name, description, inputSchema, mutates, repeatable = !mutates } = o;
   return {
-    ...{ name, description, mutates, repeatable },
+    name,
+    description,
+    mutates,
+    repeatable,
     parameters: toolParameters(inputSchema),
     async run(raw, call) {
       call.signal.throwIfAborted();

@@ -126,7 +126,13 @@ it('an account is exact, and passes its ceiling by nothing but what no estimate 
         const account = budgetOf(limit);
         const world: World = { budget: account.budget, account };
         const model: Model = {
-          ...{ limit, open: [], lost: [], input: 0, output: 0, delegated: 0, unforeseen: 0 },
+          limit,
+          open: [],
+          lost: [],
+          input: 0,
+          output: 0,
+          delegated: 0,
+          unforeseen: 0,
         };
         for (const each of steps) {
           await take(each, world, model);

@@ -14,7 +14,12 @@ function problemsOf(t: TestContext, files: Readonly<Record<string, string>>): st
   mkdirSync(profileDir, { recursive: true });
   for (const [name, text] of Object.entries(files)) writeFileSync(join(profileDir, name), text);
   const environment = {
-    ...{ name: 'neo', home, dir: profileDir, stateDir: home, workspaceDir: home, logLevel: 'silent' },
+    name: 'neo',
+    home,
+    dir: profileDir,
+    stateDir: home,
+    workspaceDir: home,
+    logLevel: 'silent',
   };
   try {
     readConfiguration(environment, createSecretEnv({ SHORT: 'short' }));

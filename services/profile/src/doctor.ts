@@ -6,7 +6,9 @@ import type { Environment } from './environment.ts';
 /** `--doctor` of a profile: see examineMember. */
 export function examineProfile(environment: Environment, env: SecretEnv): Promise<Report> {
   return examineMember({
-    ...{ environment, env, files: 'fleet.yaml, config.yaml and IDENTITY.md' },
+    environment,
+    env,
+    files: 'fleet.yaml, config.yaml and IDENTITY.md',
     read: () => readConfiguration(environment, env),
   });
 }

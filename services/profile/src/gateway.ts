@@ -74,7 +74,12 @@ export async function startGateway(environment: Environment, processEnv: NodeJS.
 
   const client = createA2AClient({ clock, log, extensions: [HANDSHAKE_EXTENSION] });
   const peers = createPeers({
-    ...{ ledger, configured: credentials.peers, join: credentials.join, clock, log, self: profile },
+    ledger,
+    configured: credentials.peers,
+    join: credentials.join,
+    clock,
+    log,
+    self: profile,
   });
   const confinement = await createConfinement({
     confine: configuration.agent.tools.shell.confine,
@@ -94,11 +99,19 @@ export async function startGateway(environment: Environment, processEnv: NodeJS.
   });
   failed.defer(() => mcp.close());
   const outside = outsideOf({
-    ...{ profile, fleet: config, config: configuration.agent, peers, mcp, env, clock, log },
+    profile,
+    fleet: config,
+    config: configuration.agent,
+    peers,
+    mcp,
+    env,
+    clock,
+    log,
     work: () => gateway.peerWork,
   });
   const agent = await createAgent({
-    ...{ profile, ...outside.options },
+    profile,
+    ...outside.options,
     config: configuration.agent,
     responseHandler: config.fleet.response_handler,
     onGuard: metrics.guard,
@@ -119,7 +132,11 @@ export async function startGateway(environment: Environment, processEnv: NodeJS.
   for (const note of [...agent.notes, ...outside.notes]) log.info({ profile }, note);
 
   const announces = connectAnnounces({
-    ...{ profile, config, login: credentials.bus, clock, log },
+    profile,
+    config,
+    login: credentials.bus,
+    clock,
+    log,
     onAnnounce: (announce, from) => learn({ peers, clock, log, metrics }, [announce], from),
   });
   failed.defer(async () => announces?.close());
@@ -134,7 +151,19 @@ export async function startGateway(environment: Environment, processEnv: NodeJS.
     bus: announces,
   });
   const gateway = createGateway({
-    ...{ profile, version, ledger, agent, mcp, peers, announcer, client, clock, ids, log, metrics, config },
+    profile,
+    version,
+    ledger,
+    agent,
+    mcp,
+    peers,
+    announcer,
+    client,
+    clock,
+    ids,
+    log,
+    metrics,
+    config,
     defaultBudget: configuration.agent.budget.default,
     countCache: configuration.agent.budget.count_cache,
   });
@@ -142,24 +171,37 @@ export async function startGateway(environment: Environment, processEnv: NodeJS.
 
   const stopping = new AbortController();
   const app = createApp({
-    ...{ name: profile, version, log, metrics },
+    name: profile,
+    version,
+    log,
+    metrics,
     authenticate: server.auth_required ? createAuthenticator(credentials.callers) : undefined,
     readiness: () => readinessOf({ ledger, bus, mcp, stopping: stopping.signal.aborted }),
   });
   const a2a = registerA2A(app, {
-    ...{ ledger, intake: gateway, log, clock, replyMetadata: gateway.replyMetadata },
+    ledger,
+    intake: gateway,
+    log,
+    clock,
+    replyMetadata: gateway.replyMetadata,
     extensions: EXTENSIONS.map(({ uri }) => uri),
     card: (request) => cardOf(server, configuration.identity, request),
   });
 
   registerFleetRoutes(app, {
-    ...{ profile, peers, gateway, ledger, clock },
+    profile,
+    peers,
+    gateway,
+    ledger,
+    clock,
     defaultBudget: configuration.agent.budget.default,
     countCache: configuration.agent.budget.count_cache,
   });
 
   const retention = startRetention({
-    ...{ ledger, clock, log },
+    ledger,
+    clock,
+    log,
     finishedTasksDays: config.fleet.retention.finished_tasks_days,
   });
   failed.defer(() => retention.close());

@@ -97,15 +97,26 @@ test('SIGTERM while it takes up old tasks: it stops in order and never listens',
   mkdirSync(state);
   const open = () =>
     openLedger({
-      ...{ file: join(state, 'ledger.db'), profile: 'neo' },
-      ...{ clock: systemClock, ids: systemIds, log: quiet },
+      file: join(state, 'ledger.db'),
+      profile: 'neo',
+      clock: systemClock,
+      ids: systemIds,
+      log: quiet,
     });
   const ledger = open();
   const accept = (key: string, requirements: JsonObject) =>
     ledger.accept({
-      ...{ id: systemIds.uuid(), contextId: key, caller: 'peer', key, fingerprint: key, message: {} },
+      id: systemIds.uuid(),
+      contextId: key,
+      caller: 'peer',
+      key,
+      fingerprint: key,
+      message: {},
       dispatch: {
-        ...{ type: 'TASK_DISPATCH', protocol_version: '2.0', task: { task_id: key }, brief: 'hi' },
+        type: 'TASK_DISPATCH',
+        protocol_version: '2.0',
+        task: { task_id: key },
+        brief: 'hi',
         requirements,
       },
     });

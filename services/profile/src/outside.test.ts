@@ -17,21 +17,38 @@ function outside(o: {
   browser?: 'ok' | 'error';
 }) {
   const peer = {
-    ...{ name: 'neo', standing: 'configured' as const, card: undefined, endpoint: o.endpoint },
-    ...{ announce: undefined, receivedAt: undefined, circuitOpenUntil: 0, inFlight: 0 },
-    ...{ blockedRate: 0, latencyMs: 0 },
+    name: 'neo',
+    standing: 'configured' as const,
+    card: undefined,
+    endpoint: o.endpoint,
+    announce: undefined,
+    receivedAt: undefined,
+    circuitOpenUntil: 0,
+    inFlight: 0,
+    blockedRate: 0,
+    latencyMs: 0,
   };
   const peers: Peers = {
     list: () => [peer],
     get: () => peer,
-    ...{ record: unused, onChange: unused, behaviour: unused, cardUrl: unused, noteCard: unused },
+    record: unused,
+    onChange: unused,
+    behaviour: unused,
+    cardUrl: unused,
+    noteCard: unused,
   };
   const health: ReturnType<McpPool['health']> = o.browser
     ? { browser: { state: o.browser, detail: '', checkedAt: 1 } }
     : {};
   const mcp: McpPool = {
-    ...{ names: () => [], health: () => health, probe: unused, onChange: unused, listTools: unused },
-    ...{ callTool: unused, pids: () => [], close: unused },
+    names: () => [],
+    health: () => health,
+    probe: unused,
+    onChange: unused,
+    listTools: unused,
+    callTool: unused,
+    pids: () => [],
+    close: unused,
   };
   return outsideOf({
     profile: 'switch',
@@ -39,7 +56,12 @@ function outside(o: {
       fleet: { server: { bind_port: 9219, auth_required: false }, agents: { neo: NEO } },
     }),
     config: AgentConfigSchema.parse(o.config ?? {}),
-    ...{ peers, mcp, work: unused, env: { read: () => undefined }, clock: systemClock, log: silent },
+    peers,
+    mcp,
+    work: unused,
+    env: { read: () => undefined },
+    clock: systemClock,
+    log: silent,
   });
 }
 

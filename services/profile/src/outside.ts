@@ -43,7 +43,9 @@ export function outsideOf(o: OutsideOptions): Outside {
   const { tools } = config;
   const { orchestrate, limits, tiers } = o.fleet.fleet;
   const handOver = createHandOver({
-    ...{ profile, work, log },
+    profile,
+    work,
+    log,
     orchestrates: orchestrate,
     maxAtATime: limits.max_relayed_tasks,
   });

@@ -35,7 +35,10 @@ function watch(t: TestContext, store: AuditWatchOptions['store'], url: string | 
   const log = recordingLog();
   const verdicts: boolean[] = [];
   const audit: AuditWatch = watchAudit({
-    ...{ service: 'trader', store, clock: systemClock, log },
+    service: 'trader',
+    store,
+    clock: systemClock,
+    log,
     connection: url === undefined ? undefined : connection(url),
     onVerdict: (ok) => void verdicts.push(ok),
   });
@@ -140,7 +143,9 @@ test('a file that was put back has its head published once the old one is forgot
   await before.audit.close();
   const found: unknown[] = [];
   const outcome = await forgetHead({
-    ...{ connection: connection(url), service: 'trader', timeoutMs: 10_000 },
+    connection: connection(url),
+    service: 'trader',
+    timeoutMs: 10_000,
     onFound: ({ head }) => void found.push(head?.seq),
   });
   assert.deepEqual([outcome, found], ['forgotten', [5]]);

@@ -76,7 +76,10 @@ export function watchAudit(o: AuditWatchOptions): AuditWatch {
   const heads =
     o.connection &&
     startHeadPublisher({
-      ...{ connection: o.connection, service: o.service, clock: o.clock, log },
+      connection: o.connection,
+      service: o.service,
+      clock: o.clock,
+      log,
       head: () => ({ store: store.id, ...store.head() }),
       check: async (found) => (await wrongChain()) ?? (found && contradiction(store, found)),
       onState: tell,

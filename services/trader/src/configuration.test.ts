@@ -84,7 +84,10 @@ test('the shipped configuration is right, and is about what the source document 
     ],
   );
   assert.deepEqual(policy, {
-    ...{ max_age_s: 300, future_slack_s: 60, min_confidence: 0, strict_degraded: false },
+    max_age_s: 300,
+    future_slack_s: 60,
+    min_confidence: 0,
+    strict_degraded: false,
   });
   assert.deepEqual(rate, { per_second: 50, burst: 200, kept_for_pause: 20 });
 });

@@ -44,7 +44,8 @@ export function readConfiguration(
   if (problems.found.length > 0 || !whole || !trader) throw problems.error();
   return {
     ...whole,
-    ...{ trader: trader.value, feeds },
+    trader: trader.value,
+    feeds,
     notes: [...whole.notes, ...trader.notes],
     warnings: [...whole.warnings, ...idleCallers(trader.value, whole)],
   };

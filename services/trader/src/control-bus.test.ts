@@ -25,7 +25,11 @@ async function bus(t: TestContext) {
     const events: (CloudEvent & { on: string })[] = [];
     const done = new AbortController();
     await consume({
-      ...{ connection: setup, filter, fromStart: true, log: recordingLog(), clock: systemClock },
+      connection: setup,
+      filter,
+      fromStart: true,
+      log: recordingLog(),
+      clock: systemClock,
       signal: AbortSignal.any([done.signal, AbortSignal.timeout(20_000)]),
       onEvent: (event, { subject }) => {
         events.push({ ...event, on: subject });
@@ -42,7 +46,11 @@ function connectTo(t: TestContext, store: ControlStore, url: string | undefined)
   const seen = { published: [] as string[], ok: [] as boolean[] };
   const nats = url === undefined ? undefined : { servers: [url], inbox_prefix: inboxPrefix('trader') };
   const control = connectControlBus({
-    ...{ service: 'trader', store, clock: systemClock, log, nats },
+    service: 'trader',
+    store,
+    clock: systemClock,
+    log,
+    nats,
     login: { user: 'trader', pass: 'trader-pw' },
     metrics: {
       eventPublished: (result) => void seen.published.push(result),

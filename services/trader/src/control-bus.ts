@@ -34,13 +34,21 @@ export function connectControlBus(o: ControlBusOptions): ControlBus {
   const { service, nats, store, clock, log } = o;
   const named = (name: string) => nats && busConnection(nats, `fleet/${service}/${name}`, o.login);
   const audit = watchAudit({
-    ...{ service, store, clock, log, connection: named('heads') },
+    service,
+    store,
+    clock,
+    log,
+    connection: named('heads'),
     onVerdict: o.metrics.auditOk,
   });
   const connection = named('control');
   if (!connection) return { relay: undefined, audit: audit.state, close: audit.close };
   const events = startRelay({
-    ...{ connection, source: store.outbox, subjectPrefix: SUBJECTS, clock, log },
+    connection,
+    source: store.outbox,
+    subjectPrefix: SUBJECTS,
+    clock,
+    log,
     onPublished: o.metrics.eventPublished,
   });
   const relay: Relay = {

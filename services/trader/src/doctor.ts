@@ -6,7 +6,9 @@ import { readConfiguration } from './configuration.ts';
 /** `--doctor` of the trader: see examineMember. */
 export function examineTrader(environment: MemberEnvironment, env: SecretEnv): Promise<Report> {
   return examineMember({
-    ...{ environment, env, files: 'fleet.yaml, trader.yaml and IDENTITY.md' },
+    environment,
+    env,
+    files: 'fleet.yaml, trader.yaml and IDENTITY.md',
     read: () => readConfiguration(environment, env, systemClock),
   });
 }

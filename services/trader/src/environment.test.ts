@@ -5,7 +5,11 @@ import { readEnvironment } from './environment.ts';
 
 test('the trader lives in HERMES_HOME/trader, whether it is named or not', () => {
   const expected = {
-    ...{ name: 'trader', home: '/srv', dir: '/srv/trader', stateDir: '/srv/trader/state', logLevel: 'info' },
+    name: 'trader',
+    home: '/srv',
+    dir: '/srv/trader',
+    stateDir: '/srv/trader/state',
+    logLevel: 'info',
   };
   for (const argv of [[], ['--profile', 'trader']])
     assert.deepEqual(readEnvironment(argv, { HERMES_HOME: '/srv' }), expected);

@@ -158,8 +158,12 @@ test('tasks are blocked at no cost; a control decision in a message is a task wi
 async function listeningPeer(t: TestContext, port: number) {
   const first = Promise.withResolvers<{ announce: string; authorization: string | undefined }>();
   const card = buildAgentCard({
-    ...{ identity: '# switch\n', url: `http://127.0.0.1:${port}/jsonrpc`, version: '0' },
-    ...{ extensions: EXTENSIONS, streaming: true, authRequired: true },
+    identity: '# switch\n',
+    url: `http://127.0.0.1:${port}/jsonrpc`,
+    version: '0',
+    extensions: EXTENSIONS,
+    streaming: true,
+    authRequired: true,
   });
   const server = createServer(async (request, response) => {
     let body = '';

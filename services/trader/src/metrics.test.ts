@@ -7,15 +7,27 @@ import { createTraderMetrics, type TraderMetrics, type TraderMetricsOptions } fr
 import type { EngineView } from './runtime/port.ts';
 
 const CONCERN: Concern = {
-  ...{ id: 'acct:xrpusd', accountId: 'acct', marketSymbol: 'xrpusd', activeStrategyId: 's1' },
-  ...{ runState: 'running', riskMode: 'normal', rev: 1 },
+  id: 'acct:xrpusd',
+  accountId: 'acct',
+  marketSymbol: 'xrpusd',
+  activeStrategyId: 's1',
+  runState: 'running',
+  riskMode: 'normal',
+  rev: 1,
 };
 const VIEW: EngineView = {
   position: { quantity: '12.5', averagePrice: '2', unrealizedPnl: '0' },
   equity: { total: '1000.25', cash: '975.25', reserved: '0', realizedPnl: '0', feesPaid: '0' },
-  ...{ openOrders: [], recentOrders: [], lastBar: null },
+  openOrders: [],
+  recentOrders: [],
+  lastBar: null,
   execution: {
-    ...{ state: 'ok', reasons: [], bars: 0, fills: 0, rejects: 0, consecutiveErrors: 0 },
+    state: 'ok',
+    reasons: [],
+    bars: 0,
+    fills: 0,
+    rejects: 0,
+    consecutiveErrors: 0,
     averageSlippageBps: null,
   },
 };

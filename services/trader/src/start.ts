@@ -104,13 +104,21 @@ export async function startTrader(
     health: (concern) => runtime.health(concern),
   };
   const watchers = createTraderMetrics({
-    ...{ registry: metrics.registry, store, runtime: shown },
-    ...{ concerns: settings.concerns, strategies: settings.strategies },
+    registry: metrics.registry,
+    store,
+    runtime: shown,
+    concerns: settings.concerns,
+    strategies: settings.strategies,
   });
   const bus = connectBus({ profile: name, config, login: credentials.bus, ledger, clock, log, metrics });
   failed.defer(async () => bus?.close());
   const controlBus = connectControlBus({
-    ...{ service: name, nats, login: credentials.bus, store, clock, log },
+    service: name,
+    nats,
+    login: credentials.bus,
+    store,
+    clock,
+    log,
     metrics: { eventPublished: metrics.eventPublished, auditOk: watchers.auditOk },
   });
   failed.defer(() => controlBus.close());
@@ -118,7 +126,10 @@ export async function startTrader(
   const backlog = failed.use(startBacklogGauge({ outboxes, clock, log, metrics }));
 
   const runtime = createRuntime({
-    ...{ store, clock, log, watcher: watchers.runtime },
+    store,
+    clock,
+    log,
+    watcher: watchers.runtime,
     concerns: runtimeConcerns(trader, configuration.feeds),
   });
   failed.defer(() => runtime.close());
@@ -128,50 +139,98 @@ export async function startTrader(
 
   const client = createA2AClient({ clock, log, extensions: [HANDSHAKE_EXTENSION] });
   const peers = createPeers({
-    ...{ ledger, configured: credentials.peers, join: credentials.join, clock, log, self: name },
+    ledger,
+    configured: credentials.peers,
+    join: credentials.join,
+    clock,
+    log,
+    self: name,
   });
   const announces = connectAnnounces({
-    ...{ profile: name, config, login: credentials.bus, clock, log },
+    profile: name,
+    config,
+    login: credentials.bus,
+    clock,
+    log,
     onAnnounce: (announce, from) => learn({ peers, clock, log, metrics }, [announce], from),
   });
   failed.defer(async () => announces?.close());
   const announcer = createAnnouncer({
-    ...{ self: () => gateway.freshAnnounce(), selfAsKnown: () => gateway.announce() },
-    ...{ peers, client, clock, log, metrics, bus: announces },
+    self: () => gateway.freshAnnounce(),
+    selfAsKnown: () => gateway.announce(),
+    peers,
+    client,
+    clock,
+    log,
+    metrics,
+    bus: announces,
   });
   const gateway = createGateway({
-    ...{ profile: name, version, ledger, agent: NO_AGENT, mcp: NO_MCP, peers, announcer, client },
-    ...{ clock, ids, log, metrics, config },
+    profile: name,
+    version,
+    ledger,
+    agent: NO_AGENT,
+    mcp: NO_MCP,
+    peers,
+    announcer,
+    client,
+    clock,
+    ids,
+    log,
+    metrics,
+    config,
   });
   failed.defer(() => gateway.stop(FAILED_START_GRACE_MS));
   const intake = createControlIntake({
-    ...{ desk, ledger, gateway, clock, ids, log },
+    desk,
+    ledger,
+    gateway,
+    clock,
+    ids,
+    log,
     callerNamed: (caller) => callerNamed(config, caller),
   });
   failed.defer(() => intake.close());
 
   const stopping = new AbortController();
   const app = createApp({
-    ...{ name, version, log, metrics, bodyLimitBytes: BODY_LIMIT_BYTES },
+    name,
+    version,
+    log,
+    metrics,
+    bodyLimitBytes: BODY_LIMIT_BYTES,
     authenticate: server.auth_required ? createAuthenticator(credentials.callers) : undefined,
     readiness: () =>
       readinessOf({
-        ...{ ledger, store, relays: [bus, controlBus.relay], audit: controlBus.audit(), runtime, concerns },
+        ledger,
+        store,
+        relays: [bus, controlBus.relay],
+        audit: controlBus.audit(),
+        runtime,
+        concerns,
         stopping: stopping.signal.aborted,
       }),
   });
   const a2a = registerA2A(app, {
-    ...{ ledger, intake, log, clock, replyMetadata: gateway.replyMetadata },
+    ledger,
+    intake,
+    log,
+    clock,
+    replyMetadata: gateway.replyMetadata,
     extensions: EXTENSIONS.map(({ uri }) => uri),
     card: (request) => cardOf(server, configuration.identity, request),
-    ...{ methods: controlMethods(desk), sendScopes: [DECIDE], readsText: isControlDecision },
+    methods: controlMethods(desk),
+    sendScopes: [DECIDE],
+    readsText: isControlDecision,
     onRefused: auditRefusals(desk),
   });
   registerMcp(app, { desk, name, version });
   registerFleetRoutes(app, { profile: name, peers, gateway, ledger, clock, countCache: false });
 
   const retention = startRetention({
-    ...{ ledger, clock, log },
+    ledger,
+    clock,
+    log,
     finishedTasksDays: config.fleet.retention.finished_tasks_days,
   });
   failed.defer(() => retention.close());
@@ -184,8 +243,21 @@ export async function startTrader(
     },
   };
   const opened = {
-    ...{ log, gateway, announcer: leaver, retention, a2a, app, intake, desk, runtime },
-    ...{ bus, controlBus, backlog, ledger, store, ownership },
+    log,
+    gateway,
+    announcer: leaver,
+    retention,
+    a2a,
+    app,
+    intake,
+    desk,
+    runtime,
+    bus,
+    controlBus,
+    backlog,
+    ledger,
+    store,
+    ownership,
   };
   const signals = onShutdown({
     log,

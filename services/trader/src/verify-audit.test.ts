@@ -22,8 +22,11 @@ function ask(file: string, home: string, ...args: string[]) {
 async function askAs(uid: number | undefined, file: string, home: string, ...args: string[]) {
   const child = spawn(process.execPath, [MAIN, ...args], {
     env: {
-      ...{ PATH: process.env.PATH, HERMES_HOME: home, HERMES_STATE_DIR: dirname(file) },
-      ...{ TEST_NATS_USER: 'trader', TEST_NATS_PASSWORD: 'trader-pw' },
+      PATH: process.env.PATH,
+      HERMES_HOME: home,
+      HERMES_STATE_DIR: dirname(file),
+      TEST_NATS_USER: 'trader',
+      TEST_NATS_PASSWORD: 'trader-pw',
     },
     stdio: ['ignore', 'pipe', 'pipe'],
     timeout: 60_000,
@@ -125,15 +128,17 @@ test('a head that NATS holds and the file does not is told', { timeout: 60_000 }
 
   const heads = startHeadPublisher({
     connection: {
-      ...{ servers: [nats.url], name: 't', user: 'trader', pass: 'trader-pw' },
+      servers: [nats.url],
+      name: 't',
+      user: 'trader',
+      pass: 'trader-pw',
       inboxPrefix: inboxPrefix('trader'),
     },
-    ...{
-      service: 'trader',
-      head: () => ({ store: store.id, ...store.head() }),
-      check: async () => undefined,
-    },
-    ...{ clock: systemClock, log },
+    service: 'trader',
+    head: () => ({ store: store.id, ...store.head() }),
+    check: async () => undefined,
+    clock: systemClock,
+    log,
   });
   t.after(() => heads.close());
   assert.equal(await heads.flush(20_000), true);

@@ -77,7 +77,9 @@ async function verifyFile(reader: Reader, published: Published): Promise<JsonObj
   const known = 'head' in published ? published.head : undefined;
   const { ok, records, head, broken } = await verifyAudit(reader, known === undefined ? {} : { known });
   return {
-    ...{ ok, records, head: { ...head } },
+    ok,
+    records,
+    head: { ...head },
     ...(broken === undefined ? {} : { broken: { ...broken } }),
     published:
       'problem' in published

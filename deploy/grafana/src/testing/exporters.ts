@@ -3,8 +3,13 @@ import type { Concern } from '../../../../services/trader/src/control/state.ts';
 import { createTraderMetrics } from '../../../../services/trader/src/metrics.ts';
 
 const CONCERN: Concern = {
-  ...{ id: 'acct:xrpusd', accountId: 'acct', marketSymbol: 'xrpusd', activeStrategyId: 's1' },
-  ...{ runState: 'running', riskMode: 'normal', rev: 1 },
+  id: 'acct:xrpusd',
+  accountId: 'acct',
+  marketSymbol: 'xrpusd',
+  activeStrategyId: 's1',
+  runState: 'running',
+  riskMode: 'normal',
+  rev: 1,
 };
 
 /** The registry of a profile, and something that happens to it. */
@@ -38,9 +43,16 @@ export function traderMetrics() {
       view: () => ({
         position: { quantity: '12.5', averagePrice: '2', unrealizedPnl: '0' },
         equity: { total: '1000.25', cash: '975.25', reserved: '0', realizedPnl: '0', feesPaid: '0' },
-        ...{ openOrders: [], recentOrders: [], lastBar: null },
+        openOrders: [],
+        recentOrders: [],
+        lastBar: null,
         execution: {
-          ...{ state: 'ok', reasons: [], bars: 0, fills: 0, rejects: 0, consecutiveErrors: 0 },
+          state: 'ok',
+          reasons: [],
+          bars: 0,
+          fills: 0,
+          rejects: 0,
+          consecutiveErrors: 0,
           averageSlippageBps: null,
         },
       }),

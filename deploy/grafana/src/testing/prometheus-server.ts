@@ -27,7 +27,9 @@ export async function startPrometheus(t: After, exporters: Exporters): Promise<P
   t.after(() => rmSync(dir, { recursive: true, force: true }));
   const target = `127.0.0.1:${await serve(t, exporters)}`;
   const scrape = Object.keys(exporters).map((profile) => ({
-    ...{ job_name: profile, honor_labels: true, metrics_path: `/${profile}` },
+    job_name: profile,
+    honor_labels: true,
+    metrics_path: `/${profile}`,
     static_configs: [{ targets: [target], labels: { profile } }],
   }));
   const file = join(dir, 'prometheus.json');

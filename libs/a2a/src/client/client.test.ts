@@ -219,7 +219,9 @@ test('card reads the agent card of a profile and refuses what is none', async (t
 test('listTasks brings the tasks of one context, all pages of them, with their messages', async (t) => {
   const asked: string[] = [];
   const task = (id: string, contextId: string, history: JsonObject[]): JsonObject => ({
-    ...{ id, contextId, history },
+    id,
+    contextId,
+    history,
     status: { state: 'TASK_STATE_WORKING', message: { parts: [{ text: 'which one?' }] } },
   });
   const pages = [
@@ -266,7 +268,10 @@ test('a call that may take longer than fetch waits behaves like any other', asyn
 
 test("jsonRpcUrl finds the interface that this client speaks in an agent's card", () => {
   const at = (url: string, protocolBinding: string, protocolVersion: string) => ({
-    ...{ url, protocolBinding, protocolVersion, tenant: '' },
+    url,
+    protocolBinding,
+    protocolVersion,
+    tenant: '',
   });
   const grpc = at('http://a/grpc', 'GRPC', '1.0');
   const old = at('http://a/old', 'JSONRPC', '0.3');

@@ -30,7 +30,9 @@ async function cards(t: TestContext, at: Record<string, JsonObject | number>) {
 const offer = (...interfaces: (readonly [url: string, binding: string, version: string])[]): JsonObject => ({
   name: 'A',
   supportedInterfaces: interfaces.map(([url, protocolBinding, protocolVersion]) => ({
-    ...{ url, protocolBinding, protocolVersion },
+    url,
+    protocolBinding,
+    protocolVersion,
   })),
 });
 const USUAL = offer(['http://a.example/rpc', 'JSONRPC', '1.0']);
@@ -60,7 +62,9 @@ test('of the interfaces the newest JSON-RPC that is known is taken', async (t) =
     [{ name: 'A', url: 'http://a/old', protocolVersion: '0.3.0' }, 'http://a/old', '0.3'],
     [
       {
-        ...{ name: 'A', url: 'http://a/grpc', preferredTransport: 'GRPC' },
+        name: 'A',
+        url: 'http://a/grpc',
+        preferredTransport: 'GRPC',
         additionalInterfaces: [{ url: 'http://a/old', transport: 'JSONRPC' }],
       },
       ...(['http://a/old', '0.3'] as const),

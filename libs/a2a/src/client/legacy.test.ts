@@ -85,7 +85,10 @@ test('a reply of 0.3 that is a message, and files in it, are read', async (t) =>
     soon,
   );
   assert.deepEqual(reply, {
-    ...{ kind: 'message', contextId: 'c', text: 'see', data: [{ a: 1 }] },
+    kind: 'message',
+    contextId: 'c',
+    text: 'see',
+    data: [{ a: 1 }],
     parts: [
       { kind: 'text', text: 'see' },
       { kind: 'file', name: 'a.txt', mediaType: 'text/plain', base64: 'aGV5', bytes: 3 },

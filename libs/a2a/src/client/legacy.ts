@@ -58,7 +58,9 @@ export function fromLegacyCard(card: JsonObject): Readonly<Record<string, unknow
     capabilities: { streaming: isJsonObject(capabilities) && capabilities.streaming === true },
     skills: listOf(card.skills),
     supportedInterfaces: listed.map(({ url, transport }) => ({
-      ...{ url, protocolBinding: transport, protocolVersion: '0.3' },
+      url,
+      protocolBinding: transport,
+      protocolVersion: '0.3',
     })),
   };
 }

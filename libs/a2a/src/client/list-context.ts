@@ -17,7 +17,9 @@ export async function listContext(
   let pageToken = '';
   for (let page = 0; page < MAX_PAGES; page += 1) {
     const params = {
-      ...{ contextId, pageSize: PAGE_SIZE, historyLength: HISTORY_LENGTH },
+      contextId,
+      pageSize: PAGE_SIZE,
+      historyLength: HISTORY_LENGTH,
       ...(pageToken === '' ? {} : { pageToken }),
     };
     const { tasks, nextPageToken } = await callPeer(deps, peer, 'ListTasks', params, ListReply, o);

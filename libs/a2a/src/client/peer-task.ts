@@ -131,7 +131,10 @@ export function toPeerReply({ task, message }: z.output<typeof SendReply>): Peer
   const parts = message?.parts ?? [];
   const contextId = message?.contextId;
   return {
-    ...{ kind: 'message', text: textOf(parts), data: dataOf(parts), parts: toPeerParts(parts) },
+    kind: 'message',
+    text: textOf(parts),
+    data: dataOf(parts),
+    parts: toPeerParts(parts),
     ...(contextId ? { contextId } : {}),
   };
 }

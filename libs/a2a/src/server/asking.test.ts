@@ -125,7 +125,10 @@ test('A2A 0.3: input-required with the question, ended streams, answers', async 
   const served = await asking(t);
   const legacy = (text: string, messageId: string, taskId?: string): JsonObject => ({
     message: {
-      ...{ kind: 'message', role: 'user', messageId, parts: [{ kind: 'text', text }] },
+      kind: 'message',
+      role: 'user',
+      messageId,
+      parts: [{ kind: 'text', text }],
       ...(taskId === undefined ? {} : { taskId }),
     },
   });
@@ -157,14 +160,22 @@ test("the SDK's own client is asked, and answers, by stream and by call", async 
   const options = ClientFactoryOptions.createFrom(ClientFactoryOptions.default, { transports });
   const client = await new ClientFactory(options).createFromUrl(served.url);
   const request = (text: string, messageId: string, taskId = ''): SendMessageRequest => ({
-    ...{ tenant: '', metadata: undefined },
+    tenant: '',
+    metadata: undefined,
     message: {
-      ...{ messageId, contextId: '', taskId, role: Role.ROLE_USER, metadata: undefined },
-      ...{ extensions: [], referenceTaskIds: [] },
+      messageId,
+      contextId: '',
+      taskId,
+      role: Role.ROLE_USER,
+      metadata: undefined,
+      extensions: [],
+      referenceTaskIds: [],
       parts: [{ content: { $case: 'text', value: text }, metadata: undefined, filename: '', mediaType: '' }],
     },
     configuration: {
-      ...{ acceptedOutputModes: [], taskPushNotificationConfig: undefined, returnImmediately: false },
+      acceptedOutputModes: [],
+      taskPushNotificationConfig: undefined,
+      returnImmediately: false,
     },
   });
   let id = '';

@@ -64,7 +64,10 @@ test('a whole answer is its JSON, and anything else is none', () => {
     ),
   );
   assert.deepEqual(whole.end(), {
-    ...{ text: '[{"type":"text","text":"x"}]', usage: BILL, stop: 'end_turn', complete: true },
+    text: '[{"type":"text","text":"x"}]',
+    usage: BILL,
+    stop: 'end_turn',
+    complete: true,
   });
   const broken = tallyAnswer(false);
   broken.push(Buffer.from('{"content":['));

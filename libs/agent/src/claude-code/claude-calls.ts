@@ -75,7 +75,11 @@ export function createClaudeCalls(o: ClaudeCallsOptions, parts: TalkParts): Clau
   const guards = createGuards(
     parts.hooks,
     {
-      ...{ taskId: task.id, journal: state.journal, files, log, onGuard: parts.onGuard },
+      taskId: task.id,
+      journal: state.journal,
+      files,
+      log,
+      onGuard: parts.onGuard,
       canRun: own.has('shell_exec'),
       maxOutputBytes: Math.min(MAX_OUTPUT_BYTES, parts.model.info.contextWindow),
     },
@@ -154,7 +158,8 @@ export function createClaudeCalls(o: ClaudeCallsOptions, parts: TalkParts): Clau
     const { command, path } = z.looseObject({}).catch({}).parse(guardedOf(call).input);
     const detail = [command, path].find((value) => typeof value === 'string');
     return {
-      ...{ id: call.id, name: call.name },
+      id: call.id,
+      name: call.name,
       ...(typeof detail === 'string' && { detail: cut(detail) }),
       ...(input?.success && { input: input.data }),
     };

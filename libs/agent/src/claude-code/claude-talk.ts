@@ -55,7 +55,11 @@ export function createClaudeTalk(claude: ClaudeCodeOptions): typeof createTalk {
 
     const calls = createClaudeCalls(
       {
-        ...{ ...o, running, contextOf, progress, wrapUpIfDue },
+        ...o,
+        running,
+        contextOf,
+        progress,
+        wrapUpIfDue,
         session: () => state.claude,
         async pause() {
           await o.save();
@@ -122,7 +126,10 @@ export function createClaudeTalk(claude: ClaudeCodeOptions): typeof createTalk {
       const { id } = state.claude;
       await o.save();
       const opened = startSession({
-        ...{ sdk: claude.sdk, workspace, prompt, clock: parts.clock },
+        sdk: claude.sdk,
+        workspace,
+        prompt,
+        clock: parts.clock,
         ...sessionOptions({ model: claude.modelInClaude, id, resumed, meter, calls }, o, parts),
         hooks: {
           onText(delta) {

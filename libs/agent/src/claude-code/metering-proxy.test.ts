@@ -22,14 +22,14 @@ async function metered(
   const context = makeContext({ ...(limit !== undefined && { limit }), ...(store && { store }) });
   const config = AgentConfigSchema.parse({ model: `anthropic/${NAME}` });
   const proxy = await openMeteringProxy({
-    ...{
-      upstream: server.url,
-      apiKey: SECRET,
-      modelName: NAME,
-      countCache: o.countCache ?? false,
-      log: quietLog,
-    },
-    ...{ model: await createModel(config, 'sonnet', env), budget: context.budget, signal: context.signal },
+    upstream: server.url,
+    apiKey: SECRET,
+    modelName: NAME,
+    countCache: o.countCache ?? false,
+    log: quietLog,
+    model: await createModel(config, 'sonnet', env),
+    budget: context.budget,
+    signal: context.signal,
   });
   t.after(() => proxy[Symbol.asyncDispose]());
   const call = (body: object = {}, headers: Record<string, string> = {}, path = '/v1/messages?beta=true') =>
@@ -290,8 +290,14 @@ test('a provider that cannot be reached is a failure that may pass, and costs no
   const context = makeContext();
   const config = AgentConfigSchema.parse({ model: `anthropic/${NAME}` });
   await using proxy = await openMeteringProxy({
-    ...{ upstream: 'http://127.0.0.1:1', apiKey: SECRET, modelName: NAME, countCache: false, log: quietLog },
-    ...{ model: await createModel(config, 'sonnet', env), budget: context.budget, signal: context.signal },
+    upstream: 'http://127.0.0.1:1',
+    apiKey: SECRET,
+    modelName: NAME,
+    countCache: false,
+    log: quietLog,
+    model: await createModel(config, 'sonnet', env),
+    budget: context.budget,
+    signal: context.signal,
   });
   const answer = await fetch(`${proxy.url}/v1/messages`, {
     method: 'POST',

@@ -10,7 +10,10 @@ import { openMeteringProxy } from './metering-proxy.ts';
 const NAME = 'claude-sonnet-4-5';
 const env = { read: (name: string) => (name === 'ANTHROPIC_API_KEY' ? SECRET : undefined) };
 const ASKED = {
-  ...{ model: NAME, max_tokens: 4096, stream: true, tools: [{ name: 'Read' }] },
+  model: NAME,
+  max_tokens: 4096,
+  stream: true,
+  tools: [{ name: 'Read' }],
   messages: [{ role: 'user', content: 'Write about the sea. '.repeat(100) }],
 };
 
@@ -37,9 +40,14 @@ async function behind(
   const context = makeContext(o);
   const config = AgentConfigSchema.parse({ model: `anthropic/${NAME}` });
   const proxy = await openMeteringProxy({
-    ...{ upstream: `http://127.0.0.1:${address.port}`, apiKey: SECRET, modelName: NAME, countCache: false },
-    ...{ model: await createModel(config, 'sonnet', env), budget: context.budget },
-    ...{ signal: context.signal, log: quietLog },
+    upstream: `http://127.0.0.1:${address.port}`,
+    apiKey: SECRET,
+    modelName: NAME,
+    countCache: false,
+    model: await createModel(config, 'sonnet', env),
+    budget: context.budget,
+    signal: context.signal,
+    log: quietLog,
   });
   t.after(() => proxy[Symbol.asyncDispose]());
   const call = (body: object = {}, signal: AbortSignal | null = null, path = '/v1/messages') =>

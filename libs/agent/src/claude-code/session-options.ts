@@ -38,8 +38,12 @@ export function sessionOptions(
   const native = o.tools.filter(({ name }) => isNative(name)).map(({ name }) => nameInClaude(name));
   return {
     env: claudeEnvironment({
-      ...{ dir: parts.workspace.dir, task: parts.task, model: s.model, limits: parts.limits },
-      ...{ address: s.meter.url, key: s.meter.key },
+      dir: parts.workspace.dir,
+      task: parts.task,
+      model: s.model,
+      limits: parts.limits,
+      address: s.meter.url,
+      key: s.meter.key,
     }),
     query: {
       ...FIXED,

@@ -68,7 +68,9 @@ export function createCalls(o: CallsOptions, parts: TalkParts): Calls {
   /** A name that the model made up is its text, and stays here. */
   const nameOf = ({ tool }: PendingCall): string => (tools.has(tool) ? tool : 'unknown');
   const guarded = (call: PendingCall): GuardedCall => ({
-    ...{ tool: call.tool, input: call.input, key: keyOf(call) },
+    tool: call.tool,
+    input: call.input,
+    key: keyOf(call),
     mutates: tools.get(call.tool)?.mutates ?? false,
   });
 

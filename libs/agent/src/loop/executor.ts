@@ -121,13 +121,21 @@ function start(
   const files = anchoredFiles(workspace.dir, o.otherUser);
   const parts: TalkParts = {
     ...o,
-    ...{ task, workspace, files, budget, signal, stopping, report },
+    task,
+    workspace,
+    files,
+    budget,
+    signal,
+    stopping,
+    report,
     park: context.park,
     ask: context.ask,
   };
   const main = (o.main ?? createTalk)(
     {
-      ...{ state, save, key: '' },
+      state,
+      save,
+      key: '',
       instructions,
       tools,
       maxSteps: o.limits.max_steps,
@@ -212,8 +220,14 @@ async function instructionsOf(
   offer: Offer,
 ): Promise<string> {
   return systemPrompt({
-    ...{ profile: o.profile, identity: o.identity, clock: o.clock, log: o.log },
-    ...{ task, workspace, budget, peers: o.peersSummary?.() },
+    profile: o.profile,
+    identity: o.identity,
+    clock: o.clock,
+    log: o.log,
+    task,
+    workspace,
+    budget,
+    peers: o.peersSummary?.(),
     offer: renamed(offer, o.nameOf),
     files: anchoredFiles(workspace.dir, o.otherUser),
     verify: o.hooks.verifyBeforeComplete,

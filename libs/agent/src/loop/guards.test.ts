@@ -278,7 +278,10 @@ test('the use of tools is logged where it is wanted, without secrets', async (t)
     } = { duration_ms: undefined, task_id: undefined, ...used[0] };
     assert.deepEqual([typeof duration, typeof taskId], ['number', 'string']);
     assert.deepEqual(rest, {
-      ...{ tool: 'shell_exec', ok: true, detail: 'API_KEY=[redacted] true', message: 'a tool was used' },
+      tool: 'shell_exec',
+      ok: true,
+      detail: 'API_KEY=[redacted] true',
+      message: 'a tool was used',
     });
   }
 });

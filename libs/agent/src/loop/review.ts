@@ -75,7 +75,9 @@ async function diffOf({ state, parts }: ReviewOptions): Promise<string | undefin
 /** What the run itself needs to work on objections is not the review's to spend. */
 async function talkOf(state: TalkState, { tools, parts, main, save }: ReviewOptions): Promise<Talk> {
   const options = {
-    ...{ state, save, key: 'review/' },
+    state,
+    save,
+    key: 'review/',
     instructions: reviewInstructions(),
     tools: tools.filter(({ name }) => REVIEW_TOOLS.has(name)),
     maxSteps: MAX_STEPS,

@@ -15,7 +15,16 @@ export function toolContext(key: string, o: ToolContextOptions, parts: TalkParts
   const { state } = o;
   const { task, workspace, files, report, park, ask, signal, stopping } = parts;
   return {
-    ...{ task, workspace, files, report, park, ask, budget: o.budget, signal, stopping, key },
+    task,
+    workspace,
+    files,
+    report,
+    park,
+    ask,
+    budget: o.budget,
+    signal,
+    stopping,
+    key,
     memo: {
       load: () => (state.memo?.key === key ? state.memo.value : undefined),
       save: async (value) => {

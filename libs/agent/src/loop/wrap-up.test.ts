@@ -165,7 +165,8 @@ test('calls whose results no step could be told are not carried out', async (t) 
     { command: `seq ${2000 + at}` },
   ];
   const run = await scriptedAgent(t, () => use(Array.from({ length: COUNTS }, counts)), {
-    ...{ context_window: 8000, hooks: { compactSuccessOutput: false } },
+    context_window: 8000,
+    hooks: { compactSuccessOutput: false },
   });
   const { result, requests, context } = await run();
   assert.deepEqual([result.status, requests.length], ['partial', 1], JSON.stringify(result));

@@ -64,7 +64,8 @@ async function bench(
   let saves = 0;
   const run = (save: Save, report = context.report): Promise<RunOutcome> =>
     agent.executor.run(makeTask('Write.', { task: { write: true } }), {
-      ...{ ...context, report },
+      ...context,
+      report,
       checkpoint: {
         load: () => undefined,
         save: async () => {
@@ -168,8 +169,16 @@ test('a call that is never made costs nothing', async (t) => {
     const context = makeContext({ limit: 100_000 });
     const { budget, signal } = context;
     const step = modelStep({
-      ...{ model, budget, signal, keepTokens: 0, instructions: 'x', tools: {}, toolsOff: false },
-      ...{ messages: [{ role: 'user', content: 'hi' }], inputTokens: 5_000, maxOutputTokens: 1_000 },
+      model,
+      budget,
+      signal,
+      keepTokens: 0,
+      instructions: 'x',
+      tools: {},
+      toolsOff: false,
+      messages: [{ role: 'user', content: 'hi' }],
+      inputTokens: 5_000,
+      maxOutputTokens: 1_000,
       onText: () => {},
       ready: async () => end(context),
     });

@@ -148,7 +148,8 @@ function recordsOf(t: TestContext) {
   const warned: string[] = [];
   const log = { ...quietLog, warn: (_: object, message: string) => void warned.push(message) };
   return {
-    ...{ dir, warned },
+    dir,
+    warned,
     put: (...lines: readonly (object | string)[]): string => {
       const name = systemIds.uuid();
       const text = lines

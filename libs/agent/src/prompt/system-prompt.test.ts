@@ -20,7 +20,11 @@ function repository(t: TestContext, files: Files = {}): string {
 }
 
 const tool = (name: string): AgentTool => ({
-  ...{ name, description: name, parameters: {}, mutates: false, repeatable: true },
+  name,
+  description: name,
+  parameters: {},
+  mutates: false,
+  repeatable: true,
   run: async () => ({ ok: true, output: null }),
 });
 
@@ -38,15 +42,15 @@ function prompt(
   const { workspace, signal } = makeToolContext({ dir, files });
   const { limit, branch = 'fleet/context-1', ...rest } = o;
   return systemPrompt({
-    ...{ profile: 'neo', task: makeTask('do it'), offer: { tools: ALL, leftOut: [] } },
-    ...{
-      workspace: { ...workspace, branch },
-      files,
-      clock: systemClock,
-      log: quietLog,
-      signal,
-      verify: true,
-    },
+    profile: 'neo',
+    task: makeTask('do it'),
+    offer: { tools: ALL, leftOut: [] },
+    workspace: { ...workspace, branch },
+    files,
+    clock: systemClock,
+    log: quietLog,
+    signal,
+    verify: true,
     budget: { limit, remaining: () => limit ?? Number.POSITIVE_INFINITY },
     ...rest,
   });

@@ -60,7 +60,10 @@ export async function systemPrompt(o: PromptOptions): Promise<string> {
   const environment = [
     '# Environment',
     ...environmentLines({
-      ...{ task: o.task, facts, tools, leftOut: o.offer.leftOut },
+      task: o.task,
+      facts,
+      tools,
+      leftOut: o.offer.leftOut,
       remainingTokens: o.budget.remaining(),
     }),
     ...[kept.project, kept.peers, kept.scratchpad, kept.memory, kept.files, kept.outstanding],

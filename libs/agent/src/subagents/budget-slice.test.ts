@@ -19,7 +19,10 @@ test('a slice is what was asked for, else a third, and leaves its caller enough'
 
 const tokens = fc.nat({ max: 800 });
 const usage = (inputTokens: number, outputTokens: number) => ({
-  ...{ inputTokens, outputTokens, cacheReadTokens: 0, cacheWriteTokens: 0 },
+  inputTokens,
+  outputTokens,
+  cacheReadTokens: 0,
+  cacheWriteTokens: 0,
   source: 'metered' as const,
 });
 

@@ -44,8 +44,11 @@ const killed = new FleetError('SHUTTING_DOWN', 'killed');
 test('a run goes on from every checkpoint of its sub-agent to the same result', async (t) => {
   const { run } = await delegating(t, WRITER);
   const facts = ({ result, answers }: Awaited<ReturnType<typeof run>>) => ({
-    ...{ status: result.status, text: result.text, evidence: result.evidence },
-    ...{ files: result.artifacts.filesChanged, nextSteps: result.nextSteps },
+    status: result.status,
+    text: result.text,
+    evidence: result.evidence,
+    files: result.artifacts.filesChanged,
+    nextSteps: result.nextSteps,
     answer: answers().map((answer) => JSON.stringify(answer).replace(/"spent_tokens":\d+/, '')),
   });
   const whole = await run({ contextId: 'whole' });
@@ -62,7 +65,8 @@ test('a run goes on from every checkpoint of its sub-agent to the same result', 
     let checkpoint: JsonObject | undefined;
     const store = memoryTokens();
     await run({
-      ...{ contextId, store },
+      contextId,
+      store,
       onSave: (count, context) => {
         if (count === saves) checkpoint = context.checkpoints.at(-1);
         if (count >= saves) context.controller.abort(killed);

@@ -110,7 +110,10 @@ async function delegate(
     const talk = state.talk ?? newTalk(taskMessage(brief));
     state.talk = talk;
     const work = {
-      ...{ definition, profile: o.profile, save, call: sliced },
+      definition,
+      profile: o.profile,
+      save,
+      call: sliced,
       state: Object.assign(state, { talk }),
       maxSteps: definition.maxSteps ?? o.maxSteps,
     };

@@ -61,7 +61,8 @@ export interface Answer {
 export function answerOutput(agent: string, answer: Answer, spentTokens: number): JsonValue {
   const { status, text, why, wrote, remaining = [], more } = answer;
   return {
-    ...{ agent, status },
+    agent,
+    status,
     ...(why === undefined ? {} : { why }),
     answer: text,
     ...(wrote === undefined ? {} : { wrote: [...wrote] }),

@@ -51,7 +51,9 @@ test('an agent elsewhere gets the brief and a slice, and its answer has the same
   assert.equal(result.status, 'done', JSON.stringify(result));
   assert.deepEqual(answers(), [
     {
-      ...{ agent: 'reviewer', status: 'finished', answer: 'It is fine.' },
+      agent: 'reviewer',
+      status: 'finished',
+      answer: 'It is fine.',
       result: { status: 'done', files_changed: ['a.ts'] },
       spent_tokens: 700,
     },
@@ -142,7 +144,8 @@ test('work elsewhere is the same work after a crash at any point: one key, one b
     const store = memoryTokens();
     let checkpoint: JsonObject | undefined;
     await run({
-      ...{ store, limit: 40_000 },
+      store,
+      limit: 40_000,
       onSave: (count, context) => {
         if (count === saves) checkpoint = context.checkpoints.at(-1);
         if (count >= saves) context.controller.abort(killed);

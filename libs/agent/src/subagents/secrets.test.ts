@@ -53,7 +53,10 @@ test('no prompt of an agent or of its sub-agents holds a secret', async (t) => {
 test('a sub-agent acts for the caller of the task, with what the task may spend', async (t) => {
   const calls: ToolCall[] = [];
   const probe = defineTool({
-    ...{ name: 'mcp__x__probe', description: 'probe', mutates: true, inputSchema: z.strictObject({}) },
+    name: 'mcp__x__probe',
+    description: 'probe',
+    mutates: true,
+    inputSchema: z.strictObject({}),
     async run(_input, call: ToolCall) {
       calls.push(call);
       return { ok: true, output: call.task.caller.name };

@@ -121,7 +121,9 @@ export async function anthropicServer(
   assert.ok(address !== null && typeof address === 'object');
   return {
     url: `http://127.0.0.1:${address.port}`,
-    ...{ requests, received, strays },
+    requests,
+    received,
+    strays,
     abandoned: () => abandoned,
   };
 }

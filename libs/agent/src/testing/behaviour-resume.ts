@@ -54,7 +54,8 @@ export const RESUME_ROWS: readonly Row[] = [
       const calls = bench.asked.length;
       assert.ok(calls > 0 && spent > 0);
       const { result, context } = await runOn(bench, {
-        ...{ ...o, again: first.task },
+        ...o,
+        again: first.task,
         checkpoint: lastCheckpoint(first.context),
       });
       checkBoth(result);

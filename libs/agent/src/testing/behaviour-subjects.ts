@@ -36,7 +36,9 @@ export const keyedEnv = { read: (name: string): string | undefined => KEYS[name]
 export const SUBJECTS: readonly Subject[] = [
   {
     name: 'loop with openai-compatible',
-    ...{ absent: false, model: 'scripted', callTokens: 1500 },
+    absent: false,
+    model: 'scripted',
+    callTokens: 1500,
     async bench(t, script, o = {}) {
       const asked: Asked[] = [];
       const server = await scriptedServer(t, (call, request) => {
@@ -50,22 +52,30 @@ export const SUBJECTS: readonly Subject[] = [
   },
   {
     name: 'loop with anthropic',
-    ...{ absent: false, model: 'scripted', callTokens: 1500 },
+    absent: false,
+    model: 'scripted',
+    callTokens: 1500,
     bench: (t, script, o = {}) => onAnthropic(t, script, 'loop', o),
   },
   {
     name: 'claude-code',
-    ...{ absent: claudeAbsent, model: 'scripted', callTokens: 6000 },
+    absent: claudeAbsent,
+    model: 'scripted',
+    callTokens: 6000,
     bench: (t, script, o = {}) => onAnthropic(t, script, 'claude-code', o),
   },
   {
     name: 'loop with offline/runbook',
-    ...{ absent: false, model: 'runbook', callTokens: 1500 },
+    absent: false,
+    model: 'runbook',
+    callTokens: 1500,
     bench: (t, _script, o = {}) => bench(t, { model: 'offline/runbook' }, [], o),
   },
   {
     name: 'echo',
-    ...{ absent: false, model: 'none', callTokens: 0 },
+    absent: false,
+    model: 'none',
+    callTokens: 0,
     bench: (t, _script, o = {}) => bench(t, {}, [], o, { responseHandler: 'echo' }),
   },
 ];
@@ -93,7 +103,9 @@ async function onAnthropic(
   const server = await anthropicServer(t, (call, request): AnthropicReply => {
     const { system, user } = textsOf(request);
     const seen: Asked = {
-      ...{ system, users: user, raw: JSON.stringify(request) },
+      system,
+      users: user,
+      raw: JSON.stringify(request),
       results: resultsOf(request).map(({ text }) => text),
       tools: request.tools?.map(({ name }) => name) ?? [],
     };
@@ -155,7 +167,9 @@ function askedInChat(request: ChatRequest): Asked {
       .filter(({ role }) => role === wanted)
       .map(({ content }) => (typeof content === 'string' ? content : textOf(blocks(content))));
   return {
-    ...{ system: of('system').join('\n'), users: of('user'), results: of('tool') },
+    system: of('system').join('\n'),
+    users: of('user'),
+    results: of('tool'),
     tools: request.tools?.map((tool) => tool.function.name) ?? [],
     raw: JSON.stringify(request),
   };

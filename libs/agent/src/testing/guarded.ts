@@ -51,7 +51,11 @@ export function guarded(hooks: Hooks = {}, o: Partial<GuardsOptions> = {}, state
   const guards = createGuards(
     AgentConfigSchema.parse({ hooks }).hooks,
     {
-      ...{ taskId: 'task', journal, files: undefined, canRun: true, log: quietLog },
+      taskId: 'task',
+      journal,
+      files: undefined,
+      canRun: true,
+      log: quietLog,
       onGuard: (guard, level) => fired.push(`${guard} ${level}`),
       ...o,
     },
@@ -59,7 +63,9 @@ export function guarded(hooks: Hooks = {}, o: Partial<GuardsOptions> = {}, state
   );
   let turn = 0;
   return {
-    ...{ guards, journal, fired },
+    guards,
+    journal,
+    fired,
     async after(...acts) {
       const told: string[] = [];
       for (const { call, result } of acts) {

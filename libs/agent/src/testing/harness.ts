@@ -183,7 +183,12 @@ export function makeToolContext(
   const { dir, ...rest } = o;
   let memo: JsonObject | undefined;
   return {
-    ...{ signal, stopping, budget, report, park, ask },
+    signal,
+    stopping,
+    budget,
+    report,
+    park,
+    ask,
     task: makeTask('do it'),
     key: '0.0',
     memo: {

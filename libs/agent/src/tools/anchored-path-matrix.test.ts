@@ -43,7 +43,9 @@ function makeTree(t: TestContext) {
   writeFileSync(join(root, '.git/config'), SECRET);
   const before = snapshot(outside);
   return {
-    ...{ base, root, outside },
+    base,
+    root,
+    outside,
     memory: join(base, 'state/memory'),
     unharmed: () => assert.deepEqual(snapshot(outside), before),
   };
@@ -232,7 +234,8 @@ const SWAPPED: Readonly<Record<string, object>> = {
       of(/list|find|grep/.test(name) ? 'dir' : 'dir/secret'),
     ]),
   ),
-  ...{ scratchpad_read: { name: 'secret' }, scratchpad_write: { name: 'secret', content: 'planted' } },
+  scratchpad_read: { name: 'secret' },
+  scratchpad_write: { name: 'secret', content: 'planted' },
   ...FIXED,
 };
 

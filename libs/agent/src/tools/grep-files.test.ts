@@ -49,11 +49,15 @@ for (const commands of [true, false]) {
     const inTree = ['a.ts:2: foo(1)', 'src/b.ts:1: foo(2)'];
     assert.deepEqual(await found({ pattern: 'foo(' }), { matches: 2, files: 2, first: inTree, ...notes });
     assert.deepEqual(await found({ pattern: 'foo', include: '*.md' }), {
-      ...{ matches: 2, files: 2, first: ['src/:odd name:.md:1: a.b food', 'src/c.md:1: food'] },
+      matches: 2,
+      files: 2,
+      first: ['src/:odd name:.md:1: a.b food', 'src/c.md:1: food'],
       ...notes,
     });
     assert.deepEqual(await found({ pattern: 'foo', path: 'src/b.ts', ignore_case: true }), {
-      ...{ matches: 2, files: 1, first: ['src/b.ts:1: foo(2)', 'src/b.ts:2: FOO'] },
+      matches: 2,
+      files: 1,
+      first: ['src/b.ts:1: foo(2)', 'src/b.ts:2: FOO'],
       ...notes,
     });
     const inPackages = { matches: 1, files: 1, first: ['node_modules/p/i.ts:1: foo(3)'], ...notes };
@@ -61,7 +65,9 @@ for (const commands of [true, false]) {
     const spilled = { matches: 1, files: 1, first: ['.scratch/outputs/o.txt:1: foo(5)'], ...notes };
     assert.deepEqual(await found({ pattern: 'foo', path: '.scratch/outputs/o.txt' }), spilled);
     assert.deepEqual(await found({ pattern: 'a.b' }), {
-      ...{ matches: 1, files: 1, first: ['src/:odd name:.md:1: a.b food'] },
+      matches: 1,
+      files: 1,
+      first: ['src/:odd name:.md:1: a.b food'],
       ...notes,
     });
     assert.deepEqual(await found({ pattern: 'nowhere' }), { matches: 0, files: 0, ...notes });

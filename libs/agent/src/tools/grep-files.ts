@@ -40,7 +40,9 @@ export function grepFilesTool(o: GrepOptions): AgentTool {
         throw new ToolError('include is a pattern of names, without a slash; give the directory as path');
       await using place = await openPlace(context.files, input.path ?? '.');
       const search: GrepSearch = {
-        ...{ pattern, include, fixed: !o.commands || input.fixed === true },
+        pattern,
+        include,
+        fixed: !o.commands || input.fixed === true,
         ignoreCase: input.ignore_case === true,
         packages: place.path.split('/').includes(PACKAGES),
       };
@@ -70,7 +72,9 @@ async function searchAll(
 async function openPlace(files: AnchoredFiles, path: string): Promise<GrepPlace & AsyncDisposable> {
   const name = files.normalize(path);
   const opened = (handle: FileHandle, kind: GrepPlace['kind']) => ({
-    ...{ handle, kind, path: name },
+    handle,
+    kind,
+    path: name,
     [Symbol.asyncDispose]: () => handle.close(),
   });
   try {

@@ -106,7 +106,8 @@ test('every tool of every server is offered, and called in the name of the calle
   const result = await writing.run({ to: 'Zion' }, callOf(task));
   assert.deepEqual([result.ok, result.detail], [true, 'files: write']);
   assert.deepEqual(JSON.parse(String(result.output)), {
-    ...{ name: 'write', input: { to: 'Zion' } },
+    name: 'write',
+    input: { to: 'Zion' },
     meta: { on_behalf_of: 'trinity', task_id: task.id },
   });
   assert.deepEqual(await writing.run('Zion', callOf(task)), {
@@ -283,8 +284,12 @@ test('no server inherits the environment, confined or not', {
   });
   const place = makePlace(t);
   const confinement = await createConfinement({
-    ...{ confine: 'auto', ...place, readable: [fileURLToPath(new URL('../../../..', import.meta.url))] },
-    ...{ repositoryPath: undefined, clock: systemClock, log: quietLog },
+    confine: 'auto',
+    ...place,
+    readable: [fileURLToPath(new URL('../../../..', import.meta.url))],
+    repositoryPath: undefined,
+    clock: systemClock,
+    log: quietLog,
   });
   const launches: ((command: string, args: string[]) => { command: string; args: string[] })[] = [
     confinement.launch,

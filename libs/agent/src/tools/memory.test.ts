@@ -24,7 +24,8 @@ function memoryOf(t: TestContext) {
   const [read, write, list] = memoryTools({ dir });
   assert.ok(read && write && list);
   return {
-    ...{ base, dir },
+    base,
+    dir,
     read: (name: string, more = {}) => read.run({ name, ...more }, context),
     write: (name: string, content: string, append?: boolean) =>
       write.run({ name, content, ...(append !== undefined && { append }) }, context),
@@ -42,7 +43,9 @@ test('what one task keeps, a later one reads', async (t) => {
   assert.deepEqual((await read('notes.md')).output, { content: '# Deploy\nby hand', lines: 2 });
   assert.deepEqual((await read('notes.md', { offset: 2 })).output, { content: 'by hand', lines: 2 });
   assert.deepEqual((await read('notes.md', { limit: 1 })).output, {
-    ...{ content: '# Deploy', lines: 2, read_on_at: 2 },
+    content: '# Deploy',
+    lines: 2,
+    read_on_at: 2,
   });
   assert.deepEqual(await list(), { files: ['a.md', 'notes.md'] });
   assert.equal(statSync(dir).mode & 0o777, 0o700);

@@ -27,7 +27,10 @@ function workspaceOf(t: TestContext) {
   const [read, update] = progressTools();
   assert.ok(read && update);
   return {
-    ...{ base, root, files, file: join(root, 'PROGRESS.json') },
+    base,
+    root,
+    files,
+    file: join(root, 'PROGRESS.json'),
     read: () => read.run({}, context),
     update: (input: object) => update.run(input, context),
   };

@@ -49,7 +49,10 @@ async function treesOf(t: TestContext, confine: 'auto' | 'bubblewrap' | 'uid' = 
   const sweep = (o: { unfinished?: UnfinishedTask[]; nowS?: number; keepDays?: number } = {}) =>
     sweepScratch(
       {
-        ...{ confinement, ids: systemIds, log: quietLog, keepDays: o.keepDays ?? 7 },
+        confinement,
+        ids: systemIds,
+        log: quietLog,
+        keepDays: o.keepDays ?? 7,
         clock: at(o.nowS ?? NOW_S),
         workspaces: { trees: async () => trees },
         unfinished: () => o.unfinished ?? [],

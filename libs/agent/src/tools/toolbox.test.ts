@@ -9,7 +9,10 @@ const never = new AbortController().signal;
 
 const tool = (name: string, description = name): Tool =>
   defineTool({
-    ...{ name, description, mutates: false, inputSchema: z.strictObject({}) },
+    name,
+    description,
+    mutates: false,
+    inputSchema: z.strictObject({}),
     run: async () => ({ ok: true, output: null }),
   });
 

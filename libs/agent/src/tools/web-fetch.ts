@@ -52,7 +52,10 @@ export function webFetchTool(o: WebFetchOptions): AgentTool {
       const content = copied(page.text.slice(offset, offset + shown));
       const end = offset + content.length;
       const output: JsonObject = {
-        ...{ url: page.url, status: page.status, type: page.type, note: NOTE },
+        url: page.url,
+        status: page.status,
+        type: page.type,
+        note: NOTE,
         ...(page.isCut ? { cut: `only the first ${MAX_BYTES} bytes were read` } : {}),
         ...(page.isOk && end < page.text.length
           ? { next_offset: end, chars_left: page.text.length - end }
@@ -78,7 +81,11 @@ interface Page {
 async function fetchPage(o: WebFetchOptions, address: string, signal: AbortSignal): Promise<Page> {
   try {
     const { url, response } = await guardedFetch(address, {
-      ...{ headers: HEADERS, signal, clock: o.clock, timeoutMs: TIMEOUT_MS, resolve: o.resolve },
+      headers: HEADERS,
+      signal,
+      clock: o.clock,
+      timeoutMs: TIMEOUT_MS,
+      resolve: o.resolve,
       allowInternal: o.allowInternal,
       // Reading stops before that.
       maxBytes: MAX_BYTES * 2,

@@ -30,7 +30,9 @@ export async function forgetHeadCommand(argv: readonly string[], env: NodeJS.Pro
     : setupConnectionIn(plannedFleet(values));
   let found: FoundHead | undefined;
   const outcome = await forgetHead({
-    ...{ connection, service, timeoutMs: TIMEOUT_MS },
+    connection,
+    service,
+    timeoutMs: TIMEOUT_MS,
     onFound: (it) => {
       found = it;
       const lines = renderFound(service, it);

@@ -3,19 +3,34 @@ import { test } from 'node:test';
 import { fleet, profileStub } from '../testing/profile-stub.ts';
 
 const announce = {
-  ...{ ready: true, model: 'offline/runbook', model_tier: 'haiku', active_tasks: 2, queued_tasks: 3 },
-  ...{ max_concurrent_tasks: 4, mcp_health: { filesystem: 'ok', memory: 'timeout' } },
+  ready: true,
+  model: 'offline/runbook',
+  model_tier: 'haiku',
+  active_tasks: 2,
+  queued_tasks: 3,
+  max_concurrent_tasks: 4,
+  mcp_health: { filesystem: 'ok', memory: 'timeout' },
 };
 const PEERS = {
   profile: 'neo',
   peers: [
     {
-      ...{ name: 'trinity', standing: 'configured', state: 'live', age_s: 4.2, circuit: 'open' },
-      ...{ endpoint: 'http://trinity:9222/jsonrpc', announce },
+      name: 'trinity',
+      standing: 'configured',
+      state: 'live',
+      age_s: 4.2,
+      circuit: 'open',
+      endpoint: 'http://trinity:9222/jsonrpc',
+      announce,
     },
     {
-      ...{ name: 'worker', standing: 'joined', state: 'stale', age_s: 120, circuit: 'closed' },
-      ...{ endpoint: 'http://w:1/jsonrpc', announce: { ...announce, ready: false, queued_tasks: 0 } },
+      name: 'worker',
+      standing: 'joined',
+      state: 'stale',
+      age_s: 120,
+      circuit: 'closed',
+      endpoint: 'http://w:1/jsonrpc',
+      announce: { ...announce, ready: false, queued_tasks: 0 },
     },
     {
       name: 'mute',

@@ -52,9 +52,17 @@ test('route --explain prints who was considered, the verdict, the score and why,
 test('route sends what the options say, as a dispatch on the wire', async (t) => {
   const { route, asked } = await setUp(t, GOES);
   const options = {
-    ...{ brief: 'look at it', capability: 'terminal', priority: 'high', budget: '4000', target: 'neo' },
-    ...{ 'tier-min': 'haiku', 'tier-max': 'opus', 'tier-prefer': 'sonnet', 'context-window': '9000' },
-    ...{ deadline: '2030-01-01T00:00:00Z', 'task-id': 'abc' },
+    brief: 'look at it',
+    capability: 'terminal',
+    priority: 'high',
+    budget: '4000',
+    target: 'neo',
+    'tier-min': 'haiku',
+    'tier-max': 'opus',
+    'tier-prefer': 'sonnet',
+    'context-window': '9000',
+    deadline: '2030-01-01T00:00:00Z',
+    'task-id': 'abc',
   };
   const flags = Object.entries(options).flatMap(([name, value]) => [`--${name}`, value]);
   assert.equal((await route(...flags, '--read-only')).code, 0);

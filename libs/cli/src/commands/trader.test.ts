@@ -9,17 +9,33 @@ import { fleet, keysFolder } from '../testing/profile-stub.ts';
 const GRID = 'grid-1';
 const TREND = 'trend-1';
 const strategy = (id: string, status: string, market = 'xrpusd'): JsonObject => ({
-  ...{ id, name: `The ${id}`, kind: 'grid_trader', account_id: 'acct', market_symbol: market, status },
+  id,
+  name: `The ${id}`,
+  kind: 'grid_trader',
+  account_id: 'acct',
+  market_symbol: market,
+  status,
 });
 const RESPONSE: JsonObject = {
-  ...{ ok: true, status: 'applied', decision_id: 'd1', concern_id: 'acct:xrpusd', action: 'switch' },
-  ...{ from_strategy_id: GRID, to_strategy_id: TREND, risk_mode: 'normal', dry_run: false },
+  ok: true,
+  status: 'applied',
+  decision_id: 'd1',
+  concern_id: 'acct:xrpusd',
+  action: 'switch',
+  from_strategy_id: GRID,
+  to_strategy_id: TREND,
+  risk_mode: 'normal',
+  dry_run: false,
   warnings: [{ code: 'stays_paused', message: 'resume it' }],
   errors: [],
   result: { mode_change: 'applied', reconciled: true, canceled_orders: 3, inherited_position: '12.5' },
 };
 const REJECTED: JsonObject = {
-  ...{ ...RESPONSE, ok: false, status: 'rejected', warnings: [], result: {} },
+  ...RESPONSE,
+  ok: false,
+  status: 'rejected',
+  warnings: [],
+  result: {},
   errors: [{ code: 'target_not_found', message: 'there is none', field: 'target_strategy_id' }],
 };
 const FOUND: JsonObject = {
@@ -144,9 +160,17 @@ test('decide puts a decision together from options, for the only concern there i
   );
   const { requested_at, ...sent } = paramsOf(asked[1]?.text);
   assert.deepEqual(sent, {
-    ...{ decision_id: 'd9', concern_id: 'acct:xrpusd', account_id: 'acct', market_symbol: 'xrpusd' },
-    ...{ action: 'switch', target_strategy_id: TREND, expected_active_strategy_id: null },
-    ...{ risk_mode: 'cautious', reason: 'x', confidence: 1, dry_run: true },
+    decision_id: 'd9',
+    concern_id: 'acct:xrpusd',
+    account_id: 'acct',
+    market_symbol: 'xrpusd',
+    action: 'switch',
+    target_strategy_id: TREND,
+    expected_active_strategy_id: null,
+    risk_mode: 'cautious',
+    reason: 'x',
+    confidence: 1,
+    dry_run: true,
   });
   assert.ok(Date.parse(String(requested_at)) >= before);
 

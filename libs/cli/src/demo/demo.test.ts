@@ -87,7 +87,11 @@ async function profile(t: TestContext, answers: Record<string, JsonObject>): Pro
 /** A trader with two strategies, which answers decisions with what the test says. */
 async function traderStub(t: TestContext, changes: Record<string, JsonObject> = {}) {
   const strategy = (id: string, status: string): JsonObject => ({
-    ...{ id, name: `The ${id}`, account_id: 'acct', market_symbol: 'xrpusd', status },
+    id,
+    name: `The ${id}`,
+    account_id: 'acct',
+    market_symbol: 'xrpusd',
+    status,
   });
   const sent: JsonObject[] = [];
   const server = createServer(async (request, reply) => {
@@ -109,12 +113,11 @@ async function traderStub(t: TestContext, changes: Record<string, JsonObject> = 
           : 'there';
     const answer = { status: kind === 'dry' || isCopy ? 'noop' : 'applied', risk_mode: 'normal' };
     const said = {
-      ...{
-        ...answer,
-        from_strategy_id: params.expected_active_strategy_id,
-        to_strategy_id: params.target_strategy_id,
-      },
-      ...{ warnings: isCopy ? [{ code: 'duplicate_decision' }] : [], result: { would_status: 'applied' } },
+      ...answer,
+      from_strategy_id: params.expected_active_strategy_id,
+      to_strategy_id: params.target_strategy_id,
+      warnings: isCopy ? [{ code: 'duplicate_decision' }] : [],
+      result: { would_status: 'applied' },
       ...changes[kind],
     };
     return reply.end(JSON.stringify({ result: said }));

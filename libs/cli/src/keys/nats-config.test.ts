@@ -133,12 +133,17 @@ test('the set-up user makes the streams, profiles and the trader write to them, 
   const control = startRelay({
     connection: as('trader'),
     source: outboxOf('trader', 'fleet.control.account.market'),
-    ...{ subjectPrefix: 'fleet.control', log, clock: systemClock },
+    subjectPrefix: 'fleet.control',
+    log,
+    clock: systemClock,
   });
   t.after(() => control.close());
   assert.equal(await control.flush(20_000), true);
   const heads = startHeadPublisher({
-    ...{ connection: as('trader'), service: 'trader', clock: systemClock, log },
+    connection: as('trader'),
+    service: 'trader',
+    clock: systemClock,
+    log,
     head: () => ({ store: '1', seq: 1, hash: '0'.repeat(64) }),
     check: async () => undefined,
   });
@@ -166,7 +171,11 @@ async function first(
   const seen = new AbortController();
   let found: string | undefined;
   await consume({
-    ...{ connection, log, clock: systemClock, filter, fromStart: true },
+    connection,
+    log,
+    clock: systemClock,
+    filter,
+    fromStart: true,
     ...(durable === undefined ? {} : { durable }),
     signal: AbortSignal.any([seen.signal, AbortSignal.timeout(20_000)]),
     onEvent: (_event, { subject }) => {
@@ -198,8 +207,12 @@ test('the set-up user has a head forgotten, and publishes none', { skip }, async
   await setUpStreams({ connection: as('setup'), log });
   const head = { store: '1', seq: 7, hash: '0'.repeat(64) };
   const heads = startHeadPublisher({
-    ...{ connection: as('trader'), service: 'trader', clock: systemClock, log },
-    ...{ head: () => head, check: async () => undefined },
+    connection: as('trader'),
+    service: 'trader',
+    clock: systemClock,
+    log,
+    head: () => head,
+    check: async () => undefined,
   });
   t.after(() => heads.close());
   assert.equal(await heads.flush(20_000), true);
@@ -207,7 +220,9 @@ test('the set-up user has a head forgotten, and publishes none', { skip }, async
   const found: unknown[] = [];
   const forget = (user: string) =>
     forgetHead({
-      ...{ connection: as(user), service: 'trader', timeoutMs: 10_000 },
+      connection: as(user),
+      service: 'trader',
+      timeoutMs: 10_000,
       onFound: (it) => void found.push(it.head),
     });
   for (const user of ['trader', 'neo', 'operator'])

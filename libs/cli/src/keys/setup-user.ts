@@ -21,5 +21,9 @@ export function setupConnectionIn(plan: Pick<FleetPlan, 'nats' | 'keysDir'>): Bu
 }
 
 const connectionTo = (server: string, user: string, pass: string): BusConnection => ({
-  ...{ servers: [server], user, pass, name: 'fleet/setup', inboxPrefix: inboxPrefix(SETUP) },
+  servers: [server],
+  user,
+  pass,
+  name: 'fleet/setup',
+  inboxPrefix: inboxPrefix(SETUP),
 });

@@ -21,7 +21,10 @@ export async function askEntryPoint(
   o: Question,
 ): Promise<{ readonly code: number | null; readonly stdout: string; readonly stderr: string }> {
   const child = spawn(process.execPath, [...o.command, ...o.question], {
-    ...{ cwd: o.cwd, env: o.env, timeout: o.timeoutMs ?? GIVE_UP_MS, killSignal: 'SIGKILL' },
+    cwd: o.cwd,
+    env: o.env,
+    timeout: o.timeoutMs ?? GIVE_UP_MS,
+    killSignal: 'SIGKILL',
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let [stdout, stderr] = ['', ''];

@@ -4,7 +4,10 @@ import { PROFILES, TRADER } from '../keys/layout.ts';
 
 /** The default ports of the fleet (design 2, fleet.yaml). */
 const PORTS: Readonly<Record<string, number>> = {
-  ...{ switch: 9219, neo: 9220, morpheus: 9221, trinity: 9222 },
+  switch: 9219,
+  neo: 9220,
+  morpheus: 9221,
+  trinity: 9222,
   [TRADER]: 9223,
 };
 const NATS_PORT = 4222;

@@ -7,7 +7,10 @@ import type { JsonObject } from '@hermes-fleet/protocol';
 import { readAudit, renderRecords, renderVerified, verifyAudit } from './audit.ts';
 
 const SOUND: JsonObject = {
-  ...{ file: '/state/control.db', ok: true, records: 9, head: { seq: 9, hash: 'abc' } },
+  file: '/state/control.db',
+  ok: true,
+  records: 9,
+  head: { seq: 9, hash: 'abc' },
   published: { state: 'asked', seq: 9, hash: 'abc' },
 };
 const BROKEN: JsonObject = { ...SOUND, ok: false, records: 3, broken: { seq: 4, reason: 'it was changed' } };
@@ -62,9 +65,16 @@ test('for people: sound or broken and where, and whether the published head was 
 
 test('for people: a line for each record, with who, what and what became of it', () => {
   const attempt = {
-    ...{ kind: 'attempt', at: 'then', door: 'mcp', caller: 'switch', status: 'rejected' },
+    kind: 'attempt',
+    at: 'then',
+    door: 'mcp',
+    caller: 'switch',
+    status: 'rejected',
     response: {
-      ...{ action: 'pause', concern_id: 'a:b', decision_id: 'd1', dry_run: true },
+      action: 'pause',
+      concern_id: 'a:b',
+      decision_id: 'd1',
+      dry_run: true,
       errors: [{ code: 'no_active_strategy', message: 'nothing is active' }],
     },
   };

@@ -16,18 +16,24 @@ export const SETUP = { user: 'setup', pass: 'setup-pw' };
 export const NEVER_MS = 3_600_000;
 
 export const headOf = (seq: number, store = 'one'): Head => ({
-  ...{ store, seq },
+  store,
+  seq,
   hash: createHash('sha256').update(`${store} ${seq}`).digest('hex'),
 });
 
 export const login = (url: string, user: string) => ({
-  ...{ servers: [url], name: `${user}/test`, user, pass: `${user}-pw` },
+  servers: [url],
+  name: `${user}/test`,
+  user,
+  pass: `${user}-pw`,
   ...(user === SETUP.user ? {} : { inboxPrefix: inboxPrefix(user) }),
 });
 
 export async function audited(t: After, o: { readonly streams?: false } = {}) {
   const user = (name: string, control: boolean) => ({
-    ...{ user: name, password: `${name}-pw`, permissions: busPermissions(name, { control }) },
+    user: name,
+    password: `${name}-pw`,
+    permissions: busPermissions(name, { control }),
   });
   const server = await startNatsServer(t, {
     users: [{ user: SETUP.user, password: SETUP.pass }, user('trader', true), user('neo', false)],

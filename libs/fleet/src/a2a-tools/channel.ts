@@ -42,13 +42,25 @@ export function openChannel(
   const { clock } = parts;
   const { traceparent, deadlineAt } = call.task;
   const following: Following = {
-    ...{ client: agent.client, endpoint: agent.endpoint, behaviour: agent.behaviour },
-    ...{ clock, log: parts.log, random: parts.random, signal, traceparent, deadlineAt, onTask },
+    client: agent.client,
+    endpoint: agent.endpoint,
+    behaviour: agent.behaviour,
+    clock,
+    log: parts.log,
+    random: parts.random,
+    signal,
+    traceparent,
+    deadlineAt,
+    onTask,
     peerDownAfterMs: parts.agentDownAfterMs,
     onRetry: () => undefined,
   };
   return {
-    ...{ agent, call, signal, onTask, following },
+    agent,
+    call,
+    signal,
+    onTask,
+    following,
     link: createLink(following),
     patienceMs: () => (deadlineAt === undefined ? LONGEST_ANSWER_MS : Math.max(1, deadlineAt - clock.now())),
     asked: { timeoutMs: ASK_TIMEOUT_MS, signal, traceparent },

@@ -30,7 +30,9 @@ export interface Conversation {
 export function createConversation(o: A2AToolsOptions): Conversation {
   const directory = createDirectory(o);
   const parts: ChannelParts = {
-    ...{ clock: o.clock, log: o.log, random: o.random ?? Math.random },
+    clock: o.clock,
+    log: o.log,
+    random: o.random ?? Math.random,
     agentDownAfterMs: o.agentDownAfterMs ?? AGENT_DOWN_AFTER_MS,
   };
 
@@ -41,7 +43,8 @@ export function createConversation(o: A2AToolsOptions): Conversation {
       const { agent, exchanged } = await told(
         parked(call, () =>
           exchange(parts, call, {
-            ...{ outgoing, find: (signal) => directory.find(named, signal) },
+            outgoing,
+            find: (signal) => directory.find(named, signal),
             onTask: outgoing.streaming ? progress : async () => undefined,
           }),
         ),

@@ -62,10 +62,15 @@ export function createDirectory(o: A2AToolsOptions): Directory {
     const isHome = registered !== undefined && url.origin === base.origin;
     const token = isHome ? tokenOf(place.label, registered) : undefined;
     return {
-      ...{ label: place.label, isRegistered: registered !== undefined, card: found.card, behaviour },
+      label: place.label,
+      isRegistered: registered !== undefined,
+      card: found.card,
+      behaviour,
       client: isHome ? trusted : guarded,
       endpoint: {
-        ...{ name: place.label, url: url.href, version: found.version },
+        name: place.label,
+        url: url.href,
+        version: found.version,
         ...(token === undefined ? {} : { token }),
       },
     };

@@ -34,7 +34,10 @@ describe('a profile as a registered agent', () => {
 
   it('asks, and is answered in the same task', async (t) => {
     const { neo, tools } = await registeredProfile(t, async (_task, context) => ({
-      ...{ status: 'done', nextSteps: [], blockedReason: null, artifacts: { filesChanged: [] } },
+      status: 'done',
+      nextSteps: [],
+      blockedReason: null,
+      artifacts: { filesChanged: [] },
       text: `painted it ${await context.ask('Which colour?', { key: 'q' })}`,
     }));
     const asked = told(await tools('a2a_call').run({ name: 'neo', message: 'paint' }, testCall()));

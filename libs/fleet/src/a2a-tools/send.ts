@@ -37,7 +37,10 @@ export async function sendOnce(
   const { agent, call, signal } = channel;
   const { text, taskId, streaming } = outgoing;
   const message = {
-    ...{ messageId: messageIdOf(call), contextId, text, blocking: false },
+    messageId: messageIdOf(call),
+    contextId,
+    text,
+    blocking: false,
     ...(taskId === undefined ? {} : { taskId }),
   };
   const isStreamed = streaming && agent.card.capabilities?.streaming === true;

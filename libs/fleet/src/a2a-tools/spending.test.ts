@@ -43,7 +43,10 @@ describe('what an agent has spent on one task', () => {
     const agent = await oddAgent(t, { reply: doing });
     const agents = { odd: { url: agent.base, description: 'Odd.' } };
     const remotes = createRegisteredAgents({
-      ...{ agents, env: { read: () => undefined }, clock: systemClock, log: silent },
+      agents,
+      env: { read: () => undefined },
+      clock: systemClock,
+      log: silent,
     });
     const budget = testBudget();
     await remotes.send('odd', { brief: 'do it' }, testCall({ budget, taskId: 't' }));

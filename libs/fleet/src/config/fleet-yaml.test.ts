@@ -29,7 +29,8 @@ function read(
     const { value, locate } = loadYamlConfig({ file, schema: FleetConfigSchema, env });
     const credentials = resolveTokens(value, env);
     return {
-      ...{ fleet: value.fleet, credentials },
+      fleet: value.fleet,
+      credentials,
       problems: credentials.problems.map(({ path, reason }) => `${locate(path)}: ${reason}`),
     };
   } catch (thrown) {

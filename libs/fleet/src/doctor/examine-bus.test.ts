@@ -11,7 +11,9 @@ import { examineBus } from './examine-bus.ts';
 const check = async (servers: string[], login: { user?: string; pass?: string } = {}, giveUpMs?: number) => {
   const connection = { servers, name: 'fleet/neo/doctor', ...login, inboxPrefix: inboxPrefix('neo') };
   const [finding] = await examineBus({
-    ...{ profile: 'neo', connection, clock },
+    profile: 'neo',
+    connection,
+    clock,
     ...(giveUpMs === undefined ? {} : { giveUpMs }),
   });
   assert.ok(finding);

@@ -31,7 +31,10 @@ export async function examineBus(o: {
   const { clock, connection } = o;
   const notes = notesOn('nats');
   const relay = startRelay({
-    ...{ connection, clock, log: silent, source: EMPTY },
+    connection,
+    clock,
+    log: silent,
+    source: EMPTY,
     subjectPrefix: `fleet.task.${o.profile}`,
   });
   const giveUpAt = clock.now() + (o.giveUpMs ?? GIVE_UP_MS);

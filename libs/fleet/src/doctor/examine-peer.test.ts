@@ -23,8 +23,11 @@ async function examine(
 ) {
   const findings = await examinePeer(
     {
-      ...{ profile: 'switch', versions: o.versions ?? ['2.0'], client },
-      ...{ clock: systemClock, ids: systemIds },
+      profile: 'switch',
+      versions: o.versions ?? ['2.0'],
+      client,
+      clock: systemClock,
+      ids: systemIds,
     },
     {
       endpoint: { name, url: `${url}/jsonrpc`, ...(o.token === undefined ? {} : { token: o.token }) },
@@ -72,7 +75,12 @@ async function stub(
 }
 
 const cardOf = (name: string, versions?: readonly string[]): JsonObject => ({
-  ...{ name, description: name, version: '1', skills: [], defaultInputModes: [], defaultOutputModes: [] },
+  name,
+  description: name,
+  version: '1',
+  skills: [],
+  defaultInputModes: [],
+  defaultOutputModes: [],
   capabilities: versions
     ? { extensions: [{ uri: HANDSHAKE_EXTENSION, params: { protocol_versions: [...versions] } }] }
     : {},
@@ -80,7 +88,8 @@ const cardOf = (name: string, versions?: readonly string[]): JsonObject => ({
 });
 const greeting = (announce: Parameters<typeof announceOf>[1], agentId = 'neo'): JsonObject => ({
   message: {
-    ...{ messageId: 'm', role: 'ROLE_AGENT' },
+    messageId: 'm',
+    role: 'ROLE_AGENT',
     parts: [{ data: encodeAnnounce(announceOf(agentId, { sentAt: new Date().toISOString(), ...announce })) }],
   },
 });

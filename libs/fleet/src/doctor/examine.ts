@@ -25,7 +25,8 @@ export interface ExamineOptions {
 export async function examineFleet(o: ExamineOptions): Promise<readonly Finding[]> {
   const { nats } = o.config.fleet;
   const connection = nats && {
-    ...{ servers: nats.servers, name: `fleet/${o.profile}/doctor` },
+    servers: nats.servers,
+    name: `fleet/${o.profile}/doctor`,
     ...o.credentials.bus,
     ...(nats.inbox_prefix === undefined ? {} : { inboxPrefix: nats.inbox_prefix }),
   };

@@ -50,7 +50,8 @@ function decisionView(
 }
 
 const unmetView = ({ kind, name, detail, transient }: Unmet): JsonValue => ({
-  ...{ kind, transient },
+  kind,
+  transient,
   name: cappedText(name, 100),
   detail: cappedText(detail, 300),
 });

@@ -23,7 +23,9 @@ import { createFleetRemotes, joinRemotes } from './remotes.ts';
 
 const PEERS: readonly PeerProfile[] = [
   announcing('neo', {
-    ...{ role: 'worker', purpose: 'small\n  work', worker: { modelTier: 'haiku' } },
+    role: 'worker',
+    purpose: 'small\n  work',
+    worker: { modelTier: 'haiku' },
     capabilities: { tools: ['terminal', 'file', 'patch', 'browser'] },
   }),
   announcing('trinity', { ready: false, mcpHealth: { memory: 'timeout' } }),
@@ -53,9 +55,17 @@ function idleCall(): ToolCall {
       deadlineAt: undefined,
       resumes: 0,
     },
-    ...{ key: '1.0', signal: never, stopping: never, report: unused, park: unused, ask: unused },
+    key: '1.0',
+    signal: never,
+    stopping: never,
+    report: unused,
+    park: unused,
+    ask: unused,
     budget: {
-      ...{ limit: undefined, spent: () => 0, remaining: () => Number.POSITIVE_INFINITY, reserve: unused },
+      limit: undefined,
+      spent: () => 0,
+      remaining: () => Number.POSITIVE_INFINITY,
+      reserve: unused,
       addDelegated: unused,
       delegatedTo: unused,
       usage: () => ({ inputTokens: 0, outputTokens: 0, model: 'm', source: 'metered' }),
@@ -79,16 +89,19 @@ describe('fleet_peers', () => {
       peers.map((peer) => (isJsonObject(peer) ? [peer.name, peer] : [])) as [JsonValue, JsonObject][],
     );
     assert.deepEqual(by.get('neo'), {
-      ...{
-        name: 'neo',
-        state: 'live',
-        ready: true,
-        takes_tasks: true,
-        role: 'worker',
-        purpose: 'small\n  work',
-      },
-      ...{ model_tier: 'haiku', context_window: 200_000, can: ['browser'] },
-      ...{ mcp_servers: ['memory'], clean: true, active_tasks: 0, max_concurrent_tasks: 4 },
+      name: 'neo',
+      state: 'live',
+      ready: true,
+      takes_tasks: true,
+      role: 'worker',
+      purpose: 'small\n  work',
+      model_tier: 'haiku',
+      context_window: 200_000,
+      can: ['browser'],
+      mcp_servers: ['memory'],
+      clean: true,
+      active_tasks: 0,
+      max_concurrent_tasks: 4,
     });
     assert.deepEqual([by.get('trinity')?.ready, by.get('trinity')?.mcp_servers], [false, []]);
     assert.equal(by.get('trader')?.takes_tasks, false);

@@ -70,8 +70,11 @@ describe('handing a part of a run to a peer', () => {
       {
         ok: true,
         output: {
-          ...{ status: 'done', executed_by: 'neo', tokens_spent: 70 },
-          ...{ text: 'did a part', files_changed: ['a.ts'] },
+          status: 'done',
+          executed_by: 'neo',
+          tokens_spent: 70,
+          text: 'did a part',
+          files_changed: ['a.ts'],
         },
       },
     ]);
@@ -82,11 +85,18 @@ describe('handing a part of a run to a peer', () => {
       type: 'TASK_DISPATCH',
       protocol_version: '2.0',
       task: {
-        ...{ task_id: `${id}/1.0`, priority: 'high', reply_schema: 'structured', token_budget: 2_000 },
-        ...{ root_id: 'abc', path: ['switch'], parent: { task_id: 'abc', profile: 'switch' } },
+        task_id: `${id}/1.0`,
+        priority: 'high',
+        reply_schema: 'structured',
+        token_budget: 2_000,
+        root_id: 'abc',
+        path: ['switch'],
+        parent: { task_id: 'abc', profile: 'switch' },
       },
       requirements: { required_mcp: ['memory'] },
-      ...{ deadline, brief: 'a part', routing: { target: 'neo', on_blocked: 'fail' } },
+      deadline,
+      brief: 'a part',
+      routing: { target: 'neo', on_blocked: 'fail' },
     });
     assert.deepEqual([contextId, caller], ['ctx/switch', 'switch']);
     const { peer, part } = await of('switch').event(id, 'delegated');

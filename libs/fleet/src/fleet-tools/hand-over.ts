@@ -82,7 +82,9 @@ function runPart(
   const signal = AbortSignal.any([call.signal, stopping]);
   return parked(call, (ask) => {
     const context: RunContext = {
-      ...{ signal, stopping, ask },
+      signal,
+      stopping,
+      ask,
       budget: partBudget(call.budget, slice),
       report: (event) =>
         call.report(event.type === 'text' ? event : { ...event, data: { ...event.data, part: part.id } }),

@@ -49,13 +49,15 @@ describe('what a model is told of a part', () => {
       endedAt: '',
     };
     const outcome: RunOutcome = {
-      ...{
-        status: 'blocked',
-        blockedReason: long,
-        unmet,
-        attempts: Array.from({ length: 150 }, () => attempt),
-      },
-      ...{ executedBy: long, text: long, output: { deep: long }, remaining: many, nextSteps: many },
+      status: 'blocked',
+      blockedReason: long,
+      unmet,
+      attempts: Array.from({ length: 150 }, () => attempt),
+      executedBy: long,
+      text: long,
+      output: { deep: long },
+      remaining: many,
+      nextSteps: many,
       artifacts: { filesChanged: many },
       error: { code: long, message: long, retryable: false },
     };

@@ -44,7 +44,8 @@ function failureView({ code, message, retryable }: NonNullable<RunOutcome['error
 function blockedView({ blockedReason, unmet = [] }: RunOutcome): JsonObject {
   const reasons = unmet.slice(0, MAX_LINES).map(
     ({ kind, name, detail, transient }): JsonValue => ({
-      ...{ kind, transient },
+      kind,
+      transient,
       name: cappedText(name, 100),
       detail: cappedText(detail, 300),
     }),
@@ -54,7 +55,8 @@ function blockedView({ blockedReason, unmet = [] }: RunOutcome): JsonObject {
 
 function attemptsView(attempts: NonNullable<RunOutcome['attempts']>): JsonValue[] {
   return attempts.slice(-MAX_LINES).map(({ peer, status, reason }) => ({
-    ...{ peer, status },
+    peer,
+    status,
     ...(reason ? { reason: cappedText(reason, 300) } : {}),
   }));
 }

@@ -6,7 +6,12 @@ import { dispatchOf } from '../testing/routing.ts';
 import { partContext, partDispatch, partId, partTask } from './part.ts';
 
 const TASK: AdmittedTask = {
-  ...{ id: 'a2a-1', contextId: 'ctx', caller: CALLER, deadlineAt: 5, resumes: 0, traceparent: '00-1-2-01' },
+  id: 'a2a-1',
+  contextId: 'ctx',
+  caller: CALLER,
+  deadlineAt: 5,
+  resumes: 0,
+  traceparent: '00-1-2-01',
   dispatch: dispatchOf({
     task: { rootId: 'root', path: ['x'], priority: 'low', tokenBudget: 9 },
     deadline: '2026-05-31T20:00:00Z',
@@ -28,9 +33,16 @@ describe('a part of a task', () => {
   it('carries the deadline, the path and the root on, and asks only for what it is asked for', () => {
     const dispatch = partDispatch(TASK, { agent: 'auto', brief: 'a part', requirements: {} }, 100);
     assert.deepEqual(dispatch, {
-      ...{ type: 'TASK_DISPATCH', protocolVersion: '2.0', brief: 'a part', deadline: '2026-05-31T20:00:00Z' },
+      type: 'TASK_DISPATCH',
+      protocolVersion: '2.0',
+      brief: 'a part',
+      deadline: '2026-05-31T20:00:00Z',
       task: {
-        ...{ taskId: 't-1', rootId: 'root', path: ['x'], priority: 'low', replySchema: 'prose' },
+        taskId: 't-1',
+        rootId: 'root',
+        path: ['x'],
+        priority: 'low',
+        replySchema: 'prose',
         tokenBudget: 100,
       },
       requirements: {},

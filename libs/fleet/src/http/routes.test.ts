@@ -28,7 +28,9 @@ async function routes(t: TestContext, o: ProfileOptions, peers?: ReturnType<type
   const one = await profile(t, o);
   const { gateway, ledger } = one;
   const app = createApp({
-    ...{ name: one.name, version: '0', log: createLogger({ name: 'test', level: 'silent' }) },
+    name: one.name,
+    version: '0',
+    log: createLogger({ name: 'test', level: 'silent' }),
     metrics: createMetrics({ profile: one.name, peers: [], callers: [], defaultMetrics: false }),
     authenticate: createAuthenticator([
       { name: 'operator', scopes: ['announce', 'dispatch', 'read'], secret: TOKENS.operator },
@@ -38,7 +40,10 @@ async function routes(t: TestContext, o: ProfileOptions, peers?: ReturnType<type
     readiness: () => ({ ready: true, dependencies: {} }),
   });
   registerFleetRoutes(app, {
-    ...{ profile: one.name, gateway, ledger, clock: manualClock() },
+    profile: one.name,
+    gateway,
+    ledger,
+    clock: manualClock(),
     peers: peers ? { list: () => peers } : one.peers,
     defaultBudget: 9_000,
     countCache: false,
@@ -58,7 +63,7 @@ async function routes(t: TestContext, o: ProfileOptions, peers?: ReturnType<type
     const text = await reply.text();
     return { status: reply.status, text, body: JSON.parse(text) };
   };
-  return { ...{ one, ask }, tasks: () => ledger.list({ pageSize: 1 }).totalSize };
+  return { one, ask, tasks: () => ledger.list({ pageSize: 1 }).totalSize };
 }
 
 const dispatch = (rest: JsonObject = {}, task: JsonObject = {}): JsonObject => ({
@@ -104,7 +109,11 @@ test('GET /fleet/peers shows every peer, how it is, and no token', async (t) => 
       'neo',
       { mcpHealth: { memory: 'timeout' }, session: { activeTasks: 2 } },
       {
-        ...{ endpoint, circuitOpenUntil: NOW + 1_500, inFlight: 1, blockedRate: 0.25, latencyMs: 12.6 },
+        endpoint,
+        circuitOpenUntil: NOW + 1_500,
+        inFlight: 1,
+        blockedRate: 0.25,
+        latencyMs: 12.6,
         receivedAt: NOW - 4_200,
       },
     ),

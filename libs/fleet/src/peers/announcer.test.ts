@@ -64,8 +64,11 @@ function setUp(t: TestContext, send: (attempt: number, to: string) => ReturnType
       send(peer, message) {
         const said = decodeAnnounce(message.data);
         sent.push({
-          ...{ to: peer.name, contextId: said.session.contextId, seq: said.seq },
-          ...{ version: said.protocolVersion, ready: said.ready ?? true },
+          to: peer.name,
+          contextId: said.session.contextId,
+          seq: said.seq,
+          version: said.protocolVersion,
+          ready: said.ready ?? true,
         });
         return send(sent.length, peer.name);
       },
@@ -84,7 +87,12 @@ function setUp(t: TestContext, send: (attempt: number, to: string) => ReturnType
   });
   t.after(() => announcer.close());
   return {
-    ...{ announcer, peers, clock, sent, cards, published },
+    announcer,
+    peers,
+    clock,
+    sent,
+    cards,
+    published,
     async start() {
       announcer.start();
       await settled();
@@ -256,10 +264,13 @@ describe('the announcer', () => {
       peers: createPeers({
         ledger: nothingKept,
         configured: { neo: { url: `http://127.0.0.1:${port}/jsonrpc` } },
-        ...{ clock: systemClock, log: silent, self: 'switch' },
+        clock: systemClock,
+        log: silent,
+        self: 'switch',
       }),
       client,
-      ...{ clock: systemClock, log: silent },
+      clock: systemClock,
+      log: silent,
       metrics: createMetrics({ profile: 'switch', peers: ['neo'], callers: [], defaultMetrics: false }),
     });
     const asked = once(deaf, 'request');

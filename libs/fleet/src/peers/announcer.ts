@@ -105,8 +105,14 @@ export function createAnnouncer(o: AnnouncerOptions): Announcer {
         if (standing === 'configured')
           correspondents.push(
             correspond({
-              ...{ peer: name, peers: o.peers, client: o.client, clock: o.clock, log: o.log, random },
-              ...{ metrics: o.metrics, signal: closing.signal },
+              peer: name,
+              peers: o.peers,
+              client: o.client,
+              clock: o.clock,
+              log: o.log,
+              random,
+              metrics: o.metrics,
+              signal: closing.signal,
               learn: (data) => learn(o, data, name),
             }),
           );

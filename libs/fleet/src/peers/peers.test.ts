@@ -168,7 +168,9 @@ describe('peers', () => {
     const peers = createPeers({
       ledger: { peers: () => [], savePeer: full, forgetPeer: full },
       configured: { neo: { url: 'http://127.0.0.1:9220/jsonrpc' } },
-      ...{ clock, log: silent, self: 'switch' },
+      clock,
+      log: silent,
+      self: 'switch',
     });
     let woken = 0;
     peers.onChange(() => {
@@ -481,7 +483,11 @@ describe('a crowd of peers that nobody configured', () => {
     const clock = manualClock();
     const peers = createPeers({
       ledger: { peers: () => [], savePeer: async () => undefined, forgetPeer: async () => undefined },
-      ...{ configured: {}, join: JOIN, clock, log: silent, self: 'switch' },
+      configured: {},
+      join: JOIN,
+      clock,
+      log: silent,
+      self: 'switch',
     });
     for (let i = 0; i < MAX_UNCONFIGURED; i += 1) {
       const endpoint = `http://127.0.0.1:${10_000 + i}/jsonrpc`;
@@ -520,7 +526,10 @@ describe('a crowd of peers that nobody configured', () => {
         savePeer: async () => undefined,
         forgetPeer: async (name) => void forgotten.push(name),
       },
-      ...{ configured: {}, clock: manualClock(), log: silent, self: 'switch' },
+      configured: {},
+      clock: manualClock(),
+      log: silent,
+      self: 'switch',
     });
     assert.equal(peers.list().length, MAX_UNCONFIGURED);
     assert.deepEqual(forgotten, ['p1000', 'p1001', 'p1002']);
@@ -539,7 +548,9 @@ describe('a crowd of peers that nobody configured', () => {
         savePeer: async () => undefined,
         forgetPeer: async () => undefined,
       },
-      ...{ configured: {}, clock, self: 'switch' },
+      configured: {},
+      clock,
+      self: 'switch',
       log: { ...silent, warn: (_fields, message) => void warned.push(message) },
     });
     assert.deepEqual(peers.list(), []);

@@ -58,8 +58,11 @@ function mortal(): { ledger: (real: Ledger) => Ledger; give(fate: Fate): void } 
       const { accept, append, ask, answer, withdraw, saveCheckpoint } = real;
       return {
         ...real,
-        ...{ accept: dying(accept), append: dying(append), ask: dying(ask) },
-        ...{ answer: dying(answer), withdraw: dying(withdraw) },
+        accept: dying(accept),
+        append: dying(append),
+        ask: dying(ask),
+        answer: dying(answer),
+        withdraw: dying(withdraw),
         saveCheckpoint: dying(saveCheckpoint),
       };
     },

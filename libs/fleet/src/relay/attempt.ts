@@ -99,7 +99,15 @@ function optionsFor(
   let told = 0;
   let learnedSeq: JsonValue | undefined;
   return {
-    ...{ client, endpoint, behaviour, clock, log, random, peerDownAfterMs, resumed, dialogue },
+    client,
+    endpoint,
+    behaviour,
+    clock,
+    log,
+    random,
+    peerDownAfterMs,
+    resumed,
+    dialogue,
     async onTaken(remoteTaskId) {
       await onTaken(remoteTaskId);
       if (wasLeftAlone) o.onBack();

@@ -4,7 +4,12 @@ import type { Attempt, TaskResult } from '@hermes-fleet/protocol';
 import { attemptOf, bookDelegated, explained, refusedDispatches, withAttempt } from './attempts.ts';
 
 const attempt = (peer: string, status: string, startedAt = 's', tokensSpent = 0): Attempt => ({
-  ...{ peer, status, reason: null, tokensSpent, startedAt, endedAt: 'e' },
+  peer,
+  status,
+  reason: null,
+  tokensSpent,
+  startedAt,
+  endedAt: 'e',
 });
 const names = (attempts: readonly Attempt[]): string[] =>
   attempts.map(({ peer, status, startedAt }) => `${peer} ${status} ${startedAt}`);
@@ -53,8 +58,14 @@ describe('what a peer says that it spent', () => {
   const current = { peer: 'neo', messageId: 'm', contextId: 'c', payload: {}, startedAt: 's' };
   const reporting = (tokensSpent: number): Attempt => {
     const result: TaskResult = {
-      ...{ type: 'TASK_RESULT', protocolVersion: '2.0', taskId: 't', status: 'done', tokensSpent },
-      ...{ nextSteps: [], blockedReason: null, artifacts: { filesChanged: [] } },
+      type: 'TASK_RESULT',
+      protocolVersion: '2.0',
+      taskId: 't',
+      status: 'done',
+      tokensSpent,
+      nextSteps: [],
+      blockedReason: null,
+      artifacts: { filesChanged: [] },
     };
     return attemptOf(current, { kind: 'result', result }, undefined, 0);
   };
@@ -63,12 +74,17 @@ describe('what a peer says that it spent', () => {
     const attempts = Array.from({ length: 20 }, () => reporting(Number.MAX_SAFE_INTEGER));
     let booked = 0;
     const usage = () => ({
-      ...{ inputTokens: 0, outputTokens: 0, model: 'm' },
+      inputTokens: 0,
+      outputTokens: 0,
+      model: 'm',
       source: 'reported' as const,
       delegatedTokens: booked,
     });
     const budget = {
-      ...{ limit: undefined, spent: () => booked, remaining: () => 0, usage },
+      limit: undefined,
+      spent: () => booked,
+      remaining: () => 0,
+      usage,
       reserve: () => Promise.reject(new Error('no model here')),
       delegatedTo: () => 0,
       addDelegated: async (tokens: number) => {

@@ -16,7 +16,9 @@ const MAX_REPORTED_TOKENS = 1_000_000_000;
 /** The explanation of a choice, as much of it as is kept with the attempt (design 2, Routing). */
 export function explained({ considered }: RoutingDecision): AttemptConsidered[] {
   return considered.slice(0, MAX_CONSIDERED).map(({ peer, verdict, score, reasons }) => ({
-    ...{ peer, verdict, score },
+    peer,
+    verdict,
+    score,
     reasons: reasons.slice(0, MAX_REASONS).map((reason) => reason.slice(0, MAX_REASON)),
   }));
 }

@@ -22,7 +22,8 @@ export function createCourse(
   const { routing } = task.dispatch;
   let state = decodeState(context.checkpoint.load());
   return {
-    ...{ task, context },
+    task,
+    context,
     onBlocked: routing?.onBlocked ?? defaults.onBlocked,
     maxAttempts: routing?.maxAttempts ?? defaults.maxAttempts,
     get state() {

@@ -78,8 +78,12 @@ export function createDialogue(o: {
       if (!asked || id === undefined) return undefined;
       const standing = { id, contextId, state: 'input_required', terminal: false, text: '' };
       return {
-        ...{ ...standing, statusText: asked.text, statusId: asked.statusId },
-        ...{ data: [], artifacts: [], metadata: {} },
+        ...standing,
+        statusText: asked.text,
+        statusId: asked.statusId,
+        data: [],
+        artifacts: [],
+        metadata: {},
       };
     },
     async undelivered() {

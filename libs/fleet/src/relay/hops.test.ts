@@ -25,11 +25,19 @@ function relayOf({ name, peers }: TestProfile) {
     log: silent,
     metrics: createMetrics({ profile: name, peers: [], callers: [], defaultMetrics: false }),
     policy: {
-      ...{ self: name, versions: ['2.0'], tiers: ['haiku', 'sonnet', 'opus'] },
-      ...{ smallBelowTokens: 2_000, largeAboveTokens: 50_000 },
+      self: name,
+      versions: ['2.0'],
+      tiers: ['haiku', 'sonnet', 'opus'],
+      smallBelowTokens: 2_000,
+      largeAboveTokens: 50_000,
     },
-    ...{ onBlocked: 'fail', maxAttempts: 3, peerDownAfterMs: 20_000 },
-    ...{ maxWaitMs: 1_000, maxWaiting: 1, ageingMs: 1_000, random: () => 0 },
+    onBlocked: 'fail',
+    maxAttempts: 3,
+    peerDownAfterMs: 20_000,
+    maxWaitMs: 1_000,
+    maxWaiting: 1,
+    ageingMs: 1_000,
+    random: () => 0,
   });
 }
 
@@ -65,8 +73,11 @@ describe('three hops', () => {
 
     const second = worker('neo').runs[0] ?? '';
     assert.deepEqual(worker('neo').task(second).dispatch.task, {
-      ...{ task_id: id, token_budget: 1_000, parent: { task_id: 'abc', profile: 'switch' } },
-      ...{ root_id: 'abc', path: ['switch'] },
+      task_id: id,
+      token_budget: 1_000,
+      parent: { task_id: 'abc', profile: 'switch' },
+      root_id: 'abc',
+      path: ['switch'],
     });
     const middle = await worker('neo').result(second);
     assert.deepEqual(
@@ -76,8 +87,11 @@ describe('three hops', () => {
 
     const third = worker('trinity').runs[0] ?? '';
     assert.deepEqual(worker('trinity').task(third).dispatch.task, {
-      ...{ task_id: second, token_budget: 990, parent: { task_id: id, profile: 'neo' } },
-      ...{ root_id: 'abc', path: ['switch', 'neo'] },
+      task_id: second,
+      token_budget: 990,
+      parent: { task_id: id, profile: 'neo' },
+      root_id: 'abc',
+      path: ['switch', 'neo'],
     });
     const last = await worker('trinity').result(third);
     assert.deepEqual([last.tokensSpent, last.usage?.delegatedTokens ?? 0], [5, 0]);
@@ -183,8 +197,14 @@ async function oddPeer(t: TestContext): Promise<number> {
     for await (const chunk of request) body += chunk;
     const taskId = /"task_id":"([^"]+)"/.exec(body)?.[1] ?? '';
     const data = encodeResult({
-      ...{ type: 'TASK_RESULT', protocolVersion: '2.0', taskId, status: 'blocked', tokensSpent: 30 },
-      ...{ nextSteps: [], blockedReason: 'no', artifacts: { filesChanged: [] } },
+      type: 'TASK_RESULT',
+      protocolVersion: '2.0',
+      taskId,
+      status: 'blocked',
+      tokensSpent: 30,
+      nextSteps: [],
+      blockedReason: 'no',
+      artifacts: { filesChanged: [] },
     });
     const artifacts = [{ artifactId: 'r', name: 'task-result', parts: [{ data }] }];
     const task = { id: 'r-1', contextId: 'c', status: { state: 'TASK_STATE_REJECTED' }, artifacts };

@@ -36,7 +36,11 @@ describe('a ledger that cannot write for a while, in the middle of a relayed tas
       const neo = await profile(t, { name: 'neo', agents, script: spending(5) });
       await neo.serve();
       const orchestrator = await profile(t, {
-        ...{ name: 'switch', agents, ledger, random: () => 0, fleet: { orchestrate: true } },
+        name: 'switch',
+        agents,
+        ledger,
+        random: () => 0,
+        fleet: { orchestrate: true },
       });
       await orchestrator.peers.record(await neo.gateway.freshAnnounce(), { name: 'neo' });
       const id = await orchestrator.send(dispatching());

@@ -7,15 +7,21 @@ import { delegateProse } from './prose-delegate.ts';
 import type { Delegation } from './state.ts';
 
 const DELEGATION: Delegation = {
-  ...{ peer: 'helper', messageId: 'm-1', contextId: 'c-1', prose: true },
-  ...{ payload: { text: 'TASK DISPATCH (inline)\nBrief: do it' }, startedAt: '2026-05-31T20:00:00Z' },
+  peer: 'helper',
+  messageId: 'm-1',
+  contextId: 'c-1',
+  prose: true,
+  payload: { text: 'TASK DISPATCH (inline)\nBrief: do it' },
+  startedAt: '2026-05-31T20:00:00Z',
 };
 const FIRST = 'm-1:answer-1';
 
 function task(state: string, statusId: string, ...history: string[]): JsonObject {
   const message = { messageId: statusId, parts: [{ text: `${statusId}?` }] };
   return {
-    ...{ id: 'r-1', contextId: 'c-1', history: history.map((messageId) => ({ messageId, parts: [] })) },
+    id: 'r-1',
+    contextId: 'c-1',
+    history: history.map((messageId) => ({ messageId, parts: [] })),
     status: { state: `TASK_STATE_${state}`, message },
   };
 }
@@ -84,7 +90,10 @@ describe('a question of an agent that speaks prose', () => {
     ]);
     assert.deepEqual(calls[1]?.params, {
       message: {
-        ...{ messageId: FIRST, contextId: 'c-1', taskId: 'r-1', role: 'ROLE_USER' },
+        messageId: FIRST,
+        contextId: 'c-1',
+        taskId: 'r-1',
+        role: 'ROLE_USER',
         parts: [{ text: 'answer 1', mediaType: 'text/plain' }],
       },
       configuration: { returnImmediately: true },

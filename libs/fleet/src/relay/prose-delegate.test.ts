@@ -8,11 +8,17 @@ import type { ProseOptions } from './prose-exchange.ts';
 import type { Delegation } from './state.ts';
 
 const delegation: Delegation = {
-  ...{ peer: 'helper', messageId: 'm-1', contextId: 'c-1', prose: true },
-  ...{ payload: { text: 'TASK DISPATCH (inline)\nBrief: do it' }, startedAt: '2026-05-31T20:00:00Z' },
+  peer: 'helper',
+  messageId: 'm-1',
+  contextId: 'c-1',
+  prose: true,
+  payload: { text: 'TASK DISPATCH (inline)\nBrief: do it' },
+  startedAt: '2026-05-31T20:00:00Z',
 };
 const task = (id: string, state: string, more: JsonObject = {}): JsonObject => ({
-  ...{ id, contextId: 'c-1', history: [{ messageId: 'm-1', parts: [] }] },
+  id,
+  contextId: 'c-1',
+  history: [{ messageId: 'm-1', parts: [] }],
   status: { state: `TASK_STATE_${state}`, message: { messageId: 'a', parts: [{ text: `${id} ${state}` }] } },
   ...more,
 });
@@ -24,8 +30,14 @@ const error = (code: number): Answer => ({ error: { code, message: 'no' } });
 const noStream = error(-32004);
 const reported = (more: JsonObject = {}): string =>
   JSON.stringify({
-    ...{ type: 'TASK_RESULT', protocol_version: '2.0', task_id: 't-1', status: 'done', tokens_spent: 5 },
-    ...{ next_steps: [], blocked_reason: null, artifacts: { files_changed: [] } },
+    type: 'TASK_RESULT',
+    protocol_version: '2.0',
+    task_id: 't-1',
+    status: 'done',
+    tokens_spent: 5,
+    next_steps: [],
+    blocked_reason: null,
+    artifacts: { files_changed: [] },
     ...more,
   });
 
@@ -52,7 +64,9 @@ describe('a task at an agent that speaks prose', () => {
     assert.equal(result.usage?.source, 'reported');
     assert.deepEqual(calls[0]?.params, {
       message: {
-        ...{ messageId: 'm-1', contextId: 'c-1', role: 'ROLE_USER' },
+        messageId: 'm-1',
+        contextId: 'c-1',
+        role: 'ROLE_USER',
         parts: [{ text: delegation.payload.text, mediaType: 'text/plain' }],
       },
       configuration: { returnImmediately: true },

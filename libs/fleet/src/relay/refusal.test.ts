@@ -11,8 +11,15 @@ const longest = { now: AT, random: () => 1 };
 
 const blocked = (...unmet: Unmet[]): Delegated => {
   const result: TaskResult = {
-    ...{ type: 'TASK_RESULT', protocolVersion: '2.0', taskId: 't', status: 'blocked', tokensSpent: 0 },
-    ...{ nextSteps: [], blockedReason: 'no', artifacts: { filesChanged: [] }, unmet },
+    type: 'TASK_RESULT',
+    protocolVersion: '2.0',
+    taskId: 't',
+    status: 'blocked',
+    tokensSpent: 0,
+    nextSteps: [],
+    blockedReason: 'no',
+    artifacts: { filesChanged: [] },
+    unmet,
   };
   return { kind: 'result', result };
 };

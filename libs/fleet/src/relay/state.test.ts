@@ -9,20 +9,38 @@ describe('a relayed task’s checkpoint', () => {
     const state: RelayState = {
       attempts: [
         {
-          ...{ peer: 'neo', status: 'blocked', reason: null, tokensSpent: 0, startedAt: 'a', endedAt: 'b' },
+          peer: 'neo',
+          status: 'blocked',
+          reason: null,
+          tokensSpent: 0,
+          startedAt: 'a',
+          endedAt: 'b',
           considered,
         },
       ],
       refusals: [
         {
-          ...{ peer: 'neo', reason: 'r', at: 5, times: 2, until: 6, silentUntil: 7, transient: true },
+          peer: 'neo',
+          reason: 'r',
+          at: 5,
+          times: 2,
+          until: 6,
+          silentUntil: 7,
+          transient: true,
           unmet: [{ kind: 'repo', name: 'main', detail: 'd', transient: true }],
         },
       ],
       waiting: { since: 4, alerted: true },
       current: {
-        ...{ peer: 'x', messageId: 'm', contextId: 'c', payload: { b: 1, a: [2] }, startedAt: 's' },
-        ...{ remoteTaskId: 'r', prose: true, slice: 12, considered },
+        peer: 'x',
+        messageId: 'm',
+        contextId: 'c',
+        payload: { b: 1, a: [2] },
+        startedAt: 's',
+        remoteTaskId: 'r',
+        prose: true,
+        slice: 12,
+        considered,
       },
     };
     assert.deepEqual(decodeState(JSON.parse(JSON.stringify(encodeState(state)))), state);

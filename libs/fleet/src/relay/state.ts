@@ -113,7 +113,11 @@ export function encodeState({ attempts, refusals, waiting, current }: RelayState
   return {
     relay: 1,
     attempts: attempts.map(({ peer, status, reason, tokensSpent, startedAt, endedAt, considered }) => ({
-      ...{ peer, status, tokensSpent, startedAt, endedAt },
+      peer,
+      status,
+      tokensSpent,
+      startedAt,
+      endedAt,
       reason: reason ?? null,
       ...encodeConsidered(considered),
     })),

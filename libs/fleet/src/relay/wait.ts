@@ -51,7 +51,10 @@ export async function waitForPeer(
   const signal = AbortSignal.any([context.signal, context.stopping]);
   const stay = (end: number) =>
     o.room.wait({
-      ...{ priority: task.dispatch.task.priority ?? 'normal', since: waiting.since, until: end, signal },
+      priority: task.dispatch.task.priority ?? 'normal',
+      since: waiting.since,
+      until: end,
+      signal,
       lookNow: lookNow || o.room.changes !== seen,
       look() {
         const now = choice.decide(true);

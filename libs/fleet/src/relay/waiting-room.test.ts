@@ -10,7 +10,9 @@ function open(clock: Clock = systemClock, maxWaiting = 10) {
   const listeners = new Set<() => void>();
   const gauges: Record<string, number> = {};
   const room = createWaitingRoom({
-    ...{ clock, maxWaiting, ageingMs: 1_000 },
+    clock,
+    maxWaiting,
+    ageingMs: 1_000,
     peers: {
       onChange(listener) {
         listeners.add(listener);
@@ -33,7 +35,10 @@ function open(clock: Clock = systemClock, maxWaiting = 10) {
 }
 
 const waiter = (o: Partial<Waiter> = {}): Waiter => ({
-  ...{ priority: 'normal', since: Date.now(), until: Date.now() + 60_000, lookNow: false },
+  priority: 'normal',
+  since: Date.now(),
+  until: Date.now() + 60_000,
+  lookNow: false,
   signal: new AbortController().signal,
   look: () => true,
   waitsFor: () => false,
@@ -71,7 +76,8 @@ describe('the waiting room', () => {
     const enter = (name: string, priority: Priority, waitedMs: number): Promise<string> =>
       room.wait(
         waiter({
-          ...{ priority, since: Date.now() - waitedMs },
+          priority,
+          since: Date.now() - waitedMs,
           look() {
             looked.push(name);
             if (places === 0) return false;

@@ -270,7 +270,8 @@ describe('admission', () => {
     const none = { id: 'none', tier: 'none', contextWindow: 0 };
     const dispatch = dispatchOf({ task: { tokenBudget: 1 }, requirements: { requiredMcp: ['memory'] } });
     const looking = {
-      ...{ countTokens: () => assert.fail('counted'), repoState: () => assert.fail('looked') },
+      countTokens: () => assert.fail('counted'),
+      repoState: () => assert.fail('looked'),
       mcp: { names: () => assert.fail('asked'), probe: () => assert.fail('probed') },
     };
     for (const judge of [admit, admitRelayed]) {

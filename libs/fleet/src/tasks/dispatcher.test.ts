@@ -241,15 +241,13 @@ describe('stop and recovery', () => {
     const raw = { messageId: 'm' };
     const dispatch = { type: 'TASK_DISPATCH', protocol_version: '2.0', task: { task_id: 'k' }, brief: 'b' };
     const { task } = await neo.ledger.accept({
-      ...{
-        id: 'id-1',
-        contextId: 'c',
-        caller: 'operator',
-        key: 'k',
-        fingerprint: 'f',
-        message: raw,
-        dispatch,
-      },
+      id: 'id-1',
+      contextId: 'c',
+      caller: 'operator',
+      key: 'k',
+      fingerprint: 'f',
+      message: raw,
+      dispatch,
     });
     await neo.crash();
     await neo.restart();
@@ -262,15 +260,13 @@ describe('stop and recovery', () => {
       const neo = await profile(t);
       const raw = { messageId: 'm' };
       const { task } = await neo.ledger.accept({
-        ...{
-          id: 'id-1',
-          contextId: 'c',
-          caller: 'operator',
-          key: 'k',
-          fingerprint: 'f',
-          message: raw,
-          dispatch,
-        },
+        id: 'id-1',
+        contextId: 'c',
+        caller: 'operator',
+        key: 'k',
+        fingerprint: 'f',
+        message: raw,
+        dispatch,
       });
       await neo.ledger.append(task.id, { type: 'queued', data: {} });
       await neo.crash();

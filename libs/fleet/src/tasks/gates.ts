@@ -50,7 +50,11 @@ export function createGates(o: GatesOptions): Gates {
   const policy = routingPolicy(config, profile, versions);
 
   const facts = ({ full, waiting }: Lane): AdmissionFacts => ({
-    ...{ self: profile, versions, tiers, now: o.clock.now(), model: o.agent.executor.model },
+    self: profile,
+    versions,
+    tiers,
+    now: o.clock.now(),
+    model: o.agent.executor.model,
     capabilities: o.agent.capabilities().tools,
     mcp: o.mcp,
     repoState: o.repoState,

@@ -55,7 +55,9 @@ export function runEnding(
     ...rest,
     ...settled,
     // Whatever else the executor hands back: which task it was is ours to say.
-    ...{ type, protocolVersion, taskId },
+    type,
+    protocolVersion,
+    taskId,
     tokensSpent: spent,
     blockedReason:
       settled.status === 'blocked' ? (settled.blockedReason ?? 'the executor gave no reason') : null,

@@ -57,7 +57,9 @@ export function createRunContext(o: RunContextParts): RunContext {
   }
 
   return {
-    ...{ signal, stopping, budget },
+    signal,
+    stopping,
+    budget,
     async report(event: RunEvent) {
       const data = event.type === 'text' ? { text: event.text } : event.data;
       const goesOn = queued && (event.type === 'progress' || event.type === 'delegated');

@@ -42,7 +42,12 @@ export function testCall(o: CallOptions = {}): TestCall {
   const memos: JsonObject[] = o.memo ? [o.memo] : [];
   let parked = 0;
   return {
-    ...{ events, memos, ending, pausing, signal: ending.signal, stopping: pausing.signal },
+    events,
+    memos,
+    ending,
+    pausing,
+    signal: ending.signal,
+    stopping: pausing.signal,
     key: o.key ?? '1.0',
     task: {
       id: o.taskId ?? systemIds.uuid(),
@@ -73,7 +78,9 @@ export function testCall(o: CallOptions = {}): TestCall {
 /** A task's budget; with the entries of an earlier one, as after a restart. */
 export function testBudget(limit?: number, entries: TokenEntry[] = []): TaskBudget {
   return createBudget({
-    ...{ taskId: 'task', limit, model: 'test' },
+    taskId: 'task',
+    limit,
+    model: 'test',
     store: {
       entries: () => entries,
       reserve: async () => assert.fail('nothing is reserved'),
@@ -88,7 +95,11 @@ type Options = Partial<Parameters<typeof createA2ATools>[0]>;
 /** The A2A tools of one process, by name. */
 export function a2aTools(o: Options = {}): (name: string) => Tool {
   const tools = createA2ATools({
-    ...{ agents: {}, env: { read: () => undefined }, clock: systemClock, log: silent, random: () => 0 },
+    agents: {},
+    env: { read: () => undefined },
+    clock: systemClock,
+    log: silent,
+    random: () => 0,
     ...o,
   });
   return (name) => tools.find((tool) => tool.name === name) ?? assert.fail(`no ${name}`);

@@ -4,8 +4,11 @@ import { type AgentCard, buildAgentCard } from '@hermes-fleet/a2a';
 export function cardOf(extension: string | undefined, versions?: readonly string[]): AgentCard {
   const params = versions && { protocol_versions: [...versions] };
   return buildAgentCard({
-    ...{ identity: '# Somebody\n\nAn agent.', url: 'http://somebody:1/jsonrpc', version: '0' },
+    identity: '# Somebody\n\nAn agent.',
+    url: 'http://somebody:1/jsonrpc',
+    version: '0',
     extensions: extension === undefined ? [] : [{ uri: extension, ...(params ? { params } : {}) }],
-    ...{ streaming: true, authRequired: false },
+    streaming: true,
+    authRequired: false,
   });
 }

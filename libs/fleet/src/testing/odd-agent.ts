@@ -65,13 +65,11 @@ export async function oddAgent(
 /** A card of A2A 1.0 whose JSON-RPC is at this url. */
 export function cardAt(url: string, more: JsonObject = {}): JsonObject {
   return {
-    ...{
-      name: 'Odd',
-      description: 'An odd agent.',
-      version: '1',
-      capabilities: { streaming: true },
-      skills: [],
-    },
+    name: 'Odd',
+    description: 'An odd agent.',
+    version: '1',
+    capabilities: { streaming: true },
+    skills: [],
     supportedInterfaces: [{ url, protocolBinding: 'JSONRPC', protocolVersion: '1.0' }],
     ...more,
   };

@@ -10,7 +10,8 @@ const env = { read: (name: string) => (name === 'ODD_TOKEN' ? TOKEN : undefined)
 export const registered = ({ base }: OddAgent, more: Parameters<typeof a2aTools>[0] = {}) =>
   a2aTools({
     agents: { odd: { url: base, description: 'Odd.', token_env: 'ODD_TOKEN' } },
-    ...{ env, agentDownAfterMs: 300 },
+    env,
+    agentDownAfterMs: 300,
     ...more,
   });
 

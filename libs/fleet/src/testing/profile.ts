@@ -181,20 +181,18 @@ export async function profile(t: TestContext, o: ProfileOptions = {}): Promise<T
       },
     };
     const gateway = createGateway({
-      ...{
-        profile: name,
-        version: '0',
-        ledger: o.ledger?.(ledger) ?? ledger,
-        peers,
-        announcer,
-        client,
-        metrics,
-        config,
-        defaultBudget: o.defaultBudget,
-        ...(o.countCache === undefined ? {} : { countCache: o.countCache }),
-        ...(o.random ? { random: o.random } : {}),
-        versions,
-      },
+      profile: name,
+      version: '0',
+      ledger: o.ledger?.(ledger) ?? ledger,
+      peers,
+      announcer,
+      client,
+      metrics,
+      config,
+      defaultBudget: o.defaultBudget,
+      ...(o.countCache === undefined ? {} : { countCache: o.countCache }),
+      ...(o.random ? { random: o.random } : {}),
+      versions,
       agent: {
         executor,
         capabilities: () => ({ tools: ['terminal', 'file'] }),
@@ -225,19 +223,31 @@ export async function profile(t: TestContext, o: ProfileOptions = {}): Promise<T
   async function serve(): Promise<void> {
     const { gateway, ledger, metrics } = life;
     const callers = ['operator', ...others.map(([other]) => other)].map((caller) => ({
-      ...{ name: caller, scopes: [...CALLER.scopes], secret: tokenOf(caller, name) },
+      name: caller,
+      scopes: [...CALLER.scopes],
+      secret: tokenOf(caller, name),
     }));
     const app = createApp({
-      ...{ name, version: '0', log: createLogger({ name, level: 'silent' }), metrics },
+      name,
+      version: '0',
+      log: createLogger({ name, level: 'silent' }),
+      metrics,
       authenticate: createAuthenticator(callers),
       readiness: () => ({ ready: true, dependencies: {} }),
     });
     registerA2A(app, {
-      ...{ ledger, intake: gateway, extensions: [HANDSHAKE_EXTENSION], log: silent, clock: systemClock },
+      ledger,
+      intake: gateway,
+      extensions: [HANDSHAKE_EXTENSION],
+      log: silent,
+      clock: systemClock,
       card: () =>
         buildAgentCard({
-          ...{ identity: `# ${name}\n\nA profile.`, url: `http://127.0.0.1:${port}/jsonrpc`, version: '0' },
-          ...{ streaming: true, authRequired: true },
+          identity: `# ${name}\n\nA profile.`,
+          url: `http://127.0.0.1:${port}/jsonrpc`,
+          version: '0',
+          streaming: true,
+          authRequired: true,
           extensions: [{ uri: HANDSHAKE_EXTENSION, params: { protocol_versions: [...versions] } }],
         }),
       replyMetadata: (taskId) => gateway.replyMetadata(taskId),

@@ -25,7 +25,8 @@ export function toolCall(task: AdmittedTask, context: RunContext, key = '1.0'): 
   };
   return {
     ...rest,
-    ...{ task, key },
+    task,
+    key,
     memo: {
       load: memoOf,
       save: (memo) => checkpoint.save({ ...checkpoint.load(), [key]: memo }),

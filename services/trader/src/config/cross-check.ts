@@ -60,13 +60,10 @@ function checkStrategies(concerns: readonly Entry[], strategies: readonly Entry[
 }
 
 /** What the runtime has against it: an unknown kind, parameters that the kind does not take. */
-function problemsOf({ id, name, kind, params = {} }: JsonObject): { path: Path; message: string }[] {
+function problemsOf({ id, kind, params = {} }: JsonObject): { path: Path; message: string }[] {
   if (typeof kind !== 'string' || !isJsonObject(params)) return [];
   try {
-    createStrategy({
-      ...{ id: String(id), name: String(name), kind, params },
-      ...{ accountId: '', marketSymbol: '', status: 'enabled' },
-    });
+    createStrategy({ id: String(id), kind, params });
     return [];
   } catch (thrown) {
     if (!(thrown instanceof FleetError) || thrown.code !== 'CONFIG_INVALID') throw thrown;

@@ -6,12 +6,10 @@ import { TraderConfigSchema } from './schema.ts';
 import { runtimeConcerns, settingsOf } from './settings.ts';
 
 const concern = (account_id: string) => ({
-  ...{
-    account_id,
-    market_symbol: 'x',
-    balances: { quote: '100' },
-    feed: { kind: 'synthetic', start_price: '2' },
-  },
+  account_id,
+  market_symbol: 'x',
+  balances: { quote: '100' },
+  feed: { kind: 'synthetic', start_price: '2' },
   limits: { max_order: '1', max_position: '2', min_order: '0.1' },
 });
 const config = TraderConfigSchema.parse({
@@ -45,23 +43,39 @@ test('a caller has its accounts, "*" is all of them, and whoever is not listed h
 test('the file becomes what store, desk and runtime begin with, units and defaults included', () => {
   const { policy, limits, strategies, concerns } = settingsOf(config);
   assert.deepEqual(policy, {
-    ...{ maxAgeMs: 300_000, futureSlackMs: 60_000, minConfidence: 0, strictDegraded: false },
+    maxAgeMs: 300_000,
+    futureSlackMs: 60_000,
+    minConfidence: 0,
+    strictDegraded: false,
   });
   assert.deepEqual(limits, { perSecond: 50, burst: 200, keptForPause: 20 });
   assert.deepEqual(strategies, [
     {
-      ...{ id: 's', name: 'S', kind: 'exposure_protector', params: {}, status: 'disabled' },
-      ...{ accountId: 'a', marketSymbol: 'x' },
+      id: 's',
+      name: 'S',
+      kind: 'exposure_protector',
+      params: {},
+      status: 'disabled',
+      accountId: 'a',
+      marketSymbol: 'x',
     },
   ]);
   assert.deepEqual(concerns, [
     {
-      ...{ id: 'a:x', accountId: 'a', marketSymbol: 'x', activeStrategyId: null },
-      ...{ runState: 'running', riskMode: 'normal' },
+      id: 'a:x',
+      accountId: 'a',
+      marketSymbol: 'x',
+      activeStrategyId: null,
+      runState: 'running',
+      riskMode: 'normal',
     },
     {
-      ...{ id: 'b:x', accountId: 'b', marketSymbol: 'x', activeStrategyId: null },
-      ...{ runState: 'paused', riskMode: 'halted' },
+      id: 'b:x',
+      accountId: 'b',
+      marketSymbol: 'x',
+      activeStrategyId: null,
+      runState: 'paused',
+      riskMode: 'halted',
     },
   ]);
   const feed = createFeed(

@@ -35,13 +35,21 @@ export function settingsOf({ trader }: TraderConfig): Settings {
     },
     limits: { perSecond: rate.per_second, burst: rate.burst, keptForPause: rate.kept_for_pause },
     strategies: strategies.map(({ id, name, kind, account_id, market_symbol, params, status }) => ({
-      ...{ id, name, kind, params, status },
-      ...{ accountId: account_id, marketSymbol: market_symbol },
+      id,
+      name,
+      kind,
+      params,
+      status,
+      accountId: account_id,
+      marketSymbol: market_symbol,
     })),
     concerns: concerns.map(({ account_id, market_symbol, active_strategy_id, run_state, risk_mode }) => ({
       id: concernId(account_id, market_symbol),
-      ...{ accountId: account_id, marketSymbol: market_symbol, activeStrategyId: active_strategy_id },
-      ...{ runState: run_state, riskMode: risk_mode },
+      accountId: account_id,
+      marketSymbol: market_symbol,
+      activeStrategyId: active_strategy_id,
+      runState: run_state,
+      riskMode: risk_mode,
     })),
   };
 }

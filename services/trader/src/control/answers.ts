@@ -28,14 +28,18 @@ export function failed(
   const { before } = o;
   return {
     ...response,
-    ...{ ok: false, status: 'failed', result: o.result, appliedAt: null },
+    ok: false,
+    status: 'failed',
+    result: o.result,
+    appliedAt: null,
     ...('before' in o && {
       fromStrategyId: before?.activeStrategyId ?? null,
       toStrategyId: before?.activeStrategyId ?? null,
       riskMode: before?.riskMode ?? null,
     }),
     errors: [...response.errors, ...o.errors].map(({ code, message, field }) => ({
-      ...{ code, message },
+      code,
+      message,
       ...(field !== undefined && { field }),
     })),
   };

@@ -30,7 +30,9 @@ export function recordOf(
 ): AttemptRecord {
   const note = (said: string): string => said.slice(0, MAX_NOTE_CHARS).toWellFormed();
   return {
-    ...{ door, caller: caller.name, receivedAt: now },
+    door,
+    caller: caller.name,
+    receivedAt: now,
     text: text === null || isTooLarge(text) ? null : text,
     ...(onBehalfOf !== undefined && { onBehalfOf: note(onBehalfOf) }),
     ...(traceparent !== undefined && { traceparent: note(traceparent) }),

@@ -12,7 +12,8 @@ const tally = (outcomes: readonly string[]): Record<string, number> =>
 const attempts = (test: TestDesk): number => test.kinds().filter((kind) => kind.startsWith('attempt')).length;
 
 const risk = (riskMode: 'normal' | 'cautious' | 'reduce_only' | 'halted'): Request => ({
-  ...{ action: 'set_risk_mode', riskMode },
+  action: 'set_risk_mode',
+  riskMode,
 });
 
 test(

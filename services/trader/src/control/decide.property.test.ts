@@ -43,14 +43,16 @@ const request: fc.Arbitrary<Request> = fc
     age: fc.constantFrom(undefined, 0, -300, -301, 60, 61),
   })
   .map(({ action, target, mode, age, ...rest }) => ({
-    ...{ action, ...rest },
+    action,
+    ...rest,
     ...(action === 'switch' && { targetStrategyId: target }),
     ...(action === 'switch' && mode !== undefined && { riskMode: mode }),
     ...(action === 'set_risk_mode' && { riskMode: mode ?? 'normal' }),
     ...(age !== undefined && at(age)),
   }));
 const wish: fc.Arbitrary<Wish> = fc.record({
-  ...{ of, request },
+  of,
+  request,
   expects: fc.constantFrom('right', 'right', 'right', 'wrong', 'nothing', 'unguarded'),
 });
 const step: fc.Arbitrary<Step> = fc.oneof(
@@ -65,7 +67,8 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   {
     weight: 4,
     arbitrary: fc.record({
-      ...{ type: fc.constant('repeat'), pick: fc.nat() },
+      type: fc.constant('repeat'),
+      pick: fc.nat(),
       change: fc.constantFrom('same', 'later', 'other', 'override'),
     }),
   },
@@ -73,10 +76,8 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   {
     weight: 2,
     arbitrary: fc.record({
-      ...{
-        type: fc.constant('status'),
-        id: fc.constantFrom('trend', 'grid', 'off', 'broken', 'foreign', 'others'),
-      },
+      type: fc.constant('status'),
+      id: fc.constantFrom('trend', 'grid', 'off', 'broken', 'foreign', 'others'),
       status: fc.constantFrom('enabled', 'enabled', 'disabled', 'faulted'),
     }),
   },

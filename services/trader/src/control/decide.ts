@@ -116,7 +116,12 @@ function factsOf(o: DecideParts, { caller, decision }: Case, stored: StoredFacts
     decision.action
   ];
   return {
-    ...{ now: o.clock.now(), concern, target, active, previous: stored.previous, policy: o.policy },
+    now: o.clock.now(),
+    concern,
+    target,
+    active,
+    previous: stored.previous,
+    policy: o.policy,
     degraded:
       concern !== undefined && (o.activation.isBehind(concern.id) || o.runtime.health(concern.id).degraded),
     unrunnable: toRun?.status === 'enabled' ? o.runtime.preflight(toRun) : undefined,

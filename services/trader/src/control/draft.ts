@@ -53,7 +53,10 @@ export interface Said {
 }
 
 export const saidBy = ({ decisionId, concernId, action, dryRun }: ControlDecision): Said => ({
-  ...{ decisionId, concernId, action, dryRun },
+  decisionId,
+  concernId,
+  action,
+  dryRun,
 });
 
 export function createDraft(said: Said): Draft {
@@ -65,7 +68,9 @@ export function createDraft(said: Said): Draft {
     answer: ({ status, result, before, after, errors = [], appliedAt }) => ({
       ok: status === 'applied' || status === 'noop',
       status,
-      ...{ decisionId: said.decisionId, concernId: said.concernId, action: said.action },
+      decisionId: said.decisionId,
+      concernId: said.concernId,
+      action: said.action,
       fromStrategyId: before?.activeStrategyId ?? null,
       toStrategyId: after?.activeStrategyId ?? null,
       riskMode: after?.riskMode ?? null,

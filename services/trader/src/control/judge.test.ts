@@ -28,9 +28,14 @@ function decide(
   const known = (id: string | null | undefined) => STRATEGIES.find((each) => each.id === id);
   const { unknown, ...facts } = given;
   return judge(decision, 'print', {
-    ...{ now: NOW, degraded: false, previous: undefined, policy: POLICY },
+    now: NOW,
+    degraded: false,
+    previous: undefined,
+    policy: POLICY,
     concern: unknown ? undefined : concern,
-    ...{ target: known(decision.targetStrategyId), active: known(concern.activeStrategyId), ...facts },
+    target: known(decision.targetStrategyId),
+    active: known(concern.activeStrategyId),
+    ...facts,
   });
 }
 
@@ -78,7 +83,8 @@ test('what was checked is told, the rest is null', () => {
 
 test('a decision that was there before gets the first answer, however the world has changed', () => {
   const first = (request: Request, state: State = {}): NonNullable<Facts['previous']> => ({
-    ...{ fingerprint: 'print', response: decide(request, state).response },
+    fingerprint: 'print',
+    response: decide(request, state).response,
   });
   const applied = first(to('grid'));
   const repeat = decide(

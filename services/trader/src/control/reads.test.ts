@@ -34,16 +34,14 @@ const throws = (code: ErrorCode, run: () => unknown): void =>
   assert.throws(run, (error) => error instanceof FleetError && error.code === code);
 
 const order = (strategyId: string, id: string, o: Partial<OrderView> = {}): OrderView => ({
-  ...{
-    id,
-    strategyId,
-    side: 'buy',
-    kind: 'limit',
-    purpose: 'entry',
-    quantity: '10',
-    limitPrice: '0.5',
-    state: 'open',
-  },
+  id,
+  strategyId,
+  side: 'buy',
+  kind: 'limit',
+  purpose: 'entry',
+  quantity: '10',
+  limitPrice: '0.5',
+  state: 'open',
   placedAt: '2026-04-16T20:14:00.000Z',
   ...o,
 });
@@ -58,7 +56,12 @@ const VIEW: EngineView = {
   ],
   lastBar: { at: '2026-04-16T20:15:00.000Z', close: '0.52' },
   execution: {
-    ...{ state: 'ok', reasons: [], bars: 7, fills: 1, rejects: 0, consecutiveErrors: 0 },
+    state: 'ok',
+    reasons: [],
+    bars: 7,
+    fills: 1,
+    rejects: 0,
+    consecutiveErrors: 0,
     averageSlippageBps: '1.5',
   },
 };
@@ -113,8 +116,12 @@ test(
     const detail = get(test, 'trend');
     assert.deepEqual(part(detail, 'strategy')['status'], 'active');
     assert.deepEqual(detail['control'], {
-      ...{ concern_id: 'acc:xrpusd', active_strategy_id: 'trend', run_state: 'running', risk_mode: 'normal' },
-      ...{ execution: 'ok', rev: 12 },
+      concern_id: 'acc:xrpusd',
+      active_strategy_id: 'trend',
+      run_state: 'running',
+      risk_mode: 'normal',
+      execution: 'ok',
+      rev: 12,
     });
     assert.deepEqual(detail['position'], { quantity: '12.5', average_price: '0.51', unrealized_pnl: '-0.1' });
     assert.equal(part(detail, 'equity')['fees_paid'], '0.02');

@@ -63,8 +63,11 @@ export function createReads(o: {
       return encodeStrategyDetail({
         strategy: shown(strategy, concern),
         control: {
-          ...{ concernId: concern.id, activeStrategyId: concern.activeStrategyId, rev: concern.rev },
-          ...{ runState: concern.runState, riskMode: concern.riskMode },
+          concernId: concern.id,
+          activeStrategyId: concern.activeStrategyId,
+          rev: concern.rev,
+          runState: concern.runState,
+          riskMode: concern.riskMode,
           execution: isDegraded ? 'degraded' : 'ok',
         },
         position: view ? { ...view.position } : null,
@@ -125,7 +128,12 @@ const ordersOf = ({ id }: Strategy, orders: readonly OrderView[] = []): Strategy
 function quality(view: EngineView, isDegraded: boolean, reasons: string[]): StrategyDetail['execution'] {
   const { bars, fills, rejects, consecutiveErrors, averageSlippageBps } = view.execution;
   return {
-    ...{ state: isDegraded ? 'degraded' : 'ok', reasons, bars, fills, rejects, consecutiveErrors },
+    state: isDegraded ? 'degraded' : 'ok',
+    reasons,
+    bars,
+    fills,
+    rejects,
+    consecutiveErrors,
     averageSlippageBps,
     lastBar: view.lastBar && { ...view.lastBar },
   };
@@ -137,7 +145,13 @@ function brief({ decisionId, caller, decidedAt, response }: DecisionRecord): Str
   const { status, fromStrategyId, toStrategyId, riskMode } = response;
   return [
     {
-      ...{ decisionId, caller, action: action.data, status, fromStrategyId, toStrategyId, riskMode },
+      decisionId,
+      caller,
+      action: action.data,
+      status,
+      fromStrategyId,
+      toStrategyId,
+      riskMode,
       warnings: response.warnings.map(({ code }) => code),
       errors: response.errors.map(({ code }) => code),
       decidedAt: new Date(decidedAt).toISOString(),

@@ -8,8 +8,13 @@ import { at, callerNamed, codesOf, decision, type OpenDoors, openDoors } from '.
 async function acceptOnly({ ledger }: Pick<OpenDoors, 'ledger'>, payload: JsonObject, caller: string) {
   const text = JSON.stringify(payload);
   const { task } = await ledger.accept({
-    ...{ id: systemIds.uuid(), contextId: 'c', caller, key: systemIds.uuid(), fingerprint: text },
-    ...{ message: {}, dispatch: { type: 'CONTROL_DECISION', payload_text: text } },
+    id: systemIds.uuid(),
+    contextId: 'c',
+    caller,
+    key: systemIds.uuid(),
+    fingerprint: text,
+    message: {},
+    dispatch: { type: 'CONTROL_DECISION', payload_text: text },
   });
   return { id: task.id, text };
 }
@@ -25,8 +30,13 @@ test('what a crash cut off is decided by the next start, once', async (t) => {
   const undecided = await cutOff(decision({ action: 'resume' }), 'operator');
   const robbed = await cutOff(decision(), 'reader');
   const foreign = await doors.ledger.accept({
-    ...{ id: systemIds.uuid(), contextId: 'c', caller: 'operator', key: 'k', fingerprint: 'f' },
-    ...{ message: {}, dispatch: { type: 'TASK_DISPATCH' } },
+    id: systemIds.uuid(),
+    contextId: 'c',
+    caller: 'operator',
+    key: 'k',
+    fingerprint: 'f',
+    message: {},
+    dispatch: { type: 'TASK_DISPATCH' },
   });
   await doors.intake.recover();
   const outputs = [decided, undecided, robbed].map(({ id }) => doors.ledger.get(id)?.result?.output);

@@ -73,7 +73,9 @@ function ending(result: TaskResult & { readonly status: 'done' | 'blocked' | 'er
     event: {
       type: status,
       data: {
-        ...{ status, tokens_spent: 0, executed_by: EXECUTED_BY },
+        status,
+        tokens_spent: 0,
+        executed_by: EXECUTED_BY,
         ...(status === 'blocked' ? { reason: reasons[0]?.kind ?? 'peer', unmet: reasons } : {}),
         ...(error ? { error: error.code, retryable: error.retryable } : {}),
       },

@@ -26,8 +26,11 @@ export function mcpTools(): Tool[] {
       inputSchema: schema('control-decision'),
       outputSchema: schema('control-response'),
       annotations: {
-        ...{ title: 'Apply a control decision', readOnlyHint: false },
-        ...{ idempotentHint: true, destructiveHint: true, openWorldHint: false },
+        title: 'Apply a control decision',
+        readOnlyHint: false,
+        idempotentHint: true,
+        destructiveHint: true,
+        openWorldHint: false,
       },
     },
     {

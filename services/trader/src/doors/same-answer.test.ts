@@ -84,8 +84,11 @@ test('what is well-formed is decided alike at every door, and audited as it arri
     const doors = await openDoors(t);
     const payload = JSON.stringify(
       decision({
-        ...{ decision_id: 'dec-1', action: 'switch', target_strategy_id: TREND },
-        ...{ expected_active_strategy_id: GRID, reason: '\u00fcber' },
+        decision_id: 'dec-1',
+        action: 'switch',
+        target_strategy_id: TREND,
+        expected_active_strategy_id: GRID,
+        reason: '\u00fcber',
       }),
       null,
       1,

@@ -4,14 +4,23 @@ import { DegradedSchema, degradations, type ExecutionFacts } from './degraded.ts
 
 const config = DegradedSchema.parse(undefined);
 const sound: ExecutionFacts = {
-  ...{ now: 100_000, heardAt: 100_000, intervalMs: 1_000, hasFeedEnded: false, feedErrors: 0 },
-  ...{ recentRejects: 0, consecutiveErrors: 0, forced: undefined },
+  now: 100_000,
+  heardAt: 100_000,
+  intervalMs: 1_000,
+  hasFeedEnded: false,
+  feedErrors: 0,
+  recentRejects: 0,
+  consecutiveErrors: 0,
+  forced: undefined,
 };
 
 describe('an execution', () => {
   it('has thresholds by default, and takes no others than whole numbers', () => {
     assert.deepEqual(config, {
-      ...{ stale_after_bars: 3, max_rejects: 5, max_errors: 3, faulted_after_errors: 10 },
+      stale_after_bars: 3,
+      max_rejects: 5,
+      max_errors: 3,
+      faulted_after_errors: 10,
     });
     for (const wrong of [{ max_rejects: 1.5 }, { max_errors: 0 }, { stale_after: 3 }, { max_errors: '3' }])
       assert.equal(DegradedSchema.safeParse(wrong).success, false, JSON.stringify(wrong));

@@ -48,7 +48,9 @@ const want: fc.Arbitrary<Want> = fc.oneof(
         price: cents(60, 140),
       })
       .map(({ side, kind, isMisnamed, quantity, price }) => ({
-        ...{ side, kind, quantity },
+        side,
+        kind,
+        quantity,
         purpose: (side === 'buy') === isMisnamed ? ('exit' as const) : ('entry' as const),
         ...(kind === 'limit' ? { limitPrice: price } : {}),
       })),
@@ -119,7 +121,8 @@ type Configured = Omit<Extract<Step, { type: 'configure' }>, 'type'>;
 function configure({ rig: { engine }, script }: Subject, { id, runState, riskMode }: Configured) {
   const trading = scripted((view) => wanted(script, view));
   return engine.configure({
-    ...{ runState, riskMode },
+    runState,
+    riskMode,
     strategy: id === undefined ? undefined : { id, trading },
   });
 }

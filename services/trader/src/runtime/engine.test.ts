@@ -18,14 +18,26 @@ test('a market order fills at the open of the next bar, with slippage and fee, n
   const { position, equity, execution } = r.engine.view();
   assert.deepEqual(position, { quantity: '2', averagePrice: '111.1', unrealizedPnl: '17.8' });
   assert.deepEqual(equity, {
-    ...{ total: '1015.578', cash: '775.578', reserved: '0', realizedPnl: '0', feesPaid: '2.222' },
+    total: '1015.578',
+    cash: '775.578',
+    reserved: '0',
+    realizedPnl: '0',
+    feesPaid: '2.222',
   });
   assert.equal(execution.averageSlippageBps, '100');
   assert.deepEqual(r.recent(), [
     {
-      ...{ id: 'order-1', strategyId: 'a', side: 'buy', kind: 'market', purpose: 'entry', quantity: '2' },
-      ...{ state: 'filled', fillPrice: '111.1', fee: '2.222' },
-      ...{ placedAt: '1970-01-01T00:01:00.000Z', endedAt: '1970-01-01T00:02:00.000Z' },
+      id: 'order-1',
+      strategyId: 'a',
+      side: 'buy',
+      kind: 'market',
+      purpose: 'entry',
+      quantity: '2',
+      state: 'filled',
+      fillPrice: '111.1',
+      fee: '2.222',
+      placedAt: '1970-01-01T00:01:00.000Z',
+      endedAt: '1970-01-01T00:02:00.000Z',
     },
   ]);
 });
@@ -91,7 +103,7 @@ test('a strategy sees its own orders, its balance and the bars; it is asked once
     seen.push(`${bars.length}: ${position} at ${averagePrice}, ${freeCash} of ${equity}, ${orders}`);
     const [order] = openOrders;
     if (order !== undefined) return [{ type: 'cancel', orderId: order.id }];
-    return [{ ...buyAt('50', '2'), ...{ tag: 'low' } }];
+    return [{ ...buyAt('50', '2'), tag: 'low' }];
   }, 2);
   r.as({ trading });
   r.run(bar(1, '90'), bar(2, '100'), bar(3, '110'));

@@ -80,7 +80,8 @@ describe('what is decided shows in the orders and the position within two bars',
     const run = await running(t);
     const before = await holding(run);
     assert.deepEqual(await run.desire({ activeStrategyId: SHIELD }), {
-      ...{ canceledOrders: 3, inheritedPosition: before.position.quantity },
+      canceledOrders: 3,
+      inheritedPosition: before.position.quantity,
     });
     assert.deepEqual(run.view().openOrders, []);
     await run.bar(98.9);

@@ -30,11 +30,9 @@ export function decide(
   if (next !== undefined) move(unit, facts.concern, next);
   if (isFirst)
     putDecision(unit.db, {
-      ...{
-        decisionId: wanted.decisionId,
-        concernId: isSeen ? wanted.concernId : '',
-        fingerprint: wanted.fingerprint,
-      },
+      decisionId: wanted.decisionId,
+      concernId: isSeen ? wanted.concernId : '',
+      fingerprint: wanted.fingerprint,
       caller: attempt.caller,
       answer,
       decidedAt: unit.now,
@@ -78,7 +76,8 @@ export function compensate(
   const restored = { ...before, rev: concern.rev + 1 };
   const answer = encodeControlResponse(response);
   const link = unit.append('outcome', {
-    ...{ of: auditSeq, outcome: 'compensated' },
+    of: auditSeq,
+    outcome: 'compensated',
     response: answer,
     change: changeRecord(restored),
   });
@@ -120,7 +119,11 @@ function attemptRecord(attempt: AttemptRecord, answer: JsonObject, next: Concern
   const { door, caller, onBehalfOf, text, traceparent, receivedAt } = attempt;
   const { status = null } = answer;
   return {
-    ...{ door, caller, text, status, response: answer },
+    door,
+    caller,
+    text,
+    status,
+    response: answer,
     received_at: new Date(receivedAt).toISOString(),
     ...(onBehalfOf !== undefined && { on_behalf_of: onBehalfOf }),
     ...(traceparent !== undefined && { traceparent }),

@@ -38,8 +38,12 @@ const decision = fc
     const risk = o.action === 'set_risk_mode' ? (o.risk ?? 'cautious') : o.risk;
     const hasRisk = risk !== undefined && (o.action === 'switch' || o.action === 'set_risk_mode');
     return payload({
-      ...{ decision_id: `d${o.id}`, concern_id: o.concern.id, market_symbol: o.concern.marketSymbol },
-      ...{ action: o.action, dry_run: o.dryRun && o.id % 2 === 0, override: o.override },
+      decision_id: `d${o.id}`,
+      concern_id: o.concern.id,
+      market_symbol: o.concern.marketSymbol,
+      action: o.action,
+      dry_run: o.dryRun && o.id % 2 === 0,
+      override: o.override,
       ...(o.action === 'switch' && { target_strategy_id: o.target }),
       ...(o.expected !== undefined && { expected_active_strategy_id: o.expected }),
       ...(hasRisk && { risk_mode: risk }),
@@ -58,7 +62,8 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   {
     weight: 8,
     arbitrary: fc.record({
-      ...{ kind: fc.constant('decide' as const), payload: decision },
+      kind: fc.constant('decide' as const),
+      payload: decision,
       ends: fc.constantFrom('settle' as const, 'fail' as const, 'stay' as const),
     }),
   },

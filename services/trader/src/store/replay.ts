@@ -84,8 +84,13 @@ function seeded(record: JsonObject, impossible: Impossible): Concern[] {
     )
       throw impossible('a concern of it lacks what it needs');
     return {
-      ...{ id: concern_id, accountId: account_id, marketSymbol: market_symbol },
-      ...{ activeStrategyId: active_strategy_id, runState: run_state, riskMode: mode.data, rev },
+      id: concern_id,
+      accountId: account_id,
+      marketSymbol: market_symbol,
+      activeStrategyId: active_strategy_id,
+      runState: run_state,
+      riskMode: mode.data,
+      rev,
     };
   });
 }

@@ -10,7 +10,10 @@ import type { Concern, Strategy } from '../control/state.ts';
 
 const RUN_STATES: Readonly<Record<Concern['runState'], true>> = { running: true, paused: true };
 const RISK_MODES: Readonly<Record<RiskMode, true>> = {
-  ...{ normal: true, cautious: true, reduce_only: true, halted: true },
+  normal: true,
+  cautious: true,
+  reduce_only: true,
+  halted: true,
 };
 const STATUSES: Readonly<Record<Strategy['status'], true>> = { enabled: true, disabled: true, faulted: true };
 

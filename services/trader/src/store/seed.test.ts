@@ -74,7 +74,9 @@ test('a strategy that is active can neither be missing nor move to another marke
   });
   const missing = {
     ...CONCERN,
-    ...{ id: 'a:b', accountId: 'a', marketSymbol: 'b' },
+    id: 'a:b',
+    accountId: 'a',
+    marketSymbol: 'b',
     activeStrategyId: 'none',
   };
   await assert.rejects(store.seed(STRATEGIES, [missing]), {
@@ -93,7 +95,10 @@ test('a status is recorded with its reason, once', deadline, async (t) => {
   assert.deepEqual(kindsOf(store), ['seed', 'status faulted']);
   const { at, ...record } = store.audit(1, 1)[0]?.record ?? {};
   assert.deepEqual(record, {
-    ...{ kind: 'status', strategy_id: GRID, status: 'faulted', reason: 'it threw ten times' },
+    kind: 'status',
+    strategy_id: GRID,
+    status: 'faulted',
+    reason: 'it threw ten times',
   });
   assert.equal(at, '2026-01-01T00:00:00.000Z');
   await assert.rejects(store.setStatus('none', 'enabled', ''), { code: 'NOT_FOUND' });

@@ -36,7 +36,8 @@ export function seed(
     strategies: changed.map(strategyRecord),
     concerns: added.map((concern) => ({
       ...changeRecord(concern),
-      ...{ account_id: concern.accountId, market_symbol: concern.marketSymbol },
+      account_id: concern.accountId,
+      market_symbol: concern.marketSymbol,
     })),
     removed: removed.map(({ id }) => id),
   });

@@ -39,12 +39,22 @@ test('a decision is there once it is acknowledged: state, answer, audit, event',
   const [attempt] = store.audit(1, 10);
   const response = encodeControlResponse(verdict.response);
   assert.deepEqual(attempt?.record, {
-    ...{ kind: 'attempt', at: '2026-01-01T00:00:00.000Z', received_at: '2025-12-31T23:59:59.995Z' },
-    ...{ door: 'jsonrpc', caller: 'operator', on_behalf_of: 'neo', text: JSON.stringify(wish), traceparent },
-    ...{ status: 'applied', response },
+    kind: 'attempt',
+    at: '2026-01-01T00:00:00.000Z',
+    received_at: '2025-12-31T23:59:59.995Z',
+    door: 'jsonrpc',
+    caller: 'operator',
+    on_behalf_of: 'neo',
+    text: JSON.stringify(wish),
+    traceparent,
+    status: 'applied',
+    response,
     change: {
-      ...{ concern_id: CONCERN.id, rev: 1, active_strategy_id: TREND },
-      ...{ run_state: 'running', risk_mode: 'cautious' },
+      concern_id: CONCERN.id,
+      rev: 1,
+      active_strategy_id: TREND,
+      run_state: 'running',
+      risk_mode: 'cautious',
     },
   });
   assert.deepEqual(store.head(), { seq: auditSeq, hash: attempt?.hash });

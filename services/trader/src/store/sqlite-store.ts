@@ -88,11 +88,16 @@ export function createControlStore(
       store
         .read((db) => decisionsIn(db, concernId, limit))
         .map(({ decisionId, caller, decidedAt, response }) => ({
-          ...{ decisionId, caller, decidedAt, response },
+          decisionId,
+          caller,
+          decidedAt,
+          response,
         })),
     openApplies: () =>
       store.read(openDecisionsIn).map(({ decisionId, concernId, attemptSeq, response }) => ({
-        ...{ decisionId, concernId, response },
+        decisionId,
+        concernId,
+        response,
         auditSeq: attemptSeq,
       })),
     saveEngine: (concernId, snapshot) => {
@@ -116,7 +121,9 @@ export function createControlStore(
       return { [Symbol.dispose]: () => listeners.delete(listener) };
     },
     outbox: createOutbox({
-      ...{ store, wakeups, clock },
+      store,
+      wakeups,
+      clock,
       write: (key, transaction) => joined(key, ({ db }) => transaction(db)),
     }),
     problem: store.problem,

@@ -11,8 +11,12 @@ import { openControlStore } from '../store/sqlite-store.ts';
 type After = { after(fn: () => Promise<void> | void): void };
 
 export const CONCERN: Omit<Concern, 'rev'> = {
-  ...{ id: 'acct:xrpusd', accountId: 'acct', marketSymbol: 'xrpusd', activeStrategyId: null },
-  ...{ runState: 'running', riskMode: 'normal' },
+  id: 'acct:xrpusd',
+  accountId: 'acct',
+  marketSymbol: 'xrpusd',
+  activeStrategyId: null,
+  runState: 'running',
+  riskMode: 'normal',
 };
 
 /** A real control store in a file of its own, for tests. */
@@ -44,7 +48,10 @@ export function controlFile(t: After, log: Log): ControlFile {
 }
 
 const attempt = (text: string) => ({
-  ...{ door: 'jsonrpc' as const, caller: 'operator', text, receivedAt: 0 },
+  door: 'jsonrpc' as const,
+  caller: 'operator',
+  text,
+  receivedAt: 0,
 });
 
 const rejection = (decisionId: string): ControlResponse =>

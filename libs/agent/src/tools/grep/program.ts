@@ -78,7 +78,8 @@ async function run(
     maxBytes: MAX_BYTES,
     ...(isTree ? {} : { stdin: handle.fd }),
     onStdout: (chunk) => lines.push(chunk),
-    ...{ signal, clock },
+    signal,
+    clock,
   });
 }
 

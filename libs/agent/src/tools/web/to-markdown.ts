@@ -21,7 +21,12 @@ export async function toMarkdown(
 ): Promise<string | undefined> {
   signal.throwIfAborted();
   const worker = new Worker(new URL('./markdown-worker.ts', import.meta.url), {
-    ...{ workerData: page, resourceLimits: LIMITS, env: {}, execArgv: [], stdout: true, stderr: true },
+    workerData: page,
+    resourceLimits: LIMITS,
+    env: {},
+    execArgv: [],
+    stdout: true,
+    stderr: true,
   });
   const ended = Promise.withResolvers<string | undefined>();
   const onAbort = (): void => ended.reject(signal.reason);

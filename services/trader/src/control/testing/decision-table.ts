@@ -4,20 +4,23 @@ import type { Concern, Strategy } from '../state.ts';
 
 export const NOW = Date.parse('2026-04-16T20:15:00Z');
 export const CONCERN: Concern = {
-  ...{ id: 'acc:xrpusd', accountId: 'acc', marketSymbol: 'xrpusd', rev: 7 },
-  ...{ activeStrategyId: 'trend', runState: 'running', riskMode: 'normal' },
+  id: 'acc:xrpusd',
+  accountId: 'acc',
+  marketSymbol: 'xrpusd',
+  rev: 7,
+  activeStrategyId: 'trend',
+  runState: 'running',
+  riskMode: 'normal',
 };
 const strategy = (id: string, o: Partial<Strategy> = {}): Strategy => ({
-  ...{
-    id,
-    name: id,
-    kind: 'k',
-    accountId: 'acc',
-    marketSymbol: 'xrpusd',
-    params: {},
-    status: 'enabled',
-    ...o,
-  },
+  id,
+  name: id,
+  kind: 'k',
+  accountId: 'acc',
+  marketSymbol: 'xrpusd',
+  params: {},
+  status: 'enabled',
+  ...o,
 });
 export const STRATEGIES = [
   ...[strategy('trend'), strategy('grid'), strategy('off', { status: 'disabled' })],
@@ -38,8 +41,16 @@ export type Given = Partial<Pick<Facts, 'degraded' | 'policy' | 'unrunnable'>> &
 
 /** A decision of the table: what the request does not say otherwise. */
 export const decisionOf = (request: Request): ControlDecision => ({
-  ...{ decisionId: 'd1', concernId: 'acc:xrpusd', accountId: 'acc', marketSymbol: 'xrpusd', action: 'pause' },
-  ...{ reason: 'r', confidence: 0.8, dryRun: false, override: false, expectedActiveStrategyId: 'trend' },
+  decisionId: 'd1',
+  concernId: 'acc:xrpusd',
+  accountId: 'acc',
+  marketSymbol: 'xrpusd',
+  action: 'pause',
+  reason: 'r',
+  confidence: 0.8,
+  dryRun: false,
+  override: false,
+  expectedActiveStrategyId: 'trend',
   ...request,
 });
 

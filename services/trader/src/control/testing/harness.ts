@@ -31,24 +31,32 @@ export const NOBODY = caller('nobody', 'read', 'dispatch');
 
 /** A second market of the account, and a market of another account. */
 export const BITCOIN: Concern = {
-  ...{ id: 'acc:btcusd', accountId: 'acc', marketSymbol: 'btcusd', rev: 0 },
-  ...{ activeStrategyId: 'foreign', runState: 'running', riskMode: 'normal' },
+  id: 'acc:btcusd',
+  accountId: 'acc',
+  marketSymbol: 'btcusd',
+  rev: 0,
+  activeStrategyId: 'foreign',
+  runState: 'running',
+  riskMode: 'normal',
 };
 export const OTHERS: Concern = {
-  ...{ id: 'other:xrpusd', accountId: 'other', marketSymbol: 'xrpusd', rev: 0 },
-  ...{ activeStrategyId: 'others', runState: 'running', riskMode: 'normal' },
+  id: 'other:xrpusd',
+  accountId: 'other',
+  marketSymbol: 'xrpusd',
+  rev: 0,
+  activeStrategyId: 'others',
+  runState: 'running',
+  riskMode: 'normal',
 };
 export const ALL_STRATEGIES: readonly Strategy[] = [
   ...STRATEGIES,
   {
-    ...{
-      id: 'others',
-      name: 'others',
-      kind: 'k',
-      accountId: 'other',
-      marketSymbol: 'xrpusd',
-      params: { n: 1 },
-    },
+    id: 'others',
+    name: 'others',
+    kind: 'k',
+    accountId: 'other',
+    marketSymbol: 'xrpusd',
+    params: { n: 1 },
     status: 'enabled',
   },
 ];
@@ -115,7 +123,10 @@ export async function openDesk(
     const log = createTestLog();
     const told: string[] = [];
     const desk = createDesk({
-      ...{ store, runtime, log, clock },
+      store,
+      runtime,
+      log,
+      clock,
       policy: o.policy ?? POLICY,
       limits: o.limits ?? { perSecond: 1e6, burst: 1e6, keptForPause: 20 },
       access: {
@@ -138,7 +149,14 @@ export async function openDesk(
     };
     const audit = (): AuditRecord[] => store.audit(0, 10_000);
     const test: TestDesk = {
-      ...{ desk, store, runtime, log, told, send, audit, clock },
+      desk,
+      store,
+      runtime,
+      log,
+      told,
+      send,
+      audit,
+      clock,
       ask: async (request, attempt) => said((await send(textOf(request), attempt)).response),
       concern: (id = CONCERN.id) => store.concern(id),
       kinds: () =>

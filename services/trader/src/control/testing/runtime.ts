@@ -41,7 +41,11 @@ export function createTestRuntime(...fate: TestRuntime['fate']): TestRuntime {
   };
 
   return {
-    ...{ does, fate, degraded, unrunnable, views },
+    does,
+    fate,
+    degraded,
+    unrunnable,
+    views,
     get calls() {
       return calls;
     },

@@ -6,11 +6,15 @@ import { type OpenDoors, tokenOf } from './doors.ts';
 const quiet = { debug() {}, info() {}, warn() {}, error() {} };
 export const client = createA2AClient({ clock: systemClock, log: quiet, extensions: [] });
 export const peer = ({ url }: OpenDoors, as = 'operator') => ({
-  ...{ name: 'trader', url: `${url}/jsonrpc`, token: tokenOf(as) },
+  name: 'trader',
+  url: `${url}/jsonrpc`,
+  token: tokenOf(as),
 });
 export const IN_TIME = { timeoutMs: 30_000 };
 export const deciding = (payload: JsonObject, messageId = systemIds.uuid()) => ({
-  ...{ messageId, data: { type: 'CONTROL_DECISION', payload }, blocking: true },
+  messageId,
+  data: { type: 'CONTROL_DECISION', payload },
+  blocking: true,
 });
 
 /** The task that a decision became, when it is over. */
@@ -22,7 +26,9 @@ export async function taskOf(doors: OpenDoors, payload: JsonObject, messageId?: 
 
 export const message = (parts: unknown[], more: object = {}): string =>
   JSON.stringify({
-    ...{ jsonrpc: '2.0', id: 1, method: 'SendMessage' },
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'SendMessage',
     params: { message: { messageId: systemIds.uuid(), role: 'ROLE_USER', parts, ...more } },
   });
 export const part = (payload: unknown): object => ({ data: { type: 'CONTROL_DECISION', payload } });

@@ -32,8 +32,11 @@ export const GRID = '9cf29124-65a7-4950-ac18-65f938e0239b';
 export const TREND = '0c555fee-e4c8-4543-ae70-c132517017e1';
 const OF = { accountId: 'qndd8o9ppop6', marketSymbol: 'xrpusd' };
 export const CONCERN: Omit<Concern, 'rev'> = {
-  ...{ id: 'qndd8o9ppop6:xrpusd', ...OF, activeStrategyId: GRID },
-  ...{ runState: 'running', riskMode: 'normal' },
+  id: 'qndd8o9ppop6:xrpusd',
+  ...OF,
+  activeStrategyId: GRID,
+  runState: 'running',
+  riskMode: 'normal',
 };
 const STRATEGIES: readonly Strategy[] = [
   { id: GRID, name: 'grid', kind: 'grid_trader', ...OF, params: { levels: 5 }, status: 'enabled' },
@@ -52,8 +55,14 @@ export const callerNamed = (name: string): Caller => ({ name, scopes: new Set(SC
 
 /** A payload of a decision; a pause unless told otherwise. */
 export const decision = (fields: JsonObject = {}): JsonObject => ({
-  ...{ decision_id: systemIds.uuid(), concern_id: CONCERN.id, account_id: OF.accountId },
-  ...{ market_symbol: OF.marketSymbol, action: 'pause', reason: 'a test', confidence: 0.8, ...fields },
+  decision_id: systemIds.uuid(),
+  concern_id: CONCERN.id,
+  account_id: OF.accountId,
+  market_symbol: OF.marketSymbol,
+  action: 'pause',
+  reason: 'a test',
+  confidence: 0.8,
+  ...fields,
 });
 
 /** What the audit has of an attempt. */
@@ -110,7 +119,10 @@ export async function openDoors(t: TestContext, o: DoorsOptions = {}): Promise<O
   t.after(() => ledger.close());
   await store.seed(STRATEGIES, [CONCERN]);
   const desk = createDesk({
-    ...{ store, runtime: { ...RUNTIME, ...o.runtime }, clock: systemClock, log },
+    store,
+    runtime: { ...RUNTIME, ...o.runtime },
+    clock: systemClock,
+    log,
     policy: { maxAgeMs: 300_000, futureSlackMs: 60_000, minConfidence: 0, strictDegraded: false },
     access: { accountsOf: () => '*' },
     limits: o.limits ?? { perSecond: 1000, burst: 1000, keptForPause: 20 },
@@ -128,7 +140,10 @@ export async function openDoors(t: TestContext, o: DoorsOptions = {}): Promise<O
   };
   const intake = createControlIntake({ desk, ledger, gateway, callerNamed, ...common });
   const app = createApp({
-    ...{ name: 'trader', version: '0.1.0', log, bodyLimitBytes: 16_384 },
+    name: 'trader',
+    version: '0.1.0',
+    log,
+    bodyLimitBytes: 16_384,
     authenticate: createAuthenticator(
       Object.entries(SCOPES).map(([name, scopes]) => ({ name, scopes, secret: tokenOf(name) })),
     ),
@@ -136,9 +151,15 @@ export async function openDoors(t: TestContext, o: DoorsOptions = {}): Promise<O
     readiness: () => ({ ready: true, dependencies: {} }),
   });
   registerA2A(app, {
-    ...{ ledger, intake, extensions: [], log, clock: systemClock },
-    ...{ methods: controlMethods(desk), onRefused: auditRefusals(desk) },
-    ...{ sendScopes: [DECIDE], readsText: isControlDecision },
+    ledger,
+    intake,
+    extensions: [],
+    log,
+    clock: systemClock,
+    methods: controlMethods(desk),
+    onRefused: auditRefusals(desk),
+    sendScopes: [DECIDE],
+    readsText: isControlDecision,
     card: () => AgentCard.fromJSON({ name: 'trader', capabilities: { streaming: true } }),
   });
   registerMcp(app, { desk, name: 'trader', version: '0.1.0' });
@@ -159,7 +180,8 @@ export async function openDoors(t: TestContext, o: DoorsOptions = {}): Promise<O
     const response = await fetch(`${url}${path}`, {
       method: 'POST',
       headers: {
-        ...{ 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
         ...(as === null ? {} : { authorization: `Bearer ${tokenOf(as)}` }),
         ...headers,
       },

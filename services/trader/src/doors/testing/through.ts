@@ -23,7 +23,9 @@ export const outputOf = (task: unknown): unknown => at(task, 'artifacts', 0, 'pa
 
 export const WAYS: readonly Way[] = [
   {
-    ...{ name: 'JSON-RPC', door: 'jsonrpc', path: '/jsonrpc' },
+    name: 'JSON-RPC',
+    door: 'jsonrpc',
+    path: '/jsonrpc',
     around: (payload) =>
       payload === undefined
         ? '{"jsonrpc":"2.0","id":1,"method":"apply_control_decision"}'
@@ -31,7 +33,9 @@ export const WAYS: readonly Way[] = [
     responseIn: (body) => body.result,
   },
   {
-    ...{ name: 'MCP', door: 'mcp', path: '/mcp' },
+    name: 'MCP',
+    door: 'mcp',
+    path: '/mcp',
     around: (payload) =>
       rpc(
         'tools/call',
@@ -40,7 +44,9 @@ export const WAYS: readonly Way[] = [
     responseIn: (body) => at(body, 'result', 'structuredContent'),
   },
   {
-    ...{ name: 'A2A', door: 'a2a', path: '/jsonrpc' },
+    name: 'A2A',
+    door: 'a2a',
+    path: '/jsonrpc',
     around: (payload) =>
       rpc(
         'SendMessage',
@@ -49,7 +55,9 @@ export const WAYS: readonly Way[] = [
     responseIn: (body) => outputOf(at(body, 'result', 'task')),
   },
   {
-    ...{ name: 'A2A 0.3', door: 'a2a', path: '/jsonrpc' },
+    name: 'A2A 0.3',
+    door: 'a2a',
+    path: '/jsonrpc',
     around: (payload) =>
       rpc(
         'message/send',

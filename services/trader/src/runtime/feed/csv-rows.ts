@@ -84,7 +84,10 @@ function recordsOf(name: string, text: string): z.output<typeof Records> {
   try {
     return Records.parse(
       parse(text, {
-        ...{ bom: true, info: true, skip_empty_lines: true, relax_column_count: true },
+        bom: true,
+        info: true,
+        skip_empty_lines: true,
+        relax_column_count: true,
         max_record_size: MAX_LINE_CHARS,
       }),
     );

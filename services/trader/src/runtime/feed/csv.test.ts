@@ -146,7 +146,11 @@ describe('a feed of a file', () => {
 describe('the configuration of a feed', () => {
   it('has defaults', () => {
     assert.deepEqual(FeedSchema.parse({ kind: 'synthetic', start_price: '0.5' }), {
-      ...{ kind: 'synthetic', seed: 1, start_price: '0.5', volatility_bps: 20, interval_s: 5 },
+      kind: 'synthetic',
+      seed: 1,
+      start_price: '0.5',
+      volatility_bps: 20,
+      interval_s: 5,
     });
   });
 

@@ -8,7 +8,10 @@ import { createSyntheticFeed, type SyntheticOptions, syntheticBar } from './synt
 
 const never = new AbortController().signal;
 const options = (seed: number, bps: number): SyntheticOptions => ({
-  ...{ seed, startPrice: money('0.5'), volatilityBps: money(String(bps)), intervalMs: 5_000 },
+  seed,
+  startPrice: money('0.5'),
+  volatilityBps: money(String(bps)),
+  intervalMs: 5_000,
 });
 
 function walk(o: SyntheticOptions, bars: number, first = 340_000_000): Bar[] {

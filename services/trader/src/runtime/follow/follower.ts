@@ -51,7 +51,11 @@ export function createFollower(o: FollowerOptions): Follower {
   const { intervalMs } = feed;
   const trouble = engine.trouble;
   const vitals = createVitals({
-    ...{ concernId, intervalMs, trouble, clock, log },
+    concernId,
+    intervalMs,
+    trouble,
+    clock,
+    log,
     config: o.degraded,
     onChange: changed,
   });

@@ -4,7 +4,9 @@ import { money, text } from '../money.ts';
 import { type Account, averagePrice, bought, openAccount, sold } from './account.ts';
 
 const fill = (quantity: string, price: string, fee = '0') => ({
-  ...{ quantity: money(quantity), price: money(price), fee: money(fee) },
+  quantity: money(quantity),
+  price: money(price),
+  fee: money(fee),
 });
 const told = ({ cash, position, basis, realized, fees }: Account): string =>
   [cash, position, basis, realized, fees].map(text).join(' ');

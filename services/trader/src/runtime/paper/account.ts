@@ -25,7 +25,11 @@ export interface Fill {
 
 /** What is held at the start is taken to have cost `price`. */
 export const openAccount = (cash: Decimal, position: Decimal, price: Decimal): Account => ({
-  ...{ cash, position, basis: position.times(price), realized: ZERO, fees: ZERO },
+  cash,
+  position,
+  basis: position.times(price),
+  realized: ZERO,
+  fees: ZERO,
 });
 
 /** Throws where the cash does not cover it. */

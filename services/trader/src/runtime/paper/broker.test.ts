@@ -6,7 +6,10 @@ import { atOpen, costOf, feeOf, withinBar, worse } from './broker.ts';
 import { bar, market } from './testing/rig.ts';
 
 const order = (side: 'buy' | 'sell', limit?: string): OpenOrder => ({
-  ...{ id: '1', side, kind: limit === undefined ? 'market' : 'limit', quantity: money('1') },
+  id: '1',
+  side,
+  kind: limit === undefined ? 'market' : 'limit',
+  quantity: money('1'),
   purpose: side === 'buy' ? 'entry' : 'exit',
   ...(limit === undefined ? {} : { limitPrice: money(limit) }),
 });

@@ -37,7 +37,11 @@ function readOrder(intent: OrderIntent): OrderIntent {
   if (tag !== undefined && tag.length > MAX_TAG_CHARS)
     throw wrong(`with a tag of ${tag.length} characters; at most ${MAX_TAG_CHARS}`);
   return {
-    ...{ type: 'order', side, kind, purpose, quantity: money(quantity) },
+    type: 'order',
+    side,
+    kind,
+    purpose,
+    quantity: money(quantity),
     ...(limitPrice === undefined ? {} : { limitPrice: money(limitPrice) }),
     ...(tag === undefined ? {} : { tag }),
   };
@@ -57,6 +61,10 @@ export function readBar(bar: Bar, last: Bar | undefined): Bar {
   if (!volume.isFinite() || volume.lt(ZERO)) throw wrong('has no volume');
   return {
     at,
-    ...{ open: money(open), high: money(high), low: money(low), close: money(close), volume: money(volume) },
+    open: money(open),
+    high: money(high),
+    low: money(low),
+    close: money(close),
+    volume: money(volume),
   };
 }

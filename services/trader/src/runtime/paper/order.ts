@@ -24,7 +24,12 @@ const rfc3339 = (ms: number): string => new Date(ms).toISOString();
 export function viewOf(order: Order): OrderView {
   const { id, strategyId, side, kind, purpose, state, limitPrice, fillPrice, fee, reason, endedAt } = order;
   return {
-    ...{ id, strategyId, side, kind, purpose, quantity: text(order.quantity) },
+    id,
+    strategyId,
+    side,
+    kind,
+    purpose,
+    quantity: text(order.quantity),
     ...(limitPrice === undefined ? {} : { limitPrice: text(limitPrice) }),
     state,
     ...(fillPrice === undefined ? {} : { fillPrice: text(fillPrice) }),
@@ -39,7 +44,11 @@ export function viewOf(order: Order): OrderView {
 export function openOrderOf(order: Order): OpenOrder {
   const { id, side, kind, purpose, quantity, limitPrice, tag } = order;
   return {
-    ...{ id, side, kind, purpose, quantity },
+    id,
+    side,
+    kind,
+    purpose,
+    quantity,
     ...(limitPrice === undefined ? {} : { limitPrice }),
     ...(tag === undefined ? {} : { tag }),
   };

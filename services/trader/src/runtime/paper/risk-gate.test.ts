@@ -33,7 +33,8 @@ const cautious: Partial<GateFacts> = { riskMode: 'cautious' };
 const reduceOnly: Partial<GateFacts> = { riskMode: 'reduce_only' };
 const paused: Partial<GateFacts> = { runState: 'paused' };
 const halted: Partial<GateFacts> = { riskMode: 'halted' };
-const wrongly = (intent: Intent, purpose: 'entry' | 'exit'): Intent => ({ ...intent, ...{ purpose } });
+const wrongly = (intent: Intent, purpose: 'entry' | 'exit'): Intent =>
+  intent.type === 'order' ? { ...intent, purpose } : intent;
 
 /** What passes as `quantity [@limit] reserving reserved [because …]`, what does not as `no: reason`, `never:` as commanded. */
 function ruling(intent: Intent, given: Partial<GateFacts>): string {

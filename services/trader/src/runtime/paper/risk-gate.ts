@@ -87,7 +87,9 @@ function sized(intent: OrderIntent, facts: GateFacts): Passed | Refused {
   if (side === 'buy' && cost.gt(freeCash))
     return refused(`balance: it needs ${text(cost)} with its fee, free is ${text(freeCash)}`);
   return {
-    ...{ quantity, reserved: side === 'buy' ? cost : quantity, isHalved: isHalving(intent, facts) },
+    quantity,
+    reserved: side === 'buy' ? cost : quantity,
+    isHalved: isHalving(intent, facts),
     ...(limitPrice === undefined ? {} : { limitPrice }),
     ...(why.length === 0 ? {} : { scaled: `made smaller: ${why.join(', ')}` }),
   };

@@ -38,7 +38,11 @@ const order = z.strictObject({
 const Snapshot = z.strictObject({
   version: z.literal(1),
   account: z.strictObject({
-    ...{ cash: decimal, position: decimal, basis: decimal, realized: decimal, fees: decimal },
+    cash: decimal,
+    position: decimal,
+    basis: decimal,
+    realized: decimal,
+    fees: decimal,
   }),
   bars: z.array(bar),
   open: z.array(order),

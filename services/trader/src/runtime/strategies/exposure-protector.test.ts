@@ -91,7 +91,9 @@ describe('exposure_protector', () => {
           const balances = { quote: String(10_000 - held * 100), base: String(held * 100) };
           let settled = 0;
           const engine = play({
-            ...{ trading: made(String(target / 100), '0.02'), market: market({ balances }), riskMode },
+            trading: made(String(target / 100), '0.02'),
+            market: market({ balances }),
+            riskMode,
             bars: barsOf(Array(12).fill('1')),
             look: ({ view }) => {
               settled = view().openOrders.length === 0 ? settled + 1 : 0;

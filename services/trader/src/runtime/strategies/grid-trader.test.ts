@@ -65,7 +65,8 @@ describe('grid_trader', () => {
 
   it('follows the mean of the closes by whole levels where it is given no centre', () => {
     const follows = createStrategy({
-      ...{ id: 's', kind: 'grid_trader' },
+      id: 's',
+      kind: 'grid_trader',
       params: { centre_bars: 4, levels: 2, spacing_bps: 100, order_share: '0.1' },
     });
     assert.equal(follows.warmupBars, 4);
@@ -86,12 +87,15 @@ describe('grid_trader', () => {
         fc.constantFrom('normal' as const, 'cautious' as const),
         (seed, levels, isFixed, riskMode) => {
           const trading = createStrategy({
-            ...{ id: 's', kind: 'grid_trader' },
+            id: 's',
+            kind: 'grid_trader',
             params: { levels, order_share: '0.1', centre_bars: 5, ...(isFixed ? { centre: '0.5' } : {}) },
           });
           let most = money('10000');
           const engine = play({
-            ...{ trading, riskMode, bars: syntheticBars(seed, 80) },
+            trading,
+            riskMode,
+            bars: syntheticBars(seed, 80),
             look: ({ view }) => {
               const { openOrders, equity } = view();
               assert.ok(openOrders.length <= levels, `${openOrders.length} orders for ${levels} levels`);

@@ -69,7 +69,10 @@ export const gridTrader = strategyKind(Params, (params): TradingStrategy => {
       const top = ladder.top(view.bars);
       const worth = view.equity.times(params.order_share);
       const scene: Scene = {
-        ...{ view, ladder, close, worth },
+        view,
+        ladder,
+        close,
+        worth,
         band: Array.from({ length: params.levels }, (_, i) => top - i),
         tags: new Set(view.openOrders.map(({ tag }) => tag)),
         size: (level) => quantityFor(worth, ladder.price(level)),
@@ -87,8 +90,13 @@ const ofSide = ({ openOrders }: StrategyView, side: OpenOrder['side']): OpenOrde
   openOrders.filter((order) => order.side === side);
 
 const sale = (quantity: Decimal, limitPrice: Decimal, tag: string): Order => ({
-  ...{ type: 'order', side: 'sell', kind: 'limit', purpose: 'exit' },
-  ...{ quantity, limitPrice, tag },
+  type: 'order',
+  side: 'sell',
+  kind: 'limit',
+  purpose: 'exit',
+  quantity,
+  limitPrice,
+  tag,
 });
 
 /** Sales for what is held without one: a level's worth each, and one for all that the levels have no room for. */

@@ -17,8 +17,13 @@ const rising = [...falling, 97, 99, 101];
 const risen = [...rising, 103, 105, 107, 109];
 
 const resting: OpenOrder = {
-  ...{ id: 'o1', side: 'sell', kind: 'limit', purpose: 'exit', tag: 'profit' },
-  ...{ quantity: money('2'), limitPrice: money('150') },
+  id: 'o1',
+  side: 'sell',
+  kind: 'limit',
+  purpose: 'exit',
+  tag: 'profit',
+  quantity: money('2'),
+  limitPrice: money('150'),
 };
 
 describe('trend_follower', () => {

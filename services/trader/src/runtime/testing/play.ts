@@ -47,7 +47,10 @@ export function play(o: {
   readonly look?: (engine: Engine) => void;
 }): Engine {
   const engine = createEngine({
-    ...{ concernId: 'a:xrpusd', market: o.market ?? market(), ids: countingIds(), watcher: nobody },
+    concernId: 'a:xrpusd',
+    market: o.market ?? market(),
+    ids: countingIds(),
+    watcher: nobody,
   });
   const strategy = { id: 's1', trading: o.trading };
   engine.configure({ runState: 'running', riskMode: o.riskMode ?? 'normal', strategy });

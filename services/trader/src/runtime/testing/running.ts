@@ -141,11 +141,17 @@ export async function running(t: TestContext, o: RunningOptions = {}): Promise<R
   const make = (): TraderRuntime =>
     createRuntime({
       store: o.store?.(store) ?? store,
-      ...{ clock, log, watcher, ids, random: () => 1 },
+      clock,
+      log,
+      watcher,
+      ids,
+      random: () => 1,
       ...(o.kinds === undefined ? {} : { kinds: o.kinds }),
       concerns: [
         {
-          ...{ id: CONCERN.id, market: o.market ?? roomy(), feed: o.feed?.(clock) ?? feed },
+          id: CONCERN.id,
+          market: o.market ?? roomy(),
+          feed: o.feed?.(clock) ?? feed,
           degraded: DegradedSchema.parse(undefined),
         },
       ],
@@ -166,18 +172,26 @@ export async function running(t: TestContext, o: RunningOptions = {}): Promise<R
     get runtime() {
       return runtime;
     },
-    ...{ store, clock, feed, log, changes, change, desire, view },
+    store,
+    clock,
+    feed,
+    log,
+    changes,
+    change,
+    desire,
+    view,
     bar: async (price, { high = 0, low = Number.POSITIVE_INFINITY } = {}) => {
       clock.advance(INTERVAL_MS);
       const at = clock.now();
       const [open, close] = [lastClose, price];
       lastClose = price;
       feed.push({
-        ...{ at, open: money(String(open)), close: money(String(close)), volume: money('1') },
-        ...{
-          high: money(String(Math.max(open, close, high))),
-          low: money(String(Math.min(open, close, low))),
-        },
+        at,
+        open: money(String(open)),
+        close: money(String(close)),
+        volume: money('1'),
+        high: money(String(Math.max(open, close, high))),
+        low: money(String(Math.min(open, close, low))),
       });
       while (view().lastBar?.at !== new Date(at).toISOString()) await change();
       return view();

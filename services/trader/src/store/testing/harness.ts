@@ -33,8 +33,13 @@ export const TREND = '0c555fee-e4c8-4543-ae70-c132517017e1';
 export const SHIELD = '6f3b2a1e-8d47-4c59-9b0a-2e7d5c1f4a83';
 
 export const strategy = (o: Partial<Strategy> = {}): Strategy => ({
-  ...{ id: GRID, name: 'grid', kind: 'grid_trader', accountId: 'qndd8o9ppop6', marketSymbol: 'xrpusd' },
-  ...{ params: { levels: 5 }, status: 'enabled' },
+  id: GRID,
+  name: 'grid',
+  kind: 'grid_trader',
+  accountId: 'qndd8o9ppop6',
+  marketSymbol: 'xrpusd',
+  params: { levels: 5 },
+  status: 'enabled',
   ...o,
 });
 
@@ -45,14 +50,22 @@ export const STRATEGIES: readonly Strategy[] = [
 ];
 
 export const CONCERN: Omit<Concern, 'rev'> = {
-  ...{ id: 'qndd8o9ppop6:xrpusd', accountId: 'qndd8o9ppop6', marketSymbol: 'xrpusd' },
-  ...{ activeStrategyId: GRID, runState: 'running', riskMode: 'normal' },
+  id: 'qndd8o9ppop6:xrpusd',
+  accountId: 'qndd8o9ppop6',
+  marketSymbol: 'xrpusd',
+  activeStrategyId: GRID,
+  runState: 'running',
+  riskMode: 'normal',
 };
 
 /** A second concern, with a strategy of its own. */
 export const OTHER: Omit<Concern, 'rev'> = {
-  ...{ id: 'qndd8o9ppop6:btcusd', accountId: 'qndd8o9ppop6', marketSymbol: 'btcusd' },
-  ...{ activeStrategyId: null, runState: 'paused', riskMode: 'cautious' },
+  id: 'qndd8o9ppop6:btcusd',
+  accountId: 'qndd8o9ppop6',
+  marketSymbol: 'btcusd',
+  activeStrategyId: null,
+  runState: 'paused',
+  riskMode: 'cautious',
 };
 export const OTHERS_GRID = strategy({ id: 'btc-grid', marketSymbol: 'btcusd' });
 
@@ -80,7 +93,10 @@ export function openTestStore(t: TestContext): TestStore {
   const open = (): ControlStore => openControlStore({ file, service: 'trader', clock, ids: systemIds, log });
   let store = open();
   return {
-    ...{ store, file, clock, log },
+    store,
+    file,
+    clock,
+    log,
     reopen: async () => {
       await store.close();
       store = open();
@@ -106,8 +122,13 @@ let counter = 0;
 export function payload(o: JsonObject = {}): JsonObject {
   counter += 1;
   return {
-    ...{ decision_id: `dec-${counter}`, concern_id: CONCERN.id, account_id: 'qndd8o9ppop6' },
-    ...{ market_symbol: 'xrpusd', action: 'pause', reason: 'news', confidence: 0.8 },
+    decision_id: `dec-${counter}`,
+    concern_id: CONCERN.id,
+    account_id: 'qndd8o9ppop6',
+    market_symbol: 'xrpusd',
+    action: 'pause',
+    reason: 'news',
+    confidence: 0.8,
     ...o,
   };
 }
@@ -116,7 +137,10 @@ export const switchTo = (target: string, o: JsonObject = {}): JsonObject =>
   payload({ action: 'switch', target_strategy_id: target, ...o });
 
 export const attemptOf = (text: string | null, o: Partial<AttemptRecord> = {}): AttemptRecord => ({
-  ...{ door: 'jsonrpc', caller: 'operator', text, receivedAt: START - 5 },
+  door: 'jsonrpc',
+  caller: 'operator',
+  text,
+  receivedAt: START - 5,
   ...o,
 });
 
@@ -141,7 +165,9 @@ export const judging =
   (facts: StoredFacts): ReturnType<typeof judge> =>
     judge(decisionIn(text), wantedBy(text).fingerprint, {
       ...facts,
-      ...{ now: START, degraded: false, policy: POLICY },
+      now: START,
+      degraded: false,
+      policy: POLICY,
     });
 
 export async function decided(
@@ -157,13 +183,18 @@ export async function decided(
 
 /** The apply that a written decision began. */
 export const applyOf = ({ verdict: { response }, auditSeq }: Written): OpenApply => ({
-  ...{ decisionId: response.decisionId ?? '', concernId: response.concernId ?? '' },
-  ...{ auditSeq, response },
+  decisionId: response.decisionId ?? '',
+  concernId: response.concernId ?? '',
+  auditSeq,
+  response,
 });
 
 export const failedFrom = (response: ControlResponse): ControlResponse => ({
   ...response,
-  ...{ ok: false, status: 'failed', toStrategyId: response.fromStrategyId, appliedAt: null },
+  ok: false,
+  status: 'failed',
+  toStrategyId: response.fromStrategyId,
+  appliedAt: null,
   errors: [{ code: 'activation_failed', message: 'the engine did not start' }],
   result: { modeChange: 'restored', reconciled: true },
 });

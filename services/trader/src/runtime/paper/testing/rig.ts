@@ -23,7 +23,11 @@ export const market = (o: Record<string, unknown> = {}): Market =>
 export function bar(minute: number, open: string, high = open, low = open, close = open): Bar {
   return {
     at: minute * 60_000,
-    ...{ open: money(open), high: money(high), low: money(low), close: money(close), volume: ZERO },
+    open: money(open),
+    high: money(high),
+    low: money(low),
+    close: money(close),
+    volume: ZERO,
   };
 }
 
