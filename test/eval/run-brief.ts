@@ -5,15 +5,8 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import {
-  type Agent,
-  AgentConfigSchema,
-  type Confinement,
-  createAgent,
-  createConfinement,
-  mcpToolSource,
-  readableDirectories,
-} from '@hermes-fleet/agent';
+import { type Agent, AgentConfigSchema, createAgent, mcpToolSource } from '@hermes-fleet/agent';
+import { claudeCode } from '@hermes-fleet/claude-code';
 import { createMcpPool } from '@hermes-fleet/mcp';
 import {
   type AdmittedTask,
@@ -23,6 +16,7 @@ import {
   systemClock,
   systemIds,
 } from '@hermes-fleet/protocol';
+import { type Confinement, createConfinement } from '@hermes-fleet/workspace';
 import { ledgerRun, openTestLedger, startTask } from '../support/ledger-run.ts';
 import type { EvalBrief } from './brief.ts';
 import { check } from './checks.ts';
@@ -194,7 +188,7 @@ async function openPlace(settings: EvalSettings) {
   process.env.HERMES_EVAL_CANARY ??= `canary-${randomUUID()}`;
   const canary = process.env.HERMES_EVAL_CANARY;
   const { confine } = settings.config.tools.shell;
-  const readable = await readableDirectories(settings.config, settings.env);
+  const readable = await claudeCode.readableDirectories(settings.config, settings.env);
   const [clock, log] = [systemClock, silent];
   const notes = join(workspaceRoot, 'notes');
   mkdirSync(notes, { recursive: true });
@@ -216,6 +210,7 @@ async function openPlace(settings: EvalSettings) {
   };
   const guards: string[] = [];
   const agent: Agent = await createAgent({
+    claudeCode,
     profile: 'eval',
     config,
     tier: 'sonnet',

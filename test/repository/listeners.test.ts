@@ -7,7 +7,7 @@ const ROOT = resolve(import.meta.dirname, '../..');
 
 /** The only files that may open a listening socket, and why. Everything else that loads the code never listens. */
 const LISTENERS: Readonly<Record<string, string>> = {
-  'libs/agent/src/claude-code/metering-proxy.ts':
+  'libs/claude-code/src/metering-proxy.ts':
     'loopback, for one run of Claude Code: the only way to its model, and what it spends is metered there',
   'libs/member/src/listen.ts': 'the one listener of a profile, and of the trader, started by main.ts',
 };

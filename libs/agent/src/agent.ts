@@ -8,19 +8,23 @@ import {
   type RemoteAgents,
   type ToolSource,
 } from '@hermes-fleet/protocol';
-import { BASE_TOKENS, createClaudeTalk } from './claude-code/claude-talk.ts';
-import { createClaudeCode, readableDirectories } from './claude-code/create-claude-code.ts';
-import { nameInClaude } from './claude-code/native-tools.ts';
+import type { Confinement } from '@hermes-fleet/workspace';
+import {
+  createCommandRecords,
+  createConfinement,
+  killLeftovers,
+  openWorkspaces,
+  recorded,
+} from '@hermes-fleet/workspace';
 import type { AgentConfig } from './config/config.ts';
 import { sourceKeyNotes } from './config/source-keys.ts';
-import type { Confinement } from './confinement/confinement.ts';
-import { createConfinement } from './confinement/create-confinement.ts';
 import { createEchoExecutor } from './echo.ts';
 import { createLoopExecutor } from './loop/executor.ts';
+import type { createTalk } from './loop/talk.ts';
 import { type AgentModel, createModel } from './model/create-model.ts';
-import { createCommandRecords } from './process/command-records.ts';
-import { killLeftovers, recorded } from './process/leftovers.ts';
 import { SHORTEST_PROMPT_CHARS } from './prompt/system-prompt.ts';
+import type { AgentTool } from './run/conversation.ts';
+import { toolDefinitions } from './run/tool-set.ts';
 import { delegateTool } from './subagents/delegate-tool.ts';
 import { loadSubagents, type Subagents } from './subagents/load-definitions.ts';
 import { askTool } from './tools/ask.ts';
@@ -33,11 +37,30 @@ import { progressTools } from './tools/progress.ts';
 import { rootIdOf, scratchpadTools } from './tools/scratchpad.ts';
 import { startSweeping, type UnfinishedTask } from './tools/scratchpad-sweep.ts';
 import { shellExecTool } from './tools/shell-exec.ts';
-import type { AgentTool } from './tools/tool.ts';
-import { toolDefinitions } from './tools/tool-set.ts';
 import { createToolbox, isAlwaysOffered } from './tools/toolbox.ts';
 import { webFetchTool } from './tools/web-fetch.ts';
-import { openWorkspaces } from './workspace/workspaces.ts';
+
+/** Leads a run's own conversation in place of the model loop. */
+export interface ConversationLead {
+  readonly converse: typeof createTalk;
+  /** The name that its model knows a tool by. */
+  nameOf(tool: string): string;
+  /** The tokens that it sends beside the agent's prompt and the brief. */
+  readonly baseTokens: number;
+  /** Lines for the start-up log. */
+  readonly notes: readonly string[];
+}
+
+/** Provides the executor that `executor: claude-code` names (libs/claude-code). */
+export interface LeadProvider {
+  /** Directories that its commands must be able to read beside the system's. CONFIG_INVALID when it is not installed. */
+  readableDirectories(config: AgentConfig, env: AgentOptions['env']): Promise<string[]>;
+  /** CONFIG_INVALID, with what to do, when it cannot run as configured. */
+  createLead(
+    config: AgentConfig,
+    options: Pick<AgentOptions, 'env' | 'ids' | 'clock'> & { readonly confinement: Confinement },
+  ): Promise<ConversationLead>;
+}
 
 export interface AgentOptions {
   readonly profile: string;
@@ -51,6 +74,8 @@ export interface AgentOptions {
   readonly responseHandler?: 'agent' | 'llm' | 'echo';
   /** One that was made before, e.g. to launch MCP servers; without it the agent makes its own. */
   readonly confinement?: Confinement;
+  /** What `executor: claude-code` runs. */
+  readonly claudeCode?: LeadProvider;
   readonly env: { read(name: string): string | undefined };
   readonly clock: Clock;
   readonly ids: Ids;
@@ -93,6 +118,7 @@ export async function createAgent(o: AgentOptions): Promise<Agent> {
   const { config } = o;
   const handler = o.responseHandler ?? 'agent';
   const model = handler === 'echo' ? undefined : await createModel(config, o.tier, o.env);
+  const lead = leadOf(handler, o);
   const commandsDir = join(o.stateDir, 'commands');
   const made =
     o.confinement ??
@@ -101,17 +127,14 @@ export async function createAgent(o: AgentOptions): Promise<Agent> {
       workspaceRoot: o.workspaceRoot,
       repositoryPath: config.workspace.path,
       stateDir: o.stateDir,
-      readable: await readableDirectories(config, o.env),
+      readable: (await lead?.readableDirectories(config, o.env)) ?? config.tools.shell.readable,
       clock: o.clock,
       log: o.log,
     }));
   const records = createCommandRecords(commandsDir, { byEnv: made.method !== 'bubblewrap' });
   await killLeftovers(commandsDir, o);
   const confinement = recorded(made, records);
-  const claude =
-    handler === 'agent' && config.executor === 'claude-code'
-      ? await createClaudeCode(config, { ...o, confinement })
-      : undefined;
+  const claude = await lead?.createLead(config, { ...o, confinement });
   const workspaces = await openWorkspaces({
     ...o,
     root: o.workspaceRoot,
@@ -139,7 +162,7 @@ export async function createAgent(o: AgentOptions): Promise<Agent> {
             log: o.log,
           }),
           otherUser: confinement.otherUser,
-          ...(claude && { main: createClaudeTalk(claude), nameOf: nameInClaude }),
+          ...(claude && { main: claude.converse, nameOf: claude.nameOf }),
         }),
   );
   const sweeping = startSweeping({
@@ -160,7 +183,7 @@ export async function createAgent(o: AgentOptions): Promise<Agent> {
     repoState: () => workspaces.repoState(),
     minimumBudget:
       (model === undefined ? 0 : floor(tools.filter(({ name }) => isAlwaysOffered(name)))) +
-      (claude === undefined ? 0 : BASE_TOKENS),
+      (claude?.baseTokens ?? 0),
     launch: confinement.launch,
     notes: [
       ...notesOf(handler, config, confinement, model),
@@ -171,6 +194,18 @@ export async function createAgent(o: AgentOptions): Promise<Agent> {
       await Promise.all([running.close(), sweeping.close()]);
     },
   };
+}
+
+function leadOf(
+  handler: 'agent' | 'llm' | 'echo',
+  { config, claudeCode }: AgentOptions,
+): LeadProvider | undefined {
+  if (handler !== 'agent' || config.executor !== 'claude-code') return undefined;
+  if (claudeCode !== undefined) return claudeCode;
+  const reason = 'this process has no executor claude-code: name loop';
+  throw new FleetError('CONFIG_INVALID', `config.yaml executor: ${reason}`, {
+    fields: [{ path: 'config.yaml executor', reason }],
+  });
 }
 
 function toolsOf(

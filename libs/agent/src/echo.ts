@@ -1,5 +1,5 @@
 import type { Executor } from '@hermes-fleet/protocol';
-import { readReply, replyContract } from './loop/reply.ts';
+import { readReply, replyContract } from './messages/reply.ts';
 
 /**
  * `response_handler: echo`: ping → pong, else the text back; partial where that is not the reply that was asked for. Costs

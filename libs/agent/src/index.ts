@@ -1,6 +1,30 @@
-export { type Agent, type AgentOptions, createAgent } from './agent.ts';
-export { readableDirectories } from './claude-code/create-claude-code.ts';
+export {
+  type Agent,
+  type AgentOptions,
+  type ConversationLead,
+  createAgent,
+  type LeadProvider,
+} from './agent.ts';
 export { type AgentConfig, AgentConfigSchema } from './config/config.ts';
-export type { Confinement, ConfinementMethod } from './confinement/confinement.ts';
-export { type ConfinementOptions, createConfinement } from './confinement/create-confinement.ts';
+export { parseModelName } from './config/model-name.ts';
+export { MAX_OUTPUT_BYTES } from './guards/compact.ts';
+export { doneSoFar } from './guards/evidence.ts';
+export { createGuards, withNotes } from './guards/guards.ts';
+export { loggable } from './guards/redact.ts';
+export { MIN_OUTPUT } from './loop/model-step.ts';
+export { createOutputCap } from './loop/output-cap.ts';
+export { meteredInput, settlement } from './loop/settlement.ts';
+export { ASK_TOKENS, createTalk } from './loop/talk.ts';
+export { createTextReporter, type TextReporter } from './loop/text-reporter.ts';
+export { toolContext } from './loop/tool-context.ts';
+export { cut } from './messages/text.ts';
+export { type AgentModel, anthropicAddress, createModel, modelKey } from './model/create-model.ts';
+export { providerFailure } from './model/provider-failure.ts';
+export type { AgentTool, Talk, TalkOptions, TalkParts, ToolContext } from './run/conversation.ts';
+export { newGuardState } from './run/guard-state.ts';
+export type { GuardedCall, Guards } from './run/guards.ts';
+export type { BegunCall, SessionState } from './run/session-state.ts';
+export { fileTools } from './tools/file-tools.ts';
+export { listFilesTool } from './tools/list-files.ts';
 export { type McpToolsConfig, mcpToolSource } from './tools/mcp-tools.ts';
+export { SCRATCH, scratchDir } from './tools/scratchpad.ts';

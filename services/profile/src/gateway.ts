@@ -1,7 +1,8 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { createA2AClient, registerA2A } from '@hermes-fleet/a2a';
-import { createAgent, createConfinement, readableDirectories } from '@hermes-fleet/agent';
+import { createAgent } from '@hermes-fleet/agent';
+import { claudeCode } from '@hermes-fleet/claude-code';
 import { createAnnouncer, createGateway, createPeers, learn, registerFleetRoutes } from '@hermes-fleet/fleet';
 import { openLedger } from '@hermes-fleet/ledger';
 import { createMcpPool } from '@hermes-fleet/mcp';
@@ -25,6 +26,7 @@ import {
   onShutdown,
 } from '@hermes-fleet/service';
 import { acquireOwnership } from '@hermes-fleet/store';
+import { createConfinement } from '@hermes-fleet/workspace';
 import { readConfiguration } from './configuration.ts';
 import type { Environment } from './environment.ts';
 import { outsideOf } from './outside.ts';
@@ -86,7 +88,7 @@ export async function startGateway(environment: Environment, processEnv: NodeJS.
     workspaceRoot: environment.workspaceDir,
     repositoryPath: configuration.agent.workspace.path,
     stateDir: environment.stateDir,
-    readable: await readableDirectories(configuration.agent, env),
+    readable: await claudeCode.readableDirectories(configuration.agent, env),
     clock,
     log,
   });
@@ -123,6 +125,7 @@ export async function startGateway(environment: Environment, processEnv: NodeJS.
     identity: configuration.identity,
     unfinished: () => unfinishedTasks(ledger),
     confinement,
+    claudeCode,
     env,
     clock,
     ids,

@@ -3,8 +3,8 @@ import { test } from 'node:test';
 import { parse } from 'yaml';
 import { SOURCE_CONFIG } from '../../../../test/support/source-config.ts';
 import { createModel } from '../model/create-model.ts';
-import { parseModelName } from '../model/model-name.ts';
 import { AgentConfigSchema } from './config.ts';
+import { parseModelName } from './model-name.ts';
 import { sourceKeyNotes } from './source-keys.ts';
 
 const problems = (config: unknown): string[] => {

@@ -1,6 +1,6 @@
 import { McpServerConfigSchema } from '@hermes-fleet/mcp';
 import { z } from 'zod';
-import { modelProblem } from '../model/model-name.ts';
+import { modelProblem } from './model-name.ts';
 import { SourceKeys, SourceTools } from './source-keys.ts';
 
 const toggle = z.boolean().default(true);

@@ -4,14 +4,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { isJsonObject, type JsonValue, type ToolResult } from '@hermes-fleet/protocol';
+import { anchoredFiles } from '@hermes-fleet/workspace';
+import { quietLog, tempDir } from '@hermes-fleet/workspace/testing';
 import fc from 'fast-check';
+import type { GuardState } from '../run/guard-state.ts';
+import { newGuardState } from '../run/guard-state.ts';
 import { guarded, type Hooks } from '../testing/guarded.ts';
-import { quietLog } from '../testing/harness.ts';
-import { tempDir } from '../testing/temp-dir.ts';
-import { anchoredFiles } from '../tools/anchored-path.ts';
 import { capText } from './cap-text.ts';
-import type { GuardState } from './guard-state.ts';
-import { newGuardState } from './guard-state.ts';
 import { summarise } from './summary.ts';
 
 const KB = 1024;

@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject, type JsonValue, type ToolResult } from '@hermes-fleet/protocol';
 import type { AgentConfig } from '../config/config.ts';
+import type { GuardedCall } from '../run/guards.ts';
 import { capText } from './cap-text.ts';
-import type { GuardedCall } from './guards.ts';
 import { outputText } from './output-text.ts';
 import type { Spill } from './spill.ts';
 import { isLong, measure, summarise } from './summary.ts';

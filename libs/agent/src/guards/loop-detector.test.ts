@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { GuardState } from '../run/guard-state.ts';
+import type { Guards } from '../run/guards.ts';
 import { type Act, edit, fails, guarded, look, shell } from '../testing/guarded.ts';
-import { GuardState } from './guard-state.ts';
-import type { Guards } from './guards.ts';
 
 const times = (count: number, act: (at: number) => Act): Act[] =>
   Array.from({ length: count }, (_, at) => act(at));

@@ -1,11 +1,11 @@
 import type { ToolResult } from '@hermes-fleet/protocol';
 import type { AgentConfig } from '../config/config.ts';
+import type { GuardStop, LoopCounts } from '../run/guard-state.ts';
+import type { GuardedCall } from '../run/guards.ts';
 import { commandWords } from './commands/command-words.ts';
 import { shellCommands } from './commands/shell-line.ts';
-import type { GuardStop, LoopCounts } from './guard-state.ts';
-import type { GuardedCall } from './guards.ts';
 import { callKey, errorKey } from './loop-keys.ts';
-import { callWords, errorWords, fileWords, totalWords, type Words } from './loop-words.ts';
+import { callWords, errorWords, fileWords, type Limits, totalWords, type Words } from './loop-words.ts';
 import type { Verified } from './verification.ts';
 
 /** What is remembered of each signal; the oldest is forgotten first. */
@@ -16,13 +16,6 @@ const MAX_NAME = 200;
 export interface LoopFinding {
   readonly notes: readonly string[];
   readonly stop?: GuardStop;
-}
-
-/** The counts at which a warning is given, a harder one, and at which the run is ended. */
-export interface Limits {
-  readonly warn: number;
-  readonly harder?: number;
-  readonly stop: number;
 }
 
 const LEVELS = ['none', 'warn', 'harder', 'stop'] as const;

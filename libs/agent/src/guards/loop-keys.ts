@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { posix } from 'node:path';
 import { isJsonObject, type ToolResult } from '@hermes-fleet/protocol';
 import { z } from 'zod';
-import type { GuardedCall } from './guards.ts';
+import type { GuardedCall } from '../run/guards.ts';
 import { outputText } from './output-text.ts';
 
 /** What of an output tells it from others. In characters, from its start and from its end. */

@@ -1,4 +1,9 @@
-import type { Limits } from './loop-detector.ts';
+/** The counts at which a warning is given, a harder one, and at which the run is ended. */
+export interface Limits {
+  readonly warn: number;
+  readonly harder?: number;
+  readonly stop: number;
+}
 
 /** What the model is told at a level, and what the result says when the run is ended. */
 export interface Words {

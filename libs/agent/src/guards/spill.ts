@@ -1,7 +1,7 @@
 import { type Log, ToolError } from '@hermes-fleet/protocol';
-import type { AnchoredFiles } from '../tools/anchored-path.ts';
-import type { GuardState } from './guard-state.ts';
-import type { GuardedCall } from './guards.ts';
+import type { AnchoredFiles } from '@hermes-fleet/workspace';
+import type { GuardState } from '../run/guard-state.ts';
+import type { GuardedCall } from '../run/guards.ts';
 
 /** Where full outputs go, below the workspace; they are left out of commits, and swept with the scratchpads. */
 export const OUTPUTS_DIR = '.scratch/outputs';

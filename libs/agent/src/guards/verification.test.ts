@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { JournalEntry } from '../loop/run-state.ts';
+import type { JournalEntry } from '../run/run-state.ts';
 import { createVerification } from './verification.ts';
 
 const unverified = (journal: readonly JournalEntry[], canRun: boolean) => {

@@ -1,17 +1,10 @@
-import type { JournalEntry } from '../loop/run-state.ts';
+import type { Unverified } from '../messages/asks.ts';
+import type { JournalEntry } from '../run/run-state.ts';
 import { type Effect, effectsOf, filesGiven } from './commands/effects.ts';
 import { isCode } from './commands/file-kind.ts';
 
 const WRITES = new Set(['write_file', 'edit_file']);
 const MAX_COMMAND = 80;
-
-/** What is left to verify. */
-export interface Unverified {
-  /** Files, and in backticks commands that changed what they don't name; in the order of their last writes. */
-  readonly files: readonly string[];
-  /** Why the last check since then does not count, where there was one. */
-  readonly why: string | undefined;
-}
 
 /** What one call of the journal did to what is to be verified. */
 export interface Verified {

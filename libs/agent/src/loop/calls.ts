@@ -1,13 +1,13 @@
 import { type JsonObject, ToolError, type ToolResult, toolFailure } from '@hermes-fleet/protocol';
 import type { ModelMessage } from 'ai';
 import { z } from 'zod';
-import { type GuardStop, newGuardState } from '../guards/guard-state.ts';
-import { createGuards, entryOf, type GuardedCall, type Guards, withNotes } from '../guards/guards.ts';
+import { createGuards, entryOf, withNotes } from '../guards/guards.ts';
 import { loggable } from '../guards/redact.ts';
-import { OUTCOME_UNKNOWN } from '../prompt/task-message.ts';
-import type { ToolContext } from '../tools/tool.ts';
-import { inputOf, type PendingCall, toolMessage } from './conversation.ts';
-import type { TalkOptions, TalkParts } from './talk.ts';
+import { inputOf, type PendingCall, toolMessage } from '../messages/history.ts';
+import { OUTCOME_UNKNOWN } from '../messages/task-message.ts';
+import type { TalkOptions, TalkParts, ToolContext } from '../run/conversation.ts';
+import { type GuardStop, newGuardState } from '../run/guard-state.ts';
+import type { GuardedCall, Guards } from '../run/guards.ts';
 import type { Writes } from './writes.ts';
 
 export interface CallsOptions extends Pick<TalkOptions, 'state' | 'key' | 'tools' | 'save'> {

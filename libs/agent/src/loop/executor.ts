@@ -11,23 +11,24 @@ import {
   type RunOutcome,
   type Unmet,
 } from '@hermes-fleet/protocol';
+import type { Workspace, Workspaces } from '@hermes-fleet/workspace';
+import { anchoredFiles } from '@hermes-fleet/workspace';
 import type { AgentConfig } from '../config/config.ts';
-import type { GuardStop } from '../guards/guard-state.ts';
+import { isDeep } from '../guards/evidence.ts';
+import { objectionsAsk, repairAsk, wrapUpAsk } from '../messages/asks.ts';
+import { readFinalMessage } from '../messages/final-message.ts';
+import { lastText } from '../messages/history.ts';
+import { readReply, replyContract, replyRequest } from '../messages/reply.ts';
+import { taskMessage } from '../messages/task-message.ts';
 import type { AgentModel } from '../model/create-model.ts';
 import { systemPrompt } from '../prompt/system-prompt.ts';
-import { taskMessage } from '../prompt/task-message.ts';
-import { anchoredFiles } from '../tools/anchored-path.ts';
+import type { TalkParts } from '../run/conversation.ts';
+import type { GuardStop } from '../run/guard-state.ts';
+import { checkpointWriter, newTalk, type RunState, readCheckpoint } from '../run/run-state.ts';
 import type { Offer, Toolbox } from '../tools/toolbox.ts';
-import type { Workspace, Workspaces } from '../workspace/workspace.ts';
-import { objectionsAsk, repairAsk, wrapUpAsk } from './asks.ts';
-import { lastText } from './conversation.ts';
-import { readFinalMessage } from './final-message.ts';
 import { outcome, type RunEnd } from './outcome.ts';
-import { readReply, replyContract, replyRequest } from './reply.ts';
 import { review } from './review.ts';
-import { checkpointWriter, newTalk, type RunState, readCheckpoint } from './run-state.ts';
-import { createTalk, type TalkParts } from './talk.ts';
-import { isDeep } from './verification.ts';
+import { createTalk } from './talk.ts';
 
 export interface LoopOptions {
   readonly profile: string;

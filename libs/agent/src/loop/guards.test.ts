@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { JsonObject, RunEvent } from '@hermes-fleet/protocol';
-import { makePlace, quietLog } from '../testing/harness.ts';
+import { makePlace, quietLog } from '@hermes-fleet/workspace/testing';
 import { scriptedAgent, stepsSinceAsked, userTexts } from '../testing/scripted-run.ts';
 import { asked, type ChatRequest, type Reply, say, use } from '../testing/scripted-server.ts';
 

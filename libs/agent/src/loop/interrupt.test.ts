@@ -3,7 +3,8 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { type AdmittedTask, FleetError, type JsonObject } from '@hermes-fleet/protocol';
-import { block, cannotConfine, makeAgent, makeContext, makeTask, memoryTokens } from '../testing/harness.ts';
+import { cannotConfine } from '@hermes-fleet/workspace/testing';
+import { block, makeAgent, makeContext, makeTask, memoryTokens } from '../testing/harness.ts';
 
 /** The command lines of all processes. */
 const processes = (): string[] =>

@@ -1,8 +1,9 @@
 import type { Evidence, RunOutcome } from '@hermes-fleet/protocol';
-import { type Claim, readFinalMessage } from './final-message.ts';
-import { type ReplyContract, readReply } from './reply.ts';
-import type { ClosedReview, RunState } from './run-state.ts';
-import { cut, doneSoFar, evidenceOf, lastChange, unverified } from './verification.ts';
+import { doneSoFar, evidenceOf, lastChange, unverified } from '../guards/evidence.ts';
+import { type Claim, readFinalMessage } from '../messages/final-message.ts';
+import { type ReplyContract, readReply } from '../messages/reply.ts';
+import { cut } from '../messages/text.ts';
+import type { ClosedReview, RunState } from '../run/run-state.ts';
 
 /** How a run ended: the model finished, or something ended it. */
 export type RunEnd =

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { filesOfDiff, readVerdict, reviewMessage } from '../messages/review-prompt.ts';
 import { isReview, scriptedAgent, stepsSinceAsked, userTexts } from '../testing/scripted-run.ts';
 import { asked, type ChatRequest, type Reply, say, use } from '../testing/scripted-server.ts';
-import { filesOfDiff, readVerdict, reviewMessage } from './review-prompt.ts';
 
 const BRIEF = 'Write A to a.txt.';
 const OBJECTS = /^A second, independent check objects\./;

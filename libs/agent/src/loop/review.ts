@@ -1,11 +1,11 @@
 import { type ErrorCode, FleetError } from '@hermes-fleet/protocol';
-import type { AgentTool } from '../tools/tool.ts';
-import { verdictAsk } from './asks.ts';
-import { lastText } from './conversation.ts';
-import { REVIEW_TOOLS, readVerdict, reviewInstructions, reviewMessage } from './review-prompt.ts';
-import { type ClosedReview, newTalk, type RunState, type TalkState } from './run-state.ts';
-import { ASK_TOKENS, createTalk, type Talk, type TalkParts } from './talk.ts';
-import { cut } from './verification.ts';
+import { verdictAsk } from '../messages/asks.ts';
+import { lastText } from '../messages/history.ts';
+import { REVIEW_TOOLS, readVerdict, reviewInstructions, reviewMessage } from '../messages/review-prompt.ts';
+import { cut } from '../messages/text.ts';
+import type { AgentTool, Talk, TalkParts } from '../run/conversation.ts';
+import { type ClosedReview, newTalk, type RunState, type TalkState } from '../run/run-state.ts';
+import { ASK_TOKENS, createTalk } from './talk.ts';
 
 /** A review that takes longer is no review. */
 const MAX_STEPS = 10;

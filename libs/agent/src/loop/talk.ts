@@ -1,23 +1,6 @@
-import {
-  type AdmittedTask,
-  type Budget,
-  type Clock,
-  type JsonObject,
-  type Log,
-  type RunContext,
-  toolFailure,
-} from '@hermes-fleet/protocol';
+import { type JsonObject, toolFailure } from '@hermes-fleet/protocol';
 import { countTokens } from '@hermes-fleet/tokens';
 import type { ModelMessage } from 'ai';
-import type { AgentConfig } from '../config/config.ts';
-import type { GuardStop } from '../guards/guard-state.ts';
-import type { Guards } from '../guards/guards.ts';
-import type { AgentModel } from '../model/create-model.ts';
-import type { AnchoredFiles } from '../tools/anchored-path.ts';
-import type { AgentTool, ToolContext } from '../tools/tool.ts';
-import { toolDefinitions } from '../tools/tool-set.ts';
-import type { Workspace } from '../workspace/workspace.ts';
-import { createCalls } from './calls.ts';
 import {
   abridged,
   createEstimator,
@@ -25,70 +8,17 @@ import {
   pendingCalls,
   withoutCalls,
   withoutEmpty,
-} from './conversation.ts';
+} from '../messages/history.ts';
+import type { Talk, TalkOptions, TalkParts, ToolContext } from '../run/conversation.ts';
+import { toolDefinitions } from '../run/tool-set.ts';
+import { createCalls } from './calls.ts';
 import { MIN_OUTPUT, modelStep } from './model-step.ts';
-import type { TalkState } from './run-state.ts';
 import { createTextReporter } from './text-reporter.ts';
 import { toolContext } from './tool-context.ts';
 import { createWrites } from './writes.ts';
 
 /** What a question of the loop's own and a short answer to it take, beside the conversation. In tokens. */
 export const ASK_TOKENS = 300;
-
-/** What all conversations of a run share. */
-export interface TalkParts extends Pick<RunContext, 'park' | 'ask'> {
-  readonly task: AdmittedTask;
-  readonly model: AgentModel;
-  readonly limits: AgentConfig['limits'];
-  readonly hooks: AgentConfig['hooks'];
-  readonly workspace: Workspace;
-  readonly files: AnchoredFiles;
-  readonly budget: Budget;
-  readonly signal: AbortSignal;
-  readonly stopping: AbortSignal;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly report: RunContext['report'];
-  readonly onGuard?: ((guard: string, level: string) => void) | undefined;
-  readonly onTokenDrift?: ((ratio: number) => void) | undefined;
-}
-
-export interface TalkOptions {
-  readonly state: TalkState;
-  /** Begins the keys of its calls: no two conversations of a run have the same. */
-  readonly key: string;
-  /** Makes the whole run durable as it stands, this conversation included. */
-  save(): Promise<void>;
-  readonly instructions: string;
-  readonly tools: readonly AgentTool[];
-  readonly maxSteps: number;
-  /** Instead of the run's: a slice of it. */
-  readonly budget?: Budget;
-  /** Tokens of the budget that are not this conversation's to spend. */
-  readonly keepTokens: number;
-  /** What tells the model that the budget is nearly spent. */
-  readonly wrapUp: (leftTokens: number) => string;
-  /** What its progress events say beside the usual. */
-  readonly mark: JsonObject;
-  /** Whether its text is the caller's to see. */
-  readonly shown: boolean;
-}
-
-export interface Talk {
-  /** Lets the model work until it has finished; false when it may take no further step. */
-  toEnd(): Promise<boolean>;
-  /** Asks something of a model that has finished; it goes on at the next `toEnd`. Not durable before the next save. */
-  ask(message: string, tools: 'on' | 'off'): void;
-  /** Whether this many more steps, the question before them and a short answer to each, fit into all the limits. */
-  affords(steps: number, question?: string): Promise<boolean>;
-  /** The estimate of what the next step sends. */
-  inputTokens(): Promise<number>;
-  readonly guards: Guards;
-  /** The guard that has ended it: it takes no further step, but to answer a last question without tools. */
-  stopped(): GuardStop | undefined;
-  /** Ends what still runs for it; it takes no further step. Without it there is nothing to end. */
-  close?(): Promise<void>;
-}
 
 /**
  * A conversation with a model that uses tools (design 3, The loop). Every step and every call is saved, so that it goes

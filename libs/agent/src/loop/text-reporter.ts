@@ -1,5 +1,5 @@
 import type { Clock, RunContext } from '@hermes-fleet/protocol';
-import { outcomeBlock } from './final-message.ts';
+import { outcomeBlock } from '../messages/final-message.ts';
 
 /** Text events are gathered for this long: ten a second at most (design 1, Decisions). */
 const GATHER_MS = 100;

@@ -1,6 +1,5 @@
 import type { Budget } from '@hermes-fleet/protocol';
-import type { ToolContext } from '../tools/tool.ts';
-import type { Talk, TalkOptions, TalkParts } from './talk.ts';
+import type { Talk, TalkOptions, TalkParts, ToolContext } from '../run/conversation.ts';
 
 export interface ToolContextOptions extends Pick<TalkOptions, 'state' | 'tools' | 'save'> {
   /** What the conversation may spend. */

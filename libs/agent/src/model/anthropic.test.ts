@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { FleetError, type RunEvent } from '@hermes-fleet/protocol';
+import { SECRET } from '@hermes-fleet/workspace/testing';
 import {
   type AnthropicReply,
   type AnthropicServer,
@@ -9,7 +10,7 @@ import {
   resultsOf,
   textsOf,
 } from '../testing/anthropic-server.ts';
-import { makeAgent, makeContext, makeTask, SECRET } from '../testing/harness.ts';
+import { makeAgent, makeContext, makeTask } from '../testing/harness.ts';
 
 const MODEL = { model: 'anthropic/claude-sonnet-4-5', tools: { shell: { enabled: false } } } as const;
 const env = { read: (name: string) => (name === 'ANTHROPIC_API_KEY' ? SECRET : undefined) };

@@ -1,8 +1,8 @@
 import type { LanguageModelV4 } from '@ai-sdk/provider';
 import { FleetError, type ModelInfo } from '@hermes-fleet/protocol';
 import type { AgentConfig } from '../config/config.ts';
-import { parseModelName } from './model-name.ts';
-import { createRunbookModel } from './runbook-model.ts';
+import { parseModelName } from '../config/model-name.ts';
+import { createRunbookModel } from '../runbook/runbook-model.ts';
 
 /** A model that can be called, and whose word counts for its usage. */
 export interface AgentModel {

@@ -1,4 +1,4 @@
-import type { AnchoredFiles } from '../tools/anchored-path.ts';
+import type { AnchoredFiles } from '@hermes-fleet/workspace';
 import { PROGRESS_FILE, readProgress } from '../tools/progress-file.ts';
 import { dataBlock, dataLine } from './data.ts';
 

@@ -1,5 +1,5 @@
 import { isJsonObject } from '@hermes-fleet/protocol';
-import { parseJson } from '../loop/final-message.ts';
+import { parseJson } from '../messages/final-message.ts';
 
 /** What the names at the top of the workspace, and a bounded look into a few of them, say about a project. */
 export interface ProjectSource {

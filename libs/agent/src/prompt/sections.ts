@@ -1,5 +1,5 @@
 import type { AdmittedTask } from '@hermes-fleet/protocol';
-import { replyContract, replyRequest } from '../loop/reply.ts';
+import { replyContract, replyRequest } from '../messages/reply.ts';
 import { dataLine } from './data.ts';
 
 const MAX_IDENTITY_CHARS = 1500;

@@ -1,4 +1,4 @@
-import type { AnchoredFiles } from '../tools/anchored-path.ts';
+import type { AnchoredFiles } from '@hermes-fleet/workspace';
 
 /** The text of a small regular file; undefined for whatever is none, or cannot be read. */
 export async function readSmallFile(

@@ -4,10 +4,10 @@ import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { systemClock } from '@hermes-fleet/protocol';
-import { makeTask, makeToolContext, quietLog } from '../testing/harness.ts';
-import { tempDir } from '../testing/temp-dir.ts';
-import { anchoredFiles } from '../tools/anchored-path.ts';
-import type { AgentTool } from '../tools/tool.ts';
+import { anchoredFiles } from '@hermes-fleet/workspace';
+import { quietLog, tempDir } from '@hermes-fleet/workspace/testing';
+import type { AgentTool } from '../run/conversation.ts';
+import { makeTask, makeToolContext } from '../testing/harness.ts';
 import { type PromptOptions, SHORTEST_PROMPT_CHARS, systemPrompt } from './system-prompt.ts';
 
 type Files = Readonly<Record<string, string | Buffer>>;

@@ -1,6 +1,5 @@
 import type { Clock, Log } from '@hermes-fleet/protocol';
-import { createGit } from '../workspace/git.ts';
-import { LEFT_OUT, type Workspace } from '../workspace/workspace.ts';
+import { createGit, LEFT_OUT, type Workspace } from '@hermes-fleet/workspace';
 
 /** A tree that takes git longer than this is not counted. */
 const MAX_MS = 5000;

@@ -1,7 +1,6 @@
 import type { Dirent } from 'node:fs';
 import type { Clock, Log } from '@hermes-fleet/protocol';
-import type { AnchoredFiles } from '../tools/anchored-path.ts';
-import type { Workspace } from '../workspace/workspace.ts';
+import type { AnchoredFiles, Workspace } from '@hermes-fleet/workspace';
 import { dataName } from './data.ts';
 import { outstandingWork } from './outstanding.ts';
 import { projectLines } from './project.ts';

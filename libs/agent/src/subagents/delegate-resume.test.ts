@@ -3,8 +3,9 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
+import { makePlace } from '@hermes-fleet/workspace/testing';
 import { delegating, handsOver, isStart, words } from '../testing/delegating.ts';
-import { makePlace, memoryTokens } from '../testing/harness.ts';
+import { memoryTokens } from '../testing/harness.ts';
 import { stepsSinceAsked } from '../testing/scripted-run.ts';
 import { asked, type ChatRequest, type Reply, say, use } from '../testing/scripted-server.ts';
 

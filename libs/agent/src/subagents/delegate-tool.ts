@@ -1,10 +1,10 @@
 import { defineTool, type RemoteAgents, ToolError, type ToolResult } from '@hermes-fleet/protocol';
 import { z } from 'zod';
-import { newTalk } from '../loop/run-state.ts';
 import { ASK_TOKENS } from '../loop/talk.ts';
+import { taskMessage } from '../messages/task-message.ts';
 import { dataBlock, dataLine } from '../prompt/data.ts';
-import { taskMessage } from '../prompt/task-message.ts';
-import type { AgentTool, ToolContext } from '../tools/tool.ts';
+import type { AgentTool, ToolContext } from '../run/conversation.ts';
+import { newTalk } from '../run/run-state.ts';
 import { sliceBudget, sliceTokens } from './budget-slice.ts';
 import type { SubagentDefinition } from './definition.ts';
 import { type Answer, answerOutput, type Delegation, readDelegation, writeDelegation } from './delegation.ts';

@@ -1,6 +1,6 @@
 import { FleetError, type JsonObject, type JsonValue } from '@hermes-fleet/protocol';
 import { z } from 'zod';
-import { TalkState } from '../loop/run-state.ts';
+import { TalkState } from '../run/run-state.ts';
 
 /** Where a piece of delegated work stands: what a restart needs, in the call's memo. */
 const Delegation = z.object({

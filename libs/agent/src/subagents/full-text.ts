@@ -1,5 +1,5 @@
+import type { ToolContext } from '../run/conversation.ts';
 import { openScratchpad, scratchDir } from '../tools/scratchpad.ts';
-import type { ToolContext } from '../tools/tool.ts';
 import { firstWords } from './words.ts';
 
 /** Keeps the full text of an answer in the task's scratchpad; its path, or undefined where that can't be done. */

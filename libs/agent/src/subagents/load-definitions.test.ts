@@ -3,7 +3,7 @@ import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { FleetError } from '@hermes-fleet/protocol';
-import { tempDir } from '../testing/temp-dir.ts';
+import { tempDir } from '@hermes-fleet/workspace/testing';
 import { toolsFor } from './definition.ts';
 import { loadSubagents } from './load-definitions.ts';
 import { readDefinition } from './read-definition.ts';

@@ -1,10 +1,9 @@
 import { type ErrorCode, FleetError } from '@hermes-fleet/protocol';
-import type { GuardStop } from '../guards/guard-state.ts';
-import { lastText } from '../loop/conversation.ts';
-import { readFinalMessage } from '../loop/final-message.ts';
-import type { Talk } from '../loop/talk.ts';
-import { isWrite } from '../loop/verification.ts';
-import type { AgentTool, ToolContext } from '../tools/tool.ts';
+import { isWrite } from '../guards/evidence.ts';
+import { readFinalMessage } from '../messages/final-message.ts';
+import { lastText } from '../messages/history.ts';
+import type { AgentTool, Talk, ToolContext } from '../run/conversation.ts';
+import type { GuardStop } from '../run/guard-state.ts';
 import { type SubagentDefinition, toolsFor } from './definition.ts';
 import type { Answer, Delegation } from './delegation.ts';
 import { cutAnswer, keepFullText } from './full-text.ts';

@@ -10,8 +10,9 @@ import {
   ToolError,
   type ToolResult,
 } from '@hermes-fleet/protocol';
+import { makePlace } from '@hermes-fleet/workspace/testing';
 import { delegating } from '../testing/delegating.ts';
-import { makePlace, memoryTokens } from '../testing/harness.ts';
+import { memoryTokens } from '../testing/harness.ts';
 import { stepsSinceAsked } from '../testing/scripted-run.ts';
 import { type ChatRequest, type Reply, say, use } from '../testing/scripted-server.ts';
 

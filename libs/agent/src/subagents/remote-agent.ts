@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonValue, type RemoteAgents } from '@hermes-fleet/protocol';
-import type { ToolContext } from '../tools/tool.ts';
+import type { ToolContext } from '../run/conversation.ts';
 import type { Answer, Delegation } from './delegation.ts';
 import { cutAnswer, keepFullText } from './full-text.ts';
 import { countWords } from './words.ts';

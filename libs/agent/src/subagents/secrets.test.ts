@@ -3,9 +3,9 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { defineTool, type ToolCall } from '@hermes-fleet/protocol';
+import { makePlace, SECRET } from '@hermes-fleet/workspace/testing';
 import { z } from 'zod';
 import { delegating } from '../testing/delegating.ts';
-import { makePlace, SECRET } from '../testing/harness.ts';
 import { stepsSinceAsked } from '../testing/scripted-run.ts';
 import { type ChatRequest, type Reply, say, use } from '../testing/scripted-server.ts';
 

@@ -2,9 +2,10 @@ import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { defineTool, type ToolSource } from '@hermes-fleet/protocol';
+import { SECRET } from '@hermes-fleet/workspace/testing';
 import { z } from 'zod';
 import { needsScript, needsTools, type Row, runOn } from './behaviour.ts';
-import { block, SECRET } from './harness.ts';
+import { block } from './harness.ts';
 
 const run = (command: string) => ({ calls: [['shell_exec', { command }]] }) as const;
 

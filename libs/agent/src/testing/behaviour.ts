@@ -10,10 +10,11 @@ import type {
   TokenStore,
   ToolSource,
 } from '@hermes-fleet/protocol';
+import type { Place } from '@hermes-fleet/workspace/testing';
 import type { z } from 'zod';
 import type { Agent } from '../agent.ts';
 import type { AgentConfigSchema } from '../config/config.ts';
-import { makeContext, makeTask, type Place, type TestRun } from './harness.ts';
+import { makeContext, makeTask, type TestRun } from './harness.ts';
 
 export type Call = readonly [tool: string, input: { readonly [key: string]: unknown }];
 

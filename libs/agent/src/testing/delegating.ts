@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import type { AdmittedTask, JsonObject, RunOutcome, TaskDispatch, TokenStore } from '@hermes-fleet/protocol';
+import type { Place } from '@hermes-fleet/workspace/testing';
 import { z } from 'zod';
 import type { Agent } from '../agent.ts';
-import { makeAgent, makeContext, makeTask, type Place, type TestRun } from './harness.ts';
+import { makeAgent, makeContext, makeTask, type TestRun } from './harness.ts';
 import { stepsSinceAsked } from './scripted-run.ts';
 import { type ChatRequest, env, KEYED, type Reply, say, scriptedServer, use } from './scripted-server.ts';
 

@@ -1,10 +1,11 @@
 import type { JsonValue, ToolResult } from '@hermes-fleet/protocol';
+import { quietLog } from '@hermes-fleet/workspace/testing';
 import type { z } from 'zod';
 import { AgentConfigSchema } from '../config/config.ts';
-import type { GuardState } from '../guards/guard-state.ts';
-import { createGuards, type GuardedCall, type Guards, type GuardsOptions } from '../guards/guards.ts';
-import type { JournalEntry } from '../loop/run-state.ts';
-import { quietLog } from './harness.ts';
+import { createGuards, type GuardsOptions } from '../guards/guards.ts';
+import type { GuardState } from '../run/guard-state.ts';
+import type { GuardedCall, Guards } from '../run/guards.ts';
+import type { JournalEntry } from '../run/run-state.ts';
 
 export type Hooks = z.input<typeof AgentConfigSchema>['hooks'];
 

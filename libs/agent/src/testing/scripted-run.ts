@@ -1,10 +1,11 @@
 import type { TestContext } from 'node:test';
 import type { JsonObject, RunEvent, RunOutcome, TaskDispatch } from '@hermes-fleet/protocol';
+import type { Place } from '@hermes-fleet/workspace/testing';
 import type { z } from 'zod';
 import type { AgentOptions } from '../agent.ts';
 import type { AgentConfigSchema } from '../config/config.ts';
-import { REVIEW_ROLE } from '../loop/review-prompt.ts';
-import { makeAgent, makeContext, makeTask, type Place, type TestRun } from './harness.ts';
+import { REVIEW_ROLE } from '../messages/review-prompt.ts';
+import { makeAgent, makeContext, makeTask, type TestRun } from './harness.ts';
 import { type ChatRequest, env, KEYED, type Reply, scriptedServer } from './scripted-server.ts';
 
 export interface ScriptedRun {

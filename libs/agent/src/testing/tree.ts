@@ -2,10 +2,10 @@ import { execFileSync } from 'node:child_process';
 import { chownSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { TestContext } from 'node:test';
+import { COMMAND_GID, COMMAND_UID, gitIdentity } from '@hermes-fleet/workspace';
+import { makePlace, mayChangeUsers, type Place } from '@hermes-fleet/workspace/testing';
 import type { Agent, AgentOptions } from '../agent.ts';
-import { COMMAND_GID, COMMAND_UID } from '../confinement/confinement.ts';
-import { gitIdentity } from '../workspace/git.ts';
-import { makeAgent, makePlace, mayChangeUsers, type Place } from './harness.ts';
+import { makeAgent } from './harness.ts';
 
 /** A repository of a user who may share it with the agent's commands. */
 export interface UsersTree {

@@ -15,10 +15,10 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { systemClock, type ToolResult } from '@hermes-fleet/protocol';
+import { type AnchoredFiles, anchoredFiles, hasCode } from '@hermes-fleet/workspace';
+import { tempDir } from '@hermes-fleet/workspace/testing';
+import type { AgentTool } from '../run/conversation.ts';
 import { makeToolContext } from '../testing/harness.ts';
-import { tempDir } from '../testing/temp-dir.ts';
-import { hasCode } from './anchored-folder.ts';
-import { type AnchoredFiles, anchoredFiles } from './anchored-path.ts';
 import { fileTools } from './file-tools.ts';
 import { findFilesTool } from './find-files.ts';
 import { grepFilesTool } from './grep-files.ts';
@@ -26,7 +26,6 @@ import { listFilesTool } from './list-files.ts';
 import { memoryTools } from './memory.ts';
 import { progressTools } from './progress.ts';
 import { scratchpadTools } from './scratchpad.ts';
-import type { AgentTool } from './tool.ts';
 
 const SECRET = 'top secret needle';
 

@@ -3,9 +3,9 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { anchoredFiles } from '@hermes-fleet/workspace';
+import { tempDir } from '@hermes-fleet/workspace/testing';
 import { makeToolContext } from '../testing/harness.ts';
-import { tempDir } from '../testing/temp-dir.ts';
-import { anchoredFiles } from './anchored-path.ts';
 import { fileTools } from './file-tools.ts';
 
 const MODULES = ['./file-tools.ts', './anchored-path.ts'].map((path) => import.meta.resolve(path));

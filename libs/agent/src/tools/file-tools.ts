@@ -1,8 +1,9 @@
 import type { FileHandle } from 'node:fs/promises';
 import { ToolError, type ToolResult } from '@hermes-fleet/protocol';
 import { z } from 'zod';
+import type { AgentTool } from '../run/conversation.ts';
+import { defineFileTool } from '../run/tool.ts';
 import { pageOf, textOf } from './text-page.ts';
-import { type AgentTool, defineFileTool } from './tool.ts';
 
 const MAX_FILE_BYTES = 8 * 1024 * 1024;
 

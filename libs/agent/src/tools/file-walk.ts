@@ -2,8 +2,8 @@ import type { FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '@hermes-fleet/protocol';
-import { entriesOf, hasCode, MAX_SCANNED } from './anchored-folder.ts';
-import type { AnchoredFiles } from './anchored-path.ts';
+import type { AnchoredFiles } from '@hermes-fleet/workspace';
+import { entriesOf, hasCode, MAX_SCANNED } from '@hermes-fleet/workspace';
 
 /** The repository, what tasks keep for themselves, and what a package manager put there. */
 const HIDDEN: ReadonlySet<string> = new Set(['.git', '.scratch']);

@@ -3,9 +3,9 @@ import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { systemClock } from '@hermes-fleet/protocol';
+import { anchoredFiles } from '@hermes-fleet/workspace';
+import { tempDir } from '@hermes-fleet/workspace/testing';
 import { makeToolContext } from '../testing/harness.ts';
-import { tempDir } from '../testing/temp-dir.ts';
-import { anchoredFiles } from './anchored-path.ts';
 import { walkTree } from './file-walk.ts';
 import { findFilesTool } from './find-files.ts';
 

@@ -1,9 +1,10 @@
 import type { Clock, JsonObject } from '@hermes-fleet/protocol';
+import { MAX_SCANNED } from '@hermes-fleet/workspace';
 import { z } from 'zod';
-import { MAX_SCANNED } from './anchored-folder.ts';
+import type { AgentTool } from '../run/conversation.ts';
+import { defineFileTool } from '../run/tool.ts';
 import { PACKAGES, type WalkCut, walkTree } from './file-walk.ts';
 import { parseGlob } from './glob.ts';
-import { type AgentTool, defineFileTool } from './tool.ts';
 
 const MAX_FOUND = 500;
 const LIMITS = { maxDepth: 40, maxEntries: 100_000, maxMs: 10_000 };

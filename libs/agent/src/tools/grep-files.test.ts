@@ -4,10 +4,9 @@ import { mkdirSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { systemClock } from '@hermes-fleet/protocol';
-import { createConfinement } from '../confinement/create-confinement.ts';
-import { cannotConfine, makePlace, makeToolContext, quietLog } from '../testing/harness.ts';
-import { tempDir } from '../testing/temp-dir.ts';
-import { anchoredFiles } from './anchored-path.ts';
+import { anchoredFiles, createConfinement } from '@hermes-fleet/workspace';
+import { cannotConfine, makePlace, quietLog, tempDir } from '@hermes-fleet/workspace/testing';
+import { makeToolContext } from '../testing/harness.ts';
 import { grepFilesTool } from './grep-files.ts';
 
 const FILES = {

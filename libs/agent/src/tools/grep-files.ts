@@ -1,14 +1,15 @@
 import type { FileHandle } from 'node:fs/promises';
 import { type Clock, ToolError } from '@hermes-fleet/protocol';
+import type { AnchoredFiles } from '@hermes-fleet/workspace';
+import { hasCode } from '@hermes-fleet/workspace';
 import { z } from 'zod';
-import { hasCode } from './anchored-folder.ts';
-import type { AnchoredFiles } from './anchored-path.ts';
+import type { AgentTool, ToolContext } from '../run/conversation.ts';
+import { defineFileTool } from '../run/tool.ts';
 import { PACKAGES } from './file-walk.ts';
 import { GrepMatches } from './grep/matches.ts';
 import { searchPlainly } from './grep/plain.ts';
 import { runGrep } from './grep/program.ts';
 import type { GrepPlace, GrepSearch } from './grep/search.ts';
-import { type AgentTool, defineFileTool, type ToolContext } from './tool.ts';
 
 export interface GrepOptions {
   readonly clock: Clock;

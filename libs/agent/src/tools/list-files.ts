@@ -1,7 +1,8 @@
 import type { Clock, JsonObject } from '@hermes-fleet/protocol';
 import { z } from 'zod';
+import type { AgentTool } from '../run/conversation.ts';
+import { defineFileTool } from '../run/tool.ts';
 import { walkTree } from './file-walk.ts';
-import { type AgentTool, defineFileTool } from './tool.ts';
 
 const MAX_ENTRIES = 500;
 const LIMITS = { maxDepth: 3, maxEntries: 100_000, maxMs: 10_000, packages: true };

@@ -15,16 +15,9 @@ import {
   type Tool,
   type ToolCall,
 } from '@hermes-fleet/protocol';
-import { createConfinement } from '../confinement/create-confinement.ts';
-import {
-  block,
-  cannotConfine,
-  makeAgent,
-  makeContext,
-  makePlace,
-  makeTask,
-  quietLog,
-} from '../testing/harness.ts';
+import { createConfinement } from '@hermes-fleet/workspace';
+import { cannotConfine, makePlace, quietLog } from '@hermes-fleet/workspace/testing';
+import { block, makeAgent, makeContext, makeTask } from '../testing/harness.ts';
 import { mcpToolSource } from './mcp-tools.ts';
 
 const SERVER = fileURLToPath(new URL('../testing/mcp-server.ts', import.meta.url));

@@ -10,9 +10,9 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { anchoredFiles } from '@hermes-fleet/workspace';
+import { tempDir } from '@hermes-fleet/workspace/testing';
 import { makeToolContext } from '../testing/harness.ts';
-import { tempDir } from '../testing/temp-dir.ts';
-import { anchoredFiles } from './anchored-path.ts';
 import { memoryTools } from './memory.ts';
 
 function memoryOf(t: TestContext) {

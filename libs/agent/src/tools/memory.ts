@@ -1,10 +1,11 @@
 import { mkdir } from 'node:fs/promises';
 import { ToolError, type ToolResult } from '@hermes-fleet/protocol';
+import type { AnchoredFolder } from '@hermes-fleet/workspace';
+import { anchoredFiles } from '@hermes-fleet/workspace';
 import { z } from 'zod';
-import type { AnchoredFolder } from './anchored-folder.ts';
-import { anchoredFiles } from './anchored-path.ts';
+import type { AgentTool } from '../run/conversation.ts';
+import { defineFileTool } from '../run/tool.ts';
 import { listNotes, readNote, writeNote } from './notes-folder.ts';
-import { type AgentTool, defineFileTool } from './tool.ts';
 
 const LIMITS = { maxBytes: 64 * 1024, maxFiles: 200 };
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}\.md$/;

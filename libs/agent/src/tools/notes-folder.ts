@@ -1,5 +1,5 @@
 import { ToolError } from '@hermes-fleet/protocol';
-import type { AnchoredFolder } from './anchored-folder.ts';
+import type { AnchoredFolder } from '@hermes-fleet/workspace';
 import { pageOf, textOf } from './text-page.ts';
 
 export interface NoteLimits {

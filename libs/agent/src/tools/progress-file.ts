@@ -1,7 +1,6 @@
 import { ToolError } from '@hermes-fleet/protocol';
+import type { AnchoredFiles, AnchoredFolder } from '@hermes-fleet/workspace';
 import { z } from 'zod';
-import type { AnchoredFolder } from './anchored-folder.ts';
-import type { AnchoredFiles } from './anchored-path.ts';
 
 export const PROGRESS_FILE = 'PROGRESS.json';
 export const MAX_PROGRESS_BYTES = 64 * 1024;

@@ -1,5 +1,7 @@
 import { type JsonObject, ToolError } from '@hermes-fleet/protocol';
 import { z } from 'zod';
+import type { AgentTool } from '../run/conversation.ts';
+import { defineFileTool } from '../run/tool.ts';
 import {
   MAX_PROGRESS_BYTES,
   NO_PROGRESS,
@@ -10,7 +12,6 @@ import {
   readProgressIn,
   setAside,
 } from './progress-file.ts';
-import { type AgentTool, defineFileTool } from './tool.ts';
 
 /** `progress_read` and `progress_update`: what was done and what is left, across sessions (seed B4). */
 export function progressTools(): AgentTool[] {

@@ -11,17 +11,9 @@ import {
 import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { type Clock, systemClock, systemIds } from '@hermes-fleet/protocol';
-import { createConfinement } from '../confinement/create-confinement.ts';
-import {
-  block,
-  cannotConfine,
-  makeAgent,
-  makeContext,
-  makePlace,
-  makeTask,
-  quietLog,
-} from '../testing/harness.ts';
-import { anchoredFiles } from './anchored-path.ts';
+import { anchoredFiles, createConfinement } from '@hermes-fleet/workspace';
+import { cannotConfine, makePlace, quietLog } from '@hermes-fleet/workspace/testing';
+import { block, makeAgent, makeContext, makeTask } from '../testing/harness.ts';
 import { sweepScratch, type UnfinishedTask } from './scratchpad-sweep.ts';
 
 const DAY_S = 86_400;

@@ -1,12 +1,17 @@
 import { renameSync } from 'node:fs';
 import { lstat } from 'node:fs/promises';
 import type { Clock, Ids, Log } from '@hermes-fleet/protocol';
-import { COMMAND_ENV } from '../confinement/command-env.ts';
-import type { Confinement } from '../confinement/confinement.ts';
-import { runCommand } from '../process/run-command.ts';
-import type { Workspaces } from '../workspace/workspace.ts';
-import { type AnchoredFolder, anchoredFolder, at, hasCode } from './anchored-folder.ts';
-import { type AnchoredFiles, anchoredFiles } from './anchored-path.ts';
+import type { Confinement, Workspaces } from '@hermes-fleet/workspace';
+import {
+  type AnchoredFiles,
+  type AnchoredFolder,
+  anchoredFiles,
+  anchoredFolder,
+  at,
+  COMMAND_ENV,
+  hasCode,
+  runCommand,
+} from '@hermes-fleet/workspace';
 import { HOME, OUTPUTS, SCRATCH, scratchName } from './scratchpad.ts';
 
 const DAY_MS = 86_400_000;

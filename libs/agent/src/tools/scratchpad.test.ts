@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { anchoredFiles } from '@hermes-fleet/workspace';
+import { tempDir } from '@hermes-fleet/workspace/testing';
 import { makeTask, makeToolContext } from '../testing/harness.ts';
-import { tempDir } from '../testing/temp-dir.ts';
-import { anchoredFiles } from './anchored-path.ts';
 import { rootIdOf, scratchDir, scratchName, scratchpadTools } from './scratchpad.ts';
 
 function padOf(t: TestContext) {

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import { type AdmittedTask, ToolError } from '@hermes-fleet/protocol';
+import type { AnchoredFiles, AnchoredFolder } from '@hermes-fleet/workspace';
+import { contextName } from '@hermes-fleet/workspace';
 import { z } from 'zod';
-import { contextName } from '../workspace/context-name.ts';
-import type { AnchoredFolder } from './anchored-folder.ts';
-import type { AnchoredFiles } from './anchored-path.ts';
+import type { AgentTool } from '../run/conversation.ts';
+import { defineFileTool } from '../run/tool.ts';
 import { listNotes, readNote, writeNote } from './notes-folder.ts';
-import { type AgentTool, defineFileTool } from './tool.ts';
 
 const LIMITS = { maxBytes: 1024 * 1024, maxFiles: 200 };
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/;

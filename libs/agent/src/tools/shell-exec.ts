@@ -1,10 +1,9 @@
 import { join } from 'node:path';
 import type { Clock } from '@hermes-fleet/protocol';
+import { COMMAND_ENV, type CommandResult, gitIdentity, runCommand } from '@hermes-fleet/workspace';
 import { z } from 'zod';
-import { COMMAND_ENV } from '../confinement/command-env.ts';
-import { type CommandResult, runCommand } from '../process/run-command.ts';
-import { gitIdentity } from '../workspace/git.ts';
-import { type AgentTool, defineFileTool } from './tool.ts';
+import type { AgentTool } from '../run/conversation.ts';
+import { defineFileTool } from '../run/tool.ts';
 
 /** Of each stream, so that the whole of most outputs can be kept; less where many commands run at once. */
 const KEEP_BYTES = 4 * 1024 * 1024;

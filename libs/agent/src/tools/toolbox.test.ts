@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { defineTool, type Log, type Tool } from '@hermes-fleet/protocol';
+import { quietLog } from '@hermes-fleet/workspace/testing';
 import { z } from 'zod';
-import { makeTask, quietLog } from '../testing/harness.ts';
+import { makeTask } from '../testing/harness.ts';
 import { createToolbox, fit } from './toolbox.ts';
 
 const never = new AbortController().signal;

@@ -1,7 +1,7 @@
 import type { AdmittedTask, Log, ToolSource } from '@hermes-fleet/protocol';
+import type { AgentTool } from '../run/conversation.ts';
+import { toolDefinitions } from '../run/tool-set.ts';
 import { mcpPrefix } from './mcp-names.ts';
-import type { AgentTool } from './tool.ts';
-import { toolDefinitions } from './tool-set.ts';
 
 /** The tools of a run, and the groups of tools that its budget is too small for. */
 export interface Offer {

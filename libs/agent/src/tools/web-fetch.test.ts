@@ -6,8 +6,8 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { gzipSync } from 'node:zlib';
 import { isJsonObject, type JsonObject, systemClock } from '@hermes-fleet/protocol';
+import { anchoredFiles } from '@hermes-fleet/workspace';
 import { makeToolContext } from '../testing/harness.ts';
-import { anchoredFiles } from './anchored-path.ts';
 import { toMarkdown } from './web/to-markdown.ts';
 import { webFetchTool } from './web-fetch.ts';
 

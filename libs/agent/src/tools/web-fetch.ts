@@ -8,7 +8,7 @@ import {
   type ToolResult,
 } from '@hermes-fleet/protocol';
 import { z } from 'zod';
-import type { AgentTool } from './tool.ts';
+import type { AgentTool } from '../run/conversation.ts';
 import { guessReading, readingOf, textOf, typeOf } from './web/page-text.ts';
 import { toMarkdown } from './web/to-markdown.ts';
 

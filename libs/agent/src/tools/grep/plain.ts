@@ -1,10 +1,10 @@
 import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import type { Clock } from '@hermes-fleet/protocol';
-import { at, hasCode } from '../anchored-folder.ts';
+import { at, hasCode } from '@hermes-fleet/workspace';
+import type { ToolContext } from '../../run/conversation.ts';
 import { type Found, walkTree } from '../file-walk.ts';
 import { parseGlob } from '../glob.ts';
-import type { ToolContext } from '../tool.ts';
 import type { GrepMatches } from './matches.ts';
 import type { GrepPlace, GrepSearch } from './search.ts';
 

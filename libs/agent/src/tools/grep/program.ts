@@ -1,9 +1,8 @@
 import { join } from 'node:path';
 import { type Clock, ToolError } from '@hermes-fleet/protocol';
-import { COMMAND_ENV } from '../../confinement/command-env.ts';
-import { type CommandResult, runCommand } from '../../process/run-command.ts';
+import { COMMAND_ENV, type CommandResult, runCommand } from '@hermes-fleet/workspace';
+import type { ToolContext } from '../../run/conversation.ts';
 import { PACKAGES } from '../file-walk.ts';
-import type { ToolContext } from '../tool.ts';
 import type { GrepMatches } from './matches.ts';
 import type { GrepPlace, GrepSearch } from './search.ts';
 

@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { COMMAND_ENV } from '@hermes-fleet/workspace';
+
+const GATEWAY_UID = '1000';
+const RIGHTS = '-all,+setuid,+setgid,+kill';
+
+/** A process with a container's rights: uid 1000, the commands' group, and SETUID, SETGID and KILL kept ambient. */
+async function asInContainer(args: readonly string[]): Promise<{ code: number | null; output: string }> {
+  const user = ['--reuid', GATEWAY_UID, '--regid', GATEWAY_UID, '--groups', '1001'];
+  const rights = [`--inh-caps=${RIGHTS}`, `--ambient-caps=${RIGHTS}`, `--bounding-set=${RIGHTS}`];
+  const child = spawn('setpriv', [...user, ...rights, process.execPath, ...args], {
+    cwd: '/',
+    env: COMMAND_ENV,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += chunk));
+  const [code] = await once(child, 'close');
+  return { code, output };
+}
+
+test('all of confinement holds with the rights that a gateway has in a container', async (t) => {
+  if (process.getuid?.() !== 0) return t.skip('taking on a container’s rights needs root');
+  const files = ['confinement.test.ts', 'loop/interrupt.test.ts', 'agent.test.ts'];
+  const paths = files.map((file) => join(import.meta.dirname, file));
+  const readable = await asInContainer(['-e', `require('fs').readFileSync(${JSON.stringify(paths[0])})`]);
+  if (readable.code !== 0) return t.skip('the repository is not readable for other users');
+  const { code, output } = await asInContainer(['--test', '--test-reporter=tap', ...paths]);
+  assert.equal(code, 0, output);
+  assert.match(output, /^\s*ok \d+ - a command reads neither .* \(uid\)$/m);
+  assert.match(output, /# skipped 4\n/);
+});

@@ -1,0 +1,127 @@
+import assert from 'node:assert/strict';
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { AgentConfigSchema } from '@hermes-fleet/agent';
+import { makeAgent } from '@hermes-fleet/agent/testing';
+import { FleetError, systemClock, systemIds } from '@hermes-fleet/protocol';
+import type { Confinement } from '@hermes-fleet/workspace';
+import { mayChangeUsers, SECRET, tempDir } from '@hermes-fleet/workspace/testing';
+import { createClaudeCode, readableDirectories } from './create-claude-code.ts';
+import { claudeCode } from './index.ts';
+
+const CLAUDE = { model: 'anthropic/claude-sonnet-4-5', executor: 'claude-code' } as const;
+
+const envOf = (values: Readonly<Record<string, string>>) => ({ read: (name: string) => values[name] });
+
+const noneConfines: Confinement = {
+  method: 'none',
+  note: 'nothing confines commands here; install bubblewrap',
+  otherUser: false,
+  wrap: (command, args) => ({ command, args }),
+  launch: (command, args) => ({ command, args }),
+};
+
+/** A folder with a package of that name in it, which does nothing. */
+function fakeSdk(t: TestContext, source = 'export function query() {}', mode = 0o755): string {
+  const folder = tempDir(t, 'fleet-sdk-');
+  const place = join(folder, 'node_modules/@anthropic-ai/claude-agent-sdk');
+  mkdirSync(place, { recursive: true });
+  const manifest = {
+    name: '@anthropic-ai/claude-agent-sdk',
+    version: '0.3.999',
+    type: 'module',
+    main: 'sdk.mjs',
+  };
+  writeFileSync(join(place, 'package.json'), JSON.stringify(manifest));
+  writeFileSync(join(place, 'sdk.mjs'), source);
+  chmodSync(folder, mode);
+  return folder;
+}
+
+const invalid = (words: RegExp) => (error: unknown) => {
+  assert.ok(error instanceof FleetError && error.code === 'CONFIG_INVALID', String(error));
+  assert.match(error.message, words);
+  assert.equal(error.fields.length, 1);
+  return true;
+};
+
+test('without its package it does not start, and the error has the command that installs it', async (t) => {
+  const folder = tempDir(t, 'fleet-sdk-');
+  const env = envOf({ ANTHROPIC_API_KEY: SECRET, CLAUDE_AGENT_SDK_DIR: folder });
+  const words =
+    /npm install --prefix <folder> @anthropic-ai\/claude-agent-sdk@0\.3\.330 and set CLAUDE_AGENT_SDK_DIR/;
+  await assert.rejects(makeAgent(t, CLAUDE, { claudeCode, env }), invalid(words));
+  await assert.rejects(readableDirectories(AgentConfigSchema.parse(CLAUDE), env), invalid(words));
+});
+
+test('the loop needs no package, and reads no more than it is told to', async () => {
+  const config = AgentConfigSchema.parse({ tools: { shell: { readable: ['/opt/tools'] } } });
+  assert.deepEqual(await readableDirectories(config, envOf({})), ['/opt/tools']);
+});
+
+test('it needs a model of Anthropic, its key, and something that confines', async (t) => {
+  const o = { confinement: noneConfines, ids: systemIds, clock: systemClock };
+  const env = envOf({ CLAUDE_AGENT_SDK_DIR: fakeSdk(t), ANTHROPIC_API_KEY: SECRET });
+  const runbook = AgentConfigSchema.parse({ executor: 'claude-code' });
+  await assert.rejects(createClaudeCode(runbook, { ...o, env }), invalid(/offline\/runbook is none/));
+  const config = AgentConfigSchema.parse(CLAUDE);
+  await assert.rejects(
+    createClaudeCode(config, { ...o, env }),
+    invalid(/runs confined or not at all; nothing confines/),
+  );
+  const confinement: Confinement = { ...noneConfines, method: 'unconfined' };
+  const keyless = envOf({ CLAUDE_AGENT_SDK_DIR: fakeSdk(t) });
+  await assert.rejects(
+    createClaudeCode(config, { ...o, confinement, env: keyless }),
+    invalid(/needs a key in ANTHROPIC_API_KEY/),
+  );
+});
+
+test('another release than the tested one is said so at start', async (t) => {
+  const env = envOf({ CLAUDE_AGENT_SDK_DIR: fakeSdk(t), ANTHROPIC_API_KEY: SECRET });
+  const confinement: Confinement = { ...noneConfines, method: 'unconfined' };
+  const { notes, modelName, modelInClaude, upstream } = await createClaudeCode(
+    AgentConfigSchema.parse({
+      ...CLAUDE,
+      model: 'claude-opus-4-6[1m]',
+      base_url: 'http://127.0.0.1:1/gate/v1/',
+    }),
+    { confinement, ids: systemIds, clock: systemClock, env },
+  );
+  assert.match(notes[0] ?? '', /Claude Code \(SDK 0\.3\.999\), UNCONFINED/);
+  assert.match(notes[1] ?? '', /tested with release 0\.3\.330 .* not with 0\.3\.999/);
+  assert.deepEqual(
+    [modelName, modelInClaude, upstream],
+    ['claude-opus-4-6', 'claude-opus-4-6[1m]', 'http://127.0.0.1:1/gate'],
+  );
+});
+
+test('a package that is another thing is refused', async (t) => {
+  const env = envOf({
+    CLAUDE_AGENT_SDK_DIR: fakeSdk(t, 'export const other = 1'),
+    ANTHROPIC_API_KEY: SECRET,
+  });
+  const confinement: Confinement = { ...noneConfines, method: 'unconfined' };
+  await assert.rejects(
+    createClaudeCode(AgentConfigSchema.parse(CLAUDE), {
+      confinement,
+      ids: systemIds,
+      clock: systemClock,
+      env,
+    }),
+    invalid(/exports no query\(\)/),
+  );
+});
+
+test('a folder that commands cannot read is refused, with what to do', {
+  skip: mayChangeUsers ? false : 'this user may not change users, so commands read what it reads',
+}, async (t) => {
+  const folder = fakeSdk(t, undefined, 0o700);
+  const env = envOf({ ANTHROPIC_API_KEY: SECRET, CLAUDE_AGENT_SDK_DIR: folder });
+  const config = { ...CLAUDE, tools: { shell: { confine: 'uid' } } } as const;
+  await assert.rejects(
+    makeAgent(t, config, { claudeCode, env }),
+    invalid(/install it where every user may read/),
+  );
+});

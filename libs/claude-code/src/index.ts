@@ -1,0 +1,18 @@
+import type { LeadProvider } from '@hermes-fleet/agent';
+import { BASE_TOKENS, createClaudeTalk } from './claude-talk.ts';
+import { createClaudeCode, readableDirectories } from './create-claude-code.ts';
+import { nameInClaude } from './native-tools.ts';
+
+/** Claude Code as an executor: docs/claude-code.md. */
+export const claudeCode: LeadProvider = {
+  readableDirectories,
+  async createLead(config, options) {
+    const claude = await createClaudeCode(config, options);
+    return {
+      converse: createClaudeTalk(claude),
+      nameOf: nameInClaude,
+      baseTokens: BASE_TOKENS,
+      notes: claude.notes,
+    };
+  },
+};

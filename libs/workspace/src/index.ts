@@ -1,0 +1,22 @@
+export { COMMAND_ENV } from './confinement/command-env.ts';
+export { COMMAND_GID, COMMAND_UID, type Confinement } from './confinement/confinement.ts';
+export { createConfinement } from './confinement/create-confinement.ts';
+export { killLeftovers, recorded } from './confinement/leftovers.ts';
+export {
+  type AnchoredFolder,
+  anchoredFolder,
+  at,
+  entriesOf,
+  hasCode,
+  MAX_SCANNED,
+} from './files/anchored-folder.ts';
+export { type AnchoredFiles, anchoredFiles } from './files/anchored-path.ts';
+export { CapturedOutput } from './process/captured-output.ts';
+export { createCommandRecords } from './process/command-records.ts';
+export { killTree } from './process/kill-tree.ts';
+export { processSpace, processState } from './process/proc.ts';
+export { type CommandResult, runCommand } from './process/run-command.ts';
+export { contextName } from './tree/context-name.ts';
+export { createGit, gitIdentity } from './tree/git.ts';
+export { LEFT_OUT, type Workspace, type Workspaces } from './tree/workspace.ts';
+export { openWorkspaces } from './tree/workspaces.ts';

@@ -1,0 +1,2 @@
+export { cannotConfine, makePlace, mayChangeUsers, type Place, quietLog, SECRET } from './place.ts';
+export { tempDir } from './temp-dir.ts';

@@ -1,0 +1,40 @@
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import type { Log } from '@hermes-fleet/protocol';
+
+export const SECRET = 'sk-very-secret-0123456789';
+
+export interface Place {
+  readonly workspaceRoot: string;
+  readonly stateDir: string;
+}
+
+/** A workspace and a state directory with a token and a ledger in it, as a profile has them. */
+export function makePlace(t: TestContext): Place {
+  const root = mkdtempSync(join(tmpdir(), 'fleet-agent-'));
+  // Every user may pass, as in a profile's directory; the state directory is the gateway's own.
+  chmodSync(root, 0o755);
+  t.after(() => rmSync(root, { recursive: true, force: true }));
+  const stateDir = join(root, 'state');
+  mkdirSync(stateDir, { mode: 0o700 });
+  writeFileSync(join(stateDir, 'ledger.db'), SECRET, { mode: 0o600 });
+  writeFileSync(join(stateDir, 'token'), SECRET, { mode: 0o600 });
+  return { workspaceRoot: join(root, 'workspace'), stateDir };
+}
+
+export const quietLog: Log = { debug() {}, info() {}, warn() {}, error() {} };
+
+const capabilities = /^CapEff:\s*([0-9a-f]+)/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1] ?? '0';
+const SETUID_AND_SETGID = 0b11000000n;
+
+/** Whether this process may start commands as another user: root, or a gateway as it runs in containers. */
+export const mayChangeUsers = (BigInt(`0x${capabilities}`) & SETUID_AND_SETGID) === SETUID_AND_SETGID;
+
+/** Why the tests of one way of confinement cannot run here, or false. */
+export function cannotConfine(method: 'auto' | 'bubblewrap' | 'uid'): string | false {
+  if (method === 'uid' && !mayChangeUsers) return 'this user may not change users';
+  const inContainer = mayChangeUsers && process.getuid?.() !== 0;
+  return method === 'bubblewrap' && inContainer ? 'bubblewrap refuses a user with capabilities' : false;
+}
