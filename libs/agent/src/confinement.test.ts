@@ -5,10 +5,10 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, symlinkSync } from 'nod
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
-import { block, makeAgent, makeContext, makeTask } from '@hermes-fleet/agent/testing';
 import { systemClock } from '@hermes-fleet/protocol';
 import { COMMAND_ENV, type CommandResult, createConfinement, runCommand } from '@hermes-fleet/workspace';
 import { cannotConfine, makePlace, mayChangeUsers, quietLog, SECRET } from '@hermes-fleet/workspace/testing';
+import { block, makeAgent, makeContext, makeTask } from './testing/harness.ts';
 
 for (const confine of ['bubblewrap', 'uid'] as const) {
   const skip = cannotConfine(confine);

@@ -2,17 +2,11 @@ import assert from 'node:assert/strict';
 import { chmodSync, existsSync, readdirSync, unlinkSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import type { Agent } from '@hermes-fleet/agent';
-import {
-  block,
-  makeAgent,
-  makeContext,
-  makeTask,
-  type TestRun,
-  usersTree,
-} from '@hermes-fleet/agent/testing';
 import { FleetError, type JsonObject, type RunEvent } from '@hermes-fleet/protocol';
 import { cannotConfine } from '@hermes-fleet/workspace/testing';
+import type { Agent } from './agent.ts';
+import { block, makeAgent, makeContext, makeTask, type TestRun } from './testing/harness.ts';
+import { usersTree } from './testing/tree.ts';
 
 const sh = (...lines: string[]): string => lines.map((line) => block('sh', line)).join('\n');
 const run = (

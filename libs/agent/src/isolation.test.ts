@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { block, makeAgent, makeContext, makeTask, usersTree } from '@hermes-fleet/agent/testing';
 import { FleetError } from '@hermes-fleet/protocol';
+import { block, makeAgent, makeContext, makeTask } from './testing/harness.ts';
+import { usersTree } from './testing/tree.ts';
 
 const sh = (command: string): string => block('sh', command);
 const stopped = new FleetError('SHUTTING_DOWN', 'the profile is shutting down');

@@ -13,8 +13,6 @@ import {
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
-import type { AgentConfig } from '@hermes-fleet/agent';
-import { block, makeAgent, makeContext, makeTask } from '@hermes-fleet/agent/testing';
 import { systemClock, systemIds } from '@hermes-fleet/protocol';
 import { killLeftovers, processSpace, processState } from '@hermes-fleet/workspace';
 import {
@@ -24,6 +22,8 @@ import {
   type Place,
   quietLog,
 } from '@hermes-fleet/workspace/testing';
+import type { AgentConfig } from './config/config.ts';
+import { block, makeAgent, makeContext, makeTask } from './testing/harness.ts';
 
 type Confine = AgentConfig['tools']['shell']['confine'];
 

@@ -4,11 +4,12 @@ import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, w
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { fileTools, listFilesTool } from '@hermes-fleet/agent';
-import { makeToolContext } from '@hermes-fleet/agent/testing';
 import { systemClock, type ToolResult } from '@hermes-fleet/protocol';
 import { anchoredFiles } from '@hermes-fleet/workspace';
 import { tempDir } from '@hermes-fleet/workspace/testing';
+import { makeToolContext } from '../testing/harness.ts';
+import { fileTools } from './file-tools.ts';
+import { listFilesTool } from './list-files.ts';
 
 function makeTree(t: TestContext): { root: string; outside: string } {
   const base = tempDir(t, 'fleet-paths-');
