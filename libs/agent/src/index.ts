@@ -11,16 +11,22 @@ export { MAX_OUTPUT_BYTES } from './guards/compact.ts';
 export { doneSoFar } from './guards/evidence.ts';
 export { createGuards, withNotes } from './guards/guards.ts';
 export { loggable } from './guards/redact.ts';
+export { ASK_TOKENS, createConversation as createTalk } from './loop/conversation.ts';
 export { MIN_OUTPUT } from './loop/model-step.ts';
 export { createOutputCap } from './loop/output-cap.ts';
 export { meteredInput, settlement } from './loop/settlement.ts';
-export { ASK_TOKENS, createTalk } from './loop/talk.ts';
 export { createTextReporter, type TextReporter } from './loop/text-reporter.ts';
 export { toolContext } from './loop/tool-context.ts';
 export { cut } from './messages/text.ts';
 export { type AgentModel, anthropicAddress, createModel, modelKey } from './model/create-model.ts';
 export { providerFailure } from './model/provider-failure.ts';
-export type { AgentTool, Talk, TalkOptions, TalkParts, ToolContext } from './run/conversation.ts';
+export type {
+  AgentTool,
+  Conversation as Talk,
+  ConversationOptions as TalkOptions,
+  RunResources as TalkParts,
+  ToolContext,
+} from './run/conversation.ts';
 export { newGuardState } from './run/guard-state.ts';
 export type { GuardedCall, Guards } from './run/guards.ts';
 export type { BegunCall, SessionState } from './run/session-state.ts';

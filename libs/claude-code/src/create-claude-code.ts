@@ -3,7 +3,7 @@ import { anthropicAddress, modelKey, parseModelName } from '@hermes-fleet/agent'
 import { type Clock, FleetError, type Ids } from '@hermes-fleet/protocol';
 import type { Confinement } from '@hermes-fleet/workspace';
 import { COMMAND_ENV, runCommand } from '@hermes-fleet/workspace';
-import type { ClaudeCodeOptions } from './claude-talk.ts';
+import type { ClaudeCodeOptions } from './claude-conversation.ts';
 import { type FoundSdk, findClaudeSdk, loadClaudeSdk, SDK_VARIABLE, SDK_VERSION } from './sdk.ts';
 
 type Env = { read(name: string): string | undefined };

@@ -1,5 +1,5 @@
 import type { LeadProvider } from '@hermes-fleet/agent';
-import { BASE_TOKENS, createClaudeTalk } from './claude-talk.ts';
+import { BASE_TOKENS, createClaudeConversation } from './claude-conversation.ts';
 import { createClaudeCode, readableDirectories } from './create-claude-code.ts';
 import { nameInClaude } from './native-tools.ts';
 
@@ -9,7 +9,7 @@ export const claudeCode: LeadProvider = {
   async createLead(config, options) {
     const claude = await createClaudeCode(config, options);
     return {
-      converse: createClaudeTalk(claude),
+      converse: createClaudeConversation(claude),
       nameOf: nameInClaude,
       baseTokens: BASE_TOKENS,
       notes: claude.notes,

@@ -5,12 +5,12 @@ import { createGuards, entryOf, withNotes } from '../guards/guards.ts';
 import { loggable } from '../guards/redact.ts';
 import { inputOf, type PendingCall, toolMessage } from '../messages/history.ts';
 import { OUTCOME_UNKNOWN } from '../messages/task-message.ts';
-import type { TalkOptions, TalkParts, ToolContext } from '../run/conversation.ts';
+import type { ConversationOptions, RunResources, ToolContext } from '../run/conversation.ts';
 import { type GuardStop, newGuardState } from '../run/guard-state.ts';
 import type { GuardedCall, Guards } from '../run/guards.ts';
 import type { Writes } from './writes.ts';
 
-export interface CallsOptions extends Pick<TalkOptions, 'state' | 'key' | 'tools' | 'save'> {
+export interface CallsOptions extends Pick<ConversationOptions, 'state' | 'key' | 'tools' | 'save'> {
   /** What a tool works with. */
   contextOf(key: string): ToolContext;
   /** Ends everything at once, to go on with the next start. */
@@ -46,7 +46,7 @@ const Aim = z.object({ path: z.string().optional(), command: z.string().optional
 const outputBytes = (contextWindow: number): number => Math.min(64 * 1024, contextWindow);
 
 /** The calls of a conversation: each is told of, carried out, judged by the guards and recorded. */
-export function createCalls(o: CallsOptions, parts: TalkParts): Calls {
+export function createCalls(o: CallsOptions, parts: RunResources): Calls {
   const { state } = o;
   const { signal, stopping, clock, log, task } = parts;
   const tools = new Map(o.tools.map((tool) => [tool.name, tool]));

@@ -22,13 +22,13 @@ import { readReply, replyContract, replyRequest } from '../messages/reply.ts';
 import { taskMessage } from '../messages/task-message.ts';
 import type { AgentModel } from '../model/create-model.ts';
 import { systemPrompt } from '../prompt/system-prompt.ts';
-import type { TalkParts } from '../run/conversation.ts';
+import type { RunResources } from '../run/conversation.ts';
 import type { GuardStop } from '../run/guard-state.ts';
-import { checkpointWriter, newTalk, type RunState, readCheckpoint } from '../run/run-state.ts';
+import { checkpointWriter, newConversation, type RunState, readCheckpoint } from '../run/run-state.ts';
 import type { Offer, Toolbox } from '../tools/toolbox.ts';
+import { createConversation } from './conversation.ts';
 import { outcome, type RunEnd } from './outcome.ts';
 import { review } from './review.ts';
-import { createTalk } from './talk.ts';
 
 export interface LoopOptions {
   readonly profile: string;
@@ -48,7 +48,7 @@ export interface LoopOptions {
   /** The text of IDENTITY.md. */
   readonly identity?: string | undefined;
   /** Leads the run's own conversation in place of the loop, e.g. Claude Code. */
-  readonly main?: typeof createTalk | undefined;
+  readonly main?: typeof createConversation | undefined;
   /** The name that its model knows a tool by, where that is another one. */
   readonly nameOf?: ((tool: string) => string) | undefined;
 }
@@ -120,7 +120,7 @@ function start(
   const write = checkpointWriter();
   const save = async (): Promise<void> => context.checkpoint.save(write(state), 'messages');
   const files = anchoredFiles(workspace.dir, o.otherUser);
-  const parts: TalkParts = {
+  const parts: RunResources = {
     ...o,
     task,
     workspace,
@@ -132,7 +132,7 @@ function start(
     park: context.park,
     ask: context.ask,
   };
-  const main = (o.main ?? createTalk)(
+  const main = (o.main ?? createConversation)(
     {
       state,
       save,
@@ -247,7 +247,7 @@ async function fresh(
 ): Promise<RunState | { readonly refused: Unmet }> {
   const begun = await workspace.begin(isWriteTask(dispatch));
   if ('refused' in begun) return begun;
-  return { ...newTalk(taskMessage(dispatch.brief)), version: 1, base: begun.base, nudges: 0 };
+  return { ...newConversation(taskMessage(dispatch.brief)), version: 1, base: begun.base, nudges: 0 };
 }
 
 async function goOn(saved: JsonObject, workspace: Workspace): Promise<RunState> {

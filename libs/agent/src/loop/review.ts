@@ -3,9 +3,14 @@ import { verdictAsk } from '../messages/asks.ts';
 import { lastText } from '../messages/history.ts';
 import { REVIEW_TOOLS, readVerdict, reviewInstructions, reviewMessage } from '../messages/review-prompt.ts';
 import { cut } from '../messages/text.ts';
-import type { AgentTool, Talk, TalkParts } from '../run/conversation.ts';
-import { type ClosedReview, newTalk, type RunState, type TalkState } from '../run/run-state.ts';
-import { ASK_TOKENS, createTalk } from './talk.ts';
+import type { AgentTool, Conversation, RunResources } from '../run/conversation.ts';
+import {
+  type ClosedReview,
+  type ConversationState,
+  newConversation,
+  type RunState,
+} from '../run/run-state.ts';
+import { ASK_TOKENS, createConversation } from './conversation.ts';
 
 /** A review that takes longer is no review. */
 const MAX_STEPS = 10;
@@ -17,11 +22,11 @@ export interface ReviewOptions {
   readonly state: RunState;
   readonly brief: string;
   readonly tools: readonly AgentTool[];
-  readonly parts: TalkParts;
+  readonly parts: RunResources;
   /** Makes the run durable as it stands. */
   save(): Promise<void>;
   /** The run's own conversation, which must still be able to work on what is found. */
-  readonly main: Talk;
+  readonly main: Conversation;
 }
 
 type Closing = Omit<ClosedReview, 'state'>;
@@ -40,7 +45,7 @@ export async function review(o: ReviewOptions): Promise<string[]> {
     const diff = await diffOf(o);
     if (diff === undefined) return close(o, { verdict: 'skipped', detail: 'the diff could not be made' });
     if (diff === '') return [];
-    talk = newTalk(reviewMessage(o.brief, diff));
+    talk = newConversation(reviewMessage(o.brief, diff));
     if (state.wrapped_up || !(await o.main.affords(2)) || !(await (await talkOf(talk, o)).affords(2)))
       return close(o, { verdict: 'skipped', detail: SKIPPED });
     state.review = { state: 'open', talk };
@@ -73,7 +78,10 @@ async function diffOf({ state, parts }: ReviewOptions): Promise<string | undefin
 }
 
 /** What the run itself needs to work on objections is not the review's to spend. */
-async function talkOf(state: TalkState, { tools, parts, main, save }: ReviewOptions): Promise<Talk> {
+async function talkOf(
+  state: ConversationState,
+  { tools, parts, main, save }: ReviewOptions,
+): Promise<Conversation> {
   const options = {
     state,
     save,
@@ -86,14 +94,14 @@ async function talkOf(state: TalkState, { tools, parts, main, save }: ReviewOpti
     mark: { review: true },
     shown: false,
   };
-  return createTalk(options, parts);
+  return createConversation(options, parts);
 }
 
 /** What ends a review and not the run. */
 const BREAKS: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['BUDGET_EXHAUSTED', 'MODEL_FAILED']);
 
 async function judge(
-  state: TalkState,
+  state: ConversationState,
   o: ReviewOptions,
 ): Promise<Closing | { readonly objections: string[] }> {
   try {

@@ -1,16 +1,16 @@
 import type { Budget } from '@hermes-fleet/protocol';
-import type { Talk, TalkOptions, TalkParts, ToolContext } from '../run/conversation.ts';
+import type { Conversation, ConversationOptions, RunResources, ToolContext } from '../run/conversation.ts';
 
-export interface ToolContextOptions extends Pick<TalkOptions, 'state' | 'tools' | 'save'> {
+export interface ToolContextOptions extends Pick<ConversationOptions, 'state' | 'tools' | 'save'> {
   /** What the conversation may spend. */
   readonly budget: Budget;
   inputTokens(): Promise<number>;
   /** Makes a conversation inside this one. */
-  readonly converse: (options: TalkOptions, parts: TalkParts) => Talk;
+  readonly converse: (options: ConversationOptions, parts: RunResources) => Conversation;
 }
 
 /** What the call with this key works with: the run's own things, and a memo in the conversation's checkpoint. */
-export function toolContext(key: string, o: ToolContextOptions, parts: TalkParts): ToolContext {
+export function toolContext(key: string, o: ToolContextOptions, parts: RunResources): ToolContext {
   const { state } = o;
   const { task, workspace, files, report, park, ask, signal, stopping } = parts;
   return {

@@ -13,10 +13,10 @@ import type { AgentConfig } from '../config/config.ts';
 import type { AgentModel } from '../model/create-model.ts';
 import type { GuardStop } from './guard-state.ts';
 import type { Guards } from './guards.ts';
-import type { JournalEntry, TalkState } from './run-state.ts';
+import type { ConversationState, JournalEntry } from './run-state.ts';
 
 /** What all conversations of a run share. */
-export interface TalkParts extends Pick<RunContext, 'park' | 'ask'> {
+export interface RunResources extends Pick<RunContext, 'park' | 'ask'> {
   readonly task: AdmittedTask;
   readonly model: AgentModel;
   readonly limits: AgentConfig['limits'];
@@ -33,8 +33,8 @@ export interface TalkParts extends Pick<RunContext, 'park' | 'ask'> {
   readonly onTokenDrift?: ((ratio: number) => void) | undefined;
 }
 
-export interface TalkOptions {
-  readonly state: TalkState;
+export interface ConversationOptions {
+  readonly state: ConversationState;
   /** Begins the keys of its calls: no two conversations of a run have the same. */
   readonly key: string;
   /** Makes the whole run durable as it stands, this conversation included. */
@@ -54,7 +54,7 @@ export interface TalkOptions {
   readonly shown: boolean;
 }
 
-export interface Talk {
+export interface Conversation {
   /** Lets the model work until it has finished; false when it may take no further step. */
   toEnd(): Promise<boolean>;
   /** Asks something of a model that has finished; it goes on at the next `toEnd`. Not durable before the next save. */
@@ -75,13 +75,13 @@ export interface ToolContext extends ToolCall {
   readonly workspace: Workspace;
   readonly files: AnchoredFiles;
   /** The conversation that called. */
-  readonly conversation: Conversation;
+  readonly conversation: CallingConversation;
   /** A conversation inside this run: its budget, its workspace, its checkpoint (by the call's memo). */
-  converse(options: Omit<TalkOptions, 'key'>): Talk;
+  converse(options: Omit<ConversationOptions, 'key'>): Conversation;
 }
 
 /** What a tool may know of the conversation that calls it, and do to it. */
-export interface Conversation {
+export interface CallingConversation {
   /** What it was offered. */
   readonly tools: readonly AgentTool[];
   /** The estimate of what its next step sends. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { JsonObject } from '@hermes-fleet/protocol';
-import { newTalk, type RunState, readCheckpoint, writeCheckpoint } from './run-state.ts';
+import { newConversation, type RunState, readCheckpoint, writeCheckpoint } from './run-state.ts';
 
 test('a checkpoint of the first release is read: it has asked for nothing yet', () => {
   const messages = [
@@ -18,7 +18,7 @@ test('a checkpoint of the first release is read: it has asked for nothing yet', 
 
 test('what is written is read back as it was', () => {
   const state: RunState = {
-    ...newTalk('hi'),
+    ...newConversation('hi'),
     version: 1,
     base: 'abc',
     nudges: 2,
@@ -26,7 +26,7 @@ test('what is written is read back as it was', () => {
     wrapped_up: true,
     tools_off: true,
     repaired: true,
-    review: { state: 'open', talk: { ...newTalk('look'), paused: true } },
+    review: { state: 'open', talk: { ...newConversation('look'), paused: true } },
   };
   assert.deepEqual(readCheckpoint(writeCheckpoint(state)), state);
   const closed: RunState = { ...state, review: { state: 'closed', verdict: 'ok', detail: '' } };

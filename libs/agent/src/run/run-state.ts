@@ -17,7 +17,7 @@ const JournalEntry = z.object({
 });
 export type JournalEntry = z.output<typeof JournalEntry>;
 
-export const TalkState = z.object({
+export const ConversationState = z.object({
   step: z.int().nonnegative(),
   /** Why the model finished, once it has: a restart then only has to go on from there. */
   finished: z.string().optional(),
@@ -38,11 +38,11 @@ export const TalkState = z.object({
 });
 
 /** One conversation with the model. */
-export type TalkState = z.output<typeof TalkState>;
+export type ConversationState = z.output<typeof ConversationState>;
 
 /** The second, independent check: under way, or what came of it. */
 const Review = z.discriminatedUnion('state', [
-  z.object({ state: z.literal('open'), talk: TalkState }),
+  z.object({ state: z.literal('open'), talk: ConversationState }),
   z.object({
     state: z.literal('closed'),
     verdict: z.enum(['ok', 'objections', 'not_judged', 'unreadable', 'skipped', 'failed']),
@@ -50,7 +50,7 @@ const Review = z.discriminatedUnion('state', [
   }),
 ]);
 
-const RunState = TalkState.extend({
+const RunState = ConversationState.extend({
   version: z.literal(1),
   /** The commit that the task started from; empty without a workspace. */
   base: z.string(),
@@ -69,7 +69,7 @@ export type ReviewState = NonNullable<RunState['review']>;
 export type ClosedReview = Extract<ReviewState, { state: 'closed' }>;
 
 /** A conversation that begins with a user's message. */
-export function newTalk(message: string): TalkState {
+export function newConversation(message: string): ConversationState {
   return { step: 0, messages: [{ role: 'user', content: message }], journal: [] };
 }
 

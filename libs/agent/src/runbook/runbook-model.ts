@@ -17,7 +17,7 @@ import { REVIEW_ROLE } from '../messages/review-prompt.ts';
 import { OUTCOME_UNKNOWN, readTask } from '../messages/task-message.ts';
 import { field, type PastCall } from './report.ts';
 import { decideReview } from './review.ts';
-import { type Conversation, type Decision, decide } from './runbook.ts';
+import { type Decision, decide, type RunbookConversation } from './runbook.ts';
 
 /**
  * `offline/runbook`: a language model without a network that carries out what a brief spells out (design 3). It is
@@ -91,7 +91,7 @@ function decisionOf(
 }
 
 /** What was asked last beside the brief, with the number of calls that came before it. */
-function lastAsk(prompt: LanguageModelV4Prompt): Conversation['ask'] {
+function lastAsk(prompt: LanguageModelV4Prompt): RunbookConversation['ask'] {
   const index = prompt.findLastIndex(({ role }) => role === 'user');
   const message = userText(prompt[index]);
   const kind = readAsk(message);

@@ -13,7 +13,7 @@ export type Decision =
   | { readonly kind: 'call'; readonly calls: readonly Call[] }
   | { readonly kind: 'finish'; readonly text: string };
 
-export interface Conversation {
+export interface RunbookConversation {
   readonly brief: string;
   readonly past: readonly PastCall[];
   readonly tools: ReadonlySet<string>;
@@ -41,7 +41,7 @@ interface Progress {
  * a look at what was written, then the summary. It stops at the first failure, and does not repeat a call that may have
  * been carried out.
  */
-export function decide(o: Conversation): Decision {
+export function decide(o: RunbookConversation): Decision {
   const runbook = readRunbook(o.brief);
   const { actions } = runbook;
   const obstacle = obstacleOf(runbook, o);
@@ -56,7 +56,7 @@ export function decide(o: Conversation): Decision {
 }
 
 /** Why nothing of a brief is begun. */
-function obstacleOf({ actions, problems }: Runbook, { tools }: Conversation): string | undefined {
+function obstacleOf({ actions, problems }: Runbook, { tools }: RunbookConversation): string | undefined {
   if (problems.length > 0) return `This brief cannot be carried out as it stands: ${problems.join('; ')}.`;
   if (actions.length === 0) return NO_MODEL;
   const missing = [...new Set(actions.map(({ tool }) => tool))].filter((tool) => !tools.has(tool));
@@ -78,7 +78,11 @@ function progressOf(actions: readonly Action[], past: readonly PastCall[]): Prog
 }
 
 /** What the loop asks for beside the brief, as far as it takes no understanding. */
-function comply(o: Conversation, ask: NonNullable<Conversation['ask']>, progress: Progress): Decision {
+function comply(
+  o: RunbookConversation,
+  ask: NonNullable<RunbookConversation['ask']>,
+  progress: Progress,
+): Decision {
   const text = o.json ? JSON.stringify(facts(o.past), null, 2) : summary(o.past, 'ok');
   const stop = (remaining: string[]): Decision => {
     const claim = { status: remaining.length > 0 ? ('partial' as const) : ('done' as const), remaining };
@@ -104,7 +108,7 @@ const cannot = (brief: string, text: string): Decision => ({
 });
 
 /** One call, or all files up to the next one that is none; with the last of them a look at all that was written. */
-function nextCalls({ actions, done }: Progress, o: Conversation): Call[] {
+function nextCalls({ actions, done }: Progress, o: RunbookConversation): Call[] {
   const next = actions.slice(done);
   const other = next.findIndex(({ tool }) => tool !== 'write_file');
   const batch = other === -1 ? next : next.slice(0, Math.max(1, other));
@@ -126,10 +130,10 @@ function unseen(paths: readonly string[], past: readonly PastCall[], from: numbe
   return paths.filter((path) => !seen.has(path));
 }
 
-const rereads = (paths: readonly string[], { tools }: Conversation): Call[] =>
+const rereads = (paths: readonly string[], { tools }: RunbookConversation): Call[] =>
   tools.has('read_file') ? [...new Set(paths)].map((path) => ({ tool: 'read_file', input: { path } })) : [];
 
-function finish(o: Conversation, { actions, done }: Progress, end: PastCall['outcome']): Decision {
+function finish(o: RunbookConversation, { actions, done }: Progress, end: PastCall['outcome']): Decision {
   const text = o.json ? JSON.stringify(facts(o.past), null, 2) : summary(o.past, end);
   if (end === 'ok') return { kind: 'finish', text };
   const remaining = actions.slice(done).map(describeAction);

@@ -1,14 +1,14 @@
 import { defineTool, type RemoteAgents, ToolError, type ToolResult } from '@hermes-fleet/protocol';
 import { z } from 'zod';
-import { ASK_TOKENS } from '../loop/talk.ts';
+import { ASK_TOKENS } from '../loop/conversation.ts';
 import { taskMessage } from '../messages/task-message.ts';
 import { dataBlock, dataLine } from '../prompt/data.ts';
 import type { AgentTool, ToolContext } from '../run/conversation.ts';
-import { newTalk } from '../run/run-state.ts';
+import { newConversation } from '../run/run-state.ts';
 import { sliceBudget, sliceTokens } from './budget-slice.ts';
 import type { SubagentDefinition } from './definition.ts';
 import { type Answer, answerOutput, type Delegation, readDelegation, writeDelegation } from './delegation.ts';
-import { runLocal, talkOf } from './local-agent.ts';
+import { conversationOf, runLocal } from './local-agent.ts';
 import { runRemote } from './remote-agent.ts';
 
 const MAX_BRIEF_CHARS = 40_000;
@@ -107,7 +107,7 @@ async function delegate(
       return runRemote({ name: agent, brief, remotes: remote, state, save, call: sliced });
     }
     if (definition === undefined) throw nobody(o, agent);
-    const talk = state.talk ?? newTalk(taskMessage(brief));
+    const talk = state.talk ?? newConversation(taskMessage(brief));
     state.talk = talk;
     const work = {
       definition,
@@ -118,7 +118,7 @@ async function delegate(
       maxSteps: definition.maxSteps ?? o.maxSteps,
     };
     if (saved === undefined) {
-      if (!(await talkOf(work).affords(FIRST_STEPS))) throw tooLittle(slice);
+      if (!(await conversationOf(work).affords(FIRST_STEPS))) throw tooLittle(slice);
       // Before anything is spent: a restart goes on with the same slice.
       await save();
     }

@@ -1,6 +1,6 @@
 import { FleetError, type JsonObject, type JsonValue } from '@hermes-fleet/protocol';
 import { z } from 'zod';
-import { TalkState } from '../run/run-state.ts';
+import { ConversationState } from '../run/run-state.ts';
 
 /** Where a piece of delegated work stands: what a restart needs, in the call's memo. */
 const Delegation = z.object({
@@ -11,7 +11,7 @@ const Delegation = z.object({
   /** What its answer may have. */
   max_words: z.int(),
   /** A local agent's conversation. */
-  talk: TalkState.optional(),
+  talk: ConversationState.optional(),
   /** Its steps were used up, and it was asked to sum up. */
   summed_up: z.boolean().optional(),
   /** How much of its journal stands in its caller's. */

@@ -2,7 +2,7 @@ import { type ErrorCode, FleetError } from '@hermes-fleet/protocol';
 import { isWrite } from '../guards/evidence.ts';
 import { readFinalMessage } from '../messages/final-message.ts';
 import { lastText } from '../messages/history.ts';
-import type { AgentTool, Talk, ToolContext } from '../run/conversation.ts';
+import type { AgentTool, Conversation, ToolContext } from '../run/conversation.ts';
 import type { GuardStop } from '../run/guard-state.ts';
 import { type SubagentDefinition, toolsFor } from './definition.ts';
 import type { Answer, Delegation } from './delegation.ts';
@@ -61,7 +61,7 @@ const toolsOf = ({ definition, call }: LocalWork): AgentTool[] =>
   toolsFor(definition, call.conversation.tools);
 
 /** The conversation as it stands, with a step for each thing that it was asked beside its brief. */
-export function talkOf(work: LocalWork, extraSteps = 0): Talk {
+export function conversationOf(work: LocalWork, extraSteps = 0): Conversation {
   const { definition, profile, maxSteps, state, call } = work;
   const asked = (state.summed_up ? 1 : 0) + (state.condensed === undefined ? 0 : 1);
   return call.converse({
@@ -82,13 +82,13 @@ export function talkOf(work: LocalWork, extraSteps = 0): Talk {
 async function toAnswer(work: LocalWork): Promise<string | undefined> {
   const { state } = work;
   return unbroken(work, async () => {
-    if (await talkOf(work).toEnd()) return;
-    const more = talkOf(work, 1);
+    if (await conversationOf(work).toEnd()) return;
+    const more = conversationOf(work, 1);
     if (!(await more.affords(1, lastStepAsk()))) return;
     more.ask(lastStepAsk(), 'off');
     state.summed_up = true;
     await work.save();
-    await talkOf(work).toEnd();
+    await conversationOf(work).toEnd();
   });
 }
 
@@ -111,7 +111,8 @@ function read(work: LocalWork, broke: string | undefined): Answer {
   const answer = text === '' ? anyText(talk.messages) : text;
   const says = claim === 'unreadable' ? undefined : claim;
   // What breaks off the condensing of an answer takes nothing away from it.
-  const why = (state.condensed === undefined ? broke : state.condensed.why) ?? reason(talkOf(work).stopped());
+  const why =
+    (state.condensed === undefined ? broke : state.condensed.why) ?? reason(conversationOf(work).stopped());
   const writes = toolsOf(work).some(({ name }) => WRITING.has(name));
   const wrote = [...new Set(talk.journal.filter(isWrite).map(({ detail = '' }) => detail))];
   const status = why === undefined ? 'finished' : answer === '' ? 'failed' : 'partial';
@@ -155,7 +156,7 @@ async function condenses(work: LocalWork, { text, why, remaining }: Answer): Pro
   if (state.condensed !== undefined || state.talk.finished === undefined) return false;
   if (words <= state.max_words) return false;
   const question = condenseAsk(words, state.max_words);
-  const talk = talkOf(work, 1);
+  const talk = conversationOf(work, 1);
   if (!(await talk.affords(1, question))) return false;
   const full = await kept(work, text);
   talk.ask(question, 'off');

@@ -9,7 +9,7 @@ import {
   withoutCalls,
   withoutEmpty,
 } from '../messages/history.ts';
-import type { Talk, TalkOptions, TalkParts, ToolContext } from '../run/conversation.ts';
+import type { Conversation, ConversationOptions, RunResources, ToolContext } from '../run/conversation.ts';
 import { toolDefinitions } from '../run/tool-set.ts';
 import { createCalls } from './calls.ts';
 import { MIN_OUTPUT, modelStep } from './model-step.ts';
@@ -25,7 +25,7 @@ export const ASK_TOKENS = 300;
  * on after a crash. When what is left would not take this step and one more, each with a short answer, the model is told
  * once to wrap up, without tools; never before its first step. Throws what a step throws, and the reason of `stopping`.
  */
-export function createTalk(o: TalkOptions, parts: TalkParts): Talk {
+export function createConversation(o: ConversationOptions, parts: RunResources): Conversation {
   const { state } = o;
   const { signal, stopping } = parts;
   const budget = o.budget ?? parts.budget;
@@ -43,7 +43,7 @@ export function createTalk(o: TalkOptions, parts: TalkParts): Talk {
   }
 
   function contextOf(key: string): ToolContext {
-    return toolContext(key, { ...o, budget, inputTokens, converse: createTalk }, parts);
+    return toolContext(key, { ...o, budget, inputTokens, converse: createConversation }, parts);
   }
 
   /** Where nothing is under way: the process may stop here, and the next start go on as if it had not. */
@@ -130,7 +130,7 @@ export function createTalk(o: TalkOptions, parts: TalkParts): Talk {
       const kept = toolsOff ? withoutCalls(messages) : calls.judged(withoutEmpty(messages));
       state.messages.push(...kept);
       state.step += 1;
-      if (endsTalk(kept)) state.finished = finishReason;
+      if (endsConversation(kept)) state.finished = finishReason;
       writes.begun(reporter.finish(), o.save(), progress({}));
     } catch (error) {
       await reporter.finish();
@@ -181,5 +181,5 @@ const STOPPED = 'not run: the conversation was ended, since it went in circles';
 const FULL = "not run: the conversation already fills the model's context window";
 
 /** Whether a step's messages leave nothing to do: no call to carry out, and no refused one to be told of. */
-const endsTalk = (messages: readonly ModelMessage[]): boolean =>
+const endsConversation = (messages: readonly ModelMessage[]): boolean =>
   pendingCalls(messages).length === 0 && messages.at(-1)?.role !== 'tool';

@@ -38,7 +38,7 @@ const IDLE_MS = 5000;
  * A conversation that Claude Code leads (design 3, Claude Code executor): the same to the executor as one of the loop,
  * with its own process, confined, behind a metering proxy of its own. Both are there from the first `toEnd` to `close`.
  */
-export function createClaudeTalk(claude: ClaudeCodeOptions): typeof createTalk {
+export function createClaudeConversation(claude: ClaudeCodeOptions): typeof createTalk {
   return (o, parts) => {
     const { state } = o;
     const { signal, stopping, budget, task, workspace, log } = parts;
