@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { buildAgentCard } from '@hermes-fleet/a2a';
 import { AgentConfigSchema } from '@hermes-fleet/agent';
 import { DEFAULT_SERVICES, initKeys, memberEnv, PROFILES, planFleet, TRADER } from '@hermes-fleet/cli';
-import { FleetConfigSchema, normalizePeerUrl, resolveTokens } from '@hermes-fleet/fleet';
+import { FleetConfigSchema, normalizePeerUrl, resolveTokens } from '@hermes-fleet/fleet-config';
 import { createSecretEnv, loadYamlConfig } from '@hermes-fleet/service';
 
 const folder = import.meta.dirname;

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { type PeerProfile, type RoutingPolicy, route } from '@hermes-fleet/fleet';
+import { type PeerProfile, type RoutingPolicy, route } from '@hermes-fleet/peers';
 import { decodeDispatch, type SessionAnnounce, type TaskDispatch } from '@hermes-fleet/protocol';
 import { quantile } from './table.ts';
 

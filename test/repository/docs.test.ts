@@ -11,7 +11,8 @@ import {
   STREAM,
   STREAM_SUBJECTS,
 } from '@hermes-fleet/events';
-import { FleetConfigSchema, renderDispatchText } from '@hermes-fleet/fleet';
+import { FleetConfigSchema } from '@hermes-fleet/fleet-config';
+import { renderDispatchText } from '@hermes-fleet/prose';
 import {
   CloudEvent,
   ControlStatus,

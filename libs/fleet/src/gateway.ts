@@ -1,6 +1,10 @@
 import type { A2AClient } from '@hermes-fleet/a2a';
+import type { FleetConfig } from '@hermes-fleet/fleet-config';
+import { callerNamed } from '@hermes-fleet/fleet-config';
 import type { Ledger, TaskRecord } from '@hermes-fleet/ledger';
 import type { McpPool } from '@hermes-fleet/mcp';
+import type { Announcer, Peers, RoutingDecision } from '@hermes-fleet/peers';
+import { createRepoWatch, createSelfAnnounce, explainDispatch, routingPolicy } from '@hermes-fleet/peers';
 import {
   type Clock,
   type Executor,
@@ -13,23 +17,17 @@ import {
   PROTOCOL_VERSIONS,
   type SessionAnnounce,
 } from '@hermes-fleet/protocol';
+import { createRelay } from '@hermes-fleet/relay';
 import type { FleetMetrics } from '@hermes-fleet/service';
-import type { FleetConfig } from './config/config.ts';
-import { callerNamed } from './config/credentials.ts';
+import {
+  acceptMessage,
+  createAskers,
+  createDispatcher,
+  createGates,
+  createLane,
+  type Lane,
+} from '@hermes-fleet/tasks';
 import type { PeerWork } from './fleet-tools/peer-work.ts';
-import type { Announcer } from './peers/announcer.ts';
-import type { Peers } from './peers/peers.ts';
-import { createRepoWatch } from './peers/repo-watch.ts';
-import { createSelfAnnounce } from './peers/self-announce.ts';
-import { createRelay } from './relay/relay.ts';
-import { explainDispatch } from './routing/explain.ts';
-import { routingPolicy } from './routing/policy.ts';
-import type { RoutingDecision } from './routing/route.ts';
-import { createAskers } from './tasks/askers.ts';
-import { createDispatcher } from './tasks/dispatcher.ts';
-import { createGates } from './tasks/gates.ts';
-import { acceptMessage } from './tasks/intake.ts';
-import { createLane, type Lane } from './tasks/lane.ts';
 
 const GAUGE_EVERY_MS = 5_000;
 /** Of a stop's grace, what a run that did not reach a checkpoint gets to end after it was told to. */

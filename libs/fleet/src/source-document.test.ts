@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
+import { route } from '@hermes-fleet/peers';
 import {
   decodeAnnounce,
   decodeDispatch,
@@ -8,7 +9,6 @@ import {
   encodeAnnounce,
   type JsonObject,
 } from '@hermes-fleet/protocol';
-import { route } from './routing/route.ts';
 import { NOW, peerOf } from './testing/fakes.ts';
 import { DONE, freePort, profile, type Script } from './testing/profile.ts';
 import { POLICY } from './testing/routing.ts';

@@ -5,8 +5,9 @@ import {
   startAnnounceBus,
   startRelay,
 } from '@hermes-fleet/events';
-import type { AnnounceOutlet, Credentials, FleetConfig } from '@hermes-fleet/fleet';
+import type { Credentials, FleetConfig } from '@hermes-fleet/fleet-config';
 import type { Ledger } from '@hermes-fleet/ledger';
+import type { AnnounceOutlet } from '@hermes-fleet/peers';
 import { type Clock, encodeAnnounce, type JsonObject, type Log } from '@hermes-fleet/protocol';
 import type { FleetMetrics } from '@hermes-fleet/service';
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { type AgentCard, buildAgentCard } from '@hermes-fleet/a2a';
-import { type FleetConfig, FleetConfigSchema, listenerUrl } from '@hermes-fleet/fleet';
+import { type FleetConfig, FleetConfigSchema, listenerUrl } from '@hermes-fleet/fleet-config';
 import { FleetError, HANDSHAKE_EXTENSION, type JsonObject, PROTOCOL_VERSIONS } from '@hermes-fleet/protocol';
 import { loadYamlConfig, type SecretEnv } from '@hermes-fleet/service';
 import { readIdentity } from './configuration.ts';

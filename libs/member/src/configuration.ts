@@ -6,7 +6,7 @@ import {
   FleetConfigSchema,
   resolveTokens,
   tokenProblems,
-} from '@hermes-fleet/fleet';
+} from '@hermes-fleet/fleet-config';
 import { type FieldError, FleetError } from '@hermes-fleet/protocol';
 import { loadYamlConfig, type SecretEnv, type YamlConfig } from '@hermes-fleet/service';
 import { z } from 'zod';

@@ -1,13 +1,12 @@
 import { join } from 'node:path';
 import { createA2AClient } from '@hermes-fleet/a2a';
+import { examineFleet, type Finding } from '@hermes-fleet/fleet';
 import {
   type Credentials,
-  examineFleet,
-  type Finding,
   type FleetConfig,
   FleetConfigSchema,
   resolveTokens,
-} from '@hermes-fleet/fleet';
+} from '@hermes-fleet/fleet-config';
 import {
   systemClock as clock,
   FleetError,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { FleetConfigSchema } from '@hermes-fleet/fleet';
+import { FleetConfigSchema } from '@hermes-fleet/fleet-config';
 import { publicUrl } from './public-url.ts';
 
 const TABLE: readonly [what: string, server: object, host: string, url: string][] = [

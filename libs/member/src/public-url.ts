@@ -1,4 +1,4 @@
-import { type FleetConfig, listenerUrl, normalizePeerUrl } from '@hermes-fleet/fleet';
+import { type FleetConfig, listenerUrl, normalizePeerUrl } from '@hermes-fleet/fleet-config';
 
 /**
  * The address that a card shows: the one that the client used where its host is allow-listed, so that clients inside

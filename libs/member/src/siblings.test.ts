@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { FleetConfigSchema } from '@hermes-fleet/fleet';
+import { FleetConfigSchema } from '@hermes-fleet/fleet-config';
 import { createSecretEnv } from '@hermes-fleet/service';
 import { profileDir, traderDir } from './environment.ts';
 import { sharedWithSiblings } from './siblings.ts';

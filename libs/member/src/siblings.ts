@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { acceptedVariables, type FleetConfig, FleetConfigSchema } from '@hermes-fleet/fleet';
+import { acceptedVariables, type FleetConfig, FleetConfigSchema } from '@hermes-fleet/fleet-config';
 import { FleetError } from '@hermes-fleet/protocol';
 import { loadYamlConfig, type SecretEnv } from '@hermes-fleet/service';
 import { type MemberEnvironment, profilesDir, traderDir } from './environment.ts';

@@ -85,6 +85,7 @@ export type {
   TokenEntry,
   TokenStore,
 } from './ports.ts';
+export { type Reading, readDispatch, versionOf, versionUnmet } from './read-dispatch.ts';
 export {
   type Attempt,
   type AttemptConsidered,

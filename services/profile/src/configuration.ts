@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { type AgentConfig, AgentConfigSchema } from '@hermes-fleet/agent';
-import { tierOf } from '@hermes-fleet/fleet';
+import { tierOf } from '@hermes-fleet/fleet-config';
 import {
   createProblems,
   type MemberConfiguration,

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { createA2AClient, registerA2A } from '@hermes-fleet/a2a';
 import { createAgent } from '@hermes-fleet/agent';
 import { claudeCode } from '@hermes-fleet/claude-code';
-import { createAnnouncer, createGateway, createPeers, learn, registerFleetRoutes } from '@hermes-fleet/fleet';
+import { createGateway, registerFleetRoutes } from '@hermes-fleet/fleet';
 import { openLedger } from '@hermes-fleet/ledger';
 import { createMcpPool } from '@hermes-fleet/mcp';
 import {
@@ -16,6 +16,7 @@ import {
   startRetention,
   version,
 } from '@hermes-fleet/member';
+import { createAnnouncer, createPeers, learn } from '@hermes-fleet/peers';
 import { systemClock as clock, HANDSHAKE_EXTENSION, systemIds as ids } from '@hermes-fleet/protocol';
 import {
   createApp,

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { AgentConfigSchema } from '@hermes-fleet/agent';
-import { FleetConfigSchema, type Peers } from '@hermes-fleet/fleet';
+import { FleetConfigSchema } from '@hermes-fleet/fleet-config';
 import type { McpPool } from '@hermes-fleet/mcp';
+import type { Peers } from '@hermes-fleet/peers';
 import { systemClock } from '@hermes-fleet/protocol';
 import { outsideOf } from './outside.ts';
 

@@ -5,13 +5,13 @@ import {
   createFleetTools,
   createHandOver,
   createRegisteredAgents,
-  type FleetConfig,
   joinRemotes,
-  type Peers,
   type PeerWork,
   peersSummary,
 } from '@hermes-fleet/fleet';
+import type { FleetConfig } from '@hermes-fleet/fleet-config';
 import type { McpPool } from '@hermes-fleet/mcp';
+import type { Peers } from '@hermes-fleet/peers';
 import type { Clock, Log, Tool } from '@hermes-fleet/protocol';
 import type { SecretEnv } from '@hermes-fleet/service';
 

@@ -1,4 +1,5 @@
-import { type GatewayAgent, type GatewayOptions, NO_MODEL } from '@hermes-fleet/fleet';
+import type { GatewayAgent, GatewayOptions } from '@hermes-fleet/fleet';
+import { NO_MODEL } from '@hermes-fleet/peers';
 import { FleetError } from '@hermes-fleet/protocol';
 
 /** What callers find here: it is announced as this member's capabilities, and none of it is a tool for tasks. */

@@ -1,5 +1,5 @@
 import { type Relay, startRelay } from '@hermes-fleet/events';
-import type { Credentials, FleetConfig } from '@hermes-fleet/fleet';
+import type { Credentials, FleetConfig } from '@hermes-fleet/fleet-config';
 import { busConnection } from '@hermes-fleet/member';
 import type { Clock, Log } from '@hermes-fleet/protocol';
 import type { FleetMetrics } from '@hermes-fleet/service';

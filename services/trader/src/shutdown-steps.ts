@@ -1,7 +1,8 @@
 import type { Relay } from '@hermes-fleet/events';
-import type { Announcer, Gateway } from '@hermes-fleet/fleet';
+import type { Gateway } from '@hermes-fleet/fleet';
 import type { Ledger } from '@hermes-fleet/ledger';
 import { flushAndClose, type Retention } from '@hermes-fleet/member';
+import type { Announcer } from '@hermes-fleet/peers';
 import type { Log } from '@hermes-fleet/protocol';
 import type { ShutdownStep } from '@hermes-fleet/service';
 import type { OpenDesk } from './control/create-desk.ts';

@@ -1,14 +1,8 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { createA2AClient, registerA2A } from '@hermes-fleet/a2a';
-import {
-  callerNamed,
-  createAnnouncer,
-  createGateway,
-  createPeers,
-  learn,
-  registerFleetRoutes,
-} from '@hermes-fleet/fleet';
+import { createGateway, registerFleetRoutes } from '@hermes-fleet/fleet';
+import { callerNamed } from '@hermes-fleet/fleet-config';
 import { openLedger } from '@hermes-fleet/ledger';
 import {
   cardOf,
@@ -21,6 +15,7 @@ import {
   startRetention,
   version,
 } from '@hermes-fleet/member';
+import { createAnnouncer, createPeers, learn } from '@hermes-fleet/peers';
 import { systemClock as clock, HANDSHAKE_EXTENSION, systemIds as ids } from '@hermes-fleet/protocol';
 import {
   createApp,

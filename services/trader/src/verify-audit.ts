@@ -2,7 +2,7 @@ import { accessSync, constants } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type Head, readHead } from '@hermes-fleet/events';
-import { FleetConfigSchema, resolveTokens } from '@hermes-fleet/fleet';
+import { FleetConfigSchema, resolveTokens } from '@hermes-fleet/fleet-config';
 import { busConnection, type MemberEnvironment } from '@hermes-fleet/member';
 import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
 import { createSecretEnv, loadYamlConfig } from '@hermes-fleet/service';

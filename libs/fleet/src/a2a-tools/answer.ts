@@ -1,8 +1,8 @@
 import type { PeerArtifact, PeerPart, PeerReply, PeerTask } from '@hermes-fleet/a2a';
 import type { JsonObject, JsonValue, ToolResult } from '@hermes-fleet/protocol';
+import { isWaiting } from '@hermes-fleet/relay';
 import { z } from 'zod';
 import { cappedText } from '../fleet-tools/capped.ts';
-import { isWaiting } from '../relay/dialogue.ts';
 import type { RemoteAgent } from './directory.ts';
 import type { Exchanged, Unknown } from './exchange.ts';
 import type { Spent } from './spending.ts';

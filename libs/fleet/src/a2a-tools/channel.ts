@@ -1,7 +1,12 @@
 import type { PeerTask } from '@hermes-fleet/a2a';
 import type { Clock, Log, ToolCall } from '@hermes-fleet/protocol';
-import { createLink, type Link } from '../relay/link.ts';
-import { ASK_TIMEOUT_MS, type Following, LONGEST_ANSWER_MS } from '../relay/prose-exchange.ts';
+import {
+  ASK_TIMEOUT_MS,
+  createLink,
+  type Following,
+  type Link,
+  LONGEST_ANSWER_MS,
+} from '@hermes-fleet/relay';
 import type { RemoteAgent } from './directory.ts';
 
 export interface ChannelParts {

@@ -7,8 +7,8 @@ import {
   type SendRequest,
 } from '@hermes-fleet/a2a';
 import { guardedFetch, parseDestination } from '@hermes-fleet/outbound';
+import { type Behaviour, newBehaviour } from '@hermes-fleet/peers';
 import { FleetError, ToolError } from '@hermes-fleet/protocol';
-import { type Behaviour, newBehaviour } from '../peers/behaviour.ts';
 import { createCardCache } from './card-cache.ts';
 import type { A2AToolsOptions, RegisteredAgent } from './options.ts';
 

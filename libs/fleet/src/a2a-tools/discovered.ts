@@ -1,6 +1,6 @@
+import { handshakeOf } from '@hermes-fleet/peers';
 import type { JsonObject } from '@hermes-fleet/protocol';
 import { cappedText } from '../fleet-tools/capped.ts';
-import { handshakeOf } from '../peers/card.ts';
 import { redactor } from './answer.ts';
 import type { RemoteAgent } from './directory.ts';
 

@@ -1,7 +1,6 @@
 import type { PeerReply, PeerTask } from '@hermes-fleet/a2a';
 import { backoffMs, FleetError, type ToolCall, ToolError } from '@hermes-fleet/protocol';
-import { PAUSE } from '../relay/prose-exchange.ts';
-import { followTask } from '../relay/prose-follow.ts';
+import { followTask, PAUSE } from '@hermes-fleet/relay';
 import { type Channel, type ChannelParts, openChannel } from './channel.ts';
 import type { RemoteAgent } from './directory.ts';
 import { loadMemo, type Memo, messageIdOf, saveMemo } from './memo.ts';

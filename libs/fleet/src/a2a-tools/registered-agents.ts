@@ -1,6 +1,6 @@
+import { renderDispatchText } from '@hermes-fleet/prose';
 import { PROTOCOL_VERSION, type RemoteAgents, ToolError } from '@hermes-fleet/protocol';
 import { needScope } from '../fleet-tools/scope.ts';
-import { renderDispatchText } from '../prose/render.ts';
 import { createConversation } from './conversation.ts';
 import { messageIdOf } from './memo.ts';
 import type { A2AToolsOptions } from './options.ts';

@@ -1,7 +1,6 @@
 import type { OutboundMessage, PeerReply } from '@hermes-fleet/a2a';
 import { FleetError, ToolError } from '@hermes-fleet/protocol';
-import { declined, neverArrived, peerError } from '../relay/link.ts';
-import { lookFor } from '../relay/prose-exchange.ts';
+import { declined, lookFor, neverArrived, peerError } from '@hermes-fleet/relay';
 import type { Channel } from './channel.ts';
 import { refusalOf } from './directory.ts';
 import { messageIdOf } from './memo.ts';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { PeerReply, PeerTask } from '@hermes-fleet/a2a';
+import { findHandshake } from '@hermes-fleet/prose';
 import type { JsonObject, ToolCall } from '@hermes-fleet/protocol';
-import { findHandshake } from '../prose/find-handshake.ts';
 import type { RemoteAgent } from './directory.ts';
 import { messageIdOf } from './memo.ts';
 

@@ -1,4 +1,7 @@
 import { type A2AClient, type AgentCard, type PeerEndpoint, peerErrorCode } from '@hermes-fleet/a2a';
+import { samePeerUrl } from '@hermes-fleet/fleet-config';
+import type { PeerCard } from '@hermes-fleet/peers';
+import { handshakeOf } from '@hermes-fleet/peers';
 import {
   type Clock,
   decodeAnnounce,
@@ -7,9 +10,6 @@ import {
   negotiate,
   type SessionAnnounce,
 } from '@hermes-fleet/protocol';
-import { samePeerUrl } from '../config/peer-url.ts';
-import { handshakeOf } from '../peers/card.ts';
-import type { PeerCard } from '../peers/profile.ts';
 import { type Finding, type Notes, notesOn, shownUrl } from './finding.ts';
 
 const TIMEOUT_MS = 5_000;

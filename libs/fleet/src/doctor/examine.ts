@@ -1,8 +1,7 @@
 import type { A2AClient, PeerEndpoint } from '@hermes-fleet/a2a';
+import type { Credentials, FleetConfig } from '@hermes-fleet/fleet-config';
+import { normalizePeerUrl } from '@hermes-fleet/fleet-config';
 import type { Clock, Ids } from '@hermes-fleet/protocol';
-import type { FleetConfig } from '../config/config.ts';
-import type { Credentials } from '../config/credentials.ts';
-import { normalizePeerUrl } from '../config/peer-url.ts';
 import { examineBus } from './examine-bus.ts';
 import { type ExaminedPeer, examinePeer } from './examine-peer.ts';
 import type { Finding } from './finding.ts';

@@ -1,3 +1,5 @@
+import type { Peers } from '@hermes-fleet/peers';
+import { isLive, isProse, type PeerProfile, takesTasks } from '@hermes-fleet/peers';
 import {
   type Clock,
   defineTool,
@@ -6,9 +8,6 @@ import {
   type Tool,
 } from '@hermes-fleet/protocol';
 import { z } from 'zod';
-import type { Peers } from '../peers/peers.ts';
-import { isLive, isProse, type PeerProfile } from '../peers/profile.ts';
-import { takesTasks } from '../routing/exclusion.ts';
 import { cappedList, cappedText } from './capped.ts';
 import { needScope } from './scope.ts';
 

@@ -1,6 +1,6 @@
+import type { RoutingDecision } from '@hermes-fleet/peers';
 import { defineTool, type JsonObject, type JsonValue, type Tool, type Unmet } from '@hermes-fleet/protocol';
 import { z } from 'zod';
-import type { RoutingDecision } from '../routing/route.ts';
 import { cappedList, cappedText } from './capped.ts';
 import { CONTRACT, handedOf } from './contract.ts';
 import { partDispatch, partTask } from './part.ts';

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import type { PeerProfile } from '@hermes-fleet/peers';
 import {
   isJsonObject,
   type JsonObject,
@@ -8,7 +9,6 @@ import {
   type ToolCall,
   type ToolResult,
 } from '@hermes-fleet/protocol';
-import type { PeerProfile } from '../peers/profile.ts';
 import { manualClock, NOW, peerOf, silent } from '../testing/fakes.ts';
 import { dispatching } from '../testing/messages.ts';
 import { CALLER, DONE, type TestProfile } from '../testing/profile.ts';

@@ -1,5 +1,5 @@
+import type { Peers } from '@hermes-fleet/peers';
 import type { Clock, Tool } from '@hermes-fleet/protocol';
-import type { Peers } from '../peers/peers.ts';
 import { peersTool } from './fleet-peers.ts';
 import { routeTool } from './fleet-route.ts';
 import { sendTool } from './fleet-send.ts';

@@ -1,3 +1,4 @@
+import type { RoutingDecision } from '@hermes-fleet/peers';
 import type {
   AdmittedTask,
   Caller,
@@ -6,7 +7,6 @@ import type {
   TaskDispatch,
   Unmet,
 } from '@hermes-fleet/protocol';
-import type { RoutingDecision } from '../routing/route.ts';
 
 /** How a run of a profile's own agent has peers do a part of its work; the gateway has it. */
 export interface PeerWork {

@@ -1,7 +1,6 @@
-import { isPeerName } from '../config/name-pattern.ts';
-import type { Peers } from '../peers/peers.ts';
-import { isLive } from '../peers/profile.ts';
-import { takesTasks } from '../routing/exclusion.ts';
+import { isPeerName } from '@hermes-fleet/fleet-config';
+import type { Peers } from '@hermes-fleet/peers';
+import { isLive, takesTasks } from '@hermes-fleet/peers';
 
 const MAX_NAMED = 20;
 

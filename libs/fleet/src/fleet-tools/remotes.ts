@@ -1,8 +1,7 @@
+import type { Peers } from '@hermes-fleet/peers';
+import { isLive, type PeerProfile, takesTasks } from '@hermes-fleet/peers';
 import type { Clock, RemoteAgents } from '@hermes-fleet/protocol';
 import { ToolError } from '@hermes-fleet/protocol';
-import type { Peers } from '../peers/peers.ts';
-import { isLive, type PeerProfile } from '../peers/profile.ts';
-import { takesTasks } from '../routing/exclusion.ts';
 import { cappedText } from './capped.ts';
 import type { HandOver } from './hand-over.ts';
 

@@ -1,5 +1,5 @@
+import { isLive, isProse, type PeerProfile } from '@hermes-fleet/peers';
 import type { JsonObject } from '@hermes-fleet/protocol';
-import { isLive, isProse, type PeerProfile } from '../peers/profile.ts';
 
 /** A peer as people and tools read it. Each field is written out: what is not here, a token above all, stays inside. */
 export function peerView(peer: PeerProfile, now: number): JsonObject {

@@ -1,4 +1,5 @@
 import type { Ledger } from '@hermes-fleet/ledger';
+import type { Peers, RoutingDecision } from '@hermes-fleet/peers';
 import {
   type Clock,
   FleetError,
@@ -9,8 +10,6 @@ import {
 import { requireScope } from '@hermes-fleet/service';
 import type { FastifyInstance } from 'fastify';
 import type { Gateway } from '../gateway.ts';
-import type { Peers } from '../peers/peers.ts';
-import type { RoutingDecision } from '../routing/route.ts';
 import { costView } from './cost-view.ts';
 import { peerView } from './peer-view.ts';
 

@@ -1,5 +1,5 @@
+import type { PeerProfile } from '@hermes-fleet/peers';
 import type { Clock, Log, SessionAnnounce } from '@hermes-fleet/protocol';
-import type { PeerProfile } from '../peers/profile.ts';
 
 export const silent: Log = { debug() {}, info() {}, warn() {}, error() {} };
 

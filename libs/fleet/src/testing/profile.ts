@@ -4,7 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { buildAgentCard, createA2AClient, registerA2A } from '@hermes-fleet/a2a';
+import { type FleetConfig, FleetConfigSchema } from '@hermes-fleet/fleet-config';
 import { type Ledger, openLedger, type TaskRecord } from '@hermes-fleet/ledger';
+import { type Announcer, createAnnouncer, createPeers, type Peers } from '@hermes-fleet/peers';
 import {
   type Caller,
   decodeResult,
@@ -20,10 +22,7 @@ import {
   TERMINAL_EVENTS,
 } from '@hermes-fleet/protocol';
 import { createApp, createAuthenticator, createLogger, createMetrics } from '@hermes-fleet/service';
-import { type FleetConfig, FleetConfigSchema } from '../config/config.ts';
 import { createGateway, type Gateway } from '../gateway.ts';
-import { type Announcer, createAnnouncer } from '../peers/announcer.ts';
-import { createPeers, type Peers } from '../peers/peers.ts';
 import { silent } from './fakes.ts';
 import { inbound } from './messages.ts';
 

@@ -1,6 +1,5 @@
+import type { PeerCard, PeerProfile, RoutingPolicy } from '@hermes-fleet/peers';
 import type { TaskDispatch } from '@hermes-fleet/protocol';
-import type { PeerCard, PeerProfile } from '../peers/profile.ts';
-import type { RoutingPolicy } from '../routing/policy.ts';
 import { announceOf, NOW, peerOf } from './fakes.ts';
 
 /** Switch's policy, as the defaults of fleet.yaml have it. */

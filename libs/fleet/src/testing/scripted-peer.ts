@@ -2,10 +2,9 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import type { TestContext } from 'node:test';
 import { createA2AClient } from '@hermes-fleet/a2a';
+import { newBehaviour } from '@hermes-fleet/peers';
 import { isJsonObject, type JsonObject, systemClock } from '@hermes-fleet/protocol';
-import { newBehaviour } from '../peers/behaviour.ts';
-import type { Dialogue } from '../relay/dialogue.ts';
-import type { ProseOptions } from '../relay/prose-exchange.ts';
+import type { Dialogue, ProseOptions } from '@hermes-fleet/relay';
 import { silent } from './fakes.ts';
 
 /** An answer to one call: a JSON-RPC result or error, a bare body, events of a stream, silence, or a cut connection. */

@@ -1,0 +1,15 @@
+export { type FleetConfig, FleetConfigSchema } from './config.ts';
+export {
+  acceptedVariables,
+  type ConfiguredPeer,
+  type Credentials,
+  callerNamed,
+  resolveTokens,
+  SHARED_CALLER,
+} from './credentials.ts';
+export { allowedEndpoint } from './endpoint-pattern.ts';
+export type { JoinPolicy } from './join-policy.ts';
+export { isPeerName, matchesName } from './name-pattern.ts';
+export { isLoopback, listenerUrl, normalizePeerUrl, placeOf, samePeerUrl, withPathOf } from './peer-url.ts';
+export { tierOf } from './tier.ts';
+export { tokenProblems } from './token-problems.ts';

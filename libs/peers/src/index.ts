@@ -1,0 +1,12 @@
+export { type AnnounceOutlet, type Announcer, createAnnouncer, learn } from './announcer.ts';
+export { type Behaviour, newBehaviour } from './behaviour.ts';
+export { handshakeOf } from './card.ts';
+export { createPeers, type Peers } from './peers.ts';
+export { isLive, isProse, type PeerCard, type PeerProfile, takesProse } from './profile.ts';
+export { createRepoWatch } from './repo-watch.ts';
+export { exclusions, NO_MODEL, takesTasks, tierFits, tierRange } from './routing/exclusion.ts';
+export { explainDispatch } from './routing/explain.ts';
+export { measureBrief } from './routing/measure-brief.ts';
+export { type RoutingPolicy, routingPolicy } from './routing/policy.ts';
+export { type RoutingDecision, route } from './routing/route.ts';
+export { createSelfAnnounce } from './self-announce.ts';

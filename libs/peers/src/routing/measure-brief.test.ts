@@ -1,0 +1,39 @@
+import assert from 'node:assert/strict';
+import { it } from 'node:test';
+import { announceOf, NOW, peerOf } from '@hermes-fleet/fleet/testing';
+import { measureBrief } from './measure-brief.ts';
+import { route } from './route.ts';
+
+it('a brief that is longer than a window is counted in tokens before a peer is ruled out', async () => {
+  const policy = {
+    self: 'switch',
+    versions: ['2.0'],
+    tiers: ['sonnet'],
+    smallBelowTokens: 1,
+    largeAboveTokens: 2,
+  };
+  const peers = [10, 100].map((contextWindow) =>
+    peerOf(`w${contextWindow}`, { announce: announceOf(`w${contextWindow}`, { worker: { contextWindow } }) }),
+  );
+  const ask = async (brief: string) => {
+    const dispatch = { type: 'TASK_DISPATCH' as const, protocolVersion: '2.0', task: { taskId: 't' }, brief };
+    return route(dispatch, peers, { ...policy, briefTokens: await measureBrief(dispatch, peers) }, NOW);
+  };
+  assert.equal((await ask('word '.repeat(50))).chosen, 'w100');
+  assert.equal((await ask('word '.repeat(500))).chosen, undefined);
+  assert.ok(
+    (await ask('some short words of text')).considered.every(({ verdict }) => verdict !== 'excluded'),
+  );
+});
+
+it('a trader, which has no window, makes no brief long', async () => {
+  const trader = announceOf('trader', { role: 'trader', worker: { modelTier: 'none', contextWindow: 0 } });
+  const dispatch = {
+    type: 'TASK_DISPATCH' as const,
+    protocolVersion: '2.0',
+    task: { taskId: 't' },
+    brief: 'words',
+  };
+  const peers = [peerOf('neo'), peerOf('trader', { announce: trader })];
+  assert.equal(await measureBrief(dispatch, peers), 0);
+});

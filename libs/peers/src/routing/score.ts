@@ -1,0 +1,72 @@
+import type { SessionAnnounce, TaskDispatch } from '@hermes-fleet/protocol';
+import type { PeerProfile } from '../profile.ts';
+import { preferredTier, type RoutingPolicy } from './policy.ts';
+
+const LOAD = 40;
+const TIER_STEP = 15;
+const FRESH = 1;
+const BLOCKED = 20;
+const LATENCY = 10;
+const LATENCY_STEP_MS = 250;
+/** What a prose peer lacks against one that says what it can do: it is for when all of those have a queue. */
+const PROSE = 60;
+
+export interface Score {
+  readonly score: number;
+  readonly notes: readonly string[];
+}
+
+/**
+ * How well an eligible peer suits a dispatch: 100 minus what speaks against it (load, tier fit, refusals, latency),
+ * in whole points, so that peers which differ by noise tie and share (design 2, Routing, soft reasons).
+ */
+export type Scorer = (peer: PeerProfile, announce: SessionAnnounce) => Score;
+
+export function createScorer(dispatch: TaskDispatch, policy: RoutingPolicy): Scorer {
+  const preferred = preferredTier(dispatch, policy);
+  return (peer, announce) => {
+    const load = loadOf(peer, announce);
+    const { modelTier } = announce.worker;
+    const steps = tierDistance(modelTier, preferred, policy.tiers);
+    const fresh = announce.session.sessionFresh ? FRESH : 0;
+    const behaviour = behaviourOf(peer);
+    const notes = [`load ${shown(load)}`, `tier ${modelTier} ${steps} off the preferred`];
+    if (fresh) notes.push('fresh session');
+    notes.push(...behaviour.notes);
+    const against = LOAD * Math.min(load, 2) + TIER_STEP * steps + behaviour.against;
+    return { score: Math.round(100 + fresh - against), notes };
+  };
+}
+
+/** The same for a peer of which only its behaviour is known: always low. */
+export function scoreProse(peer: PeerProfile): Score {
+  const { against, notes } = behaviourOf(peer);
+  return {
+    score: Math.round(100 - PROSE - LOAD * Math.min(peer.inFlight, 2) - against),
+    notes: ['speaks prose: requirements travel as hints', `load ${shown(peer.inFlight)}`, ...notes],
+  };
+}
+
+function behaviourOf({ blockedRate, latencyMs }: PeerProfile): { against: number; notes: readonly string[] } {
+  if (blockedRate === 0 && latencyMs === 0) return UNREMARKABLE;
+  const latency = Math.min(Math.floor(latencyMs / LATENCY_STEP_MS), LATENCY);
+  const notes: string[] = [];
+  if (blockedRate > 0) notes.push(`refused ${Math.round(blockedRate * 100)}% recently`);
+  if (latency > 0) notes.push(`latency ${Math.round(latencyMs)} ms`);
+  return { against: BLOCKED * blockedRate + latency, notes };
+}
+
+const UNREMARKABLE = { against: 0, notes: [] };
+
+/** Tasks per slot: what the peer announced, or what we have given it since, whichever is more. */
+function loadOf(peer: PeerProfile, announce: SessionAnnounce): number {
+  const announced = announce.session.activeTasks + (announce.limits?.queuedTasks ?? 0);
+  return Math.max(announced, peer.inFlight) / (announce.limits?.maxConcurrentTasks ?? 1);
+}
+
+const shown = (load: number): string => (load === 0 ? '0.00' : load.toFixed(2));
+
+function tierDistance(tier: string, preferred: string | undefined, tiers: readonly string[]): number {
+  const [have, want] = [tiers.indexOf(tier), preferred === undefined ? -1 : tiers.indexOf(preferred)];
+  return have < 0 || want < 0 ? 0 : Math.abs(have - want);
+}

@@ -1,0 +1,99 @@
+import type { SessionAnnounce, TaskDispatch, Unmet } from '@hermes-fleet/protocol';
+import { isLive, type PeerProfile } from '../profile.ts';
+import {
+  declaresCapability,
+  declaresMcp,
+  type Question,
+  takesTasks,
+  tierFits,
+  tierRange,
+} from './exclusion.ts';
+import { neededWindow } from './needs.ts';
+import type { RoutingPolicy } from './policy.ts';
+
+/** A peer and all that rules it out. */
+export interface Excluded {
+  readonly peer: PeerProfile;
+  readonly unmet: readonly Unmet[];
+}
+
+export interface Unroutable {
+  readonly unmet: readonly Unmet[];
+  /** Whether some peer could take it later as it stands: all that rules it out may pass. */
+  readonly waitable: boolean;
+}
+
+/** What a result can hold of them; each peer's own reasons stand beside it in the explanation. */
+const MAX_UNMET = 100;
+const MAX_NAMES = 20;
+
+/**
+ * Why nobody can take a dispatch. What no live peer declares at all comes first and alone, since nothing that changes
+ * soon helps; else each peer's own reasons (design 2, Blocked).
+ */
+export function unroutable(excluded: readonly Excluded[], question: Question): Unroutable {
+  const { dispatch, policy, now } = question;
+  const { target = 'auto' } = dispatch.routing ?? {};
+  const candidates = excluded
+    .filter(({ peer: { name, endpoint } }) => endpoint && name !== policy.self)
+    .filter(({ peer: { name } }) => target === 'auto' || target === name)
+    .toSorted((a, b) => (a.peer.name < b.peer.name ? -1 : 1));
+  if (candidates.length === 0) {
+    const nobody = `${policy.self} has no peer: list one under fleet.agents, or let one join`;
+    const detail = target === 'auto' ? nobody : `target "${target}" is not a peer of ${policy.self}`;
+    return { unmet: [{ kind: 'peer', name: target, detail, transient: false }], waitable: false };
+  }
+  const live = candidates.filter(({ peer }) => isCandidate(peer, dispatch, now));
+  if (live.length === 0 && candidates.every(isSilent)) {
+    const detail = `no live peer: ${named(candidates)} not heard of lately`;
+    return { unmet: [{ kind: 'peer', name: target, detail, transient: true }], waitable: true };
+  }
+  const undeclared = undeclaredBy(live, dispatch, policy);
+  if (undeclared.length > 0) return { unmet: undeclared, waitable: false };
+  const waitable = candidates.some(({ unmet }) => unmet.every(({ transient }) => transient));
+  const each = candidates.flatMap(({ peer, unmet }) =>
+    unmet.map((entry) => ({ ...entry, detail: `${peer.name}: ${entry.detail}` })),
+  );
+  return { unmet: each.slice(0, MAX_UNMET), waitable };
+}
+
+/** A live worker that this task has not been at: one whose word on what it has counts. */
+function isCandidate(peer: PeerProfile, dispatch: TaskDispatch, now: number): boolean {
+  if (!peer.announce || !takesTasks(peer.announce) || !isLive(peer, now)) return false;
+  return !dispatch.task.path?.includes(peer.name);
+}
+
+/** Whether all that is held against a peer is that it was not heard of, or does not answer. */
+const isSilent = ({ unmet }: Excluded): boolean =>
+  unmet.every(({ kind, transient }) => kind === 'peer' && transient);
+
+function undeclaredBy(live: readonly Excluded[], dispatch: TaskDispatch, policy: RoutingPolicy): Unmet[] {
+  const announces = live.flatMap(({ peer }) => (peer.announce ? [peer.announce] : []));
+  if (announces.length === 0) return [];
+  const nobody = (declares: (announce: SessionAnnounce) => boolean): boolean => !announces.some(declares);
+  const who = named(live);
+  const { requiredMcp = [], requiredCapabilities = [] } = dispatch.requirements ?? {};
+  const unmet: Unmet[] = [];
+  const lacking = (kind: Unmet['kind'], name: string, detail: string): void => {
+    unmet.push({ kind, name, detail, transient: false });
+  };
+  for (const name of new Set(requiredMcp))
+    if (nobody((announce) => declaresMcp(announce, name)))
+      lacking('mcp', name, `required MCP server "${name}" is not declared by any live peer (${who})`);
+  for (const name of new Set(requiredCapabilities))
+    if (nobody((announce) => declaresCapability(announce, name)))
+      lacking('capability', name, `required capability "${name}" is not declared by any live peer (${who})`);
+  const range = tierRange(dispatch);
+  if (nobody(({ worker }) => tierFits(worker.modelTier, dispatch, policy.tiers)))
+    lacking('tier', range, `no live peer (${who}) is of a tier from ${range}`);
+  const needed = neededWindow(dispatch, policy.briefTokens);
+  if (nobody(({ worker }) => worker.contextWindow >= needed))
+    lacking('context', String(needed), `no live peer (${who}) has a context window of ${needed} tokens`);
+  return unmet;
+}
+
+function named(excluded: readonly Excluded[]): string {
+  const names = excluded.slice(0, MAX_NAMES).map(({ peer }) => peer.name);
+  const more = excluded.length - names.length;
+  return more > 0 ? `${names.join(', ')} and ${more} more` : names.join(', ');
+}

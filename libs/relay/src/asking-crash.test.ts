@@ -1,0 +1,155 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  asking,
+  CALLER,
+  dispatching,
+  inbound,
+  relayFleet,
+  type Script,
+  type TestProfile,
+} from '@hermes-fleet/fleet/testing';
+import { isTerminal, type Ledger } from '@hermes-fleet/ledger';
+import { isJsonObject, systemClock } from '@hermes-fleet/protocol';
+
+type Mode = 'before' | 'after';
+
+/** A life that ends at its nth write: just before it is made, or just after, unseen. Nothing else is written then. */
+class Fate {
+  readonly #mode: Mode;
+  readonly #death = Promise.withResolvers<'died'>();
+  readonly #grave = Promise.withResolvers<never>();
+  #left: number;
+
+  constructor(nth: number, mode: Mode) {
+    this.#left = nth;
+    this.#mode = mode;
+    this.#grave.promise.catch(() => undefined);
+  }
+
+  get died(): Promise<'died'> {
+    return this.#death.promise;
+  }
+
+  /** What still waits for a write hears that there was none. */
+  bury(): void {
+    this.#grave.reject(new Error('killed'));
+  }
+
+  async write<R>(work: () => Promise<R>): Promise<R> {
+    this.#left -= 1;
+    if (this.#left > 0) return await work();
+    if (this.#left === 0) {
+      if (this.#mode === 'after') await work();
+      this.#death.resolve('died');
+    }
+    return await this.#grave.promise;
+  }
+}
+
+/** The ledgers of a profile's lives; the latest one can be given its fate. */
+function mortal(): { ledger: (real: Ledger) => Ledger; give(fate: Fate): void } {
+  let latest: { fate: Fate | undefined } = { fate: undefined };
+  return {
+    give(fate) {
+      latest.fate = fate;
+    },
+    ledger(real) {
+      const life: typeof latest = { fate: undefined };
+      latest = life;
+      const dying =
+        <A extends unknown[], R>(write: (...args: A) => Promise<R>) =>
+        (...args: A): Promise<R> =>
+          life.fate ? life.fate.write(() => write(...args)) : write(...args);
+      const { accept, append, ask, answer, withdraw, saveCheckpoint } = real;
+      return {
+        ...real,
+        accept: dying(accept),
+        append: dying(append),
+        ask: dying(ask),
+        answer: dying(answer),
+        withdraw: dying(withdraw),
+        saveCheckpoint: dying(saveCheckpoint),
+      };
+    },
+  };
+}
+
+/** A caller that wants its task done: it sends what it has to say until that is taken. */
+async function insist(at: TestProfile, taskId: string, over: AbortSignal): Promise<string | undefined> {
+  while (!over.aborted) {
+    const id = await at.send(dispatching({ task_id: taskId })).catch(() => undefined);
+    if (id !== undefined && isTerminal(at.task(id).state)) return id;
+    const open = id === undefined ? undefined : at.ledger.questions(id).find(({ answer }) => !answer);
+    if (id !== undefined && open) {
+      const answer = { taskId: id, messageId: `answer to ${open.text}`, text: `${open.text} Yes.` };
+      await at.gateway.accept(inbound(answer), CALLER).catch(() => undefined);
+    }
+    await systemClock.sleep(10);
+  }
+  return undefined;
+}
+
+/** Work with something to lose between its questions. */
+const careful: Script = async (task, context) => {
+  await context.checkpoint.save({ begun: true });
+  const outcome = await asking('Which room?', 'Which wall?')(task, context);
+  await context.checkpoint.save({ begun: true, answered: true });
+  return outcome;
+};
+
+const TOLD = ['Which room? Yes.', 'Which wall? Yes.'];
+
+function assertAskedOnce(at: TestProfile, id: string, where: string): void {
+  const given = at.ledger.questions(id).map(({ answer }) => answer?.text);
+  assert.deepEqual(given, TOLD, `${where}: at ${at.name}`);
+  const asked = at.events(id).filter((type) => type === 'input_required' || type === 'answered');
+  assert.equal(asked.length, 2 * TOLD.length, where);
+}
+
+for (const victim of ['neo', 'switch'] as const)
+  test(`${victim} is killed at every write of a task that asks twice: nothing is asked or answered twice`, async (t) => {
+    const life = mortal();
+    const workers = { neo: { script: careful, ...(victim === 'neo' ? { ledger: life.ledger } : {}) } };
+    const fleet = await relayFleet(t, workers, victim === 'switch' ? { ledger: life.ledger } : {});
+    const { orchestrator } = fleet;
+    const neo = fleet.worker('neo');
+    let died = true;
+    let round = 0;
+    while (died) {
+      const mode: Mode = round % 2 === 0 ? 'before' : 'after';
+      const nth = 1 + Math.floor(round / 2);
+      round += 1;
+      const where = `${victim} killed ${mode} write ${nth}`;
+      const taskId = `task-${round}`;
+      const fate = new Fate(nth, mode);
+      life.give(fate);
+      const first = new AbortController();
+      const came = await Promise.race([insist(orchestrator, taskId, first.signal), fate.died]);
+      first.abort();
+      died = came === 'died';
+      if (died) {
+        // Its connections are cut before anybody hears of it.
+        const dead = victim === 'neo' ? neo : orchestrator;
+        const crashed = dead.crash();
+        fate.bury();
+        await crashed;
+        await dead.restart();
+        await fleet.hear('neo');
+      }
+      const ended = died ? await insist(orchestrator, taskId, AbortSignal.timeout(20_000)) : came;
+      const id = ended ?? assert.fail(where);
+      const result = await orchestrator.result(id);
+      const outcome = [result.status, result.text];
+      assert.deepEqual(outcome, ['done', TOLD.join(', ')], `${where}: ${JSON.stringify(result)}`);
+      assertAskedOnce(orchestrator, id, where);
+      const remote = neo.ledger.list({ pageSize: 100 }).tasks.filter(({ dispatch: { task } }) => {
+        const parent = isJsonObject(task) ? task.parent : undefined;
+        return isJsonObject(parent) && parent.task_id === taskId;
+      });
+      assert.equal(remote.length, 1, `${where}: the work was begun ${remote.length} times`);
+      assertAskedOnce(neo, remote[0]?.id ?? '', where);
+    }
+    t.diagnostic(`${victim} was killed ${round - 1} times`);
+    assert.ok(round > 16, `it was killed only ${round - 1} times`);
+  });

@@ -1,0 +1,230 @@
+import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
+import { describe, it, type TestContext } from 'node:test';
+import { createA2AClient } from '@hermes-fleet/a2a';
+import {
+  announceOf,
+  DONE,
+  dispatching,
+  freePort,
+  profile,
+  relayFleet,
+  type Script,
+  silent,
+  spending,
+  type TestProfile,
+} from '@hermes-fleet/fleet/testing';
+import {
+  encodeResult,
+  HANDSHAKE_EXTENSION,
+  isJsonObject,
+  type JsonObject,
+  systemClock,
+} from '@hermes-fleet/protocol';
+import { createMetrics } from '@hermes-fleet/service';
+import { createRelay } from './relay.ts';
+
+/** The relay of a worker, for a script that passes on what it got. */
+function relayOf({ name, peers }: TestProfile) {
+  return createRelay({
+    peers,
+    client: createA2AClient({ clock: systemClock, log: silent, extensions: [HANDSHAKE_EXTENSION] }),
+    clock: systemClock,
+    log: silent,
+    metrics: createMetrics({ profile: name, peers: [], callers: [], defaultMetrics: false }),
+    policy: {
+      self: name,
+      versions: ['2.0'],
+      tiers: ['haiku', 'sonnet', 'opus'],
+      smallBelowTokens: 2_000,
+      largeAboveTokens: 50_000,
+    },
+    onBlocked: 'fail',
+    maxAttempts: 3,
+    peerDownAfterMs: 20_000,
+    maxWaitMs: 1_000,
+    maxWaiting: 1,
+    ageingMs: 1_000,
+    random: () => 0,
+  });
+}
+
+/** switch gives to neo, which does a part itself and passes the rest on to `to`. */
+async function chain(t: TestContext, to: string) {
+  const delegating: Script = async (task, context) => {
+    await spending(10)(task, context);
+    const dispatch = { ...task.dispatch, routing: { target: to } };
+    return relayOf(made.worker('neo')).run({ ...task, dispatch }, context);
+  };
+  const made = await relayFleet(t, {
+    neo: { script: delegating, tier: 'sonnet' },
+    trinity: { script: spending(5), tier: 'opus' },
+  });
+  const trinity = await made.worker('trinity').gateway.freshAnnounce();
+  await made.worker('neo').peers.record(trinity, { name: 'trinity' });
+  return made;
+}
+
+const send = (orchestrator: TestProfile, task: JsonObject = {}): Promise<string> =>
+  orchestrator.send(
+    dispatching({ task_id: 'abc', token_budget: 1_000, ...task }, { routing: { target: 'neo' } }),
+  );
+
+describe('three hops', () => {
+  it('know their parent, their root and the way; budgets are slices, and own is told apart from delegated', async (t) => {
+    const { orchestrator, worker } = await chain(t, 'trinity');
+    const id = await send(orchestrator);
+    const result = await orchestrator.result(id);
+    assert.equal(result.status, 'done', JSON.stringify(result));
+    assert.deepEqual([result.tokensSpent, result.usage?.delegatedTokens], [15, 15]);
+    assert.deepEqual([result.executedBy, result.taskId], ['trinity', 'abc']);
+
+    const second = worker('neo').runs[0] ?? '';
+    assert.deepEqual(worker('neo').task(second).dispatch.task, {
+      task_id: id,
+      token_budget: 1_000,
+      parent: { task_id: 'abc', profile: 'switch' },
+      root_id: 'abc',
+      path: ['switch'],
+    });
+    const middle = await worker('neo').result(second);
+    assert.deepEqual(
+      [middle.tokensSpent, middle.usage?.inputTokens, middle.usage?.delegatedTokens],
+      [15, 10, 5],
+    );
+
+    const third = worker('trinity').runs[0] ?? '';
+    assert.deepEqual(worker('trinity').task(third).dispatch.task, {
+      task_id: second,
+      token_budget: 990,
+      parent: { task_id: id, profile: 'neo' },
+      root_id: 'abc',
+      path: ['switch', 'neo'],
+    });
+    const last = await worker('trinity').result(third);
+    assert.deepEqual([last.tokensSpent, last.usage?.delegatedTokens ?? 0], [5, 0]);
+  });
+
+  it('do not lead back: a cycle is refused before anything is sent', async (t) => {
+    const { orchestrator, worker } = await chain(t, 'switch');
+    const { gateway, peers } = worker('neo');
+    await peers.record(await orchestrator.gateway.freshAnnounce(), { name: 'switch' });
+    const result = await orchestrator.result(await send(orchestrator));
+    assert.deepEqual([result.status, result.error?.code, result.tokensSpent], ['error', 'blocked', 10]);
+    assert.match(result.error?.message ?? '', /has had this task already: it would go in a circle/);
+    assert.equal(orchestrator.ledger.list({ pageSize: 10 }).totalSize, 1);
+    assert.equal(gateway.activeTasks(), 0);
+  });
+});
+
+describe('the way of a task', () => {
+  const names = (count: number): string[] => Array.from({ length: count }, (_, at) => `p${at}`);
+  const rows: [string, string[], RegExp][] = [
+    ['that leads back is refused', ['switch'], /the task came through switch before/],
+    ['of more than 8 profiles is refused', names(9), /at most 8 are allowed/],
+    ['that relaying would make longer than 8 is refused', names(8), /at most 8 are allowed/],
+  ];
+  for (const [what, path, reason] of rows)
+    it(what, async (t) => {
+      const { orchestrator, worker } = await relayFleet(t, { neo: { script: spending(1) } });
+      const result = await orchestrator.result(await send(orchestrator, { path }));
+      assert.deepEqual(
+        [result.status, result.tokensSpent, result.unmet?.map(({ kind }) => kind)],
+        ['blocked', 0, ['path']],
+      );
+      assert.match(result.blockedReason ?? '', reason);
+      assert.equal(worker('neo').ledger.list({ pageSize: 1 }).totalSize, 0);
+    });
+
+  it('of 8 profiles, this one included, is long enough', async (t) => {
+    const { orchestrator } = await relayFleet(t, { neo: { script: spending(1) } });
+    assert.equal((await orchestrator.result(await send(orchestrator, { path: names(7) }))).status, 'done');
+  });
+});
+
+describe('what a peer reports', () => {
+  const claiming =
+    (tokens: number): Script =>
+    async (_task, { budget }) => {
+      await budget.addDelegated(tokens);
+      return DONE;
+    };
+
+  it('beyond its slice is counted as reported, and is an overrun', async (t) => {
+    const { orchestrator } = await relayFleet(t, { neo: { script: claiming(5_000) } });
+    const result = await orchestrator.result(await send(orchestrator));
+    assert.deepEqual(
+      [result.status, result.tokensSpent, result.usage?.delegatedTokens, result.usage?.source],
+      ['done', 5_000, 5_000, 'reported'],
+    );
+    assert.match(await orchestrator.metrics(), /fleet_budget_overruns_total\{action="delegated"\} 1/);
+  });
+
+  it('as an absurd figure does not break the account', async (t) => {
+    const { orchestrator } = await relayFleet(t, { neo: { script: claiming(Number.MAX_SAFE_INTEGER) } });
+    const result = await orchestrator.result(await send(orchestrator));
+    assert.deepEqual([result.status, result.tokensSpent], ['done', 1_000_000_000]);
+  });
+
+  it('of a refusal is not lost, and the next peer gets what is left', async (t) => {
+    const agents = { switch: await freePort(), odd: await oddPeer(t), neo: await freePort() };
+    const neo = await profile(t, { name: 'neo', agents, script: spending(4), tier: 'opus' });
+    await neo.serve();
+    const orchestrator = await profile(t, { name: 'switch', agents, fleet: { orchestrate: true } });
+    await orchestrator.peers.record(announceOf('odd'), { name: 'odd' });
+    await orchestrator.peers.record(neo.gateway.announce(), { name: 'neo' });
+    const id = await orchestrator.send(dispatching({ token_budget: 1_000 }));
+    const result = await orchestrator.result(id);
+    assert.deepEqual(
+      result.attempts?.map(({ peer, status, tokensSpent }) => [peer, status, tokensSpent]),
+      [
+        ['odd', 'blocked', 30],
+        ['neo', 'done', 4],
+      ],
+    );
+    assert.deepEqual([result.tokensSpent, result.usage?.delegatedTokens], [34, 34]);
+    const { task } = neo.task(neo.runs[0] ?? '').dispatch;
+    assert.ok(isJsonObject(task) && task.token_budget === 970);
+  });
+
+  it('may leave nothing for the next peer: that is an error, with the attempts', async (t) => {
+    const agents = { switch: await freePort(), odd: await oddPeer(t), neo: await freePort() };
+    const orchestrator = await profile(t, { name: 'switch', agents, fleet: { orchestrate: true } });
+    for (const name of ['odd', 'neo']) await orchestrator.peers.record(announceOf(name), { name });
+    const id = await orchestrator.send(dispatching({ token_budget: 30 }, { routing: { max_attempts: 5 } }));
+    const result = await orchestrator.result(id);
+    assert.deepEqual([result.status, result.error?.code], ['error', 'budget_exhausted']);
+    assert.ok(result.attempts?.some(({ peer, tokensSpent }) => peer === 'odd' && tokensSpent === 30));
+  });
+});
+
+/** A peer that refuses every dispatch, and says that this took 30 tokens. */
+async function oddPeer(t: TestContext): Promise<number> {
+  const server = createServer(async (request, reply) => {
+    let body = '';
+    for await (const chunk of request) body += chunk;
+    const taskId = /"task_id":"([^"]+)"/.exec(body)?.[1] ?? '';
+    const data = encodeResult({
+      type: 'TASK_RESULT',
+      protocolVersion: '2.0',
+      taskId,
+      status: 'blocked',
+      tokensSpent: 30,
+      nextSteps: [],
+      blockedReason: 'no',
+      artifacts: { filesChanged: [] },
+    });
+    const artifacts = [{ artifactId: 'r', name: 'task-result', parts: [{ data }] }];
+    const task = { id: 'r-1', contextId: 'c', status: { state: 'TASK_STATE_REJECTED' }, artifacts };
+    reply.writeHead(200, { 'content-type': 'application/json' });
+    reply.end(JSON.stringify({ jsonrpc: '2.0', id: 1, result: { task } }));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const address = server.address();
+  assert.ok(address !== null && typeof address === 'object');
+  return address.port;
+}

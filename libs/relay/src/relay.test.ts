@@ -1,0 +1,366 @@
+import assert from 'node:assert/strict';
+import { createServer, type Server } from 'node:http';
+import { describe, it, type TestContext } from 'node:test';
+import {
+  CALLER,
+  DONE,
+  dispatching,
+  relayFleet as fleet,
+  freePort,
+  PREFERRED_FIRST,
+  profile,
+  type Script,
+  spending,
+  type TestProfile,
+  untilAborted,
+} from '@hermes-fleet/fleet/testing';
+import { isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+
+const TRACE_ID = '4bf92f3577b34da6a3ce929d0e0e4736';
+const TRACEPARENT = `00-${TRACE_ID}-00f067aa0ba902b7-01`;
+
+const dispatchOf = (worker: TestProfile, id: string): JsonObject => worker.task(id).dispatch;
+
+describe('the relay', () => {
+  it('has a peer do the work under our id and contract, and hands its result back under the id of the caller', async (t) => {
+    const { orchestrator, worker } = await fleet(t, { neo: { script: spending(70) } });
+    const deadline = new Date(Date.now() + 60_000).toISOString();
+    const message = dispatching({ task_id: 'abc', token_budget: 4_000, colour: 'red' }, { deadline });
+    const id = await orchestrator.send({ ...message, contextId: 'ctx', traceparent: TRACEPARENT });
+    const result = await orchestrator.result(id);
+    assert.equal(result.status, 'done', JSON.stringify(result));
+    assert.equal(result.taskId, 'abc');
+    assert.equal(result.text, 'did do it');
+    assert.equal(result.executedBy, 'neo');
+    assert.equal(result.tokensSpent, 70);
+    assert.equal(result.usage?.delegatedTokens, 70);
+    assert.deepEqual(
+      result.attempts?.map(({ peer, status, tokensSpent }) => [peer, status, tokensSpent]),
+      [['neo', 'done', 70]],
+    );
+    const neo = worker('neo');
+    const [remote = ''] = neo.runs;
+    const { task, routing, deadline: passed } = dispatchOf(neo, remote);
+    assert.deepEqual(task, {
+      task_id: id,
+      token_budget: 4_000,
+      parent: { task_id: 'abc', profile: 'switch' },
+      root_id: 'abc',
+      path: ['switch'],
+      colour: 'red',
+    });
+    assert.ok(isJsonObject(routing) && routing.target === 'neo');
+    assert.equal(passed, deadline);
+    assert.equal(neo.task(remote).contextId, 'ctx');
+    assert.match(neo.task(remote).traceparent ?? '', new RegExp(`^00-${TRACE_ID}-[0-9a-f]{16}-01$`));
+    const published = orchestrator.ledger.outbox.read(0, 100).filter(({ event }) => event.subject === id);
+    assert.deepEqual([...new Set(published.map(({ event }) => event.traceparent))], [TRACEPARENT]);
+    const events = orchestrator.events(id);
+    assert.deepEqual(
+      events.filter((type) => type !== 'progress'),
+      ['submitted', 'queued', 'started', 'delegated', 'done'],
+    );
+    assert.equal((await orchestrator.event(id, 'delegated')).peer, 'neo');
+  });
+
+  it('blocks at once what nobody declares, whatever on_blocked says, and asks nobody', async (t) => {
+    const { orchestrator, worker } = await fleet(t, { neo: {}, trinity: {} });
+    for (const on_blocked of ['reroute', 'queue', 'fail']) {
+      const id = await orchestrator.send(
+        dispatching(
+          {},
+          { requirements: { required_mcp: ['nope'] }, routing: { target: 'auto', on_blocked } },
+        ),
+      );
+      const result = await orchestrator.result(id);
+      assert.deepEqual([result.status, result.tokensSpent], ['blocked', 0]);
+      assert.match(result.blockedReason ?? '', /"nope" is not declared by any live peer \(neo, trinity\)/);
+      assert.deepEqual(orchestrator.events(id), ['submitted', 'blocked']);
+    }
+    assert.equal(worker('neo').ledger.list({ pageSize: 1 }).totalSize, 0);
+  });
+
+  it('goes to the next peer when one refuses, and says so', async (t) => {
+    const { orchestrator, worker } = await fleet(t, PREFERRED_FIRST);
+    worker('neo').facts.clean = false;
+    const id = await orchestrator.send(dispatching());
+    const result = await orchestrator.result(id);
+    assert.deepEqual(
+      result.attempts?.map(({ peer, status }) => [peer, status]),
+      [
+        ['neo', 'blocked'],
+        ['trinity', 'done'],
+      ],
+    );
+    assert.equal(result.executedBy, 'trinity');
+    const { from, to, reason } = await orchestrator.event(id, 'rerouted');
+    assert.deepEqual([from, to, reason], ['neo', 'trinity', 'repo']);
+    assert.match(
+      await orchestrator.metrics(),
+      /fleet_task_reroutes_total\{from="neo",to="trinity",reason="repo"\} 1/,
+    );
+  });
+
+  it('hands the refusals back with an alert when nobody is left to ask', async (t) => {
+    const { orchestrator, worker } = await fleet(t, { neo: {}, trinity: {} });
+    for (const name of ['neo', 'trinity']) worker(name).facts.clean = false;
+    const all = await orchestrator.send(dispatching({}, { routing: { max_attempts: 2 } }));
+    const blocked = await orchestrator.result(all);
+    assert.deepEqual([blocked.status, blocked.tokensSpent, blocked.attempts?.length], ['blocked', 0, 2]);
+    assert.match(blocked.blockedReason ?? '', /neo: the working tree of neo is dirty/);
+    assert.match(blocked.blockedReason ?? '', /trinity: the working tree of trinity is dirty/);
+    assert.equal((await orchestrator.event(all, 'alert')).reason, 'handed_back');
+  });
+
+  it('keeps little of a refusal that has much to say', async (t) => {
+    const long = 'x'.repeat(10_000);
+    const unmet = { kind: 'repo' as const, name: long, detail: long, transient: true };
+    const blocked = { ...DONE, status: 'blocked' as const, blockedReason: long };
+    const { orchestrator } = await fleet(t, {
+      neo: { script: async () => ({ ...blocked, unmet: Array.from({ length: 100 }, () => unmet) }) },
+    });
+    const id = await orchestrator.send(dispatching({}, { routing: { on_blocked: 'fail' } }));
+    const result = await orchestrator.result(id);
+    assert.equal(result.status, 'blocked');
+    assert.equal(result.unmet?.length, 50);
+    assert.ok(JSON.stringify(result).length < 100_000);
+  });
+
+  it('leaves a peer that is gone for one that is there', async (t) => {
+    const { orchestrator, worker } = await fleet(t, PREFERRED_FIRST);
+    await worker('neo').crash();
+    const result = await orchestrator.result(await orchestrator.send(dispatching()));
+    assert.deepEqual(
+      result.attempts?.map(({ peer, status }) => [peer, status]),
+      [
+        ['neo', 'unreachable'],
+        ['trinity', 'done'],
+      ],
+    );
+    await worker('neo').restart();
+  });
+
+  it('hands the errors and the remains of a peer on as they are', async (t) => {
+    const outcomes = [
+      { ...DONE, status: 'error' as const, error: { code: 'model_failed', message: 'm', retryable: true } },
+      { ...DONE, status: 'partial' as const, remaining: ['rest'] },
+    ];
+    const { orchestrator } = await fleet(t, { neo: { script: async () => outcomes.shift() ?? DONE } });
+    const error = await orchestrator.result(await orchestrator.send(dispatching()));
+    assert.deepEqual([error.status, error.error?.code], ['error', 'model_failed']);
+    const partial = await orchestrator.result(await orchestrator.send(dispatching()));
+    assert.deepEqual([partial.status, partial.remaining], ['partial', ['rest']]);
+  });
+
+  it('cancels the work at the peer, and counts what it had spent', async (t) => {
+    const { orchestrator, worker } = await fleet(t, {
+      neo: {
+        script: async (task, context) => {
+          await spending(9)(task, context);
+          await context.report({ type: 'progress', data: {} });
+          return untilAborted(task, context);
+        },
+      },
+    });
+    const id = await orchestrator.send(dispatching());
+    await orchestrator.event(id, 'progress');
+    const neo = worker('neo');
+    await neo.firstRun;
+    const [remote = ''] = neo.runs;
+    await neo.event(remote, 'progress');
+    await orchestrator.gateway.cancel(id, CALLER);
+    const result = await orchestrator.result(id);
+    assert.equal(orchestrator.task(id).state, 'canceled');
+    assert.deepEqual([result.error?.code, result.tokensSpent], ['canceled', 9]);
+    assert.equal(neo.task(remote).state, 'canceled');
+  });
+
+  it('survives a worker that is killed in the middle and comes back: one result, one task', async (t) => {
+    const { orchestrator, worker } = await fleet(t, { neo: { script: untilAborted } });
+    const neo = worker('neo');
+    const id = await orchestrator.send(dispatching());
+    await neo.firstRun;
+    const [remote = ''] = neo.runs;
+    await neo.event(remote, 'started');
+    await neo.crash();
+    await neo.restart(spending(11));
+    const result = await orchestrator.result(id);
+    assert.deepEqual([result.status, result.tokensSpent], ['done', 11]);
+    assert.equal(orchestrator.events(id).filter((type) => type === 'done').length, 1);
+    assert.deepEqual(neo.runs, [remote, remote]);
+    assert.equal(neo.ledger.list({ pageSize: 10 }).totalSize, 1);
+  });
+
+  it('goes on after its own crash with the task that the peer has, however often', async (t) => {
+    const gate = Promise.withResolvers<void>();
+    const { orchestrator, worker } = await fleet(
+      t,
+      { neo: { script: (task, context) => gate.promise.then(() => spending(13)(task, context)) } },
+      { fleet: { limits: { max_resumes: 0 } } },
+    );
+    const neo = worker('neo');
+    const id = await orchestrator.send(dispatching());
+    await neo.firstRun;
+    await orchestrator.gateway.stop(5_000);
+    await orchestrator.crash();
+    gate.resolve();
+    await neo.result(neo.runs[0] ?? '');
+    await orchestrator.restart();
+    const result = await orchestrator.result(id);
+    assert.deepEqual([result.status, result.tokensSpent, result.executedBy], ['done', 13, 'neo']);
+    assert.equal(neo.runs.length, 1);
+  });
+
+  it('takes back from the peer what a deadline cut short', async (t) => {
+    const partial: Script = (_task, { signal }) =>
+      new Promise((resolve) =>
+        signal.addEventListener('abort', () => resolve({ ...DONE, status: 'partial', remaining: ['rest'] })),
+      );
+    const { orchestrator } = await fleet(t, { neo: { script: partial } });
+    const deadline = new Date(Date.now() + 400).toISOString();
+    const result = await orchestrator.result(await orchestrator.send(dispatching({}, { deadline })));
+    assert.deepEqual([result.status, result.remaining, result.executedBy], ['partial', ['rest'], 'neo']);
+  });
+
+  it('spends nothing on a task whose deadline passes while it waits at the peer', async (t) => {
+    const busy = { script: untilAborted, fleet: { limits: { max_concurrent_tasks: 1 } } };
+    const { orchestrator, worker } = await fleet(t, { neo: busy });
+    await orchestrator.send(dispatching());
+    const first = await worker('neo').firstRun;
+    const deadline = new Date(Date.now() + 300).toISOString();
+    const id = await orchestrator.send(dispatching({}, { deadline }));
+    const result = await orchestrator.result(id);
+    assert.deepEqual(
+      [result.status, result.tokensSpent, result.unmet?.[0]?.kind, result.attempts?.map(({ peer }) => peer)],
+      ['blocked', 0, 'deadline', ['neo']],
+    );
+    assert.deepEqual(worker('neo').runs, [first]);
+  });
+
+  it('gives up on a peer that stays away, as an error that may be tried again', async (t) => {
+    const { orchestrator, worker } = await fleet(
+      t,
+      { neo: { script: untilAborted } },
+      { fleet: { routing: { peer_down_after_s: 0.5 } } },
+    );
+    const neo = worker('neo');
+    const id = await orchestrator.send(dispatching());
+    await neo.firstRun;
+    await neo.event(neo.runs[0] ?? '', 'started');
+    await neo.crash();
+    const result = await orchestrator.result(id);
+    assert.deepEqual(
+      [result.status, result.error?.code, result.error?.retryable],
+      ['error', 'peer_unreachable', true],
+    );
+    assert.match(result.error?.message ?? '', /peer neo has not answered for/);
+    await neo.restart();
+  });
+
+  it('sends the same bytes again when the answer is lost, and the work runs once', async (t) => {
+    const { orchestrator, worker } = await fleet(t, { neo: { script: spending(3) } });
+    const neo = worker('neo');
+    const proxy = await lossyProxy(t, neo.port);
+    const behind = await profile(t, {
+      name: 'switch',
+      agents: { switch: await freePort(), neo: proxy.port },
+      fleet: { orchestrate: true },
+    });
+    const heard = orchestrator.peers.get('neo')?.announce;
+    assert.ok(heard);
+    const { endpoint: _endpoint, ...announce } = heard;
+    await behind.peers.record(announce, { name: 'neo' });
+    const result = await behind.result(await behind.send(dispatching()));
+    assert.equal(result.status, 'done', JSON.stringify(result));
+    assert.equal(result.tokensSpent, 3);
+    assert.equal(neo.runs.length, 1);
+    const sends = proxy.bodies.filter((body) => body.includes('"SendMessage"'));
+    assert.equal(sends.length, 2);
+    assert.equal(sends[0], sends[1]);
+  });
+});
+
+it('a peer whose card lacks the handshake gets the contract as text, and only that', async (t) => {
+  const texts: string[] = [];
+  const agent = createServer(async (request, reply) => {
+    let body = '';
+    for await (const chunk of request) body += chunk;
+    const { params } = JSON.parse(body);
+    texts.push(params.message.parts[0].text);
+    const message = { messageId: 'r', role: 'ROLE_AGENT', parts: [{ text: 'tidied up' }] };
+    reply.writeHead(200, { 'content-type': 'application/json' });
+    reply.end(JSON.stringify({ jsonrpc: '2.0', id: 1, result: { message } }));
+  });
+  const agents = { switch: await freePort(), stock: await freePort() };
+  await new Promise<void>((resolve) => agent.listen(agents.stock, '127.0.0.1', resolve));
+  t.after(() => {
+    agent.closeAllConnections();
+    agent.close();
+  });
+  const orchestrator = await profile(t, { name: 'switch', agents, fleet: { orchestrate: true } });
+  orchestrator.peers.noteCard('stock', { handshake: false, versions: [] });
+  const id = await orchestrator.send(
+    dispatching({ token_budget: 700 }, { brief: 'tidy up', routing: { target: 'stock' } }),
+  );
+  const result = await orchestrator.result(id);
+  assert.deepEqual([result.status, result.text, result.executedBy], ['done', 'tidied up', 'stock']);
+  assert.equal(texts.length, 1);
+  assert.match(texts[0] ?? '', /^TASK DISPATCH \(inline\)\n/);
+  assert.match(texts[0] ?? '', new RegExp(`task_id: "?${id}`));
+  assert.match(texts[0] ?? '', /token_budget: 700\n[\s\S]*Brief: tidy up/);
+});
+
+it('tasks that arrive together are spread over the peers, the preferred tier first', async (t) => {
+  const gate = Promise.withResolvers<void>();
+  const held: Script = async () => {
+    await gate.promise;
+    return DONE;
+  };
+  const { orchestrator, worker } = await fleet(t, {
+    neo: { script: held, tier: 'haiku' },
+    morpheus: { script: held, tier: 'sonnet' },
+    trinity: { script: held, tier: 'opus' },
+  });
+  const together = Array.from({ length: 12 }, (_, i) => orchestrator.send(dispatching({ task_id: `t${i}` })));
+  const ids = await Promise.all(together);
+  gate.resolve();
+  const results = await Promise.all(ids.map((id) => orchestrator.result(id)));
+  assert.ok(results.every(({ status }) => status === 'done'));
+  const runs = ['neo', 'morpheus', 'trinity'].map((name) => worker(name).runs.length);
+  const [haiku = 0, sonnet = 0, opus = 0] = runs;
+  assert.equal(haiku + sonnet + opus, 12);
+  assert.ok(haiku > 0 && opus > 0, `nobody else got work: ${runs.join()}`);
+  assert.ok(sonnet >= haiku && sonnet >= opus, `the preferred tier got less: ${runs.join()}`);
+});
+
+/** Passes requests on to a port, and cuts the connection in place of the first answer. */
+async function lossyProxy(t: TestContext, target: number): Promise<{ port: number; bodies: string[] }> {
+  const bodies: string[] = [];
+  let lost = false;
+  const server: Server = createServer(async (request, reply) => {
+    let body = '';
+    for await (const chunk of request) body += chunk;
+    bodies.push(body);
+    const { authorization = '', 'content-type': type = '', accept = '' } = request.headers;
+    const answer = await fetch(`http://127.0.0.1:${target}${request.url}`, {
+      method: request.method ?? 'POST',
+      headers: { authorization, 'content-type': type, accept, 'a2a-version': '1.0' },
+      body,
+    });
+    const text = await answer.text();
+    if (!lost) {
+      lost = true;
+      request.socket.destroy();
+      return;
+    }
+    reply.writeHead(answer.status, { 'content-type': answer.headers.get('content-type') ?? '' }).end(text);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const address = server.address();
+  assert.ok(address !== null && typeof address === 'object');
+  return { port: address.port, bodies };
+}

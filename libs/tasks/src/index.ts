@@ -1,0 +1,10 @@
+export { type AdmissionFacts, type AdmissionRequest, admit } from './admission.ts';
+export { createAskers } from './askers.ts';
+export { createDispatcher } from './dispatcher.ts';
+export { createGates } from './gates.ts';
+export { acceptMessage } from './intake.ts';
+export { createLane, type Lane } from './lane.ts';
+export { type Ranked, rankOf } from './queue.ts';
+export { errorOutcome } from './result.ts';
+export { callAt } from './schedule.ts';
+export { worthOf } from './worth.ts';

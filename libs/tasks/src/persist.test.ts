@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { manualClock, silent } from '@hermes-fleet/fleet/testing';
+import { FleetError } from '@hermes-fleet/protocol';
+import { createPersist } from './persist.ts';
+
+/** A store that fails while it is full, and keeps what it was given in order. */
+function setUp() {
+  const clock = manualClock();
+  const closing = new AbortController();
+  const store = { full: true, attempts: 0, kept: [] as number[] };
+  const keep = createPersist({ clock, log: silent, taskId: 't', signal: closing.signal });
+  const write = (n: number): Promise<number> =>
+    keep(async () => {
+      store.attempts += 1;
+      if (store.full) throw new FleetError('STORE_UNAVAILABLE', 'disk full');
+      store.kept.push(n);
+      return n;
+    });
+  return { clock, closing, store, write };
+}
+
+const turns = async (): Promise<void> => {
+  for (let i = 0; i < 20; i += 1) await new Promise(setImmediate);
+};
+
+test('writes that wait for the store are tried again together, in the order of asking', async () => {
+  const { clock, store, write } = setUp();
+  const early = [write(1), write(2)];
+  await turns();
+  assert.equal(store.attempts, 2);
+  const late = write(3);
+  await turns();
+  assert.equal(store.attempts, 2, 'who comes later waits behind them');
+  clock.advance(5_000);
+  await turns();
+  assert.equal(store.attempts, 5);
+  store.full = false;
+  clock.advance(5_000);
+  assert.deepEqual(await Promise.all([...early, late]), [1, 2, 3]);
+  assert.deepEqual(store.kept, [1, 2, 3]);
+  const asked = write(4);
+  assert.equal(store.attempts, 9, 'at once, when nothing waits');
+  assert.equal(await asked, 4);
+});
+
+test('an end of all attempts throws what the store threw; any other failure is thrown at once', async () => {
+  const { closing, store, write } = setUp();
+  const waiting = [write(1), write(2)];
+  await turns();
+  closing.abort();
+  for (const each of waiting) await assert.rejects(each, { code: 'STORE_UNAVAILABLE' });
+  assert.equal(store.attempts, 4);
+  const other = createPersist({
+    clock: manualClock(),
+    log: silent,
+    taskId: 't',
+    signal: AbortSignal.any([]),
+  });
+  await assert.rejects(
+    other(() => Promise.reject(new FleetError('TASK_NOT_FOUND', 'gone'))),
+    { code: 'TASK_NOT_FOUND' },
+  );
+});
