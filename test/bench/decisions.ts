@@ -3,10 +3,10 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { systemClock as clock, systemIds as ids } from '@hermes-fleet/protocol';
+import type { Concern, Strategy } from '../../libs/paper/src/market/concern.ts';
+import type { Runtime } from '../../libs/paper/src/market/runtime-port.ts';
 import { enableWal } from '../../libs/store/src/database.ts';
 import { createDesk } from '../../services/trader/src/control/create-desk.ts';
-import type { Concern, Strategy } from '../../services/trader/src/control/state.ts';
-import type { Runtime } from '../../services/trader/src/runtime/port.ts';
 import { openControlStore } from '../../services/trader/src/store/sqlite-store.ts';
 
 const silent = { debug() {}, info() {}, warn() {}, error() {} };

@@ -9,8 +9,8 @@ import {
   RiskMode,
   readControlDecision,
 } from '@hermes-fleet/protocol';
+import { STRATEGY_KINDS } from '../../libs/paper/src/strategies/index.ts';
 import { TraderConfigSchema } from '../../services/trader/src/config/schema.ts';
-import { STRATEGY_KINDS } from '../../services/trader/src/runtime/strategies/index.ts';
 import { doc, fenced, plain, rows, section } from '../support/docs.ts';
 import { leaves } from '../support/schema.ts';
 

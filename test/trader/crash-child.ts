@@ -2,10 +2,10 @@ import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemClock as clock, systemIds as ids, type Log } from '@hermes-fleet/protocol';
 import { z } from 'zod';
+import type { Strategy } from '../../libs/paper/src/market/concern.ts';
+import type { Runtime } from '../../libs/paper/src/market/runtime-port.ts';
+import type { ControlStore } from '../../services/trader/src/control/control-store.ts';
 import { createDesk } from '../../services/trader/src/control/create-desk.ts';
-import type { Strategy } from '../../services/trader/src/control/state.ts';
-import type { Runtime } from '../../services/trader/src/runtime/port.ts';
-import type { ControlStore } from '../../services/trader/src/store/port.ts';
 import { openControlStore } from '../../services/trader/src/store/sqlite-store.ts';
 
 /**

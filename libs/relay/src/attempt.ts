@@ -14,7 +14,8 @@ import {
 import type { FleetMetrics } from '@hermes-fleet/service';
 import { errorOutcome } from '@hermes-fleet/tasks';
 import type { Course } from './course.ts';
-import { type Delegated, delegate, withdraw } from './delegate.ts';
+import { delegate, withdraw } from './delegate.ts';
+import type { Delegated } from './delegate-options.ts';
 import { createDialogue } from './dialogue.ts';
 import { delegateProse, withdrawProse } from './prose-delegate.ts';
 import type { ProseOptions } from './prose-exchange.ts';

@@ -1,6 +1,6 @@
 import type { PeerTask } from '@hermes-fleet/a2a';
 import { backoffMs, FleetError } from '@hermes-fleet/protocol';
-import type { DelegateOptions } from './delegate.ts';
+import type { DelegateOptions } from './delegate-options.ts';
 import type { PeerAnswer } from './dialogue.ts';
 
 const ASK_TIMEOUT_MS = 5_000;

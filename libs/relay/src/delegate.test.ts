@@ -5,7 +5,8 @@ import { createA2AClient } from '@hermes-fleet/a2a';
 import { NOBODY_TO_ASK, silent } from '@hermes-fleet/fleet/testing';
 import { newBehaviour } from '@hermes-fleet/peers';
 import { FleetError, type JsonObject, systemClock } from '@hermes-fleet/protocol';
-import { type DelegateOptions, delegate, withdraw } from './delegate.ts';
+import { delegate, withdraw } from './delegate.ts';
+import type { DelegateOptions } from './delegate-options.ts';
 
 /** An answer to one call: a JSON-RPC result or error, a bare body, or a cut connection. */
 type Answer = { result: JsonObject } | { error: JsonObject; status?: number } | { body: string } | 'cut';

@@ -1,22 +1,8 @@
-import {
-  type A2AClient,
-  type PeerEndpoint,
-  type PeerReply,
-  type PeerTask,
-  peerErrorCode,
-} from '@hermes-fleet/a2a';
-import type { Behaviour } from '@hermes-fleet/peers';
-import {
-  backoffMs,
-  type Clock,
-  type ErrorCode,
-  type JsonObject,
-  type Log,
-  type ReplySchema,
-  type TaskResult,
-} from '@hermes-fleet/protocol';
+import { type PeerReply, type PeerTask, peerErrorCode } from '@hermes-fleet/a2a';
+import { backoffMs, type ErrorCode, type TaskResult } from '@hermes-fleet/protocol';
 import { awaitAnswer } from './await-answer.ts';
-import { type Dialogue, isWaiting, type PeerAnswer, unansweredResult } from './dialogue.ts';
+import type { Delegated, DelegateOptions, Refused } from './delegate-options.ts';
+import { isWaiting, type PeerAnswer, unansweredResult } from './dialogue.ts';
 import { createLink, declined, type Link, neverArrived, peerError } from './link.ts';
 import { hasResult, resultOf, resultOfMessage } from './remote-result.ts';
 import type { Delegation } from './state.ts';
@@ -29,44 +15,6 @@ const IDLE_TIMEOUT_MS = 45_000;
 /** A peer that forgets a task again and again would begin its work again and again. */
 const MAX_REPEATS = 1;
 const PAUSE = { firstMs: 200, longestMs: 5_000 };
-
-/** How a delegation ended. */
-export type Delegated = { readonly kind: 'result'; readonly result: TaskResult } | Refused;
-
-/** The peer certainly did not take it: another one may. */
-export interface Refused {
-  readonly kind: 'refused';
-  readonly reason: string;
-  /** The peer answered, and will say the same again: it is not merely away or stopping. */
-  readonly declined?: boolean;
-}
-
-export interface DelegateOptions {
-  readonly client: A2AClient;
-  readonly endpoint: PeerEndpoint;
-  readonly behaviour: Behaviour;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly random: () => number;
-  readonly signal: AbortSignal;
-  /** The trace that the calls to the peer belong to. */
-  readonly traceparent: string | undefined;
-  /** The task's id in the payload, and so in the result. */
-  readonly taskId: string;
-  readonly replySchema: ReplySchema;
-  /** What `output` must be where JSON is asked for. */
-  readonly outputSchema?: JsonObject | undefined;
-  /** How long the peer may be away before the delegation is given up, ms. */
-  readonly peerDownAfterMs: number;
-  /** Whether an earlier process may have sent this already. */
-  readonly resumed: boolean;
-  /** Durable when it resolves. */
-  readonly onTaken: (remoteTaskId: string) => Promise<void>;
-  readonly onTask: (task: PeerTask) => Promise<void>;
-  readonly onRetry: (reason: string) => void;
-  /** What the peer asks, and what it is told. */
-  readonly dialogue: Dialogue;
-}
 
 /**
  * One dispatch at one peer, until it has ended there: sent without blocking, followed by stream, asked for after a

@@ -1,6 +1,6 @@
 import { peerErrorCode } from '@hermes-fleet/a2a';
 import { backoffMs, type ErrorCode, FleetError } from '@hermes-fleet/protocol';
-import type { DelegateOptions } from './delegate.ts';
+import type { DelegateOptions } from './delegate-options.ts';
 
 const PAUSE = { firstMs: 200, longestMs: 5_000 };
 

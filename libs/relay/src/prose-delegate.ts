@@ -2,7 +2,7 @@ import type { PeerEndpoint, PeerTask } from '@hermes-fleet/a2a';
 import { closingOf } from '@hermes-fleet/prose';
 import { FleetError, type TaskResult } from '@hermes-fleet/protocol';
 import { awaitAnswer } from './await-answer.ts';
-import type { Delegated, Refused } from './delegate.ts';
+import type { Delegated, Refused } from './delegate-options.ts';
 import { isWaiting, type PeerAnswer, unansweredResult } from './dialogue.ts';
 import { createLink, type Link } from './link.ts';
 import { tellOnce } from './prose-answer.ts';

@@ -1,6 +1,6 @@
 import type { ListedTask, PeerReply } from '@hermes-fleet/a2a';
 import { backoffMs, type FleetError, type JsonObject } from '@hermes-fleet/protocol';
-import type { DelegateOptions, Refused } from './delegate.ts';
+import type { DelegateOptions, Refused } from './delegate-options.ts';
 import { declined, type Link, neverArrived, peerError } from './link.ts';
 
 /** How long an agent may take to answer a message of a task that has no deadline; it may answer only when done. */

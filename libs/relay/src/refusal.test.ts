@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { TaskResult, Unmet } from '@hermes-fleet/protocol';
-import type { Delegated } from './delegate.ts';
+import type { Delegated } from './delegate-options.ts';
 import { isHeld, refusalOf, withRefusal } from './refusal.ts';
 import type { Refusal } from './state.ts';
 

@@ -1,6 +1,6 @@
 import type { PeerProfile } from '@hermes-fleet/peers';
 import { backoffMs } from '@hermes-fleet/protocol';
-import type { Delegated } from './delegate.ts';
+import type { Delegated } from './delegate-options.ts';
 import type { Refusal } from './state.ts';
 
 /** What is kept of a refusal: it goes into the checkpoint, into its attempt and into the result. */

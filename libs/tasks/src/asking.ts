@@ -1,7 +1,29 @@
 import { isOpen, type Ledger, type Question } from '@hermes-fleet/ledger';
-import { FleetError, MAX_QUESTION_CHARS, MAX_QUESTIONS, type RunContext } from '@hermes-fleet/protocol';
-import type { RunContextParts } from './run-context.ts';
+import {
+  type AdmittedTask,
+  type Clock,
+  FleetError,
+  MAX_QUESTION_CHARS,
+  MAX_QUESTIONS,
+  type RunContext,
+} from '@hermes-fleet/protocol';
+import type { Askers } from './askers.ts';
+import type { Persist } from './persist.ts';
 import { callAt } from './schedule.ts';
+
+/** What a run needs to ask its caller. */
+export interface AskOptions extends Pick<RunContext, 'signal' | 'stopping'> {
+  readonly task: AdmittedTask;
+  readonly ledger: Pick<Ledger, 'ask' | 'withdraw' | 'questions' | 'watch'>;
+  readonly clock: Clock;
+  readonly askers: Askers;
+  /** How long a question waits for its answer, ms. */
+  readonly maxInputWaitMs: number;
+  /** Ends the run: nobody has answered in time. */
+  readonly giveUp: (reason: FleetError) => void;
+  /** Tries a write again while the store is away, until the run is told to end: what it paid for must not get lost. */
+  readonly keep: Persist;
+}
 
 /** The question of a task that has no answer yet. */
 export function openQuestion(ledger: Pick<Ledger, 'questions'>, taskId: string): Question | undefined {
@@ -28,7 +50,7 @@ export function nobodyAnswered(maxInputWaitMs: number): FleetError {
  * takes it back: rejects with its reason, in a slot again, unless an answer came first.
  */
 export async function askCaller(
-  o: RunContextParts & Pick<RunContext, 'park'>,
+  o: AskOptions & Pick<RunContext, 'park'>,
   { key, text }: { readonly key: string; readonly text: string },
   withdrawal?: AbortSignal,
 ): Promise<string> {
@@ -67,7 +89,7 @@ export async function askCaller(
 const cannotAsk = (why: string): FleetError => new FleetError('UNSUPPORTED_OPERATION', why);
 
 async function answered(
-  { task, ledger }: Pick<RunContextParts, 'task' | 'ledger'>,
+  { task, ledger }: Pick<AskOptions, 'task' | 'ledger'>,
   { key, seq }: Question,
   over: AbortSignal,
 ): Promise<string> {

@@ -1,15 +1,7 @@
 import type { Ledger } from '@hermes-fleet/ledger';
-import {
-  type AdmittedTask,
-  type Clock,
-  FleetError,
-  type RunContext,
-  type RunEvent,
-} from '@hermes-fleet/protocol';
+import { FleetError, type RunContext, type RunEvent } from '@hermes-fleet/protocol';
 import type { FleetMetrics } from '@hermes-fleet/service';
-import type { Askers } from './askers.ts';
-import { askCaller } from './asking.ts';
-import type { Persist } from './persist.ts';
+import { type AskOptions, askCaller } from './asking.ts';
 
 /** A run's slot among those that run at a time. */
 export interface Slot {
@@ -19,22 +11,10 @@ export interface Slot {
   retake(signal: AbortSignal): Promise<void>;
 }
 
-export interface RunContextParts extends Pick<RunContext, 'signal' | 'stopping' | 'budget'> {
-  readonly task: AdmittedTask;
-  readonly ledger: Pick<
-    Ledger,
-    'append' | 'ask' | 'withdraw' | 'questions' | 'watch' | 'loadCheckpoint' | 'saveCheckpoint'
-  >;
+export interface RunContextParts extends AskOptions, Pick<RunContext, 'budget'> {
+  readonly ledger: AskOptions['ledger'] & Pick<Ledger, 'append' | 'loadCheckpoint' | 'saveCheckpoint'>;
   readonly slot: Slot;
   readonly metrics: Pick<FleetMetrics, 'toolCall'>;
-  readonly clock: Clock;
-  readonly askers: Askers;
-  /** How long a question waits for its answer, ms. */
-  readonly maxInputWaitMs: number;
-  /** Ends the run: nobody has answered in time. */
-  readonly giveUp: (reason: FleetError) => void;
-  /** Tries a write again while the store is away, until the run is told to end: what it paid for must not get lost. */
-  readonly keep: Persist;
 }
 
 /** What an executor gets to work with: everything that it reports or saves goes to the ledger. */

@@ -4,7 +4,7 @@ import { type BusConnection, forgetHead, setUpStreams } from '@hermes-fleet/even
 import { type NatsServer, openConnection, recordingLog, startNatsServer } from '@hermes-fleet/events/testing';
 import { systemClock } from '@hermes-fleet/protocol';
 import { type AuditWatch, type AuditWatchOptions, watchAudit } from './audit-heads.ts';
-import type { ControlStore } from './store/port.ts';
+import type { ControlStore } from './control/control-store.ts';
 import { CONCERN, controlFile, refuseSome } from './testing/control-file.ts';
 
 const deadline = { timeout: 60_000 };

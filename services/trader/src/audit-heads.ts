@@ -1,6 +1,6 @@
 import { type BusConnection, type Head, type HeadPublisher, startHeadPublisher } from '@hermes-fleet/events';
 import type { Clock, Log } from '@hermes-fleet/protocol';
-import type { ControlStore } from './store/port.ts';
+import type { ControlStore } from './control/control-store.ts';
 
 /** What is known of the audit (design 4, State). */
 export interface AuditState {

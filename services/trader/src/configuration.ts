@@ -7,12 +7,12 @@ import {
   salvage,
   salvagedProblems,
 } from '@hermes-fleet/member';
+import type { Feed } from '@hermes-fleet/paper';
+import { createFeed } from '@hermes-fleet/paper';
 import { type Clock, type FieldError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
 import { loadYamlConfig, type SecretEnv } from '@hermes-fleet/service';
 import { type TraderConfig, TraderConfigSchema } from './config/schema.ts';
 import { concernId } from './config/settings.ts';
-import { createFeed } from './runtime/feed/feed-config.ts';
-import type { Feed } from './runtime/strategy.ts';
 
 export interface Configuration extends MemberConfiguration {
   readonly trader: TraderConfig;

@@ -3,8 +3,8 @@ import { type TestContext, test } from 'node:test';
 import { busPermissions, consume, inboxPrefix, setUpStreams } from '@hermes-fleet/events';
 import { recordingLog, startNatsServer } from '@hermes-fleet/events/testing';
 import { type CloudEvent, systemClock } from '@hermes-fleet/protocol';
+import type { ControlStore } from './control/control-store.ts';
 import { connectControlBus } from './control-bus.ts';
-import type { ControlStore } from './store/port.ts';
 import { CONCERN, controlFile, rejectSome } from './testing/control-file.ts';
 
 const deadline = { timeout: 60_000 };

@@ -4,7 +4,7 @@ import { busConnection } from '@hermes-fleet/member';
 import type { Clock, Log } from '@hermes-fleet/protocol';
 import type { FleetMetrics } from '@hermes-fleet/service';
 import { type AuditState, type AuditWatchOptions, watchAudit } from './audit-heads.ts';
-import type { ControlStore } from './store/port.ts';
+import type { ControlStore } from './control/control-store.ts';
 
 /** Below it lies every control event: `fleet.control.<account>.<market>`. */
 const SUBJECTS = 'fleet.control';

@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { Concern, EngineView } from '@hermes-fleet/paper';
 import { createMetrics } from '@hermes-fleet/service';
 import type { Registry } from 'prom-client';
-import type { Concern } from './control/state.ts';
 import { createTraderMetrics, type TraderMetrics, type TraderMetricsOptions } from './metrics.ts';
-import type { EngineView } from './runtime/port.ts';
 
 const CONCERN: Concern = {
   id: 'acct:xrpusd',

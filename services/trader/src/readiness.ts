@@ -1,10 +1,10 @@
 import type { Relay } from '@hermes-fleet/events';
 import type { Ledger } from '@hermes-fleet/ledger';
 import { busState, type DependencyState, readinessFrom, storeState } from '@hermes-fleet/member';
+import type { Runtime } from '@hermes-fleet/paper';
 import type { Readiness } from '@hermes-fleet/service';
 import type { AuditState } from './audit-heads.ts';
-import type { Runtime } from './runtime/port.ts';
-import type { ControlStore } from './store/port.ts';
+import type { ControlStore } from './control/control-store.ts';
 
 /**
  * What the trader needs to do its work. Without one of its files it can promise nothing; a broker that is away, degraded

@@ -2,14 +2,14 @@ import type { Relay } from '@hermes-fleet/events';
 import type { Gateway } from '@hermes-fleet/fleet';
 import type { Ledger } from '@hermes-fleet/ledger';
 import { flushAndClose, type Retention } from '@hermes-fleet/member';
+import type { Runtime } from '@hermes-fleet/paper';
 import type { Announcer } from '@hermes-fleet/peers';
 import type { Log } from '@hermes-fleet/protocol';
 import type { ShutdownStep } from '@hermes-fleet/service';
+import type { ControlStore } from './control/control-store.ts';
 import type { OpenDesk } from './control/create-desk.ts';
 import type { ControlBus } from './control-bus.ts';
-import type { ControlIntake } from './doors/a2a.ts';
-import type { Runtime } from './runtime/port.ts';
-import type { ControlStore } from './store/port.ts';
+import type { ControlIntake } from './transports/a2a.ts';
 
 /** Everything that a running trader has open. */
 export interface Opened {

@@ -15,6 +15,8 @@ import {
   startRetention,
   version,
 } from '@hermes-fleet/member';
+import type { Runtime } from '@hermes-fleet/paper';
+import { createRuntime } from '@hermes-fleet/paper';
 import { createAnnouncer, createPeers, learn } from '@hermes-fleet/peers';
 import { systemClock as clock, HANDSHAKE_EXTENSION, systemIds as ids } from '@hermes-fleet/protocol';
 import {
@@ -32,17 +34,15 @@ import { readConfiguration } from './configuration.ts';
 import { DECIDE } from './control/access.ts';
 import { createDesk } from './control/create-desk.ts';
 import { connectControlBus } from './control-bus.ts';
-import { createControlIntake } from './doors/a2a.ts';
-import { isControlDecision } from './doors/control-part.ts';
-import { registerMcp } from './doors/mcp.ts';
-import { auditRefusals } from './doors/refusals.ts';
-import { controlMethods } from './doors/rpc.ts';
 import { createTraderMetrics } from './metrics.ts';
 import { readinessOf } from './readiness.ts';
-import type { Runtime } from './runtime/port.ts';
-import { createRuntime } from './runtime/runtime.ts';
 import { shutdownSteps } from './shutdown-steps.ts';
 import { openControlStore } from './store/sqlite-store.ts';
+import { createControlIntake } from './transports/a2a.ts';
+import { isControlDecision } from './transports/control-part.ts';
+import { registerMcp } from './transports/mcp.ts';
+import { auditRefusals } from './transports/refusals.ts';
+import { controlMethods } from './transports/rpc.ts';
 
 /** The largest request body (design 4, Security). */
 const BODY_LIMIT_BYTES = 16_384;

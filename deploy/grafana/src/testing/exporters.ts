@@ -1,5 +1,5 @@
 import { createMetrics } from '@hermes-fleet/service';
-import type { Concern } from '../../../../services/trader/src/control/state.ts';
+import type { Concern } from '../../../../libs/paper/src/market/concern.ts';
 import { createTraderMetrics } from '../../../../services/trader/src/metrics.ts';
 
 const CONCERN: Concern = {

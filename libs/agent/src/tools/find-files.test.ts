@@ -6,8 +6,8 @@ import { systemClock } from '@hermes-fleet/protocol';
 import { anchoredFiles } from '@hermes-fleet/workspace';
 import { tempDir } from '@hermes-fleet/workspace/testing';
 import { makeToolContext } from '../testing/harness.ts';
-import { walkTree } from './file-walk.ts';
 import { findFilesTool } from './find-files.ts';
+import { walkTree } from './search/file-walk.ts';
 
 function treeOf(t: TestContext, paths: readonly string[]) {
   const root = tempDir(t, 'fleet-find-');

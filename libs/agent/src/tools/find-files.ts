@@ -3,8 +3,8 @@ import { MAX_SCANNED } from '@hermes-fleet/workspace';
 import { z } from 'zod';
 import type { AgentTool } from '../run/conversation.ts';
 import { defineFileTool } from '../run/tool.ts';
-import { PACKAGES, type WalkCut, walkTree } from './file-walk.ts';
-import { parseGlob } from './glob.ts';
+import { PACKAGES, type WalkCut, walkTree } from './search/file-walk.ts';
+import { parseGlob } from './search/glob.ts';
 
 const MAX_FOUND = 500;
 const LIMITS = { maxDepth: 40, maxEntries: 100_000, maxMs: 10_000 };

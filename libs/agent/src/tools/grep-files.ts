@@ -5,11 +5,11 @@ import { hasCode } from '@hermes-fleet/workspace';
 import { z } from 'zod';
 import type { AgentTool, ToolContext } from '../run/conversation.ts';
 import { defineFileTool } from '../run/tool.ts';
-import { PACKAGES } from './file-walk.ts';
-import { GrepMatches } from './grep/matches.ts';
-import { searchPlainly } from './grep/plain.ts';
-import { runGrep } from './grep/program.ts';
-import type { GrepPlace, GrepSearch } from './grep/search.ts';
+import { PACKAGES } from './search/file-walk.ts';
+import { GrepMatches } from './search/matches.ts';
+import { searchPlainly } from './search/plain.ts';
+import { runGrep } from './search/program.ts';
+import type { GrepPlace, GrepSearch } from './search/search.ts';
 
 export interface GrepOptions {
   readonly clock: Clock;

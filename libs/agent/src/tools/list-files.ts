@@ -2,7 +2,7 @@ import type { Clock, JsonObject } from '@hermes-fleet/protocol';
 import { z } from 'zod';
 import type { AgentTool } from '../run/conversation.ts';
 import { defineFileTool } from '../run/tool.ts';
-import { walkTree } from './file-walk.ts';
+import { walkTree } from './search/file-walk.ts';
 
 const MAX_ENTRIES = 500;
 const LIMITS = { maxDepth: 3, maxEntries: 100_000, maxMs: 10_000, packages: true };

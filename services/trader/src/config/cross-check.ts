@@ -1,6 +1,6 @@
+import { createStrategy } from '@hermes-fleet/paper';
 import { FleetError, isJsonObject, type JsonObject, type JsonValue } from '@hermes-fleet/protocol';
 import type { z } from 'zod';
-import { createStrategy } from '../runtime/strategies/index.ts';
 
 type Path = (string | number)[];
 type Report = (path: Path, message: string) => void;

@@ -1,8 +1,6 @@
+import { DegradedSchema, FeedSchema, MarketSchema } from '@hermes-fleet/paper';
 import { RiskMode } from '@hermes-fleet/protocol';
 import { z } from 'zod';
-import { DegradedSchema } from '../runtime/degraded.ts';
-import { FeedSchema } from '../runtime/feed/feed-config.ts';
-import { MarketSchema } from '../runtime/market.ts';
 import { crossCheck } from './cross-check.ts';
 
 /** Accounts and markets are parts of a concern's id, and of the subjects of its events. */

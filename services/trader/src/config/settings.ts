@@ -1,8 +1,6 @@
-import type { Policy } from '../control/judge.ts';
-import type { Concern, Strategy } from '../control/state.ts';
-import { readMarket } from '../runtime/market.ts';
-import type { RuntimeConcern } from '../runtime/runtime.ts';
-import type { Feed } from '../runtime/strategy.ts';
+import type { Concern, Feed, RuntimeConcern, Strategy } from '@hermes-fleet/paper';
+import { readMarket } from '@hermes-fleet/paper';
+import type { Policy } from '../control/facts.ts';
 import type { TraderConfig } from './schema.ts';
 
 /** The id of the concern of an account in a market, as decisions name it. */

@@ -1,8 +1,7 @@
+import type { Concern, Reconciled, Runtime, Strategy } from '@hermes-fleet/paper';
 import { type Clock, FleetError } from '@hermes-fleet/protocol';
-import type { Reconciled, Runtime } from '../runtime/port.ts';
-import type { ControlStore } from '../store/port.ts';
+import type { ControlStore } from './control-store.ts';
 import type { Duties } from './duties.ts';
-import type { Concern, Strategy } from './state.ts';
 
 const DEADLINE_MS = 5000;
 /** Calls of one concern that never came back; more are not made. */

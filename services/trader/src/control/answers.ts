@@ -1,6 +1,6 @@
+import type { Concern } from '@hermes-fleet/paper';
 import { type ControlResponse, FleetError } from '@hermes-fleet/protocol';
 import { createDraft, type Failure, type Said } from './draft.ts';
-import type { Concern } from './state.ts';
 
 const NOTHING_SAID: Said = { decisionId: null, concernId: null, action: null, dryRun: false };
 

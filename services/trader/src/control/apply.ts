@@ -1,10 +1,9 @@
+import type { Concern, Reconciled, Strategy } from '@hermes-fleet/paper';
 import { type ControlResponse, FleetError, type Log } from '@hermes-fleet/protocol';
-import type { Reconciled } from '../runtime/port.ts';
-import type { ControlStore, OpenApply } from '../store/port.ts';
 import type { Activation } from './activation.ts';
 import { failed, unwritten } from './answers.ts';
+import type { ControlStore, OpenApply } from './control-store.ts';
 import type { Duties } from './duties.ts';
-import type { Concern, Strategy } from './state.ts';
 
 /** A verdict that changes a concern, with what is to run before and after. */
 export interface Change {

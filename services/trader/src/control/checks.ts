@@ -1,7 +1,7 @@
+import type { Concern } from '@hermes-fleet/paper';
 import { type ControlDecision, RiskMode } from '@hermes-fleet/protocol';
 import type { Draft, Failure } from './draft.ts';
-import type { Facts } from './judge.ts';
-import type { Concern } from './state.ts';
+import type { Facts } from './facts.ts';
 
 /** One stage of the order of checks: all that it finds wrong, at once. */
 export type Check = (request: ControlDecision, facts: Facts, draft: Draft) => readonly Failure[];

@@ -5,9 +5,9 @@ import {
   type ControlStatus,
   type Log,
 } from '@hermes-fleet/protocol';
-import type { AttemptRecord, ControlStore } from '../store/port.ts';
 import { failed, unwritten } from './answers.ts';
 import type { Attempt, Decided } from './attempt.ts';
+import type { AttemptRecord, ControlStore } from './control-store.ts';
 import { isTooLarge } from './entry.ts';
 
 /** What the desk tells the metrics; never throws. */

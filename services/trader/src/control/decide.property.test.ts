@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { Concern, Strategy } from '@hermes-fleet/paper';
 import type { ControlResponse, RiskMode } from '@hermes-fleet/protocol';
 import fc from 'fast-check';
-import type { Concern, Strategy } from './state.ts';
 import { at, CONCERN, POLICY, type Request, said } from './testing/decision-table.ts';
 import { BITCOIN, OTHERS, openDesk, SWITCH, type TestDesk, textOf } from './testing/harness.ts';
 

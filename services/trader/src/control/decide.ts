@@ -1,3 +1,4 @@
+import type { Concern, Runtime, Strategy } from '@hermes-fleet/paper';
 import {
   type Caller,
   type Clock,
@@ -6,18 +7,17 @@ import {
   controlFingerprint,
   type Log,
 } from '@hermes-fleet/protocol';
-import type { Runtime } from '../runtime/port.ts';
-import type { AttemptRecord, ControlStore, OpenApply, StoredFacts, Written } from '../store/port.ts';
 import { type Access, mayTouch } from './access.ts';
 import type { Activation } from './activation.ts';
 import { failed, unwritten } from './answers.ts';
 import type { Applier } from './apply.ts';
 import type { Decided } from './attempt.ts';
+import type { AttemptRecord, ControlStore, OpenApply, StoredFacts, Written } from './control-store.ts';
 import { createDraft, saidBy } from './draft.ts';
 import { isRealPause, turnedAway } from './entry.ts';
+import type { Facts, Policy } from './facts.ts';
 import type { Gate, Turn } from './gate.ts';
-import { type Facts, judge, type Policy, type Verdict } from './judge.ts';
-import type { Concern, Strategy } from './state.ts';
+import { judge, type Verdict } from './judge.ts';
 
 /** A decision that was let in, and who made it. */
 export interface Case {

@@ -1,3 +1,4 @@
+import type { Concern } from '@hermes-fleet/paper';
 import type {
   ControlCode,
   ControlDecision,
@@ -5,7 +6,6 @@ import type {
   ControlValidation,
   ControlWarning,
 } from '@hermes-fleet/protocol';
-import type { Concern } from './state.ts';
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 

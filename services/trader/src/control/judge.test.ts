@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ControlResponseWire, encodeControlResponse } from '@hermes-fleet/protocol';
-import { type Facts, judge, type Verdict } from './judge.ts';
+import type { Facts } from './facts.ts';
+import { judge, type Verdict } from './judge.ts';
 import {
   at,
   CONCERN,

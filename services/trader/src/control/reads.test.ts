@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { EngineView, OrderView } from '@hermes-fleet/paper';
 import {
   type Caller,
   type ErrorCode,
@@ -9,7 +10,6 @@ import {
   StrategyDetailWire,
   StrategyListWire,
 } from '@hermes-fleet/protocol';
-import type { EngineView, OrderView } from '../runtime/port.ts';
 import { CONCERN, to } from './testing/decision-table.ts';
 import { deadline, NOBODY, OPERATOR, openDesk, STRANGER, SWITCH, type TestDesk } from './testing/harness.ts';
 

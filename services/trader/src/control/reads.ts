@@ -1,3 +1,4 @@
+import type { Concern, EngineView, OrderView, Runtime, Strategy } from '@hermes-fleet/paper';
 import {
   type Caller,
   ControlAction,
@@ -11,12 +12,10 @@ import {
   type StrategyStatus,
 } from '@hermes-fleet/protocol';
 import type { z } from 'zod';
-import type { EngineView, OrderView, Runtime } from '../runtime/port.ts';
-import type { ControlStore, DecisionRecord } from '../store/port.ts';
 import { type Access, mayTouch, needScope, READ } from './access.ts';
 import type { Activation } from './activation.ts';
+import type { ControlStore, DecisionRecord } from './control-store.ts';
 import type { Desk } from './desk.ts';
-import type { Concern, Strategy } from './state.ts';
 
 const LAST_DECISIONS = 10;
 

@@ -1,7 +1,7 @@
 import type { Clock } from '@hermes-fleet/protocol';
-import type { ControlStore, OpenApply } from '../store/port.ts';
 import type { Activation } from './activation.ts';
 import { withOutcome } from './apply.ts';
+import type { ControlStore, OpenApply } from './control-store.ts';
 import type { Duties } from './duties.ts';
 
 /** How long a start waits for it. */

@@ -1,7 +1,7 @@
 import type { JsonObject } from '@hermes-fleet/protocol';
 import { integer, json, type Queries, type Row, text } from '@hermes-fleet/store';
+import type { AuditHead, AuditRecord } from '../control/control-store.ts';
 import { canonical, GENESIS, linked } from './canonical.ts';
-import type { AuditHead, AuditRecord } from './port.ts';
 
 /** The newest link of the chain. */
 export function headOf(db: Queries): AuditHead {

@@ -1,6 +1,6 @@
+import type { Concern } from '@hermes-fleet/paper';
 import type { CloudEvent, ControlResponse } from '@hermes-fleet/protocol';
-import type { Concern } from '../control/state.ts';
-import type { AuditHead } from './port.ts';
+import type { AuditHead } from '../control/control-store.ts';
 
 /** An event on its way to the outbox, which gives it its id. */
 export interface ControlEvent {

@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { systemClock, systemIds } from '@hermes-fleet/protocol';
-import type { ControlStore } from './port.ts';
+import type { ControlStore } from '../control/control-store.ts';
 import { replay } from './replay.ts';
 import { openControlStore } from './sqlite-store.ts';
 import { createTestLog, tempDir } from './testing/harness.ts';

@@ -1,3 +1,4 @@
+import type { Concern } from '@hermes-fleet/paper';
 import {
   type ControlResponse,
   encodeControlResponse,
@@ -5,10 +6,16 @@ import {
   FleetError,
   type JsonObject,
 } from '@hermes-fleet/protocol';
+import type {
+  AttemptRecord,
+  Judgement,
+  OpenApply,
+  StoredFacts,
+  Wanted,
+  Written,
+} from '../control/control-store.ts';
 import type { Verdict } from '../control/judge.ts';
-import type { Concern } from '../control/state.ts';
 import { controlEvent } from './control-event.ts';
-import type { AttemptRecord, Judgement, OpenApply, StoredFacts, Wanted, Written } from './port.ts';
 import { changeRecord } from './rows.ts';
 import { closeDecision, concernIn, decisionIn, putConcern, putDecision, strategyIn } from './tables.ts';
 import type { Unit } from './unit.ts';

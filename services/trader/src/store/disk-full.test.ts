@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
 import { createStore, openConnections } from '@hermes-fleet/store';
-import type { AuditHead, ControlStore } from './port.ts';
+import type { AuditHead, ControlStore } from '../control/control-store.ts';
 import { replay } from './replay.ts';
 import { CONTROL } from './schema.ts';
 import { createControlStore } from './sqlite-store.ts';

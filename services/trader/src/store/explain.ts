@@ -1,6 +1,6 @@
+import type { AuditHead } from '../control/control-store.ts';
 import { GENESIS, linked } from './canonical.ts';
 import { continues, type Link } from './links.ts';
-import type { AuditHead } from './port.ts';
 
 /** The first broken row, and what is wrong with it. */
 export interface Broken {

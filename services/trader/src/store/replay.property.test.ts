@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { Concern } from '@hermes-fleet/paper';
 import { type JsonObject, RiskMode } from '@hermes-fleet/protocol';
 import fc from 'fast-check';
-import type { Concern } from '../control/state.ts';
-import type { ControlStore } from './port.ts';
+import type { ControlStore } from '../control/control-store.ts';
 import { replay } from './replay.ts';
 import {
   applyOf,

@@ -1,3 +1,4 @@
+import type { Concern } from '@hermes-fleet/paper';
 import {
   FleetError,
   isJsonObject,
@@ -5,9 +6,8 @@ import {
   RiskMode,
   readControlDecision,
 } from '@hermes-fleet/protocol';
+import type { AuditRecord } from '../control/control-store.ts';
 import { changed } from '../control/judge.ts';
-import type { Concern } from '../control/state.ts';
-import type { AuditRecord } from './port.ts';
 
 /**
  * The control state, rebuilt from the audit alone: what the seeds listed, and what was decided since, applied again from

@@ -1,3 +1,4 @@
+import type { Concern, Strategy } from '@hermes-fleet/paper';
 import {
   type ControlResponse,
   ControlResponseWire,
@@ -6,7 +7,6 @@ import {
   type RiskMode,
 } from '@hermes-fleet/protocol';
 import { integer, json, oneOf, type Row, text } from '@hermes-fleet/store';
-import type { Concern, Strategy } from '../control/state.ts';
 
 const RUN_STATES: Readonly<Record<Concern['runState'], true>> = { running: true, paused: true };
 const RISK_MODES: Readonly<Record<RiskMode, true>> = {

@@ -1,5 +1,5 @@
+import type { Concern, Strategy } from '@hermes-fleet/paper';
 import { FleetError } from '@hermes-fleet/protocol';
-import type { Concern, Strategy } from '../control/state.ts';
 import { canonical } from './canonical.ts';
 import { changeRecord, strategyRecord } from './rows.ts';
 import { concernsIn, putConcern, putStrategy, strategiesIn, strategyIn, unlistedIn } from './tables.ts';

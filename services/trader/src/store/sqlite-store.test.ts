@@ -3,7 +3,7 @@ import { statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { encodeControlResponse, systemIds } from '@hermes-fleet/protocol';
-import type { AuditHead } from './port.ts';
+import type { AuditHead } from '../control/control-store.ts';
 import { openControlStore } from './sqlite-store.ts';
 import {
   applyOf,

@@ -1,10 +1,10 @@
 import type { Clock, Ids, Log } from '@hermes-fleet/protocol';
 import { createWakeups, json, openStore, type Store } from '@hermes-fleet/store';
+import type { AuditHead, ControlStore } from '../control/control-store.ts';
 import { headOf, recordsAfter } from './audit.ts';
 import { compensate, decide, refuse, settle } from './decide.ts';
 import { createLazyWrites } from './lazy-writes.ts';
 import { createOutbox, NEWS } from './outbox.ts';
-import type { AuditHead, ControlStore } from './port.ts';
 import { stored } from './rows.ts';
 import { CONTROL } from './schema.ts';
 import { seed, setStatus } from './seed.ts';

@@ -1,6 +1,6 @@
+import type { Concern, Strategy } from '@hermes-fleet/paper';
 import type { JsonObject } from '@hermes-fleet/protocol';
 import type { Queries, Row } from '@hermes-fleet/store';
-import type { Concern, Strategy } from '../control/state.ts';
 import { concernOf, type Decision, decisionOf, stored, strategyOf } from './rows.ts';
 
 const maybe = <T>(row: Row | undefined, read: (row: Row) => T): T | undefined =>

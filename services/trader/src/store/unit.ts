@@ -1,8 +1,8 @@
 import type { JsonObject } from '@hermes-fleet/protocol';
 import type { Queries } from '@hermes-fleet/store';
+import type { AuditHead } from '../control/control-store.ts';
 import { appendRecord } from './audit.ts';
 import type { ControlEvent } from './control-event.ts';
-import type { AuditHead } from './port.ts';
 
 /** One transaction, and what it adds to the audit and the outbox. */
 export interface Unit {

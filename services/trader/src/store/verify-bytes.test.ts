@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
+import type { AuditRecord, VerifyReport } from '../control/control-store.ts';
 import { canonical } from './canonical.ts';
-import type { AuditRecord, VerifyReport } from './port.ts';
 import { openChain } from './testing/chain.ts';
 import { deadline, decided, payload, type TestStore } from './testing/harness.ts';
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { test } from 'node:test';
+import type { VerifyReport } from '../control/control-store.ts';
 import { linked } from './canonical.ts';
-import type { VerifyReport } from './port.ts';
 import { openChain, RECORDS } from './testing/chain.ts';
 import { deadline, decided, payload } from './testing/harness.ts';
 

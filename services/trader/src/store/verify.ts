@@ -1,9 +1,9 @@
 import { integer, type Queries, type Store } from '@hermes-fleet/store';
+import type { AuditHead, VerifyReport } from '../control/control-store.ts';
 import { writtenUpTo } from './audit.ts';
 import { GENESIS } from './canonical.ts';
 import { type Broken, explain } from './explain.ts';
 import { continues, isDamage, type Link, slicesOf, Unreadable } from './links.ts';
-import type { AuditHead, VerifyReport } from './port.ts';
 
 export interface VerifyOptions {
   /** A head that was published before: it tells of a tail that was cut off, and of a chain that was written anew. */

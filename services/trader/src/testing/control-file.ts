@@ -2,10 +2,10 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import type { Concern } from '@hermes-fleet/paper';
 import { type ControlResponse, type Log, systemClock, systemIds } from '@hermes-fleet/protocol';
+import type { ControlStore } from '../control/control-store.ts';
 import { createDraft } from '../control/draft.ts';
-import type { Concern } from '../control/state.ts';
-import type { ControlStore } from '../store/port.ts';
 import { openControlStore } from '../store/sqlite-store.ts';
 
 type After = { after(fn: () => Promise<void> | void): void };

@@ -1,6 +1,6 @@
+import type { Concern, Strategy } from '@hermes-fleet/paper';
 import type { ControlDecision, ControlResponse } from '@hermes-fleet/protocol';
-import type { Facts, Policy } from '../judge.ts';
-import type { Concern, Strategy } from '../state.ts';
+import type { Facts, Policy } from '../facts.ts';
 
 export const NOW = Date.parse('2026-04-16T20:15:00Z');
 export const CONCERN: Concern = {

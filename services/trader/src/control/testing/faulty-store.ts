@@ -1,5 +1,5 @@
 import { FleetError } from '@hermes-fleet/protocol';
-import type { ControlStore } from '../../store/port.ts';
+import type { ControlStore } from '../control-store.ts';
 
 /** What a command of the store does wrong: nothing of it is written, or all of it and it says otherwise, or it breaks. */
 export type Fault = 'refuses' | 'lies' | 'breaks';

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
+import type { Concern, Strategy } from '@hermes-fleet/paper';
 import {
   type Caller,
   type ControlDecision,
@@ -9,12 +10,11 @@ import {
   type JsonObject,
   snakeize,
 } from '@hermes-fleet/protocol';
-import type { AuditRecord } from '../../store/port.ts';
 import { replay } from '../../store/replay.ts';
 import { createTestLog, openTestStore, START, type TestClock } from '../../store/testing/harness.ts';
 import type { Attempt, Decided } from '../attempt.ts';
+import type { AuditRecord } from '../control-store.ts';
 import { createDesk, type DeskOptions, type OpenDesk } from '../create-desk.ts';
-import type { Concern, Strategy } from '../state.ts';
 import { CONCERN, decisionOf, NOW, POLICY, type Request, STRATEGIES, said } from './decision-table.ts';
 import { type FaultyStore, withFaults } from './faulty-store.ts';
 import { createTestRuntime, type TestRuntime } from './runtime.ts';

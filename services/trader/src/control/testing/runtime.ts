@@ -1,5 +1,4 @@
-import type { EngineView, Reconciled, Runtime } from '../../runtime/port.ts';
-import type { Concern, Strategy } from '../state.ts';
+import type { Concern, EngineView, Reconciled, Runtime, Strategy } from '@hermes-fleet/paper';
 
 type Desired = Pick<Concern, 'activeStrategyId' | 'runState' | 'riskMode'>;
 

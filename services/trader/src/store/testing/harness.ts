@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { TestContext } from 'node:test';
+import type { Concern, Strategy } from '@hermes-fleet/paper';
 import {
   type ControlDecision,
   type ControlResponse,
@@ -10,10 +11,17 @@ import {
   systemIds,
 } from '@hermes-fleet/protocol';
 import { createTestClock, createTestLog, START, type TestClock, tempDir } from '@hermes-fleet/store/testing';
-import { judge, type Policy } from '../../control/judge.ts';
-import type { Concern, Strategy } from '../../control/state.ts';
+import type {
+  AttemptRecord,
+  ControlStore,
+  OpenApply,
+  StoredFacts,
+  Wanted,
+  Written,
+} from '../../control/control-store.ts';
+import type { Policy } from '../../control/facts.ts';
+import { judge } from '../../control/judge.ts';
 import { canonical } from '../canonical.ts';
-import type { AttemptRecord, ControlStore, OpenApply, StoredFacts, Wanted, Written } from '../port.ts';
 import { openControlStore } from '../sqlite-store.ts';
 
 export {

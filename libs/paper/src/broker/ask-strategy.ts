@@ -1,0 +1,88 @@
+import type { Ids } from '@hermes-fleet/protocol';
+import type { Market } from '../market/market.ts';
+import { floorTo, ZERO } from '../market/money.ts';
+import type { Bar, Intent, StrategyView, TradingStrategy } from '../market/strategy.ts';
+import { averagePrice } from './account.ts';
+import { readIntents } from './intents.ts';
+import { type Order, openOrderOf } from './order.ts';
+import { judgeOrder, type OrderIntent, onQuantityStep } from './risk-gate.ts';
+import { type EngineState, ended, freeCash, orderOf, type Tell, troubled } from './state.ts';
+
+interface Asking {
+  readonly market: Market;
+  readonly ids: Ids;
+  readonly tell: Tell;
+}
+
+/** The state after the configured strategy had what it wants, as far as the gate lets it. Throws what the strategy throws. */
+export function askStrategy(before: EngineState, trading: TradingStrategy, asking: Asking): EngineState {
+  const { strategyId } = before.configured;
+  const bar = before.bars.at(-1);
+  if (strategyId === null || bar === undefined || before.bars.length < trading.warmupBars) return before;
+  const view = seenBy(before, { ...asking, strategyId, bar });
+  return readIntents(trading.onBar(view), view.openOrders).reduce<EngineState>(
+    (state, intent) => done(state, intent, { ...asking, strategyId, bar }),
+    before,
+  );
+}
+
+function seenBy(state: EngineState, { strategyId, bar: { close }, market }: Doing): StrategyView {
+  const { account, bars, open } = state;
+  return {
+    bars,
+    position: onQuantityStep(account.position, market),
+    averagePrice: averagePrice(account),
+    freeCash: freeCash(state),
+    equity: account.cash.plus(account.position.times(close)),
+    openOrders: open.filter((order) => order.strategyId === strategyId).map(openOrderOf),
+  };
+}
+
+interface Doing extends Asking {
+  readonly strategyId: string;
+  readonly bar: Bar;
+}
+
+function done(state: EngineState, intent: Intent, doing: Doing): EngineState {
+  if (intent.type === 'order') return placed(state, intent, doing);
+  const order = orderOf(state, intent.orderId);
+  if (order === undefined) return state;
+  const reason = 'the strategy canceled it';
+  return ended(state, order, { state: 'canceled', endedAt: doing.bar.at, reason }, doing.tell);
+}
+
+function placed(
+  state: EngineState,
+  intent: OrderIntent,
+  { market, ids, tell, strategyId, bar }: Doing,
+): EngineState {
+  const { type: _, ...wanted } = intent;
+  const { position } = state.account;
+  const facts = { ...state.configured, market, position, freeCash: freeCash(state), open: state.open };
+  const ruling = judgeOrder(intent, { ...facts, close: bar.close });
+  const common = { ...wanted, id: ids.uuid(), strategyId, placedAt: bar.at };
+  if ('refused' in ruling) {
+    if (ruling.isCommanded && isTold(state, intent, strategyId, ruling.refused)) return state;
+    const quantity = floorTo(intent.quantity, market.steps.quantity);
+    const order: Order = { ...common, quantity, state: 'open', reserved: ZERO, isHalved: false };
+    const ending = { state: 'rejected' as const, endedAt: bar.at, reason: ruling.refused };
+    const after = ended(state, order, ending, tell);
+    return ruling.isCommanded ? after : troubled(after);
+  }
+  const { scaled, ...passed } = ruling;
+  const reason = scaled === undefined ? {} : { reason: scaled };
+  const order: Order = { ...common, ...passed, ...reason, state: 'open' };
+  tell(order, 'placed');
+  return { ...state, open: [...state.open, order] };
+}
+
+/** A strategy that wants the same at every bar of a pause is told so once, not until it has pushed out all else. */
+const isTold = ({ recent }: EngineState, intent: OrderIntent, strategyId: string, reason: string): boolean =>
+  recent.some(
+    (order) =>
+      order.state === 'rejected' &&
+      order.reason === reason &&
+      order.strategyId === strategyId &&
+      order.side === intent.side &&
+      order.tag === intent.tag,
+  );

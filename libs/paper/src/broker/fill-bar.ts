@@ -1,0 +1,81 @@
+import type { Market } from '../market/market.ts';
+import { text, ZERO } from '../market/money.ts';
+import type { Bar } from '../market/strategy.ts';
+import { bought, openAccount, sold } from './account.ts';
+import { atOpen, costOf, type Execution, feeOf, withinBar } from './broker.ts';
+import type { Order } from './order.ts';
+import {
+  type EngineState,
+  ended,
+  freeCash,
+  HISTORY_BARS,
+  type Tell,
+  TROUBLE_BARS,
+  troubled,
+} from './state.ts';
+
+/**
+ * The state after a bar has filled what it fills: first what is met at its open, then what it trades through, each in the
+ * order of placing. Nothing that was placed after an earlier bar sees that bar.
+ */
+export function fillBar(before: EngineState, bar: Bar, market: Market, tell: Tell): EngineState {
+  let state = begun(before, bar, market);
+  for (const meet of [atOpen, withinBar]) {
+    for (const order of state.open) {
+      const execution = meet(order, bar, market);
+      if (execution !== undefined) state = executed(state, order, { ...execution, bar, market }, tell);
+    }
+  }
+  return state;
+}
+
+function begun(state: EngineState, bar: Bar, { balances }: Market): EngineState {
+  const { account, counts } = state;
+  return {
+    ...state,
+    account: counts.bars === 0 ? openAccount(balances.quote, balances.base, bar.open) : account,
+    bars: [...state.bars, bar].slice(-HISTORY_BARS),
+    counts: { ...counts, bars: counts.bars + 1 },
+    rejectsOfBars: [...state.rejectsOfBars, 0].slice(-TROUBLE_BARS),
+  };
+}
+
+interface Meeting extends Execution {
+  readonly bar: Bar;
+  readonly market: Market;
+}
+
+function executed(state: EngineState, order: Order, meeting: Meeting, tell: Tell): EngineState {
+  const { price, reference, bar, market } = meeting;
+  const { quantity, side } = order;
+  const endedAt = bar.at;
+  const reason = obstacle(state, order, meeting);
+  if (reason !== undefined)
+    return troubled(ended(state, order, { state: 'rejected', endedAt, reason }, tell));
+  const fee = feeOf(quantity, price, market);
+  const account = (side === 'buy' ? bought : sold)(state.account, { quantity, price, fee });
+  const after = ended(state, order, { state: 'filled', endedAt, fillPrice: price, fee }, tell);
+  if (reference === undefined) return { ...after, account };
+  const slippage = price.minus(reference).abs().times(quantity);
+  const { counts } = after;
+  return {
+    ...after,
+    account,
+    counts: {
+      ...counts,
+      slipped: counts.slipped.plus(reference.times(quantity)),
+      slippage: counts.slippage.plus(slippage),
+    },
+  };
+}
+
+/** Why an order that met its price cannot be filled: the open may lie far from where the order was reserved for. */
+function obstacle(state: EngineState, order: Order, { price, market }: Meeting): string | undefined {
+  if (!price.gt(ZERO)) return `the price is below one step of ${text(market.steps.price)}`;
+  if (order.side === 'sell') return undefined;
+  const cost = costOf(order.quantity, price, market);
+  const free = freeCash(state).plus(order.reserved);
+  return cost.gt(free)
+    ? `balance: at ${text(price)} it costs ${text(cost)} with its fee, free is ${text(free)}`
+    : undefined;
+}

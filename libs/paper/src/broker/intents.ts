@@ -1,0 +1,70 @@
+import type { Decimal } from 'decimal.js';
+import { money, ZERO } from '../market/money.ts';
+import type { Bar, Intent, OpenOrder } from '../market/strategy.ts';
+import type { OrderIntent } from './risk-gate.ts';
+
+/** A strategy that wants more than this after one bar is taken to be out of its mind. */
+export const MAX_INTENTS = 200;
+
+const MOST = money('1e15');
+const MOST_PLACES = 30;
+const MAX_TAG_CHARS = 100;
+const LAST_DATE_MS = 8.64e15;
+
+const isWithin = (value: Decimal): boolean => value.isFinite() && value.gt(ZERO) && value.lt(MOST);
+
+/**
+ * What a strategy wants, in the engine's decimals; `own` are its open orders. Throws where any of it makes no sense: then
+ * none of it is done.
+ */
+export function readIntents(intents: readonly Intent[], own: readonly OpenOrder[]): readonly Intent[] {
+  if (intents.length > MAX_INTENTS)
+    throw new Error(`the strategy wants ${intents.length} things at once; at most ${MAX_INTENTS}`);
+  return intents.map((intent) => {
+    if (intent.type === 'order') return readOrder(intent);
+    if (own.some(({ id }) => id === intent.orderId)) return intent;
+    throw new Error(`the strategy cancels order ${intent.orderId}, which is none of its open ones`);
+  });
+}
+
+function readOrder(intent: OrderIntent): OrderIntent {
+  const { side, kind, purpose, quantity, limitPrice, tag } = intent;
+  const wrong = (what: string): Error => new Error(`the strategy wants a ${side} ${kind} order ${what}`);
+  if (!isWithin(quantity)) throw wrong(`of ${quantity}: no quantity`);
+  if ((limitPrice !== undefined) !== (kind === 'limit'))
+    throw wrong(limitPrice === undefined ? 'without a limit price' : 'with a limit price');
+  if (limitPrice !== undefined && !isWithin(limitPrice)) throw wrong(`at ${limitPrice}: no price`);
+  if (tag !== undefined && tag.length > MAX_TAG_CHARS)
+    throw wrong(`with a tag of ${tag.length} characters; at most ${MAX_TAG_CHARS}`);
+  return {
+    type: 'order',
+    side,
+    kind,
+    purpose,
+    quantity: money(quantity),
+    ...(limitPrice === undefined ? {} : { limitPrice: money(limitPrice) }),
+    ...(tag === undefined ? {} : { tag }),
+  };
+}
+
+/** A bar in the engine's decimals. Throws where it is none, or not after `last`. */
+export function readBar(bar: Bar, last: Bar | undefined): Bar {
+  const { at, open, high, low, close, volume } = bar;
+  const prices = [open, high, low, close];
+  const wrong = (what: string): Error => new Error(`the bar at ${at} ${what}`);
+  if (!Number.isInteger(at) || at < 0 || at > LAST_DATE_MS) throw wrong('has no time');
+  if (last !== undefined && at <= last.at) throw wrong(`does not come after the one at ${last.at}`);
+  if (!prices.every((price) => isWithin(price) && price.decimalPlaces() <= MOST_PLACES))
+    throw wrong('has a price that is none');
+  if (prices.some((price) => price.gt(high) || price.lt(low)))
+    throw wrong('has a price outside its low and high');
+  if (!volume.isFinite() || volume.lt(ZERO)) throw wrong('has no volume');
+  return {
+    at,
+    open: money(open),
+    high: money(high),
+    low: money(low),
+    close: money(close),
+    volume: money(volume),
+  };
+}

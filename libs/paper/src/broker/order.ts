@@ -1,0 +1,55 @@
+import type { Decimal } from 'decimal.js';
+import { text } from '../market/money.ts';
+import type { OrderView } from '../market/runtime-port.ts';
+import type { OpenOrder } from '../market/strategy.ts';
+
+/** An order of the paper market. Filled whole or not at all: there are no partial fills. */
+export interface Order extends OpenOrder {
+  readonly strategyId: string;
+  readonly state: OrderView['state'];
+  /** What it sets aside while it is open: quote for a buy and its fee, base for a sale. */
+  readonly reserved: Decimal;
+  /** Whether cautious has halved it: it does so once. */
+  readonly isHalved: boolean;
+  readonly fillPrice?: Decimal;
+  readonly fee?: Decimal;
+  readonly reason?: string;
+  /** Of bars, ms since the epoch. */
+  readonly placedAt: number;
+  readonly endedAt?: number;
+}
+
+const rfc3339 = (ms: number): string => new Date(ms).toISOString();
+
+export function viewOf(order: Order): OrderView {
+  const { id, strategyId, side, kind, purpose, state, limitPrice, fillPrice, fee, reason, endedAt } = order;
+  return {
+    id,
+    strategyId,
+    side,
+    kind,
+    purpose,
+    quantity: text(order.quantity),
+    ...(limitPrice === undefined ? {} : { limitPrice: text(limitPrice) }),
+    state,
+    ...(fillPrice === undefined ? {} : { fillPrice: text(fillPrice) }),
+    ...(fee === undefined ? {} : { fee: text(fee) }),
+    ...(reason === undefined ? {} : { reason }),
+    placedAt: rfc3339(order.placedAt),
+    ...(endedAt === undefined ? {} : { endedAt: rfc3339(endedAt) }),
+  };
+}
+
+/** What its strategy sees of it. */
+export function openOrderOf(order: Order): OpenOrder {
+  const { id, side, kind, purpose, quantity, limitPrice, tag } = order;
+  return {
+    id,
+    side,
+    kind,
+    purpose,
+    quantity,
+    ...(limitPrice === undefined ? {} : { limitPrice }),
+    ...(tag === undefined ? {} : { tag }),
+  };
+}

@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { bar, buy, buyAt, resting, rig, scripted, sell, sellAt, turns } from '../testing/rig.ts';
+
+test('pause cancels entries at once, and keeps position and exits; no entry comes until it is resumed', () => {
+  const r = resting();
+  assert.deepEqual(r.as({ runState: 'paused', trading: scripted(() => [buy('1')]) }), { canceledOrders: 1 });
+  assert.deepEqual(r.open(), ['sell 3@120']);
+  assert.equal(r.recent()[0]?.reason, 'paused: no entries');
+  r.run(bar(2, '100'), bar(3, '100', '121', '79'));
+  assert.equal(r.position(), '1');
+  const refused = r.recent().filter(({ state }) => state === 'rejected');
+  assert.deepEqual(
+    refused.map(({ reason }) => reason),
+    ['paused: no entries'],
+    'what a pause refuses at every bar is told once',
+  );
+  assert.deepEqual(r.as({ runState: 'running' }), { canceledOrders: 0 });
+  r.run(bar(4, '100'), bar(5, '100'));
+  assert.equal(r.position(), '2');
+});
+
+test('cautious halves open entries at once and once, and every entry that comes', () => {
+  const r = resting();
+  assert.deepEqual(r.as({ riskMode: 'cautious', trading: turns([buy('4')]) }), { canceledOrders: 0 });
+  assert.deepEqual(r.open(), ['buy 1@80', 'sell 3@120']);
+  assert.equal(r.engine.view().openOrders[0]?.reason, 'made smaller: risk mode cautious halves entries');
+  assert.equal(r.engine.view().equity.reserved, '80.8');
+  for (const riskMode of ['cautious', 'normal', 'cautious'] as const) r.as({ riskMode });
+  assert.deepEqual(r.open(), ['buy 1@80', 'sell 3@120']);
+  r.run(bar(2, '100'), bar(3, '100'));
+  assert.equal(r.position(), '6');
+});
+
+test('cautious cancels an open entry whose half is too small', () => {
+  const r = rig();
+  r.as({ trading: turns([buyAt('80', '0.9')]) });
+  r.run(bar(1, '100'));
+  assert.deepEqual(r.as({ riskMode: 'cautious' }), { canceledOrders: 1 });
+  assert.match(r.recent()[0]?.reason ?? '', /cautious leaves 0.4 of it, limit min_order is 0.5/);
+});
+
+test('reduce_only cancels entries, and from then on the position only shrinks', () => {
+  const r = resting();
+  const trading = scripted(() => [buy('1'), sell('9')]);
+  assert.deepEqual(r.as({ riskMode: 'reduce_only', trading }), { canceledOrders: 1 });
+  r.run(bar(2, '100'));
+  assert.deepEqual(r.open(), ['sell 3@120', 'sell 1']);
+  r.run(bar(3, '100', '121', '79'), bar(4, '50'));
+  assert.equal(r.position(), '0');
+});
+
+test('halted cancels everything, and takes nothing but cancels', () => {
+  const r = resting();
+  const trading = scripted(() => [buy('1'), sell('1')]);
+  assert.deepEqual(r.as({ riskMode: 'halted', trading }), { canceledOrders: 2 });
+  r.run(bar(2, '100', '200', '10'), bar(3, '100', '200', '10'));
+  assert.deepEqual(r.open(), []);
+  assert.equal(r.position(), '4');
+  assert.equal(r.recent()[0]?.reason, 'risk mode halted: no orders');
+});
+
+test('a switch cancels what the former strategy had open, and hands its position over', () => {
+  const r = resting();
+  const trading = scripted(() => [sellAt('130', '4')]);
+  assert.deepEqual(r.as({ id: 'b', trading }), { canceledOrders: 2, inheritedPosition: '4' });
+  assert.equal(r.recent()[0]?.reason, 'switched to strategy b');
+  r.run(bar(2, '100', '125', '75'));
+  assert.deepEqual(r.open(), ['sell 4@130']);
+  assert.equal(r.position(), '4');
+  r.run(bar(3, '135'));
+  assert.equal(r.position(), '0');
+  assert.equal(r.told.at(-1), 'acc:xrpusd b rejected');
+});
+
+test('a switch while paused has the new strategy start in a pause', () => {
+  const r = resting();
+  r.as({ id: 'b', trading: scripted(() => [buy('1'), sell('1')]), runState: 'paused' });
+  r.run(bar(2, '100'));
+  assert.deepEqual(r.open(), ['sell 1']);
+});
+
+test('where nothing is active nothing is open, and what is held is held', () => {
+  const r = resting();
+  assert.deepEqual(r.as({ strategy: undefined }), { canceledOrders: 2 });
+  r.run(bar(2, '100', '200', '10'));
+  assert.equal(r.position(), '4');
+  assert.deepEqual(r.open(), []);
+});
+
+test('to configure the same again changes nothing', () => {
+  for (const o of [{ runState: 'paused' }, { riskMode: 'cautious' }, { riskMode: 'halted' }, {}] as const) {
+    const r = resting();
+    r.as(o);
+    const before = r.engine.snapshot();
+    assert.deepEqual(r.as(o), { canceledOrders: 0 });
+    assert.deepEqual(r.engine.snapshot(), before);
+  }
+});

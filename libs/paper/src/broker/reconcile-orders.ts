@@ -1,0 +1,55 @@
+import type { Desired } from '../market/engine-port.ts';
+import type { Market } from '../market/market.ts';
+import { text } from '../market/money.ts';
+import type { Order } from './order.ts';
+import { halfOf } from './risk-gate.ts';
+import { type EngineState, ended, type Tell } from './state.ts';
+
+/** The state in which no order is open that `desired` would not have (design 4, Runtime). Idempotent. */
+export function reconcileOrders(
+  before: EngineState,
+  desired: Desired,
+  market: Market,
+  tell: Tell,
+): EngineState {
+  let state = before;
+  for (const order of before.open) {
+    const reason = unwanted(order, desired);
+    const endedAt = before.bars.at(-1)?.at ?? order.placedAt;
+    if (reason !== undefined) state = ended(state, order, { state: 'canceled', endedAt, reason }, tell);
+    else if (desired.riskMode === 'cautious' && order.purpose === 'entry' && !order.isHalved)
+      state = halved(state, order, { endedAt, market }, tell);
+  }
+  return state;
+}
+
+function unwanted(
+  { strategyId, purpose }: Order,
+  { strategy, riskMode, runState }: Desired,
+): string | undefined {
+  if (strategy === undefined) return 'no strategy is active';
+  if (strategyId !== strategy.id) return `switched to strategy ${strategy.id}`;
+  if (riskMode === 'halted') return 'risk mode halted';
+  if (purpose === 'exit') return undefined;
+  if (riskMode === 'reduce_only') return 'risk mode reduce_only: no entries';
+  return runState === 'paused' ? 'paused: no entries' : undefined;
+}
+
+function halved(
+  state: EngineState,
+  order: Order,
+  { endedAt, market }: { endedAt: number; market: Market },
+  tell: Tell,
+): EngineState {
+  const quantity = halfOf(order.quantity, market);
+  const least = market.limits.minOrder;
+  if (quantity.lt(least)) {
+    const reason = `risk mode cautious leaves ${text(quantity)} of it, limit min_order is ${text(least)}`;
+    return ended(state, order, { state: 'canceled', endedAt, reason }, tell);
+  }
+  const reserved = order.reserved.div(order.quantity).times(quantity);
+  const why = 'risk mode cautious halves entries';
+  const reason = order.reason === undefined ? `made smaller: ${why}` : `${order.reason}, ${why}`;
+  const smaller: Order = { ...order, quantity, reserved, isHalved: true, reason };
+  return { ...state, open: state.open.map((each) => (each.id === order.id ? smaller : each)) };
+}

@@ -1,0 +1,144 @@
+import type { Decimal } from 'decimal.js';
+import type { Concern } from '../market/concern.ts';
+import type { Market } from '../market/market.ts';
+import { ceilTo, floorTo, greater, money, sum, text, ZERO } from '../market/money.ts';
+import type { Intent, OpenOrder } from '../market/strategy.ts';
+import { costOf, worse } from './broker.ts';
+
+export type OrderIntent = Extract<Intent, { type: 'order' }>;
+
+/** All that a ruling rests on. */
+export interface GateFacts extends Pick<Concern, 'runState' | 'riskMode'> {
+  readonly market: Market;
+  readonly position: Decimal;
+  /** Quote that no order has reserved. */
+  readonly freeCash: Decimal;
+  readonly open: readonly OpenOrder[];
+  /** What a market order is expected to fill near. */
+  readonly close: Decimal;
+}
+
+/** An order that may stand, at the size that it may have. */
+export interface Passed {
+  readonly quantity: Decimal;
+  readonly limitPrice?: Decimal;
+  readonly reserved: Decimal;
+  readonly isHalved: boolean;
+  /** Why it became smaller than it was wanted. */
+  readonly scaled?: string;
+}
+
+export interface Refused {
+  readonly refused: string;
+  /**
+   * Whether risk mode or run state, as decided, or a limit on what may be held and rest, as configured, are what refuses
+   * it: no fault of the execution.
+   */
+  readonly isCommanded: boolean;
+}
+
+/** Room for a quantity, and the name of what bounds it. */
+interface Bound {
+  readonly most: Decimal;
+  readonly why: string;
+}
+
+const quantityOf = (open: readonly OpenOrder[], side: OpenOrder['side']): Decimal =>
+  sum(open.filter((each) => each.side === side).map(({ quantity }) => quantity));
+
+/**
+ * The one gate that every order passes (design 4, Runtime). Pure. Buys are cut to `max_order` and `max_position`, sales
+ * to `max_order` and what no other order has reserved; what is then below `min_order` is refused, but a sale of the whole
+ * position, which would be stuck otherwise. In a spot account buys are entries and sales are exits: any other purpose is
+ * refused.
+ */
+export function judgeOrder(intent: OrderIntent, facts: GateFacts): Passed | Refused {
+  const { side, purpose } = intent;
+  const { riskMode, runState, market, open } = facts;
+  const { limits } = market;
+  if (riskMode === 'halted') return commanded('risk mode halted: no orders');
+  if ((side === 'buy') !== (purpose === 'entry'))
+    return refused(`a ${side} cannot be an ${purpose} of a spot account: buys enter, sales exit`);
+  if (side === 'buy' && runState === 'paused') return commanded('paused: no entries');
+  if (side === 'buy' && riskMode === 'reduce_only') return commanded('risk mode reduce_only: no entries');
+  const ofSide = open.filter((each) => each.side === side).length;
+  if (ofSide >= limits.maxOpenOrders) {
+    const reason = `limit max_open_orders: ${ofSide} ${side} orders are open already`;
+    return side === 'buy' ? commanded(reason) : refused(reason);
+  }
+  return sized(intent, facts);
+}
+
+function sized(intent: OrderIntent, facts: GateFacts): Passed | Refused {
+  const { side } = intent;
+  const { market, close, position, freeCash } = facts;
+  const limitPrice = intent.limitPrice === undefined ? undefined : onStep(side, intent.limitPrice, market);
+  const price = limitPrice ?? worse(side, close, market);
+  if (!price.gt(ZERO)) return refused(`the price is below one step of ${text(market.steps.price)}`);
+  const { quantity, why } = cut(intent, facts);
+  const least = market.limits.minOrder;
+  const isAll = side === 'sell' && quantity.eq(onQuantityStep(position, market)) && quantity.gt(ZERO);
+  if (quantity.lt(least) && !isAll) {
+    const reason = `limit min_order ${text(least)}: ${text(quantity)} is left${after(why)}`;
+    const isWantedTooSmall = onQuantityStep(intent.quantity, market).lt(least);
+    return side === 'sell' || isWantedTooSmall ? refused(reason) : commanded(reason);
+  }
+  const cost = costOf(quantity, price, market);
+  if (side === 'buy' && cost.gt(freeCash))
+    return refused(`balance: it needs ${text(cost)} with its fee, free is ${text(freeCash)}`);
+  return {
+    quantity,
+    reserved: side === 'buy' ? cost : quantity,
+    isHalved: isHalving(intent, facts),
+    ...(limitPrice === undefined ? {} : { limitPrice }),
+    ...(why.length === 0 ? {} : { scaled: `made smaller: ${why.join(', ')}` }),
+  };
+}
+
+const isHalving = ({ purpose }: OrderIntent, { riskMode }: GateFacts): boolean =>
+  riskMode === 'cautious' && purpose === 'entry';
+
+function boundsOf({ side }: OrderIntent, { market, position, open }: GateFacts): Bound[] {
+  const { maxOrder, maxPosition } = market.limits;
+  const order = { most: maxOrder, why: `limit max_order ${text(maxOrder)}` };
+  if (side === 'sell') {
+    const free = position.minus(quantityOf(open, 'sell'));
+    return [order, { most: free, why: `${text(free)} held that no other order sells` }];
+  }
+  const room = greater(ZERO, maxPosition.minus(position).minus(quantityOf(open, 'buy')));
+  return [order, { most: room, why: `limit max_position ${text(maxPosition)}` }];
+}
+
+/** Half of what would pass otherwise, so that cautious is seen also where a limit cuts. */
+const HALF = { times: money('0.5'), why: 'risk mode cautious halves entries' };
+
+/** What an order of this quantity is in cautious. */
+export const halfOf = (quantity: Decimal, market: Market): Decimal =>
+  onQuantityStep(quantity.times(HALF.times), market);
+
+/** What of a quantity can be ordered: of a position, all but the dust below a step, which no order can sell. */
+export const onQuantityStep = (quantity: Decimal, { steps }: Market): Decimal =>
+  floorTo(quantity, steps.quantity);
+
+/** The wanted quantity on its step, never above it, and what made it smaller than its step does. */
+function cut(intent: OrderIntent, facts: GateFacts): { quantity: Decimal; why: readonly string[] } {
+  const why: string[] = [];
+  let { quantity } = intent;
+  for (const bound of boundsOf(intent, facts)) {
+    if (!bound.most.lt(quantity)) continue;
+    quantity = bound.most;
+    why.push(bound.why);
+  }
+  const whole = onQuantityStep(quantity, facts.market);
+  if (!isHalving(intent, facts) || whole.isZero()) return { quantity: whole, why };
+  return { quantity: halfOf(whole, facts.market), why: [...why, HALF.why] };
+}
+
+/** A limit on the price's step: never above what a buy, never below what a sale was to get. */
+const onStep = (side: OpenOrder['side'], price: Decimal, { steps }: Market): Decimal =>
+  side === 'buy' ? floorTo(price, steps.price) : ceilTo(price, steps.price);
+
+const after = (why: readonly string[]): string => (why.length === 0 ? '' : ` after ${why.join(', ')}`);
+
+const refused = (reason: string): Refused => ({ refused: reason, isCommanded: false });
+const commanded = (reason: string): Refused => ({ refused: reason, isCommanded: true });

@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { FleetError } from '@hermes-fleet/protocol';
+import { bar, buyAt, counting, market, resting, rich, rig, scripted, sell, turns } from '../testing/rig.ts';
+
+test('a restored engine has its orders, asks nobody until it is configured, and inherits nothing from itself', () => {
+  const ids = counting();
+  const r = resting();
+  const restored = rig({ market: rich, ids, snapshot: JSON.parse(JSON.stringify(r.engine.snapshot())) });
+  assert.deepEqual(restored.engine.view(), r.engine.view());
+  restored.run(bar(2, '100', '121'));
+  assert.equal(restored.position(), '1');
+  assert.deepEqual(restored.as({ trading: scripted(() => [sell('1')]) }), { canceledOrders: 0 });
+  restored.run(bar(3, '100'));
+  assert.deepEqual(restored.open(), ['buy 2@80', 'sell 1']);
+});
+
+test('balances of trader.yaml are what an account begins with, and no more than that', () => {
+  const r = resting();
+  const changed = market({ balances: { quote: '1', base: '0' } });
+  const restored = rig({ market: changed, snapshot: r.engine.snapshot() });
+  assert.deepEqual(restored.engine.view().equity, r.engine.view().equity);
+});
+
+test('a fee that was raised meanwhile does not overdraw what was reserved before', () => {
+  const poor = rig({ market: market({ balances: { quote: '80.8' } }) });
+  poor.as({ trading: turns([buyAt('80', '1')]) });
+  poor.run(bar(1, '100'));
+  const dearer = market({ balances: { quote: '80.8' }, fees_bps: '200' });
+  const restored = rig({ market: dearer, snapshot: poor.engine.snapshot() });
+  restored.run(bar(2, '100', '100', '79'));
+  assert.equal(restored.position(), '0');
+  assert.match(
+    restored.recent()[0]?.reason ?? '',
+    /^balance: at 80 it costs 81.6 with its fee, free is 80.8$/,
+  );
+});
+
+test('a snapshot that is none is named, and nothing is started from it', () => {
+  const whole = resting().engine.snapshot();
+  for (const snapshot of [
+    {},
+    { ...whole, version: 2 },
+    { ...whole, extra: 1 },
+    { ...whole, account: { cash: '1' } },
+  ])
+    assert.throws(
+      () => rig({ snapshot }),
+      (error) => error instanceof FleetError && error.code === 'STORE_UNAVAILABLE' && !error.retryable,
+    );
+});

@@ -1,0 +1,91 @@
+import { FleetError, type Ids, type JsonObject } from '@hermes-fleet/protocol';
+import { askStrategy } from './broker/ask-strategy.ts';
+import { fillBar } from './broker/fill-bar.ts';
+import { readBar } from './broker/intents.ts';
+import type { Order } from './broker/order.ts';
+import { reconcileOrders } from './broker/reconcile-orders.ts';
+import { readSnapshot, writeSnapshot } from './broker/snapshot.ts';
+import { type EngineState, firstState, HISTORY_BARS, type Tell } from './broker/state.ts';
+import { viewEngine } from './broker/view.ts';
+import type { Desired, Engine } from './market/engine-port.ts';
+import type { Market } from './market/market.ts';
+import { text } from './market/money.ts';
+import type { Reconciled, RuntimeWatcher } from './market/runtime-port.ts';
+import type { Bar, TradingStrategy } from './market/strategy.ts';
+
+export interface EngineOptions {
+  readonly concernId: string;
+  readonly market: Market;
+  /** Of an engine of this concern; it goes on where that one stopped, once it is configured. */
+  readonly snapshot?: JsonObject | undefined;
+  readonly ids: Ids;
+  readonly watcher: Pick<RuntimeWatcher, 'order'>;
+}
+
+/**
+ * A paper engine: spot, honest, deterministic (design 4, Runtime). Orders fill whole on a later bar or not at all.
+ * STORE_UNAVAILABLE for a snapshot that cannot be read. `configure` throws CONFIG_INVALID, and changes nothing, for a
+ * strategy that needs more bars than are kept.
+ */
+export function createEngine({ concernId, market, snapshot, ids, watcher }: EngineOptions): Engine {
+  let state = snapshot === undefined ? firstState(market) : readSnapshot(snapshot, concernId);
+  let trading: TradingStrategy | undefined;
+
+  /** All of a change or, where it throws, nothing. Gives how many orders it canceled. */
+  function change(work: (tell: Tell) => EngineState): number {
+    const told: [Order, Parameters<Tell>[1]][] = [];
+    state = work((order, what) => told.push([order, what]));
+    for (const [{ strategyId }, what] of told) watcher.order(concernId, strategyId, what);
+    return told.filter(([, what]) => what === 'canceled').length;
+  }
+
+  function failed(thrown: unknown): { error: Error } {
+    state = { ...state, consecutiveErrors: state.consecutiveErrors + 1 };
+    return { error: thrown instanceof Error ? thrown : new Error(`a strategy threw ${String(thrown)}`) };
+  }
+
+  function configure(desired: Desired): Reconciled {
+    const { strategy, runState, riskMode } = desired;
+    if (strategy !== undefined && strategy.trading.warmupBars > HISTORY_BARS) throw tooLong(strategy);
+    const before = state.configured.strategyId;
+    const strategyId = strategy?.id ?? null;
+    const canceledOrders = change((tell) => ({
+      ...reconcileOrders(state, desired, market, tell),
+      configured: { runState, riskMode, strategyId },
+      consecutiveErrors: strategyId === before ? state.consecutiveErrors : 0,
+    }));
+    trading = strategy?.trading;
+    const isSwitched = strategyId !== null && strategyId !== before;
+    return { canceledOrders, ...(isSwitched ? { inheritedPosition: text(state.account.position) } : {}) };
+  }
+
+  function onBar(bar: Bar): { error?: Error } {
+    try {
+      const next = readBar(bar, state.bars.at(-1));
+      change((tell) => fillBar(state, next, market, tell));
+      const strategy = trading;
+      if (strategy !== undefined) change((tell) => askStrategy(state, strategy, { market, ids, tell }));
+      state = { ...state, consecutiveErrors: 0 };
+      return {};
+    } catch (thrown) {
+      return failed(thrown);
+    }
+  }
+
+  return {
+    configure,
+    onBar,
+    view: () => viewEngine(state),
+    trouble: () => ({
+      recentRejects: state.rejectsOfBars.reduce((total, each) => total + each, 0),
+      consecutiveErrors: state.consecutiveErrors,
+    }),
+    lastBar: () => state.bars.at(-1),
+    snapshot: () => writeSnapshot(state),
+  };
+}
+
+function tooLong({ id, trading }: { id: string; trading: TradingStrategy }): FleetError {
+  const reason = `it needs ${trading.warmupBars} bars before it wants anything, ${HISTORY_BARS} are kept`;
+  return new FleetError('CONFIG_INVALID', `strategy ${id} cannot run: ${reason}`);
+}

@@ -1,0 +1,117 @@
+import { type FieldError, FleetError } from '@hermes-fleet/protocol';
+import { CsvError, parse } from 'csv-parse/sync';
+import { z } from 'zod';
+import { money } from '../market/money.ts';
+
+/** One row of a file of bars, checked. Its numbers are still text, which takes less room than decimals. */
+export interface CsvRow {
+  /** Ms since the epoch. */
+  readonly at: number;
+  readonly open: string;
+  readonly high: string;
+  readonly low: string;
+  readonly close: string;
+  readonly volume: string;
+}
+
+const COLUMNS = ['time', 'open', 'high', 'low', 'close', 'volume'];
+const MAX_PROBLEMS = 50;
+/** Of a file: as many bars fit into the largest one; a parsed line takes far more room than its text. */
+const MAX_LINES = 300_000;
+const MAX_LINE_CHARS = 1_000;
+
+const decimal = z
+  .string()
+  .regex(/^\d{1,15}(\.\d{1,12})?$/, { error: 'must be a decimal such as 0.25', abort: true });
+const price = decimal.refine((text) => /[1-9]/.test(text), { error: 'must be above 0', abort: true });
+const Row = z
+  .strictObject({
+    time: z.iso.datetime({ offset: true, error: 'must be a time such as 2026-04-16T20:15:00Z' }),
+    open: price,
+    high: price,
+    low: price,
+    close: price,
+    volume: decimal,
+  })
+  .refine(({ open, high, low, close }) => [open, low, close].every((other) => money(high).gte(other)), {
+    path: ['high'],
+    error: 'must not be below another price of the row',
+  })
+  .refine(({ open, low, close }) => [open, close].every((other) => money(low).lte(other)), {
+    path: ['low'],
+    error: 'must not be above another price of the row',
+  });
+
+const Records = z.array(z.object({ record: z.array(z.string()), info: z.object({ lines: z.number() }) }));
+
+/**
+ * The bars of a CSV text with the columns time,open,high,low,close,volume: times are RFC 3339 and rise strictly, numbers
+ * are decimals, and no price of a row is above its high or below its low. Throws CONFIG_INVALID that names the malformed
+ * rows by `name:line`, the first 50 of them.
+ */
+export function readCsvRows(name: string, text: string): CsvRow[] {
+  const problems: FieldError[] = [];
+  const wrong = (line: number, reason: string): void => {
+    problems.push({ path: `${name}:${line}`, reason });
+  };
+  const [head, ...records] = recordsOf(name, text);
+  if (head?.record.join() !== COLUMNS.join()) throw invalid(name, [at(name, 1, `must be ${COLUMNS.join()}`)]);
+  if (records.length === 0) throw invalid(name, [at(name, 1, 'is all there is: rows must follow')]);
+  const rows: CsvRow[] = [];
+  for (const { record, info } of records) {
+    if (record.length !== COLUMNS.length) {
+      wrong(info.lines, `has ${record.length} columns instead of ${COLUMNS.length}`);
+      continue;
+    }
+    const row = Row.safeParse(Object.fromEntries(COLUMNS.map((column, i) => [column, record[i]])));
+    if (!row.success) {
+      for (const { path, message } of row.error.issues) wrong(info.lines, `${path.join()} ${message}`);
+      continue;
+    }
+    const { time, ...cells } = row.data;
+    const closedAt = Date.parse(time);
+    const before = rows.at(-1);
+    if (before !== undefined && closedAt <= before.at) wrong(info.lines, 'time must be after the one before');
+    rows.push({ at: closedAt, ...cells });
+  }
+  if (problems.length > 0) throw invalid(name, problems);
+  return rows;
+}
+
+function recordsOf(name: string, text: string): z.output<typeof Records> {
+  if (hasMoreLines(text, MAX_LINES))
+    throw invalid(name, [at(name, MAX_LINES, 'must be the last line: cut the file, or use longer bars')]);
+  try {
+    return Records.parse(
+      parse(text, {
+        bom: true,
+        info: true,
+        skip_empty_lines: true,
+        relax_column_count: true,
+        max_record_size: MAX_LINE_CHARS,
+      }),
+    );
+  } catch (thrown) {
+    if (!(thrown instanceof CsvError)) throw thrown;
+    const line = 'lines' in thrown && typeof thrown['lines'] === 'number' ? thrown['lines'] : 1;
+    throw invalid(name, [at(name, line, `is no CSV: ${thrown.message}`)]);
+  }
+}
+
+function hasMoreLines(text: string, most: number): boolean {
+  const ends = text.matchAll(/\r\n?|\n/g);
+  return !ends.drop(most).next().done;
+}
+
+const at = (name: string, line: number, reason: string): FieldError => ({ path: `${name}:${line}`, reason });
+
+function invalid(name: string, problems: readonly FieldError[]): FleetError {
+  const [first] = problems;
+  const more = problems.length - MAX_PROBLEMS;
+  return new FleetError('CONFIG_INVALID', `${first?.path} ${first?.reason}`, {
+    fields: [
+      ...problems.slice(0, MAX_PROBLEMS),
+      ...(more > 0 ? [{ path: name, reason: `${more} more of its rows are wrong` }] : []),
+    ],
+  });
+}

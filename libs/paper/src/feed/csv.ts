@@ -1,0 +1,73 @@
+import { readFileSync, statSync } from 'node:fs';
+import { basename } from 'node:path';
+import { type Clock, FleetError } from '@hermes-fleet/protocol';
+import { money } from '../market/money.ts';
+import type { Bar, Feed } from '../market/strategy.ts';
+import { type CsvRow, readCsvRows } from './csv-rows.ts';
+import { boundary, until } from './pace.ts';
+
+/** The largest file of bars that is read: about 100,000 of them. */
+export const MAX_CSV_BYTES = 8_000_000;
+
+/**
+ * Plays the bars of a file: one at each multiple of `intervalMs` on the clock, whatever the times of the bars are, from
+ * the first one after `last`; then there are no more. The file is read and checked at once, and throws CONFIG_INVALID.
+ */
+export function createCsvFeed(o: { readonly file: string; readonly intervalMs: number }, clock: Clock): Feed {
+  const rows = readCsvRows(basename(o.file), readText(o.file));
+  let asked: { readonly after: number | undefined; readonly dueAt: number } | undefined;
+  return {
+    intervalMs: o.intervalMs,
+    next: async (last, signal) => {
+      signal.throwIfAborted();
+      if (asked === undefined || asked.after !== last?.at) {
+        const dueAt = asked === undefined ? clock.now() : boundary(clock.now(), o.intervalMs) + o.intervalMs;
+        asked = { after: last?.at, dueAt };
+      }
+      const row = last === undefined ? rows[0] : firstAfter(rows, last.at);
+      if (row === undefined) return undefined;
+      await until(clock, { at: asked.dueAt, stepMs: o.intervalMs }, signal);
+      return barOf(row);
+    },
+  };
+}
+
+function firstAfter(rows: readonly CsvRow[], at: number): CsvRow | undefined {
+  let low = 0;
+  let high = rows.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((rows[middle]?.at ?? 0) <= at) low = middle + 1;
+    else high = middle;
+  }
+  return rows[low];
+}
+
+const barOf = ({ at, open, high, low, close, volume }: CsvRow): Bar => ({
+  at,
+  open: money(open),
+  high: money(high),
+  low: money(low),
+  close: money(close),
+  volume: money(volume),
+});
+
+function readText(file: string): string {
+  const bad = (reason: string, cause?: unknown): FleetError =>
+    new FleetError('CONFIG_INVALID', `${file} ${reason}`, {
+      cause,
+      fields: [{ path: basename(file), reason }],
+    });
+  try {
+    const stat = statSync(file);
+    if (!stat.isFile()) throw bad('is not a file; name the CSV file itself');
+    if (stat.size > MAX_CSV_BYTES)
+      throw bad(`is larger than ${MAX_CSV_BYTES} bytes; cut it, or use longer bars`);
+    return new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(file));
+  } catch (thrown) {
+    if (thrown instanceof FleetError) throw thrown;
+    if (thrown instanceof TypeError) throw bad('is not UTF-8 text; save it as UTF-8', thrown);
+    const code = thrown instanceof Error && 'code' in thrown ? thrown.code : 'unknown';
+    throw bad(`cannot be read (${code}); check that it is there and who may read it`, thrown);
+  }
+}

@@ -1,0 +1,51 @@
+import { resolve } from 'node:path';
+import type { Clock } from '@hermes-fleet/protocol';
+import { z } from 'zod';
+import { decimalText } from '../market/decimal-text.ts';
+import { money } from '../market/money.ts';
+import type { Feed } from '../market/strategy.ts';
+import { createCsvFeed } from './csv.ts';
+import { createSyntheticFeed } from './synthetic.ts';
+
+const intervalS = z
+  .number()
+  .min(0.01)
+  .max(86_400)
+  .default(5)
+  .describe('Seconds from one bar to the next, by the clock');
+
+/** Where the bars of a concern come from, as trader.yaml says it (design 4, Runtime). */
+export const FeedSchema = z.discriminatedUnion('kind', [
+  z.strictObject({
+    kind: z.literal('synthetic').describe('A walk that follows from its seed: offline and reproducible'),
+    seed: z.int().min(0).max(4_294_967_295).default(1),
+    start_price: decimalText({ above: '0' }),
+    volatility_bps: z
+      .number()
+      .min(0)
+      .max(1_000)
+      .default(20)
+      .describe('How far a close is from the one before, as a rule: a standard deviation, in basis points'),
+    interval_s: intervalS,
+  }),
+  z.strictObject({
+    kind: z.literal('csv').describe('Bars of a file, with the columns time,open,high,low,close,volume'),
+    file: z.string().min(1).max(500).describe('Relative to the folder of trader.yaml'),
+    interval_s: intervalS,
+  }),
+]);
+
+export type FeedConfig = z.output<typeof FeedSchema>;
+
+/**
+ * The feed that a configuration describes; a relative `file` stands in `folder` (default: the working directory).
+ * Throws CONFIG_INVALID for a file that cannot be read or has malformed rows, with each of them by its line.
+ */
+export function createFeed(config: FeedConfig, clock: Clock, folder = '.'): Feed {
+  const intervalMs = Math.round(config.interval_s * 1000);
+  if (config.kind === 'csv') return createCsvFeed({ file: resolve(folder, config.file), intervalMs }, clock);
+  const { seed, start_price, volatility_bps } = config;
+  const startPrice = money(start_price);
+  const volatilityBps = money(String(volatility_bps));
+  return createSyntheticFeed({ seed, startPrice, volatilityBps, intervalMs }, clock);
+}

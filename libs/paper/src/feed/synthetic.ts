@@ -1,0 +1,67 @@
+import type { Clock } from '@hermes-fleet/protocol';
+import type { Decimal } from 'decimal.js';
+import { greater, money, smaller } from '../market/money.ts';
+import type { Bar, Feed } from '../market/strategy.ts';
+import { boundary, until } from './pace.ts';
+import { randomAt } from './random.ts';
+
+export interface SyntheticOptions {
+  readonly seed: number;
+  readonly startPrice: Decimal;
+  /** How far a bar's close is from the one before, as a rule: one standard deviation, in basis points. */
+  readonly volatilityBps: Decimal;
+  readonly intervalMs: number;
+}
+
+const SCALE = money('65536');
+const WHOLE = money('10000');
+const ONE = money('1');
+const HALF = money('0.5');
+/** Of a price; so that no step makes it 0, however often it falls. */
+const DIGITS = 8;
+
+/**
+ * A walk that nobody has to be online for: the close of a bar is the one before times a factor that follows from the
+ * seed and the bar's place in time, at multiples of the interval. While nobody asks no bars are made: after a pause the
+ * walk goes on from the last close with the bar of now (design 4, Runtime).
+ */
+export function createSyntheticFeed(o: SyntheticOptions, clock: Clock): Feed {
+  return {
+    intervalMs: o.intervalMs,
+    next: async (last, signal) => {
+      const latest = boundary(clock.now(), o.intervalMs);
+      const at =
+        last === undefined ? latest : Math.max(latest, boundary(last.at, o.intervalMs) + o.intervalMs);
+      await until(clock, { at, stepMs: o.intervalMs }, signal);
+      return syntheticBar(o, at, last?.close ?? o.startPrice);
+    },
+  };
+}
+
+/** The bar that closes at `at`, a multiple of the interval, after one that closed at `open`. */
+export function syntheticBar(o: SyntheticOptions, at: number, open: Decimal): Bar {
+  const random = randomAt(o.seed, at / o.intervalMs);
+  const deviation = o.volatilityBps.div(WHOLE);
+  // The sum of twelve even draws is nearly normal, with a standard deviation of one.
+  const step = money(String(evenSum(random, 12) - 6 * 65_536))
+    .div(SCALE)
+    .times(deviation);
+  const wick = (): Decimal => ONE.plus(money(String(random())).div(SCALE).times(deviation).times(HALF));
+  const close = step.isNegative() ? rounded(open.div(ONE.minus(step))) : rounded(open.times(ONE.plus(step)));
+  return {
+    at,
+    open,
+    high: greater(greater(open, close), rounded(greater(open, close).times(wick()))),
+    low: smaller(smaller(open, close), rounded(smaller(open, close).div(wick()))),
+    close,
+    volume: money(String(1 + random())),
+  };
+}
+
+function evenSum(random: () => number, draws: number): number {
+  let total = 0;
+  for (let i = 0; i < draws; i += 1) total += random();
+  return total;
+}
+
+const rounded = (price: Decimal): Decimal => money(price.toSignificantDigits(DIGITS));

@@ -1,0 +1,164 @@
+import { backoffMs, type Clock, type Log } from '@hermes-fleet/protocol';
+import type { Concern, Strategy } from '../market/concern.ts';
+import type { Desired, Engine } from '../market/engine-port.ts';
+import type { EngineStore, EngineView, Reconciled, Runtime, RuntimeWatcher } from '../market/runtime-port.ts';
+import type { Bar, Feed, TradingStrategy } from '../market/strategy.ts';
+import { createStrategy, type StrategyKind } from '../strategies/index.ts';
+import type { DegradedConfig } from './degraded.ts';
+import { createFaults } from './faults.ts';
+import { createKeeper } from './keeper.ts';
+import { createVitals } from './vitals.ts';
+
+export interface FollowerOptions {
+  readonly concernId: string;
+  readonly engine: Engine;
+  readonly feed: Feed;
+  readonly degraded: DegradedConfig;
+  readonly store: Pick<EngineStore, 'saveEngine' | 'setStatus'>;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly watcher: RuntimeWatcher;
+  /** 0 to 1. */
+  readonly random: () => number;
+  readonly kinds: Readonly<Record<string, StrategyKind>>;
+}
+
+/** One concern's engine as it follows its feed. A bar and a reconcile are each done in one go, so they never mix. */
+export interface Follower {
+  reconcile(concern: Concern, strategy: Strategy | undefined): Reconciled;
+  /** Why this strategy was faulted here, or undefined. */
+  faulted(strategyId: string): string | undefined;
+  health(): ReturnType<Runtime['health']>;
+  view(): EngineView;
+  degrade(reason: string | undefined): void;
+  /** Follows the feed, from the first reconcile on. */
+  start(): void;
+  close(): Promise<void>;
+}
+
+const PAUSE = { firstMs: 500, longestMs: 30_000 };
+
+const IDLE: TradingStrategy = { warmupBars: 1, onBar: () => [] };
+
+export function createFollower(o: FollowerOptions): Follower {
+  const { concernId, engine, feed, clock, log, store, random } = o;
+  const stop = new AbortController();
+  const changed = (): void => o.watcher.changed(concernId);
+  const save = (): Promise<void> => store.saveEngine(concernId, engine.snapshot());
+  const keeper = createKeeper({ name: `the engine of ${concernId}`, save, log });
+  const faults = createFaults({ concernId, after: o.degraded.faulted_after_errors, store, log });
+  const { intervalMs } = feed;
+  const trouble = engine.trouble;
+  const vitals = createVitals({
+    concernId,
+    intervalMs,
+    trouble,
+    clock,
+    log,
+    config: o.degraded,
+    onChange: changed,
+  });
+  let desired: Desired | undefined;
+  let isStarted = false;
+  let following: Promise<void> | undefined;
+
+  function take(bar: Bar): void {
+    const { error } = engine.onBar(bar);
+    if (engine.lastBar()?.at !== bar.at) throw error ?? new Error(`the engine took no bar at ${bar.at}`);
+    vitals.heard();
+    const strategy = desired?.strategy;
+    if (error === undefined) faults.succeeded();
+    // What it holds and what protects that stays in the market; it opens nothing any more.
+    else if (desired && strategy && faults.failed(strategy.id, error))
+      engine.configure({ ...desired, runState: 'paused' });
+    faults.record();
+    keeper.keep();
+    vitals.check();
+    changed();
+  }
+
+  async function follow(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      try {
+        const bar = await feed.next(engine.lastBar(), signal);
+        if (bar === undefined) return vitals.feedEnded();
+        if (!signal.aborted) take(bar);
+      } catch (err) {
+        if (signal.aborted) return;
+        await clock
+          .sleep(backoffMs(vitals.feedFailed(err), { ...PAUSE, random }), signal)
+          .catch(() => undefined);
+      }
+    }
+  }
+
+  /** Not before it is known what is desired: a bar would fill orders that should not be there any more. */
+  function begin(): void {
+    if (isStarted && desired !== undefined && !stop.signal.aborted) following ??= follow(stop.signal);
+  }
+
+  /** One that may not run anyway must not keep a pause or a lower risk from being done: it wants nothing any more. */
+  function tradingOf(strategy: Strategy): TradingStrategy {
+    try {
+      return createStrategy(strategy, o.kinds);
+    } catch (err) {
+      if (strategy.status === 'enabled') throw err;
+      const about = { concern_id: concernId, strategy_id: strategy.id, err };
+      log.warn(
+        about,
+        `a strategy that is ${strategy.status} cannot be made any more; its exits stay as they are`,
+      );
+      return IDLE;
+    }
+  }
+
+  function reconcile(concern: Concern, strategy: Strategy | undefined): Reconciled {
+    const { riskMode } = concern;
+    const trading = strategy && { id: strategy.id, trading: tradingOf(strategy) };
+    const mayEnter = strategy?.status === 'enabled' && faults.reasonOf(strategy.id) === undefined;
+    const runState = mayEnter ? concern.runState : 'paused';
+    const done = engine.configure({ runState, riskMode, strategy: trading });
+    desired = { runState, riskMode, strategy: trading };
+    begin();
+    if (done.canceledOrders > 0 || done.inheritedPosition !== undefined) keeper.keep();
+    else keeper.touch();
+    vitals.check();
+    changed();
+    return done;
+  }
+
+  function health(): ReturnType<Runtime['health']> {
+    const reasons = vitals.reasons();
+    const unsaved = keeper.problem();
+    const note = `the engine's state is not on disk, and is tried with each bar: ${unsaved}`;
+    return { degraded: reasons.length > 0, reasons: unsaved === undefined ? reasons : [...reasons, note] };
+  }
+
+  function view(): EngineView {
+    const seen = engine.view();
+    const { degraded, reasons } = health();
+    return { ...seen, execution: { ...seen.execution, state: degraded ? 'degraded' : 'ok', reasons } };
+  }
+
+  return {
+    reconcile,
+    faulted: faults.reasonOf,
+    health,
+    view,
+    degrade: vitals.force,
+    start: () => {
+      if (stop.signal.aborted || isStarted) return;
+      isStarted = true;
+      vitals.start();
+      begin();
+    },
+    close: async () => {
+      stop.abort(new Error('the runtime is being closed'));
+      vitals.stop();
+      await keeper.flush();
+      faults.record();
+      await faults.idle();
+      await following;
+    },
+  };
+}

@@ -1,0 +1,11 @@
+export { createFeed, FeedSchema } from './feed/feed-config.ts';
+export { createSyntheticFeed } from './feed/synthetic.ts';
+export { DegradedSchema } from './follow/degraded.ts';
+export type { Concern, Strategy } from './market/concern.ts';
+export { type Market, MarketSchema, readMarket } from './market/market.ts';
+export { money } from './market/money.ts';
+export type { EngineView, OrderView, Reconciled, Runtime, RuntimeWatcher } from './market/runtime-port.ts';
+export type { Bar, Feed } from './market/strategy.ts';
+export { createRuntime, type RuntimeConcern, type RuntimeOptions, type TraderRuntime } from './runtime.ts';
+export { createStrategy, STRATEGY_KINDS } from './strategies/index.ts';
+export { strategyKind } from './strategies/kind.ts';

@@ -1,0 +1,101 @@
+import { type Clock, FleetError, type Ids, type Log, systemIds } from '@hermes-fleet/protocol';
+import { createEngine } from './engine.ts';
+import type { DegradedConfig } from './follow/degraded.ts';
+import { createFollower, type Follower } from './follow/follower.ts';
+import type { Strategy } from './market/concern.ts';
+import type { Market } from './market/market.ts';
+import type { EngineStore, Runtime, RuntimeWatcher } from './market/runtime-port.ts';
+import type { Feed } from './market/strategy.ts';
+import { createStrategy, STRATEGY_KINDS, type StrategyKind } from './strategies/index.ts';
+
+export interface RuntimeConcern {
+  /** `<account>:<market>` */
+  readonly id: string;
+  readonly market: Market;
+  readonly feed: Feed;
+  readonly degraded: DegradedConfig;
+}
+
+export interface RuntimeOptions {
+  readonly store: EngineStore;
+  readonly concerns: readonly RuntimeConcern[];
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly watcher: RuntimeWatcher;
+  /** Of orders. */
+  readonly ids?: Ids;
+  /** 0 to 1; spreads the pauses of a feed that fails. */
+  readonly random?: () => number;
+  /** What strategies there can be. */
+  readonly kinds?: Readonly<Record<string, StrategyKind>>;
+}
+
+/** How long `close` waits for the last snapshots to be on disk. */
+const CLOSE_MS = 10_000;
+
+export interface TraderRuntime extends Runtime {
+  /** For tests: degrades a concern's execution, until it is called without a reason. NOT_FOUND for an unknown one. */
+  degrade(concernId: string, reason: string | undefined): void;
+}
+
+/**
+ * An engine per concern, each where its snapshot left it; it trades nothing before its first reconcile, and follows its
+ * feed from then and from `start` on. A feed that fails is asked again, ever less often; a strategy that fails and fails is faulted in
+ * the store, and opens nothing more; a snapshot that cannot be saved stops nothing, is tried again with each bar, and is
+ * named by `health`, which it does not degrade (design 4, Runtime). Throws where a snapshot cannot be read.
+ */
+export function createRuntime(o: RuntimeOptions): TraderRuntime {
+  const { store, clock, log, watcher, ids = systemIds, random = Math.random, kinds = STRATEGY_KINDS } = o;
+  const followers = new Map<string, Follower>();
+  for (const { id, market, feed, degraded } of o.concerns) {
+    const engine = createEngine({ concernId: id, market, snapshot: store.loadEngine(id), ids, watcher });
+    const follower = { concernId: id, engine, feed, degraded, store, clock, log, watcher, random, kinds };
+    followers.set(id, createFollower(follower));
+  }
+
+  function followerOf(concernId: string): Follower {
+    const follower = followers.get(concernId);
+    if (follower) return follower;
+    const message = `there is no engine for concern ${concernId}; list it in trader.yaml`;
+    throw new FleetError('NOT_FOUND', message);
+  }
+
+  function preflight(strategy: Strategy): string | undefined {
+    try {
+      const follower = followerOf(`${strategy.accountId}:${strategy.marketSymbol}`);
+      createStrategy(strategy, kinds);
+      const fault = follower.faulted(strategy.id);
+      return fault === undefined ? undefined : `strategy ${strategy.id} is faulted: ${fault}`;
+    } catch (thrown) {
+      return thrown instanceof Error ? thrown.message : String(thrown);
+    }
+  }
+
+  /** Keeps the process alive meanwhile: what joins the store's next transaction waits for a timer that does not. */
+  async function close(): Promise<void> {
+    const closed = new AbortController();
+    const tooLong = clock.sleep(CLOSE_MS, closed.signal).then(
+      () => log.error({}, `an engine was not on disk ${CLOSE_MS} ms after it was stopped; it is left behind`),
+      () => undefined,
+    );
+    const all = Promise.all([...followers.values()].map((follower) => follower.close()));
+    await Promise.race([all, tooLong]);
+    closed.abort();
+  }
+
+  return {
+    preflight,
+    reconcile: async (concern, strategy) => followerOf(concern.id).reconcile(concern, strategy),
+    health: (concernId) =>
+      followers.get(concernId)?.health() ?? {
+        degraded: true,
+        reasons: ['there is no engine for this concern'],
+      },
+    view: (concernId) => followers.get(concernId)?.view(),
+    degrade: (concernId, reason) => followerOf(concernId).degrade(reason),
+    start: () => {
+      for (const follower of followers.values()) follower.start();
+    },
+    close,
+  };
+}

@@ -1,0 +1,39 @@
+import { z } from 'zod';
+import { decimalText } from '../market/decimal-text.ts';
+import { money, smaller, ZERO } from '../market/money.ts';
+import type { Intent, TradingStrategy } from '../market/strategy.ts';
+import { affordable, exposure, quantityFor } from './amounts.ts';
+import { strategyKind } from './kind.ts';
+
+const Params = z.strictObject({
+  target_share: decimalText({ atLeast: '0', atMost: '1' })
+    .default('0.5')
+    .describe('What the position is to be worth, as a share of the equity'),
+  tolerance: decimalText({ above: '0', atMost: '0.5' })
+    .default('0.05')
+    .describe('How far from the target the share may be before anything is done'),
+});
+
+/** Brings what is at stake back to a share of the equity, at the market, whenever it has left the band around it. */
+export const exposureProtector = strategyKind(Params, (params): TradingStrategy => {
+  const target = money(params.target_share);
+  const tolerance = money(params.tolerance);
+  return {
+    warmupBars: 1,
+    onBar: (view): readonly Intent[] => {
+      const close = view.bars.at(-1)?.close;
+      if (close === undefined || view.openOrders.length > 0 || !view.equity.gt(ZERO)) return [];
+      const excess = exposure(view).minus(view.equity.times(target));
+      if (excess.abs().lte(view.equity.times(tolerance))) return [];
+      const quantity = excess.gt(ZERO)
+        ? smaller(view.position, quantityFor(excess, close))
+        : quantityFor(affordable(excess.neg(), view.freeCash), close);
+      if (!quantity.gt(ZERO)) return [];
+      return [
+        excess.gt(ZERO)
+          ? { type: 'order', side: 'sell', kind: 'market', purpose: 'exit', quantity, tag: 'reduce' }
+          : { type: 'order', side: 'buy', kind: 'market', purpose: 'entry', quantity, tag: 'restore' },
+      ];
+    },
+  };
+});

@@ -1,0 +1,147 @@
+import type { Decimal } from 'decimal.js';
+import { z } from 'zod';
+import { decimalText } from '../market/decimal-text.ts';
+import { money, sum } from '../market/money.ts';
+import type { Intent, OpenOrder, StrategyView, TradingStrategy } from '../market/strategy.ts';
+import { affordable, quantityFor } from './amounts.ts';
+import { strategyKind } from './kind.ts';
+import { createLadder, type Ladder } from './ladder.ts';
+
+const Params = z
+  .strictObject({
+    centre: decimalText({ above: '0' })
+      .optional()
+      .describe('The price above the first level; absent, the levels follow the mean of the closes'),
+    centre_bars: z.int().min(2).max(200).default(50),
+    levels: z.int().min(1).max(20).default(5).describe('How many buys there are at most, filled or not'),
+    spacing_bps: z
+      .int()
+      .min(1)
+      .max(2_000)
+      .default(50)
+      .describe('From one level to the next, in basis points'),
+    order_share: decimalText({ above: '0', atMost: '1' })
+      .default('0.05')
+      .describe('What one level costs, as a share of the equity'),
+  })
+  .refine(({ levels, order_share }) => money(order_share).times(levels).lte(1), {
+    path: ['order_share'],
+    error: 'times levels must not be above 1: the cash would not do for all of them',
+  });
+
+/** Of a level: less than this is not worth an order. */
+const CRUMB = money('0.1');
+/** Of a level: what the equity's change may have added to it since it was bought. */
+const MOST_OF_LEVEL = money('1.1');
+const REST = 'sell:rest';
+const sellTag = (level: number): string => `sell:${level}`;
+const buyTag = (level: number): string => `buy:${level}`;
+
+/** What a bar's orders are worked out from. */
+interface Scene {
+  readonly view: StrategyView;
+  readonly ladder: Ladder;
+  readonly close: Decimal;
+  /** The levels for buys, the highest first. */
+  readonly band: readonly number[];
+  /** The tags of what rests. */
+  readonly tags: ReadonlySet<string | undefined>;
+  /** What a level costs. */
+  readonly worth: Decimal;
+  size(level: number): Decimal;
+}
+
+type Order = Extract<Intent, { type: 'order' }>;
+
+/**
+ * Rests buys on the levels below a centre, and for each that was filled a sale one level above it; once that is filled,
+ * the buy is there again. Which levels are filled is read off the tags of the orders that rest, so nothing has to be
+ * remembered: what is held without a sale (a level that was just bought, or what another strategy left behind) gets one
+ * from the first free level above the price on.
+ */
+export const gridTrader = strategyKind(Params, (params): TradingStrategy => {
+  const ladder = createLadder(params);
+  return {
+    warmupBars: params.centre === undefined ? params.centre_bars : 1,
+    onBar: (view) => {
+      const close = view.bars.at(-1)?.close;
+      if (close === undefined || !view.equity.gt(0)) return [];
+      const top = ladder.top(view.bars);
+      const worth = view.equity.times(params.order_share);
+      const scene: Scene = {
+        view,
+        ladder,
+        close,
+        worth,
+        band: Array.from({ length: params.levels }, (_, i) => top - i),
+        tags: new Set(view.openOrders.map(({ tag }) => tag)),
+        size: (level) => quantityFor(worth, ladder.price(level)),
+      };
+      const sales = salesOf(scene);
+      return [...sales, ...buysOf(scene, sales.filter(isOrder))];
+    },
+  };
+});
+
+const isOrder = (intent: Intent): intent is Order => intent.type === 'order';
+const cancel = ({ id }: OpenOrder): Intent => ({ type: 'cancel', orderId: id });
+const totalOf = (orders: readonly OpenOrder[]): Decimal => sum(orders.map(({ quantity }) => quantity));
+const ofSide = ({ openOrders }: StrategyView, side: OpenOrder['side']): OpenOrder[] =>
+  openOrders.filter((order) => order.side === side);
+
+const sale = (quantity: Decimal, limitPrice: Decimal, tag: string): Order => ({
+  type: 'order',
+  side: 'sell',
+  kind: 'limit',
+  purpose: 'exit',
+  quantity,
+  limitPrice,
+  tag,
+});
+
+/** Sales for what is held without one: a level's worth each, and one for all that the levels have no room for. */
+function salesOf(scene: Scene): Intent[] {
+  const { view, ladder, close, band, tags, size } = scene;
+  const under = ladder.below(close);
+  const isFree = (level: number): boolean => !tags.has(sellTag(level)) && !tags.has(buyTag(level));
+  const orders: Order[] = [];
+  let left = view.position.minus(totalOf(ofSide(view, 'sell')));
+  for (const level of band.filter((each) => each >= under && isFree(each)).reverse()) {
+    if (left.lte(size(level).times(CRUMB))) return orders;
+    const quantity = left.lte(size(level).times(MOST_OF_LEVEL)) ? left : size(level);
+    orders.push(sale(quantity, ladder.price(level + 1), sellTag(level)));
+    left = left.minus(quantity);
+  }
+  const top = Math.max(band[0] ?? under, under);
+  if (left.lte(size(top).times(CRUMB))) return orders;
+  const before = view.openOrders.filter(({ tag }) => tag === REST);
+  return [...before.map(cancel), ...orders, sale(left.plus(totalOf(before)), ladder.price(top + 1), REST)];
+}
+
+/** Buys for the levels that hold nothing, as many as are not held elsewhere; others are canceled. */
+function buysOf(scene: Scene, newSales: readonly Order[]): Intent[] {
+  const { view, ladder, close, band, tags, worth, size } = scene;
+  const replaced = newSales.some(({ tag }) => tag === REST);
+  const sales = [...newSales, ...ofSide(view, 'sell').filter(({ tag }) => !(replaced && tag === REST))];
+  const sold = new Set(sales.map(({ tag }) => tag));
+  const held = sales.reduce((count, { quantity }) => count + levelsIn(quantity, size(band[0] ?? 0)), 0);
+  const wanted = band.filter((level) => !sold.has(sellTag(level))).slice(0, Math.max(0, band.length - held));
+  const kept = new Set<string | undefined>(wanted.map(buyTag));
+  const canceled = ofSide(view, 'buy').filter(({ tag }) => !kept.has(tag));
+  const orders: Order[] = [];
+  let cash = view.freeCash;
+  for (const level of wanted) {
+    const limitPrice = ladder.price(level);
+    const quantity = size(level);
+    if (tags.has(buyTag(level)) || limitPrice.gte(close)) continue;
+    if (!quantity.gt(0) || affordable(worth, cash).lt(worth)) continue;
+    cash = cash.minus(worth);
+    const order = { quantity, limitPrice, tag: buyTag(level) };
+    orders.push({ type: 'order', side: 'buy', kind: 'limit', purpose: 'entry', ...order });
+  }
+  return [...canceled.map(cancel), ...orders];
+}
+
+/** How many levels a sale stands for. */
+const levelsIn = (quantity: Decimal, size: Decimal): number =>
+  size.gt(0) ? Math.max(1, Math.round(quantity.div(size).toNumber())) : 1;

@@ -1,0 +1,40 @@
+import { FleetError } from '@hermes-fleet/protocol';
+import type { Strategy } from '../market/concern.ts';
+import type { TradingStrategy } from '../market/strategy.ts';
+import { exposureProtector } from './exposure-protector.ts';
+import { gridTrader } from './grid-trader.ts';
+import type { StrategyKind } from './kind.ts';
+import { trendFollower } from './trend-follower.ts';
+
+export type { StrategyKind } from './kind.ts';
+
+/** Every kind of strategy that the trader can run, by its name in trader.yaml (design 4, Runtime). */
+export const STRATEGY_KINDS: Readonly<Record<string, StrategyKind>> = {
+  trend_follower: trendFollower,
+  grid_trader: gridTrader,
+  exposure_protector: exposureProtector,
+};
+
+/**
+ * A strategy of its kind and parameters. Throws CONFIG_INVALID that names an unknown kind, and every wrong parameter.
+ * `kinds`: others than the three, for a trader that has more.
+ */
+export function createStrategy(
+  { id, kind, params }: Pick<Strategy, 'id' | 'kind' | 'params'>,
+  kinds: Readonly<Record<string, StrategyKind>> = STRATEGY_KINDS,
+): TradingStrategy {
+  const found = Object.hasOwn(kinds, kind) ? kinds[kind] : undefined;
+  if (found === undefined) {
+    const reason = `there is no kind ${kind}; use one of ${Object.keys(kinds).join(', ')}`;
+    throw new FleetError('CONFIG_INVALID', `strategy ${id}: ${reason}`, {
+      fields: [{ path: 'kind', reason }],
+    });
+  }
+  try {
+    return found.create(params);
+  } catch (thrown) {
+    if (!(thrown instanceof FleetError)) throw thrown;
+    const { code, message, fields } = thrown;
+    throw new FleetError(code, `strategy ${id} (${kind}): ${message}`, { fields, cause: thrown });
+  }
+}

@@ -1,0 +1,41 @@
+import type { Decimal } from 'decimal.js';
+import { ATR, EMA } from 'trading-signals';
+import { money } from '../market/money.ts';
+import type { Bar } from '../market/strategy.ts';
+
+const DIGITS = 10;
+/** An average forgets: of what was so many times its length ago, less than one percent is left. */
+const MEMORY = 5;
+
+/** A float as a decimal: what an indicator says is a signal, ten digits of it are plenty. */
+const decimal = (signal: number): Decimal => money(signal.toPrecision(DIGITS));
+
+/** Fast minus slow average of the closes, for each of the last bars; the newest last. Only their signs mean anything. */
+export function crossing(
+  bars: readonly Bar[],
+  o: { readonly fastBars: number; readonly slowBars: number; readonly last: number },
+): number[] {
+  const fast = new EMA(o.fastBars);
+  const slow = new EMA(o.slowBars);
+  const seen = bars.slice(-(MEMORY * o.slowBars + o.last));
+  const leads = seen.map(({ close }) => {
+    const price = close.toNumber();
+    return fast.update(price, false) - slow.update(price, false);
+  });
+  return leads.slice(-o.last);
+}
+
+/** The average true range; undefined while there are too few bars, and 0 where nothing moves. */
+export function trueRange(bars: readonly Bar[], ofBars: number): Decimal | undefined {
+  const range = new ATR(ofBars);
+  for (const { high, low, close } of bars.slice(-MEMORY * ofBars))
+    range.add({ high: high.toNumber(), low: low.toNumber(), close: close.toNumber() });
+  const value = range.getResult();
+  return value === null ? undefined : decimal(value);
+}
+
+/** The mean of the last closes. */
+export function meanClose(bars: readonly Bar[], ofBars: number): number {
+  const closes = bars.slice(-ofBars).map(({ close }) => close.toNumber());
+  return closes.reduce((sum, close) => sum + close, 0) / closes.length;
+}

@@ -1,0 +1,122 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { money } from '../market/money.ts';
+import type { OpenOrder } from '../market/strategy.ts';
+import { play, syntheticBars } from '../testing/play.ts';
+import { inWords, type Situation, viewOf } from '../testing/views.ts';
+import { createStrategy } from './index.ts';
+
+const params = { fast_bars: 3, slow_bars: 6, atr_bars: 5, entry_bars: 2, risk_share: '0.01', stop_atr: '2' };
+const strategy = createStrategy({ id: 's', kind: 'trend_follower', params });
+const wants = (situation: Situation): string[] => inWords(strategy.onBar(viewOf(situation)));
+
+const flat = Array.from({ length: 10 }, (_, i) => 100 + (i % 2) / 100);
+const falling = [...flat, 99, 98, 97, 96];
+const rising = [...falling, 97, 99, 101];
+const risen = [...rising, 103, 105, 107, 109];
+
+const resting: OpenOrder = {
+  id: 'o1',
+  side: 'sell',
+  kind: 'limit',
+  purpose: 'exit',
+  tag: 'profit',
+  quantity: money('2'),
+  limitPrice: money('150'),
+};
+
+describe('trend_follower', () => {
+  it('buys when the fast average has just crossed above the slow one, as much as its stop may lose', () => {
+    const [order, ...others] = strategy.onBar(viewOf({ closes: rising }));
+    assert.ok(order?.type === 'order' && others.length === 0);
+    assert.deepEqual([order.side, order.kind, order.purpose], ['buy', 'market', 'entry']);
+    // Two true ranges, of 1.25 to 1.75, may lose 1 % of 1,000.
+    assert.ok(order.quantity.gt(10 / 3.5) && order.quantity.lt(10 / 2.5), order.quantity.toFixed());
+  });
+
+  it('spends no more than its share, nor than there is', () => {
+    const bold = createStrategy({ id: 's', kind: 'trend_follower', params: { ...params, risk_share: '1' } });
+    const spent = (cash: string, equity: string): number => {
+      const [order] = bold.onBar({ ...viewOf({ closes: rising, cash }), equity: money(equity) });
+      assert.ok(order?.type === 'order');
+      return order.quantity.times(101).toNumber();
+    };
+    assert.ok(Math.abs(spent('1000', '1000') - 500) < 0.01);
+    assert.ok(Math.abs(spent('100', '1000') - 98) < 0.01);
+  });
+
+  it('wants nothing while it falls, once a trend is old, and where nothing moves', () => {
+    assert.deepEqual(wants({ closes: falling }), []);
+    assert.deepEqual(wants({ closes: risen }), []);
+    assert.deepEqual(inWords(strategy.onBar({ ...viewOf({ closes: Array(20).fill(100) }), bars: [] })), []);
+  });
+
+  it('rests what it holds as a sale at a profit, and leaves it there', () => {
+    const [order] = strategy.onBar(viewOf({ closes: risen, position: '2', averagePrice: '101' }));
+    assert.ok(order?.type === 'order' && order.limitPrice);
+    assert.deepEqual([order.side, order.purpose, order.quantity.toFixed()], ['sell', 'exit', '2']);
+    assert.ok(order.limitPrice.gt(109));
+    assert.deepEqual(wants({ closes: risen, position: '2', openOrders: [resting] }), []);
+    assert.deepEqual(wants({ closes: risen, position: '2.1', openOrders: [resting] }), []);
+  });
+
+  it('sells all, and takes back what rests, when the averages have crossed back', () => {
+    const closes = [...risen, 100, 90];
+    assert.deepEqual(wants({ closes, position: '2', openOrders: [resting] }), [
+      'cancel o1',
+      'sell market 2 (stop)',
+    ]);
+  });
+
+  it('sells all at its stop, while the averages still say that it rises', () => {
+    const jumped = [...risen, 120, 121, 122, 123, 114];
+    const tight = createStrategy({ id: 's', kind: 'trend_follower', params: { ...params, stop_atr: '1' } });
+    const loose = createStrategy({ id: 's', kind: 'trend_follower', params: { ...params, stop_atr: '50' } });
+    const view = viewOf({ closes: jumped, position: '2' });
+    assert.deepEqual(inWords(tight.onBar(view)), ['sell market 2 (stop)']);
+    assert.match(inWords(loose.onBar(view)).join(), /^sell limit 2 @ .* \(profit\)$/);
+  });
+
+  it('protects, or sells, what another strategy has left behind', () => {
+    assert.match(wants({ closes: risen, position: '7' }).join(), /^sell limit 7 @/);
+    assert.deepEqual(wants({ closes: falling, position: '7' }), ['sell market 7 (stop)']);
+  });
+
+  it('does not sell twice while a sale at the market is under way', () => {
+    const selling: OpenOrder = {
+      id: 'o2',
+      side: 'sell',
+      kind: 'market',
+      purpose: 'exit',
+      quantity: money('2'),
+    };
+    assert.deepEqual(wants({ closes: falling, position: '2', openOrders: [selling] }), []);
+  });
+
+  it('trades a walk with a real account: it holds or it does not, all that it holds is for sale, nothing is rejected', () => {
+    let fills = 0;
+    fc.assert(
+      fc.property(fc.integer({ min: 0, max: 2 ** 32 - 1 }), (seed) => {
+        const engine = play({
+          trading: strategy,
+          bars: syntheticBars(seed, 100),
+          look: ({ view }) => {
+            const { openOrders, position } = view();
+            const sales = openOrders.filter(({ side }) => side === 'sell');
+            assert.ok(sales.length <= 1 && openOrders.length <= 1);
+            assert.deepEqual(
+              sales.map(({ quantity }) => quantity),
+              Number(position.quantity) > 0 ? [position.quantity] : [],
+            );
+          },
+        });
+        const { execution } = engine.view();
+        assert.equal(execution.rejects, 0);
+        fills += execution.fills;
+      }),
+      { numRuns: 20 },
+    );
+    assert.ok(fills > 20, `${fills} fills`);
+  });
+});

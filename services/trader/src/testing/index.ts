@@ -1,0 +1,1 @@
+export { CONCERN, createTestLog, GRID, SHIELD, strategy, TREND, tempDir } from '../store/testing/harness.ts';

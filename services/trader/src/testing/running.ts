@@ -1,0 +1,204 @@
+import type { TestContext } from 'node:test';
+import type { Bar, Concern, EngineView, Feed, Market, RuntimeWatcher, Strategy } from '@hermes-fleet/paper';
+import {
+  createRuntime,
+  DegradedSchema,
+  money,
+  type RuntimeOptions,
+  type TraderRuntime,
+} from '@hermes-fleet/paper';
+import { countingIds, type ManualClock, manualClock, market as roomy } from '@hermes-fleet/paper/testing';
+import { type Log, systemClock, systemIds } from '@hermes-fleet/protocol';
+import type { ControlStore } from '../control/control-store.ts';
+import { openControlStore } from '../store/sqlite-store.ts';
+import { CONCERN, createTestLog, GRID, SHIELD, strategy, TREND, tempDir } from '../store/testing/harness.ts';
+
+export const INTERVAL_MS = 1_000;
+
+const TAME = { centre: '100', levels: 3, spacing_bps: 100, order_share: '0.1' };
+
+/** Strategies of the three kinds, with parameters that show an effect soon. */
+export const MEMBERS: readonly Strategy[] = [
+  strategy({ params: TAME }),
+  strategy({
+    id: TREND,
+    kind: 'trend_follower',
+    params: { fast_bars: 2, slow_bars: 3, atr_bars: 2, entry_bars: 1 },
+  }),
+  strategy({ id: SHIELD, kind: 'exposure_protector', params: { target_share: '0.3', tolerance: '0.02' } }),
+];
+
+/** A feed whose bars a test gives. */
+export interface ScriptedFeed extends Feed {
+  push(bar: Bar): void;
+  /** The next that asks for a bar that is not there gets this. */
+  fail(error: Error): void;
+  end(): void;
+}
+
+export function scriptedFeed(): ScriptedFeed {
+  const bars: Bar[] = [];
+  const errors: Error[] = [];
+  let ended = false;
+  let wake = Promise.withResolvers<void>();
+  const woken = (): void => {
+    wake.resolve();
+    wake = Promise.withResolvers();
+  };
+  return {
+    intervalMs: INTERVAL_MS,
+    next: async (last, signal) => {
+      const aborted = new Promise<never>((_, reject) => {
+        if (signal.aborted) reject(signal.reason);
+        signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+      });
+      // It may be aborted when nobody waits any more.
+      aborted.catch(() => undefined);
+      for (;;) {
+        const error = errors.shift();
+        if (error) throw error;
+        const bar = bars.find(({ at }) => last === undefined || at > last.at);
+        if (bar || ended) return bar;
+        await Promise.race([wake.promise, aborted]);
+      }
+    },
+    push: (bar) => {
+      bars.push(bar);
+      woken();
+    },
+    fail: (error) => {
+      errors.push(error);
+      woken();
+    },
+    end: () => {
+      ended = true;
+      woken();
+    },
+  };
+}
+
+export interface Running {
+  readonly runtime: TraderRuntime;
+  readonly store: ControlStore;
+  readonly clock: ManualClock;
+  readonly feed: ScriptedFeed;
+  readonly log: Log & { readonly messages: string[] };
+  /** The concerns that the watcher was told to have changed. */
+  readonly changes: string[];
+  /** Resolves when the watcher is told the next time. */
+  change(): Promise<void>;
+  /** Moves the clock on by an interval, gives a bar that closes at this price, and waits until it is taken. */
+  bar(close: number, o?: { high?: number; low?: number }): Promise<EngineView>;
+  /** Reconciles to the concern, changed so. */
+  desire(
+    change?: Partial<Concern>,
+    of?: Partial<Strategy>,
+  ): Promise<{ canceledOrders: number; inheritedPosition?: string }>;
+  view(): EngineView;
+  /** Closes the runtime, and starts another one over the same store and feed, reconciled unless it is not to be. */
+  restart(o?: { readonly isReconciled: boolean }): Promise<void>;
+}
+
+export interface RunningOptions {
+  readonly market?: Market;
+  readonly store?: (store: ControlStore) => RuntimeOptions['store'];
+  readonly kinds?: RuntimeOptions['kinds'];
+  readonly feed?: (clock: ManualClock) => Feed;
+  readonly strategies?: readonly Strategy[];
+}
+
+/** A runtime that has started over a real store, with one concern that is to run the grid. */
+export async function running(t: TestContext, o: RunningOptions = {}): Promise<Running> {
+  const clock = manualClock();
+  const log = createTestLog();
+  const feed = scriptedFeed();
+  const file = `${tempDir(t, async () => {
+    await runtime.close();
+    await store.close();
+  })}/control.db`;
+  const store = openControlStore({ file, service: 'trader', clock: systemClock, ids: systemIds, log });
+  const strategies = o.strategies ?? MEMBERS;
+  await store.seed(strategies, [{ ...CONCERN, activeStrategyId: null }]);
+  const changes: string[] = [];
+  let told = Promise.withResolvers<void>();
+  const watcher: RuntimeWatcher = {
+    order: () => undefined,
+    changed: (concernId) => {
+      changes.push(concernId);
+      told.resolve();
+      told = Promise.withResolvers();
+    },
+  };
+  const ids = countingIds();
+  const make = (): TraderRuntime =>
+    createRuntime({
+      store: o.store?.(store) ?? store,
+      clock,
+      log,
+      watcher,
+      ids,
+      random: () => 1,
+      ...(o.kinds === undefined ? {} : { kinds: o.kinds }),
+      concerns: [
+        {
+          id: CONCERN.id,
+          market: o.market ?? roomy(),
+          feed: o.feed?.(clock) ?? feed,
+          degraded: DegradedSchema.parse(undefined),
+        },
+      ],
+    });
+  let runtime = make();
+  let concern: Concern = { ...CONCERN, rev: 1 };
+  const change = (): Promise<void> => told.promise;
+  const view = (): EngineView => runtime.view(CONCERN.id) ?? fail('there is no view');
+  const desire: Running['desire'] = (changed = {}, of = {}) => {
+    concern = { ...concern, ...changed, rev: concern.rev + 1 };
+    const active = strategies.find(({ id }) => id === concern.activeStrategyId);
+    return runtime.reconcile(concern, active && { ...active, ...of });
+  };
+  await desire();
+  runtime.start();
+  let lastClose = 100;
+  return {
+    get runtime() {
+      return runtime;
+    },
+    store,
+    clock,
+    feed,
+    log,
+    changes,
+    change,
+    desire,
+    view,
+    bar: async (price, { high = 0, low = Number.POSITIVE_INFINITY } = {}) => {
+      clock.advance(INTERVAL_MS);
+      const at = clock.now();
+      const [open, close] = [lastClose, price];
+      lastClose = price;
+      feed.push({
+        at,
+        open: money(String(open)),
+        close: money(String(close)),
+        volume: money('1'),
+        high: money(String(Math.max(open, close, high))),
+        low: money(String(Math.min(open, close, low))),
+      });
+      while (view().lastBar?.at !== new Date(at).toISOString()) await change();
+      return view();
+    },
+    restart: async ({ isReconciled } = { isReconciled: true }) => {
+      await runtime.close();
+      runtime = make();
+      if (isReconciled) await desire();
+      runtime.start();
+    },
+  };
+}
+
+function fail(message: string): never {
+  throw new Error(message);
+}
+
+export { CONCERN, GRID, SHIELD, TREND };

@@ -1,0 +1,227 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { AgentCard, registerA2A } from '@hermes-fleet/a2a';
+import { type Ledger, openLedger } from '@hermes-fleet/ledger';
+import type { Concern, Runtime, Strategy } from '@hermes-fleet/paper';
+import {
+  type Caller,
+  type InboundMessage,
+  type Intake,
+  isJsonObject,
+  type JsonObject,
+  type Scope,
+  systemClock,
+  systemIds,
+} from '@hermes-fleet/protocol';
+import { createApp, createAuthenticator, createLogger, createMetrics } from '@hermes-fleet/service';
+import { DECIDE } from '../../control/access.ts';
+import type { ControlStore } from '../../control/control-store.ts';
+import { createDesk, type DeskOptions } from '../../control/create-desk.ts';
+import type { Desk } from '../../control/desk.ts';
+import { openControlStore } from '../../store/sqlite-store.ts';
+import { type ControlIntake, createControlIntake } from '../a2a.ts';
+import { isControlDecision } from '../control-part.ts';
+import { registerMcp } from '../mcp.ts';
+import { auditRefusals } from '../refusals.ts';
+import { controlMethods } from '../rpc.ts';
+
+export const GRID = '9cf29124-65a7-4950-ac18-65f938e0239b';
+export const TREND = '0c555fee-e4c8-4543-ae70-c132517017e1';
+const OF = { accountId: 'qndd8o9ppop6', marketSymbol: 'xrpusd' };
+export const CONCERN: Omit<Concern, 'rev'> = {
+  id: 'qndd8o9ppop6:xrpusd',
+  ...OF,
+  activeStrategyId: GRID,
+  runState: 'running',
+  riskMode: 'normal',
+};
+const STRATEGIES: readonly Strategy[] = [
+  { id: GRID, name: 'grid', kind: 'grid_trader', ...OF, params: { levels: 5 }, status: 'enabled' },
+  { id: TREND, name: 'trend', kind: 'trend_follower', ...OF, params: {}, status: 'enabled' },
+];
+
+const SCOPES: Readonly<Record<string, readonly Scope[]>> = {
+  operator: ['announce', 'dispatch', 'read', 'trader:read', 'trader:decide', 'trader:override'],
+  decider: ['trader:decide'],
+  reader: ['trader:read'],
+  guest: ['announce', 'read'],
+};
+
+export const tokenOf = (caller: string): string => `token-of-${caller}-0123456789`;
+export const callerNamed = (name: string): Caller => ({ name, scopes: new Set(SCOPES[name] ?? []) });
+
+/** A payload of a decision; a pause unless told otherwise. */
+export const decision = (fields: JsonObject = {}): JsonObject => ({
+  decision_id: systemIds.uuid(),
+  concern_id: CONCERN.id,
+  account_id: OF.accountId,
+  market_symbol: OF.marketSymbol,
+  action: 'pause',
+  reason: 'a test',
+  confidence: 0.8,
+  ...fields,
+});
+
+/** What the audit has of an attempt. */
+export interface Audited {
+  readonly door: string;
+  readonly caller: string;
+  readonly text: string | null;
+  readonly status: string;
+  readonly codes: readonly string[];
+  readonly onBehalfOf: string | undefined;
+  readonly traceparent: string | undefined;
+}
+
+export interface OpenDoors {
+  readonly url: string;
+  readonly desk: Desk;
+  readonly store: ControlStore;
+  readonly ledger: Ledger;
+  readonly intake: ControlIntake;
+  /** What went to the gateway. */
+  readonly passedOn: InboundMessage[];
+  readonly canceled: string[];
+  /** The attempts in the audit that this has not returned before. */
+  audited(): Audited[];
+  post(path: string, body: string | Buffer<ArrayBuffer>, o?: PostOptions): Promise<Posted>;
+}
+
+export interface PostOptions {
+  /** `operator` when absent; null: nobody. */
+  readonly as?: string | null;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export interface Posted {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: JsonObject;
+}
+
+export interface DoorsOptions {
+  readonly runtime?: Partial<Runtime>;
+  readonly limits?: DeskOptions['limits'];
+}
+
+/** The three doors on a real server, over a real desk, store and ledger; only engines and gateway are stand-ins. */
+export async function openDoors(t: TestContext, o: DoorsOptions = {}): Promise<OpenDoors> {
+  const dir = mkdtempSync(join(tmpdir(), 'hermes-doors-'));
+  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  const log = createLogger({ name: 'trader', level: 'silent' });
+  const common = { clock: systemClock, ids: systemIds, log };
+  const store = openControlStore({ file: join(dir, 'control.db'), service: 'trader', ...common });
+  t.after(() => store.close());
+  const ledger = openLedger({ file: join(dir, 'ledger.db'), profile: 'trader', ...common });
+  t.after(() => ledger.close());
+  await store.seed(STRATEGIES, [CONCERN]);
+  const desk = createDesk({
+    store,
+    runtime: { ...RUNTIME, ...o.runtime },
+    clock: systemClock,
+    log,
+    policy: { maxAgeMs: 300_000, futureSlackMs: 60_000, minConfidence: 0, strictDegraded: false },
+    access: { accountsOf: () => '*' },
+    limits: o.limits ?? { perSecond: 1000, burst: 1000, keptForPause: 20 },
+    watcher: { decided: () => undefined, rejected: () => undefined, audited: () => undefined },
+  });
+  t.after(() => desk.close());
+  const passedOn: InboundMessage[] = [];
+  const canceled: string[] = [];
+  const gateway: Intake = {
+    accept: async (message) => {
+      passedOn.push(message);
+      return { kind: 'reply', contextId: message.contextId ?? 'c', text: 'for the gateway' };
+    },
+    cancel: async (taskId) => void canceled.push(taskId),
+  };
+  const intake = createControlIntake({ desk, ledger, gateway, callerNamed, ...common });
+  const app = createApp({
+    name: 'trader',
+    version: '0.1.0',
+    log,
+    bodyLimitBytes: 16_384,
+    authenticate: createAuthenticator(
+      Object.entries(SCOPES).map(([name, scopes]) => ({ name, scopes, secret: tokenOf(name) })),
+    ),
+    metrics: createMetrics({ profile: 'trader', peers: [], callers: [], defaultMetrics: false }),
+    readiness: () => ({ ready: true, dependencies: {} }),
+  });
+  registerA2A(app, {
+    ledger,
+    intake,
+    extensions: [],
+    log,
+    clock: systemClock,
+    methods: controlMethods(desk),
+    onRefused: auditRefusals(desk),
+    sendScopes: [DECIDE],
+    readsText: isControlDecision,
+    card: () => AgentCard.fromJSON({ name: 'trader', capabilities: { streaming: true } }),
+  });
+  registerMcp(app, { desk, name: 'trader', version: '0.1.0' });
+  const url = await app.listen({ host: '127.0.0.1', port: 0 });
+  t.after(async () => {
+    app.server.closeAllConnections();
+    await app.close();
+    await intake.close();
+  });
+
+  let seen = store.head().seq;
+  const audited = (): Audited[] => {
+    const records = store.audit(seen, 1000);
+    seen = records.at(-1)?.seq ?? seen;
+    return records.filter(({ record }) => record.kind === 'attempt').map(({ record }) => attemptIn(record));
+  };
+  const post: OpenDoors['post'] = async (path, body, { as = 'operator', headers = {} } = {}) => {
+    const response = await fetch(`${url}${path}`, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+        ...(as === null ? {} : { authorization: `Bearer ${tokenOf(as)}` }),
+        ...headers,
+      },
+      body,
+    });
+    const text = await response.text();
+    const parsed: unknown = text === '' ? {} : JSON.parse(text);
+    return { status: response.status, headers: response.headers, body: isJsonObject(parsed) ? parsed : {} };
+  };
+  return { url, desk, store, ledger, intake, passedOn, canceled, audited, post };
+}
+
+const RUNTIME: Pick<Runtime, 'preflight' | 'reconcile' | 'health' | 'view'> = {
+  preflight: () => undefined,
+  reconcile: async () => ({ canceledOrders: 2 }),
+  health: () => ({ degraded: false, reasons: [] }),
+  view: () => undefined,
+};
+
+function attemptIn(record: JsonObject): Audited {
+  const word = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
+  return {
+    door: String(record.door),
+    caller: String(record.caller),
+    text: word(record.text) ?? null,
+    status: String(record.status),
+    codes: codesOf(record.response),
+    onBehalfOf: word(record.on_behalf_of),
+    traceparent: word(record.traceparent),
+  };
+}
+
+export function codesOf(response: unknown): string[] {
+  const errors = isJsonObject(response) && Array.isArray(response.errors) ? response.errors : [];
+  return errors.filter(isJsonObject).map(({ code }) => String(code));
+}
+
+/** A value deep in JSON, by keys and indices; undefined where the path ends. */
+export function at(value: unknown, ...path: (string | number)[]): unknown {
+  return path.reduce<unknown>((found, key) => {
+    if (Array.isArray(found)) return found[Number(key)];
+    return isJsonObject(found) ? found[key] : undefined;
+  }, value);
+}
