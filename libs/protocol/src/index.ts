@@ -61,7 +61,7 @@ export { isJsonObject, type JsonObject, type JsonValue } from './json.ts';
 export { type HandshakeMessage, handshakeSchemas } from './json-schema.ts';
 export { type JsonMember, jsonAt, jsonMembers } from './json-span.ts';
 export { CloudEvent, LifecycleEvent, TERMINAL_EVENTS } from './lifecycle.ts';
-export type { Log } from './log.ts';
+export { type Log, silentLog } from './log.ts';
 export { MAX_OUTPUT_SCHEMA_BYTES, outputProblems, outputSchemaProblem } from './output-schema.ts';
 export { fieldErrors, fieldPath, parseMessage } from './parse.ts';
 export type {

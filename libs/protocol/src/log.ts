@@ -5,3 +5,6 @@ export interface Log {
   warn(fields: object, message: string): void;
   error(fields: object, message: string): void;
 }
+
+/** Discards everything. */
+export const silentLog: Log = { debug() {}, info() {}, warn() {}, error() {} };
