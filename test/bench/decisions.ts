@@ -6,7 +6,7 @@ import { systemClock as clock, systemIds as ids } from '@hermes-fleet/protocol';
 import type { Concern, Strategy } from '../../libs/paper/src/market/concern.ts';
 import type { Runtime } from '../../libs/paper/src/market/runtime-port.ts';
 import { enableWal } from '../../libs/store/src/database.ts';
-import { createDesk } from '../../services/trader/src/control/create-desk.ts';
+import { createDecisionService } from '../../services/trader/src/control/create-decision-service.ts';
 import { openControlStore } from '../../services/trader/src/store/sqlite-store.ts';
 
 const silent = { debug() {}, info() {}, warn() {}, error() {} };
@@ -45,7 +45,7 @@ export async function decisionRate(dir: string, parallel: number, forMs: number)
   const store = openControlStore({ file, service: 'trader', clock, ids, log: silent });
   const markets = Array.from({ length: parallel }, (_, market) => market);
   await store.seed(markets.map(strategy), markets.map(concern));
-  const desk = createDesk({
+  const desk = createDecisionService({
     store,
     runtime: RUNTIME,
     clock,
@@ -92,7 +92,7 @@ export async function rawDecisionRate(dir: string, forMs: number): Promise<numbe
   const file = join(dir, `control-${randomUUID()}.db`);
   const store = openControlStore({ file, service: 'trader', clock, ids, log: silent });
   await store.seed([strategy(0)], [concern(0)]);
-  const desk = createDesk({
+  const desk = createDecisionService({
     store,
     runtime: RUNTIME,
     clock,

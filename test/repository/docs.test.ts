@@ -29,7 +29,7 @@ import {
 } from '@hermes-fleet/protocol';
 import { createMetrics, PEER_SCOPES } from '@hermes-fleet/service';
 import { parse } from 'yaml';
-import { createDraft } from '../../services/trader/src/control/draft.ts';
+import { createDraft } from '../../services/trader/src/control/response-draft.ts';
 import { createTraderMetrics } from '../../services/trader/src/metrics.ts';
 import { controlEvent } from '../../services/trader/src/store/control-event.ts';
 import { doc, docs, fenced, plain, rows, runnable, section } from '../support/docs.ts';

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import type { Strategy } from '../../libs/paper/src/market/concern.ts';
 import type { Runtime } from '../../libs/paper/src/market/runtime-port.ts';
 import type { ControlStore } from '../../services/trader/src/control/control-store.ts';
-import { createDesk } from '../../services/trader/src/control/create-desk.ts';
+import { createDecisionService } from '../../services/trader/src/control/create-decision-service.ts';
 import { openControlStore } from '../../services/trader/src/store/sqlite-store.ts';
 
 /**
@@ -108,7 +108,7 @@ let recovered = false;
 /** As a listener does: what waits for a lazy write is no reason for a process to live. */
 const alive = setInterval(() => undefined, 60_000);
 await store.seed(STRATEGIES, CONCERNS);
-const desk = createDesk({
+const desk = createDecisionService({
   store: watched,
   runtime,
   clock,

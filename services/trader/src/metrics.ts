@@ -2,7 +2,7 @@ import type { Runtime, RuntimeWatcher } from '@hermes-fleet/paper';
 import { ControlAction, ControlCode, ControlStatus, RiskMode } from '@hermes-fleet/protocol';
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { ControlStore } from './control/control-store.ts';
-import type { DeskWatcher } from './control/create-desk.ts';
+import type { DeskWatcher } from './control/create-decision-service.ts';
 
 /** What a value outside the bounds of its label becomes. */
 const OTHER = 'other';

@@ -7,7 +7,7 @@ import type { Announcer } from '@hermes-fleet/peers';
 import type { Log } from '@hermes-fleet/protocol';
 import type { ShutdownStep } from '@hermes-fleet/service';
 import type { ControlStore } from './control/control-store.ts';
-import type { OpenDesk } from './control/create-desk.ts';
+import type { RunningDecisionService } from './control/create-decision-service.ts';
 import type { ControlBus } from './control-bus.ts';
 import type { ControlIntake } from './transports/a2a.ts';
 
@@ -20,7 +20,7 @@ export interface Opened {
   readonly a2a: { closeStreams(): Promise<void> };
   readonly app: { close(): PromiseLike<unknown> };
   readonly intake: Pick<ControlIntake, 'close'>;
-  readonly desk: Pick<OpenDesk, 'close'>;
+  readonly desk: Pick<RunningDecisionService, 'close'>;
   readonly runtime: Pick<Runtime, 'close'>;
   readonly bus: Relay | undefined;
   readonly controlBus: Pick<ControlBus, 'relay' | 'close'>;

@@ -32,7 +32,7 @@ import { NO_AGENT, NO_MCP } from './agent.ts';
 import { runtimeConcerns, settingsOf } from './config/settings.ts';
 import { readConfiguration } from './configuration.ts';
 import { DECIDE } from './control/access.ts';
-import { createDesk } from './control/create-desk.ts';
+import { createDecisionService } from './control/create-decision-service.ts';
 import { connectControlBus } from './control-bus.ts';
 import { createTraderMetrics } from './metrics.ts';
 import { readinessOf } from './readiness.ts';
@@ -129,7 +129,16 @@ export async function startTrader(
   });
   failed.defer(() => runtime.close());
   const { policy, access, limits } = settings;
-  const desk = createDesk({ store, runtime, policy, access, limits, clock, log, watcher: watchers.desk });
+  const desk = createDecisionService({
+    store,
+    runtime,
+    policy,
+    access,
+    limits,
+    clock,
+    log,
+    watcher: watchers.desk,
+  });
   failed.defer(() => desk.close());
 
   const client = createA2AClient({ clock, log, extensions: [HANDSHAKE_EXTENSION] });

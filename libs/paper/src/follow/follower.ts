@@ -6,8 +6,8 @@ import type { Bar, Feed, TradingStrategy } from '../market/strategy.ts';
 import { createStrategy, type StrategyKind } from '../strategies/index.ts';
 import type { DegradedConfig } from './degraded.ts';
 import { createFaults } from './faults.ts';
-import { createKeeper } from './keeper.ts';
-import { createVitals } from './vitals.ts';
+import { createHealthMonitor } from './health-monitor.ts';
+import { createSnapshotWriter } from './snapshot-writer.ts';
 
 export interface FollowerOptions {
   readonly concernId: string;
@@ -45,11 +45,11 @@ export function createFollower(o: FollowerOptions): Follower {
   const stop = new AbortController();
   const changed = (): void => o.watcher.changed(concernId);
   const save = (): Promise<void> => store.saveEngine(concernId, engine.snapshot());
-  const keeper = createKeeper({ name: `the engine of ${concernId}`, save, log });
+  const keeper = createSnapshotWriter({ name: `the engine of ${concernId}`, save, log });
   const faults = createFaults({ concernId, after: o.degraded.faulted_after_errors, store, log });
   const { intervalMs } = feed;
   const trouble = engine.trouble;
-  const vitals = createVitals({
+  const vitals = createHealthMonitor({
     concernId,
     intervalMs,
     trouble,

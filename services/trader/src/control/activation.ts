@@ -1,7 +1,7 @@
 import type { Concern, Reconciled, Runtime, Strategy } from '@hermes-fleet/paper';
 import { type Clock, FleetError } from '@hermes-fleet/protocol';
 import type { ControlStore } from './control-store.ts';
-import type { Duties } from './duties.ts';
+import type { RetryQueue } from './retry-queue.ts';
 
 const DEADLINE_MS = 5000;
 /** Calls of one concern that never came back; more are not made. */
@@ -25,7 +25,7 @@ export interface Activation {
 export function createActivation(o: {
   runtime: Pick<Runtime, 'reconcile'>;
   store: Pick<ControlStore, 'concern' | 'strategy'>;
-  duties: Duties;
+  duties: RetryQueue;
   clock: Pick<Clock, 'timer'>;
 }): Activation {
   const behind = new Set<string>();

@@ -1,12 +1,12 @@
 import type { Concern } from '@hermes-fleet/paper';
 import { type ControlResponse, FleetError } from '@hermes-fleet/protocol';
-import { createDraft, type Failure, type Said } from './draft.ts';
+import { createDraft, type Failure, type PayloadSummary } from './response-draft.ts';
 
-const NOTHING_SAID: Said = { decisionId: null, concernId: null, action: null, dryRun: false };
+const NOTHING_SAID: PayloadSummary = { decisionId: null, concernId: null, action: null, dryRun: false };
 
 /** The answer to an attempt that was refused before it was judged: it tells nothing of the concern. */
 export function refused(
-  said: Said | undefined,
+  said: PayloadSummary | undefined,
   errors: readonly Failure[],
   schemaValid: boolean | null = null,
 ): ControlResponse {

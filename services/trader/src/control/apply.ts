@@ -3,7 +3,7 @@ import { type ControlResponse, FleetError, type Log } from '@hermes-fleet/protoc
 import type { Activation } from './activation.ts';
 import { failed, unwritten } from './answers.ts';
 import type { ControlStore, OpenApply } from './control-store.ts';
-import type { Duties } from './duties.ts';
+import type { RetryQueue } from './retry-queue.ts';
 
 /** A verdict that changes a concern, with what is to run before and after. */
 export interface Change {
@@ -33,7 +33,7 @@ export interface Applier {
 export function createApplier(o: {
   store: Pick<ControlStore, 'settle' | 'compensate' | 'openApplies'>;
   activation: Activation;
-  duties: Duties;
+  duties: RetryQueue;
   log: Log;
 }): Applier {
   const undoing = (concernId: string): string => `take back ${concernId}`;

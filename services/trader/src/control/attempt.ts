@@ -1,11 +1,11 @@
 import type { Caller, ControlResponse } from '@hermes-fleet/protocol';
 
 /** Which of the three doors an attempt came through (design 4, Three doors). */
-export type Door = 'jsonrpc' | 'mcp' | 'a2a';
+export type Transport = 'jsonrpc' | 'mcp' | 'a2a';
 
 /** One authenticated attempt at a decision, as it arrived. */
 export interface Attempt {
-  readonly door: Door;
+  readonly door: Transport;
   readonly caller: Caller;
   /** Whom the caller says it acts for: recorded, and believed for nothing. */
   readonly onBehalfOf?: string;
@@ -15,7 +15,7 @@ export interface Attempt {
 }
 
 /** What a door answers. */
-export interface Decided {
+export interface Answer {
   readonly response: ControlResponse;
   /** 200, or 403, 413, 429 where the attempt did not get as far as a judgement. Doors without a status leave it out. */
   readonly httpStatus: 200 | 403 | 413 | 429;

@@ -1,7 +1,7 @@
 import type { Concern } from '@hermes-fleet/paper';
 import { type ControlDecision, RiskMode } from '@hermes-fleet/protocol';
-import type { Draft, Failure } from './draft.ts';
 import type { Facts } from './facts.ts';
+import type { Draft, Failure } from './response-draft.ts';
 
 /** One stage of the order of checks: all that it finds wrong, at once. */
 export type Check = (request: ControlDecision, facts: Facts, draft: Draft) => readonly Failure[];

@@ -1,11 +1,11 @@
 import type { Concern, Strategy } from '@hermes-fleet/paper';
 import type { ControlResponse, JsonObject, OutboxSource } from '@hermes-fleet/protocol';
-import type { Door } from './attempt.ts';
+import type { Transport } from './attempt.ts';
 import type { Verdict } from './judge.ts';
 
 /** An attempt as the audit keeps it. */
 export interface AttemptRecord {
-  readonly door: Door;
+  readonly door: Transport;
   readonly caller: string;
   readonly onBehalfOf?: string;
   /** As received; null where it was not read. */

@@ -11,30 +11,30 @@ import { type Access, mayTouch } from './access.ts';
 import type { Activation } from './activation.ts';
 import { failed, unwritten } from './answers.ts';
 import type { Applier } from './apply.ts';
-import type { Decided } from './attempt.ts';
+import type { Answer } from './attempt.ts';
+import type { ConcernLock, Turn } from './concern-lock.ts';
 import type { AttemptRecord, ControlStore, OpenApply, StoredFacts, Written } from './control-store.ts';
-import { createDraft, saidBy } from './draft.ts';
-import { isRealPause, turnedAway } from './entry.ts';
 import type { Facts, Policy } from './facts.ts';
-import type { Gate, Turn } from './gate.ts';
 import { judge, type Verdict } from './judge.ts';
+import { createDraft, summaryOf } from './response-draft.ts';
+import { isRealPause, refusal } from './screening.ts';
 
 /** A decision that was let in, and who made it. */
-export interface Case {
+export interface ScreenedAttempt {
   readonly caller: Caller;
   readonly record: AttemptRecord;
   readonly decision: ControlDecision;
 }
 
 /** An answer, and whether the attempt is in the audit already. */
-export type Ruling = Decided & { readonly isAudited: boolean };
+export type Ruling = Answer & { readonly isAudited: boolean };
 
 export interface DecideParts {
   readonly store: ControlStore;
   readonly runtime: Pick<Runtime, 'health' | 'preflight'>;
   readonly activation: Activation;
   readonly applier: Applier;
-  readonly gate: Gate;
+  readonly gate: ConcernLock;
   readonly access: Access;
   readonly policy: Policy;
   readonly clock: Pick<Clock, 'now'>;
@@ -42,7 +42,7 @@ export interface DecideParts {
 }
 
 /** The judgement of a well-formed decision, and what follows from it (design 4, Concurrency and Crash safety). */
-export function createDecide(o: DecideParts): (given: Case) => Promise<Ruling> {
+export function createDecide(o: DecideParts): (given: ScreenedAttempt) => Promise<Ruling> {
   return async (given) => {
     const { decision } = given;
     const turn = await o.gate.enter(decision.concernId, isRealPause(decision));
@@ -55,7 +55,7 @@ export function createDecide(o: DecideParts): (given: Case) => Promise<Ruling> {
   };
 }
 
-async function inTurn(o: DecideParts, given: Case, turn: Turn): Promise<Ruling> {
+async function inTurn(o: DecideParts, given: ScreenedAttempt, turn: Turn): Promise<Ruling> {
   const { decision, record } = given;
   const { decisionId, concernId, targetStrategyId } = decision;
   const fingerprint = controlFingerprint(decision);
@@ -97,16 +97,16 @@ async function inTurn(o: DecideParts, given: Case, turn: Turn): Promise<Ruling> 
   }
 }
 
-const answer = (response: ControlResponse): Decided => ({ response, httpStatus: 200 });
+const answer = (response: ControlResponse): Answer => ({ response, httpStatus: 200 });
 
 function crowded(decision: ControlDecision): Ruling {
   const message = 'too many decisions wait for this concern; come again in 5 s';
   const o = { schemaValid: true, retryAfterS: 5 };
-  return { ...turnedAway(saidBy(decision), [{ code: 'rate_limited', message }], o), isAudited: false };
+  return { ...refusal(summaryOf(decision), [{ code: 'rate_limited', message }], o), isAudited: false };
 }
 
 /** What is stored, as far as the caller may see it, and what the runtime says to it. */
-function factsOf(o: DecideParts, { caller, decision }: Case, stored: StoredFacts): Facts {
+function factsOf(o: DecideParts, { caller, decision }: ScreenedAttempt, stored: StoredFacts): Facts {
   const own = <T extends Concern | Strategy>(each: T | undefined): T | undefined =>
     each !== undefined && mayTouch(o.access, caller, each.accountId) ? each : undefined;
   const concern = own(stored.concern);
@@ -147,12 +147,12 @@ function writtenAllTheSame(
 /** The answer where nothing was written: what was before goes on. */
 function lost(
   o: DecideParts,
-  { caller, decision }: Case,
+  { caller, decision }: ScreenedAttempt,
   verdict: Verdict | undefined,
   error: unknown,
 ): Ruling {
   o.log.error({ err: error, decision_id: decision.decisionId }, 'a decision could not be written');
-  const draft = createDraft(saidBy(decision));
+  const draft = createDraft(summaryOf(decision));
   draft.validation.schemaValid = true;
   const result = { modeChange: 'none' as const, reconciled: true };
   const unjudged = draft.answer({ status: 'failed', result, before: undefined, after: undefined });

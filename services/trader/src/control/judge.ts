@@ -1,8 +1,8 @@
 import type { Concern } from '@hermes-fleet/paper';
 import type { ControlDecision, ControlResponse } from '@hermes-fleet/protocol';
 import { CHECKS } from './checks.ts';
-import { createDraft, type Draft, saidBy } from './draft.ts';
 import type { Facts } from './facts.ts';
+import { createDraft, type Draft, summaryOf } from './response-draft.ts';
 
 /** The answer, and what is to become of the concern; absent, nothing changes. */
 export interface Verdict {
@@ -19,7 +19,7 @@ const UNCHANGED: ControlResponse['result'] = { modeChange: 'none', reconciled: t
  * verdict. `fingerprint` tells whether two payloads are the same.
  */
 export function judge(request: ControlDecision, fingerprint: string, facts: Facts): Verdict {
-  const draft = createDraft(saidBy(request));
+  const draft = createDraft(summaryOf(request));
   draft.validation.schemaValid = true;
   return repeated(request, fingerprint, facts, draft) ?? judged(request, facts, draft);
 }

@@ -15,7 +15,7 @@ import type { z } from 'zod';
 import { type Access, mayTouch, needScope, READ } from './access.ts';
 import type { Activation } from './activation.ts';
 import type { ControlStore, DecisionRecord } from './control-store.ts';
-import type { Desk } from './desk.ts';
+import type { DecisionService } from './decision-service.ts';
 
 const LAST_DECISIONS = 10;
 
@@ -25,7 +25,7 @@ export function createReads(o: {
   runtime: Pick<Runtime, 'health' | 'view'>;
   activation: Pick<Activation, 'isBehind'>;
   access: Access;
-}): Pick<Desk, 'list' | 'get'> {
+}): Pick<DecisionService, 'list' | 'get'> {
   return {
     list: (caller, filterText) => {
       needScope(caller, READ);

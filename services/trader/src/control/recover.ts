@@ -2,7 +2,7 @@ import type { Clock } from '@hermes-fleet/protocol';
 import type { Activation } from './activation.ts';
 import { withOutcome } from './apply.ts';
 import type { ControlStore, OpenApply } from './control-store.ts';
-import type { Duties } from './duties.ts';
+import type { RetryQueue } from './retry-queue.ts';
 
 /** How long a start waits for it. */
 const LONGEST_MS = 30_000;
@@ -14,7 +14,7 @@ const LONGEST_MS = 30_000;
 export function createRecover(o: {
   store: Pick<ControlStore, 'concerns' | 'openApplies' | 'settle'>;
   activation: Activation;
-  duties: Duties;
+  duties: RetryQueue;
   clock: Pick<Clock, 'sleep'>;
 }): () => Promise<void> {
   const recoverConcern = async (concernId: string, cutOff: readonly OpenApply[]): Promise<void> => {

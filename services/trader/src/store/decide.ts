@@ -16,13 +16,13 @@ import type {
 } from '../control/control-store.ts';
 import type { Verdict } from '../control/judge.ts';
 import { controlEvent } from './control-event.ts';
+import type { ControlTransaction } from './control-transaction.ts';
 import { changeRecord } from './rows.ts';
 import { closeDecision, concernIn, decisionIn, putConcern, putDecision, strategyIn } from './tables.ts';
-import type { Unit } from './unit.ts';
 
 /** Judges by what is committed, and writes what comes of it; on `busy` nothing. */
 export function decide(
-  unit: Unit,
+  unit: ControlTransaction,
   attempt: AttemptRecord,
   wanted: Wanted,
   judge: (facts: StoredFacts) => Judgement,
@@ -54,13 +54,13 @@ export function decide(
   return { verdict, auditSeq: link.seq };
 }
 
-export function refuse(unit: Unit, attempt: AttemptRecord, response: ControlResponse): void {
+export function refuse(unit: ControlTransaction, attempt: AttemptRecord, response: ControlResponse): void {
   unit.append('attempt', attemptRecord(attempt, encodeControlResponse(response), undefined));
 }
 
 /** Records that an apply is activated; one whose outcome is recorded already stays as it is. */
 export function settle(
-  unit: Unit,
+  unit: ControlTransaction,
   { decisionId, auditSeq }: OpenApply,
   { result }: Pick<ControlResponse, 'result'>,
 ): void {
@@ -71,7 +71,7 @@ export function settle(
 
 /** Takes an apply back. Throws INTERNAL for one whose outcome is recorded already. */
 export function compensate(
-  unit: Unit,
+  unit: ControlTransaction,
   { decisionId, auditSeq }: OpenApply,
   before: Concern,
   response: ControlResponse,
@@ -94,7 +94,10 @@ export function compensate(
   return restored;
 }
 
-function factsOf({ db }: Unit, { decisionId, concernId, targetStrategyId }: Wanted): StoredFacts {
+function factsOf(
+  { db }: ControlTransaction,
+  { decisionId, concernId, targetStrategyId }: Wanted,
+): StoredFacts {
   const concern = concernIn(db, concernId);
   const strategy = (id: string | null | undefined) => (id == null ? undefined : strategyIn(db, id));
   return {
@@ -109,7 +112,7 @@ function factsOf({ db }: Unit, { decisionId, concernId, targetStrategyId }: Want
 const seesConcern = ({ validation }: ControlResponse): boolean => validation.concernMatch !== false;
 
 /** A verdict was reached on one state, and leads to the next. */
-function move({ db }: Unit, concern: Concern | undefined, next: Concern): void {
+function move({ db }: ControlTransaction, concern: Concern | undefined, next: Concern): void {
   if (concern?.id !== next.id || concern.rev + 1 !== next.rev)
     throw new FleetError('INTERNAL', `a verdict on ${next.id} does not follow revision ${concern?.rev}`);
   putConcern(db, next, true);

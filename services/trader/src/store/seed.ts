@@ -1,9 +1,9 @@
 import type { Concern, Strategy } from '@hermes-fleet/paper';
 import { FleetError } from '@hermes-fleet/protocol';
 import { canonical } from './canonical.ts';
+import type { ControlTransaction } from './control-transaction.ts';
 import { changeRecord, strategyRecord } from './rows.ts';
 import { concernsIn, putConcern, putStrategy, strategiesIn, strategyIn, unlistedIn } from './tables.ts';
-import type { Unit } from './unit.ts';
 
 /**
  * Brings strategies and concerns to what trader.yaml says; see ControlStore.seed. A concern that it has no more is put
@@ -11,7 +11,7 @@ import type { Unit } from './unit.ts';
  * strategy of the concern.
  */
 export function seed(
-  unit: Unit,
+  unit: ControlTransaction,
   strategies: readonly Strategy[],
   concerns: readonly Omit<Concern, 'rev'>[],
 ): void {
@@ -44,7 +44,12 @@ export function seed(
 }
 
 /** Gives a strategy a status and says why; nothing where it has it. Throws NOT_FOUND. */
-export function setStatus(unit: Unit, strategyId: string, status: Strategy['status'], reason: string): void {
+export function setStatus(
+  unit: ControlTransaction,
+  strategyId: string,
+  status: Strategy['status'],
+  reason: string,
+): void {
   const strategy = strategyIn(unit.db, strategyId);
   if (strategy === undefined) throw new FleetError('NOT_FOUND', `there is no strategy ${strategyId}`);
   if (strategy.status === status) return;
@@ -63,7 +68,10 @@ function changedStrategies(known: readonly Strategy[], listed: readonly Strategy
   ];
 }
 
-function assertOwn({ db }: Unit, { id, accountId, marketSymbol, activeStrategyId }: Concern): void {
+function assertOwn(
+  { db }: ControlTransaction,
+  { id, accountId, marketSymbol, activeStrategyId }: Concern,
+): void {
   if (activeStrategyId === null) return;
   const active = strategyIn(db, activeStrategyId);
   if (active?.accountId === accountId && active.marketSymbol === marketSymbol) return;

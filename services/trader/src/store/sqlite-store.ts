@@ -2,6 +2,7 @@ import type { Clock, Ids, Log } from '@hermes-fleet/protocol';
 import { createWakeups, json, openStore, type Store } from '@hermes-fleet/store';
 import type { AuditHead, ControlStore } from '../control/control-store.ts';
 import { headOf, recordsAfter } from './audit.ts';
+import { type ControlTransaction, createControlTransaction } from './control-transaction.ts';
 import { compensate, decide, refuse, settle } from './decide.ts';
 import { createLazyWrites } from './lazy-writes.ts';
 import { createOutbox, NEWS } from './outbox.ts';
@@ -9,7 +10,6 @@ import { stored } from './rows.ts';
 import { CONTROL } from './schema.ts';
 import { seed, setStatus } from './seed.ts';
 import { concernIn, concernsIn, decisionsIn, openDecisionsIn, strategiesIn, strategyIn } from './tables.ts';
-import { createUnit, type Unit } from './unit.ts';
 import { verifyAudit } from './verify.ts';
 
 /** How long a write that can wait waits for another one to join, ms. */
@@ -47,15 +47,15 @@ export function createControlStore(
     }
   };
 
-  const committed = ({ head, hasNews }: Unit): void => {
+  const committed = ({ head, hasNews }: ControlTransaction): void => {
     if (head) for (const listener of [...listeners]) tell(listener, head);
     if (hasNews) wakeups.wake(NEWS);
   };
 
-  const write = async <T>(transaction: (unit: Unit) => T): Promise<T> => {
+  const write = async <T>(transaction: (unit: ControlTransaction) => T): Promise<T> => {
     const { value } = await store.write(
       (db) => {
-        const unit = createUnit(db, clock.now());
+        const unit = createControlTransaction(db, clock.now());
         return { value: transaction(unit), unit };
       },
       ({ unit }) => committed(unit),
@@ -64,12 +64,12 @@ export function createControlStore(
   };
 
   /** What waits goes first: an outcome is there before the next decision is judged. */
-  const command = <T>(transaction: (unit: Unit) => T): Promise<T> => {
+  const command = <T>(transaction: (unit: ControlTransaction) => T): Promise<T> => {
     lazy.flush();
     return write(transaction);
   };
 
-  const joined = (key: string, transaction: (unit: Unit) => void): Promise<void> =>
+  const joined = (key: string, transaction: (unit: ControlTransaction) => void): Promise<void> =>
     lazy.join(key, () => write(transaction));
 
   return {

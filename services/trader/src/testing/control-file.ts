@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite';
 import type { Concern } from '@hermes-fleet/paper';
 import { type ControlResponse, type Log, systemClock, systemIds } from '@hermes-fleet/protocol';
 import type { ControlStore } from '../control/control-store.ts';
-import { createDraft } from '../control/draft.ts';
+import { createDraft } from '../control/response-draft.ts';
 import { openControlStore } from '../store/sqlite-store.ts';
 
 type After = { after(fn: () => Promise<void> | void): void };

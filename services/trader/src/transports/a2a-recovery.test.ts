@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { FleetError, type JsonObject, systemIds } from '@hermes-fleet/protocol';
 import { message, part, taskOf } from './testing/a2a-client.ts';
-import { at, callerNamed, codesOf, decision, type OpenDoors, openDoors } from './testing/doors.ts';
+import { at, callerNamed, codesOf, decision, type OpenDoors, openDoors } from './testing/transports.ts';
 
 /** A task as a crash leaves it between accepting and deciding. */
 async function acceptOnly({ ledger }: Pick<OpenDoors, 'ledger'>, payload: JsonObject, caller: string) {

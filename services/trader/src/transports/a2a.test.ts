@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { PeerTask } from '@hermes-fleet/a2a';
 import { decodeResult, FleetError, type JsonObject } from '@hermes-fleet/protocol';
 import { client, deciding, IN_TIME, message, part, peer, taskOf } from './testing/a2a-client.ts';
-import { at, decision, GRID, openDoors, TREND } from './testing/doors.ts';
+import { at, decision, GRID, openDoors, TREND } from './testing/transports.ts';
 
 test('a decision is a task, and its TASK_RESULT has the response as output', async (t) => {
   const failing = new Set([TREND]);

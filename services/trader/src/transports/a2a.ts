@@ -15,14 +15,14 @@ import {
 import { requireScope } from '@hermes-fleet/service';
 import { DECIDE } from '../control/access.ts';
 import type { Attempt } from '../control/attempt.ts';
-import type { Desk } from '../control/desk.ts';
+import type { DecisionService } from '../control/decision-service.ts';
 import { copyOf } from '../control/judge.ts';
 import { brokenEnding, type ControlEnding, endingOf, responseIn } from './control-ending.ts';
 import { CONTROL_DECISION, controlParts, payloadText, saidIn, wrongPart } from './control-part.ts';
 import { codeOf } from './refusals.ts';
 
 export interface ControlIntakeOptions {
-  readonly desk: Desk;
+  readonly desk: DecisionService;
   readonly ledger: Pick<Ledger, 'accept' | 'append' | 'get' | 'unfinished'>;
   /** Takes every other message. */
   readonly gateway: Intake;

@@ -3,7 +3,16 @@ import { type TestContext, test } from 'node:test';
 import { controlSchemas, FleetError } from '@hermes-fleet/protocol';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import { at, codesOf, decision, GRID, type OpenDoors, openDoors, TREND, tokenOf } from './testing/doors.ts';
+import {
+  at,
+  codesOf,
+  decision,
+  GRID,
+  type OpenDoors,
+  openDoors,
+  TREND,
+  tokenOf,
+} from './testing/transports.ts';
 
 async function connect(t: TestContext, { url }: OpenDoors, as = 'operator'): Promise<Client> {
   const client = new Client({ name: 'test', version: '1.0.0' });

@@ -11,14 +11,14 @@ import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { DECIDE, READ } from '../control/access.ts';
 import type { Attempt } from '../control/attempt.ts';
-import type { Desk } from '../control/desk.ts';
+import type { DecisionService } from '../control/decision-service.ts';
 import { type McpBody, readMcpBody } from './mcp-body.ts';
 import { createSpeaker } from './mcp-server.ts';
 import { DECIDE_TOOL, LIST_TOOL, mcpTools } from './mcp-tools.ts';
 import { codeOf } from './refusals.ts';
 
 export interface McpDoorOptions {
-  readonly desk: Desk;
+  readonly desk: DecisionService;
   /** What the server calls itself. */
   readonly name: string;
   readonly version: string;

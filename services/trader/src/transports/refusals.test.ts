@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { test } from 'node:test';
 import { FleetError } from '@hermes-fleet/protocol';
 import { codeOf } from './refusals.ts';
-import { at, decision, openDoors, tokenOf } from './testing/doors.ts';
+import { at, decision, openDoors, tokenOf } from './testing/transports.ts';
 
 test('what /jsonrpc refuses is audited unless it is known to decide nothing', async (t) => {
   const doors = await openDoors(t);

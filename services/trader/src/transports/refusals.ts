@@ -1,7 +1,7 @@
 import type { OnRefused, Refused } from '@hermes-fleet/a2a';
 import type { ControlCode, FleetError } from '@hermes-fleet/protocol';
-import type { Door } from '../control/attempt.ts';
-import type { Desk } from '../control/desk.ts';
+import type { Transport } from '../control/attempt.ts';
+import type { DecisionService } from '../control/decision-service.ts';
 
 const SENDS: ReadonlySet<string | undefined> = new Set([
   'SendMessage',
@@ -17,14 +17,14 @@ const READS =
  * Audits what `/jsonrpc` refused before the desk or the intake got it (design 4, Three doors): every authenticated attempt
  * is in the audit, malformed ones too. What is known to be no attempt at a decision is not.
  */
-export function auditRefusals(desk: Desk): OnRefused {
+export function auditRefusals(desk: DecisionService): OnRefused {
   return async ({ caller, text, method, error, traceparent }) => {
     if (method !== undefined && READS.test(method)) return;
     await desk.refuse({ door: doorOf(method), caller, text, traceparent }, codeOf(error), error.message);
   };
 }
 
-const doorOf = (method: Refused['method']): Door => (SENDS.has(method) ? 'a2a' : 'jsonrpc');
+const doorOf = (method: Refused['method']): Transport => (SENDS.has(method) ? 'a2a' : 'jsonrpc');
 
 /** What an error of a door is to a decision. */
 export function codeOf({ code, retryable }: FleetError): ControlCode {

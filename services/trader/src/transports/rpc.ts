@@ -1,13 +1,13 @@
 import type { OwnMethod, OwnReply } from '@hermes-fleet/a2a';
 import { encodeControlResponse, FleetError } from '@hermes-fleet/protocol';
-import type { Decided } from '../control/attempt.ts';
-import type { Desk } from '../control/desk.ts';
+import type { Answer } from '../control/attempt.ts';
+import type { DecisionService } from '../control/decision-service.ts';
 
 /**
  * The trader's JSON-RPC methods beside those of A2A (design 4, Three doors): `params` is the payload, the result is the
  * response. 403 and 429 come with a response too.
  */
-export function controlMethods(desk: Desk): Readonly<Record<string, OwnMethod>> {
+export function controlMethods(desk: DecisionService): Readonly<Record<string, OwnMethod>> {
   return {
     apply_control_decision: {
       run: async ({ paramsText = '', ...from }) =>
@@ -23,7 +23,7 @@ export function controlMethods(desk: Desk): Readonly<Record<string, OwnMethod>> 
 }
 
 /** Throws BODY_TOO_LARGE: what is too large is no result in JSON-RPC. */
-function reply({ response, httpStatus: status, retryAfterS }: Decided): OwnReply {
+function reply({ response, httpStatus: status, retryAfterS }: Answer): OwnReply {
   if (status === 413) throw new FleetError('BODY_TOO_LARGE', response.errors[0]?.message ?? 'too large');
   return {
     status,

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
-import { at, codesOf, decision, GRID, openDoors, TREND } from './testing/doors.ts';
 import { say, statusOf, WAYS } from './testing/through.ts';
+import { at, codesOf, decision, GRID, openDoors, TREND } from './testing/transports.ts';
 
 /** A payload with one field as it is written here. */
 const withField = (field: string, text: string, rest: JsonObject = {}): string => {

@@ -12,9 +12,13 @@ import {
 } from '@hermes-fleet/protocol';
 import { replay } from '../../store/replay.ts';
 import { createTestLog, openTestStore, START, type TestClock } from '../../store/testing/harness.ts';
-import type { Attempt, Decided } from '../attempt.ts';
+import type { Answer, Attempt } from '../attempt.ts';
 import type { AuditRecord } from '../control-store.ts';
-import { createDesk, type DeskOptions, type OpenDesk } from '../create-desk.ts';
+import {
+  createDecisionService,
+  type DecisionServiceOptions,
+  type RunningDecisionService,
+} from '../create-decision-service.ts';
 import { CONCERN, decisionOf, NOW, POLICY, type Request, STRATEGIES, said } from './decision-table.ts';
 import { type FaultyStore, withFaults } from './faulty-store.ts';
 import { createTestRuntime, type TestRuntime } from './runtime.ts';
@@ -62,7 +66,7 @@ export const ALL_STRATEGIES: readonly Strategy[] = [
 ];
 
 export interface TestDesk {
-  readonly desk: OpenDesk;
+  readonly desk: RunningDecisionService;
   readonly store: FaultyStore;
   readonly runtime: TestRuntime;
   readonly clock: TestClock;
@@ -70,7 +74,7 @@ export interface TestDesk {
   /** What the watcher was told. */
   readonly told: string[];
   /** Sends a payload text. */
-  send(text: string | null, o?: Partial<Attempt>): Promise<Decided>;
+  send(text: string | null, o?: Partial<Attempt>): Promise<Answer>;
   /** Sends a decision, and says what became of it. */
   ask(request: Request, o?: Partial<Attempt>): Promise<string>;
   concern(id?: string): Concern | undefined;
@@ -102,7 +106,9 @@ export const textOf = (request: Request): string =>
 
 export async function openDesk(
   t: TestContext,
-  o: Partial<Pick<DeskOptions, 'policy' | 'limits'>> & { readonly concern?: Partial<Concern> } = {},
+  o: Partial<Pick<DecisionServiceOptions, 'policy' | 'limits'>> & {
+    readonly concern?: Partial<Concern>;
+  } = {},
 ): Promise<TestDesk> {
   const file = openTestStore(t);
   file.clock.advance(NOW - START);
@@ -122,7 +128,7 @@ export async function openDesk(
     const runtime = createTestRuntime(...fate);
     const log = createTestLog();
     const told: string[] = [];
-    const desk = createDesk({
+    const desk = createDecisionService({
       store,
       runtime,
       log,

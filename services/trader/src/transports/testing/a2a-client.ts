@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createA2AClient, type PeerTask } from '@hermes-fleet/a2a';
 import { type JsonObject, systemClock, systemIds } from '@hermes-fleet/protocol';
-import { type OpenDoors, tokenOf } from './doors.ts';
+import { type OpenDoors, tokenOf } from './transports.ts';
 
 const quiet = { debug() {}, info() {}, warn() {}, error() {} };
 export const client = createA2AClient({ clock: systemClock, log: quiet, extensions: [] });

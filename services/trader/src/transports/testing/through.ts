@@ -1,11 +1,11 @@
 import { isJsonObject, type JsonObject, systemIds } from '@hermes-fleet/protocol';
-import type { Door } from '../../control/attempt.ts';
-import { at, type OpenDoors, type Posted, type PostOptions } from './doors.ts';
+import type { Transport } from '../../control/attempt.ts';
+import { at, type OpenDoors, type Posted, type PostOptions } from './transports.ts';
 
 /** A way to say a decision, and where the response is in the answer. */
 export interface Way {
   readonly name: string;
-  readonly door: Door;
+  readonly door: Transport;
   readonly path: string;
   /** The body around the text of a payload; undefined: without one. */
   around(payload: string | undefined): string;

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createTestClock, createTestLog } from '../store/testing/harness.ts';
-import { createDuties } from './duties.ts';
+import { createRetryQueue } from './retry-queue.ts';
 import { deadline } from './testing/harness.ts';
 
 const open = () => {
   const clock = createTestClock();
   const log = createTestLog();
-  return { clock, log, duties: createDuties({ clock, log }) };
+  return { clock, log, duties: createRetryQueue({ clock, log }) };
 };
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));

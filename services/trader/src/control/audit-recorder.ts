@@ -6,12 +6,12 @@ import {
   type Log,
 } from '@hermes-fleet/protocol';
 import { failed, unwritten } from './answers.ts';
-import type { Attempt, Decided } from './attempt.ts';
+import type { Answer, Attempt } from './attempt.ts';
 import type { AttemptRecord, ControlStore } from './control-store.ts';
-import { isTooLarge } from './entry.ts';
+import { isTooLarge } from './screening.ts';
 
 /** What the desk tells the metrics; never throws. */
-export interface DeskWatcher {
+export interface DecisionObserver {
   /** Once for every attempt; `action` is one of the contract's, or 'none'. */
   decided(action: ControlAction | 'none', status: ControlStatus): void;
   /** Once for every reason why one was rejected, or failed. */
@@ -40,19 +40,19 @@ export function recordOf(
 }
 
 /** Writes the attempts that were not judged into the audit, and tells log and metrics of all. */
-export interface Clerk {
+export interface AuditRecorder {
   /** Resolves with the answer: one that could not be audited is `failed`, and says so. */
   audit(record: AttemptRecord, response: ControlResponse): Promise<ControlResponse>;
   /** After an attempt is in the audit, however it came there. */
   audited(): void;
-  tell(attempt: Attempt, decided: Decided): void;
+  tell(attempt: Attempt, decided: Answer): void;
 }
 
-export function createClerk(o: {
+export function createAuditRecorder(o: {
   store: Pick<ControlStore, 'refuse'>;
-  watcher: DeskWatcher;
+  watcher: DecisionObserver;
   log: Log;
-}): Clerk {
+}): AuditRecorder {
   const { store, watcher, log } = o;
   return {
     audit: async (record, response) => {

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createTestClock } from '../store/testing/harness.ts';
-import { createGate, type Turn } from './gate.ts';
+import { createConcernLock, type Turn } from './concern-lock.ts';
 import { deadline } from './testing/harness.ts';
 
 const open = () => {
   const clock = createTestClock();
-  return { clock, gate: createGate({ clock, keptForPause: 5 }) };
+  return { clock, gate: createConcernLock({ clock, keptForPause: 5 }) };
 };
 
 const entered = async (turn: Promise<Turn | undefined>): Promise<Turn> => {

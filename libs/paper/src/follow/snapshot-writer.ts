@@ -1,7 +1,7 @@
 import type { Log } from '@hermes-fleet/protocol';
 
 /** Keeps something that changes on disk: one save at a time, each of what is there when it begins. */
-export interface Keeper {
+export interface SnapshotWriter {
   /** It has changed, in a way that may wait for the next save. */
   touch(): void;
   /** It has changed: saves it. Never throws; what failed is tried again with the next call. */
@@ -12,11 +12,11 @@ export interface Keeper {
   flush(): Promise<void>;
 }
 
-export function createKeeper(o: {
+export function createSnapshotWriter(o: {
   readonly name: string;
   readonly save: () => Promise<void>;
   readonly log: Log;
-}): Keeper {
+}): SnapshotWriter {
   let isStale = false;
   let problem: string | undefined;
   let running: Promise<void> | undefined;

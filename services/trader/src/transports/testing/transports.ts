@@ -18,8 +18,8 @@ import {
 import { createApp, createAuthenticator, createLogger, createMetrics } from '@hermes-fleet/service';
 import { DECIDE } from '../../control/access.ts';
 import type { ControlStore } from '../../control/control-store.ts';
-import { createDesk, type DeskOptions } from '../../control/create-desk.ts';
-import type { Desk } from '../../control/desk.ts';
+import { createDecisionService, type DecisionServiceOptions } from '../../control/create-decision-service.ts';
+import type { DecisionService } from '../../control/decision-service.ts';
 import { openControlStore } from '../../store/sqlite-store.ts';
 import { type ControlIntake, createControlIntake } from '../a2a.ts';
 import { isControlDecision } from '../control-part.ts';
@@ -77,7 +77,7 @@ export interface Audited {
 
 export interface OpenDoors {
   readonly url: string;
-  readonly desk: Desk;
+  readonly desk: DecisionService;
   readonly store: ControlStore;
   readonly ledger: Ledger;
   readonly intake: ControlIntake;
@@ -103,7 +103,7 @@ export interface Posted {
 
 export interface DoorsOptions {
   readonly runtime?: Partial<Runtime>;
-  readonly limits?: DeskOptions['limits'];
+  readonly limits?: DecisionServiceOptions['limits'];
 }
 
 /** The three doors on a real server, over a real desk, store and ledger; only engines and gateway are stand-ins. */
@@ -117,7 +117,7 @@ export async function openDoors(t: TestContext, o: DoorsOptions = {}): Promise<O
   const ledger = openLedger({ file: join(dir, 'ledger.db'), profile: 'trader', ...common });
   t.after(() => ledger.close());
   await store.seed(STRATEGIES, [CONCERN]);
-  const desk = createDesk({
+  const desk = createDecisionService({
     store,
     runtime: { ...RUNTIME, ...o.runtime },
     clock: systemClock,

@@ -4,23 +4,23 @@ import type { Access } from './access.ts';
 import { createActivation } from './activation.ts';
 import { unwritten } from './answers.ts';
 import { createApplier } from './apply.ts';
-import type { Attempt, Decided } from './attempt.ts';
-import { createClerk, type DeskWatcher, recordOf } from './clerk.ts';
+import type { Answer, Attempt } from './attempt.ts';
+import { createAuditRecorder, type DecisionObserver, recordOf } from './audit-recorder.ts';
+import { createConcernLock } from './concern-lock.ts';
 import type { AttemptRecord, ControlStore } from './control-store.ts';
 import { createDecide, type Ruling } from './decide.ts';
-import type { Desk } from './desk.ts';
-import { createDuties } from './duties.ts';
-import { createEntry, saidIn, turnedAway } from './entry.ts';
+import type { DecisionService } from './decision-service.ts';
 import type { Policy } from './facts.ts';
-import { createGate } from './gate.ts';
 import { copyOf } from './judge.ts';
 import { createLimiter, type Limits } from './limits.ts';
 import { createReads } from './reads.ts';
 import { createRecover } from './recover.ts';
+import { createRetryQueue } from './retry-queue.ts';
+import { createScreening, refusal, summaryOfText } from './screening.ts';
 
-export type { DeskWatcher } from './clerk.ts';
+export type { DecisionObserver as DeskWatcher } from './audit-recorder.ts';
 
-export interface DeskOptions {
+export interface DecisionServiceOptions {
   readonly store: ControlStore;
   readonly runtime: Pick<Runtime, 'preflight' | 'reconcile' | 'health' | 'view'>;
   readonly policy: Policy;
@@ -28,11 +28,11 @@ export interface DeskOptions {
   readonly limits: Limits;
   readonly clock: Clock;
   readonly log: Log;
-  readonly watcher: DeskWatcher;
+  readonly watcher: DecisionObserver;
 }
 
 /** A desk that its process has brought up, and closes. */
-export interface OpenDesk extends Desk {
+export interface RunningDecisionService extends DecisionService {
   /** At boot, once the concerns are seeded and before a door opens. What it cannot do now, it goes on trying. */
   recover(): Promise<void>;
   /** Ends what it tries again and again; decisions under way end by themselves, within their deadlines. */
@@ -40,15 +40,15 @@ export interface OpenDesk extends Desk {
 }
 
 /** The room behind the doors (design 4, Three doors). Throws CONFIG_INVALID for limits that let nothing through. */
-export function createDesk(o: DeskOptions): OpenDesk {
+export function createDecisionService(o: DecisionServiceOptions): RunningDecisionService {
   const { store, runtime, access, policy, limits, clock, log } = o;
-  const clerk = createClerk({ store, watcher: o.watcher, log });
-  const duties = createDuties({ clock, log });
+  const clerk = createAuditRecorder({ store, watcher: o.watcher, log });
+  const duties = createRetryQueue({ clock, log });
   const activation = createActivation({ runtime, store, duties, clock });
   const applier = createApplier({ store, activation, duties, log });
-  const gate = createGate({ clock, keptForPause: limits.keptForPause });
+  const gate = createConcernLock({ clock, keptForPause: limits.keptForPause });
   const limiter = createLimiter(limits, clock);
-  const enter = createEntry({ access, limiter, isConcern: knownConcerns(store) });
+  const enter = createScreening({ access, limiter, isConcern: knownConcerns(store) });
   const decide = createDecide({ store, runtime, activation, applier, gate, access, policy, clock, log });
 
   const unforeseen = (attempt: Attempt, error: unknown): Ruling => {
@@ -56,14 +56,14 @@ export function createDesk(o: DeskOptions): OpenDesk {
       { err: error, caller: attempt.caller.name },
       'a decision ended in an error that was not foreseen',
     );
-    const { response } = turnedAway(saidIn(attempt.text), [unwritten(error)]);
+    const { response } = refusal(summaryOfText(attempt.text), [unwritten(error)]);
     return { response: { ...response, status: 'failed' }, httpStatus: 200, isAudited: false };
   };
 
   const answer = async (
     attempt: Attempt,
     rule: (record: AttemptRecord) => Promise<Ruling>,
-  ): Promise<Decided> => {
+  ): Promise<Answer> => {
     const record = recordOf(attempt, clock.now());
     const ruling = await rule(record).catch((error: unknown) => unforeseen(attempt, error));
     const { isAudited, ...decided } = ruling;
@@ -84,7 +84,7 @@ export function createDesk(o: DeskOptions): OpenDesk {
       answer(attempt, async () => {
         const isMalformed = code === 'invalid_payload' || code === 'unsupported_action';
         const reached = isMalformed ? { schemaValid: false } : {};
-        return { ...turnedAway(saidIn(attempt.text), [{ code, message }], reached), isAudited: false };
+        return { ...refusal(summaryOfText(attempt.text), [{ code, message }], reached), isAudited: false };
       }),
     copied: (attempt, first) =>
       answer(attempt, async () => ({ response: copyOf(first), httpStatus: 200, isAudited: false })),

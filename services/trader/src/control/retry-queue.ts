@@ -3,7 +3,7 @@ import type { Clock, Log } from '@hermes-fleet/protocol';
 const RETRY_EVERY_MS = 5000;
 
 /** What is owed until it succeeds: it is tried at once, and then every five seconds. */
-export interface Duties {
+export interface RetryQueue {
   /** The same key again takes the place of what was owed under it. */
   owe(key: string, work: () => Promise<void>): void;
   /** Rejects as the try that is under way does, else as a new one; resolves when it is done, or nothing is owed. */
@@ -14,17 +14,17 @@ export interface Duties {
   readonly size: number;
 }
 
-interface Duty {
+interface Retry {
   readonly work: () => Promise<void>;
   trying: Promise<void> | undefined;
 }
 
-export function createDuties(o: { clock: Pick<Clock, 'timer'>; log: Log }): Duties {
-  const owed = new Map<string, Duty>();
+export function createRetryQueue(o: { clock: Pick<Clock, 'timer'>; log: Log }): RetryQueue {
+  const owed = new Map<string, Retry>();
   let timer: Disposable | undefined;
   let isClosed = false;
 
-  const attempt = async (key: string, duty: Duty): Promise<void> => {
+  const attempt = async (key: string, duty: Retry): Promise<void> => {
     try {
       await duty.work();
       if (owed.get(key) === duty) owed.delete(key);
@@ -37,7 +37,7 @@ export function createDuties(o: { clock: Pick<Clock, 'timer'>; log: Log }): Duti
     }
   };
 
-  const tryNow = (key: string, duty: Duty): Promise<void> => {
+  const tryNow = (key: string, duty: Retry): Promise<void> => {
     duty.trying ??= attempt(key, duty);
     return duty.trying;
   };
@@ -50,7 +50,7 @@ export function createDuties(o: { clock: Pick<Clock, 'timer'>; log: Log }): Duti
 
   return {
     owe: (key, work) => {
-      const duty: Duty = { work, trying: undefined };
+      const duty: Retry = { work, trying: undefined };
       owed.set(key, duty);
       tryNow(key, duty).catch(() => undefined);
     },

@@ -7,19 +7,19 @@ import {
 } from '@hermes-fleet/protocol';
 import { type Access, DECIDE, lacksScope, mayTouch, OVERRIDE } from './access.ts';
 import { refused } from './answers.ts';
-import type { Attempt, Decided } from './attempt.ts';
-import { type Failure, type Said, saidBy } from './draft.ts';
+import type { Answer, Attempt } from './attempt.ts';
 import type { Limiter } from './limits.ts';
+import { type Failure, type PayloadSummary, summaryOf } from './response-draft.ts';
 
 /** The longest payload that is read, in bytes of UTF-8 (design 4, Security). */
 export const MAX_PAYLOAD_BYTES = 16 * 1024;
 
 /** A payload that is to be judged, or the answer to one that is not. */
-export type Entry = { readonly decision: ControlDecision } | Decided;
+export type Screened = { readonly decision: ControlDecision } | Answer;
 
 export const isTooLarge = (text: string): boolean => Buffer.byteLength(text) > MAX_PAYLOAD_BYTES;
 
-const STATUS: ReadonlyMap<ControlCode, Decided['httpStatus']> = new Map([
+const STATUS: ReadonlyMap<ControlCode, Answer['httpStatus']> = new Map([
   ['forbidden', 403],
   ['payload_too_large', 413],
   ['rate_limited', 429],
@@ -29,11 +29,11 @@ const STATUS: ReadonlyMap<ControlCode, Decided['httpStatus']> = new Map([
 export const isRealPause = ({ action, dryRun }: ControlDecision): boolean => action === 'pause' && !dryRun;
 
 /** The answer to an attempt that does not get as far as a judgement. */
-export function turnedAway(
-  said: Said | undefined,
+export function refusal(
+  said: PayloadSummary | undefined,
   errors: readonly [Failure, ...Failure[]],
   o: { readonly schemaValid?: boolean; readonly retryAfterS?: number } = {},
-): Decided {
+): Answer {
   const [{ code }] = errors;
   const httpStatus = STATUS.get(code) ?? 200;
   const retry = o.retryAfterS === undefined ? {} : { retryAfterS: o.retryAfterS };
@@ -41,25 +41,25 @@ export function turnedAway(
 }
 
 /** What a payload says of itself; undefined for one that is not read. */
-export function saidIn(text: string | null): Said | undefined {
+export function summaryOfText(text: string | null): PayloadSummary | undefined {
   if (text === null || isTooLarge(text)) return undefined;
   return saidOf(readControlDecision(text));
 }
 
-const saidOf = (reading: ControlReading): Said =>
-  'decision' in reading ? saidBy(reading.decision) : reading.said;
+const saidOf = (reading: ControlReading): PayloadSummary =>
+  'decision' in reading ? summaryOf(reading.decision) : reading.said;
 
 /** All that comes before the judgement: scope, rate, size, schema, account (design 4, Order of checks). */
-export function createEntry(o: {
+export function createScreening(o: {
   access: Access;
   limiter: Limiter;
   isConcern: (id: string) => boolean;
-}): (attempt: Attempt) => Entry {
+}): (attempt: Attempt) => Screened {
   return ({ caller, text }) => {
     const reading = text === null || isTooLarge(text) ? undefined : readControlDecision(text);
     const said = reading && saidOf(reading);
     if (!caller.scopes.has(DECIDE))
-      return turnedAway(said, [{ code: 'forbidden', message: lacksScope(DECIDE) }]);
+      return refusal(said, [{ code: 'forbidden', message: lacksScope(DECIDE) }]);
 
     const concernId = said?.concernId ?? '';
     const isPause = reading !== undefined && 'decision' in reading && isRealPause(reading.decision);
@@ -67,14 +67,14 @@ export function createEntry(o: {
     const retryAfterS = o.limiter.take(caller.name, o.isConcern(concernId) ? concernId : '', isPause);
     if (retryAfterS > 0) {
       const message = `too many decisions about this concern; come again in ${retryAfterS} s`;
-      return turnedAway(said, [{ code: 'rate_limited', message }], { retryAfterS });
+      return refusal(said, [{ code: 'rate_limited', message }], { retryAfterS });
     }
 
     if (reading === undefined) {
       const message = `the payload is larger than ${MAX_PAYLOAD_BYTES} bytes; a reason is short`;
-      return turnedAway(said, [{ code: 'payload_too_large', message }]);
+      return refusal(said, [{ code: 'payload_too_large', message }]);
     }
-    if ('code' in reading) return turnedAway(said, malformed(reading), { schemaValid: false });
+    if ('code' in reading) return refusal(said, malformed(reading), { schemaValid: false });
     return notAllowed(o.access, caller, reading.decision) ?? reading;
   };
 }
@@ -90,9 +90,9 @@ function malformed({ code, fields }: Extract<ControlReading, { code: string }>):
   return [first ?? { code, message: 'the payload is not valid' }, ...rest];
 }
 
-function notAllowed(access: Access, caller: Caller, decision: ControlDecision): Decided | undefined {
-  const forbid = (field: string, message: string): Decided =>
-    turnedAway(saidBy(decision), [{ code: 'forbidden', field, message }], { schemaValid: true });
+function notAllowed(access: Access, caller: Caller, decision: ControlDecision): Answer | undefined {
+  const forbid = (field: string, message: string): Answer =>
+    refusal(summaryOf(decision), [{ code: 'forbidden', field, message }], { schemaValid: true });
   if (!mayTouch(access, caller, decision.accountId))
     return forbid('account_id', "the account is none of the caller's");
   if (decision.override && !caller.scopes.has(OVERRIDE)) return forbid('override', lacksScope(OVERRIDE));

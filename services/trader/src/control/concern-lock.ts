@@ -19,30 +19,33 @@ export interface Turn {
 }
 
 /** One apply at a time in each concern (design 4, Concurrency): the others wait in the order of their arrival. */
-export interface Gate {
+export interface ConcernLock {
   /** Undefined: too many wait, or it took too long. */
   enter(concernId: string, isPause: boolean): Promise<Turn | undefined>;
   /** Attempts that wait for their turn. */
   readonly waiting: number;
 }
 
-interface Place {
+interface Waiter {
   readonly ticket: number;
   readonly admit: () => void;
 }
 
-interface Room {
-  readonly queue: Place[];
+interface Waiters {
+  readonly queue: Waiter[];
   asking: number;
   holder: Turn | undefined;
 }
 
-export function createGate(o: { clock: Pick<Clock, 'now' | 'timer'>; keptForPause: number }): Gate {
+export function createConcernLock(o: {
+  clock: Pick<Clock, 'now' | 'timer'>;
+  keptForPause: number;
+}): ConcernLock {
   const { clock } = o;
-  const rooms = new Map<string, Room>();
+  const rooms = new Map<string, Waiters>();
   let tickets = 0;
 
-  const admit = (room: Room): void => {
+  const admit = (room: Waiters): void => {
     while (room.holder === undefined && room.asking < AT_ONCE) {
       const place = room.queue.shift();
       if (place === undefined) return;
@@ -51,7 +54,7 @@ export function createGate(o: { clock: Pick<Clock, 'now' | 'timer'>; keptForPaus
     }
   };
 
-  const turnOf = (room: Room, ticket: number, until: number): Promise<boolean> => {
+  const turnOf = (room: Waiters, ticket: number, until: number): Promise<boolean> => {
     if (clock.now() >= until) return Promise.resolve(false);
     const { promise, resolve } = Promise.withResolvers<boolean>();
     const giveUp = (): void => {
@@ -59,7 +62,7 @@ export function createGate(o: { clock: Pick<Clock, 'now' | 'timer'>; keptForPaus
       resolve(false);
     };
     const timer = clock.timer(giveUp, until - clock.now());
-    const place: Place = {
+    const place: Waiter = {
       ticket,
       admit: () => {
         timer[Symbol.dispose]();

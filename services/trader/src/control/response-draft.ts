@@ -45,21 +45,21 @@ const UNCHECKED: ControlValidation = {
 };
 
 /** What a payload says of itself, as far as it can be read. */
-export interface Said {
+export interface PayloadSummary {
   readonly decisionId: string | null;
   readonly concernId: string | null;
   readonly action: string | null;
   readonly dryRun: boolean;
 }
 
-export const saidBy = ({ decisionId, concernId, action, dryRun }: ControlDecision): Said => ({
+export const summaryOf = ({ decisionId, concernId, action, dryRun }: ControlDecision): PayloadSummary => ({
   decisionId,
   concernId,
   action,
   dryRun,
 });
 
-export function createDraft(said: Said): Draft {
+export function createDraft(said: PayloadSummary): Draft {
   const validation = { ...UNCHECKED };
   const warnings: ControlResponse['warnings'] = [];
   return {

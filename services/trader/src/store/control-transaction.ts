@@ -5,7 +5,7 @@ import { appendRecord } from './audit.ts';
 import type { ControlEvent } from './control-event.ts';
 
 /** One transaction, and what it adds to the audit and the outbox. */
-export interface Unit {
+export interface ControlTransaction {
   readonly db: Queries;
   /** Ms since the epoch. */
   readonly now: number;
@@ -18,7 +18,7 @@ export interface Unit {
   readonly hasNews: boolean;
 }
 
-export function createUnit(db: Queries, now: number): Unit {
+export function createControlTransaction(db: Queries, now: number): ControlTransaction {
   let head: AuditHead | undefined;
   let hasNews = false;
   return {

@@ -1,7 +1,7 @@
 import type { Clock, Log } from '@hermes-fleet/protocol';
 import { type DegradedConfig, degradations, type ExecutionFacts, patienceMs } from './degraded.ts';
 
-export interface VitalsOptions {
+export interface HealthMonitorOptions {
   readonly concernId: string;
   readonly config: DegradedConfig;
   readonly intervalMs: number;
@@ -14,7 +14,7 @@ export interface VitalsOptions {
 }
 
 /** Whether one concern's execution is sound: asked at any time, and told in the log when it changes. */
-export interface Vitals {
+export interface HealthMonitor {
   /** A bar came. */
   heard(): void;
   /** The feed failed. Returns how often in a row. */
@@ -30,7 +30,7 @@ export interface Vitals {
   stop(): void;
 }
 
-export function createVitals(o: VitalsOptions): Vitals {
+export function createHealthMonitor(o: HealthMonitorOptions): HealthMonitor {
   const { clock, config, intervalMs, log } = o;
   const about = { concern_id: o.concernId };
   let alarm: Disposable | undefined;
