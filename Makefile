@@ -3,7 +3,7 @@ export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 
 .DEFAULT_GOAL := help
 
-.PHONY: help install up down logs ps token demo route peers trader doctor check test bench eval
+.PHONY: help install up down logs ps token demo route peers trader doctor check test bench eval picture
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
 
@@ -46,6 +46,9 @@ test: install ## everything: checks, unit tests, whole fleets; containers where 
 
 bench: install ## first figures: start, memory, routing, dispatches, ledger, the agent's loop
 	@node test/bench/main.ts
+
+picture: install ## draw the picture of the README from a demo of the fleet that runs
+	@output=$$(deploy/fleet.sh demo) && printf '%s\n' "$$output" >docs/picture/demo.txt && node docs/picture/draw.ts
 
 # MODEL, BASE_URL and API_KEY_ENV name a model, or CONFIG a profile's config.yaml; else it is offline/runbook.
 export MODEL BASE_URL API_KEY_ENV CONFIG

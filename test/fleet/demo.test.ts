@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { readRun } from '../../docs/picture/read-run.ts';
 import { ROOT, runProgram, startFleet } from '../support/fleet.ts';
 
 const CLI = join(ROOT, 'libs/cli/src/main.ts');
@@ -19,4 +20,5 @@ test('the demo of a real fleet goes as it says', async (t) => {
     /fleet_tokens_spent_total +\+[1-9]/,
   ])
     assert.match(stdout, says);
+  assert.ok(readRun(stdout).routed.tokens > 0, 'the picture of the README reads the same output');
 });

@@ -13,6 +13,7 @@ test('the commands of the documents that need a fleet work as they are written, 
   const cwd = mkdtempSync(join(tmpdir(), 'docs-'));
   t.after(() => rmSync(cwd, { recursive: true }));
   symlinkSync(fleet.dir, join(cwd, '.fleet'));
+  symlinkSync(join(ROOT, 'deploy'), join(cwd, 'deploy'));
   const token = `node '${join(ROOT, 'libs/cli/src/main.ts')}' token --dir .fleet/keys`;
   for (const { file, mark, script } of blocks) {
     const here = script

@@ -7,9 +7,9 @@ export interface Doc {
   readonly text: string;
 }
 
-/** Everything that people read: the files at the root, and docs/. */
+/** The Markdown files at the root and below docs/. */
 export const docs = (): Doc[] =>
-  globSync('{*,docs/*}.md', { cwd: ROOT }).map((file) => ({
+  globSync('{*.md,docs/**/*.md}', { cwd: ROOT }).map((file) => ({
     file,
     text: readFileSync(join(ROOT, file), 'utf8'),
   }));
