@@ -1,15 +1,15 @@
 export interface BackoffOptions {
   readonly firstMs: number;
   readonly longestMs: number;
-  /** 0 to 1. */
+  /** Returns 0 to 1. */
   readonly random: () => number;
 }
 
 /**
- * The pause before the next try, in ms: doubles with each failure up to `longestMs`, its upper half at random, so that
- * many who failed together don't come back together. `failures` counts from 1.
+ * The delay before the next attempt, in ms: doubles with each failure up to `longestMs`, with up to half of it removed
+ * at random, which spreads the retries of callers that failed together. `failures` counts from 1.
  */
-export function backoffMs(failures: number, o: BackoffOptions): number {
-  const full = Math.min(o.firstMs * 2 ** Math.min(failures - 1, 30), o.longestMs);
-  return full * (0.5 + 0.5 * o.random());
+export function backoffMs(failures: number, { firstMs, longestMs, random }: BackoffOptions): number {
+  const delay = Math.min(firstMs * 2 ** Math.min(failures - 1, 30), longestMs);
+  return delay * (0.5 + 0.5 * random());
 }

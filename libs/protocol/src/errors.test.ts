@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { ERRORS, type ErrorCode, FleetError } from './index.ts';
 
-/** The columns that callers depend on: HTTP status, JSON-RPC code, whether a retry can help. */
+/** HTTP status, JSON-RPC code, retryable: callers depend on these columns. */
 const table: Record<ErrorCode, readonly [number, number, boolean]> = {
   UNAUTHENTICATED: [401, -32000, false],
   FORBIDDEN: [403, -32000, false],
@@ -51,13 +51,13 @@ describe('the error catalogue', () => {
     });
   }
 
-  it('has no entry beside this table', () => {
+  it('has no entry outside this table', () => {
     assert.deepEqual(Object.keys(ERRORS).sort(), Object.keys(table).sort());
   });
 });
 
 describe('FleetError', () => {
-  it('carries fields, cause and the wait before a retry', () => {
+  it('carries fields, cause and the delay before a retry', () => {
     const cause = new Error('disk full');
     const fields = [{ path: 'task.priority', reason: 'is unknown' }];
     const error = new FleetError('PEER_REFUSED', 'neo refused', {
@@ -74,7 +74,7 @@ describe('FleetError', () => {
     assert.ok(!('cause' in new FleetError('INTERNAL', 'm')));
   });
 
-  it('is made from anything that was thrown, whose text it keeps to itself', () => {
+  it('is made from any thrown value without exposing its text', () => {
     const known = new FleetError('QUEUE_FULL', 'the queue is full');
     assert.equal(FleetError.from(known), known);
     for (const thrown of [new Error('password=hunter2'), 'hunter2', undefined]) {

@@ -1,6 +1,6 @@
 /**
- * The one catalogue of errors (design 6, Errors). Everything that fails on purpose throws a `FleetError` with a code
- * from here; the door that a request came through translates it once, by the columns of this table.
+ * The error catalogue (docs/handshake.md#errors). Every deliberate failure throws a `FleetError` with one of these
+ * codes; the transport of the request translates it, once, by this table.
  */
 export const ERRORS = {
   UNAUTHENTICATED: { httpStatus: 401, jsonrpcCode: -32000, retryable: false },
@@ -41,8 +41,8 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS;
 
-/** One wrong field: where it stands (`task.priority`, `fleet.yaml:12 fleet.server.bind_port`) and what is wrong. */
 export interface FieldError {
+  /** `task.priority`, or `fleet.yaml:12 fleet.server.bind_port`. */
   readonly path: string;
   readonly reason: string;
 }
@@ -50,13 +50,13 @@ export interface FieldError {
 export interface FleetErrorOptions {
   readonly fields?: readonly FieldError[];
   readonly cause?: unknown;
-  /** Seconds after which a retry makes sense; becomes Retry-After. */
+  /** Seconds to wait before a retry; becomes `Retry-After`. */
   readonly retryAfterS?: number;
-  /** Overrides the catalogue where one code covers both (a peer's 503 and its 400). */
+  /** Overrides the catalogue where one code covers both cases (a peer's 503 and its 400). */
   readonly retryable?: boolean;
 }
 
-/** An error that is part of the contract. Its message may be shown to the caller: no secret, path or stack in it. */
+/** An error that is part of the contract. Callers see its message: it contains no secret, path or stack. */
 export class FleetError extends Error {
   override readonly name = 'FleetError';
   readonly code: ErrorCode;
@@ -80,7 +80,7 @@ export class FleetError extends Error {
     return ERRORS[this.code].jsonrpcCode;
   }
 
-  /** Any thrown value as a FleetError; what is not one already becomes INTERNAL, its text kept as the cause only. */
+  /** Converts a thrown value. One that is not a FleetError becomes INTERNAL; its text is kept in `cause` only. */
   static from(thrown: unknown): FleetError {
     if (thrown instanceof FleetError) return thrown;
     return new FleetError('INTERNAL', 'internal error; the log of this request has the details', {

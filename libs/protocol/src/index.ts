@@ -1,17 +1,4 @@
-export {
-  type AnnounceReading,
-  decodeAnnounce,
-  encodeAnnounce,
-  foreignAnnounce,
-  McpHealth,
-  readAnnounce,
-  type SessionAnnounce,
-  SessionAnnounceWire,
-  spokenVersions,
-} from './announce.ts';
-export { MAX_QUESTION_CHARS, MAX_QUESTIONS } from './asking.ts';
 export { type BackoffOptions, backoffMs } from './backoff.ts';
-export { type Camel, camelize, snakeize } from './casing.ts';
 export { type ControlMessage, controlSchemas } from './control/json-schema.ts';
 export {
   encodeStrategyDetail,
@@ -44,6 +31,18 @@ export {
   encodeControlResponse,
   encodeControlResult,
 } from './control/response.ts';
+export { ERRORS, type ErrorCode, type FieldError, FleetError, type FleetErrorOptions } from './errors.ts';
+export {
+  type AnnounceReading,
+  decodeAnnounce,
+  encodeAnnounce,
+  foreignAnnounce,
+  McpHealth,
+  readAnnounce,
+  type SessionAnnounce,
+  SessionAnnounceWire,
+  spokenVersions,
+} from './handshake/announce.ts';
 export {
   decodeDispatch,
   encodeDispatch,
@@ -54,38 +53,10 @@ export {
   ReplySchema,
   type TaskDispatch,
   TaskDispatchWire,
-} from './dispatch.ts';
-export { ERRORS, type ErrorCode, type FieldError, FleetError, type FleetErrorOptions } from './errors.ts';
-export { dispatchFingerprint, fingerprint } from './fingerprint.ts';
-export { isJsonObject, type JsonObject, type JsonValue } from './json.ts';
-export { type HandshakeMessage, handshakeSchemas } from './json-schema.ts';
-export { type JsonMember, jsonAt, jsonMembers } from './json-span.ts';
-export { CloudEvent, LifecycleEvent, TERMINAL_EVENTS } from './lifecycle.ts';
-export { type Log, silentLog } from './log.ts';
-export { MAX_OUTPUT_SCHEMA_BYTES, outputProblems, outputSchemaProblem } from './output-schema.ts';
-export { fieldErrors, fieldPath, parseMessage } from './parse.ts';
-export type {
-  Accepted,
-  AdmittedTask,
-  Budget,
-  Caller,
-  Clock,
-  Executor,
-  Ids,
-  InboundMessage,
-  Intake,
-  ModelInfo,
-  OutboxEvent,
-  OutboxSource,
-  Reservation,
-  RunContext,
-  RunEvent,
-  RunOutcome,
-  Scope,
-  TokenEntry,
-  TokenStore,
-} from './ports.ts';
-export { type Reading, readDispatch, versionOf, versionUnmet } from './read-dispatch.ts';
+} from './handshake/dispatch.ts';
+export { type HandshakeMessage, handshakeSchemas } from './handshake/json-schema.ts';
+export { MAX_OUTPUT_SCHEMA_BYTES, outputProblems, outputSchemaProblem } from './handshake/output-schema.ts';
+export { type Reading, readDispatch, versionOf, versionUnmet } from './handshake/read-dispatch.ts';
 export {
   type Attempt,
   type AttemptConsidered,
@@ -99,8 +70,24 @@ export {
   type Unmet,
   UnmetKind,
   type Usage,
-} from './result.ts';
-export { systemClock, systemIds } from './system.ts';
+} from './handshake/result.ts';
+export { CloudEvent, LifecycleEvent, TERMINAL_EVENTS } from './lifecycle.ts';
+export { type Clock, type Ids, systemClock, systemIds } from './ports/clock.ts';
+export {
+  type AdmittedTask,
+  type Budget,
+  type Executor,
+  MAX_QUESTION_CHARS,
+  MAX_QUESTIONS,
+  type ModelInfo,
+  type Reservation,
+  type RunContext,
+  type RunEvent,
+  type RunOutcome,
+} from './ports/execution.ts';
+export type { Accepted, Caller, InboundMessage, Intake, Scope } from './ports/intake.ts';
+export type { OutboxEvent, OutboxSource, TokenEntry, TokenStore } from './ports/ledger.ts';
+export { type Log, silentLog } from './ports/log.ts';
 export {
   defineTool,
   type RemoteAgents,
@@ -112,7 +99,12 @@ export {
   type ToolSource,
   toolFailure,
   toolParameters,
-} from './tool.ts';
+} from './ports/tool.ts';
+export { type Camel, camelize, snakeize } from './wire/casing.ts';
+export { dispatchFingerprint, fingerprint } from './wire/fingerprint.ts';
+export { isJsonObject, type JsonObject, type JsonValue } from './wire/json.ts';
+export { type JsonMember, jsonAt, jsonMembers } from './wire/json-text.ts';
+export { fieldErrors, fieldPath, parseMessage } from './wire/parse.ts';
 export {
   answerVersion,
   HANDSHAKE_EXTENSION,
@@ -124,4 +116,4 @@ export {
   negotiate,
   PROTOCOL_VERSION,
   PROTOCOL_VERSIONS,
-} from './version.ts';
+} from './wire/version.ts';

@@ -14,7 +14,7 @@ const event = {
 };
 
 describe('CloudEvent', () => {
-  it('keeps what it does not know', () => {
+  it('keeps unknown fields', () => {
     const extended = { ...event, traceparent: '00-a-b-01', fleetext: 1 };
     assert.deepEqual(CloudEvent.parse(extended), extended);
   });
@@ -29,7 +29,7 @@ describe('CloudEvent', () => {
     ['datacontenttype', 'text/plain'],
     ['data', 'text'],
   ] as const) {
-    it(`refuses ${field} ${JSON.stringify(value)}`, () => {
+    it(`rejects ${field} ${JSON.stringify(value)}`, () => {
       const paths = CloudEvent.safeParse({ ...event, [field]: value }).error?.issues.map((i) =>
         i.path.join('.'),
       );

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** The steps of a task's life that NATS sees, in the order of design 5 (Events); those of design 3, Asking, among them. */
+/** The lifecycle events of a task that are published on NATS (docs/events.md). */
 export const LifecycleEvent = z.enum([
   'submitted',
   'blocked',
@@ -20,7 +20,7 @@ export const LifecycleEvent = z.enum([
 ]);
 export type LifecycleEvent = z.infer<typeof LifecycleEvent>;
 
-/** Events that end a task; a task has exactly one of them, and it is its last. */
+/** Events that end a task. A task has exactly one of them, as its last event. */
 export const TERMINAL_EVENTS: ReadonlySet<string> = new Set<LifecycleEvent>([
   'blocked',
   'done',
@@ -29,7 +29,7 @@ export const TERMINAL_EVENTS: ReadonlySet<string> = new Set<LifecycleEvent>([
   'canceled',
 ]);
 
-/** A lifecycle event on NATS: CloudEvents 1.0, JSON format. Never carries a brief or a model's text. */
+/** A lifecycle event on NATS: CloudEvents 1.0, JSON format. Never contains a brief or a model's text. */
 export const CloudEvent = z.looseObject({
   specversion: z.literal('1.0'),
   id: z.string().min(1),

@@ -1,10 +1,9 @@
-import type { JsonObject } from '../json.ts';
-import { publishedSchema } from '../published-schema.ts';
+import type { JsonObject } from '../wire/json.ts';
+import { publishedSchema } from '../wire/published-schema.ts';
 import { GetStrategyParams, ListStrategiesParams, StrategyDetailWire, StrategyListWire } from './reads.ts';
 import { ControlDecisionWire } from './request.ts';
 import { ControlResponseWire } from './response.ts';
 
-/** The version of the action contract (its title says v0.1). */
 const CONTRACT_VERSION = '0.1';
 
 const MESSAGES = {
@@ -19,8 +18,8 @@ const MESSAGES = {
 export type ControlMessage = keyof typeof MESSAGES;
 
 /**
- * The JSON Schemas (2020-12) of what a trader is asked and answers, made from what the code itself validates with. They do
- * not say what no schema can: which fields say something to which action.
+ * The JSON Schemas (2020-12) of the trader's requests and responses, generated from the schemas that validate them.
+ * They do not check which fields belong to which action.
  */
 export function controlSchemas(): Record<ControlMessage, JsonObject> {
   return {

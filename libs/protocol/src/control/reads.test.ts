@@ -73,7 +73,7 @@ const DETAIL: StrategyDetail = {
   ],
 };
 
-test('the answers of the reads are snake_case on the wire, and parameters of a strategy stay as they are', () => {
+test('responses are snake_case on the wire, except the parameters of a strategy', () => {
   const detail = encodeStrategyDetail(DETAIL);
   const read = StrategyDetailWire.parse(detail);
   assert.deepEqual(read.strategy.params, STRATEGY.params);
@@ -84,7 +84,7 @@ test('the answers of the reads are snake_case on the wire, and parameters of a s
   assert.equal(list.strategies[0]?.market_symbol, 'xrpusd');
 });
 
-test('they are strict, in code and as JSON Schema alike', () => {
+test('responses are strict, in code and as JSON Schema', () => {
   const ajv = new Ajv2020({ strict: true, allErrors: true });
   const schemas = controlSchemas();
   const isDetail = ajv.compile(schemas['strategy-detail']);
@@ -106,7 +106,7 @@ test('they are strict, in code and as JSON Schema alike', () => {
   }
 });
 
-test('every schema of the contract compiles, has its own id, and describes each field of a decision', () => {
+test('every schema of the contract compiles and has its own id, and a decision has every field', () => {
   const ajv = new Ajv2020({ strict: true, validateFormats: false });
   const schemas = controlSchemas();
   for (const [name, schema] of Object.entries(schemas)) {

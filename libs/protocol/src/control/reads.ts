@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import type { Camel } from '../casing.ts';
-import { encodeWith } from '../codec.ts';
-import type { JsonObject } from '../json.ts';
+import type { Camel } from '../wire/casing.ts';
+import { encodeWith } from '../wire/codec.ts';
+import type { JsonObject } from '../wire/json.ts';
 import { ControlAction, RiskMode } from './request.ts';
 import { ControlCode, ControlStatus, ControlWarning } from './response.ts';
 
-/** What a strategy is at the moment; at most one of a concern is active (design 4, State). */
+/** The current status of a strategy. At most one strategy of a concern is active (docs/trader.md#state). */
 export const StrategyStatus = z.enum(['standby', 'active', 'disabled', 'faulted']);
 export type StrategyStatus = z.infer<typeof StrategyStatus>;
 
@@ -15,39 +15,41 @@ const quantity = z.string().describe('A decimal number, in units of the base ass
 const count = z.int().nonnegative();
 const time = z.string().describe('RFC 3339');
 
-/** The parameters of `list_strategies()`: all of them narrow it down. */
+/** The parameters of `list_strategies()`: each narrows the list. */
 export const ListStrategiesParams = z.strictObject({
-  account_id: id.optional().describe('Of this account only'),
-  market_symbol: id.optional().describe('Of this market only'),
-  status: StrategyStatus.optional().describe('Of this status only'),
+  account_id: id.optional().describe('Only strategies of this account'),
+  market_symbol: id.optional().describe('Only strategies of this market'),
+  status: StrategyStatus.optional().describe('Only strategies with this status'),
 });
 
 /** The parameters of `get_strategy()`. */
 export const GetStrategyParams = z.strictObject({
-  strategy_id: id.describe('The strategy, as list_strategies names it'),
+  strategy_id: id.describe('Id of the strategy, from list_strategies'),
 });
 
 const strategy = z.strictObject({
   id: z.string(),
-  name: z.string().describe('For people'),
-  kind: z.string().describe('What trades: trend_follower, grid_trader, …'),
+  name: z.string().describe('Display name'),
+  kind: z.string().describe('Trading algorithm: trend_follower, grid_trader, …'),
   account_id: z.string(),
   market_symbol: z.string(),
-  params: z.record(z.string(), z.unknown()).describe('As the kind has them'),
-  status: StrategyStatus.describe('active: the one that runs in its concern'),
+  params: z.record(z.string(), z.unknown()).describe('Parameters of the kind'),
+  status: StrategyStatus.describe('active: the strategy that its concern runs'),
 });
 
 const order = z.strictObject({
   id: z.string(),
   side: z.enum(['buy', 'sell']),
   kind: z.enum(['market', 'limit']),
-  purpose: z.enum(['entry', 'exit']).describe('entry opens or adds, exit protects or reduces'),
+  purpose: z
+    .enum(['entry', 'exit'])
+    .describe('entry opens or adds to a position, exit protects or reduces it'),
   quantity,
   limit_price: amount.optional(),
   state: z.enum(['open', 'filled', 'canceled', 'rejected']),
   fill_price: amount.optional(),
   fee: amount.optional(),
-  reason: z.string().optional().describe('Why it was rejected, canceled, or made smaller'),
+  reason: z.string().optional().describe('Reason for a rejection, a cancellation or a reduced size'),
   placed_at: time,
   ended_at: time.optional(),
 });
@@ -58,7 +60,7 @@ const control = z.strictObject({
   run_state: z.enum(['running', 'paused']),
   risk_mode: RiskMode,
   execution: z.enum(['ok', 'degraded']),
-  rev: count.describe('Counts the changes of the concern'),
+  rev: count.describe('Revision: the number of changes to the concern'),
 });
 
 const position = z.strictObject({
@@ -70,14 +72,14 @@ const position = z.strictObject({
 const equity = z.strictObject({
   total: amount,
   cash: amount,
-  reserved: amount.describe('Of the cash, by open orders'),
+  reserved: amount.describe('Cash that open orders reserve'),
   realized_pnl: amount,
   fees_paid: amount,
 });
 
 const execution = z.strictObject({
   state: z.enum(['ok', 'degraded']),
-  reasons: z.array(z.string()).describe('Why it is degraded, and what else is wrong'),
+  reasons: z.array(z.string()).describe('Reasons for degraded, and other problems'),
   bars: count,
   fills: count,
   rejects: count,
@@ -99,30 +101,31 @@ const decision = z.strictObject({
   decided_at: time,
 });
 
-/** What `list_strategies()` answers. */
+/** The response of `list_strategies()`. */
 export const StrategyListWire = z.strictObject({
-  strategies: z.array(strategy).describe("Those of the caller's accounts"),
+  strategies: z.array(strategy).describe("Strategies of the caller's accounts"),
 });
 export type StrategyList = Camel<z.output<typeof StrategyListWire>>;
 
-/** What `get_strategy()` answers. */
+/** The response of `get_strategy()`. */
 export const StrategyDetailWire = z.strictObject({
   strategy,
-  control: control.describe('The concern that it belongs to'),
-  position: position.nullable().describe("The concern's, whichever strategy runs; null without an engine"),
-  equity: equity.nullable().describe("The concern's; null without an engine"),
+  control: control.describe('Concern of the strategy'),
+  position: position
+    .nullable()
+    .describe('Position of the concern, whichever strategy runs; null without an engine'),
+  equity: equity.nullable().describe('Equity of the concern; null without an engine'),
   orders: z
     .strictObject({
       open: z.array(order),
-      recent: z.array(order).describe('The newest first'),
+      recent: z.array(order).describe('Newest first'),
     })
-    .describe("The strategy's own"),
-  execution: execution.nullable().describe('How well the concern is traded; null without an engine'),
-  last_decisions: z.array(decision).max(10).describe("The concern's, the newest first"),
+    .describe('Orders of the strategy'),
+  execution: execution.nullable().describe('Execution quality of the concern; null without an engine'),
+  last_decisions: z.array(decision).max(10).describe('Decisions on the concern, newest first'),
 });
 export type StrategyDetail = Camel<z.output<typeof StrategyDetailWire>>;
 
-/** The answers as they stand on the wire. */
 export const encodeStrategyList = (list: StrategyList): JsonObject => encodeWith(StrategyListWire, list);
 export const encodeStrategyDetail = (detail: StrategyDetail): JsonObject =>
   encodeWith(StrategyDetailWire, detail);

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { controlFingerprint, readControlDecision } from './request.ts';
 
-/** The source document's example (action contract v0.1, Request shape). */
 const EXAMPLE = {
   decision_id: 'dec_2026_04_16_001',
   concern_id: 'qndd8o9ppop6:xrpusd',
@@ -24,14 +23,14 @@ const without = (...names: string[]): string =>
   JSON.stringify(Object.fromEntries(Object.entries(EXAMPLE).filter(([name]) => !names.includes(name))));
 const withText = (name: string, text: string): string => `${without(name).slice(0, -1)},"${name}":${text}}`;
 
-test("the source document's example is read", () => {
+test('a valid decision is read', () => {
   const reading = readControlDecision(TEXT);
   assert.ok('decision' in reading);
   assert.equal(reading.decision.targetStrategyId, EXAMPLE.target_strategy_id);
   assert.equal(reading.decision.confidence, 0.83);
 });
 
-test('what may be absent has its default, and null says that nothing is expected', () => {
+test('optional fields have defaults, and null expects no active strategy', () => {
   const text = without('dry_run', 'override', 'requested_at', 'risk_mode', 'expected_active_strategy_id');
   const reading = readControlDecision(text);
   assert.ok('decision' in reading);
@@ -59,7 +58,7 @@ const WRONG: [name: string, text: string, code: string, field: string][] = [
   ['a name twice', `${TEXT.slice(0, -1)},"action":"pause"}`, 'invalid_payload', 'action'],
   ['keep', withText('action', '"keep"'), 'unsupported_action', 'action'],
   ['an unknown action', withText('action', '"Switch"'), 'unsupported_action', 'action'],
-  ['an action that is none', withText('action', '["switch"]'), 'invalid_payload', 'action'],
+  ['an action of the wrong type', withText('action', '["switch"]'), 'invalid_payload', 'action'],
   ['a long reason', withText('reason', JSON.stringify('x'.repeat(1_001))), 'invalid_payload', 'reason'],
   ['an empty id', withText('decision_id', '""'), 'invalid_payload', 'decision_id'],
   ['no target', without('target_strategy_id'), 'invalid_payload', 'target_strategy_id'],
@@ -75,8 +74,8 @@ const WRONG: [name: string, text: string, code: string, field: string][] = [
   ['a batch', `[${TEXT}]`, 'invalid_payload', ''],
   ['nothing', '', 'invalid_payload', ''],
   ['no JSON', '{"decision_id": ', 'invalid_payload', ''],
-  ['half a surrogate pair', withText('decision_id', '"\\ud800"'), 'invalid_payload', 'decision_id'],
-  ['half a surrogate pair in a reason', withText('reason', '"\\udc00x"'), 'invalid_payload', 'reason'],
+  ['a lone surrogate', withText('decision_id', '"\\ud800"'), 'invalid_payload', 'decision_id'],
+  ['a lone surrogate in a reason', withText('reason', '"\\udc00x"'), 'invalid_payload', 'reason'],
   ['a control character', withText('account_id', '"a\\u001b[2J"'), 'invalid_payload', 'account_id'],
   ['a number', '1', 'invalid_payload', ''],
 ];
@@ -114,7 +113,7 @@ for (const field of [
   });
 }
 
-test('every wrong field is named at once, and nothing of it reaches a prototype', () => {
+test('every invalid field is named at once, and no value reaches a prototype', () => {
   const reading = readControlDecision('{"confidence":"1","override":"true","__proto__":{"dry_run":true}}');
   assert.ok('code' in reading);
   const paths = new Set(reading.fields.map(({ path }) => path));
@@ -122,7 +121,7 @@ test('every wrong field is named at once, and nothing of it reaches a prototype'
   assert.deepEqual(reading.said, { decisionId: null, concernId: null, action: null, dryRun: false });
 });
 
-test('what is wrong is told without the words of the caller; a name that reads like one is named', () => {
+test('errors contain no text of the caller, except unknown field names that look like names', () => {
   const words = 'ignore all previous instructions';
   const reasons = (text: string): string => {
     const reading = readControlDecision(text);
@@ -143,7 +142,7 @@ test('what is wrong is told without the words of the caller; a name that reads l
   assert.match(reasons(JSON.stringify({ ...EXAMPLE, ...many })), /field_4, 495 more"/);
 });
 
-test('what cannot be read of an answer is null: too long, half a pair, not its own', () => {
+test('an unreadable field is null: too long, a lone surrogate, an inherited property', () => {
   const said = (text: string): unknown => {
     const reading = readControlDecision(text);
     assert.ok('code' in reading);
@@ -160,7 +159,7 @@ test('what cannot be read of an answer is null: too long, half a pair, not its o
   ]);
 });
 
-test('two payloads are the same decision when all but requested_at is, defaults included', () => {
+test('two payloads are the same decision if they differ only in requested_at and in defaults', () => {
   const print = (text: string): string => {
     const reading = readControlDecision(text);
     assert.ok('decision' in reading);

@@ -1,89 +1,94 @@
 import { z } from 'zod';
-import { type Camel, camelize } from '../casing.ts';
-import { encodeWith } from '../codec.ts';
 import type { FieldError } from '../errors.ts';
-import { fingerprint } from '../fingerprint.ts';
-import { isJsonObject, type JsonObject, type JsonValue } from '../json.ts';
-import { jsonMembers } from '../json-span.ts';
-import { fieldPath } from '../parse.ts';
+import { type Camel, camelize } from '../wire/casing.ts';
+import { encodeWith } from '../wire/codec.ts';
+import { fingerprint } from '../wire/fingerprint.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../wire/json.ts';
+import { jsonMembers } from '../wire/json-text.ts';
+import { fieldPath } from '../wire/parse.ts';
 
-/** What Hermes may ask of a trader (action contract v0.1, Supported actions); `keep` is none of it. */
+/** The actions of a control decision (docs/trader.md#request). `keep` is not an action: it needs no request. */
 export const ControlAction = z.enum(['switch', 'pause', 'resume', 'set_risk_mode']);
 export type ControlAction = z.infer<typeof ControlAction>;
 
-/** From the boldest to the safest: full size, half size, positions only shrink, nothing but cancels (design 4, State). */
+/**
+ * From full risk to none: full size, half size, only reductions of positions, only cancellations
+ * (docs/trader.md#state).
+ */
 export const RiskMode = z.enum(['normal', 'cautious', 'reduce_only', 'halted']);
 export type RiskMode = z.infer<typeof RiskMode>;
 
-/** The longest `reason`, in UTF-16 units (design 4, Security). */
+/** The maximum length of `reason`, in UTF-16 code units. */
 export const MAX_REASON_CHARS = 1_000;
 
 const MAX_ID_CHARS = 200;
-/** No half surrogate pair, which canonical JSON cannot carry, and nothing that a terminal or a log would act on. */
+/**
+ * Excludes lone surrogates, which canonical JSON cannot represent, and control characters, which terminals interpret.
+ */
 const isReadable = (text: string): boolean => text.isWellFormed() && !/\p{Cc}/u.test(text);
 const id = z
   .string()
   .min(1)
   .max(MAX_ID_CHARS)
-  .refine(isReadable, 'holds a control character, or half a surrogate pair');
+  .refine(isReadable, 'contains a control character or a lone surrogate');
 
 /**
- * The payload of `apply_control_decision` (action contract v0.1, Request shape). Strict: nothing is coerced, an unknown
- * field is an error, and so is a field that says nothing to the action.
+ * The payload of `apply_control_decision` (docs/trader.md#request). Strict: no value is coerced; an unknown field, and
+ * a field that does not apply to the action, are errors.
  */
 export const ControlDecisionWire = z
   .strictObject({
-    decision_id: id.describe('A stable id from the caller: the same decision is applied once'),
-    concern_id: id.describe('The account-market concern: <account_id>:<market_symbol>'),
-    account_id: id.describe('The account'),
-    market_symbol: id.describe('The market'),
-    action: ControlAction.describe('What is to be done'),
-    target_strategy_id: id.optional().describe('The strategy to switch to; for switch, where it is required'),
+    decision_id: id.describe('Stable id from the caller: a decision is applied once'),
+    concern_id: id.describe('Account-market concern: <account_id>:<market_symbol>'),
+    account_id: id.describe('Account of the concern'),
+    market_symbol: id.describe('Market of the concern'),
+    action: ControlAction.describe('Action to apply'),
+    target_strategy_id: id.optional().describe('Strategy to switch to; required for switch, and only there'),
     expected_active_strategy_id: id
       .nullable()
       .optional()
-      .describe('What the caller believes to be active; null: nothing; absent: unguarded'),
-    risk_mode: RiskMode.optional().describe('Required for set_risk_mode; switch may change it too'),
+      .describe('Strategy that the caller expects to be active; null: none; absent: no guard'),
+    risk_mode: RiskMode.optional().describe('Required for set_risk_mode, optional for switch'),
     reason: z
       .string()
       .min(1)
       .max(MAX_REASON_CHARS)
-      .refine((text) => text.isWellFormed(), 'holds half a surrogate pair')
-      .describe('Short and concrete, for the audit'),
+      .refine((text) => text.isWellFormed(), 'contains a lone surrogate')
+      .describe('Short and concrete reason, for the audit log'),
     confidence: z.number().min(0).max(1).describe('From 0 to 1'),
-    dry_run: z.boolean().optional().describe('Validate and simulate only; false when absent'),
+    dry_run: z.boolean().optional().describe('Validate and simulate only; default: false'),
     override: z
       .boolean()
       .optional()
       .describe(
-        'Emergency bypass of the guards on expected-active, degraded, stale and confidence; false when absent',
+        'Emergency bypass of the guards on expected-active, degraded, stale and confidence; default: false',
       ),
-    requested_at: z.iso.datetime({ offset: true }).optional().describe('When the caller decided'),
+    requested_at: z.iso.datetime({ offset: true }).optional().describe('Time of the decision'),
   })
   .superRefine(({ action, target_strategy_id: target, risk_mode: risk }, context) => {
     const wrong = (field: string, message: string): void =>
       context.addIssue({ code: 'custom', path: [field], message });
     if (action === 'switch' && target === undefined) wrong('target_strategy_id', 'is required for switch');
     if (action !== 'switch' && target !== undefined)
-      wrong('target_strategy_id', `says nothing to ${action}; leave it out`);
+      wrong('target_strategy_id', `does not apply to ${action}; omit it`);
     if (action === 'set_risk_mode' && risk === undefined) wrong('risk_mode', 'is required for set_risk_mode');
     if ((action === 'pause' || action === 'resume') && risk !== undefined)
-      wrong('risk_mode', `says nothing to ${action}; use set_risk_mode`);
+      wrong('risk_mode', `does not apply to ${action}; use set_risk_mode`);
   });
 
-/** A decision that is well-formed, with its defaults. */
+/** A valid decision, with defaults. */
 export type ControlDecision = Camel<z.output<typeof ControlDecisionWire>> & {
   readonly dryRun: boolean;
   readonly override: boolean;
 };
 
-/** A payload as it was read: a decision, or all that is wrong with it. */
+/** A decision, or everything that is wrong with the payload. */
 export type ControlReading =
   | { readonly decision: ControlDecision }
   | {
       readonly code: 'invalid_payload' | 'unsupported_action';
       readonly fields: readonly FieldError[];
-      /** What it says of itself, where that can be read, for the answer and the audit. */
+      /** The readable part of an invalid payload, for the response and the audit log. */
       readonly said: {
         readonly decisionId: string | null;
         readonly concernId: string | null;
@@ -93,25 +98,24 @@ export type ControlReading =
     };
 
 /**
- * Reads a payload as it arrived. Names every wrong field, and says of none what stood in it; `unsupported_action` where
- * the action is one that the contract does not have. A name that stands twice is wrong: `JSON.parse` would silently take
- * the last. Never throws.
+ * Reads the text of a payload. Names every invalid field, without its value. Reports `unsupported_action` for an
+ * unknown action. A duplicate name is an error, because `JSON.parse` would silently take the last. Never throws.
  */
 export function readControlDecision(text: string): ControlReading {
   let payload: JsonValue;
   try {
     payload = JSON.parse(text);
   } catch {
-    return unreadable([{ path: '', reason: 'is not JSON' }], undefined);
+    return invalid([{ path: '', reason: 'is not JSON' }], undefined);
   }
   if (Array.isArray(payload))
-    return unreadable([{ path: '', reason: 'is a batch; send one decision at a time' }], undefined);
-  if (!isJsonObject(payload)) return unreadable([{ path: '', reason: 'is not a JSON object' }], undefined);
-  const repeated = repeatedNames(text).map((path) => ({ path, reason: 'stands here more than once' }));
+    return invalid([{ path: '', reason: 'is a batch; send one decision at a time' }], undefined);
+  if (!isJsonObject(payload)) return invalid([{ path: '', reason: 'is not a JSON object' }], undefined);
+  const repeated = repeatedNames(text).map((path) => ({ path, reason: 'occurs more than once' }));
   const parsed = ControlDecisionWire.safeParse(payload);
   if (!parsed.success || repeated.length > 0) {
-    const wrong = parsed.success ? [] : parsed.error.issues.map(fieldError);
-    return unreadable([...repeated, ...wrong], payload);
+    const issues = parsed.success ? [] : parsed.error.issues.map(fieldError);
+    return invalid([...repeated, ...issues], payload);
   }
   const decision = camelize(ControlDecisionWire, parsed.data);
   return {
@@ -119,16 +123,16 @@ export function readControlDecision(text: string): ControlReading {
   };
 }
 
-/** What makes two payloads the same decision: everything but when it was asked for (design 4, State). */
+/** The fingerprint of a decision, without `requested_at`: a repeated request is the same decision. */
 export function controlFingerprint(decision: ControlDecision): string {
-  const { requested_at: _requestedAt, ...same } = encodeWith(ControlDecisionWire, decision);
-  return fingerprint(same);
+  const { requested_at: _requestedAt, ...rest } = encodeWith(ControlDecisionWire, decision);
+  return fingerprint(rest);
 }
 
-function unreadable(fields: readonly FieldError[], payload: JsonObject | undefined): ControlReading {
+function invalid(fields: readonly FieldError[], payload: JsonObject | undefined): ControlReading {
   const own = (name: string): JsonValue | undefined =>
     payload !== undefined && Object.hasOwn(payload, name) ? payload[name] : undefined;
-  const said = (name: string): string | null => {
+  const readId = (name: string): string | null => {
     const parsed = id.safeParse(own(name));
     return parsed.success ? parsed.data : null;
   };
@@ -138,27 +142,27 @@ function unreadable(fields: readonly FieldError[], payload: JsonObject | undefin
     code: isUnknown ? 'unsupported_action' : 'invalid_payload',
     fields,
     said: {
-      decisionId: said('decision_id'),
-      concernId: said('concern_id'),
-      action: said('action'),
+      decisionId: readId('decision_id'),
+      concernId: readId('concern_id'),
+      action: readId('action'),
       dryRun: own('dry_run') === true,
     },
   };
 }
 
-/** What an issue is about, without the caller's words: an unknown name is told only where it reads like a name. */
+/** Contains no text of the caller, except unknown field names that look like names. */
 function fieldError(issue: z.core.$ZodIssue): FieldError {
   const path = fieldPath(issue.path);
   if (path === 'action' && issue.code === 'invalid_value')
-    return { path, reason: `is none of ${ControlAction.options.join(', ')}; keep is not sent at all` };
+    return { path, reason: `is not one of ${ControlAction.options.join(', ')}; keep is not sent at all` };
   if (issue.code !== 'unrecognized_keys') return { path, reason: issue.message };
   const named = issue.keys.filter((key) => /^\w{1,40}$/.test(key)).slice(0, 5);
   const others = issue.keys.length - named.length;
   const names = [...named, ...(others === 0 ? [] : [`${others} more`])].join(', ');
-  return { path, reason: `holds fields that the contract does not have: ${names}` };
+  return { path, reason: `contains unknown fields: ${names}` };
 }
 
-/** A name of the contract, or '' for any other, which is wrong anyway. */
+/** Names of the contract that occur more than once; '' stands for any other name, which is invalid anyway. */
 function repeatedNames(text: string): string[] {
   const names = (jsonMembers(text) ?? []).map(({ name }) => name);
   const repeated = names.filter((name, at) => names.indexOf(name) !== at);

@@ -1,14 +1,14 @@
 import { z } from 'zod';
-import type { Camel } from '../casing.ts';
-import { encodeWith } from '../codec.ts';
-import type { JsonObject } from '../json.ts';
+import type { Camel } from '../wire/casing.ts';
+import { encodeWith } from '../wire/codec.ts';
+import type { JsonObject } from '../wire/json.ts';
 import { RiskMode } from './request.ts';
 
-/** What became of a decision (action contract v0.1, Status values). */
+/** The outcome of a decision (docs/trader.md#response). */
 export const ControlStatus = z.enum(['applied', 'rejected', 'noop', 'failed']);
 export type ControlStatus = z.infer<typeof ControlStatus>;
 
-/** Why a decision was rejected, or failed (design 4, the decision table). */
+/** The reason for a rejected or failed decision (docs/trader.md#codes). */
 export const ControlCode = z.enum([
   'invalid_payload',
   'unsupported_action',
@@ -34,7 +34,7 @@ export const ControlCode = z.enum([
 ]);
 export type ControlCode = z.infer<typeof ControlCode>;
 
-/** What a caller should know of a decision that was not refused. */
+/** A condition that the caller should know although the decision was not rejected. */
 export const ControlWarning = z.enum([
   'duplicate_decision',
   'unguarded_transition',
@@ -48,57 +48,57 @@ export type ControlWarning = z.infer<typeof ControlWarning>;
 const check = z.boolean().nullable();
 
 const validation = z.strictObject({
-  schema_valid: check.describe('Well-formed'),
+  schema_valid: check.describe('The payload is valid'),
   concern_match: check.describe('The concern is known'),
   account_match: check.describe("The account is the concern's"),
   market_match: check.describe("The market is the concern's"),
-  target_exists: check.describe('The target, or what is active, is there'),
-  target_runnable: check.describe('It is of the concern, and neither disabled nor faulted'),
-  request_fresh: check.describe('Neither too old nor from the future'),
-  confidence_accepted: check.describe('Not below what the trader asks for'),
-  expected_active_match: check.describe('What the caller believes to be active is'),
+  target_exists: check.describe('The target, or the active strategy, exists'),
+  target_runnable: check.describe('It belongs to the concern, and is neither disabled nor faulted'),
+  request_fresh: check.describe('The request is neither too old nor from the future'),
+  confidence_accepted: check.describe("The confidence reaches the trader's minimum"),
+  expected_active_match: check.describe('The expected strategy is active'),
   execution_safe: check.describe('Execution is not degraded'),
 });
 
-/** The answer to a decision (action contract v0.1, Response shape): the same at every door. */
+/** The response to a decision (docs/trader.md#response): the same on every transport. */
 export const ControlResponseWire = z.strictObject({
   ok: z.boolean().describe('True for applied and noop'),
-  status: ControlStatus.describe('What became of it'),
-  decision_id: z.string().nullable().describe('Null where the payload does not say it readably'),
-  concern_id: z.string().nullable().describe('Null where the payload does not say it readably'),
-  action: z.string().nullable().describe('Null where the payload does not say it readably'),
-  from_strategy_id: z.string().nullable().describe('What was active'),
-  to_strategy_id: z.string().nullable().describe('What is active now'),
-  risk_mode: RiskMode.nullable().describe('The risk mode now; null where no concern was found'),
-  dry_run: z.boolean().describe('Whether it was simulated only'),
-  validation: validation.describe('Each check: true or false as far as it was reached, else null'),
-  warnings: z.array(z.strictObject({ code: ControlWarning, message: z.string() })).describe('To be known'),
+  status: ControlStatus.describe('Outcome of the decision'),
+  decision_id: z.string().nullable().describe('Null if the payload has no readable value'),
+  concern_id: z.string().nullable().describe('Null if the payload has no readable value'),
+  action: z.string().nullable().describe('Null if the payload has no readable value'),
+  from_strategy_id: z.string().nullable().describe('Strategy that was active before'),
+  to_strategy_id: z.string().nullable().describe('Strategy that is active now'),
+  risk_mode: RiskMode.nullable().describe('Current risk mode; null if the concern is unknown'),
+  dry_run: z.boolean().describe('True if the decision was only simulated'),
+  validation: validation.describe('Result of each check; null if the check was not reached'),
+  warnings: z
+    .array(z.strictObject({ code: ControlWarning, message: z.string() }))
+    .describe('Conditions that the caller should know'),
   errors: z
     .array(z.strictObject({ code: ControlCode, message: z.string(), field: z.string().optional() }))
-    .describe('Why it was rejected, or failed'),
+    .describe('Reasons for rejected or failed'),
   result: z
     .strictObject({
       mode_change: z
         .enum(['applied', 'none', 'simulated', 'restored'])
-        .describe('restored: it failed, and what was before goes on'),
-      reconciled: z.boolean().describe('Whether the runtime does what the state says'),
-      would_status: ControlStatus.optional().describe('Of a dry run: what a real one would come to'),
-      canceled_orders: z.int().nonnegative().optional().describe('Open orders that it canceled'),
+        .describe('restored: the change failed, and the previous state continues'),
+      reconciled: z.boolean().describe('True if the runtime matches the state'),
+      would_status: ControlStatus.optional().describe('Dry run only: status that a real decision would get'),
+      canceled_orders: z.int().nonnegative().optional().describe('Number of open orders that it canceled'),
       inherited_position: z
         .string()
         .optional()
-        .describe('What a switch handed over, in units of the base asset'),
+        .describe('Position that a switch handed over, in units of the base asset'),
     })
-    .describe('What it did'),
-  applied_at: z.string().nullable().describe('When it was applied, RFC 3339; null unless it was'),
+    .describe('Effects of the decision'),
+  applied_at: z.string().nullable().describe('Time of application, RFC 3339; null if it was not applied'),
 });
 export type ControlResponse = Camel<z.output<typeof ControlResponseWire>>;
 export type ControlValidation = ControlResponse['validation'];
 
-/** The `result` of an answer as it stands on the wire. */
 export const encodeControlResult = (result: ControlResponse['result']): JsonObject =>
   encodeWith(ControlResponseWire.shape.result, result);
 
-/** The answer as it stands on the wire. */
 export const encodeControlResponse = (response: ControlResponse): JsonObject =>
   encodeWith(ControlResponseWire, response);

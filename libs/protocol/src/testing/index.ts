@@ -1,4 +1,4 @@
-export { silentLog } from '../log.ts';
+export { silentLog } from '../ports/log.ts';
 export { deadline } from './deadline.ts';
 export { fleetErrorOf, hasCode } from './errors.ts';
 export { type ManualClock, manualClock, START } from './manual-clock.ts';

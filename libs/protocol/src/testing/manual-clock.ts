@@ -1,4 +1,4 @@
-import type { Clock } from '../ports.ts';
+import type { Clock } from '../ports/clock.ts';
 
 /** The time at which a manual clock starts unless a test gives another. */
 export const START = Date.UTC(2026, 0, 1);

@@ -1,4 +1,4 @@
-import type { Log } from '../log.ts';
+import type { Log } from '../ports/log.ts';
 
 export interface LogEntry {
   readonly level: keyof Log;

@@ -1,0 +1,104 @@
+import { z } from 'zod';
+import type { Camel } from '../wire/casing.ts';
+import { decodeWith, encodeWith } from '../wire/codec.ts';
+import { isJsonObject, type JsonObject } from '../wire/json.ts';
+import { ProtocolVersion } from '../wire/version.ts';
+import { outputSchemaProblem } from './output-schema.ts';
+
+export const Priority = z.enum(['low', 'normal', 'high', 'urgent']);
+export type Priority = z.infer<typeof Priority>;
+export const ReplySchema = z.enum(['prose', 'structured', 'json']);
+export type ReplySchema = z.infer<typeof ReplySchema>;
+export const OnBlocked = z.enum(['reroute', 'queue', 'fail']);
+export type OnBlocked = z.infer<typeof OnBlocked>;
+
+/** The maximum number of profiles in `task.path` (docs/handshake.md#task_dispatch). */
+export const MAX_PATH = 8;
+
+const id = z.string().min(1).max(200);
+const names = z.array(z.string().min(1)).max(100);
+
+const OutputSchema = z.record(z.string(), z.unknown()).superRefine((schema, ctx) => {
+  const problem = isJsonObject(schema) ? outputSchemaProblem(schema) : 'must be a JSON object';
+  if (problem !== undefined) ctx.addIssue({ code: 'custom', message: problem });
+});
+
+const parent = z.looseObject({
+  task_id: id.describe('task_id of the parent'),
+  profile: id.describe('Profile that delegated the task'),
+});
+
+const task = z.looseObject({
+  task_id: id.describe("The caller's name for the task: the same name and contract mean the same task"),
+  priority: Priority.optional().describe('Order in the queue and depth of verification; default: normal'),
+  reply_schema: ReplySchema.optional().describe('Form of the reply; default: prose'),
+  token_budget: z.int().positive().optional().describe('Ceiling on input plus output tokens'),
+  output_schema: OutputSchema.optional().describe(
+    'JSON Schema 2020-12, at most 32 KiB, for the output of a json reply; an unusable schema is rejected',
+  ),
+  write: z
+    .boolean()
+    .optional()
+    .describe(
+      'True if the task changes files; default: true if file, patch, terminal or nothing is required',
+    ),
+  parent: parent.optional().describe('Task that this task is a part of'),
+  root_id: id.optional().describe('First task of the chain'),
+  path: z
+    .array(id)
+    .max(64)
+    .optional()
+    .describe('Profiles that the task passed through; at most 8, without repeats'),
+});
+
+const modelTier = z.looseObject({
+  min: z.string().optional().describe('Lowest acceptable tier'),
+  max: z.string().optional().describe('Highest acceptable tier'),
+  prefer: z.string().optional().describe('Preferred tier; not a condition'),
+});
+
+const requirements = z.looseObject({
+  required_mcp: names.optional().describe('MCP servers that must be healthy'),
+  required_capabilities: names.optional().describe('Capabilities that the worker must have'),
+  model_tier: modelTier.optional().describe('Range of model tiers'),
+  min_context_window: z.int().positive().optional().describe('Minimum context window, in tokens'),
+});
+
+const routing = z.looseObject({
+  target: id.optional().describe('Name of a peer, or auto'),
+  on_blocked: OnBlocked.optional().describe('Action when a worker refuses'),
+  max_attempts: z.int().min(1).max(20).optional().describe('Maximum number of workers to ask'),
+});
+
+/** Message 2 of the handshake: the execution contract (docs/handshake.md#task_dispatch). */
+export const TaskDispatchWire = z
+  .looseObject({
+    type: z.literal('TASK_DISPATCH').describe('Type of the message'),
+    protocol_version: ProtocolVersion.describe('Version of the message'),
+    task: task.describe('The contract'),
+    requirements: requirements.optional().describe('Conditions to meet before a token is spent'),
+    deadline: z.iso.datetime({ offset: true }).optional().describe('Deadline, with a time zone offset'),
+    brief: z.string().min(1).describe('The work to do'),
+    routing: routing.optional().describe('Choice of the worker'),
+  })
+  .meta({ title: 'TASK_DISPATCH', description: 'Work under a contract' });
+
+export type TaskDispatch = Camel<z.output<typeof TaskDispatchWire>>;
+
+/** Decodes a TASK_DISPATCH; INVALID_PARAMS names every invalid field. */
+export function decodeDispatch(wire: unknown): TaskDispatch {
+  return decodeWith(TaskDispatchWire, wire);
+}
+
+export function encodeDispatch(dispatch: TaskDispatch): JsonObject {
+  return encodeWith(TaskDispatchWire, dispatch);
+}
+
+const WRITING_CAPABILITIES = new Set(['file', 'patch', 'terminal', 'write_file', 'edit_file', 'shell_exec']);
+
+/** `task.write`, or its default: true when the task requires a writing capability or none at all. */
+export function isWriteTask(dispatch: TaskDispatch): boolean {
+  if (dispatch.task.write !== undefined) return dispatch.task.write;
+  const required = dispatch.requirements?.requiredCapabilities ?? [];
+  return required.length === 0 || required.some((name) => WRITING_CAPABILITIES.has(name));
+}

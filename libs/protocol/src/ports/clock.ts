@@ -1,0 +1,58 @@
+import { v7 } from 'uuid';
+
+/** Time, injected for tests. */
+export interface Clock {
+  /** Milliseconds since the epoch. */
+  now(): number;
+  /** Resolves after `ms`; rejects with the signal's reason when it aborts first. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>;
+  /** Calls `fn` once after `ms`, unless disposed first. Does not keep the process alive. */
+  timer(fn: () => void, ms: number): Disposable;
+}
+
+/** Identifiers, injected for tests. */
+export interface Ids {
+  /** A UUIDv7: unique, and later ones sort after earlier ones. */
+  uuid(): string;
+}
+
+/** The maximum delay of setTimeout; it fires longer ones at once. */
+const MAX_TIMEOUT_MS = 2 ** 31 - 1;
+
+/** Calls `fn` after `ms`, without an upper limit; Infinity never fires. */
+function startTimer(fn: () => void, ms: number, keepAlive: boolean): () => void {
+  let left = ms;
+  let timer: NodeJS.Timeout;
+  const arm = (): void => {
+    const step = Math.min(left, MAX_TIMEOUT_MS);
+    timer = setTimeout(() => {
+      left -= step;
+      if (left > 0) arm();
+      else fn();
+    }, step);
+    if (!keepAlive) timer.unref();
+  };
+  arm();
+  return () => clearTimeout(timer);
+}
+
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  sleep: (ms, signal) =>
+    new Promise((resolve, reject) => {
+      if (signal?.aborted) return reject(signal.reason);
+      const onAbort = (): void => {
+        stop();
+        reject(signal?.reason);
+      };
+      const onDone = (): void => {
+        signal?.removeEventListener('abort', onAbort);
+        resolve();
+      };
+      const stop = startTimer(onDone, ms, true);
+      signal?.addEventListener('abort', onAbort, { once: true });
+    }),
+  timer: (fn, ms) => ({ [Symbol.dispose]: startTimer(fn, ms, false) }),
+};
+
+export const systemIds: Ids = { uuid: () => v7() };
