@@ -31,7 +31,7 @@ const INTERNAL = [
     '64:ff9b::10.0.0.1',
   ],
   ...['64:ff9b:1::8.8.8.8', '2002:7f00:1::1', '2002:808:808::1', '2001::1', '2001:0:7f00:1::1'],
-  // No addresses, and IPv4 as only some resolvers read it.
+  // Not addresses, and IPv4 notations that only some resolvers accept.
   ...['', 'localhost', 'example.com', '127.1', '2130706433', '0x7f.0.0.1', '0177.0.0.1', '1.2.3.4.', '1.2.3'],
 ];
 

@@ -1,6 +1,6 @@
 import { BlockList, isIP } from 'node:net';
 
-/** What of IPv4 is not the public internet's (IANA special-purpose registry), and a cloud's own door to its hosts. */
+/** The non-public networks: IPv4 (IANA special-purpose registry, and a cloud's 168.63.129.16), IPv6 below. */
 const INTERNAL = new BlockList();
 for (const [net, prefix] of [
   ['0.0.0.0', 8],
@@ -22,9 +22,9 @@ for (const [net, prefix] of [
 ] as const)
   INTERNAL.addSubnet(net, prefix, 'ipv4');
 
-/** Where IPv6's public addresses are; what lies in it and is not public is listed below: Teredo and 6to4 too. */
-const PUBLIC6 = new BlockList();
-PUBLIC6.addSubnet('2000::', 3, 'ipv6');
+/** The global unicast addresses of IPv6; the exceptions, with Teredo and 6to4, are in INTERNAL. */
+const GLOBAL_UNICAST = new BlockList();
+GLOBAL_UNICAST.addSubnet('2000::', 3, 'ipv6');
 for (const [net, prefix] of [
   ['2001::', 23],
   ['2001:db8::', 32],
@@ -33,27 +33,28 @@ for (const [net, prefix] of [
 ] as const)
   INTERNAL.addSubnet(net, prefix, 'ipv6');
 
-/** An IPv4 address written as IPv6 (RFC 4291), and one behind the well-known prefix of a NAT64 (RFC 6052). */
+/** The prefixes of IPv4-mapped addresses (RFC 4291) and of NAT64 (RFC 6052). */
 const MAPPED = [0, 0, 0, 0, 0, 0xffff];
 const NAT64 = [0x64, 0xff9b, 0, 0, 0, 0];
 
 /**
- * Whether an IP address leads into this machine or a private network; what is no address counts as internal. An IPv6
- * address that stands for an IPv4 one is judged by that.
+ * True for an IP address of this machine or of a private network, and for text that is not an address. An IPv6 address
+ * that embeds an IPv4 address counts as that address.
  */
 export function isInternalAddress(address: string): boolean {
   const bare = address.replace(/^\[|\]$/g, '').replace(/%.*$/, '');
   const family = isIP(bare);
   if (family === 4) return INTERNAL.check(bare, 'ipv4');
   if (family === 0) return true;
-  const within = embeddedIPv4(groupsOf(bare));
-  if (within !== undefined) return INTERNAL.check(within, 'ipv4');
-  return !PUBLIC6.check(bare, 'ipv6') || INTERNAL.check(bare, 'ipv6');
+  const embedded = embeddedIPv4(groupsOf(bare));
+  if (embedded !== undefined) return INTERNAL.check(embedded, 'ipv4');
+  return !GLOBAL_UNICAST.check(bare, 'ipv6') || INTERNAL.check(bare, 'ipv6');
 }
 
 function embeddedIPv4(groups: readonly number[]): string | undefined {
-  const begins = (prefix: readonly number[]): boolean => prefix.every((group, at) => groups[at] === group);
-  if (!begins(MAPPED) && !begins(NAT64)) return undefined;
+  const startsWith = (prefix: readonly number[]): boolean =>
+    prefix.every((group, at) => groups[at] === group);
+  if (!startsWith(MAPPED) && !startsWith(NAT64)) return undefined;
   const [high = 0, low = 0] = groups.slice(6);
   return [high >> 8, high & 255, low >> 8, low & 255].join('.');
 }
@@ -61,10 +62,10 @@ function embeddedIPv4(groups: readonly number[]): string | undefined {
 /** The eight groups of a valid IPv6 address. */
 function groupsOf(address: string): number[] {
   const [head = '', tail] = address.split('::');
-  const before = groupsIn(head);
-  if (tail === undefined) return before;
-  const behind = groupsIn(tail);
-  return [...before, ...Array<number>(8 - before.length - behind.length).fill(0), ...behind];
+  const first = groupsIn(head);
+  if (tail === undefined) return first;
+  const last = groupsIn(tail);
+  return [...first, ...Array<number>(8 - first.length - last.length).fill(0), ...last];
 }
 
 function groupsIn(part: string): number[] {

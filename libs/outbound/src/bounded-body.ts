@@ -10,32 +10,32 @@ const DECODERS: Readonly<Record<string, () => Transform>> = {
   br: createBrotliDecompress,
 };
 
-/** What is asked for, so that no other encoding has to be understood. */
+/** The encodings of DECODERS. */
 export const ACCEPT_ENCODING = 'gzip, deflate, br';
 
 export interface BodyOptions {
-  /** Before and after decompression. */
+  /** The limit before and after decompression. */
   readonly maxBytes: number;
-  /** Who answers, for messages. */
+  /** The responding host, for error messages. */
   readonly host: string;
   readonly signal: AbortSignal;
-  /** Called once, when the body is over, for whatever reason. */
+  /** Called once, when the body ends for any reason. */
   readonly onEnd: () => void;
 }
 
 /**
- * The decompressed body of an answer, read only as far as it is asked for. Fails with PEER_REFUSED beyond `maxBytes` and
- * for what cannot be decompressed, with PEER_UNREACHABLE when it breaks off, and with the reason of `signal`.
+ * The decompressed body of a response, read on demand. Fails with PEER_REFUSED beyond `maxBytes` and for invalid
+ * compressed data, with PEER_UNREACHABLE when the connection breaks, and with the reason of `signal`.
  */
 export function boundedBody(
-  answer: IncomingMessage,
-  o: BodyOptions,
+  response: IncomingMessage,
+  options: BodyOptions,
 ): ReadableStream<Uint8Array<ArrayBuffer>> {
-  const chunks = plain(answer, o)[Symbol.asyncIterator]();
+  const chunks = decoded(response, options)[Symbol.asyncIterator]();
   let bytes = 0;
   const end = (): void => {
-    answer.destroy();
-    o.onEnd();
+    response.destroy();
+    options.onEnd();
   };
   return new ReadableStream(
     {
@@ -48,11 +48,11 @@ export function boundedBody(
             return;
           }
           bytes += value.byteLength;
-          if (bytes > o.maxBytes) throw tooLarge(o);
+          if (bytes > options.maxBytes) throw tooLarge(options);
           controller.enqueue(new Uint8Array(value));
         } catch (error) {
           end();
-          controller.error(reasonOf(error, o));
+          controller.error(errorOf(error, options));
         }
       },
       cancel: end,
@@ -61,26 +61,26 @@ export function boundedBody(
   );
 }
 
-/** Throws PEER_REFUSED for an encoding that was not asked for. */
-function plain(answer: IncomingMessage, o: BodyOptions): Readable {
-  const coding = answer.headers['content-encoding']?.trim().toLowerCase() || 'identity';
-  if (coding === 'identity') return answer;
+/** Throws PEER_REFUSED for an encoding outside ACCEPT_ENCODING. */
+function decoded(response: IncomingMessage, options: BodyOptions): Readable {
+  const coding = response.headers['content-encoding']?.trim().toLowerCase() || 'identity';
+  if (coding === 'identity') return response;
   const decoder = Object.hasOwn(DECODERS, coding) ? DECODERS[coding]?.() : undefined;
   if (decoder === undefined) {
-    answer.destroy();
-    throw new FleetError('PEER_REFUSED', `${o.host} answered in an encoding that was not asked for`);
+    response.destroy();
+    throw new FleetError('PEER_REFUSED', `${options.host} responded with an encoding that was not requested`);
   }
-  // Ends are told by the decoder, which fails with what failed before it.
-  return pipeline(answer, meter(o), decoder, () => undefined);
+  // The reader of the decoder sees every error of the pipeline.
+  return pipeline(response, limitBytes(options), decoder, () => undefined);
 }
 
-/** Counts what arrives: much of it may decompress to nothing. */
-function meter(o: BodyOptions): Transform {
+/** Limits the compressed bytes, too: many of them may decompress to nothing. */
+function limitBytes(options: BodyOptions): Transform {
   let bytes = 0;
   return new Transform({
     transform(chunk: Buffer, _encoding, done) {
       bytes += chunk.byteLength;
-      if (bytes > o.maxBytes) done(tooLarge(o));
+      if (bytes > options.maxBytes) done(tooLarge(options));
       else done(null, chunk);
     },
   });
@@ -90,13 +90,13 @@ function tooLarge({ host, maxBytes }: BodyOptions): FleetError {
   return new FleetError('PEER_REFUSED', `${host} answered with more than ${maxBytes} bytes`);
 }
 
-function reasonOf(error: unknown, { signal, host }: BodyOptions): unknown {
+function errorOf(error: unknown, { signal, host }: BodyOptions): unknown {
   if (signal.aborted) return signal.reason;
   if (error instanceof FleetError) return error;
-  // Only the decoders' own errors have a number beside their code.
-  const isBroken =
+  // Only errors of the decoders have both an errno and such a code.
+  const isInvalidData =
     error instanceof Error && 'errno' in error && 'code' in error && /^(Z|ERR)_/.test(String(error.code));
-  return isBroken
-    ? new FleetError('PEER_REFUSED', `${host} answered with what cannot be decompressed`, { cause: error })
-    : new FleetError('PEER_UNREACHABLE', `the answer of ${host} broke off`, { cause: error });
+  return isInvalidData
+    ? new FleetError('PEER_REFUSED', `the response of ${host} cannot be decompressed`, { cause: error })
+    : new FleetError('PEER_UNREACHABLE', `the response of ${host} broke off`, { cause: error });
 }

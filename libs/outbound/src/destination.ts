@@ -8,22 +8,21 @@ export interface Address {
   readonly family: number;
 }
 
-/** All addresses of a host name. */
+/** Resolves a host name to all of its addresses. */
 export type Resolve = (host: string) => Promise<readonly Address[]>;
 
-/** Whom a request may go to. */
 export interface DestinationRules {
-  /** Hosts that may be internal: `host` or `host:port`. */
+  /** Internal hosts that are allowed: `host` or `host:port`. */
   readonly allowInternal?: readonly string[] | undefined;
-  /** The system's resolver when absent. */
+  /** Default: the system's resolver. */
   readonly resolve?: Resolve | undefined;
 }
 
 const MAX_URL = 8192;
-/** Codes of a look-up that found nothing, for good; any other may pass. */
+/** Permanent lookup errors; all others are temporary. */
 const NO_SUCH_HOST = new Set(['ENOTFOUND', 'ENODATA']);
 
-/** A url that may be asked at all. Throws INVALID_PARAMS for one that is none, is not http(s), or holds credentials. */
+/** Parses a URL. Throws INVALID_PARAMS if it is invalid, is not http(s), or contains credentials. */
 export function parseDestination(text: string, base?: URL): URL {
   const url = text.length > MAX_URL ? null : URL.parse(text, base?.href);
   if (url === null) throw new FleetError('INVALID_PARAMS', `${quoted(text)} is not a url`);
@@ -35,23 +34,23 @@ export function parseDestination(text: string, base?: URL): URL {
 }
 
 /**
- * The addresses that a url leads to, every one of them checked: a connection goes to these and to no other. Throws
- * FORBIDDEN where one is internal and its host is not allowed; a host that does not exist looks the same. Throws
- * PEER_UNREACHABLE where the look-up fails for now.
+ * The checked addresses of a URL's host; connections must use no others. Throws FORBIDDEN if one of them is internal
+ * and the host is not allowed; a missing host gives the same error. Throws PEER_UNREACHABLE for a temporary lookup
+ * failure.
  */
 export async function addressesOf(url: URL, { allowInternal = [], resolve }: DestinationRules) {
   const host = url.hostname.replace(/^\[|\]$/g, '');
   const family = isIP(host);
-  const addresses = family === 0 ? await found(host, resolve ?? systemResolve) : [{ address: host, family }];
-  const isPublic = addresses.length > 0 && !addresses.some(({ address }) => isInternalAddress(address));
-  const isFit = isPublic || (addresses.length > 0 && isAllowed(url, allowInternal));
-  if (!isFit) throw new FleetError('FORBIDDEN', `${quoted(url.hostname)} has no public address`);
+  const addresses = family === 0 ? await lookUp(host, resolve ?? systemResolve) : [{ address: host, family }];
+  const isPublic = addresses.every(({ address }) => !isInternalAddress(address));
+  if (addresses.length === 0 || !(isPublic || isAllowed(url, allowInternal)))
+    throw new FleetError('FORBIDDEN', `${quoted(url.hostname)} has no public address`);
   return addresses;
 }
 
 const systemResolve: Resolve = (host) => lookup(host, { all: true, order: 'verbatim' });
 
-async function found(host: string, resolve: Resolve): Promise<readonly Address[]> {
+async function lookUp(host: string, resolve: Resolve): Promise<readonly Address[]> {
   try {
     return await resolve(host);
   } catch (cause) {
@@ -72,7 +71,7 @@ function isAllowed(url: URL, entries: readonly string[]): boolean {
   });
 }
 
-/** A name that somebody else chose, fit for a message. */
+/** A foreign name, quoted and shortened for an error message. */
 export function quoted(name: string): string {
   return JSON.stringify(name.length > 100 ? `${name.slice(0, 100)}…` : name);
 }

@@ -2,12 +2,13 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { brotliCompressSync, constants, deflateSync, gzipSync } from 'node:zlib';
 import { FleetError } from '@hermes-fleet/protocol';
+import { fleetErrorOf } from '@hermes-fleet/protocol/testing';
 import type { Resolve } from './destination.ts';
 import { type GuardedFetchOptions, guardedFetch } from './guarded-fetch.ts';
-import { base, failure, to } from './testing/fetching.ts';
+import { base, to } from './testing/fetching.ts';
 import { startServer } from './testing/server.ts';
 
-describe('guardedFetch: the answer', () => {
+describe('guardedFetch: the response', () => {
   const MAX = 100_000;
   const bomb = Buffer.alloc(50_000_000);
   const text = 'hello '.repeat(100);
@@ -25,9 +26,9 @@ describe('guardedFetch: the answer', () => {
     ['gzip', Buffer.from('no gzip'), /cannot be decompressed/],
     ['br', Buffer.from('no brotli at all'), /cannot be decompressed/],
     ['gzip', gzipSync('cut'.repeat(1000)).subarray(0, 20), /cannot be decompressed/],
-    ['gzip, gzip', gzipSync(gzipSync(text)), /not asked for/],
-    ['zstd', Buffer.from('x'), /not asked for/],
-    ['__proto__', Buffer.from('x'), /not asked for/],
+    ['gzip, gzip', gzipSync(gzipSync(text)), /not requested/],
+    ['zstd', Buffer.from('x'), /not requested/],
+    ['__proto__', Buffer.from('x'), /not requested/],
     ['identity', Buffer.alloc(MAX + 1), /more than 100000 bytes/],
     ['identity', Buffer.from(text), text],
   ];
@@ -36,30 +37,30 @@ describe('guardedFetch: the answer', () => {
       const { port } = await startServer(t, (_request, response) =>
         response.writeHead(200, { 'content-encoding': coding }).end(bytes),
       );
-      const o = { ...base(), resolve: to('127.0.0.1'), allowInternal: ['a.test'], maxBytes: MAX };
-      const read = guardedFetch(`http://a.test:${port}/`, o).then(({ response }) => response.text());
+      const options = { ...base(), resolve: to('127.0.0.1'), allowInternal: ['a.test'], maxBytes: MAX };
+      const read = guardedFetch(`http://a.test:${port}/`, options).then(({ response }) => response.text());
       if (typeof expected === 'string') assert.equal(await read, expected);
-      else assert.match((await failure(read)).message, expected);
+      else assert.match((await fleetErrorOf(read)).message, expected);
     });
   }
 
-  it('an endless stream of bytes that decompress to nothing is cut off too', async (t) => {
-    // Empty stored blocks of deflate: five bytes each, which say nothing.
-    const nothing = Buffer.concat(Array.from({ length: 10_000 }, () => Buffer.from([0, 0, 0, 255, 255])));
+  it('an endless stream that decompresses to nothing is cut off', async (t) => {
+    // Empty stored blocks of deflate, five bytes each.
+    const emptyBlocks = Buffer.concat(Array.from({ length: 10_000 }, () => Buffer.from([0, 0, 0, 255, 255])));
     const { port } = await startServer(t, (_request, response) => {
       response.writeHead(200, { 'content-encoding': 'gzip' });
       response.write(gzipSync('').subarray(0, 10));
       const more = (): void => {
-        if (!response.destroyed) response.write(nothing, more);
+        if (!response.destroyed) response.write(emptyBlocks, more);
       };
       more();
     });
-    const o = { ...base(), resolve: to('127.0.0.1'), allowInternal: ['a.test'] };
-    const { response } = await guardedFetch(`http://a.test:${port}/`, o);
-    assert.match((await failure(response.text())).message, /more than 1000000 bytes/);
+    const options = { ...base(), resolve: to('127.0.0.1'), allowInternal: ['a.test'] };
+    const { response } = await guardedFetch(`http://a.test:${port}/`, options);
+    assert.match((await fleetErrorOf(response.text())).message, /more than 1000000 bytes/);
   });
 
-  it('is read no further than it is asked for, and its connection closed when it is not wanted', async (t) => {
+  it('is read on demand, and canceling it closes the connection', async (t) => {
     const closed = Promise.withResolvers<void>();
     let written = 0;
     const { port } = await startServer(t, (_request, response) => {
@@ -70,8 +71,8 @@ describe('guardedFetch: the answer', () => {
       };
       more();
     });
-    const o = { ...base(), resolve: to('127.0.0.1'), allowInternal: ['a.test'], maxBytes: 1e12 };
-    const { response } = await guardedFetch(`http://a.test:${port}/`, o);
+    const options = { ...base(), resolve: to('127.0.0.1'), allowInternal: ['a.test'], maxBytes: 1e12 };
+    const { response } = await guardedFetch(`http://a.test:${port}/`, options);
     const reader = response.body?.getReader();
     await reader?.read();
     await reader?.cancel();
@@ -79,57 +80,61 @@ describe('guardedFetch: the answer', () => {
     assert.ok(written < 50_000_000, `${written} bytes were written`);
   });
 
-  it('of an HTTP status that is none is refused', async (t) => {
+  it('with an invalid HTTP status is rejected', async (t) => {
     for (const status of [600, 999]) {
       const { port } = await startServer(t, (_request, response) => response.writeHead(status).end('x'));
-      const o = { ...base(), resolve: to('127.0.0.1'), allowInternal: ['a.test'] };
+      const options = { ...base(), resolve: to('127.0.0.1'), allowInternal: ['a.test'] };
       assert.match(
-        (await failure(guardedFetch(`http://a.test:${port}/`, o))).message,
-        /HTTP \d+, which is no status/,
+        (await fleetErrorOf(guardedFetch(`http://a.test:${port}/`, options))).message,
+        /invalid HTTP status \d+/,
       );
     }
   });
 
-  it('without a body is one all the same', async (t) => {
+  it('may have no body', async (t) => {
     const { port } = await startServer(t, (_request, response) => response.writeHead(204).end());
-    const o = { ...base(), resolve: to('127.0.0.1'), allowInternal: ['a.test'] };
-    const { response } = await guardedFetch(`http://a.test:${port}/`, o);
+    const options = { ...base(), resolve: to('127.0.0.1'), allowInternal: ['a.test'] };
+    const { response } = await guardedFetch(`http://a.test:${port}/`, options);
     assert.deepEqual([response.status, response.body], [204, null]);
   });
 
-  const silences: [name: string, handle: Parameters<typeof startServer>[1]][] = [
+  const unfinished: [name: string, handle: Parameters<typeof startServer>[1]][] = [
     ['that never begins', () => undefined],
-    ['that stops in its middle', (_request, response) => response.write('half')],
+    ['that stops in the middle', (_request, response) => response.write('half')],
   ];
-  for (const [name, handle] of silences) {
-    it(`${name} ends with the time, or with the signal`, async (t) => {
+  for (const [name, handle] of unfinished) {
+    it(`${name} ends with the timeout or the signal`, async (t) => {
       const { port } = await startServer(t, handle);
-      const o = { ...base(), resolve: to('127.0.0.1'), allowInternal: ['a.test'] };
+      const options = { ...base(), resolve: to('127.0.0.1'), allowInternal: ['a.test'] };
       const read = (more: Partial<GuardedFetchOptions>) =>
-        guardedFetch(`http://a.test:${port}/`, { ...o, ...more }).then(({ response }) => response.text());
-      const late = await failure(read({ timeoutMs: 50 }));
+        guardedFetch(`http://a.test:${port}/`, { ...options, ...more }).then(({ response }) =>
+          response.text(),
+        );
+      const late = await fleetErrorOf(read({ timeoutMs: 50 }));
       assert.deepEqual([late.code, late.message], ['PEER_UNREACHABLE', 'no answer within 50 ms']);
       const controller = new AbortController();
       const reading = read({ signal: controller.signal });
       const reason = new FleetError('CANCELED', 'enough');
       controller.abort(reason);
-      assert.equal(await failure(reading), reason);
+      assert.equal(await fleetErrorOf(reading), reason);
     });
   }
 
-  it('that breaks off is told', async (t) => {
+  it('that breaks off is an error', async (t) => {
     const { port } = await startServer(t, (_request, response) => {
       response.writeHead(200, { 'content-length': '100' });
       response.write('half', () => response.destroy());
     });
-    const o = { ...base(), resolve: to('127.0.0.1'), allowInternal: ['a.test'] };
-    const { response } = await guardedFetch(`http://a.test:${port}/`, o);
-    assert.match((await failure(response.text())).message, /broke off/);
+    const options = { ...base(), resolve: to('127.0.0.1'), allowInternal: ['a.test'] };
+    const { response } = await guardedFetch(`http://a.test:${port}/`, options);
+    assert.match((await fleetErrorOf(response.text())).message, /broke off/);
   });
 
-  it('a look-up that hangs ends with the time', async () => {
+  it('a hanging DNS lookup ends with the timeout', async () => {
     const resolve: Resolve = () => new Promise(() => undefined);
-    const error = await failure(guardedFetch('http://a.example/', { ...base(), resolve, timeoutMs: 50 }));
+    const error = await fleetErrorOf(
+      guardedFetch('http://a.example/', { ...base(), resolve, timeoutMs: 50 }),
+    );
     assert.equal(error.message, 'no answer within 50 ms');
   });
 });

@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:net';
 import { describe, it } from 'node:test';
+import { fleetErrorOf } from '@hermes-fleet/protocol/testing';
 import type { Resolve } from './destination.ts';
 import { guardedFetch } from './guarded-fetch.ts';
-import { base, failure, to } from './testing/fetching.ts';
+import { base, to } from './testing/fetching.ts';
 import { startServer } from './testing/server.ts';
 
-describe('guardedFetch: what is not asked', () => {
-  const urls: [url: string, code: string, words: RegExp][] = [
+describe('guardedFetch: rejected requests', () => {
+  const urls: [url: string, code: string, message: RegExp][] = [
     ['nonsense', 'INVALID_PARAMS', /is not a url/],
     ['http://', 'INVALID_PARAMS', /is not a url/],
     [`http://example.com/${'x'.repeat(9000)}`, 'INVALID_PARAMS', /is not a url/],
@@ -43,16 +44,16 @@ describe('guardedFetch: what is not asked', () => {
       ],
     ].map((url): [string, string, RegExp] => [url, 'FORBIDDEN', /has no public address$/]),
   ];
-  for (const [url, code, words] of urls) {
+  for (const [url, code, message] of urls) {
     it(`${url.slice(0, 50)}: ${code}`, async () => {
-      const error = await failure(guardedFetch(url, base()));
+      const error = await fleetErrorOf(guardedFetch(url, base()));
       assert.equal(error.code, code);
-      assert.match(error.message, words);
+      assert.match(error.message, message);
       assert.doesNotMatch(error.message, /secret|token/);
     });
   }
 
-  it('a name that leads inside, one of whose addresses does, and one that is not there look the same', async () => {
+  it('an internal name, a partly internal name and a missing name give the same error', async () => {
     const gone = Object.assign(new Error('gone'), { code: 'ENOTFOUND' });
     const answers: Resolve[] = [
       to('10.0.0.7'),
@@ -68,28 +69,30 @@ describe('guardedFetch: what is not asked', () => {
       },
     ];
     for (const resolve of answers) {
-      const error = await failure(guardedFetch('http://intern.example/x', { ...base(), resolve }));
+      const error = await fleetErrorOf(guardedFetch('http://intern.example/x', { ...base(), resolve }));
       assert.deepEqual([error.code, error.message], ['FORBIDDEN', '"intern.example" has no public address']);
     }
   });
 
-  it('a look-up that fails for now may be tried again', async () => {
+  it('a temporary lookup failure is retryable', async () => {
     const resolve = async () => {
       throw Object.assign(new Error('later'), { code: 'EAI_AGAIN' });
     };
-    const error = await failure(guardedFetch('http://a.example/', { ...base(), resolve }));
+    const error = await fleetErrorOf(guardedFetch('http://a.example/', { ...base(), resolve }));
     assert.deepEqual([error.code, error.retryable], ['PEER_UNREACHABLE', true]);
   });
 
-  it('a header that no such request needs is not sent', async () => {
+  it('a header outside the allowed ones is rejected', async () => {
     for (const name of ['cookie', 'Host', 'x-forwarded-for', 'metadata-flavor', 'connection']) {
-      const error = await failure(guardedFetch('http://a.example/', { ...base(), headers: { [name]: 'x' } }));
+      const error = await fleetErrorOf(
+        guardedFetch('http://a.example/', { ...base(), headers: { [name]: 'x' } }),
+      );
       assert.equal(error.code, 'INVALID_PARAMS');
     }
   });
 });
 
-describe('guardedFetch: internal hosts that are allowed', () => {
+describe('guardedFetch: allowed internal hosts', () => {
   const cases: [entry: (port: number) => string, allowed: boolean][] = [
     [() => 'a.test', true],
     [() => 'A.Test', true],
@@ -104,14 +107,14 @@ describe('guardedFetch: internal hosts that are allowed', () => {
   for (const [entry, allowed] of cases) {
     it(`"${entry(1)}" ${allowed ? 'allows' : 'does not allow'} a.test`, async (t) => {
       const { port } = await startServer(t, (_request, response) => response.end('hello'));
-      const o = { ...base(), resolve: to('127.0.0.1'), allowInternal: [entry(port)] };
-      const fetched = guardedFetch(`http://a.test:${port}/`, o);
+      const options = { ...base(), resolve: to('127.0.0.1'), allowInternal: [entry(port)] };
+      const fetched = guardedFetch(`http://a.test:${port}/`, options);
       if (allowed) assert.equal(await (await fetched).response.text(), 'hello');
-      else assert.equal((await failure(fetched)).code, 'FORBIDDEN');
+      else assert.equal((await fleetErrorOf(fetched)).code, 'FORBIDDEN');
     });
   }
 
-  it('an address, its brackets and the usual port are understood', async (t) => {
+  it('an entry may be an address, have brackets and name the default port', async (t) => {
     const { port } = await startServer(t, (_request, response) => response.end('6'), '::1').catch(() => ({
       port: 0,
     }));
@@ -121,9 +124,9 @@ describe('guardedFetch: internal hosts that are allowed', () => {
       allowInternal: [`[::1]:${port}`],
     });
     assert.equal(await response.text(), '6');
-    const usual = guardedFetch('http://127.0.0.1/', { ...base(), allowInternal: ['127.0.0.1:80'] });
-    // Whether somebody listens there or not: it was asked.
-    await usual.then(
+    const defaultPort = guardedFetch('http://127.0.0.1/', { ...base(), allowInternal: ['127.0.0.1:80'] });
+    // The port may be closed; the request is allowed in any case.
+    await defaultPort.then(
       (fetched) => fetched.response.body?.cancel(),
       (error) => assert.notEqual(error.code, 'FORBIDDEN'),
     );
@@ -131,25 +134,25 @@ describe('guardedFetch: internal hosts that are allowed', () => {
 });
 
 describe('guardedFetch: the connection', () => {
-  it('goes to the address that was checked, whatever the name leads to a moment later', async (t) => {
+  it('goes to the checked address, even if the name resolves to another one later', async (t) => {
     const checked = await startServer(t, (_request, response) => response.end('checked'));
     let asked = 0;
     const resolve: Resolve = async () => {
       asked += 1;
       return [{ address: asked === 1 ? '127.0.0.1' : '127.0.0.9', family: 4 }];
     };
-    const o = { ...base(), resolve, allowInternal: ['a.test'] };
-    const { response, url } = await guardedFetch(`http://a.test:${checked.port}/p?q=1#part`, o);
+    const options = { ...base(), resolve, allowInternal: ['a.test'] };
+    const { response, url } = await guardedFetch(`http://a.test:${checked.port}/p?q=1#part`, options);
     assert.equal(await response.text(), 'checked');
     assert.deepEqual([asked, url], [1, `http://a.test:${checked.port}/p?q=1#part`]);
     assert.equal(checked.requests[0]?.headers.host, `a.test:${checked.port}`);
     assert.equal(checked.requests[0]?.url, '/p?q=1');
   });
 
-  it('says that a host refuses, and which', async () => {
-    const o = { ...base(), resolve: to('127.0.0.1'), allowInternal: ['a.test'] };
+  it('fails with the name of a host that refuses it', async () => {
+    const options = { ...base(), resolve: to('127.0.0.1'), allowInternal: ['a.test'] };
     const closed = await freePort();
-    const error = await failure(guardedFetch(`http://a.test:${closed}/`, o));
+    const error = await fleetErrorOf(guardedFetch(`http://a.test:${closed}/`, options));
     assert.deepEqual(
       [error.code, error.message],
       ['PEER_UNREACHABLE', `"a.test:${closed}" cannot be reached: ECONNREFUSED`],
@@ -167,22 +170,22 @@ async function freePort(): Promise<number> {
 }
 
 describe('guardedFetch: redirects', () => {
-  it('five are followed, a sixth is not', async (t) => {
+  it('five are followed, a sixth is an error', async (t) => {
     const { port, requests } = await startServer(t, (request, response) => {
       const left = Number(request.url?.slice(1));
       if (left === 0) response.end('there');
       else response.writeHead(301, { location: `/${left - 1}` }).end();
     });
-    const o = { ...base(), resolve: to('127.0.0.1'), allowInternal: ['a.test'] };
-    const { response, url } = await guardedFetch(`http://a.test:${port}/5`, o);
+    const options = { ...base(), resolve: to('127.0.0.1'), allowInternal: ['a.test'] };
+    const { response, url } = await guardedFetch(`http://a.test:${port}/5`, options);
     assert.deepEqual([await response.text(), url], ['there', `http://a.test:${port}/0`]);
     requests.length = 0;
-    const error = await failure(guardedFetch(`http://a.test:${port}/6`, o));
+    const error = await fleetErrorOf(guardedFetch(`http://a.test:${port}/6`, options));
     assert.match(error.message, /redirects too often/);
     assert.equal(requests.length, 6);
   });
 
-  const refused: [location: string, words: RegExp][] = [
+  const refused: [location: string, message: RegExp][] = [
     ['http://127.0.0.1/', /"127\.0\.0\.1" has no public address/],
     ['//[::1]/', /has no public address/],
     ['http://169.254.169.254/latest/meta-data/', /has no public address/],
@@ -192,29 +195,29 @@ describe('guardedFetch: redirects', () => {
     ['javascript:alert(1)', /only http and https/],
     ['http://', /is not a url/],
   ];
-  for (const [location, words] of refused) {
-    it(`to ${location} is refused`, async (t) => {
+  for (const [location, message] of refused) {
+    it(`to ${location} are rejected`, async (t) => {
       const { port } = await startServer(t, (_request, response) =>
         response.writeHead(302, { location }).end(),
       );
-      const o = { ...base(), resolve: to('127.0.0.1'), allowInternal: [`a.test:${port}`] };
-      assert.match((await failure(guardedFetch(`http://a.test:${port}/`, o))).message, words);
+      const options = { ...base(), resolve: to('127.0.0.1'), allowInternal: [`a.test:${port}`] };
+      assert.match((await fleetErrorOf(guardedFetch(`http://a.test:${port}/`, options))).message, message);
     });
   }
 
-  it('a token stays with its origin', async (t) => {
+  it('do not carry a token to another origin', async (t) => {
     const other = await startServer(t, (_request, response) => response.end('other'));
     const first = await startServer(t, (request, response) => {
       const location = request.url === '/same' ? '/away' : `http://b.test:${other.port}/`;
       response.writeHead(307, { location }).end();
     });
-    const o = {
+    const options = {
       ...base(),
       resolve: to('127.0.0.1'),
       allowInternal: ['a.test', 'b.test'],
       headers: { Authorization: 'Bearer secret', accept: 'text/plain' },
     };
-    const { response } = await guardedFetch(`http://a.test:${first.port}/same`, o);
+    const { response } = await guardedFetch(`http://a.test:${first.port}/same`, options);
     assert.equal(await response.text(), 'other');
     assert.deepEqual(
       first.requests.map(({ headers }) => headers.authorization),
@@ -226,12 +229,16 @@ describe('guardedFetch: redirects', () => {
     );
   });
 
-  it('of a POST are answers: its body goes nowhere else', async (t) => {
+  it('of a POST are not followed', async (t) => {
     const { port, requests } = await startServer(t, (_request, response) =>
       response.writeHead(307, { location: '/elsewhere' }).end(),
     );
-    const o = { ...base(), resolve: to('127.0.0.1'), allowInternal: ['a.test'] };
-    const { response } = await guardedFetch(`http://a.test:${port}/`, { ...o, method: 'POST', body: '{}' });
+    const options = { ...base(), resolve: to('127.0.0.1'), allowInternal: ['a.test'] };
+    const { response } = await guardedFetch(`http://a.test:${port}/`, {
+      ...options,
+      method: 'POST',
+      body: '{}',
+    });
     assert.deepEqual([response.status, requests.length, requests[0]?.method], [307, 1, 'POST']);
     await response.body?.cancel();
   });

@@ -2,25 +2,26 @@ import type { IncomingMessage } from 'node:http';
 import { type Clock, FleetError } from '@hermes-fleet/protocol';
 import { ACCEPT_ENCODING, boundedBody } from './bounded-body.ts';
 import { addressesOf, type DestinationRules, parseDestination, quoted } from './destination.ts';
-import { pinnedRequest } from './pinned-request.ts';
+import { type PinnedRequest, pinnedRequest } from './pinned-request.ts';
 
 export interface GuardedFetchOptions extends DestinationRules {
   readonly method?: 'GET' | 'POST';
-  /** Only those that a client of web pages and of A2A needs. */
+  /** Only the headers of web and A2A clients are allowed. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
-  /** Of the answer's body, before and after decompression. */
+  /** The limit of the response body, before and after decompression. */
   readonly maxBytes: number;
-  /** For all of it, redirects and body included; without it `signal` alone ends it. */
+  /** The limit of the whole exchange with redirects and body. Default: only `signal` ends it. */
   readonly timeoutMs?: number;
-  /** Up to 5 of a GET are followed; what is not followed is the answer. Default 5. */
+  /** For GET, at most 5; 0 returns the redirect itself. Default 5. */
   readonly maxRedirects?: number;
   readonly signal: AbortSignal;
   readonly clock: Clock;
 }
 
-/** An answer, and the url that gave it. Its body is to be read to its end, or cancelled. */
+/** A response whose body must be read to its end or canceled. */
 export interface Fetched {
+  /** The URL after redirects. */
   readonly url: string;
   readonly response: Response;
 }
@@ -34,16 +35,16 @@ const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 const WITHOUT_BODY = new Set([204, 205, 304]);
 
 /**
- * A request to an address that somebody named whom nobody vouches for, as a model does. Only http and https; every
- * address of the host is checked, and the connection goes to a checked one and no other; each redirect is checked
- * again, and no credentials go on to another origin. Throws INVALID_PARAMS or FORBIDDEN for what is not asked,
- * PEER_UNREACHABLE for what the network does, PEER_REFUSED for an answer that is none, and the reason of `signal`.
+ * Requests a URL from an untrusted source such as a model. Allows only http and https, checks every address of the
+ * host, connects only to a checked address, checks every redirect again, and sends no credentials to another origin.
+ * Throws INVALID_PARAMS or FORBIDDEN for a request that is not allowed, PEER_UNREACHABLE for a network failure,
+ * PEER_REFUSED for an invalid response, and the reason of `signal`.
  */
-export async function guardedFetch(address: string, o: GuardedFetchOptions): Promise<Fetched> {
-  const deadline = startDeadline(o);
+export async function guardedFetch(address: string, options: GuardedFetchOptions): Promise<Fetched> {
+  const deadline = startDeadline(options);
   try {
-    const { url, answer } = await follow(address, o, deadline.signal);
-    return { url: url.href, response: responseOf(answer, url, o, deadline) };
+    const { url, incoming } = await followRedirects(address, options, deadline.signal);
+    return { url: url.href, response: responseOf(incoming, url, options.maxBytes, deadline) };
   } catch (thrown) {
     deadline[Symbol.dispose]();
     if (deadline.signal.aborted) throw deadline.signal.reason;
@@ -51,16 +52,16 @@ export async function guardedFetch(address: string, o: GuardedFetchOptions): Pro
   }
 }
 
-async function follow(address: string, o: GuardedFetchOptions, signal: AbortSignal) {
-  const { method = 'GET', maxRedirects = MAX_REDIRECTS } = o;
-  let headers = checkedHeaders(o.headers ?? {});
+async function followRedirects(address: string, options: GuardedFetchOptions, signal: AbortSignal) {
+  const { method = 'GET', maxRedirects = MAX_REDIRECTS, body } = options;
+  let headers = checkedHeaders(options.headers ?? {});
   let url = parseDestination(address);
   for (let hops = 0; ; hops += 1) {
-    const addresses = await orAborted(addressesOf(url, o), signal);
-    const answer = await ask(url, { method, headers, body: o.body, signal, addresses });
-    const location = REDIRECTS.has(answer.statusCode ?? 0) ? answer.headers.location : undefined;
-    if (location === undefined || method !== 'GET' || maxRedirects === 0) return { url, answer };
-    answer.destroy();
+    const addresses = await orAborted(addressesOf(url, options), signal);
+    const incoming = await send(url, { method, headers, body, signal, addresses });
+    const location = REDIRECTS.has(incoming.statusCode ?? 0) ? incoming.headers.location : undefined;
+    if (location === undefined || method !== 'GET' || maxRedirects === 0) return { url, incoming };
+    incoming.destroy();
     if (hops >= Math.min(maxRedirects, MAX_REDIRECTS))
       throw new FleetError('PEER_REFUSED', `${quoted(url.host)} redirects too often`);
     const next = parseDestination(location, url);
@@ -69,11 +70,11 @@ async function follow(address: string, o: GuardedFetchOptions, signal: AbortSign
   }
 }
 
-async function ask(url: URL, o: Parameters<typeof pinnedRequest>[1]): Promise<IncomingMessage> {
+async function send(url: URL, request: PinnedRequest): Promise<IncomingMessage> {
   try {
-    return await pinnedRequest(url, o);
+    return await pinnedRequest(url, request);
   } catch (cause) {
-    o.signal.throwIfAborted();
+    request.signal.throwIfAborted();
     const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'connection failed';
     throw new FleetError('PEER_UNREACHABLE', `${quoted(url.host)} cannot be reached: ${code}`, { cause });
   }
@@ -96,32 +97,32 @@ function withoutCredentials({
   return rest;
 }
 
-function responseOf(answer: IncomingMessage, url: URL, o: GuardedFetchOptions, deadline: Deadline): Response {
-  const status = answer.statusCode ?? 0;
+function responseOf(incoming: IncomingMessage, url: URL, maxBytes: number, deadline: Deadline): Response {
+  const status = incoming.statusCode ?? 0;
   const host = quoted(url.host);
   if (status < 200 || status > 599) {
-    answer.destroy();
-    throw new FleetError('PEER_REFUSED', `${host} answered with HTTP ${status}, which is no status`);
+    incoming.destroy();
+    throw new FleetError('PEER_REFUSED', `${host} answered with the invalid HTTP status ${status}`);
   }
-  const headers = headersOf(answer, host);
+  const headers = headersOf(incoming, host);
   const onEnd = (): void => deadline[Symbol.dispose]();
   if (WITHOUT_BODY.has(status)) {
-    answer.destroy();
+    incoming.destroy();
     onEnd();
     return new Response(null, { status, headers });
   }
-  const body = boundedBody(answer, { maxBytes: o.maxBytes, host, signal: deadline.signal, onEnd });
+  const body = boundedBody(incoming, { maxBytes, host, signal: deadline.signal, onEnd });
   return new Response(body, { status, headers });
 }
 
-function headersOf(answer: IncomingMessage, host: string): Headers {
+function headersOf(incoming: IncomingMessage, host: string): Headers {
   const headers = new Headers();
   try {
-    for (const [name, value] of Object.entries(answer.headers))
-      for (const one of Array.isArray(value) ? value : [value ?? '']) headers.append(name, one);
+    for (const [name, value] of Object.entries(incoming.headers))
+      for (const item of Array.isArray(value) ? value : [value ?? '']) headers.append(name, item);
   } catch (cause) {
-    answer.destroy();
-    throw new FleetError('PEER_REFUSED', `${host} answered with a header that is none`, { cause });
+    incoming.destroy();
+    throw new FleetError('PEER_REFUSED', `${host} answered with an invalid header`, { cause });
   }
   return headers;
 }
@@ -150,7 +151,7 @@ function startDeadline({ clock, signal, timeoutMs }: GuardedFetchOptions): Deadl
   };
 }
 
-/** A look-up cannot be called back: it is left to itself. */
+/** A DNS lookup cannot be canceled: it finishes in the background. */
 async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const aborted = Promise.withResolvers<never>();
   const onAbort = (): void => aborted.reject(signal.reason);

@@ -8,25 +8,27 @@ export interface PinnedRequest {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string | undefined;
   readonly signal: AbortSignal;
-  /** The only addresses that it connects to, whatever the name leads to by then. */
+  /** The only addresses to connect to, whatever the host name resolves to by then. */
   readonly addresses: readonly Address[];
 }
 
-/** One request over a connection of its own; its answer as soon as it begins. Rejects with what the network says. */
-export function pinnedRequest(url: URL, o: PinnedRequest): Promise<IncomingMessage> {
+/** Sends a request over its own connection; resolves when the response begins. Rejects with the network's error. */
+export function pinnedRequest(
+  url: URL,
+  { method, headers, body, signal, addresses }: PinnedRequest,
+): Promise<IncomingMessage> {
   const request = url.protocol === 'https:' ? requestHttps : requestHttp;
-  const { method, headers, body, signal } = o;
   return new Promise((resolve, reject) => {
-    const init = { method, headers, signal, agent: false, lookup: pinned(o.addresses) };
-    const sent = request(url, init, resolve);
+    const options = { method, headers, signal, agent: false, lookup: lookupOf(addresses) };
+    const sent = request(url, options, resolve);
     sent.once('error', reject);
-    // Also without an error or an answer, as after a change of protocol that nobody asked for.
-    sent.once('close', () => reject(new Error('the connection was closed without an answer')));
+    // An unrequested protocol upgrade closes the connection without an error or a response.
+    sent.once('close', () => reject(new Error('the connection was closed without a response')));
     sent.end(body);
   });
 }
 
-function pinned(addresses: readonly Address[]): LookupFunction {
+function lookupOf(addresses: readonly Address[]): LookupFunction {
   return (_host, options, callback) => {
     const [first] = addresses;
     if (options.all) callback(null, [...addresses]);

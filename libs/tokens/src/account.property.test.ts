@@ -1,19 +1,20 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
+import { hasCode } from '@hermes-fleet/protocol/testing';
 import fc from 'fast-check';
 import type { BoundedReservation, TaskBudget } from './budget.ts';
-import { budgetOf, hasCode, metered } from './testing/budget-of.ts';
+import { budgetOf, metered } from './testing/budget-of.ts';
 
-/** What the account must say, kept apart from it: the open calls, and the sums of what is over. */
+/** The expected account: the open calls, and the sums of finished ones. */
 interface Model {
   readonly limit: number | undefined;
   open: { readonly call: BoundedReservation; readonly input: number }[];
   input: number;
   output: number;
   delegated: number;
-  /** Reservations of processes that are gone: nobody can settle them. */
+  /** Reservations of crashed processes: nobody can settle them. */
   lost: { readonly input: number; readonly output: number }[];
-  /** What came above an estimate, or from peers, since the ceiling last admitted a call. */
+  /** Tokens above an estimate, or from peers, since the ceiling last admitted a call. */
   unforeseen: number;
 }
 
@@ -23,8 +24,16 @@ interface World {
 }
 
 const size = fc.nat({ max: 600 });
-const ABSURD = [1e308, -1, Number.NaN, 0.5, 1e9 + 0.1, Number.POSITIVE_INFINITY, Number.MAX_SAFE_INTEGER];
-/** From far less to far more than was reserved. */
+const INVALID_COUNTS = [
+  1e308,
+  -1,
+  Number.NaN,
+  0.5,
+  1e9 + 0.1,
+  Number.POSITIVE_INFINITY,
+  Number.MAX_SAFE_INTEGER,
+];
+/** The difference between the metered and the reserved tokens. */
 const drift = fc.integer({ min: -600, max: 600 });
 
 const step = fc.oneof(
@@ -36,7 +45,7 @@ const step = fc.oneof(
   { weight: 2, arbitrary: fc.record({ do: fc.constant('delegated' as const), tokens: size }) },
   {
     weight: 1,
-    arbitrary: fc.record({ do: fc.constant('absurd' as const), tokens: fc.constantFrom(...ABSURD) }),
+    arbitrary: fc.record({ do: fc.constant('invalid' as const), tokens: fc.constantFrom(...INVALID_COUNTS) }),
   },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('crash' as const) }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('disk full' as const) }) },
@@ -52,7 +61,7 @@ async function take(step: Step, world: World, model: Model): Promise<void> {
         .reserve({ inputTokens: step.input, maxOutputTokens: step.output })
         .catch((error) => {
           assert.ok(hasCode('BUDGET_EXHAUSTED')(error), String(error));
-          assert.ok(step.input + Math.min(1, step.output) > left, 'a call that fits was refused');
+          assert.ok(step.input + Math.min(1, step.output) > left, 'a call that fits was rejected');
         });
       if (!call) return;
       assert.equal(call.maxOutputTokens, Math.min(step.output, left - step.input));
@@ -76,8 +85,8 @@ async function take(step: Step, world: World, model: Model): Promise<void> {
       model.delegated += step.tokens;
       model.unforeseen += step.tokens;
       return;
-    case 'absurd':
-      // One token more than nothing, so that the largest whole number is too much as well.
+    case 'invalid':
+      // With one token on the account, the largest safe integer is too much as well.
       await budget.addDelegated(1);
       model.delegated += 1;
       model.unforeseen += 1;
@@ -117,7 +126,7 @@ function check(budget: TaskBudget, model: Model): void {
   if (limit !== undefined) assert.ok(spent <= limit + model.unforeseen, `${spent} of ${limit}`);
 }
 
-it('an account is exact, and passes its ceiling by nothing but what no estimate foresaw, whatever happens', async () => {
+it('an account is always exact, and exceeds its ceiling only by unforeseen tokens', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(step, { maxLength: 40 }),

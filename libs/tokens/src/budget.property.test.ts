@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { hasCode } from '@hermes-fleet/protocol/testing';
 import fc from 'fast-check';
-import { budgetOf, hasCode, metered } from './testing/budget-of.ts';
+import { budgetOf, metered } from './testing/budget-of.ts';
 
 const tokens = fc.nat({ max: 500 });
 const step = fc.oneof(
@@ -24,7 +25,7 @@ const step = fc.oneof(
 );
 
 describe('the arithmetic of a budget', () => {
-  it('agrees with the sum of the entries after every step, and after a restart', async () => {
+  it('equals the sum of the entries after every step, and after a restart', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(step, { maxLength: 30 }),
@@ -32,15 +33,15 @@ describe('the arithmetic of a budget', () => {
         fc.boolean(),
         async (steps, limit, countCache) => {
           const { budget, reopen, store } = budgetOf(limit, { countCache });
-          for (const s of steps) {
-            if (s.kind === 'delegated') await budget.addDelegated(s.tokens);
+          for (const each of steps) {
+            if (each.kind === 'delegated') await budget.addDelegated(each.tokens);
             else {
-              const call = await budget.reserve(s).catch((error) => {
+              const call = await budget.reserve(each).catch((error) => {
                 assert.ok(hasCode('BUDGET_EXHAUSTED')(error));
-                assert.ok(s.inputTokens + Math.min(1, s.maxOutputTokens) > budget.remaining());
+                assert.ok(each.inputTokens + Math.min(1, each.maxOutputTokens) > budget.remaining());
                 return undefined;
               });
-              if (call && s.usage) await call.settle(s.usage);
+              if (call && each.usage) await call.settle(each.usage);
             }
             const sum = store
               .entries('t1')
@@ -66,7 +67,7 @@ describe('the arithmetic of a budget', () => {
     );
   });
 
-  it('never lets concurrent reservations pass the ceiling together', async () => {
+  it('never lets concurrent reservations exceed the ceiling together', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.integer({ min: 1, max: 2000 }),
@@ -80,14 +81,14 @@ describe('the arithmetic of a budget', () => {
           const booked = store.entries('t1').reduce((sum, e) => sum + e.inputTokens + e.outputTokens, 0);
           assert.ok(booked <= limit, `${booked} of ${limit}`);
           assert.equal(budget.spent(), booked);
-          for (const o of outcomes)
-            if (o.status === 'rejected') assert.ok(hasCode('BUDGET_EXHAUSTED')(o.reason));
+          for (const outcome of outcomes)
+            if (outcome.status === 'rejected') assert.ok(hasCode('BUDGET_EXHAUSTED')(outcome.reason));
         },
       ),
     );
   });
 
-  it('overshoots by no more than what one settlement exceeds its estimate', async () => {
+  it('exceeds the ceiling by no more than one settlement exceeds its estimate', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.integer({ min: 1, max: 3000 }),

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { FleetError, type TokenEntry } from '@hermes-fleet/protocol';
+import { hasCode } from '@hermes-fleet/protocol/testing';
 import { createBudget } from './budget.ts';
-import { budgetOf, hasCode, metered } from './testing/budget-of.ts';
+import { budgetOf, metered } from './testing/budget-of.ts';
 
 describe('createBudget', () => {
   it('has no ceiling without a limit', async () => {
@@ -13,7 +14,7 @@ describe('createBudget', () => {
     assert.equal(budget.spent(), 3);
   });
 
-  it('charges the estimate until it is settled, then what was metered', async () => {
+  it('charges the estimate until it is settled, then the metered tokens', async () => {
     const { budget } = budgetOf(1000);
     const call = await budget.reserve({ inputTokens: 100, maxOutputTokens: 50 });
     assert.equal(budget.spent(), 150);
@@ -32,30 +33,30 @@ describe('createBudget', () => {
   });
 
   for (const inputTokens of [1000, 1001]) {
-    it(`refuses ${inputTokens} input tokens of 1000: no output would fit`, async () => {
+    it(`rejects ${inputTokens} input tokens of 1000, which leave no room for output`, async () => {
       const { budget, store } = budgetOf(1000);
-      await assert.rejects(budget.reserve({ inputTokens, maxOutputTokens: 10 }), (error) => {
-        assert.ok(hasCode('BUDGET_EXHAUSTED')(error));
-        assert.match(String(error), new RegExp(`${inputTokens} input tokens .* 1000 of the task's 1000`));
-        return true;
-      });
+      const message = new RegExp(`${inputTokens} input tokens .* 1000 of the task's 1000`);
+      await assert.rejects(
+        budget.reserve({ inputTokens, maxOutputTokens: 10 }),
+        hasCode('BUDGET_EXHAUSTED', message),
+      );
       assert.deepEqual(store.entries('t1'), []);
       assert.equal(budget.spent(), 0);
     });
   }
 
-  it('refuses to settle twice, and while a settlement is under way', async () => {
+  it('rejects a second settlement, also while the first is under way', async () => {
     const { budget } = budgetOf(1000);
     const call = await budget.reserve({ inputTokens: 10, maxOutputTokens: 10 });
     const first = call.settle(metered(5, 5));
-    assert.equal(budget.spent(), 10, 'what is metered is known at once');
+    assert.equal(budget.spent(), 10, 'a settlement counts at once');
     await assert.rejects(call.settle(metered(500, 5)), hasCode('INTERNAL'));
     await first;
     await assert.rejects(call.settle(metered(500, 5)), hasCode('INTERNAL'));
     assert.equal(budget.spent(), 10);
   });
 
-  it('holds nothing for a reservation that the store refused', async () => {
+  it('charges nothing for a reservation that the store rejects', async () => {
     const { budget, failNext } = budgetOf(1000);
     const full = new FleetError('STORE_UNAVAILABLE', 'disk full');
     failNext(full);
@@ -66,7 +67,7 @@ describe('createBudget', () => {
     assert.equal(budget.spent(), 0);
   });
 
-  it('keeps the estimate when a settlement could not be written, and takes it at the next attempt', async () => {
+  it('keeps the estimate when a settlement cannot be written, and settles at the next attempt', async () => {
     const booked: TokenEntry[] = [];
     const { budget, failNext } = budgetOf(1000, { onBooked: (entry) => booked.push(entry) });
     const call = await budget.reserve({ inputTokens: 100, maxOutputTokens: 100 });
@@ -81,7 +82,7 @@ describe('createBudget', () => {
   });
 
   for (const bad of [Number.NaN, -1, 0.5, 1e308, Number.MAX_SAFE_INTEGER + 1, Number.POSITIVE_INFINITY]) {
-    it(`refuses ${bad} as a number of tokens and stays as it was`, async () => {
+    it(`rejects ${bad} as a number of tokens without a change`, async () => {
       const { budget } = budgetOf(1000);
       await assert.rejects(budget.reserve({ inputTokens: bad, maxOutputTokens: 1 }), hasCode('INTERNAL'));
       await assert.rejects(budget.reserve({ inputTokens: 1, maxOutputTokens: bad }), hasCode('INTERNAL'));
@@ -94,7 +95,7 @@ describe('createBudget', () => {
     });
   }
 
-  it('refuses what would make the sum inexact, and stays as it was', async () => {
+  it('rejects an entry that makes the sum inexact, without a change', async () => {
     const { budget, store } = budgetOf(undefined);
     const most = Number.MAX_SAFE_INTEGER;
     const call = await budget.reserve({ inputTokens: 10, maxOutputTokens: 10 });
@@ -109,7 +110,7 @@ describe('createBudget', () => {
     assert.equal(budget.spent(), most - 98);
   });
 
-  it('reports cache reads and writes apart, and counts them only when told to', async () => {
+  it('reports cache reads and writes separately, and counts them only with countCache', async () => {
     const usage = { ...metered(10, 5), cacheReadTokens: 300, cacheWriteTokens: 40 };
     for (const [countCache, spent] of [
       [false, 15],
@@ -122,7 +123,7 @@ describe('createBudget', () => {
     }
   });
 
-  it('counts delegated tokens as spent and reports them apart', async () => {
+  it('counts delegated tokens as spent and reports them separately', async () => {
     const booked: TokenEntry['kind'][] = [];
     const { budget } = budgetOf(1000, { onBooked: (entry) => booked.push(entry.kind) });
     await budget.addDelegated(400);
@@ -138,7 +139,7 @@ describe('createBudget', () => {
     assert.deepEqual(booked, ['delegated', 'own']);
   });
 
-  it('knows what each piece of delegated work has cost, over a restart too', async () => {
+  it('knows the tokens of each piece of delegated work, also after a restart', async () => {
     const { budget, store } = budgetOf(1000);
     await budget.addDelegated(40, 'helper#1');
     await budget.addDelegated(2, 'helper#1');
@@ -152,23 +153,23 @@ describe('createBudget', () => {
       );
   });
 
-  for (const [sources, weakest] of [
+  for (const [sources, leastReliable] of [
     [[], 'metered'],
     [['metered', 'metered'], 'metered'],
     [['estimated', 'metered'], 'estimated'],
     [['metered', 'reported', 'estimated'], 'reported'],
   ] as const) {
-    it(`calls a usage of [${sources}] ${weakest}`, async () => {
+    it(`reports the source of [${sources}] as ${leastReliable}`, async () => {
       const { budget } = budgetOf(undefined);
       for (const source of sources) {
         const call = await budget.reserve({ inputTokens: 1, maxOutputTokens: 1 });
         await call.settle({ inputTokens: 1, outputTokens: 1, source });
       }
-      assert.equal(budget.usage().source, weakest);
+      assert.equal(budget.usage().source, leastReliable);
     });
   }
 
-  it('charges after a restart what a crash left unsettled, as estimated', async () => {
+  it('charges unsettled reservations as estimated after a crash', async () => {
     const { budget, reopen } = budgetOf(1000);
     await (await budget.reserve({ inputTokens: 10, maxOutputTokens: 5 })).settle(metered(10, 5));
     await budget.reserve({ inputTokens: 100, maxOutputTokens: 50 });
@@ -178,7 +179,7 @@ describe('createBudget', () => {
     assert.equal(after.usage().source, 'estimated');
   });
 
-  it('names the model of the newest call', async () => {
+  it('reports the model of the latest call', async () => {
     const { budget } = budgetOf(undefined);
     assert.equal(budget.usage().model, 'offline/runbook');
     const call = await budget.reserve({ inputTokens: 1, maxOutputTokens: 1 });

@@ -6,11 +6,10 @@ import {
   type TokenStore,
   type Usage,
 } from '@hermes-fleet/protocol';
-import { estimateEntry, exactTotal, meteredEntry, summarize, tokenCount, tokensOf } from './entry.ts';
+import { assertExactTotal, estimateEntry, meteredEntry, summarize, tokenCount, tokensOf } from './entry.ts';
 
-/** A reservation that says how much output it has room for. */
 export interface BoundedReservation extends Reservation {
-  /** The output tokens booked: what was asked for, or what the ceiling leaves beside the input. */
+  /** The reserved output tokens: the requested ones, or fewer if the ceiling leaves less after the input. */
   readonly maxOutputTokens: number;
 }
 
@@ -20,30 +19,31 @@ export interface TaskBudget extends Budget {
 
 export interface BudgetOptions {
   readonly taskId: string;
-  /** The ceiling in tokens (`token_budget`), or undefined for none. */
+  /** The ceiling in tokens (`token_budget`), or undefined without one. */
   readonly limit: number | undefined;
   readonly store: TokenStore;
-  /** The model that calls are booked under unless a settlement names another. */
+  /** The model of calls whose settlement names no other. */
   readonly model: string;
-  /** Whether cache reads and writes count as spent (`budget.count_cache`, default false). */
+  /** Counts cache reads and writes as spent (`budget.count_cache`, default false). */
   readonly countCache?: boolean;
-  /** Called after a settlement or a delegation is durable, once each. */
+  /** Called once for each settlement or delegation, after it is durable. */
   readonly onBooked?: (entry: TokenEntry) => void;
 }
 
 /**
- * The tokens of one task against its ceiling (design 2, Tokens). It starts from what the store holds, so a restart goes
- * on with the same numbers and a reservation that a crash left open stays charged. One budget per task and process: it
- * admits concurrent reservations one after the other, so together they never pass the ceiling. What passes it is only
- * the difference between an estimate and what the provider then metered, or what is charged again because a settlement
- * could not be written. A settlement counts from the moment it begins.
+ * The token budget of one task (docs/handshake.md#tokens). Starts with the entries in the store: after a restart the
+ * numbers are the same, and a reservation that a crash left unsettled stays charged. With one budget per task and
+ * process, concurrent reservations never exceed the ceiling together. Only two things exceed it: metered tokens above
+ * their estimate, and an estimate that is charged again because its settlement could not be written. A settlement
+ * counts as soon as it begins.
  *
- * `inputTokens` never include cache reads or writes: executors book those apart. Numbers that are no token counts, or
- * with which the sum would be none, are refused with INTERNAL and leave the account as it was.
+ * `inputTokens` never include cache reads or writes: executors book those separately. Throws INTERNAL for invalid token
+ * counts and for sums that are not exact, without a change to the account.
  */
-export function createBudget(o: BudgetOptions): TaskBudget {
-  const entries = new Set<TokenEntry>(o.store.entries(o.taskId));
-  const cost = (entry: TokenEntry): number => tokensOf(entry, o.countCache ?? false);
+export function createBudget(options: BudgetOptions): TaskBudget {
+  const { taskId, limit, store, model, countCache = false, onBooked } = options;
+  const entries = new Set<TokenEntry>(store.entries(taskId));
+  const cost = (entry: TokenEntry): number => tokensOf(entry, countCache);
 
   function spent(): number {
     let sum = 0;
@@ -52,30 +52,30 @@ export function createBudget(o: BudgetOptions): TaskBudget {
   }
 
   function remaining(): number {
-    return o.limit === undefined ? Number.POSITIVE_INFINITY : Math.max(0, o.limit - spent());
+    return limit === undefined ? Number.POSITIVE_INFINITY : Math.max(0, limit - spent());
   }
 
-  /** Room for a call's output, or BUDGET_EXHAUSTED. */
-  function roomForOutput(inputTokens: number, maxOutputTokens: number): number {
+  /** The output tokens that the ceiling allows for a call. Throws BUDGET_EXHAUSTED. */
+  function boundOutput(inputTokens: number, maxOutputTokens: number): number {
     const left = remaining();
-    const room = Math.min(maxOutputTokens, left - inputTokens);
-    if (room >= Math.min(1, maxOutputTokens)) return room;
+    const bounded = Math.min(maxOutputTokens, left - inputTokens);
+    if (bounded >= Math.min(1, maxOutputTokens)) return bounded;
     throw new FleetError(
       'BUDGET_EXHAUSTED',
-      `a model call with ${inputTokens} input tokens does not fit: ${left} of the task's ${o.limit} tokens are left; raise token_budget`,
+      `a model call with ${inputTokens} input tokens does not fit: ${left} of the task's ${limit} tokens are left; raise token_budget`,
     );
   }
 
   async function reserve(estimate: { inputTokens: number; maxOutputTokens: number }) {
     const inputTokens = tokenCount('inputTokens', estimate.inputTokens);
-    const asked = tokenCount('maxOutputTokens', estimate.maxOutputTokens);
-    const maxOutputTokens = roomForOutput(inputTokens, asked);
-    const booked = estimateEntry(o.model, inputTokens, maxOutputTokens);
-    exactTotal(o.taskId, entries, booked);
-    // Held before the first await, so that a concurrent reservation sees it.
+    const requested = tokenCount('maxOutputTokens', estimate.maxOutputTokens);
+    const maxOutputTokens = boundOutput(inputTokens, requested);
+    const booked = estimateEntry(model, inputTokens, maxOutputTokens);
+    assertExactTotal(taskId, entries, booked);
+    // Added before the first await: a concurrent reservation must see it.
     entries.add(booked);
     try {
-      const id = await o.store.reserve(o.taskId, booked);
+      const id = await store.reserve(taskId, booked);
       return { maxOutputTokens, settle: settlement(id, booked) };
     } catch (error) {
       entries.delete(booked);
@@ -87,31 +87,28 @@ export function createBudget(o: BudgetOptions): TaskBudget {
     let state: 'open' | 'settling' | 'settled' = 'open';
     return async (usage) => {
       if (state !== 'open') {
-        throw new FleetError(
-          'INTERNAL',
-          `a reservation of task ${o.taskId} was settled twice; settle it once`,
-        );
+        throw new FleetError('INTERNAL', `a reservation of task ${taskId} was settled twice; settle it once`);
       }
-      const actual = meteredEntry(o.model, usage);
-      exactTotal(o.taskId, entries, actual);
+      const actual = meteredEntry(model, usage);
+      assertExactTotal(taskId, entries, actual);
       state = 'settling';
       entries.delete(booked);
       entries.add(actual);
       try {
-        await o.store.settle(id, actual);
+        await store.settle(id, actual);
       } catch (error) {
-        // The estimate stands, in the store and here, until a later attempt succeeds.
+        // The estimate stays charged, in the store and here, until a later attempt succeeds.
         state = 'open';
         entries.delete(actual);
         entries.add(booked);
         throw error;
       }
       state = 'settled';
-      o.onBooked?.(actual);
+      onBooked?.(actual);
     };
   }
 
-  async function addDelegated(tokens: number, work = o.model): Promise<void> {
+  async function addDelegated(tokens: number, work = model): Promise<void> {
     if (tokenCount('tokens', tokens) === 0) return;
     const entry: TokenEntry = {
       kind: 'delegated',
@@ -122,15 +119,15 @@ export function createBudget(o: BudgetOptions): TaskBudget {
       source: 'reported',
       model: work,
     };
-    exactTotal(o.taskId, entries, entry);
+    assertExactTotal(taskId, entries, entry);
     entries.add(entry);
     try {
-      await o.store.add(o.taskId, entry);
+      await store.add(taskId, entry);
     } catch (error) {
       entries.delete(entry);
       throw error;
     }
-    o.onBooked?.(entry);
+    onBooked?.(entry);
   }
 
   function delegatedTo(work: string): number {
@@ -139,7 +136,7 @@ export function createBudget(o: BudgetOptions): TaskBudget {
     return sum;
   }
 
-  const usage = (): Usage => summarize(entries, o.model);
+  const usage = (): Usage => summarize(entries, model);
 
-  return { limit: o.limit, spent, remaining, reserve, addDelegated, delegatedTo, usage };
+  return { limit, spent, remaining, reserve, addDelegated, delegatedTo, usage };
 }

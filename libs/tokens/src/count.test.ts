@@ -21,7 +21,7 @@ describe('countTokens', () => {
     });
   }
 
-  it('counts special tokens as the plain text they are', async () => {
+  it('counts special tokens as plain text', async () => {
     assert.ok((await countTokens('<|endoftext|>')) > 1);
   });
 
@@ -47,7 +47,7 @@ describe('countTokens', () => {
     ['emoji', '🚀'],
     ['slashes and newlines', '/\n'],
   ] as const) {
-    it(`counts an unbroken megabyte of ${name} in bounded time, a little too high at most`, {
+    it(`counts an unbroken megabyte of ${name} in bounded time, at most slightly too high`, {
       timeout: 60_000,
     }, async () => {
       const perRun = await countTokens(unit.repeat(250));

@@ -1,16 +1,16 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
-/** The longest run of one kind of character that is tokenized whole. */
+/** The longest run of one kind of character that is tokenized as a whole, in UTF-16 code units. */
 const MAX_RUN = 256;
-/** How much is tokenized before the event loop gets its turn. Both in UTF-16 units. */
+/** The amount of text that is tokenized before the event loop runs, in UTF-16 code units. */
 const MAX_CHUNK = 65_536;
 
 const RUNS = new RegExp(`[\\p{L}\\p{M}]{1,${MAX_RUN}}|[^\\p{L}\\p{N}]{1,${MAX_RUN}}|\\p{N}{1,255}`, 'gu');
 
 /**
- * The number of o200k_base tokens in a text: exact for ordinary text up to 64 k characters, about one token too high
- * for each further 64 k and for each run of 256 letters or signs without a break. Special tokens count as plain text.
- * The tokenizer (some 74 MB) is loaded on first use; long texts give way to other work in between.
+ * The number of o200k_base tokens in a text. Exact for ordinary text up to 64 k characters; about one token too high
+ * for each further 64 k and for each unbroken run of 256 letters or symbols. Special tokens count as plain text. Loads
+ * the tokenizer (about 74 MB) on first use, and yields to the event loop during long texts.
  */
 export async function countTokens(text: string): Promise<number> {
   const { countTokens: count } = await import('gpt-tokenizer/encoding/o200k_base');
@@ -28,7 +28,7 @@ export async function countTokens(text: string): Promise<number> {
   return tokens;
 }
 
-/** Pieces of bounded cost: the tokenizer's time grows with the square of the length of an unbroken run. */
+/** Chunks of bounded cost: the tokenizer's time is quadratic in the length of an unbroken run. */
 function* chunks(text: string): Generator<string> {
   let start = 0;
   for (const { 0: run, index } of text.matchAll(RUNS)) {

@@ -3,11 +3,11 @@ import type { TestContext } from 'node:test';
 
 export interface TestServer {
   readonly port: number;
-  /** What it was asked, in order. */
+  /** The received requests, in order. */
   readonly requests: IncomingMessage[];
 }
 
-/** A server of the test's on loopback, gone after it. */
+/** A server on loopback that is closed after the test. */
 export async function startServer(
   t: TestContext,
   handle: (request: IncomingMessage, response: ServerResponse) => void,

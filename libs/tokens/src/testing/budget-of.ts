@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
-import { FleetError, type TokenEntry, type TokenStore } from '@hermes-fleet/protocol';
+import type { TokenEntry, TokenStore } from '@hermes-fleet/protocol';
 import { createBudget } from '../index.ts';
 
-/** A store as the ledger keeps it, in memory: what it holds survives the budgets that are opened over it. */
+/** An in-memory token store; its entries survive the budgets that use it. */
 function memoryStore() {
   const rows = new Map<string, { taskId: string; entry: TokenEntry }>();
   const faults: Error[] = [];
@@ -42,7 +42,7 @@ function memoryStore() {
 }
 
 type Extra = Partial<Parameters<typeof createBudget>[0]>;
-/** A budget of task t1 over a store of its own; `reopen` is what a start after a crash does. */
+/** A budget of task t1 with its own store; `reopen` creates the budget that a start after a crash creates. */
 export function budgetOf(limit: number | undefined, extra: Extra = {}) {
   const { store, failNext } = memoryStore();
   const options = { taskId: 't1', limit, store, model: 'offline/runbook', ...extra };
@@ -51,5 +51,3 @@ export function budgetOf(limit: number | undefined, extra: Extra = {}) {
 
 export const metered = (inputTokens: number, outputTokens: number) =>
   ({ inputTokens, outputTokens, source: 'metered' }) as const;
-export const hasCode = (code: string) => (error: unknown) =>
-  error instanceof FleetError && error.code === code;
