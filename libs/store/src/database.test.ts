@@ -3,7 +3,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { enableWal, openingError } from './database.ts';
 
-test('where no write-ahead log is possible, opening says so', () => {
+test('opening fails on a file system without support for a write-ahead log', () => {
   using memory = new DatabaseSync(':memory:');
   assert.throws(() => enableWal(memory, 'ledger.db'), {
     code: 'CONFIG_INVALID',
@@ -11,7 +11,7 @@ test('where no write-ahead log is possible, opening says so', () => {
   });
 });
 
-test('whatever keeps a file from opening becomes an error of the catalogue', () => {
+test('any error of opening a file becomes an error of the catalogue', () => {
   assert.equal(
     openingError('ledger.db', 'odd').message,
     'cannot open ledger.db: odd; its directory must be writable by this user',

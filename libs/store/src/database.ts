@@ -6,16 +6,19 @@ import { isStoreFailure, resultCode, SQLITE } from './errors.ts';
 import { migrate, type StoreSchema } from './migrate.ts';
 import type { Row } from './row.ts';
 
-/** How long a lock held by another process (a backup, a shell) is waited for, in ms; it blocks the event loop. */
+/** The maximum wait for a lock of another process (a backup, a shell), in ms; it blocks the event loop. */
 export const BUSY_TIMEOUT_MS = 2000;
-/** What the write-ahead log is cut back to after a checkpoint. */
+/** The size of the write-ahead log after a checkpoint. */
 const WAL_LIMIT_BYTES = 64 * 1024 * 1024;
-/** Enough that the pages of an index whose keys are random stay in memory; SQLite's own 2 MiB are soon too few. */
+/** Keeps the pages of an index with random keys in memory; SQLite's default of 2 MiB is soon too small. */
 const CACHE_KIB = 16 * 1024;
-/** How long the write-ahead log grows, in pages of 4 kB: a page that changes again and again goes to the file once for all. */
+/**
+ * The size of the write-ahead log that starts a checkpoint, in pages of 4 kB. One checkpoint writes a page once,
+ * however often it changed.
+ */
 const CHECKPOINT_PAGES = 4000;
 
-/** Prepared statements by their text, each compiled once. Texts are constants, so the cache is bounded. */
+/** Statements, prepared once by their text. Texts are constants, which bounds the cache. */
 export interface Queries {
   get(sql: string, ...params: SQLInputValue[]): Row | undefined;
   all(sql: string, ...params: SQLInputValue[]): Row[];
@@ -25,8 +28,8 @@ export interface Queries {
 export function createQueries(db: DatabaseSync): Queries {
   const statements = new Map<string, StatementSync>();
   const prepared = (sql: string): StatementSync => {
-    const known = statements.get(sql);
-    if (known) return known;
+    const cached = statements.get(sql);
+    if (cached) return cached;
     const statement = db.prepare(sql);
     statements.set(sql, statement);
     return statement;
@@ -43,17 +46,17 @@ export function createQueries(db: DatabaseSync): Queries {
 
 export interface Connections {
   readonly writer: DatabaseSync;
-  /** Read-only, so that it can see nothing but what is committed. */
+  /** Read-only: sees committed data only. */
   readonly reader: DatabaseSync;
   readonly id: string;
-  /** Throws where the file was moved, removed or replaced since: SQLite would go on writing to what nobody finds. */
+  /** Throws if the file was moved, removed or replaced: SQLite would continue to write to a lost file. */
   readonly assertInPlace: () => void;
 }
 
 /**
- * Opens a database file, made with its directory when it is not there, readable by its owner only, migrates and identifies it.
- * Throws CONFIG_INVALID (no database, one of another kind, newer than the code, not writable) or STORE_UNAVAILABLE (locked,
- * disk full), both naming the file.
+ * Opens, migrates and identifies a database file. Creates a missing file and its directory, readable by their owner
+ * only. Throws CONFIG_INVALID (not a database, another kind of database, newer than the code, not writable) or
+ * STORE_UNAVAILABLE (locked, disk full); both name the file.
  */
 export function openConnections(
   file: string,
@@ -77,23 +80,23 @@ export function openConnections(
     enableWal(writer, file);
     migrate(writer, file, schema);
     const id = identify(createQueries(writer));
-    return { writer, reader: open(true), id, assertInPlace: inPlace(file) };
+    return { writer, reader: open(true), id, assertInPlace: inPlaceCheck(file) };
   } catch (error) {
     for (const db of opened) db.close();
     throw openingError(file, error);
   }
 }
 
-function inPlace(file: string): () => void {
+function inPlaceCheck(file: string): () => void {
   const opened = statSync(file);
   return () => {
-    const now = statSync(file, { throwIfNoEntry: false });
-    if (now?.ino === opened.ino && now.dev === opened.dev) return;
+    const current = statSync(file, { throwIfNoEntry: false });
+    if (current?.ino === opened.ino && current.dev === opened.dev) return;
     throw new Error(`${file} was moved, removed or replaced while it was open; put it back, or restart`);
   };
 }
 
-/** Throws CONFIG_INVALID where a write-ahead log is impossible, as on most network file systems. */
+/** Throws CONFIG_INVALID on a file system without support for a write-ahead log, such as most network file systems. */
 export function enableWal(db: DatabaseSync, file: string): void {
   if (db.prepare('PRAGMA journal_mode = WAL').get()?.journal_mode !== 'wal') {
     const message = `${file} is on a file system that cannot hold a write-ahead log; use a local disk`;
@@ -103,7 +106,7 @@ export function enableWal(db: DatabaseSync, file: string): void {
   db.exec(`PRAGMA cache_size = -${CACHE_KIB}; PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
 }
 
-/** Why a database file of ours cannot be opened, as an error that says what to do. */
+/** Converts an error of opening a database file into one that says what to do. */
 export function openingError(file: string, error: unknown): FleetError {
   if (error instanceof FleetError) return error;
   const code = resultCode(error);

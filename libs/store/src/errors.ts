@@ -26,14 +26,14 @@ const STORE_FAILURES: ReadonlySet<number> = new Set([
   SQLITE.notADatabase,
 ]);
 
-/** The primary result code of an error that `node:sqlite` threw; undefined for any other value. */
+/** The primary result code of a `node:sqlite` error; undefined for any other value. */
 export function resultCode(error: unknown): number | undefined {
   if (!(error instanceof Error) || !('errcode' in error) || typeof error.errcode !== 'number')
     return undefined;
   return error.errcode & 0xff;
 }
 
-/** Whether the store failed (disk, lock, file), and not the statement that it was asked to run. */
+/** True if the store failed (disk, lock, file), false if the statement did. */
 export function isStoreFailure(error: unknown): boolean {
   const code = resultCode(error);
   return code !== undefined && STORE_FAILURES.has(code);

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
 import { FleetError } from '@hermes-fleet/protocol';
+import { deadline, manualClock, recordingLog, tempDir } from '@hermes-fleet/protocol/testing';
 import { createGroupCommit } from './group-commit.ts';
-import { createTestClock, createTestLog, deadline, tempDir } from './testing/harness.ts';
 
 function setUp(t: TestContext) {
   const file = join(tempDir(t), 'test.db');
@@ -17,14 +17,14 @@ function setUp(t: TestContext) {
   db.exec('PRAGMA journal_mode = WAL');
   db.exec('CREATE TABLE a (n INTEGER PRIMARY KEY, padding BLOB) STRICT');
   db.exec('CREATE TABLE b (n INTEGER REFERENCES a (n)) STRICT');
-  const clock = createTestClock();
-  const log = createTestLog();
+  const clock = manualClock();
+  const log = recordingLog();
   const commits = createGroupCommit({
     name: 'ledger',
     db,
     clock,
     log,
-    ready: () => undefined,
+    assertReady: () => undefined,
     probe: () => db.exec('INSERT OR REPLACE INTO a VALUES (-1, NULL)'),
   });
   const insert = (n: number): number => {
@@ -53,7 +53,7 @@ test('the transactions of one turn are committed together, after it', deadline, 
   assert.deepEqual(committed(), [1, 2, 3]);
 });
 
-test('one that throws rolls back itself alone', deadline, async (t) => {
+test('a transaction that throws rolls back only itself', deadline, async (t) => {
   const { commits, insert, committed } = setUp(t);
   const refusal = new FleetError('TASK_ID_CONFLICT', 'taken');
   const outcomes = await Promise.allSettled([
@@ -73,26 +73,26 @@ test('one that throws rolls back itself alone', deadline, async (t) => {
   assert.equal(commits.problem(), undefined);
 });
 
-test('what is told of a commit is told after it', deadline, async (t) => {
+test('onCommitted is called after the commit', deadline, async (t) => {
   const { db, commits, insert, committed } = setUp(t);
-  const told: unknown[] = [];
+  const calls: unknown[] = [];
   await commits.write(
     () => insert(7),
-    (n) => told.push({ n, inside: db.isTransaction, visible: committed() }),
+    (n) => calls.push({ n, inside: db.isTransaction, visible: committed() }),
   );
-  assert.deepEqual(told, [{ n: 7, inside: false, visible: [7] }]);
+  assert.deepEqual(calls, [{ n: 7, inside: false, visible: [7] }]);
 });
 
-test('a full disk rejects the whole batch, shows as a problem, and passes', deadline, async (t) => {
+test('a full disk rejects the whole batch and is reported until a write succeeds', deadline, async (t) => {
   const { db, clock, log, commits, insert, committed } = setUp(t);
   await commits.write(() => insert(1));
   const pages = Number(db.prepare('PRAGMA page_count').get()?.page_count);
   db.exec(`PRAGMA max_page_count = ${pages}`);
-  const told: number[] = [];
+  const calls: number[] = [];
   const outcomes = await Promise.allSettled([
     commits.write(
       () => insert(2),
-      (n) => told.push(n),
+      (n) => calls.push(n),
     ),
     commits.write(() => db.exec('INSERT INTO a VALUES (3, zeroblob(100000))')),
     commits.write(() => insert(4)),
@@ -103,7 +103,7 @@ test('a full disk rejects the whole batch, shows as a problem, and passes', dead
     assert.equal(outcome.reason.retryable, true);
     assert.match(outcome.reason.message, /cannot write: database or disk is full; try again later/);
   }
-  assert.deepEqual(told, []);
+  assert.deepEqual(calls, []);
   assert.deepEqual(committed(), [1]);
   assert.equal(db.isTransaction, false);
   assert.equal(commits.problem(), 'the ledger cannot write: database or disk is full');
@@ -119,7 +119,7 @@ test('a full disk rejects the whole batch, shows as a problem, and passes', dead
   assert.equal(clock.timers, 0);
 });
 
-test('a COMMIT that fails rejects the batch and leaves the connection usable', deadline, async (t) => {
+test('a failed COMMIT rejects the batch and leaves the connection usable', deadline, async (t) => {
   const { db, commits, insert, committed } = setUp(t);
   const outcomes = await Promise.allSettled([
     commits.write(() => insert(1)),
@@ -134,7 +134,7 @@ test('a COMMIT that fails rejects the batch and leaves the connection usable', d
   assert.deepEqual(committed(), [2]);
 });
 
-test('a batch that fails takes with it what waits behind it: nothing overtakes', deadline, async (t) => {
+test('a failed batch fails the writes behind it: no write overtakes another', deadline, async (t) => {
   const { db, commits, insert, committed } = setUp(t);
   let failures = 1;
   const { exec } = db;
@@ -154,7 +154,7 @@ test('a batch that fails takes with it what waits behind it: nothing overtakes',
   assert.deepEqual(committed(), [700]);
 });
 
-test('after a failure it tries by itself until it can write', deadline, async (t) => {
+test('after a failure it probes until it can write', deadline, async (t) => {
   const { db, clock, commits, insert } = setUp(t);
   db.exec('PRAGMA query_only = ON');
   await assert.rejects(
@@ -175,7 +175,7 @@ test('after a failure it tries by itself until it can write', deadline, async (t
   assert.equal(clock.timers, 0);
 });
 
-test('a connection that broke rejects, and nothing escapes', deadline, async (t) => {
+test('a broken connection rejects writes without an uncaught error', deadline, async (t) => {
   const { db, clock, log, commits, insert } = setUp(t);
   const broken = commits.write(() => db.close());
   await assert.rejects(broken, { code: 'STORE_UNAVAILABLE' });
@@ -189,18 +189,18 @@ test('a connection that broke rejects, and nothing escapes', deadline, async (t)
   assert.equal(clock.timers, 0);
 });
 
-test('more than one batch can wait, but not without bound', deadline, async (t) => {
+test('the queue holds several batches and is bounded', deadline, async (t) => {
   const { commits, insert, committed } = setUp(t);
   const writes = Array.from({ length: 20_001 }, (_, i) => commits.write(() => insert(i + 1)));
   await assert.rejects(writes.pop() ?? Promise.resolve(), {
     code: 'STORE_UNAVAILABLE',
-    message: '20000 writes wait for the ledger already; try again later',
+    message: '20000 writes already wait for the ledger; try again later',
   });
   await Promise.all(writes);
   assert.equal(committed().length, 20_000);
 });
 
-test('close commits what waits and refuses what comes', deadline, async (t) => {
+test('close commits queued writes and rejects later ones', deadline, async (t) => {
   const { commits, insert, committed } = setUp(t);
   const writes = Array.from({ length: 1000 }, (_, i) => commits.write(() => insert(i + 1)));
   commits.close();

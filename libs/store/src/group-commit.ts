@@ -7,40 +7,44 @@ const MAX_QUEUED = 20_000;
 const PROBE_EVERY_MS = 5000;
 
 interface Job {
-  /** Runs the transaction; the returned function acknowledges it, and is called once it is committed. */
+  /** Runs the transaction. The returned function acknowledges it after COMMIT. */
   run(): () => void;
   fail(error: FleetError): void;
 }
 
 export interface GroupCommit {
   /**
-   * Runs a synchronous transaction in the next batch, in its own savepoint; resolves with its value after COMMIT.
-   * What it throws rolls back itself alone. STORE_UNAVAILABLE: the batch could not be committed, nothing of it is
-   * there, nor of what was queued behind it. `onCommitted` is called after COMMIT and before anybody can see the promise resolve.
+   * Runs a synchronous transaction in the next batch, in its own savepoint; resolves with its value after COMMIT. A
+   * transaction that throws rolls back only itself. STORE_UNAVAILABLE means that the batch was not committed: neither
+   * its writes nor the queued ones behind it are stored. `onCommitted` is called after COMMIT and before the promise
+   * resolves.
    */
   write<T>(transaction: () => T, onCommitted?: (value: T) => void): Promise<T>;
-  /** Why the last batch could not be committed; undefined again as soon as one could. */
+  /** The reason why the last batch was not committed; undefined after a successful commit. */
   problem(): string | undefined;
-  /** Commits what is queued, at once; later writes are refused with SHUTTING_DOWN. */
+  /** Commits the queued writes at once; later writes fail with SHUTTING_DOWN. */
   close(): void;
 }
 
+export interface GroupCommitOptions {
+  /** The name of the store in messages. */
+  readonly name: string;
+  readonly db: DatabaseSync;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Called before each batch; an error fails the batch. */
+  readonly assertReady: () => void;
+  /** Writes something, to test whether writing works again. */
+  readonly probe: () => void;
+}
+
 /**
- * Batches the transactions of one turn of the event loop into one COMMIT (design 1, Decisions). A batch runs without
- * a pause, so nobody sees it half done. After a failure it tries by itself to write, every five seconds, so that a
- * service out of rotation because of a full disk comes back without traffic.
+ * Batches the transactions of one event loop turn into one COMMIT. A batch runs synchronously, so nobody observes it
+ * half done. After a failure it probes every five seconds: a service that a full disk took out of rotation recovers
+ * without traffic.
  */
-export function createGroupCommit(o: {
-  /** For messages. */
-  name: string;
-  db: DatabaseSync;
-  clock: Clock;
-  log: Log;
-  /** Called before each batch, which what it throws fails. */
-  ready: () => void;
-  probe: () => void;
-}): GroupCommit {
-  const { db, log } = o;
+export function createGroupCommit(options: GroupCommitOptions): GroupCommit {
+  const { name, db, log } = options;
   const queue: Job[] = [];
   let scheduled = false;
   let closed = false;
@@ -52,14 +56,14 @@ export function createGroupCommit(o: {
   };
 
   const inSavepoint = (job: Job): (() => void) => {
-    db.exec('SAVEPOINT one');
+    db.exec('SAVEPOINT job');
     try {
       const acknowledge = job.run();
-      db.exec('RELEASE one');
+      db.exec('RELEASE job');
       return acknowledge;
     } catch (error) {
       if (isStoreFailure(error) || !db.isTransaction) throw error;
-      db.exec('ROLLBACK TO one; RELEASE one');
+      db.exec('ROLLBACK TO job; RELEASE job');
       return () => job.fail(FleetError.from(error));
     }
   };
@@ -68,36 +72,36 @@ export function createGroupCommit(o: {
     let acknowledgements: (() => void)[];
     try {
       rollback();
-      o.ready();
+      options.assertReady();
       db.exec('BEGIN IMMEDIATE');
       acknowledgements = batch.map(inSavepoint);
       db.exec('COMMIT');
     } catch (error) {
-      failed(batch, error);
+      fail(batch, error);
       return;
     }
-    if (problem !== undefined) log.info({}, `the ${o.name} can write again`);
+    if (problem !== undefined) log.info({}, `the ${name} can write again`);
     problem = undefined;
     for (const acknowledge of acknowledgements) acknowledge();
   };
 
-  const failed = (batch: readonly Job[], cause: unknown): void => {
+  const fail = (batch: readonly Job[], cause: unknown): void => {
     const reason = cause instanceof Error ? cause.message : String(cause);
-    problem = `the ${o.name} cannot write: ${reason}`;
+    problem = `the ${name} cannot write: ${reason}`;
     log.error(
       { err: cause, transactions: batch.length },
-      `the ${o.name} cannot write; the batch was rolled back`,
+      `the ${name} cannot write; the batch was rolled back`,
     );
     try {
       rollback();
     } catch (error) {
       log.error({ err: error }, 'the rollback failed too; it is tried again before the next batch');
     }
-    // Those that wait behind it too: nothing overtakes what was asked for before it.
+    // The queued jobs fail too: no write may overtake an earlier one.
     for (const job of [...batch, ...queue.splice(0)]) {
       job.fail(new FleetError('STORE_UNAVAILABLE', `${problem}; try again later`, { cause, retryAfterS: 5 }));
     }
-    probeTimer ??= o.clock.timer(probe, PROBE_EVERY_MS);
+    probeTimer ??= options.clock.timer(probe, PROBE_EVERY_MS);
   };
 
   const probe = (): void => {
@@ -107,11 +111,11 @@ export function createGroupCommit(o: {
   };
 
   const writeProbe = (): (() => void) => {
-    o.probe();
+    options.probe();
     return () => undefined;
   };
 
-  const tick = (): void => {
+  const commitNext = (): void => {
     scheduled = false;
     if (queue.length > 0) commit(queue.splice(0, MAX_BATCH));
     schedule();
@@ -120,7 +124,7 @@ export function createGroupCommit(o: {
   const schedule = (): void => {
     if (scheduled || queue.length === 0) return;
     scheduled = true;
-    setImmediate(tick);
+    setImmediate(commitNext);
   };
 
   const enqueue = <T>(transaction: () => T, onCommitted?: (value: T) => void): Promise<T> => {
@@ -141,10 +145,9 @@ export function createGroupCommit(o: {
 
   return {
     write: async (transaction, onCommitted) => {
-      if (closed)
-        throw new FleetError('SHUTTING_DOWN', `the ${o.name} is closed; ask again after the restart`);
+      if (closed) throw new FleetError('SHUTTING_DOWN', `the ${name} is closed; try again after the restart`);
       if (queue.length >= MAX_QUEUED) {
-        const message = `${MAX_QUEUED} writes wait for the ${o.name} already; try again later`;
+        const message = `${MAX_QUEUED} writes already wait for the ${name}; try again later`;
         throw new FleetError('STORE_UNAVAILABLE', message, { retryAfterS: 1 });
       }
       return enqueue(transaction, onCommitted);

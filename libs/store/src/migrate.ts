@@ -1,28 +1,28 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { FleetError } from '@hermes-fleet/protocol';
 
-/** What a database file holds. */
+/** The schema of a database file. */
 export interface StoreSchema {
-  /** For messages: `ledger`. */
+  /** The name in messages: `ledger`. */
   readonly name: string;
-  /** Tells the file from any other of SQLite. */
+  /** SQLite's `application_id`: identifies the kind of the file. */
   readonly applicationId: number;
   /**
-   * The steps, each applied once and in order; `user_version` counts those applied. A published step is never edited: a
-   * change is a new step. The first makes `meta (key, value)`, where the file's identity stands.
+   * The steps, each applied once and in order; `user_version` counts the applied ones. A published step is never
+   * edited: a change is a new step. The first step creates `meta (key, value)`, which holds the file's identity.
    */
   readonly migrations: readonly string[];
 }
 
 /**
- * Brings a file up to the newest step, in one transaction. Throws CONFIG_INVALID for a file that a newer version
- * wrote, and for a database of another kind; both stay untouched.
+ * Applies the missing steps in one transaction. Throws CONFIG_INVALID for a file of a newer version, and for another
+ * kind of database; both stay unchanged.
  */
 export function migrate(db: DatabaseSync, file: string, schema: StoreSchema): void {
   const { name, applicationId, migrations: steps } = schema;
   const version = pragma(db, 'user_version');
-  const ours = pragma(db, 'application_id') === applicationId;
-  if (!ours && (version !== 0 || db.prepare('SELECT 1 FROM sqlite_schema').get() !== undefined)) {
+  const isOurs = pragma(db, 'application_id') === applicationId;
+  if (!isOurs && (version !== 0 || db.prepare('SELECT 1 FROM sqlite_schema').get() !== undefined)) {
     throw new FleetError(
       'CONFIG_INVALID',
       `${file} is a database, but not a ${name}; correct the path or move the file away`,
@@ -31,8 +31,8 @@ export function migrate(db: DatabaseSync, file: string, schema: StoreSchema): vo
   if (version > steps.length) {
     throw new FleetError(
       'CONFIG_INVALID',
-      `the ${name} ${file} was written by a newer version of Hermes Fleet (schema ${version}, this one knows up to ` +
-        `${steps.length}); run that version, or restore the copy made before the upgrade`,
+      `the ${name} ${file} was written by a newer version of Hermes Fleet (schema ${version}, this one supports up to ` +
+        `${steps.length}); run that version, or restore the backup from before the upgrade`,
     );
   }
   if (version === steps.length) return;
@@ -46,7 +46,7 @@ export function migrate(db: DatabaseSync, file: string, schema: StoreSchema): vo
   }
 }
 
-/** Which step a file is at; undefined for one that holds something else, or nothing yet. */
+/** The number of steps applied to a file; undefined for another kind of file, and for an empty one. */
 export const schemaVersion = (db: DatabaseSync, { applicationId }: StoreSchema): number | undefined =>
   pragma(db, 'application_id') === applicationId ? pragma(db, 'user_version') : undefined;
 

@@ -5,8 +5,8 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { type TestContext, test } from 'node:test';
+import { deadline, tempDir } from '@hermes-fleet/protocol/testing';
 import { acquireOwnership } from './ownership.ts';
-import { deadline, tempDir } from './testing/harness.ts';
 
 interface Child {
   readonly process: ChildProcessWithoutNullStreams;
@@ -23,14 +23,14 @@ function start(t: TestContext, dir: string): Child {
 
 const REFUSAL = 'profile neo is already served by another gateway process';
 
-test('of processes that start at once exactly one owns the profile', deadline, async (t) => {
+test('exactly one of several processes that start together owns the profile', deadline, async (t) => {
   const dir = tempDir(t);
   for (let round = 0; round < 3; round += 1) {
     const children = [start(t, dir), start(t, dir)];
-    const said = await Promise.all(children.map((child) => child.line()));
-    assert.deepEqual(said.toSorted(), ['owner', REFUSAL]);
-    const owner = children[said.indexOf('owner')];
-    const loser = children[said.indexOf(REFUSAL)];
+    const lines = await Promise.all(children.map((child) => child.line()));
+    assert.deepEqual(lines.toSorted(), ['owner', REFUSAL]);
+    const owner = children[lines.indexOf('owner')];
+    const loser = children[lines.indexOf(REFUSAL)];
     assert.ok(owner && loser);
     if (loser.process.exitCode === null) await once(loser.process, 'exit');
     assert.equal(loser.process.exitCode, 1);
@@ -39,7 +39,7 @@ test('of processes that start at once exactly one owns the profile', deadline, a
   }
 });
 
-test('an owner that is killed or lets go frees the profile', deadline, async (t) => {
+test('an owner that is killed or releases the profile frees it', deadline, async (t) => {
   const dir = join(tempDir(t), 'state');
   const first = start(t, dir);
   assert.equal(await first.line(), 'owner');
@@ -55,12 +55,12 @@ test('an owner that is killed or lets go frees the profile', deadline, async (t)
 
   const third = start(t, dir);
   assert.equal(await third.line(), 'owner');
-  third.process.stdin.write('let go\n');
+  third.process.stdin.write('release\n');
   assert.equal(await third.line(), 'released');
   acquireOwnership({ dir, profile: 'neo' })[Symbol.dispose]();
 });
 
-test('ownership outlives the collection of a handle that its holder dropped', deadline, async (t) => {
+test('ownership survives garbage collection when its holder drops the handle', deadline, async (t) => {
   const dir = tempDir(t);
   const script = `
     import { acquireOwnership } from ${JSON.stringify(join(import.meta.dirname, 'ownership.ts'))};

@@ -5,19 +5,25 @@ import { FleetError } from '@hermes-fleet/protocol';
 import { openingError } from './database.ts';
 import { resultCode, SQLITE } from './errors.ts';
 
-/** Keeps every held lock reachable: a handle that is garbage-collected lets go of it. */
-const held = new Set<DatabaseSync>();
+/** Keeps every lock reachable: the lock is lost when its handle is garbage-collected. */
+const heldLocks = new Set<DatabaseSync>();
 
 /**
- * Makes this process the one owner of a profile's state until it disposes the result or dies, however it dies (design
- * 1, Process roles). Throws PROFILE_ALREADY_SERVED when another one owns it, CONFIG_INVALID when `dir` can't be used.
- * The lock file must not be opened by other means in the same process: POSIX drops the lock when that handle closes.
+ * Makes this process the only owner of a profile's state until it disposes the result or dies for any reason. Throws
+ * PROFILE_ALREADY_SERVED if another process owns the state, CONFIG_INVALID if `dir` is unusable. The same process must
+ * not open the lock file in another way: POSIX drops the lock when that handle closes.
  */
-export function acquireOwnership(o: { readonly dir: string; readonly profile: string }): Disposable {
-  const file = join(o.dir, 'owner.lock');
+export function acquireOwnership({
+  dir,
+  profile,
+}: {
+  readonly dir: string;
+  readonly profile: string;
+}): Disposable {
+  const file = join(dir, 'owner.lock');
   let db: DatabaseSync | undefined;
   try {
-    mkdirSync(o.dir, { recursive: true, mode: 0o700 });
+    mkdirSync(dir, { recursive: true, mode: 0o700 });
     db = new DatabaseSync(file, { timeout: 0 });
     db.exec('BEGIN IMMEDIATE');
   } catch (error) {
@@ -25,14 +31,14 @@ export function acquireOwnership(o: { readonly dir: string; readonly profile: st
     if (resultCode(error) !== SQLITE.busy) throw openingError(file, error);
     throw new FleetError(
       'PROFILE_ALREADY_SERVED',
-      `profile ${o.profile} is already served by another gateway process`,
+      `profile ${profile} is already served by another gateway process`,
     );
   }
   const lock = db;
-  held.add(lock);
+  heldLocks.add(lock);
   return {
     [Symbol.dispose]: () => {
-      if (held.delete(lock)) lock.close();
+      if (heldLocks.delete(lock)) lock.close();
     },
   };
 }

@@ -1,22 +1,19 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { systemClock as clock, systemIds as ids } from '@hermes-fleet/protocol';
+import { silentLog as log, tempDir } from '@hermes-fleet/protocol/testing';
 import { openReader } from './reader.ts';
 import { integer } from './row.ts';
 import { openStore } from './store.ts';
 
-const log = { debug() {}, info() {}, warn() {}, error() {} };
 const step =
   'CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT) STRICT; CREATE TABLE things (n INTEGER) STRICT';
 const schema = { name: 'things', applicationId: 0x7468, migrations: [step] };
 
 function fileIn(t: TestContext): { file: string; open: () => ReturnType<typeof openStore> } {
-  const dir = mkdtempSync(join(tmpdir(), 'reader-'));
-  t.after(() => rmSync(dir, { recursive: true, force: true }));
-  const file = join(dir, 'things.db');
+  const file = join(tempDir(t), 'things.db');
   return { file, open: () => openStore({ file, schema, profile: 'neo', clock, ids, log }) };
 }
 
@@ -29,7 +26,7 @@ const count = (file: string): number => {
   }
 };
 
-test('a file is read beside its owner and after it: what is committed, and nothing can be written', async (t) => {
+test('a reader sees committed data with and without an owner, and cannot write', async (t) => {
   const { file, open } = fileIn(t);
   const store = open();
   await store.write((db) => db.run('INSERT INTO things VALUES (1)'));
@@ -45,17 +42,17 @@ test('a file is read beside its owner and after it: what is committed, and nothi
   assert.throws(() => reader.read(() => 0), { code: 'SHUTTING_DOWN' });
 });
 
-test('what is not there, is something else, or is of another version is refused, and stays as it is', async (t) => {
+test('a missing file, another kind of file and another schema version are rejected without a change', async (t) => {
   const { file, open } = fileIn(t);
   assert.throws(() => openReader(file, schema), { code: 'CONFIG_INVALID', message: /does not exist/ });
   assert.deepEqual(readdirSync(join(file, '..')), []);
   open().close();
   const other = { ...schema, applicationId: 1 };
-  assert.throws(() => openReader(file, other), { code: 'CONFIG_INVALID', message: /is no things/ });
+  assert.throws(() => openReader(file, other), { code: 'CONFIG_INVALID', message: /is not a things/ });
   const newer = { ...schema, migrations: [step, 'CREATE TABLE more (n INTEGER) STRICT'] };
   assert.throws(() => openReader(file, newer), {
     code: 'CONFIG_INVALID',
-    message: /is of schema 1.*reads 2/,
+    message: /has schema 1.*reads 2/,
   });
   writeFileSync(file, 'no database at all, but long enough to be taken for one'.repeat(100));
   assert.throws(() => openReader(file, schema), {

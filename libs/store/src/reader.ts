@@ -5,27 +5,27 @@ import { BUSY_TIMEOUT_MS, openingError } from './database.ts';
 import { type StoreSchema, schemaVersion } from './migrate.ts';
 import { readFrom, type Store } from './store.ts';
 
-/** A database file that is only looked at, beside its owner or without one. */
+/** Read-only access to a database file, with or without a running owner. */
 export interface Reader extends Pick<Store, 'read'> {
   close(): void;
 }
 
 /**
- * Opens a database file for reading: nothing is made, migrated or owned. Throws CONFIG_INVALID, naming the file, for one
- * that is not there, of another kind or of another version of the code, and STORE_UNAVAILABLE.
+ * Opens a database file for reading, without creating, migrating or owning it. Throws CONFIG_INVALID for a file that is
+ * missing, of another kind or of another schema version, and STORE_UNAVAILABLE; both name the file.
  */
 export function openReader(file: string, schema: StoreSchema): Reader {
-  const refuse = (what: string): FleetError => new FleetError('CONFIG_INVALID', `${file} ${what}`);
-  if (!existsSync(file)) throw refuse(`does not exist: no ${schema.name} was made there yet`);
+  const invalid = (problem: string): FleetError => new FleetError('CONFIG_INVALID', `${file} ${problem}`);
+  if (!existsSync(file)) throw invalid(`does not exist: no ${schema.name} has been created there yet`);
   let db: DatabaseSync | undefined;
   try {
     db = new DatabaseSync(file, { readOnly: true, timeout: BUSY_TIMEOUT_MS });
     const version = schemaVersion(db, schema);
-    const known = schema.migrations.length;
-    if (version === undefined) throw refuse(`is no ${schema.name}; correct the path`);
-    if (version !== known)
-      throw refuse(
-        `is of schema ${version}, and this version of Hermes Fleet reads ${known}: use the one that wrote it`,
+    const supported = schema.migrations.length;
+    if (version === undefined) throw invalid(`is not a ${schema.name}; correct the path`);
+    if (version !== supported)
+      throw invalid(
+        `has schema ${version}, and this version of Hermes Fleet reads ${supported}: use the version that wrote it`,
       );
     return { read: readFrom(db, schema.name), close: () => db?.close() };
   } catch (error) {

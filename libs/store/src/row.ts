@@ -1,25 +1,25 @@
 import type { SQLOutputValue } from 'node:sqlite';
 import { FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
 
-/** One row as SQLite gives it. What reads its columns throws STORE_UNAVAILABLE for one that is not of its type. */
+/** A row of SQLite. The functions that read its columns throw STORE_UNAVAILABLE for a value of another type. */
 export type Row = Record<string, SQLOutputValue>;
 
-function broken(column: string): FleetError {
+function damaged(column: string): FleetError {
   return new FleetError(
     'STORE_UNAVAILABLE',
-    `the database holds a row whose "${column}" cannot be read; restore the file from a backup`,
+    `the database contains a row with an unreadable "${column}"; restore the file from a backup`,
   );
 }
 
 export function text(row: Row, column: string): string {
   const value = row[column];
-  if (typeof value !== 'string') throw broken(column);
+  if (typeof value !== 'string') throw damaged(column);
   return value;
 }
 
 export function integer(row: Row, column: string): number {
   const value = row[column];
-  if (typeof value !== 'number') throw broken(column);
+  if (typeof value !== 'number') throw damaged(column);
   return value;
 }
 
@@ -28,16 +28,16 @@ export function json(row: Row, column: string): JsonObject {
   try {
     value = JSON.parse(text(row, column));
   } catch {
-    throw broken(column);
+    throw damaged(column);
   }
-  if (!isJsonObject(value)) throw broken(column);
+  if (!isJsonObject(value)) throw damaged(column);
   return value;
 }
 
-/** One of the words that are known, or STORE_UNAVAILABLE. */
+/** A value that is one of the keys of `known`. */
 export function oneOf<T extends string>(row: Row, column: string, known: Readonly<Record<T, true>>): T {
   const value = text(row, column);
   const isKnown = (candidate: string): candidate is T => Object.hasOwn(known, candidate);
-  if (!isKnown(value)) throw broken(column);
+  if (!isKnown(value)) throw damaged(column);
   return value;
 }

@@ -3,15 +3,15 @@ import { copyFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { systemIds as ids } from '@hermes-fleet/protocol';
+import { deadline, silentLog as log, manualClock, tempDir } from '@hermes-fleet/protocol/testing';
 import { integer } from './row.ts';
 import { openStore } from './store.ts';
-import { createTestClock, createTestLog, deadline, tempDir } from './testing/harness.ts';
 
 const step =
   'CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT) STRICT; CREATE TABLE things (n INTEGER) STRICT';
 const schema = { name: 'things', applicationId: 0x7468, migrations: [step] };
 
-const AWAY: [string, (file: string) => void][] = [
+const LOSSES: [string, (file: string) => void][] = [
   ['moved', (file) => renameSync(file, `${file}.old`)],
   ['removed', (file) => rmSync(file)],
   [
@@ -22,10 +22,10 @@ const AWAY: [string, (file: string) => void][] = [
     },
   ],
 ];
-for (const [what, lose] of AWAY)
-  test(`a file that is ${what} while it is open takes no write that would be lost`, deadline, async (t) => {
+for (const [what, lose] of LOSSES)
+  test(`writes fail when the open file is ${what}`, deadline, async (t) => {
     const file = join(tempDir(t), 'things.db');
-    const [clock, log] = [createTestClock(), createTestLog()];
+    const clock = manualClock();
     const store = openStore({ file, schema, profile: 'neo', clock, ids, log });
     t.after(store.close);
     const add = (): Promise<unknown> => store.write((db) => db.run('INSERT INTO things VALUES (1)'));
@@ -35,9 +35,9 @@ for (const [what, lose] of AWAY)
     assert.match(store.problem() ?? '', /was moved, removed or replaced while it was open/);
   });
 
-test('a file that is put back takes writes again, without anybody asking', deadline, async (t) => {
+test('a file that is put back becomes writable again without a request', deadline, async (t) => {
   const file = join(tempDir(t), 'things.db');
-  const [clock, log] = [createTestClock(), createTestLog()];
+  const clock = manualClock();
   const store = openStore({ file, schema, profile: 'neo', clock, ids, log });
   t.after(store.close);
   const add = (): Promise<unknown> => store.write((db) => db.run('INSERT INTO things VALUES (1)'));

@@ -6,13 +6,13 @@ import { createGroupCommit } from './group-commit.ts';
 import type { StoreSchema } from './migrate.ts';
 import { text } from './row.ts';
 
-/** A database file: reads that see committed data only, and writes in group commits. */
+/** A database file. Reads see committed data only; writes are group commits. */
 export interface Store {
-  /** The UUID that the file got when it was made. */
+  /** The UUID of the file, generated at its creation. */
   readonly id: string;
-  /** Committed data. Throws STORE_UNAVAILABLE, or SHUTTING_DOWN once closed. */
+  /** Throws STORE_UNAVAILABLE, and SHUTTING_DOWN after `close`. */
   read<T>(query: (db: Queries) => T): T;
-  /** See GroupCommit.write. */
+  /** See `GroupCommit.write`. */
   write<T>(transaction: (db: Queries) => T, onCommitted?: (value: T) => void): Promise<T>;
   problem(): string | undefined;
   close(): void;
@@ -21,60 +21,61 @@ export interface Store {
 export interface StoreOptions {
   readonly file: string;
   readonly schema: StoreSchema;
-  /** Whose it is: a file of another owner is refused. */
+  /** The owner; a file of another profile is rejected. */
   readonly profile: string;
   readonly clock: Clock;
   readonly ids: Ids;
   readonly log: Log;
 }
 
-export function openStore(o: StoreOptions): Store {
+export function openStore(options: StoreOptions): Store {
+  const { file, schema } = options;
   return createStore(
-    o,
-    openConnections(o.file, o.schema, (db) => identify(db, o)),
+    options,
+    openConnections(file, schema, (db) => identify(db, options)),
   );
 }
 
-/** The store over connections that are open; it closes them. */
+/** A store over open connections, which it closes. */
 export function createStore(
-  o: Pick<StoreOptions, 'schema' | 'clock' | 'log'>,
+  { schema, clock, log }: Pick<StoreOptions, 'schema' | 'clock' | 'log'>,
   connections: Connections,
 ): Store {
   const { writer, reader, id, assertInPlace } = connections;
-  const writing = createQueries(writer);
+  const queries = createQueries(writer);
   const commits = createGroupCommit({
-    name: o.schema.name,
+    name: schema.name,
     db: writer,
-    clock: o.clock,
-    log: o.log,
-    ready: assertInPlace,
+    clock,
+    log,
+    assertReady: assertInPlace,
     probe: () => {
-      writing.run(`INSERT OR REPLACE INTO meta VALUES ('probed_at', ?)`, String(o.clock.now()));
+      queries.run(`INSERT OR REPLACE INTO meta VALUES ('probed_at', ?)`, String(clock.now()));
     },
   });
   return {
     id,
-    read: readFrom(reader, o.schema.name),
-    write: (transaction, onCommitted) => commits.write(() => transaction(writing), onCommitted),
+    read: readFrom(reader, schema.name),
+    write: (transaction, onCommitted) => commits.write(() => transaction(queries), onCommitted),
     problem: commits.problem,
     close: () => {
       if (!writer.isOpen) return;
       commits.close();
-      // The writer goes last: the last connection folds the write-ahead log into the file, a read-only one cannot.
+      // The writer closes last: the last connection checkpoints the write-ahead log, which a read-only one cannot do.
       reader.close();
       writer.close();
     },
   };
 }
 
-/** The `read` of a store, over a connection that can only read. */
+/** The `read` of a store over a read-only connection. */
 export function readFrom(reader: DatabaseSync, name: string): Store['read'] {
-  const reading = createQueries(reader);
+  const queries = createQueries(reader);
   return (query) => {
     if (!reader.isOpen)
-      throw new FleetError('SHUTTING_DOWN', `the ${name} is closed; ask again after the restart`);
+      throw new FleetError('SHUTTING_DOWN', `the ${name} is closed; try again after the restart`);
     try {
-      return query(reading);
+      return query(queries);
     } catch (error) {
       if (!isStoreFailure(error)) throw error;
       throw new FleetError('STORE_UNAVAILABLE', `the ${name} cannot be read; try again later`, {
@@ -84,12 +85,15 @@ export function readFrom(reader: DatabaseSync, name: string): Store['read'] {
   };
 }
 
-/** The file's id, made at its first opening. A file of another profile is refused: ids of events name the profile. */
-function identify(db: Queries, o: StoreOptions): string {
-  db.run(`INSERT OR IGNORE INTO meta VALUES ('ledger_id', ?), ('profile', ?)`, o.ids.uuid(), o.profile);
-  const profile = meta(db, 'profile');
-  if (profile !== o.profile) {
-    const message = `the ${o.schema.name} ${o.file} belongs to profile ${profile}, not ${o.profile}; correct the path`;
+/**
+ * The file's id, generated when it is first opened. Rejects a file of another profile, because event ids name the
+ * profile.
+ */
+function identify(db: Queries, { file, schema, profile, ids }: StoreOptions): string {
+  db.run(`INSERT OR IGNORE INTO meta VALUES ('ledger_id', ?), ('profile', ?)`, ids.uuid(), profile);
+  const owner = meta(db, 'profile');
+  if (owner !== profile) {
+    const message = `the ${schema.name} ${file} belongs to profile ${owner}, not ${profile}; correct the path`;
     throw new FleetError('CONFIG_INVALID', message);
   }
   return meta(db, 'ledger_id');

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
 import { test } from 'node:test';
-import { deadline } from './testing/harness.ts';
+import { deadline } from '@hermes-fleet/protocol/testing';
 import { createWakeups } from './wakeups.ts';
 
-test('a wake resolves those who wait for its key, and nothing is left of any wait', deadline, async () => {
+test('a wake resolves the waits for its key, and no wait leaks', deadline, async () => {
   const wakeups = createWakeups();
   const { signal } = new AbortController();
   const waits = [wakeups.wait('a', signal), wakeups.wait('a', signal), wakeups.wait('b', signal)];
@@ -21,7 +21,7 @@ test('a wake resolves those who wait for its key, and nothing is left of any wai
   wakeups.wake('a');
 });
 
-test('an abort wakes too, also one that came before', deadline, async () => {
+test('an abort wakes too, also an earlier one', deadline, async () => {
   const wakeups = createWakeups();
   const controller = new AbortController();
   const { woken } = wakeups.wait('a', controller.signal);

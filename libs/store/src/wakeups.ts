@@ -1,10 +1,10 @@
-/** Who waits for news of what. Nothing is kept for keys that nobody waits for. */
+/** Waits that are woken by key. Keys without a wait use no memory. */
 export interface Wakeups {
   /** Resolves at the next wake of `key`, when `signal` aborts, or when `cancel` of the returned wait is called. */
   wait(key: string, signal: AbortSignal): Wait;
   wake(key: string): void;
   wakeAll(): void;
-  /** How many wait now. */
+  /** The current number of waits. */
   readonly waiting: number;
 }
 

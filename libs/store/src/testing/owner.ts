@@ -1,6 +1,6 @@
 import { acquireOwnership } from '../ownership.ts';
 
-/** Child process: owns the profile in argv[2] until it is killed or told to stop; says what became of it. */
+/** Child process: owns the profile in argv[2] until it is killed or told to release it, and prints its state. */
 const dir = process.argv[2] ?? '';
 try {
   const ownership = acquireOwnership({ dir, profile: 'neo' });
