@@ -5,21 +5,15 @@ import { test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { type JsonObject, type JsonValue, systemIds } from '@hermes-fleet/protocol';
+import { deadline, manualClock, silentLog, tempDir } from '@hermes-fleet/protocol/testing';
 import { openStore } from '@hermes-fleet/store';
 import fc from 'fast-check';
 import { createCheckpoints } from './checkpoints.ts';
 import { LEDGER } from './schema.ts';
 import { acceptTask } from './tasks.ts';
-import {
-  createTestClock,
-  createTestLog,
-  deadline,
-  newTask,
-  openTestLedger,
-  tempDir,
-} from './testing/harness.ts';
+import { newTask, openTestLedger } from './testing/harness.ts';
 
-test('a task keeps its newest checkpoint until it ends, and gets none after', async (t) => {
+test('a task keeps its latest checkpoint until it ends, and gets none afterwards', async (t) => {
   const { ledger, reopen } = openTestLedger(t);
   const { id } = (await ledger.accept(newTask())).task;
   assert.equal(ledger.loadCheckpoint(id), undefined);
@@ -34,17 +28,20 @@ test('a task keeps its newest checkpoint until it ends, and gets none after', as
   await assert.rejects(again.saveCheckpoint('nobody', {}), { code: 'TASK_NOT_FOUND' });
 });
 
-test('a growing field that is no list is refused, and nothing is changed', async (t) => {
+test('a growing field that is not a list is rejected without a change', async (t) => {
   const { ledger } = openTestLedger(t);
   const { id } = (await ledger.accept(newTask())).task;
   await ledger.saveCheckpoint(id, { step: 1 });
   const states: JsonObject[] = [{}, { messages: 'a' }];
   for (const state of states)
-    await assert.rejects(ledger.saveCheckpoint(id, state, 'messages'), /messages of a checkpoint is no list/);
+    await assert.rejects(
+      ledger.saveCheckpoint(id, state, 'messages'),
+      /messages of a checkpoint is not a list/,
+    );
   assert.deepEqual(ledger.loadCheckpoint(id), { step: 1 });
 });
 
-test('what has grown is written, and not again what was there', async (t) => {
+test('a save writes only the new elements of the growing field', async (t) => {
   const { ledger, file } = openTestLedger(t);
   using db = new DatabaseSync(file, { readOnly: true });
   const rows = (): unknown[] =>
@@ -70,17 +67,14 @@ test('what has grown is written, and not again what was there', async (t) => {
   assert.deepEqual(rows(), []);
 });
 
-test('a save that was rolled back is not taken for the one before', async (t) => {
+test('a save that was rolled back is not mistaken for the previous one', async (t) => {
   const store = openStore({
     schema: LEDGER,
-    file: join(
-      tempDir(t, async () => store.close()),
-      'ledger.db',
-    ),
+    file: join(tempDir(t, { closeFirst: () => store.close() }), 'ledger.db'),
     profile: 'neo',
-    clock: createTestClock(),
+    clock: manualClock(),
     ids: systemIds,
-    log: createTestLog(),
+    log: silentLog,
   });
   let fails = false;
   const checkpoints = createCheckpoints({
@@ -92,7 +86,7 @@ test('a save that was rolled back is not taken for the one before', async (t) =>
         return value;
       }, onCommitted),
   });
-  const { id } = await store.write((db) => acceptTask(db, createTestClock(), newTask()).task);
+  const { id } = await store.write((db) => acceptTask(db, manualClock(), newTask()).task);
   const [a, b, c]: JsonObject[] = [{ a: 1 }, { b: 2 }, { c: 3 }];
   assert.ok(a && b && c);
   await checkpoints.save(id, { list: [a] }, 'list');
@@ -104,7 +98,7 @@ test('a save that was rolled back is not taken for the one before', async (t) =>
   assert.deepEqual(checkpoints.load(id), { list: [a, b, c] });
 });
 
-test('nothing of a task that has ended is kept in memory', async (t) => {
+test('an ended task uses no memory', async (t) => {
   setFlagsFromString('--expose-gc');
   const collect: () => void = runInNewContext('gc');
   const { ledger } = openTestLedger(t);
@@ -115,14 +109,14 @@ test('nothing of a task that has ended is kept in memory', async (t) => {
   message = undefined;
   await new Promise(setImmediate);
   collect();
-  assert.ok(seen.deref(), 'while it runs, what is stored is known');
+  assert.ok(seen.deref(), 'a running task keeps its last save');
   await ledger.append(id, { type: 'done', data: {} });
   await new Promise(setImmediate);
   collect();
   assert.equal(seen.deref(), undefined);
 });
 
-/** Saves, awaited or not, each of which keeps some of the list before it and adds to it; and restarts between them. */
+/** A save keeps a part of the previous list and appends to it. It may be awaited, and a restart may follow. */
 const save = fc.record({
   keep: fc.nat({ max: 8 }),
   add: fc.array(
@@ -130,10 +124,10 @@ const save = fc.record({
     { maxLength: 3 },
   ),
   growing: fc.boolean(),
-  next: fc.constantFrom('goes on', 'waits', 'restarts'),
+  next: fc.constantFrom('continue', 'wait', 'restart'),
 });
 
-test('any sequence of saves loads as it was saved last', deadline, async (t) => {
+test('after any sequence of saves, the last one is loaded', deadline, async (t) => {
   const { ledger: opened, reopen } = openTestLedger(t);
   let ledger = opened;
   await fc.assert(
@@ -146,9 +140,9 @@ test('any sequence of saves loads as it was saved last', deadline, async (t) => 
         list = [...list.slice(0, keep), ...add];
         last = { step, list };
         running.push(ledger.saveCheckpoint(id, last, growing ? 'list' : undefined));
-        if (next === 'goes on') continue;
+        if (next === 'continue') continue;
         await Promise.all(running);
-        if (next === 'restarts') ledger = await reopen();
+        if (next === 'restart') ledger = await reopen();
         assert.deepEqual(ledger.loadCheckpoint(id), JSON.parse(JSON.stringify(last)));
       }
       await Promise.all(running);

@@ -6,37 +6,37 @@ import type { Ledger } from './types.ts';
 export interface Checkpoints {
   readonly load: Ledger['loadCheckpoint'];
   readonly save: Ledger['saveCheckpoint'];
-  /** Forgets what is known of a task that has ended. */
+  /** Frees the memory of an ended task. */
   forget(taskId: string): void;
 }
 
-/** A save as it was written last by this process, be it committed or not: the file says whether it is there. */
-interface Written {
-  readonly nth: number;
+/** The last save of this process, whether it was committed or not. */
+interface LastSave {
+  readonly number: number;
   readonly parts: readonly JsonValue[];
 }
 
 /**
- * The newest checkpoint of each task that runs, its growing field stored as deltas (design 1, Decisions): an element
- * that the save before had at the same place, as the same object, is there already. The saves of a task are counted in
- * the file, so that a save which was rolled back, or which another process made, is never taken for the one before.
+ * The latest checkpoint of each running task. The growing field is stored as deltas: an element is not written again if
+ * the previous save has the same object at the same index. The file counts the saves of a task: a save that was rolled
+ * back or made by another process is never mistaken for the previous one.
  */
 export function createCheckpoints(store: Store): Checkpoints {
-  const written = new Map<string, Written>();
+  const lastSaves = new Map<string, LastSave>();
   return {
     load: (taskId) => store.read((db) => findCheckpoint(db, taskId)),
     save: async (taskId, state, growing) => {
       const { rest, parts } = split(state, growing);
       await store.write((db) => {
-        const before = savesOf(db, taskId);
-        if (before === undefined) return;
-        const known = written.get(taskId);
-        replaceCheckpoint(db, taskId, before + 1, rest, growing);
-        replaceParts(db, taskId, parts, known?.nth === before ? known.parts : []);
-        written.set(taskId, { nth: before + 1, parts });
+        const saves = savesOf(db, taskId);
+        if (saves === undefined) return;
+        const last = lastSaves.get(taskId);
+        replaceCheckpoint(db, taskId, saves + 1, rest, growing);
+        replaceParts(db, taskId, parts, last?.number === saves ? last.parts : []);
+        lastSaves.set(taskId, { number: saves + 1, parts });
       });
     },
-    forget: (taskId) => void written.delete(taskId),
+    forget: (taskId) => void lastSaves.delete(taskId),
   };
 }
 
@@ -46,11 +46,11 @@ function split(
 ): { readonly rest: JsonObject; readonly parts: readonly JsonValue[] } {
   if (growing === undefined) return { rest: state, parts: [] };
   const { [growing]: parts, ...rest } = state;
-  if (!Array.isArray(parts)) throw new TypeError(`the field ${growing} of a checkpoint is no list`);
+  if (!Array.isArray(parts)) throw new TypeError(`the field ${growing} of a checkpoint is not a list`);
   return { rest, parts: [...parts] };
 }
 
-/** How often the task was saved; undefined for one that has ended, which needs no checkpoint, and gets none. */
+/** The number of saves of a task; undefined for an ended task, which gets no checkpoint. */
 function savesOf(db: Queries, taskId: string): number | undefined {
   const row = db.get(
     `SELECT t.ended_seq, coalesce(c.saves, 0) AS saves
@@ -64,7 +64,7 @@ function savesOf(db: Queries, taskId: string): number | undefined {
 function replaceCheckpoint(
   db: Queries,
   taskId: string,
-  nth: number,
+  saves: number,
   rest: JsonObject,
   growing: string | undefined,
 ): void {
@@ -74,7 +74,7 @@ function replaceCheckpoint(
     taskId,
     JSON.stringify(rest),
     growing ?? null,
-    nth,
+    saves,
   );
 }
 
@@ -82,19 +82,19 @@ function replaceParts(
   db: Queries,
   taskId: string,
   parts: readonly JsonValue[],
-  known: readonly JsonValue[],
+  stored: readonly JsonValue[],
 ): void {
-  const same = samePrefix(known, parts);
-  db.run('DELETE FROM checkpoint_parts WHERE task_id = ? AND place >= ?', taskId, same);
-  for (const [index, part] of parts.slice(same).entries()) {
+  const unchanged = commonPrefix(stored, parts);
+  db.run('DELETE FROM checkpoint_parts WHERE task_id = ? AND place >= ?', taskId, unchanged);
+  for (const [index, part] of parts.slice(unchanged).entries()) {
     const sql = 'INSERT INTO checkpoint_parts (task_id, place, part) VALUES (?, ?, ?)';
-    db.run(sql, taskId, same + index, JSON.stringify({ part }));
+    db.run(sql, taskId, unchanged + index, JSON.stringify({ part }));
   }
 }
 
-function samePrefix(known: readonly JsonValue[], parts: readonly JsonValue[]): number {
-  const differs = parts.findIndex((part, place) => part !== known[place]);
-  return differs === -1 ? parts.length : differs;
+function commonPrefix(stored: readonly JsonValue[], parts: readonly JsonValue[]): number {
+  const difference = parts.findIndex((part, index) => part !== stored[index]);
+  return difference === -1 ? parts.length : difference;
 }
 
 function findCheckpoint(db: Queries, taskId: string): JsonObject | undefined {

@@ -1,21 +1,22 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
+import { deadline, type ManualClock, manualClock, silentLog, tempDir } from '@hermes-fleet/protocol/testing';
 import { type Connections, createStore, openConnections, type Store } from '@hermes-fleet/store';
 import { createLedger } from './ledger.ts';
 import { LEDGER } from './schema.ts';
-import { createTestClock, createTestLog, deadline, newTask, tempDir } from './testing/harness.ts';
+import { newTask } from './testing/harness.ts';
 import type { TaskEvent } from './types.ts';
 
-function setUp(t: Parameters<typeof tempDir>[0]): {
+function setUp(t: TestContext): {
   connections: Connections;
   store: Store;
-  clock: ReturnType<typeof createTestClock>;
+  clock: ManualClock;
 } {
-  const dir = tempDir(t, async () => store.close());
-  const clock = createTestClock();
+  const dir = tempDir(t, { closeFirst: () => store.close() });
+  const clock = manualClock();
   const connections = openConnections(join(dir, 'ledger.db'), LEDGER, () => 'ledger-id');
-  const store = createStore({ schema: LEDGER, clock, log: createTestLog() }, connections);
+  const store = createStore({ schema: LEDGER, clock, log: silentLog }, connections);
   return { connections, store, clock };
 }
 
@@ -31,7 +32,7 @@ test('readers see committed data only', deadline, async (t) => {
   assert.deepEqual(seen, [0, 1]);
 });
 
-test('nobody is woken for what could not be committed', deadline, async (t) => {
+test('a failed commit wakes nobody', deadline, async (t) => {
   const { connections, store, clock } = setUp(t);
   const ledger = createLedger({ profile: 'neo', clock }, store);
   const { id } = (await ledger.accept(newTask())).task;
@@ -61,7 +62,7 @@ test('nobody is woken for what could not be committed', deadline, async (t) => {
 
   connections.writer.exec('PRAGMA max_page_count = 100000');
   clock.advance(5000);
-  assert.equal(ledger.problem(), undefined, 'the ledger found out by itself');
+  assert.equal(ledger.problem(), undefined, 'the ledger recovers without a request');
   await ledger.append(id, { type: 'done', data: {} });
   await Promise.all([watching, relaying]);
   assert.deepEqual(
@@ -70,7 +71,7 @@ test('nobody is woken for what could not be committed', deadline, async (t) => {
   );
 });
 
-test('a file that cannot be read is unavailable, and a wrong query is not', deadline, (t) => {
+test('an unreadable file is unavailable; an invalid query is an error of the code', deadline, (t) => {
   const { connections, store } = setUp(t);
   connections.reader.exec('PRAGMA busy_timeout = 0');
   assert.throws(() => store.read((db) => db.get('SELECT nonsense')), /no such column/);
@@ -80,7 +81,7 @@ test('a file that cannot be read is unavailable, and a wrong query is not', dead
   });
 });
 
-test('a row that was damaged is reported by its column', deadline, (t) => {
+test('a damaged row is reported with its column', deadline, (t) => {
   const { connections, store, clock } = setUp(t);
   const ledger = createLedger({ profile: 'neo', clock }, store);
   const damaged = (values: string, column: string): void => {

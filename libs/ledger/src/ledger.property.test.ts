@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { LifecycleEvent, TERMINAL_EVENTS } from '@hermes-fleet/protocol';
+import { deadline } from '@hermes-fleet/protocol/testing';
 import fc from 'fast-check';
 import { isTerminal } from './states.ts';
-import { collect, deadline, never, newTask, openTestLedger } from './testing/harness.ts';
+import { collect, never, newTask, openTestLedger } from './testing/harness.ts';
 import type { TaskRecord, TaskState } from './types.ts';
 
 const STATES: readonly TaskState[] = [
@@ -17,7 +18,7 @@ const STATES: readonly TaskState[] = [
   'canceled',
 ];
 
-/** Any event, with any state and result, allowed or not; and whether the next one waits for it. */
+/** Any event with any change, valid or not. */
 const append = fc.record({
   task: fc.nat({ max: 2 }),
   type: fc.constantFrom(...LifecycleEvent.options, 'text', 'text', 'text', 'progress', 'nonsense'),
@@ -26,7 +27,7 @@ const append = fc.record({
   awaited: fc.boolean(),
 });
 
-/** What a task must be after an acknowledged event, said apart from the code under test. */
+/** The expected task after an acknowledged event, independent of the code under test. */
 function fold(
   model: Pick<TaskRecord, 'state' | 'resumes' | 'lastSeq'>,
   event: { seq: number; type: string },
@@ -52,7 +53,7 @@ function fold(
   };
 }
 
-test('any sequence of appends keeps the log and the record in step', deadline, async (t) => {
+test('any sequence of appends keeps the log and the record consistent', deadline, async (t) => {
   const { ledger, reopen } = openTestLedger(t);
   await fc.assert(
     fc.asyncProperty(fc.array(append, { maxLength: 40 }), async (steps) => {
@@ -112,6 +113,6 @@ test('any sequence of appends keeps the log and the record in step', deadline, a
   );
   const { count } = ledger.outbox.backlog();
   const again = await reopen();
-  assert.equal(again.outbox.backlog().count, count, 'the count that is kept is the count that is found');
+  assert.equal(again.outbox.backlog().count, count, 'the maintained count equals the stored one');
   assert.equal(again.outbox.read(0, count + 1).length, count);
 });

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { TokenEntry } from '@hermes-fleet/protocol';
-import { newTask, openTestLedger, START } from './testing/harness.ts';
+import { START } from '@hermes-fleet/protocol/testing';
+import { newTask, openTestLedger } from './testing/harness.ts';
 
-test('an accepted task is there, with its submitted event, also after a restart', async (t) => {
+test('an accepted task and its submitted event are stored, also after a restart', async (t) => {
   const { ledger, reopen } = openTestLedger(t);
   const wanted = newTask({ key: 'k', dispatch: { brief: 'größer ✓' } });
   const { task, created } = await ledger.accept(wanted);
@@ -31,7 +32,7 @@ test('an accepted task is there, with its submitted event, also after a restart'
   assert.equal(again.get('nobody'), undefined);
 });
 
-test('one hundred concurrent accepts of one key make one task', async (t) => {
+test('one hundred concurrent accepts of one key create one task', async (t) => {
   const { ledger, reopen } = openTestLedger(t);
   const accepts = await Promise.all(
     Array.from({ length: 100 }, () => ledger.accept(newTask({ key: 'same' }))),
@@ -43,7 +44,7 @@ test('one hundred concurrent accepts of one key make one task', async (t) => {
   assert.equal(later.task.id, accepts[0]?.task.id);
 });
 
-test('the key belongs to its caller, and to one payload', async (t) => {
+test('a key is unique per caller and bound to one payload', async (t) => {
   const { ledger } = openTestLedger(t);
   await ledger.accept(newTask({ key: 'k', caller: 'switch' }));
   assert.equal((await ledger.accept(newTask({ key: 'k', caller: 'other' }))).created, true);
@@ -69,7 +70,7 @@ for (const ending of ['blocked', 'done', 'partial', 'error', 'canceled']) {
   });
 }
 
-test('append applies the change; text neither changes the state nor counts as an update', async (t) => {
+test('append applies the change; text neither changes the state nor updates the task', async (t) => {
   const { ledger, clock } = openTestLedger(t);
   const { id } = (await ledger.accept(newTask())).task;
   clock.advance(10);
@@ -111,7 +112,7 @@ test('the first terminal event wins, also inside one batch', async (t) => {
   );
 });
 
-test('an event that contradicts its state, or that nobody knows, is refused and leaves nothing', async (t) => {
+test('an unknown event and one that contradicts its state are rejected without a change', async (t) => {
   const { ledger } = openTestLedger(t);
   const { id } = (await ledger.accept(newTask())).task;
   const wrong = [
@@ -133,7 +134,7 @@ test('an event that contradicts its state, or that nobody knows, is refused and 
   assert.equal(ledger.events(id).length, 1);
 });
 
-test('events are read in order, from a place, in pages', async (t) => {
+test('events are read in order, from a position, in pages', async (t) => {
   const { ledger } = openTestLedger(t);
   const { id } = (await ledger.accept(newTask())).task;
   const other = (await ledger.accept(newTask())).task;
@@ -149,7 +150,7 @@ test('events are read in order, from a place, in pages', async (t) => {
   assert.equal(other.lastSeq, 2);
 });
 
-test('what has not ended is taken up again, oldest first', async (t) => {
+test('unfinished tasks are found after a restart, oldest first', async (t) => {
   const { ledger, clock, reopen } = openTestLedger(t);
   const tasks = [];
   for (let i = 0; i < 3; i += 1) {
@@ -165,7 +166,7 @@ test('what has not ended is taken up again, oldest first', async (t) => {
   );
 });
 
-test('peers are kept by agent id', async (t) => {
+test('peers are stored by agent id', async (t) => {
   const { ledger, reopen } = openTestLedger(t);
   await ledger.savePeer({ agentId: 'trinity', announce: { seq: 1 }, receivedAt: 1 });
   await ledger.savePeer({ agentId: 'morpheus', announce: { seq: 1 }, receivedAt: 2 });
@@ -215,7 +216,7 @@ test('a reservation is charged with its estimate until it is settled, also after
   assert.deepEqual(again.tokens.entries('nobody'), []);
 });
 
-test('prune removes what ended long ago and is published, and nothing else', async (t) => {
+test('prune removes only old, ended and published tasks', async (t) => {
   const { ledger, clock } = openTestLedger(t);
   const old = (await ledger.accept(newTask({ key: 'old' }))).task.id;
   const running = (await ledger.accept(newTask({ key: 'running' }))).task.id;
@@ -230,8 +231,8 @@ test('prune removes what ended long ago and is published, and nothing else', asy
 
   assert.equal(await ledger.prune(START + 500, 100), 0, 'nothing is published yet');
   await ledger.outbox.advance(done?.seq ?? 0);
-  assert.equal(await ledger.prune(START, 100), 0, 'nothing is that old');
-  assert.equal(await ledger.prune(START + 500, 0), 0, 'no more than the batch');
+  assert.equal(await ledger.prune(START, 100), 0, 'no task is old enough');
+  assert.equal(await ledger.prune(START + 500, 0), 0, 'the batch is the limit');
   assert.equal(await ledger.prune(START + 500, 100), 1);
   assert.equal(ledger.get(old), undefined);
   assert.deepEqual(ledger.events(old), []);
@@ -240,7 +241,7 @@ test('prune removes what ended long ago and is published, and nothing else', asy
   assert.equal((await ledger.accept(newTask({ key: 'old' }))).created, true);
 });
 
-test('close commits what is pending, and afterwards every call says so', async (t) => {
+test('close commits pending writes; later calls fail', async (t) => {
   const { ledger, reopen } = openTestLedger(t);
   const accepting = ledger.accept(newTask());
   const closing = ledger.close();

@@ -13,30 +13,32 @@ import { watchTask } from './watch.ts';
 
 const ALL = -1;
 
-/** `file` is made, with its directory, when it is not there. One process owns it: see acquireOwnership. */
+/** A missing `file` is created with its directory. Only one process may own it: see `acquireOwnership`. */
 export type LedgerOptions = Omit<StoreOptions, 'schema'>;
 
 /**
- * Opens the durable task log of a profile and migrates it (design 1, Decisions). Throws CONFIG_INVALID when the file
- * is no ledger, belongs to another profile or comes from a newer version, STORE_UNAVAILABLE when it can't be used now.
+ * Opens and migrates the durable task log of a profile. Throws CONFIG_INVALID if the file is not a ledger, belongs to
+ * another profile or was written by a newer version, STORE_UNAVAILABLE if it is temporarily unusable.
  */
-export function openLedger(o: LedgerOptions): Ledger {
-  const store = openStore({ ...o, schema: LEDGER });
+export function openLedger(options: LedgerOptions): Ledger {
+  const store = openStore({ ...options, schema: LEDGER });
   try {
-    return createLedger(o, store);
+    return createLedger(options, store);
   } catch (error) {
     store.close();
     throw error;
   }
 }
 
-/** The ledger over a store that is open; it closes it. */
-export function createLedger(o: Pick<LedgerOptions, 'profile' | 'clock'>, store: Store): Ledger {
-  const { clock } = o;
+/** A ledger over an open store, which it closes. */
+export function createLedger(
+  { profile, clock }: Pick<LedgerOptions, 'profile' | 'clock'>,
+  store: Store,
+): Ledger {
   const watchers = createWakeups();
   const relays = createWakeups();
   const checkpoints = createCheckpoints(store);
-  const outbox = createOutbox({ store, wakeups: relays, profile: o.profile, clock });
+  const outbox = createOutbox({ store, wakeups: relays, profile, clock });
 
   const committed = (event: TaskEvent): void => {
     outbox.committed(event);

@@ -4,14 +4,15 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { systemIds } from '@hermes-fleet/protocol';
+import { manualClock, silentLog, tempDir } from '@hermes-fleet/protocol/testing';
 import { migrate, openConnections } from '@hermes-fleet/store';
 import { openLedger } from './ledger.ts';
 import { LEDGER } from './schema.ts';
-import { createTestClock, createTestLog, newTask, openTestLedger, tempDir } from './testing/harness.ts';
+import { newTask, openTestLedger } from './testing/harness.ts';
 import type { Ledger } from './types.ts';
 
 function open(file: string, profile = 'neo'): Ledger {
-  return openLedger({ file, profile, clock: createTestClock(), ids: systemIds, log: createTestLog() });
+  return openLedger({ file, profile, clock: manualClock(), ids: systemIds, log: silentLog });
 }
 
 test('a new file is private, in WAL mode, fully synchronous, with foreign keys', (t) => {
@@ -40,7 +41,7 @@ test('a closed ledger is one file', async (t) => {
   assert.equal(existsSync(`${file}-wal`), false);
 });
 
-test('a file that is no database is refused and left as it is', (t) => {
+test('a file that is not a database is rejected without a change', (t) => {
   const dir = tempDir(t);
   for (const content of ['hello', 'not a database, but a long text '.repeat(100)]) {
     const file = join(dir, `${content.length}.db`);
@@ -50,7 +51,7 @@ test('a file that is no database is refused and left as it is', (t) => {
   }
 });
 
-test('the database of something else is refused and left as it is', (t) => {
+test('another kind of database is rejected without a change', (t) => {
   const file = join(tempDir(t), 'other.db');
   using other = new DatabaseSync(file);
   other.exec('CREATE TABLE tasks (id TEXT)');
@@ -59,7 +60,7 @@ test('the database of something else is refused and left as it is', (t) => {
   assert.throws(() => open(file), { code: 'CONFIG_INVALID', message: /is a database, but not a ledger/ });
 });
 
-test('the ledger of another profile is refused', async (t) => {
+test('the ledger of another profile is rejected', async (t) => {
   const { ledger, file } = openTestLedger(t);
   await ledger.close();
   assert.throws(() => open(file, 'trinity'), {
@@ -68,7 +69,7 @@ test('the ledger of another profile is refused', async (t) => {
   });
 });
 
-test('a ledger that a newer version wrote is refused and left as it is', async (t) => {
+test('a ledger of a newer version is rejected without a change', async (t) => {
   const { ledger, file } = openTestLedger(t);
   await ledger.close();
   using db = new DatabaseSync(file);
@@ -77,7 +78,7 @@ test('a ledger that a newer version wrote is refused and left as it is', async (
   assert.equal(db.prepare('PRAGMA user_version').get()?.user_version, LEDGER.migrations.length + 1);
 });
 
-test('a ledger with a missing part is refused, and closed', async (t) => {
+test('a ledger with a missing table is rejected and closed', async (t) => {
   const { ledger, file } = openTestLedger(t);
   await ledger.close();
   using db = new DatabaseSync(file);
@@ -86,7 +87,7 @@ test('a ledger with a missing part is refused, and closed', async (t) => {
   db.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; ROLLBACK');
 });
 
-test('a v1 file keeps its tasks and peers through the next step, which runs once', async (t) => {
+test('a v1 file keeps its tasks and peers through later steps, each of which runs once', async (t) => {
   const file = join(tempDir(t), 'ledger.db');
   using v1 = new DatabaseSync(file);
   migrate(v1, file, { ...LEDGER, migrations: LEDGER.migrations.slice(0, 1) });
@@ -115,7 +116,7 @@ test('a v1 file keeps its tasks and peers through the next step, which runs once
   assert.equal(db.prepare('PRAGMA user_version').get()?.user_version, next.length);
 });
 
-test('a migration that fails half way leaves the file as it was', async (t) => {
+test('a failed migration does not change the file', async (t) => {
   const { ledger, file } = openTestLedger(t);
   await ledger.accept(newTask());
   await ledger.close();
@@ -138,7 +139,7 @@ test('a migration that fails half way leaves the file as it was', async (t) => {
   await again.close();
 });
 
-test('a place that cannot be written is a configuration error that names it', (t) => {
+test('an unwritable path is a configuration error that names it', (t) => {
   const dir = tempDir(t);
   mkdirSync(join(dir, 'ledger.db'));
   assert.throws(() => open(join(dir, 'ledger.db')), {
@@ -149,7 +150,7 @@ test('a place that cannot be written is a configuration error that names it', (t
   assert.throws(() => open(join(dir, 'file', 'ledger.db')), { code: 'CONFIG_INVALID' });
 });
 
-test('a ledger that another process keeps locked is unavailable, not misconfigured', (t) => {
+test('a ledger that another process locks is unavailable, not misconfigured', (t) => {
   const file = join(tempDir(t), 'ledger.db');
   using other = new DatabaseSync(file);
   other.exec('CREATE TABLE a (b); BEGIN EXCLUSIVE');

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { CloudEvent } from '@hermes-fleet/protocol';
-import { deadline, never, newTask, openTestLedger } from './testing/harness.ts';
+import { deadline } from '@hermes-fleet/protocol/testing';
+import { never, newTask, openTestLedger } from './testing/harness.ts';
 
 test('lifecycle events become CloudEvents; text never leaves the ledger', deadline, async (t) => {
   const { ledger } = openTestLedger(t);
@@ -35,7 +36,7 @@ test('lifecycle events become CloudEvents; text never leaves the ledger', deadli
   assert.ok(event && !('traceparent' in event.event));
 });
 
-test('the cursor moves forward only, and outlives a restart', deadline, async (t) => {
+test('the cursor moves only forward and survives a restart', deadline, async (t) => {
   const { ledger, clock, reopen } = openTestLedger(t);
   assert.deepEqual(ledger.outbox.backlog(), { count: 0, oldestAgeMs: 0 });
   const { id } = (await ledger.accept(newTask())).task;
@@ -72,9 +73,9 @@ test('a cursor beyond pruned events stays valid', deadline, async (t) => {
   await ledger.prune(clock.now(), 10);
   await ledger.outbox.advance(3);
   assert.equal(ledger.outbox.cursor(), 3);
-  const news = ledger.outbox.wait(3, never);
+  const waiting = ledger.outbox.wait(3, never);
   await ledger.append(running, { type: 'started', data: {} });
-  await news;
+  await waiting;
   assert.deepEqual(
     ledger.outbox.read(3, 10).map(({ seq }) => seq),
     [4],

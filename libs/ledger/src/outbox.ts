@@ -3,20 +3,25 @@ import { integer, type Queries, type Row, type Store, text, type Wakeups } from 
 import { taskEvent } from './rows.ts';
 import type { TaskEvent } from './types.ts';
 
-/** The key that outbox waits are kept under. */
-const NEWS = 'outbox';
+const WAKEUP_KEY = 'outbox';
 
 export interface Outbox extends OutboxSource {
-  /** To be called after COMMIT with every event that was appended. */
+  /** Must be called after COMMIT with every appended event. */
   committed(event: TaskEvent): void;
 }
 
+export interface OutboxOptions {
+  readonly store: Store;
+  readonly wakeups: Wakeups;
+  readonly profile: string;
+  readonly clock: Clock;
+}
+
 /**
- * The lifecycle events of the ledger as CloudEvents (design 5, Events), and how far the bus has acknowledged them.
- * `text` deltas never appear here.
+ * The lifecycle events of the ledger as CloudEvents (docs/events.md), without `text` deltas, and the cursor up to which
+ * the bus has acknowledged them.
  */
-export function createOutbox(o: { store: Store; wakeups: Wakeups; profile: string; clock: Clock }): Outbox {
-  const { store, wakeups } = o;
+export function createOutbox({ store, wakeups, profile, clock }: OutboxOptions): Outbox {
   let unpublished = store.read((db) => countBetween(db, cursorOf(db), Number.MAX_SAFE_INTEGER));
 
   const toOutboxEvent = (row: Row): OutboxEvent => {
@@ -24,11 +29,11 @@ export function createOutbox(o: { store: Store; wakeups: Wakeups; profile: strin
     const traceparent = row.traceparent;
     return {
       seq,
-      subject: `fleet.task.${o.profile}.${type}`,
+      subject: `fleet.task.${profile}.${type}`,
       event: {
         specversion: '1.0',
-        id: `${o.profile}:${store.id}:${seq}`,
-        source: `/profiles/${o.profile}`,
+        id: `${profile}:${store.id}:${seq}`,
+        source: `/profiles/${profile}`,
         type: `dev.hermes-fleet.task.${type}.v1`,
         subject: text(row, 'task_id'),
         time: new Date(at).toISOString(),
@@ -70,7 +75,7 @@ export function createOutbox(o: { store: Store; wakeups: Wakeups; profile: strin
       for (;;) {
         signal.throwIfAborted();
         if (store.read(newestOf) > afterSeq) return;
-        await wakeups.wait(NEWS, signal).woken;
+        await wakeups.wait(WAKEUP_KEY, signal).woken;
       }
     },
     backlog: () => {
@@ -82,18 +87,18 @@ export function createOutbox(o: { store: Store; wakeups: Wakeups; profile: strin
       );
       return {
         count: unpublished,
-        oldestAgeMs: oldest ? Math.max(0, o.clock.now() - integer(oldest, 'at')) : 0,
+        oldestAgeMs: oldest ? Math.max(0, clock.now() - integer(oldest, 'at')) : 0,
       };
     },
     committed: (event) => {
       if (event.type === 'text') return;
       unpublished += 1;
-      wakeups.wake(NEWS);
+      wakeups.wake(WAKEUP_KEY);
     },
   };
 }
 
-/** Moves the cursor forward and returns how many events that publishes; backward is no move. */
+/** Moves the cursor forward, never backward, and returns the number of newly published events. */
 function advanceTo(db: Queries, seq: number): number {
   const cursor = cursorOf(db);
   const newest = Math.max(cursor, newestOf(db));

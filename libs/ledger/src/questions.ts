@@ -4,30 +4,30 @@ import { questionRow } from './rows.ts';
 import { appendEvent, endedSeq, notFound } from './tasks.ts';
 import type { Answer, Question, TaskEvent } from './types.ts';
 
-/** The questions of a task, the latest last. */
+/** The questions of a task, oldest first. */
 export function findQuestions(db: Queries, taskId: string): Question[] {
   return db.all('SELECT * FROM questions WHERE task_id = ? ORDER BY seq', taskId).map(questionRow);
 }
 
-/** Whether somebody waits for the answer to a question, unless its task has ended. */
+/** True for a question without an answer that was not withdrawn. The task may have ended. */
 export function isOpen({ answer, withdrawnAt }: Question): boolean {
   return answer === undefined && withdrawnAt === undefined;
 }
 
-/** The transaction behind Ledger.ask; `event` is that of a question which was not asked before. */
+/** The transaction of `Ledger.ask`; `event` is set for a new question. */
 export function askQuestion(
   db: Queries,
   clock: Clock,
   taskId: string,
   { key, text }: { readonly key: string; readonly text: string },
 ): { readonly question: Question | undefined; readonly event?: TaskEvent } {
-  const before = findQuestions(db, taskId);
-  const known = before.find((question) => question.key === key);
+  const questions = findQuestions(db, taskId);
+  const known = questions.find((question) => question.key === key);
   if (known && known.withdrawnAt === undefined) return { question: known };
   if (hasEnded(db, taskId)) return { question: undefined };
-  if (before.some(isOpen))
-    throw new FleetError('INTERNAL', `task ${taskId} has asked something else already, and waits for that`);
-  const data = { number: known ? before.length : before.length + 1 };
+  if (questions.some(isOpen))
+    throw new FleetError('INTERNAL', `task ${taskId} already waits for the answer to another question`);
+  const data = { number: known ? questions.length : questions.length + 1 };
   const event = appendEvent(db, clock, taskId, { type: 'input_required', data }, undefined);
   if (!event) return { question: undefined };
   db.run(
@@ -41,7 +41,7 @@ export function askQuestion(
   return { question: { key, seq: event.seq, askedAt: event.at, text, answer: undefined }, event };
 }
 
-/** The transaction behind Ledger.answer; `event` is that of an answer which is no copy. */
+/** The transaction of `Ledger.answer`; `event` is set for a new answer. */
 export function answerQuestion(
   db: Queries,
   clock: Clock,
@@ -52,7 +52,7 @@ export function answerQuestion(
   const known = questions.find((question) => question.answer?.messageId === answer.messageId);
   if (known) {
     if (known.answer?.text === answer.text) return { question: known };
-    const reason = 'was the id of another answer: give every message an id of its own';
+    const reason = 'was the id of another answer: give every message its own id';
     const fields = [{ path: 'message.messageId', reason }];
     throw new FleetError('INVALID_PARAMS', `message.messageId ${reason}`, { fields });
   }
@@ -72,14 +72,14 @@ export function answerQuestion(
   return { question: { ...open, answer }, ...(event ? { event } : {}) };
 }
 
-/** The transaction behind Ledger.withdraw; `event` is that of a question which was open. */
+/** The transaction of `Ledger.withdraw`; `event` is set if the question was open. */
 export function withdrawQuestion(
   db: Queries,
   clock: Clock,
   taskId: string,
   key: string,
 ): { readonly question: Question | undefined; readonly event?: TaskEvent } {
-  const question = findQuestions(db, taskId).find((one) => one.key === key);
+  const question = findQuestions(db, taskId).find((candidate) => candidate.key === key);
   if (!question || !isOpen(question)) return { question };
   const event = appendEvent(db, clock, taskId, { type: 'queued', data: { withdrawn: true } }, undefined);
   if (!event) return { question };
@@ -99,12 +99,12 @@ function notWaiting(taskId: string, ended: boolean, last: Question | undefined):
       'UNSUPPORTED_OPERATION',
       `task ${taskId} has ended; send the message without its task id`,
     );
-  const asked = last?.answer
+  const closed = last?.answer
     ? 'was answered already, and takes no second answer'
     : 'goes on without an answer';
-  const why = last ? asked : 'has asked nothing';
+  const reason = last ? closed : 'has asked nothing';
   return new FleetError(
     'UNSUPPORTED_OPERATION',
-    `task ${taskId} ${why}: wait until it asks, or send a new task in its context`,
+    `task ${taskId} ${reason}: wait until it asks, or send a new task in its context`,
   );
 }

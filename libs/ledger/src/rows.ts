@@ -2,8 +2,6 @@ import type { TokenEntry } from '@hermes-fleet/protocol';
 import { integer, json, oneOf, type Row, text } from '@hermes-fleet/store';
 import type { PeerRecord, Question, TaskEvent, TaskRecord, TaskState } from './types.ts';
 
-// The only place that turns rows into records.
-
 const STATES: Readonly<Record<TaskState, true>> = {
   submitted: true,
   queued: true,

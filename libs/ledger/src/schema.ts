@@ -1,9 +1,8 @@
 import type { StoreSchema } from '@hermes-fleet/store';
 
 /**
- * The schema as a list of steps, each applied once and in order; `user_version` counts those applied. A published
- * step is never edited: a change is a new step. Rows that change often (tasks) are apart from large bodies
- * (payloads), so that an event does not rewrite a megabyte.
+ * The schema as a list of steps, applied once and in order. A published step is never edited: a change is a new step.
+ * Frequently changed rows (tasks) are separate from large bodies (payloads): an event does not rewrite a megabyte.
  */
 const MIGRATIONS: readonly string[] = [
   `
@@ -108,5 +107,5 @@ const MIGRATIONS: readonly string[] = [
   `,
 ];
 
-/** The ledger's file: "HFLG". */
+/** `applicationId` is "HFLG". */
 export const LEDGER: StoreSchema = { name: 'ledger', applicationId: 0x48464c47, migrations: MIGRATIONS };

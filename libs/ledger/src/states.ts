@@ -8,14 +8,13 @@ const TERMINAL_STATES: ReadonlySet<TaskState> = new Set<TaskState>([
   'canceled',
 ]);
 
-/** The state that an event leads to by itself (design 2, TASK_RESULT); other events leave the state as it is. */
 const STATE_AFTER: Readonly<Partial<Record<string, TaskState>>> = {
   submitted: 'submitted',
   queued: 'queued',
   started: 'working',
   resumed: 'queued',
   input_required: 'input_required',
-  // Whoever asked waits for its turn to go on.
+  // The run waits for a slot before it continues.
   answered: 'queued',
   done: 'completed',
   partial: 'completed',
@@ -24,20 +23,21 @@ const STATE_AFTER: Readonly<Partial<Record<string, TaskState>>> = {
   canceled: 'canceled',
 };
 
-/** The state that an event of the log leads to by itself; undefined for one that leaves the state as it is. */
+/**
+ * The state that an event implies (docs/handshake.md#task_result); undefined for an event that does not change the
+ * state.
+ */
 export function impliedState(eventType: string): TaskState | undefined {
   return STATE_AFTER[eventType];
 }
 
-/** Whether a task in this state has ended. */
 export function isTerminal(state: TaskState): boolean {
   return TERMINAL_STATES.has(state);
 }
 
 /**
- * The state of a task after an event: what the change says, else what the event means, else what it was. Throws
- * INTERNAL for an event that nobody knows, and for one that contradicts its state: only terminal events end a task,
- * and they always do.
+ * The state of a task after an event: the state of the change, else the implied state, else the current one. Throws
+ * INTERNAL for an unknown event and for a contradiction: terminal events, and only they, lead to a terminal state.
  */
 export function stateAfter(current: TaskState, event: NewEvent, change: TaskChange | undefined): TaskState {
   if (event.type !== 'text' && !LifecycleEvent.safeParse(event.type).success) {

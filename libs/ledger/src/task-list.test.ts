@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { newTask, openTestLedger, START } from './testing/harness.ts';
+import { START } from '@hermes-fleet/protocol/testing';
+import { newTask, openTestLedger } from './testing/harness.ts';
 import type { Ledger, TaskQuery } from './types.ts';
 
 function pages(ledger: Ledger, query: TaskQuery): string[][] {
@@ -14,7 +15,7 @@ function pages(ledger: Ledger, query: TaskQuery): string[][] {
   return found;
 }
 
-test('tasks come in pages, newest update first, equal ones by id', async (t) => {
+test('tasks are listed in pages, latest update first, then by id', async (t) => {
   const { ledger, clock } = openTestLedger(t);
   assert.deepEqual(ledger.list({ pageSize: 5 }), { tasks: [], nextPageToken: '', totalSize: 0 });
   for (const key of ['a', 'b', 'c', 'd']) await ledger.accept(newTask({ key, id: `id-${key}` }));
@@ -27,7 +28,7 @@ test('tasks come in pages, newest update first, equal ones by id', async (t) => 
   assert.deepEqual(pages(ledger, { pageSize: 100 }), [['b', 'e', 'a', 'c', 'd']]);
 });
 
-test('what is updated between two pages does not shift the rest', async (t) => {
+test('an update between two pages does not shift the other tasks', async (t) => {
   const { ledger, clock } = openTestLedger(t);
   for (const key of ['a', 'b', 'c', 'd']) {
     await ledger.accept(newTask({ key, id: `id-${key}` }));
@@ -48,7 +49,7 @@ test('what is updated between two pages does not shift the rest', async (t) => {
   assert.equal(second.totalSize, 5);
 });
 
-test('filters combine, and totalSize counts what they let through', async (t) => {
+test('filters combine, and totalSize counts the filtered tasks', async (t) => {
   const { ledger, clock } = openTestLedger(t);
   await ledger.accept(newTask({ key: 'a', caller: 'x', contextId: 'c1' }));
   const { task } = await ledger.accept(newTask({ key: 'b', caller: 'x', contextId: 'c2' }));
@@ -75,7 +76,7 @@ test('filters combine, and totalSize counts what they let through', async (t) =>
   assert.deepEqual(found({ updatedAfter: START + 6 }), ['', 0]);
 });
 
-test('a page token that this query did not give is refused by name', async (t) => {
+test('a page token of another query is invalid', async (t) => {
   const { ledger } = openTestLedger(t);
   for (let i = 0; i < 3; i += 1) await ledger.accept(newTask());
   const { nextPageToken } = ledger.list({ pageSize: 2, caller: 'switch' });
@@ -95,7 +96,7 @@ test('a page token that this query did not give is refused by name', async (t) =
   assert.equal(ledger.list({ pageSize: 1, caller: 'switch', pageToken: nextPageToken }).tasks.length, 1);
 });
 
-test('a page size out of range is refused by name', (t) => {
+test('a page size out of range is invalid', (t) => {
   const { ledger } = openTestLedger(t);
   for (const pageSize of [0, -1, 1.5, 101, Number.NaN]) {
     assert.throws(() => ledger.list({ pageSize }), {

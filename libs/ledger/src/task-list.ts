@@ -16,9 +16,9 @@ interface Filter {
 }
 
 /**
- * One page of tasks, the most recently updated first. The page token holds the place after the last task and a digest
- * of the filter: pages never repeat a task unless it was updated in between. Throws INVALID_PARAMS naming `page_size`
- * or `page_token`.
+ * One page of tasks, most recently updated first. The page token contains the position after the last task and a digest
+ * of the filter. Pages repeat a task only if it was updated in between. Throws INVALID_PARAMS for `page_size` or
+ * `page_token`.
  */
 export function listTasks(db: Queries, query: TaskQuery): TaskPage {
   const { pageSize, pageToken } = query;
@@ -30,23 +30,23 @@ export function listTasks(db: Queries, query: TaskQuery): TaskPage {
     .update(JSON.stringify([where, params]))
     .digest('base64url')
     .slice(0, 12);
-  const place = pageToken ? decodeToken(pageToken, digest) : undefined;
-  const from = place ? ' AND (t.updated_at < ? OR (t.updated_at = ? AND t.id > ?))' : '';
+  const position = pageToken ? decodeToken(pageToken, digest) : undefined;
+  const from = position ? ' AND (t.updated_at < ? OR (t.updated_at = ? AND t.id > ?))' : '';
   const tasks = db
     .all(
       `${SELECT_TASK} WHERE ${where}${from} ORDER BY t.updated_at DESC, t.id LIMIT ?`,
       ...params,
-      ...(place ? [place.updatedAt, place.updatedAt, place.id] : []),
+      ...(position ? [position.updatedAt, position.updatedAt, position.id] : []),
       pageSize + 1,
     )
     .map(taskRecord);
-  const more = tasks.length > pageSize;
-  const page = more ? tasks.slice(0, -1) : tasks;
+  const hasMore = tasks.length > pageSize;
+  const page = hasMore ? tasks.slice(0, -1) : tasks;
   const last = page.at(-1);
   const total = db.get(`SELECT count(*) AS total FROM tasks t WHERE ${where}`, ...params);
   return {
     tasks: page,
-    nextPageToken: more && last ? encodeToken(last.updatedAt, last.id, digest) : '',
+    nextPageToken: hasMore && last ? encodeToken(last.updatedAt, last.id, digest) : '',
     totalSize: total ? integer(total, 'total') : 0,
   };
 }
@@ -73,8 +73,8 @@ function encodeToken(updatedAt: number, id: string, digest: string): string {
 }
 
 function decodeToken(token: string, digest: string): { readonly updatedAt: number; readonly id: string } {
-  const [updatedAt, id, of] = parseToken(token);
-  if (of !== digest)
+  const [updatedAt, id, tokenDigest] = parseToken(token);
+  if (tokenDigest !== digest)
     throw invalid('page_token', 'belongs to another query; ask for the first page without it');
   return { updatedAt, id };
 }
@@ -84,7 +84,7 @@ function parseToken(token: string): z.output<typeof Token> {
     try {
       return Token.parse(JSON.parse(Buffer.from(token, 'base64url').toString()));
     } catch {
-      // Falls through to the one answer for every token that this ledger did not make.
+      // Every foreign token gets the error below.
     }
   }
   throw invalid('page_token', 'was not made by this service; ask for the first page without it');

@@ -4,7 +4,7 @@ import { taskEvent, taskRecord, taskState } from './rows.ts';
 import { stateAfter } from './states.ts';
 import type { NewEvent, NewTask, TaskChange, TaskEvent, TaskRecord } from './types.ts';
 
-/** Every column of a TaskRecord, for a WHERE clause on `t`. */
+/** Selects every column of a TaskRecord; a WHERE clause refers to the task as `t`. */
 export const SELECT_TASK = `
   SELECT t.*, p.message, p.dispatch, p.result,
     (SELECT max(e.seq) FROM events e WHERE e.task_id = t.id) AS last_seq
@@ -23,13 +23,13 @@ export function unfinishedTasks(db: Queries): TaskRecord[] {
   return db.all(`${SELECT_TASK} WHERE t.ended_seq IS NULL ORDER BY t.created_at, t.id`).map(taskRecord);
 }
 
-/** The seq of the task's terminal event, null while it has none, undefined for a task that is not there. */
+/** The seq of the task's terminal event; null without one, undefined for an unknown task. */
 export function endedSeq(db: Queries, taskId: string): number | null | undefined {
   const seq = db.get('SELECT ended_seq FROM tasks WHERE id = ?', taskId)?.ended_seq;
   return typeof seq === 'number' || seq === null ? seq : undefined;
 }
 
-/** Events of a task in order; a negative limit means all. */
+/** The events of a task in order; a negative limit means all. */
 export function findEvents(db: Queries, taskId: string, afterSeq: number, limit: number): TaskEvent[] {
   return db
     .all('SELECT * FROM events WHERE task_id = ? AND seq > ? ORDER BY seq LIMIT ?', taskId, afterSeq, limit)
@@ -47,20 +47,20 @@ function insertEvent(db: Queries, taskId: string, at: number, event: NewEvent): 
   return { seq: rowid, taskId, type: event.type, at, data: event.data };
 }
 
-/** The transaction behind Ledger.accept; `submitted` is the event of a task that was created. */
+/** The transaction of `Ledger.accept`; `submitted` is set for a new task. */
 export function acceptTask(
   db: Queries,
   clock: Clock,
   task: NewTask,
 ): { readonly task: TaskRecord; readonly submitted?: TaskEvent } {
-  const held = db.get(
+  const bound = db.get(
     'SELECT fingerprint, task_id FROM idempotency WHERE caller = ? AND key = ?',
     task.caller,
     task.key,
   );
-  const known = held && findTask(db, text(held, 'task_id'));
-  if (held && known) {
-    if (text(held, 'fingerprint') !== task.fingerprint) throw conflict(task.key);
+  const known = bound && findTask(db, text(bound, 'task_id'));
+  if (bound && known) {
+    if (text(bound, 'fingerprint') !== task.fingerprint) throw conflict(task.key);
     return { task: known };
   }
   const now = clock.now();
@@ -114,7 +114,7 @@ function conflict(key: string): FleetError {
   return new FleetError('TASK_ID_CONFLICT', reason, { fields: [{ path: 'task.task_id', reason }] });
 }
 
-/** The transaction behind Ledger.append. Text deltas do not count as an update of the task. */
+/** The transaction of `Ledger.append`. A text delta does not update the task. */
 export function appendEvent(
   db: Queries,
   clock: Clock,
@@ -146,8 +146,9 @@ export function appendEvent(
 }
 
 /**
- * Removes ended tasks last updated before `before` (ms since the epoch), at most `batch`, with all that belongs to
- * them. A task's terminal event is its last, so one at or below the cursor means that all of them are published.
+ * Removes up to `batch` ended tasks that were last updated before `before` (ms since the epoch), with all their rows,
+ * and returns their ids. The terminal event is a task's last: at or below the cursor, all events of the task are
+ * published.
  */
 export function pruneTasks(db: Queries, before: number, batch: number): string[] {
   return db

@@ -3,7 +3,10 @@ import type { Queries, Store } from '@hermes-fleet/store';
 import { tokenEntry } from './rows.ts';
 import { endedSeq, notFound } from './tasks.ts';
 
-/** The account of tokens (design 2, Tokens): booked before a call, corrected after it, charged if it never is. */
+/**
+ * Books an estimate before a call and replaces it after the call; an unsettled estimate stays charged
+ * (docs/handshake.md#tokens).
+ */
 export function createTokenStore(store: Store): TokenStore {
   return {
     entries: (taskId) =>

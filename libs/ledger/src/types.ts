@@ -15,10 +15,10 @@ export interface TaskRecord {
   readonly id: string;
   readonly contextId: string;
   readonly caller: string;
-  /** The caller's own name for the task (`task.task_id`); with `caller` the idempotency key. */
+  /** The caller's name for the task (`task.task_id`); with `caller`, the idempotency key. */
   readonly key: string;
   readonly state: TaskState;
-  /** The A2A message as it came, as JSON. */
+  /** The A2A message as JSON. */
   readonly message: JsonObject;
   /** The TASK_DISPATCH, as wire JSON. */
   readonly dispatch: JsonObject;
@@ -28,9 +28,9 @@ export interface TaskRecord {
   /** Milliseconds since the epoch. */
   readonly createdAt: number;
   readonly updatedAt: number;
-  /** The sequence of the task's newest event. */
+  /** The sequence of the task's latest event. */
   readonly lastSeq: number;
-  /** The W3C trace context that the task was accepted in. */
+  /** The `traceparent` of the request that created the task (W3C Trace Context). */
   readonly traceparent?: string;
 }
 
@@ -45,11 +45,11 @@ export interface NewTask {
   readonly traceparent?: string;
 }
 
-/** One line of a task's append-only log. `seq` is global to the ledger and strictly increasing. */
+/** An entry of a task's append-only log. `seq` is global to the ledger and strictly increasing. */
 export interface TaskEvent {
   readonly seq: number;
   readonly taskId: string;
-  /** A lifecycle event's name, or `text` for a text delta, which never leaves the ledger for the bus. */
+  /** The name of a lifecycle event, or `text` for a text delta, which is never published. */
   readonly type: string;
   readonly at: number;
   readonly data: JsonObject;
@@ -66,25 +66,24 @@ export interface TaskChange {
   readonly resumes?: number;
 }
 
-/** A question that a task put to its caller, and its answer once there is one (design 3, Asking). */
+/** A question of a task to its caller (docs/handshake.md#asking). */
 export interface Question {
-  /** The asker's own name for it, unique in its task. */
+  /** The run's name for the question, unique in its task. */
   readonly key: string;
-  /** The sequence of its `input_required` event, which does not hold its text. */
+  /** The sequence of its `input_required` event, which does not contain its text. */
   readonly seq: number;
   /** Milliseconds since the epoch. */
   readonly askedAt: number;
   readonly text: string;
   readonly answer: Answer | undefined;
-  /** Since when nobody waits for its answer any more, ms since the epoch; absent for one that was not withdrawn. */
+  /** The time of its withdrawal, ms since the epoch. */
   readonly withdrawnAt?: number;
 }
 
-/** What a caller answered. */
 export interface Answer {
   readonly messageId: string;
   readonly text: string;
-  /** The A2A message as it came, as JSON. */
+  /** The A2A message as JSON. */
   readonly message: JsonObject;
 }
 
@@ -101,7 +100,7 @@ export interface TaskQuery {
 
 export interface TaskPage {
   readonly tasks: readonly TaskRecord[];
-  /** Empty when there is no further page. */
+  /** Empty on the last page. */
   readonly nextPageToken: string;
   readonly totalSize: number;
 }
@@ -111,78 +110,78 @@ export interface PeerRecord {
   /** The SESSION_ANNOUNCE as wire JSON. */
   readonly announce: JsonObject;
   readonly receivedAt: number;
-  /** Whose token it came with, or the peer joined with; absent for what came without one. */
+  /** The owner of the token that the announce or the join carried; absent without a token. */
   readonly caller?: string;
 }
 
 /** The durable task log of one profile. Every promise resolves after COMMIT; readers see committed data only. */
 export interface Ledger {
-  /** A UUID made when the ledger's file was created; part of every event's id. */
+  /** The UUID of the ledger's file; part of every event's id. */
   readonly id: string;
   /**
-   * One transaction: task, idempotency key, `submitted` event. The same key with the same fingerprint gives the task
-   * that is there (`created: false`), unless that one ended blocked: then the key is free again. Another fingerprint
+   * Stores task, idempotency key and `submitted` event in one transaction. The same key with the same fingerprint
+   * returns the existing task (`created: false`), unless it ended blocked, which frees the key. Another fingerprint
    * throws TASK_ID_CONFLICT.
    */
   accept(task: NewTask): Promise<{ readonly task: TaskRecord; readonly created: boolean }>;
   /**
-   * Appends one event and applies the change, in one transaction. A task that has ended takes no further event: then
-   * nothing changes and undefined is returned, so the first terminal event wins.
+   * Appends an event and applies the change, in one transaction. Returns undefined without a change for an ended task:
+   * the first terminal event wins.
    */
   append(taskId: string, event: NewEvent, change?: TaskChange): Promise<TaskEvent | undefined>;
   /**
-   * Puts a question to the task's caller, in one transaction with its `input_required` event. The same key is the same
-   * question, with its answer where it has one; one that was withdrawn is asked anew. A task that has ended asks
-   * nothing: undefined. Throws INTERNAL while another question is open.
+   * Asks the task's caller, in one transaction with the `input_required` event. The same key returns the same question,
+   * answered or not; a withdrawn question is asked again. Returns undefined for an ended task. Throws INTERNAL while
+   * another question is open.
    */
   ask(
     taskId: string,
     question: { readonly key: string; readonly text: string },
   ): Promise<Question | undefined>;
   /**
-   * Takes the answer to the open question, in one transaction with its `answered` event. A copy, by its message's id,
-   * changes nothing and gives the question that it answered. Throws INVALID_PARAMS for another answer under such an id,
-   * UNSUPPORTED_OPERATION where no question is open.
+   * Stores the answer to the open question, in one transaction with the `answered` event. A copy (the same message id)
+   * changes nothing and returns the question that it answered. Throws INVALID_PARAMS for a different answer with a used
+   * message id, UNSUPPORTED_OPERATION without an open question.
    */
   answer(taskId: string, answer: Answer): Promise<{ readonly question: Question; readonly isNew: boolean }>;
   /**
-   * Takes a question back, in one transaction with the `queued` event of a task that goes on without an answer. One that
-   * was answered before keeps its answer; where there is nothing to take back, nothing changes.
+   * Withdraws an open question, in one transaction with a `queued` event: the task continues without an answer. Nothing
+   * changes for an answered or unknown question.
    */
   withdraw(taskId: string, key: string): Promise<Question | undefined>;
-  /** The questions of a task, the latest last. */
+  /** The questions of a task, oldest first. */
   questions(taskId: string): Question[];
   get(taskId: string): TaskRecord | undefined;
   list(query: TaskQuery): TaskPage;
   /** Events of one task with a sequence greater than `afterSeq`, in order. */
   events(taskId: string, afterSeq?: number, limit?: number): TaskEvent[];
   /**
-   * The events of one task after `afterSeq`, then live ones as they are committed; ends after the terminal event.
-   * Backpressure costs no memory: it reads from the file. Rejects with the signal's reason.
+   * The events of one task after `afterSeq`, then new ones as they are committed; ends after the terminal event. A slow
+   * reader needs no memory, because events are read from the file. Rejects with the signal's reason.
    */
   watch(taskId: string, afterSeq: number, signal: AbortSignal): AsyncIterableIterator<TaskEvent>;
-  /** Tasks that have not ended, oldest first: what a start takes up again. */
+  /** Tasks that have not ended, oldest first: a start resumes them. */
   unfinished(): TaskRecord[];
-  /** The newest checkpoint of a task. */
+  /** The latest checkpoint of a task. */
   loadCheckpoint(taskId: string): JsonObject | undefined;
   /**
-   * Replaces it. `growing` names a field of the state that is a list and grows: elements that are the same objects as at
+   * Replaces the checkpoint. `growing` names an append-only list in the state: elements that are the same objects as at
    * the last save are not written again, so they must not be changed.
    */
   saveCheckpoint(taskId: string, state: JsonObject, growing?: string): Promise<void>;
   peers(): PeerRecord[];
   savePeer(peer: PeerRecord): Promise<void>;
-  /** Removes a peer; nothing happens when it is not there. */
+  /** Removes a peer, if it exists. */
   forgetPeer(agentId: string): Promise<void>;
   /**
-   * Removes at most `batch` tasks that ended and were last updated before `before` (ms since the epoch), with all that
-   * belongs to them, and resolves with their number. Never one with an event that the bus has not acknowledged.
+   * Removes up to `batch` ended tasks that were last updated before `before` (ms since the epoch), with all their rows,
+   * and resolves with their number. Keeps tasks with events that the bus has not acknowledged.
    */
   prune(before: number, batch: number): Promise<number>;
   readonly tokens: TokenStore;
   readonly outbox: OutboxSource;
-  /** Why the store cannot write right now (disk full, …), or undefined. For /ready. */
+  /** The reason why the store cannot write now (disk full, …), or undefined. For /ready. */
   problem(): string | undefined;
-  /** Commits what is pending and closes the file. */
+  /** Commits pending writes and closes the file. */
   close(): Promise<void>;
 }

@@ -1,27 +1,24 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { collect, deadline, never, newTask, openTestLedger } from './testing/harness.ts';
+import { deadline } from '@hermes-fleet/protocol/testing';
+import { collect, never, newTask, openTestLedger } from './testing/harness.ts';
 
-test(
-  'a watcher sees the past, then what is committed, and ends after the terminal event',
-  deadline,
-  async (t) => {
-    const { ledger } = openTestLedger(t);
-    const { id } = (await ledger.accept(newTask())).task;
-    await ledger.append(id, { type: 'started', data: {} });
-    const early = collect(ledger.watch(id, 0, never));
-    const late = collect(ledger.watch(id, 2, never));
-    await ledger.append(id, { type: 'text', data: { text: 'a' } });
-    await ledger.append((await ledger.accept(newTask())).task.id, { type: 'started', data: {} });
-    await ledger.append(id, { type: 'done', data: {} });
-    assert.deepEqual(await early, ['submitted', 'started', 'text', 'done']);
-    assert.deepEqual(await late, ['text', 'done']);
-    assert.deepEqual(await collect(ledger.watch(id, 0, never)), ['submitted', 'started', 'text', 'done']);
-    assert.deepEqual(await collect(ledger.watch(id, ledger.get(id)?.lastSeq ?? 0, never)), []);
-  },
-);
+test('a watcher sees past events, then new ones, and ends after the terminal event', deadline, async (t) => {
+  const { ledger } = openTestLedger(t);
+  const { id } = (await ledger.accept(newTask())).task;
+  await ledger.append(id, { type: 'started', data: {} });
+  const early = collect(ledger.watch(id, 0, never));
+  const late = collect(ledger.watch(id, 2, never));
+  await ledger.append(id, { type: 'text', data: { text: 'a' } });
+  await ledger.append((await ledger.accept(newTask())).task.id, { type: 'started', data: {} });
+  await ledger.append(id, { type: 'done', data: {} });
+  assert.deepEqual(await early, ['submitted', 'started', 'text', 'done']);
+  assert.deepEqual(await late, ['text', 'done']);
+  assert.deepEqual(await collect(ledger.watch(id, 0, never)), ['submitted', 'started', 'text', 'done']);
+  assert.deepEqual(await collect(ledger.watch(id, ledger.get(id)?.lastSeq ?? 0, never)), []);
+});
 
-test('a slow watcher reads page by page and misses nothing', deadline, async (t) => {
+test('a slow watcher reads page by page and misses no event', deadline, async (t) => {
   const { ledger } = openTestLedger(t);
   const { id } = (await ledger.accept(newTask())).task;
   const seen: number[] = [];
@@ -54,7 +51,7 @@ test('return ends a pending next at once', deadline, async (t) => {
   assert.deepEqual(await events.next(), { done: true, value: undefined });
 });
 
-test('a consumer that breaks out is done with', deadline, async (t) => {
+test('a consumer that breaks out ends the watch', deadline, async (t) => {
   const { ledger } = openTestLedger(t);
   const { id } = (await ledger.accept(newTask())).task;
   const events = ledger.watch(id, 0, never);
@@ -79,7 +76,7 @@ test('an abort rejects with its reason, before and while waiting', deadline, asy
   await assert.rejects(ledger.watch(id, 0, controller.signal).next(), reason);
 });
 
-test('calls of next that overlap are answered in order', deadline, async (t) => {
+test('overlapping calls of next resolve in order', deadline, async (t) => {
   const { ledger } = openTestLedger(t);
   const { id } = (await ledger.accept(newTask())).task;
   const events = ledger.watch(id, 0, never);
@@ -91,22 +88,18 @@ test('calls of next that overlap are answered in order', deadline, async (t) => 
   );
 });
 
-test(
-  'an unknown task is an error; one that is pruned under a watcher ends the watch',
-  deadline,
-  async (t) => {
-    const { ledger, clock } = openTestLedger(t);
-    await assert.rejects(ledger.watch('nobody', 0, never).next(), { code: 'TASK_NOT_FOUND' });
-    const { id } = (await ledger.accept(newTask())).task;
-    const events = ledger.watch(id, 0, never);
-    assert.equal((await events.next()).value?.type, 'submitted');
-    await ledger.append(id, { type: 'done', data: {} });
-    await ledger.outbox.advance(2);
-    clock.advance(1);
-    assert.equal(await ledger.prune(clock.now(), 1), 1);
-    assert.deepEqual(await events.next(), { done: true, value: undefined });
-  },
-);
+test('an unknown task is an error; pruning a watched task ends the watch', deadline, async (t) => {
+  const { ledger, clock } = openTestLedger(t);
+  await assert.rejects(ledger.watch('nobody', 0, never).next(), { code: 'TASK_NOT_FOUND' });
+  const { id } = (await ledger.accept(newTask())).task;
+  const events = ledger.watch(id, 0, never);
+  assert.equal((await events.next()).value?.type, 'submitted');
+  await ledger.append(id, { type: 'done', data: {} });
+  await ledger.outbox.advance(2);
+  clock.advance(1);
+  assert.equal(await ledger.prune(clock.now(), 1), 1);
+  assert.deepEqual(await events.next(), { done: true, value: undefined });
+});
 
 test('closing the ledger ends every wait', deadline, async (t) => {
   const { ledger } = openTestLedger(t);

@@ -6,20 +6,27 @@ import type { TaskEvent } from './types.ts';
 const PAGE = 100;
 const END: IteratorReturnResult<undefined> = { done: true, value: undefined };
 
+export interface WatchOptions {
+  readonly store: Store;
+  readonly wakeups: Wakeups;
+  readonly taskId: string;
+  readonly afterSeq: number;
+  readonly signal: AbortSignal;
+}
+
 /**
- * The iterator behind Ledger.watch. Written by hand, since a generator's `return` waits for its pending `next`, and
- * that one may wait for ever. Between two calls of `next` it holds nothing but a page of events.
+ * The iterator of `Ledger.watch`. It is not a generator, because a generator's `return` waits for its pending `next`,
+ * which may never resolve. Between two calls of `next` it holds only a page of events.
  */
-export function watchTask(o: {
-  store: Store;
-  wakeups: Wakeups;
-  taskId: string;
-  afterSeq: number;
-  signal: AbortSignal;
-}): AsyncIterableIterator<TaskEvent, undefined> {
-  const { store, wakeups, taskId, signal } = o;
+export function watchTask({
+  store,
+  wakeups,
+  taskId,
+  afterSeq,
+  signal,
+}: WatchOptions): AsyncIterableIterator<TaskEvent, undefined> {
   let page: TaskEvent[] = [];
-  let seq = o.afterSeq;
+  let seq = afterSeq;
   let found = false;
   let finished = false;
   let waiting: Wait | undefined;
@@ -30,7 +37,7 @@ export function watchTask(o: {
     return page.pop();
   };
 
-  /** Whether nothing can follow what was read: the task has ended, or was pruned while it was watched. */
+  /** True if no event can follow: the task has ended, or was pruned during the watch. */
   const isOver = (): boolean => {
     const ended = store.read((db) => endedSeq(db, taskId));
     if (ended === undefined && !found) throw notFound(taskId);

@@ -1,15 +1,13 @@
 import { writeSync } from 'node:fs';
-import { systemClock, systemIds } from '@hermes-fleet/protocol';
+import { silentLog as log, systemClock, systemIds } from '@hermes-fleet/protocol';
 import { openLedger } from '../ledger.ts';
 import { newTask } from './harness.ts';
 
 /**
- * Child process of the crash test: eight flows accept tasks and append to them for ever, and print each write as soon
- * as it is acknowledged: `task <id> <key>`, `event <task id> <seq> <type>`, `question <task id> <key>` and `answer <task
- * id> <key>`.
+ * Child process of the crash test: eight flows accept tasks and append to them endlessly. Each prints a write as soon
+ * as it is acknowledged: `task <id> <key>`, `event <task id> <seq> <type>`, `question <task id> <key>` and `answer
+ * <task id> <key>`.
  */
-const silent = (): void => undefined;
-const log = { debug: silent, info: silent, warn: silent, error: silent };
 const [, , file = '', round = ''] = process.argv;
 const ledger = openLedger({ file, profile: 'neo', clock: systemClock, ids: systemIds, log });
 

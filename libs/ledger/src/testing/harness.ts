@@ -1,33 +1,23 @@
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { systemIds } from '@hermes-fleet/protocol';
-import { createTestClock, createTestLog, type TestClock, tempDir } from '@hermes-fleet/store/testing';
+import { silentLog as log, type ManualClock, manualClock, tempDir } from '@hermes-fleet/protocol/testing';
 import { openLedger } from '../ledger.ts';
 import type { Ledger, NewTask, TaskEvent } from '../types.ts';
-
-export {
-  createTestClock,
-  createTestLog,
-  deadline,
-  START,
-  type TestClock,
-  tempDir,
-} from '@hermes-fleet/store/testing';
 
 export interface TestLedger {
   readonly ledger: Ledger;
   readonly file: string;
-  readonly clock: TestClock;
+  readonly clock: ManualClock;
   /** Closes the ledger and opens the same file again. */
   reopen(): Promise<Ledger>;
 }
 
 export function openTestLedger(t: TestContext): TestLedger {
-  const dir = tempDir(t, () => ledger.close());
+  const dir = tempDir(t, { closeFirst: () => ledger.close() });
   const file = join(dir, 'state', 'ledger.db');
-  const clock = createTestClock();
-  const open = (): Ledger =>
-    openLedger({ file, profile: 'neo', clock, ids: systemIds, log: createTestLog() });
+  const clock = manualClock();
+  const open = (): Ledger => openLedger({ file, profile: 'neo', clock, ids: systemIds, log });
   let ledger = open();
   return {
     ledger,
@@ -43,7 +33,7 @@ export function openTestLedger(t: TestContext): TestLedger {
 
 let counter = 0;
 
-export function newTask(o: Partial<NewTask> = {}): NewTask {
+export function newTask(overrides: Partial<NewTask> = {}): NewTask {
   counter += 1;
   return {
     id: systemIds.uuid(),
@@ -53,7 +43,7 @@ export function newTask(o: Partial<NewTask> = {}): NewTask {
     fingerprint: 'f1',
     message: { messageId: 'm', parts: [{ text: 'brief' }] },
     dispatch: { type: 'TASK_DISPATCH', brief: 'brief' },
-    ...o,
+    ...overrides,
   };
 }
 
