@@ -7,7 +7,7 @@ import { createAuthenticator, requireScope } from './auth.ts';
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
 const failure = (code: ErrorCode, message: string) => ({ name: 'FleetError', code, message });
 
-test('a token, or the hash of one, is told apart from all others', () => {
+test('a token, or its hash, identifies the caller', () => {
   const authenticate = createAuthenticator([
     { name: 'switch', scopes: ['announce', 'dispatch'], secret: 'switch-token' },
     { name: 'operator', scopes: ['read'], secret: `sha256:${sha256('operator-token')}` },
@@ -21,7 +21,7 @@ test('a token, or the hash of one, is told apart from all others', () => {
   assert.equal(authenticate('BEARER shouting-token').name, 'shouting');
 });
 
-test('everything else is refused', () => {
+test('everything else is rejected', () => {
   const authenticate = createAuthenticator([{ name: 'switch', scopes: [], secret: 'switch-token' }]);
   const unknown = failure(
     'UNAUTHENTICATED',
@@ -53,17 +53,17 @@ test('everything else is refused', () => {
   assert.throws(() => createAuthenticator([])('Bearer switch-token'), unknown);
 });
 
-test('secrets that can never work are refused at once', () => {
+test('malformed secrets are rejected at once', () => {
   const create = (secret: string) => () => createAuthenticator([{ name: 'switch', scopes: [], secret }]);
-  const message = (wrong: string) =>
-    failure('CONFIG_INVALID', `the secret of caller "switch" ${wrong}; give its token or the hash of it`);
+  const message = (problem: string) =>
+    failure('CONFIG_INVALID', `the secret of caller "switch" ${problem}; give its token or the hash of it`);
   assert.throws(create(''), message('is empty'));
   for (const secret of ['sha256:', 'sha256:abc', `sha256:${'g'.repeat(64)}`, `sha256:${'a'.repeat(65)}`]) {
     assert.throws(create(secret), message('is not "sha256:" and 64 hex digits'), secret);
   }
 });
 
-test('two callers never share a token, in either form', () => {
+test('two callers must not share a token, in either form', () => {
   assert.throws(
     () =>
       createAuthenticator([
@@ -74,7 +74,7 @@ test('two callers never share a token, in either form', () => {
   );
 });
 
-test('a scope that the caller lacks is named', () => {
+test('an error names the scope that the caller lacks', () => {
   const caller: Caller = { name: 'neo', scopes: new Set(['read']) };
   requireScope(caller, 'read');
   assert.throws(

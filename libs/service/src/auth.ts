@@ -1,17 +1,17 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { type Caller, FleetError, type Scope } from '@hermes-fleet/protocol';
 
-/** Tells who calls from the Authorization header; throws UNAUTHENTICATED. */
+/** Identifies the caller by the Authorization header; throws UNAUTHENTICATED. */
 export type Authenticator = (authorization: string | undefined) => Caller;
 
 export interface CallerSecret {
   readonly name: string;
   readonly scopes: readonly string[];
-  /** The token itself, or `sha256:<64 hex digits>` of it. */
+  /** The token, or `sha256:<64 hex digits>` of it. */
   readonly secret: string;
 }
 
-/** The scopes of a shared token, and of everybody where no token is required (design 2, fleet.yaml). */
+/** The scopes of a shared token, and of every caller if no token is required (docs/configuration.md). */
 export const PEER_SCOPES: readonly Scope[] = ['announce', 'dispatch', 'read'];
 
 const sha256 = (text: string): Buffer => createHash('sha256').update(text, 'utf8').digest();
@@ -20,17 +20,17 @@ function digestOf({ name, secret }: CallerSecret): Buffer {
   const hex = /^sha256:(.*)$/s.exec(secret)?.[1];
   if (hex === undefined && secret !== '') return sha256(secret);
   if (hex !== undefined && /^[0-9a-f]{64}$/i.test(hex)) return Buffer.from(hex, 'hex');
-  const wrong = hex === undefined ? 'is empty' : 'is not "sha256:" and 64 hex digits';
+  const problem = hex === undefined ? 'is empty' : 'is not "sha256:" and 64 hex digits';
   throw new FleetError(
     'CONFIG_INVALID',
-    `the secret of caller "${name}" ${wrong}; give its token or the hash of it`,
+    `the secret of caller "${name}" ${problem}; give its token or the hash of it`,
   );
 }
 
 /**
- * Bearer authentication. Only hashes of the tokens are kept, and every entry is compared in constant time whether or
- * not an earlier one matched. Throws CONFIG_INVALID for an empty or malformed secret, and for two callers with the
- * same one (nobody could tell who calls).
+ * Bearer authentication. Keeps only hashes of the tokens, and compares every entry in constant time even after a match.
+ * Throws CONFIG_INVALID for an empty or malformed secret, and for a token that two callers share, because it does not
+ * identify the caller.
  */
 export function createAuthenticator(callers: readonly CallerSecret[]): Authenticator {
   const entries = callers.map((entry) => ({
@@ -58,21 +58,21 @@ export function createAuthenticator(callers: readonly CallerSecret[]): Authentic
       throw new FleetError('UNAUTHENTICATED', 'the Authorization header is not "Bearer <token>"');
     }
     const given = sha256(token);
-    let found: Caller | undefined;
+    let match: Caller | undefined;
     for (const { digest, caller } of entries) {
-      if (timingSafeEqual(digest, given)) found = caller;
+      if (timingSafeEqual(digest, given)) match = caller;
     }
-    if (found === undefined) {
+    if (match === undefined) {
       throw new FleetError(
         'UNAUTHENTICATED',
         'this token is not accepted here; check which service it is for',
       );
     }
-    return found;
+    return match;
   };
 }
 
-/** Throws FORBIDDEN, naming the scope, unless the caller holds it. */
+/** Throws FORBIDDEN, with the name of the scope, unless the caller has it. */
 export function requireScope(caller: Caller, scope: Scope): void {
   if (caller.scopes.has(scope)) return;
   throw new FleetError('FORBIDDEN', `caller "${caller.name}" lacks the scope "${scope}"`);

@@ -9,7 +9,7 @@ function capture() {
   return { lines, write: (line: string): void => void lines.push(line) };
 }
 
-test('a record is one line of JSON with a word for its level and an ISO time', () => {
+test('a record is one line of JSON with its level as a word and an ISO time', () => {
   const stream = capture();
   const log = createLogger({ name: 'neo', pretty: false, stream });
   log.info({ task_id: 't-1' }, 'hello\nworld');
@@ -19,7 +19,7 @@ test('a record is one line of JSON with a word for its level and an ISO time', (
   assert.match(time, /^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
 });
 
-test('the level decides, info when none is given', () => {
+test('the level filters records; the default is info', () => {
   for (const [level, count] of [
     [undefined, 2],
     ['debug', 3],
@@ -35,7 +35,7 @@ test('the level decides, info when none is given', () => {
   }
 });
 
-test('a level that does not exist is a configuration error', () => {
+test('an unknown level is a configuration error', () => {
   assert.throws(() => createLogger({ name: 'neo', level: 'loud' }), {
     code: 'CONFIG_INVALID',
     message: 'log level "loud" does not exist; use one of trace, debug, info, warn, error, fatal, silent',
@@ -75,7 +75,7 @@ test('secrets are redacted at any depth and in any text', () => {
   assert.equal(record.token_env, 'A2A_HERMES_TOKEN_NEO');
 });
 
-test('redaction leaves other text alone', () => {
+test('redaction does not change other text', () => {
   for (const text of [
     '{"msg":"the bearer of news"}',
     '{"url":"http://a.b/c@d"}',
@@ -86,7 +86,7 @@ test('redaction leaves other text alone', () => {
   }
 });
 
-test('readable lines keep time, level, message and fields, and redact too', () => {
+test('pretty lines have time, level, message and fields, and are redacted', () => {
   const stream = capture();
   createLogger({ name: 'neo', pretty: true, stream }).warn({ task_id: 't-1', token: 'x-secret' }, 'careful');
   const text = stream.lines.join('');
@@ -95,7 +95,7 @@ test('readable lines keep time, level, message and fields, and redact too', () =
   assert.doesNotMatch(text, /x-secret/);
 });
 
-test('by default JSON goes to standard output when that is no terminal, and is there after an abrupt exit', async () => {
+test('the default is JSON on a standard output that is not a terminal, complete after an abrupt exit', async () => {
   const script = `import { createLogger } from ${JSON.stringify(new URL('./logger.ts', import.meta.url).href)};
     createLogger({ name: 'neo' }).info({ last: true }, 'bye'); process.exit(3);`;
   const run = promisify(execFile)(process.execPath, ['--input-type=module', '-e', script], {

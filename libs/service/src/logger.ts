@@ -5,14 +5,14 @@ import { prettyFactory } from 'pino-pretty';
 const REDACTED = '[redacted]';
 const SECRET_NAME = '[\\w-]*(?:authorization|token|secret|password|api[_-]?key|cookie|credentials)';
 const SECRET_FIELD = new RegExp(`("${SECRET_NAME}"\\s*:\\s*)"(?:[^"\\\\]|\\\\.)*"`, 'gi');
-/** The same inside a text that is JSON itself. */
+/** The same in JSON inside a string. */
 const QUOTED_SECRET_FIELD = new RegExp(`(\\\\"${SECRET_NAME}\\\\"\\s*:\\s*)\\\\"[^"\\\\]*\\\\"`, 'gi');
 const BEARER = /\b(Bearer\s+)[\w.~+/=-]{4,}/gi;
 const URL_PASSWORD = /(\w:\/\/[^\s:/@"]*:)[^\s/@"]+@/g;
 
 /**
- * Takes the secrets out of one log line: the string value of every field whose name says that it is one, at any
- * depth, and bearer tokens and URL passwords inside any text.
+ * Removes the secrets from a log line: the string value of every field with the name of a secret, at any depth, and
+ * bearer tokens and URL passwords in any text.
  */
 export function redact(line: string): string {
   return line
@@ -24,21 +24,19 @@ export function redact(line: string): string {
 
 export interface LoggerOptions {
   readonly name: string;
-  /** A pino level or `silent`; `info` when absent. Processes pass LOG_LEVEL. */
+  /** A pino level or `silent`; default: `info`. Processes pass LOG_LEVEL. */
   readonly level?: string | undefined;
-  /** Readable lines instead of JSON; by default when standard output is a terminal. */
+  /** Readable lines instead of JSON. Default: true if standard output is a terminal. */
   readonly pretty?: boolean | undefined;
-  /** Standard output when absent. */
+  /** Default: standard output. */
   readonly stream?: DestinationStream | undefined;
 }
 
 /**
- * The logger of a process: one line of JSON per record, `level` as a word, `time` as ISO 8601, secrets redacted
- * (design 5, Logs). Written synchronously, so that the last line before an exit is not lost.
- * Throws CONFIG_INVALID for a level that does not exist.
+ * The logger of a process: one line of JSON per record, `level` as a word, `time` as ISO 8601, secrets redacted. Writes
+ * synchronously: the last line before an exit is not lost. Throws CONFIG_INVALID for an unknown level.
  */
-export function createLogger(o: LoggerOptions): Logger {
-  const level = o.level ?? 'info';
+export function createLogger({ name, level = 'info', pretty, stream }: LoggerOptions): Logger {
   const known = [...Object.keys(levels.values), 'silent'];
   if (!known.includes(level)) {
     throw new FleetError(
@@ -46,18 +44,18 @@ export function createLogger(o: LoggerOptions): Logger {
       `log level "${level}" does not exist; use one of ${known.join(', ')}`,
     );
   }
-  const readable = o.pretty ?? (o.stream === undefined && process.stdout.isTTY === true);
-  const destination = o.stream ?? pino.destination({ dest: 1, sync: true });
+  const isPretty = pretty ?? (stream === undefined && process.stdout.isTTY === true);
+  const destination = stream ?? pino.destination({ dest: 1, sync: true });
   return pino(
     {
-      base: { name: o.name },
+      base: { name },
       level,
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
       serializers: { err: pino.stdSerializers.err },
       hooks: { streamWrite: redact },
     },
-    readable ? prettyTo(destination, o.stream === undefined) : destination,
+    isPretty ? prettyTo(destination, stream === undefined) : destination,
   );
 }
 

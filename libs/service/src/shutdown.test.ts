@@ -2,17 +2,11 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { EventEmitter, once } from 'node:events';
 import { test } from 'node:test';
-import type { Log } from '@hermes-fleet/protocol';
+import { recordingLog } from '@hermes-fleet/protocol/testing';
 import { onShutdown, type ShutdownStep } from './shutdown.ts';
 
 function setUp(steps: readonly ShutdownStep[], graceMs = 30_000) {
-  const lines: { level: string; message: string; fields: Record<string, unknown> }[] = [];
-  const write =
-    (level: string) =>
-    (fields: object, message: string): void => {
-      lines.push({ level, message, fields: { ...fields } });
-    };
-  const log: Log = { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
+  const log = recordingLog();
   const signals = new EventEmitter();
   const exits: number[] = [];
   const exited = Promise.withResolvers<number>();
@@ -21,6 +15,8 @@ function setUp(steps: readonly ShutdownStep[], graceMs = 30_000) {
     exited.resolve(code);
   };
   const handle = onShutdown({ log, graceMs, steps, exit, signals });
+  const lines = (): { level: string; message: string; fields: Record<string, unknown> }[] =>
+    log.entries.map(({ level, message, fields }) => ({ level, message, fields: { ...fields } }));
   return { lines, signals, exits, exited: exited.promise, handle };
 }
 
@@ -41,7 +37,7 @@ test('the first signal runs the steps in order, logs each, and exits 0', async (
     assert.equal(await exited, 0);
     assert.deepEqual(order, ['drain starts', 'drain ends', 'close starts', 'close ends']);
     assert.deepEqual(
-      lines.map(({ level, message, fields }) => [
+      lines().map(({ level, message, fields }) => [
         level,
         message,
         fields.step ?? fields.signal ?? fields.exit_code,
@@ -57,7 +53,7 @@ test('the first signal runs the steps in order, logs each, and exits 0', async (
   }
 });
 
-test('a step that fails does not keep the next from running, and the exit code is 1', async () => {
+test('the next step runs after a failed one, and the exit code is 1', async () => {
   const ran: string[] = [];
   const { signals, exited, lines } = setUp([
     { name: 'rejects', run: () => Promise.reject(new Error('no')) },
@@ -72,7 +68,7 @@ test('a step that fails does not keep the next from running, and the exit code i
   signals.emit('SIGTERM');
   assert.equal(await exited, 1);
   assert.deepEqual(ran, ['works']);
-  const failed = lines.filter(({ level }) => level === 'error');
+  const failed = lines().filter(({ level }) => level === 'error');
   assert.deepEqual(
     failed.map(({ message, fields }) => [message, fields.step, String(fields.err)]),
     [
@@ -82,7 +78,7 @@ test('a step that fails does not keep the next from running, and the exit code i
   );
 });
 
-test('when the time is up the running step is told, the rest is skipped, and the exit code is 1', async () => {
+test('the end of the grace period aborts the running step, skips the rest and exits 1', async () => {
   const aborted = Promise.withResolvers<unknown>();
   const { signals, exited, lines } = setUp(
     [
@@ -93,14 +89,14 @@ test('when the time is up the running step is told, the rest is skipped, and the
             signal.addEventListener('abort', () => aborted.resolve(signal.reason), { once: true }),
           ),
       },
-      { name: 'never', run: () => assert.fail('there is no time left for this step') },
+      { name: 'never', run: () => assert.fail('this step is skipped') },
     ],
     20,
   );
   signals.emit('SIGTERM');
   assert.equal(await exited, 1);
   assert.equal(String(await aborted.promise), 'Error: shutdown took longer than 20 ms');
-  const { message, fields } = lines.at(-1) ?? assert.fail('it is logged');
+  const { message, fields } = lines().at(-1) ?? assert.fail('the timeout is logged');
   assert.equal(message, 'shutdown ran out of time');
   assert.deepEqual([fields.step, fields.skipped, fields.grace_ms], ['hangs', ['never'], 20]);
 });

@@ -2,17 +2,17 @@ import type { Log } from '@hermes-fleet/protocol';
 
 export interface ShutdownStep {
   readonly name: string;
-  /** `signal` aborts when the time is up. */
+  /** `signal` aborts when the grace period ends. */
   readonly run: (signal: AbortSignal) => Promise<void>;
 }
 
 export interface ShutdownOptions {
   readonly log: Log;
-  /** How long all steps together may take. */
+  /** The maximum duration of all steps together. */
   readonly graceMs: number;
   readonly steps: readonly ShutdownStep[];
   readonly exit?: (code: number) => void;
-  /** Where the signals come from: this process, or a test's emitter. */
+  /** The source of the signals. Default: this process. */
   readonly signals?: {
     on(signal: NodeJS.Signals, listener: () => void): unknown;
     off(signal: NodeJS.Signals, listener: () => void): unknown;
@@ -22,25 +22,24 @@ export interface ShutdownOptions {
 const SIGNALS = ['SIGTERM', 'SIGINT'] as const;
 
 /**
- * Stops the process in order: the first SIGTERM or SIGINT runs the steps one after the other (a failed step does not
- * keep the next from running) and exits 0, or 1 when a step failed or the time ran out; a second signal exits 130 at
- * once. Disposing it takes the handlers away (design 1, Start-up and shutdown).
+ * Stops the process gracefully (docs/architecture.md). The first SIGTERM or SIGINT runs the steps one after the other,
+ * even if one fails, and exits 0; it exits 1 if a step failed or the grace period ended. A second signal exits 130 at
+ * once. Disposing the result removes the handlers.
  */
-export function onShutdown(o: ShutdownOptions): Disposable {
-  const exit = o.exit ?? ((code: number) => process.exit(code));
-  const source = o.signals ?? process;
+export function onShutdown(options: ShutdownOptions): Disposable {
+  const { log, graceMs, exit = (code: number) => process.exit(code), signals: source = process } = options;
   let stopping = false;
   const listeners = SIGNALS.map((signal) => ({
     signal,
     listener: (): void => {
       if (stopping) {
-        o.log.warn({ signal }, 'second signal: exiting at once');
+        log.warn({ signal }, 'second signal: exiting at once');
         exit(130);
         return;
       }
       stopping = true;
-      o.log.info({ signal, grace_ms: o.graceMs }, 'stopping');
-      runSteps(o).then(exit);
+      log.info({ signal, grace_ms: graceMs }, 'stopping');
+      runSteps(options).then(exit);
     },
   }));
   for (const { signal, listener } of listeners) source.on(signal, listener);
@@ -54,17 +53,17 @@ export function onShutdown(o: ShutdownOptions): Disposable {
 /** Runs the steps within the grace period; resolves with the exit code and never rejects. */
 async function runSteps({ log, graceMs, steps }: ShutdownOptions): Promise<0 | 1> {
   const deadline = new AbortController();
-  const ranOut = Promise.withResolvers<'ran out'>();
+  const timedOut = Promise.withResolvers<'timed out'>();
   const timer = setTimeout(() => {
     deadline.abort(new Error(`shutdown took longer than ${graceMs} ms`));
-    ranOut.resolve('ran out');
+    timedOut.resolve('timed out');
   }, graceMs);
   let code: 0 | 1 = 0;
   for (const [at, step] of steps.entries()) {
     const started = performance.now();
-    const outcome = await Promise.race([attempt(step, deadline.signal), ranOut.promise]);
+    const outcome = await Promise.race([runStep(step, deadline.signal), timedOut.promise]);
     const line = { step: step.name, duration_ms: Math.round(performance.now() - started) };
-    if (outcome === 'ran out') {
+    if (outcome === 'timed out') {
       const skipped = steps.slice(at + 1).map(({ name }) => name);
       log.error({ ...line, grace_ms: graceMs, skipped }, 'shutdown ran out of time');
       return 1;
@@ -80,7 +79,7 @@ async function runSteps({ log, graceMs, steps }: ShutdownOptions): Promise<0 | 1
   return code;
 }
 
-async function attempt(step: ShutdownStep, signal: AbortSignal): Promise<'done' | { failed: unknown }> {
+async function runStep(step: ShutdownStep, signal: AbortSignal): Promise<'done' | { failed: unknown }> {
   try {
     await step.run(signal);
     return 'done';

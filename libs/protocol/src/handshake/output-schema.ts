@@ -32,7 +32,7 @@ export function outputSchemaProblem(schema: JsonObject): string | undefined {
       return `has ${bytes} bytes, at most ${MAX_OUTPUT_SCHEMA_BYTES} are taken: make it smaller`;
     // An asynchronous validator returns a promise, which would count as valid.
     if ('$async' in schema)
-      return 'is not a JSON Schema that can be used here: $async is none of its keywords';
+      return 'is not a JSON Schema that can be used here: $async is not one of its keywords';
     metaSchema ??= new Ajv2020(OPTIONS);
     metaSchema.validateSchema(schema, true);
     return withinTime(MAX_MS, () => compile(schema)) ? undefined : tooSlow('to be read');

@@ -2,45 +2,44 @@ import { isJsonObject } from '@hermes-fleet/protocol';
 import type { z } from 'zod';
 import { redact } from '../logger.ts';
 import { didYouMean } from './did-you-mean.ts';
-import { keysAt } from './schema-keys.ts';
 import type { Path, YamlTree } from './yaml-tree.ts';
 
 type Issue = z.core.$ZodIssue;
 
-/** The message that marks an issue whose schema has no words of its own. */
-export const UNWORDED = ' unworded';
+/** Marks an issue for which the schema has no message. */
+export const NO_MESSAGE = ' no message';
 
-/** A schema's issue in a person's words: the path, what is wrong there, and what to write. */
-export interface Described {
+export interface DescribedIssue {
   readonly path: Path;
+  /** The problem and its fix. */
   readonly reason: string;
 }
 
-/** Everything that one issue of a failed parse has to say; unions are reduced to the option that was probably meant. */
+/** Describes an issue of a failed parse. A union is reduced to the option that fits best. */
 export function describeIssue(
   issue: Issue,
   context: { readonly schema: z.core.$ZodType; readonly tree: YamlTree; readonly above?: Path },
-): Described[] {
+): DescribedIssue[] {
   const path = [...(context.above ?? []), ...issue.path];
   if (issue.code === 'unrecognized_keys') {
     const known = keysAt(context.schema, path);
     return issue.keys.map((name) => ({ path: [...path, name], reason: unknownKey(name, known) }));
   }
-  if (issue.message !== UNWORDED) return [{ path, reason: issue.message }];
+  if (issue.message !== NO_MESSAGE) return [{ path, reason: issue.message }];
   if (issue.code === 'invalid_union' && issue.errors.length > 0) {
     return closest(issue.errors).flatMap((inner) => describeIssue(inner, { ...context, above: path }));
   }
   if (issue.code === 'invalid_key' || issue.code === 'invalid_element') {
-    const why = issue.issues.map((inner) =>
-      inner.message === UNWORDED ? words(inner, 'it', 'plain') : inner.message,
+    const reasons = issue.issues.map((inner) =>
+      inner.message === NO_MESSAGE ? describe(inner, 'it', 'plain') : inner.message,
     );
-    return [{ path, reason: `this name is not allowed here: ${why.join(', ')}` }];
+    return [{ path, reason: `this name is not allowed here: ${reasons.join(', ')}` }];
   }
-  const value = shown(inputOf(issue), path, context.tree);
-  return [{ path, reason: words(issue, value, context.tree.originOf(path)) }];
+  const value = printable(inputOf(issue), path, context.tree);
+  return [{ path, reason: describe(issue, value, context.tree.originOf(path)) }];
 }
 
-/** The value that an issue is about; of a union told apart by a key, that key's. */
+/** The invalid value; for a discriminated union, the discriminator. */
 function inputOf(issue: Issue): unknown {
   const name = 'discriminator' in issue ? issue.discriminator : undefined;
   return name !== undefined && isJsonObject(issue.input) ? issue.input[name] : issue.input;
@@ -55,7 +54,7 @@ function unknownKey(name: string, known: readonly string[]): string {
   return `unknown key; remove it, or use one of ${list}${known.length > 20 ? ', …' : ''}`;
 }
 
-/** The option of a union that fits best: the one with the fewest complaints, the deepest of them first. */
+/** The issues of the union's option that fits best: the one with the fewest issues, deep ones counting less. */
 function closest(options: readonly (readonly Issue[])[]): readonly Issue[] {
   const cost = (issues: readonly Issue[]): number =>
     issues.reduce((sum, issue) => {
@@ -76,11 +75,11 @@ const KINDS: Readonly<Record<string, string>> = {
 };
 
 const SECRET_NAME = /token|secret|password|key|authorization|cookie|credential/i;
-/** Mappings whose values may be secrets whatever their names: an MCP server's environment and headers. */
+/** Mappings whose values may be secrets regardless of their names: an MCP server's environment and headers. */
 const SECRET_MAPS: ReadonlySet<PropertyKey> = new Set(['env', 'headers']);
 
-/** A value for a message: short, and never one that may be a secret. */
-function shown(value: unknown, path: Path, tree: YamlTree): string {
+/** A value for a message: shortened, and never a possible secret. */
+function printable(value: unknown, path: Path, tree: YamlTree): string {
   const name = String(path.findLast((part) => typeof part === 'string') ?? '');
   const isSecret = SECRET_NAME.test(name) && !/_env$/i.test(name);
   if (isSecret || path.some((part) => SECRET_MAPS.has(part))) return 'its value';
@@ -91,7 +90,7 @@ function shown(value: unknown, path: Path, tree: YamlTree): string {
   return text.length > 60 ? `${text.slice(0, 60)}…` : text;
 }
 
-function words(issue: Issue, value: string, origin: string): string {
+function describe(issue: Issue, value: string, origin: string): string {
   switch (issue.code) {
     case 'invalid_type':
       return wrongType(issue, value, origin);
@@ -130,7 +129,7 @@ function wrongType(issue: z.core.$ZodIssueInvalidType, value: string, origin: st
 }
 
 function oneOf(values: readonly unknown[], input: unknown, value: string): string {
-  const list = values.map((one) => (typeof one === 'string' ? one : String(one)));
+  const list = values.map(String);
   if (input === undefined) return `is missing; it must be ${list.join(' or ')}`;
   const guess = typeof input === 'string' ? didYouMean(input, list) : undefined;
   const hint = guess === undefined ? '' : `; did you mean "${guess}"?`;
@@ -146,7 +145,53 @@ function bound(origin: string, limit: number | bigint, relation: string): string
 }
 
 function format(issue: z.core.$ZodIssueInvalidStringFormat): string {
-  if (issue.format === 'regex') return `of the form ${issue.pattern ?? 'that is wanted here'}`;
+  if (issue.format === 'regex') return `of the form ${issue.pattern ?? 'that is required here'}`;
   const article = /^(url|email|ipv|iso)/.test(issue.format) ? 'a valid' : 'valid as';
   return `${article} ${issue.format}`;
+}
+
+/** The keys that a schema allows at a path: candidates for a misspelled key. */
+function keysAt(schema: z.core.$ZodType, path: readonly PropertyKey[]): string[] {
+  const [head, ...rest] = path;
+  const keys = containers(schema, 0).flatMap((def) => {
+    if (head === undefined) return 'shape' in def ? Object.keys(def.shape) : [];
+    if ('shape' in def) {
+      const field = def.shape[String(head)];
+      return field === undefined ? [] : keysAt(field, rest);
+    }
+    return keysAt('element' in def ? def.element : def.valueType, rest);
+  });
+  return [...new Set(keys)];
+}
+
+type Container = z.core.$ZodObjectDef | z.core.$ZodRecordDef | z.core.$ZodArrayDef;
+
+/** The objects, records and arrays of a schema, inside wrappers and unions. */
+function containers(schema: z.core.SomeType, depth: number): Container[] {
+  if (depth > 16) return [];
+  const { def } = (schema as z.core.$ZodTypes)._zod;
+  switch (def.type) {
+    case 'object':
+    case 'record':
+    case 'array':
+      return [def];
+    case 'union':
+      return def.options.flatMap((option) => containers(option, depth + 1));
+    case 'intersection':
+      return [...containers(def.left, depth + 1), ...containers(def.right, depth + 1)];
+    case 'pipe':
+      return containers(def.in, depth + 1);
+    case 'lazy':
+      return containers(def.getter(), depth + 1);
+    case 'optional':
+    case 'nullable':
+    case 'default':
+    case 'prefault':
+    case 'nonoptional':
+    case 'readonly':
+    case 'catch':
+      return containers(def.innerType, depth + 1);
+    default:
+      return [];
+  }
 }

@@ -4,7 +4,7 @@ import { didYouMean } from './did-you-mean.ts';
 
 const known = ['bind_host', 'bind_port', 'auth_required', 'token_env', 'callers', 'url'];
 
-test('misspellings find what was meant', () => {
+test('a misspelling finds the intended candidate', () => {
   for (const [word, meant] of [
     ['bind_prot', 'bind_port'],
     ['bindport', 'bind_port'],

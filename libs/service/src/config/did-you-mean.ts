@@ -1,4 +1,4 @@
-/** The candidate that `word` is probably a misspelling or a part of (`port`: `bind_port`), if there is one. */
+/** The candidate that `word` probably misspells or abbreviates (`port`: `bind_port`); undefined without one. */
 export function didYouMean(word: string, candidates: readonly string[]): string | undefined {
   if (word.length < 3) return undefined;
   const limit = Math.floor(word.length / 3);
@@ -14,7 +14,7 @@ export function didYouMean(word: string, candidates: readonly string[]): string 
 
 const normal = (word: string): string => word.toLowerCase().replaceAll('-', '_').slice(0, 100);
 
-/** Insertions, deletions, replacements and swaps of neighbours that turn `a` into `b`. */
+/** The optimal string alignment distance: insertions, deletions, substitutions and swaps of adjacent characters. */
 function editDistance(a: string, b: string): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, at) => at);

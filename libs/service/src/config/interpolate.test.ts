@@ -4,7 +4,7 @@ import { interpolate } from './interpolate.ts';
 
 const values: Readonly<Record<string, string>> = { HOST: 'neo', PORT: '9220', _x1: 'y' };
 const read = (name: string) => (name === 'BAD' ? { problem: 'BAD is unreadable' } : { value: values[name] });
-const notPlaceholder = `"\${" starts no placeholder; write \${NAME} or \${NAME:-default}, or $\${ for the characters themselves`;
+const notPlaceholder = `"\${" does not start a placeholder; write \${NAME} or \${NAME:-default}, or $\${ for a literal \${`;
 
 const table: readonly (readonly [string, string, readonly string[], boolean])[] = [
   ['nothing', 'nothing', [], false],
@@ -19,13 +19,13 @@ const table: readonly (readonly [string, string, readonly string[], boolean])[] 
   ['$HOST {HOST} $', '$HOST {HOST} $', [], false],
 ];
 
-test('placeholders take their variable, or their default', () => {
+test('a placeholder becomes the value of its variable or its default', () => {
   for (const [text, result, names, sole] of table) {
     assert.deepEqual(interpolate(text, read), { text: result, names, sole, problems: [] }, text);
   }
 });
 
-test('a variable without value or default is a problem, each one', () => {
+test('each variable without a value or a default is a problem', () => {
   assert.deepEqual(interpolate(`\${A}/\${B}/\${BAD}`, read).problems, [
     `the variable A is not set; set it, or give a default: \${A:-value}`,
     `the variable B is not set; set it, or give a default: \${B:-value}`,
@@ -33,7 +33,7 @@ test('a variable without value or default is a problem, each one', () => {
   ]);
 });
 
-test('what only looks like a placeholder is a problem', () => {
+test('a malformed placeholder is a problem', () => {
   for (const text of [`\${`, `\${HOST`, `\${}`, `\${1A}`, `\${HOST:default}`, `\${HOST-x}`, `\${ HOST }`]) {
     assert.deepEqual(interpolate(text, read).problems, [notPlaceholder], text);
   }

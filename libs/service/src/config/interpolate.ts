@@ -1,19 +1,18 @@
-/** What became of one text with placeholders. */
 export interface Interpolated {
+  /** Meaningless if there are problems. */
   readonly text: string;
-  /** The variables whose values went in. */
+  /** The variables whose values were inserted. */
   readonly names: readonly string[];
-  /** Whether the text is one placeholder and nothing else. */
+  /** True if the text is exactly one placeholder. */
   readonly sole: boolean;
-  /** What is wrong, if anything; then the text is of no use. */
   readonly problems: readonly string[];
 }
 
 const PLACEHOLDER = /\$\$\{|\$\{([A-Za-z_]\w*)(?::-([^{}]*))?\}|\$\{/g;
 
 /**
- * Puts variables into a text: `${NAME}`, `${NAME:-default}` (taken when the variable is unset), `$${` for a literal
- * `${`. `read` may answer with a problem of its own.
+ * Replaces the placeholders in a text: `${NAME}`, `${NAME:-default}` (for an unset variable), `$${` for a literal `${`.
+ * `read` returns the value of a variable, or a problem.
  */
 export function interpolate(
   text: string,
@@ -28,7 +27,7 @@ export function interpolate(
       if (match === '$${') return '${';
       if (name === undefined) {
         problems.push(
-          `"\${" starts no placeholder; write \${NAME} or \${NAME:-default}, or $\${ for the characters themselves`,
+          `"\${" does not start a placeholder; write \${NAME} or \${NAME:-default}, or $\${ for a literal \${`,
         );
         return '';
       }

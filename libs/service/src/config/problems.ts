@@ -1,19 +1,19 @@
 import { type FieldError, FleetError } from '@hermes-fleet/protocol';
 
-/** One thing that is wrong with a configuration file. */
+/** A problem of a configuration file. */
 export interface Problem {
-  /** From 1. */
+  /** Starts at 1. */
   readonly line: number;
-  /** The key's path, `fleet.server.bind_port`; empty for the file itself. */
+  /** The path of the key, `fleet.server.bind_port`; empty for the file itself. */
   readonly path: string;
-  /** What is wrong, and what to write instead. */
+  /** The problem and its fix. */
   readonly reason: string;
 }
 
 const MAX_PROBLEMS = 100;
 
 /**
- * All problems of a file as one CONFIG_INVALID, in the order of their lines. Each is a field (`fleet.yaml:12
+ * The problems of a file as one CONFIG_INVALID, ordered by line. Each problem is a field (`fleet.yaml:12
  * fleet.server.bind_port` and the reason) and a line of the message.
  */
 export function configInvalid(file: string, problems: readonly Problem[]): FleetError {

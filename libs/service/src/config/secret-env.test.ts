@@ -1,20 +1,14 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type TestContext, test } from 'node:test';
+import { test } from 'node:test';
+import { tempDir } from '@hermes-fleet/protocol/testing';
 import { createSecretEnv } from './secret-env.ts';
-
-function folder(t: TestContext): string {
-  const path = mkdtempSync(join(tmpdir(), 'secret-env-'));
-  t.after(() => rmSync(path, { recursive: true }));
-  return path;
-}
 
 const invalid = (message: string) => ({ name: 'FleetError', code: 'CONFIG_INVALID', message });
 
-test('a variable wins over its file, its file over the keys folder; all are trimmed', (t) => {
-  const dir = folder(t);
+test('a variable has precedence over its file, and its file over the keys directory; all are trimmed', (t) => {
+  const dir = tempDir(t);
   const keys = join(dir, 'keys');
   mkdirSync(keys);
   writeFileSync(join(dir, 'token'), '  from-file\n');
@@ -27,8 +21,8 @@ test('a variable wins over its file, its file over the keys folder; all are trim
   assert.equal(createSecretEnv({}).read('TOKEN'), undefined);
 });
 
-test('a secret that changes on disk is seen', (t) => {
-  const dir = folder(t);
+test('a changed secret file takes effect', (t) => {
+  const dir = tempDir(t);
   const env = createSecretEnv({ HERMES_KEYS_DIR: dir });
   assert.equal(env.read('TOKEN'), undefined);
   writeFileSync(join(dir, 'TOKEN'), 'one');
@@ -37,8 +31,8 @@ test('a secret that changes on disk is seen', (t) => {
   assert.equal(env.read('TOKEN'), 'two');
 });
 
-test('a file that gives no secret is an error that names the variable', (t) => {
-  const dir = folder(t);
+test('an unusable secret file is an error that names the variable', (t) => {
+  const dir = tempDir(t);
   const missing = join(dir, 'missing');
   assert.throws(
     () => createSecretEnv({ TOKEN_FILE: missing }).read('TOKEN'),
@@ -66,12 +60,12 @@ test('a file that gives no secret is an error that names the variable', (t) => {
   writeFileSync(large, 'x'.repeat(65_537));
   assert.throws(
     () => createSecretEnv({ LARGE_FILE: large }).read('LARGE'),
-    invalid(`LARGE_FILE: ${large} is larger than 65536 bytes; that is no secret`),
+    invalid(`LARGE_FILE: ${large} is larger than 65536 bytes, the maximum for a secret`),
   );
 });
 
-test('a name that is no variable is never looked up as a file', (t) => {
-  const env = createSecretEnv({ HERMES_KEYS_DIR: folder(t) });
+test('an invalid name is never looked up as a file', (t) => {
+  const env = createSecretEnv({ HERMES_KEYS_DIR: tempDir(t) });
   for (const name of ['../TOKEN', 'a/b', '', '1A', 'A B']) {
     assert.throws(() => env.read(name), invalid(`"${name}" is not the name of an environment variable`));
   }

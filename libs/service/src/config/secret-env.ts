@@ -2,19 +2,19 @@ import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { FleetError } from '@hermes-fleet/protocol';
 
-/** Environment variables, and the secrets that containers pass as files. */
+/** Environment variables, and secrets that containers pass as files. */
 export interface SecretEnv {
   /**
-   * The value of NAME; else the content of the file that NAME_FILE names; else of the file NAME in HERMES_KEYS_DIR.
-   * Trimmed; an empty variable counts as unset. Throws CONFIG_INVALID, naming the variable, for a file that can't be
-   * read or is empty.
+   * The value of NAME, else the content of the file that NAME_FILE names, else of the file NAME in HERMES_KEYS_DIR;
+   * trimmed. An empty variable counts as unset. Throws CONFIG_INVALID, with the name of the variable, for an unreadable
+   * or empty file.
    */
   read(name: string): string | undefined;
 }
 
 const MAX_BYTES = 65_536;
 
-/** Reads from the environment given; files are read at each call, so a rotated secret is seen. */
+/** Reads files at each call, so a rotated secret takes effect. */
 export function createSecretEnv(env: NodeJS.ProcessEnv): SecretEnv {
   const variable = (name: string): string | undefined => env[name]?.trim() || undefined;
   return {
@@ -28,13 +28,13 @@ export function createSecretEnv(env: NodeJS.ProcessEnv): SecretEnv {
       if (file !== undefined) return readSecret(`${name}_FILE`, file);
       const folder = variable('HERMES_KEYS_DIR');
       const key = folder === undefined ? undefined : join(folder, name);
-      return key !== undefined && isThere(key) ? readSecret(`${name} (in HERMES_KEYS_DIR)`, key) : undefined;
+      return key !== undefined && mayExist(key) ? readSecret(`${name} (in HERMES_KEYS_DIR)`, key) : undefined;
     },
   };
 }
 
-/** What can't even be looked at counts as there: reading it then says why. */
-function isThere(file: string): boolean {
+/** True for a file that cannot be examined: reading it reports the reason. */
+function mayExist(file: string): boolean {
   try {
     return statSync(file, { throwIfNoEntry: false }) !== undefined;
   } catch {
@@ -43,21 +43,22 @@ function isThere(file: string): boolean {
 }
 
 function readSecret(source: string, file: string): string {
-  const bad = (what: string, cause?: unknown): FleetError =>
-    new FleetError('CONFIG_INVALID', `${source}: ${file} ${what}`, { cause });
+  const invalid = (problem: string, cause?: unknown): FleetError =>
+    new FleetError('CONFIG_INVALID', `${source}: ${file} ${problem}`, { cause });
   let text: string;
   try {
-    if (statSync(file).size > MAX_BYTES) throw bad(`is larger than ${MAX_BYTES} bytes; that is no secret`);
+    if (statSync(file).size > MAX_BYTES)
+      throw invalid(`is larger than ${MAX_BYTES} bytes, the maximum for a secret`);
     text = readFileSync(file, 'utf8').trim();
   } catch (thrown) {
     if (thrown instanceof FleetError) throw thrown;
-    throw bad(`can't be read (${errno(thrown)}); check that it exists and who may read it`, thrown);
+    throw invalid(`can't be read (${errno(thrown)}); check that it exists and who may read it`, thrown);
   }
-  if (text === '') throw bad('is empty; put the secret into it');
+  if (text === '') throw invalid('is empty; put the secret into it');
   return text;
 }
 
-/** The short name of a file system error, for a message. */
+/** The code of a file system error, for messages. */
 export function errno(thrown: unknown): string {
   return thrown instanceof Error && 'code' in thrown ? String(thrown.code) : 'unknown error';
 }

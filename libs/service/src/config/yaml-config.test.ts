@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { FleetError } from '@hermes-fleet/protocol';
+import { tempDir } from '@hermes-fleet/protocol/testing';
 import { z } from 'zod';
 import { createSecretEnv } from './secret-env.ts';
 import { loadYamlConfig } from './yaml-config.ts';
@@ -62,9 +62,7 @@ const schema = z
   });
 
 function write(t: TestContext, content: string | Buffer): string {
-  const folder = mkdtempSync(join(tmpdir(), 'yaml-config-'));
-  t.after(() => rmSync(folder, { recursive: true }));
-  const file = join(folder, 'fleet.yaml');
+  const file = join(tempDir(t), 'fleet.yaml');
   writeFileSync(file, content);
   return file;
 }
@@ -95,7 +93,7 @@ const server = (lines: string): string => `fleet:
     auth_required: true
 ${lines}`;
 
-test('a correct file becomes what the schema makes of it', (t) => {
+test('a valid file becomes the value of the schema', (t) => {
   const file = write(
     t,
     `# neo
@@ -116,11 +114,7 @@ fleet:
     locate('fleet.server.callers.switch.token_env'),
     'fleet.yaml:8 fleet.server.callers.switch.token_env',
   );
-  assert.equal(
-    locate('fleet.tier'),
-    'fleet.yaml:2 fleet.tier',
-    'a key that is missing stands with its parent',
-  );
+  assert.equal(locate('fleet.tier'), 'fleet.yaml:2 fleet.tier', 'a missing key has the line of its parent');
   assert.deepEqual(loaded, {
     value: {
       fleet: {
@@ -142,7 +136,7 @@ fleet:
   });
 });
 
-test('a sole unquoted placeholder has the type of its value; quotes and other text keep it text', (t) => {
+test('a sole unquoted placeholder has the type of its value; a quoted or combined one is text', (t) => {
   const types = z.strictObject({ v: z.array(z.unknown()) });
   const file = write(
     t,
@@ -160,7 +154,7 @@ test('a sole unquoted placeholder has the type of its value; quotes and other te
   assert.deepEqual(value.v, [7, '7', 'x7', false, null, '[1, 2]', 'a: b', '', 1.5, '5 # five', '7\n']);
 });
 
-test('every problem is told at once, each with its line and its fix, in order', (t) => {
+test('every problem is reported at once, with its line and its fix, in order', (t) => {
   const found = problems(
     t,
     `fleet:
@@ -274,7 +268,7 @@ const single: readonly (readonly [string, string, string])[] = [
     'fleet.yaml:6 fleet.server.callers.neo.scopes: a list must have at least 1 items',
   ],
   [
-    "the schema's own words",
+    "the schema's own message",
     server('  mode: lax\n'),
     'fleet.yaml:6 fleet.mode: only "strict" is supported; remove this key',
   ],
@@ -288,14 +282,18 @@ const single: readonly (readonly [string, string, string])[] = [
     server('  shape: {kind: c}\n'),
     'fleet.yaml:6 fleet.shape.kind: "c" is not one of a, b',
   ],
-  ['a custom check without words', server('  note: y\n'), 'fleet.yaml:6 fleet.note: "y" is not allowed here'],
+  [
+    'a custom check without a message',
+    server('  note: y\n'),
+    'fleet.yaml:6 fleet.note: "y" is not allowed here',
+  ],
   [
     'a refinement',
     server('').replace('127.0.0.1', '0.0.0.0').replace('true', 'false'),
     'fleet.yaml:3 fleet.server.bind_host: listens beyond loopback without auth; set auth_required: true',
   ],
   [
-    'a refinement about a key that is not there',
+    'a refinement about a missing key',
     server('  agents:\n    a: {url: "http://a"}\n    b: {url: "http://b"}\n    c: {url: "http://c"}\n'),
     'fleet.yaml:6 fleet.agents.third: one agent too many',
   ],
@@ -305,7 +303,7 @@ const single: readonly (readonly [string, string, string])[] = [
     'fleet.yaml:6 fleet.token: must be a number, not its value',
   ],
   [
-    'a value that may be a secret whatever its name',
+    'a value that may be a secret regardless of its name',
     server('  env: {API: 24680}\n'),
     'fleet.yaml:6 fleet.env.API: its value is a number, not text; put it in quotes',
   ],
@@ -320,14 +318,14 @@ const single: readonly (readonly [string, string, string])[] = [
     'fleet.yaml:6 fleet.enabled: its value (from the environment) is text, not a boolean; write true or false',
   ],
   [
-    'a file of a secret that is not there',
+    'a missing secret file',
     server(`  enabled: \${LOST}\n`),
     "fleet.yaml:6 fleet.enabled: LOST_FILE: /does/not/exist can't be read (ENOENT); check that it exists and who may read it",
   ],
   [
     'a malformed placeholder',
     server(`  enabled: \${A-b}\n`),
-    `fleet.yaml:6 fleet.enabled: "\${" starts no placeholder; write \${NAME} or \${NAME:-default}, or $\${ for the characters themselves`,
+    `fleet.yaml:6 fleet.enabled: "\${" does not start a placeholder; write \${NAME} or \${NAME:-default}, or $\${ for a literal \${`,
   ],
   [
     'a prototype key',
@@ -362,7 +360,7 @@ const single: readonly (readonly [string, string, string])[] = [
   ],
 ];
 
-test('what is wrong is said in words, with the fix', async (t) => {
+test('a problem is described with its fix', async (t) => {
   for (const [name, content, expected] of single) {
     await t.test(name, (t) => {
       const env = { SECRET: 'hunter2', LOST_FILE: '/does/not/exist' };
@@ -371,7 +369,7 @@ test('what is wrong is said in words, with the fix', async (t) => {
   }
 });
 
-test('YAML tags that are not known are refused', (t) => {
+test('unknown YAML tags are rejected', (t) => {
   assert.deepEqual(problems(t, server('  mode: !!js/function strict\n  enabled: !foo true\n')), [
     'fleet.yaml:6: unknown tag !!js/function; remove it',
     'fleet.yaml:7: unknown tag !foo; remove it',
@@ -379,7 +377,7 @@ test('YAML tags that are not known are refused', (t) => {
   ]);
 });
 
-test('anchors may be used, but neither unfold without bound nor contain themselves', (t) => {
+test('anchors are allowed; unbounded and recursive ones are rejected', (t) => {
   const file = write(t, server('  agents:\n    a: &agent { url: "http://a" }\n    b: *agent\n'));
   assert.deepEqual(load(file).value.fleet.agents, { a: { url: 'http://a' }, b: { url: 'http://a' } });
   const bound = 'the file unfolds to more than 20000 values, 100 aliases or 64 levels; make it smaller';
@@ -393,14 +391,14 @@ test('anchors may be used, but neither unfold without bound nor contain themselv
   assert.deepEqual(problems(t, `fleet: ${'['.repeat(70)}${']'.repeat(70)}`), [`fleet.yaml:1: ${bound}`]);
 });
 
-test('nesting beyond the stack is a problem of the file', (t) => {
+test('nesting that overflows the stack is a problem of the file', (t) => {
   for (const content of ['['.repeat(200_000), `${'- '.repeat(100_000)}x`, `${'{a: '.repeat(60_000)}`]) {
     const found = problems(t, content);
     assert.ok(found.includes('fleet.yaml:1: the file is nested too deeply'), found[0]);
   }
 });
 
-test('no more than a hundred problems are listed', (t) => {
+test('at most a hundred problems are listed', (t) => {
   const file = write(t, server(Array.from({ length: 130 }, (_, at) => `  zz${at}: 1\n`).join('')));
   assert.throws(
     () => load(file),
@@ -414,7 +412,7 @@ test('no more than a hundred problems are listed', (t) => {
   );
 });
 
-test('a file that cannot be read says why', (t) => {
+test('an unreadable file is an error with the reason', (t) => {
   const file = write(t, 'fleet: {}');
   const invalid = (what: string, path = file, name = 'fleet.yaml') => ({
     code: 'CONFIG_INVALID',
@@ -424,11 +422,7 @@ test('a file that cannot be read says why', (t) => {
   const folder = join(file, '..');
   assert.throws(
     () => load(join(folder, 'none.yaml')),
-    invalid(
-      'does not exist; create it, or name the file that is meant',
-      join(folder, 'none.yaml'),
-      'none.yaml',
-    ),
+    invalid('does not exist; create it, or correct the path', join(folder, 'none.yaml'), 'none.yaml'),
   );
   assert.throws(
     () => load(folder),
@@ -441,10 +435,10 @@ test('a file that cannot be read says why', (t) => {
   writeFileSync(file, Buffer.from([0x66, 0xff, 0xfe]));
   assert.throws(() => load(file), invalid('is not UTF-8 text; save it as UTF-8'));
   writeFileSync(file, ' '.repeat(256_001));
-  assert.throws(() => load(file), invalid('is larger than 256000 bytes; that is no configuration'));
+  assert.throws(() => load(file), invalid('is larger than 256000 bytes; make it smaller'));
 });
 
-test('an error of the environment that is not its own is not hidden', (t) => {
+test('an unforeseen error of the environment is not hidden', (t) => {
   const env = {
     read: () => {
       throw new TypeError('a bug');
@@ -454,7 +448,7 @@ test('an error of the environment that is not its own is not hidden', (t) => {
   assert.throws(() => loadYamlConfig({ file, schema, env }), { name: 'TypeError', message: 'a bug' });
 });
 
-test('what an unknown key was meant to be is found through every kind of schema', (t) => {
+test('suggestions for unknown keys work in every kind of schema', (t) => {
   const inner = z.strictObject({ known_name: z.int().optional() });
   const wrapped = z.strictObject({
     list: z.array(inner).optional(),
@@ -486,7 +480,7 @@ test('what an unknown key was meant to be is found through every kind of schema'
   );
 });
 
-test('a byte order mark and Windows line ends do no harm', (t) => {
+test('a byte order mark and Windows line endings are accepted', (t) => {
   const file = write(t, `\uFEFF${server('').replaceAll('\n', '\r\n')}`);
   assert.equal(load(file).value.fleet.server.bind_port, 9220);
 });

@@ -2,13 +2,12 @@ import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import { basename } from 'node:path';
 import { FleetError, fieldPath } from '@hermes-fleet/protocol';
 import type { z } from 'zod';
-import { describeIssue, UNWORDED } from './describe-issue.ts';
+import { describeIssue, NO_MESSAGE } from './describe-issue.ts';
 import { configInvalid } from './problems.ts';
 import { errno, type SecretEnv } from './secret-env.ts';
 import { type Path, readYaml } from './yaml-tree.ts';
 
-/** The largest configuration file that is read. */
-export const MAX_CONFIG_BYTES = 256_000;
+const MAX_CONFIG_BYTES = 256_000;
 
 export interface YamlConfigOptions<S extends z.ZodType> {
   readonly file: string;
@@ -18,33 +17,40 @@ export interface YamlConfigOptions<S extends z.ZodType> {
 
 export interface YamlConfig<T> {
   readonly value: T;
-  /** What was taken from the environment. */
+  /** The keys whose values come from the environment. */
   readonly notes: string[];
-  /** Where a key stands, or would: `fleet.yaml:12 fleet.server.token_env`; for checks that come after the schema's. */
+  /**
+   * The location of a key, `fleet.yaml:12 fleet.server.token_env`, for checks after the schema's. The key may be
+   * missing.
+   */
   locate(key: string): string;
 }
 
 /**
- * Reads a YAML file into what the schema makes of it. Throws CONFIG_INVALID with every problem at once, each with its
+ * Reads a YAML file and validates it with a schema. Throws CONFIG_INVALID with every problem at once, each with its
  * line, its key and the fix (`fleet.yaml:12 fleet.server.bind_port`): YAML errors, duplicate and unknown keys, unset
- * variables, wrong types and values, and what the schema's own refinements say. Only syntax errors come alone, since
- * nothing after them can be trusted (design 2, fleet.yaml).
+ * variables, wrong types and values, and the schema's refinements. Syntax errors are reported alone, because everything
+ * after them is unreliable.
  */
-export function loadYamlConfig<S extends z.ZodType>(o: YamlConfigOptions<S>): YamlConfig<z.output<S>> {
-  const name = basename(o.file);
-  const tree = readYaml(readText(o.file), o.env);
+export function loadYamlConfig<S extends z.ZodType>({
+  file,
+  schema,
+  env,
+}: YamlConfigOptions<S>): YamlConfig<z.output<S>> {
+  const name = basename(file);
+  const tree = readYaml(readText(file), env);
   if (tree.value === undefined) throw configInvalid(name, tree.problems);
   if (tree.value === null && tree.problems.length === 0) {
     throw configInvalid(name, [
       { line: 1, path: '', reason: 'the file is empty; write the configuration into it' },
     ]);
   }
-  const parsed = o.schema.safeParse(tree.value, { error: () => UNWORDED, reportInput: true });
+  const parsed = schema.safeParse(tree.value, { error: () => NO_MESSAGE, reportInput: true });
   if (parsed.success && tree.problems.length === 0) {
-    const taken = tree.fromEnvironment.join(', ');
+    const keys = tree.fromEnvironment.join(', ');
     return {
       value: parsed.data,
-      notes: taken === '' ? [] : [`${name} takes from the environment: ${taken}`],
+      notes: keys === '' ? [] : [`${name} takes from the environment: ${keys}`],
       locate: (key) => `${name}:${tree.lineOf(key.split('.'))} ${key}`,
     };
   }
@@ -54,7 +60,7 @@ export function loadYamlConfig<S extends z.ZodType>(o: YamlConfigOptions<S>): Ya
     path: fieldPath(path),
     reason,
   });
-  const described = issues.flatMap((issue) => describeIssue(issue, { schema: o.schema, tree }));
+  const described = issues.flatMap((issue) => describeIssue(issue, { schema, tree }));
   throw configInvalid(name, [
     ...tree.problems,
     ...described.filter(({ path }) => !tree.isBroken(path)).map(located),
@@ -62,29 +68,29 @@ export function loadYamlConfig<S extends z.ZodType>(o: YamlConfigOptions<S>): Ya
 }
 
 function readText(file: string): string {
-  const bad = (what: string, cause?: unknown): FleetError =>
-    new FleetError('CONFIG_INVALID', `${file} ${what}`, {
+  const invalid = (problem: string, cause?: unknown): FleetError =>
+    new FleetError('CONFIG_INVALID', `${file} ${problem}`, {
       cause,
-      fields: [{ path: basename(file), reason: what }],
+      fields: [{ path: basename(file), reason: problem }],
     });
   let bytes: Buffer;
   try {
-    bytes = readBytes(file, bad);
+    bytes = readBytes(file, invalid);
   } catch (thrown) {
     if (thrown instanceof FleetError) throw thrown;
     const code = errno(thrown);
-    if (code === 'ENOENT') throw bad('does not exist; create it, or name the file that is meant', thrown);
-    throw bad(`can't be read (${code}); check who may read it`, thrown);
+    if (code === 'ENOENT') throw invalid('does not exist; create it, or correct the path', thrown);
+    throw invalid(`can't be read (${code}); check who may read it`, thrown);
   }
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch (thrown) {
-    throw bad('is not UTF-8 text; save it as UTF-8', thrown);
+    throw invalid('is not UTF-8 text; save it as UTF-8', thrown);
   }
 }
 
-function readBytes(file: string, bad: (what: string) => FleetError): Buffer {
-  if (!statSync(file).isFile()) throw bad('is not a file; name the YAML file itself');
+function readBytes(file: string, invalid: (problem: string) => FleetError): Buffer {
+  if (!statSync(file).isFile()) throw invalid('is not a file; name the YAML file itself');
   const handle = openSync(file, 'r');
   try {
     const buffer = Buffer.alloc(MAX_CONFIG_BYTES + 1);
@@ -92,8 +98,7 @@ function readBytes(file: string, bad: (what: string) => FleetError): Buffer {
     for (let read = -1; read !== 0 && length < buffer.length; length += read) {
       read = readSync(handle, buffer, length, buffer.length - length, null);
     }
-    if (length > MAX_CONFIG_BYTES)
-      throw bad(`is larger than ${MAX_CONFIG_BYTES} bytes; that is no configuration`);
+    if (length > MAX_CONFIG_BYTES) throw invalid(`is larger than ${MAX_CONFIG_BYTES} bytes; make it smaller`);
     return buffer.subarray(0, length);
   } finally {
     closeSync(handle);

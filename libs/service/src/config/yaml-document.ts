@@ -1,16 +1,16 @@
 import { type Document, LineCounter, parseAllDocuments, type YAMLError } from 'yaml';
 import type { Problem } from './problems.ts';
 
-/** A text as one YAML document, with what its syntax has wrong. */
+/** A YAML document and the problems of its syntax. */
 export interface YamlDocument {
-  /** Absent when the text is empty, or when an error makes the rest meaningless. */
+  /** Undefined for an empty text, and after an error that makes the rest meaningless. */
   readonly document: Document | undefined;
   readonly problems: readonly Problem[];
-  /** The line, from 1, of an offset into the text. */
+  /** The line of an offset in the text; starts at 1. */
   lineAt(offset: number | undefined): number;
 }
 
-/** Parses YAML 1.2 strictly: one document, string keys, known tags only. Duplicate keys are left to the reader. */
+/** Parses YAML 1.2 strictly: one document, string keys, known tags only. Does not check for duplicate keys. */
 export function parseYaml(text: string): YamlDocument {
   const lineCounter = new LineCounter();
   const lineAt = (offset: number | undefined): number => Math.max(1, lineCounter.linePos(offset ?? 0).line);
@@ -29,12 +29,12 @@ export function parseYaml(text: string): YamlDocument {
     problems.push({ line: lineAt(second.range[0]), path: '', reason });
   }
   for (const error of [...(document?.errors ?? []), ...(document?.warnings ?? [])]) {
-    problems.push({ line: lineAt(error.pos[0]), path: '', reason: inWords(error) });
+    problems.push({ line: lineAt(error.pos[0]), path: '', reason: reasonOf(error) });
   }
   return { document: document?.errors.length === 0 ? document : undefined, problems, lineAt };
 }
 
-function inWords({ code, message }: YAMLError): string {
+function reasonOf({ code, message }: YAMLError): string {
   const [first = ''] = message.split('\n', 1);
   switch (code) {
     case 'TAB_AS_INDENT':

@@ -17,32 +17,32 @@ import { parseYaml } from './yaml-document.ts';
 
 export type Path = readonly PropertyKey[];
 
-/** How a scalar got its value: as written, in quotes, or from the environment. */
+/** The origin of a scalar's value: plain text, quoted text, or the environment. */
 export type Origin = 'plain' | 'quoted' | 'environment';
 
-/** A YAML file as plain values that still know where they came from. */
+/** The values of a YAML file with their origins. */
 export interface YamlTree {
-  /** Undefined when the text can't be read at all; null when it is empty. */
+  /** Undefined for an unreadable text; null for an empty one. */
   readonly value: unknown;
   readonly problems: readonly Problem[];
-  /** Paths of the values that came from the environment, with the names of their variables. */
+  /** The paths of the values from the environment, with the names of their variables. */
   readonly fromEnvironment: readonly string[];
-  /** The line of the key or item at this path, or of the nearest one above it. */
+  /** The line of the key or item at this path, or of its nearest ancestor. */
   lineOf(path: Path): number;
   originOf(path: Path): Origin;
-  /** Whether there is no value at this path because of a problem that is told already. */
+  /** True if the value at this path is missing because of a reported problem. */
   isBroken(path: Path): boolean;
 }
 
 const MAX_VALUES = 20_000;
 const MAX_DEPTH = 64;
 const MAX_ALIASES = 100;
-const UNFOLDED = `the file unfolds to more than ${MAX_VALUES} values, ${MAX_ALIASES} aliases or ${MAX_DEPTH} levels; make it smaller`;
+const TOO_LARGE = `the file unfolds to more than ${MAX_VALUES} values, ${MAX_ALIASES} aliases or ${MAX_DEPTH} levels; make it smaller`;
 
 /**
- * Reads YAML into values: keys are unique, anchors stay within bounds, and placeholders are filled in. A scalar that is
- * one unquoted placeholder and nothing else gets its type from its value, as if that stood there. Never throws for what
- * the text says; everything wrong is in `problems`.
+ * Reads YAML into values: checks that keys are unique, bounds the expansion of anchors, and replaces placeholders. An
+ * unquoted scalar that is exactly one placeholder gets the type of its value. Never throws for the text's content;
+ * every problem is in `problems`.
  */
 export function readYaml(text: string, env: SecretEnv): YamlTree {
   const { document, problems: syntax, lineAt } = parseYaml(text);
@@ -53,7 +53,7 @@ export function readYaml(text: string, env: SecretEnv): YamlTree {
   const broken = new Set<string>();
   let values = 0;
   let aliases = 0;
-  let unfoldedAt: number | undefined;
+  let tooLargeAt: number | undefined;
 
   const fail = (line: number, path: Path, reason: string): void => {
     problems.push({ line, path: fieldPath(path), reason });
@@ -72,9 +72,9 @@ export function readYaml(text: string, env: SecretEnv): YamlTree {
     const quoted = node.type !== 'PLAIN';
     origins.set(key(path), quoted ? 'quoted' : 'plain');
     if (typeof node.value !== 'string' || !node.value.includes('${')) return node.value;
-    const { text: result, names, sole, problems: wrong } = interpolate(node.value, read);
-    if (wrong.length > 0) {
-      for (const reason of wrong) fail(line, path, reason);
+    const { text: result, names, sole, problems: reasons } = interpolate(node.value, read);
+    if (reasons.length > 0) {
+      for (const reason of reasons) fail(line, path, reason);
       broken.add(key(path));
       return undefined;
     }
@@ -105,7 +105,7 @@ export function readYaml(text: string, env: SecretEnv): YamlTree {
     values += 1;
     if (isAlias(node)) aliases += 1;
     if (values > MAX_VALUES || aliases > MAX_ALIASES || path.length > MAX_DEPTH) {
-      unfoldedAt ??= line;
+      tooLargeAt ??= line;
       return undefined;
     }
     if (isAlias(node)) {
@@ -128,8 +128,8 @@ export function readYaml(text: string, env: SecretEnv): YamlTree {
 
   let value: unknown = syntax.length > 0 ? undefined : null;
   if (document !== undefined) value = visit(document, document.contents, [], 1);
-  if (unfoldedAt !== undefined) {
-    fail(unfoldedAt, [], UNFOLDED);
+  if (tooLargeAt !== undefined) {
+    fail(tooLargeAt, [], TOO_LARGE);
     value = undefined;
   }
   return {
@@ -154,9 +154,9 @@ function hasRange(node: unknown): node is Pick<Node, 'range'> {
   return typeof node === 'object' && node !== null && 'range' in node;
 }
 
-/** The value that this text would have as an unquoted scalar. */
+/** The value of this text as an unquoted scalar. */
 function retype(text: string): unknown {
   const { contents, errors } = parseDocument(text, { prettyErrors: false, logLevel: 'silent' });
-  const plain = errors.length === 0 && isScalar(contents) && contents.type === 'PLAIN';
-  return plain && text !== '' && contents.source === text ? contents.value : text;
+  const isPlain = errors.length === 0 && isScalar(contents) && contents.type === 'PLAIN';
+  return isPlain && text !== '' && contents.source === text ? contents.value : text;
 }

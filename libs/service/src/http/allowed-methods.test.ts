@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createAllowedMethods } from './allowed-methods.ts';
 
-test('an address knows the methods of every pattern that it matches', () => {
+test('a path allows the methods of every pattern that it matches', () => {
   const allowed = createAllowedMethods();
   allowed.add('/', 'POST');
   allowed.add('/jsonrpc', ['POST']);

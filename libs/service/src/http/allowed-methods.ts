@@ -1,4 +1,4 @@
-/** Remembers routes and tells which methods an address takes, for 405 and its `Allow` header. */
+/** The methods that the routes allow for a path, for 405 and its `Allow` header. */
 export interface AllowedMethods {
   add(pattern: string, method: string | readonly string[]): void;
   of(path: string): string[];
@@ -12,8 +12,8 @@ export function createAllowedMethods(): AllowedMethods {
     },
     of(path) {
       const parts = path.split('/');
-      const found = routes.filter(({ pattern }) => matches(pattern, parts)).flatMap(({ methods }) => methods);
-      return [...new Set(found)].sort();
+      const matching = routes.filter(({ pattern }) => matches(pattern, parts));
+      return [...new Set(matching.flatMap(({ methods }) => methods))].sort();
     },
   };
 }

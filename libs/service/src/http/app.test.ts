@@ -200,7 +200,7 @@ const cases: readonly {
   },
 ];
 
-test('every refused request gets a catalogue error and nothing else', async (t) => {
+test('every rejected request gets a catalogue error and nothing else', async (t) => {
   const { url } = await startApp(t, { routes });
   for (const { name, path, init, status, code, message, fields = [], headers = {} } of cases) {
     await t.test(name, async () => {
@@ -213,14 +213,14 @@ test('every refused request gets a catalogue error and nothing else', async (t) 
   }
 });
 
-test('the token names the caller', async (t) => {
+test('the token identifies the caller', async (t) => {
   const { url } = await startApp(t, { routes });
   const reply = await fetch(`${url}/echo`, post('{"a": [1]}'));
   assert.equal(reply.status, 200);
   assert.deepEqual(await reply.json(), { caller: 'switch', body: { a: [1] } });
 });
 
-test('without an authenticator everybody is the peer with its scopes', async (t) => {
+test('without an authenticator every caller is the peer with its scopes', async (t) => {
   const { url } = await startApp(t, {
     authenticate: undefined,
     routes: (app) => app.get('/me', async ({ caller }) => [caller.name, ...caller.scopes]),
@@ -246,7 +246,7 @@ test('a body of exactly the limit passes, one byte more does not', async (t) => 
   });
 });
 
-test('a client that is still sending a large body reads why it was refused', async (t) => {
+test('a client that is still sending a large body reads the reason of its rejection', async (t) => {
   const { url } = await startApp(t, { routes });
   const body = `"${'x'.repeat(16 * MIB)}"`;
   for (const [token, status] of [
@@ -259,7 +259,7 @@ test('a client that is still sending a large body reads why it was refused', asy
   }
 });
 
-test('a chunked body over the limit is refused while it is being sent', async (t) => {
+test('a chunked body over the limit is rejected while it is being sent', async (t) => {
   const { port } = await startApp(t, { routes, bodyLimitBytes: 100 });
   const head = `POST /echo HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${TOKEN}\r\ncontent-type: application/json\r\n`;
   const reply = await exchange(
@@ -300,7 +300,7 @@ const rpc = (app: FastifyInstance): void => {
   });
 };
 
-test("a plugin's error handler and parsers win in its own scope, and only there", async (t) => {
+test("a plugin's error handler and parsers override the default ones only in its own scope", async (t) => {
   const { url, port, logs } = await startApp(t, {
     requestTimeoutMs: 200,
     bodyLimitBytes: 1000,
@@ -371,7 +371,7 @@ test('an internal error behind a 200 of another protocol is still logged as an e
   assert.match(JSON.stringify(line.err), /boom at/);
 });
 
-test('closing lets a running request finish, refuses new ones on open connections, and ends', async (t) => {
+test('closing waits for a running request', async (t) => {
   const entered = Promise.withResolvers<void>();
   const leave = Promise.withResolvers<void>();
   const { app, url } = await startApp(t, {
@@ -392,7 +392,7 @@ test('closing lets a running request finish, refuses new ones on open connection
   await closed;
 });
 
-test('closing refuses what arrives in the meantime with a retryable error', async (t) => {
+test('closing rejects new requests with a retryable error', async (t) => {
   const hold = Promise.withResolvers<void>();
   const closing = Promise.withResolvers<void>();
   const { app, url } = await startApp(t, {
@@ -414,7 +414,7 @@ test('closing refuses what arrives in the meantime with a retryable error', asyn
   await closed;
 });
 
-test('closing does not wait for ever for a handler that hangs', async (t) => {
+test('closing does not wait forever for a hanging handler', async (t) => {
   const entered = Promise.withResolvers<void>();
   const { app, url } = await startApp(t, {
     authenticate: undefined,
@@ -431,7 +431,7 @@ test('closing does not wait for ever for a handler that hangs', async (t) => {
   await running;
 });
 
-test('proxy headers are not believed', async (t) => {
+test('proxy headers are ignored', async (t) => {
   const { url } = await startApp(t, {
     authenticate: createAuthenticator([{ name: 'switch', scopes: [], secret: TOKEN }]),
     routes: (app) => app.get('/who', async (request) => [request.ip, request.protocol]),

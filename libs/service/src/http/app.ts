@@ -13,52 +13,51 @@ export interface AppOptions {
   readonly name: string;
   readonly version: string;
   readonly log: Logger;
-  /** Absent: no token is required, everybody is the caller `peer` (for loopback only). */
+  /** Without it, no token is required and every caller is `peer`: for loopback only. */
   readonly authenticate?: Authenticator | undefined;
   readonly metrics: FleetMetrics;
   readonly readiness: () => Readiness;
-  /** 1 MiB when absent. */
+  /** Default: 1 MiB. */
   readonly bodyLimitBytes?: number;
-  /** How long a client may take to send a request, head and body; 30 s when absent. A handler may take longer. */
+  /** The maximum time to receive a request, head and body; default: 30 s. A handler may take longer. */
   readonly requestTimeoutMs?: number;
-  /** How long `app.close()` waits for replies under way before it cuts their connections; 5 s when absent. */
+  /** The maximum time that `app.close()` waits for pending replies before it closes their connections; default: 5 s. */
   readonly closeGraceMs?: number;
   readonly ids?: Ids;
 }
 
-/** A reply that sends no byte for so long is cut; streams and long replies send a heartbeat. */
-const SILENCE_MS = 300_000;
+/** The maximum time without a byte of a reply; streams and long replies send heartbeats. */
+const IDLE_TIMEOUT_MS = 300_000;
 const MAX_CONNECTIONS = 4_096;
 
 const ANONYMOUS: Caller = { name: 'anonymous', scopes: new Set() };
 const PEER: Caller = { name: 'peer', scopes: new Set(PEER_SCOPES) };
 
 /**
- * The HTTP side that every process shares (design 5, HTTP); it does not listen. Every route needs a token unless its
- * config says `public: true`; that is checked before a byte of the body is read, and the handler finds
- * `request.caller`. Errors are answered as `{error: {code, message, fields}}` with the catalogue's status.
+ * The HTTP application that every process shares (docs/operations.md); it does not listen. Every route requires a token
+ * unless its config has `public: true`. The token is checked before the body is read, and the handler finds
+ * `request.caller`. The body of an error is `{error: {code, message, fields}}`, its status is the catalogue's.
  *
- * A plugin that speaks another protocol registers in a scope of its own (`app.register(async (scope) => ...)`) and there
- * sets its error handler and content type parsers; they win over these, also for 401, 408, 413 and 415:
+ * A plugin for another protocol registers in its own scope (`app.register(async (scope) => ...)`) and sets its error
+ * handler and content type parsers there. They override the default ones, also for 401, 408, 413 and 415:
  *
  *     scope.removeAllContentTypeParsers();
  *     scope.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, text, done) => done(null, text));
  *     scope.setErrorHandler((thrown, request, reply) => {
  *       const error = translateError(thrown, request, reply); // status, headers and log line
- *       return reply.send(inItsOwnShape(error)); // after reply.code(200), if the protocol wants that
+ *       return reply.send(inItsOwnFormat(error)); // after reply.code(200), if the protocol requires it
  *     });
  *
- * Only what never became a request (garbage, headers cut off) and unknown addresses are answered here in any case.
+ * Bytes that are not a request (garbage, incomplete headers) and unknown addresses always get the default errors.
  */
-export function createApp(o: AppOptions): FastifyInstance {
-  const ids = o.ids ?? systemIds;
-  const requestTimeoutMs = o.requestTimeoutMs ?? 30_000;
-  const loggerInstance: FastifyBaseLogger = o.log;
+export function createApp(options: AppOptions): FastifyInstance {
+  const { name, log, authenticate, metrics, ids = systemIds, requestTimeoutMs = 30_000 } = options;
+  const loggerInstance: FastifyBaseLogger = log;
   const clientErrors = createClientErrors({
     requestTimeoutMs,
-    onRefused: ({ httpStatus: status, code, message: reason }) => {
-      o.metrics.httpRequest('', 'unparsed', status, Number.NaN);
-      o.log.info({ status, code, reason }, 'connection refused');
+    onRejected: ({ httpStatus: status, code, message: reason }) => {
+      metrics.httpRequest('', 'unparsed', status, Number.NaN);
+      log.info({ status, code, reason }, 'connection refused');
     },
   });
   const app = fastify({
@@ -66,9 +65,9 @@ export function createApp(o: AppOptions): FastifyInstance {
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'request_id' }),
     genReqId: (request) => requestId(request.headers['x-request-id'], ids),
     trustProxy: false,
-    bodyLimit: o.bodyLimitBytes ?? 1_048_576,
+    bodyLimit: options.bodyLimitBytes ?? 1_048_576,
     requestTimeout: requestTimeoutMs,
-    connectionTimeout: SILENCE_MS,
+    connectionTimeout: IDLE_TIMEOUT_MS,
     keepAliveTimeout: 72_000,
     forceCloseConnections: 'idle',
     return503OnClosing: false,
@@ -80,7 +79,7 @@ export function createApp(o: AppOptions): FastifyInstance {
     ajv: { customOptions: { coerceTypes: false, removeAdditional: false, allErrors: true } },
     clientErrorHandler: clientErrors.handle,
     frameworkErrors: (thrown, request, reply) => {
-      observe(request, reply, { ids, metrics: o.metrics });
+      observe(request, reply, { ids, metrics });
       const error = translateError(thrown, request, reply);
       reply.raw.writeHead(error.httpStatus, { 'content-type': 'application/json; charset=utf-8' });
       reply.raw.end(JSON.stringify(errorBody(error)));
@@ -91,20 +90,20 @@ export function createApp(o: AppOptions): FastifyInstance {
   app.removeContentTypeParser('text/plain');
   decorate(app);
 
-  const allowed = createAllowedMethods();
-  app.addHook('onRoute', ({ url, method }) => allowed.add(url, method));
-  let closing = false;
-  closeWithin(app, o.closeGraceMs ?? 5_000, () => {
-    closing = true;
+  const allowedMethods = createAllowedMethods();
+  app.addHook('onRoute', ({ url, method }) => allowedMethods.add(url, method));
+  let isClosing = false;
+  closeWithin(app, options.closeGraceMs ?? 5_000, () => {
+    isClosing = true;
   });
 
   app.addHook('onRequest', async (request, reply) => {
     request.caller = ANONYMOUS;
-    observe(request, reply, { ids, metrics: o.metrics });
-    if (closing)
-      throw new FleetError('SHUTTING_DOWN', `${o.name} is stopping; try again`, { retryAfterS: 1 });
+    observe(request, reply, { ids, metrics });
+    if (isClosing)
+      throw new FleetError('SHUTTING_DOWN', `${name} is stopping; try again`, { retryAfterS: 1 });
     if (request.is404) {
-      const methods = allowed.of(request.url.split('?', 1)[0] ?? '');
+      const methods = allowedMethods.of(request.url.split('?', 1)[0] ?? '');
       if (methods.length > 0) {
         reply.header('allow', methods.join(', '));
         const message = `${request.method} is not allowed here; use ${methods.join(' or ')}`;
@@ -113,11 +112,11 @@ export function createApp(o: AppOptions): FastifyInstance {
       throw new FleetError('NOT_FOUND', 'there is nothing at this address');
     }
     if (request.routeOptions.config.public !== true) {
-      request.caller = o.authenticate ? o.authenticate(request.headers.authorization) : PEER;
+      request.caller = authenticate ? authenticate(request.headers.authorization) : PEER;
       addLogFields(request, reply, { caller: request.caller.name });
     }
   });
-  // Closing at once would take the reply away from a client that is still sending; observe() closes a bit later.
+  // A client that is still sending would lose the reply if the connection closed now; observe() closes it later.
   app.addHook('onSend', async (request, reply) => {
     if (!request.raw.complete && reply.raw.getHeader('connection') !== 'close')
       reply.removeHeader('connection');
@@ -125,11 +124,11 @@ export function createApp(o: AppOptions): FastifyInstance {
   app.setErrorHandler((thrown, request, reply) =>
     reply.send(errorBody(translateError(thrown, request, reply))),
   );
-  registerProbes(app, o);
+  registerProbes(app, options);
   return app;
 }
 
-/** Bounds `app.close()`: idle connections go at once, busy ones get `graceMs` to finish. */
+/** Bounds `app.close()`: closes idle connections at once, and busy ones after `graceMs`. */
 function closeWithin(app: FastifyInstance, graceMs: number, onClosing: () => void): void {
   let timer: NodeJS.Timeout | undefined;
   app.addHook('preClose', async () => {

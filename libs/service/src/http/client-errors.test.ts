@@ -39,7 +39,7 @@ test('chunk extensions that are too large get a 413', async (t) => {
   assert.deepEqual(body, refused('BODY_TOO_LARGE', 'the chunk extensions are too large'));
 });
 
-test('a slow client is cut with a 408: silent, in its headers, or in its body', async (t) => {
+test('a slow client gets a 408: silent, in its headers, or in its body', async (t) => {
   const { port, logs } = await startApp(t, {
     requestTimeoutMs: 200,
     routes: (app) => app.post('/echo', async ({ body }) => body),
@@ -60,7 +60,7 @@ test('a slow client is cut with a 408: silent, in its headers, or in its body', 
   assert.equal(line.caller, 'switch');
 });
 
-test('a handler may take longer than the request may', async (t) => {
+test('a handler may take longer than the request timeout', async (t) => {
   const entered = Promise.withResolvers<void>();
   const gate = Promise.withResolvers<void>();
   t.after(() => gate.resolve());
@@ -75,13 +75,13 @@ test('a handler may take longer than the request may', async (t) => {
   });
   const working = exchange(port, head('/work', 'content-length: 2\r\n\r\n{}'), '}');
   await entered.promise;
-  // Who came later and said nothing is cut: the time of the request that is being worked on was up before.
+  // A later silent client times out, which proves that the timeout of the running request has passed.
   assert.equal(parseReply(await exchange(port, '')).status, 408);
   gate.resolve();
   assert.equal(parseReply(await working).status, 200);
 });
 
-test('a body that trickles in after an early reply is cut off in the end', async (t) => {
+test('a slow body after an early reply is cut off eventually', async (t) => {
   const { port } = await startApp(t, {
     requestTimeoutMs: 200,
     routes: (app) => app.post('/echo', async ({ body }) => body),
@@ -89,10 +89,10 @@ test('a body that trickles in after an early reply is cut off in the end', async
   const text = await exchange(port, 'POST /echo HTTP/1.1\r\nhost: x\r\ncontent-length: 99\r\n\r\n{');
   const { status } = parseReply(text);
   assert.equal(status, 401);
-  assert.equal(text.split('HTTP/1.1').length, 2, 'one reply, not a second one for the time-out');
+  assert.equal(text.split('HTTP/1.1').length, 2, 'one reply, without a second one for the timeout');
 });
 
-test('a body that ends too early is refused, also when only half of the connection is closed', async (t) => {
+test('an incomplete body is rejected, also on a half-closed connection', async (t) => {
   const { port, logs } = await startApp(t, { routes: (app) => app.post('/echo', async ({ body }) => body) });
   const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
   socket.setEncoding('utf8');
@@ -109,7 +109,7 @@ test('a body that ends too early is refused, also when only half of the connecti
   assert.deepEqual([line.status, line.level], [400, 'info']);
 });
 
-test('a client that goes away in the middle of its body is logged with 499', async (t) => {
+test('a client that disconnects during its body is logged with 499', async (t) => {
   const entered = Promise.withResolvers<void>();
   const failed = Promise.withResolvers<string>();
   const { port, logs, metrics } = await startApp(t, {
@@ -134,7 +134,7 @@ test('a client that goes away in the middle of its body is logged with 499', asy
   assert.match(await metrics.registry.metrics(), /route="\/echo",status="499"\} 1/);
 });
 
-test('a client that goes away while it waits is logged with 499', async (t) => {
+test('a client that disconnects while it waits is logged with 499', async (t) => {
   const entered = Promise.withResolvers<void>();
   const { port, logs } = await startApp(t, {
     closeGraceMs: 10,
@@ -152,7 +152,7 @@ test('a client that goes away while it waits is logged with 499', async (t) => {
   assert.deepEqual([line.status, line.aborted, line.level], [499, true, 'info']);
 });
 
-test('garbage after a finished reply is answered, garbage in the middle of a reply is not', async (t) => {
+test('garbage after a finished reply gets a 400; garbage during a reply closes the connection', async (t) => {
   const { port } = await startApp(t, {
     authenticate: undefined,
     routes: (app) => {

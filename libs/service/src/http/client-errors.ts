@@ -5,8 +5,8 @@ import { errorBody } from './errors.ts';
 
 interface ClientErrorsOptions {
   readonly requestTimeoutMs: number;
-  /** Called for what never became a request: nobody else can log or count it. */
-  readonly onRefused: (error: FleetError) => void;
+  /** Called for bytes that are not a request: nobody else logs or counts them. */
+  readonly onRejected: (error: FleetError) => void;
 }
 
 interface ClientErrors {
@@ -16,11 +16,11 @@ interface ClientErrors {
 }
 
 /**
- * Answers what Node's HTTP parser gives up on: a request that takes too long (408), headers that are too large (431),
- * bytes that are not HTTP (400). A request whose body is being read gets its 408 by its own error handler, in that
- * handler's shape; a connection with a reply under way is closed without another word.
+ * Responds to the errors of Node's HTTP parser: a slow request (408), too large headers (431), bytes that are not HTTP
+ * (400). A request whose body is being read gets its 408 from its own error handler, in that handler's format. A
+ * connection with a pending reply is closed.
  */
-export function createClientErrors(o: ClientErrorsOptions): ClientErrors {
+export function createClientErrors({ requestTimeoutMs, onRejected }: ClientErrorsOptions): ClientErrors {
   const latest = new WeakMap<Socket, ServerResponse<IncomingMessage>>();
   return {
     watch(server) {
@@ -31,19 +31,19 @@ export function createClientErrors(o: ClientErrorsOptions): ClientErrors {
         socket.destroy();
         return;
       }
-      const error = refusal(thrown.code, o.requestTimeoutMs);
+      const error = parserError(thrown.code, requestTimeoutMs);
       const response = latest.get(socket);
-      const idle = response === undefined || (response.writableFinished && response.req.complete);
-      if (!idle && response.headersSent) {
+      const isIdle = response === undefined || (response.writableFinished && response.req.complete);
+      if (!isIdle && response.headersSent) {
         socket.destroy();
         return;
       }
-      if (!idle && response.req.listenerCount('error') > 0) {
+      if (!isIdle && response.req.listenerCount('error') > 0) {
         response.setHeader('connection', 'close');
         response.req.emit('error', error);
         return;
       }
-      o.onRefused(error);
+      onRejected(error);
       const body = JSON.stringify(errorBody(error));
       socket.end(
         `HTTP/1.1 ${error.httpStatus} ${STATUS_CODES[error.httpStatus]}\r\nconnection: close\r\ncontent-type: application/json; charset=utf-8\r\n` +
@@ -54,7 +54,7 @@ export function createClientErrors(o: ClientErrorsOptions): ClientErrors {
   };
 }
 
-function refusal(code: string | undefined, timeoutMs: number): FleetError {
+function parserError(code: string | undefined, timeoutMs: number): FleetError {
   switch (code) {
     case 'ERR_HTTP_REQUEST_TIMEOUT':
       return new FleetError(

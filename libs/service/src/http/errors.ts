@@ -1,7 +1,7 @@
 import { type FieldError, FleetError, fieldPath, isJsonObject } from '@hermes-fleet/protocol';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
-/** The body of every error that is not answered in the shape of another protocol. */
+/** The body of an error, unless the route speaks another protocol. */
 export interface ErrorBody {
   readonly error: { readonly code: string; readonly message: string; readonly fields: readonly FieldError[] };
 }
@@ -11,10 +11,10 @@ export function errorBody({ code, message, fields }: FleetError): ErrorBody {
 }
 
 /**
- * What a thrown value means to the caller: a FleetError as it is, Fastify's own errors as catalogue errors, everything
- * else as INTERNAL without any detail. Sets the status, `WWW-Authenticate` and `Retry-After` on the reply and leaves the
- * error for the log line of the request. The body is the caller's to send, so an error handler of a plugin that speaks
- * another protocol starts with this one too.
+ * Translates a thrown value for the caller: a FleetError stays, errors of Fastify become catalogue errors, everything
+ * else becomes INTERNAL without details. Sets the status, `WWW-Authenticate` and `Retry-After` of the reply and stores
+ * the error for the request's log line. The error handler sends the body; a handler for another protocol calls this
+ * function, too.
  */
 export function translateError(thrown: unknown, request: FastifyRequest, reply: FastifyReply): FleetError {
   const error = toFleetError(thrown, request);
@@ -35,10 +35,10 @@ function toFleetError(thrown: unknown, request: FastifyRequest): FleetError {
       return new FleetError('BODY_TOO_LARGE', `the body is larger than ${limit} bytes; send less`, options);
     }
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE': {
-      const what = request.headers['content-type'] ? 'this content type' : 'a body without content type';
+      const subject = request.headers['content-type'] ? 'this content type' : 'a body without content type';
       return new FleetError(
         'UNSUPPORTED_MEDIA_TYPE',
-        `${what} is not accepted; send application/json`,
+        `${subject} is not accepted; send application/json`,
         options,
       );
     }
@@ -64,10 +64,10 @@ function toFleetError(thrown: unknown, request: FastifyRequest): FleetError {
   return FleetError.from(thrown);
 }
 
-/** Fastify's validation error as INVALID_PARAMS that names every wrong field. */
+/** Fastify's validation error as INVALID_PARAMS that names every invalid field. */
 function validationError(thrown: unknown): FleetError {
-  const found = isJsonObject(thrown) && Array.isArray(thrown.validation) ? thrown.validation : [];
-  const fields = found.filter(isJsonObject).map((entry) => {
+  const issues = isJsonObject(thrown) && Array.isArray(thrown.validation) ? thrown.validation : [];
+  const fields = issues.filter(isJsonObject).map((entry) => {
     const pointer = String(entry.instancePath ?? '')
       .split('/')
       .slice(1);

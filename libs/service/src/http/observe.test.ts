@@ -6,7 +6,7 @@ import { AUTHORIZATION, JSON_TYPE, startApp } from '../testing/start-app.ts';
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 const TRACE = '0af7651916cd43dd8448eb211c80319c';
 
-test('a request keeps a plain id of its own and gets a new one otherwise', async (t) => {
+test('a request keeps its plain id; otherwise it gets a new one', async (t) => {
   const { url, logs } = await startApp(t);
   const idOf = async (id?: string): Promise<string | null> => {
     const reply = await fetch(`${url}/nope`, { headers: id === undefined ? {} : { 'x-request-id': id } });
@@ -20,7 +20,7 @@ test('a request keeps a plain id of its own and gets a new one otherwise', async
   }
 });
 
-test('a request continues the trace that it came with, in reply and logs', async (t) => {
+test('a request continues its incoming trace in reply and logs', async (t) => {
   const { url, logs } = await startApp(t);
   const reply = await fetch(`${url}/nope`, { headers: { traceparent: `00-${TRACE}-b7ad6b7169203331-01` } });
   const out = reply.headers.get('traceparent') ?? '';
@@ -51,7 +51,7 @@ test('handlers see the trace and log with the fields of their request', async (t
   });
 });
 
-test('a hijacked stream carries id and trace too, and is logged when it ends', async (t) => {
+test('a hijacked stream has id and trace, too, and is logged when it ends', async (t) => {
   const { url, logs } = await startApp(t, {
     routes: (app) => {
       app.get('/stream', (_request, reply) => {
@@ -69,7 +69,7 @@ test('a hijacked stream carries id and trace too, and is logged when it ends', a
   assert.equal(line.status, 200);
 });
 
-test('one line a request: probes at debug, 2xx and 4xx at info, 5xx at error with its cause', async (t) => {
+test('each request has one log line: probes at debug, 2xx and 4xx at info, 5xx at error with its cause', async (t) => {
   const { url, logs } = await startApp(t, {
     readiness: () => ({ ready: false, dependencies: {} }),
     routes: (app) => {
@@ -105,7 +105,7 @@ test('one line a request: probes at debug, 2xx and 4xx at info, 5xx at error wit
   assert.ok(!JSON.stringify(logs.lines).includes('token=abc'));
 });
 
-test('a failing probe is an error', async (t) => {
+test('a failing probe is logged as an error', async (t) => {
   const { url, logs } = await startApp(t, {
     readiness: () => {
       throw new Error('no ledger');
@@ -117,7 +117,7 @@ test('a failing probe is an error', async (t) => {
   assert.equal(line.level, 'error');
 });
 
-test('requests are counted by pattern, never by URL', async (t) => {
+test('requests are counted by route pattern, never by URL', async (t) => {
   const { url, metrics } = await startApp(t, {
     routes: (app) => {
       app.get('/tasks/:id', async () => ({}));

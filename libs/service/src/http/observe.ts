@@ -4,41 +4,41 @@ import type { FleetMetrics } from '../metrics/metrics.ts';
 import './request.ts';
 import { continueTrace } from './trace.ts';
 
-/** Routes that are asked every few seconds: their log lines are at debug. */
+/** Routes that are requested every few seconds are logged at debug. */
 const PROBES = new Set(['/health', '/ready', '/metrics']);
 
-/** Time for a client to finish sending what nobody will read, so that it gets to read the reply. */
+/** The time for a client to finish sending a discarded body, after which it reads the reply. */
 const LINGER_MS = 2_000;
 
-/** An incoming `x-request-id` if it is a plain word, else a new one. */
+/** The incoming `x-request-id` if it is a plain word, else a new id. */
 export function requestId(incoming: string | string[] | undefined, ids: Ids): string {
   return typeof incoming === 'string' && /^[\w.:-]{1,128}$/.test(incoming) ? incoming : ids.uuid();
 }
 
 /**
- * Starts watching a request: puts its id and trace on the reply (hijacked streams included) and into its logs, and
- * when the reply is over, or the client gone, writes its one log line and counts it.
+ * Adds id and trace to the reply (also to a hijacked stream) and to the logs of a request. When the reply ends or the
+ * client disconnects, writes the request's log line and counts the request.
  */
 export function observe(
   request: FastifyRequest,
   reply: FastifyReply,
-  o: { ids: Ids; metrics: FleetMetrics },
+  { ids, metrics }: { readonly ids: Ids; readonly metrics: FleetMetrics },
 ): void {
   const incoming = request.headers.traceparent;
-  request.trace = continueTrace(typeof incoming === 'string' ? incoming : undefined, o.ids);
+  request.trace = continueTrace(typeof incoming === 'string' ? incoming : undefined, ids);
   reply.raw.setHeader('x-request-id', request.id);
   reply.raw.setHeader('traceparent', request.trace.traceparent);
   addLogFields(request, reply, { trace_id: request.trace.traceId });
   const started = performance.now();
-  let over = false;
+  let hasEnded = false;
   const end = (): void => {
-    if (over) return;
-    over = true;
+    if (hasEnded) return;
+    hasEnded = true;
     const seconds = (performance.now() - started) / 1000;
     const aborted = !reply.raw.writableFinished;
     const status = aborted && !reply.raw.headersSent ? 499 : reply.statusCode;
     const route = request.is404 ? 'unmatched' : (request.routeOptions.url ?? 'unmatched');
-    o.metrics.httpRequest(request.method, route, status, seconds);
+    metrics.httpRequest(request.method, route, status, seconds);
     logEnd(request, { route, status, seconds, aborted });
     if (!request.raw.complete) linger(request);
   };
@@ -46,7 +46,7 @@ export function observe(
   reply.raw.once('close', end);
 }
 
-/** Adds fields to everything that this request logs from now on. */
+/** Adds fields to all later log lines of a request. */
 export function addLogFields(request: FastifyRequest, reply: FastifyReply, fields: object): void {
   request.log = reply.log = request.log.child(fields);
 }
@@ -82,7 +82,7 @@ function logEnd(
   else request.log.info(line, 'request');
 }
 
-/** Decorations that observe and the authentication fill in. */
+/** Declares the request's properties of `request.ts`. */
 export function decorate(app: FastifyInstance): void {
   app.decorateRequest('caller');
   app.decorateRequest('trace');

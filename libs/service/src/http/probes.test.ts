@@ -4,7 +4,7 @@ import { isJsonObject } from '@hermes-fleet/protocol';
 import { startApp } from '../testing/start-app.ts';
 import type { Readiness } from './probes.ts';
 
-test('/health tells name, version and uptime without a token', async (t) => {
+test('/health returns name, version and uptime without a token', async (t) => {
   const { url } = await startApp(t);
   const reply = await fetch(`${url}/health`);
   const body: unknown = await reply.json();
@@ -32,7 +32,7 @@ const states: readonly { readonly readiness: Readiness; readonly status: number;
   { readiness: { ready: false, dependencies: {} }, status: 503, word: 'unavailable' },
 ];
 
-test('/ready is 200 when ready or degraded and 503 else, with every dependency', async (t) => {
+test('/ready returns 200 when ready or degraded, else 503, with every dependency', async (t) => {
   for (const { readiness, status, word } of states) {
     const { url } = await startApp(t, { readiness: () => readiness });
     const reply = await fetch(`${url}/ready`);
@@ -41,7 +41,7 @@ test('/ready is 200 when ready or degraded and 503 else, with every dependency',
   }
 });
 
-test('/metrics speaks the Prometheus text format without a token', async (t) => {
+test('/metrics returns the Prometheus text format without a token', async (t) => {
   const { url } = await startApp(t);
   const reply = await fetch(`${url}/metrics`);
   assert.equal(reply.headers.get('content-type'), 'text/plain; version=0.0.4; charset=utf-8');

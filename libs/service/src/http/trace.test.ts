@@ -8,7 +8,7 @@ const TRACE = '0af7651916cd43dd8448eb211c80319c';
 const SPAN = 'b7ad6b7169203331';
 const OWN = 'bcceb302099a8057';
 
-test('a valid traceparent is continued by a new span', () => {
+test('a valid traceparent is continued with a new span', () => {
   const continued = (flags: string) => ({
     traceId: TRACE,
     spanId: OWN,
@@ -42,7 +42,7 @@ test('anything else starts a trace', () => {
   }
 });
 
-test('spans of one trace differ', () => {
+test('the spans of one trace differ', () => {
   const first = continueTrace(undefined, systemIds);
   const second = continueTrace(first.traceparent, systemIds);
   assert.equal(second.traceId, first.traceId);

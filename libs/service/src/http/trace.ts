@@ -1,12 +1,12 @@
 import type { Ids } from '@hermes-fleet/protocol';
 
-/** W3C trace context of one request: the caller's trace continued by a span of our own, or a new trace. */
+/** The W3C Trace Context of a request: a new span in the caller's trace, or a new trace. */
 export interface Trace {
   /** 32 hex digits. */
   readonly traceId: string;
-  /** 16 hex digits, of this request. */
+  /** 16 hex digits; the span of this request. */
   readonly spanId: string;
-  /** What goes into replies, events and onward requests. */
+  /** The header for replies, events and outgoing requests. */
   readonly traceparent: string;
 }
 

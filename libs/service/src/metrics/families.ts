@@ -2,11 +2,11 @@ import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 
 const TASK_SECONDS = [0.05, 0.25, 1, 2.5, 5, 10, 30, 60, 120, 300, 900, 1800, 3600];
 const OVERHEAD_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
-/** Close together around 1, a right estimate, and far enough to see what is far off. */
+/** Dense around 1, an exact estimate, and wide enough for outliers. */
 const DRIFT_RATIOS = [0.25, 0.5, 0.75, 0.9, 0.95, 1, 1.05, 1.1, 1.25, 1.5, 2, 4];
 const CALL_SECONDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
-/** Registers the metric families of a profile; names and labels are those of design 5 (Metrics), to the letter. */
+/** Registers the metric families of a profile (docs/metrics.md). */
 export function registerFamilies(registry: Registry) {
   const registers = [registry];
   const counter = <L extends string = never>(name: string, help: string, labelNames: readonly L[] = []) =>
@@ -30,7 +30,7 @@ export function registerFamilies(registry: Registry) {
     tokensCached: counter('fleet_tokens_cached_total', 'Tokens read from or written to a prompt cache.'),
     tokenDrift: histogram(
       'fleet_token_drift_ratio',
-      'Metered over estimated input tokens of each own call of a model; 1 is a right estimate.',
+      'Metered over estimated input tokens of each own model call; 1 is an exact estimate.',
       ['profile', 'model_tier'],
       DRIFT_RATIOS,
     ),
@@ -61,10 +61,12 @@ export function registerFamilies(registry: Registry) {
     ]),
     peerLastAnnounce: gauge(
       'fleet_peer_last_announce_timestamp_seconds',
-      'When a peer announced itself last, seconds since the epoch; 0 for never.',
+      'Time of the last announce of a peer, seconds since the epoch; 0 for never.',
       ['peer'],
     ),
-    mcpServerUp: gauge('fleet_mcp_server_up', 'Whether an MCP server answered its last probe.', ['server']),
+    mcpServerUp: gauge('fleet_mcp_server_up', '1 if an MCP server answered its last probe, else 0.', [
+      'server',
+    ]),
     mcpOperation: histogram(
       'fleet_mcp_operation_duration_seconds',
       'Duration of MCP operations.',
@@ -84,11 +86,14 @@ export function registerFamilies(registry: Registry) {
       'guard',
       'level',
     ]),
-    toolCalls: counter('fleet_tool_calls_total', 'Calls of tools that have ended.', ['tool', 'result']),
-    resumes: counter('fleet_resumes_total', 'Tasks taken up again after a stop or a crash.'),
+    toolCalls: counter('fleet_tool_calls_total', 'Completed tool calls.', ['tool', 'result']),
+    resumes: counter('fleet_resumes_total', 'Tasks resumed after a stop or a crash.'),
     eventsPublished: counter('fleet_events_published_total', 'Events handed to the bus.', ['result']),
     outboxBacklog: gauge('fleet_outbox_backlog', 'Events that the bus has not acknowledged yet.'),
-    outboxOldestAge: gauge('fleet_outbox_oldest_age_seconds', 'Age of the oldest of them.'),
+    outboxOldestAge: gauge(
+      'fleet_outbox_oldest_age_seconds',
+      'Age of the oldest event that the bus has not acknowledged yet.',
+    ),
     httpRequests: counter('fleet_http_requests_total', 'HTTP requests answered.', [
       'method',
       'route',

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { allowList, bounded } from './labels.ts';
 
-test('an allow-list passes its names and turns the rest into other', () => {
+test('an allowlist keeps its names and replaces other values', () => {
   const label = allowList(['neo', 'trinity']);
   assert.deepEqual(['neo', 'trinity', 'smith', '', '__proto__'].map(label), [
     'neo',
@@ -13,7 +13,7 @@ test('an allow-list passes its names and turns the rest into other', () => {
   ]);
 });
 
-test('an open label keeps its first names, within its bound', () => {
+test('an open label keeps its first names up to its bound', () => {
   const label = bounded(3, ['mcp']);
   assert.deepEqual(['mcp', 'a', 'b', 'c', 'a', 'mcp', 'd'].map(label), [
     'mcp',

@@ -153,7 +153,7 @@ const recorded: readonly {
   },
 ];
 
-test('every recorder moves the series that it names, and no other', async () => {
+test('every recorder changes only its own series', async () => {
   for (const { record, expect } of recorded) {
     const metrics = create();
     const before = await samples(metrics);
@@ -170,7 +170,7 @@ test('every recorder moves the series that it names, and no other', async () => 
   }
 });
 
-test('recorders neither throw nor count what is not an amount', async () => {
+test('recorders neither throw for nor count invalid amounts', async () => {
   for (const bad of [Number.NaN, Number.POSITIVE_INFINITY, -1]) {
     const metrics = create();
     const before = await samples(metrics);
@@ -197,7 +197,7 @@ test('recorders neither throw nor count what is not an amount', async () => {
   }
 });
 
-test('hostile labels cannot make more than a few thousand series', async () => {
+test('hostile labels cannot create more than a few thousand series', async () => {
   const metrics = createMetrics({
     profile: 'neo',
     peers: ['switch'],
@@ -227,13 +227,13 @@ test('hostile labels cannot make more than a few thousand series', async () => {
   assert.ok(count < 5000, `${count} series`);
 });
 
-test("Node's own metrics are there unless switched off", async () => {
+test("Node's own metrics are included unless they are disabled", async () => {
   const withDefaults = createMetrics({ profile: 'neo', peers: [], callers: [] });
   assert.match(await withDefaults.registry.metrics(), /process_resident_memory_bytes \d+/);
   assert.doesNotMatch(await create().registry.metrics(), /process_/);
 });
 
-test('two processes in one (as in tests) do not share a registry', async () => {
+test('two instances in one process do not share a registry', async () => {
   const [one, two] = [create(), create()];
   one.resumed();
   assert.equal((await samples(two)).get('fleet_resumes_total'), 0);

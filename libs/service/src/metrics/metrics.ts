@@ -4,9 +4,9 @@ import { registerFamilies } from './families.ts';
 import { allowList, bounded } from './labels.ts';
 
 /**
- * The metrics of a process (design 5, Metrics). Recorders never throw: an amount that is not a positive finite number
- * adds nothing, a gauge or duration that is not a finite number is left alone, and a label value outside its bounds
- * counts as `other`.
+ * The metrics of a process (docs/metrics.md). Recorders never throw: an amount that is not a positive finite number
+ * adds nothing, a gauge or duration that is not a finite number changes nothing, and a label value outside its bounds
+ * becomes `other`.
  */
 export interface FleetMetrics {
   readonly registry: Registry;
@@ -16,9 +16,9 @@ export interface FleetMetrics {
     tokens: { readonly input: number; readonly output: number },
   ): void;
   tokensCached(tokens: number): void;
-  /** `ratio` is what the provider metered over what was estimated, of the input of one call. */
+  /** `ratio` is metered over estimated input tokens of one call. */
   tokenDrift(tier: string, ratio: number): void;
-  /** `reason` is a word, such as an `unmet` kind; an accepted task's reason is always `none`. */
+  /** `reason` is a word, such as an `unmet` kind; for an accepted task it is always `none`. */
   admission(decision: 'accepted' | 'blocked', reason: string): void;
   taskEnded(tier: string, status: string, seconds: number): void;
   tasksInFlight(count: number): void;
@@ -34,24 +34,24 @@ export interface FleetMetrics {
   reroute(from: string, to: string, reason: string): void;
   budgetOverrun(action: string): void;
   guard(guard: string, level: string): void;
-  /** A call of a tool has ended; `ok` as the model was told. */
+  /** `ok` is the outcome that the model saw. */
   toolCall(tool: string, ok: boolean): void;
   resumed(): void;
   eventPublished(result: string): void;
   outbox(backlog: { readonly count: number; readonly oldestAgeS: number }): void;
-  /** `route` is the route's pattern, never the URL; called by createApp. */
+  /** `route` is the pattern of the route, never the URL. Called by createApp. */
   httpRequest(method: string, route: string, status: number, seconds: number): void;
 }
 
 export interface MetricsOptions {
   readonly profile: string;
-  /** Peers that may stand in a label; the rest become `other`. */
+  /** The peers that may be label values; others become `other`. */
   readonly peers: readonly string[];
-  /** Callers that may stand in a label; the rest become `other`. */
+  /** The callers that may be label values; others become `other`. */
   readonly callers: readonly string[];
-  /** The model tiers of the fleet; `haiku`, `sonnet`, `opus` when absent. */
+  /** The model tiers of the fleet; default: `haiku`, `sonnet`, `opus`. */
   readonly tiers?: readonly string[];
-  /** Node's own metrics, on unless false. */
+  /** Includes Node's own metrics; default: true. */
   readonly defaultMetrics?: boolean;
 }
 
@@ -59,18 +59,22 @@ const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 const STATUSES = [...ResultStatus.options, 'canceled'];
 const RESULTS = ['ok', 'error'];
 
-/** The metric families of a profile on a registry of their own, the label sets that are known beforehand at 0. */
-export function createMetrics(o: MetricsOptions): FleetMetrics {
-  const { profile } = o;
+/** The metric families of a profile on their own registry. Known label sets start at 0. */
+export function createMetrics({
+  profile,
+  peers,
+  callers,
+  tiers = ['haiku', 'sonnet', 'opus'],
+  defaultMetrics = true,
+}: MetricsOptions): FleetMetrics {
   const registry = new Registry();
-  if (o.defaultMetrics !== false) collectDefaultMetrics({ register: registry });
+  if (defaultMetrics) collectDefaultMetrics({ register: registry });
   const families = registerFamilies(registry);
 
-  const tiers = o.tiers ?? ['haiku', 'sonnet', 'opus'];
   const label = {
-    caller: allowList(o.callers),
-    peer: allowList(o.peers),
-    hop: allowList([...o.peers, profile]),
+    caller: allowList(callers),
+    peer: allowList(peers),
+    hop: allowList([...peers, profile]),
     httpMethod: allowList(METHODS),
     tier: bounded(16, tiers),
     status: bounded(16, STATUSES),
@@ -90,7 +94,7 @@ export function createMetrics(o: MetricsOptions): FleetMetrics {
     route: bounded(64),
   };
 
-  for (const caller of o.callers) {
+  for (const caller of callers) {
     for (const model_tier of tiers) {
       for (const type of ['input', 'output'])
         families.tokensSpent.inc({ profile, caller, model_tier, type }, 0);
@@ -106,7 +110,7 @@ export function createMetrics(o: MetricsOptions): FleetMetrics {
   families.admissions.inc({ profile, decision: 'accepted', reason: 'none' }, 0);
   for (const reason of UnmetKind.options)
     families.admissions.inc({ profile, decision: 'blocked', reason }, 0);
-  for (const peer of o.peers) {
+  for (const peer of peers) {
     families.peerLastAnnounce.set({ peer }, 0);
     for (const direction of ['in', 'out']) {
       for (const result of RESULTS) families.announces.inc({ peer, direction, result }, 0);

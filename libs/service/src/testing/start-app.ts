@@ -11,9 +11,10 @@ export const TOKEN = 'switch-token-0123456789';
 export const AUTHORIZATION = { authorization: `Bearer ${TOKEN}` };
 export const JSON_TYPE = { 'content-type': 'application/json' };
 
-/** The lines that a logger wrote, and a way to wait for one. */
+/** The lines that a logger wrote. */
 export interface LogLines {
   readonly lines: JsonObject[];
+  /** Resolves with the first line, past or future, that matches. */
   find(matches: (line: JsonObject) => boolean): Promise<JsonObject>;
 }
 
@@ -53,7 +54,7 @@ export function captureLogs(): LogLines & { write(text: string): void } {
 /** A real app on a free loopback port, closed with the test. */
 export async function startApp(
   t: TestContext,
-  o: Partial<AppOptions> & { routes?: (app: FastifyInstance) => void } = {},
+  { routes, ...overrides }: Partial<AppOptions> & { routes?: (app: FastifyInstance) => void } = {},
 ): Promise<TestApp> {
   const logs = captureLogs();
   const metrics = createMetrics({
@@ -69,15 +70,18 @@ export async function startApp(
     authenticate: createAuthenticator([{ name: 'switch', scopes: ['dispatch'], secret: TOKEN }]),
     metrics,
     readiness: () => ({ ready: true, dependencies: {} }),
-    ...o,
+    ...overrides,
   });
-  o.routes?.(app);
+  routes?.(app);
   const url = await app.listen({ host: '127.0.0.1', port: 0 });
   t.after(() => app.close());
   return { app, url, port: Number(new URL(url).port), logs, metrics };
 }
 
-/** Sends bytes over a plain socket; resolves with what came back when the server closes it, or at `until`. */
+/**
+ * Sends bytes over a plain socket; resolves with the response when the server closes it or the response ends in
+ * `until`.
+ */
 export function exchange(port: number, bytes: string, until?: string): Promise<string> {
   return new Promise((resolve, reject) => {
     let received = '';
