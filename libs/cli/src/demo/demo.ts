@@ -40,7 +40,7 @@ export async function runDemo(o: DemoOptions): Promise<readonly string[]> {
     problems.push(...found);
   };
 
-  o.write('The fleet, as each profile says of itself');
+  o.write('The fleet, as each profile announces itself');
   for (const profile of o.profiles) {
     await check(async () => {
       const hello = textRequest(`${o.id}:hello`, 'hello', `handshake:hermes-${profile.name}`);
@@ -72,28 +72,28 @@ export async function runDemo(o: DemoOptions): Promise<readonly string[]> {
     (answer) => readDone(answer, 'hello.txt'),
   );
   await fly(
-    'Blocked: asks for an MCP server that nobody has',
+    'Blocked: the task requires an MCP server that no peer has',
     firstFlightRequest({ id: `${o.id}-blocked`, requiredMcp: ['nope'] }),
     readBlocked,
   );
   await fly(
-    'Passed on: a budget of one token; each worker refuses it, and the next one is asked',
+    `Passed on: every worker refuses a budget of one token, and ${orchestrator.name} asks the next one`,
     poorRequest(`${o.id}-poor`),
     readHandedBack,
   );
-  await fly('Plain text: no contract at all', textRequest(`${o.id}-text`), (answer) =>
+  await fly('Plain text: a message without a contract', textRequest(`${o.id}-text`), (answer) =>
     readDone(answer, 'note.txt'),
   );
 
   const { trader } = o;
   if (trader) {
     o.write(
-      '\nDecided: the trader switches to another strategy and back; a copy of a decision changes nothing',
+      '\nDecided: the trader switches to another strategy and back; a duplicate decision changes nothing',
     );
     await check(() => decideOnce({ trader: at(trader), id: o.id, write: o.write }));
   }
 
-  o.write('\nIn the metrics of all profiles');
+  o.write('\nMetrics, summed over all profiles');
   await check(async () => {
     if (!before) return ['the metrics could not be read before the dispatches'];
     const after = await counters(o.profiles);
@@ -127,7 +127,7 @@ function whereToSee({ shown, trader }: Pick<DemoOptions, 'shown' | 'trader'>): s
     ...metrics.slice(0, 1).map(({ url: base }) => `  metrics     curl -s ${base}/metrics | grep ^fleet_`),
     prometheus
       ? `  Prometheus  ${prometheus}  (ask for ${queries.join(', or ')})`
-      : '  Prometheus  runs with the fleet in containers only',
+      : '  Prometheus  runs only with a fleet in containers',
     ...(prometheus ? [`  Grafana     ${grafana ?? 'does not run: make up says why'}`] : []),
     ...(trader ? ["  decisions   make trader ARGS='audit show'"] : []),
     '  logs        make logs',
