@@ -1,6 +1,3 @@
-export { curlCommand, firstFlightRequest } from './flight/first-flight.ts';
-export { waitUntilSettled } from './flight/settled.ts';
-export { renderWelcome, type Welcome } from './flight/welcome.ts';
 export { initKeys, type KeysOptions, type KeysSummary, readOperatorToken, tokenHash } from './keys/init.ts';
 export {
   DEFAULT_SERVICES,
@@ -25,3 +22,6 @@ export {
 } from './local/plan.ts';
 export { fleetStatus, type ProcessStatus } from './local/ps.ts';
 export { fleetUp, type Outcome, type UpOptions } from './local/up.ts';
+export { curlCommand, firstFlightRequest } from './quick-start/first-flight.ts';
+export { waitUntilSettled } from './quick-start/settled.ts';
+export { renderWelcome, type Welcome } from './quick-start/welcome.ts';

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { FleetError } from '@hermes-fleet/protocol';
+import { plain } from './command-line/output.ts';
 import { run } from './run.ts';
-import { plain } from './table.ts';
 
 try {
   process.exitCode = await run(process.argv.slice(2), process.env);

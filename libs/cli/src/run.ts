@@ -1,3 +1,4 @@
+import { UsageError } from './command-line/options.ts';
 import { cardCommand } from './commands/card.ts';
 import { demoCommand } from './commands/demo.ts';
 import { doctorCommand } from './commands/doctor.ts';
@@ -5,7 +6,6 @@ import { firstFlightCommand } from './commands/first-flight.ts';
 import { keysCommand } from './commands/keys.ts';
 import { localCommand } from './commands/local.ts';
 import { natsCommand } from './commands/nats.ts';
-import { UsageError } from './commands/options.ts';
 import { peersCommand } from './commands/peers.ts';
 import { routeCommand } from './commands/route.ts';
 import { traderCommand } from './commands/trader.ts';

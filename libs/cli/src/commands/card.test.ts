@@ -3,9 +3,9 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { repositoryRoot } from '../command-line/options.ts';
 import { askEntryPoint } from '../local/entry-point.ts';
 import { commandOf, memberEnv, planFleet } from '../local/plan.ts';
-import { repositoryRoot } from './options.ts';
 
 const root = repositoryRoot();
 const card = (profile: string, env: NodeJS.ProcessEnv) =>

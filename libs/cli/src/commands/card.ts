@@ -1,9 +1,9 @@
 import { FleetError } from '@hermes-fleet/protocol';
+import { readOptions, UsageError } from '../command-line/options.ts';
+import { plannedFleet } from '../command-line/running-fleet.ts';
 import { askEntryPoint, GIVE_UP_MS } from '../local/entry-point.ts';
 import { commandOf, memberEnv } from '../local/plan.ts';
 import { inherited } from '../local/up.ts';
-import { readOptions, UsageError } from './options.ts';
-import { plannedFleet } from './running-fleet.ts';
 
 /**
  * `fleet card <profile>`: the agent card that this profile serves, as JSON, made from its files alone: nothing has to run

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { FleetError } from '@hermes-fleet/protocol';
+import { namedAddress, readOptions, UsageError } from '../command-line/options.ts';
+import { plannedFleet } from '../command-line/running-fleet.ts';
 import { runDemo } from '../demo/demo.ts';
 import { readOperatorToken } from '../keys/init.ts';
 import { TRADER } from '../keys/layout.ts';
-import { namedAddress, readOptions, UsageError } from './options.ts';
-import { plannedFleet } from './running-fleet.ts';
 
 /**
  * `fleet demo`: a first flight on the fleet that runs. `--address` says where people find things, `--reach` where this

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { systemClock } from '@hermes-fleet/protocol';
-import { waitUntilSettled } from '../flight/settled.ts';
-import { renderWelcome } from '../flight/welcome.ts';
-import { namedAddress, readOptions, repositoryRoot, UsageError } from './options.ts';
+import { namedAddress, readOptions, repositoryRoot, UsageError } from '../command-line/options.ts';
+import { waitUntilSettled } from '../quick-start/settled.ts';
+import { renderWelcome } from '../quick-start/welcome.ts';
 
 /** `fleet first-flight`: where the fleet is, and a first request to paste. */
 export async function firstFlightCommand(argv: readonly string[]): Promise<number> {

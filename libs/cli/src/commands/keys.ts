@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { FleetError } from '@hermes-fleet/protocol';
+import { readOptions, repositoryRoot, UsageError, wholeNumber } from '../command-line/options.ts';
 import { initKeys, readOperatorToken } from '../keys/init.ts';
 import { DEFAULT_SERVICES } from '../keys/layout.ts';
 import type { Owner } from '../keys/secret-file.ts';
-import { readOptions, repositoryRoot, UsageError, wholeNumber } from './options.ts';
 
 const OPTIONS = {
   dir: { type: 'string' },

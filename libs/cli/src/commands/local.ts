@@ -3,14 +3,14 @@ import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemClock as clock, type Log } from '@hermes-fleet/protocol';
-import { quote } from '../flight/first-flight.ts';
-import { renderWelcome } from '../flight/welcome.ts';
+import { readOptions, repositoryRoot, UsageError, wholeNumber } from '../command-line/options.ts';
 import { fleetDown } from '../local/down.ts';
 import { type FleetPlan, planFleet } from '../local/plan.ts';
 import { fleetStatus } from '../local/ps.ts';
 import { fleetUp, recordedOffset } from '../local/up.ts';
+import { quote } from '../quick-start/first-flight.ts';
+import { renderWelcome } from '../quick-start/welcome.ts';
 import { settle } from './first-flight.ts';
-import { readOptions, repositoryRoot, UsageError, wholeNumber } from './options.ts';
 
 const OPTIONS = {
   dir: { type: 'string' },

@@ -1,9 +1,9 @@
 import type { JsonObject } from '@hermes-fleet/protocol';
-import { ask } from '../ask/ask.ts';
-import { objectAt, objectsAt, textAt } from '../ask/read.ts';
-import { columns } from '../table.ts';
-import { readOptions, UsageError } from './options.ts';
-import { FLEET_OPTIONS, findProfile, orNoFleet, printJson, printLines } from './running-fleet.ts';
+import { objectAt, objectsAt, textAt } from '../client/fields.ts';
+import { ask } from '../client/http.ts';
+import { readOptions, UsageError } from '../command-line/options.ts';
+import { columns, printJson, printLines } from '../command-line/output.ts';
+import { FLEET_OPTIONS, findProfile, orNoFleet } from '../command-line/running-fleet.ts';
 
 /** `fleet peers`: whom a profile knows, and how it is with each of them. */
 export async function peersCommand(argv: readonly string[]): Promise<number> {

@@ -1,9 +1,10 @@
 import { FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
-import { ask } from '../ask/ask.ts';
-import { renderConsidered, renderVerdict } from '../route/render.ts';
-import { DISPATCH_OPTIONS, describesDispatch, dispatchOf } from './dispatch-options.ts';
-import { readOptions, UsageError } from './options.ts';
-import { FLEET_OPTIONS, findProfile, orNoFleet, printJson, printLines, readInput } from './running-fleet.ts';
+import { objectsAt, textAt, textsAt } from '../client/fields.ts';
+import { ask } from '../client/http.ts';
+import { DISPATCH_OPTIONS, describesDispatch, dispatchOf } from '../command-line/dispatch-options.ts';
+import { readOptions, UsageError } from '../command-line/options.ts';
+import { columns, printJson, printLines } from '../command-line/output.ts';
+import { FLEET_OPTIONS, findProfile, orNoFleet, readInput } from '../command-line/running-fleet.ts';
 
 const BLOCKED = 3;
 
@@ -45,4 +46,31 @@ function readDispatch(file: string, input: string | undefined): JsonObject {
   }
   if (!isJsonObject(dispatch)) throw wrong('must hold one TASK_DISPATCH, as a JSON object', undefined);
   return dispatch;
+}
+
+/** The table of a routing decision: who was considered, the verdict, the score, and why. */
+function renderConsidered(decision: JsonObject): string[] {
+  const rows = objectsAt(decision, 'considered').map((each) => [
+    textAt(each, 'peer'),
+    textAt(each, 'verdict'),
+    textAt(each, 'verdict') === 'excluded' ? '-' : textAt(each, 'score'),
+    textsAt(each, 'reasons').join('; '),
+  ]);
+  return rows.length === 0 ? [] : [...columns(['peer', 'verdict', 'score', 'reasons'], rows), ''];
+}
+
+/** Where it goes, or everything that stands in the way and whether waiting can help. */
+function renderVerdict(decision: JsonObject): string[] {
+  if (typeof decision.chosen === 'string') return [`goes to ${decision.chosen}`];
+  const unmet = objectsAt(decision, 'unmet');
+  const reasons = unmet.map((each) => `  ${textAt(each, 'kind')}: ${textAt(each, 'detail')}`);
+  return ['goes nowhere', ...reasons, outlookOf(decision, unmet)];
+}
+
+/** A profile waits for its peers, never for what it lacks itself. */
+function outlookOf({ waitable }: JsonObject, unmet: readonly JsonObject[]): string {
+  if (waitable === true) return 'This may pass: with on_blocked queue or reroute it waits.';
+  if (unmet.length > 0 && unmet.every(({ transient }) => transient === true))
+    return 'This may pass, and it does not wait for it: dispatch it again later.';
+  return 'Waiting would not help.';
 }

@@ -1,13 +1,12 @@
 import { systemClock } from '@hermes-fleet/protocol';
-import type { Caller } from '../ask/reach.ts';
-import { textAt } from '../ask/read.ts';
-import { columns } from '../table.ts';
-import { decide, getStrategy, listStrategies } from '../trader/ask-trader.ts';
-import { renderDecision } from '../trader/render-decision.ts';
-import { renderStrategy } from '../trader/render-strategy.ts';
-import { DECISION_OPTIONS, decisionOf, describesDecision } from './decision-options.ts';
-import { readOptions, UsageError } from './options.ts';
-import { FLEET_OPTIONS, findTrader, orNoFleet, printJson, printLines, readInput } from './running-fleet.ts';
+import { textAt } from '../client/fields.ts';
+import type { Caller } from '../client/http.ts';
+import { DECISION_OPTIONS, decisionOf, describesDecision } from '../command-line/decision-options.ts';
+import { readOptions, UsageError } from '../command-line/options.ts';
+import { columns, printJson, printLines } from '../command-line/output.ts';
+import { FLEET_OPTIONS, findTrader, orNoFleet, readInput } from '../command-line/running-fleet.ts';
+import { decide, getStrategy, listStrategies } from '../trader/client.ts';
+import { renderDecision, renderStrategy } from '../trader/render.ts';
 import { auditCommand } from './trader-audit.ts';
 
 const { profile: _, ...TRADER_OPTIONS } = FLEET_OPTIONS;

@@ -1,14 +1,12 @@
+import type { SessionAnnounce } from '@hermes-fleet/protocol';
 import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
-import type { Caller, Named } from '../ask/reach.ts';
-import { type Answer, rpc } from '../ask/rpc.ts';
-import { firstFlightRequest } from '../flight/first-flight.ts';
-import { silentPeers } from '../flight/settled.ts';
-import { announceIn, look } from './answers.ts';
-import { addCounters, type Counters, readCounters } from './counters.ts';
-import { type Flight, readBlocked, readDone, readHandedBack } from './flights.ts';
-import { peerLine } from './peers.ts';
-import { poorRequest, textRequest } from './requests.ts';
-import { decideOnce } from './trader.ts';
+import type { Caller, Named } from '../client/http.ts';
+import { type Answer, rpc } from '../client/rpc.ts';
+import { firstFlightRequest } from '../quick-start/first-flight.ts';
+import { silentPeers } from '../quick-start/settled.ts';
+import { decideOnce } from './decision-step.ts';
+import { announceIn, look, poorRequest, textRequest } from './messages.ts';
+import { type Flight, readBlocked, readDone, readHandedBack } from './steps.ts';
 
 export interface DemoOptions {
   /** The profiles as this process reaches them; the one named `switch` takes the dispatches. */
@@ -136,4 +134,43 @@ function whereToSee({ shown, trader }: Pick<DemoOptions, 'shown' | 'trader'>): s
 
 function sentence(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
+}
+
+/** The two headline counters of one profile, or of several together. */
+interface Counters {
+  readonly tokens: number;
+  readonly blocked: number;
+}
+
+/** Reads them from the text of `/metrics`. */
+function readCounters(text: string): Counters {
+  return {
+    tokens: sum(text, /^fleet_tokens_spent_total\{[^}]*\} (\S+)$/gm),
+    blocked: sum(text, /^fleet_task_admissions_total\{[^}]*decision="blocked"[^}]*\} (\S+)$/gm),
+  };
+}
+
+function addCounters(all: readonly Counters[]): Counters {
+  return all.reduce(
+    (total, { tokens, blocked }) => ({ tokens: total.tokens + tokens, blocked: total.blocked + blocked }),
+    { tokens: 0, blocked: 0 },
+  );
+}
+
+const sum = (text: string, pattern: RegExp): number =>
+  [...text.matchAll(pattern)].reduce((total, [, value]) => total + Number(value), 0);
+
+/** One line of the peers' view: what a profile says of itself. */
+function peerLine(name: string, announce: SessionAnnounce): string {
+  const { worker, session, mcpHealth, ready } = announce;
+  const servers = Object.entries(mcpHealth).map(([server, state]) => `${server} ${state}`);
+  return [
+    `  ${name.padEnd(9)}`,
+    (announce.role ?? 'agent').padEnd(13),
+    worker.modelTier.padEnd(7),
+    worker.model.padEnd(16),
+    ready === false ? 'not ready' : 'ready    ',
+    ` ${session.activeTasks} running`,
+    `  MCP: ${servers.join(', ') || 'none'}`,
+  ].join(' ');
 }

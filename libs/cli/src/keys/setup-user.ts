@@ -1,11 +1,10 @@
 import { type BusConnection, inboxPrefix } from '@hermes-fleet/events';
 import { createSecretEnv } from '@hermes-fleet/service';
-import type { FleetPlan } from '../local/plan.ts';
 import { keyPaths, SETUP } from './layout.ts';
 import { readSecret } from './secret-file.ts';
 
 /** The connection of the set-up user whose NATS_USER and NATS_PASSWORD are in the environment, or in its HERMES_KEYS_DIR. */
-export function setupConnectionOf(env: NodeJS.ProcessEnv, server: string | undefined): BusConnection {
+export function setupConnectionFromEnv(env: NodeJS.ProcessEnv, server: string | undefined): BusConnection {
   const secrets = createSecretEnv(env);
   return connectionTo(
     server ?? `nats://${env.NATS_HOST ?? '127.0.0.1'}:${env.NATS_PORT ?? '4222'}`,
@@ -14,10 +13,10 @@ export function setupConnectionOf(env: NodeJS.ProcessEnv, server: string | undef
   );
 }
 
-/** That of a fleet of plain processes, whose keys are in its folder. */
-export function setupConnectionIn(plan: Pick<FleetPlan, 'nats' | 'keysDir'>): BusConnection {
-  const secret = (name: string): string => readSecret(keyPaths(plan.keysDir).variable(SETUP, name)) ?? '';
-  return connectionTo(plan.nats.url, secret('NATS_USER'), secret('NATS_PASSWORD'));
+/** The setup user's connection to `server`, with its credentials from a keys folder. */
+export function setupConnectionFromKeys(keysDir: string, server: string): BusConnection {
+  const secret = (name: string): string => readSecret(keyPaths(keysDir).variable(SETUP, name)) ?? '';
+  return connectionTo(server, secret('NATS_USER'), secret('NATS_PASSWORD'));
 }
 
 const connectionTo = (server: string, user: string, pass: string): BusConnection => ({

@@ -22,10 +22,9 @@ import { systemClock as clock, FleetError } from '@hermes-fleet/protocol';
 import { keyPaths } from '../keys/layout.ts';
 import { readSecret } from '../keys/secret-file.ts';
 import { fleetDown } from './down.ts';
-import { reloadNats } from './nats-reload.ts';
-import { isAlive, recordProcess, runningProcess } from './pid-file.ts';
+import { reloadNats } from './nats-server.ts';
+import { isAlive, processIdentity, recordProcess, runningProcess } from './pid-file.ts';
 import { type FleetPlan, planFleet } from './plan.ts';
-import { processIdentity } from './process-identity.ts';
 import { fleetStatus } from './ps.ts';
 import { fleetUp } from './up.ts';
 

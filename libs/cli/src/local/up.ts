@@ -5,9 +5,8 @@ import { type Clock, FleetError, type Log } from '@hermes-fleet/protocol';
 import { initKeys } from '../keys/init.ts';
 import { keyPaths } from '../keys/layout.ts';
 import { readSecret } from '../keys/secret-file.ts';
-import { setupConnectionIn } from '../keys/setup-user.ts';
-import { reloadNats } from './nats-reload.ts';
-import { findNatsServer, type NatsServer } from './nats-server.ts';
+import { setupConnectionFromKeys } from '../keys/setup-user.ts';
+import { findNatsServer, type NatsServer, reloadNats } from './nats-server.ts';
 import { isAlive, runningProcess } from './pid-file.ts';
 import { commandOf, type FleetPlan, memberEnv, type PlannedMember, type PlannedProcess } from './plan.ts';
 import { isTaken, waitUntilReady } from './ready.ts';
@@ -67,7 +66,7 @@ export async function fleetUp(options: UpOptions): Promise<readonly Outcome[]> {
   if (nats.state === 'failed') return [nats];
   if (nats.state === 'already running' && readSecret(natsConfig) !== before)
     await reloadNats(plan, options.clock);
-  await setUpStreams({ connection: setupConnectionIn(plan), log: options.log });
+  await setUpStreams({ connection: setupConnectionFromKeys(plan.keysDir, plan.nats.url), log: options.log });
   // First, so that what switch measures of it at start is right.
   const trader = await bring(options, plan.trader, () => startMember(options, plan.trader));
   const profiles = await Promise.all(

@@ -1,5 +1,5 @@
 import { FleetError, HANDSHAKE_EXTENSION, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
-import { type Caller, jsonOf, reach } from './reach.ts';
+import { type Caller, jsonOf, reach } from './http.ts';
 
 const CALL_MS = 120_000;
 

@@ -1,7 +1,7 @@
 import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
-import type { Caller } from '../ask/reach.ts';
-import { objectsAt } from '../ask/read.ts';
-import { rpc } from '../ask/rpc.ts';
+import { objectsAt } from '../client/fields.ts';
+import type { Caller } from '../client/http.ts';
+import { rpc } from '../client/rpc.ts';
 
 /** Strategies of the trader that match (design 4, Runtime). Throws like `rpc`. */
 export async function listStrategies(trader: Caller, filter: JsonObject): Promise<JsonObject[]> {

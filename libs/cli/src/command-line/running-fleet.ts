@@ -1,12 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { FleetError } from '@hermes-fleet/protocol';
-import type { Caller, Named } from '../ask/reach.ts';
+import type { Caller, Named } from '../client/http.ts';
 import { readOperatorToken } from '../keys/init.ts';
 import { ORCHESTRATOR } from '../keys/layout.ts';
 import { type FleetPlan, planFleet } from '../local/plan.ts';
 import { recordedOffset } from '../local/up.ts';
-import { plain } from '../table.ts';
 import { namedAddress, repositoryRoot, UsageError, wholeNumber } from './options.ts';
 
 /** How a command finds the fleet that runs: the processes of `--dir`, or by address, with the token on stdin. */
@@ -96,13 +95,4 @@ export function readInput(file: string, input: string | undefined, wanted: strin
   } catch (cause) {
     throw new FleetError('INVALID_PARAMS', `${file} cannot be read: name a file with ${wanted}`, { cause });
   }
-}
-
-export function printJson(value: unknown): void {
-  process.stdout.write(`${JSON.stringify(value)}\n`);
-}
-
-/** Each on a line of its own, whatever others have written into it. */
-export function printLines(lines: readonly string[]): void {
-  process.stdout.write(`${lines.map(plain).join('\n')}\n`);
 }

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import type { JsonObject } from '@hermes-fleet/protocol';
-import { readAudit, renderRecords, renderVerified, verifyAudit } from './audit.ts';
+import { readAudit, renderRecords, renderVerified, verifyAudit } from '../commands/trader-audit.ts';
 
 const SOUND: JsonObject = {
   file: '/state/control.db',

@@ -1,6 +1,6 @@
 import type { Evidence, TaskResult } from '@hermes-fleet/protocol';
-import type { Answer } from '../ask/rpc.ts';
-import { resultIn } from './answers.ts';
+import type { Answer } from '../client/rpc.ts';
+import { resultIn } from './messages.ts';
 
 /** One dispatch of the demo: what came back, in lines for people, and what of it is not as it should be. */
 export interface Flight {

@@ -4,8 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import type { JsonObject } from '@hermes-fleet/protocol';
-import { renderReport } from './render.ts';
-import { examine } from './report.ts';
+import { examine, renderReport } from '../commands/doctor.ts';
 
 const FINDINGS: JsonObject[] = [
   { subject: 'configuration', check: 'files', state: 'ok', detail: 'all there' },

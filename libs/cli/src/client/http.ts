@@ -1,5 +1,4 @@
 import { type FieldError, FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
-import { type Caller, jsonOf, reach } from './reach.ts';
 
 const ASK_MS = 15_000;
 
@@ -35,4 +34,34 @@ function fieldsOf({ fields }: JsonObject): FieldError[] {
   return fields.flatMap((field) =>
     isJsonObject(field) ? [{ path: String(field.path), reason: String(field.reason) }] : [],
   );
+}
+
+/** A profile and its address, without a path. */
+export interface Named {
+  readonly name: string;
+  readonly url: string;
+}
+
+/** Where and as whom a profile is called. */
+export interface Caller extends Named {
+  readonly token: string;
+}
+
+/** An HTTP request to a profile. Throws PEER_UNREACHABLE when nobody answers. */
+export async function reach(profile: Named, path: string, init: RequestInit): Promise<Response> {
+  try {
+    return await fetch(`${profile.url}${path}`, init);
+  } catch (cause) {
+    throw new FleetError('PEER_UNREACHABLE', `${profile.name} does not answer at ${profile.url}`, { cause });
+  }
+}
+
+/** The JSON of an answer, undefined for what is none. Throws PEER_UNREACHABLE when it breaks off. */
+export async function jsonOf(profile: Named, response: Response): Promise<unknown> {
+  try {
+    return await response.json();
+  } catch (cause) {
+    if (cause instanceof SyntaxError) return undefined;
+    throw new FleetError('PEER_UNREACHABLE', `${profile.name} did not finish its answer`, { cause });
+  }
 }

@@ -17,3 +17,12 @@ const CONTROL = /[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]/gu;
 export function plain(text: string): string {
   return text.replace(CONTROL, '\ufffd');
 }
+
+export function printJson(value: unknown): void {
+  process.stdout.write(`${JSON.stringify(value)}\n`);
+}
+
+/** Each on a line of its own, whatever others have written into it. */
+export function printLines(lines: readonly string[]): void {
+  process.stdout.write(`${lines.map(plain).join('\n')}\n`);
+}

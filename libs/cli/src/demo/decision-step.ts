@@ -1,8 +1,8 @@
 import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
-import type { Caller } from '../ask/reach.ts';
-import { objectAt, objectsAt, textAt } from '../ask/read.ts';
-import { decide, listStrategies } from '../trader/ask-trader.ts';
-import { row } from './flights.ts';
+import { objectAt, objectsAt, textAt } from '../client/fields.ts';
+import type { Caller } from '../client/http.ts';
+import { decide, listStrategies } from '../trader/client.ts';
+import { row } from './steps.ts';
 
 /**
  * A decision at the trader, the way that a careful caller makes it: a dry run, the same for real, and a copy, as after
