@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 import { FleetError } from '@hermes-fleet/protocol';
-import { plain } from './command-line/output.ts';
+import { sanitize } from './command-line/output.ts';
 import { run } from './run.ts';
 
 try {
@@ -9,6 +9,6 @@ try {
   const error = thrown instanceof Error ? thrown : new Error(String(thrown));
   console.error(`fleet: ${error.message}`);
   if (error instanceof FleetError)
-    for (const { path, reason } of error.fields) console.error(plain(`  ${path}: ${reason}`));
+    for (const { path, reason } of error.fields) console.error(sanitize(`  ${path}: ${reason}`));
   process.exitCode = 1;
 }

@@ -12,38 +12,41 @@ import { traderCommand } from './commands/trader.ts';
 
 const USAGE = `fleet <command>
 
-  keys init    make what is missing of the fleet's keys  [--dir --services --owner --nats-…]
-  keys rotate  make all keys anew; restart the services afterwards
+  keys init    create missing keys of the fleet  [--dir --services --owner --nats-…]
+  keys rotate  replace all keys; restart the services afterwards
   keys token   print the operator's token (also: fleet token)
   nats setup   create or update the event streams  [--server]
-  nats forget-head  shows the head that NATS holds of a service's audit, and removes it: for a file that was put back
-               on purpose: nats forget-head <service>  [--json --dir --port-offset | --as-is --server]
-  local up     the fleet as plain processes  [--dir --port-offset --json]
-  local down | ps | logs [name…] [--follow --tail]
-  first-flight print addresses and a first request to paste  [--address name=url … --settle url --token-command --id]
-  demo         a first flight on the fleet that runs: routed, blocked, passed on, plain text, a decision
+  nats forget-head  print the audit head that NATS holds for a service, and remove it, after the audit's file was
+               restored on purpose: nats forget-head <service>  [--json --dir --port-offset | --as-is --server]
+  local up     start the fleet as plain processes  [--dir --port-offset --json]
+  local down | ps | logs [name…]  stop it, show its processes, show its logs  [--dir --json --follow --tail]
+  first-flight print the addresses and a first request to paste
+               [--address name=url … --settle url --token-command --id]
+  demo         send real tasks to a running fleet: routed, blocked, passed on, plain text, and a decision
                [--dir --port-offset | --address name=url … --reach name=url … --token-stdin]
-  route        where a dispatch would go now; --explain: every peer that is considered, and why; spends nothing
+  route        print where a dispatch would go now, spending nothing; --explain: every considered peer, and why
                [--file dispatch.json | --brief --mcp --capability --tier-min --tier-max --tier-prefer
                --context-window --priority --budget --deadline --target --read-only --task-id]
                [--profile --json --dir --port-offset | --reach name=url … --token-stdin]
-  peers        whom a profile knows, and how they are  [--profile --json --dir --port-offset | --reach … --token-stdin]
-  card         an agent card, from files alone: card <profile|trader>  [--dir --port-offset | --as-is]
-  doctor       the checks of a start, of a profile or the trader, and of everything that it talks to
+  peers        print the peers of a profile and their state
+               [--profile --json --dir --port-offset | --reach … --token-stdin]
+  card         print an agent card, built from files: card <profile|trader>  [--dir --port-offset | --as-is]
+  doctor       check the configuration of a profile or the trader, and everything that it connects to
                [--profile --json --dir --port-offset | --as-is]
-  trader list  the strategies  [--account --market --status --json --dir --port-offset | --reach … --token-stdin]
-  trader get   one strategy, what it holds and how it is controlled: trader get <id>  [as list]
-  trader decide  sends a control decision: trader decide <file>, or - for stdin
+  trader list  print the strategies  [--account --market --status --json --dir --port-offset | --reach … --token-stdin]
+  trader get   print a strategy with its position, orders and control state: trader get <id>  [as list]
+  trader decide  send a control decision: trader decide <file>, or - for stdin
                [--action --reason --target --expected id|none --risk-mode --confidence --concern --id
                --dry-run --override]  [as list]
-  trader audit verify | show  the trader's audit, from its file  [--after --limit --json --dir --port-offset | --as-is]
+  trader audit verify | show  verify or print the audit from the trader's file
+               [--after --limit --json --dir --port-offset | --as-is]
 
-\`--profile\` is switch by default. \`--mcp\` and \`--capability\` may be given several times, or with commas.
+\`--profile\` is switch by default. \`--mcp\` and \`--capability\` can be repeated or hold a comma-separated list.
 
-Exit codes: 0 done, 1 error, 2 usage, 3 blocked: nobody can take the dispatch, or the trader rejected the decision.
+Exit codes: 0 done, 1 error, 2 usage, 3 blocked: no peer can take the dispatch, or the trader rejected the decision.
 `;
 
-/** The `fleet` command: runs one subcommand and resolves with the exit code (design 5, CLI). */
+/** The `fleet` command: runs one subcommand and resolves with the exit code (docs/operations.md). */
 export async function run(argv: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
   const [command = '', ...rest] = argv;
   try {

@@ -1,11 +1,12 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '@hermes-fleet/protocol';
 
-/** The readers of an answer's fields: what is missing is shown as missing, never as an error. */
-const NOTHING = '-';
+// Readers for the fields of an answer. A missing field is shown as missing and never fails a command.
+
+const MISSING = '-';
 
 export function textAt(object: JsonObject, key: string): string {
   const value = object[key];
-  return value === undefined || value === null ? NOTHING : String(value);
+  return value === undefined || value === null ? MISSING : String(value);
 }
 
 export function objectAt(object: JsonObject, key: string): JsonObject {

@@ -1,30 +1,74 @@
 import { type FieldError, FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
 
-const ASK_MS = 15_000;
+const CALL_MS = 15_000;
+const PAGE_MS = 3_000;
+
+/** A service of the fleet and its base URL, without a path. */
+export interface Endpoint {
+  readonly name: string;
+  readonly url: string;
+}
+
+/** An endpoint, and the bearer token to call it with. */
+export interface Target extends Endpoint {
+  readonly token: string;
+}
 
 /**
- * Asks a profile over HTTP, with a body when there is one. Throws PEER_UNREACHABLE when nobody answers,
- * UNAUTHENTICATED for a token that is not accepted, and PEER_REFUSED with the profile's own words and every field that
- * it names for anything else that is no answer.
+ * Calls a profile's HTTP API: POST with a body, GET without one. Throws PEER_UNREACHABLE when nothing answers,
+ * UNAUTHENTICATED when the token is rejected, and PEER_REFUSED with the profile's message and field errors for any
+ * other answer that is not a JSON object with a 2xx status.
  */
-export async function ask(caller: Caller, path: string, body?: JsonObject): Promise<JsonObject> {
-  const response = await reach(caller, path, {
+export async function callApi(target: Target, path: string, body?: JsonObject): Promise<JsonObject> {
+  const response = await request(target, path, {
     method: body === undefined ? 'GET' : 'POST',
     headers: {
       accept: 'application/json',
-      authorization: `Bearer ${caller.token}`,
+      authorization: `Bearer ${target.token}`,
       ...(body === undefined ? {} : { 'content-type': 'application/json' }),
     },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    signal: AbortSignal.timeout(ASK_MS),
+    signal: AbortSignal.timeout(CALL_MS),
   });
-  const answer = await jsonOf(caller, response);
-  if (response.status === 401)
-    throw new FleetError('UNAUTHENTICATED', `${caller.name} does not accept the operator's token`);
+  const answer = await readJson(target, response);
   if (response.ok && isJsonObject(answer)) return answer;
+  throw refusal(target, response.status, answer);
+}
+
+/** The text of a page that needs no token, such as `/metrics`. Throws PEER_UNREACHABLE. */
+export async function getText(endpoint: Endpoint, path: string): Promise<string> {
+  const response = await request(endpoint, path, { signal: AbortSignal.timeout(PAGE_MS) });
+  return response.text();
+}
+
+/** Sends an HTTP request. Throws PEER_UNREACHABLE when nothing answers. */
+export async function request(endpoint: Endpoint, path: string, init: RequestInit): Promise<Response> {
+  try {
+    return await fetch(`${endpoint.url}${path}`, init);
+  } catch (cause) {
+    throw new FleetError('PEER_UNREACHABLE', `${endpoint.name} does not answer at ${endpoint.url}`, {
+      cause,
+    });
+  }
+}
+
+/** The body as JSON; undefined when it is not JSON. Throws PEER_UNREACHABLE when the body breaks off. */
+export async function readJson(endpoint: Endpoint, response: Response): Promise<unknown> {
+  try {
+    return await response.json();
+  } catch (cause) {
+    if (cause instanceof SyntaxError) return undefined;
+    throw new FleetError('PEER_UNREACHABLE', `${endpoint.name} did not finish its answer`, { cause });
+  }
+}
+
+/** UNAUTHENTICATED for 401, else PEER_REFUSED with the message and the field errors of the answer. */
+export function refusal(endpoint: Endpoint, status: number, answer: unknown): FleetError {
+  if (status === 401)
+    return new FleetError('UNAUTHENTICATED', `${endpoint.name} does not accept the operator's token`);
   const error = isJsonObject(answer) && isJsonObject(answer.error) ? answer.error : {};
-  const said = typeof error.message === 'string' ? `: ${error.message}` : '';
-  throw new FleetError('PEER_REFUSED', `${caller.name} answered HTTP ${response.status}${said}`, {
+  const message = typeof error.message === 'string' ? `: ${error.message}` : '';
+  return new FleetError('PEER_REFUSED', `${endpoint.name} answered HTTP ${status}${message}`, {
     fields: fieldsOf(error),
   });
 }
@@ -34,34 +78,4 @@ function fieldsOf({ fields }: JsonObject): FieldError[] {
   return fields.flatMap((field) =>
     isJsonObject(field) ? [{ path: String(field.path), reason: String(field.reason) }] : [],
   );
-}
-
-/** A profile and its address, without a path. */
-export interface Named {
-  readonly name: string;
-  readonly url: string;
-}
-
-/** Where and as whom a profile is called. */
-export interface Caller extends Named {
-  readonly token: string;
-}
-
-/** An HTTP request to a profile. Throws PEER_UNREACHABLE when nobody answers. */
-export async function reach(profile: Named, path: string, init: RequestInit): Promise<Response> {
-  try {
-    return await fetch(`${profile.url}${path}`, init);
-  } catch (cause) {
-    throw new FleetError('PEER_UNREACHABLE', `${profile.name} does not answer at ${profile.url}`, { cause });
-  }
-}
-
-/** The JSON of an answer, undefined for what is none. Throws PEER_UNREACHABLE when it breaks off. */
-export async function jsonOf(profile: Named, response: Response): Promise<unknown> {
-  try {
-    return await response.json();
-  } catch (cause) {
-    if (cause instanceof SyntaxError) return undefined;
-    throw new FleetError('PEER_UNREACHABLE', `${profile.name} did not finish its answer`, { cause });
-  }
 }

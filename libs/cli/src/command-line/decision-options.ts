@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { type JsonObject, readControlDecision } from '@hermes-fleet/protocol';
-import { UsageError } from './options.ts';
+import { definedFields, invalidFields, UsageError } from './options.ts';
 
-/** The options that describe a decision, as an alternative to a file that holds it. */
+/** Options that describe a decision; the alternative is a file that holds one. */
 export const DECISION_OPTIONS = {
   action: { type: 'string' },
   concern: { type: 'string' },
@@ -18,13 +18,12 @@ export const DECISION_OPTIONS = {
 
 export type DecisionValues = { readonly [K in keyof typeof DECISION_OPTIONS]?: string | boolean | undefined };
 
-/** Whether any of these options was given. */
 export const describesDecision = (values: DecisionValues): boolean =>
   Object.keys(DECISION_OPTIONS).some((key) => key in values);
 
 /**
- * The decision that these options stand for, on the wire. Who says no confidence is sure; `--expected none` expects
- * nothing to be active. Throws UsageError that names every wrong field at once.
+ * Builds the wire form of a decision from options. The confidence defaults to 1; `--expected none` expects that no
+ * strategy is active. Throws UsageError that names every invalid field.
  */
 export function decisionOf(values: DecisionValues, concern: string, now: number): JsonObject {
   const text = (name: keyof DecisionValues): string | undefined => {
@@ -33,7 +32,7 @@ export function decisionOf(values: DecisionValues, concern: string, now: number)
   };
   const [account = '', ...market] = concern.split(':');
   const expected = text('expected');
-  const decision = given({
+  const decision = definedFields({
     decision_id: text('id') ?? `cli-${randomUUID()}`,
     concern_id: concern,
     account_id: account,
@@ -50,7 +49,7 @@ export function decisionOf(values: DecisionValues, concern: string, now: number)
   });
   const reading = readControlDecision(JSON.stringify(decision));
   if ('decision' in reading) return decision;
-  throw new UsageError(reading.fields.map(({ path, reason }) => `${path}: ${reason}`).join('\n  '));
+  throw invalidFields(reading.fields);
 }
 
 function confidenceOf(text: string | undefined): number {
@@ -58,10 +57,4 @@ function confidenceOf(text: string | undefined): number {
   if (!/^(0|1|0?\.\d+|[01]\.\d+)$/.test(text))
     throw new UsageError(`--confidence must be a number from 0 to 1, not "${text}"`);
   return Number(text);
-}
-
-function given(fields: Record<string, JsonObject[string] | undefined>): JsonObject {
-  return Object.fromEntries(
-    Object.entries(fields).flatMap(([key, value]) => (value === undefined ? [] : [[key, value]])),
-  );
 }

@@ -1,12 +1,17 @@
 import { resolve } from 'node:path';
 import { type ParseArgsConfig, parseArgs } from 'node:util';
+import type { FieldError, JsonObject } from '@hermes-fleet/protocol';
 
-/** A command line that cannot be understood: the message says what is wrong with it; exit code 2. */
+/** An invalid command line; the message says what is wrong. Ends the command with exit code 2. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
-/** Reads options strictly; what is wrong becomes a UsageError. */
+/** A UsageError with one line per invalid field. */
+export const invalidFields = (fields: readonly FieldError[]): UsageError =>
+  new UsageError(fields.map(({ path, reason }) => `${path}: ${reason}`).join('\n  '));
+
+/** Parses options strictly. Throws UsageError. */
 export function readOptions<T extends NonNullable<ParseArgsConfig['options']>>(
   argv: readonly string[],
   options: T,
@@ -18,19 +23,31 @@ export function readOptions<T extends NonNullable<ParseArgsConfig['options']>>(
   }
 }
 
-/** A whole number, or `fallback` when the option is absent. */
+/** Throws UsageError when a command that takes no arguments got some. */
+export function noArguments(command: string, positionals: readonly string[]): void {
+  if (positionals.length > 0) throw new UsageError(`${command} takes no "${positionals.join(' ')}"`);
+}
+
+/** An integer, or `fallback` when the option is absent. Throws UsageError. */
 export function wholeNumber(name: string, value: string | undefined, fallback: number): number {
   if (value === undefined) return fallback;
   if (!/^-?\d+$/.test(value)) throw new UsageError(`--${name} must be a whole number, not "${value}"`);
   return Number(value);
 }
 
-/** A `name=url` of an option. */
+/** Parses a `name=url` value. Throws UsageError. */
 export function namedAddress(option: string, text: string): { name: string; url: string } {
   const match = /^([\w-]+)=(.+)$/.exec(text);
   if (!match?.[1] || !match[2]) throw new UsageError(`--${option} must be name=url, not "${text}"`);
   return { name: match[1], url: match[2] };
 }
 
-/** The repository that this command belongs to. */
+/** The fields that have a value, as a JSON object. */
+export function definedFields(fields: Record<string, JsonObject[string] | undefined>): JsonObject {
+  return Object.fromEntries(
+    Object.entries(fields).flatMap(([key, value]) => (value === undefined ? [] : [[key, value]])),
+  );
+}
+
+/** The root of the repository that holds this command. */
 export const repositoryRoot = (): string => resolve(import.meta.dirname, '../../../..');

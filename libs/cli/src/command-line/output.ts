@@ -1,6 +1,6 @@
-/** Rows under a heading, in columns as wide as their widest cell; the last one may be as long as it likes. */
+/** Lays out a table: every column is as wide as its widest cell, without trailing spaces. */
 export function columns(head: readonly string[], rows: readonly (readonly string[])[]): string[] {
-  const all = [head, ...rows].map((row) => row.map(plain));
+  const all = [head, ...rows].map((row) => row.map(sanitize));
   const widths = head.map((_, column) => Math.max(...all.map((row) => row[column]?.length ?? 0)));
   return all.map((row) =>
     row
@@ -10,11 +10,11 @@ export function columns(head: readonly string[], rows: readonly (readonly string
   );
 }
 
-/** What moves a terminal's cursor, recolours it, or turns the order of its letters. */
+/** Control characters, line and paragraph separators, and bidirectional overrides. */
 const CONTROL = /[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]/gu;
 
-/** The words of others on one line, with nothing in them that a terminal would obey. */
-export function plain(text: string): string {
+/** Replaces every character by which foreign text could break its line or control the terminal. */
+export function sanitize(text: string): string {
   return text.replace(CONTROL, '\ufffd');
 }
 
@@ -22,7 +22,7 @@ export function printJson(value: unknown): void {
   process.stdout.write(`${JSON.stringify(value)}\n`);
 }
 
-/** Each on a line of its own, whatever others have written into it. */
+/** Prints each entry on one line, sanitized. */
 export function printLines(lines: readonly string[]): void {
-  process.stdout.write(`${lines.map(plain).join('\n')}\n`);
+  process.stdout.write(`${lines.map(sanitize).join('\n')}\n`);
 }

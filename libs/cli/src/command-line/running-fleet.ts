@@ -1,14 +1,15 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { FleetError } from '@hermes-fleet/protocol';
-import type { Caller, Named } from '../client/http.ts';
+import type { Endpoint, Target } from '../client/http.ts';
 import { readOperatorToken } from '../keys/init.ts';
 import { ORCHESTRATOR } from '../keys/layout.ts';
-import { type FleetPlan, planFleet } from '../local/plan.ts';
+import type { EntryPoint } from '../local/entry-point.ts';
+import { commandOf, type FleetPlan, planFleet, serviceEnv } from '../local/plan.ts';
 import { recordedOffset } from '../local/up.ts';
 import { namedAddress, repositoryRoot, UsageError, wholeNumber } from './options.ts';
 
-/** How a command finds the fleet that runs: the processes of `--dir`, or by address, with the token on stdin. */
+/** Options that locate a running fleet: the processes of `--dir`, or `--reach` addresses and a token on stdin. */
 export const FLEET_OPTIONS = {
   profile: { type: 'string' },
   reach: { type: 'string', multiple: true },
@@ -18,67 +19,73 @@ export const FLEET_OPTIONS = {
   json: { type: 'boolean' },
 } as const;
 
-export interface FleetValues {
-  readonly profile?: string | undefined;
-  readonly reach?: readonly string[] | undefined;
-  readonly 'token-stdin'?: boolean | undefined;
+interface PlanValues {
   readonly dir?: string | undefined;
   readonly 'port-offset'?: string | undefined;
 }
 
-export interface Found {
-  readonly caller: Caller;
-  /** What stdin held after the token; undefined when it was not read. */
+export interface FleetValues extends PlanValues {
+  readonly profile?: string | undefined;
+  readonly reach?: readonly string[] | undefined;
+  readonly 'token-stdin'?: boolean | undefined;
+}
+
+export interface FoundTarget {
+  readonly target: Target;
+  /** The rest of stdin after the token; undefined when the token came from the keys. */
   readonly input: string | undefined;
 }
 
-/** The fleet of plain processes that the options name. */
-export function plannedFleet(values: Pick<FleetValues, 'dir' | 'port-offset'>): FleetPlan {
+/** The fleet of plain processes that the options name. Throws UsageError and CONFIG_INVALID. */
+export function plannedFleet(values: PlanValues): FleetPlan {
   const root = repositoryRoot();
   const dir = values.dir ?? join(root, '.fleet');
-  return planFleet({
-    root,
-    dir,
-    portOffset: wholeNumber('port-offset', values['port-offset'], recordedOffset(dir) ?? 0),
-  });
+  const portOffset = wholeNumber('port-offset', values['port-offset'], recordedOffset(dir) ?? 0);
+  return planFleet({ root, dir, portOffset });
 }
 
-/** The profile to ask (`--profile`, switch when absent), as the operator. Throws UsageError for one that is not there. */
-export function findProfile(values: FleetValues): Found {
+/** The profile that `--profile` names, switch by default, to call as the operator. Throws UsageError when it is unknown. */
+export function findProfile(values: FleetValues): FoundTarget {
   const plan = plannedFleet(values);
   const name = values.profile ?? ORCHESTRATOR;
-  return find(values, plan, plan.profiles, { name, what: `profile ${name}` });
+  return find(values, plan, plan.profiles, name, `profile ${name}`);
 }
 
-/** The trader, as the operator. Throws UsageError where `--reach` leaves it out. */
-export function findTrader(values: Omit<FleetValues, 'profile'>): Found {
+/** The trader, to call as the operator. Throws UsageError when `--reach` does not include it. */
+export function findTrader(values: Omit<FleetValues, 'profile'>): FoundTarget {
   const plan = plannedFleet(values);
-  const { name } = plan.trader;
-  return find(values, plan, [plan.trader], { name, what: name });
+  return find(values, plan, [plan.trader], plan.trader.name, plan.trader.name);
 }
 
 function find(
   values: FleetValues,
   plan: FleetPlan,
-  planned: readonly Named[],
-  { name, what }: { readonly name: string; readonly what: string },
-): Found {
+  planned: readonly Endpoint[],
+  name: string,
+  label: string,
+): FoundTarget {
   const reach = (values.reach ?? []).map((text) => namedAddress('reach', text));
   const members = reach.length > 0 ? reach : planned;
   const member = members.find((each) => each.name === name);
   if (!member)
-    throw new UsageError(`there is no ${what}, only ${members.map((each) => each.name).join(', ')}`);
+    throw new UsageError(`there is no ${label}, only ${members.map((each) => each.name).join(', ')}`);
+  const { token, input } = operatorToken(values, plan);
+  return { target: { name, url: member.url, token }, input };
+}
+
+/** The operator's token, from the first line of stdin or from the keys. Throws PEER_UNREACHABLE without keys. */
+export function operatorToken(
+  values: FleetValues,
+  plan: FleetPlan,
+): { readonly token: string; readonly input: string | undefined } {
   const [first = '', ...rest] = values['token-stdin'] ? readFileSync(0, 'utf8').split('\n') : [];
   const token = values['token-stdin'] ? first.trim() : readOperatorToken(plan.keysDir);
   if (!token) throw new FleetError('PEER_UNREACHABLE', `there are no keys in ${plan.keysDir}`);
-  return {
-    caller: { name, url: member.url, token },
-    input: values['token-stdin'] ? rest.join('\n') : undefined,
-  };
+  return { token, input: values['token-stdin'] ? rest.join('\n') : undefined };
 }
 
-/** Runs work that asks the fleet; where none runs, says so and what to do. */
-export async function orNoFleet(work: () => Promise<number>): Promise<number> {
+/** Runs a command that calls the fleet; when no fleet answers, prints what to do and returns 1. */
+export async function requireFleet(work: () => Promise<number>): Promise<number> {
   try {
     return await work();
   } catch (error) {
@@ -88,7 +95,32 @@ export async function orNoFleet(work: () => Promise<number>): Promise<number> {
   }
 }
 
-/** What a file holds; `-` is stdin, after the token where that comes first. Throws INVALID_PARAMS. */
+/** Options that locate a service's entry point: in the fleet of `--dir`, or with `--as-is` in this environment. */
+export const ENTRY_POINT_OPTIONS = {
+  'as-is': { type: 'boolean' },
+  dir: { type: 'string' },
+  'port-offset': { type: 'string' },
+} as const;
+
+/**
+ * The entry point of a service of the planned fleet. With `--as-is` it gets this process's environment, and `name` may
+ * be any profile below HERMES_HOME. Throws UsageError for an unknown name.
+ */
+export function findEntryPoint(
+  values: PlanValues & { readonly 'as-is'?: boolean | undefined },
+  name: string,
+  env: NodeJS.ProcessEnv,
+): EntryPoint {
+  const plan = plannedFleet(values);
+  const entryPoint = { command: commandOf(plan.root, name), cwd: plan.root };
+  if (values['as-is']) return { ...entryPoint, env };
+  const member = plan.members.find((each) => each.name === name);
+  if (member) return { ...entryPoint, env: serviceEnv(plan, member, env) };
+  const names = plan.members.map((each) => each.name).join(', ');
+  throw new UsageError(`there is no profile ${name}, only ${names}; --as-is looks below HERMES_HOME`);
+}
+
+/** The content of a file; `-` is stdin, without the token if that came first. Throws INVALID_PARAMS. */
 export function readInput(file: string, input: string | undefined, wanted: string): string {
   try {
     return file === '-' ? (input ?? readFileSync(0, 'utf8')) : readFileSync(file, 'utf8');

@@ -4,12 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { repositoryRoot } from '../command-line/options.ts';
-import { askEntryPoint } from '../local/entry-point.ts';
+import { runEntryPoint } from '../local/entry-point.ts';
 import { commandOf, memberEnv, planFleet } from '../local/plan.ts';
 
 const root = repositoryRoot();
 const card = (profile: string, env: NodeJS.ProcessEnv) =>
-  askEntryPoint({ command: commandOf(root, profile), question: ['--card'], env, cwd: root });
+  runEntryPoint({ command: commandOf(root, profile), env, cwd: root }, ['--card']);
 
 function home(t: TestContext, files: Readonly<Record<string, string>>): NodeJS.ProcessEnv {
   const dir = mkdtempSync(join(tmpdir(), 'fleet-card-'));
@@ -24,7 +24,7 @@ fleet:
   server: { bind_host: 127.0.0.1, bind_port: 9300, public_url: "https://oracle.example/a2a", token_env: NOWHERE }
 `;
 
-test('every shipped profile has a card, and no key has to be there', async (t) => {
+test('every shipped profile has a card, and needs no key for it', async (t) => {
   const dir = mkdtempSync(join(tmpdir(), 'fleet-card-'));
   t.after(() => rmSync(dir, { recursive: true, force: true }));
   const plan = planFleet({ root, dir });
@@ -42,7 +42,7 @@ test('every shipped profile has a card, and no key has to be there', async (t) =
   }
 });
 
-test('a card names the public address; what is wrong is said with its place', async (t) => {
+test('a card names the public URL, and an error names the file or key', async (t) => {
   const good = await card(
     'oracle',
     home(t, { 'fleet.yaml': YAML, 'IDENTITY.md': '# Oracle\n\nSees.\n\n## Foresight\n\nTells.\n' }),

@@ -13,7 +13,7 @@ const FINDINGS: JsonObject[] = [
 ];
 const REPORT: JsonObject = { profile: 'neo', ok: false, findings: FINDINGS };
 
-/** Runs the checks of a gateway whose entry point is this program. */
+/** Examines a gateway with this program as its entry point. */
 const examining = (t: TestContext, program: string) => {
   const dir = mkdtempSync(join(tmpdir(), 'doctor-'));
   t.after(() => rmSync(dir, { recursive: true }));
@@ -26,16 +26,16 @@ const examining = (t: TestContext, program: string) => {
   });
 };
 
-test('the report of the checks is read, whatever the exit code says', async (t) => {
+test('a report is read whatever the exit code', async (t) => {
   const report = await examining(
     t,
-    `const said = { ...${JSON.stringify(REPORT)}, args: process.argv.slice(2), mark: process.env.MARK };
-     process.stdout.write(JSON.stringify(said) + '\\n'); process.exitCode = 1;`,
+    `const report = { ...${JSON.stringify(REPORT)}, args: process.argv.slice(2), mark: process.env.MARK };
+     process.stdout.write(JSON.stringify(report) + '\\n'); process.exitCode = 1;`,
   );
   assert.deepEqual(report, { ...REPORT, args: ['--profile', 'neo', '--doctor'], mark: 'here' });
 });
 
-test('checks that end without a report are an error that says what the process said', async (t) => {
+test('a missing report is an error with the output of the process', async (t) => {
   await assert.rejects(examining(t, `console.error('no such profile'); process.exit(1);`), {
     code: 'CONFIG_INVALID',
     message: 'the checks of neo ended without a report: no such profile',
@@ -43,7 +43,7 @@ test('checks that end without a report are an error that says what the process s
   await assert.rejects(examining(t, `console.log('{"half":'); console.error('broke')`), /broke/);
 });
 
-test('for people: a line for each check, what to do about those that are not right, and how many failed', () => {
+test('a report is rendered with a line per check, the fixes and the number of failures', () => {
   assert.deepEqual(renderReport(REPORT), [
     'about          check  state    found',
     'configuration  files  ok       all there',

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { systemClock } from '@hermes-fleet/protocol';
-import { namedAddress, readOptions, repositoryRoot, UsageError } from '../command-line/options.ts';
+import { namedAddress, noArguments, readOptions, repositoryRoot } from '../command-line/options.ts';
 import { waitUntilSettled } from '../quick-start/settled.ts';
 import { renderWelcome } from '../quick-start/welcome.ts';
 
-/** `fleet first-flight`: where the fleet is, and a first request to paste. */
+/** `fleet first-flight`: prints the fleet's addresses and a first request to paste. */
 export async function firstFlightCommand(argv: readonly string[]): Promise<number> {
   const { values, positionals } = readOptions(argv, {
     address: { type: 'string', multiple: true },
@@ -13,24 +13,26 @@ export async function firstFlightCommand(argv: readonly string[]): Promise<numbe
     id: { type: 'string' },
     settle: { type: 'string' },
   });
-  if (positionals.length > 0) throw new UsageError(`first-flight takes no "${positionals.join(' ')}"`);
+  noArguments('first-flight', positionals);
   const addresses = (values.address ?? []).map((text) => namedAddress('address', text));
   if (values.settle !== undefined) await settle(values.settle);
   process.stdout.write(
     renderWelcome({
       addresses: addresses.length > 0 ? addresses : [{ name: 'switch', url: 'http://127.0.0.1:9219' }],
       root: values.root ?? repositoryRoot(),
-      id: values.id ?? `first-flight-${randomUUID().slice(0, 8)}`,
+      id: values.id ?? newTaskId(),
       ...(values['token-command'] === undefined ? {} : { tokenCommand: values['token-command'] }),
     }),
   );
   return 0;
 }
 
+export const newTaskId = (): string => `first-flight-${randomUUID().slice(0, 8)}`;
+
 const SETTLE_MS = 15_000;
 
-/** Gives the peers a moment to announce themselves to the profile at this address; says who stayed silent. */
+/** Waits up to 15 s until the profile at `url` has heard from its peers, and prints which ones are still silent. */
 export async function settle(url: string): Promise<void> {
   const silent = await waitUntilSettled({ url, deadlineMs: SETTLE_MS, clock: systemClock });
-  if (silent.length > 0) console.error(`not heard of yet at ${url}: ${silent.join(', ')}`);
+  if (silent.length > 0) console.error(`${url} has not heard from these peers yet: ${silent.join(', ')}`);
 }

@@ -16,7 +16,7 @@ const OPTIONS = {
   'nats-sync': { type: 'string' },
 } as const;
 
-/** `fleet keys init|rotate|token`. The folder is --dir, else FLEET_KEYS_DIR, else `.fleet/keys`. */
+/** `fleet keys init|rotate|token`. The folder is `--dir`, else FLEET_KEYS_DIR, else `.fleet/keys`. */
 export function keysCommand(argv: readonly string[], env: NodeJS.ProcessEnv): number {
   const { values, positionals } = readOptions(argv, OPTIONS);
   const [verb = '', ...more] = positionals;
@@ -25,7 +25,7 @@ export function keysCommand(argv: readonly string[], env: NodeJS.ProcessEnv): nu
   if (verb === 'token') {
     const token = readOperatorToken(dir);
     if (token === undefined) {
-      throw new FleetError('CONFIG_INVALID', `no keys in ${dir}: make up (or fleet keys init) makes them`);
+      throw new FleetError('CONFIG_INVALID', `no keys in ${dir}: make up (or fleet keys init) creates them`);
     }
     process.stdout.write(`${token}\n`);
     return 0;
@@ -49,8 +49,8 @@ export function keysCommand(argv: readonly string[], env: NodeJS.ProcessEnv): nu
     renew: verb === 'rotate',
   });
   process.stdout.write(
-    `keys: ${summary.created} made, ${summary.repaired} put right, ${summary.kept} as they were\n` +
-      (verb === 'rotate' ? 'restart NATS and every service: they know the old keys until then\n' : ''),
+    `keys: ${summary.created} created, ${summary.repaired} repaired, ${summary.kept} unchanged\n` +
+      (verb === 'rotate' ? 'restart NATS and every service: they use the old keys until then\n' : ''),
   );
   return 0;
 }

@@ -1,16 +1,17 @@
 import { spawnSync } from 'node:child_process';
-import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemClock as clock, type Log } from '@hermes-fleet/protocol';
-import { readOptions, repositoryRoot, UsageError, wholeNumber } from '../command-line/options.ts';
+import { readOptions, UsageError, wholeNumber } from '../command-line/options.ts';
+import { printJson } from '../command-line/output.ts';
+import { plannedFleet } from '../command-line/running-fleet.ts';
 import { fleetDown } from '../local/down.ts';
-import { type FleetPlan, planFleet } from '../local/plan.ts';
+import type { FleetPlan } from '../local/plan.ts';
 import { fleetStatus } from '../local/ps.ts';
-import { fleetUp, recordedOffset } from '../local/up.ts';
+import { fleetUp } from '../local/up.ts';
 import { quote } from '../quick-start/first-flight.ts';
 import { renderWelcome } from '../quick-start/welcome.ts';
-import { settle } from './first-flight.ts';
+import { newTaskId, settle } from './first-flight.ts';
 
 const OPTIONS = {
   dir: { type: 'string' },
@@ -20,14 +21,11 @@ const OPTIONS = {
   tail: { type: 'string' },
 } as const;
 
-/** `fleet local up|down|ps|logs`: the fleet as plain processes on this machine (design 5, Commands). */
+/** `fleet local up|down|ps|logs`: runs the fleet as plain processes on this machine. */
 export async function localCommand(argv: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
   const { values, positionals } = readOptions(argv, OPTIONS);
   const [verb = '', ...names] = positionals;
-  const root = repositoryRoot();
-  const dir = values.dir ?? join(root, '.fleet');
-  const portOffset = wholeNumber('port-offset', values['port-offset'], recordedOffset(dir) ?? 0);
-  const plan = planFleet({ root, dir, portOffset });
+  const plan = plannedFleet(values);
   if (verb !== 'logs' && names.length > 0)
     throw new UsageError(`local ${verb} takes no "${names.join(' ')}"`);
   const json = values.json === true;
@@ -53,27 +51,25 @@ async function up(plan: FleetPlan, env: NodeJS.ProcessEnv, json: boolean): Promi
   if (orchestrator) await settle(orchestrator.url);
   const failed = outcomes.filter(({ state }) => state === 'failed');
   if (json) {
-    process.stdout.write(`${JSON.stringify(outcomes)}\n`);
+    printJson(outcomes);
     return failed.length > 0 ? 1 : 0;
   }
   for (const { name, state } of outcomes) console.log(`${name.padEnd(8)}  ${state}`);
   for (const { name, reason } of failed) console.error(`\n${name} ${reason}`);
   if (failed.length > 0) {
-    console.error(
-      `\n${failed.map(({ name }) => name).join(', ')} failed; what runs is left running: make down ends it`,
-    );
+    const names = failed.map(({ name }) => name).join(', ');
+    console.error(`\n${names} failed; the other processes keep running: make down stops them`);
     return 1;
   }
-  const own = join(plan.root, '.fleet') === plan.dir;
+  const isDefaultDir = join(plan.root, '.fleet') === plan.dir;
   const cli = join(import.meta.dirname, '../main.ts');
+  const tokenCommand = [process.execPath, cli, 'token', '--dir', plan.keysDir].map(quote).join(' ');
   process.stdout.write(
     renderWelcome({
       addresses: [...plan.members, plan.nats],
       root: plan.root,
-      id: `first-flight-${randomUUID().slice(0, 8)}`,
-      ...(own
-        ? {}
-        : { tokenCommand: [process.execPath, cli, 'token', '--dir', plan.keysDir].map(quote).join(' ') }),
+      id: newTaskId(),
+      ...(isDefaultDir ? {} : { tokenCommand }),
     }),
   );
   return 0;
@@ -81,7 +77,7 @@ async function up(plan: FleetPlan, env: NodeJS.ProcessEnv, json: boolean): Promi
 
 function report(rows: readonly object[], json: boolean): number {
   if (json) {
-    process.stdout.write(`${JSON.stringify(rows)}\n`);
+    printJson(rows);
     return 0;
   }
   for (const row of rows) {
@@ -95,7 +91,7 @@ function report(rows: readonly object[], json: boolean): number {
   return 0;
 }
 
-/** Hands over to `tail`, which knows files that grow and are put aside. */
+/** Prints logs with `tail`, which follows files through growth and rotation. */
 function logs(plan: FleetPlan, names: readonly string[], follow: boolean, lines: number): number {
   const all = [plan.nats, ...plan.members];
   const unknown = names.filter((name) => !all.some((one) => one.name === name));

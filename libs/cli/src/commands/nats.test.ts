@@ -8,18 +8,18 @@ const WRONG: readonly (readonly [args: readonly string[], says: RegExp])[] = [
   [['nats', 'setup', 'x'], /nats setup takes no "x"/],
   [['nats', 'forget-head'], /takes the name of one service/],
   [['nats', 'forget-head', 'trader', 'switch'], /takes the name of one service/],
-  [['nats', 'forget-head', 'trader', '--server', 'nats://127.0.0.1:1'], /--server is for --as-is/],
+  [['nats', 'forget-head', 'trader', '--server', 'nats://127.0.0.1:1'], /--server needs --as-is/],
   [['nats', 'forget-head', 'trader', '--all'], /--all/],
 ];
 
-test('a command line about NATS that cannot be understood is told, and does nothing', async () => {
+test('an invalid nats command line ends with 2 and a message', async () => {
   for (const [args, says] of WRONG) {
     const { code, stderr } = await fleet(args);
     assert.deepEqual([code, says.test(stderr)], [2, true], `${args.join(' ')}: ${stderr}`);
   }
 });
 
-test('a head is not forgotten where no NATS answers, or for a name that stands for several', async (t) => {
+test('forget-head fails without a NATS server and for a name that is a wildcard', async (t) => {
   const { dir } = keysFolder(t);
   const away = await fleet(['nats', 'forget-head', 'trader', '--dir', dir, '--port-offset', '20001']);
   assert.deepEqual([away.code, away.stdout], [1, '']);

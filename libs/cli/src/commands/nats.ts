@@ -7,81 +7,16 @@ import {
 } from '@hermes-fleet/events';
 import { FleetError, type Log, systemClock } from '@hermes-fleet/protocol';
 import { createLogger } from '@hermes-fleet/service';
-import { readOptions, UsageError } from '../command-line/options.ts';
-import { plain, printJson, printLines } from '../command-line/output.ts';
+import { noArguments, readOptions, UsageError } from '../command-line/options.ts';
+import { printJson, printLines, sanitize } from '../command-line/output.ts';
 import { plannedFleet } from '../command-line/running-fleet.ts';
 import { setupConnectionFromEnv, setupConnectionFromKeys } from '../keys/setup-user.ts';
-import type { FleetPlan } from '../local/plan.ts';
 
-const TIMEOUT_MS = 10_000;
+const SETUP_MS = 60_000;
+const RETRY_MS = 1_000;
+const FORGET_MS = 10_000;
 
-/**
- * `fleet nats forget-head <service>`: shows the head that NATS holds of a service's audit, and removes it, for an audit
- * that was put back on purpose. `--as-is` takes server and keys from the environment of this process, as inside the
- * container of the set-up user; else it is the fleet of plain processes in `--dir`. Exit code 0 when NATS holds no head
- * now, 1 when another one came in between.
- */
-async function forgetHeadCommand(argv: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
-  const { values, positionals } = readOptions(argv, {
-    'as-is': { type: 'boolean' },
-    server: { type: 'string' },
-    dir: { type: 'string' },
-    'port-offset': { type: 'string' },
-    json: { type: 'boolean' },
-  });
-  const [service, ...more] = positionals;
-  if (service === undefined || more.length > 0)
-    throw new UsageError('nats forget-head takes the name of one service');
-  if (values.server !== undefined && !values['as-is'])
-    throw new UsageError('--server is for --as-is: else it is that of the fleet in --dir');
-  const connection = values['as-is']
-    ? setupConnectionFromEnv(env, values.server)
-    : connectionOfFleet(plannedFleet(values));
-  let found: FoundHead | undefined;
-  const outcome = await forgetHead({
-    connection,
-    service,
-    timeoutMs: TIMEOUT_MS,
-    onFound: (it) => {
-      found = it;
-      const lines = renderFound(service, it);
-      // Before it is gone, also where the answer is one object for a program.
-      if (values.json) for (const line of lines) console.error(plain(line));
-      else printLines(lines);
-    },
-  });
-  if (values.json) printJson({ service, outcome, ...wireOf(found) });
-  else printLines([SAYS[outcome](service)]);
-  return outcome === 'replaced' ? 1 : 0;
-}
-
-const connectionOfFleet = ({ keysDir, nats }: FleetPlan): BusConnection =>
-  setupConnectionFromKeys(keysDir, nats.url);
-
-const SAYS: Readonly<Record<ForgetOutcome, (service: string) => string>> = {
-  forgotten: (service) =>
-    `forgotten: ${service} publishes the head of the audit that it has at its next start`,
-  none: (service) => `NATS holds no head of the audit of ${service}: there is nothing to forget`,
-  replaced: (service) => `not forgotten: ${service} published another head meanwhile, which is left`,
-};
-
-function renderFound(service: string, { head, storedAt, bytes }: FoundHead): string[] {
-  return [
-    `what NATS holds as the head of the audit of ${service}`,
-    ...(head
-      ? [`  record     ${head.seq}, ${head.hash}`, `  file       ${head.store}`]
-      : [`  no head: ${bytes} bytes of something else`]),
-    `  published  ${storedAt}`,
-  ];
-}
-
-const wireOf = (found: FoundHead | undefined) =>
-  found ? { head: found.head ? { ...found.head } : null, stored_at: found.storedAt, bytes: found.bytes } : {};
-
-const GIVE_UP_MS = 60_000;
-const PAUSE_MS = 1_000;
-
-/** `fleet nats setup|forget-head`: what is done to the event bus as its set-up user (design 5, Containers). */
+/** `fleet nats setup|forget-head`: administers the event bus as its setup user. */
 export async function natsCommand(argv: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
   const [verb = '', ...rest] = argv;
   switch (verb) {
@@ -95,22 +30,19 @@ export async function natsCommand(argv: readonly string[], env: NodeJS.ProcessEn
 }
 
 /**
- * `fleet nats setup`: creates or updates the event streams as the set-up user, whose name and password are NATS_USER and
- * NATS_PASSWORD in the environment or in HERMES_KEYS_DIR. Waits up to a minute for a server that does not answer yet.
+ * `fleet nats setup`: creates or updates the event streams as the setup user, with NATS_USER and NATS_PASSWORD from the
+ * environment or HERMES_KEYS_DIR. Retries for up to a minute while the server does not answer.
  */
 async function setupCommand(argv: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
   const { values, positionals } = readOptions(argv, { server: { type: 'string' } });
-  if (positionals.length > 0) throw new UsageError(`nats setup takes no "${positionals.join(' ')}"`);
+  noArguments('nats setup', positionals);
   const connection = setupConnectionFromEnv(env, values.server);
-  await setUpWithPatience(connection, createLogger({ name: 'nats-setup', level: env.LOG_LEVEL }));
+  await setUpWithRetries(connection, createLogger({ name: 'nats-setup', level: env.LOG_LEVEL }));
   return 0;
 }
 
-async function setUpWithPatience(
-  connection: Parameters<typeof setUpStreams>[0]['connection'],
-  log: Log,
-): Promise<void> {
-  const giveUpAt = systemClock.now() + GIVE_UP_MS;
+async function setUpWithRetries(connection: BusConnection, log: Log): Promise<void> {
+  const giveUpAt = systemClock.now() + SETUP_MS;
   for (;;) {
     try {
       await setUpStreams({ connection, log });
@@ -118,7 +50,67 @@ async function setUpWithPatience(
     } catch (error) {
       if (!(error instanceof FleetError && error.retryable) || systemClock.now() >= giveUpAt) throw error;
       log.info({ reason: error.message }, 'the event bus does not answer yet');
-      await systemClock.sleep(PAUSE_MS);
+      await systemClock.sleep(RETRY_MS);
     }
   }
 }
+
+/**
+ * `fleet nats forget-head <service>`: prints the audit head that NATS holds for a service and removes it, so that a
+ * deliberately restored audit is accepted. `--as-is` takes the server and the keys from this process's environment, as
+ * inside the setup user's container. Exit code 0 when NATS holds no head afterwards, 1 when another one was published
+ * in between.
+ */
+async function forgetHeadCommand(argv: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
+  const { values, positionals } = readOptions(argv, {
+    'as-is': { type: 'boolean' },
+    server: { type: 'string' },
+    dir: { type: 'string' },
+    'port-offset': { type: 'string' },
+    json: { type: 'boolean' },
+  });
+  const [service, ...more] = positionals;
+  if (service === undefined || more.length > 0)
+    throw new UsageError('nats forget-head takes the name of one service');
+  if (values.server !== undefined && !values['as-is'])
+    throw new UsageError('--server needs --as-is: otherwise the server is that of the fleet in --dir');
+  const planned = (): BusConnection => {
+    const { keysDir, nats } = plannedFleet(values);
+    return setupConnectionFromKeys(keysDir, nats.url);
+  };
+  let found: FoundHead | undefined;
+  const outcome = await forgetHead({
+    connection: values['as-is'] ? setupConnectionFromEnv(env, values.server) : planned(),
+    service,
+    timeoutMs: FORGET_MS,
+    onFound: (head) => {
+      found = head;
+      const lines = renderFound(service, head);
+      // Printed before the removal, so that the head is not lost if the command is interrupted.
+      if (values.json) for (const line of lines) console.error(sanitize(line));
+      else printLines(lines);
+    },
+  });
+  if (values.json) printJson({ service, outcome, ...wireOf(found) });
+  else printLines([MESSAGES[outcome](service)]);
+  return outcome === 'replaced' ? 1 : 0;
+}
+
+const MESSAGES: Readonly<Record<ForgetOutcome, (service: string) => string>> = {
+  forgotten: (service) => `forgotten: ${service} publishes the head of its current audit at its next start`,
+  none: (service) => `NATS holds no audit head of ${service}: there is nothing to forget`,
+  replaced: (service) => `not forgotten: ${service} published another head meanwhile, which stays`,
+};
+
+function renderFound(service: string, { head, storedAt, bytes }: FoundHead): string[] {
+  return [
+    `the audit head that NATS holds for ${service}`,
+    ...(head
+      ? [`  record     ${head.seq}, ${head.hash}`, `  file       ${head.store}`]
+      : [`  no head: ${bytes} bytes of something else`]),
+    `  published  ${storedAt}`,
+  ];
+}
+
+const wireOf = (found: FoundHead | undefined) =>
+  found ? { head: found.head ? { ...found.head } : null, stored_at: found.storedAt, bytes: found.bytes } : {};

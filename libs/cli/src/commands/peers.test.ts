@@ -44,7 +44,7 @@ const PEERS = {
   ],
 };
 
-test('peers prints how each peer is, asked of the profile that is named', async (t) => {
+test('peers prints the state of each peer of the named profile', async (t) => {
   const stub = await profileStub(t, { '/fleet/peers': { body: PEERS } });
   const args = ['peers', '--dir', stub.dir, '--reach', `neo=${stub.url}`, '--profile', 'neo'];
   const { code, stdout } = await fleet(args);
@@ -84,13 +84,13 @@ test('peers prints how each peer is, asked of the profile that is named', async 
   assert.deepEqual(JSON.parse((await fleet([...args, '--json'])).stdout), PEERS);
 });
 
-test('peers says when there are none', async (t) => {
+test('peers says when a profile knows no peer', async (t) => {
   const stub = await profileStub(t, { '/fleet/peers': { body: { peers: [] } } });
   const { stdout } = await fleet(['peers', '--dir', stub.dir, '--reach', `switch=${stub.url}`]);
   assert.equal(stdout, 'switch knows no peer\n');
 });
 
-test('what a peer says of itself cannot steer the terminal, and stays in its line', async (t) => {
+test('text from a peer cannot control the terminal and stays on its line', async (t) => {
   const model = 'm\u001b[2J\u009b1m\nneo  live\u202e';
   const peer = { ...PEERS.peers[0], name: 'a\rb', announce: { ...announce, model } };
   const stub = await profileStub(t, { '/fleet/peers': { body: { peers: [peer] } } });

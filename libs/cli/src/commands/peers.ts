@@ -1,19 +1,19 @@
 import type { JsonObject } from '@hermes-fleet/protocol';
 import { objectAt, objectsAt, textAt } from '../client/fields.ts';
-import { ask } from '../client/http.ts';
-import { readOptions, UsageError } from '../command-line/options.ts';
+import { callApi } from '../client/http.ts';
+import { noArguments, readOptions } from '../command-line/options.ts';
 import { columns, printJson, printLines } from '../command-line/output.ts';
-import { FLEET_OPTIONS, findProfile, orNoFleet } from '../command-line/running-fleet.ts';
+import { FLEET_OPTIONS, findProfile, requireFleet } from '../command-line/running-fleet.ts';
 
-/** `fleet peers`: whom a profile knows, and how it is with each of them. */
+/** `fleet peers`: prints every peer that a profile knows, with its state. */
 export async function peersCommand(argv: readonly string[]): Promise<number> {
   const { values, positionals } = readOptions(argv, FLEET_OPTIONS);
-  if (positionals.length > 0) throw new UsageError(`peers takes no "${positionals.join(' ')}"`);
-  return orNoFleet(async () => {
-    const { caller } = findProfile(values);
-    const answer = await ask(caller, '/fleet/peers');
+  noArguments('peers', positionals);
+  return requireFleet(async () => {
+    const { target } = findProfile(values);
+    const answer = await callApi(target, '/fleet/peers');
     if (values.json) printJson(answer);
-    else printLines(render(caller.name, objectsAt(answer, 'peers')));
+    else printLines(render(target.name, objectsAt(answer, 'peers')));
     return 0;
   });
 }
@@ -53,10 +53,10 @@ function row(peer: JsonObject): string[] {
   ];
 }
 
-/** Running of how many, as the peer says; and what waits there. */
+/** `running/maximum +queued`, as the peer announces it. */
 function loadOf(peer: JsonObject, announce: JsonObject): string {
   if (peer.announce === null) return '-';
-  const waiting = Number(announce.queued_tasks ?? 0);
+  const queued = Number(announce.queued_tasks ?? 0);
   const running = `${textAt(announce, 'active_tasks')}/${textAt(announce, 'max_concurrent_tasks')}`;
-  return waiting > 0 ? `${running} +${waiting}` : running;
+  return queued > 0 ? `${running} +${queued}` : running;
 }

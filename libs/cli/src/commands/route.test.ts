@@ -26,7 +26,7 @@ const setUp = async (t: TestContext, body: object, status = 200) => {
   return { ...stub, route: (...args: string[]) => fleet(['route', ...at, ...args]) };
 };
 
-test('route --explain prints who was considered, the verdict, the score and why, and where it goes', async (t) => {
+test('route --explain prints the considered peers with verdict, score and reasons, and the chosen one', async (t) => {
   const { route, asked, token } = await setUp(t, GOES);
   const { code, stdout, stderr } = await route('--explain', '--mcp', 'memory,filesystem', '--mcp', 'x');
   assert.equal(code, 0, stderr);
@@ -49,7 +49,7 @@ test('route --explain prints who was considered, the verdict, the score and why,
   assert.equal((await route()).stdout, 'goes to neo\n');
 });
 
-test('route sends what the options say, as a dispatch on the wire', async (t) => {
+test('route sends its options as a dispatch', async (t) => {
   const { route, asked } = await setUp(t, GOES);
   const options = {
     brief: 'look at it',
@@ -81,7 +81,7 @@ test('route sends what the options say, as a dispatch on the wire', async (t) =>
   });
 });
 
-test('route of what nobody can take ends with 3, says all that is unmet and whether waiting can help', async (t) => {
+test('route ends with 3 when no peer can take the dispatch, and says what is unmet and whether waiting helps', async (t) => {
   const { route } = await setUp(t, STAYS);
   const words = await route('--explain');
   assert.equal(words.code, 3);
@@ -90,24 +90,27 @@ test('route of what nobody can take ends with 3, says all that is unmet and whet
   assert.equal(json.code, 3);
   assert.deepEqual(JSON.parse(json.stdout), STAYS);
   const own = await setUp(t, { ...STAYS, waitable: false });
-  assert.match((await own.route()).stdout, /\nThis may pass, and it does not wait for it: dispatch it again/);
+  assert.match(
+    (await own.route()).stdout,
+    /\nThis may pass, but the profile does not wait for it: dispatch it again/,
+  );
   const never = await setUp(t, { ...STAYS, waitable: false, unmet: [{ kind: 'mcp', transient: false }] });
   assert.match((await never.route()).stdout, /\nWaiting would not help\.\n$/);
 });
 
-test('route takes a whole dispatch from a file, or from stdin after the token', async (t) => {
+test('route takes a dispatch from a file, or from stdin after the token', async (t) => {
   const { route, asked, dir, url } = await setUp(t, GOES);
   const dispatch = { type: 'TASK_DISPATCH', task: { task_id: 'f', 'of a later version': 1 } };
   const file = join(dir, 'dispatch.json');
   writeFileSync(file, JSON.stringify(dispatch));
   assert.equal((await route('--file', file)).code, 0);
-  assert.deepEqual(asked[0]?.body, dispatch, 'as it stands: the profile judges it');
+  assert.deepEqual(asked[0]?.body, dispatch, 'unchanged: the profile validates it');
   const args = ['route', '--file', '-', '--token-stdin', '--reach', `switch=${url}`];
   assert.equal((await fleet(args, `the-token\n${JSON.stringify(dispatch)}`)).code, 0);
   assert.deepEqual([asked[1]?.token, asked[1]?.body], ['the-token', dispatch]);
 });
 
-test('route names every wrong field that the profile names', async (t) => {
+test('route prints every field error of the profile', async (t) => {
   const fields = [
     { path: 'task.priority', reason: 'wrong' },
     { path: 'brief', reason: 'missing' },
@@ -122,7 +125,7 @@ test('route names every wrong field that the profile names', async (t) => {
   );
 });
 
-test('a command line that is wrong ends with 2, names all of it, and asks nobody', async (t) => {
+test('an invalid route command line ends with 2, names every error and calls nobody', async (t) => {
   const { route, asked, dir } = await setUp(t, GOES);
   const wrong: [string[], RegExp][] = [
     [
@@ -143,7 +146,7 @@ test('a command line that is wrong ends with 2, names all of it, and asks nobody
   assert.deepEqual(asked, []);
 });
 
-test('a fleet that is away, a token that is not accepted, and files that hold no dispatch end with 1', async (t) => {
+test('route ends with 1 without a fleet, for a rejected token and for a file without a dispatch', async (t) => {
   const { dir } = await setUp(t, GOES);
   const away = await fleet(['route', '--dir', dir, '--reach', 'switch=http://127.0.0.1:1']);
   assert.equal(away.code, 1);

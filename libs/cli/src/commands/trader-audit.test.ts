@@ -15,7 +15,7 @@ const SOUND: JsonObject = {
 };
 const BROKEN: JsonObject = { ...SOUND, ok: false, records: 3, broken: { seq: 4, reason: 'it was changed' } };
 
-/** A trader whose entry point is this program. */
+/** A trader with this program as its entry point. */
 const entry = (t: TestContext, program: string) => {
   const dir = mkdtempSync(join(tmpdir(), 'audit-'));
   t.after(() => rmSync(dir, { recursive: true }));
@@ -24,7 +24,7 @@ const entry = (t: TestContext, program: string) => {
   return { command: [main], env: { PATH: process.env.PATH, MARK: 'here' }, cwd: dir };
 };
 
-test('the report of a verification is read, whatever the exit code says', async (t) => {
+test('a verification report is read whatever the exit code', async (t) => {
   const program = `console.log(JSON.stringify({ ...${JSON.stringify(BROKEN)}, args: process.argv.slice(2), mark: process.env.MARK })); process.exitCode = 1;`;
   assert.deepEqual(await verifyAudit(entry(t, program)), {
     ...BROKEN,
@@ -33,37 +33,37 @@ test('the report of a verification is read, whatever the exit code says', async 
   });
 });
 
-test('records are read a line each, as many as are asked for', async (t) => {
+test('records are read one per line, up to the limit', async (t) => {
   const program = `const [, , , , after, , limit] = process.argv;
     for (let seq = Number(after) + 1; seq <= Number(after) + Number(limit); seq += 1) console.log(JSON.stringify({ seq }));`;
   assert.deepEqual(await readAudit(entry(t, program), { after: 4, limit: 2 }), [{ seq: 5 }, { seq: 6 }]);
   assert.deepEqual(await readAudit(entry(t, ''), { after: 0, limit: 2 }), []);
 });
 
-test('an end without an answer, or in the middle of one, is an error that says what the process said', async (t) => {
+test('a missing or truncated answer is an error with the output of the process', async (t) => {
   const failing = entry(t, `console.error('no such file'); process.exit(1);`);
   await assert.rejects(verifyAudit(failing), { code: 'CONFIG_INVALID', message: /no such file/ });
   await assert.rejects(readAudit(failing, { after: 0, limit: 1 }), /no such file/);
-  await assert.rejects(verifyAudit(entry(t, '')), /the trader said nothing of it/);
+  await assert.rejects(verifyAudit(entry(t, '')), /the trader reported nothing/);
   const half = entry(t, `console.log('{"seq": 1}'); console.log('{"seq":'); console.error('cut off');`);
   await assert.rejects(readAudit(half, { after: 0, limit: 2 }), /cut off/);
 });
 
-test('for people: sound or broken and where, and whether the published head was compared', () => {
+test('the rendered report says whether the audit is intact and whether the published head was compared', () => {
   assert.deepEqual(renderVerified(SOUND), [
-    'the audit is as it was written: 9 records',
+    'the audit is intact: 9 records',
     '  file       /state/control.db',
     '  newest     record 9, abc',
     '  published  NATS holds the head of record 9',
   ]);
   assert.equal(renderVerified(BROKEN)[0], 'the audit is BROKEN at record 4: it was changed');
   const away = { ...SOUND, published: { state: 'not asked', reason: 'NATS is away' } };
-  assert.match(renderVerified(away).at(-1) ?? '', /was not asked.*may go unseen: NATS is away$/);
+  assert.match(renderVerified(away).at(-1) ?? '', /was not asked.*may go undetected: NATS is away$/);
   const none = { ...SOUND, published: { state: 'asked', seq: null, hash: null } };
   assert.match(renderVerified(none).at(-1) ?? '', /holds no published head yet$/);
 });
 
-test('for people: a line for each record, with who, what and what became of it', () => {
+test('records are rendered one per line, with caller, decision and outcome', () => {
   const attempt = {
     kind: 'attempt',
     at: 'then',
@@ -79,15 +79,15 @@ test('for people: a line for each record, with who, what and what became of it',
     },
   };
   const status = { kind: 'status', at: 'then', strategy_id: 's1', status: 'faulted', reason: 'it failed' };
-  const said: JsonObject[] = [
+  const contents: JsonObject[] = [
     { kind: 'seed', at: 'then', concerns: [{}], strategies: [{}, {}] },
     attempt,
     { kind: 'outcome', at: 'then', of: 2, outcome: 'applied' },
     status,
   ];
-  const records = said.map((record, at) => ({ seq: at + 1, hash: '', record }));
+  const records = contents.map((record, at) => ({ seq: at + 1, hash: '', record }));
   assert.deepEqual(renderRecords(records), [
-    'record  at    kind     who            what                      became',
+    'record  at    kind     who            what                      outcome',
     '1       then  seed     -              1 concerns, 2 strategies  -',
     '2       then  attempt  switch by mcp  pause a:b d1, a dry run   rejected no_active_strategy',
     '3       then  outcome  -              of record 2               applied',

@@ -61,7 +61,7 @@ interface Answer {
   readonly error?: JsonObject;
 }
 
-/** A trader that answers each method with what the test says, and keeps the text of what it was asked. */
+/** A trader that answers each method as the test says and records the requests. */
 async function traderStub(t: TestContext, answers: Readonly<Record<string, Answer>>) {
   const { dir, token } = keysFolder(t);
   const asked: { text: string; token: string }[] = [];
@@ -89,7 +89,7 @@ const paramsOf = (text: string | undefined): JsonObject => {
   return params;
 };
 
-test('list shows the strategies that match, as the operator', async (t) => {
+test('list prints the matching strategies, as the operator', async (t) => {
   const result = { strategies: [strategy(GRID, 'active'), strategy(TREND, 'standby')] };
   const { trader, asked, token } = await traderStub(t, { list_strategies: { result } });
   const { code, stdout, stderr } = await trader('list', '--status', 'active', '--account', 'acct');
@@ -103,7 +103,7 @@ test('list shows the strategies that match, as the operator', async (t) => {
   assert.deepEqual(JSON.parse((await trader('list', '--json')).stdout), result);
 });
 
-test('get shows what a strategy holds and how it is controlled', async (t) => {
+test('get prints the position, orders and control state of a strategy', async (t) => {
   const { trader, asked } = await traderStub(t, { get_strategy: { result: FOUND } });
   const { code, stdout } = await trader('get', GRID);
   assert.equal(code, 0);
@@ -119,7 +119,7 @@ test('get shows what a strategy holds and how it is controlled', async (t) => {
   assert.deepEqual(paramsOf(asked[0]?.text), { strategy_id: GRID });
 });
 
-test('decide sends a file as it stands, and ends with 0, 3 or 1 as the trader answers', async (t) => {
+test('decide sends a file unchanged, and its exit code follows the answer', async (t) => {
   const odd = '{"confidence": 1e400, "reason":"\\u00e4",  "reason":"twice", "n": 1.0}';
   for (const [answer, code, says] of [
     [{ result: RESPONSE }, 0, /^applied: switch at acct:xrpusd \(d1\)\n.*grid-1 -> trend-1/],
@@ -138,7 +138,7 @@ test('decide sends a file as it stands, and ends with 0, 3 or 1 as the trader an
   }
 });
 
-test('decide takes the token and then the decision from stdin', async (t) => {
+test('decide reads the token and then the decision from stdin', async (t) => {
   const { asked, url } = await traderStub(t, { apply_control_decision: { result: RESPONSE } });
   const args = ['trader', 'decide', '-', '--json', '--token-stdin', '--reach', `trader=${url}`];
   const { code, stdout } = await fleet(args, 'the-token\n{"a": 1}\n');
@@ -147,7 +147,7 @@ test('decide takes the token and then the decision from stdin', async (t) => {
   assert.deepEqual([asked[0]?.token, paramsOf(asked[0]?.text)], ['the-token', { a: 1 }]);
 });
 
-test('decide puts a decision together from options, for the only concern there is', async (t) => {
+test('decide builds a decision from options, for the only concern by default', async (t) => {
   const { trader, asked } = await traderStub(t, {
     list_strategies: { result: { strategies: [strategy(GRID, 'active'), strategy(TREND, 'standby')] } },
     apply_control_decision: { result: RESPONSE },
@@ -186,7 +186,7 @@ test('decide puts a decision together from options, for the only concern there i
     '--override',
   ];
   assert.equal((await trader('decide', ...args)).code, 0);
-  assert.equal(asked.length, 3, 'a concern that is named is not looked for');
+  assert.equal(asked.length, 3, 'a named concern is not looked up');
   const pause = paramsOf(asked[2]?.text);
   assert.deepEqual(
     [pause.account_id, pause.market_symbol, pause.confidence, pause.override],
@@ -195,7 +195,7 @@ test('decide puts a decision together from options, for the only concern there i
   assert.match(String(pause.decision_id), /^cli-/);
 });
 
-test('a command line that is wrong ends with 2 and decides nothing', async (t) => {
+test('an invalid trader command line ends with 2 and sends no decision', async (t) => {
   const two = [strategy(GRID, 'active'), strategy(TREND, 'standby', 'eurusd')];
   const { trader, asked, dir } = await traderStub(t, { list_strategies: { result: { strategies: two } } });
   const pause = ['decide', '--action', 'pause', '--reason', 'x'];
@@ -225,7 +225,7 @@ test('a command line that is wrong ends with 2 and decides nothing', async (t) =
   assert.deepEqual([other.code, /there is no trader, only switch/.test(other.stderr)], [2, true]);
 });
 
-test('a trader that is away, that refuses, and a file that is no JSON end with 1', async (t) => {
+test('trader ends with 1 when the trader is down or refuses, and for a file that is not JSON', async (t) => {
   const { trader, asked, dir } = await traderStub(t, {
     get_strategy: { status: 404, error: { message: 'there is no such strategy' } },
     list_strategies: { status: 401 },

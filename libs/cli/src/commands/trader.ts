@@ -1,18 +1,18 @@
 import { systemClock } from '@hermes-fleet/protocol';
 import { textAt } from '../client/fields.ts';
-import type { Caller } from '../client/http.ts';
+import type { Target } from '../client/http.ts';
 import { DECISION_OPTIONS, decisionOf, describesDecision } from '../command-line/decision-options.ts';
-import { readOptions, UsageError } from '../command-line/options.ts';
+import { definedFields, noArguments, readOptions, UsageError } from '../command-line/options.ts';
 import { columns, printJson, printLines } from '../command-line/output.ts';
-import { FLEET_OPTIONS, findTrader, orNoFleet, readInput } from '../command-line/running-fleet.ts';
+import { FLEET_OPTIONS, findTrader, readInput, requireFleet } from '../command-line/running-fleet.ts';
 import { decide, getStrategy, listStrategies } from '../trader/client.ts';
 import { renderDecision, renderStrategy } from '../trader/render.ts';
 import { auditCommand } from './trader-audit.ts';
 
 const { profile: _, ...TRADER_OPTIONS } = FLEET_OPTIONS;
-const EXIT: Readonly<Record<string, number>> = { applied: 0, noop: 0, rejected: 3 };
+const EXIT_CODES: Readonly<Record<string, number>> = { applied: 0, noop: 0, rejected: 3 };
 
-/** `fleet trader list|get|decide|audit`: what the trader does, one decision, and its audit (design 5, CLI). */
+/** `fleet trader list|get|decide|audit`. */
 export async function traderCommand(argv: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
   const [verb = '', ...rest] = argv;
   switch (verb) {
@@ -29,7 +29,7 @@ export async function traderCommand(argv: readonly string[], env: NodeJS.Process
   }
 }
 
-/** `fleet trader list`: the strategies, as far as they match. */
+/** `fleet trader list`: prints the strategies that match the options. */
 async function listCommand(argv: readonly string[]): Promise<number> {
   const { values, positionals } = readOptions(argv, {
     ...TRADER_OPTIONS,
@@ -37,13 +37,10 @@ async function listCommand(argv: readonly string[]): Promise<number> {
     market: { type: 'string' },
     status: { type: 'string' },
   });
-  if (positionals.length > 0) throw new UsageError(`trader list takes no "${positionals.join(' ')}"`);
-  return orNoFleet(async () => {
-    const strategies = await listStrategies(findTrader(values).caller, {
-      ...(values.account === undefined ? {} : { account_id: values.account }),
-      ...(values.market === undefined ? {} : { market_symbol: values.market }),
-      ...(values.status === undefined ? {} : { status: values.status }),
-    });
+  noArguments('trader list', positionals);
+  return requireFleet(async () => {
+    const filter = { account_id: values.account, market_symbol: values.market, status: values.status };
+    const strategies = await listStrategies(findTrader(values).target, definedFields(filter));
     const keys = ['status', 'name', 'kind', 'account_id', 'market_symbol', 'id'];
     const rows = strategies.map((strategy) => keys.map((key) => textAt(strategy, key)));
     const head = ['status', 'name', 'kind', 'account', 'market', 'id'];
@@ -53,13 +50,13 @@ async function listCommand(argv: readonly string[]): Promise<number> {
   });
 }
 
-/** `fleet trader get <strategy>`: one strategy, with what it holds and how it is controlled. */
+/** `fleet trader get <strategy>`: prints a strategy with its control state, position and orders. */
 async function getCommand(argv: readonly string[]): Promise<number> {
   const { values, positionals } = readOptions(argv, TRADER_OPTIONS);
   const [id, ...more] = positionals;
   if (id === undefined || more.length > 0) throw new UsageError('trader get takes the id of one strategy');
-  return orNoFleet(async () => {
-    const found = await getStrategy(findTrader(values).caller, id);
+  return requireFleet(async () => {
+    const found = await getStrategy(findTrader(values).target, id);
     if (values.json) printJson(found);
     else printLines(renderStrategy(found));
     return 0;
@@ -67,8 +64,8 @@ async function getCommand(argv: readonly string[]): Promise<number> {
 }
 
 /**
- * `fleet trader decide`: sends a decision, from a file as it stands or from options, and prints the answer. Exit code 0
- * when it was applied or changes nothing, 3 when it was rejected, 1 when it failed.
+ * `fleet trader decide`: sends a decision from a file, unchanged, or from options, and prints the answer. Exit code 0
+ * when the decision is applied or changes nothing, 3 when it is rejected, 1 when it fails.
  */
 async function decideCommand(argv: readonly string[]): Promise<number> {
   const { values, positionals } = readOptions(argv, { ...TRADER_OPTIONS, ...DECISION_OPTIONS });
@@ -78,21 +75,21 @@ async function decideCommand(argv: readonly string[]): Promise<number> {
     throw new UsageError('a file holds the whole decision: leave out the options that describe one');
   if (file === undefined && values.action === undefined)
     throw new UsageError('trader decide takes a file, - for stdin, or --action and --reason');
-  return orNoFleet(async () => {
-    const { caller, input } = findTrader(values);
+  return requireFleet(async () => {
+    const { target, input } = findTrader(values);
     const payload =
       file === undefined
-        ? JSON.stringify(decisionOf(values, values.concern ?? (await onlyConcern(caller)), systemClock.now()))
+        ? JSON.stringify(decisionOf(values, values.concern ?? (await onlyConcern(target)), systemClock.now()))
         : readInput(file, input, 'a control decision');
-    const response = await decide(caller, payload);
+    const response = await decide(target, payload);
     if (values.json) printJson(response);
     else printLines(renderDecision(response));
-    return EXIT[textAt(response, 'status')] ?? 1;
+    return EXIT_CODES[textAt(response, 'status')] ?? 1;
   });
 }
 
-/** The concern of a trader that has one. Throws UsageError, naming them all, where there are more. */
-async function onlyConcern(trader: Caller): Promise<string> {
+/** The concern of a trader that has exactly one. Throws UsageError that names the concerns when there are several. */
+async function onlyConcern(trader: Target): Promise<string> {
   const strategies = await listStrategies(trader, {});
   const concerns = new Set(
     strategies.map((each) => `${textAt(each, 'account_id')}:${textAt(each, 'market_symbol')}`),

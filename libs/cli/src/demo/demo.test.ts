@@ -35,7 +35,7 @@ const attempt = (peer: string): JsonObject => ({
 const blocked = { status: 'blocked', blocked_reason: 'nobody has "nope"', tokens_spent: 0 };
 const evidence = [{ kind: 'command', detail: 'cat hello.txt', exit_code: 0 }];
 
-/** What the scripted profile answers, by the kind of dispatch. */
+/** Answers of the scripted profile, by dispatch. */
 const GOOD: Record<string, JsonObject> = {
   routed: result({ artifacts: { files_changed: ['hello.txt'] }, evidence }),
   blocked: result(blocked),
@@ -57,7 +57,7 @@ const ANNOUNCE: JsonObject = {
   role: 'orchestrator',
 };
 
-/** A profile whose answers the test decides, and whose metrics are real. */
+/** A profile with scripted answers and real metrics. */
 async function profile(t: TestContext, answers: Record<string, JsonObject>): Promise<string> {
   const metrics = createMetrics({ profile: 'switch', peers: ['neo'], callers: ['operator'] });
   metrics.peerLastAnnounce('neo', 1);
@@ -84,7 +84,7 @@ async function profile(t: TestContext, answers: Record<string, JsonObject>): Pro
   return `http://127.0.0.1:${address.port}`;
 }
 
-/** A trader with two strategies, which answers decisions with what the test says. */
+/** A trader with two strategies and scripted answers to decisions. */
 async function traderStub(t: TestContext, changes: Record<string, JsonObject> = {}) {
   const strategy = (id: string, status: string): JsonObject => ({
     id,
@@ -112,7 +112,7 @@ async function traderStub(t: TestContext, changes: Record<string, JsonObject> = 
           ? 'back'
           : 'there';
     const answer = { status: kind === 'dry' || isCopy ? 'noop' : 'applied', risk_mode: 'normal' };
-    const said = {
+    const response = {
       ...answer,
       from_strategy_id: params.expected_active_strategy_id,
       to_strategy_id: params.target_strategy_id,
@@ -120,7 +120,7 @@ async function traderStub(t: TestContext, changes: Record<string, JsonObject> = 
       result: { would_status: 'applied' },
       ...changes[kind],
     };
-    return reply.end(JSON.stringify({ result: said }));
+    return reply.end(JSON.stringify({ result: response }));
   }).listen(0, '127.0.0.1');
   t.after(() => server.close());
   await once(server, 'listening');
@@ -147,7 +147,7 @@ async function demo(
   return { text: lines.join('\n'), problems };
 }
 
-test('a fleet that does as it should is shown as it answered', async (t) => {
+test('the demo prints the answers of a fleet that works', async (t) => {
   const { text, problems } = await demo(await profile(t, GOOD));
   assert.deepEqual(problems, []);
   assert.match(
@@ -165,14 +165,14 @@ test('a fleet that does as it should is shown as it answered', async (t) => {
   assert.match(text, /Prometheus +http:\/\/127\.0\.0\.1:9090/);
 });
 
-test('what did not come back as expected is said, and the other steps go on', async (t) => {
+test('the demo reports an unexpected answer and continues with the other steps', async (t) => {
   const cases: [Record<string, JsonObject>, RegExp][] = [
     [{ routed: result({ status: 'partial', remaining: ['the rest'] }) }, /status is partial.*the rest/],
     [{ routed: result({ artifacts: { files_changed: ['other.txt'] } }) }, /hello\.txt is not among/],
-    [{ routed: result({ artifacts: { files_changed: ['hello.txt'] }, tokens_spent: 0 }) }, /no token/],
+    [{ routed: result({ artifacts: { files_changed: ['hello.txt'] }, tokens_spent: 0 }) }, /no tokens/],
     [{ blocked: result({}) }, /status is done, not blocked/],
     [{ blocked: result({ ...blocked, tokens_spent: 7 }) }, /7 tokens were spent/],
-    [{ poor: result({ ...blocked, attempts: [attempt('neo')] }) }, /not passed on/],
+    [{ poor: result({ ...blocked, attempts: [attempt('neo')] }) }, /was not passed on/],
     [{ text: { type: 'SOMETHING' } }, /no TASK_RESULT/],
   ];
   for (const [wrong, says] of cases) {
@@ -188,7 +188,7 @@ test('what did not come back as expected is said, and the other steps go on', as
   );
 });
 
-test('the trader decides: a dry run, for real, a copy, and back to what was active', async (t) => {
+test('the trader gets a dry run, the decision, a copy of it, and a switch back', async (t) => {
   const { trader, sent } = await traderStub(t);
   const { text, problems } = await demo(await profile(t, GOOD), TOKEN, trader);
   assert.deepEqual(problems, []);
@@ -204,7 +204,7 @@ test('the trader decides: a dry run, for real, a copy, and back to what was acti
   assert.notEqual(back?.decision_id, real?.decision_id);
 });
 
-test('a decision that did not come out as it should is said', async (t) => {
+test('the demo reports an unexpected answer to a decision', async (t) => {
   const errors = [{ code: 'execution_degraded', message: 'the feed is stale' }];
   const cases: [Record<string, JsonObject>, RegExp][] = [
     [
@@ -213,7 +213,7 @@ test('a decision that did not come out as it should is said', async (t) => {
     ],
     [{ dry: { status: 'applied' } }, /the dry run is applied, not noop/],
     [{ copy: { status: 'applied' } }, /the copy of the decision is applied, not noop/],
-    [{ copy: { warnings: [] } }, /the copy is not called a duplicate/],
+    [{ copy: { warnings: [] } }, /the copy is not reported as a duplicate/],
     [{ back: { status: 'failed' } }, /the decision to switch back is failed/],
   ];
   for (const [changes, says] of cases) {
@@ -224,14 +224,14 @@ test('a decision that did not come out as it should is said', async (t) => {
   }
 });
 
-test('without a fleet, and with a token that is not accepted, the demo says so', async (t) => {
+test('the demo fails without a fleet and reports a rejected token', async (t) => {
   const url = await profile(t, GOOD);
   const { problems } = await demo(url, 'another-token-entirely');
   assert.match(problems.join(), /switch does not accept the operator's token/);
   await assert.rejects(demo('http://127.0.0.1:1'), { code: 'PEER_UNREACHABLE' });
 });
 
-test('the command exits with 1 and one line where no fleet runs, and with 2 for options that it does not know', async (t) => {
+test('the command ends with 1 and one line without a fleet, and with 2 for an unknown option', async (t) => {
   const dir = mkdtempSync(join(tmpdir(), 'demo-'));
   t.after(() => rmSync(dir, { recursive: true }));
   const none = await fleet(['demo', '--dir', dir]);
@@ -241,7 +241,7 @@ test('the command exits with 1 and one line where no fleet runs, and with 2 for 
   assert.equal((await fleet(['demo', '--fast'])).code, 2);
 });
 
-test('the command takes the token by stdin, and exits with 1 when a step went wrong', async (t) => {
+test('the command reads the token from stdin, and ends with 1 when a step fails', async (t) => {
   const good = await profile(t, GOOD);
   const args = [
     'demo',
@@ -261,7 +261,7 @@ test('the command takes the token by stdin, and exits with 1 when a step went wr
   assert.match(failed.stderr, /status is partial/);
 });
 
-/** Runs the command as its users do; not with spawnSync, since the profile that it calls lives in this process. */
+/** Runs the command; asynchronously, because the profile that it calls runs in this process. */
 async function fleet(
   args: readonly string[],
   stdin = '',

@@ -8,40 +8,7 @@ import {
   type SessionAnnounce,
   type TaskResult,
 } from '@hermes-fleet/protocol';
-import { type Named, reach } from '../client/http.ts';
-import type { Answer } from '../client/rpc.ts';
 import { firstFlightRequest } from '../quick-start/first-flight.ts';
-
-const LOOK_MS = 3_000;
-
-/** The text of a page that needs no token. Throws PEER_UNREACHABLE. */
-export async function look(profile: Named, path: string): Promise<string> {
-  const response = await reach(profile, path, { signal: AbortSignal.timeout(LOOK_MS) });
-  return response.text();
-}
-
-/** The TASK_RESULT in the Task of an answer. Throws PEER_REFUSED where there is none. */
-export function resultIn(answer: Answer): TaskResult {
-  const task = answer.result.task;
-  const artifacts = isJsonObject(task) ? listOf(task.artifacts) : [];
-  const wire = artifacts.flatMap(dataOf).find(({ type }) => type === 'TASK_RESULT');
-  if (!wire) throw new FleetError('PEER_REFUSED', 'the answer holds no TASK_RESULT');
-  return decodeResult(wire);
-}
-
-/** The SESSION_ANNOUNCE in the Message of an answer. Throws PEER_REFUSED where there is none. */
-export function announceIn(answer: Answer): SessionAnnounce {
-  const wire = dataOf(answer.result.message ?? null).find(({ type }) => type === 'SESSION_ANNOUNCE');
-  if (!wire) throw new FleetError('PEER_REFUSED', 'the answer holds no SESSION_ANNOUNCE');
-  return decodeAnnounce(wire);
-}
-
-const listOf = (value: JsonValue | undefined): readonly JsonValue[] => (Array.isArray(value) ? value : []);
-
-function dataOf(holder: JsonValue): JsonObject[] {
-  const parts = isJsonObject(holder) ? listOf(holder.parts) : [];
-  return parts.flatMap((part) => (isJsonObject(part) && isJsonObject(part.data) ? [part.data] : []));
-}
 
 const BRIEF = [
   'Write a note and read it back.',
@@ -55,7 +22,7 @@ const BRIEF = [
   '```',
 ].join('\n');
 
-/** A message of text alone, as any A2A client sends it; `contextId` goes on in a context. */
+/** A plain text message, as any A2A client sends it. */
 export function textRequest(id: string, text: string = BRIEF, contextId?: string): JsonObject {
   return {
     jsonrpc: '2.0',
@@ -72,8 +39,8 @@ export function textRequest(id: string, text: string = BRIEF, contextId?: string
   };
 }
 
-/** The first flight with a budget that no executor can start on: every worker that is asked refuses it. */
-export function poorRequest(id: string): JsonObject {
+/** The first-flight request with a budget of one token, which every worker refuses. */
+export function tinyBudgetRequest(id: string): JsonObject {
   const request = firstFlightRequest({ id });
   const set = (value: JsonValue): JsonValue => {
     if (Array.isArray(value)) return value.map(set);
@@ -82,6 +49,28 @@ export function poorRequest(id: string): JsonObject {
       Object.entries(value).map(([key, item]) => [key, key === 'token_budget' ? 1 : set(item ?? null)]),
     );
   };
-  const poor = set(request);
-  return isJsonObject(poor) ? poor : request;
+  const changed = set(request);
+  return isJsonObject(changed) ? changed : request;
+}
+
+/** The TASK_RESULT in the Task of a JSON-RPC result. Throws PEER_REFUSED when there is none. */
+export function resultIn({ task }: JsonObject): TaskResult {
+  const artifacts = isJsonObject(task) ? listOf(task.artifacts) : [];
+  const wire = artifacts.flatMap(dataOf).find(({ type }) => type === 'TASK_RESULT');
+  if (!wire) throw new FleetError('PEER_REFUSED', 'the answer holds no TASK_RESULT');
+  return decodeResult(wire);
+}
+
+/** The SESSION_ANNOUNCE in the Message of a JSON-RPC result. Throws PEER_REFUSED when there is none. */
+export function announceIn({ message }: JsonObject): SessionAnnounce {
+  const wire = dataOf(message ?? null).find(({ type }) => type === 'SESSION_ANNOUNCE');
+  if (!wire) throw new FleetError('PEER_REFUSED', 'the answer holds no SESSION_ANNOUNCE');
+  return decodeAnnounce(wire);
+}
+
+const listOf = (value: JsonValue | undefined): readonly JsonValue[] => (Array.isArray(value) ? value : []);
+
+function dataOf(holder: JsonValue): JsonObject[] {
+  const parts = isJsonObject(holder) ? listOf(holder.parts) : [];
+  return parts.flatMap((part) => (isJsonObject(part) && isJsonObject(part.data) ? [part.data] : []));
 }

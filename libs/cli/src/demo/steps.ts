@@ -1,53 +1,53 @@
 import type { Evidence, TaskResult } from '@hermes-fleet/protocol';
-import type { Answer } from '../client/rpc.ts';
+import type { RpcAnswer } from '../client/rpc.ts';
 import { resultIn } from './messages.ts';
 
-/** One dispatch of the demo: what came back, in lines for people, and what of it is not as it should be. */
-export interface Flight {
+/** A dispatch of the demo: its result as lines to print, and how it differs from what was expected. */
+export interface Step {
   readonly lines: readonly string[];
   readonly problems: readonly string[];
   readonly tokens: number;
 }
 
-/** Reads a dispatch that somebody did. */
-export function readDone(answer: Answer, file: string): Flight {
+/** A dispatch that a worker runs; `file` must be among the changed files. */
+export function readDone({ result: answer, ms }: RpcAnswer, file: string): Step {
   const result = resultIn(answer);
   const files = result.artifacts.filesChanged;
   return {
     lines: [
       row('status', result.status),
-      row('worker', result.executedBy ?? 'not said'),
+      row('worker', result.executedBy ?? 'unknown'),
       row('files', files.join(', ') || 'none'),
-      ...(result.evidence ?? []).flatMap(checked),
+      ...(result.evidence ?? []).flatMap(commandRow),
       row('tokens', String(result.tokensSpent)),
-      row('took', duration(answer.ms)),
+      row('took', duration(ms)),
     ],
     problems: [
-      ...(result.status === 'done' ? [] : [`the status is ${result.status}, not done${why(result)}`]),
+      ...(result.status === 'done' ? [] : [`the status is ${result.status}, not done${reasonOf(result)}`]),
       ...(files.includes(file) ? [] : [`${file} is not among the changed files`]),
-      ...(result.tokensSpent > 0 ? [] : ['no token is accounted for']),
+      ...(result.tokensSpent > 0 ? [] : ['no tokens are accounted for']),
     ],
     tokens: result.tokensSpent,
   };
 }
 
-/** Reads a dispatch that must not have cost anything. */
-export function readBlocked(answer: Answer): Flight {
+/** A dispatch that is blocked before it costs a token. */
+export function readBlocked({ result: answer, ms }: RpcAnswer): Step {
   const result = resultIn(answer);
   return {
     lines: [
       row('status', result.status),
       row('reason', result.blockedReason ?? 'none'),
       row('tokens', String(result.tokensSpent)),
-      row('took', duration(answer.ms)),
+      row('took', duration(ms)),
     ],
     problems: notBlocked(result),
     tokens: result.tokensSpent,
   };
 }
 
-/** Reads a dispatch that went from worker to worker until nobody was left. */
-export function readHandedBack(answer: Answer): Flight {
+/** A dispatch that is offered to one worker after the other and refused by all of them. */
+export function readRefusedByAll({ result: answer, ms }: RpcAnswer): Step {
   const result = resultIn(answer);
   const attempts = result.attempts ?? [];
   return {
@@ -57,11 +57,11 @@ export function readHandedBack(answer: Answer): Flight {
         row(`- ${peer}`, [status, reason].filter(Boolean).join(': ')),
       ),
       row('tokens', String(result.tokensSpent)),
-      row('took', duration(answer.ms)),
+      row('took', duration(ms)),
     ],
     problems: [
       ...notBlocked(result),
-      ...(attempts.length > 1 ? [] : [`${attempts.length} worker was asked: it was not passed on`]),
+      ...(attempts.length > 1 ? [] : [`it was not passed on: ${attempts.length} worker was asked`]),
     ],
     tokens: result.tokensSpent,
   };
@@ -69,27 +69,24 @@ export function readHandedBack(answer: Answer): Flight {
 
 export const row = (name: string, value: string): string => `  ${name.padEnd(11)}${value}`;
 
-export const duration = (ms: number): string =>
-  ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`;
+const duration = (ms: number): string => (ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`);
 
 function notBlocked(result: TaskResult): string[] {
   return [
-    ...(result.status === 'blocked' ? [] : [`the status is ${result.status}, not blocked${why(result)}`]),
+    ...(result.status === 'blocked'
+      ? []
+      : [`the status is ${result.status}, not blocked${reasonOf(result)}`]),
     ...(result.tokensSpent === 0 ? [] : [`${result.tokensSpent} tokens were spent on it`]),
   ];
 }
 
-function why({ blockedReason, error, remaining }: TaskResult): string {
+function reasonOf({ blockedReason, error, remaining }: TaskResult): string {
   const reason = blockedReason ?? error?.message ?? remaining?.join('; ');
   return reason ? ` (${reason})` : '';
 }
 
-const checked = ({ kind, detail, exitCode }: Evidence): string[] =>
-  kind === 'command'
-    ? [
-        row(
-          'ran',
-          `${detail.trim().replaceAll('\n', '; ')}${typeof exitCode === 'number' ? ` (exit code ${exitCode})` : ''}`,
-        ),
-      ]
-    : [];
+function commandRow({ kind, detail, exitCode }: Evidence): string[] {
+  if (kind !== 'command') return [];
+  const code = typeof exitCode === 'number' ? ` (exit code ${exitCode})` : '';
+  return [row('ran', `${detail.trim().replaceAll('\n', '; ')}${code}`)];
+}

@@ -43,7 +43,7 @@ const overwrite = (file: string, text: string): void => {
   chmodSync(file, 0o400);
 };
 
-test('a caller holds its token in plain and the receiver its hash', (t) => {
+test('a caller has its token as plain text and the receiver its hash', (t) => {
   const { dir, init } = keysIn(t);
   init();
   const token = read(dir, 'switch', 'A2A_HERMES_TOKEN_SWITCH_TO_NEO');
@@ -55,7 +55,7 @@ test('a caller holds its token in plain and the receiver its hash', (t) => {
   }
 });
 
-test('every token and password is its own', (t) => {
+test('every token and password is unique', (t) => {
   const { dir, init } = keysIn(t);
   init();
   const plain = Object.entries(contents(dir))
@@ -75,7 +75,7 @@ test('files are 0400 and folders 0700', (t) => {
   }
 });
 
-test('running it again changes nothing', (t) => {
+test('a second run changes nothing', (t) => {
   const { dir, init } = keysIn(t);
   const first = init();
   assert.ok(first.created > 0 && first.kept === 0);
@@ -84,7 +84,7 @@ test('running it again changes nothing', (t) => {
   assert.deepEqual(contents(dir), before);
 });
 
-test('it puts right a wrong hash, a wrong mode, a short token and an altered nats.conf', (t) => {
+test('a wrong hash, a wrong mode, a short token and a changed nats.conf are repaired', (t) => {
   const { dir, init } = keysIn(t);
   init();
   const before = contents(dir);
@@ -101,7 +101,7 @@ test('it puts right a wrong hash, a wrong mode, a short token and an altered nat
   assert.equal(read(dir, 'switch', 'A2A_HERMES_TOKEN_NEO_TO_SWITCH'), tokenHash(token));
 });
 
-test('a further service gets its keys and nobody else loses theirs', (t) => {
+test('an added service gets keys, and the keys of the others stay', (t) => {
   const { dir, init } = keysIn(t);
   init();
   const before = contents(dir);
@@ -115,7 +115,7 @@ test('a further service gets its keys and nobody else loses theirs', (t) => {
   assert.match(after[join(dir, 'nats', 'nats.conf')] ?? '', /user: "trader"/);
 });
 
-test('the trader and switch have tokens for each other; a worker has none for the trader, nor it for them', (t) => {
+test('only switch and the trader have tokens for each other; workers and the trader have none', (t) => {
   const { dir, init } = keysIn(t);
   init({ services: [...SERVICES, 'trader'] });
   const withTrader = Object.keys(contents(dir))
@@ -130,7 +130,7 @@ test('the trader and switch have tokens for each other; a worker has none for th
   ]);
 });
 
-test('rotating makes every secret anew, and they fit together', (t) => {
+test('rotation replaces every secret consistently', (t) => {
   const { dir, init } = keysIn(t);
   init();
   const before = contents(dir);
@@ -142,7 +142,7 @@ test('rotating makes every secret anew, and they fit together', (t) => {
   assert.equal(read(dir, 'neo', 'A2A_HERMES_TOKEN_SWITCH_TO_NEO'), tokenHash(token));
 });
 
-test('several that run at once agree, and leave nothing behind', async (t) => {
+test('concurrent runs agree and leave no temporary file', async (t) => {
   const { dir, init } = keysIn(t);
   const script = `
     import { initKeys } from ${JSON.stringify(import.meta.resolve('./init.ts'))};
@@ -165,7 +165,7 @@ test('several that run at once agree, and leave nothing behind', async (t) => {
 });
 
 const root = process.getuid?.() === 0;
-test('as root the files belong to whom they are for', { skip: root ? false : 'needs root' }, (t) => {
+test('as root, the files get the given owner', { skip: root ? false : 'needs root' }, (t) => {
   const { dir, init } = keysIn(t);
   init({ owner: { uid: 1000, gid: 1000 } });
   const file = join(dir, 'neo', 'NATS_PASSWORD');
@@ -176,7 +176,7 @@ test('as root the files belong to whom they are for', { skip: root ? false : 'ne
   assert.equal(statSync(file).uid, 1000);
 });
 
-test('names that are no services are refused, all at once', (t) => {
+test('every invalid service name is reported', (t) => {
   const { init } = keysIn(t);
   assert.throws(
     () => init({ services: ['neo', '../neo', 'nats', 'neo'] }),

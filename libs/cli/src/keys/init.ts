@@ -6,30 +6,30 @@ import { type Change, keepSecret, type Owner, putSecret, readSecret, secretFolde
 export interface KeysOptions {
   readonly dir: string;
   readonly services: readonly string[];
-  /** The user that reads the keys; who runs this when absent. */
+  /** Owner of the files; the current user by default. */
   readonly owner?: Owner;
   readonly nats: NatsSettings;
-  /** Makes every token and password anew. Running services know the old ones until they are restarted. */
+  /** Replaces every token and password. Running services use the old ones until they restart. */
   readonly renew?: boolean;
 }
 
-/** How many files were made, put right, and left alone. */
+/** Number of files by what happened to them. */
 export type KeysSummary = Readonly<Record<Change, number>>;
 
-/** The shortest token that services accept, in characters (libs/fleet refuses shorter ones). */
+/** Services refuse shorter tokens, in characters. */
 const MIN_LENGTH = 16;
 
 const newToken = (): string => randomBytes(32).toString('base64url');
 const usable = (value: string): boolean => value.length >= MIN_LENGTH && !/\s/.test(value);
 
-/** What a receiver keeps of a token that it accepts. */
+/** The form in which a receiver stores a token that it accepts. */
 export const tokenHash = (token: string): string =>
   `sha256:${createHash('sha256').update(token).digest('hex')}`;
 
 /**
- * Makes what is missing of the fleet's keys and puts right what does not fit; running it again changes nothing
- * (design 5, Containers). One token per caller and receiver; the receiver keeps a hash. One NATS user per service,
- * one that sets up the streams, one for the operator, who reads events. Throws CONFIG_INVALID.
+ * Creates missing keys and repairs inconsistent ones; running it again changes nothing (docs/operations.md#keys). Every
+ * pair of caller and receiver has its own token, which the receiver stores as a hash. Every service has a NATS user, as
+ * do the operator, who reads events, and the setup user, who creates streams. Throws CONFIG_INVALID.
  */
 export function initKeys(options: KeysOptions): KeysSummary {
   checkServices(options.services);
@@ -67,7 +67,7 @@ export function initKeys(options: KeysOptions): KeysSummary {
   return counts;
 }
 
-/** The operator's token, or undefined where no keys have been made yet. */
+/** The operator's token; undefined when there are no keys. */
 export function readOperatorToken(dir: string): string | undefined {
   return readSecret(keyPaths(dir).operatorToken);
 }

@@ -1,16 +1,16 @@
 import { join } from 'node:path';
 import { FleetError } from '@hermes-fleet/protocol';
 
-/** The profile that takes work from outside, and tells the trader what to do. */
+/** The profile that takes tasks from users and sends decisions to the trader. */
 export const ORCHESTRATOR = 'switch';
-/** The profiles of the fleet that ships. */
+/** The profiles of the shipped fleet. */
 export const PROFILES: readonly string[] = [ORCHESTRATOR, 'neo', 'morpheus', 'trinity'];
 /** The service that applies control decisions. */
 export const TRADER = 'trader';
-/** The services of the fleet that ships. */
+/** The services of the shipped fleet. */
 export const DEFAULT_SERVICES: readonly string[] = [...PROFILES, TRADER];
 
-/** Who may call every service but is none: the person at the keyboard. */
+/** The human caller, who may call every service. */
 export const OPERATOR = 'operator';
 /** The NATS user that creates streams. */
 export const SETUP = 'setup';
@@ -21,20 +21,20 @@ const RESERVED = new Set([OPERATOR, SETUP, NATS]);
 
 const upper = (name: string): string => name.toUpperCase().replaceAll('-', '_');
 
-/** The variable of the token that `from` shows to `to`: in plain at `from`, as a hash at `to`. */
+/** The variable that holds the token of `from` for `to`: as plain text at `from`, as a hash at `to`. */
 export const tokenVariable = (from: string, to: string): string =>
   from === OPERATOR
     ? `A2A_HERMES_TOKEN_${upper(OPERATOR)}`
     : `A2A_HERMES_TOKEN_${upper(from)}_TO_${upper(to)}`;
 
-/** Whether `from` has a token for `to`: every profile for every other one; the trader and the orchestrator for each other. */
+/** True between any two profiles, and between the trader and the orchestrator. */
 export function mayCall(from: string, to: string): boolean {
   if (from === to) return false;
   if (from !== TRADER && to !== TRADER) return true;
   return from === ORCHESTRATOR || to === ORCHESTRATOR;
 }
 
-/** Where everything lies below the keys folder: one folder per reader, so that each can be a volume of its own. */
+/** Paths below the keys folder. Every reader has its own folder, so that a container mounts only its own keys. */
 export const keyPaths = (dir: string) => ({
   folder: (reader: string) => join(dir, reader),
   variable: (reader: string, variable: string) => join(dir, reader, variable),
@@ -43,16 +43,16 @@ export const keyPaths = (dir: string) => ({
   natsConfig: join(dir, NATS, 'nats.conf'),
 });
 
-/** Checks the names of services. Throws CONFIG_INVALID naming every wrong one. */
+/** Throws CONFIG_INVALID that names every invalid service name. */
 export function checkServices(services: readonly string[]): void {
   const fields = services.flatMap((name, index) => {
     if (!NAME.test(name))
       return [{ path: name, reason: 'is not a name of lower-case letters, digits and "-"' }];
-    if (RESERVED.has(name)) return [{ path: name, reason: 'is a name that the keys folder uses itself' }];
-    if (services.indexOf(name) !== index) return [{ path: name, reason: 'is named twice' }];
+    if (RESERVED.has(name)) return [{ path: name, reason: 'is reserved by the keys folder' }];
+    if (services.indexOf(name) !== index) return [{ path: name, reason: 'appears twice' }];
     return [];
   });
-  if (services.length === 0) fields.push({ path: 'services', reason: 'names nobody' });
+  if (services.length === 0) fields.push({ path: 'services', reason: 'is empty' });
   if (fields.length > 0)
     throw new FleetError('CONFIG_INVALID', 'these services cannot have keys', { fields });
 }

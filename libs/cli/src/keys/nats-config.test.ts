@@ -39,7 +39,7 @@ async function freePort(): Promise<number> {
   return typeof address === 'object' && address ? address.port : 0;
 }
 
-/** A nats-server on the configuration that `keys init` writes. */
+/** A nats-server with the configuration that `keys init` writes. */
 async function server(t: TestContext) {
   const parent = mkdtempSync(join(tmpdir(), 'bus-'));
   t.after(() => rmSync(parent, { recursive: true, force: true }));
@@ -74,7 +74,7 @@ async function server(t: TestContext) {
   });
 }
 
-/** One event on its way to the bus. */
+/** An outbox with one event. */
 function outboxOf(profile: string, subject = `fleet.task.${profile}.done`): OutboxSource {
   const event: OutboxEvent = {
     seq: 1,
@@ -106,7 +106,7 @@ function outboxOf(profile: string, subject = `fleet.task.${profile}.done`): Outb
   };
 }
 
-test('the set-up user makes the streams, profiles and the trader write to them, and the operator reads all', {
+test('the setup user creates the streams, the services publish to them, and the operator reads all', {
   skip,
 }, async (t) => {
   const as = await server(t);
@@ -162,7 +162,7 @@ test('the set-up user makes the streams, profiles and the trader write to them, 
   }
 });
 
-/** The subject of the first event that a reader gets. */
+/** The subject of the first event that a reader receives. */
 async function first(
   connection: BusConnection,
   filter: string,
@@ -186,7 +186,9 @@ async function first(
   return found;
 }
 
-test('the set-up user parts a stream that has all, and may do no more', { skip }, async (t) => {
+test('the setup user splits a stream that has all subjects, and may not purge, delete or read', {
+  skip,
+}, async (t) => {
   const as = await server(t);
   const nc = await openConnection(as('setup'), t.signal);
   t.after(() => nc.close());
@@ -202,7 +204,7 @@ test('the set-up user parts a stream that has all, and may do no more', { skip }
   }
 });
 
-test('the set-up user has a head forgotten, and publishes none', { skip }, async (t) => {
+test('the setup user removes an audit head and may not publish', { skip }, async (t) => {
   const as = await server(t);
   await setUpStreams({ connection: as('setup'), log });
   const head = { store: '1', seq: 7, hash: '0'.repeat(64) };
@@ -236,7 +238,7 @@ test('the set-up user has a head forgotten, and publishes none', { skip }, async
     await assert.rejects(nc.request(subject, '{}', { timeout: 10_000 }), { code: 'PERMISSIONS_VIOLATION' });
 });
 
-test('the operator changes no stream and publishes nothing', { skip }, async (t) => {
+test('the operator may not change a stream or publish', { skip }, async (t) => {
   const as = await server(t);
   await setUpStreams({ connection: as('setup'), log });
   const nc = await openConnection(as('operator'), t.signal);
@@ -256,7 +258,7 @@ test('the operator changes no stream and publishes nothing', { skip }, async (t)
     await assert.rejects(nc.request(subject, '{}', { timeout: 10_000 }), { code: 'PERMISSIONS_VIOLATION' });
 });
 
-test('a profile cannot make or change the streams', { skip }, async (t) => {
+test('a profile may not create or change the streams', { skip }, async (t) => {
   const as = await server(t);
   await assert.rejects(
     setUpStreams({ connection: as('neo'), log }),

@@ -10,21 +10,20 @@ import {
 } from '@hermes-fleet/events';
 import { OPERATOR, SETUP, TRADER } from './layout.ts';
 
-/** How this fleet's NATS server runs. */
 export interface NatsSettings {
-  /** As the server sees it. */
+  /** A path on the server's machine or in its container. */
   readonly storeDir: string;
   readonly host: string;
   readonly port: number;
-  /** HTTP monitoring, on loopback only: it knows no users. */
+  /** HTTP monitoring; on loopback only, because it has no authentication. */
   readonly monitorPort: number;
-  /** fsync before every acknowledgement; nats-server 2.10 and newer. */
+  /** fsync before every acknowledgement; needs nats-server 2.10. */
   readonly syncAlways: boolean;
 }
 
 const STREAMS = [STREAM, ANNOUNCE_STREAM, AUDIT_STREAM];
 
-/** Creates and updates the streams, and has the head of an audit forgotten; reads no other event and writes none. */
+/** May create and update streams, read audit heads and purge them; reads no other event and publishes none. */
 const setupPermissions = (): BusPermissions => ({
   publish: [
     '$JS.API.INFO',
@@ -37,7 +36,7 @@ const setupPermissions = (): BusPermissions => ({
   subscribe: [`${inboxPrefix(SETUP)}.>`],
 });
 
-/** Reads every event and announce through consumers of its own; publishes none. */
+/** May read every event through its own consumers; publishes none. */
 const readerPermissions = (): BusPermissions => ({
   publish: ['$JS.API.INFO', ...STREAMS.flatMap(readerSubjects), '$JS.FC.>'],
   subscribe: [`${inboxPrefix(OPERATOR)}.>`],
@@ -59,7 +58,7 @@ const permissionsOf = (user: string): BusPermissions => {
   return user === OPERATOR ? readerPermissions() : busPermissions(user, { control: user === TRADER });
 };
 
-/** nats.conf for these users, each with the least that it needs (design 5, Containers). */
+/** Renders nats.conf; every user has the least permissions that it needs (docs/events.md). */
 export function renderBusConfig(
   settings: NatsSettings,
   users: readonly { readonly user: string; readonly password: string }[],

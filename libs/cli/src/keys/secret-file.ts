@@ -16,25 +16,24 @@ import {
 import { dirname, join } from 'node:path';
 import { FleetError } from '@hermes-fleet/protocol';
 
-/** Who reads a secret: the file and its folder belong to this user. */
+/** The user who owns a secret's file and folder. */
 export interface Owner {
   readonly uid: number;
   readonly gid: number;
 }
 
-/** What became of a file. */
 export type Change = 'created' | 'repaired' | 'kept';
 
 const FILE_MODE = 0o400;
 const FOLDER_MODE = 0o700;
 
-/** Makes a folder that only its owner can enter; corrects mode and owner of one that is there. */
+/** Creates a folder with mode 0700, or corrects the mode and owner of an existing one. */
 export function secretFolder(path: string, owner: Owner | undefined): void {
   mkdirSync(path, { recursive: true, mode: FOLDER_MODE });
   own(path, FOLDER_MODE, owner);
 }
 
-/** The content of a secret file without the white space around it, or undefined where there is no file. */
+/** The trimmed content of a secret file; undefined when it does not exist. Throws CONFIG_INVALID. */
 export function readSecret(file: string): string | undefined {
   try {
     return readFileSync(file, 'utf8').trim();
@@ -43,16 +42,14 @@ export function readSecret(file: string): string | undefined {
     throw new FleetError(
       'CONFIG_INVALID',
       `${file} cannot be read: run this as the user that it belongs to`,
-      {
-        cause: error,
-      },
+      { cause: error },
     );
   }
 }
 
 /**
- * The secret that a file holds, made first where there is none. Of two that do this at once, both get the same one.
- * A value that `accepts` refuses is replaced.
+ * Reads a secret, or creates it when the file does not exist; concurrent callers get the same value. Replaces a value
+ * that `accepts` rejects.
  */
 export function keepSecret(
   file: string,
@@ -60,14 +57,14 @@ export function keepSecret(
   owner: Owner | undefined,
   accepts: (value: string) => boolean,
 ): { readonly value: string; readonly change: Change } {
-  const there = readSecret(file);
-  if (there !== undefined && !accepts(there)) {
+  const existing = readSecret(file);
+  if (existing !== undefined && !accepts(existing)) {
     const value = make();
     replace(file, value, owner);
     return { value, change: 'repaired' };
   }
-  if (there !== undefined) {
-    return { value: there, change: own(file, FILE_MODE, owner) ? 'repaired' : 'kept' };
+  if (existing !== undefined) {
+    return { value: existing, change: own(file, FILE_MODE, owner) ? 'repaired' : 'kept' };
   }
   const temporary = write(file, make(), owner);
   try {
@@ -81,19 +78,19 @@ export function keepSecret(
   }
 }
 
-/** Makes a file hold exactly this. */
+/** Writes a file unless it already holds this value. */
 export function putSecret(file: string, value: string, owner: Owner | undefined): Change {
-  const there = readSecret(file);
-  if (there === value.trim()) return own(file, FILE_MODE, owner) ? 'repaired' : 'kept';
+  const existing = readSecret(file);
+  if (existing === value.trim()) return own(file, FILE_MODE, owner) ? 'repaired' : 'kept';
   replace(file, value, owner);
-  return there === undefined ? 'created' : 'repaired';
+  return existing === undefined ? 'created' : 'repaired';
 }
 
 function replace(file: string, value: string, owner: Owner | undefined): void {
   renameSync(write(file, value, owner), file);
 }
 
-/** Writes a file beside the one that is meant, safe on disk, so that no reader ever sees half of a secret. */
+/** Writes and fsyncs a temporary file in the same folder, so that a reader never sees part of a secret. */
 function write(file: string, value: string, owner: Owner | undefined): string {
   const temporary = join(dirname(file), `.${randomBytes(8).toString('hex')}.tmp`);
   const handle = openSync(temporary, 'wx', 0o600);
@@ -107,7 +104,7 @@ function write(file: string, value: string, owner: Owner | undefined): string {
   return temporary;
 }
 
-/** Sets mode and owner where they differ; true when something was changed. */
+/** Sets mode and owner where they differ. Returns true when something changed. */
 function own(path: string, mode: number, owner: Owner | undefined): boolean {
   const stat = statSync(path);
   const wrongMode = (stat.mode & 0o7777) !== mode;

@@ -3,7 +3,7 @@ import { createSecretEnv } from '@hermes-fleet/service';
 import { keyPaths, SETUP } from './layout.ts';
 import { readSecret } from './secret-file.ts';
 
-/** The connection of the set-up user whose NATS_USER and NATS_PASSWORD are in the environment, or in its HERMES_KEYS_DIR. */
+/** The setup user's connection, with NATS_USER and NATS_PASSWORD from the environment or from HERMES_KEYS_DIR. */
 export function setupConnectionFromEnv(env: NodeJS.ProcessEnv, server: string | undefined): BusConnection {
   const secrets = createSecretEnv(env);
   return connectionTo(

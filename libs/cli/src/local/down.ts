@@ -7,25 +7,28 @@ export interface Stopped {
   readonly state: 'stopped' | 'killed' | 'was not running';
 }
 
-/** Longer than the gateways' own `shutdown.grace_s`. */
+/** Longer than the default `shutdown.grace_s` of the services. */
 const GRACE_MS = 25_000;
 const KILL_MS = 5_000;
 const INTERVAL_MS = 50;
 
 /**
- * Takes the fleet down: the profiles side by side, then the trader, which they may still be talking to, then NATS, so
- * that the last events still reach it. Each gets SIGTERM and `graceMs`, then SIGKILL for it and everything it started.
- * Only processes that `up` started are touched.
+ * Stops the fleet: the profiles in parallel, then the trader, which they may still call, then NATS, which receives the
+ * last events. Each process gets SIGTERM and `graceMs`; after that its process group gets SIGKILL. Touches only
+ * processes that `up` started.
  */
-export async function fleetDown(o: {
+export async function fleetDown({
+  plan,
+  clock,
+  graceMs = GRACE_MS,
+}: {
   readonly plan: FleetPlan;
   readonly clock: Clock;
   readonly graceMs?: number;
 }): Promise<readonly Stopped[]> {
-  const stop = (name: string): Promise<Stopped> =>
-    stopProcess(o.plan.runDir, name, o.graceMs ?? GRACE_MS, o.clock);
-  const profiles = await Promise.all([...o.plan.profiles].reverse().map(({ name }) => stop(name)));
-  return [...profiles, await stop(o.plan.trader.name), await stop(o.plan.nats.name)];
+  const stop = (name: string): Promise<Stopped> => stopProcess(plan.runDir, name, graceMs, clock);
+  const profiles = await Promise.all([...plan.profiles].reverse().map(({ name }) => stop(name)));
+  return [...profiles, await stop(plan.trader.name), await stop(plan.nats.name)];
 }
 
 async function stopProcess(runDir: string, name: string, graceMs: number, clock: Clock): Promise<Stopped> {
@@ -36,17 +39,17 @@ async function stopProcess(runDir: string, name: string, graceMs: number, clock:
   }
   signal(running.pid, 'SIGTERM');
   let state: Stopped['state'] = 'stopped';
-  if (!(await gone(running, graceMs, clock))) {
-    // Every process is started as the leader of a group of its own.
+  if (!(await hasEnded(running, graceMs, clock))) {
+    // `up` starts every process as the leader of its own process group.
     signal(-running.pid, 'SIGKILL');
-    await gone(running, KILL_MS, clock);
+    await hasEnded(running, KILL_MS, clock);
     state = 'killed';
   }
   forgetProcess(runDir, name);
   return { name, state };
 }
 
-async function gone(running: RunningProcess, timeoutMs: number, clock: Clock): Promise<boolean> {
+async function hasEnded(running: RunningProcess, timeoutMs: number, clock: Clock): Promise<boolean> {
   const giveUpAt = clock.now() + timeoutMs;
   while (isAlive(running)) {
     if (clock.now() >= giveUpAt) return false;
@@ -59,7 +62,7 @@ function signal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name);
   } catch (error) {
-    // It ended between the look and the signal.
+    // The process may end before the signal arrives.
     if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error;
   }
 }

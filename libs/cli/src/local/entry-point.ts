@@ -2,28 +2,36 @@ import { spawn } from 'node:child_process';
 
 const MAX_OUTPUT = 64 * 1024 * 1024;
 
-/** How long a question to an entry point may take, ms. */
-export const GIVE_UP_MS = 60_000;
+/** Default time limit of a run, in ms. */
+export const TIMEOUT_MS = 60_000;
 
-export interface Question {
-  /** The entry point and its own arguments (commandOf). */
+/** A service's entry point. */
+export interface EntryPoint {
+  /** The file to run, and the arguments that select the service (commandOf). */
   readonly command: readonly string[];
-  /** What it is to do instead of serving. */
-  readonly question: readonly string[];
   readonly env: NodeJS.ProcessEnv;
   readonly cwd: string;
-  /** When it is killed, ms; GIVE_UP_MS by default. */
-  readonly timeoutMs?: number;
 }
 
-/** Runs a member's entry point in a process of its own, for an answer instead of a service; bounded in time and size. */
-export async function askEntryPoint(
-  o: Question,
-): Promise<{ readonly code: number | null; readonly stdout: string; readonly stderr: string }> {
-  const child = spawn(process.execPath, [...o.command, ...o.question], {
-    cwd: o.cwd,
-    env: o.env,
-    timeout: o.timeoutMs ?? GIVE_UP_MS,
+export interface EntryPointResult {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/**
+ * Runs an entry point with arguments that make it report and exit instead of serving. Kills it after `timeoutMs`, and
+ * keeps at most 64 MiB of each output stream.
+ */
+export async function runEntryPoint(
+  entryPoint: EntryPoint,
+  args: readonly string[],
+  timeoutMs = TIMEOUT_MS,
+): Promise<EntryPointResult> {
+  const child = spawn(process.execPath, [...entryPoint.command, ...args], {
+    cwd: entryPoint.cwd,
+    env: entryPoint.env,
+    timeout: timeoutMs,
     killSignal: 'SIGKILL',
     stdio: ['ignore', 'pipe', 'pipe'],
   });

@@ -38,8 +38,8 @@ function folder(t: TestContext): string {
   return dir;
 }
 
-/** A process that is nobody's but the test's. */
-async function bystander(t: TestContext): Promise<ChildProcess & { pid: number }> {
+/** A process that is not part of a fleet. */
+async function foreignProcess(t: TestContext): Promise<ChildProcess & { pid: number }> {
   const child = spawn(process.execPath, ['-e', 'process.stdout.write("up"); setInterval(() => {}, 1000)'], {
     stdio: ['ignore', 'pipe', 'ignore'],
   });
@@ -53,8 +53,8 @@ async function bystander(t: TestContext): Promise<ChildProcess & { pid: number }
   return Object.assign(child, { pid: child.pid });
 }
 
-test('a process is known by its pid and its start, and not after its end', async (t) => {
-  const child = await bystander(t);
+test('a process is identified by pid and start time until it ends', async (t) => {
+  const child = await foreignProcess(t);
   const identity = processIdentity(child.pid);
   assert.ok(identity);
   assert.equal(processIdentity(child.pid), identity);
@@ -65,10 +65,10 @@ test('a process is known by its pid and its start, and not after its end', async
   assert.equal(processIdentity(-1), undefined);
 });
 
-test('a pid that has gone to somebody else is not ours, and down leaves it alone', async (t) => {
+test('down leaves a process alone that reuses a recorded pid', async (t) => {
   const dir = folder(t);
   const plan = planFleet({ root, dir });
-  const child = await bystander(t);
+  const child = await foreignProcess(t);
   const recorded = recordProcess(plan.runDir, 'neo', child.pid);
   assert.ok(recorded && isAlive(recorded));
   const file = join(plan.runDir, 'neo.json');
@@ -82,7 +82,7 @@ test('a pid that has gone to somebody else is not ours, and down leaves it alone
   assert.equal(existsSync(file), false);
 });
 
-test('ports move together, and not out of range', () => {
+test('a port offset moves every port, and must keep them in range', () => {
   const plan = planFleet({ root, portOffset: 1000 });
   assert.deepEqual(
     [plan.nats, ...plan.members].map(({ port }) => port),
@@ -103,7 +103,7 @@ else process.on('SIGTERM', () => process.exit(0));
 createServer((_, reply) => reply.end(JSON.stringify({ secret: process.env.A2A_HERMES_TOKEN_OPERATOR ?? null }))).listen(port, '127.0.0.1');
 `;
 
-/** A folder for a fleet on ports of its own, and an entry point that answers like a gateway. */
+/** A fleet on its own ports, with an entry point that answers like a gateway. */
 function smallFleet(t: TestContext): {
   plan: FleetPlan;
   up: (env?: NodeJS.ProcessEnv) => ReturnType<typeof fleetUp>;
@@ -123,7 +123,9 @@ function smallFleet(t: TestContext): {
   };
 }
 
-test('up starts what is down, leaves what is up alone, and down ends all of it', { skip }, async (t) => {
+test('up starts what is down and leaves running processes alone; down stops everything', {
+  skip,
+}, async (t) => {
   const { plan, up } = smallFleet(t);
   const first = await up({ A2A_HERMES_TOKEN_OPERATOR: 'left in the shell' });
   assert.deepEqual(
@@ -172,7 +174,7 @@ test('up starts what is down, leaves what is up alone, and down ends all of it',
   assert.ok((await fleetStatus(plan)).every(({ state }) => state === 'down'));
 });
 
-test('a service that an older fleet did not have can log in at the NATS server that runs', {
+test('up lets an added service log in at a NATS server that is already running', {
   skip,
 }, async (t) => {
   const { plan, up } = smallFleet(t);
@@ -197,7 +199,7 @@ test('a service that an older fleet did not have can log in at the NATS server t
   await (await openConnection(connection, t.signal)).close();
 });
 
-test('up says which process failed, and shows the end of its log', { skip }, async (t) => {
+test('up names the process that failed and shows the end of its log', { skip }, async (t) => {
   const { up, plan } = smallFleet(t);
   const outcomes = await up({ BROKEN: 'morpheus' });
   const failed = outcomes.filter(({ state }) => state === 'failed');
@@ -210,7 +212,7 @@ test('up says which process failed, and shows the end of its log', { skip }, asy
   assert.equal(readFileSync(join(plan.dir, 'logs/morpheus.log'), 'utf8').trim(), 'no config for morpheus');
 });
 
-test('a port that somebody else has is no fleet of ours', { skip }, async (t) => {
+test('up fails when another program uses the NATS port', { skip }, async (t) => {
   const { up, plan } = smallFleet(t);
   const other = createServer().listen(plan.nats.port, '127.0.0.1');
   await once(other, 'listening');
@@ -220,7 +222,7 @@ test('a port that somebody else has is no fleet of ours', { skip }, async (t) =>
   assert.match(nats?.reason ?? '', new RegExp(`port ${plan.nats.port} is in use`));
 });
 
-test('a stranger that answers where NATS is asked for its health does not pass for NATS', {
+test('up fails when another program answers on the NATS monitoring port', {
   skip,
 }, async (t) => {
   const { up, plan } = smallFleet(t);
@@ -234,9 +236,9 @@ test('a stranger that answers where NATS is asked for its health does not pass f
   assert.deepEqual(profiles, []);
 });
 
-test('ports do not move under a process that runs, NATS among them', { skip }, async (t) => {
+test('the port offset cannot change while a process of the fleet runs', { skip }, async (t) => {
   const { plan } = smallFleet(t);
-  const child = await bystander(t);
+  const child = await foreignProcess(t);
   mkdirSync(plan.dir, { recursive: true });
   writeFileSync(join(plan.dir, 'fleet.json'), JSON.stringify({ port_offset: plan.portOffset }));
   recordProcess(plan.runDir, 'nats', child.pid);
@@ -247,13 +249,13 @@ test('ports do not move under a process that runs, NATS among them', { skip }, a
   );
 });
 
-test('a record that cannot be read is an error, not a process that does not run', (t) => {
+test('an unreadable pid file is an error', (t) => {
   const plan = planFleet({ root, dir: folder(t) });
   mkdirSync(join(plan.runDir, 'neo.json'), { recursive: true });
   assert.throws(() => runningProcess(plan.runDir, 'neo'), /EISDIR/);
 });
 
-test('what does not end in its grace period is killed', { skip }, async (t) => {
+test('a process that ignores SIGTERM is killed after the grace period', { skip }, async (t) => {
   const { up, plan } = smallFleet(t);
   await up({ STUBBORN: 'trinity' });
   const stopped = await fleetDown({ plan, clock, graceMs: 500 });
@@ -261,7 +263,7 @@ test('what does not end in its grace period is killed', { skip }, async (t) => {
   assert.equal(stopped.find(({ name }) => name === 'neo')?.state, 'stopped');
 });
 
-test('without a nats-server up says what to install', async (t) => {
+test('up without a nats-server says what to install', async (t) => {
   const dir = folder(t);
   const plan = planFleet({ root, dir: join(dir, 'fleet') });
   await assert.rejects(

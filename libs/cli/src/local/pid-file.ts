@@ -2,57 +2,17 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-const BOOT_ID = '/proc/sys/kernel/random/boot_id';
-const START_TIME_FIELD = 22;
-const STATE_FIELD = 3;
-
-/**
- * What tells a running process from a later one with the same pid: the boot and the moment it started. Undefined when
- * no such process runs; one that has ended and waits to be collected counts as gone.
- */
-export function processIdentity(pid: number): string | undefined {
-  if (!Number.isSafeInteger(pid) || pid <= 0) return undefined;
-  return existsSync(BOOT_ID) ? fromProc(pid) : fromPs(pid);
-}
-
-function fromProc(pid: number): string | undefined {
-  let stat: string;
-  try {
-    stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-  } catch {
-    return undefined;
-  }
-  // The second field is the program's name in parentheses, and may hold spaces and parentheses itself.
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  const state = fields[STATE_FIELD - 3];
-  const startTime = fields[START_TIME_FIELD - 3];
-  if (state === 'Z' || state === 'X' || startTime === undefined) return undefined;
-  return `${readFileSync(BOOT_ID, 'utf8').trim()}:${startTime}`;
-}
-
-function fromPs(pid: number): string | undefined {
-  const ps = spawnSync('ps', ['-o', 'stat=,lstart=', '-p', String(pid)], {
-    encoding: 'utf8',
-    timeout: 5_000,
-    // The start time is written in the user's language and time zone, and both may change.
-    env: { ...process.env, LC_ALL: 'C', TZ: 'UTC' },
-  });
-  const line = ps.status === 0 ? ps.stdout.trim() : '';
-  if (line === '' || line.startsWith('Z')) return undefined;
-  return line.replace(/^\S+\s+/, '');
-}
-
-/** A process that `up` has started. */
+/** A process that `up` started. */
 export interface RunningProcess {
   readonly name: string;
   readonly pid: number;
-  /** What processIdentity said when it was started. */
+  /** Its processIdentity at the start. */
   readonly identity: string;
 }
 
 const fileOf = (runDir: string, name: string): string => join(runDir, `${name}.json`);
 
-/** Remembers a process that was started just now; undefined when it has ended already. */
+/** Writes the pid file of a process that was just started; undefined when the process has already ended. */
 export function recordProcess(runDir: string, name: string, pid: number): RunningProcess | undefined {
   const identity = processIdentity(pid);
   if (identity === undefined) return undefined;
@@ -64,10 +24,7 @@ export function recordProcess(runDir: string, name: string, pid: number): Runnin
   return running;
 }
 
-/**
- * The process of this name that still runs. A pid that another process has by now is not ours: then there is none,
- * and whoever it belongs to is left alone.
- */
+/** The process of this name; undefined when it has ended, even if another process has its pid by now. */
 export function runningProcess(runDir: string, name: string): RunningProcess | undefined {
   const recorded = readRecord(fileOf(runDir, name));
   if (recorded === undefined) return undefined;
@@ -87,7 +44,7 @@ function readRecord(file: string): RunningProcess | undefined {
     const value: unknown = JSON.parse(readFileSync(file, 'utf8'));
     return isRecord(value) ? value : undefined;
   } catch (error) {
-    // What cannot be read must not pass for a process that does not run.
+    // An unreadable pid file must not look like a process that does not run.
     const absent = error instanceof Error && 'code' in error && error.code === 'ENOENT';
     if (absent || error instanceof SyntaxError) return undefined;
     throw error;
@@ -103,3 +60,43 @@ const isRecord = (value: unknown): value is RunningProcess =>
   typeof value.pid === 'number' &&
   'identity' in value &&
   typeof value.identity === 'string';
+
+const BOOT_ID = '/proc/sys/kernel/random/boot_id';
+const START_TIME_FIELD = 22;
+const STATE_FIELD = 3;
+
+/**
+ * Tells a process apart from a later one with the same pid, by the boot id and the start time. Undefined when no such
+ * process runs; a zombie counts as ended.
+ */
+export function processIdentity(pid: number): string | undefined {
+  if (!Number.isSafeInteger(pid) || pid <= 0) return undefined;
+  return existsSync(BOOT_ID) ? fromProc(pid) : fromPs(pid);
+}
+
+function fromProc(pid: number): string | undefined {
+  let stat: string;
+  try {
+    stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  } catch {
+    return undefined;
+  }
+  // The second field is the program's name in parentheses, which may contain spaces and parentheses.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  const state = fields[STATE_FIELD - 3];
+  const startTime = fields[START_TIME_FIELD - 3];
+  if (state === 'Z' || state === 'X' || startTime === undefined) return undefined;
+  return `${readFileSync(BOOT_ID, 'utf8').trim()}:${startTime}`;
+}
+
+function fromPs(pid: number): string | undefined {
+  const ps = spawnSync('ps', ['-o', 'stat=,lstart=', '-p', String(pid)], {
+    encoding: 'utf8',
+    timeout: 5_000,
+    // ps prints the start time in the user's language and time zone, and both can change.
+    env: { ...process.env, LC_ALL: 'C', TZ: 'UTC' },
+  });
+  const line = ps.status === 0 ? ps.stdout.trim() : '';
+  if (line === '' || line.startsWith('Z')) return undefined;
+  return line.replace(/^\S+\s+/, '');
+}

@@ -2,7 +2,7 @@ import { join, resolve } from 'node:path';
 import { FleetError } from '@hermes-fleet/protocol';
 import { PROFILES, TRADER } from '../keys/layout.ts';
 
-/** The default ports of the fleet (design 2, fleet.yaml). */
+/** Default ports (docs/operations.md#ports). */
 const PORTS: Readonly<Record<string, number>> = {
   switch: 9219,
   neo: 9220,
@@ -14,9 +14,9 @@ const NATS_PORT = 4222;
 const NATS_MONITOR_PORT = 8222;
 
 export interface PlanOptions {
-  /** The repository. */
+  /** The repository's root. */
   readonly root: string;
-  /** Holds everything this fleet writes; `<root>/.fleet` by default. */
+  /** Folder for everything that the fleet writes; `<root>/.fleet` by default. */
   readonly dir?: string;
   /** Added to every port, so that several fleets can run on one machine. */
   readonly portOffset?: number;
@@ -26,17 +26,16 @@ export interface PlanOptions {
 export interface PlannedProcess {
   readonly name: string;
   readonly port: number;
-  /** Where it lives, for people. */
   readonly url: string;
-  /** Answers 200 when the process can do its work. */
+  /** Answers 200 when the process is ready. */
   readonly readyUrl: string;
   readonly logFile: string;
 }
 
-/** A service of ours. */
+/** A service of the fleet: a profile or the trader. */
 export interface PlannedMember extends PlannedProcess {
   readonly stateDir: string;
-  /** Of those that run commands. */
+  /** Only for services that run commands. */
   readonly workspaceDir?: string;
 }
 
@@ -44,7 +43,7 @@ export interface PlannedProfile extends PlannedMember {
   readonly workspaceDir: string;
 }
 
-/** A fleet of plain processes: who runs where. */
+/** The layout of a fleet of plain processes: ports, URLs, files and folders. */
 export interface FleetPlan {
   readonly root: string;
   readonly dir: string;
@@ -57,11 +56,11 @@ export interface FleetPlan {
   readonly nats: PlannedProcess;
   readonly profiles: readonly PlannedProfile[];
   readonly trader: PlannedMember;
-  /** All services of ours: the profiles, and the trader. */
+  /** The profiles and the trader. */
   readonly members: readonly PlannedMember[];
 }
 
-/** Lays out a processes fleet. Throws CONFIG_INVALID when the offset pushes a port out of range. */
+/** Plans a fleet of plain processes. Throws CONFIG_INVALID when the offset moves a port out of range. */
 export function planFleet(options: PlanOptions): FleetPlan {
   const root = resolve(options.root);
   const dir = resolve(options.dir ?? join(root, '.fleet'));
@@ -108,14 +107,14 @@ export function planFleet(options: PlanOptions): FleetPlan {
   };
 }
 
-/** What a member's entry point takes to serve: its file, and which profile it is. */
+/** The entry point of a service, with the argument that names its profile. */
 export function commandOf(root: string, name: string): readonly string[] {
   return name === TRADER
     ? [join(root, 'services/trader/src/main.ts')]
     : [join(root, 'services/profile/src/main.ts'), '--profile', name];
 }
 
-/** What a member and its yaml files read from the environment. */
+/** Environment variables that a service and its YAML files read. */
 export function memberEnv(plan: FleetPlan, member: PlannedMember): Record<string, string> {
   return {
     HERMES_APP: plan.root,
@@ -123,9 +122,9 @@ export function memberEnv(plan: FleetPlan, member: PlannedMember): Record<string
     HERMES_KEYS_DIR: join(plan.keysDir, member.name),
     HERMES_STATE_DIR: member.stateDir,
     ...(member.workspaceDir === undefined ? {} : { HERMES_WORKSPACE_DIR: member.workspaceDir }),
-    // Keeps what Node makes of the TypeScript: the next start is faster, and needs some 20 MB less.
+    // Caches compiled TypeScript: later starts are faster and use about 20 MB less memory.
     NODE_COMPILE_CACHE: plan.cacheDir,
-    // Less room for garbage between two collections: some 20 MB less again, for a process that mostly waits.
+    // A smaller young generation saves about 20 MB in processes that mostly wait.
     NODE_OPTIONS: '--max-semi-space-size=4',
     BIND_HOST: '127.0.0.1',
     NATS_HOST: '127.0.0.1',
@@ -138,3 +137,18 @@ export function memberEnv(plan: FleetPlan, member: PlannedMember): Record<string
     ),
   };
 }
+
+/**
+ * The environment of a service that this process starts: its own variables over the inherited ones. Tokens and NATS_* and
+ * HERMES_* variables are not inherited, because a variable takes precedence over a key file.
+ */
+export const serviceEnv = (
+  plan: FleetPlan,
+  member: PlannedMember,
+  env: NodeJS.ProcessEnv,
+): NodeJS.ProcessEnv => ({
+  ...Object.fromEntries(
+    Object.entries(env).filter(([name]) => !/^(A2A_HERMES_TOKEN_|NATS_|HERMES_)/.test(name)),
+  ),
+  ...memberEnv(plan, member),
+});

@@ -11,7 +11,7 @@ export interface ProcessStatus {
   readonly logFile: string;
 }
 
-/** Every process of the fleet as it is now. */
+/** The current state of every process of the fleet. */
 export function fleetStatus(plan: FleetPlan): Promise<readonly ProcessStatus[]> {
   return Promise.all(
     [plan.nats, ...plan.members].map(async ({ name, url, readyUrl, logFile }) => {

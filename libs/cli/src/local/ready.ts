@@ -5,28 +5,31 @@ const INTERVAL_MS = 100;
 const REQUEST_MS = 2_000;
 
 /**
- * Asks an address until it answers 200. Returns undefined then, else why not: the reason of `ended` (the process is
- * gone), or what the last answer was when `deadlineMs` is over.
+ * Polls a URL until it answers 2xx. Resolves with undefined on success, else with the reason: that of `ended`, which
+ * aborts when the process ends, or the last answer once `deadlineMs` is over.
  */
-export async function waitUntilReady(o: {
+export async function waitUntilReady({
+  url,
+  deadlineMs,
+  ended,
+  clock,
+}: {
   readonly url: string;
   readonly deadlineMs: number;
   readonly ended: AbortSignal;
   readonly clock: Clock;
 }): Promise<string | undefined> {
-  const giveUpAt = o.clock.now() + o.deadlineMs;
-  let last = '';
-  while (!o.ended.aborted) {
-    const answer = await probe(o.url);
-    if (answer === undefined) return undefined;
-    last = answer;
-    if (o.clock.now() >= giveUpAt) return `is not ready after ${o.deadlineMs / 1000} s: ${last}`;
-    await o.clock.sleep(INTERVAL_MS, o.ended).catch(() => undefined);
+  const giveUpAt = clock.now() + deadlineMs;
+  while (!ended.aborted) {
+    const problem = await probe(url);
+    if (problem === undefined) return undefined;
+    if (clock.now() >= giveUpAt) return `is not ready after ${deadlineMs / 1000} s: ${problem}`;
+    await clock.sleep(INTERVAL_MS, ended).catch(() => undefined);
   }
-  return String(o.ended.reason);
+  return String(ended.reason);
 }
 
-/** Undefined for 200, else what came instead. */
+/** Undefined for a 2xx answer, else what went wrong. */
 export async function probe(url: string): Promise<string | undefined> {
   try {
     const reply = await fetch(url, { signal: AbortSignal.timeout(REQUEST_MS) });
@@ -38,14 +41,14 @@ export async function probe(url: string): Promise<string | undefined> {
   }
 }
 
-const TAKEN_FOR = 10;
+const TAKEN_CHECKS = 10;
 
 /**
- * Whether a port of this machine is in use, and stays so for a second: a process that was killed just now may hold its
- * sockets for a moment longer than its pid.
+ * True when a port of this machine stays in use for a second: a process that was just killed can hold its sockets
+ * slightly longer than its pid.
  */
 export async function isTaken(port: number, clock: Clock): Promise<boolean> {
-  for (let look = 0; look < TAKEN_FOR; look += 1) {
+  for (let checks = 0; checks < TAKEN_CHECKS; checks += 1) {
     if (!(await answers(port))) return false;
     await clock.sleep(INTERVAL_MS);
   }

@@ -13,18 +13,18 @@ import { dirname } from 'node:path';
 import { recordProcess } from './pid-file.ts';
 import type { PlannedProcess } from './plan.ts';
 
-/** A log that has grown beyond this is put aside at the next start; one older one is kept. */
+/** A larger log is rotated at the next start; one old log is kept. */
 const MAX_LOG_BYTES = 20 * 1024 * 1024;
 
 export interface Started {
   readonly pid: number;
-  /** Aborted, with a sentence as its reason, when the process ends while we are looking. */
+  /** Aborts when the process ends before `release`; the reason is a message. */
   readonly ended: AbortSignal;
-  /** Stops looking; the process lives on by itself. */
+  /** Stops watching the process, which keeps running. */
   release(): void;
 }
 
-/** Starts a process that outlives this one, its output appended to its log, and remembers it by pid and start time. */
+/** Starts a process that outlives this one, appends its output to its log, and writes its pid file. */
 export function startProcess(
   runDir: string,
   planned: PlannedProcess,
@@ -64,7 +64,7 @@ function openLog(file: string): number {
   return handle;
 }
 
-/** The last lines of a log, at most 8 kB of it. */
+/** The last lines of a log, at most 8 KiB. */
 export function logTail(file: string, lines: number): string {
   const bytes = 8192;
   if (!existsSync(file)) return '';

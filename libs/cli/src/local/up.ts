@@ -8,19 +8,19 @@ import { readSecret } from '../keys/secret-file.ts';
 import { setupConnectionFromKeys } from '../keys/setup-user.ts';
 import { findNatsServer, type NatsServer, reloadNats } from './nats-server.ts';
 import { isAlive, runningProcess } from './pid-file.ts';
-import { commandOf, type FleetPlan, memberEnv, type PlannedMember, type PlannedProcess } from './plan.ts';
+import { commandOf, type FleetPlan, type PlannedMember, type PlannedProcess, serviceEnv } from './plan.ts';
 import { isTaken, waitUntilReady } from './ready.ts';
 import { logTail, type Started, startProcess } from './start.ts';
 
 export interface UpOptions {
   readonly plan: FleetPlan;
-  /** Inherited by every process, under what the fleet sets itself. */
+  /** Inherited by every process; variables that the fleet sets take precedence. */
   readonly env: NodeJS.ProcessEnv;
   readonly clock: Clock;
   readonly log: Log;
-  /** How long a process may take to be ready. */
+  /** Time limit for a process to become ready. */
   readonly readyMs?: number;
-  /** What to run for every member; the repository's own entry points by default. */
+  /** Replaces the entry point of every service. */
   readonly entryPoint?: string;
 }
 
@@ -28,25 +28,25 @@ export interface Outcome {
   readonly name: string;
   readonly url: string;
   readonly state: 'started' | 'already running' | 'failed';
-  /** Why it failed, and the end of its log. */
+  /** The reason of a failure, and the end of the log. */
   readonly reason?: string;
 }
 
 const READY_MS = 60_000;
 const TAIL_LINES = 15;
-/** The user that commands of an agent run as where the gateway is root (libs/agent, confinement). */
+/** The user that runs agent commands when the gateway runs as root (SECURITY.md). */
 const COMMAND_USER = 1001;
 
 /**
- * Brings up the fleet as plain processes: keys, NATS and its streams, the trader, then the profiles side by side. What
- * runs already is left alone. Every process is waited for until it is ready; those that are not are reported, none is retried.
- * Throws CONFIG_INVALID when there is no nats-server, or when this folder's fleet runs on other ports.
+ * Starts the fleet as plain processes: keys, NATS and its streams, the trader, then the profiles in parallel. Leaves
+ * running processes alone. Waits until every process is ready and reports those that fail; retries nothing. Throws
+ * CONFIG_INVALID when there is no nats-server, or when the fleet in this folder runs on other ports.
  */
 export async function fleetUp(options: UpOptions): Promise<readonly Outcome[]> {
   const { plan } = options;
   const server = findNatsServer(options.env);
   prepareFolders(plan);
-  keepOffset(plan);
+  recordOffset(plan);
   const { natsConfig } = keyPaths(plan.keysDir);
   const before = readSecret(natsConfig);
   initKeys({
@@ -55,7 +55,7 @@ export async function fleetUp(options: UpOptions): Promise<readonly Outcome[]> {
     nats: natsSettings(plan, server),
   });
 
-  const nats = await bring(options, plan.nats, () =>
+  const nats = await ensureRunning(options, plan.nats, () =>
     startProcess(plan.runDir, plan.nats, {
       file: server.command,
       args: ['--config', natsConfig],
@@ -67,10 +67,10 @@ export async function fleetUp(options: UpOptions): Promise<readonly Outcome[]> {
   if (nats.state === 'already running' && readSecret(natsConfig) !== before)
     await reloadNats(plan, options.clock);
   await setUpStreams({ connection: setupConnectionFromKeys(plan.keysDir, plan.nats.url), log: options.log });
-  // First, so that what switch measures of it at start is right.
-  const trader = await bring(options, plan.trader, () => startMember(options, plan.trader));
+  // Before the profiles, because switch checks the trader's MCP server at its own start.
+  const trader = await ensureRunning(options, plan.trader, () => startMember(options, plan.trader));
   const profiles = await Promise.all(
-    plan.profiles.map((profile) => bring(options, profile, () => startMember(options, profile))),
+    plan.profiles.map((profile) => ensureRunning(options, profile, () => startMember(options, profile))),
   );
   return [nats, trader, ...profiles];
 }
@@ -80,23 +80,21 @@ function startMember(options: UpOptions, member: PlannedMember): Started {
   return startProcess(plan.runDir, member, {
     file: process.execPath,
     args: entryPoint === undefined ? commandOf(plan.root, member.name) : [entryPoint],
-    env: { ...inherited(options.env), ...memberEnv(plan, member) },
+    env: serviceEnv(plan, member, options.env),
     cwd: plan.root,
   });
 }
 
-/** What a gateway gets of this process's environment: a variable wins over a key file, so one left in the shell must not. */
-export const inherited = (env: NodeJS.ProcessEnv): NodeJS.ProcessEnv =>
-  Object.fromEntries(
-    Object.entries(env).filter(([name]) => !/^(A2A_HERMES_TOKEN_|NATS_|HERMES_)/.test(name)),
-  );
-
-async function bring(options: UpOptions, planned: PlannedProcess, start: () => Started): Promise<Outcome> {
+async function ensureRunning(
+  options: UpOptions,
+  planned: PlannedProcess,
+  start: () => Started,
+): Promise<Outcome> {
   const { name, url } = planned;
   const running = runningProcess(options.plan.runDir, name);
   const taken = running ? undefined : await takenPort(planned, options.clock);
   if (taken !== undefined) {
-    const reason = `cannot start: port ${taken} is in use by another program; end that, or add an offset to every port: FLEET_PORT_OFFSET=1000 make up`;
+    const reason = `cannot start: port ${taken} is in use by another program; stop it, or add an offset to every port: FLEET_PORT_OFFSET=1000 make up`;
     return { name, url, state: 'failed', reason };
   }
   const started = running === undefined ? start() : undefined;
@@ -115,7 +113,7 @@ async function bring(options: UpOptions, planned: PlannedProcess, start: () => S
   return { name, url, state: 'failed', reason: `${reason}\n--- ${planned.logFile}\n${tail}` };
 }
 
-/** The port it listens on, or the one it is asked on: a stranger's answer there would pass for its own. */
+/** Checks the readiness port too: another program's answer there would pass for this process's own. */
 async function takenPort({ port, readyUrl }: PlannedProcess, clock: Clock): Promise<number | undefined> {
   for (const wanted of new Set([port, Number(new URL(readyUrl).port)])) {
     if (await isTaken(wanted, clock)) return wanted;
@@ -123,7 +121,7 @@ async function takenPort({ port, readyUrl }: PlannedProcess, clock: Clock): Prom
   return undefined;
 }
 
-/** A process that is not our child has no exit event: its pid is looked at. */
+/** Aborts `gone` when a process that is not our child, and so has no exit event, ends. */
 function watchPid(alive: () => boolean, gone: AbortController): Disposable {
   const timer = setInterval(() => {
     if (!alive()) gone.abort('has ended');
@@ -140,8 +138,8 @@ const natsSettings = (plan: FleetPlan, server: NatsServer) => ({
 });
 
 /**
- * Commands of an agent may pass through the folder on the way to their workspace; what is secret lies in folders that
- * only this user can enter.
+ * Creates the fleet's folders. Agent commands, which may run as another user, can traverse to their workspace; folders
+ * with secrets are 0700.
  */
 function prepareFolders(plan: FleetPlan): void {
   for (const [path, mode] of [
@@ -159,7 +157,7 @@ function prepareFolders(plan: FleetPlan): void {
   for (const profile of plan.profiles) {
     const asRoot = process.getuid?.() === 0;
     makeFolder(profile.workspaceDir, asRoot ? 0o755 : 0o700);
-    // Where MCP servers keep their files: they run as the agent's commands do.
+    // MCP servers keep their files here and run as the same user as agent commands.
     const servers = join(profile.workspaceDir, 'mcp');
     mkdirSync(servers, { recursive: true });
     if (asRoot) chownSync(servers, COMMAND_USER, COMMAND_USER);
@@ -172,22 +170,22 @@ function makeFolder(path: string, mode: number): void {
   chmodSync(path, mode);
 }
 
-/** Remembers the port offset, so that `ps`, `down` and `token` of the same folder need not be told. */
-function keepOffset(plan: FleetPlan): void {
-  const others = [plan.nats, ...plan.members].some(
+/** Records the port offset, so that later commands for the same folder use it. */
+function recordOffset(plan: FleetPlan): void {
+  const isRunning = [plan.nats, ...plan.members].some(
     ({ name }) => runningProcess(plan.runDir, name) !== undefined,
   );
-  const kept = recordedOffset(plan.dir);
-  if (others && kept !== undefined && kept !== plan.portOffset) {
+  const recorded = recordedOffset(plan.dir);
+  if (isRunning && recorded !== undefined && recorded !== plan.portOffset) {
     throw new FleetError(
       'CONFIG_INVALID',
-      `the fleet in ${plan.dir} runs with the port offset ${kept}: take it down first, or use another --dir`,
+      `the fleet in ${plan.dir} runs with the port offset ${recorded}: take it down first, or use another --dir`,
     );
   }
   writeFileSync(join(plan.dir, 'fleet.json'), `${JSON.stringify({ port_offset: plan.portOffset })}\n`);
 }
 
-/** The port offset that a fleet folder was last brought up with. */
+/** The port offset of the last `up` in this folder. */
 export function recordedOffset(dir: string): number | undefined {
   try {
     const value: unknown = JSON.parse(readFileSync(join(dir, 'fleet.json'), 'utf8'));

@@ -16,7 +16,7 @@ const at = (value: JsonValue | undefined, ...path: (string | number)[]): JsonVal
 const dataOf = (request: JsonValue): JsonValue | undefined =>
   at(request, 'params', 'message', 'parts', 0, 'data');
 
-test('the first request is a valid dispatch to whoever fits, named as asked', () => {
+test('the first request is a valid dispatch to auto with the given id', () => {
   const request = firstFlightRequest({ id: 'flight-7' });
   assert.equal(request.method, 'SendMessage');
   assert.equal(at(request, 'params', 'message', 'messageId'), 'flight-7');
@@ -25,12 +25,12 @@ test('the first request is a valid dispatch to whoever fits, named as asked', ()
   assert.equal(dispatch.routing?.target, 'auto');
 });
 
-test('another MCP server can be asked for', () => {
+test('the required MCP servers can be replaced', () => {
   const request = firstFlightRequest({ id: 'x', requiredMcp: ['nope'] });
   assert.deepEqual(decodeDispatch(dataOf(request)).requirements?.requiredMcp, ['nope']);
 });
 
-test('the curl gives a shell the address, the token and the body as they are', (t) => {
+test('a shell passes the URL, the token and the body of the curl command unchanged', (t) => {
   const dir = mkdtempSync(join(tmpdir(), "it's a flight-"));
   t.after(() => rmSync(dir, { recursive: true }));
   const script = 'process.stdout.write(JSON.stringify(process.argv.slice(2)))';
@@ -55,7 +55,7 @@ test('the curl gives a shell the address, the token and the body as they are', (
   assert.deepEqual(JSON.parse(args[args.indexOf('--data-binary') + 1] ?? ''), request);
 });
 
-test('what up ends with names every address and asks switch', () => {
+test('the welcome names every address and sends the request to switch', () => {
   const text = renderWelcome({
     addresses: [
       { name: 'neo', url: 'http://127.0.0.1:9220' },

@@ -1,27 +1,29 @@
 import { readFileSync } from 'node:fs';
 import { isJsonObject, type JsonObject, type JsonValue } from '@hermes-fleet/protocol';
 
-/** The one text of the first request that a newcomer sends: printed by `up`, run by the README's test and the demo. */
+/** The first request that a new user sends. `up` prints it; the demo and the quick-start test send it. */
 const TEMPLATE = new URL('../../../../deploy/first-flight.json', import.meta.url);
-const NAME = 'first-flight';
+const PLACEHOLDER = 'first-flight';
 
 /**
- * The JSON-RPC request of a first flight: a dispatch to `auto` that writes a file and runs two commands. `id` names
- * the task and the message: another one is another task. `requiredMcp` asks for other MCP servers, e.g. one that
- * nobody has, to see the dispatch blocked.
+ * A JSON-RPC request that dispatches a task to `auto`: write a file and run two commands. `id` becomes the task id and
+ * the message id, so every id makes a new task. `requiredMcp` replaces the required MCP servers.
  */
-export function firstFlightRequest(o: {
+export function firstFlightRequest({
+  id,
+  requiredMcp,
+}: {
   readonly id: string;
   readonly requiredMcp?: readonly string[];
 }): JsonObject {
   const fill = (value: JsonValue): JsonValue => {
-    if (value === NAME) return o.id;
+    if (value === PLACEHOLDER) return id;
     if (Array.isArray(value)) return value.map(fill);
     if (!isJsonObject(value)) return value;
     return Object.fromEntries(
       Object.entries(value).map(([key, item]) => [
         key,
-        key === 'required_mcp' && o.requiredMcp ? [...o.requiredMcp] : fill(item ?? null),
+        key === 'required_mcp' && requiredMcp ? [...requiredMcp] : fill(item ?? null),
       ]),
     );
   };
@@ -30,22 +32,22 @@ export function firstFlightRequest(o: {
   return request;
 }
 
-/** The request as a command for a POSIX shell. `tokenCommand` prints the operator's token. */
-export function curlCommand(o: {
+/** The request as a `curl` command for a POSIX shell. `tokenCommand` is a shell command that prints the token. */
+export function curlCommand(options: {
   readonly url: string;
   readonly tokenCommand: string;
   readonly request: JsonObject;
 }): string {
-  const body = JSON.stringify(o.request, null, 2);
+  const body = JSON.stringify(options.request, null, 2);
   return [
-    `curl -sS ${quote(o.url)} \\`,
-    `  -H "Authorization: Bearer $(${o.tokenCommand})" \\`,
+    `curl -sS ${quote(options.url)} \\`,
+    `  -H "Authorization: Bearer $(${options.tokenCommand})" \\`,
     "  -H 'Content-Type: application/json' -H 'A2A-Version: 1.0' \\",
     `  --data-binary ${quote(body)}`,
   ].join('\n');
 }
 
-/** A word of a POSIX shell that means exactly this text. */
+/** Quotes a word for a POSIX shell where needed. */
 export function quote(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }

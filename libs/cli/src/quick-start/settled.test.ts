@@ -6,7 +6,7 @@ import { systemClock as clock } from '@hermes-fleet/protocol';
 import { createMetrics } from '@hermes-fleet/service';
 import { silentPeers, waitUntilSettled } from './settled.ts';
 
-test('a peer is silent until its first announce, in the metrics as a profile writes them', async () => {
+test('a peer is silent in the metrics until its first announce', async () => {
   const metrics = createMetrics({ profile: 'switch', peers: ['neo', 'trinity'], callers: [] });
   assert.deepEqual(silentPeers(await metrics.registry.metrics()), ['neo', 'trinity']);
   metrics.peerLastAnnounce('neo', 1_795_299_068.992);
@@ -14,7 +14,7 @@ test('a peer is silent until its first announce, in the metrics as a profile wri
   assert.equal(silentPeers(''), undefined);
 });
 
-test('waiting ends when all have announced, or names those that have not', async (t) => {
+test('waiting ends when every peer has announced, or returns the silent ones', async (t) => {
   const metrics = createMetrics({ profile: 'switch', peers: ['neo'], callers: [] });
   let asked = 0;
   const server = createServer(async (_, reply) => {

@@ -5,37 +5,41 @@ const REQUEST_MS = 2_000;
 const LAST_ANNOUNCE = /^fleet_peer_last_announce_timestamp_seconds\{peer="([^"]+)"\} (\S+)$/gm;
 
 /**
- * Waits until a profile has heard from every peer that it is configured with: before that it would call work blocked
- * which a peer is about to offer. Resolves with the peers that are still silent after `deadlineMs`.
+ * Waits until a profile has an announce of every configured peer; before that, it blocks tasks that such a peer could
+ * take. Resolves with the peers that are still silent after `deadlineMs`.
  */
-export async function waitUntilSettled(o: {
-  /** The profile's address, without a path. */
+export async function waitUntilSettled({
+  url,
+  deadlineMs,
+  clock,
+}: {
+  /** The profile's base URL, without a path. */
   readonly url: string;
   readonly deadlineMs: number;
   readonly clock: Clock;
 }): Promise<readonly string[]> {
-  const giveUpAt = o.clock.now() + o.deadlineMs;
+  const giveUpAt = clock.now() + deadlineMs;
   for (;;) {
-    const silent = silentPeers(await metrics(o.url));
+    const silent = silentPeers(await readMetrics(url));
     if (silent?.length === 0) return [];
-    if (o.clock.now() >= giveUpAt) return silent ?? ['every peer'];
-    await o.clock.sleep(INTERVAL_MS);
+    if (clock.now() >= giveUpAt) return silent ?? ['every peer'];
+    await clock.sleep(INTERVAL_MS);
   }
 }
 
-/** The peers without an announce in a profile's metrics; undefined when the metrics tell of no peer. */
+/** The peers without an announce in a profile's metrics; undefined when the metrics name no peer. */
 export function silentPeers(text: string): readonly string[] | undefined {
   const peers = [...text.matchAll(LAST_ANNOUNCE)];
   if (peers.length === 0) return undefined;
   return peers.flatMap(([, peer = '', at]) => (Number(at) > 0 ? [] : [peer]));
 }
 
-async function metrics(url: string): Promise<string> {
+async function readMetrics(url: string): Promise<string> {
   try {
     const reply = await fetch(`${url}/metrics`, { signal: AbortSignal.timeout(REQUEST_MS) });
     return await reply.text();
   } catch {
-    // Not up yet, or away for a moment: asked again until the deadline.
+    // The profile may still be starting: the caller retries until its deadline.
     return '';
   }
 }

@@ -1,17 +1,17 @@
 import { curlCommand, firstFlightRequest, quote } from './first-flight.ts';
 
 export interface Welcome {
-  /** What runs where; `switch` is who takes the first request. */
+  /** Every service and its URL; `switch` takes the first request. */
   readonly addresses: readonly { readonly name: string; readonly url: string }[];
-  /** The repository, so that the request works wherever the prompt stands. */
+  /** The repository's root, so that the request works in any working directory. */
   readonly root: string;
-  /** The name of the first task. */
+  /** The id of the first task. */
   readonly id: string;
-  /** Prints the operator's token; `make token` of this repository by default. */
+  /** A shell command that prints the operator's token; `make token` in `root` by default. */
   readonly tokenCommand?: string;
 }
 
-/** What `up` ends with: the addresses, and a request that works when pasted. */
+/** The last lines of `up`: the addresses, and a request to paste. */
 export function renderWelcome(welcome: Welcome): string {
   const width = Math.max(...welcome.addresses.map(({ name }) => name.length));
   const orchestrator = welcome.addresses.find(({ name }) => name === 'switch') ?? welcome.addresses[0];
@@ -24,7 +24,7 @@ export function renderWelcome(welcome: Welcome): string {
     '',
     ...welcome.addresses.map(({ name, url }) => `  ${name.padEnd(width)}  ${url}`),
     '',
-    'A first flight, to paste: switch picks a worker, which writes a file and reads it back.',
+    'A first task, to paste: switch picks a worker, which writes a file and reads it back.',
     '',
     curl,
     '',

@@ -10,28 +10,28 @@ import { DEFAULT_SERVICES } from '../keys/layout.ts';
 
 const MAIN = join(import.meta.dirname, '../main.ts');
 
-/** What came to the stub: where, as whom, and with which body. */
-export interface Asked {
+/** A request that the stub received. */
+export interface ReceivedRequest {
   readonly path: string;
   readonly token: string;
   readonly body: JsonObject | undefined;
 }
 
 export interface Stub {
-  /** Where the keys are that the command reads; holds no fleet. */
+  /** For `--dir`: holds keys, but no fleet. */
   readonly dir: string;
   readonly url: string;
   readonly token: string;
-  readonly asked: Asked[];
+  readonly asked: ReceivedRequest[];
 }
 
-/** A profile that answers every path with what the test says, and the keys of its operator. */
+/** A profile with scripted answers by path, and the operator's keys for it. */
 export async function profileStub(
   t: TestContext,
   answers: Readonly<Record<string, { status?: number; body: unknown }>>,
 ): Promise<Stub> {
   const { dir, token: own } = keysFolder(t);
-  const asked: Asked[] = [];
+  const asked: ReceivedRequest[] = [];
   const server = createServer(async (request, reply) => {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk);
@@ -48,7 +48,7 @@ export async function profileStub(
   return { dir, url: `http://127.0.0.1:${address.port}`, token: own, asked };
 }
 
-/** A folder with the keys of a fleet that does not run, and its operator's token. */
+/** A folder with the keys of a fleet that does not run, and the operator's token. */
 export function keysFolder(t: TestContext): { readonly dir: string; readonly token: string } {
   const dir = mkdtempSync(join(tmpdir(), 'fleet-cli-'));
   t.after(() => rmSync(dir, { recursive: true, force: true }));
@@ -63,7 +63,7 @@ export interface Ended {
   readonly stderr: string;
 }
 
-/** Runs the `fleet` command to its end, with this on its stdin. */
+/** Runs the `fleet` command to its end, with `input` on stdin. */
 export function fleet(args: readonly string[], input = ''): Promise<Ended> {
   return new Promise((resolve) => {
     const child = execFile(

@@ -1,25 +1,25 @@
 import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
 import { objectsAt } from '../client/fields.ts';
-import type { Caller } from '../client/http.ts';
+import type { Target } from '../client/http.ts';
 import { rpc } from '../client/rpc.ts';
 
-/** Strategies of the trader that match (design 4, Runtime). Throws like `rpc`. */
-export async function listStrategies(trader: Caller, filter: JsonObject): Promise<JsonObject[]> {
+/** The trader's strategies that match a filter (docs/trader.md). Throws like `rpc`. */
+export async function listStrategies(trader: Target, filter: JsonObject): Promise<JsonObject[]> {
   const { result } = await rpc(trader, requestOf('list_strategies', JSON.stringify(filter)));
   return objectsAt(result, 'strategies');
 }
 
-/** A strategy with its state, position, orders and last decisions. Throws like `rpc`. */
-export async function getStrategy(trader: Caller, id: string): Promise<JsonObject> {
+/** A strategy with its control state, position, orders and latest decisions. Throws like `rpc`. */
+export async function getStrategy(trader: Target, id: string): Promise<JsonObject> {
   const { result } = await rpc(trader, requestOf('get_strategy', JSON.stringify({ strategy_id: id })));
   return result;
 }
 
 /**
- * Sends a decision, its text exactly as it stands, and resolves with the trader's answer, a rejection too. Throws
- * INVALID_PARAMS for what is no JSON, since no request could carry it, and like `rpc`.
+ * Sends the text of a decision unchanged and resolves with the trader's answer, rejections included. Throws
+ * INVALID_PARAMS before sending when the text is not JSON, and like `rpc`.
  */
-export async function decide(trader: Caller, payload: string): Promise<JsonObject> {
+export async function decide(trader: Target, payload: string): Promise<JsonObject> {
   try {
     JSON.parse(payload);
   } catch (cause) {
@@ -29,6 +29,6 @@ export async function decide(trader: Caller, payload: string): Promise<JsonObjec
   return result;
 }
 
-/** Put together as text: reading and writing it again would lose what the trader has to see. */
+/** Inserts the params as text: parsing and serializing them would hide duplicate keys and exact numbers from the trader. */
 const requestOf = (method: string, params: string): string =>
   `{"jsonrpc":"2.0","id":1,"method":"${method}","params":${params}}`;

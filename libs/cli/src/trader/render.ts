@@ -2,11 +2,11 @@ import type { JsonObject } from '@hermes-fleet/protocol';
 import { objectAt, objectsAt, textAt, textsAt } from '../client/fields.ts';
 import { columns } from '../command-line/output.ts';
 
-/** The trader's answer to a decision for people. */
+/** Lines for the trader's answer to a decision. */
 export function renderDecision(response: JsonObject): string[] {
   const result = objectAt(response, 'result');
   const { would_status: would, canceled_orders: canceled, inherited_position: inherited } = result;
-  const said = (kind: string) => (each: JsonObject) => {
+  const finding = (kind: string) => (each: JsonObject) => {
     const field = typeof each.field === 'string' ? ` (${each.field})` : '';
     return `  ${kind} ${textAt(each, 'code')}${field}: ${textAt(each, 'message')}`;
   };
@@ -18,12 +18,12 @@ export function renderDecision(response: JsonObject): string[] {
     ...(would === undefined ? [] : [`  would be   ${String(would)}`]),
     ...(canceled === undefined ? [] : [`  canceled   ${String(canceled)} orders`]),
     ...(inherited === undefined ? [] : [`  inherited  a position of ${String(inherited)}`]),
-    ...objectsAt(response, 'warnings').map(said('warning')),
-    ...objectsAt(response, 'errors').map(said('error')),
+    ...objectsAt(response, 'warnings').map(finding('warning')),
+    ...objectsAt(response, 'errors').map(finding('error')),
   ];
 }
 
-/** `get_strategy`'s answer for people. */
+/** Lines for the answer to `get_strategy`. */
 export function renderStrategy(found: JsonObject): string[] {
   const [strategy, control] = [objectAt(found, 'strategy'), objectAt(found, 'control')];
   const [position, equity] = [objectAt(found, 'position'), objectAt(found, 'equity')];
@@ -37,18 +37,18 @@ export function renderStrategy(found: JsonObject): string[] {
     line('active', textAt(control, 'active_strategy_id')),
     line('control', `${textAt(control, 'run_state')}, risk mode ${textAt(control, 'risk_mode')}`),
     line('position', `${textAt(position, 'quantity')} at ${textAt(position, 'average_price')}`),
-    line('equity', `${textAt(equity, 'total')}, of that in cash ${textAt(equity, 'cash')}`),
+    line('equity', `${textAt(equity, 'total')}, of which cash ${textAt(equity, 'cash')}`),
     line('execution', [textAt(execution, 'state'), ...reasons].join('; ')),
     line('orders', open.length === 0 ? 'none open' : `${open.length} open`),
     ...indented(['side', 'kind', 'quantity', 'limit_price', 'purpose'], open),
-    line('decisions', decisions.length === 0 ? 'none yet' : 'the newest first'),
+    line('decisions', decisions.length === 0 ? 'none yet' : 'newest first'),
     ...indented(['decided_at', 'action', 'status', 'caller', 'decision_id'], decisions),
   ];
 }
 
 const line = (name: string, value: string): string => `  ${name.padEnd(10)} ${value}`;
 
-/** A table below a line, with these fields of each row. */
+/** An indented table of these fields of each row; empty when there are no rows. */
 function indented(keys: readonly string[], rows: readonly JsonObject[]): string[] {
   if (rows.length === 0) return [];
   const head = keys.map((key) => key.replaceAll('_', ' '));
