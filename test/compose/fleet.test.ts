@@ -300,7 +300,7 @@ test('a whole fleet in containers', { skip: withoutEngine(), timeout: 270_000 },
       before,
     );
     const again = await fleet.compose('run', '--rm', '--no-deps', '-T', 'keys', 'init');
-    assert.match(again, /^keys: 0 made, 0 put right, \d+ as they were$/m);
+    assert.match(again, /^keys: 0 created, 0 repaired, \d+ unchanged$/m);
     assert.equal(await sums(), before.keys);
     const token = await fleet.compose('run', '--rm', '--no-deps', '-T', 'keys', 'token');
     assert.equal(token, `${fleet.operatorToken}\n`);
