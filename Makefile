@@ -4,7 +4,7 @@ export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 .DEFAULT_GOAL := help
 
 .PHONY: help install up down logs ps token demo route peers trader doctor check test bench eval picture
-help: ## what there is
+help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
 
 node_modules/.package-lock.json: package-lock.json
@@ -13,24 +13,24 @@ node_modules/.package-lock.json: package-lock.json
 
 install: node_modules/.package-lock.json
 
-# In containers where a Docker engine answers, else as plain processes; FLEET_MODE=docker|process forces one.
+# In containers if a Docker engine answers, else as plain processes; FLEET_MODE=docker|process forces a mode.
 up: ## start the fleet, in containers or as plain processes; prints addresses and a curl to try
 	@deploy/fleet.sh up
 down: ## stop the fleet
 	@deploy/fleet.sh down
 logs: ## follow the logs
 	@deploy/fleet.sh logs
-demo: ## a first flight on whatever runs: a routed task, a blocked one, a decision, and where to look
+demo: ## send real tasks to the running fleet: a routed one, a blocked one, a decision, and where to look
 	@deploy/fleet.sh demo
 route: ## where a dispatch would go, and why: make route ARGS='--mcp filesystem --priority low'
 	@deploy/fleet.sh route --explain $(ARGS)
-peers: ## whom switch knows, and how they are: make peers ARGS='--profile neo'
+peers: ## the peers of switch and their state: make peers ARGS='--profile neo'
 	@deploy/fleet.sh peers $(ARGS)
 trader: ## strategies, decisions and the audit: make trader ARGS='list', ARGS='audit verify'
 	@deploy/fleet.sh trader $(ARGS)
-doctor: ## checks a profile's configuration and all that it talks to: make doctor ARGS='--profile neo'
+doctor: ## check a profile's configuration and everything that it connects to: make doctor ARGS='--profile neo'
 	@deploy/fleet.sh doctor $(ARGS)
-ps: ## what runs
+ps: ## list the fleet's processes or containers
 	@deploy/fleet.sh ps
 token: ## the operator's token: make -s token
 	@deploy/fleet.sh token
@@ -44,13 +44,13 @@ test: install ## everything: checks, unit tests, whole fleets; containers where 
 	npm run --silent check
 	CLAUDE_AGENT_SDK_DIR=$${CLAUDE_AGENT_SDK_DIR-$(CURDIR)/.cache/claude-sdk} npm run --silent test
 
-bench: install ## first figures: start, memory, routing, dispatches, ledger, the agent's loop
+bench: install ## measure start, memory, routing, dispatches, ledger, the agent's loop
 	@node test/bench/main.ts
 
 picture: install ## draw the picture of the README from a demo of the fleet that runs
 	@output=$$(deploy/fleet.sh demo) && printf '%s\n' "$$output" >docs/picture/demo.txt && node docs/picture/draw.ts
 
-# MODEL, BASE_URL and API_KEY_ENV name a model, or CONFIG a profile's config.yaml; else it is offline/runbook.
+# MODEL, BASE_URL and API_KEY_ENV name a model, or CONFIG a profile's config.yaml; the default is offline/runbook.
 export MODEL BASE_URL API_KEY_ENV CONFIG
-eval: install ## briefs with checkable outcomes, over a model: make eval MODEL=openai-compatible/qwen BASE_URL=http://127.0.0.1:8000/v1
+eval: install ## run briefs with checkable outcomes on a model: make eval MODEL=openai-compatible/qwen BASE_URL=http://127.0.0.1:8000/v1
 	@node test/eval/main.ts $(ARGS)

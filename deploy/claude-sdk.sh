@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Puts the optional Claude Agent SDK where the tests look for it, in .cache/claude-sdk: some 430 MB under terms of its
-# own, never part of the repository or an image. Where it cannot be had, its tests are skipped and say so.
+# Installs the optional Claude Agent SDK into .cache/claude-sdk, where the tests look for it: about 430 MB under its own
+# license, never part of the repository or an image. If the installation fails, its tests are skipped with a reason.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 version=$(node -p "require('./libs/claude-code/package.json').peerDependencies['@anthropic-ai/claude-agent-sdk']")

@@ -1,6 +1,7 @@
 #!/bin/sh
-# What `make up|down|logs|ps|token|demo|route|peers|trader|doctor` do: the fleet in containers where a Docker engine answers, else as plain processes.
-# FLEET_MODE=docker|process forces one; a fleet that is up keeps its mode until it is taken down.
+# Implements `make up|down|logs|ps|token|demo|route|peers|trader|doctor`: the fleet runs in containers if a Docker
+# engine answers, else as plain processes. FLEET_MODE=docker|process forces a mode; a running fleet keeps its mode until
+# `down`.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 cd "$root"
@@ -10,12 +11,12 @@ has_engine() {
   docker version --format '{{.Server.Version}}' >/dev/null 2>&1 && docker compose version >/dev/null 2>&1
 }
 
-# What the fleet that is up runs as; nothing when none is. An `up` that started nothing leaves no mode behind.
+# Prints the mode of the running fleet, or nothing. An `up` that starts no process does not set the mode.
 kept_mode() {
   case $(cat "$marker" 2>/dev/null) in
     docker) echo docker ;;
     process)
-      # Another user's records can't be seen: then the mode stands, and the command says what it may not do.
+      # Another user's pid files are unreadable: keep the mode, and let the command report the missing permission.
       if [ -d .fleet/run ] && [ ! -r .fleet/run ]; then echo process; return; fi
       for record in .fleet/run/*.json; do if [ -f "$record" ]; then echo process; break; fi; done
       ;;
@@ -36,7 +37,7 @@ remember() {
   echo "$1" >"$marker"
 }
 
-# The pinned Node of this repository, installed by npm on any Node.
+# Runs the fleet command with the pinned Node of this repository, which npm installs.
 fleet() {
   if [ ! -f node_modules/.package-lock.json ] || [ package-lock.json -nt node_modules/.package-lock.json ]; then
     npm ci --no-audit --no-fund --loglevel=error >&2
@@ -44,33 +45,33 @@ fleet() {
   PATH="$root/node_modules/.bin:$PATH" node libs/cli/src/main.ts "$@"
 }
 
-# Where a service is published on this machine; nothing when it is not.
+# Prints the published address of a service as an option, or nothing when it is not published.
 address() {
   published=$(docker compose port "$1" "$2" 2>/dev/null) || return 0
   [ -z "$published" ] || printf -- '--address %s=http://%s ' "$1" "$published"
 }
 
-# One checkout is one fleet: the other one would fight it over the ports, and `down` would forget it.
-not_both() {
+# A checkout runs one fleet: a second one in the other mode would need the same ports, and `down` would miss it.
+refuse_second_fleet() {
   kept=$(kept_mode)
   case $kept in "$1" | '') return 0 ;; esac
   if [ "$kept" = docker ] && { ! has_engine || [ -z "$(COMPOSE_PROFILES=grafana docker compose ps --all --quiet)" ]; }; then return 0; fi
-  echo "the fleet is up already, as FLEET_MODE=$kept: FLEET_MODE=$kept make down ends it" >&2
+  echo "the fleet is up already, as FLEET_MODE=$kept: FLEET_MODE=$kept make down stops it" >&2
   exit 1
 }
 
 up_docker() {
   if ! has_engine; then
-    if [ "${FLEET_MODE:-}" = docker ]; then echo "FLEET_MODE=docker, and no Docker engine with Compose answers" >&2
-    else echo "the fleet was started in containers, and no Docker engine with Compose answers now: start it, or FLEET_MODE=process make up" >&2; fi
+    if [ "${FLEET_MODE:-}" = docker ]; then echo "FLEET_MODE=docker, but no Docker engine with Compose answers" >&2
+    else echo "the fleet runs in containers, but no Docker engine with Compose answers: start the engine, or FLEET_MODE=process make up" >&2; fi
     exit 1
   fi
-  not_both docker
+  refuse_second_fleet docker
   echo "starting the fleet in containers"
   remember docker
-  readable
-  renew_nats
-  COMPOSE_PROFILES='' docker compose up --build --detach --wait || { not_up >&2; exit 1; }
+  make_readable
+  reload_nats
+  COMPOSE_PROFILES='' docker compose up --build --detach --wait || { report_failure >&2; exit 1; }
   grafana
   # shellcheck disable=SC2046 # addresses have no spaces
   docker compose exec -T -u 1000 switch node libs/cli/src/main.ts first-flight --root "$root" --settle http://127.0.0.1:9219 \
@@ -78,27 +79,27 @@ up_docker() {
     $(address trader 9223) $(address prometheus 9090) $(COMPOSE_PROFILES=grafana address grafana 3000)
 }
 
-# Other users read these files through the mounts, also where a strict umask made them for their owner alone.
-readable() {
+# The containers' users read these files through bind mounts, even if a strict umask made them private.
+make_readable() {
   find deploy/profiles deploy/trader deploy/prometheus deploy/grafana \( -name state -o -name workspace \) -prune \
     -o ! -perm -o=r -exec chmod a+rX {} +
 }
 
-# A service that an older fleet did not have is a user that its NATS, which goes on running, does not know yet.
-renew_nats() {
+# A NATS server that keeps running does not know the users of services that were added since.
+reload_nats() {
   [ -n "$(docker compose ps --status running --quiet nats 2>/dev/null)" ] || return 0
   docker compose run --build --rm --no-deps -T keys init && docker compose kill --signal HUP nats
 }
 
-# After an `up` that failed: who is to blame, with the end of his log.
-not_up() {
+# After a failed `up`: prints the services that are not healthy, with the end of their logs.
+report_failure() {
   docker compose ps --all --format '{{.Service}}:{{.State}}:{{.Health}}:{{.ExitCode}}' | while IFS=: read -r service state health code; do
     case $state:$health:$code in running:healthy:* | running::* | exited::0) continue ;; esac
     if [ "$state" = created ]; then echo "$service was not started"; continue; fi
     echo "$service is $state${health:+, $health}, exit code $code; the end of its log:"
     docker compose logs --tail 20 --no-color --no-log-prefix "$service" </dev/null
   done
-  echo "the fleet is not up, for the reason above; what runs is left running: make down ends it"
+  echo "the fleet is not up, for the reason above; the other containers keep running: make down stops them"
 }
 
 grafana() {
@@ -108,8 +109,8 @@ grafana() {
   fi
 }
 
-# What follows runs inside a container of the fleet, so that nothing but Docker is needed here.
-runs() {
+# The commands below run inside a container, so that the host needs only Docker.
+require_running() {
   [ -n "$(docker compose ps --status running --quiet "$1" 2>/dev/null)" ] && return
   echo "no fleet runs: make up first" >&2
   exit 1
@@ -117,9 +118,9 @@ runs() {
 
 operator_token() { docker compose run --rm --no-deps -T keys token; }
 
-# The token goes in by stdin and is kept nowhere.
+# Passes the token on stdin; it is not stored.
 demo_docker() {
-  runs switch
+  require_running switch
   token=$(operator_token)
   # shellcheck disable=SC2046 # addresses have no spaces
   echo "$token" | docker compose exec -T -u 1000 switch node libs/cli/src/main.ts demo --token-stdin \
@@ -129,9 +130,9 @@ demo_docker() {
     $(address trader 9223) $(address prometheus 9090) $(COMPOSE_PROFILES=grafana address grafana 3000)
 }
 
-# `route` and `peers`: the token is the first line of stdin, a dispatch of `--file` the rest.
+# `route` and `peers`: stdin holds the token on its first line, then the dispatch of `--file`.
 ask_docker() {
-  runs switch
+  require_running switch
   token=$(operator_token)
   file=/dev/null
   before=
@@ -150,11 +151,11 @@ ask_docker() {
     --reach morpheus=http://morpheus:9221 --reach trinity=http://trinity:9222
 }
 
-# `trader list|get|decide`, in the trader's own container: a pause needs nobody else. The token is the first line of
-# stdin, the file of a decision the rest.
+# `trader list|get|decide` run in the trader's container, so that a pause needs no other service. stdin holds the token
+# on its first line, then the decision.
 trader_docker() {
   if [ "${2:-}" = audit ]; then audit_docker "$@"; return; fi
-  runs trader
+  require_running trader
   token=$(operator_token)
   file=/dev/null
   case ${2:-}:${3:-} in
@@ -166,7 +167,7 @@ trader_docker() {
     --reach trader=http://127.0.0.1:9223
 }
 
-# Where the trader's file is: beside the trader, or in a container like its own while it is down.
+# Reads the trader's volume: in its container, or in a new one while it is down.
 audit_docker() {
   if [ -n "$(docker compose ps --status running --quiet trader 2>/dev/null)" ]; then
     docker compose exec -T trader node libs/cli/src/main.ts "$@" --as-is
@@ -175,7 +176,7 @@ audit_docker() {
   fi
 }
 
-# In the container of the service that is looked at, with its own environment and keys.
+# Runs in the container of the checked service, with its environment and keys.
 doctor_docker() {
   profile=switch
   before=
@@ -186,12 +187,12 @@ doctor_docker() {
     esac
     before=$argument
   done
-  runs "$profile"
+  require_running "$profile"
   docker compose exec -T -u 1000 "$profile" node libs/cli/src/main.ts doctor --as-is "$@"
 }
 
 up_process() {
-  not_both process
+  refuse_second_fleet process
   if [ "${FLEET_MODE:-}" = process ] || [ -n "$(kept_mode)" ]; then echo "starting the fleet as plain processes on this machine"
   else echo "no Docker engine answers: starting the fleet as plain processes on this machine"; fi
   deploy/system-packages.sh

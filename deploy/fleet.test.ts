@@ -19,7 +19,7 @@ const script = join(import.meta.dirname, 'fleet.sh');
 const run = (verb: string, env: NodeJS.ProcessEnv) =>
   spawnSync('sh', [script, verb], { encoding: 'utf8', env: { ...process.env, ...env }, timeout: 30_000 });
 
-test('a mode that does not exist is refused by every command', () => {
+test('every command refuses an unknown mode', () => {
   for (const verb of ['up', 'down', 'logs', 'ps', 'token', 'demo', 'route', 'peers', 'trader', 'doctor']) {
     const { status, stderr } = run(verb, { FLEET_MODE: 'swarm' });
     assert.equal(status, 2, verb);
@@ -28,17 +28,17 @@ test('a mode that does not exist is refused by every command', () => {
   assert.equal(run('fly', {}).status, 2);
 });
 
-test('containers that are asked for by name and cannot be had are an error, not something else', (t) => {
+test('FLEET_MODE=docker without an engine is an error, not a fallback to processes', (t) => {
   const dir = mkdtempSync(join(tmpdir(), 'docker-'));
   t.after(() => rmSync(dir, { recursive: true }));
   writeFileSync(join(dir, 'docker'), '#!/bin/sh\nexit 1\n', { mode: 0o755 });
   const { status, stdout, stderr } = run('up', { FLEET_MODE: 'docker', PATH: `${dir}:${process.env.PATH}` });
   assert.equal(status, 1);
   assert.equal(stdout, '');
-  assert.equal(stderr, 'FLEET_MODE=docker, and no Docker engine with Compose answers\n');
+  assert.equal(stderr, 'FLEET_MODE=docker, but no Docker engine with Compose answers\n');
 });
 
-test('in containers the token comes from the volume that only the keys job mounts', (t) => {
+test('in containers, the token comes from the volume that only the keys job mounts', (t) => {
   const dir = mkdtempSync(join(tmpdir(), 'docker-'));
   t.after(() => rmSync(dir, { recursive: true }));
   writeFileSync(join(dir, 'docker'), `#!/bin/sh\necho "$@" >>'${dir}/calls'\necho a-token\n`, {
@@ -50,7 +50,7 @@ test('in containers the token comes from the volume that only the keys job mount
   assert.equal(readFileSync(join(dir, 'calls'), 'utf8'), 'compose run --rm --no-deps -T keys token\n');
 });
 
-test('in containers the demo runs inside one, and gets the token by stdin, never as an argument', (t) => {
+test('in containers, the demo runs in a container and gets the token on stdin, never as an argument', (t) => {
   const dir = mkdtempSync(join(tmpdir(), 'docker-'));
   t.after(() => rmSync(dir, { recursive: true }));
   writeFileSync(
@@ -83,7 +83,7 @@ esac
   assert.doesNotMatch(calls, /a-token/);
 });
 
-test('in containers route, peers, trader and doctor run inside one, with their arguments, a file and the token by stdin', (t) => {
+test('in containers, route, peers, trader and doctor run in a container, with the token and a file on stdin', (t) => {
   const dir = mkdtempSync(join(tmpdir(), 'docker-'));
   t.after(() => rmSync(dir, { recursive: true }));
   writeFileSync(
@@ -156,7 +156,7 @@ case "$*" in
 esac
 `;
 
-/** A checkout at a path that holds a space, where nothing real is started. */
+/** A checkout at a path with a space, with stubs for Node and Docker. */
 function checkout(t: TestContext) {
   const dir = mkdtempSync(join(tmpdir(), 'my fleet '));
   t.after(() => rmSync(dir, { recursive: true }));
@@ -187,7 +187,7 @@ function checkout(t: TestContext) {
   return { dir, put, fleet };
 }
 
-test('an up that starts nothing leaves no mode behind: the next one takes the containers', (t) => {
+test('an up that starts no process does not set the mode', (t) => {
   const { put, fleet } = checkout(t);
   const failed = fleet('up', { BROKEN: 'yes' });
   assert.equal(failed.status, 1);
@@ -198,7 +198,7 @@ test('an up that starts nothing leaves no mode behind: the next one takes the co
   assert.equal(stdout, 'starting the fleet in containers\n');
 });
 
-test('in containers the audit is verified beside the trader, and in a container like its own while it is down', (t) => {
+test('in containers, the audit is verified in a new container while the trader is down', (t) => {
   const dir = mkdtempSync(join(tmpdir(), 'docker-'));
   t.after(() => rmSync(dir, { recursive: true }));
   writeFileSync(join(dir, 'docker'), `#!/bin/sh\necho "$@" >>'${dir}/calls'\n`, { mode: 0o755 });
@@ -214,7 +214,7 @@ test('in containers the audit is verified beside the trader, and in a container 
   );
 });
 
-test('an up where NATS runs already gives it the users that it does not know yet', (t) => {
+test('up reloads a running NATS server after creating missing keys', (t) => {
   const { dir, put, fleet } = checkout(t);
   put('engine');
   assert.equal(fleet('up').status, 0);
@@ -228,7 +228,7 @@ test('an up where NATS runs already gives it the users that it does not know yet
   assert.ok(calls.findLastIndex((call) => call.startsWith('compose up --build')) > told);
 });
 
-test('a fleet that is up keeps its mode until it is down, and the other one is not started beside it', (t) => {
+test('a running fleet keeps its mode until down, and up refuses the other mode', (t) => {
   const { dir, put, fleet } = checkout(t);
   assert.equal(fleet('up').status, 0);
   put('engine');
@@ -238,7 +238,7 @@ test('a fleet that is up keeps its mode until it is down, and the other one is n
 
   const other = fleet('up', { FLEET_MODE: 'docker' });
   assert.equal(other.status, 1);
-  assert.match(other.stderr, /up already, as FLEET_MODE=process: FLEET_MODE=process make down ends it/);
+  assert.match(other.stderr, /up already, as FLEET_MODE=process: FLEET_MODE=process make down stops it/);
   assert.equal(fleet('down', { FLEET_MODE: 'docker' }).status, 0);
   assert.equal(fleet('token').stdout, 'a-process-token\n');
 
@@ -247,7 +247,7 @@ test('a fleet that is up keeps its mode until it is down, and the other one is n
   assert.equal(fleet('token').stdout, 'a-container-token\n');
 });
 
-test('what is mounted can be read by the users of the containers, whatever the umask of the checkout', (t) => {
+test('up makes the mounted files readable, whatever the umask of the checkout', (t) => {
   const { dir, put, fleet } = checkout(t);
   put('engine');
   put('deploy/profiles/neo/state/ledger.db', '', 0o600);

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Installs the system packages that the fleet uses outside containers, where that can be done without asking:
-# on a Debian-like machine, as root. Elsewhere it says in one line what to install, and changes nothing.
+# Installs the system packages that the fleet needs outside containers: as root on Debian and its derivatives. Elsewhere it
+# prints what to install and changes nothing.
 #
-#   deploy/system-packages.sh           what the processes fleet needs
-#   deploy/system-packages.sh --tests   and what the tests use besides
+#   deploy/system-packages.sh           packages for a fleet of plain processes
+#   deploy/system-packages.sh --tests   and those for the tests
 set -euo pipefail
-# Servers are seldom on the PATH of users other than root.
+# Servers are rarely on the PATH of a user other than root.
 PATH=$PATH:/usr/local/sbin:/usr/sbin
 
-# <command>:<package>. No associative array: bash 3.2, which some systems still have, knows none.
+# <command>:<package>. Not an associative array: bash 3.2, which macOS ships, has none.
 wanted=(git:git bwrap:bubblewrap)
 if [ "${1:-}" = --tests ]; then
   wanted+=(nats-server:nats-server promtool:prometheus curl:curl)

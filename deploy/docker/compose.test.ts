@@ -47,7 +47,7 @@ test('every container is hardened and bounded', { skip }, () => {
   }
 });
 
-test('no service but the one that makes them sees the keys of another', { skip }, () => {
+test('only the keys job mounts the keys of another service', { skip }, () => {
   const readers = new Map<string, string[]>();
   for (const [name, service] of Object.entries(services)) {
     for (const volume of service.volumes ?? []) {
@@ -64,7 +64,7 @@ test('no service but the one that makes them sees the keys of another', { skip }
   assert.ok(MEMBERS.every((name) => readers.get(`keys-${name}`)?.includes(name)));
 });
 
-test('nothing secret is in the environment, and NATS is out of reach of what only watches', { skip }, () => {
+test('no environment holds a secret, and NATS is not on the monitoring network', { skip }, () => {
   for (const [name, service] of Object.entries(services)) {
     for (const variable of Object.keys(service.environment ?? {})) {
       assert.doesNotMatch(variable, /TOKEN|PASSWORD|SECRET/, name);
@@ -75,7 +75,7 @@ test('nothing secret is in the environment, and NATS is out of reach of what onl
   assert.deepEqual(Object.keys(services.grafana?.networks ?? {}), ['observe']);
 });
 
-test('the trader runs no commands: as uid 1000 from its start, without a workspace', { skip }, () => {
+test('the trader starts as uid 1000 and has no workspace', { skip }, () => {
   const { trader } = services;
   assert.equal(trader?.user, '1000:1000');
   const mounts = Object.fromEntries(

@@ -10,7 +10,7 @@ const docker = (args: readonly string[], timeout = 60_000) =>
 const skip = docker(['version']).status === 0 ? false : 'no Docker engine answers';
 const image = 'hermes-fleet:confinement-test';
 
-/** What a gateway does with a command of its agent: another user, no capability (design 3, Confinement). */
+/** A gateway runs the agent's commands as another user without capabilities (SECURITY.md). */
 const AS_RUNNER = [
   '--reuid',
   '1001',
@@ -21,7 +21,7 @@ const AS_RUNNER = [
   '--ambient-caps=-all',
 ];
 
-/** What the command tries; each line is printed with whether it worked. */
+/** Attempts of the command; the test prints which of them succeed. */
 const ATTEMPTS = {
   'list the keys': 'ls /run/keys',
   'read a key': 'cat /run/keys/token',
@@ -53,7 +53,7 @@ console.log(JSON.stringify({
 }));
 `;
 
-test('in the container a command can reach nothing of the gateway', { skip }, (t) => {
+test('in the container, a command cannot reach the gateway', { skip }, (t) => {
   const volume = `confinement-${randomUUID()}`;
   t.after(() => {
     docker(['volume', 'rm', '--force', volume]);

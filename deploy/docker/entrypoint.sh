@@ -1,6 +1,6 @@
 #!/bin/sh
-# Started as root with SETUID, SETGID and KILL alone: becomes uid 1000 and keeps those three (as ambient capabilities),
-# so that the gateway can run commands as uid 1001 and end them. Started as anybody else: runs the command as it is.
+# As root, which has only the capabilities SETUID, SETGID and KILL: becomes uid 1000 and keeps the three as ambient
+# capabilities, so that the gateway can run commands as uid 1001 and kill them. As any other user: runs the command.
 set -eu
 umask 0007
 if [ "$(id -u)" -ne 0 ]; then exec "$@"; fi

@@ -1,4 +1,4 @@
-// Healthy when /ready of this container's service answers 200. HEALTH_PORT: the port that the service listens on.
+// Healthy when /ready of this container's service answers 2xx. HEALTH_PORT is the port of the service.
 const url = `http://127.0.0.1:${process.env.HEALTH_PORT}/ready`;
 try {
   const reply = await fetch(url, { signal: AbortSignal.timeout(5000) });

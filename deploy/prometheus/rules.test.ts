@@ -25,13 +25,13 @@ const rulesIn = (file: string): Rule[] => {
 };
 
 for (const file of files) {
-  test(`${file}: the rules are valid, and say what they should of made-up series`, { skip }, () => {
+  test(`${file}: the rules are valid and pass their promtool tests`, { skip }, () => {
     promtool('check', 'rules', file);
     promtool('test', 'rules', file.replace('.rules.yml', '.rules.test.yml'));
   });
 
   if (!rulesIn(file).some(({ alert }) => alert !== undefined)) continue;
-  test(`${file}: every alert has a test, a summary, and a runbook that is there`, () => {
+  test(`${file}: every alert has a test, a summary and an existing runbook`, () => {
     const tests = readFileSync(join(RULES, file.replace('.rules.yml', '.rules.test.yml')), 'utf8');
     for (const { alert, annotations } of rulesIn(file)) {
       if (alert === undefined) continue;
@@ -46,7 +46,7 @@ for (const file of files) {
   });
 }
 
-test('the alerts of the trader are there', () => {
+test('the trader has its alerts', () => {
   const alerts = rulesIn('trader.rules.yml').map(({ alert }) => alert);
   assert.deepEqual(alerts, ['TraderDegraded', 'AuditVerifyFailed']);
 });
