@@ -1,23 +1,23 @@
 import { type Dashboard, RowBuilder } from '@grafana/grafana-foundation-sdk/dashboard';
-import { board, OF_PROFILE } from './board.ts';
-import { curve, figure } from './panels.ts';
+import { newDashboard, OF_PROFILE } from './dashboard.ts';
+import { stat, timeSeries } from './panels.ts';
 
 const durations = (quantile: number): string =>
   `histogram_quantile(${quantile}, sum by (le, profile) (rate(fleet_task_duration_seconds_bucket{${OF_PROFILE}}[$__rate_interval])))`;
 
-/** The first dashboard: what the fleet spends, what it blocks, how long it takes, and who is there. */
+/** Tokens, blocked tasks, latency, peers and the outbox. */
 export function fleetOverview(): Dashboard {
-  return board({
+  return newDashboard({
     uid: 'fleet-overview',
     title: 'Fleet overview',
     description: 'Tokens, blocked work, latency, peers and the outbox of a Hermes fleet.',
     profilesOf: 'fleet_task_admissions_total',
   })
     .withPanel(
-      figure(1, {
+      stat(1, {
         title: 'Tokens spent',
         description:
-          'Input and output tokens in the time shown, by own metering: what a profile delegated counts where it ran.',
+          'Input and output tokens in the selected time range. Delegated tokens count at the profile that spent them.',
         unit: 'short',
         decimals: 0,
         span: 6,
@@ -27,10 +27,10 @@ export function fleetOverview(): Dashboard {
       }),
     )
     .withPanel(
-      figure(2, {
+      stat(2, {
         title: 'Blocked share',
         description:
-          'Share of the tasks in the time shown that were refused before a token was spent on them.',
+          'Share of the tasks in the selected time range that were blocked before a token was spent.',
         unit: 'percentunit',
         decimals: 1,
         span: 6,
@@ -43,10 +43,10 @@ export function fleetOverview(): Dashboard {
       }),
     )
     .withPanel(
-      figure(3, {
+      stat(3, {
         title: 'Tokens saved',
         description:
-          'Budgets, or estimates where there was none, of the tasks that were blocked in the time shown.',
+          'Budgets, or estimates for tasks without one, of the tasks blocked in the selected time range.',
         unit: 'short',
         decimals: 0,
         span: 6,
@@ -56,9 +56,9 @@ export function fleetOverview(): Dashboard {
       }),
     )
     .withPanel(
-      figure(4, {
+      stat(4, {
         title: 'Tasks running',
-        description: 'Tasks that hold an executor slot now.',
+        description: 'Tasks that hold an executor slot.',
         unit: 'short',
         decimals: 0,
         span: 6,
@@ -67,7 +67,7 @@ export function fleetOverview(): Dashboard {
     )
     .withRow(new RowBuilder('Tokens').id(10))
     .withPanel(
-      curve(11, {
+      timeSeries(11, {
         title: 'Tokens spent, rate',
         description: 'Tokens per second by profile and model tier, over five minutes (recording rule).',
         unit: 'short',
@@ -78,7 +78,7 @@ export function fleetOverview(): Dashboard {
       }),
     )
     .withPanel(
-      curve(12, {
+      timeSeries(12, {
         title: 'Tokens spent, total',
         description: 'Tokens since each profile started, by direction.',
         unit: 'short',
@@ -93,10 +93,10 @@ export function fleetOverview(): Dashboard {
     )
     .withRow(new RowBuilder('Blocked').id(20))
     .withPanel(
-      curve(21, {
+      timeSeries(21, {
         title: 'Blocked share by reason',
         description:
-          'Share of all tasks that asked to be admitted, over five minutes (recording rule); empty while none asks.',
+          'Share of all admission decisions, over five minutes (recording rule); empty without admissions.',
         unit: 'percentunit',
         span: 12,
         queries: [
@@ -105,9 +105,9 @@ export function fleetOverview(): Dashboard {
       }),
     )
     .withPanel(
-      curve(22, {
+      timeSeries(22, {
         title: 'Admissions',
-        description: 'Decisions per second: accepted, or blocked with the first reason.',
+        description: 'Admission decisions per second: accepted, or blocked with the first reason.',
         unit: 'ops',
         span: 12,
         queries: [
@@ -120,10 +120,9 @@ export function fleetOverview(): Dashboard {
     )
     .withRow(new RowBuilder('Latency').id(30))
     .withPanel(
-      curve(31, {
+      timeSeries(31, {
         title: 'Task duration',
-        description:
-          'From the receipt of a task to its result: half of the tasks, and all but one in twenty, are faster.',
+        description: 'Time from the start of a run to its result: median and 95th percentile.',
         unit: 's',
         span: 12,
         queries: [
@@ -133,9 +132,9 @@ export function fleetOverview(): Dashboard {
       }),
     )
     .withPanel(
-      curve(32, {
+      timeSeries(32, {
         title: 'Tasks ended',
-        description: 'Tasks per second by how they ended.',
+        description: 'Tasks per second by status.',
         unit: 'ops',
         span: 12,
         queries: [
@@ -148,10 +147,10 @@ export function fleetOverview(): Dashboard {
     )
     .withRow(new RowBuilder('Peers and MCP servers').id(40))
     .withPanel(
-      curve(41, {
-        title: 'Since a peer announced itself',
+      timeSeries(41, {
+        title: 'Time since the last announce',
         description:
-          'Age of the newest announce that a profile holds of each peer; above 90 s the peer is stale and gets no work.',
+          'Age of the latest announce of each peer, by profile. Above 90 s the peer is stale and gets no tasks.',
         unit: 's',
         span: 12,
         queries: [
@@ -163,9 +162,9 @@ export function fleetOverview(): Dashboard {
       }),
     )
     .withPanel(
-      curve(42, {
+      timeSeries(42, {
         title: 'MCP servers up',
-        description: '1 when the server answered its last probe, else 0.',
+        description: '1 if the server answered its last probe, else 0.',
         unit: 'short',
         span: 12,
         queries: [{ expr: `fleet_mcp_server_up{${OF_PROFILE}}`, legend: '{{server}} at {{profile}}' }],
@@ -173,7 +172,7 @@ export function fleetOverview(): Dashboard {
     )
     .withRow(new RowBuilder('Outbox').id(50))
     .withPanel(
-      curve(51, {
+      timeSeries(51, {
         title: 'Events waiting for the bus',
         description: 'Events in the ledger that NATS has not acknowledged yet.',
         unit: 'short',
@@ -182,9 +181,9 @@ export function fleetOverview(): Dashboard {
       }),
     )
     .withPanel(
-      curve(52, {
+      timeSeries(52, {
         title: 'Age of the oldest waiting event',
-        description: 'How far the bus is behind the ledger.',
+        description: 'How far the bus lags behind the ledger.',
         unit: 's',
         span: 12,
         queries: [{ expr: `fleet_outbox_oldest_age_seconds{${OF_PROFILE}}`, legend: '{{profile}}' }],

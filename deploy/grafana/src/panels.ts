@@ -13,24 +13,23 @@ import { PanelBuilder as StatBuilder } from '@grafana/grafana-foundation-sdk/sta
 import { PanelBuilder as StateTimelineBuilder } from '@grafana/grafana-foundation-sdk/statetimeline';
 import { PanelBuilder as TimeseriesBuilder } from '@grafana/grafana-foundation-sdk/timeseries';
 
-/** One question to Prometheus and the name of its answer. */
+/** A PromQL query and the legend of its series. */
 export interface Query {
   readonly expr: string;
   readonly legend: string;
 }
 
-/** What every panel must say (design 5, Prometheus and Grafana): a unit, a description and legends. */
-export interface PanelText {
+export interface PanelOptions {
   readonly title: string;
   readonly description: string;
-  /** Grafana's unit id: `short`, `s`, `percentunit`, … */
+  /** A Grafana unit id: `short`, `s`, `percentunit`, … */
   readonly unit: string;
   readonly queries: readonly Query[];
-  /** Columns of the 24 that a row has. */
+  /** Width in columns; a row has 24. */
   readonly span: number;
 }
 
-/** The data source that the reader chose at the top of the dashboard. */
+/** The data source selected on the dashboard. */
 export const DATASOURCE = { type: 'prometheus', uid: '$datasource' };
 
 const target = (query: Query, index: number, instant: boolean): DataqueryBuilder => {
@@ -42,76 +41,82 @@ const target = (query: Query, index: number, instant: boolean): DataqueryBuilder
   return instant ? builder.instant() : builder.range();
 };
 
-const inTable = (): VizLegendOptionsBuilder =>
+const tableLegend = (): VizLegendOptionsBuilder =>
   new VizLegendOptionsBuilder()
     .showLegend(true)
     .displayMode(LegendDisplayMode.Table)
     .placement(LegendPlacement.Bottom);
 
-/** A curve over time, its newest values in the legend; from 0 on unless it says that it floats. */
-export function curve(id: number, text: PanelText & { readonly floats?: true }): Builder<Panel> {
+/** A time series with its latest values in the legend. The axis starts at 0 unless `fromZero` is false. */
+export function timeSeries(
+  id: number,
+  options: PanelOptions & { readonly fromZero?: false },
+): Builder<Panel> {
   const builder = new TimeseriesBuilder()
     .id(id)
-    .title(text.title)
-    .description(text.description)
+    .title(options.title)
+    .description(options.description)
     .datasource(DATASOURCE)
-    .unit(text.unit)
+    .unit(options.unit)
     .height(8)
-    .span(text.span)
+    .span(options.span)
     .fillOpacity(10)
-    .legend(inTable().calcs(['lastNotNull', 'max']))
+    .legend(tableLegend().calcs(['lastNotNull', 'max']))
     .tooltip(new VizTooltipOptionsBuilder().mode(TooltipDisplayMode.Multi))
-    .targets(text.queries.map((query, index) => target(query, index, false)));
-  return text.floats ? builder : builder.min(0);
+    .targets(options.queries.map((query, index) => target(query, index, false)));
+  return options.fromZero === false ? builder : builder.min(0);
 }
 
-/** What a number stands for: words for values, in colours of Grafana's. */
-export type Meaning = Readonly<Record<number, readonly [word: string, color: string]>>;
+/** Text and Grafana color for each value. */
+export type ValueLabels = Readonly<Record<number, readonly [text: string, color: string]>>;
 
-const mappings = (meaning: Meaning): ValueMapping[] => [
+const mappings = (valueLabels: ValueLabels): ValueMapping[] => [
   {
     type: MappingType.ValueToText,
     options: Object.fromEntries(
-      Object.entries(meaning).map(([value, [text, color]], index) => [value, { text, color, index }]),
+      Object.entries(valueLabels).map(([value, [text, color]], index) => [value, { text, color, index }]),
     ),
   },
 ];
 
-/** One number, as of now; `shows: 'name'` shows the legend of what there is instead of its value. */
-export function figure(
+/** A single current value; `shows: 'name'` shows the legend of the series instead of its value. */
+export function stat(
   id: number,
-  text: PanelText & {
+  options: PanelOptions & {
     readonly decimals?: number;
     readonly shows?: 'name';
-    readonly meaning?: Meaning;
+    readonly valueLabels?: ValueLabels;
   },
 ): Builder<Panel> {
   const builder = new StatBuilder()
     .id(id)
-    .title(text.title)
-    .description(text.description)
+    .title(options.title)
+    .description(options.description)
     .datasource(DATASOURCE)
-    .unit(text.unit)
+    .unit(options.unit)
     .height(4)
-    .span(text.span)
+    .span(options.span)
     .noValue('none yet')
-    .targets(text.queries.map((query, index) => target(query, index, true)));
-  if (text.shows === 'name') builder.textMode(BigValueTextMode.Name);
-  if (text.meaning) builder.mappings(mappings(text.meaning));
-  return text.decimals === undefined ? builder : builder.decimals(text.decimals);
+    .targets(options.queries.map((query, index) => target(query, index, true)));
+  if (options.shows === 'name') builder.textMode(BigValueTextMode.Name);
+  if (options.valueLabels) builder.mappings(mappings(options.valueLabels));
+  return options.decimals === undefined ? builder : builder.decimals(options.decimals);
 }
 
-/** States over time, a line for each query's series. */
-export function states(id: number, text: PanelText & { readonly meaning: Meaning }): Builder<Panel> {
+/** States over time, one line per series. */
+export function stateTimeline(
+  id: number,
+  options: PanelOptions & { readonly valueLabels: ValueLabels },
+): Builder<Panel> {
   return new StateTimelineBuilder()
     .id(id)
-    .title(text.title)
-    .description(text.description)
+    .title(options.title)
+    .description(options.description)
     .datasource(DATASOURCE)
-    .unit(text.unit)
+    .unit(options.unit)
     .height(8)
-    .span(text.span)
-    .mappings(mappings(text.meaning))
-    .legend(inTable())
-    .targets(text.queries.map((query, index) => target(query, index, false)));
+    .span(options.span)
+    .mappings(mappings(options.valueLabels))
+    .legend(tableLegend())
+    .targets(options.queries.map((query, index) => target(query, index, false)));
 }

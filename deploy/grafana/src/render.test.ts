@@ -14,7 +14,7 @@ const VARIABLES: Readonly<Record<string, readonly string[]>> = {
   trader: ['datasource', 'profile', 'concern'],
 };
 
-test('the committed dashboards are what the code generates', () => {
+test('the committed dashboards match the generator', () => {
   assert.deepEqual(
     readdirSync(FOLDER).sort(),
     Object.keys(dashboards).map((name) => `${name}.json`),
@@ -29,7 +29,7 @@ test('the committed dashboards are what the code generates', () => {
 });
 
 for (const name of Object.keys(dashboards)) {
-  test(`${name}: every panel has its own id, a unit, a description, queries and legends`, () => {
+  test(`${name}: every panel has a unique id, a unit, a description, queries and legends`, () => {
     const panels = read(name).panels;
     assert.equal(new Set(panels.map((panel) => panel.id)).size, panels.length);
     for (const panel of charts(name)) {
@@ -43,7 +43,7 @@ for (const name of Object.keys(dashboards)) {
     );
   });
 
-  test(`${name}: every query asks for metrics that a service exports or a rule records`, async () => {
+  test(`${name}: every query uses metrics that a service exports or a rule records`, async () => {
     const exported = new Set(
       (await traderMetrics().registry.getMetricsAsJSON()).map((family) => family.name),
     );
@@ -57,7 +57,9 @@ for (const name of Object.keys(dashboards)) {
   });
 
   const promtool = spawnSync('promtool', ['--version']).error === undefined;
-  test(`${name}: every query is PromQL`, { skip: promtool ? false : 'promtool is not installed' }, (t) => {
+  test(`${name}: every query is valid PromQL`, {
+    skip: promtool ? false : 'promtool is not installed',
+  }, (t) => {
     const dir = mkdtempSync(join(tmpdir(), 'dashboards-'));
     t.after(() => rmSync(dir, { recursive: true }));
     const rules = expressions(name).map((expr, index) => ({ record: `query_${index}`, expr: filled(expr) }));

@@ -1,31 +1,31 @@
 import { type Dashboard, RowBuilder } from '@grafana/grafana-foundation-sdk/dashboard';
-import { board, choice, OF_PROFILE } from './board.ts';
-import { curve, figure, type Meaning, states } from './panels.ts';
+import { labelVariable, newDashboard, OF_PROFILE } from './dashboard.ts';
+import { stat, stateTimeline, timeSeries, type ValueLabels } from './panels.ts';
 
 const OF_CONCERN = `${OF_PROFILE},concern=~"$concern"`;
-const SET: Meaning = { 0: ['no', 'transparent'], 1: ['set', 'blue'] };
-const DEGRADED: Meaning = { 0: ['ok', 'green'], 1: ['degraded', 'orange'] };
-const WHOLE: Meaning = { 0: ['broken', 'red'], 1: ['whole', 'green'] };
+const SET: ValueLabels = { 0: ['no', 'transparent'], 1: ['set', 'blue'] };
+const DEGRADED: ValueLabels = { 0: ['ok', 'green'], 1: ['degraded', 'orange'] };
+const INTACT: ValueLabels = { 0: ['broken', 'red'], 1: ['intact', 'green'] };
 
-/** What the trader was told to do, what became of it, and what it trades. */
+/** Decisions, their outcomes, the audit, and the paper account. */
 export function trader(): Dashboard {
-  return board({
+  return newDashboard({
     uid: 'trader',
     title: 'Trader',
     description: 'Control decisions, audit, positions and orders of a Hermes trader.',
     profilesOf: 'fleet_trader_audit_ok',
   })
     .withVariable(
-      choice({
+      labelVariable({
         name: 'concern',
         label: 'Concern',
         query: `label_values(fleet_trader_run_state{${OF_PROFILE}}, concern)`,
       }),
     )
     .withPanel(
-      figure(1, {
+      stat(1, {
         title: 'Run state',
-        description: 'Whether the active strategy runs or is paused, as it was decided.',
+        description: 'The decided run state of the active strategy: running or paused.',
         unit: 'short',
         span: 4,
         shows: 'name',
@@ -33,7 +33,7 @@ export function trader(): Dashboard {
       }),
     )
     .withPanel(
-      figure(2, {
+      stat(2, {
         title: 'Risk mode',
         description:
           'normal; cautious: half the size; reduce_only: positions only shrink; halted: cancels only.',
@@ -44,29 +44,29 @@ export function trader(): Dashboard {
       }),
     )
     .withPanel(
-      figure(3, {
+      stat(3, {
         title: 'Execution',
-        description: 'Degraded: the feed is stale, or orders are rejected, or the strategy fails in a row.',
+        description: 'Degraded: the feed is stale, orders are rejected, or the strategy fails repeatedly.',
         unit: 'short',
         span: 4,
-        meaning: DEGRADED,
+        valueLabels: DEGRADED,
         queries: [{ expr: `max(fleet_trader_execution_degraded{${OF_CONCERN}})`, legend: 'execution' }],
       }),
     )
     .withPanel(
-      figure(4, {
+      stat(4, {
         title: 'Audit',
-        description: 'Whether the chain of the audit held, and has the head that was published of it.',
+        description: 'Whether the audit chain is intact and contains its published head.',
         unit: 'short',
         span: 4,
-        meaning: WHOLE,
+        valueLabels: INTACT,
         queries: [{ expr: `min(fleet_trader_audit_ok{${OF_PROFILE}})`, legend: 'audit' }],
       }),
     )
     .withPanel(
-      figure(5, {
+      stat(5, {
         title: 'Audit records',
-        description: 'Records in the audit, since its file was made.',
+        description: 'Records in the audit file.',
         unit: 'short',
         decimals: 0,
         span: 4,
@@ -74,9 +74,9 @@ export function trader(): Dashboard {
       }),
     )
     .withPanel(
-      figure(6, {
+      stat(6, {
         title: 'Decisions applied',
-        description: 'Decisions that changed something in the time shown.',
+        description: 'Decisions that changed something in the selected time range.',
         unit: 'short',
         decimals: 0,
         span: 4,
@@ -90,9 +90,9 @@ export function trader(): Dashboard {
     )
     .withRow(new RowBuilder('Decisions').id(10))
     .withPanel(
-      curve(11, {
+      timeSeries(11, {
         title: 'Decisions',
-        description: 'Attempts per second, by action and what became of them; none: an unreadable payload.',
+        description: 'Attempts per second by action and status; action none: an unreadable payload.',
         unit: 'ops',
         span: 12,
         queries: [
@@ -104,9 +104,9 @@ export function trader(): Dashboard {
       }),
     )
     .withPanel(
-      curve(12, {
+      timeSeries(12, {
         title: 'Rejections',
-        description: 'Reasons per second for which attempts were rejected or failed.',
+        description: 'Reasons of rejected or failed attempts, per second.',
         unit: 'ops',
         span: 12,
         queries: [
@@ -119,29 +119,29 @@ export function trader(): Dashboard {
     )
     .withRow(new RowBuilder('Account').id(20))
     .withPanel(
-      curve(21, {
+      timeSeries(21, {
         title: 'Position',
-        description: 'What is held, in units of the base asset.',
+        description: 'Position in units of the base asset.',
         unit: 'short',
         span: 12,
         queries: [{ expr: `fleet_trader_position{${OF_CONCERN}}`, legend: '{{concern}}' }],
       }),
     )
     .withPanel(
-      curve(22, {
+      timeSeries(22, {
         title: 'Equity',
         description: 'Cash and the position at the last close, in the quote asset.',
         unit: 'short',
         span: 12,
-        floats: true,
+        fromZero: false,
         queries: [{ expr: `fleet_trader_equity{${OF_CONCERN}}`, legend: '{{concern}}' }],
       }),
     )
     .withRow(new RowBuilder('Orders').id(30))
     .withPanel(
-      curve(31, {
+      timeSeries(31, {
         title: 'Orders',
-        description: 'Orders per second, by strategy and what became of them.',
+        description: 'Orders per second by strategy and outcome.',
         unit: 'ops',
         span: 12,
         queries: [
@@ -153,9 +153,9 @@ export function trader(): Dashboard {
       }),
     )
     .withPanel(
-      curve(32, {
+      timeSeries(32, {
         title: 'Orders, total',
-        description: 'Orders since the trader started, by strategy and what became of them.',
+        description: 'Orders since the trader started, by strategy and outcome.',
         unit: 'short',
         span: 12,
         queries: [
@@ -168,12 +168,12 @@ export function trader(): Dashboard {
     )
     .withRow(new RowBuilder('State').id(40))
     .withPanel(
-      states(41, {
+      stateTimeline(41, {
         title: 'Run state and risk mode',
-        description: 'What was decided, over time.',
+        description: 'Decided run state and risk mode over time.',
         unit: 'short',
         span: 12,
-        meaning: SET,
+        valueLabels: SET,
         queries: [
           { expr: `fleet_trader_run_state{${OF_CONCERN}}`, legend: '{{concern}} {{state}}' },
           { expr: `fleet_trader_risk_mode{${OF_CONCERN}}`, legend: '{{concern}} {{mode}}' },
@@ -181,18 +181,18 @@ export function trader(): Dashboard {
       }),
     )
     .withPanel(
-      states(42, {
+      stateTimeline(42, {
         title: 'Execution',
-        description: 'When execution was degraded.',
+        description: 'Degraded execution over time.',
         unit: 'short',
         span: 12,
-        meaning: DEGRADED,
+        valueLabels: DEGRADED,
         queries: [{ expr: `fleet_trader_execution_degraded{${OF_CONCERN}}`, legend: '{{concern}}' }],
       }),
     )
     .withRow(new RowBuilder('Events').id(50))
     .withPanel(
-      curve(51, {
+      timeSeries(51, {
         title: 'Events waiting for the bus',
         description: 'Control and task events of the trader that NATS has not acknowledged yet.',
         unit: 'short',
@@ -206,7 +206,7 @@ export function trader(): Dashboard {
       }),
     )
     .withPanel(
-      curve(52, {
+      timeSeries(52, {
         title: 'Audit records, rate',
         description: 'Records written per second.',
         unit: 'wps',

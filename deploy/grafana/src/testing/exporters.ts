@@ -12,11 +12,11 @@ const CONCERN: Concern = {
   rev: 1,
 };
 
-/** The registry of a profile, and something that happens to it. */
+/** A profile's metrics; `record` changes each of them. */
 export function profileMetrics() {
   const metrics = createMetrics({ profile: 'neo', peers: ['switch'], callers: ['switch'], tiers: ['haiku'] });
   metrics.mcpServerUp('filesystem', true);
-  const happen = (): void => {
+  const record = (): void => {
     metrics.tokensSpent('switch', 'haiku', { input: 100, output: 20 });
     metrics.tokensSaved(50);
     metrics.tasksInFlight(1);
@@ -26,10 +26,10 @@ export function profileMetrics() {
     metrics.peerLastAnnounce('switch', Date.now() / 1000);
     metrics.outbox({ count: 0, oldestAgeS: 0 });
   };
-  return { registry: metrics.registry, happen };
+  return { registry: metrics.registry, record };
 }
 
-/** The registry of the trader, and something that happens to it. */
+/** The trader's metrics; `record` changes each of them. */
 export function traderMetrics() {
   const { registry, outbox } = createMetrics({ profile: 'trader', peers: ['switch'], callers: ['switch'] });
   let seq = 1;
@@ -61,7 +61,7 @@ export function traderMetrics() {
     concerns: [CONCERN],
     strategies: [{ id: 's1', name: 'Grid' }],
   });
-  const happen = (): void => {
+  const record = (): void => {
     seq += 1;
     metrics.desk.decided('switch', 'applied');
     metrics.desk.decided('pause', 'rejected');
@@ -69,5 +69,5 @@ export function traderMetrics() {
     metrics.runtime.order(CONCERN.id, 's1', 'filled');
     outbox({ count: 0, oldestAgeS: 0 });
   };
-  return { registry, happen };
+  return { registry, record };
 }

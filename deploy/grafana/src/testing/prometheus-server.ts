@@ -13,15 +13,15 @@ type After = { after(fn: () => Promise<void> | void): void };
 const START_MS = 30_000;
 const RULES = join(import.meta.dirname, '../../../prometheus/rules');
 
-/** Why there is no Prometheus to test with, or false. */
+/** A reason to skip tests without Prometheus, or false. */
 export const withoutPrometheus = spawnSync('prometheus', ['--version']).error
   ? 'prometheus is not installed'
   : false;
 
-/** What a profile exports, asked for at every scrape. */
+/** The metrics page of each profile, rendered at every scrape. */
 export type Exporters = Readonly<Record<string, () => Promise<string>>>;
 
-/** A real Prometheus on 127.0.0.1 that scrapes these profiles, with the rules of the fleet; it ends with the test. */
+/** Starts a real Prometheus on 127.0.0.1 that scrapes these profiles, with the fleet's rules; it stops with the test. */
 export async function startPrometheus(t: After, exporters: Exporters): Promise<Prometheus> {
   const dir = mkdtempSync(join(tmpdir(), 'prometheus-'));
   t.after(() => rmSync(dir, { recursive: true, force: true }));
@@ -50,9 +50,9 @@ export async function startPrometheus(t: After, exporters: Exporters): Promise<P
     ],
     { stdio: ['ignore', 'ignore', 'pipe'] },
   );
-  let said = '';
+  let stderr = '';
   child.stderr.on('data', (chunk) => {
-    said = `${said}${chunk}`.slice(-4_000);
+    stderr = `${stderr}${chunk}`.slice(-4_000);
   });
   t.after(async () => {
     if (child.exitCode !== null || child.signalCode !== null) return;
@@ -62,7 +62,8 @@ export async function startPrometheus(t: After, exporters: Exporters): Promise<P
   const url = `http://127.0.0.1:${port}`;
   const giveUpAt = Date.now() + START_MS;
   while (!(await isReady(url))) {
-    if (child.exitCode !== null || Date.now() > giveUpAt) throw new Error(`Prometheus is not there: ${said}`);
+    if (child.exitCode !== null || Date.now() > giveUpAt)
+      throw new Error(`Prometheus did not start: ${stderr}`);
     await sleep(50);
   }
   return prometheus(url);
@@ -77,7 +78,7 @@ const isReady = (url: string): Promise<boolean> =>
     () => false,
   );
 
-/** Serves what each profile exports below its name; resolves with the port. */
+/** Serves each profile's metrics at `/<profile>`. Resolves with the port. */
 async function serve(t: After, exporters: Exporters): Promise<number> {
   const server = createHttpServer((request, reply) => {
     const exported = exporters[request.url?.slice(1) ?? '']?.();

@@ -28,7 +28,7 @@ export const charts = (name: string): Panel[] => read(name).panels.filter(({ typ
 export const expressions = (name: string): string[] =>
   charts(name).flatMap(({ targets }) => (targets ?? []).map(({ expr }) => expr));
 
-/** A query with Grafana's variables filled in. */
+/** A query with Grafana's variables replaced. */
 export const filled = (expr: string): string =>
   expr
     .replaceAll('$profile', '.+')

@@ -8,15 +8,23 @@ import {
 } from '@grafana/grafana-foundation-sdk/dashboard';
 import { DATASOURCE } from './panels.ts';
 
-/** Narrows a query to the profiles that the reader chose. */
+/** Label matcher for the profiles selected on the dashboard. */
 export const OF_PROFILE = 'profile=~"$profile"';
 
-/** A choice of label values at the top of a dashboard, all of them at first. */
-export function choice(o: { readonly name: string; readonly label: string; readonly query: string }) {
-  return new QueryVariableBuilder(o.name)
-    .label(o.label)
+/** A multi-value dashboard variable for label values, with all of them selected by default. */
+export function labelVariable({
+  name,
+  label,
+  query,
+}: {
+  readonly name: string;
+  readonly label: string;
+  readonly query: string;
+}) {
+  return new QueryVariableBuilder(name)
+    .label(label)
     .datasource(DATASOURCE)
-    .query(o.query)
+    .query(query)
     .refresh(VariableRefresh.OnTimeRangeChanged)
     .sort(VariableSort.AlphabeticalAsc)
     .multi(true)
@@ -25,17 +33,17 @@ export function choice(o: { readonly name: string; readonly label: string; reado
     .current({ selected: true, text: 'All', value: '$__all' });
 }
 
-/** What all dashboards have in common: the last hour, the data source, and the profiles that have a metric. */
-export function board(o: {
+/** A dashboard with the last hour and the variables for data source and profile. */
+export function newDashboard(options: {
   readonly uid: string;
   readonly title: string;
   readonly description: string;
-  /** The metric whose profiles can be chosen. */
+  /** The metric whose `profile` labels can be selected. */
   readonly profilesOf: string;
 }): DashboardBuilder {
-  return new DashboardBuilder(o.title)
-    .uid(o.uid)
-    .description(o.description)
+  return new DashboardBuilder(options.title)
+    .uid(options.uid)
+    .description(options.description)
     .tags(['hermes-fleet'])
     .time({ from: 'now-1h', to: 'now' })
     .refresh('10s')
@@ -43,6 +51,10 @@ export function board(o: {
     .tooltip(DashboardCursorSync.Crosshair)
     .withVariable(new DatasourceVariableBuilder('datasource').label('Data source').type('prometheus'))
     .withVariable(
-      choice({ name: 'profile', label: 'Profile', query: `label_values(${o.profilesOf}, profile)` }),
+      labelVariable({
+        name: 'profile',
+        label: 'Profile',
+        query: `label_values(${options.profilesOf}, profile)`,
+      }),
     );
 }
