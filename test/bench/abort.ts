@@ -10,47 +10,47 @@ import { chunkOf, listenAsModel, newTask, toolCall } from './agent-run.ts';
 
 const silent = { debug() {}, info() {}, warn() {}, error() {} };
 const MODEL = 'openai-compatible/hanging';
-/** How long the command would run. Should the bench itself be killed, it is gone soon. */
+/** Duration of the command; short, so that it ends soon if the bench is killed. */
 const COMMAND_S = 20;
-/** How long something may take to get under way, or to end; then the figure says so. */
-const PATIENCE_MS = 5_000;
-/** From the moment that the deadline is set to the one that it is due. */
+/** Time limit for a target to start, and to end after its abort. */
+const TIMEOUT_MS = 5_000;
+/** Time until a deadline passes, once it is set. */
 const DEADLINE_MS = 30;
 
 export type Ending = 'canceled' | 'deadline';
 
-/** What is aborted: it gets under way in a run, and is watched until nothing of it is left. */
-interface Victim {
-  /** For the model to call; without one the call itself hangs. */
+/** A command or a model call of a run that is aborted. */
+interface AbortTarget {
+  /** The command that the model calls; without one, the model call itself hangs. */
   readonly command?: string;
-  isUnderWay(): boolean;
-  isGone(): boolean;
+  isRunning(): boolean;
+  hasEnded(): boolean;
 }
 
 export interface AbortTimes {
-  /** Until no process of the command is left. */
+  /** Until no process of the command remains. */
   readonly command: Readonly<Record<Ending, readonly number[]>>;
   /** Until the connection is closed. */
   readonly model: Readonly<Record<Ending, readonly number[]>>;
 }
 
 /**
- * How long a running command and a hanging call of the model live on, in ms: from the abort, or from the moment that a
- * deadline is due. So many of each, one after the other, each in a run of its own with a real agent and ledger. No
- * figures where nothing gets under way, as a command where nothing confines it.
+ * Measures how long a running command and a hanging model call take to end, in ms, after a cancel and after a deadline.
+ * Each abort is a separate run with a real agent and ledger, `aborts` of each kind in sequence. A kind has no samples if
+ * its target does not start, as a command does where nothing can confine it.
  */
 export async function abortTimes(aborts: number): Promise<AbortTimes> {
   await using made = new AsyncDisposableStack();
-  const place = mkdtempSync(join(tmpdir(), 'hermes-bench-abort-'));
-  const remove = (): void => rmSync(place, { recursive: true, force: true });
+  const dir = mkdtempSync(join(tmpdir(), 'hermes-bench-abort-'));
+  const remove = (): void => rmSync(dir, { recursive: true, force: true });
   made.defer(remove);
-  // For a bench that is ended early, which exits at once.
+  // The bench exits at once when a signal ends it early.
   process.once('exit', remove);
-  // Commands run as another user, who must be able to pass.
-  chmodSync(place, 0o755);
-  mkdirSync(join(place, 'state'), { mode: 0o700 });
+  // Commands may run as another user, who needs to traverse the directory.
+  chmodSync(dir, 0o755);
+  mkdirSync(join(dir, 'state'), { mode: 0o700 });
   const model = made.use(await startModel());
-  const ledger = openTestLedger(join(place, 'state', 'ledger.db'));
+  const ledger = openTestLedger(join(dir, 'state', 'ledger.db'));
   made.defer(() => ledger.close());
   const config = AgentConfigSchema.parse({ model: MODEL, base_url: model.url });
   const agent = await createAgent({
@@ -58,27 +58,27 @@ export async function abortTimes(aborts: number): Promise<AbortTimes> {
     config,
     tier: 'haiku',
     env: { read: () => undefined },
-    workspaceRoot: join(place, 'workspace'),
-    stateDir: join(place, 'state'),
+    workspaceRoot: join(dir, 'workspace'),
+    stateDir: join(dir, 'state'),
     clock: systemClock,
     ids: systemIds,
     log: silent,
   });
   made.defer(() => agent.close());
-  const series = async (victim: (at: number) => Victim, ending: Ending): Promise<number[]> => {
+  const series = async (targetOf: (at: number) => AbortTarget, ending: Ending): Promise<number[]> => {
     const times: number[] = [];
     for (let at = 0; at < aborts; at += 1) {
-      const one = victim(at);
-      model.answerWith(one.command);
-      const ms = await timeToEnd(agent, ledger, one, ending);
+      const target = targetOf(at);
+      model.answerWith(target.command);
+      const ms = await timeToEnd(agent, ledger, target, ending);
       if (ms === undefined) break;
       times.push(ms);
-      // It lives on, and more of them would only take time.
-      if (ms > PATIENCE_MS) break;
+      // The target did not end in time; further samples would only cost time.
+      if (ms > TIMEOUT_MS) break;
     }
     return times;
   };
-  // The first run makes the repository, and compiles.
+  // Warm-up: the first run creates the repository and compiles code.
   await timeToEnd(agent, ledger, model.call(), 'canceled');
   return {
     command: {
@@ -92,11 +92,11 @@ export async function abortTimes(aborts: number): Promise<AbortTimes> {
   };
 }
 
-/** Runs a task until the victim is under way, ends it, and watches. Undefined where it does not get under way. */
+/** Runs a task until the target is running, aborts it, and waits for its end. Undefined if the target does not start. */
 async function timeToEnd(
   agent: Agent,
   ledger: Ledger,
-  victim: Victim,
+  target: AbortTarget,
   ending: Ending,
 ): Promise<number | undefined> {
   const task = newTask('Do it.');
@@ -106,25 +106,25 @@ async function timeToEnd(
     model: MODEL,
     limit: undefined,
     signal: controller.signal,
-    ask: () => Promise.reject(new Error('nobody to ask')),
+    ask: () => Promise.reject(new Error('there is no caller to ask')),
   });
   const ended = agent.executor.run(task, context).catch(() => {});
   try {
-    if (!(await within(PATIENCE_MS, victim.isUnderWay))) return undefined;
-    const since = end(controller, ending);
-    await within(PATIENCE_MS + DEADLINE_MS, victim.isGone);
+    if (!(await within(TIMEOUT_MS, target.isRunning))) return undefined;
+    const since = abort(controller, ending);
+    await within(TIMEOUT_MS + DEADLINE_MS, target.hasEnded);
     return performance.now() - since;
   } finally {
-    controller.abort(new FleetError('CANCELED', 'no more'));
+    controller.abort(new FleetError('CANCELED', 'the bench canceled the run'));
     await Promise.race([ended, sleep(COMMAND_S * 1_000, undefined, { ref: false })]);
   }
 }
 
-/** Ends a run now, or by a timer as its deadline does; the moment from which it should be over. */
-function end(controller: AbortController, ending: Ending): number {
+/** Aborts a run now, or by a timer as a deadline does. Returns the time at which the run should end. */
+function abort(controller: AbortController, ending: Ending): number {
   const now = performance.now();
   if (ending === 'canceled') {
-    controller.abort(new FleetError('CANCELED', 'no more'));
+    controller.abort(new FleetError('CANCELED', 'the bench canceled the run'));
     return now;
   }
   const late = new FleetError('DEADLINE_EXCEEDED', 'the deadline has passed');
@@ -132,27 +132,27 @@ function end(controller: AbortController, ending: Ending): number {
   return now + DEADLINE_MS;
 }
 
-async function within(ms: number, holds: () => boolean): Promise<boolean> {
+async function within(ms: number, condition: () => boolean): Promise<boolean> {
   const giveUpAt = performance.now() + ms;
-  while (!holds()) {
+  while (!condition()) {
     if (performance.now() > giveUpAt) return false;
     await sleep(1);
   }
   return true;
 }
 
-/** A command that ignores SIGTERM, with a child that has left its session. */
-function stubborn(digits: string): Victim {
+/** A command that ignores SIGTERM and has a child in another session. */
+function stubborn(digits: string): AbortTarget {
   const seconds = `${COMMAND_S}.${process.pid}${digits}`;
   let pids: readonly string[] = [];
   return {
     command: `trap '' TERM; (setsid sleep ${seconds} &); sleep ${seconds}`,
-    isUnderWay() {
+    isRunning() {
       pids = processesWith(seconds);
       return pids.filter((pid) => commandLine(pid).startsWith('sleep\0')).length === 2;
     },
-    // All processes are looked through only when the known ones are gone, since that takes its time.
-    isGone: () =>
+    // Searching all processes is slow, so it comes after the known ones have ended.
+    hasEnded: () =>
       !pids.some((pid) => commandLine(pid).includes(seconds)) && processesWith(seconds).length === 0,
   };
 }
@@ -160,7 +160,7 @@ function stubborn(digits: string): Victim {
 const processesWith = (text: string): string[] =>
   readdirSync('/proc').filter((name) => /^\d+$/.test(name) && commandLine(name).includes(text));
 
-/** Empty for a process that is gone, or only waits for its parent to notice. */
+/** The command line of a process; empty when it has ended or is a zombie. */
 function commandLine(pid: string): string {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, 'utf8');
@@ -169,17 +169,17 @@ function commandLine(pid: string): string {
   }
 }
 
-/** A model that calls one command, or says a few words and then nothing more. */
+/** A model that calls one command, or starts an answer and never finishes it. */
 async function startModel() {
   let command: string | undefined;
   let turn = 0;
   let open = 0;
-  const address = await listenAsModel((request, response) => {
+  const server = await listenAsModel((request, response) => {
     turn += 1;
-    const asked = command;
+    const requested = command;
     request.resume().once('end', () => {
       response.writeHead(200, { 'content-type': 'text/event-stream' });
-      if (asked === undefined) {
+      if (requested === undefined) {
         open += 1;
         request.socket.once('close', () => {
           open -= 1;
@@ -187,17 +187,17 @@ async function startModel() {
         response.write(chunkOf(turn, { choices: [{ index: 0, delta: { content: 'Let me think. ' } }] }));
         return;
       }
-      const delta = toolCall(turn, 'shell_exec', { command: asked });
+      const delta = toolCall(turn, 'shell_exec', { command: requested });
       response.write(chunkOf(turn, { choices: [{ index: 0, delta }] }));
       response.write(chunkOf(turn, { choices: [{ index: 0, delta: {}, finish_reason: 'tool_calls' }] }));
       response.end('data: [DONE]\n\n');
     });
   });
   return {
-    ...address,
+    ...server,
     answerWith(next: string | undefined): void {
       command = next;
     },
-    call: (): Victim => ({ isUnderWay: () => open > 0, isGone: () => open === 0 }),
+    call: (): AbortTarget => ({ isRunning: () => open > 0, hasEnded: () => open === 0 }),
   };
 }

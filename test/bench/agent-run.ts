@@ -3,12 +3,12 @@ import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
 import type { AdmittedTask } from '@hermes-fleet/protocol';
 
-/** A model's address on loopback; disposing of it closes every connection. */
-export interface ModelAddress extends AsyncDisposable {
+/** A model server on loopback; disposing of it closes every connection. */
+export interface ModelServer extends AsyncDisposable {
   readonly url: string;
 }
 
-export async function listenAsModel(answer: RequestListener): Promise<ModelAddress> {
+export async function listenAsModel(answer: RequestListener): Promise<ModelServer> {
   const server = createServer(answer);
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -24,11 +24,11 @@ export async function listenAsModel(answer: RequestListener): Promise<ModelAddre
   };
 }
 
-/** One event of an answer's stream, as an OpenAI-compatible server sends it. */
+/** A server-sent event of a streamed answer, as an OpenAI-compatible server sends it. */
 export const chunkOf = (turn: number, rest: object): string =>
   `data: ${JSON.stringify({ id: `c${turn}`, object: 'chat.completion.chunk', created: 1, model: 'instant', ...rest })}\n\n`;
 
-/** What calls a tool in an answer. */
+/** The delta of an answer that calls a tool. */
 export const toolCall = (turn: number, name: string, args: object): object => ({
   tool_calls: [
     {
@@ -40,7 +40,7 @@ export const toolCall = (turn: number, name: string, args: object): object => ({
   ],
 });
 
-/** A task of a context of its own, as a gateway hands it to its executor. */
+/** A task in a new context, as a gateway passes it to an executor. */
 export function newTask(brief: string): AdmittedTask {
   const id = randomUUID();
   return {

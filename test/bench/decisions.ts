@@ -10,7 +10,7 @@ import { createDecisionService } from '../../services/trader/src/control/create-
 import { openControlStore } from '../../services/trader/src/store/sqlite-store.ts';
 
 const silent = { debug() {}, info() {}, warn() {}, error() {} };
-/** Engines cost nothing here: the figure is the desk's and the disk's. */
+/** A runtime that costs no time, so that the result measures the decision service and the disk. */
 const RUNTIME: Runtime = {
   preflight: () => undefined,
   reconcile: async () => ({ canceledOrders: 0 }),
@@ -39,13 +39,13 @@ const concern = (market: number): Omit<Concern, 'rev'> => ({
   riskMode: 'normal',
 });
 
-/** Applied decisions a second, each durable when it is answered: so many callers at a time, each on a concern of its own. */
+/** Applied decisions per second, each durable before its answer; `parallel` callers decide at once, each about its own concern. */
 export async function decisionRate(dir: string, parallel: number, forMs: number): Promise<number> {
   const file = join(dir, `control-${randomUUID()}.db`);
   const store = openControlStore({ file, service: 'trader', clock, ids, log: silent });
   const markets = Array.from({ length: parallel }, (_, market) => market);
   await store.seed(markets.map(strategy), markets.map(concern));
-  const desk = createDecisionService({
+  const service = createDecisionService({
     store,
     runtime: RUNTIME,
     clock,
@@ -59,7 +59,7 @@ export async function decisionRate(dir: string, parallel: number, forMs: number)
   let count = 0;
   const decide = async (market: number): Promise<void> => {
     for (let at = 0; performance.now() - startedAt < forMs; at += 1) {
-      const { response } = await desk.decide({
+      const { response } = await service.decide({
         door: 'jsonrpc',
         caller: CALLER,
         text: payload(market, at % 2 === 0 ? 'pause' : 'resume'),
@@ -82,17 +82,17 @@ const payload = (market: number, action: string): string =>
     account_id: 'acc',
     market_symbol: `m${market}`,
     action,
-    reason: 'a bench',
+    reason: 'a benchmark',
     confidence: 0.8,
     expected_active_strategy_id: `s${market}`,
   });
 
-/** The rows that one applied decision writes, straight to SQLite: one transaction each, durable. */
+/** Decisions per second that SQLite alone writes: the rows of one decision in one durable transaction. */
 export async function rawDecisionRate(dir: string, forMs: number): Promise<number> {
   const file = join(dir, `control-${randomUUID()}.db`);
   const store = openControlStore({ file, service: 'trader', clock, ids, log: silent });
   await store.seed([strategy(0)], [concern(0)]);
-  const desk = createDecisionService({
+  const service = createDecisionService({
     store,
     runtime: RUNTIME,
     clock,
@@ -102,14 +102,14 @@ export async function rawDecisionRate(dir: string, forMs: number): Promise<numbe
     limits: { perSecond: 1, burst: 1, keptForPause: 0 },
     watcher: { decided() {}, rejected() {}, audited() {} },
   });
-  await desk.decide({ door: 'jsonrpc', caller: CALLER, text: payload(0, 'pause') });
+  await service.decide({ door: 'jsonrpc', caller: CALLER, text: payload(0, 'pause') });
   await store.close();
   const rate = replayRows(file, forMs);
   remove(file);
   return rate;
 }
 
-/** Writes the rows of the file's one decision again and again, under other keys. */
+/** Repeats the rows of the only decision in the file under new keys. */
 function replayRows(file: string, forMs: number): number {
   const db = new DatabaseSync(file);
   enableWal(db, file);
@@ -118,7 +118,7 @@ function replayRows(file: string, forMs: number): number {
   const decided = db.prepare('SELECT * FROM decisions').get();
   const event = db.prepare('SELECT * FROM outbox').get();
   if (!attempt || !outcome || !decided || !event)
-    throw new Error('the decision of the bench is not in its file');
+    throw new Error('the control database lacks the decision of the bench');
   const audit = db.prepare('INSERT INTO audit (seq, record, hash) VALUES (?, ?, ?)');
   const decision = db.prepare('INSERT INTO decisions VALUES (?, ?, ?, ?, ?, ?, ?, 1)');
   const { caller, concern_id: concern, fingerprint, response, decided_at: at } = decided;

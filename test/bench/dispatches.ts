@@ -11,7 +11,7 @@ export interface Latency {
 
 type Send = () => Promise<void>;
 
-/** A dispatch that is refused: besides a server that is there and was just probed, it asks for one that nobody has. */
+/** A dispatch that is blocked: it requires an MCP server that no peer has, and one that works and was just probed. */
 export const blockedDispatch =
   (target: Target): Send =>
   async () => {
@@ -20,7 +20,7 @@ export const blockedDispatch =
     await expect(target, sent, 'blocked');
   };
 
-/** One that only the worker can refuse: a server that was just probed is there, and the budget is below its floor. */
+/** A dispatch that only the worker can refuse: the required MCP server works, but the budget is too small. */
 export const refusedDispatch =
   (target: Target, worker: string): Send =>
   async () => {
@@ -30,7 +30,7 @@ export const refusedDispatch =
     await expect(target, sent, 'blocked');
   };
 
-/** The smallest task that does something: one command in a workspace of its own context. */
+/** A minimal task: one command in a new context's workspace. */
 export const smallDispatch =
   (target: Target): Send =>
   async () => {
@@ -46,10 +46,10 @@ async function expect(target: Target, sent: Record<string, unknown>, status: str
   const { body } = await call(target, 'SendMessage', message(sent, { contextId: randomUUID() }));
   const result = resultOf(body?.result?.task);
   if (result?.status !== status)
-    throw new Error(`expected ${status}, and got ${JSON.stringify(result ?? body).slice(0, 500)}`);
+    throw new Error(`expected ${status}, but got ${JSON.stringify(result ?? body).slice(0, 500)}`);
 }
 
-/** One after the other, `count` times, but no longer than `limitMs`. */
+/** Sends `count` dispatches in sequence, for at most `limitMs`. */
 export async function latencyOf(send: Send, count: number, limitMs: number): Promise<Latency> {
   await send();
   const samples: number[] = [];
@@ -63,7 +63,7 @@ export async function latencyOf(send: Send, count: number, limitMs: number): Pro
   return { samples: samples.length, p50: p50 ?? Number.NaN, p99: p99 ?? Number.NaN, max: max ?? Number.NaN };
 }
 
-/** How many a second, with `parallel` under way at a time, for `forMs`. */
+/** Dispatches per second, `parallel` at once, for `forMs`. */
 export async function rateOf(send: Send, parallel: number, forMs: number): Promise<number> {
   const startedAt = performance.now();
   let done = 0;

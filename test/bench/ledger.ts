@@ -8,11 +8,10 @@ import { systemClock, systemIds } from '@hermes-fleet/protocol';
 const silent = { debug() {}, info() {}, warn() {}, error() {} };
 const BRIEF = 'x'.repeat(500);
 
-/** A ledger in a file of its own. */
 export const newLedger = (file: string): Ledger =>
   openLedger({ file, profile: 'bench', clock: systemClock, ids: systemIds, log: silent });
 
-/** The life of one task in the ledger: accepted, queued, started, ended. Four transactions. */
+/** Writes a whole task in four transactions: accepted, queued, started, done. */
 export async function writeTask(ledger: Ledger): Promise<void> {
   const id = randomUUID();
   const dispatch = { type: 'TASK_DISPATCH', brief: BRIEF, task: { task_id: id } };
@@ -33,7 +32,7 @@ export async function writeTask(ledger: Ledger): Promise<void> {
 
 const TRANSACTIONS = 4;
 
-/** Ledger transactions a second, with so many tasks under way at a time. */
+/** Ledger transactions per second, with `parallel` tasks at once. */
 export async function ledgerRate(dir: string, parallel: number, forMs: number): Promise<number> {
   const file = join(dir, `ledger-${randomUUID()}.db`);
   const ledger = newLedger(file);
@@ -52,7 +51,7 @@ export async function ledgerRate(dir: string, parallel: number, forMs: number): 
   return rate;
 }
 
-/** What SQLite alone does on this disk: one row of the same size a transaction, durable after each. */
+/** Transactions per second of SQLite alone on this disk: one durable insert of a row of the same size each. */
 export function rawRate(dir: string, forMs: number): number {
   const file = join(dir, `raw-${randomUUID()}.db`);
   const db = new DatabaseSync(file);

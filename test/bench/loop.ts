@@ -10,35 +10,34 @@ import { ledgerRun, openTestLedger, startTask } from '../support/ledger-run.ts';
 import { chunkOf, listenAsModel, newTask, toolCall } from './agent-run.ts';
 
 const silent = { debug() {}, info() {}, warn() {}, error() {} };
-/** What a step's tool brings into the conversation, in characters. */
+/** Size of each tool result, in characters. */
 const FILE_CHARS = 2_000;
 
 export interface LoopTimes {
-  /** From the last byte of each answer of the model to the first of the next request. */
+  /** Time from the last byte of each model answer to the first byte of the next request, in ms. */
   readonly gaps: readonly number[];
-  /** The tool's part of each. */
+  /** Duration of each tool call, which its gap includes, in ms. */
   readonly tools: readonly number[];
 }
 
-/** A clock that tells parts of a millisecond. */
+/** A clock with submillisecond resolution. */
 const clock = { ...systemClock, now: () => performance.timeOrigin + performance.now() };
 
 /**
- * What the loop takes of each step beside its model, in ms: one task of so many steps, each of which reads a file of
- * 2 kB, with everything durable in a real ledger. The gaps hold the tool, the checkpoints, the budget, the guards, and the
- * client of the model too.
+ * Measures the time of each step outside the model, in ms. The task has `steps` steps, each of which reads a file of 2 kB;
+ * everything is durable in a real ledger. The gaps include the tool, checkpoints, budget, guards and the model client.
  */
 export async function loopOverhead(dir: string, steps: number): Promise<LoopTimes> {
-  const place = join(dir, `loop-${randomUUID()}`);
+  const root = join(dir, `loop-${randomUUID()}`);
   const model = await startInstantModel(steps);
   const ledger = openTestLedger(join(dir, `loop-${randomUUID()}.db`));
   const config = AgentConfigSchema.parse({
     model: 'openai-compatible/instant',
     base_url: model.url,
     context_window: 1_000_000,
-    workspace: { path: makeRepository(place, steps) },
+    workspace: { path: makeRepository(root, steps) },
     limits: { max_steps: 1_000 },
-    // No command runs: the repository can be this user's own.
+    // No command runs, so the repository can belong to this user.
     tools: { shell: { confine: 'unconfined' } },
   });
   const agent = await createAgent({
@@ -46,8 +45,8 @@ export async function loopOverhead(dir: string, steps: number): Promise<LoopTime
     config,
     tier: 'haiku',
     env: { read: () => undefined },
-    workspaceRoot: join(place, 'workspace'),
-    stateDir: join(place, 'state'),
+    workspaceRoot: join(root, 'workspace'),
+    stateDir: join(root, 'state'),
     clock,
     ids: systemIds,
     log: silent,
@@ -59,7 +58,7 @@ export async function loopOverhead(dir: string, steps: number): Promise<LoopTime
       model: config.model,
       limit: undefined,
       signal: new AbortController().signal,
-      ask: () => Promise.reject(new Error('nobody to ask')),
+      ask: () => Promise.reject(new Error('there is no caller to ask')),
     });
     const { status, error } = await agent.executor.run(task, context);
     if (status !== 'done') throw new Error(`the task ended ${status}: ${error?.message ?? ''}`);
@@ -75,8 +74,8 @@ export async function loopOverhead(dir: string, steps: number): Promise<LoopTime
 }
 
 /**
- * What the model's own client takes of each step, in ms, measured alike: the same conversation with the SDK alone, nothing
- * durable, no budget and no guard. What the loop takes above it is the loop's.
+ * Measures the share of the model client in each step, in ms: the same conversation with only the SDK, without
+ * persistence, budget or guards. The loop overhead is what `loopOverhead` measures beyond it.
  */
 export async function clientAlone(steps: number): Promise<number[]> {
   const model = await startInstantModel(steps);
@@ -105,11 +104,11 @@ export async function clientAlone(steps: number): Promise<number[]> {
   }
 }
 
-/** A repository with a file for each step, so that no two steps do the same. */
-function makeRepository(place: string, files: number): string {
-  const path = join(place, 'repository');
+/** A repository with one file per step, so that every step differs. */
+function makeRepository(root: string, files: number): string {
+  const path = join(root, 'repository');
   mkdirSync(path, { recursive: true });
-  mkdirSync(join(place, 'state'), { mode: 0o700 });
+  mkdirSync(join(root, 'state'), { mode: 0o700 });
   for (let file = 1; file <= files; file += 1) {
     writeFileSync(
       join(path, `${file}.txt`),
@@ -124,12 +123,12 @@ function makeRepository(place: string, files: number): string {
   return path;
 }
 
-/** A model on loopback that calls `read_file` so many times, then says that it is done; it thinks no time at all. */
+/** A model server that answers at once: it calls `read_file` in each of `steps` turns, then finishes. */
 async function startInstantModel(steps: number) {
   const gaps: number[] = [];
   let turn = 0;
   let answeredAt: number | undefined;
-  const address = await listenAsModel((request, response) => {
+  const server = await listenAsModel((request, response) => {
     if (answeredAt !== undefined) gaps.push(performance.now() - answeredAt);
     turn += 1;
     const [delta, finish_reason] =
@@ -152,5 +151,5 @@ async function startInstantModel(steps: number) {
       answeredAt = performance.now();
     });
   });
-  return { ...address, gaps };
+  return { ...server, gaps };
 }

@@ -1,53 +1,27 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { availableParallelism, loadavg, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
-import {
-  fleetDown,
-  fleetUp,
-  planFleet,
-  readOperatorToken,
-  runningProcess,
-  waitUntilSettled,
-} from '@hermes-fleet/cli';
+import { fleetDown, planFleet } from '@hermes-fleet/cli';
 import { systemClock as clock } from '@hermes-fleet/protocol';
 import { freeOffset } from '../support/ports.ts';
-import type { Target } from '../support/rpc.ts';
 import { abortTimes } from './abort.ts';
 import { decisionRate, rawDecisionRate } from './decisions.ts';
-import {
-  blockedDispatch,
-  type Latency,
-  latencyOf,
-  rateOf,
-  refusedDispatch,
-  smallDispatch,
-} from './dispatches.ts';
+import { benchDispatches, benchServiceStarts, benchStarts } from './fleet.ts';
 import { ledgerRate, rawRate } from './ledger.ts';
 import { clientAlone, type LoopTimes, loopOverhead } from './loop.ts';
-import { type Memory, memoryBelow, memoryOf } from './memory.ts';
 import { relayRate, startNats } from './relay.ts';
-import { asking, decisionTime, equalFleet, mixedFleet } from './routing.ts';
-import { timeToReady } from './start.ts';
-import { figure, median, printTable } from './table.ts';
+import { decisionTime, dispatchRequiring, equalFleet, mixedFleet } from './routing.ts';
+import { format, median, printTable } from './table.ts';
 
-/**
- * First figures of a fleet of plain processes on this machine. Absolute figures are this machine's, at this moment;
- * compare ratios within one run. Takes about a minute, listens on loopback only, and removes what it made.
- */
+// Benchmarks of a fleet of plain processes. Absolute numbers depend on the machine and its load: compare the ratios
+// within one run. Takes about a minute, listens on loopback only, and removes its files.
+
 const RUNS = 3;
-/** Of the loop's conversation. */
+/** Steps of the agent loop. */
 const STEPS = 50;
-/** Of each kind. */
+/** Aborts of each kind. */
 const ABORTS = 8;
-const IDLE_MS = 2_000;
-const PARALLEL = 8;
-const NO_MEMORY = {
-  own: { rss: Number.NaN, pss: Number.NaN },
-  servers: { rss: Number.NaN, pss: Number.NaN },
-};
 
-const silent = { debug() {}, info() {}, warn() {}, error() {} };
 const dir = mkdtempSync(join(tmpdir(), 'hermes-bench-'));
 const plan = planFleet({ root: resolve(import.meta.dirname, '../..'), dir, portOffset: await freeOffset() });
 const down = async (): Promise<void> => {
@@ -60,16 +34,16 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const)
 try {
   const startedAt = performance.now();
   const machine = `${availableParallelism()} cores, load ${loadavg()[0]?.toFixed(1)}, Node ${process.versions.node}`;
-  console.log(`Hermes Fleet, first figures: ${machine}; medians of ${RUNS} runs`);
+  console.log(`Hermes Fleet benchmarks: ${machine}; medians of ${RUNS} runs`);
   routing();
   await ledger();
   await decisions();
   await loop();
   await aborts();
   await relay();
-  await fleet();
-  await dispatches();
-  await start();
+  await benchStarts(plan);
+  await benchDispatches(plan, RUNS);
+  await benchServiceStarts(plan, RUNS);
   console.log(`\n${Math.round((performance.now() - startedAt) / 1000)} s`);
 } catch (error) {
   console.error(`\nbench: ${error instanceof Error ? error.message : String(error)}`);
@@ -78,23 +52,23 @@ try {
   await down();
 }
 
-/** Pure computing; the target is a median below 1 ms for 1,000 peers. */
+/** Target: a median below 1 ms for 1,000 peers. */
 function routing(): void {
-  const some = asking(['filesystem'], ['file', 'terminal']);
-  const nobody = asking(['nope'], []);
+  const common = dispatchRequiring(['filesystem'], ['file', 'terminal']);
+  const impossible = dispatchRequiring(['nope'], []);
   const row = (name: string, decision: { p50: number; p99: number }): string[] => [
     name,
-    figure(decision.p50),
-    figure(decision.p99),
+    format(decision.p50),
+    format(decision.p99),
   ];
   printTable(
-    'Routing: one decision, explained, in ms',
+    'Routing: one decision with its explanation, in ms',
     ['', 'p50', 'p99'],
     [
-      row('10 peers of every kind', decisionTime(mixedFleet(10), some, 2_000)),
-      row('1,000 peers of every kind', decisionTime(mixedFleet(1_000), some, 1_000)),
-      row('1,000 equal peers', decisionTime(equalFleet(1_000), some, 1_000)),
-      row('1,000 peers, none of which can', decisionTime(mixedFleet(1_000), nobody, 1_000)),
+      row('10 peers of every kind', decisionTime(mixedFleet(10), common, 2_000)),
+      row('1,000 peers of every kind', decisionTime(mixedFleet(1_000), common, 1_000)),
+      row('1,000 equal peers', decisionTime(equalFleet(1_000), common, 1_000)),
+      row('1,000 peers, none of them suitable', decisionTime(mixedFleet(1_000), impossible, 1_000)),
     ],
   );
 }
@@ -110,21 +84,21 @@ async function ledger(): Promise<void> {
   }
   const row = (name: string, rates: readonly number[]): string[] => [
     name,
-    figure(median(rates)),
-    figure(median(rates.map((rate, run) => rate / (raw[run] ?? Number.NaN)))),
+    format(median(rates)),
+    format(median(rates.map((rate, run) => rate / (raw[run] ?? Number.NaN)))),
   ];
   printTable(
     'Ledger: transactions (accept, 3 × append), durable',
     ['', 'per second', 'ratio to raw'],
     [
-      row('SQLite alone, one insert a commit', raw),
+      row('SQLite alone, one insert per commit', raw),
       row('ledger, one task at a time', one),
       row('ledger, 64 tasks at a time', many),
     ],
   );
 }
 
-/** The targets: 0.7 of the raw rate one at a time, and several times it with many at once. */
+/** Targets: 0.7 of the raw rate one at a time, and several times the raw rate with many at once. */
 async function decisions(): Promise<void> {
   const raw: number[] = [];
   const one: number[] = [];
@@ -136,24 +110,21 @@ async function decisions(): Promise<void> {
   }
   const row = (name: string, rates: readonly number[]): string[] => [
     name,
-    figure(median(rates)),
-    figure(median(rates.map((rate, run) => rate / (raw[run] ?? Number.NaN)))),
+    format(median(rates)),
+    format(median(rates.map((rate, run) => rate / (raw[run] ?? Number.NaN)))),
   ];
   printTable(
-    'Trader: decisions applied, each durable before its answer; target: 0.7 and several',
+    'Trader: applied decisions, each durable before its answer; targets: ratio 0.7 alone, several in parallel',
     ['', 'per second', 'ratio to raw'],
     [
-      row('SQLite alone, the rows of one decision a commit', raw),
+      row('SQLite alone, the rows of one decision per commit', raw),
       row('trader, one decision at a time', one),
       row('trader, 64 decisions at a time', many),
     ],
   );
 }
 
-/**
- * The target for what the loop takes above the model's own client is a median below 5 ms a step. A durable step commits
- * twice, so that the disk has its share.
- */
+/** Target: loop overhead below 5 ms per step, excluding the model client. A durable step commits twice. */
 async function loop(): Promise<void> {
   await loopOverhead(dir, STEPS);
   await clientAlone(STEPS);
@@ -165,16 +136,16 @@ async function loop(): Promise<void> {
   const durable = median(runs.map(({ commit }) => commit));
   const row = (name: string, of: (run: (typeof runs)[number]) => number): string[] => {
     const ms = median(runs.map(of));
-    return [name, figure(ms), figure(ms / durable)];
+    return [name, format(ms), format(ms / durable)];
   };
   const rows = (name: string, span: (ms: readonly number[]) => readonly number[]): string[][] => [
-    row(`${name}: whole`, ({ whole }) => median(span(whole.gaps))),
-    row("  the model's client alone", ({ client }) => median(span(client))),
-    row('  the loop above it', ({ whole, client }) => median(span(whole.gaps)) - median(span(client))),
-    row('    of it the tool', ({ whole }) => median(span(whole.tools))),
+    row(`${name}: total`, ({ whole }) => median(span(whole.gaps))),
+    row('  model client alone', ({ client }) => median(span(client))),
+    row('  loop overhead', ({ whole, client }) => median(span(whole.gaps)) - median(span(client))),
+    row('    of which the tool', ({ whole }) => median(span(whole.tools))),
   ];
   printTable(
-    'Agent loop: a step beside its model, in ms, durable; target: the loop above it below 5 ms',
+    'Agent loop: durable step time outside the model, in ms; target: loop overhead below 5 ms',
     ['', 'median', 'ratio to a commit'],
     [
       row('SQLite alone, one commit', ({ commit }) => commit),
@@ -190,17 +161,17 @@ async function aborts(): Promise<void> {
   const row = (name: string, ms: readonly number[]): string[] => [
     name,
     String(ms.length),
-    figure(median(ms)),
-    figure(Math.max(...ms)),
+    format(median(ms)),
+    format(Math.max(...ms)),
   ];
   printTable(
-    'Abort: until nothing of it is left, in ms; target: below 200 ms',
+    'Abort: time until the command or call has ended, in ms; target: below 200 ms',
     ['', 'aborts', 'median', 'slowest'],
     [
-      row('a command that ignores SIGTERM, and its child: canceled', command.canceled),
-      row('  by a deadline', command.deadline),
-      row('a model call that hangs: canceled', model.canceled),
-      row('  by a deadline', model.deadline),
+      row('command that ignores SIGTERM, with a child: canceled', command.canceled),
+      row('  deadline', command.deadline),
+      row('hanging model call: canceled', model.canceled),
+      row('  deadline', model.deadline),
     ],
   );
 }
@@ -214,119 +185,15 @@ async function relay(): Promise<void> {
     window.push(await relayRate(dir, nats, 2_500, 64));
   }
   printTable(
-    'Outbox relay: events into JetStream, acknowledged, in order',
+    'Outbox relay: events acknowledged by JetStream, in order',
     ['', 'per second', 'ratio'],
     [
-      ['one at a time', figure(median(single)), '1'],
+      ['one at a time', format(median(single)), '1'],
       [
-        '64 on their way',
-        figure(median(window)),
-        figure(median(window.map((rate, run) => rate / (single[run] ?? Number.NaN)))),
+        '64 in flight',
+        format(median(window)),
+        format(median(window.map((rate, run) => rate / (single[run] ?? Number.NaN)))),
       ],
     ],
   );
-}
-
-async function up(): Promise<number> {
-  const startedAt = performance.now();
-  const outcomes = await fleetUp({ plan, env: { ...process.env, LOG_LEVEL: 'error' }, clock, log: silent });
-  const failed = outcomes.filter(({ state }) => state === 'failed');
-  if (failed.length > 0) throw new Error(failed.map(({ name, reason }) => `${name} ${reason}`).join('\n'));
-  const seconds = (performance.now() - startedAt) / 1000;
-  const silentPeers = await waitUntilSettled({ url: urlOf('switch'), deadlineMs: 30_000, clock });
-  if (silentPeers.length > 0) throw new Error(`switch has not heard of ${silentPeers.join(', ')}`);
-  return seconds;
-}
-
-/** Twice, since the first start compiles what later ones find compiled. */
-async function fleet(): Promise<void> {
-  const first = await up();
-  const compiling = await memory();
-  await fleetDown({ plan, clock, graceMs: 10_000 });
-  const second = await up();
-  const compiled = await memory();
-  printTable(
-    'The whole fleet, NATS included, side by side',
-    ['', 'ready in s'],
-    [
-      ['first start, with keys and workspaces', figure(first)],
-      ['second start', figure(second)],
-    ],
-  );
-  printTable(
-    `Memory in MB, idle ${IDLE_MS / 1000} s after the first announces`,
-    ['', 'gateway RSS', 'gateway PSS', 'first start RSS', 'MCP servers RSS', 'MCP servers PSS'],
-    plan.members.map(({ name }, index) => {
-      const { own, servers } = compiled[index] ?? NO_MEMORY;
-      const before = compiling[index] ?? NO_MEMORY;
-      return [name, ...[own.rss, own.pss, before.own.rss, servers.rss, servers.pss].map(figure)];
-    }),
-  );
-}
-
-async function memory(): Promise<{ own: Memory; servers: Memory }[]> {
-  await sleep(IDLE_MS);
-  return plan.members.map(({ name }) => {
-    const pid = runningProcess(plan.runDir, name)?.pid;
-    if (pid === undefined) throw new Error(`${name} is not running`);
-    return { own: memoryOf(pid), servers: memoryBelow(pid) };
-  });
-}
-
-async function dispatches(): Promise<void> {
-  const at = (profile: string): Target => ({ url: urlOf(profile), token: readOperatorToken(plan.keysDir) });
-  const row = (name: string, { samples, p50, p99, max }: Latency, base: number): string[] => [
-    name,
-    String(samples),
-    ...[p50, p99, max, p50 / base].map(figure),
-  ];
-  const blockedOn = await latencyOf(blockedDispatch(at('neo')), 300, 3_000);
-  const blockedBy = await latencyOf(blockedDispatch(at('switch')), 300, 3_000);
-  const refusedOn = await latencyOf(refusedDispatch(at('neo'), 'neo'), 300, 3_000);
-  const refusedVia = await latencyOf(refusedDispatch(at('switch'), 'neo'), 300, 3_000);
-  const smallOn = await latencyOf(smallDispatch(at('neo')), 50, 6_000);
-  const smallBy = await latencyOf(smallDispatch(at('switch')), 50, 6_000);
-  printTable(
-    'Latency in ms, one at a time, as the caller sees it',
-    ['', 'samples', 'p50', 'p99', 'max', 'p50 ratio'],
-    [
-      row('blocked, on a worker', blockedOn, blockedOn.p50),
-      row('blocked, by switch', blockedBy, blockedOn.p50),
-      row('refused, on a worker', refusedOn, refusedOn.p50),
-      row('refused by a worker, through switch', refusedVia, refusedOn.p50),
-      row('one command, on a worker', smallOn, smallOn.p50),
-      row('one command, through switch', smallBy, smallOn.p50),
-    ],
-  );
-  const [blocked, small]: [number[], number[]] = [[], []];
-  for (let run = 0; run < RUNS; run += 1) {
-    blocked.push(await rateOf(blockedDispatch(at('switch')), PARALLEL, 1_000));
-    small.push(await rateOf(smallDispatch(at('switch')), PARALLEL, 2_500));
-  }
-  printTable(
-    `Dispatches through switch, ${PARALLEL} at a time`,
-    ['', 'per second'],
-    [
-      ['blocked', figure(median(blocked))],
-      ['one command', figure(median(small))],
-    ],
-  );
-}
-
-/** One gateway at a time, on the ledger that the dispatches left; NATS and the other profiles are down. */
-async function start(): Promise<void> {
-  await fleetDown({ plan, clock, graceMs: 10_000 });
-  const rows: string[][] = [];
-  for (const member of plan.members) {
-    const times: number[] = [];
-    for (let run = 0; run < RUNS; run += 1) times.push(await timeToReady(plan, member));
-    rows.push([member.name, figure(median(times)), figure(Math.max(...times))]);
-  }
-  printTable('Time to ready in ms, one gateway at a time', ['', 'median', 'slowest'], rows);
-}
-
-function urlOf(profile: string): string {
-  const found = plan.profiles.find(({ name }) => name === profile);
-  if (!found) throw new Error(`no profile ${profile}`);
-  return found.url;
 }

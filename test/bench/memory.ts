@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
 export interface Memory {
-  /** Resident, in MB; pages that are shared with other processes count in full. */
+  /** Resident set size, in MB; shared pages count in full. */
   readonly rss: number;
-  /** The same with shared pages divided among those that share them; NaN where the kernel does not tell. */
+  /** Proportional set size, in MB; NaN where the kernel does not report it. */
   readonly pss: number;
 }
 
@@ -13,13 +13,13 @@ export function memoryOf(pid: number): Memory {
   return { rss, pss: pssOf(pid) };
 }
 
-/** The memory of everything that a process has started, and what that started. */
+/** The memory of all descendants of a process. */
 export function memoryBelow(pid: number): Memory {
   const all = descendants(pid).flatMap((child) => {
     try {
       return [memoryOf(child)];
     } catch {
-      // It ended while we were looking.
+      // The process has ended in the meantime.
       return [];
     }
   });

@@ -8,10 +8,10 @@ import { systemClock } from '@hermes-fleet/protocol';
 import { newLedger, writeTask } from './ledger.ts';
 
 const silent = { debug() {}, info() {}, warn() {}, error() {} };
-const UP_MS = 10_000;
+const START_MS = 10_000;
 const FLUSH_MS = 20_000;
 
-/** A nats-server of the bench's own, on loopback, with JetStream on disk. */
+/** A nats-server on loopback with JetStream on disk. */
 export interface Nats extends AsyncDisposable {
   readonly url: string;
 }
@@ -30,7 +30,7 @@ export async function startNats(dir: string, port: number): Promise<Nats> {
       await ended;
     },
   };
-  const giveUpAt = performance.now() + UP_MS;
+  const giveUpAt = performance.now() + START_MS;
   for (;;) {
     try {
       await setUpStreams({ connection: { servers: [nats.url], name: 'bench' }, log: silent });
@@ -45,7 +45,7 @@ export async function startNats(dir: string, port: number): Promise<Nats> {
   }
 }
 
-/** Events a second from a full outbox into JetStream, each acknowledged, with so many on their way at a time. */
+/** Acknowledged events per second from a full outbox into JetStream, with up to `window` in flight. */
 export async function relayRate(dir: string, nats: Nats, tasks: number, window: number): Promise<number> {
   const ledger = newLedger(join(dir, `outbox-${randomUUID()}.db`));
   await Promise.all(Array.from({ length: tasks }, () => writeTask(ledger)));

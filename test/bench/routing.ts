@@ -14,24 +14,27 @@ const POLICY: RoutingPolicy = {
 const NOW = Date.now();
 const WARM_UP = 300;
 
-/** How long one decision takes, in milliseconds. */
-export interface Decision {
+/** Latency of a routing decision, in ms. */
+export interface RoutingLatency {
   readonly p50: number;
   readonly p99: number;
 }
 
-/** A fleet in which every kind of peer is found: idle ones, busy ones, ones without the server, dirty and stale ones. */
+/** A fleet with every kind of peer: idle, busy, stale, dirty, unhealthy, and without the required server. */
 export function mixedFleet(size: number): PeerProfile[] {
   return Array.from({ length: size }, (_, i) => peer(i, i % 10));
 }
 
-/** A fleet in which all are alike, so that the task's hash decides. */
+/** A fleet of equal peers, among which the hash of the task decides. */
 export function equalFleet(size: number): PeerProfile[] {
   return Array.from({ length: size }, (_, i) => peer(i, 0));
 }
 
-/** A dispatch with this list of required MCP servers and capabilities. */
-export function asking(mcp: readonly string[], capabilities: readonly string[]): () => TaskDispatch {
+/** Creates dispatches that require these MCP servers and capabilities. */
+export function dispatchRequiring(
+  mcp: readonly string[],
+  capabilities: readonly string[],
+): () => TaskDispatch {
   return () =>
     decodeDispatch({
       type: 'TASK_DISPATCH',
@@ -46,12 +49,12 @@ export function decisionTime(
   peers: readonly PeerProfile[],
   dispatch: () => TaskDispatch,
   runs: number,
-): Decision {
+): RoutingLatency {
   const samples: number[] = [];
   for (let run = -WARM_UP; run < runs; run += 1) {
-    const asked = dispatch();
+    const next = dispatch();
     const startedAt = performance.now();
-    route(asked, peers, POLICY, NOW);
+    route(next, peers, POLICY, NOW);
     if (run >= 0) samples.push(performance.now() - startedAt);
   }
   return { p50: quantile(samples, 0.5), p99: quantile(samples, 0.99) };

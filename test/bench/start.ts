@@ -5,9 +5,9 @@ import { systemClock } from '@hermes-fleet/protocol';
 
 const READY_MS = 30_000;
 const STOP_MS = 10_000;
-const LOOK_EVERY_MS = 5;
+const POLL_MS = 5;
 
-/** Starts one service, waits until `/ready` answers 200, stops it; the time from spawn to 200, in ms. */
+/** Starts a service and stops it again. Resolves with the time from spawn until `/ready` answers 200, in ms. */
 export async function timeToReady(plan: FleetPlan, member: PlannedMember): Promise<number> {
   const startedAt = performance.now();
   const child = spawn(process.execPath, [...commandOf(plan.root, member.name)], {
@@ -20,7 +20,7 @@ export async function timeToReady(plan: FleetPlan, member: PlannedMember): Promi
     while (!(await isReady(member.readyUrl))) {
       if (child.exitCode !== null) throw new Error(`${member.name} ended with exit code ${child.exitCode}`);
       if (performance.now() - startedAt > READY_MS) throw new Error(`${member.name} is not ready`);
-      await systemClock.sleep(LOOK_EVERY_MS);
+      await systemClock.sleep(POLL_MS);
     }
     return performance.now() - startedAt;
   } finally {

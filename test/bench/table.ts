@@ -1,4 +1,4 @@
-/** The value below which this share (0 to 1) of the samples lies. */
+/** The nearest-rank quantile of the samples, for a share from 0 to 1; NaN without samples. */
 export function quantile(samples: readonly number[], share: number): number {
   const sorted = samples.toSorted((a, b) => a - b);
   return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? Number.NaN;
@@ -6,14 +6,14 @@ export function quantile(samples: readonly number[], share: number): number {
 
 export const median = (samples: readonly number[]): number => quantile(samples, 0.5);
 
-/** A number as people read it: three digits that count, thousands apart. */
-export function figure(value: number): string {
+/** Formats a number with about three significant digits and thousands separators; `-` if it is not finite. */
+export function format(value: number): string {
   if (!Number.isFinite(value)) return '-';
   const digits = Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 10 ? 1 : 2;
   return value.toLocaleString('en-US', { maximumFractionDigits: digits });
 }
 
-/** Prints rows under a heading, the first column to the left and the others to the right. */
+/** Prints a table; the first column is left-aligned, the others right-aligned. */
 export function printTable(
   title: string,
   head: readonly string[],
