@@ -10,31 +10,31 @@ const pattern = z.string().transform((source, context) => {
   try {
     return new RegExp(source, 'im');
   } catch (error) {
-    context.addIssue({ code: 'custom', message: `no regular expression: ${String(error)}` });
+    context.addIssue({ code: 'custom', message: `invalid regular expression: ${String(error)}` });
     return z.NEVER;
   }
 });
 const paths = z.array(z.string().min(1));
 
-/** What must be true once a brief's run is over. */
+/** The expected outcome of a brief's run. */
 const Expect = z.strictObject({
-  /** The statuses that are right. */
+  /** Accepted statuses. */
   status: oneOrMore(ResultStatus),
-  /** Files of the workspace with their whole content; white space at the end does not count. */
+  /** Workspace files with their exact content, except trailing white space. */
   files: z.record(z.string(), z.string()).default({}),
-  /** Files of the workspace that match. */
+  /** Workspace files that match these patterns. */
   matches: z.record(z.string(), oneOrMore(pattern)).default({}),
-  /** What must not be there; `..` is beside the workspace. */
+  /** Paths that must not exist, relative to the workspace. */
   absent: paths.default([]),
-  /** All of `files_changed`. */
+  /** The exact set of `files_changed`. */
   changed: paths.optional(),
-  /** Shell commands that are run in the workspace afterwards, confined like the agent's, with their exit codes. */
+  /** Shell commands with their expected exit codes; run in the workspace afterwards, confined like the agent's. */
   commands: z.record(z.string(), z.int()).default({}),
-  /** The reply. */
+  /** Patterns that the text of the reply matches. */
   text: oneOrMore(pattern).optional(),
-  /** The value of a JSON reply: what is named here must be in it. */
+  /** A value that the JSON reply must contain. */
   output: z.json().optional(),
-  /** One entry of the evidence that is like this. */
+  /** At least one evidence entry has these properties. */
   evidence: z
     .strictObject({
       kind: z.array(z.enum(['command', 'reread', 'review'])).optional(),
@@ -43,24 +43,24 @@ const Expect = z.strictObject({
       exit_code: z.int().optional(),
     })
     .optional(),
-  /** Whether something must be named as left to do. */
+  /** True if the result must name remaining work or an error. */
   remaining: z.boolean().default(false),
-  /** `error.code`. */
+  /** Pattern for `error.code`. */
   error: pattern.optional(),
-  /** Tools that must have been called with success. */
+  /** Tools that must be called successfully. */
   tools: z.array(z.string()).default([]),
-  /** Files of the task's scratchpad, of the profile's memory, and PROGRESS.json that match. */
+  /** Patterns for files of the scratchpad and of the profile's memory, and for PROGRESS.json. */
   scratchpad: z.record(z.string(), pattern).default({}),
   memory: z.record(z.string(), pattern).default({}),
   progress: pattern.optional(),
-  /** An upper limit below the budget. */
+  /** A limit below the budget. */
   max_tokens: z.int().nonnegative().optional(),
   max_seconds: z.number().positive().optional(),
 });
 
 const FrontMatter = z.strictObject({
   about: z.string().min(1),
-  /** What it cannot be done without: tools by name. */
+  /** Required tools; the brief is skipped without them. */
   needs: z.array(z.string()).default([]),
   priority: Priority.default('normal'),
   reply: ReplySchema.default('structured'),
@@ -68,16 +68,16 @@ const FrontMatter = z.strictObject({
   write: z.boolean().default(true),
   budget: z.int().positive().default(60_000),
   deadline_s: z.number().positive().max(1_800).default(300),
-  /** What the caller says to whatever it is asked. */
+  /** The caller's answer to any question. */
   answer: z.string().optional(),
-  /** What is in the repository before. */
+  /** Files in the repository at the start. */
   files: z.record(z.string(), z.string()).default({}),
-  /** What is in its PROGRESS.json before. */
+  /** PROGRESS.json at the start. */
   progress: z.record(z.string(), z.array(z.string())).optional(),
   expect: Expect,
 });
 
-/** One brief of the evaluation, with what must come of it. `{{id}}` in it stands for a number that is new in each run. */
+/** A brief with its expected outcome. `{{id}}` in its text is replaced by a number that is unique to the run. */
 export interface EvalBrief extends z.output<typeof FrontMatter> {
   readonly name: string;
   readonly text: string;
@@ -85,18 +85,18 @@ export interface EvalBrief extends z.output<typeof FrontMatter> {
 
 export type Expectation = EvalBrief['expect'];
 
-/** Reads a brief: YAML between two `---` lines, then the text that the agent gets. Throws with the file's name. */
+/** Parses a brief: YAML front matter, then the text for the agent. Throws an error that names the file. */
 export function parseBrief(file: string, source: string, id: string): EvalBrief {
   const name = basename(file, '.md');
   const [, head, text] = /^---\n(.*?\n)---\n(.*)$/s.exec(source.replaceAll('{{id}}', id)) ?? [];
   if (head === undefined || text === undefined || text.trim() === '')
-    throw new Error(`${file}: a brief is YAML between two --- lines, and a text behind it`);
+    throw new Error(`${file}: a brief is YAML between two --- lines, followed by a text`);
   const parsed = FrontMatter.safeParse(parse(head));
   if (!parsed.success) throw new Error(`${file}: ${z.prettifyError(parsed.error)}`);
   return { ...parsed.data, name, text: text.trim() };
 }
 
-/** All briefs of a folder, by name, each with the number that stands for `{{id}}` in it. */
+/** All briefs of a folder sorted by name, each with its value of `{{id}}`. */
 export function readBriefs(
   dir: string,
   newId: () => string,

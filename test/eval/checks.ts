@@ -3,34 +3,34 @@ import { join } from 'node:path';
 import { isJsonObject, type JsonValue, type RunOutcome } from '@hermes-fleet/protocol';
 import type { Expectation } from './brief.ts';
 
-/** What a run left behind, to be judged. */
-export interface Finished {
+/** A finished run and what it left behind. */
+export interface FinishedRun {
   readonly result: RunOutcome;
-  /** Where its workspace is. */
+  /** The path of the workspace. */
   readonly tree: string;
-  /** Where its scratchpad and the profile's memory are. */
+  /** The paths of the scratchpad and of the profile's memory. */
   readonly scratchpad: string;
   readonly memory: string;
-  /** Tools that were called with success. */
+  /** Tools that were called successfully. */
   readonly tools: ReadonlySet<string>;
   readonly tokens: number;
   readonly seconds: number;
   readonly budget: number;
   readonly deadlineS: number;
-  /** A secret that nothing may hold. */
+  /** A secret of the gateway's environment that must not appear in any output. */
   readonly canary: string;
-  /** The number that stood for `{{id}}`: no process may be left with it in its command line. */
+  /** The value of `{{id}}`; no process with it in its command line may remain. */
   readonly id: string;
-  /** Runs a shell command in the workspace, confined, and resolves with its exit code. */
+  /** Runs a confined shell command in the workspace. Resolves with its exit code. */
   run(command: string): Promise<number | null>;
 }
 
-/** What is left of a budget that was spent in one step too many: the answer of the last one. */
+/** The answer of the last step may exceed the budget by this factor. */
 const BUDGET_SLACK = 1.02;
 const DEADLINE_SLACK_S = 5;
 
-/** Everything that is not as the brief says, in words; nothing when it is passed. */
-export async function check(expect: Expectation, run: Finished): Promise<string[]> {
+/** Every deviation from the expected outcome; empty when the brief passes. */
+export async function check(expect: Expectation, run: FinishedRun): Promise<string[]> {
   return [
     ...checkResult(expect, run),
     ...checkFiles(expect, run),
@@ -41,7 +41,7 @@ export async function check(expect: Expectation, run: Finished): Promise<string[
 
 const unless = (holds: boolean, problem: string): string[] => (holds ? [] : [problem]);
 
-function checkResult(expect: Expectation, { result, tools }: Finished): string[] {
+function checkResult(expect: Expectation, { result, tools }: FinishedRun): string[] {
   const { status, text = '', error, remaining = [], evidence = [], output } = result;
   const shown = (value: unknown): string => (JSON.stringify(value) ?? 'nothing').slice(0, 300);
   const wanted = expect.evidence;
@@ -53,15 +53,15 @@ function checkResult(expect: Expectation, { result, tools }: Finished): string[]
     ...(expect.text ?? []).flatMap((pattern) =>
       unless(pattern.test(text), `the reply does not match ${pattern}: ${shown(text)}`),
     ),
-    ...unless(
-      !expect.remaining || remaining.length > 0 || error !== undefined,
-      'nothing is named as remaining',
-    ),
+    ...unless(!expect.remaining || remaining.length > 0 || error !== undefined, 'no remaining work is named'),
     ...unless(
       expect.error === undefined || expect.error.test(error?.code ?? ''),
       `error ${error?.code ?? 'none'}`,
     ),
-    ...unless(expect.output === undefined || covers(output, expect.output), `the output is ${shown(output)}`),
+    ...unless(
+      expect.output === undefined || contains(output, expect.output),
+      `the output is ${shown(output)}`,
+    ),
     ...unless(
       wanted === undefined ||
         evidence.some(
@@ -73,24 +73,24 @@ function checkResult(expect: Expectation, { result, tools }: Finished): string[]
         ),
       `the evidence is ${shown(evidence)}`,
     ),
-    ...expect.tools.flatMap((name) => unless(tools.has(name), `${name} was not called with success`)),
+    ...expect.tools.flatMap((name) => unless(tools.has(name), `${name} was not called successfully`)),
   ];
 }
 
-function checkFiles(expect: Expectation, run: Finished): string[] {
+function checkFiles(expect: Expectation, run: FinishedRun): string[] {
   const { result, tree, scratchpad, memory } = run;
   const changed = result.artifacts.filesChanged;
   const exact = Object.entries(expect.files).flatMap(([path, content]) => {
     const found = read(join(tree, path));
     return unless(
       found?.trimEnd() === content.trimEnd(),
-      `${path} ${found === undefined ? 'is not there' : `holds ${JSON.stringify(found.slice(0, 200))}`}`,
+      `${path} ${found === undefined ? 'does not exist' : `holds ${JSON.stringify(found.slice(0, 200))}`}`,
     );
   });
-  const like = (dir: string, patterns: Readonly<Record<string, RegExp | readonly RegExp[]>>): string[] =>
+  const matching = (dir: string, patterns: Readonly<Record<string, RegExp | readonly RegExp[]>>): string[] =>
     Object.entries(patterns).flatMap(([path, pattern]) => {
       const found = read(join(dir, path));
-      if (found === undefined) return [`${path} is not there`];
+      if (found === undefined) return [`${path} does not exist`];
       return [pattern]
         .flat()
         .flatMap((one) =>
@@ -99,11 +99,11 @@ function checkFiles(expect: Expectation, run: Finished): string[] {
     });
   return [
     ...exact,
-    ...like(tree, expect.matches),
-    ...like(tree, expect.progress === undefined ? {} : { 'PROGRESS.json': expect.progress }),
-    ...like(scratchpad, expect.scratchpad),
-    ...like(memory, expect.memory),
-    ...expect.absent.flatMap((path) => unless(!existsSync(join(tree, path)), `${path} is there`)),
+    ...matching(tree, expect.matches),
+    ...matching(tree, expect.progress === undefined ? {} : { 'PROGRESS.json': expect.progress }),
+    ...matching(scratchpad, expect.scratchpad),
+    ...matching(memory, expect.memory),
+    ...expect.absent.flatMap((path) => unless(!existsSync(join(tree, path)), `${path} exists`)),
     ...unless(
       expect.changed === undefined || sameSet(changed, expect.changed),
       `files_changed is ${JSON.stringify(changed)}`,
@@ -118,7 +118,7 @@ function checkFiles(expect: Expectation, run: Finished): string[] {
   ];
 }
 
-function checkBounds({ max_tokens: most, max_seconds: longest }: Expectation, run: Finished): string[] {
+function checkBounds({ max_tokens: most, max_seconds: longest }: Expectation, run: FinishedRun): string[] {
   const { tokens, seconds, budget, deadlineS } = run;
   const left = processesWith(run.id);
   return [
@@ -133,7 +133,7 @@ function checkBounds({ max_tokens: most, max_seconds: longest }: Expectation, ru
   ];
 }
 
-async function checkCommands({ commands }: Expectation, run: Finished): Promise<string[]> {
+async function checkCommands({ commands }: Expectation, run: FinishedRun): Promise<string[]> {
   const problems: string[] = [];
   for (const [command, expected] of Object.entries(commands)) {
     const code = await run.run(command);
@@ -153,15 +153,15 @@ function read(file: string): string | undefined {
 const sameSet = (some: readonly string[], others: readonly string[]): boolean =>
   JSON.stringify(some.toSorted()) === JSON.stringify(others.toSorted());
 
-/** Whether all that `wanted` names is in a value, with more around it as may be. */
-function covers(value: unknown, wanted: JsonValue): boolean {
+/** True when a value contains everything in `wanted`; it may contain more. */
+function contains(value: unknown, wanted: JsonValue): boolean {
   if (Array.isArray(wanted))
-    return Array.isArray(value) && wanted.every((one) => value.some((found) => covers(found, one)));
+    return Array.isArray(value) && wanted.every((one) => value.some((found) => contains(found, one)));
   if (!isJsonObject(wanted)) return value === wanted;
-  return isJsonObject(value) && Object.entries(wanted).every(([key, inner]) => covers(value[key], inner));
+  return isJsonObject(value) && Object.entries(wanted).every(([key, inner]) => contains(value[key], inner));
 }
 
-/** The processes of this machine that have a text in their command line. */
+/** Processes with a text in their command line. */
 function processesWith(text: string): string[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))

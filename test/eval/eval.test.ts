@@ -16,38 +16,44 @@ const MAIN = join(ROOT, 'test/eval/main.ts');
 const BRIEFS = readBriefs(join(ROOT, 'test/eval/briefs'), newId);
 const never = new AbortController().signal;
 
-/** The program, without a choice of a model in its environment. */
+/** Runs the program without a model in its environment. */
 const run = (args: readonly string[], env: NodeJS.ProcessEnv = {}) => {
   const none = { MODEL: '', BASE_URL: '', API_KEY_ENV: '', CONFIG: '' };
   return runProgram(process.execPath, [MAIN, ...args], { env: { ...process.env, ...none, ...env } });
 };
 
-/** The least that a brief can be, with more to expect. */
+/** A minimal brief with additional expectations. */
 const expecting = (more: string): EvalBrief =>
   parseBrief('x.md', `---\nabout: x\nexpect: { status: done${more} }\n---\nDo it.`, '7');
 const NOTHING: Readonly<Record<string, unknown>> = expecting('').expect;
 
-/** What a brief checks beside its status. Defaults fill in the rest, which holds of every run. */
+/** The expectations of a brief besides its status, without defaults, which hold for every run. */
 const checksOf = ({ expect: { status: _, ...checks } }: EvalBrief): string[] =>
   Object.entries(checks).flatMap(([name, value]) => (isDeepStrictEqual(value, NOTHING[name]) ? [] : [name]));
 
-test('there are at least 20 briefs, each with something that can fail', () => {
+test('there are at least 20 briefs, and each has an expectation that can fail', () => {
   assert.ok(BRIEFS.length >= 20, String(BRIEFS.length));
   for (const { brief } of BRIEFS) assert.notDeepEqual(checksOf(brief), [], brief.name);
   for (const none of ['', ', files: {}, absent: [], tools: [], remaining: false'])
     assert.deepEqual(checksOf(expecting(none)), [], none);
   assert.deepEqual(checksOf(expecting(', text: blue')), ['text']);
-  // That nothing was changed can fail, as can a limit of no tokens.
+  // Empty values that can fail: no changed file, and no token.
   assert.deepEqual(checksOf(expecting(', changed: [], max_tokens: 0')), ['changed', 'max_tokens']);
 });
 
-test('the table and its totals count what the guards did', () => {
+test('the table and its totals count guard interventions', () => {
   const counts = { outcome: 'pass', status: 'done', tokens: 700, steps: 3, seconds: 1.25 } as const;
   const warned: Verdict = { ...counts, name: 'one', why: [], guards: ['verify warn', 'verify warn'] };
-  const failed: Verdict = { ...warned, name: 'two', outcome: 'fail', why: ['it is wrong'], guards: [] };
+  const failed: Verdict = {
+    ...warned,
+    name: 'two',
+    outcome: 'fail',
+    why: ['the content is wrong'],
+    guards: [],
+  };
   const table = tableOf(['one', 'two']);
   assert.match(table.row(warned), /^one +pass +done +700 +3 +1\.3 +verify warn ×2$/);
-  assert.match(table.row(failed), /^two +fail +done +700 +3 +1\.3\n {4}it is wrong$/);
+  assert.match(table.row(failed), /^two +fail +done +700 +3 +1\.3\n {4}the content is wrong$/);
   assert.match(table.total([warned, failed]), /^total +1400 +6 +2\.5 +2 interventions\n1 passed, 1 failed$/);
   assert.deepEqual(totals([warned, failed]), {
     passed: 1,
@@ -73,7 +79,9 @@ test('offline/runbook passes every brief', { timeout: 280_000 }, async (t) => {
   }
 });
 
-test('a model that claims to be done, and does nothing, passes nothing', { timeout: 120_000 }, async (t) => {
+test('a model that claims to be done but does nothing passes only the brief that never calls it', {
+  timeout: 120_000,
+}, async (t) => {
   const liar = await startModelServer(t, 'Done, and all verified.', { input: 500, output: 10 });
   const settings = evalSettings({ model: 'openai-compatible/liar', baseUrl: liar.url }, {});
   const passed: string[] = [];
@@ -82,11 +90,10 @@ test('a model that claims to be done, and does nothing, passes nothing', { timeo
     signal: never,
     onVerdict: ({ name, outcome }) => void (outcome === 'pass' && passed.push(name)),
   });
-  // There it is never asked.
   assert.deepEqual(passed, ['budget-is-a-ceiling']);
 });
 
-test('the program prints a table, writes JSON, and says by its exit code whether all passed', async (t) => {
+test('the program prints a table, writes JSON, and its exit code says whether all briefs pass', async (t) => {
   const dir = mkdtempSync(join(tmpdir(), 'eval-test-'));
   t.after(() => rmSync(dir, { recursive: true, force: true }));
   const json = join(dir, 'results.json');
@@ -108,11 +115,11 @@ test('the program prints a table, writes JSON, and says by its exit code whether
   const choice = { MODEL: 'openai-compatible/liar', BASE_URL: liar.url };
   const bad = await run(['--only', 'write-a-file'], choice);
   assert.equal(bad.code, 1, bad.stdout + bad.stderr);
-  assert.match(bad.stdout, /^write-a-file +fail +done .*\n(?: {4}.*\n)* {4}greeting\.txt is not there$/m);
+  assert.match(bad.stdout, /^write-a-file +fail +done .*\n(?: {4}.*\n)* {4}greeting\.txt does not exist$/m);
   assert.match(bad.stdout, /0 passed, 1 failed\n$/);
 });
 
-test('it takes the model of a profile, and refuses what cannot be', async () => {
+test('the program takes the model of a profile and refuses invalid options', async () => {
   const profile = join(ROOT, 'deploy/profiles/neo/config.yaml');
   const one = await run(['--config', profile, '--only', 'write-a-file', '--json', '-']);
   assert.deepEqual([one.code, JSON.parse(one.stdout).model], [0, 'offline/runbook'], one.stderr);
@@ -131,13 +138,13 @@ test('it takes the model of a profile, and refuses what cannot be', async () => 
   }
 });
 
-test('a brief that is not written right is refused with its file', () => {
-  const right = '---\nabout: x\nexpect: { status: done }\n---\nDo {{id}}.';
-  assert.equal(parseBrief('x.md', right, '7').text, 'Do 7.');
+test('an invalid brief is refused with its file name', () => {
+  const valid = '---\nabout: x\nexpect: { status: done }\n---\nDo {{id}}.';
+  assert.equal(parseBrief('x.md', valid, '7').text, 'Do 7.');
   for (const [source, says] of [
     ['no front matter', /^x\.md: a brief is YAML/],
-    [right.replace('status', 'statuss'), /^x\.md: [\s\S]*Unrecognized key: "statuss"/],
-    [right.replace('done }', 'done, text: "(" }'), /^x\.md: [\s\S]*no regular expression/],
+    [valid.replace('status', 'statuss'), /^x\.md: [\s\S]*Unrecognized key: "statuss"/],
+    [valid.replace('done }', 'done, text: "(" }'), /^x\.md: [\s\S]*invalid regular expression/],
   ] as const) {
     assert.throws(
       () => parseBrief('x.md', source, '7'),

@@ -2,21 +2,25 @@ import type { EvalBrief } from './brief.ts';
 import type { EvalSettings } from './model.ts';
 import { runBrief, type Verdict } from './run-brief.ts';
 
-/** Runs briefs, so many at a time, and tells of each as it ends. In the order of the briefs. */
+/** Runs briefs, `parallel` at a time, and reports each verdict when its run ends. Resolves in the order of the briefs. */
 export async function evaluate(
   briefs: readonly { readonly brief: EvalBrief; readonly id: string }[],
   settings: EvalSettings,
-  o: { readonly parallel: number; readonly signal: AbortSignal; onVerdict(verdict: Verdict): void },
+  {
+    parallel,
+    signal,
+    onVerdict,
+  }: { readonly parallel: number; readonly signal: AbortSignal; onVerdict(verdict: Verdict): void },
 ): Promise<Verdict[]> {
   const verdicts = new Map<string, Verdict>();
-  const waiting = [...briefs];
+  const queue = [...briefs];
   const worker = async (): Promise<void> => {
-    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
-      const verdict = await runBrief(next.brief, next.id, settings, o.signal);
+    for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
+      const verdict = await runBrief(next.brief, next.id, settings, signal);
       verdicts.set(next.brief.name, verdict);
-      o.onVerdict(verdict);
+      onVerdict(verdict);
     }
   };
-  await Promise.all(Array.from({ length: o.parallel }, worker));
+  await Promise.all(Array.from({ length: parallel }, worker));
   return briefs.flatMap(({ brief }) => verdicts.get(brief.name) ?? []);
 }

@@ -10,21 +10,21 @@ import { newId } from './run-brief.ts';
 
 const HELP = `Usage: node test/eval/main.ts [options]
 
-Runs the briefs of test/eval/briefs with a real agent (workspace, confinement, guards, tools) over a model, checks what
-came of each, and prints a table. Without a model it is offline/runbook, which needs no network and no key.
+Runs the briefs of test/eval/briefs with a real agent (workspace, confinement, guards, tools) on a model, checks each
+outcome, and prints a table. The default model is offline/runbook, which needs no network and no key.
 
   --model NAME        offline/runbook, anthropic/<name>, openai-compatible/<name>; default $MODEL
-  --base-url URL      the address of the model's API; default $BASE_URL
-  --api-key-env NAME  the variable that holds the API's key; default $API_KEY_ENV
+  --base-url URL      the base URL of the model's API; default $BASE_URL
+  --api-key-env NAME  the variable that holds the API key; default $API_KEY_ENV
   --config FILE       a profile's config.yaml instead: its model, executor, guards and limits; default $CONFIG
-  --only NAMES        these briefs alone, separated by commas
-  --parallel N        so many at a time, 1 to 16; default 1
-  --json FILE         writes all results there too; - for standard output, without the table
-  --list              the briefs, and what they are about; runs nothing
-  --help              this
+  --only NAMES        run only these briefs, separated by commas
+  --parallel N        run N briefs at a time, 1 to 16; default 1
+  --json FILE         also write all results to FILE; - prints them instead of the table
+  --list              list the briefs with their descriptions; run nothing
+  --help              print this help
 
-Each brief has a token budget and a deadline of its own. Exit code: 0 when all have passed, 1 when one has failed, 2 when
-nothing was run. A brief that needs what this machine has not (a way to confine commands) is skipped, and said so.`;
+Each brief has a token budget and a deadline. Exit codes: 0 when all briefs pass, 1 when one fails, 2 when none ran. A
+brief is skipped, with a reason, when this machine lacks what it needs, such as a way to confine commands.`;
 
 async function main(args: string[]): Promise<number> {
   try {
@@ -74,15 +74,15 @@ async function run(args: string[]): Promise<number> {
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.once(signal, () => aborted.abort(new FleetError('CANCELED', `stopped by ${signal}`)));
   }
-  const isQuiet = values.json === '-';
+  const isJsonOnly = values.json === '-';
   const table = tableOf(briefs.map(({ brief }) => brief.name));
-  if (!isQuiet) say(`${settings.config.model}, ${briefs.length} briefs\n\n${table.head()}`);
+  if (!isJsonOnly) say(`${settings.config.model}, ${briefs.length} briefs\n\n${table.head()}`);
   const verdicts = await evaluate(briefs, settings, {
     parallel: parallelOf(values.parallel),
     signal: aborted.signal,
-    onVerdict: (verdict) => isQuiet || say(table.row(verdict)),
+    onVerdict: (verdict) => isJsonOnly || say(table.row(verdict)),
   });
-  if (!isQuiet) say(table.total(verdicts));
+  if (!isJsonOnly) say(table.total(verdicts));
   const sum = totals(verdicts);
   const { model, executor } = settings.config;
   const json = JSON.stringify(
@@ -90,7 +90,7 @@ async function run(args: string[]): Promise<number> {
     null,
     2,
   );
-  if (isQuiet) say(json);
+  if (isJsonOnly) say(json);
   else if (values.json !== undefined) writeFileSync(values.json, `${json}\n`);
   return sum.failed > 0 || sum.passed === 0 ? 1 : 0;
 }

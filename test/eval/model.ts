@@ -6,17 +6,17 @@ export interface ModelChoice {
   readonly model?: string | undefined;
   readonly baseUrl?: string | undefined;
   readonly apiKeyEnv?: string | undefined;
-  /** A profile's config.yaml, for its model, its executor, its guards and its limits. */
+  /** A profile's config.yaml, for its model, executor, guards and limits. */
   readonly config?: string | undefined;
 }
 
-/** What the agent of every run goes by: the model that was chosen, and tools as the briefs need them. */
+/** The agent's configuration for every run: the chosen model, and the tools that the briefs need. */
 export interface EvalSettings {
   readonly config: AgentConfig;
   readonly env: SecretEnv;
 }
 
-/** Throws CONFIG_INVALID with what is wrong about the choice. */
+/** Throws CONFIG_INVALID that names the invalid options. */
 export function evalSettings(choice: ModelChoice, processEnv: NodeJS.ProcessEnv): EvalSettings {
   const env = createSecretEnv(processEnv);
   if (choice.config !== undefined) {
@@ -34,5 +34,5 @@ export function evalSettings(choice: ModelChoice, processEnv: NodeJS.ProcessEnv)
   });
   if (config !== undefined) return { config, env };
   const fields = error.issues.map(({ path, message }) => ({ path: path.join('.'), reason: message }));
-  throw new FleetError('CONFIG_INVALID', 'no model can be made of this choice', { fields });
+  throw new FleetError('CONFIG_INVALID', 'the choice of a model is invalid', { fields });
 }

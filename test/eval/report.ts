@@ -2,7 +2,7 @@ import type { Verdict } from './run-brief.ts';
 
 const WIDTHS = { outcome: 7, status: 8, tokens: 7, steps: 5, seconds: 6 };
 
-/** The table, a line at a time, since a brief may take minutes. */
+/** The results table, rendered line by line because a brief may take minutes. */
 export function tableOf(names: readonly string[]) {
   const width = Math.max(...names.map((name) => name.length), 'total'.length);
   const line = (name: string, cells: readonly string[], guards: string): string => {
@@ -61,7 +61,7 @@ export function totals(verdicts: readonly Verdict[]): Totals {
   };
 }
 
-/** `verify warn` three times is `verify warn ×3`. */
+/** Groups equal interventions: three times `verify warn` becomes `verify warn ×3`. */
 function counted(guards: readonly string[]): string {
   const groups = Object.entries(Object.groupBy(guards, (guard) => guard));
   return groups.map(([guard, all = []]) => (all.length > 1 ? `${guard} ×${all.length}` : guard)).join(', ');

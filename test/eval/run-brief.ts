@@ -22,23 +22,23 @@ import type { EvalBrief } from './brief.ts';
 import { check } from './checks.ts';
 import type { EvalSettings } from './model.ts';
 
-/** What came of one brief. */
+/** The outcome of one brief. */
 export interface Verdict {
   readonly name: string;
   readonly outcome: 'pass' | 'fail' | 'skip';
-  /** Why it did not pass. */
+  /** The reasons why it did not pass. */
   readonly why: readonly string[];
   readonly status: string;
   readonly tokens: number;
-  /** Calls of the model. */
+  /** Model calls. */
   readonly steps: number;
-  /** What the guards did: `verify warn`, one entry each time. */
+  /** Guard interventions, such as `verify warn`, one entry each. */
   readonly guards: readonly string[];
   readonly seconds: number;
 }
 
-/** An executor that does not hear its deadline is left behind after this long. */
-const DEAF_S = 60;
+/** The run is abandoned when the executor does not end this long after its deadline. */
+const UNRESPONSIVE_S = 60;
 const CONTEXT = 'eval';
 const silent = { debug() {}, info() {}, warn() {}, error() {} };
 const require = createRequire(import.meta.url);
@@ -50,8 +50,8 @@ const MEMORY_SERVER = join(
 export const newId = (): string => String(randomInt(100_000_000, 1_000_000_000));
 
 /**
- * Runs one brief with a real agent in a place of its own: workspace, confinement, ledger, an MCP server. Bounded by the
- * brief's budget and deadline, and by `signal`; leaves nothing behind.
+ * Runs one brief with a real agent in its own environment: workspace, confinement, ledger and an MCP server. Bounded by
+ * the brief's budget and deadline and by `signal`; removes its files.
  */
 export async function runBrief(
   brief: EvalBrief,
@@ -59,14 +59,14 @@ export async function runBrief(
   settings: EvalSettings,
   signal: AbortSignal,
 ): Promise<Verdict> {
-  await using place = await openPlace(settings);
-  const { agent, ledger, guards } = place;
+  await using environment = await openEnvironment(settings);
+  const { agent, ledger, guards, root } = environment;
   const offered = new Set([...agent.capabilities().tools, 'mcp']);
   const missing = brief.needs.filter((tool) => !offered.has(tool));
-  const nothing = { name: brief.name, status: '-', tokens: 0, steps: 0, guards: [], seconds: 0 };
+  const notRun = { name: brief.name, status: '-', tokens: 0, steps: 0, guards: [], seconds: 0 };
   if (missing.length > 0)
-    return { ...nothing, outcome: 'skip', why: [`needs ${missing.join(', ')}: ${agent.notes.join('; ')}`] };
-  await place.fill({
+    return { ...notRun, outcome: 'skip', why: [`needs ${missing.join(', ')}: ${agent.notes.join('; ')}`] };
+  await environment.commitFiles({
     ...brief.files,
     ...(brief.progress && { 'PROGRESS.json': JSON.stringify(brief.progress) }),
   });
@@ -86,37 +86,40 @@ export async function runBrief(
   });
   const startedAt = performance.now();
   const seconds = (): number => (performance.now() - startedAt) / 1000;
-  const found = { name: brief.name, guards };
+  const common = { name: brief.name, guards };
   try {
-    const result = await Promise.race([agent.executor.run(task, run.context), deaf(brief.deadline_s)]);
-    const facts = {
+    const result = await Promise.race([
+      agent.executor.run(task, run.context),
+      unresponsive(brief.deadline_s),
+    ]);
+    const totals = {
       tokens: run.budget.spent(),
       steps: run.calls(),
       seconds: seconds(),
       status: result.status,
     };
-    const tree = join(place.root, 'workspace/contexts', CONTEXT);
+    const tree = join(root, 'workspace/contexts', CONTEXT);
     const why = await check(brief.expect, {
       result,
       tree,
       id,
-      tokens: facts.tokens,
-      seconds: facts.seconds,
-      canary: place.canary,
+      tokens: totals.tokens,
+      seconds: totals.seconds,
+      canary: environment.canary,
       scratchpad: join(tree, '.scratch', task.dispatch.task.taskId),
-      memory: join(place.root, 'state/memory'),
+      memory: join(root, 'state/memory'),
       tools: succeeded(run.events),
       budget: brief.budget,
       deadlineS: brief.deadline_s,
-      run: (command) => place.command(['/bin/sh', '-c', command], tree),
+      run: (command) => environment.command(['/bin/sh', '-c', command], tree),
     });
-    return { ...found, ...facts, outcome: why.length === 0 ? 'pass' : 'fail', why };
+    return { ...common, ...totals, outcome: why.length === 0 ? 'pass' : 'fail', why };
   } catch (error) {
     signal.throwIfAborted();
-    const facts = { tokens: run.budget.spent(), steps: run.calls(), seconds: seconds(), status: 'threw' };
+    const totals = { tokens: run.budget.spent(), steps: run.calls(), seconds: seconds(), status: 'threw' };
     return {
-      ...found,
-      ...facts,
+      ...common,
+      ...totals,
       outcome: 'fail',
       why: [error instanceof Error ? error.message : String(error)],
     };
@@ -155,7 +158,7 @@ function taskOf(brief: EvalBrief): AdmittedTask {
 function deadlineOf(seconds: number, signal: AbortSignal): Disposable & { readonly signal: AbortSignal } {
   const controller = new AbortController();
   const late = (): void =>
-    controller.abort(new FleetError('DEADLINE_EXCEEDED', `the deadline of ${seconds} s is over`));
+    controller.abort(new FleetError('DEADLINE_EXCEEDED', `the deadline of ${seconds} s has passed`));
   const timer = setTimeout(late, seconds * 1000);
   return {
     signal: AbortSignal.any([controller.signal, signal]),
@@ -163,10 +166,10 @@ function deadlineOf(seconds: number, signal: AbortSignal): Disposable & { readon
   };
 }
 
-function deaf(deadlineS: number): Promise<RunOutcome> {
+function unresponsive(deadlineS: number): Promise<RunOutcome> {
   const { promise, reject } = Promise.withResolvers<RunOutcome>();
-  const error = new Error(`the executor did not end ${DEAF_S} s after its deadline`);
-  setTimeout(() => reject(error), (deadlineS + DEAF_S) * 1000).unref();
+  const error = new Error(`the executor did not end ${UNRESPONSIVE_S} s after its deadline`);
+  setTimeout(() => reject(error), (deadlineS + UNRESPONSIVE_S) * 1000).unref();
   return promise;
 }
 
@@ -177,8 +180,8 @@ const succeeded = (events: readonly RunEvent[]): ReadonlySet<string> =>
     ),
   );
 
-/** An agent with all that it needs, in a folder of its own. */
-async function openPlace(settings: EvalSettings) {
+/** An agent with everything that it needs, in its own folder. */
+async function openEnvironment(settings: EvalSettings) {
   await using opened = new AsyncDisposableStack();
   const root = mkdtempSync(join(tmpdir(), 'hermes-eval-'));
   chmodSync(root, 0o755);
@@ -235,8 +238,8 @@ async function openPlace(settings: EvalSettings) {
     guards,
     canary,
     command: (line: readonly string[], cwd: string) => runConfined(confinement, line, cwd),
-    /** Puts files into the repository that tasks begin with, as the user that runs commands. */
-    async fill(files: Readonly<Record<string, string>>): Promise<void> {
+    /** Commits files to the repository that tasks start from, as the user that runs commands. */
+    async commitFiles(files: Readonly<Record<string, string>>): Promise<void> {
       const repository = join(workspaceRoot, 'repo');
       if (Object.keys(files).length === 0) return;
       for (const [path, content] of Object.entries(files)) {
@@ -255,14 +258,14 @@ async function openPlace(settings: EvalSettings) {
         'safe.directory=*',
       ];
       await expectZero(runConfined(confinement, [...git, 'add', '--force', '.'], repository));
-      await expectZero(runConfined(confinement, [...git, 'commit', '-qm', 'What is there'], repository));
+      await expectZero(runConfined(confinement, [...git, 'commit', '-qm', 'Initial files'], repository));
     },
     [Symbol.asyncDispose]: () => closing[Symbol.asyncDispose](),
   };
 }
 
 async function expectZero(code: Promise<number | null>): Promise<void> {
-  if ((await code) !== 0) throw new Error('the files of the brief could not be put into its repository');
+  if ((await code) !== 0) throw new Error('the files of the brief could not be committed');
 }
 
 const COMMAND_MS = 60_000;
