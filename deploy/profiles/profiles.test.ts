@@ -23,14 +23,14 @@ const IN_CONTAINERS = {
   ...Object.fromEntries(DEFAULT_SERVICES.map((name) => [`${name.toUpperCase()}_HOST`, name])),
 };
 
-/** Whom each knows: profiles each other, the trader and switch each other. */
+/** The configured peers: every profile knows every other one, and switch and the trader know each other. */
 const peersOf = (name: string): string[] => {
   if (name === TRADER) return ['switch'];
   const others = PROFILES.filter((profile) => profile !== name);
   return (name === 'switch' ? [...others, TRADER] : others).toSorted();
 };
 
-test('the members know each other by the address that each gives for itself', () => {
+test('services know each other by their public URLs', () => {
   for (const env of [{}, IN_CONTAINERS, { NEO_PORT: '10220', SWITCH_PORT: '10219', TRADER_PORT: '10223' }]) {
     const configs = new Map(DEFAULT_SERVICES.map((profile) => [profile, load(profile, env)]));
     for (const [profile, config] of configs) {
@@ -43,7 +43,7 @@ test('the members know each other by the address that each gives for itself', ()
   }
 });
 
-test('only switch orchestrates, and every profile has its tier', () => {
+test('only switch orchestrates, and every profile has its tier and port', () => {
   const shipped = PROFILES.map((profile) => {
     const { fleet } = load(profile, {});
     return [profile, fleet.orchestrate, fleet.tier, fleet.server?.bind_port];
@@ -56,7 +56,7 @@ test('only switch orchestrates, and every profile has its tier', () => {
   ]);
 });
 
-test('the keys that are made hold every token that the members name', (t) => {
+test('the generated keys hold every token that the services name', (t) => {
   const dir = mkdtempSync(join(tmpdir(), 'profiles-'));
   t.after(() => rmSync(dir, { recursive: true }));
   const plan = planFleet({ root: join(folder, '../..'), dir });
@@ -73,13 +73,13 @@ test('the keys that are made hold every token that the members name', (t) => {
   }
 });
 
-test('the operator may do everything, a profile nothing but work', () => {
+test('the operator has all scopes, a profile only those for tasks', () => {
   const callers = load('neo', {}).fleet.server?.callers ?? {};
   assert.deepEqual(callers.operator?.scopes, ['announce', 'dispatch', 'read', 'join']);
   assert.deepEqual(callers.switch?.scopes, ['announce', 'dispatch', 'read']);
 });
 
-test('who may have switch decide at the trader is the operator alone, and the trader may only announce itself', () => {
+test('only the operator may decide through switch, and the trader may only announce itself there', () => {
   const callers = Object.entries(load('switch', {}).fleet.server?.callers ?? {});
   const deciders = callers.filter(([, { scopes }]) => scopes.some((scope) => scope.startsWith('trader:')));
   assert.deepEqual(
@@ -90,11 +90,11 @@ test('who may have switch decide at the trader is the operator alone, and the tr
 });
 
 for (const profile of PROFILES) {
-  test(`${profile}: the agent's configuration loads, and its MCP servers are there`, () => {
+  test(`${profile}: the agent configuration loads, and its MCP servers are installed`, () => {
     const env = {
       HERMES_APP: join(folder, '../..'),
       HERMES_WORKSPACE_DIR: '/workspace',
-      A2A_HERMES_TOKEN_SWITCH_TO_TRADER: 'the-token-that-switch-shows',
+      A2A_HERMES_TOKEN_SWITCH_TO_TRADER: 'the-token-of-switch',
     };
     const { value } = loadYamlConfig({
       file: join(folder, profile, 'config.yaml'),
@@ -110,13 +110,13 @@ for (const profile of PROFILES) {
     }
     const expected = {
       url: 'http://127.0.0.1:9223/mcp',
-      headers: { Authorization: 'Bearer the-token-that-switch-shows' },
+      headers: { Authorization: 'Bearer the-token-of-switch' },
       scope: 'trader:decide',
     };
     assert.deepEqual(trader, profile === 'switch' ? expected : undefined);
   });
 
-  test(`${profile}: its identity makes an agent card`, () => {
+  test(`${profile}: its identity yields an agent card`, () => {
     const card = buildAgentCard({
       identity: readFileSync(join(folder, profile, 'IDENTITY.md'), 'utf8'),
       url: 'http://127.0.0.1:9220/jsonrpc',
