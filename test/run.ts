@@ -1,56 +1,52 @@
-import { once } from 'node:events';
-import { globSync } from 'node:fs';
-import { run } from 'node:test';
-import { spec } from 'node:test/reporters';
+import { availableParallelism } from 'node:os';
+import { join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { changedFiles, selectChanged } from './support/runner/changed.ts';
+import { keepDurations, readDurations } from './support/runner/durations.ts';
+import { closingLines } from './support/runner/report.ts';
+import { type FileResult, runFile } from './support/runner/run-file.ts';
+import { ALONE, type Job, planJobs, runJobs, slotsOf } from './support/runner/schedule.ts';
+import { FOLDERS, findTestFiles } from './support/runner/test-files.ts';
 
 /**
- * Runs every test of the repository and closes with one line that counts them. The folders given as arguments narrow
- * it: `node test/run.ts libs/ledger test/fleet`. Unit tests run side by side, whole fleets one after the other, since
- * each of those wants the machine for itself.
+ * Runs every test of the repository and closes with its slowest files, every failed test, and one line that counts.
+ * Folders or files given as arguments narrow it: `node test/run.ts libs/ledger test/fleet`. `--changed` narrows it to
+ * the unit tests that a change concerns.
  */
-const WHOLE_FLEETS = ['test/fleet', 'test/compose'];
-const IGNORED = /(^|\/)node_modules\//;
+const ROOT = resolve(import.meta.dirname, '..');
+const KNOWN = join(import.meta.dirname, 'support/runner/known-durations.json');
+const MEASURED = join(ROOT, '.cache/test-durations.json');
 
-interface Counts {
-  passed: number;
-  failed: number;
-  skipped: number;
-}
+// Test processes and what they start share what Node makes of the TypeScript.
+process.env.NODE_COMPILE_CACHE ??= join(ROOT, '.cache/node');
+// The runner adds a few listeners for each file that runs.
+process.setMaxListeners(100);
 
-function files(folders: readonly string[]): string[] {
-  return folders
-    .flatMap((folder) => globSync(`${folder}/**/*.test.ts`))
-    .filter((file) => !IGNORED.test(file))
-    .sort();
-}
-
-async function runFiles(selected: string[], concurrency: number, counts: Counts): Promise<void> {
-  if (selected.length === 0) return;
-  const stream = run({ files: selected, concurrency, timeout: 600_000 });
-  stream.on('test:summary', (summary) => {
-    if (summary.file !== undefined) return;
-    const { tests, passed, skipped, todo } = summary.counts;
-    counts.passed += passed;
-    counts.skipped += skipped + todo;
-    counts.failed += tests - passed - skipped - todo;
-  });
-  stream.compose(new spec()).pipe(process.stdout, { end: false });
-  await once(stream, 'close');
-}
-
-const wanted = process.argv.slice(2);
-const all = files(wanted.length > 0 ? wanted : ['libs', 'services', 'deploy', 'test']);
-if (all.length === 0) {
-  console.error(`no test file below ${wanted.join(', ')}`);
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { changed: { type: 'boolean', default: false } },
+});
+const found = findTestFiles(ROOT, positionals.length > 0 ? positionals : FOLDERS);
+const files = values.changed ? selectChanged(ROOT, found, changedFiles(ROOT)) : found;
+if (files.length === 0) {
+  console.error(`no test file below ${positionals.join(', ')}`);
   process.exit(2);
 }
-const isFleet = (file: string): boolean => WHOLE_FLEETS.some((folder) => file.startsWith(`${folder}/`));
-const counts: Counts = { passed: 0, failed: 0, skipped: 0 };
-await runFiles(
-  all.filter((file) => !isFleet(file)),
-  2,
-  counts,
-);
-await runFiles(all.filter(isFleet), 1, counts);
-console.log(`${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped`);
-process.exitCode = counts.failed > 0 || counts.passed === 0 ? 1 : 0;
+
+const results: FileResult[] = [];
+async function runAndPrint({ file }: Job): Promise<void> {
+  const result = await runFile(ROOT, file);
+  results.push(result);
+  console.log(`${file} (${result.seconds.toFixed(1)} s)\n${result.output}`);
+}
+
+const slots = slotsOf(availableParallelism());
+const { shared, alone } = planJobs(files, { ...readDurations(KNOWN), ...readDurations(MEASURED) });
+await runJobs(shared, slots, runAndPrint);
+if (shared.length > 0 && alone.length > 0)
+  console.log(alone.map(({ file }) => `${file} runs alone: ${ALONE[file]}`).join('\n'));
+await runJobs(alone, 1, runAndPrint);
+keepDurations(MEASURED, Object.fromEntries(results.map(({ file, seconds }) => [file, seconds])));
+for (const line of closingLines(results)) console.log(line);
+const failed = results.some((result) => result.failed > 0);
+process.exitCode = failed || results.every(({ passed }) => passed === 0) ? 1 : 0;

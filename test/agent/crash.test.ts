@@ -86,7 +86,8 @@ interface Survivor {
 function live(dir: string, dieAt: number): Promise<Survivor | undefined> {
   const order = { dir, script: SCRIPT, dieAt, config: { tools: { web: { enabled: false } } } };
   return new Promise((resolve, reject) => {
-    const env = { ...process.env, NODE_COMPILE_CACHE: join(tmpdir(), 'fleet-crash-cache') };
+    const cache = process.env.NODE_COMPILE_CACHE ?? join(tmpdir(), 'fleet-crash-cache');
+    const env = { ...process.env, NODE_COMPILE_CACHE: cache };
     const options = { env, timeout: GIVE_UP_MS, killSignal: 'SIGTERM' as const, maxBuffer: 16 * 1024 * 1024 };
     execFile(process.execPath, [CHILD, JSON.stringify(order)], options, (error, stdout, stderr) => {
       if (error?.signal === 'SIGKILL') resolve(undefined);

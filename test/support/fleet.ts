@@ -74,7 +74,10 @@ export async function startFleet(
 ): Promise<Fleet> {
   const dir = mkdtempSync(join(tmpdir(), 'hermes-fleet-'));
   const root = changes.fleetYaml || changes.configYaml ? ownRoot(join(dir, 'root'), changes) : ROOT;
-  const plan = planFleet({ root, dir, portOffset: await freeOffset() });
+  const planned = planFleet({ root, dir, portOffset: await freeOffset() });
+  // Fleets of tests share one compile cache: filling one for each costs more than the fleet itself.
+  const cacheDir = process.env.NODE_COMPILE_CACHE ?? planned.cacheDir;
+  const plan = { ...planned, cacheDir };
   for (const [profile, secrets] of Object.entries(changes.secrets ?? {})) {
     mkdirSync(join(plan.keysDir, profile), { recursive: true, mode: 0o700 });
     for (const [variable, value] of Object.entries(secrets))
@@ -116,7 +119,7 @@ export async function startFleet(
     process.kill(pid, signal);
     await until(() => runningProcess(plan.runDir, name) === undefined, `${name} to end after ${signal}`);
   };
-  const planned = (profile: string) => {
+  const memberOf = (profile: string) => {
     const found = plan.members.find(({ name }) => name === profile);
     if (!found) throw new Error(`no member ${profile}`);
     return found;
@@ -126,7 +129,7 @@ export async function startFleet(
     dir,
     operatorToken,
     target: (profile, ...rest) => ({
-      url: planned(profile).url,
+      url: memberOf(profile).url,
       token: rest.length > 0 ? rest[0] : operatorToken,
     }),
     tokenOf: async (from, to) => readSecret(paths.variable(from, tokenVariable(from, to))) ?? '',
@@ -135,7 +138,7 @@ export async function startFleet(
     terminate: (name) => end(name, 'SIGTERM'),
     up,
     log: (name) => readFileSync(join(dir, 'logs', `${name}.log`), 'utf8'),
-    metrics: async (profile) => (await fetch(`${planned(profile).url}/metrics`)).text(),
+    metrics: async (profile) => (await fetch(`${memberOf(profile).url}/metrics`)).text(),
     bus: {
       servers: [plan.nats.url],
       user: readSecret(paths.variable(OPERATOR, 'NATS_USER')) ?? '',

@@ -1,22 +1,48 @@
-import { createServer } from 'node:net';
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:net';
+
+/**
+ * The ports of a fleet, by their distance to each other at most 9 in each of three places, so blocks whose offsets
+ * differ by a multiple of 10 and by less than 1,000 share no port.
+ */
+const PLANNED = [4222, 8222, 9219, 9220, 9221, 9222, 9223];
+/** In every block; no fleet listens on it. Whoever does owns the block. */
+const MARK = 9228;
+const STEP = 10;
+const BLOCKS = 90;
+
+/** Marks of this process; the system frees them when it ends, however it ends. */
+const marks: Server[] = [];
 
 /**
  * An offset that leaves every port of the plan free, below those that the system gives to outgoing connections (Linux:
- * 32768 and up), which could take one of them at any moment.
+ * 32768 and up). The block belongs to this process until it ends: fleets of other test processes take other blocks.
  */
 export async function freeOffset(): Promise<number> {
-  for (let attempt = 0; attempt < 50; attempt += 1) {
-    const offset = 1000 + Math.floor(Math.random() * 220) * 100;
-    const ports = [4222, 8222, 9219, 9220, 9221, 9222, 9223].map((port) => port + offset);
-    const free = await Promise.all(ports.map(isFree));
+  const start = Math.floor(Math.random() * BLOCKS);
+  for (let block = 0; block < BLOCKS; block += 1) {
+    const offset = 1000 + ((start + block) % BLOCKS) * STEP;
+    const mark = await listen(MARK + offset);
+    if (mark === undefined) continue;
+    marks.push(mark);
+    const free = await Promise.all(PLANNED.map((port) => isFree(port + offset)));
     if (free.every(Boolean)) return offset;
   }
   throw new Error('no free block of ports was found');
 }
 
-const isFree = (port: number): Promise<boolean> =>
-  new Promise((resolveFree) => {
-    const server = createServer();
-    server.once('error', () => resolveFree(false));
-    server.listen(port, '127.0.0.1', () => server.close(() => resolveFree(true)));
+async function isFree(port: number): Promise<boolean> {
+  const server = await listen(port);
+  if (server === undefined) return false;
+  server.close();
+  await once(server, 'close');
+  return true;
+}
+
+/** Resolves with undefined when somebody else listens there. It keeps no process alive. */
+const listen = (port: number): Promise<Server | undefined> =>
+  new Promise((resolve) => {
+    const server = createServer().unref();
+    server.once('error', () => resolve(undefined));
+    server.listen(port, '127.0.0.1', () => resolve(server));
   });

@@ -1,0 +1,59 @@
+import { Readable } from 'node:stream';
+import { run } from 'node:test';
+import { spec } from 'node:test/reporters';
+
+export interface FileResult {
+  readonly file: string;
+  readonly seconds: number;
+  readonly passed: number;
+  readonly failed: number;
+  readonly skipped: number;
+  /** The full names of the failed tests: those of the tests around one come first. */
+  readonly failures: readonly string[];
+  /** What the spec reporter prints of it. */
+  readonly output: string;
+}
+
+/** The runner's own count of one file; this project counts over all files. */
+const COUNT = /^(tests|suites|pass|fail|cancelled|skipped|todo|duration_ms) [\d.]+$/;
+const GIVE_UP_MS = 600_000;
+
+/** Runs one test file in a process of its own. Resolves whatever comes of it. */
+export async function runFile(root: string, file: string): Promise<FileResult> {
+  const startedAt = performance.now();
+  const stream = run({ files: [file], cwd: root, concurrency: 1, timeout: GIVE_UP_MS });
+  const counts = { passed: 0, failed: 0, skipped: 0 };
+  const names: string[] = [];
+  const failures: string[] = [];
+  const nameOf = (name: string): string => (name.endsWith(file) ? 'the file itself' : name);
+  stream.on('test:start', ({ name, nesting }) => {
+    names.splice(nesting, Number.POSITIVE_INFINITY, nameOf(name));
+  });
+  stream.on('test:fail', ({ name, nesting, details, todo, skip }) => {
+    const ofChildren = 'failureType' in details.error && details.error.failureType === 'subtestsFailed';
+    if (todo || skip || (details.type === 'suite' && ofChildren)) return;
+    failures.push([...names.slice(0, nesting), nameOf(name)].join(' > '));
+  });
+  stream.on('test:summary', ({ file: part, success, counts: { tests, passed, skipped, todo } }) => {
+    if (part !== undefined) return;
+    counts.passed = passed;
+    counts.skipped = skipped + todo;
+    counts.failed = Math.max(tests - passed - skipped - todo, success ? 0 : 1);
+  });
+  let output = '';
+  const reported = Readable.from(withoutCounts(stream)).compose(new spec());
+  for await (const text of reported) output += text;
+  const seconds = (performance.now() - startedAt) / 1_000;
+  if (counts.failed > 0 && failures.length === 0) failures.push('the file itself');
+  return { ...counts, file, seconds, failures, output };
+}
+
+interface Reported {
+  readonly type: string;
+  readonly data: { readonly message?: string };
+}
+
+async function* withoutCounts(events: AsyncIterable<Reported>): AsyncGenerator<Reported> {
+  for await (const event of events)
+    if (event.type !== 'test:diagnostic' || !COUNT.test(event.data.message ?? '')) yield event;
+}

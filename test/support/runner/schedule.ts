@@ -1,0 +1,74 @@
+import { startsContainers, startsFleet } from './test-files.ts';
+
+/** A test file and what it needs while it runs. */
+export interface Job {
+  readonly file: string;
+  /** Share of the machine, in slots. */
+  readonly slots: number;
+  /** Jobs of one group never run at the same time. */
+  readonly group?: string;
+}
+
+/** Files that run when no other test does: by path, with the reason. */
+export const ALONE: Readonly<Record<string, string>> = {};
+
+/** A fleet is six processes: it starts like several test files and then mostly waits. */
+const FLEET_SLOTS = 2;
+/** Seconds assumed of a file that has not run here yet. */
+const GUESS = { fleet: 20, containers: 60, other: 1 };
+
+/** Test processes spend more than half of their time waiting, so more of them run than there are cores. */
+export const slotsOf = (cores: number): number => Math.max(FLEET_SLOTS, Math.round(cores * 2.5));
+
+/** Slowest first, so that no long file is left to run by itself at the end. */
+export function planJobs(
+  files: readonly string[],
+  seconds: Readonly<Record<string, number>>,
+): { shared: Job[]; alone: Job[] } {
+  const guess = (file: string): number => {
+    if (startsContainers(file)) return GUESS.containers;
+    return startsFleet(file) ? GUESS.fleet : GUESS.other;
+  };
+  const timed = files.map((file) => ({ file, seconds: seconds[file] ?? guess(file) }));
+  const jobs = timed.sort((a, b) => b.seconds - a.seconds).map(({ file }) => jobOf(file));
+  const isAlone = ({ file }: Job): boolean => file in ALONE;
+  return { shared: jobs.filter((job) => !isAlone(job)), alone: jobs.filter(isAlone) };
+}
+
+function jobOf(file: string): Job {
+  if (startsContainers(file)) return { file, slots: FLEET_SLOTS, group: 'containers' };
+  return { file, slots: startsFleet(file) ? FLEET_SLOTS : 1 };
+}
+
+/**
+ * Runs the jobs in their order, as many at once as the slots allow. A job whose group is busy is passed over until the
+ * group is free; a job that needs more slots than are free holds up those behind it, so that it is not starved.
+ */
+export async function runJobs(
+  jobs: readonly Job[],
+  slots: number,
+  run: (job: Job) => Promise<void>,
+): Promise<void> {
+  const waiting = [...jobs];
+  const running = new Map<Job, Promise<void>>();
+  const used = (): number => running.keys().reduce((sum, job) => sum + job.slots, 0);
+  const busy = (group: string): boolean => running.keys().some((job) => job.group === group);
+  const takeNext = (): Job | undefined => {
+    const at = waiting.findIndex(({ group }) => group === undefined || !busy(group));
+    const next = waiting[at];
+    if (next === undefined) return undefined;
+    if (running.size > 0 && used() + next.slots > slots) return undefined;
+    waiting.splice(at, 1);
+    return next;
+  };
+  while (waiting.length > 0 || running.size > 0) {
+    for (let job = takeNext(); job !== undefined; job = takeNext()) {
+      const started = job;
+      running.set(
+        started,
+        run(started).finally(() => running.delete(started)),
+      );
+    }
+    await Promise.race(running.values());
+  }
+}
