@@ -3,9 +3,9 @@ export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 
 .DEFAULT_GOAL := help
 
-.PHONY: help install up down logs ps token demo route peers trader doctor check test bench eval picture
+.PHONY: help install up down logs ps token demo route peers trader doctor check test test-quick bench eval picture
 help: ## list the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
 
 node_modules/.package-lock.json: package-lock.json
 	npm ci --no-audit --no-fund
@@ -43,6 +43,12 @@ test: install ## everything: checks, unit tests, whole fleets; containers where 
 	@deploy/claude-sdk.sh
 	npm run --silent check
 	CLAUDE_AGENT_SDK_DIR=$${CLAUDE_AGENT_SDK_DIR-$(CURDIR)/.cache/claude-sdk} npm run --silent test
+
+# The tests of a changed package that import a changed file; all of its tests where another kind of file changed.
+test-quick: install ## checks, and the unit tests of what changed since the main branch; no fleets, no containers
+	@deploy/system-packages.sh --tests
+	npm run --silent check
+	npm run --silent test -- --changed
 
 bench: install ## measure start, memory, routing, dispatches, ledger, the agent's loop
 	@node test/bench/main.ts

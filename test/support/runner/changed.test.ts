@@ -19,6 +19,7 @@ const TREE: Readonly<Record<string, string>> = {
   'libs/a/src/other.test.ts': "import 'node:test';",
   'libs/b/src/b.test.ts': "import '../../a/src/one.ts';",
   'test/support/help.ts': '',
+  'test/support/help.test.ts': "import './help.ts';",
   'test/agent/crash.test.ts': "import '../support/help.ts';",
   'test/fleet/fleet.test.ts': "import '../support/help.ts';",
   'test/repository/rules.test.ts': '',
@@ -52,8 +53,8 @@ test('a change concerns the tests of its package that reach it, and the rules of
     [['libs/a/package.json'], [a('one'), a('other'), a('spawns'), a('two')]],
     [['README.md', 'package.json'], []],
     [['deploy/fleet.sh'], ['deploy/fleet.test.ts']],
-    [['test/support/help.ts'], ['test/agent/crash.test.ts']],
-    [['test/fleet/fleet.test.ts', 'deploy/docker/image.test.ts'], []],
+    [['test/support/help.ts'], ['test/support/help.test.ts']],
+    [['test/fleet/fleet.test.ts', 'test/agent/crash.test.ts', 'deploy/docker/image.test.ts'], []],
   ] as const)
     assert.deepEqual(selectChanged(root, files, changed), [...concerned, RULES].sort(), changed.join());
 });

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { startsContainers, startsFleet } from './test-files.ts';
+import { isUnitTest } from './test-files.ts';
 
 /** Rules of the repository: they look at every file, so they run whatever changed. */
 const ALWAYS = 'test/repository/';
@@ -31,14 +31,14 @@ export function changedFiles(root: string): string[] {
 /**
  * Of these test files, those that a change concerns: the rules of the repository, and the unit tests of a changed
  * package that reach a changed file through what they import. A changed file that is not TypeScript concerns every
- * test of its package. Tests of other packages, of fleets and of containers are left to the whole run.
+ * test of its package. Tests of other packages, fleets, containers and crashes are left to the whole run.
  */
 export function selectChanged(root: string, files: readonly string[], changed: readonly string[]): string[] {
   const sources = new Set(changed.filter((file) => file.endsWith('.ts')));
   const wholePackages = new Set(changed.filter((file) => !sources.has(file)).map(packageOf));
   const packages = new Set(changed.map(packageOf));
   return files.filter((file) => {
-    if (startsFleet(file) || startsContainers(file)) return false;
+    if (!isUnitTest(file)) return false;
     if (file.startsWith(ALWAYS)) return true;
     const own = packageOf(file);
     if (own === '' || !packages.has(own)) return false;

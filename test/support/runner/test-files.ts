@@ -4,14 +4,19 @@ import { join } from 'node:path';
 /** The folders that hold tests. */
 export const FOLDERS: readonly string[] = ['libs', 'services', 'deploy', 'test'];
 
-/** Tests that start a whole fleet as processes. */
 const FLEETS = 'test/fleet/';
-/** Tests that start containers. */
 const CONTAINERS: readonly string[] = ['test/compose/', 'deploy/docker/'];
+const CRASHES_AND_BRIEFS: readonly string[] = ['test/agent/', 'test/trader/', 'test/eval/'];
 
+const isBelow = (folders: readonly string[], file: string): boolean =>
+  folders.some((folder) => file.startsWith(folder));
+
+/** Starts a whole fleet as processes. */
 export const startsFleet = (file: string): boolean => file.startsWith(FLEETS);
-export const startsContainers = (file: string): boolean =>
-  CONTAINERS.some((folder) => file.startsWith(folder));
+export const startsContainers = (file: string): boolean => isBelow(CONTAINERS, file);
+/** Takes seconds: starts no fleet, no containers, and no process for each of hundreds of crashes. */
+export const isUnitTest = (file: string): boolean =>
+  !isBelow([FLEETS, ...CONTAINERS, ...CRASHES_AND_BRIEFS], file);
 
 /** The test files at or below these paths, relative to the root, in alphabetical order. */
 export function findTestFiles(root: string, paths: readonly string[]): string[] {
