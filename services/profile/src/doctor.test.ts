@@ -37,8 +37,9 @@ async function doctor(t: TestContext, files: Record<string, JsonObject | string 
   for (const [name, content] of Object.entries(files))
     if (content !== undefined)
       writeFileSync(join(dir, name), typeof content === 'string' ? content : JSON.stringify(content));
+  const { PATH, NODE_COMPILE_CACHE } = process.env;
   const child = spawn(process.execPath, [MAIN, '--profile', 'neo', '--doctor'], {
-    env: { PATH: process.env.PATH, HERMES_HOME: home, SHORT: 'short' },
+    env: { PATH, NODE_COMPILE_CACHE, HERMES_HOME: home, SHORT: 'short' },
     stdio: ['ignore', 'pipe', 'pipe'],
     timeout: 60_000,
     killSignal: 'SIGKILL',

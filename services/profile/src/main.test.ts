@@ -35,8 +35,9 @@ function profileHome(t: TestContext, port: number) {
 }
 
 function start(t: TestContext, home: string) {
+  const { PATH, NODE_COMPILE_CACHE } = process.env;
   const child = spawn(process.execPath, [MAIN, '--profile', 'neo'], {
-    env: { PATH: process.env.PATH, HERMES_HOME: home },
+    env: { PATH, NODE_COMPILE_CACHE, HERMES_HOME: home },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   t.after(() => void child.kill('SIGKILL'));

@@ -23,6 +23,7 @@ async function askAs(uid: number | undefined, file: string, home: string, ...arg
   const child = spawn(process.execPath, [MAIN, ...args], {
     env: {
       PATH: process.env.PATH,
+      NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
       HERMES_HOME: home,
       HERMES_STATE_DIR: dirname(file),
       TEST_NATS_USER: 'trader',

@@ -51,7 +51,9 @@ export function traderHome(
     writeFileSync(path, change(readFileSync(path, 'utf8')));
   };
   if (!o.broker) edit('fleet.yaml', (text) => text.replace(/\n {2}nats:.*$/s, '\n'));
-  const env = { PATH: process.env.PATH, HERMES_HOME: home, TRADER_PORT: String(o.port), ...TOKENS, ...o.env };
+  const { PATH, NODE_COMPILE_CACHE } = process.env;
+  const own = { HERMES_HOME: home, TRADER_PORT: String(o.port) };
+  const env = { PATH, NODE_COMPILE_CACHE, ...own, ...TOKENS, ...o.env };
 
   function run(...args: readonly string[]): TraderProcess {
     const child = spawn(process.execPath, [MAIN, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
