@@ -8,9 +8,9 @@ import {
 } from '@hermes-fleet/protocol';
 import { type DiscoveredAgent, discoverAgent } from './discover.ts';
 import { fetchCard, readCard } from './fetch-card.ts';
-import { listContext } from './list-context.ts';
 import {
   type ListedTask,
+  ListReply,
   type PeerReply,
   type PeerTask,
   SendReply,
@@ -19,8 +19,19 @@ import {
   toPeerReply,
   toPeerTask,
 } from './peer-task.ts';
-import { type CallOptions, callPeer, type PeerEndpoint, type SendRequest } from './transport.ts';
+import {
+  type CallOptions,
+  callPeer,
+  type PeerEndpoint,
+  type SendRequest,
+  type TransportDeps,
+} from './transport.ts';
 import { streamMessage, type WatchOptions, watchTask } from './watch-task.ts';
+
+const PAGE_SIZE = 100;
+const MAX_PAGES = 5;
+/** Enough to find the message that opened a task, which a long conversation pushes back. */
+const HISTORY_LENGTH = 50;
 
 export interface OutboundMessage {
   readonly messageId: string;
@@ -123,4 +134,28 @@ export function jsonRpcUrl(card: Pick<AgentCard, 'supportedInterfaces'>): string
     ({ protocolBinding, protocolVersion }) =>
       protocolBinding === 'JSONRPC' && protocolVersion.startsWith('1.'),
   )?.url;
+}
+
+/** The peer's tasks of a context, newest pages first, with the ids of the messages in their history; at most 500. */
+async function listContext(
+  deps: TransportDeps,
+  peer: PeerEndpoint,
+  contextId: string,
+  o: CallOptions,
+): Promise<ListedTask[]> {
+  const listed: ListedTask[] = [];
+  let pageToken = '';
+  for (let page = 0; page < MAX_PAGES; page += 1) {
+    const params = {
+      contextId,
+      pageSize: PAGE_SIZE,
+      historyLength: HISTORY_LENGTH,
+      ...(pageToken === '' ? {} : { pageToken }),
+    };
+    const { tasks, nextPageToken } = await callPeer(deps, peer, 'ListTasks', params, ListReply, o);
+    for (const task of tasks ?? []) if (task.contextId === contextId) listed.push(toListedTask(task));
+    if (!nextPageToken) break;
+    pageToken = nextPageToken;
+  }
+  return listed;
 }

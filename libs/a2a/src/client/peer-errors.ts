@@ -1,6 +1,6 @@
 import { ERRORS, type ErrorCode, type FieldError, FleetError, isJsonObject } from '@hermes-fleet/protocol';
 import { z } from 'zod';
-import { A2A_REASONS } from '../rpc/rpc-error.ts';
+import { A2A_REASONS } from '../wire/error-reasons.ts';
 
 /** What is kept of a peer's error: codes, field names and reasons, all cut to size. Its message never is. */
 const RpcErrorBody = z.object({

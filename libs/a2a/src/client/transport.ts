@@ -2,8 +2,8 @@ import { type Clock, FleetError, isJsonObject, type JsonObject } from '@hermes-f
 import type { z } from 'zod';
 import { createDeadline, type Deadline } from './deadline.ts';
 import { fromLegacyResult, toLegacyCall } from './legacy.ts';
-import { FETCH_PATIENCE_MS, longPost } from './long-post.ts';
 import { nonsenseFrom, refusedBy, timedOut, unreachable } from './peer-errors.ts';
+import { FETCH_PATIENCE_MS, longPost } from './untimed-post.ts';
 
 export interface PeerEndpoint {
   readonly name: string;

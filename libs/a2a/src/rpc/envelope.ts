@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
 
 export type RpcId = string | number | null;
@@ -96,4 +97,13 @@ function isDeep(value: unknown): boolean {
     level = level.flatMap((item) => (typeof item === 'object' && item !== null ? Object.values(item) : []));
   }
   return false;
+}
+
+/**
+ * The text that a JSON body is, byte for byte. Throws PARSE_ERROR for what is not UTF-8: with its bytes replaced, two
+ * bodies that differ would say the same (RFC 8259, 8.1).
+ */
+export function bodyText(body: Buffer): string {
+  if (isUtf8(body)) return body.toString('utf8');
+  throw new FleetError('PARSE_ERROR', 'the body is not JSON: it is not UTF-8');
 }

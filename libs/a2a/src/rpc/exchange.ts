@@ -12,10 +12,10 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { CardSource } from '../card/card-route.ts';
 import type { OpenCall, OpenCalls } from '../server/open-calls.ts';
 import { type Call, createRequestHandler, type HandlerDeps } from '../server/request-handler.ts';
+import type { OwnMethod } from './custom-method.ts';
 import type { RpcId } from './envelope.ts';
+import type { RpcReply } from './heartbeat-reply.ts';
 import type { Method } from './methods.ts';
-import type { OwnMethod } from './own-method.ts';
-import type { RpcReply } from './patient-reply.ts';
 import { type OnRefused, tellRefusal } from './refusal.ts';
 import { errorReply, httpStatusOf } from './rpc-error.ts';
 

@@ -3,6 +3,7 @@ import { FleetError, isJsonObject, jsonMembers } from '@hermes-fleet/protocol';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { GONE } from '../server/open-calls.ts';
 import type { Call } from '../server/request-handler.ts';
+import type { OwnCall, OwnMethod } from './custom-method.ts';
 import { readEnvelope } from './envelope.ts';
 import {
   callOf,
@@ -15,11 +16,10 @@ import {
   toError,
   transport,
 } from './exchange.ts';
+import { type RpcReply, replyPatiently } from './heartbeat-reply.ts';
 import { authorize, findMethod, readParams } from './methods.ts';
 import { carryOut } from './notification.ts';
-import type { OwnCall, OwnMethod } from './own-method.ts';
-import { type RpcReply, replyPatiently } from './patient-reply.ts';
-import { isStream, streamReplies } from './rpc-stream.ts';
+import { isStream, streamReplies } from './sse-stream.ts';
 
 const JSON_TYPE = 'application/json; charset=utf-8';
 

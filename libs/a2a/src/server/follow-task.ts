@@ -9,8 +9,7 @@ import {
   type TaskState,
 } from '@hermes-fleet/ledger';
 import { FleetError, type JsonObject, TERMINAL_EVENTS } from '@hermes-fleet/protocol';
-import { taskNotFound } from '../rpc/rpc-error.ts';
-import { a2aState } from '../task-state.ts';
+import { a2aState } from '../wire/task-state.ts';
 import {
   artifactsOf,
   deltaOf,
@@ -21,7 +20,8 @@ import {
   statusView,
   taskView,
   textArtifact,
-} from '../task-view.ts';
+} from '../wire/task-view.ts';
+import { requireTask } from './read-tasks.ts';
 
 /** Key of an update's metadata that tells which event of the log it stands for. */
 export const EVENT_METADATA = 'urn:hermes-fleet:event';
@@ -61,7 +61,7 @@ export async function* followTask(o: {
   let hasText = past.text !== '';
   for await (const event of ledger.watch(record.id, afterSeq, signal)) {
     if (TERMINAL_EVENTS.has(event.type)) {
-      yield* ending(mustGet(ledger, record.id), event);
+      yield* ending(requireTask(ledger, record.id), event);
       return;
     }
     if (event.type === 'text') {
@@ -155,12 +155,6 @@ function* ending(record: TaskRecord, event: TaskEvent): Generator<StreamItem> {
 
 function eventMetadata({ seq, type, data }: TaskEvent): JsonObject {
   return { [EVENT_METADATA]: { seq, type, data } };
-}
-
-function mustGet(ledger: Ledger, id: string): TaskRecord {
-  const record = ledger.get(id);
-  if (record === undefined) throw taskNotFound(id);
-  return record;
 }
 
 /** The sequence in a Last-Event-ID header; throws INVALID_PARAMS for one that this task's log never gave out. */

@@ -10,14 +10,13 @@ import {
   type Intake,
   type JsonObject,
 } from '@hermes-fleet/protocol';
-import { agentMessage } from '../parts.ts';
-import { taskNotFound } from '../rpc/rpc-error.ts';
-import { isSettled } from '../task-state.ts';
-import { taskView } from '../task-view.ts';
+import { agentMessage } from '../wire/parts.ts';
+import { isSettled } from '../wire/task-state.ts';
+import { taskView } from '../wire/task-view.ts';
 import { followTask, readLastEventId } from './follow-task.ts';
 import { toInbound } from './inbound.ts';
-import { listTasks } from './list-tasks.ts';
 import { CLOSING } from './open-calls.ts';
+import { listTasks, requireTask, taskNotFound } from './read-tasks.ts';
 
 /** What the SDK's transports call. */
 export type A2ARequestHandler = ConstructorParameters<typeof JsonRpcTransportHandler>[0];
@@ -88,18 +87,18 @@ export function createRequestHandler(deps: HandlerDeps, call: Call): A2ARequestH
     agentMessage({ ...reply, messageId: deps.ids.uuid() });
 
   const settled = async (taskId: string): Promise<TaskRecord> => {
-    let record = mustGet(ledger, taskId);
+    let record = requireTask(ledger, taskId);
     if (isSettled(record.state)) return record;
     try {
       for await (const _ of ledger.watch(taskId, record.lastSeq, signal)) {
-        record = mustGet(ledger, taskId);
+        record = requireTask(ledger, taskId);
         if (isSettled(record.state)) return record;
       }
     } catch (thrown) {
       // The task outlives this process: its caller gets the id to ask for it again.
       if (signal.reason !== CLOSING) throw thrown;
     }
-    return mustGet(ledger, taskId);
+    return requireTask(ledger, taskId);
   };
 
   const follow = async function* (
@@ -139,7 +138,9 @@ export function createRequestHandler(deps: HandlerDeps, call: Call): A2ARequestH
         const accepted = await accept(params);
         if (accepted.kind === 'reply') return toMessage(accepted);
         const { returnImmediately, historyLength } = params.configuration ?? {};
-        const record = returnImmediately ? mustGet(ledger, accepted.taskId) : await settled(accepted.taskId);
+        const record = returnImmediately
+          ? requireTask(ledger, accepted.taskId)
+          : await settled(accepted.taskId);
         return view(record, historyLength, accepted.metadata);
       }),
     async *sendMessageStream(params) {
@@ -148,7 +149,7 @@ export function createRequestHandler(deps: HandlerDeps, call: Call): A2ARequestH
         yield { payload: { $case: 'message', value: toMessage(accepted) } };
         return;
       }
-      const record = mustGet(ledger, accepted.taskId);
+      const record = requireTask(ledger, accepted.taskId);
       // The next word is its caller's, who answers with a stream of its own; who subscribes sees the task to its end.
       yield* follow(record, record.lastSeq, { untilAsked: true, accepted: accepted.metadata });
     },
@@ -169,7 +170,7 @@ export function createRequestHandler(deps: HandlerDeps, call: Call): A2ARequestH
           throw new FleetError('TASK_NOT_CANCELABLE', `task ${id} has ended (${record.state})`);
         }
         await intake.cancel(id, caller);
-        return view(mustGet(ledger, id), undefined);
+        return view(requireTask(ledger, id), undefined);
       }),
     createTaskPushNotificationConfig: refused(pushNotSupported),
     getTaskPushNotificationConfig: refused(pushNotSupported),
@@ -198,12 +199,6 @@ function continuable(
   if (isTerminal(record.state) && !isCopy()) {
     throw new FleetError('UNSUPPORTED_OPERATION', 'the task has ended; send the message without its task id');
   }
-  return record;
-}
-
-function mustGet(ledger: Ledger, id: string): TaskRecord {
-  const record = ledger.get(id);
-  if (record === undefined) throw taskNotFound(id);
   return record;
 }
 

@@ -14,7 +14,7 @@ import {
 import { createApp, createAuthenticator, createLogger, createMetrics } from '@hermes-fleet/service';
 import type { FastifyInstance } from 'fastify';
 import { buildAgentCard } from '../card/agent-card.ts';
-import { type A2AOptions, registerA2A } from '../server/register.ts';
+import { type A2AOptions, registerA2A } from '../register.ts';
 import { finish, type Script, type ScriptedIntake, scriptedIntake } from './script.ts';
 
 export const TOKEN = 'token-of-switch-0123456789';

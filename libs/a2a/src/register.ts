@@ -11,13 +11,13 @@ import {
 } from '@hermes-fleet/protocol';
 import { translateError } from '@hermes-fleet/service';
 import type { FastifyInstance } from 'fastify';
-import { type CardSource, registerCardRoute } from '../card/card-route.ts';
-import { bodyText } from '../rpc/body-text.ts';
-import type { OwnMethod } from '../rpc/own-method.ts';
-import { type OnRefused, tellRefusal } from '../rpc/refusal.ts';
-import { errorReply, httpStatusOf } from '../rpc/rpc-error.ts';
-import { createRpcRoute } from '../rpc/rpc-route.ts';
-import { OpenCalls } from './open-calls.ts';
+import { type CardSource, registerCardRoute } from './card/card-route.ts';
+import type { OwnMethod } from './rpc/custom-method.ts';
+import { bodyText } from './rpc/envelope.ts';
+import { type OnRefused, tellRefusal } from './rpc/refusal.ts';
+import { errorReply, httpStatusOf } from './rpc/rpc-error.ts';
+import { createRpcRoute } from './rpc/rpc-route.ts';
+import { OpenCalls } from './server/open-calls.ts';
 
 export interface A2AOptions {
   readonly ledger: Ledger;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { FleetError } from '@hermes-fleet/protocol';
 import { at, READ_TOKEN, serve } from '../testing/serve.ts';
-import type { OwnCall, OwnMethod } from './own-method.ts';
+import type { OwnCall, OwnMethod } from './custom-method.ts';
 import type { Refused } from './refusal.ts';
 
 /** A method that keeps what it was called with. */

@@ -1,10 +1,21 @@
 import { type ListTasksRequest, type ListTasksResponse, TaskState } from '@a2a-js/sdk';
-import type { Ledger } from '@hermes-fleet/ledger';
-import type { Caller } from '@hermes-fleet/protocol';
-import { ledgerStates } from '../task-state.ts';
-import { taskView } from '../task-view.ts';
+import type { Ledger, TaskRecord } from '@hermes-fleet/ledger';
+import { type Caller, FleetError } from '@hermes-fleet/protocol';
+import { ledgerStates } from '../wire/task-state.ts';
+import { taskView } from '../wire/task-view.ts';
 
 const DEFAULT_PAGE_SIZE = 50;
+
+/** Throws TASK_NOT_FOUND for an unknown id. */
+export function requireTask(ledger: Ledger, id: string): TaskRecord {
+  const record = ledger.get(id);
+  if (record === undefined) throw taskNotFound(id);
+  return record;
+}
+
+export function taskNotFound(id: string): FleetError {
+  return new FleetError('TASK_NOT_FOUND', `task ${id.slice(0, 100)} is not known here`);
+}
 
 /** One page of the caller's own tasks, the newest change first. Throws INVALID_PARAMS for a foreign page token. */
 export function listTasks(ledger: Ledger, caller: Caller, params: ListTasksRequest): ListTasksResponse {
