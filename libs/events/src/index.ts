@@ -1,27 +1,28 @@
-export { type AnnounceBus, type AnnounceBusOptions, startAnnounceBus } from './announce-bus.ts';
-export { ANNOUNCE_TYPE, type Announced } from './announce-event.ts';
-export type { BusConnection } from './connection.ts';
-export { type ConsumeOptions, consume, type EventMeta } from './consume.ts';
-export { createDeduplicator, type Deduplicator } from './deduplicator.ts';
-export { type ForgetOutcome, type FoundHead, forgetHead } from './forget-head.ts';
-export { HEAD_TYPE, type Head } from './head-event.ts';
+export { type AnnounceBus, type AnnounceBusOptions, startAnnounceBus } from './announces/announce-bus.ts';
+export { ANNOUNCE_TYPE, type Announced } from './announces/announce-event.ts';
+export { type ForgetOutcome, type FoundHead, forgetHead } from './audit/forget-head.ts';
+export { HEAD_TYPE, type Head } from './audit/head-event.ts';
 export {
   type HeadPublisher,
   type HeadPublisherOptions,
   type HeadState,
   startHeadPublisher,
-} from './head-publisher.ts';
-export { type NatsConfigOptions, type NatsUser, renderNatsConfig } from './nats-config.ts';
-export { type BusPermissions, busPermissions, inboxPrefix } from './permissions.ts';
-export { readHead } from './read-head.ts';
-export { type Relay, type RelayOptions, startRelay } from './relay.ts';
+} from './audit/head-publisher.ts';
+export { readHead } from './audit/read-head.ts';
+export type { BusConnection } from './connection/connection.ts';
+export type { BusState } from './connection/supervise.ts';
+export { type ConsumeOptions, consume, type EventMeta } from './consume/consume.ts';
+export { createDeduplicator, type Deduplicator } from './consume/deduplicator.ts';
+export { type Relay, type RelayOptions, startRelay } from './outbox/outbox-publisher.ts';
+export { type NatsConfigOptions, type NatsUser, renderNatsConfig } from './streams/nats-config.ts';
+export { type BusPermissions, busPermissions, inboxPrefix } from './streams/permissions.ts';
 export {
   type StreamOutcome,
   type StreamSetup,
   setUpStreams,
   supportsSyncInterval,
-} from './stream.ts';
-export { DUPLICATE_WINDOW_MS } from './stream-config.ts';
+} from './streams/set-up-streams.ts';
+export { DUPLICATE_WINDOW_MS } from './streams/stream-config.ts';
 export {
   ANNOUNCE_STREAM,
   ANNOUNCE_SUBJECTS,
@@ -29,5 +30,4 @@ export {
   AUDIT_SUBJECTS,
   STREAM,
   STREAM_SUBJECTS,
-} from './subjects.ts';
-export type { BusState } from './supervise.ts';
+} from './streams/subjects.ts';

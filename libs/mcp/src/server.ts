@@ -1,9 +1,8 @@
-import type { JsonObject, McpHealth } from '@hermes-fleet/protocol';
+import type { JsonObject, Log, McpHealth } from '@hermes-fleet/protocol';
 import type { Connection, McpTool } from './connection.ts';
 import { boundText, contentText } from './content.ts';
 import { deadline, raceSignal, TimeoutError } from './deadline.ts';
 import { describeFailure, isAnswer, oneLine } from './failure.ts';
-import { namedLog } from './named-log.ts';
 import { Session, type SessionOptions, unavailable } from './session.ts';
 
 /** What a measurement found. `checkedAt` is in ms since the epoch, 0 when nothing has been measured yet. */
@@ -202,4 +201,14 @@ export class McpServer {
     else this.#o.log.warn({ state, detail }, 'MCP server is not healthy');
     if (before.state !== state) this.#o.onChange();
   }
+}
+
+/** A log whose every line names the server. */
+function namedLog(log: Log, server: string): Log {
+  return {
+    debug: (fields, message) => log.debug({ server, ...fields }, message),
+    info: (fields, message) => log.info({ server, ...fields }, message),
+    warn: (fields, message) => log.warn({ server, ...fields }, message),
+    error: (fields, message) => log.error({ server, ...fields }, message),
+  };
 }

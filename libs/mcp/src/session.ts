@@ -2,7 +2,6 @@ import { backoffMs, type Clock, FleetError, type Log } from '@hermes-fleet/proto
 import type { McpServerConfig } from './config.ts';
 import { type Connection, openConnection, type ServerTransport } from './connection.ts';
 import { deadline, raceSignal } from './deadline.ts';
-import { serverEnvironment } from './environment.ts';
 import { describeFailure, isSessionLost, ServerFailure } from './failure.ts';
 import { createHttpTransport } from './http-transport.ts';
 import { StdioTransport } from './stdio-transport.ts';
@@ -176,4 +175,20 @@ function failureOf(server: ServerTransport | undefined): ServerFailure | undefin
 export function unavailable(name: string, cause: unknown): FleetError {
   const { detail } = describeFailure(cause);
   return new FleetError('PEER_UNREACHABLE', `MCP server "${name}" is not available (${detail})`, { cause });
+}
+
+/** What an MCP server may see of the gateway's environment; everything else holds or may hold secrets. */
+const INHERITED = ['PATH', 'HOME', 'LANG'] as const;
+
+/** The whole environment of a stdio server: the allow-list, plus what its configuration sets. */
+function serverEnvironment(
+  own: Readonly<Record<string, string | undefined>>,
+  configured: Readonly<Record<string, string>> = {},
+): Record<string, string> {
+  const environment: Record<string, string> = {};
+  for (const name of INHERITED) {
+    const value = own[name];
+    if (value !== undefined) environment[name] = value;
+  }
+  return { ...environment, ...configured };
 }

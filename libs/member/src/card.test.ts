@@ -3,9 +3,10 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { FleetConfigSchema } from '@hermes-fleet/fleet-config';
 import { FleetError, HANDSHAKE_EXTENSION, PROTOCOL_VERSIONS } from '@hermes-fleet/protocol';
 import { createSecretEnv } from '@hermes-fleet/service';
-import { memberCard } from './card.ts';
+import { memberCard, publicUrl } from './card.ts';
 import { readMemberEnvironment, traderDir } from './environment.ts';
 import { version } from './version.ts';
 
@@ -47,4 +48,23 @@ test('who serves nothing or says nothing of itself has no card, and is told why'
   const server = { bind_port: 9223, auth_required: false };
   assert.equal(problem({ server }), 'IDENTITY.md');
   assert.equal(problem({ server }, '# trader\n'), 'none');
+});
+
+const TABLE: readonly [what: string, server: object, host: string, url: string][] = [
+  ['the bind address', {}, 'neo:1', 'http://127.0.0.1:9220/jsonrpc'],
+  ['an IPv6 bind address', { bind_host: '::1' }, 'neo:1', 'http://[::1]:9220/jsonrpc'],
+  ['the public address', { public_url: 'http://neo:9220/' }, 'evil', 'http://neo:9220/jsonrpc'],
+  ['the host asked for, where it is allowed', { allowed_hosts: ['neo'] }, 'neo:81', 'http://neo:81/jsonrpc'],
+  ['no host that is none', { allowed_hosts: ['neo'] }, 'neo:x y', 'http://127.0.0.1:9220/jsonrpc'],
+];
+
+test('a card shows', async (t) => {
+  for (const [what, extra, host, url] of TABLE)
+    await t.test(what, () => {
+      const { fleet } = FleetConfigSchema.parse({
+        fleet: { server: { bind_port: 9220, auth_required: false, ...extra } },
+      });
+      assert.ok(fleet.server);
+      assert.equal(publicUrl(fleet.server, { host, protocol: 'http' }), url);
+    });
 });

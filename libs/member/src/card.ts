@@ -1,11 +1,15 @@
 import { join } from 'node:path';
 import { type AgentCard, buildAgentCard } from '@hermes-fleet/a2a';
-import { type FleetConfig, FleetConfigSchema, listenerUrl } from '@hermes-fleet/fleet-config';
+import {
+  type FleetConfig,
+  FleetConfigSchema,
+  listenerUrl,
+  normalizePeerUrl,
+} from '@hermes-fleet/fleet-config';
 import { FleetError, HANDSHAKE_EXTENSION, type JsonObject, PROTOCOL_VERSIONS } from '@hermes-fleet/protocol';
 import { loadYamlConfig, type SecretEnv } from '@hermes-fleet/service';
 import { readIdentity } from './configuration.ts';
 import type { MemberEnvironment } from './environment.ts';
-import { publicUrl } from './public-url.ts';
 import { version } from './version.ts';
 
 /** What every card declares: the handshake, with the versions that this build speaks. */
@@ -44,4 +48,19 @@ export function memberCard({ name, dir }: MemberEnvironment, env: SecretEnv): Ag
   const url = server.public_url ?? listenerUrl(server.bind_host, server.bind_port);
   const { host, protocol } = new URL(url);
   return cardOf(server, identity, { host, protocol: protocol.replace(':', '') });
+}
+
+/**
+ * The address that a card shows: the one that the client used where its host is allow-listed, so that clients inside
+ * and outside a container network each get one that works; else the configured one (design 2, fleet.yaml).
+ */
+export function publicUrl(
+  server: NonNullable<FleetConfig['fleet']['server']>,
+  request: { readonly host: string; readonly protocol: string },
+): string {
+  const configured = server.public_url ?? listenerUrl(server.bind_host, server.bind_port);
+  const asked = `${request.protocol}://${request.host}`;
+  const hostname = URL.canParse(asked) ? new URL(asked).hostname : undefined;
+  const allowed = hostname !== undefined && server.allowed_hosts.includes(hostname);
+  return normalizePeerUrl(allowed ? asked : configured);
 }

@@ -1,5 +1,5 @@
 export { startBacklogGauge } from './backlog-gauge.ts';
-export { busConnection, connectAnnounces, connectBus } from './bus.ts';
+export { busConnection, connectAnnounces, connectBus, flushAndClose } from './bus.ts';
 export { cardOf, EXTENSIONS, memberCard } from './card.ts';
 export {
   type MemberConfiguration,
@@ -16,7 +16,6 @@ export {
   readMemberEnvironment,
   traderDir,
 } from './environment.ts';
-export { flushAndClose } from './flush.ts';
 export { listen } from './listen.ts';
 export { createProblems, type Problems } from './problems.ts';
 export { busState, type DependencyState, readinessFrom, storeState } from './readiness.ts';

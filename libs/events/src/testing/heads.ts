@@ -1,11 +1,15 @@
 import { createHash } from 'node:crypto';
 import { systemClock } from '@hermes-fleet/protocol';
 import { connect, type NatsConnection } from 'nats';
-import { type Head, readHeadEvent } from '../head-event.ts';
-import { type HeadPublisher, type HeadPublisherOptions, startHeadPublisher } from '../head-publisher.ts';
-import { busPermissions, inboxPrefix } from '../permissions.ts';
-import { setUpStreams } from '../stream.ts';
-import { AUDIT_STREAM } from '../subjects.ts';
+import { type Head, readHeadEvent } from '../audit/head-event.ts';
+import {
+  type HeadPublisher,
+  type HeadPublisherOptions,
+  startHeadPublisher,
+} from '../audit/head-publisher.ts';
+import { busPermissions, inboxPrefix } from '../streams/permissions.ts';
+import { setUpStreams } from '../streams/set-up-streams.ts';
+import { AUDIT_STREAM } from '../streams/subjects.ts';
 import { type NatsServer, startNatsServer } from './nats-server.ts';
 import { type RecordingLog, recordingLog } from './observe.ts';
 

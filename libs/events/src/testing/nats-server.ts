@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { FleetError } from '@hermes-fleet/protocol';
-import { type NatsConfigOptions, renderNatsConfig } from '../nats-config.ts';
-import { supportsSyncInterval } from '../stream.ts';
+import { type NatsConfigOptions, renderNatsConfig } from '../streams/nats-config.ts';
+import { supportsSyncInterval } from '../streams/set-up-streams.ts';
 
 const START_TIMEOUT_MS = 20_000;
 const STOP_TIMEOUT_MS = 10_000;

@@ -1,7 +1,7 @@
 import { type Log, systemClock } from '@hermes-fleet/protocol';
 import { type ConnectionOptions, connect, NatsError } from 'nats';
-import { consume } from '../consume.ts';
-import { streamOf } from '../subjects.ts';
+import { consume } from '../consume/consume.ts';
+import { streamOf } from '../streams/subjects.ts';
 
 export interface LogEntry {
   readonly level: keyof Log;

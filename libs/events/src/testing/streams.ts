@@ -1,7 +1,7 @@
 import { connect, RetentionPolicy, StorageType, type StreamConfig } from 'nats';
-import { announceEvent } from '../announce-event.ts';
-import type { StreamSetup } from '../stream.ts';
-import { STREAM } from '../subjects.ts';
+import { announceEvent } from '../announces/announce-event.ts';
+import type { StreamSetup } from '../streams/set-up-streams.ts';
+import { STREAM } from '../streams/subjects.ts';
 import { startNatsServer } from './nats-server.ts';
 
 type After = { after(fn: () => Promise<void>): void };

@@ -1,0 +1,141 @@
+import type { Clock, CloudEvent, JsonObject, Log } from '@hermes-fleet/protocol';
+import { headers, type NatsConnection } from 'nats';
+import { type BusConnection, flushed, reasonOf } from '../connection/connection.ts';
+import { type BusState, supervise } from '../connection/supervise.ts';
+import { type Announced, announceEvent, announceSubject } from './announce-event.ts';
+import { createAnnounceInbox } from './announce-inbox.ts';
+
+const EVERYBODY = announceSubject('>');
+
+export interface AnnounceBusOptions {
+  readonly connection: BusConnection;
+  readonly profile: string;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** 0 to 1, for the delays between attempts. */
+  readonly random?: () => number;
+  /**
+   * Called with every announce of another profile, one after the other, the newest of each only; `from` is whose
+   * subject it came on. Nothing is listened to without it.
+   */
+  readonly onAnnounce?: (announce: JsonObject, from: string) => Promise<void> | void;
+}
+
+/** A profile's announces on NATS, and those of the others. */
+export interface AnnounceBus {
+  state(): BusState;
+  /** Sends this announce in place of any older one that is not sent yet. Never blocks, never throws. */
+  publish(announced: Announced): void;
+  /** Resolves true once the last announce is with the server, false after `timeoutMs` or `close()`. */
+  flush(timeoutMs: number): Promise<boolean>;
+  close(): Promise<void>;
+}
+
+/**
+ * Publishes announces as they come, the latest only: what a broker that is away misses, the next heartbeat says. No
+ * acknowledgement of the stream is waited for, since an announce is worth its ttl and no more (design 2, When).
+ */
+export function startAnnounceBus(o: AnnounceBusOptions): AnnounceBus {
+  const stop = new AbortController();
+  const idle = new Set<(sent: boolean) => void>();
+  const inbox = o.onAnnounce && createAnnounceInbox({ ...o, onAnnounce: o.onAnnounce });
+  let pending: CloudEvent | undefined;
+  let wake: () => void = () => {};
+  let state: BusState = { connected: false, lastError: undefined };
+
+  const settle = (sent: boolean): void => {
+    for (const resolve of idle) resolve(sent);
+    idle.clear();
+  };
+
+  async function send(nc: NatsConnection, healthy: () => void): Promise<never> {
+    const broken = nc.closed().then((error) => {
+      throw error ?? new Error('the server closed the connection');
+    });
+    broken.catch(() => undefined);
+    await flushed(nc);
+    healthy();
+    for (;;) {
+      const woken = Promise.withResolvers<void>();
+      wake = woken.resolve;
+      const event = pending;
+      if (event) {
+        publish(nc, event);
+        await flushed(nc);
+        if (pending === event) pending = undefined;
+      }
+      if (pending === undefined) {
+        settle(true);
+        await Promise.race([woken.promise, broken]);
+      }
+    }
+  }
+
+  function publish(nc: NatsConnection, event: CloudEvent): void {
+    const described = headers();
+    described.set('Nats-Msg-Id', event.id);
+    try {
+      nc.publish(announceSubject(o.profile), JSON.stringify(event), { headers: described });
+    } catch (error) {
+      if (nc.isClosed()) throw error;
+      o.log.error({ event_id: event.id, reason: reasonOf(error) }, 'an announce cannot go out on NATS');
+    }
+  }
+
+  /** What the server does not permit it says beside the messages; the connection goes on. */
+  async function watchRefusals(nc: NatsConnection): Promise<void> {
+    for await (const { type, data } of nc.status())
+      if (String(type) === 'error')
+        o.log.warn({ reason: String(data) }, 'NATS refuses an announce: set up its users again');
+  }
+
+  const running = supervise({
+    connection: o.connection,
+    what: 'announces',
+    clock: o.clock,
+    random: o.random ?? Math.random,
+    log: o.log,
+    signal: stop.signal,
+    onState: (next) => {
+      state = next;
+    },
+    session: async (nc, healthy) => {
+      const end = (): void => void nc.close();
+      stop.signal.addEventListener('abort', end, { once: true });
+      try {
+        watchRefusals(nc).catch((err) => o.log.debug({ err }, 'the status of NATS is not watched any more'));
+        if (inbox) nc.subscribe(EVERYBODY, { callback: inbox.receive });
+        await send(nc, healthy);
+      } finally {
+        stop.signal.removeEventListener('abort', end);
+      }
+    },
+  });
+
+  return {
+    state: () => state,
+    publish(announced) {
+      pending = announceEvent(o.profile, announced);
+      wake();
+    },
+    async flush(timeoutMs) {
+      if (pending === undefined) return true;
+      if (stop.signal.aborted) return false;
+      const { promise, resolve } = Promise.withResolvers<boolean>();
+      idle.add(resolve);
+      using _limit = o.clock.timer(() => resolve(false), timeoutMs);
+      try {
+        return await promise;
+      } finally {
+        idle.delete(resolve);
+      }
+    },
+    async close() {
+      stop.abort();
+      wake();
+      settle(false);
+      await Promise.all([running, inbox?.close()]);
+      state = { connected: false, lastError: state.lastError };
+    },
+  };
+}

@@ -1,0 +1,81 @@
+import type { JsonObject, Log } from '@hermes-fleet/protocol';
+import type { Msg, NatsError } from 'nats';
+import { reasonOf } from '../connection/connection.ts';
+import { isForwarded } from '../connection/read-back.ts';
+import { announcerOf, readAnnounceEvent } from './announce-event.ts';
+
+/** The largest message that is looked at. */
+const MAX_BYTES = 256 * 1024;
+/** Profiles whose announce may wait to be handled at a time. */
+const MAX_WAITING = 1_000;
+
+/** Takes announces from NATS as fast as they come, and hands on the newest of each profile, one after the other. */
+export interface AnnounceInbox {
+  readonly receive: (error: NatsError | null, message: Msg) => void;
+  /** Drops what waits; resolves when nothing is handled any more. */
+  close(): Promise<void>;
+}
+
+export function createAnnounceInbox(o: {
+  readonly profile: string;
+  readonly log: Log;
+  readonly onAnnounce: (announce: JsonObject, from: string) => Promise<void> | void;
+}): AnnounceInbox {
+  const waiting = new Map<string, Uint8Array>();
+  let handling: Promise<void> | undefined;
+
+  /** Begins in the next turn, so that `handling` is set before it is done. */
+  async function handleAll(): Promise<void> {
+    await Promise.resolve();
+    for (let next = first(); next; next = first()) {
+      const [from, data] = next;
+      waiting.delete(from);
+      const announce = readAnnounceEvent(Buffer.from(data).toString('utf8'));
+      if (!announce) {
+        o.log.warn({ peer: from, bytes: data.length }, 'skipped a message that is no announce');
+        continue;
+      }
+      try {
+        await o.onAnnounce(announce, from);
+      } catch (err) {
+        o.log.warn({ peer: from, err }, 'an announce on NATS was not handled');
+      }
+    }
+    handling = undefined;
+  }
+
+  const first = (): [string, Uint8Array] | undefined => waiting.entries().next().value;
+
+  return {
+    receive(error, message) {
+      if (error) {
+        o.log.warn(
+          { reason: reasonOf(error) },
+          'NATS lets this profile hear no announces: set up its users again',
+        );
+        return;
+      }
+      const from = announcerOf(message.subject);
+      if (from === undefined || from === o.profile) return;
+      if (isForwarded(message)) {
+        o.log.warn({ peer: from }, 'dropped an announce that its own profile has not sent');
+        return;
+      }
+      if (message.data.length > MAX_BYTES || (waiting.size >= MAX_WAITING && !waiting.has(from))) {
+        o.log.warn({ peer: from, bytes: message.data.length }, 'dropped an announce: too large, or too many');
+        return;
+      }
+      if (waiting.has(from) && !readAnnounceEvent(Buffer.from(message.data).toString('utf8'))) {
+        // E.g. an acknowledgement of the server's, which somebody else may direct here: it must not replace an announce.
+        o.log.warn({ peer: from, bytes: message.data.length }, 'dropped a message that is no announce');
+        return;
+      }
+      waiting.set(from, message.data);
+      handling ??= handleAll();
+    },
+    async close() {
+      waiting.clear();
+      await handling;
+    },
+  };
+}

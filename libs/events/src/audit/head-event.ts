@@ -1,0 +1,41 @@
+import { CloudEvent } from '@hermes-fleet/protocol';
+
+export const HEAD_TYPE = 'dev.hermes-fleet.audit.head.v1';
+
+/** The newest link of an audit chain, as it stands on NATS (docs/events.md). */
+export interface Head {
+  /** The id of the file that holds the chain. */
+  readonly store: string;
+  readonly seq: number;
+  /** SHA-256, hex. */
+  readonly hash: string;
+}
+
+/** The event of a head; its id is the same however often it is sent. */
+export function headEvent(service: string, { store, seq, hash }: Head, at: number): CloudEvent {
+  return {
+    specversion: '1.0',
+    id: `${service}:${store}:head:${seq}`,
+    source: `/services/${service}`,
+    type: HEAD_TYPE,
+    subject: service,
+    time: new Date(at).toISOString(),
+    datacontenttype: 'application/json',
+    data: { store, seq, hash },
+  };
+}
+
+/** The head in a message on NATS; undefined for anything else. */
+export function readHeadEvent(text: string): Head | undefined {
+  let json: unknown;
+  try {
+    json = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  const event = CloudEvent.safeParse(json).data;
+  if (event?.type !== HEAD_TYPE) return undefined;
+  const { store, seq, hash } = event.data;
+  if (typeof store !== 'string' || typeof hash !== 'string' || !/^[0-9a-f]{64}$/.test(hash)) return undefined;
+  return typeof seq === 'number' && Number.isSafeInteger(seq) && seq > 0 ? { store, seq, hash } : undefined;
+}

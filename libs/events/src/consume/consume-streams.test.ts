@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { systemClock } from '@hermes-fleet/protocol';
+import { connect } from 'nats';
+import { announceEvent } from '../announces/announce-event.ts';
+import { setUpStreams } from '../streams/set-up-streams.ts';
+import { startNatsServer } from '../testing/nats-server.ts';
+import { recordingLog } from '../testing/observe.ts';
+import { consume } from './consume.ts';
+
+/** The subjects of the first `count` events that a reader of this filter gets from the start. */
+async function read(url: string, filter: string, count: number, durable?: string): Promise<string[]> {
+  const done = new AbortController();
+  const subjects: string[] = [];
+  await consume({
+    connection: { servers: [url], name: 'reader' },
+    filter,
+    fromStart: true,
+    ...(durable === undefined ? {} : { durable }),
+    signal: done.signal,
+    log: recordingLog(),
+    clock: systemClock,
+    onEvent: (_event, { subject }) => {
+      if (subjects.push(subject) === count) done.abort();
+    },
+  });
+  return subjects;
+}
+
+test('announces, events and heads of audits are each read from their own stream', {
+  timeout: 60_000,
+}, async (t) => {
+  const server = await startNatsServer(t);
+  await setUpStreams({ connection: { servers: [server.url], name: 'set-up' }, log: recordingLog() });
+  const nc = await connect({ servers: server.url });
+  const event = JSON.stringify(announceEvent('neo', { announce: {}, instanceId: '1', seq: 1, at: 0 }));
+  const subjects = [
+    'fleet.task.neo.done',
+    'fleet.announce.neo',
+    'fleet.announce.switch',
+    'fleet.audit.trader',
+  ];
+  for (const subject of subjects) await nc.jetstream().publish(subject, event);
+  await nc.close();
+  for (const durable of [undefined, 'kept']) {
+    assert.deepEqual(await read(server.url, 'fleet.task.>', 1, durable), ['fleet.task.neo.done']);
+    const announces = ['fleet.announce.neo', 'fleet.announce.switch'];
+    assert.deepEqual(await read(server.url, 'fleet.announce.>', 2, durable), announces);
+    assert.deepEqual(await read(server.url, 'fleet.audit.>', 1, durable), ['fleet.audit.trader']);
+  }
+});
+
+test('a filter that spans several streams, or none, is refused before anything is reached', async () => {
+  const away = 'nats://127.0.0.1:1';
+  await assert.rejects(read(away, 'fleet.>', 1), {
+    code: 'CONFIG_INVALID',
+    message: /FLEET \(fleet\.task\.> or .*\), FLEET_ANNOUNCE \(fleet\.announce\.>\), FLEET_AUDIT \(.*\)/,
+  });
+  await assert.rejects(read(away, 'other.>', 1), { code: 'CONFIG_INVALID', message: /no stream holds/ });
+});

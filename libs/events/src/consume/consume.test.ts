@@ -1,0 +1,273 @@
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { systemClock } from '@hermes-fleet/protocol';
+import { connect } from 'nats';
+import { startRelay } from '../outbox/outbox-publisher.ts';
+import { setUpStreams } from '../streams/set-up-streams.ts';
+import { type NatsServer, startNatsServer } from '../testing/nats-server.ts';
+import { recordingLog } from '../testing/observe.ts';
+import { openTestOutbox } from '../testing/outbox.ts';
+import { startProxy } from '../testing/proxy.ts';
+import { type ConsumeOptions, consume } from './consume.ts';
+import { createDeduplicator } from './deduplicator.ts';
+
+const deadline = { timeout: 60_000 };
+
+async function busWithStream(t: TestContext): Promise<NatsServer> {
+  const server = await startNatsServer(t);
+  await setUpStreams({ connection: { servers: [server.url], name: 'set-up' }, log: recordingLog() });
+  return server;
+}
+
+function publisher(t: TestContext, url: string, profile = 'neo') {
+  const outbox = openTestOutbox({ file: ':memory:', profile });
+  const relay = startRelay({
+    connection: { servers: [url], name: `${profile}/relay` },
+    source: outbox,
+    subjectPrefix: `fleet.task.${profile}`,
+    log: recordingLog(),
+    clock: systemClock,
+  });
+  t.after(() => relay.close());
+  const publish = async (count: number): Promise<void> => {
+    outbox.append(count);
+    assert.equal(await relay.flush(30_000), true);
+  };
+  return { outbox, publish };
+}
+
+/** A running consumer that collects ids; `until(n)` resolves with the first n. */
+function collector(t: TestContext, url: string, o: Partial<ConsumeOptions> = {}) {
+  const stop = new AbortController();
+  const log = recordingLog();
+  const ids: string[] = [];
+  const metas: { seq: number; subject: string }[] = [];
+  let check = (): void => {};
+  const ended = consume({
+    connection: { servers: [url], name: 'reader' },
+    filter: 'fleet.task.>',
+    signal: stop.signal,
+    log,
+    clock: systemClock,
+    onEvent: (event, meta) => {
+      ids.push(event.id);
+      metas.push(meta);
+      check();
+    },
+    ...o,
+  });
+  t.after(async () => {
+    stop.abort();
+    await ended.catch(() => {});
+  });
+  const until = (count: number): Promise<string[]> =>
+    new Promise((resolve) => {
+      check = () => ids.length >= count && resolve([...ids]);
+      check();
+    });
+  const connected = log.saw(/event consumer: connected/);
+  return { ids, metas, until, log, stop, ended, connected };
+}
+
+test('reads from the start, then what comes, in order, with the place in the stream', deadline, async (t) => {
+  const server = await busWithStream(t);
+  const { outbox, publish } = publisher(t, server.url);
+  await publish(600);
+  const reader = collector(t, server.url, { fromStart: true });
+  await reader.until(600);
+  await publish(600);
+  assert.deepEqual(await reader.until(1200), outbox.ids());
+  assert.deepEqual(reader.metas[0], { seq: 1, subject: outbox.read(0, 1)[0]?.subject });
+  reader.stop.abort();
+  await reader.ended;
+});
+
+test('without fromStart it sees what comes after it was there', deadline, async (t) => {
+  const server = await busWithStream(t);
+  const { outbox, publish } = publisher(t, server.url);
+  await publish(5);
+  const reader = collector(t, server.url);
+  await reader.connected;
+  await publish(5);
+  assert.deepEqual(await reader.until(5), outbox.ids().slice(5));
+});
+
+test('a filter keeps other subjects out', deadline, async (t) => {
+  const server = await busWithStream(t);
+  const neo = publisher(t, server.url, 'neo');
+  const morpheus = publisher(t, server.url, 'morpheus');
+  const reader = collector(t, server.url, { fromStart: true, filter: 'fleet.task.morpheus.>' });
+  await neo.publish(20);
+  await morpheus.publish(20);
+  assert.deepEqual(await reader.until(20), morpheus.outbox.ids());
+});
+
+test('what is no CloudEvent of ours is reported and skipped', deadline, async (t) => {
+  const server = await busWithStream(t);
+  const { outbox, publish } = publisher(t, server.url);
+  const nc = await connect({ servers: server.url });
+  await nc.jetstream().publish('fleet.task.neo.done', 'not json');
+  await nc.jetstream().publish('fleet.task.neo.done', JSON.stringify({ specversion: '1.0', id: 'x' }));
+  await nc.close();
+  await publish(1);
+  const reader = collector(t, server.url, { fromStart: true });
+  assert.deepEqual(await reader.until(1), outbox.ids());
+  const skipped = reader.log.entries.filter(({ level }) => level === 'warn');
+  assert.equal(skipped.length, 2);
+  assert.match(JSON.stringify(skipped[1]?.fields), /"seq":2.*source/);
+});
+
+test('a killed server interrupts neither order nor completeness', deadline, async (t) => {
+  const server = await busWithStream(t);
+  const { outbox, publish } = publisher(t, server.url);
+  const reader = collector(t, server.url);
+  await reader.connected;
+  for (let round = 1; round <= 3; round += 1) {
+    await publish(200);
+    if (round === 2) await reader.until(400);
+    await server.kill();
+    outbox.append(100);
+    await server.restart();
+  }
+  await publish(1);
+  assert.deepEqual(await reader.until(901), outbox.ids());
+});
+
+test('a connection that ends while a reader is being set up is replaced', deadline, async (t) => {
+  const server = await busWithStream(t);
+  const proxy = await startProxy(t, server.url);
+  const { outbox, publish } = publisher(t, server.url);
+  await publish(10);
+  const flushing = Promise.withResolvers<void>();
+  let pulled = false;
+  proxy.pass = ({ fromClient, line }) => {
+    pulled ||= fromClient && line.includes('.CONSUMER.MSG.NEXT.');
+    if (pulled && fromClient && line === 'PING') flushing.resolve();
+    return !pulled || fromClient;
+  };
+  const reader = collector(t, proxy.url, { fromStart: true });
+  await flushing.promise;
+  await server.kill();
+  proxy.pass = () => true;
+  await server.restart();
+  assert.deepEqual(await reader.until(10), outbox.ids());
+});
+
+test('a message lost on the way is noticed and read again', deadline, async (t) => {
+  const server = await busWithStream(t);
+  const proxy = await startProxy(t, server.url);
+  const { outbox, publish } = publisher(t, server.url);
+  await publish(300);
+  let lost = 0;
+  proxy.pass = ({ fromClient, text }) => {
+    const lose = lost === 0 && !fromClient && /"id":"neo:\S+:150"/.test(text);
+    if (lose) lost += 1;
+    return !lose;
+  };
+  const reader = collector(t, proxy.url, { fromStart: true });
+  assert.deepEqual(await reader.until(300), outbox.ids());
+  assert.equal(lost, 1);
+});
+
+test('a durable goes on where it was', deadline, async (t) => {
+  const server = await busWithStream(t);
+  const { outbox, publish } = publisher(t, server.url);
+  await publish(10);
+  const first = collector(t, server.url, { fromStart: true, durable: 'billing' });
+  await first.until(10);
+  first.stop.abort();
+  await first.ended;
+  await publish(10);
+  const second = collector(t, server.url, { fromStart: true, durable: 'billing' });
+  await second.until(10);
+  assert.deepEqual([...first.ids, ...second.ids], outbox.ids());
+});
+
+test('a durable that stays is not handed anything twice when the server is killed', deadline, async (t) => {
+  const server = await busWithStream(t);
+  const { outbox, publish } = publisher(t, server.url);
+  const reader = collector(t, server.url, { fromStart: true, durable: 'billing' });
+  await publish(50);
+  await reader.until(50);
+  await server.restart();
+  await publish(50);
+  assert.deepEqual(await reader.until(100), outbox.ids());
+});
+
+test(
+  'a durable hands an event over again that was not finished, before the next ones',
+  deadline,
+  async (t) => {
+    const server = await busWithStream(t);
+    const { outbox, publish } = publisher(t, server.url);
+    await publish(10);
+    const seen: string[] = [];
+    const failing = collector(t, server.url, {
+      fromStart: true,
+      durable: 'billing',
+      onEvent: (event) => {
+        if (seen.push(event.id) === 5) throw new Error('no more');
+      },
+    });
+    await assert.rejects(failing.ended, /no more/);
+    const next = collector(t, server.url, { fromStart: true, durable: 'billing' });
+    await next.until(6);
+    const all = [...seen, ...next.ids];
+    assert.deepEqual(all, outbox.ids().toSpliced(4, 0, outbox.ids()[4] ?? ''));
+    assert.deepEqual(all.filter(createDeduplicator(100).isNew), outbox.ids());
+  },
+);
+
+test('a consumer that was deleted on the server is made again', deadline, async (t) => {
+  const server = await busWithStream(t);
+  const { outbox, publish } = publisher(t, server.url);
+  const reader = collector(t, server.url);
+  await reader.connected;
+  await publish(5);
+  await reader.until(5);
+  const nc = await connect({ servers: server.url });
+  const jsm = await nc.jetstreamManager();
+  for await (const { name } of jsm.consumers.list('FLEET')) await jsm.consumers.delete('FLEET', name);
+  await nc.close();
+  await reader.log.saw(/interrupted/);
+  await publish(5);
+  assert.deepEqual(await reader.until(10), outbox.ids());
+});
+
+test('a stream that was made anew is read from its start', deadline, async (t) => {
+  const server = await busWithStream(t);
+  const old = publisher(t, server.url);
+  const reader = collector(t, server.url);
+  await reader.connected;
+  await old.publish(50);
+  await reader.until(50);
+  const nc = await connect({ servers: server.url });
+  await (await nc.jetstreamManager()).streams.delete('FLEET');
+  await setUpStreams({ connection: { servers: [server.url], name: 'set-up' }, log: recordingLog() });
+  await nc.close();
+  const next = publisher(t, server.url, 'morpheus');
+  await next.publish(60);
+  assert.deepEqual(await reader.until(110), [...old.outbox.ids(), ...next.outbox.ids()]);
+});
+
+test('what onEvent throws ends the consumer and reaches the caller', deadline, async (t) => {
+  const server = await busWithStream(t);
+  const { publish } = publisher(t, server.url);
+  await publish(3);
+  const { ended } = collector(t, server.url, {
+    fromStart: true,
+    onEvent: () => {
+      throw new Error('no more');
+    },
+  });
+  await assert.rejects(ended, /no more/);
+});
+
+test('a broker that is away is waited for, and the signal ends the waiting', deadline, async (t) => {
+  const server = await busWithStream(t);
+  await server.kill();
+  const reader = collector(t, server.url);
+  await reader.log.saw(/interrupted/);
+  reader.stop.abort();
+  await reader.ended;
+});

@@ -1,0 +1,171 @@
+import {
+  AckPolicy,
+  createInbox,
+  DeliverPolicy,
+  type JetStreamManager,
+  type Msg,
+  type NatsConnection,
+  nanos,
+} from 'nats';
+import { flushed } from '../connection/connection.ts';
+import { isForwarded } from '../connection/read-back.ts';
+
+const BATCH = 256;
+const PULL_EXPIRES_MS = 30_000;
+const ACK_WAIT_MS = 10_000;
+const INACTIVE_MS = 60_000;
+const ACK_TIMEOUT_MS = 5_000;
+
+/** Where a reader stands; kept from one connection to the next. */
+export interface Position {
+  /** The stream sequence handled last. */
+  after: number | undefined;
+  /** When the stream was made: another one starts counting anew. */
+  created: string | undefined;
+}
+
+export interface ConsumerSession {
+  readonly nc: NatsConnection;
+  readonly inboxPrefix: string | undefined;
+  readonly stream: string;
+  readonly filter: string;
+  readonly durable: string | undefined;
+  readonly fromStart: boolean;
+  readonly position: Position;
+  readonly signal: AbortSignal;
+  readonly onHealthy: () => void;
+  readonly handle: (data: string, meta: { seq: number; subject: string }) => Promise<void>;
+  /** A message that its subject's owner has not sent; it is passed over. */
+  readonly onForwarded: (meta: { seq: number; subject: string }) => void;
+}
+
+/** Reads over one connection until it fails, which it throws, or the signal aborts: then it finishes the event at hand. */
+export async function runConsumerSession(o: ConsumerSession): Promise<void> {
+  let handling = false;
+  const onAbort = (): void => {
+    if (!handling) void o.nc.close();
+  };
+  o.signal.addEventListener('abort', onAbort, { once: true });
+  try {
+    const reader = await openReader(o);
+    for await (const message of reader.messages) {
+      handling = true;
+      await reader.take(message);
+      handling = false;
+      if (o.signal.aborted) return;
+    }
+    throw new Error('the connection was closed');
+  } finally {
+    o.signal.removeEventListener('abort', onAbort);
+  }
+}
+
+async function openReader(o: ConsumerSession) {
+  const jsm = await o.nc.jetstreamManager({ checkAPI: false });
+  await locate(jsm, o);
+  const name = o.durable === undefined ? await addEphemeral(jsm, o) : await addDurable(jsm, o.durable, o);
+  const inbox = createInbox(o.inboxPrefix);
+  const messages = o.nc.subscribe(inbox);
+  let wanted = 0;
+  let delivered = 0;
+  const pull = (): void => {
+    wanted = BATCH;
+    o.nc.publish(
+      `$JS.API.CONSUMER.MSG.NEXT.${o.stream}.${name}`,
+      JSON.stringify({ batch: BATCH, expires: nanos(PULL_EXPIRES_MS) }),
+      { reply: inbox },
+    );
+  };
+  const take = async (message: Msg): Promise<void> => {
+    const place = placeOf(message);
+    if (place === undefined) {
+      if (endsPull(message)) pull();
+      return;
+    }
+    if (o.durable === undefined && place.delivery !== delivered + 1) {
+      throw new Error(`delivery ${place.delivery} came after ${delivered}: events were lost on the way`);
+    }
+    delivered = place.delivery;
+    await handOver(o, message, place.seq);
+    wanted -= 1;
+    if (wanted === 0) pull();
+  };
+  pull();
+  await flushed(o.nc);
+  o.onHealthy();
+  return { messages, take };
+}
+
+/**
+ * For a durable, confirms that the event is handled, or gives it back at once when it could not be. A server that
+ * crashed may have forgotten confirmations: what this reader has handled is confirmed again, not handed over again.
+ */
+async function handOver(o: ConsumerSession, message: Msg, seq: number): Promise<void> {
+  const handled = o.durable !== undefined && seq <= (o.position.after ?? 0);
+  try {
+    const meta = { seq, subject: message.subject };
+    if (!handled && isForwarded(message)) o.onForwarded(meta);
+    else if (!handled) await o.handle(message.string(), meta);
+    o.position.after = Math.max(o.position.after ?? 0, seq);
+  } catch (error) {
+    if (o.durable !== undefined) {
+      message.respond('-NAK');
+      await flushed(o.nc);
+    }
+    throw error;
+  }
+  if (o.durable !== undefined) await o.nc.request(message.reply ?? '', '+ACK', { timeout: ACK_TIMEOUT_MS });
+}
+
+/** Fixes the place to read from; a stream that was made anew, or that lost its tail, is read from where it now is. */
+async function locate(jsm: JetStreamManager, o: ConsumerSession): Promise<void> {
+  const { state, created } = await jsm.streams.info(o.stream);
+  const { position } = o;
+  const fromStart = o.fromStart || o.durable !== undefined;
+  if (position.after === undefined) position.after = fromStart ? 0 : state.last_seq;
+  else if (position.created !== created) position.after = 0;
+  else position.after = Math.min(position.after, state.last_seq);
+  position.created = created;
+}
+
+async function addEphemeral(jsm: JetStreamManager, o: ConsumerSession): Promise<string> {
+  const info = await jsm.consumers.add(o.stream, {
+    ack_policy: AckPolicy.None,
+    deliver_policy: DeliverPolicy.StartSequence,
+    opt_start_seq: (o.position.after ?? 0) + 1,
+    filter_subject: o.filter,
+    inactive_threshold: nanos(INACTIVE_MS),
+    mem_storage: true,
+    num_replicas: 1,
+  });
+  return info.name;
+}
+
+/** One unacknowledged event at a time: anything more would let a redelivered event come after later ones. */
+async function addDurable(jsm: JetStreamManager, name: string, o: ConsumerSession): Promise<string> {
+  const info = await jsm.consumers.add(o.stream, {
+    durable_name: name,
+    ack_policy: AckPolicy.Explicit,
+    ack_wait: nanos(ACK_WAIT_MS),
+    max_ack_pending: 1,
+    deliver_policy: o.fromStart ? DeliverPolicy.All : DeliverPolicy.New,
+    filter_subject: o.filter,
+  });
+  return info.name;
+}
+
+/** `$JS.ACK.<stream>.<consumer>.<count>.<stream seq>.<consumer seq>.…`, with domain and account before the stream on newer servers. */
+function placeOf(message: Msg): { seq: number; delivery: number } | undefined {
+  const tokens = message.reply?.split('.') ?? [];
+  if (tokens[0] !== '$JS' || tokens[1] !== 'ACK') return undefined;
+  const at = tokens.length >= 11 ? 7 : 5;
+  return { seq: Number(tokens[at]), delivery: Number(tokens[at + 1]) };
+}
+
+/** Whether a status message ends the pull request (expired); throws when it means that the consumer is gone. */
+function endsPull(message: Msg): boolean {
+  const code = message.headers?.code ?? 0;
+  if (code === 100) return false;
+  if (code === 404 || code === 408) return true;
+  throw new Error(`the consumer ended: ${code} ${message.headers?.description ?? ''}`.trim());
+}

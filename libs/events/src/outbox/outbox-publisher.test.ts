@@ -1,0 +1,205 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { systemClock } from '@hermes-fleet/protocol';
+import { connect } from 'nats';
+import { setUpStreams } from '../streams/set-up-streams.ts';
+import { startNatsServer } from '../testing/nats-server.ts';
+import { type RecordingLog, recordingLog, storedIds } from '../testing/observe.ts';
+import { openTestOutbox, type TestOutbox } from '../testing/outbox.ts';
+import { startProxy } from '../testing/proxy.ts';
+import { type RelayOptions, startRelay } from './outbox-publisher.ts';
+
+type After = { after(fn: () => Promise<void>): void };
+
+function relayFor(
+  t: After,
+  url: string,
+  source: TestOutbox,
+  o: Partial<RelayOptions> = {},
+): { relay: ReturnType<typeof startRelay>; log: RecordingLog } {
+  const log = recordingLog();
+  const relay = startRelay({
+    connection: { servers: [url], name: 'neo/relay' },
+    source,
+    subjectPrefix: 'fleet.task.neo',
+    log,
+    clock: systemClock,
+    ...o,
+  });
+  t.after(() => relay.close());
+  return { relay, log };
+}
+
+const memoryOutbox = (ledger?: string): TestOutbox =>
+  openTestOutbox({ file: ':memory:', profile: 'neo', ...(ledger === undefined ? {} : { ledger }) });
+
+async function busWithStream(t: After) {
+  const server = await startNatsServer(t);
+  await setUpStreams({ connection: { servers: [server.url], name: 'set-up' }, log: recordingLog() });
+  return server;
+}
+
+const deadline = { timeout: 60_000 };
+
+test('relays what is there and what comes, in order, once, and moves the cursor', deadline, async (t) => {
+  const server = await busWithStream(t);
+  const outbox = openTestOutbox({ file: ':memory:', profile: 'neo', hole: (seq) => seq % 3 === 0 });
+  outbox.append(500);
+  let published = 0;
+  const { relay, log } = relayFor(t, server.url, outbox, { onPublished: () => (published += 1) });
+  outbox.append(500);
+  assert.equal(await relay.flush(30_000), true);
+  outbox.append(1);
+  assert.equal(await relay.flush(30_000), true);
+  assert.deepEqual(relay.state(), { connected: true, lastError: undefined });
+  assert.deepEqual(await storedIds(server.url), outbox.ids());
+  assert.equal(published, 1001);
+  assert.equal(outbox.backlog().count, 0);
+  assert.deepEqual(
+    log.entries.map((entry) => entry.message),
+    ['event relay: connected to the event bus'],
+  );
+});
+
+test('an event carries its id as Nats-Msg-Id and is a CloudEvent', deadline, async (t) => {
+  const server = await busWithStream(t);
+  const outbox = memoryOutbox();
+  outbox.append(1);
+  const { relay } = relayFor(t, server.url, outbox);
+  assert.equal(await relay.flush(30_000), true);
+  const nc = await connect({ servers: server.url });
+  const stored = await (await nc.jetstreamManager()).streams.getMessage('FLEET', { seq: 1 });
+  await nc.close();
+  assert.equal(stored.header.get('Nats-Msg-Id'), outbox.ids()[0]);
+  assert.deepEqual(stored.json(), outbox.read(0, 1)[0]?.event);
+  assert.equal(stored.subject, outbox.read(0, 1)[0]?.subject);
+});
+
+test('a broker that is down costs nothing but a backlog, and one log line', deadline, async (t) => {
+  const server = await busWithStream(t);
+  await server.kill();
+  const outbox = memoryOutbox();
+  outbox.append(10);
+  let attempts = 0;
+  const { relay, log } = relayFor(t, server.url, outbox, {
+    random: () => {
+      attempts += 1;
+      if (attempts === 4) retried.resolve();
+      return 0;
+    },
+  });
+  const retried = Promise.withResolvers<void>();
+  await retried.promise;
+  assert.equal(relay.state().connected, false);
+  assert.match(relay.state().lastError ?? '', /cannot be reached \(ECONNREFUSED\)/);
+  assert.equal(await relay.flush(10), false);
+  assert.equal(outbox.backlog().count, 10);
+  await server.restart();
+  assert.equal(await relay.flush(30_000), true);
+  assert.deepEqual(
+    log.entries.map(({ level }) => level),
+    ['warn', 'info'],
+  );
+  assert.deepEqual(await storedIds(server.url), outbox.ids());
+});
+
+test('a stream that is not set up yet is waited for', deadline, async (t) => {
+  const server = await startNatsServer(t);
+  const outbox = memoryOutbox();
+  outbox.append(3);
+  const { relay, log } = relayFor(t, server.url, outbox);
+  await log.saw(/interrupted/);
+  assert.match(relay.state().lastError ?? '', /FLEET does not answer: is it set up/);
+  await setUpStreams({ connection: { servers: [server.url], name: 'set-up' }, log: recordingLog() });
+  assert.equal(await relay.flush(30_000), true);
+});
+
+test('no more events are on their way than the window allows', deadline, async (t) => {
+  const server = await busWithStream(t);
+  const proxy = await startProxy(t, server.url);
+  const outbox = memoryOutbox();
+  outbox.append(300);
+  let inFlight = 0;
+  let most = 0;
+  proxy.pass = ({ fromClient, line, text }) => {
+    if (fromClient && line.startsWith('HPUB fleet.task.neo.')) inFlight += 1;
+    if (!fromClient && text.includes('"stream":"FLEET"')) inFlight -= 1;
+    most = Math.max(most, inFlight);
+    return true;
+  };
+  const { relay } = relayFor(t, proxy.url, outbox, { window: 8 });
+  assert.equal(await relay.flush(30_000), true);
+  assert.equal(most, 8);
+});
+
+test('a ledger that was made anew ignores what its predecessor left in the stream', deadline, async (t) => {
+  const server = await busWithStream(t);
+  const before = memoryOutbox('0197a000-0000-7000-8000-00000000000a');
+  before.append(20);
+  const first = relayFor(t, server.url, before);
+  assert.equal(await first.relay.flush(30_000), true);
+  await first.relay.close();
+  const after = memoryOutbox('0197a000-0000-7000-8000-00000000000b');
+  after.append(5);
+  const { relay } = relayFor(t, server.url, after);
+  assert.equal(await relay.flush(30_000), true);
+  assert.deepEqual(await storedIds(server.url), [...before.ids(), ...after.ids()]);
+});
+
+test('a ledger that was put back to an older state is reported', deadline, async (t) => {
+  const server = await busWithStream(t);
+  const whole = memoryOutbox();
+  whole.append(20);
+  const first = relayFor(t, server.url, whole);
+  assert.equal(await first.relay.flush(30_000), true);
+  await first.relay.close();
+  const restored = memoryOutbox();
+  restored.append(5);
+  const { relay, log } = relayFor(t, server.url, restored);
+  const entry = await log.saw(/put back to an older state/);
+  assert.equal(entry.level, 'error');
+  assert.equal(await relay.flush(30_000), true);
+});
+
+test('an event too large for the server holds the relay and says what to do', deadline, async (t) => {
+  const server = await busWithStream(t);
+  const outbox = openTestOutbox({
+    file: ':memory:',
+    profile: 'neo',
+    bodyBytes: (seq) => (seq === 3 ? 1_100_000 : 10),
+  });
+  outbox.append(5);
+  const { relay, log } = relayFor(t, server.url, outbox);
+  await log.saw(/interrupted/);
+  assert.match(relay.state().lastError ?? '', /:3 has 11\d{5} bytes.*raise its max_payload/);
+  assert.ok(outbox.backlog().count >= 3);
+});
+
+test('a store that cannot move its cursor stops the relay until it can', deadline, async (t) => {
+  const server = await busWithStream(t);
+  const outbox = memoryOutbox();
+  outbox.append(10);
+  let full = true;
+  const source = {
+    ...outbox,
+    advance: (seq: number) => (full ? Promise.reject(new Error('disk full')) : outbox.advance(seq)),
+  };
+  const { relay, log } = relayFor(t, server.url, source);
+  await log.saw(/interrupted/);
+  assert.match(relay.state().lastError ?? '', /disk full/);
+  full = false;
+  assert.equal(await relay.flush(30_000), true);
+  assert.deepEqual(await storedIds(server.url), outbox.ids());
+});
+
+test('close ends a relay that waits for a broker, and a flush with it', deadline, async (t) => {
+  const server = await startNatsServer(t);
+  await server.kill();
+  const outbox = memoryOutbox();
+  outbox.append(1);
+  const { relay } = relayFor(t, server.url, outbox);
+  const flushed = relay.flush(600_000);
+  await relay.close();
+  assert.equal(await flushed, false);
+  await relay.close();
+});

@@ -1,0 +1,106 @@
+import type { Clock, Log, OutboxSource } from '@hermes-fleet/protocol';
+import type { BusConnection } from '../connection/connection.ts';
+import { type BusState, supervise } from '../connection/supervise.ts';
+import { runRelaySession } from './publish-session.ts';
+
+const WINDOW = 64;
+const ACK_TIMEOUT_MS = 5_000;
+
+export interface RelayOptions {
+  readonly connection: BusConnection;
+  readonly source: OutboxSource;
+  /** Everything this relay publishes lies below it, e.g. `fleet.task.neo`. */
+  readonly subjectPrefix: string;
+  readonly log: Log;
+  readonly clock: Clock;
+  /** Events on their way at a time, default 64. */
+  readonly window?: number;
+  /** How long an acknowledgement may take before the connection is given up, default 5000 ms. */
+  readonly ackTimeoutMs?: number;
+  /** 0 to 1, for the delays between attempts. */
+  readonly random?: () => number;
+  /** Called for every attempt to publish an event, with its outcome. */
+  readonly onPublished?: (result: 'ok' | 'error') => void;
+}
+
+export interface Relay {
+  /** `connected`: the bus takes our events. Being away is no error of the service: the events wait in the outbox. */
+  state(): BusState;
+  /** Resolves true once everything in the outbox is acknowledged, false after `timeoutMs` or `close()`. */
+  flush(timeoutMs: number): Promise<boolean>;
+  /** Closes the connection at once; what is not acknowledged stays in the outbox for the next start. */
+  close(): Promise<void>;
+}
+
+/**
+ * Publishes the outbox to JetStream: in order, each event until it is acknowledged, each under its own id, so that
+ * the stream holds it once however often it was sent (design 5, Events). Returns at once and never throws; without
+ * a broker the outbox grows and the relay keeps trying.
+ */
+export function startRelay(o: RelayOptions): Relay {
+  const stop = new AbortController();
+  const listeners = new Set<() => void>();
+  const notify = (): void => {
+    for (const listener of listeners) listener();
+  };
+  let state: BusState = { connected: false, lastError: undefined };
+  const running = supervise({
+    connection: o.connection,
+    what: 'event relay',
+    clock: o.clock,
+    random: o.random ?? Math.random,
+    log: o.log,
+    signal: stop.signal,
+    onState: (next) => {
+      state = next;
+    },
+    session: (nc, onHealthy) =>
+      runRelaySession({
+        nc,
+        source: o.source,
+        subjectPrefix: o.subjectPrefix,
+        window: o.window ?? WINDOW,
+        ackTimeoutMs: o.ackTimeoutMs ?? ACK_TIMEOUT_MS,
+        clock: o.clock,
+        log: o.log,
+        signal: stop.signal,
+        onHealthy,
+        onAdvanced: notify,
+        onPublished: o.onPublished ?? (() => {}),
+      }),
+  });
+
+  return {
+    state: () => state,
+    flush: async (timeoutMs) => {
+      const { promise, resolve, reject } = Promise.withResolvers<boolean>();
+      const check = (): void => {
+        try {
+          if (o.source.backlog().count === 0) resolve(true);
+          else if (stop.signal.aborted) resolve(false);
+        } catch (error) {
+          reject(error);
+        }
+      };
+      const done = new AbortController();
+      void o.clock.sleep(timeoutMs, done.signal).then(
+        () => resolve(false),
+        () => {},
+      );
+      listeners.add(check);
+      check();
+      try {
+        return await promise;
+      } finally {
+        listeners.delete(check);
+        done.abort();
+      }
+    },
+    close: async () => {
+      stop.abort();
+      notify();
+      await running;
+      state = { connected: false, lastError: state.lastError };
+    },
+  };
+}

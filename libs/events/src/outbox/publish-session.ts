@@ -1,0 +1,152 @@
+import type { Clock, Log, OutboxEvent, OutboxSource } from '@hermes-fleet/protocol';
+import type { NatsConnection } from 'nats';
+import { reasonOf } from '../connection/connection.ts';
+import { InFlight } from './in-flight.ts';
+import { lastMessage, resumePoint } from './resume.ts';
+
+const READ_BATCH = 256;
+/** Room for the headers beside an event's body when it is compared with the server's limit. */
+const HEADER_BYTES = 1024;
+/** Acknowledged events whose cursor is not durable yet, in windows: bounds what a crash makes us send again. */
+const UNSAVED_WINDOWS = 4;
+
+export interface RelaySession {
+  readonly nc: NatsConnection;
+  readonly source: OutboxSource;
+  readonly subjectPrefix: string;
+  readonly window: number;
+  readonly ackTimeoutMs: number;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly signal: AbortSignal;
+  readonly onHealthy: () => void;
+  readonly onAdvanced: () => void;
+  readonly onPublished: (result: 'ok' | 'error') => void;
+}
+
+/**
+ * Relays over one connection, in order, until the first failure, which it throws: then nobody knows which of the
+ * events on their way were stored, and only a new connection that reads back can go on in order.
+ */
+export async function runRelaySession(o: RelaySession): Promise<never> {
+  const failure = new AbortController();
+  const fail = (error: unknown): void => failure.abort(error);
+  const signal = AbortSignal.any([o.signal, failure.signal]);
+  const js = o.nc.jetstream();
+  const inFlight = new InFlight();
+  let wake: () => void = () => {};
+  const saver = createCursorSaver(o, fail, () => wake());
+  const onEnd = (): void => {
+    wake();
+    void o.nc.close();
+  };
+  signal.addEventListener('abort', onEnd, { once: true });
+  void o.nc.closed().then((error) => fail(error ?? new Error('the server closed the connection')));
+
+  const send = (entry: OutboxEvent): void => {
+    const body = encode(entry, o.nc.info?.max_payload);
+    const sent = inFlight.send(entry.seq);
+    js.publish(entry.subject, body, { msgID: entry.event.id, timeout: o.ackTimeoutMs }).then(
+      () => {
+        if (signal.aborted) return;
+        o.onPublished('ok');
+        o.onHealthy();
+        const run = inFlight.acknowledge(sent);
+        if (run) saver.save(run.upTo, run.count);
+        wake();
+      },
+      (error: unknown) =>
+        fail(new Error(`event ${entry.event.id} on ${entry.subject}: ${reasonOf(error)}`, { cause: error })),
+    );
+  };
+
+  const room = async (): Promise<void> => {
+    while (inFlight.size >= o.window || saver.unsaved() >= o.window * UNSAVED_WINDOWS) {
+      signal.throwIfAborted();
+      const woken = Promise.withResolvers<void>();
+      wake = woken.resolve;
+      await woken.promise;
+    }
+    signal.throwIfAborted();
+  };
+
+  try {
+    let position = await readBack(o);
+    if (o.source.read(position, 1).length === 0) o.onHealthy();
+    for (;;) {
+      const batch = o.source.read(position, READ_BATCH);
+      if (batch.length === 0) await o.source.wait(position, signal);
+      for (const entry of batch) {
+        await room();
+        send(entry);
+        position = entry.seq;
+      }
+    }
+  } catch (error) {
+    fail(error);
+    if (!o.signal.aborted) for (let n = inFlight.unacknowledged; n > 0; n -= 1) o.onPublished('error');
+    throw failure.signal.reason;
+  } finally {
+    await saver.settled();
+  }
+}
+
+function encode(entry: OutboxEvent, maxPayload = 1024 * 1024): Uint8Array {
+  const body = Buffer.from(JSON.stringify(entry.event));
+  if (body.length + HEADER_BYTES <= maxPayload) return body;
+  throw new Error(
+    `event ${entry.event.id} has ${body.length} bytes, more than this NATS server takes: raise its max_payload above ${body.length + HEADER_BYTES}`,
+  );
+}
+
+/** Compares what the stream holds with the outbox, moves the cursor where that is proven, returns where to go on. */
+async function readBack(o: RelaySession): Promise<number> {
+  const [first] = o.source.read(o.source.cursor(), 1);
+  const [last, lastLikeFirst] = await Promise.all([
+    lastMessage(o.nc, `${o.subjectPrefix}.>`),
+    first === undefined ? undefined : lastMessage(o.nc, first.subject),
+  ]);
+  const point = resumePoint({ source: o.source, last, lastLikeFirst, now: o.clock.now() });
+  if (point.foreignId !== undefined) {
+    o.log.error(
+      { event_id: point.foreignId },
+      'the event stream holds an event that this ledger has not written: the ledger was put back to an older state, and the bus may drop its next events as duplicates',
+    );
+  }
+  if (point.after > o.source.cursor()) {
+    await o.source.advance(point.after);
+    o.onAdvanced();
+  }
+  return point.after;
+}
+
+/** Makes the cursor durable, one write at a time, always with the newest position. */
+function createCursorSaver(o: RelaySession, fail: (error: unknown) => void, onSaved: () => void) {
+  let upTo = 0;
+  let unsaved = 0;
+  let running: Promise<void> | undefined;
+  const run = async (): Promise<void> => {
+    try {
+      while (unsaved > 0) {
+        const count = unsaved;
+        await o.source.advance(upTo);
+        unsaved -= count;
+        onSaved();
+        o.onAdvanced();
+      }
+    } catch (error) {
+      fail(error);
+    } finally {
+      running = undefined;
+    }
+  };
+  return {
+    save: (seq: number, count: number): void => {
+      upTo = seq;
+      unsaved += count;
+      running ??= run();
+    },
+    unsaved: (): number => unsaved,
+    settled: async (): Promise<void> => running,
+  };
+}

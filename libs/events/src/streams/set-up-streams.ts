@@ -1,0 +1,181 @@
+import { FleetError, type Log } from '@hermes-fleet/protocol';
+import { type JetStreamManager, NatsError, RetentionPolicy, StorageType, type StreamConfig } from 'nats';
+import { type BusConnection, openConnection, reasonOf, serverAddress } from '../connection/connection.ts';
+import {
+  announceStream,
+  auditStream,
+  DUPLICATE_WINDOW_MS,
+  eventStream,
+  type WantedStream,
+} from './stream-config.ts';
+
+const DEFAULT_MAX_BYTES = 1024 ** 3;
+const DEFAULT_MAX_AGE_S = 30 * 24 * 60 * 60;
+const SET_UP_TIMEOUT_MS = 30_000;
+const STREAM_NOT_FOUND = 10059;
+
+export type StreamOutcome = 'created' | 'updated' | 'unchanged';
+
+export interface StreamSetup {
+  /** Of `FLEET`. */
+  readonly outcome: StreamOutcome;
+  /** Of `FLEET_ANNOUNCE`. */
+  readonly announceOutcome: StreamOutcome;
+  /** Of `FLEET_AUDIT`. */
+  readonly auditOutcome: StreamOutcome;
+  readonly serverVersion: string;
+  /** Whether this server can be told to fsync every event (`sync_interval`, nats-server 2.10). */
+  readonly knowsSyncInterval: boolean;
+  /** What an operator should know, one sentence each. */
+  readonly notes: readonly string[];
+}
+
+/** Whether a nats-server of this version (`2.10.27`, `v2.9.10`) knows `sync_interval`; older ones refuse to start with it. */
+export function supportsSyncInterval(version: string): boolean {
+  const [, major = '0', minor = '0'] = /(\d+)\.(\d+)/.exec(version) ?? [];
+  return Number(major) > 2 || (Number(major) === 2 && Number(minor) >= 10);
+}
+
+const errorNumber = (error: unknown): number | undefined =>
+  error instanceof NatsError ? error.api_error?.err_code : undefined;
+
+async function existingConfig(jsm: JetStreamManager, name: string): Promise<StreamConfig | undefined> {
+  try {
+    return (await jsm.streams.info(name)).config;
+  } catch (error) {
+    if (errorNumber(error) === STREAM_NOT_FOUND) return undefined;
+    throw error;
+  }
+}
+
+/** What an update cannot change, and what would break the promises of the relay. */
+function incompatibilities(existing: StreamConfig): string[] {
+  return [
+    ...(existing.storage === StorageType.File ? [] : [`it is stored in ${existing.storage}, not in files`]),
+    ...(existing.retention === RetentionPolicy.Limits
+      ? []
+      : [`its retention is ${existing.retention}, not limits`]),
+    ...(existing.mirror ? [`it mirrors ${existing.mirror.name}`] : []),
+    ...(existing.sealed ? ['it is sealed'] : []),
+    ...(existing.no_ack ? ['it acknowledges nothing (no_ack)'] : []),
+  ];
+}
+
+const sameSetting = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
+
+/** The stream as it stands, if it does. Throws CONFIG_INVALID when it cannot be made what is wanted. */
+async function usable(jsm: JetStreamManager, name: string): Promise<StreamConfig | undefined> {
+  const existing = await existingConfig(jsm, name);
+  const reasons = existing ? incompatibilities(existing) : [];
+  if (reasons.length === 0) return existing;
+  throw new FleetError(
+    'CONFIG_INVALID',
+    `the JetStream stream ${name} exists and cannot hold the fleet's events: ${reasons.join('; ')}. Move or delete it, then set up again`,
+  );
+}
+
+async function bringAbout(
+  jsm: JetStreamManager,
+  existing: StreamConfig | undefined,
+  wanted: WantedStream,
+): Promise<StreamOutcome> {
+  if (existing === undefined) {
+    await jsm.streams.add({ storage: StorageType.File, retention: RetentionPolicy.Limits, ...wanted });
+    return 'created';
+  }
+  const changed = { ...existing, ...wanted };
+  if (sameSetting(existing, changed)) return 'unchanged';
+  await jsm.streams.update(wanted.name, changed);
+  return 'updated';
+}
+
+/**
+ * Creates the fleet's streams, or brings existing ones up to these limits; what an operator added to them (replicas,
+ * placement) stays. A `FLEET` that still takes announces or heads of audits gives them up to `FLEET_ANNOUNCE` and
+ * `FLEET_AUDIT`; those that it holds age there. All are looked at before any is changed. Safe to run again and by several
+ * at once. `maxBytes` and `maxAgeS` are for `FLEET` and default to 1 GiB and 30 days (in seconds, at least the duplicate
+ * window); beyond either the oldest events go. Throws CONFIG_INVALID when a stream cannot be had as it must be, PEER_UNREACHABLE (retryable) when the
+ * server does not answer (design 5, Events).
+ */
+export async function setUpStreams(o: {
+  connection: BusConnection;
+  log: Log;
+  maxBytes?: number;
+  maxAgeS?: number;
+}): Promise<StreamSetup> {
+  const maxAgeMs = (o.maxAgeS ?? DEFAULT_MAX_AGE_S) * 1000;
+  if (maxAgeMs < DUPLICATE_WINDOW_MS) {
+    throw new FleetError(
+      'CONFIG_INVALID',
+      `events must be kept for at least ${DUPLICATE_WINDOW_MS / 1000} s, not ${o.maxAgeS} s: raise the stream's maximum age`,
+    );
+  }
+  const where = o.connection.servers.map((server) => {
+    const { host, port } = serverAddress(server);
+    return `${host}:${port}`;
+  });
+  const events = eventStream({ maxBytes: o.maxBytes ?? DEFAULT_MAX_BYTES, maxAgeMs });
+  const [announces, heads] = [announceStream(), auditStream()];
+  const deadline = AbortSignal.timeout(SET_UP_TIMEOUT_MS);
+  const nc = await openConnection(o.connection, deadline).catch((error: unknown) => {
+    throw new FleetError('PEER_UNREACHABLE', `cannot set up the event bus: ${reasonOf(error)}`, {
+      cause: error,
+    });
+  });
+  try {
+    const about = <T>({ name }: WantedStream, answer: Promise<T>): Promise<T> =>
+      answer.catch((error: unknown) => {
+        throw setUpError(error, name, where.join(', '));
+      });
+    const jsm = await about(events, nc.jetstreamManager({ checkAPI: false }));
+    const hadEvents = await about(events, usable(jsm, events.name));
+    const hadAnnounces = await about(announces, usable(jsm, announces.name));
+    const hadHeads = await about(heads, usable(jsm, heads.name));
+    // FLEET first: no two streams may share a subject, and an older one has those of the others.
+    const outcome = await about(events, bringAbout(jsm, hadEvents, events));
+    const announceOutcome = await about(announces, bringAbout(jsm, hadAnnounces, announces));
+    const auditOutcome = await about(heads, bringAbout(jsm, hadHeads, heads));
+    const serverVersion = nc.info?.version ?? 'unknown';
+    const knowsSyncInterval = supportsSyncInterval(serverVersion);
+    const notes = knowsSyncInterval
+      ? []
+      : [
+          `nats-server ${serverVersion} does not know sync_interval: events survive a crash of the process, not of the machine; use 2.10 or newer for both`,
+        ];
+    for (const note of notes) o.log.warn({ server_version: serverVersion }, note);
+    const outcomes = {
+      [events.name]: outcome,
+      [announces.name]: announceOutcome,
+      [heads.name]: auditOutcome,
+    };
+    o.log.info({ outcomes, server_version: serverVersion }, 'event streams are set up');
+    return { outcome, announceOutcome, auditOutcome, serverVersion, knowsSyncInterval, notes };
+  } finally {
+    await nc.close();
+  }
+}
+
+function setUpError(error: unknown, stream: string, where: string): FleetError {
+  if (error instanceof FleetError) return error;
+  const cause = { cause: error };
+  const code = error instanceof NatsError ? error.code : undefined;
+  if (code === '503')
+    return new FleetError(
+      'CONFIG_INVALID',
+      `the NATS server at ${where} runs without JetStream: enable it`,
+      cause,
+    );
+  const refusal = `NATS refuses the stream ${stream} at ${where}: ${reasonOf(error)}`;
+  if (code === 'PERMISSIONS_VIOLATION')
+    return new FleetError(
+      'CONFIG_INVALID',
+      `${refusal}. Set up as the set-up user; if it is, write the keys again and restart NATS, which may know the permissions of an older version`,
+      cause,
+    );
+  if (errorNumber(error) !== undefined) return new FleetError('CONFIG_INVALID', refusal, cause);
+  return new FleetError(
+    'PEER_UNREACHABLE',
+    `setting up the event bus at ${where} failed: ${reasonOf(error)}`,
+    cause,
+  );
+}

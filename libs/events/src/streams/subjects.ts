@@ -1,0 +1,66 @@
+import { FleetError } from '@hermes-fleet/protocol';
+
+/** The stream of what happens: tasks first of all (design 5, Events). */
+export const STREAM = 'FLEET';
+export const STREAM_SUBJECTS: readonly string[] = ['fleet.task.>', 'fleet.control.>'];
+/** The stream of announces, apart so that heartbeats don't crowd out what happens. */
+export const ANNOUNCE_STREAM = 'FLEET_ANNOUNCE';
+export const ANNOUNCE_SUBJECTS: readonly string[] = ['fleet.announce.>'];
+/** The stream of the heads of audits: the newest of each service, for ever, so that a tail that was cut off is found. */
+export const AUDIT_STREAM = 'FLEET_AUDIT';
+export const AUDIT_SUBJECTS: readonly string[] = ['fleet.audit.>'];
+
+const SUBJECT_TOKEN = /^[A-Za-z0-9][A-Za-z0-9_-]*$/;
+
+/** True for a name that is exactly one token of a NATS subject. */
+export const isSubjectName = (name: string): boolean => SUBJECT_TOKEN.test(name);
+
+/** The subject of a service's audit head. NATS permits only that service's user to publish on it. */
+export const auditSubject = (service: string): string => `fleet.audit.${service}`;
+
+const STREAMS: readonly (readonly [name: string, subjects: readonly string[]])[] = [
+  [STREAM, STREAM_SUBJECTS],
+  [ANNOUNCE_STREAM, ANNOUNCE_SUBJECTS],
+  [AUDIT_STREAM, AUDIT_SUBJECTS],
+];
+
+/** What both patterns match, as a pattern; undefined when that is nothing. */
+function intersection(a: string, b: string): string | undefined {
+  const [left, right] = [a.split('.'), b.split('.')];
+  const common: string[] = [];
+  for (let at = 0; at < left.length || at < right.length; at += 1) {
+    const [x, y] = [left[at], right[at]];
+    if (x === undefined || y === undefined) return undefined;
+    if (x === '>') return [...common, ...right.slice(at)].join('.');
+    if (y === '>') return [...common, ...left.slice(at)].join('.');
+    if (x !== y && x !== '*' && y !== '*') return undefined;
+    common.push(x === '*' ? y : x);
+  }
+  return common.join('.');
+}
+
+const within = (filter: string, subjects: readonly string[]): string[] =>
+  subjects.flatMap((subject) => intersection(filter, subject) ?? []);
+
+/**
+ * The stream that holds what a filter asks for. Throws CONFIG_INVALID for a filter that no stream answers, and for one
+ * that spans several: a consumer reads one stream.
+ */
+export function streamOf(filter: string): string {
+  const found = STREAMS.map(([name, subjects]) => ({ name, filters: within(filter, subjects) })).filter(
+    ({ filters }) => filters.length > 0,
+  );
+  const [first] = found;
+  if (first === undefined) {
+    throw new FleetError(
+      'CONFIG_INVALID',
+      `no stream holds what the filter ${JSON.stringify(filter)} asks for: use one below ${STREAMS.flatMap(([, subjects]) => subjects).join(', ')}`,
+    );
+  }
+  if (found.length === 1) return first.name;
+  const each = found.map(({ name, filters }) => `${name} (${filters.join(' or ')})`);
+  throw new FleetError(
+    'CONFIG_INVALID',
+    `the filter ${filter} spans several streams: use a consumer each on ${each.join(', ')}`,
+  );
+}
