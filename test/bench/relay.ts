@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { renderNatsConfig, setUpStreams, startRelay } from '@hermes-fleet/events';
+import { createOutboxPublisher, renderNatsConfig, setUpStreams } from '@hermes-fleet/events';
 import { systemClock } from '@hermes-fleet/protocol';
 import { newLedger, writeTask } from './ledger.ts';
 
@@ -51,7 +51,7 @@ export async function relayRate(dir: string, nats: Nats, tasks: number, window: 
   await Promise.all(Array.from({ length: tasks }, () => writeTask(ledger)));
   const { count } = ledger.outbox.backlog();
   const startedAt = performance.now();
-  const relay = startRelay({
+  const relay = createOutboxPublisher({
     source: ledger.outbox,
     subjectPrefix: 'fleet.task.bench',
     window,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:net';
 import { test } from 'node:test';
-import { consume, renderNatsConfig, setUpStreams, startRelay } from '@hermes-fleet/events';
+import { consume, createOutboxPublisher, renderNatsConfig, setUpStreams } from '@hermes-fleet/events';
 import { type OutboxEvent, type OutboxSource, systemClock } from '@hermes-fleet/protocol';
 import { withoutEngine } from '../support/engine.ts';
 import { until } from '../support/fleet.ts';
@@ -91,7 +91,7 @@ test('kill -9 of NATS in a container: the relay loses, repeats and reorders noth
 
   const outbox = openOutbox();
   const failures: string[] = [];
-  const relay = startRelay({
+  const relay = createOutboxPublisher({
     connection,
     source: outbox,
     subjectPrefix: 'fleet.task.neo',

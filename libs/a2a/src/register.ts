@@ -12,7 +12,7 @@ import {
 import { translateError } from '@hermes-fleet/service';
 import type { FastifyInstance } from 'fastify';
 import { type CardSource, registerCardRoute } from './card/card-route.ts';
-import type { OwnMethod } from './rpc/custom-method.ts';
+import type { CustomMethod } from './rpc/custom-method.ts';
 import { bodyText } from './rpc/envelope.ts';
 import { type OnRefused, tellRefusal } from './rpc/refusal.ts';
 import { errorReply, httpStatusOf } from './rpc/rpc-error.ts';
@@ -38,7 +38,7 @@ export interface A2AOptions {
   /** Becomes Task.metadata of replies about a task, e.g. `{"urn:hermes-fleet:handshake:2": <announce>}`. */
   readonly replyMetadata?: (taskId: string) => JsonObject | undefined;
   /** JSON-RPC methods beside A2A's, by name. */
-  readonly methods?: Readonly<Record<string, OwnMethod>>;
+  readonly methods?: Readonly<Record<string, CustomMethod>>;
   /**
    * Awaited before the error of an authenticated request is answered that no handler, method or intake got: no JSON, no
    * request, too large, forbidden, wrong params, …

@@ -13,7 +13,11 @@ export type { BusConnection } from './connection/connection.ts';
 export type { BusState } from './connection/supervise.ts';
 export { type ConsumeOptions, consume, type EventMeta } from './consume/consume.ts';
 export { createDeduplicator, type Deduplicator } from './consume/deduplicator.ts';
-export { type Relay, type RelayOptions, startRelay } from './outbox/outbox-publisher.ts';
+export {
+  createOutboxPublisher,
+  type OutboxPublisher,
+  type OutboxPublisherOptions,
+} from './outbox/outbox-publisher.ts';
 export { type NatsConfigOptions, type NatsUser, renderNatsConfig } from './streams/nats-config.ts';
 export { type BusPermissions, busPermissions, inboxPrefix } from './streams/permissions.ts';
 export {

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Relay } from '@hermes-fleet/events';
+import type { OutboxPublisher } from '@hermes-fleet/events';
 import type { Log } from '@hermes-fleet/protocol';
 import { flushAndClose } from './bus.ts';
 
-function relay(flushed: boolean, said: string[]): Relay {
+function relay(flushed: boolean, said: string[]): OutboxPublisher {
   return {
     state: () => ({ connected: flushed, lastError: undefined }),
     flush: async () => {

@@ -1,9 +1,9 @@
 import {
   type AnnounceBus,
   type BusConnection,
-  type Relay,
+  createOutboxPublisher,
+  type OutboxPublisher,
   startAnnounceBus,
-  startRelay,
 } from '@hermes-fleet/events';
 import type { Credentials, FleetConfig } from '@hermes-fleet/fleet-config';
 import type { Ledger } from '@hermes-fleet/ledger';
@@ -20,10 +20,10 @@ export function connectBus(o: {
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Pick<FleetMetrics, 'eventPublished'>;
-}): Relay | undefined {
+}): OutboxPublisher | undefined {
   const { nats } = o.config.fleet;
   if (!nats) return undefined;
-  return startRelay({
+  return createOutboxPublisher({
     connection: busConnection(nats, `fleet/${o.profile}`, o.login),
     source: o.ledger.outbox,
     subjectPrefix: `fleet.task.${o.profile}`,
@@ -86,7 +86,7 @@ const FLUSH_MS = 2_000;
 
 /** The last events on their way, as far as the bus takes them now, and the connections closed. */
 export async function flushAndClose(
-  relays: readonly (Pick<Relay, 'flush' | 'close'> | undefined)[],
+  relays: readonly (Pick<OutboxPublisher, 'flush' | 'close'> | undefined)[],
   log: Log,
 ): Promise<void> {
   const open = relays.filter((relay) => relay !== undefined);

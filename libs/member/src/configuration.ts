@@ -44,7 +44,7 @@ export function readMemberConfiguration(
   const fleet = problems.attempt(() => loadYamlConfig({ file, schema: FleetConfigSchema, env }));
   const identity = problems.attempt(() => readIdentity(environment.dir));
   if (!fleet) {
-    problems.add(salvagedProblems(file, env, tokenProblems));
+    problems.add(unvalidatedProblems(file, env, tokenProblems));
     return { fleet, whole: undefined };
   }
   const { value: config, notes, locate } = fleet;
@@ -60,7 +60,7 @@ export function readMemberConfiguration(
  * A file as it stands, whatever its schema says, so that what spans several files is told beside what is wrong in each.
  * Undefined for one that is no YAML, which has been told of as such.
  */
-export function salvage(file: string, env: SecretEnv): YamlConfig<unknown> | undefined {
+export function readUnvalidated(file: string, env: SecretEnv): YamlConfig<unknown> | undefined {
   try {
     return loadYamlConfig({ file, schema: z.unknown(), env });
   } catch (thrown) {
@@ -70,12 +70,12 @@ export function salvage(file: string, env: SecretEnv): YamlConfig<unknown> | und
 }
 
 /** What the secrets that such a file names have against it. */
-export function salvagedProblems(
+export function unvalidatedProblems(
   file: string,
   env: SecretEnv,
   problemsOf: (raw: unknown, env: SecretEnv) => readonly FieldError[],
 ): FieldError[] {
-  const raw = salvage(file, env);
+  const raw = readUnvalidated(file, env);
   if (!raw) return [];
   return problemsOf(raw.value, env).map(({ path, reason }) => ({ path: raw.locate(path), reason }));
 }

@@ -22,7 +22,7 @@ import type { MemberEnvironment } from './environment.ts';
 const silent: Log = { debug() {}, info() {}, warn() {}, error() {} };
 
 /** What `--doctor` prints, as one line of JSON. */
-export interface Report {
+export interface DoctorReport {
   readonly profile: string;
   /** False when a check failed. */
   readonly ok: boolean;
@@ -47,7 +47,7 @@ interface Readable {
  * The checks of a start and live ones, all problems at once (design 2, fleet.yaml). It never listens, opens no file of
  * state and takes no ownership, so it may run beside the member itself; it writes no file and spends no token.
  */
-export async function examineMember(o: ExamineMemberOptions): Promise<Report> {
+export async function examineMember(o: ExamineMemberOptions): Promise<DoctorReport> {
   const { name: profile } = o.environment;
   const { findings, readable } = examineConfiguration(o);
   const live = readable

@@ -2,7 +2,7 @@ import { AgentCard } from '@hermes-fleet/a2a';
 import { FleetError } from '@hermes-fleet/protocol';
 import { createSecretEnv, type SecretEnv } from '@hermes-fleet/service';
 import { memberCard } from './card.ts';
-import type { Report } from './doctor.ts';
+import type { DoctorReport } from './doctor.ts';
 import type { MemberEnvironment } from './environment.ts';
 
 /** Looks at the configuration and the peers instead of serving; prints a report in JSON. */
@@ -17,7 +17,7 @@ export interface EntryPoint<E extends MemberEnvironment> {
   /** Of the arguments that are left; throws CONFIG_INVALID. */
   readEnvironment(argv: readonly string[], env: NodeJS.ProcessEnv): E;
   start(environment: E, env: NodeJS.ProcessEnv): Promise<void>;
-  examine(environment: E, env: SecretEnv): Promise<Report>;
+  examine(environment: E, env: SecretEnv): Promise<DoctorReport>;
 }
 
 /**

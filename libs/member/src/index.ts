@@ -5,10 +5,10 @@ export {
   type MemberConfiguration,
   type MemberReading,
   readMemberConfiguration,
-  salvage,
-  salvagedProblems,
+  readUnvalidated,
+  unvalidatedProblems,
 } from './configuration.ts';
-export { type ExamineMemberOptions, examineMember, type Report } from './doctor.ts';
+export { type DoctorReport, type ExamineMemberOptions, examineMember } from './doctor.ts';
 export { type EntryPoint, runEntryPoint } from './entry-point.ts';
 export {
   type MemberEnvironment,

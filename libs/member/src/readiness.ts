@@ -1,4 +1,4 @@
-import type { Relay } from '@hermes-fleet/events';
+import type { OutboxPublisher } from '@hermes-fleet/events';
 import type { Readiness } from '@hermes-fleet/service';
 
 export type DependencyState = Readiness['dependencies'][string];
@@ -8,7 +8,7 @@ export const storeState = (problem: string | undefined): DependencyState =>
   problem === undefined ? { state: 'ok' } : { state: 'down', detail: problem };
 
 /** A broker that is away degrades a member: what it has to say waits (design 5, Containers). */
-export function busState({ connected, lastError }: ReturnType<Relay['state']>): DependencyState {
+export function busState({ connected, lastError }: ReturnType<OutboxPublisher['state']>): DependencyState {
   if (connected) return { state: 'ok' };
   return { state: 'degraded', detail: lastError ?? 'not connected yet: events wait in the outbox' };
 }

@@ -5,7 +5,7 @@ import {
   createProblems,
   type MemberConfiguration,
   readMemberConfiguration,
-  salvagedProblems,
+  unvalidatedProblems,
 } from '@hermes-fleet/member';
 import { loadYamlConfig, type SecretEnv } from '@hermes-fleet/service';
 import { agentTokenProblems } from './agent-tokens.ts';
@@ -31,7 +31,7 @@ export function readConfiguration(
   const file = join(environment.dir, 'config.yaml');
   const agent = problems.attempt(() => loadYamlConfig({ file, schema: AgentConfigSchema, env }));
   const tier = fleet && agent && problems.attempt(() => tierOf(fleet.value, agent.value.model), fleet.locate);
-  problems.add(salvagedProblems(file, env, agentTokenProblems));
+  problems.add(unvalidatedProblems(file, env, agentTokenProblems));
   if (problems.found.length > 0 || !whole || !agent || tier === undefined) throw problems.error();
   return { ...whole, agent: agent.value, tier, notes: [...whole.notes, ...agent.notes] };
 }

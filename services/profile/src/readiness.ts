@@ -1,4 +1,4 @@
-import type { Relay } from '@hermes-fleet/events';
+import type { OutboxPublisher } from '@hermes-fleet/events';
 import type { Ledger } from '@hermes-fleet/ledger';
 import type { McpPool } from '@hermes-fleet/mcp';
 import { busState, type DependencyState, readinessFrom, storeState } from '@hermes-fleet/member';
@@ -10,7 +10,7 @@ import type { Readiness } from '@hermes-fleet/service';
  */
 export function readinessOf(o: {
   readonly ledger: Ledger;
-  readonly bus: Relay | undefined;
+  readonly bus: OutboxPublisher | undefined;
   readonly mcp: McpPool;
   readonly stopping: boolean;
 }): Readiness {

@@ -1,5 +1,5 @@
 import type { Agent } from '@hermes-fleet/agent';
-import type { Relay } from '@hermes-fleet/events';
+import type { OutboxPublisher } from '@hermes-fleet/events';
 import type { Gateway } from '@hermes-fleet/fleet';
 import type { Ledger } from '@hermes-fleet/ledger';
 import type { McpPool } from '@hermes-fleet/mcp';
@@ -16,7 +16,7 @@ export interface Opened {
   readonly retention: Retention;
   readonly a2a: { closeStreams(): Promise<void> };
   readonly app: { close(): PromiseLike<unknown> };
-  readonly bus: Relay | undefined;
+  readonly bus: OutboxPublisher | undefined;
   readonly backlog: Disposable;
   readonly mcp: Pick<McpPool, 'close'>;
   readonly agent: Pick<Agent, 'close'>;

@@ -84,7 +84,7 @@ export function watchAudit(o: AuditWatchOptions): AuditWatch {
       check: async (found) => (await wrongChain()) ?? (found && contradiction(store, found)),
       onState: tell,
     });
-  const listening = store.onHead(() => heads?.moved());
+  const listening = store.onHead(() => heads?.headChanged());
   const first = wrongChain().catch((error: unknown) => {
     if (stop.signal.aborted) return;
     chain = { state: 'unknown', detail: `it cannot be verified: ${String(error)}` };

@@ -4,8 +4,8 @@ import {
   type MemberConfiguration,
   type MemberEnvironment,
   readMemberConfiguration,
-  salvage,
-  salvagedProblems,
+  readUnvalidated,
+  unvalidatedProblems,
 } from '@hermes-fleet/member';
 import type { Feed } from '@hermes-fleet/paper';
 import { createFeed } from '@hermes-fleet/paper';
@@ -34,8 +34,8 @@ export function readConfiguration(
   const { whole } = readMemberConfiguration(environment, env, processEnv, problems);
   const file = join(environment.dir, 'trader.yaml');
   const trader = problems.attempt(() => loadYamlConfig({ file, schema: TraderConfigSchema, env }));
-  const known = callersIn(salvage(join(environment.dir, 'fleet.yaml'), env)?.value);
-  if (known) problems.add(salvagedProblems(file, env, (raw) => unknownCallers(raw, known)));
+  const known = callersIn(readUnvalidated(join(environment.dir, 'fleet.yaml'), env)?.value);
+  if (known) problems.add(unvalidatedProblems(file, env, (raw) => unknownCallers(raw, known)));
   const feeds = new Map<string, Feed>();
   for (const { account_id, market_symbol, feed } of trader?.value.trader.concerns ?? []) {
     const made = problems.attempt(() => createFeed(feed, clock, environment.dir));

@@ -1,4 +1,4 @@
-import { type Relay, startRelay } from '@hermes-fleet/events';
+import { createOutboxPublisher, type OutboxPublisher } from '@hermes-fleet/events';
 import type { Credentials, FleetConfig } from '@hermes-fleet/fleet-config';
 import { busConnection } from '@hermes-fleet/member';
 import type { Clock, Log } from '@hermes-fleet/protocol';
@@ -23,7 +23,7 @@ export interface ControlBusOptions {
 /** What the trader has on NATS beside what every member has, and the eye on its audit. */
 export interface ControlBus {
   /** Of control events and heads together; undefined without a broker. */
-  readonly relay: Relay | undefined;
+  readonly relay: OutboxPublisher | undefined;
   audit(): AuditState;
   /** Leaves in the outbox what was not flushed. */
   close(): Promise<void>;
@@ -43,7 +43,7 @@ export function connectControlBus(o: ControlBusOptions): ControlBus {
   });
   const connection = named('control');
   if (!connection) return { relay: undefined, audit: audit.state, close: audit.close };
-  const events = startRelay({
+  const events = createOutboxPublisher({
     connection,
     source: store.outbox,
     subjectPrefix: SUBJECTS,
@@ -51,7 +51,7 @@ export function connectControlBus(o: ControlBusOptions): ControlBus {
     log,
     onPublished: o.metrics.eventPublished,
   });
-  const relay: Relay = {
+  const relay: OutboxPublisher = {
     state() {
       const state = events.state();
       const head = audit.heads?.state();

@@ -1,10 +1,10 @@
-import { examineMember, type MemberEnvironment, type Report } from '@hermes-fleet/member';
+import { type DoctorReport, examineMember, type MemberEnvironment } from '@hermes-fleet/member';
 import { systemClock } from '@hermes-fleet/protocol';
 import type { SecretEnv } from '@hermes-fleet/service';
 import { readConfiguration } from './configuration.ts';
 
 /** `--doctor` of the trader: see examineMember. */
-export function examineTrader(environment: MemberEnvironment, env: SecretEnv): Promise<Report> {
+export function examineTrader(environment: MemberEnvironment, env: SecretEnv): Promise<DoctorReport> {
   return examineMember({
     environment,
     env,

@@ -1,4 +1,4 @@
-import type { Relay } from '@hermes-fleet/events';
+import type { OutboxPublisher } from '@hermes-fleet/events';
 import type { Ledger } from '@hermes-fleet/ledger';
 import { busState, type DependencyState, readinessFrom, storeState } from '@hermes-fleet/member';
 import type { Runtime } from '@hermes-fleet/paper';
@@ -14,7 +14,7 @@ export function readinessOf(o: {
   readonly ledger: Pick<Ledger, 'problem'>;
   readonly store: Pick<ControlStore, 'problem'>;
   /** Those that fleet.yaml has a broker for. */
-  readonly relays: readonly (Pick<Relay, 'state'> | undefined)[];
+  readonly relays: readonly (Pick<OutboxPublisher, 'state'> | undefined)[];
   readonly audit: AuditState;
   readonly runtime: Pick<Runtime, 'health'>;
   readonly concerns: readonly string[];

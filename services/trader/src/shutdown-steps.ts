@@ -1,4 +1,4 @@
-import type { Relay } from '@hermes-fleet/events';
+import type { OutboxPublisher } from '@hermes-fleet/events';
 import type { Gateway } from '@hermes-fleet/fleet';
 import type { Ledger } from '@hermes-fleet/ledger';
 import { flushAndClose, type Retention } from '@hermes-fleet/member';
@@ -22,7 +22,7 @@ export interface Opened {
   readonly intake: Pick<ControlIntake, 'close'>;
   readonly desk: Pick<RunningDecisionService, 'close'>;
   readonly runtime: Pick<Runtime, 'close'>;
-  readonly bus: Relay | undefined;
+  readonly bus: OutboxPublisher | undefined;
   readonly controlBus: Pick<ControlBus, 'relay' | 'close'>;
   readonly backlog: Disposable;
   readonly ledger: Pick<Ledger, 'close'>;

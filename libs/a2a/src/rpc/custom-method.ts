@@ -1,7 +1,7 @@
 import type { Caller, JsonObject } from '@hermes-fleet/protocol';
 
 /** A call of a method that the service has beside those of A2A. */
-export interface OwnCall {
+export interface CustomMethodCall {
   /** `params` as they stand in the request; undefined where there are none. */
   readonly paramsText: string | undefined;
   readonly caller: Caller;
@@ -10,7 +10,7 @@ export interface OwnCall {
 }
 
 /** What such a method answers: its result, and what HTTP says with it. */
-export interface OwnReply {
+export interface CustomMethodReply {
   readonly status: number;
   readonly result: JsonObject;
   readonly headers?: Readonly<Record<string, string>>;
@@ -20,6 +20,6 @@ export interface OwnReply {
  * A JSON-RPC method of the service's own: found before A2A's, whatever `A2A-Version` says. Authentication is all that is
  * checked before it runs. What it throws is answered as a JSON-RPC error.
  */
-export interface OwnMethod {
-  run(call: OwnCall): Promise<OwnReply>;
+export interface CustomMethod {
+  run(call: CustomMethodCall): Promise<CustomMethodReply>;
 }

@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { FleetError } from '@hermes-fleet/protocol';
 import { at, READ_TOKEN, serve } from '../testing/serve.ts';
-import type { OwnCall, OwnMethod } from './custom-method.ts';
-import type { Refused } from './refusal.ts';
+import type { CustomMethod, CustomMethodCall } from './custom-method.ts';
+import type { RefusedRequest } from './refusal.ts';
 
 /** A method that keeps what it was called with. */
-function recording(reply: Partial<Awaited<ReturnType<OwnMethod['run']>>> = {}) {
-  const calls: OwnCall[] = [];
-  const run: OwnMethod['run'] = async (call) => {
+function recording(reply: Partial<Awaited<ReturnType<CustomMethod['run']>>> = {}) {
+  const calls: CustomMethodCall[] = [];
+  const run: CustomMethod['run'] = async (call) => {
     calls.push(call);
     return { status: 200, result: { done: true }, ...reply };
   };
@@ -49,7 +49,7 @@ test("a method of the service's own gets its params as they arrived, whatever th
 
 test('params that stand there twice are refused before it runs', async (t) => {
   const own = recording();
-  const refusals: Refused[] = [];
+  const refusals: RefusedRequest[] = [];
   const served = await serve(t, {
     methods: { decide: own },
     onRefused: async (refused) => void refusals.push(refused),
@@ -77,8 +77,8 @@ test('it says the HTTP status and headers of its answer, and is found before a m
 });
 
 test('what it throws is a JSON-RPC error, and no refusal: it had the call', async (t) => {
-  const refusals: Refused[] = [];
-  const throwing = (error: Error): OwnMethod => ({
+  const refusals: RefusedRequest[] = [];
+  const throwing = (error: Error): CustomMethod => ({
     run: async () => {
       throw error;
     },

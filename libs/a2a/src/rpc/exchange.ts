@@ -12,7 +12,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { CardSource } from '../card/card-route.ts';
 import type { OpenCall, OpenCalls } from '../server/open-calls.ts';
 import { type Call, createRequestHandler, type HandlerDeps } from '../server/request-handler.ts';
-import type { OwnMethod } from './custom-method.ts';
+import type { CustomMethod } from './custom-method.ts';
 import type { RpcId } from './envelope.ts';
 import type { RpcReply } from './heartbeat-reply.ts';
 import type { Method } from './methods.ts';
@@ -25,7 +25,7 @@ export interface RouteDeps extends HandlerDeps {
   readonly clock: Clock;
   readonly calls: OpenCalls;
   readonly log: Log;
-  readonly methods?: Readonly<Record<string, OwnMethod>> | undefined;
+  readonly methods?: Readonly<Record<string, CustomMethod>> | undefined;
   readonly onRefused?: OnRefused | undefined;
   readonly sendScopes?: readonly Scope[] | undefined;
   readonly readsText?: ((data: JsonObject) => boolean) | undefined;

@@ -2,7 +2,7 @@ import type { Caller, FleetError, Log } from '@hermes-fleet/protocol';
 import type { FastifyRequest } from 'fastify';
 
 /** A request of a known caller that no handler got. */
-export interface Refused {
+export interface RefusedRequest {
   readonly caller: Caller;
   /** The body as it arrived; null where it was not read. */
   readonly text: string | null;
@@ -13,7 +13,7 @@ export interface Refused {
   readonly traceparent: string;
 }
 
-export type OnRefused = (refused: Refused) => Promise<void>;
+export type OnRefused = (refused: RefusedRequest) => Promise<void>;
 
 export interface RefusalDeps {
   readonly onRefused?: OnRefused | undefined;
@@ -24,7 +24,7 @@ export interface RefusalDeps {
 export async function tellRefusal(
   { onRefused, log }: RefusalDeps,
   request: FastifyRequest,
-  what: Pick<Refused, 'text' | 'method' | 'error'>,
+  what: Pick<RefusedRequest, 'text' | 'method' | 'error'>,
 ): Promise<void> {
   if (onRefused === undefined) return;
   const { caller, trace } = request;

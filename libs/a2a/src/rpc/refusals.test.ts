@@ -11,11 +11,11 @@ import {
   serve,
   TOKEN,
 } from '../testing/serve.ts';
-import type { Refused } from './refusal.ts';
+import type { RefusedRequest } from './refusal.ts';
 
 /** A server that keeps what it refused. */
 async function keeping(t: Parameters<typeof serve>[0], o: ServeOptions = {}) {
-  const refusals: Refused[] = [];
+  const refusals: RefusedRequest[] = [];
   const served = await serve(t, { onRefused: async (refused) => void refusals.push(refused), ...o });
   const seen = () =>
     refusals.splice(0).map(({ caller, text, method, error }) => [caller.name, error.code, method, text]);

@@ -3,7 +3,7 @@ import { FleetError, isJsonObject, jsonMembers } from '@hermes-fleet/protocol';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { GONE } from '../server/open-calls.ts';
 import type { Call } from '../server/request-handler.ts';
-import type { OwnCall, OwnMethod } from './custom-method.ts';
+import type { CustomMethod, CustomMethodCall } from './custom-method.ts';
 import { readEnvelope } from './envelope.ts';
 import {
   callOf,
@@ -69,13 +69,13 @@ function paramsIn(text: string): string | undefined {
 }
 
 async function runOwn(
-  method: OwnMethod,
+  method: CustomMethod,
   {
     request,
     reply,
     id,
     paramsText,
-  }: Pick<Exchange, 'request' | 'reply' | 'id'> & Pick<OwnCall, 'paramsText'>,
+  }: Pick<Exchange, 'request' | 'reply' | 'id'> & Pick<CustomMethodCall, 'paramsText'>,
 ): Promise<RpcReply> {
   const { caller, trace } = request;
   const { status, result, headers } = await method.run({

@@ -11,13 +11,13 @@ import {
   AUDIT_STREAM,
   type BusConnection,
   consume,
+  createOutboxPublisher,
   forgetHead,
   inboxPrefix,
   STREAM,
   setUpStreams,
   startAnnounceBus,
   startHeadPublisher,
-  startRelay,
 } from '@hermes-fleet/events';
 import { openConnection } from '@hermes-fleet/events/testing';
 import { FleetError, type OutboxEvent, type OutboxSource, systemClock } from '@hermes-fleet/protocol';
@@ -115,7 +115,7 @@ test('the setup user creates the streams, the services publish to them, and the 
     assert.deepEqual([outcome, announceOutcome, auditOutcome], [wanted, wanted, wanted]);
   }
 
-  const relay = startRelay({
+  const relay = createOutboxPublisher({
     connection: as('neo'),
     source: outboxOf('neo'),
     subjectPrefix: 'fleet.task.neo',
@@ -130,7 +130,7 @@ test('the setup user creates the streams, the services publish to them, and the 
   announces.publish({ announce: {}, instanceId: '1', seq: 1, at: 0 });
   assert.equal(await announces.flush(20_000), true);
 
-  const control = startRelay({
+  const control = createOutboxPublisher({
     connection: as('trader'),
     source: outboxOf('trader', 'fleet.control.account.market'),
     subjectPrefix: 'fleet.control',

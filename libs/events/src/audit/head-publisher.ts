@@ -42,7 +42,7 @@ export interface HeadState extends BusState {
 export interface HeadPublisher {
   state(): HeadState;
   /** Says that there is a new head. Never blocks, never throws. */
-  moved(): void;
+  headChanged(): void;
   /** Publishes at once; resolves true once the bus holds the newest head, false after `timeoutMs`, `close()`, or when the audit is broken. */
   flush(timeoutMs: number): Promise<boolean>;
   close(): Promise<void>;
@@ -162,7 +162,7 @@ export function startHeadPublisher(o: HeadPublisherOptions): HeadPublisher {
 
   return {
     state: () => state,
-    moved() {
+    headChanged() {
       if (waiting === 'for news') wake();
     },
     async flush(timeoutMs) {

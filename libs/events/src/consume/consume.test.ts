@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { systemClock } from '@hermes-fleet/protocol';
 import { connect } from 'nats';
-import { startRelay } from '../outbox/outbox-publisher.ts';
+import { createOutboxPublisher } from '../outbox/outbox-publisher.ts';
 import { setUpStreams } from '../streams/set-up-streams.ts';
 import { type NatsServer, startNatsServer } from '../testing/nats-server.ts';
 import { recordingLog } from '../testing/observe.ts';
@@ -21,7 +21,7 @@ async function busWithStream(t: TestContext): Promise<NatsServer> {
 
 function publisher(t: TestContext, url: string, profile = 'neo') {
   const outbox = openTestOutbox({ file: ':memory:', profile });
-  const relay = startRelay({
+  const relay = createOutboxPublisher({
     connection: { servers: [url], name: `${profile}/relay` },
     source: outbox,
     subjectPrefix: `fleet.task.${profile}`,

@@ -13,7 +13,7 @@ import { startNatsServer } from '../testing/nats-server.ts';
 import { recordingLog, storedIds } from '../testing/observe.ts';
 import { openTestOutbox, type TestOutbox } from '../testing/outbox.ts';
 import { type Frame, startProxy } from '../testing/proxy.ts';
-import { type RelayOptions, startRelay } from './outbox-publisher.ts';
+import { createOutboxPublisher, type OutboxPublisherOptions } from './outbox-publisher.ts';
 
 const deadline = { timeout: 120_000 };
 
@@ -23,9 +23,9 @@ async function busWithStream(t: TestContext) {
   return server;
 }
 
-function relayFor(t: TestContext, url: string, source: TestOutbox, o: Partial<RelayOptions> = {}) {
+function relayFor(t: TestContext, url: string, source: TestOutbox, o: Partial<OutboxPublisherOptions> = {}) {
   const profile = o.subjectPrefix ?? 'fleet.task.neo';
-  const relay = startRelay({
+  const relay = createOutboxPublisher({
     connection: { servers: [url], name: profile },
     source,
     subjectPrefix: 'fleet.task.neo',

@@ -7,7 +7,7 @@ import { startNatsServer } from '../testing/nats-server.ts';
 import { type RecordingLog, recordingLog, storedIds } from '../testing/observe.ts';
 import { openTestOutbox, type TestOutbox } from '../testing/outbox.ts';
 import { startProxy } from '../testing/proxy.ts';
-import { type RelayOptions, startRelay } from './outbox-publisher.ts';
+import { createOutboxPublisher, type OutboxPublisherOptions } from './outbox-publisher.ts';
 
 type After = { after(fn: () => Promise<void>): void };
 
@@ -15,10 +15,10 @@ function relayFor(
   t: After,
   url: string,
   source: TestOutbox,
-  o: Partial<RelayOptions> = {},
-): { relay: ReturnType<typeof startRelay>; log: RecordingLog } {
+  o: Partial<OutboxPublisherOptions> = {},
+): { relay: ReturnType<typeof createOutboxPublisher>; log: RecordingLog } {
   const log = recordingLog();
-  const relay = startRelay({
+  const relay = createOutboxPublisher({
     connection: { servers: [url], name: 'neo/relay' },
     source,
     subjectPrefix: 'fleet.task.neo',

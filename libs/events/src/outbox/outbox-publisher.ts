@@ -6,7 +6,7 @@ import { runRelaySession } from './publish-session.ts';
 const WINDOW = 64;
 const ACK_TIMEOUT_MS = 5_000;
 
-export interface RelayOptions {
+export interface OutboxPublisherOptions {
   readonly connection: BusConnection;
   readonly source: OutboxSource;
   /** Everything this relay publishes lies below it, e.g. `fleet.task.neo`. */
@@ -23,7 +23,7 @@ export interface RelayOptions {
   readonly onPublished?: (result: 'ok' | 'error') => void;
 }
 
-export interface Relay {
+export interface OutboxPublisher {
   /** `connected`: the bus takes our events. Being away is no error of the service: the events wait in the outbox. */
   state(): BusState;
   /** Resolves true once everything in the outbox is acknowledged, false after `timeoutMs` or `close()`. */
@@ -37,7 +37,7 @@ export interface Relay {
  * the stream holds it once however often it was sent (design 5, Events). Returns at once and never throws; without
  * a broker the outbox grows and the relay keeps trying.
  */
-export function startRelay(o: RelayOptions): Relay {
+export function createOutboxPublisher(o: OutboxPublisherOptions): OutboxPublisher {
   const stop = new AbortController();
   const listeners = new Set<() => void>();
   const notify = (): void => {

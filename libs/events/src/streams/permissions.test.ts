@@ -4,7 +4,7 @@ import { systemClock } from '@hermes-fleet/protocol';
 import { connect, createInbox, type NatsConnection } from 'nats';
 import { announceEvent } from '../announces/announce-event.ts';
 import { consume } from '../consume/consume.ts';
-import { startRelay } from '../outbox/outbox-publisher.ts';
+import { createOutboxPublisher } from '../outbox/outbox-publisher.ts';
 import { startNatsServer } from '../testing/nats-server.ts';
 import { recordingLog, storedIds } from '../testing/observe.ts';
 import { openTestOutbox } from '../testing/outbox.ts';
@@ -44,7 +44,7 @@ test('they suffice for a relay, also when it must read back', deadline, async (t
   const { server } = await guardedBus(t);
   const outbox = openTestOutbox({ file: ':memory:', profile: 'neo' });
   outbox.append(200);
-  const relay = startRelay({
+  const relay = createOutboxPublisher({
     connection: {
       servers: [server.url],
       name: 'neo/relay',

@@ -102,7 +102,7 @@ export function follow(
   t.after(() => publisher.close());
   const grow = (seq: number): void => {
     audit.head = headOf(seq);
-    publisher.moved();
+    publisher.headChanged();
   };
   return { audit, publisher, log, grow };
 }

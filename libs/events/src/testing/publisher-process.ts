@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 import { systemClock } from '@hermes-fleet/protocol';
-import { startRelay } from '../outbox/outbox-publisher.ts';
+import { createOutboxPublisher } from '../outbox/outbox-publisher.ts';
 import { openTestOutbox } from './outbox.ts';
 
 /**
@@ -14,7 +14,7 @@ if (import.meta.main) {
   const total = Number(values.total);
   const outbox = openTestOutbox({ file: values.file ?? '', profile: 'neo' });
   const ignore = (): void => {};
-  const relay = startRelay({
+  const relay = createOutboxPublisher({
     connection: { servers: [values.url ?? ''], name: 'neo/relay' },
     source: outbox,
     subjectPrefix: 'fleet.task.neo',

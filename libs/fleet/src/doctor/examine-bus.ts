@@ -1,4 +1,4 @@
-import { type BusConnection, startRelay } from '@hermes-fleet/events';
+import { type BusConnection, createOutboxPublisher } from '@hermes-fleet/events';
 import type { Clock, Log, OutboxSource } from '@hermes-fleet/protocol';
 import { type Finding, notesOn, shownUrl } from './finding.ts';
 
@@ -30,7 +30,7 @@ export async function examineBus(o: {
 }): Promise<readonly Finding[]> {
   const { clock, connection } = o;
   const notes = notesOn('nats');
-  const relay = startRelay({
+  const relay = createOutboxPublisher({
     connection,
     clock,
     log: silent,

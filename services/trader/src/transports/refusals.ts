@@ -1,4 +1,4 @@
-import type { OnRefused, Refused } from '@hermes-fleet/a2a';
+import type { OnRefused, RefusedRequest } from '@hermes-fleet/a2a';
 import type { ControlCode, FleetError } from '@hermes-fleet/protocol';
 import type { Transport } from '../control/attempt.ts';
 import type { DecisionService } from '../control/decision-service.ts';
@@ -24,7 +24,7 @@ export function auditRefusals(desk: DecisionService): OnRefused {
   };
 }
 
-const doorOf = (method: Refused['method']): Transport => (SENDS.has(method) ? 'a2a' : 'jsonrpc');
+const doorOf = (method: RefusedRequest['method']): Transport => (SENDS.has(method) ? 'a2a' : 'jsonrpc');
 
 /** What an error of a door is to a decision. */
 export function codeOf({ code, retryable }: FleetError): ControlCode {

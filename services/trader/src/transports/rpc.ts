@@ -1,4 +1,4 @@
-import type { OwnMethod, OwnReply } from '@hermes-fleet/a2a';
+import type { CustomMethod, CustomMethodReply } from '@hermes-fleet/a2a';
 import { encodeControlResponse, FleetError } from '@hermes-fleet/protocol';
 import type { Answer } from '../control/attempt.ts';
 import type { DecisionService } from '../control/decision-service.ts';
@@ -7,7 +7,7 @@ import type { DecisionService } from '../control/decision-service.ts';
  * The trader's JSON-RPC methods beside those of A2A (design 4, Three doors): `params` is the payload, the result is the
  * response. 403 and 429 come with a response too.
  */
-export function controlMethods(desk: DecisionService): Readonly<Record<string, OwnMethod>> {
+export function controlMethods(desk: DecisionService): Readonly<Record<string, CustomMethod>> {
   return {
     apply_control_decision: {
       run: async ({ paramsText = '', ...from }) =>
@@ -23,7 +23,7 @@ export function controlMethods(desk: DecisionService): Readonly<Record<string, O
 }
 
 /** Throws BODY_TOO_LARGE: what is too large is no result in JSON-RPC. */
-function reply({ response, httpStatus: status, retryAfterS }: Answer): OwnReply {
+function reply({ response, httpStatus: status, retryAfterS }: Answer): CustomMethodReply {
   if (status === 413) throw new FleetError('BODY_TOO_LARGE', response.errors[0]?.message ?? 'too large');
   return {
     status,
