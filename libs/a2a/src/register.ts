@@ -14,7 +14,7 @@ import type { FastifyInstance } from 'fastify';
 import { type CardSource, registerCardRoute } from './card/card-route.ts';
 import type { CustomMethod } from './rpc/custom-method.ts';
 import { bodyText } from './rpc/envelope.ts';
-import { type OnRefused, tellRefusal } from './rpc/refusal.ts';
+import { type OnRefused, reportRefusal } from './rpc/refusal.ts';
 import { errorReply, httpStatusOf } from './rpc/rpc-error.ts';
 import { createRpcRoute } from './rpc/rpc-route.ts';
 import { OpenCalls } from './server/open-calls.ts';
@@ -76,7 +76,7 @@ export function registerA2A(app: FastifyInstance, o: A2AOptions): { closeStreams
     scope.setErrorHandler(async (thrown, request, reply) => {
       const error = translateError(thrown, request, reply);
       if (request.method === 'POST' && known.has(request))
-        await tellRefusal(o, request, { text: null, error });
+        await reportRefusal(o, request, { text: null, error });
       return reply.code(httpStatusOf(error)).send(errorReply(null, error));
     });
     scope.addHook('preClose', async () => {

@@ -6,7 +6,14 @@ import { dirname, join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { FleetError } from '@hermes-fleet/protocol';
-import { fixture, handClock, isRunning, openPool, recordingLog, untilState } from './testing/harness.ts';
+import {
+  fixture,
+  isRunning,
+  manualTimerClock,
+  openPool,
+  recordingLog,
+  untilState,
+} from './testing/harness.ts';
 
 const RECHECK_MS = 15_000;
 const now = { maxAgeMs: 0, timeoutMs: 20_000 };
@@ -224,7 +231,7 @@ describe('over time', { timeout: 120_000 }, () => {
   });
 
   it('measures every server again after 15 s, and replaces one that stays silent', async (t) => {
-    const clock = handClock(RECHECK_MS);
+    const clock = manualTimerClock(RECHECK_MS);
     const pinged = [
       Promise.withResolvers<void>(),
       Promise.withResolvers<void>(),

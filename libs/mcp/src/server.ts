@@ -18,9 +18,9 @@ export interface McpToolResult {
   readonly content: string;
 }
 
-type Wired = 'onConnect' | 'onLost' | 'onRetry' | 'onToolsChanged';
+type SessionCallbacks = 'onConnect' | 'onLost' | 'onRetry' | 'onToolsChanged';
 
-export interface ServerOptions extends Omit<SessionOptions, Wired> {
+export interface ServerOptions extends Omit<SessionOptions, SessionCallbacks> {
   readonly onOperation: (method: string, outcome: string, seconds: number) => void;
   /** The health's state is another one now. */
   readonly onChange: () => void;
@@ -38,7 +38,7 @@ export class McpServer {
   readonly #o: ServerOptions;
   readonly #session: Session;
   #health: Health;
-  #measuring: Promise<void> | undefined;
+  #measurement: Promise<void> | undefined;
   #tools: Promise<McpTool[]> | undefined;
   #silentPings = 0;
   #callsInFlight = 0;
@@ -72,12 +72,12 @@ export class McpServer {
   async probe(o: { readonly maxAgeMs: number; readonly timeoutMs: number }): Promise<Health> {
     const { checkedAt } = this.#health;
     const isFresh = checkedAt !== 0 && this.#o.clock.now() - checkedAt < o.maxAgeMs;
-    if (isFresh || this.#isOff()) return this.#health;
+    if (isFresh || this.#isUnusable()) return this.#health;
     using limit = deadline(this.#o.clock, o.timeoutMs, this.#session.signal);
     try {
       await raceSignal(this.#measure(), limit.signal);
     } catch (error) {
-      if (!this.#isOff()) this.#record(describeFailure(this.#session.openingFailure ?? error));
+      if (!this.#isUnusable()) this.#record(describeFailure(this.#session.openingFailure ?? error));
     }
     return this.#health;
   }
@@ -124,7 +124,7 @@ export class McpServer {
     return this.#session.close();
   }
 
-  #isOff(): boolean {
+  #isUnusable(): boolean {
     return this.#o.config.disabled === true || this.#session.signal.aborted;
   }
 
@@ -138,14 +138,14 @@ export class McpServer {
 
   /** Never rejects. Concurrent measurements are one. */
   #measure(): Promise<void> {
-    this.#measuring ??= this.#takeMeasurement().finally(() => {
-      this.#measuring = undefined;
+    this.#measurement ??= this.#takeMeasurement().finally(() => {
+      this.#measurement = undefined;
     });
-    return this.#measuring;
+    return this.#measurement;
   }
 
   async #takeMeasurement(): Promise<void> {
-    if (this.#isOff()) return;
+    if (this.#isUnusable()) return;
     const startedAt = this.#o.clock.now();
     try {
       using limit = deadline(this.#o.clock, MEASURE_MS, this.#session.signal);
@@ -159,12 +159,12 @@ export class McpServer {
     } catch (error) {
       if (this.#session.signal.aborted) return;
       this.#record(describeFailure(error));
-      if (this.#isBeyondHope(error)) this.#session.replace();
+      if (this.#mustReplace(error)) this.#session.replace();
     }
   }
 
   /** Whether the connection is of no more use. A server that answers with an error is there, and is kept. */
-  #isBeyondHope(error: unknown): boolean {
+  #mustReplace(error: unknown): boolean {
     if (!(error instanceof TimeoutError)) return !isAnswer(error);
     if (this.#silentPings < MAX_SILENT_PINGS || this.#callsInFlight > 0) return false;
     this.#silentPings = 0;

@@ -11,11 +11,11 @@ import { createLineLog } from './line-log.ts';
 /** How long a server may take for each step of leaving: at the end of its input, then at SIGTERM. */
 const GRACE_MS = 150;
 /** How long the news of its end may take to follow that of its closed input. */
-const EXIT_NEWS_MS = 1_000;
+const EXIT_EVENT_MS = 1_000;
 /** How long output may still arrive after the process ended, while something else holds its pipe. */
 const DRAIN_MS = 200;
 /** What may wait for a server to read it: whoever sends requests without end must not have our answers pile up. */
-const MAX_UNREAD = { messages: 1_000, bytes: 10_000_000 };
+const MAX_PENDING = { messages: 1_000, bytes: 10_000_000 };
 
 export interface StdioTransportOptions {
   readonly command: string;
@@ -41,11 +41,11 @@ export class StdioTransport implements Transport {
   readonly #resolveExited: () => void;
   #child: ChildProcessByStdio<Writable, Readable, Readable> | undefined;
   #hasExited = false;
-  #hasSpoken = false;
+  #hasReceived = false;
   #closing: Promise<void> | undefined;
   #failure: ServerFailure | undefined;
-  #hasBabbled = false;
-  #unread = 0;
+  #hasPrintedOther = false;
+  #pendingWrites = 0;
 
   constructor(o: StdioTransportOptions) {
     this.#o = o;
@@ -56,7 +56,7 @@ export class StdioTransport implements Transport {
 
   /** Why this server can't be used, as far as its process shows: how it ended, or that it doesn't speak MCP. */
   get failure(): ServerFailure | undefined {
-    if (this.#failure || !this.#hasBabbled) return this.#failure;
+    if (this.#failure || !this.#hasPrintedOther) return this.#failure;
     return new ServerFailure('prints something that is not MCP on its stdout');
   }
 
@@ -70,7 +70,7 @@ export class StdioTransport implements Transport {
     try {
       child = this.#spawn();
     } catch (error) {
-      return Promise.reject(this.#neverStarted(error));
+      return Promise.reject(this.#startFailure(error));
     }
     this.#child = child;
     this.#drainStderr(child.stderr);
@@ -81,7 +81,7 @@ export class StdioTransport implements Transport {
     return new Promise((resolve, reject) => {
       child.once('spawn', resolve);
       child.on('error', (error) => {
-        if (child.pid === undefined) reject(this.#neverStarted(error));
+        if (child.pid === undefined) reject(this.#startFailure(error));
         else this.onerror?.(error);
       });
     });
@@ -92,7 +92,7 @@ export class StdioTransport implements Transport {
     return spawn(command, [...args], { env, cwd, stdio: ['pipe', 'pipe', 'pipe'], detached: true });
   }
 
-  #neverStarted(error: unknown): ServerFailure {
+  #startFailure(error: unknown): ServerFailure {
     const { command, cwd } = this.#o;
     this.#hasExited = true;
     this.#resolveExited();
@@ -103,24 +103,24 @@ export class StdioTransport implements Transport {
   send(message: JSONRPCMessage): Promise<void> {
     const stdin = this.#child?.stdin;
     if (!stdin?.writable) return Promise.reject(this.#failure ?? new ServerFailure('its input is closed'));
-    if (this.#unread >= MAX_UNREAD.messages || stdin.writableLength > MAX_UNREAD.bytes) {
+    if (this.#pendingWrites >= MAX_PENDING.messages || stdin.writableLength > MAX_PENDING.bytes) {
       this.#failure ??= new ServerFailure('does not read its input');
       void this.close();
       return Promise.reject(this.#failure);
     }
-    this.#unread += 1;
+    this.#pendingWrites += 1;
     return new Promise((resolve, reject) => {
       stdin.write(serializeMessage(message), (error) => {
-        this.#unread -= 1;
-        if (error) void this.#whyClosed(error).then(reject);
+        this.#pendingWrites -= 1;
+        if (error) void this.#closeReason(error).then(reject);
         else resolve();
       });
     });
   }
 
   /** A process that ends closes its input first; how it ended is the better reason. */
-  async #whyClosed(error: Error): Promise<Error> {
-    await this.#exitsWithin(EXIT_NEWS_MS);
+  async #closeReason(error: Error): Promise<Error> {
+    await this.#exitedWithin(EXIT_EVENT_MS);
     return this.#failure ?? error;
   }
 
@@ -135,13 +135,13 @@ export class StdioTransport implements Transport {
     if (!child || this.#hasExited) return;
     child.stdin.end();
     for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
-      if (await this.#exitsWithin(GRACE_MS)) return;
+      if (await this.#exitedWithin(GRACE_MS)) return;
       this.#signalGroup(signal);
     }
     await this.exited;
   }
 
-  #exitsWithin(ms: number): Promise<boolean> {
+  #exitedWithin(ms: number): Promise<boolean> {
     return new Promise((resolve) => {
       const timer = this.#o.clock.timer(() => resolve(this.#hasExited), ms);
       void this.exited.then(() => {
@@ -163,12 +163,12 @@ export class StdioTransport implements Transport {
       try {
         const message = this.#buffer.readMessage();
         if (message === null) return;
-        this.#hasSpoken = true;
-        this.#hasBabbled = false;
+        this.#hasReceived = true;
+        this.#hasPrintedOther = false;
         this.onmessage?.(message);
       } catch (error) {
         // Stray lines of a server that otherwise works are no failure of it.
-        this.#hasBabbled = !this.#hasSpoken;
+        this.#hasPrintedOther = !this.#hasReceived;
         this.onerror?.(error instanceof Error ? error : new Error(String(error)));
       }
     }
@@ -176,8 +176,8 @@ export class StdioTransport implements Transport {
 
   #onExit(code: number | null, signal: NodeJS.Signals | null): void {
     this.#hasExited = true;
-    const babble = this.#hasBabbled ? ' after printing something that is not MCP' : '';
-    this.#failure ??= new ServerFailure(exitText(code, signal) + babble);
+    const suffix = this.#hasPrintedOther ? ' after printing something that is not MCP' : '';
+    this.#failure ??= new ServerFailure(exitText(code, signal) + suffix);
     // Whatever the server started stays in its group and must not outlive it.
     this.#signalGroup('SIGKILL');
     this.#resolveExited();

@@ -1,7 +1,7 @@
 import type { Clock, Log, OutboxSource } from '@hermes-fleet/protocol';
 import type { FleetMetrics } from '@hermes-fleet/service';
 
-const EVERY_MS = 1_000;
+const INTERVAL_MS = 1_000;
 
 /** Shows every second what waits in the outboxes of a process, until it is disposed. */
 export function startBacklogGauge(o: {
@@ -21,7 +21,7 @@ export function startBacklogGauge(o: {
     } catch (error) {
       o.log.error({ err: error }, 'the backlog of the outbox cannot be measured');
     }
-    timer = o.clock.timer(measure, EVERY_MS);
+    timer = o.clock.timer(measure, INTERVAL_MS);
   };
   measure();
   return { [Symbol.dispose]: () => timer?.[Symbol.dispose]() };

@@ -10,7 +10,7 @@ const DOCTOR = '--doctor';
 /** Prints the agent card instead of serving. */
 const CARD = '--card';
 
-const AWAKE_MS = 60_000;
+const KEEP_ALIVE_MS = 60_000;
 
 /** What the main of a member is made of. */
 export interface EntryPoint<E extends MemberEnvironment> {
@@ -30,7 +30,7 @@ export async function runEntryPoint<E extends MemberEnvironment>(
   env: NodeJS.ProcessEnv,
 ): Promise<void> {
   // What a start waits for need not keep the process alive: it must not end before that is over.
-  const awake = setInterval(() => undefined, AWAKE_MS);
+  const awake = setInterval(() => undefined, KEEP_ALIVE_MS);
   try {
     const own = argv.filter((argument) => argument !== DOCTOR && argument !== CARD);
     const environment = o.readEnvironment(own, env);

@@ -1,7 +1,7 @@
 import type { Ledger } from '@hermes-fleet/ledger';
 import type { Clock, Log } from '@hermes-fleet/protocol';
 
-const EVERY_MS = 3_600_000;
+const INTERVAL_MS = 3_600_000;
 const DAY_MS = 86_400_000;
 /** Tasks removed by one transaction; between two of them everybody else gets a turn. */
 const BATCH = 200;
@@ -37,7 +37,7 @@ export function startRetention(o: {
       await prune().catch((err) =>
         o.log.warn({ err }, 'finished tasks not removed: trying again in an hour'),
       );
-      await o.clock.sleep(EVERY_MS, signal).catch(() => undefined);
+      await o.clock.sleep(INTERVAL_MS, signal).catch(() => undefined);
     }
   }
 

@@ -8,12 +8,12 @@ import {
   systemClock,
 } from '@hermes-fleet/protocol';
 import { createA2AClient, jsonRpcUrl, type PeerEndpoint, type PeerTask, peerErrorCode } from '../index.ts';
-import { collect, quiet, refused } from '../testing/client.ts';
+import { collect, refused, silentLog } from '../testing/client.ts';
 import { peerServer } from '../testing/peer-server.ts';
 import { finish } from '../testing/script.ts';
 import { ANNOUNCE_TOKEN, dispatchMessage, type Served, serve, TOKEN } from '../testing/serve.ts';
 
-const client = createA2AClient({ clock: systemClock, log: quiet, extensions: [HANDSHAKE_EXTENSION] });
+const client = createA2AClient({ clock: systemClock, log: silentLog, extensions: [HANDSHAKE_EXTENSION] });
 const soon = { timeoutMs: 10_000 };
 const peerOf = ({ rpcUrl }: Served, token = TOKEN): PeerEndpoint => ({ name: 'neo', url: rpcUrl, token });
 

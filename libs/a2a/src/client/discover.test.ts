@@ -3,9 +3,9 @@ import { createServer } from 'node:http';
 import { type TestContext, test } from 'node:test';
 import { type JsonObject, systemClock } from '@hermes-fleet/protocol';
 import { createA2AClient } from '../index.ts';
-import { quiet, refused } from '../testing/client.ts';
+import { refused, silentLog } from '../testing/client.ts';
 
-const client = createA2AClient({ clock: systemClock, log: quiet, extensions: [] });
+const client = createA2AClient({ clock: systemClock, log: silentLog, extensions: [] });
 const soon = { timeoutMs: 10_000 };
 
 /** A server of cards by path; it answers 404 to any other. */

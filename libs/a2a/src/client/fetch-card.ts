@@ -3,8 +3,8 @@ import { isJsonObject } from '@hermes-fleet/protocol';
 import { z } from 'zod';
 import { createDeadline } from './deadline.ts';
 import { fromLegacyCard } from './legacy.ts';
-import { nonsenseFrom, refusedBy } from './peer-errors.ts';
-import { attempt, type CallOptions, readBounded, type TransportDeps } from './transport.ts';
+import { invalidAnswer, refusedBy } from './peer-errors.ts';
+import { type CallOptions, readBounded, type TransportDeps, withNetworkErrors } from './transport.ts';
 
 /** The JSON at the url of an agent card. Throws PEER_UNREACHABLE, PEER_REFUSED, or the reason of `signal`. */
 export async function fetchCard(
@@ -16,7 +16,7 @@ export async function fetchCard(
   const name = new URL(url).host;
   const method = 'its agent card';
   using deadline = createDeadline(deps.clock, timeoutMs, signal);
-  return await attempt({ name, method, timeoutMs, deadline, signal }, async () => {
+  return await withNetworkErrors({ name, method, timeoutMs, deadline, signal }, async () => {
     const init = {
       signal: deadline.signal,
       headers: { accept: 'application/json', 'a2a-version': '1.0' },
@@ -24,7 +24,7 @@ export async function fetchCard(
     const response = await (deps.request
       ? deps.request(url, { ...init, method: 'GET' })
       : fetch(url, { ...init, redirect: 'manual' }));
-    const text = await readBounded(response, () => nonsenseFrom(name, method, 'more than 4 MiB'));
+    const text = await readBounded(response, () => invalidAnswer(name, method, 'more than 4 MiB'));
     if (response.status !== 200) {
       const retryAfter = response.headers.get('retry-after');
       throw refusedBy({ peer: name, method, status: response.status, retryAfter, error: undefined });
@@ -32,7 +32,7 @@ export async function fetchCard(
     try {
       return read(JSON.parse(text));
     } catch {
-      throw nonsenseFrom(name, method, 'something that is no agent card of A2A 1.0');
+      throw invalidAnswer(name, method, 'something that is no agent card of A2A 1.0');
     }
   });
 }

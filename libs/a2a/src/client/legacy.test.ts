@@ -3,10 +3,10 @@ import { test } from 'node:test';
 import { systemClock } from '@hermes-fleet/protocol';
 import { startStockAgent } from '../../../../test/support/stock-agent.ts';
 import { createA2AClient } from '../index.ts';
-import { quiet, refused } from '../testing/client.ts';
+import { refused, silentLog } from '../testing/client.ts';
 import { peerServer } from '../testing/peer-server.ts';
 
-const client = createA2AClient({ clock: systemClock, log: quiet, extensions: [] });
+const client = createA2AClient({ clock: systemClock, log: silentLog, extensions: [] });
 const soon = { timeoutMs: 10_000 };
 const streaming = () => ({ signal: new AbortController().signal, idleTimeoutMs: 10_000 });
 

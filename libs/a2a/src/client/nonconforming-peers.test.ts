@@ -3,10 +3,10 @@ import { createServer } from 'node:net';
 import { test } from 'node:test';
 import { systemClock } from '@hermes-fleet/protocol';
 import { createA2AClient, type PeerTask } from '../index.ts';
-import { collect, quiet, refused } from '../testing/client.ts';
+import { collect, refused, silentLog } from '../testing/client.ts';
 import { peerServer } from '../testing/peer-server.ts';
 
-const client = createA2AClient({ clock: systemClock, log: quiet, extensions: [] });
+const client = createA2AClient({ clock: systemClock, log: silentLog, extensions: [] });
 const soon = { timeoutMs: 10_000 };
 
 interface Odd {

@@ -87,7 +87,7 @@ export function peerErrorCode(thrown: unknown): ErrorCode | undefined {
 }
 
 /** An answer that is not A2A. */
-export function nonsenseFrom(peer: string, method: string, what: string): FleetError {
+export function invalidAnswer(peer: string, method: string, what: string): FleetError {
   return new FleetError(
     'PEER_REFUSED',
     `peer "${peer}" answered ${method} with ${what}; is it an A2A agent?`,

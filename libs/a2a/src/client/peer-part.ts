@@ -21,21 +21,21 @@ export interface PeerArtifact {
   readonly parts: readonly PeerPart[];
 }
 
-const word = z.string().nullish().catch(undefined);
+const optionalString = z.string().nullish().catch(undefined);
 
 export const WirePart = z.looseObject({
   text: z.string().nullish(),
   data: z.unknown().optional(),
-  raw: word,
-  url: word,
-  filename: word,
-  mediaType: word,
+  raw: optionalString,
+  url: optionalString,
+  filename: optionalString,
+  mediaType: optionalString,
 });
 export type WirePart = z.output<typeof WirePart>;
 
 export const WireArtifact = z.looseObject({
   artifactId: z.string(),
-  name: word,
+  name: optionalString,
   parts: z.array(WirePart).nullish(),
 });
 

@@ -2,8 +2,8 @@ import { type Clock, FleetError, isJsonObject, type JsonObject } from '@hermes-f
 import type { z } from 'zod';
 import { createDeadline, type Deadline } from './deadline.ts';
 import { fromLegacyResult, toLegacyCall } from './legacy.ts';
-import { nonsenseFrom, refusedBy, timedOut, unreachable } from './peer-errors.ts';
-import { FETCH_PATIENCE_MS, longPost } from './untimed-post.ts';
+import { invalidAnswer, refusedBy, timedOut, unreachable } from './peer-errors.ts';
+import { FETCH_LIMIT_MS, postWithoutTimeout } from './untimed-post.ts';
 
 export interface PeerEndpoint {
   readonly name: string;
@@ -47,7 +47,7 @@ export interface RpcCall {
   readonly accept: 'application/json' | 'text/event-stream';
   readonly traceparent?: string | undefined;
   /** The answer may begin later than `fetch` waits for one. */
-  readonly patient?: boolean;
+  readonly slow?: boolean;
 }
 
 export const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
@@ -62,16 +62,16 @@ export async function callPeer<S extends z.ZodType>(
   { timeoutMs, signal, traceparent }: CallOptions,
 ): Promise<z.output<S>> {
   using deadline = createDeadline(deps.clock, timeoutMs, signal);
-  return await attempt({ name: peer.name, method, timeoutMs, deadline, signal }, async () => {
-    const patient = timeoutMs > FETCH_PATIENCE_MS;
-    const call: RpcCall = { peer, method, params, accept: 'application/json', traceparent, patient };
+  return await withNetworkErrors({ name: peer.name, method, timeoutMs, deadline, signal }, async () => {
+    const patient = timeoutMs > FETCH_LIMIT_MS;
+    const call: RpcCall = { peer, method, params, accept: 'application/json', traceparent, slow: patient };
     const response = await post(deps, call, deadline.signal);
     return readResult(call, response.status, await readAnswer(call, response), schema);
   });
 }
 
 /** Runs work whose failures are the network's, and says so in the catalogue's words. */
-export async function attempt<T>(
+export async function withNetworkErrors<T>(
   o: { name: string; method: string; timeoutMs: number; deadline: Deadline; signal: AbortSignal | undefined },
   work: () => Promise<T>,
 ): Promise<T> {
@@ -105,8 +105,8 @@ export async function post(deps: TransportDeps, call: RpcCall, signal: AbortSign
   // Not redirect: 'error', which looks like a broken network: a redirect is an answer, never followed with a token.
   const response = await (deps.request
     ? deps.request(peer.url, { ...init, method: 'POST' })
-    : call.patient
-      ? longPost(peer.url, init)
+    : call.slow
+      ? postWithoutTimeout(peer.url, init)
       : fetch(peer.url, { ...init, method: 'POST', redirect: 'manual' }));
   if (response.status >= 500 && response.status !== 503) {
     await response.body?.cancel();
@@ -117,7 +117,7 @@ export async function post(deps: TransportDeps, call: RpcCall, signal: AbortSign
   }
   if (response.status >= 300 && response.status < 400) {
     await response.body?.cancel();
-    throw nonsenseFrom(peer.name, method, 'a redirect, which is not followed');
+    throw invalidAnswer(peer.name, method, 'a redirect, which is not followed');
   }
   return response;
 }
@@ -129,7 +129,7 @@ interface Answer {
 
 /** The JSON of an answer, at most 4 MiB of it; undefined for what is no JSON. */
 export async function readAnswer({ peer, method }: RpcCall, response: Response): Promise<Answer> {
-  const text = await readBounded(response, () => nonsenseFrom(peer.name, method, 'more than 4 MiB'));
+  const text = await readBounded(response, () => invalidAnswer(peer.name, method, 'more than 4 MiB'));
   const retryAfter = response.headers.get('retry-after');
   try {
     return { body: JSON.parse(text), retryAfter };
@@ -150,12 +150,12 @@ export function readResult<S extends z.ZodType>(
     throw refusedBy({ peer: peer.name, method, status, retryAfter, error });
   }
   if (!isJsonObject(body) || body.jsonrpc !== '2.0') {
-    throw nonsenseFrom(peer.name, method, 'something that is not JSON-RPC');
+    throw invalidAnswer(peer.name, method, 'something that is not JSON-RPC');
   }
   const result = schema.safeParse(
     peer.version === '0.3' ? fromLegacyResult(method, body.result) : body.result,
   );
-  if (!result.success) throw nonsenseFrom(peer.name, method, 'a result of another shape');
+  if (!result.success) throw invalidAnswer(peer.name, method, 'a result of another shape');
   return result.data;
 }
 

@@ -3,7 +3,7 @@ import { request as requestHttps } from 'node:https';
 import type { Readable } from 'node:stream';
 
 /** Node's `fetch` gives up on an answer that has not begun after five minutes, whatever the caller's own deadline. */
-export const FETCH_PATIENCE_MS = 240_000;
+export const FETCH_LIMIT_MS = 240_000;
 
 const WITHOUT_BODY = new Set([204, 205, 304]);
 
@@ -14,7 +14,7 @@ export interface PostInit {
 }
 
 /** A POST that waits for its answer as long as `signal` lets it. Redirects are answers: they are not followed. */
-export function longPost(url: string, { headers, body, signal }: PostInit): Promise<Response> {
+export function postWithoutTimeout(url: string, { headers, body, signal }: PostInit): Promise<Response> {
   const request = url.startsWith('https:') ? requestHttps : requestHttp;
   return new Promise((resolve, reject) => {
     const sent = request(url, { method: 'POST', headers, signal, agent: false }, (answer) => {

@@ -2,7 +2,7 @@ import { parseSseStream } from '@a2a-js/sdk';
 import type { FleetError, JsonObject } from '@hermes-fleet/protocol';
 import type { z } from 'zod';
 import { createDeadline } from './deadline.ts';
-import { nonsenseFrom, peerErrorCode, unreachable } from './peer-errors.ts';
+import { invalidAnswer, peerErrorCode, unreachable } from './peer-errors.ts';
 import {
   foldEvent,
   type PeerReply,
@@ -14,7 +14,6 @@ import {
   type WireTask,
 } from './peer-task.ts';
 import {
-  attempt,
   callPeer,
   MAX_ANSWER_BYTES,
   type PeerEndpoint,
@@ -23,6 +22,7 @@ import {
   readAnswer,
   readResult,
   type TransportDeps,
+  withNetworkErrors,
 } from './transport.ts';
 
 export interface WatchOptions {
@@ -38,7 +38,7 @@ const MAX_STREAM_CHARS = 4 * MAX_ANSWER_BYTES;
 /** What an event counts beside its content. */
 const PART_CHARS = 32;
 /** So many parts and artifacts count as a character: an event carries all that it adds to into the next snapshot. */
-const CARRIED_PER_CHAR = 16;
+const COPIES_PER_CHAR = 16;
 /** The states in which A2A ends a stream although the task goes on. */
 const WAITING = new Set(['input_required', 'auth_required']);
 
@@ -57,7 +57,7 @@ export async function* watchTask(
   const call = streamCall(peer, 'SubscribeToTask', { id }, o);
   try {
     for await (const { task } of eventsOf(deps, call, o)) {
-      if (task === undefined) throw nonsenseFrom(peer.name, call.method, 'an update before the task');
+      if (task === undefined) throw invalidAnswer(peer.name, call.method, 'an update before the task');
       const snapshot = toPeerTask(task);
       yield snapshot;
       if (snapshot.terminal) return;
@@ -82,7 +82,7 @@ export async function* streamMessage(
   const call = streamCall(peer, 'SendStreamingMessage', params, o);
   for await (const seen of eventsOf(deps, call, o)) {
     if (seen.task === undefined && seen.message === undefined)
-      throw nonsenseFrom(peer.name, call.method, 'an update before the task');
+      throw invalidAnswer(peer.name, call.method, 'an update before the task');
     const reply = toPeerReply(seen);
     yield reply;
     if (reply.kind === 'message' || reply.task.terminal || WAITING.has(reply.task.state)) return;
@@ -97,7 +97,7 @@ function streamCall(peer: PeerEndpoint, method: string, params: JsonObject, o: W
 const endedEarly = ({ peer, method }: RpcCall): FleetError =>
   unreachable(peer.name, method, new Error('the stream ended early'));
 
-interface Seen {
+interface StreamState {
   readonly task?: WireTask;
   readonly message?: NonNullable<z.output<typeof StreamReply>['message']>;
 }
@@ -107,27 +107,27 @@ async function* eventsOf(
   deps: TransportDeps,
   call: RpcCall,
   { signal, idleTimeoutMs }: WatchOptions,
-): AsyncGenerator<Seen, void, undefined> {
+): AsyncGenerator<StreamState, void, undefined> {
   using deadline = createDeadline(deps.clock, idleTimeoutMs, signal);
   const context = { name: call.peer.name, method: call.method, timeoutMs: idleTimeoutMs, deadline, signal };
-  const opened = await attempt(context, () => open(deps, call, deadline.signal));
+  const opened = await withNetworkErrors(context, () => open(deps, call, deadline.signal));
   if (!(opened instanceof Response)) {
-    yield seenOf(undefined, opened);
+    yield nextState(undefined, opened);
     return;
   }
   const events = parseSseStream(watched(opened, deadline.touch), MAX_ANSWER_BYTES);
-  let seen: Seen = {};
+  let seen: StreamState = {};
   let chars = 0;
   try {
     for (;;) {
-      const next = await attempt(context, () => events.next());
+      const next = await withNetworkErrors(context, () => events.next());
       if (next.done) return;
       const event = readEvent(call, next.value.data);
-      chars += contentOf(event) + carriedInto(seen.task, event) / CARRIED_PER_CHAR;
+      chars += sizeOf(event) + copiedItems(seen.task, event) / COPIES_PER_CHAR;
       // A new stream starts with the task in one piece, which has a bound of its own.
       if (chars > MAX_STREAM_CHARS)
         throw unreachable(call.peer.name, call.method, new Error('the stream holds more than a task may'));
-      seen = seenOf(seen.task, event);
+      seen = nextState(seen.task, event);
       yield seen;
     }
   } finally {
@@ -135,7 +135,7 @@ async function* eventsOf(
   }
 }
 
-function seenOf(known: WireTask | undefined, event: z.output<typeof StreamReply>): Seen {
+function nextState(known: WireTask | undefined, event: z.output<typeof StreamReply>): StreamState {
   const { message } = event;
   if (message !== undefined && known === undefined) return { message };
   const task = foldEvent(known, event);
@@ -153,7 +153,7 @@ async function open(
   if (response.status === 200 && isStream) return response;
   const answer = readResult(call, response.status, await readAnswer(call, response), StreamReply);
   if (call.method === 'SendStreamingMessage' && (answer.task ?? answer.message) !== undefined) return answer;
-  throw nonsenseFrom(call.peer.name, call.method, 'no stream');
+  throw invalidAnswer(call.peer.name, call.method, 'no stream');
 }
 
 /** The same response, telling about every chunk: heartbeats are comments, which the parser drops. */
@@ -168,7 +168,7 @@ function watched(response: Response, onChunk: () => void): Response {
 }
 
 /** How much of a task an event of its stream holds, in characters. */
-function contentOf({ artifactUpdate }: z.output<typeof StreamReply>): number {
+function sizeOf({ artifactUpdate }: z.output<typeof StreamReply>): number {
   const parts = artifactUpdate?.artifact.parts ?? [];
   return parts.reduce(
     (sum, { text, data, raw }) =>
@@ -178,7 +178,7 @@ function contentOf({ artifactUpdate }: z.output<typeof StreamReply>): number {
 }
 
 /** How many parts and artifacts of the task an event adds to. */
-function carriedInto(task: WireTask | undefined, { artifactUpdate }: z.output<typeof StreamReply>): number {
+function copiedItems(task: WireTask | undefined, { artifactUpdate }: z.output<typeof StreamReply>): number {
   if (artifactUpdate === undefined) return 0;
   const { artifactId } = artifactUpdate.artifact;
   const artifacts = task?.artifacts ?? [];
@@ -191,7 +191,7 @@ function readEvent(call: RpcCall, data: string) {
   try {
     body = JSON.parse(data);
   } catch {
-    throw nonsenseFrom(call.peer.name, call.method, 'an event that is not JSON');
+    throw invalidAnswer(call.peer.name, call.method, 'an event that is not JSON');
   }
   return readResult(call, 200, { body, retryAfter: null }, StreamReply);
 }

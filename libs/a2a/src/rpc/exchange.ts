@@ -16,7 +16,7 @@ import type { CustomMethod } from './custom-method.ts';
 import type { RpcId } from './envelope.ts';
 import type { RpcReply } from './heartbeat-reply.ts';
 import type { Method } from './methods.ts';
-import { type OnRefused, tellRefusal } from './refusal.ts';
+import { type OnRefused, reportRefusal } from './refusal.ts';
 import { errorReply, httpStatusOf } from './rpc-error.ts';
 
 export interface RouteDeps extends HandlerDeps {
@@ -32,13 +32,13 @@ export interface RouteDeps extends HandlerDeps {
 }
 
 /** How far a request has come. */
-export interface Passage {
+export interface Progress {
   readonly request: FastifyRequest;
   /** The body as it arrived. */
   readonly text: string;
   readonly method: string | undefined;
   /** Whether whoever acts on it has it: from then on it was not refused. */
-  taken: boolean;
+  handedOver: boolean;
 }
 
 /** One request that may be carried out: its method is known, its caller may call it, its parameters are right. */
@@ -49,29 +49,32 @@ export interface Exchange {
   readonly id: RpcId;
   readonly method: Method;
   readonly params: JsonObject;
-  readonly passage: Passage;
+  readonly progress: Progress;
 }
 
-const UNARY: OpenCall = {
+const UNTRACKED: OpenCall = {
   signal: new AbortController().signal,
-  gone: () => undefined,
+  clientGone: () => undefined,
   [Symbol.dispose]: () => undefined,
 };
 
 /** A call that may last is counted, and ends when its client leaves. */
 export function openCall({ deps, request, reply, method }: Exchange): OpenCall {
-  if (method.kind === 'unary') return UNARY;
+  if (method.kind === 'unary') return UNTRACKED;
   const open = deps.calls.open(request.caller.name, method.kind);
-  reply.raw.once('close', open.gone);
+  reply.raw.once('close', open.clientGone);
   return open;
 }
 
-export function callOf({ deps, request, method, params, passage }: Exchange, signal: AbortSignal): Call {
+export function callOf(
+  { deps, request, method, params, progress: passage }: Exchange,
+  signal: AbortSignal,
+): Call {
   const { message } = params;
   return {
     text: passage.text,
-    onTaken: () => {
-      passage.taken = true;
+    onHandedOver: () => {
+      passage.handedOver = true;
     },
     caller: request.caller,
     card: () => deps.card({ host: request.host, protocol: request.protocol }),
@@ -96,11 +99,11 @@ export function transport(
 }
 
 /** Tells of what was thrown, if it means that the request was refused. */
-export async function tellIfRefused(deps: RouteDeps, passage: Passage, thrown: unknown): Promise<void> {
-  const { request, text, method, taken } = passage;
-  if (taken) return;
+export async function reportIfRefused(deps: RouteDeps, passage: Progress, thrown: unknown): Promise<void> {
+  const { request, text, method, handedOver } = passage;
+  if (handedOver) return;
   const error = FleetError.from(thrown);
-  await tellRefusal(deps, request, { text, error, ...(method === undefined ? {} : { method }) });
+  await reportRefusal(deps, request, { text, error, ...(method === undefined ? {} : { method }) });
 }
 
 /** Any thrown value as a JSON-RPC error reply; the request's log line tells what it was. */

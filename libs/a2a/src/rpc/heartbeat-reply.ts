@@ -1,7 +1,7 @@
 import type { Clock, JsonObject } from '@hermes-fleet/protocol';
 import type { FastifyReply } from 'fastify';
 
-const PATIENCE_MS = 30_000;
+const HEARTBEAT_MS = 30_000;
 
 export interface RpcReply {
   readonly status: number;
@@ -13,7 +13,7 @@ export interface RpcReply {
  * 30 s, so that no client's time-out ends the wait: JSON may begin with white space (design 5, HTTP). From then on the
  * status is 200, whatever the body says.
  */
-export async function replyPatiently(
+export async function replyWithHeartbeat(
   reply: FastifyReply,
   work: Promise<RpcReply>,
   clock: Clock,
@@ -27,7 +27,7 @@ export async function replyPatiently(
       begun = true;
       reply.raw.write(' ');
       wait();
-    }, PATIENCE_MS);
+    }, HEARTBEAT_MS);
   };
   wait();
   try {

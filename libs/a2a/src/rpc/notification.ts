@@ -1,8 +1,8 @@
 import { FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
-import { callOf, type Exchange, openCall, tellIfRefused, transport } from './exchange.ts';
+import { callOf, type Exchange, openCall, reportIfRefused, transport } from './exchange.ts';
 
 /** The methods that do something which lasts, and how each is carried out when nobody waits for its answer. */
-const CARRIED_OUT: Readonly<Partial<Record<string, string>>> = {
+const EFFECTIVE_METHODS: Readonly<Partial<Record<string, string>>> = {
   SendMessage: 'SendMessage',
   SendStreamingMessage: 'SendMessage',
   CancelTask: 'CancelTask',
@@ -12,15 +12,15 @@ const CARRIED_OUT: Readonly<Partial<Record<string, string>>> = {
 };
 
 /** Carries out a request without an id, which is never answered; what fails is in the log only (JSON-RPC 2.0, 4.1). */
-export async function carryOut(exchange: Exchange): Promise<void> {
-  const method = CARRIED_OUT[exchange.method.name];
+export async function runNotification(exchange: Exchange): Promise<void> {
+  const method = EFFECTIVE_METHODS[exchange.method.name];
   if (method === undefined) return;
   using open = openCall(exchange);
   const call = callOf(exchange, open.signal);
   await transport(exchange, call, { method, params: withoutWaiting(exchange.params) });
   if (call.failure === undefined) return;
   exchange.request.failure = FleetError.from(call.failure);
-  await tellIfRefused(exchange.deps, exchange.passage, call.failure);
+  await reportIfRefused(exchange.deps, exchange.progress, call.failure);
 }
 
 function withoutWaiting(params: JsonObject): JsonObject {

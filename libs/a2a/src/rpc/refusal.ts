@@ -21,7 +21,7 @@ export interface RefusalDeps {
 }
 
 /** Tells the service of a refusal. Never rejects: the caller gets the error that it was refused with. */
-export async function tellRefusal(
+export async function reportRefusal(
   { onRefused, log }: RefusalDeps,
   request: FastifyRequest,
   what: Pick<RefusedRequest, 'text' | 'method' | 'error'>,

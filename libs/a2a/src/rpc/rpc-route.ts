@@ -1,7 +1,7 @@
 import { Extensions } from '@a2a-js/sdk';
 import { FleetError, isJsonObject, jsonMembers } from '@hermes-fleet/protocol';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { GONE } from '../server/open-calls.ts';
+import { CLIENT_GONE } from '../server/open-calls.ts';
 import type { Call } from '../server/request-handler.ts';
 import type { CustomMethod, CustomMethodCall } from './custom-method.ts';
 import { readEnvelope } from './envelope.ts';
@@ -10,15 +10,15 @@ import {
   type Exchange,
   header,
   openCall,
-  type Passage,
+  type Progress,
   type RouteDeps,
-  tellIfRefused,
+  reportIfRefused,
   toError,
   transport,
 } from './exchange.ts';
-import { type RpcReply, replyPatiently } from './heartbeat-reply.ts';
+import { type RpcReply, replyWithHeartbeat } from './heartbeat-reply.ts';
 import { authorize, findMethod, readParams } from './methods.ts';
-import { carryOut } from './notification.ts';
+import { runNotification } from './notification.ts';
 import { isStream, streamReplies } from './sse-stream.ts';
 
 const JSON_TYPE = 'application/json; charset=utf-8';
@@ -32,27 +32,27 @@ export function createRpcRoute(deps: RouteDeps) {
     const envelope = readEnvelope(text, { isOwn: (name) => own.has(name), readsText });
     const { id } = envelope.ok ? envelope.request : envelope;
     const name = envelope.ok ? envelope.request.method : envelope.method;
-    const passage: Passage = { request, text, method: name, taken: false };
+    const passage: Progress = { request, text, method: name, handedOver: false };
     try {
       if (!envelope.ok) throw envelope.error;
       const ownMethod = own.get(envelope.request.method);
       if (ownMethod !== undefined) {
         const paramsText = paramsIn(text);
-        passage.taken = true;
-        const { status, body } = await runOwn(ownMethod, { request, reply, id, paramsText });
+        passage.handedOver = true;
+        const { status, body } = await runCustomMethod(ownMethod, { request, reply, id, paramsText });
         if (!envelope.request.notification) return reply.code(status).type(JSON_TYPE).send(body);
         return reply.code(204).send();
       }
       const method = findMethod(envelope.request.method, header(request, 'a2a-version'));
       authorize(request.caller, method, deps.sendScopes);
       const params = readParams(method, envelope.request.params);
-      passage.taken = !method.takesMessage;
-      const exchange: Exchange = { deps, request, reply, id, method, params, passage };
+      passage.handedOver = !method.takesMessage;
+      const exchange: Exchange = { deps, request, reply, id, method, params, progress: passage };
       if (!envelope.request.notification) return await answer(exchange);
-      await carryOut(exchange);
+      await runNotification(exchange);
     } catch (thrown) {
       const { status, body } = toError({ request, reply, id }, thrown);
-      await tellIfRefused(deps, passage, thrown);
+      await reportIfRefused(deps, passage, thrown);
       if (!envelope.ok || !envelope.request.notification)
         return reply.code(status).type(JSON_TYPE).send(body);
     }
@@ -68,7 +68,7 @@ function paramsIn(text: string): string | undefined {
   return params?.text;
 }
 
-async function runOwn(
+async function runCustomMethod(
   method: CustomMethod,
   {
     request,
@@ -96,7 +96,8 @@ async function answer(exchange: Exchange): Promise<FastifyReply> {
     throw new FleetError('UNSUPPORTED_OPERATION', 'this agent does not stream; use SendMessage and GetTask');
   }
   const result = transport(exchange, call, { method: method.name, params });
-  if (method.kind === 'send') return await replyPatiently(reply, toReply(exchange, call, result), deps.clock);
+  if (method.kind === 'send')
+    return await replyWithHeartbeat(reply, toReply(exchange, call, result), deps.clock);
   const settled = await result;
   if (isStream(settled)) {
     await streamReplies(exchange, call, settled);
@@ -110,9 +111,9 @@ async function answer(exchange: Exchange): Promise<FastifyReply> {
 async function toReply(exchange: Exchange, call: Call, result: unknown): Promise<RpcReply> {
   const body = await result;
   if (isJsonObject(body) && body.error === undefined) return { status: 200, body };
-  if (call.signal.reason === GONE) return { status: 499, body: {} };
+  if (call.signal.reason === CLIENT_GONE) return { status: 499, body: {} };
   const thrown = call.failure ?? body;
-  await tellIfRefused(exchange.deps, exchange.passage, thrown);
+  await reportIfRefused(exchange.deps, exchange.progress, thrown);
   return toError(exchange, thrown);
 }
 

@@ -1,6 +1,6 @@
 import { type Clock, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
 import type { FastifyReply } from 'fastify';
-import { CLOSING, GONE } from '../server/open-calls.ts';
+import { CLIENT_GONE, CLOSING } from '../server/open-calls.ts';
 import type { Call } from '../server/request-handler.ts';
 import { type Exchange, toError } from './exchange.ts';
 
@@ -25,7 +25,7 @@ export async function streamReplies(exchange: Exchange, call: Call, envelopes: E
   const first = await envelopes.next();
   const { signal } = call;
   const onError = (thrown: unknown): SseEvent | undefined => {
-    if (signal.reason === CLOSING || signal.reason === GONE) return undefined;
+    if (signal.reason === CLOSING || signal.reason === CLIENT_GONE) return undefined;
     return { data: toError(exchange, thrown).body };
   };
   const events = numbered(call, first, envelopes);

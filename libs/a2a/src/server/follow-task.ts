@@ -14,8 +14,8 @@ import {
   artifactsOf,
   deltaOf,
   questionMessage,
+  type RunningState,
   runningView,
-  type Standing,
   statusMessage,
   statusView,
   taskView,
@@ -61,25 +61,29 @@ export async function* followTask(o: {
   let hasText = past.text !== '';
   for await (const event of ledger.watch(record.id, afterSeq, signal)) {
     if (TERMINAL_EVENTS.has(event.type)) {
-      yield* ending(requireTask(ledger, record.id), event);
+      yield* finalUpdates(requireTask(ledger, record.id), event);
       return;
     }
     if (event.type === 'text') {
-      yield item(event.seq, delta(record, event, hasText));
+      yield item(event.seq, textUpdate(record, event, hasText));
       hasText = true;
     } else {
       state = currentState(ledger, event) ?? impliedState(event.type) ?? state;
-      yield item(event.seq, update(record, event, state, questionOf(ledger, event)));
+      yield item(event.seq, statusUpdate(record, event, state, questionOf(ledger, event)));
       if (untilAsked && state === 'input_required') return;
     }
   }
 }
 
 /** What the log up to `afterSeq` says; where that is all of it, the record says the state. */
-function replay(ledger: Ledger, record: TaskRecord, afterSeq: number, isCurrent: boolean): Standing {
+function replay(ledger: Ledger, record: TaskRecord, afterSeq: number, isCurrent: boolean): RunningState {
   const questions = ledger.questions(record.id).filter(({ seq }) => seq <= afterSeq);
-  let past: Omit<Standing, 'questions'> = { state: 'submitted', at: record.createdAt, text: '' };
-  const standing = (): Standing => ({ ...past, ...(isCurrent ? { state: record.state } : {}), questions });
+  let past: Omit<RunningState, 'questions'> = { state: 'submitted', at: record.createdAt, text: '' };
+  const standing = (): RunningState => ({
+    ...past,
+    ...(isCurrent ? { state: record.state } : {}),
+    questions,
+  });
   for (let seq = 0; ; ) {
     const page = ledger.events(record.id, seq, PAGE);
     for (const event of page) {
@@ -114,7 +118,7 @@ const item = (eventId: number | undefined, payload: Payload): StreamItem => ({
   response: { payload },
 });
 
-function delta({ id: taskId, contextId }: TaskRecord, event: TaskEvent, append: boolean): Payload {
+function textUpdate({ id: taskId, contextId }: TaskRecord, event: TaskEvent, append: boolean): Payload {
   const artifact = textArtifact(deltaOf(event));
   return {
     $case: 'artifactUpdate',
@@ -122,7 +126,7 @@ function delta({ id: taskId, contextId }: TaskRecord, event: TaskEvent, append: 
   };
 }
 
-function update(
+function statusUpdate(
   record: TaskRecord,
   event: TaskEvent,
   state: TaskState,
@@ -143,7 +147,7 @@ function update(
 }
 
 /** The artifacts, each replacing what was streamed of it, then the final status; only that one can be resumed after. */
-function* ending(record: TaskRecord, event: TaskEvent): Generator<StreamItem> {
+function* finalUpdates(record: TaskRecord, event: TaskEvent): Generator<StreamItem> {
   const { id: taskId, contextId } = record;
   for (const artifact of artifactsOf(record)) {
     const value = { taskId, contextId, artifact, append: false, lastChunk: true, metadata: undefined };

@@ -1,13 +1,13 @@
 import { FleetError } from '@hermes-fleet/protocol';
 
 /** Why a call that is still open is ended: the client has left, or the service closes. */
-export const GONE = Symbol('the client is gone');
+export const CLIENT_GONE = Symbol('the client is gone');
 export const CLOSING = Symbol('the service closes');
 
 export interface OpenCall extends Disposable {
   /** Aborts with GONE or CLOSING as its reason. */
   readonly signal: AbortSignal;
-  gone(): void;
+  clientGone(): void;
 }
 
 export type CallKind = 'send' | 'stream';
@@ -44,7 +44,7 @@ export class OpenCalls {
     this.#open.add(controller);
     return {
       signal: controller.signal,
-      gone: () => controller.abort(GONE),
+      clientGone: () => controller.abort(CLIENT_GONE),
       [Symbol.dispose]: () => this.#release(key, controller),
     };
   }

@@ -35,7 +35,7 @@ export interface Call {
   /** The body of the request as it arrived. */
   readonly text: string;
   /** To be called when the intake gets the message. */
-  readonly onTaken: () => void;
+  readonly onHandedOver: () => void;
   /** `params.message` as it arrived; undefined for A2A 0.3. */
   readonly rawMessage: JsonObject | undefined;
   readonly lastEventId: string | undefined;
@@ -79,7 +79,7 @@ export function createRequestHandler(deps: HandlerDeps, call: Call): A2ARequestH
     const { taskId } = inbound;
     const contextId =
       taskId === undefined ? inbound.contextId : continuable(ledger, ownTask(taskId), inbound).contextId;
-    call.onTaken();
+    call.onHandedOver();
     return intake.accept({ ...inbound, contextId }, caller);
   };
 

@@ -3,7 +3,7 @@ import { FleetError, type Log } from '@hermes-fleet/protocol';
 import type { PeerTask } from '../client/peer-task.ts';
 
 const nothing = (): void => undefined;
-export const quiet: Log = { debug: nothing, info: nothing, warn: nothing, error: nothing };
+export const silentLog: Log = { debug: nothing, info: nothing, warn: nothing, error: nothing };
 
 export async function collect(snapshots: AsyncIterable<PeerTask>): Promise<PeerTask[]> {
   const all: PeerTask[] = [];

@@ -70,7 +70,7 @@ export function statusMessage(record: TaskRecord, text: string, seq: number): Me
 }
 
 /** Where a task that has not ended stood. */
-export interface Standing {
+export interface RunningState {
   readonly state: TaskState;
   /** Since when, ms since the epoch. */
   readonly at: number;
@@ -81,7 +81,7 @@ export interface Standing {
 }
 
 /** A task as it stood while it ran, for a stream that starts in the middle of its log. */
-export function runningView(record: TaskRecord, { state, at, text, questions }: Standing): Task {
+export function runningView(record: TaskRecord, { state, at, text, questions }: RunningState): Task {
   const message = openQuestion(record, state, questions);
   return {
     id: record.id,
@@ -140,16 +140,16 @@ function historyOf(
   if (length === 0) return [];
   const told = state === 'input_required' ? questions.slice(0, -1) : questions;
   const messages = [
-    callersMessage(record, record.message),
+    callerMessage(record, record.message),
     ...told.flatMap((question) => [
       questionMessage(record, question),
-      ...(question.answer ? [callersMessage(record, question.answer.message)] : []),
+      ...(question.answer ? [callerMessage(record, question.answer.message)] : []),
     ]),
   ];
   return length === undefined ? messages : messages.slice(-length);
 }
 
-function callersMessage({ id, contextId }: TaskRecord, wire: JsonObject): Message {
+function callerMessage({ id, contextId }: TaskRecord, wire: JsonObject): Message {
   return { ...Message.fromJSON(wire), contextId, taskId: id };
 }
 

@@ -7,7 +7,7 @@ import { announcerOf, readAnnounceEvent } from './announce-event.ts';
 /** The largest message that is looked at. */
 const MAX_BYTES = 256 * 1024;
 /** Profiles whose announce may wait to be handled at a time. */
-const MAX_WAITING = 1_000;
+const MAX_PENDING = 1_000;
 
 /** Takes announces from NATS as fast as they come, and hands on the newest of each profile, one after the other. */
 export interface AnnounceInbox {
@@ -61,7 +61,7 @@ export function createAnnounceInbox(o: {
         o.log.warn({ peer: from }, 'dropped an announce that its own profile has not sent');
         return;
       }
-      if (message.data.length > MAX_BYTES || (waiting.size >= MAX_WAITING && !waiting.has(from))) {
+      if (message.data.length > MAX_BYTES || (waiting.size >= MAX_PENDING && !waiting.has(from))) {
         o.log.warn({ peer: from, bytes: message.data.length }, 'dropped an announce: too large, or too many');
         return;
       }

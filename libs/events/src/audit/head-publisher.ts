@@ -6,7 +6,7 @@ import { directGet } from '../streams/direct-get.ts';
 import { auditSubject } from '../streams/subjects.ts';
 import { type Head, headEvent, readHeadEvent } from './head-event.ts';
 
-const EVERY_MS = 1_000;
+const MIN_INTERVAL_MS = 1_000;
 const ACK_TIMEOUT_MS = 5_000;
 
 export interface HeadPublisherOptions {
@@ -55,7 +55,7 @@ export interface HeadPublisher {
  */
 export function startHeadPublisher(o: HeadPublisherOptions): HeadPublisher {
   const subject = auditSubject(o.service);
-  const everyMs = o.everyMs ?? EVERY_MS;
+  const everyMs = o.everyMs ?? MIN_INTERVAL_MS;
   const end = new AbortController();
   const idle = new Set<(published: boolean) => void>();
   let state: HeadState = { connected: false, lastError: undefined, audit: 'unknown', reason: undefined };

@@ -10,7 +10,7 @@ export interface BusState {
   readonly lastError: string | undefined;
 }
 
-export interface Supervision {
+export interface SuperviseOptions {
   readonly connection: BusConnection;
   /** What this is, for the log: `event relay`. */
   readonly what: string;
@@ -28,7 +28,7 @@ export interface Supervision {
  * delays; resolves when the signal aborts and the last connection is closed. Logs when the state changes, not when
  * an attempt fails.
  */
-export async function supervise(o: Supervision): Promise<void> {
+export async function supervise(o: SuperviseOptions): Promise<void> {
   const pauses = { firstMs: FIRST_DELAY_MS, longestMs: MAX_DELAY_MS, random: o.random };
   let failures = 0;
   let connected: boolean | undefined;
@@ -47,7 +47,7 @@ export async function supervise(o: Supervision): Promise<void> {
   };
   while (!o.signal.aborted) {
     try {
-      await oneSession(o, healthy);
+      await runSession(o, healthy);
     } catch (error) {
       if (o.signal.aborted) return;
       become(false, reasonOf(error));
@@ -59,7 +59,7 @@ export async function supervise(o: Supervision): Promise<void> {
   }
 }
 
-async function oneSession(o: Supervision, healthy: () => void): Promise<void> {
+async function runSession(o: SuperviseOptions, healthy: () => void): Promise<void> {
   const nc = await openConnection(o.connection, o.signal);
   try {
     await o.session(nc, healthy);

@@ -62,7 +62,7 @@ export async function runConsumerSession(o: ConsumerSession): Promise<void> {
 
 async function openReader(o: ConsumerSession) {
   const jsm = await o.nc.jetstreamManager({ checkAPI: false });
-  await locate(jsm, o);
+  await fixPosition(jsm, o);
   const name = o.durable === undefined ? await addEphemeral(jsm, o) : await addDurable(jsm, o.durable, o);
   const inbox = createInbox(o.inboxPrefix);
   const messages = o.nc.subscribe(inbox);
@@ -86,7 +86,7 @@ async function openReader(o: ConsumerSession) {
       throw new Error(`delivery ${place.delivery} came after ${delivered}: events were lost on the way`);
     }
     delivered = place.delivery;
-    await handOver(o, message, place.seq);
+    await deliver(o, message, place.seq);
     wanted -= 1;
     if (wanted === 0) pull();
   };
@@ -100,7 +100,7 @@ async function openReader(o: ConsumerSession) {
  * For a durable, confirms that the event is handled, or gives it back at once when it could not be. A server that
  * crashed may have forgotten confirmations: what this reader has handled is confirmed again, not handed over again.
  */
-async function handOver(o: ConsumerSession, message: Msg, seq: number): Promise<void> {
+async function deliver(o: ConsumerSession, message: Msg, seq: number): Promise<void> {
   const handled = o.durable !== undefined && seq <= (o.position.after ?? 0);
   try {
     const meta = { seq, subject: message.subject };
@@ -118,7 +118,7 @@ async function handOver(o: ConsumerSession, message: Msg, seq: number): Promise<
 }
 
 /** Fixes the place to read from; a stream that was made anew, or that lost its tail, is read from where it now is. */
-async function locate(jsm: JetStreamManager, o: ConsumerSession): Promise<void> {
+async function fixPosition(jsm: JetStreamManager, o: ConsumerSession): Promise<void> {
   const { state, created } = await jsm.streams.info(o.stream);
   const { position } = o;
   const fromStart = o.fromStart || o.durable !== undefined;

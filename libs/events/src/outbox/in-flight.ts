@@ -1,5 +1,5 @@
 /** One event that was sent and whose acknowledgement is awaited. */
-export interface Sent {
+export interface SentEvent {
   readonly seq: number;
   acknowledged: boolean;
 }
@@ -9,7 +9,7 @@ export interface Sent {
  * unbroken run of them.
  */
 export class InFlight {
-  readonly #sent: Sent[] = [];
+  readonly #sent: SentEvent[] = [];
   #unacknowledged = 0;
 
   /** From the oldest unacknowledged event to the newest sent one. */
@@ -22,7 +22,7 @@ export class InFlight {
     return this.#unacknowledged;
   }
 
-  send(seq: number): Sent {
+  send(seq: number): SentEvent {
     const sent = { seq, acknowledged: false };
     this.#sent.push(sent);
     this.#unacknowledged += 1;
@@ -30,7 +30,7 @@ export class InFlight {
   }
 
   /** Returns how far the unbroken run grew: its new last sequence and how many events joined it. */
-  acknowledge(sent: Sent): { readonly upTo: number; readonly count: number } | undefined {
+  acknowledge(sent: SentEvent): { readonly upTo: number; readonly count: number } | undefined {
     if (sent.acknowledged) return undefined;
     sent.acknowledged = true;
     this.#unacknowledged -= 1;

@@ -1,7 +1,7 @@
 import type { Clock, Log, OutboxSource } from '@hermes-fleet/protocol';
 import type { BusConnection } from '../connection/connection.ts';
 import { type BusState, supervise } from '../connection/supervise.ts';
-import { runRelaySession } from './publish-session.ts';
+import { runPublishSession } from './publish-session.ts';
 
 const WINDOW = 64;
 const ACK_TIMEOUT_MS = 5_000;
@@ -55,7 +55,7 @@ export function createOutboxPublisher(o: OutboxPublisherOptions): OutboxPublishe
       state = next;
     },
     session: (nc, onHealthy) =>
-      runRelaySession({
+      runPublishSession({
         nc,
         source: o.source,
         subjectPrefix: o.subjectPrefix,

@@ -10,7 +10,7 @@ const HEADER_BYTES = 1024;
 /** Acknowledged events whose cursor is not durable yet, in windows: bounds what a crash makes us send again. */
 const UNSAVED_WINDOWS = 4;
 
-export interface RelaySession {
+export interface PublishSession {
   readonly nc: NatsConnection;
   readonly source: OutboxSource;
   readonly subjectPrefix: string;
@@ -28,7 +28,7 @@ export interface RelaySession {
  * Relays over one connection, in order, until the first failure, which it throws: then nobody knows which of the
  * events on their way were stored, and only a new connection that reads back can go on in order.
  */
-export async function runRelaySession(o: RelaySession): Promise<never> {
+export async function runPublishSession(o: PublishSession): Promise<never> {
   const failure = new AbortController();
   const fail = (error: unknown): void => failure.abort(error);
   const signal = AbortSignal.any([o.signal, failure.signal]);
@@ -100,7 +100,7 @@ function encode(entry: OutboxEvent, maxPayload = 1024 * 1024): Uint8Array {
 }
 
 /** Compares what the stream holds with the outbox, moves the cursor where that is proven, returns where to go on. */
-async function readBack(o: RelaySession): Promise<number> {
+async function readBack(o: PublishSession): Promise<number> {
   const [first] = o.source.read(o.source.cursor(), 1);
   const [last, lastLikeFirst] = await Promise.all([
     lastMessage(o.nc, `${o.subjectPrefix}.>`),
@@ -121,7 +121,7 @@ async function readBack(o: RelaySession): Promise<number> {
 }
 
 /** Makes the cursor durable, one write at a time, always with the newest position. */
-function createCursorSaver(o: RelaySession, fail: (error: unknown) => void, onSaved: () => void) {
+function createCursorSaver(o: PublishSession, fail: (error: unknown) => void, onSaved: () => void) {
   let upTo = 0;
   let unsaved = 0;
   let running: Promise<void> | undefined;

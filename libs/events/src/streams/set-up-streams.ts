@@ -64,7 +64,7 @@ function incompatibilities(existing: StreamConfig): string[] {
 const sameSetting = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
 
 /** The stream as it stands, if it does. Throws CONFIG_INVALID when it cannot be made what is wanted. */
-async function usable(jsm: JetStreamManager, name: string): Promise<StreamConfig | undefined> {
+async function readUsable(jsm: JetStreamManager, name: string): Promise<StreamConfig | undefined> {
   const existing = await existingConfig(jsm, name);
   const reasons = existing ? incompatibilities(existing) : [];
   if (reasons.length === 0) return existing;
@@ -74,7 +74,7 @@ async function usable(jsm: JetStreamManager, name: string): Promise<StreamConfig
   );
 }
 
-async function bringAbout(
+async function applyConfig(
   jsm: JetStreamManager,
   existing: StreamConfig | undefined,
   wanted: WantedStream,
@@ -128,13 +128,13 @@ export async function setUpStreams(o: {
         throw setUpError(error, name, where.join(', '));
       });
     const jsm = await about(events, nc.jetstreamManager({ checkAPI: false }));
-    const hadEvents = await about(events, usable(jsm, events.name));
-    const hadAnnounces = await about(announces, usable(jsm, announces.name));
-    const hadHeads = await about(heads, usable(jsm, heads.name));
+    const hadEvents = await about(events, readUsable(jsm, events.name));
+    const hadAnnounces = await about(announces, readUsable(jsm, announces.name));
+    const hadHeads = await about(heads, readUsable(jsm, heads.name));
     // FLEET first: no two streams may share a subject, and an older one has those of the others.
-    const outcome = await about(events, bringAbout(jsm, hadEvents, events));
-    const announceOutcome = await about(announces, bringAbout(jsm, hadAnnounces, announces));
-    const auditOutcome = await about(heads, bringAbout(jsm, hadHeads, heads));
+    const outcome = await about(events, applyConfig(jsm, hadEvents, events));
+    const announceOutcome = await about(announces, applyConfig(jsm, hadAnnounces, announces));
+    const auditOutcome = await about(heads, applyConfig(jsm, hadHeads, heads));
     const serverVersion = nc.info?.version ?? 'unknown';
     const knowsSyncInterval = supportsSyncInterval(serverVersion);
     const notes = knowsSyncInterval

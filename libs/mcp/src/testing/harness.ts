@@ -26,7 +26,7 @@ export function recordingLog(): Log & { readonly lines: LogLine[] } {
 }
 
 /** The real clock, with timers of `ms` fired by hand. */
-export function handClock(ms: number): Clock & { fire(): void } {
+export function manualTimerClock(ms: number): Clock & { fire(): void } {
   const held = new Set<() => void>();
   return {
     ...systemClock,
