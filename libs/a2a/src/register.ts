@@ -22,42 +22,41 @@ import { OpenCalls } from './server/open-calls.ts';
 export interface A2AOptions {
   readonly ledger: Ledger;
   readonly intake: Intake;
-  /** The agent card as a client at this address is to see it; called per request, with an untrusted Host. */
+  /** Builds the agent card for the requested host; called per request, with an untrusted Host header. */
   readonly card: CardSource;
-  /** The extension URIs that are spoken here: echoed in `A2A-Extensions` when a client asks for them. */
+  /** Supported extension URIs: echoed in `A2A-Extensions` when a client requests them. */
   readonly extensions: readonly string[];
   readonly log: Log;
   readonly clock: Clock;
   readonly ids?: Ids;
   /** Default 256. */
   readonly maxStreamsPerCaller?: number;
-  /** Default 1,000: a copy of one dispatch costs no more than its connection. */
+  /** Default 1,000: a waiting copy of a dispatch costs only its connection. */
   readonly maxWaitingPerCaller?: number;
   /** Default 15 s. */
   readonly heartbeatMs?: number;
   /** Becomes Task.metadata of replies about a task, e.g. `{"urn:hermes-fleet:handshake:2": <announce>}`. */
   readonly replyMetadata?: (taskId: string) => JsonObject | undefined;
-  /** JSON-RPC methods beside A2A's, by name. */
+  /** Further JSON-RPC methods, by name. */
   readonly methods?: Readonly<Record<string, CustomMethod>>;
   /**
-   * Awaited before the error of an authenticated request is answered that no handler, method or intake got: no JSON, no
-   * request, too large, forbidden, wrong params, …
+   * Awaited before an authenticated request is answered with an error, unless a method or the intake has received it:
+   * invalid JSON, not a request, too large, forbidden, invalid params, …
    */
   readonly onRefused?: OnRefused;
-  /** Scopes that let a caller send messages beside `dispatch` and `announce`; what for is the intake's to say. */
+  /** Scopes beside `dispatch` and `announce` that let a caller send messages; the intake checks their use. */
   readonly sendScopes?: readonly Scope[];
   /**
-   * Tells data parts that the intake reads from their text: where a message is nested too deeply because of one, it is not
-   * refused, but handed over with that part's members that are not nested, and its whole text.
+   * True for data parts that the intake parses from their raw text. A message that such a part nests too deeply is not
+   * refused: the part keeps its scalar members and its whole text.
    */
   readonly readsText?: (data: JsonObject) => boolean;
 }
 
 /**
- * A2A 1.0 (and 0.3) over JSON-RPC on an app of createApp: POST /jsonrpc, /jsonrpc/ and /, and the agent card. Lives in
- * a scope of its own, with its own body parser and error shape. `closeStreams` ends every stream after what it has
- * sent and answers every waiting SendMessage with its task as it stands; the app's own closing does the same. A service
- * that has more than A2A to offer at this address gives `methods`; one that keeps account of what it refused, `onRefused`.
+ * Serves A2A 1.0 and 0.3 over JSON-RPC at POST /jsonrpc, /jsonrpc/ and /, and the agent card, in a Fastify scope with its
+ * own body parser and error format. `closeStreams` ends every stream after the event in progress and answers every
+ * waiting SendMessage with the current task; closing the app does the same.
  */
 export function registerA2A(app: FastifyInstance, o: A2AOptions): { closeStreams(): Promise<void> } {
   const calls = new OpenCalls({ stream: o.maxStreamsPerCaller ?? 256, send: o.maxWaitingPerCaller ?? 1_000 });
@@ -69,7 +68,7 @@ export function registerA2A(app: FastifyInstance, o: A2AOptions): { closeStreams
       async (_request: unknown, body: Buffer) => bodyText(body),
     );
     const known = new WeakSet<object>();
-    // Not reached by a request that authentication refused.
+    // Runs only for requests that passed authentication.
     scope.addHook('onRequest', async (request) => {
       known.add(request);
     });

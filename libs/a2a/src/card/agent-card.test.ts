@@ -15,7 +15,7 @@ const build = (identity: string, more: Partial<CardOptions> = {}): AgentCard =>
     ...more,
   });
 
-test('front matter wins; without it the first heading and the first paragraph are used', () => {
+test('front matter takes precedence over the first heading and the first paragraph', () => {
   const fronted = build(
     '---\nname: neo\ndescription: The one.\ntags: [code, tests]\n---\n# Another\n\nText.\n',
   );
@@ -27,7 +27,7 @@ test('front matter wins; without it the first heading and the first paragraph ar
   assert.deepEqual([empty.name, empty.description, empty.skills[0]?.id], ['agent', 'agent', 'agent']);
 });
 
-test('skills come from the Skills section: bullets with or without a description, and H3', () => {
+test('skills come from bullets and H3 headings of the Skills section, with or without a description', () => {
   const card = build(
     [
       '# Neo',
@@ -62,7 +62,7 @@ test('skills come from the Skills section: bullets with or without a description
   );
 });
 
-test('without a Skills section the H2 outside code fences are skills', () => {
+test('without a Skills section, H2 headings outside code fences are skills', () => {
   const card = build(
     '# N\n\n## Build\n\nBuilds.\n\n```md\n## Not a skill\n```\n\n~~~\n## Nor this\n```\n## or this\n~~~\n## Ship #\nShips.\n',
   );
@@ -75,7 +75,7 @@ test('without a Skills section the H2 outside code fences are skills', () => {
   );
 });
 
-test('slugs are unique, and say something for titles that are not ASCII', () => {
+test('slugs are unique and keep letters of every script', () => {
   const titles = ['検索する', 'Éclair!', 'eclair', 'Обзор кода', '🚀', '🎉', 'skill 2', 'a/b', 'a b'];
   const { skills } = build(`## Skills\n${titles.map((title) => `- ${title}`).join('\n')}\n`);
   const ids = skills.map(({ id }) => id);
@@ -105,7 +105,7 @@ test('broken front matter is CONFIG_INVALID and names the file', () => {
   }
 });
 
-test('the card as JSON: interfaces, capabilities with the extension, and security schemes that a client can read', () => {
+test('the card serializes to JSON with interfaces, extension and security schemes', () => {
   const json = AgentCard.toJSON(build('# Neo'));
   assert.deepEqual(json, {
     name: 'Neo',

@@ -5,7 +5,7 @@ import { readIdentity, type Skill } from './identity.ts';
 export interface CardOptions {
   /** The text of IDENTITY.md. */
   readonly identity: string;
-  /** The public JSON-RPC address, not the bind address. */
+  /** The public JSON-RPC URL, not the bind address. */
   readonly url: string;
   readonly version: string;
   readonly extensions: readonly { readonly uri: string; readonly params?: JsonObject }[];
@@ -15,7 +15,7 @@ export interface CardOptions {
 
 const MODES = ['text/plain', 'application/json', HANDSHAKE_MEDIA_TYPE];
 
-/** The agent card of a profile (design 3, Agent card). Serialise it with AgentCard.toJSON. */
+/** Builds an agent card from IDENTITY.md (docs/configuration.md#identitymd). Serialize it with AgentCard.toJSON. */
 export function buildAgentCard(o: CardOptions): AgentCard {
   const { name, description, tags, skills } = readIdentity(o.identity);
   const offered = skills.length > 0 ? skills : [{ name, description }];
@@ -68,7 +68,7 @@ function toSkills(skills: readonly Skill[], tags: readonly string[]): AgentSkill
   }));
 }
 
-/** Letters and digits of any script, the rest as dashes; `skill` for a title that has none. */
+/** Keeps letters and digits of any script and turns the rest into dashes; `skill` when nothing is left. */
 function slug(title: string): string {
   const bare = title
     .normalize('NFKD')

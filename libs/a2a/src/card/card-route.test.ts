@@ -23,7 +23,7 @@ test('the card is public, cacheable, and revalidated by its ETag', async (t) => 
   await changed.body?.cancel();
 });
 
-test('the card is made for the host that was asked, and its ETag differs', async (t) => {
+test('the card and its ETag depend on the requested host', async (t) => {
   const { url } = await serve(t);
   const ask = (host: string): Promise<{ etag: string | undefined; body: unknown }> =>
     new Promise((resolve, reject) => {

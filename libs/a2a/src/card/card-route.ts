@@ -7,10 +7,10 @@ export type CardSource = (request: { readonly host: string; readonly protocol: s
 const CARD_PATH = '/.well-known/agent-card.json';
 const MAX_AGE_S = 60;
 
-/** GET /.well-known/agent-card.json: public, revalidated by ETag, its url following the Host (design 2, fleet.yaml). */
+/** Serves GET /.well-known/agent-card.json without authentication, revalidated by ETag; the card's url follows Host. */
 export function registerCardRoute(scope: FastifyInstance, card: CardSource): void {
   scope.get(CARD_PATH, { config: { public: true } }, async (request, reply) => {
-    // Only AgentCard.toJSON writes security schemes the way A2A reads them (design 7).
+    // JSON.stringify alone would write security schemes in the SDK's internal form, which A2A clients cannot read.
     const body = JSON.stringify(AgentCard.toJSON(card({ host: request.host, protocol: request.protocol })));
     const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`;
     reply.header('etag', etag).header('cache-control', `public, max-age=${MAX_AGE_S}`).header('vary', 'host');

@@ -20,9 +20,10 @@ interface Section {
 }
 
 /**
- * Reads IDENTITY.md: front matter (`name`, `description`, `tags`) and Markdown (design 3, Agent card). The name is the
- * front matter's, else the first heading; the description the front matter's, else the first paragraph. Skills are the
- * bullets and H3 of a section `## Skills`, else the H2 sections. Throws CONFIG_INVALID for front matter that is no YAML.
+ * Reads IDENTITY.md: front matter (`name`, `description`, `tags`) and Markdown (docs/configuration.md#identitymd). The
+ * name comes from the front matter or else the first heading, the description from the front matter or else the first
+ * paragraph. Skills are the bullets and H3 headings of a section `## Skills`, or else the H2 sections. Throws
+ * CONFIG_INVALID for front matter that is not a YAML map.
  */
 export function readIdentity(text: string): Identity {
   const { front, body } = splitFrontMatter(text.replace(/\r\n?/g, '\n'));
@@ -63,7 +64,7 @@ function readFrontMatter(source: string): Record<string, unknown> {
   });
 }
 
-/** The headings outside code fences, each with the lines below it; what stands before the first has level 0. */
+/** The headings outside code fences, each with its lines; text before the first heading has level 0. */
 function readSections(body: string): Section[] {
   const sections: { level: number; title: string; lines: string[] }[] = [{ level: 0, title: '', lines: [] }];
   let fence: string | undefined;
@@ -101,7 +102,7 @@ function readSkills(sections: readonly Section[]): Skill[] {
   return [...readBullets(found.lines), ...headed];
 }
 
-/** `- **Name**: what it does`, also with a dash, or only a name; an indented line goes on with the one above. */
+/** Reads `- **Name**: description`, `- Name - description` or `- Name`; an indented line continues the item above. */
 function readBullets(lines: readonly string[]): Skill[] {
   const items: string[] = [];
   for (const line of lines) {
@@ -123,7 +124,7 @@ function firstParagraph(lines: readonly string[]): string {
   return plain((to === -1 ? rest : rest.slice(0, to)).map((line) => line.trim()).join(' '));
 }
 
-/** Markdown emphasis, code marks and links as plain text. */
+/** Strips Markdown emphasis, code marks and link targets. */
 function plain(text: string): string {
   return text
     .replace(/\[([^\]]*)\]\([^)]*\)/g, '$1')

@@ -25,7 +25,7 @@ function dispatch(taskId: string, more: JsonObject = {}): JsonObject {
   return data;
 }
 
-test('send, get and cancel against a real profile', async (t) => {
+test('send, get and cancel work against a real profile', async (t) => {
   const served = await serve(t, {
     script: async (id, { text }) =>
       text === 'wait' ? undefined : finish(served.ledger, id, 'done', { text: 'ok' }),
@@ -49,7 +49,7 @@ test('send, get and cancel against a real profile', async (t) => {
   assert.equal((await client.cancelTask(peer, open.task.id, soon)).state, 'canceled');
 });
 
-test('an announce is answered by a message with its data', async (t) => {
+test('the reply to an announce is a message with its data', async (t) => {
   const served = await serve(t);
   const announce: JsonObject = {
     type: 'SESSION_ANNOUNCE',
@@ -78,7 +78,7 @@ test('an announce is answered by a message with its data', async (t) => {
   });
 });
 
-test('watch folds the stream into snapshots and ends with the result; an ended task is read at once', async (t) => {
+test('watch yields a snapshot per event and ends with the result; an ended task takes one read', async (t) => {
   const served = await serve(t, { script: async () => undefined });
   const peer = peerOf(served);
   const open = await client.send(peer, { messageId: 'm', data: dispatch('a'), blocking: false }, soon);
@@ -107,14 +107,14 @@ test('watch folds the stream into snapshots and ends with the result; an ended t
   );
   const [again, ...more] = await collect(client.watch(peer, id, options));
   const sorted = (task: PeerTask | undefined) => task?.artifacts.toSorted((a, b) => (a.id < b.id ? -1 : 1));
-  // In a stream the artifacts stand in the order of their events.
+  // A stream lists artifacts in the order of their events.
   assert.deepEqual(
     [{ ...again, artifacts: [] }, sorted(again), more],
     [{ ...last, artifacts: [] }, sorted(last), []],
   );
 });
 
-test('a stream that ends or falls silent before the end is PEER_UNREACHABLE; leaving early closes it', async (t) => {
+test('a stream that ends early or falls silent is PEER_UNREACHABLE; returning early closes it', async (t) => {
   const served = await serve(t, { script: async () => undefined, maxStreamsPerCaller: 1 });
   const peer = peerOf(served);
   const open = await client.send(peer, { messageId: 'm', data: dispatch('a'), blocking: false }, soon);
@@ -124,7 +124,7 @@ test('a stream that ends or falls silent before the end is PEER_UNREACHABLE; lea
 
   for await (const _ of client.watch(peer, id, { signal, idleTimeoutMs: 10_000 })) break;
 
-  // The only place is free again as soon as the server has noticed.
+  // The only stream slot is free again once the server has noticed the disconnect.
   let error: FleetError;
   do error = await refused(collect(client.watch(peer, id, { signal, idleTimeoutMs: 50 })));
   while (peerErrorCode(error) === 'TOO_MANY_STREAMS');
@@ -138,7 +138,7 @@ test('a stream that ends or falls silent before the end is PEER_UNREACHABLE; lea
   assert.equal((await refused(dropped.next())).code, 'PEER_UNREACHABLE');
 });
 
-test("the caller's own abort comes through as its reason", async (t) => {
+test("the caller's own abort rejects with its reason", async (t) => {
   const served = await serve(t, { script: async () => undefined });
   const peer = peerOf(served);
   const reason = new FleetError('CANCELED', 'canceled by its caller');
@@ -153,7 +153,7 @@ test("the caller's own abort comes through as its reason", async (t) => {
   await assert.rejects(client.getTask(peer, 'x', { ...soon, signal: AbortSignal.abort(reason) }), reason);
 });
 
-test("a profile's refusals keep their code, their fields and whether to retry", async (t) => {
+test("a profile's refusals keep their code, fields and retryability", async (t) => {
   const served = await serve(t);
   const peer = peerOf(served);
   const unknown = await refused(client.getTask(peer, 'nope', soon));
@@ -184,7 +184,7 @@ test("a profile's refusals keep their code, their fields and whether to retry", 
   assert.match(gone.message, /ECONN|UND_ERR/);
 });
 
-test('the request carries token, version, extensions and trace; the card carries no token', async (t) => {
+test('requests carry token, version, extensions and trace; card requests carry no token', async (t) => {
   const seen: Record<string, unknown>[] = [];
   const peer = await peerServer(t, (request, response) => {
     seen.push(request.headers);
@@ -201,7 +201,7 @@ test('the request carries token, version, extensions and trace; the card carries
   assert.equal(card?.authorization, undefined);
 });
 
-test('card reads the agent card of a profile and refuses what is none', async (t) => {
+test("card reads a profile's agent card and refuses an invalid one", async (t) => {
   const served = await serve(t);
   const card = await client.card(`${served.url}/.well-known/agent-card.json`, soon);
   assert.equal(card.name, 'neo');
@@ -216,7 +216,7 @@ test('card reads the agent card of a profile and refuses what is none', async (t
   }
 });
 
-test('listTasks brings the tasks of one context, all pages of them, with their messages', async (t) => {
+test('listTasks reads all pages of the tasks of one context, with their message ids', async (t) => {
   const asked: string[] = [];
   const task = (id: string, contextId: string, history: JsonObject[]): JsonObject => ({
     id,
@@ -248,7 +248,7 @@ test('listTasks brings the tasks of one context, all pages of them, with their m
   assert.equal((await client.listTasks(peerOf(served), 'k', soon)).length, 1);
 });
 
-test('a call that may take longer than fetch waits behaves like any other', async (t) => {
+test("a call with a timeout longer than fetch's own behaves like any other", async (t) => {
   const patient = { timeoutMs: 600_000 };
   const served = await serve(t);
   const done = await client.send(peerOf(served), { messageId: 'm', text: 'x', blocking: true }, patient);
@@ -266,7 +266,7 @@ test('a call that may take longer than fetch waits behaves like any other', asyn
   assert.match(gone.message, /ECONNREFUSED/);
 });
 
-test("jsonRpcUrl finds the interface that this client speaks in an agent's card", () => {
+test('jsonRpcUrl finds the JSON-RPC interface of A2A 1.x in an agent card', () => {
   const at = (url: string, protocolBinding: string, protocolVersion: string) => ({
     url,
     protocolBinding,

@@ -30,7 +30,7 @@ import { streamMessage, type WatchOptions, watchTask } from './watch-task.ts';
 
 const PAGE_SIZE = 100;
 const MAX_PAGES = 5;
-/** Enough to find the message that opened a task, which a long conversation pushes back. */
+/** Enough to find the message that created a task, which a long conversation pushes back. */
 const HISTORY_LENGTH = 50;
 
 export interface OutboundMessage {
@@ -40,40 +40,40 @@ export interface OutboundMessage {
   readonly text?: string;
   /** A handshake message, as wire JSON. */
   readonly data?: JsonObject;
-  /** Whether the peer is to answer only when the task has ended or waits for input. */
+  /** True: the peer answers only when the task has ended or waits for input. */
   readonly blocking: boolean;
 }
 
 /**
- * Speaks A2A 1.0 over JSON-RPC to peers. What the network does throws PEER_UNREACHABLE, what a peer answers but does
- * not do throws PEER_REFUSED (see peerErrorCode); an aborted `signal` throws its reason.
+ * Calls peers by A2A 1.0 over JSON-RPC. Throws PEER_UNREACHABLE for network failures, PEER_REFUSED for error answers and
+ * invalid ones (see peerErrorCode), and the reason of an aborted `signal`.
  */
 export interface A2AClient {
   send(peer: PeerEndpoint, message: OutboundMessage, o: CallOptions): Promise<PeerReply>;
   /**
-   * Sends a message and tells what becomes of it as it changes: a snapshot after every event. Ends with a message, or
-   * with a task that is over or waits for its caller; throws PEER_UNREACHABLE where the stream ends before.
+   * Sends a message and yields a snapshot of its task after every event. Ends with a message, or with a task that has
+   * ended or waits for its caller; throws PEER_UNREACHABLE when the stream ends earlier.
    */
   stream(peer: PeerEndpoint, message: OutboundMessage, o: WatchOptions): AsyncIterableIterator<PeerReply>;
   getTask(peer: PeerEndpoint, id: string, o: CallOptions): Promise<PeerTask>;
-  /** The same, with the ids of the messages that its history shows. */
+  /** As getTask, with the ids of the messages in the task's history. */
   inspectTask(peer: PeerEndpoint, id: string, o: CallOptions): Promise<ListedTask>;
   cancelTask(peer: PeerEndpoint, id: string, o: CallOptions): Promise<PeerTask>;
-  /** The peer's tasks of one context, with their messages, as far as it tells; at most 500. */
+  /** The peer's tasks of one context, with the ids of the messages in their history; at most 500. */
   listTasks(peer: PeerEndpoint, contextId: string, o: CallOptions): Promise<ListedTask[]>;
   watch(peer: PeerEndpoint, id: string, o: WatchOptions): AsyncIterableIterator<PeerTask>;
-  /** The agent card at this address, checked for what every card must have. */
+  /** The A2A 1.0 agent card at this URL, checked for the fields that every card must have. */
   card(url: string, o: CallOptions): Promise<AgentCard>;
-  /** The agent at a base url, or at the url of its card; one that speaks A2A 0.3 alone too. */
+  /** The agent at a base URL or at the URL of its card, A2A 1.0 or 0.3. */
   discover(url: string, o: CallOptions): Promise<DiscoveredAgent>;
 }
 
 export function createA2AClient(deps: {
   clock: Clock;
   log: Log;
-  /** Extension URIs that are asked for in `A2A-Extensions`. */
+  /** Extension URIs to request in `A2A-Extensions`. */
   extensions: readonly string[];
-  /** How requests are sent, where not in the usual way: for agents that nobody vouches for. */
+  /** Replaces fetch, for example to guard requests to untrusted agents. */
   request?: SendRequest;
 }): A2AClient {
   const logged = async <T>(peer: string, method: string, work: Promise<T>): Promise<T> => {
@@ -128,7 +128,7 @@ function sendParams(message: OutboundMessage, extensions: readonly string[]): Js
   };
 }
 
-/** Where an agent card says that A2A 1.x over JSON-RPC is served; undefined where it is not. */
+/** The URL at which an agent card offers A2A 1.x over JSON-RPC; undefined when it offers none. */
 export function jsonRpcUrl(card: Pick<AgentCard, 'supportedInterfaces'>): string | undefined {
   return card.supportedInterfaces.find(
     ({ protocolBinding, protocolVersion }) =>
@@ -136,7 +136,7 @@ export function jsonRpcUrl(card: Pick<AgentCard, 'supportedInterfaces'>): string
   )?.url;
 }
 
-/** The peer's tasks of a context, newest pages first, with the ids of the messages in their history; at most 500. */
+/** Reads the newest pages of ListTasks. */
 async function listContext(
   deps: TransportDeps,
   peer: PeerEndpoint,

@@ -2,13 +2,13 @@ import type { Clock } from '@hermes-fleet/protocol';
 
 export interface Deadline extends Disposable {
   readonly signal: AbortSignal;
-  /** Whether the time ran out, and not the caller's own signal. */
+  /** True when the time ran out, false when the caller's own signal aborted. */
   readonly expired: boolean;
-  /** Starts the time anew. */
+  /** Restarts the timer. */
   touch(): void;
 }
 
-/** A signal that aborts after `ms`, or with the caller's own; undone by disposing. */
+/** A signal that aborts after `ms` or with the caller's own; disposing it clears the timer. */
 export function createDeadline(clock: Clock, ms: number, outer: AbortSignal | undefined): Deadline {
   const controller = new AbortController();
   let expired = false;

@@ -8,7 +8,7 @@ import { refused, silentLog } from '../testing/client.ts';
 const client = createA2AClient({ clock: systemClock, log: silentLog, extensions: [] });
 const soon = { timeoutMs: 10_000 };
 
-/** A server of cards by path; it answers 404 to any other. */
+/** Serves cards by path, and 404 for every other path. */
 async function cards(t: TestContext, at: Record<string, JsonObject | number>) {
   const asked: string[] = [];
   const server = createServer((request, response) => {
@@ -38,7 +38,7 @@ const offer = (...interfaces: (readonly [url: string, binding: string, version: 
 const USUAL = offer(['http://a.example/rpc', 'JSONRPC', '1.0']);
 const WELL_KNOWN = '/.well-known/agent-card.json';
 
-test('an agent is found at its base url, below it, at its origin, and at the url of its card', async (t) => {
+test('discover finds an agent by its base URL, a path below it, its origin, or the URL of its card', async (t) => {
   const cases: [path: string, card: string, asked: string[]][] = [
     ['', WELL_KNOWN, [WELL_KNOWN]],
     ['/', WELL_KNOWN, [WELL_KNOWN]],
@@ -54,7 +54,7 @@ test('an agent is found at its base url, below it, at its origin, and at the url
   }
 });
 
-test('of the interfaces the newest JSON-RPC that is known is taken', async (t) => {
+test('discover chooses the newest supported JSON-RPC interface', async (t) => {
   const cases: [card: JsonObject, url: string, version: string][] = [
     [offer(['http://a/3', 'JSONRPC', '0.3.0'], ['http://a/1', 'JSONRPC', '1.0']), 'http://a/1', '1.0'],
     [offer(['http://a/g', 'GRPC', '1.0'], ['http://a/1', 'JSONRPC', '1.2.1']), 'http://a/1', '1.0'],
@@ -77,10 +77,10 @@ test('of the interfaces the newest JSON-RPC that is known is taken', async (t) =
   }
 });
 
-test('what is no card, or offers nothing that is known, is PEER_REFUSED; an agent that is away is not', async (t) => {
+test('an invalid card or one without a supported interface is PEER_REFUSED; an absent agent is PEER_UNREACHABLE', async (t) => {
   const cases: [card: JsonObject | number, words: RegExp][] = [
     [404, /NOT_FOUND/],
-    [{ hello: 'x' }, /no agent card/],
+    [{ hello: 'x' }, /not an agent card/],
     [
       offer(['http://a/', 'JSONRPC', '7.0'], ['http://a/', 'JSONRPC', '0.30']),
       /offers no JSON-RPC of A2A 1\.0 or 0\.3/,

@@ -3,12 +3,11 @@ import { FleetError } from '@hermes-fleet/protocol';
 import { fetchCard, readAnyCard } from './fetch-card.ts';
 import type { CallOptions, PeerEndpoint, TransportDeps } from './transport.ts';
 
-/** An agent as its card presents it. */
 export interface DiscoveredAgent {
   readonly card: AgentCard;
-  /** Where its JSON-RPC is, as the card says. */
+  /** The JSON-RPC URL in the card. */
   readonly url: string;
-  /** What it speaks there: the newest that is known here. */
+  /** The newest A2A version that both sides speak at that URL. */
   readonly version: NonNullable<PeerEndpoint['version']>;
 }
 
@@ -19,9 +18,9 @@ const VERSIONS = [
 ] as const;
 
 /**
- * The agent at a base url (its card below it, else at the well-known path of its origin), or at the url of a card.
- * Throws PEER_REFUSED where there is no card of A2A, or one that offers no JSON-RPC of a version known here,
- * PEER_UNREACHABLE, or the reason of `signal`.
+ * Finds the agent at a base URL (its card below that URL, or else at the well-known path of the origin), or at the URL
+ * of a card. Throws PEER_REFUSED without an A2A card or without JSON-RPC of A2A 1.0 or 0.3, PEER_UNREACHABLE, or the
+ * reason of `signal`.
  */
 export async function discoverAgent(
   deps: Pick<TransportDeps, 'clock' | 'request'>,

@@ -6,7 +6,7 @@ import { fromLegacyCard } from './legacy.ts';
 import { invalidAnswer, refusedBy } from './peer-errors.ts';
 import { type CallOptions, readBounded, type TransportDeps, withNetworkErrors } from './transport.ts';
 
-/** The JSON at the url of an agent card. Throws PEER_UNREACHABLE, PEER_REFUSED, or the reason of `signal`. */
+/** Fetches an agent card and reads it. Throws PEER_UNREACHABLE, PEER_REFUSED, or the reason of `signal`. */
 export async function fetchCard(
   deps: Pick<TransportDeps, 'clock' | 'request'>,
   url: string,
@@ -32,7 +32,7 @@ export async function fetchCard(
     try {
       return read(JSON.parse(text));
     } catch {
-      throw invalidAnswer(name, method, 'something that is no agent card of A2A 1.0');
+      throw invalidAnswer(name, method, 'something that is not an agent card of A2A 1.0');
     }
   });
 }
@@ -44,14 +44,14 @@ const Interface = z.looseObject({
 });
 const Card = z.looseObject({ name: z.string().min(1), supportedInterfaces: z.array(Interface) });
 
-/** A card of A2A 1.0; throws for anything else. */
+/** Reads a card of A2A 1.0; throws for anything else. */
 export function readCard(json: unknown): AgentCard {
   return AgentCard.fromJSON(Card.parse(json));
 }
 
 const AnyCard = z.looseObject({ name: z.string().min(1), supportedInterfaces: z.array(z.unknown()) });
 
-/** A card of A2A 1.0 or 0.3, with those of its interfaces that can be called over HTTP; throws for anything else. */
+/** Reads a card of A2A 1.0 or 0.3 and keeps the interfaces that have an HTTP URL; throws for anything else. */
 export function readAnyCard(json: unknown): AgentCard {
   const isLegacy = isJsonObject(json) && json.supportedInterfaces === undefined;
   const card = AnyCard.parse(isLegacy ? fromLegacyCard(json) : json);

@@ -10,7 +10,7 @@ const client = createA2AClient({ clock: systemClock, log: silentLog, extensions:
 const soon = { timeoutMs: 10_000 };
 const streaming = () => ({ signal: new AbortController().signal, idleTimeoutMs: 10_000 });
 
-test('an agent of A2A 0.3 is found, and spoken to in its own words', async (t) => {
+test('an A2A 0.3 agent is discovered and called in A2A 0.3', async (t) => {
   const gate = Promise.withResolvers<void>();
   const agent = await startStockAgent(t, {
     speaks: '0.3',
@@ -65,7 +65,7 @@ test('an agent of A2A 0.3 is found, and spoken to in its own words', async (t) =
   assert.match(none.message, /A2A 0\.3, which has no ListTasks/);
 });
 
-test('a reply of 0.3 that is a message, and files in it, are read', async (t) => {
+test('a 0.3 reply that is a message with files is converted', async (t) => {
   const peer = await peerServer(t, (_request, response) => {
     const parts = [
       { kind: 'text', text: 'see' },
@@ -105,7 +105,7 @@ const ODD: readonly (readonly [what: string, result: unknown])[] = [
   ['a status that is a word', { kind: 'task', id: 'x', status: 'done' }],
 ];
 for (const [what, result] of ODD)
-  test(`${what} in place of an answer of 0.3 is PEER_REFUSED`, async (t) => {
+  test(`${what} instead of an A2A 0.3 answer is PEER_REFUSED`, async (t) => {
     const peer = await peerServer(t, (_request, response) =>
       response.end(JSON.stringify({ jsonrpc: '2.0', id: 1, result })),
     );

@@ -1,6 +1,6 @@
 import { FleetError, isJsonObject, type JsonObject, type JsonValue } from '@hermes-fleet/protocol';
 
-/** A2A 0.3 over JSON-RPC, for agents that speak nothing newer: its methods by the names of 1.0. */
+/** The A2A 0.3 methods by their names in A2A 1.0, for agents that speak 0.3 only. */
 const METHODS: Readonly<Record<string, string>> = {
   SendMessage: 'message/send',
   SendStreamingMessage: 'message/stream',
@@ -9,26 +9,26 @@ const METHODS: Readonly<Record<string, string>> = {
   SubscribeToTask: 'tasks/resubscribe',
 };
 
-/** A call of 1.0 as 0.3 has it; throws PEER_REFUSED for one that it has not. */
+/** Converts a call of A2A 1.0 to 0.3; throws PEER_REFUSED for a method that 0.3 lacks. */
 export function toLegacyCall(peer: string, method: string, params: JsonObject) {
   const legacy = METHODS[method];
   if (legacy === undefined)
     throw new FleetError('PEER_REFUSED', `peer "${peer}" speaks A2A 0.3, which has no ${method}`);
   const { message, configuration, ...rest } = params;
   if (!isJsonObject(message)) return { method: legacy, params: rest };
-  const { parts, ...said } = message;
+  const { parts, ...fields } = message;
   const blocking = !isJsonObject(configuration) || configuration.returnImmediately !== true;
   return {
     method: legacy,
     params: {
       ...rest,
-      message: { ...said, kind: 'message', role: 'user', parts: listOf(parts).map(toLegacyPart) },
+      message: { ...fields, kind: 'message', role: 'user', parts: listOf(parts).map(toLegacyPart) },
       configuration: { blocking },
     },
   };
 }
 
-/** A result or an event of 0.3 as 1.0 has it; what is none stays as it is, for the schema to refuse. */
+/** Converts a result or stream event of A2A 0.3 to 1.0. Anything else is returned unchanged: the schema rejects it. */
 export function fromLegacyResult(method: string, result: unknown): unknown {
   if (!isJsonObject(result)) return result;
   if (method === 'GetTask' || method === 'CancelTask') return fromLegacyTask(result);
@@ -46,7 +46,7 @@ export function fromLegacyResult(method: string, result: unknown): unknown {
   }
 }
 
-/** A card of 0.3 with its interfaces as 1.0 lists them. */
+/** Converts an agent card of A2A 0.3 to 1.0. */
 export function fromLegacyCard(card: JsonObject): Readonly<Record<string, unknown>> {
   const { url, preferredTransport = 'JSONRPC', additionalInterfaces, capabilities } = card;
   const preferred = { url, transport: preferredTransport };

@@ -62,7 +62,7 @@ const ODD: readonly Odd[] = [
   { what: '502', status: 502, body: SECRET, code: 'PEER_UNREACHABLE', retryable: true },
 ];
 
-test("what is no answer of A2A becomes a catalogue error without the peer's text", async (t) => {
+test("an answer that is not A2A becomes a catalogue error without the peer's text", async (t) => {
   for (const { what, status = 200, headers = {}, body, code, retryable } of ODD) {
     const peer = await peerServer(t, (_request, response) => response.writeHead(status, headers).end(body));
     for (const timeoutMs of [10_000, 600_000]) {
@@ -87,7 +87,7 @@ test('a peer that never answers, or hangs up, is PEER_UNREACHABLE within the dea
   assert.equal((await refused(client.getTask(half, 'x', { timeoutMs: 50 }))).code, 'PEER_UNREACHABLE');
 });
 
-test('an answer that HTTP has no room for is PEER_UNREACHABLE, however long the call may take', async (t) => {
+test('an answer that is not valid HTTP is PEER_UNREACHABLE for short and long timeouts', async (t) => {
   for (const head of ['HTTP/1.1 999 Odd', 'HTTP/1.1 101 Switching\r\nupgrade: odd\r\nconnection: upgrade']) {
     const server = createServer((socket) =>
       socket.on('error', () => undefined).once('data', () => socket.end(`${head}\r\n\r\n{}`)),
@@ -104,7 +104,7 @@ test('an answer that HTTP has no room for is PEER_UNREACHABLE, however long the 
   }
 });
 
-test('a stream that adds to its task without end is cut off, and can be begun anew', async (t) => {
+test('a stream that grows its task without limit is cut off and can be opened again', async (t) => {
   let told = 0;
   const peer = await peerServer(t, (_request, response) => {
     const tell = (result: object): boolean =>
@@ -125,7 +125,7 @@ test('a stream that adds to its task without end is cut off, and can be begun an
   assert.ok(told > 4 && told < 200, `${told} events were taken`);
 });
 
-test('a stream of ever more parts is cut off before carrying them along is work', async (t) => {
+test('a stream that keeps adding parts is cut off before copying them becomes expensive', async (t) => {
   const parts = 60_000;
   const event = (result: object): string => `data: ${JSON.stringify({ jsonrpc: '2.0', id: 1, result })}\n\n`;
   const peer = await peerServer(t, (_request, response) => {

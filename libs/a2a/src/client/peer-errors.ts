@@ -2,7 +2,7 @@ import { ERRORS, type ErrorCode, type FieldError, FleetError, isJsonObject } fro
 import { z } from 'zod';
 import { A2A_REASONS } from '../wire/error-reasons.ts';
 
-/** What is kept of a peer's error: codes, field names and reasons, all cut to size. Its message never is. */
+/** Keeps a peer's error codes, field names and reasons, all bounded in size. Its message is never kept. */
 const RpcErrorBody = z.object({
   code: z.int(),
   data: z.array(z.looseObject({ '@type': z.string() })).catch([]),
@@ -58,8 +58,8 @@ export interface Refusal {
 }
 
 /**
- * What a peer answered instead of a result: PEER_REFUSED with the peer's code (also as the cause, see peerErrorCode)
- * and its field list; retryable for 429, 503 and what the peer itself calls retryable.
+ * Converts an error answer to PEER_REFUSED, with the peer's field list and its code as the cause (see peerErrorCode).
+ * Retryable for 429, for 503, and when the peer says so.
  */
 export function refusedBy({ peer, method, status, retryAfter, error }: Refusal): FleetError {
   const body = RpcErrorBody.safeParse(error).data;
@@ -80,13 +80,13 @@ export function refusedBy({ peer, method, status, retryAfter, error }: Refusal):
   });
 }
 
-/** The catalogue code that a peer answered with, where its answer said so. */
+/** The catalogue code that a peer answered with; undefined for other errors and for unknown codes. */
 export function peerErrorCode(thrown: unknown): ErrorCode | undefined {
   if (!(thrown instanceof FleetError) || thrown.code !== 'PEER_REFUSED') return undefined;
   return thrown.cause instanceof FleetError ? thrown.cause.code : undefined;
 }
 
-/** An answer that is not A2A. */
+/** PEER_REFUSED for an answer that is not A2A. */
 export function invalidAnswer(peer: string, method: string, what: string): FleetError {
   return new FleetError(
     'PEER_REFUSED',
@@ -94,7 +94,7 @@ export function invalidAnswer(peer: string, method: string, what: string): Fleet
   );
 }
 
-/** A request that got no answer. The reason is a code of the system's, never a text of the peer's. */
+/** PEER_UNREACHABLE for a request without an answer. The message holds a system error code, never text of the peer. */
 export function unreachable(peer: string, method: string, cause: unknown): FleetError {
   const message = `peer "${peer}" cannot be reached for ${method}: ${systemCode(cause)}`;
   return new FleetError('PEER_UNREACHABLE', message, { cause });

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** One part of what a peer says; `bytes` is the size of a file that came with it. */
+/** One part of a peer's message or artifact; `bytes` is the size of an inline file. */
 export type PeerPart =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'data'; readonly data: unknown }
@@ -9,9 +9,9 @@ export type PeerPart =
       readonly name?: string;
       readonly mediaType?: string;
       readonly bytes?: number;
-      /** Its content, where it came with the part. */
+      /** The content of an inline file. */
       readonly base64?: string;
-      /** Where it lies, where it did not. */
+      /** The location of a file that is not inline. */
       readonly url?: string;
     };
 
@@ -43,7 +43,7 @@ export function toPeerArtifact({ artifactId, name, parts }: z.output<typeof Wire
   return { id: artifactId, ...(name ? { name } : {}), parts: toPeerParts(parts ?? []) };
 }
 
-/** What of the parts can be understood; a part of a kind that nobody knows is left out. */
+/** Converts the parts and drops those of unknown kinds. */
 export function toPeerParts(parts: readonly WirePart[]): PeerPart[] {
   return parts.flatMap((part): PeerPart[] => {
     const { text, data, raw, url, filename, mediaType } = part;

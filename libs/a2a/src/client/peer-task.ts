@@ -9,27 +9,26 @@ import {
   WirePart,
 } from './peer-part.ts';
 
-/** A peer's task, as far as the fleet reads it. */
+/** The fields of a peer's task that the fleet uses. */
 export interface PeerTask {
   readonly id: string;
   readonly contextId: string;
-  /** The A2A state in short: `submitted`, `working`, `input_required`, `completed`, … */
+  /** The A2A state without its prefix: `submitted`, `working`, `input_required`, `completed`, … */
   readonly state: string;
   readonly terminal: boolean;
-  /** The text of the artifacts, else of the status message. */
+  /** The text of the artifacts, or else of the status message. */
   readonly text: string;
-  /** The text of the status message: the question, where the task waits for an answer. */
+  /** The text of the status message: the question when the task waits for an answer. */
   readonly statusText: string;
-  /** The id of the status message: another question has another one. Not every agent gives it. */
+  /** The id of the status message, unique per question. Not every agent sends it. */
   readonly statusId?: string | undefined;
   /** The data parts of the artifacts and of the status message. */
   readonly data: readonly JsonObject[];
-  /** Everything that it has handed over, part by part. */
   readonly artifacts: readonly PeerArtifact[];
   readonly metadata: JsonObject;
 }
 
-/** A task in a peer's list, with the ids of the messages that its history shows; not every agent shows them. */
+/** A task with the ids of the messages in its history; not every agent sends a history. */
 export interface ListedTask {
   readonly task: PeerTask;
   readonly messageIds: readonly string[];
@@ -42,7 +41,7 @@ export type PeerReply =
       readonly contextId?: string;
       readonly text: string;
       readonly data: readonly JsonObject[];
-      /** Everything that it holds, in order. */
+      /** All parts, in order. */
       readonly parts?: readonly PeerPart[];
     };
 
@@ -85,7 +84,7 @@ export type WireTask = z.output<typeof Task>;
 
 const TERMINAL = new Set(['completed', 'failed', 'canceled', 'rejected']);
 
-/** What it holds is put together where somebody reads it: a stream has a snapshot for every event, and few are read. */
+/** Text, data and artifacts are computed on first read: a stream yields a snapshot per event, and few are read. */
 export function toPeerTask(task: WireTask): PeerTask {
   const state = task.status.state.replace(/^TASK_STATE_/, '').toLowerCase();
   const parts = once(() => (task.artifacts ?? []).flatMap(({ parts }) => parts ?? []));
@@ -139,7 +138,7 @@ export function toPeerReply({ task, message }: z.output<typeof SendReply>): Peer
   };
 }
 
-/** A task with one more event of its stream in it; undefined until the stream has shown the task. */
+/** Applies a stream event to a task; undefined until the stream has sent the task itself. */
 export function foldEvent(
   task: WireTask | undefined,
   { task: whole, statusUpdate, artifactUpdate }: z.output<typeof StreamReply>,
@@ -160,7 +159,7 @@ function withArtifact(task: WireTask, artifact: z.output<typeof WireArtifact>, a
   return { ...task, artifacts };
 }
 
-/** Text that continues text is one part: a thousand deltas are not a thousand lines. */
+/** Appends parts and merges adjacent text, so that a thousand text deltas become one part. */
 function joined(known: readonly WirePart[], more: readonly WirePart[]): WirePart[] {
   const parts = [...known];
   for (const part of more) {

@@ -7,22 +7,22 @@ import { FETCH_LIMIT_MS, postWithoutTimeout } from './untimed-post.ts';
 
 export interface PeerEndpoint {
   readonly name: string;
-  /** The JSON-RPC address. */
+  /** The JSON-RPC URL. */
   readonly url: string;
   readonly token?: string;
-  /** `0.3` for an agent that speaks nothing newer; else 1.0. */
+  /** Default 1.0. */
   readonly version?: '0.3' | '1.0';
 }
 
 export interface CallOptions {
-  /** For the whole call, its answer included. */
+  /** For the whole call, including its answer. */
   readonly timeoutMs: number;
   readonly signal?: AbortSignal;
-  /** The W3C trace context that the peer is to continue. */
+  /** The W3C trace context for the peer to continue. */
   readonly traceparent?: string | undefined;
 }
 
-/** Sends a request and hands back its answer, redirects included; rejects with what the network says. */
+/** Sends a request and returns its response without following redirects; rejects with network errors. */
 export type SendRequest = (
   url: string,
   init: {
@@ -36,7 +36,7 @@ export type SendRequest = (
 export interface TransportDeps {
   readonly clock: Clock;
   readonly extensions: readonly string[];
-  /** In place of the usual way: for peers that nobody vouches for. */
+  /** Replaces fetch, for untrusted peers. */
   readonly request?: SendRequest | undefined;
 }
 
@@ -46,13 +46,13 @@ export interface RpcCall {
   readonly params: JsonObject;
   readonly accept: 'application/json' | 'text/event-stream';
   readonly traceparent?: string | undefined;
-  /** The answer may begin later than `fetch` waits for one. */
+  /** The timeout is longer than `fetch` waits for response headers. */
   readonly slow?: boolean;
 }
 
 export const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
 
-/** One JSON-RPC call and its checked result. Throws PEER_UNREACHABLE, PEER_REFUSED, or the reason of `signal`. */
+/** Makes a JSON-RPC call and validates its result. Throws PEER_UNREACHABLE, PEER_REFUSED, or the reason of `signal`. */
 export async function callPeer<S extends z.ZodType>(
   deps: TransportDeps,
   peer: PeerEndpoint,
@@ -63,14 +63,14 @@ export async function callPeer<S extends z.ZodType>(
 ): Promise<z.output<S>> {
   using deadline = createDeadline(deps.clock, timeoutMs, signal);
   return await withNetworkErrors({ name: peer.name, method, timeoutMs, deadline, signal }, async () => {
-    const patient = timeoutMs > FETCH_LIMIT_MS;
-    const call: RpcCall = { peer, method, params, accept: 'application/json', traceparent, slow: patient };
+    const slow = timeoutMs > FETCH_LIMIT_MS;
+    const call: RpcCall = { peer, method, params, accept: 'application/json', traceparent, slow };
     const response = await post(deps, call, deadline.signal);
     return readResult(call, response.status, await readAnswer(call, response), schema);
   });
 }
 
-/** Runs work whose failures are the network's, and says so in the catalogue's words. */
+/** Runs a network request and converts its failures to catalogue errors. */
 export async function withNetworkErrors<T>(
   o: { name: string; method: string; timeoutMs: number; deadline: Deadline; signal: AbortSignal | undefined },
   work: () => Promise<T>,
@@ -102,7 +102,7 @@ export async function post(deps: TransportDeps, call: RpcCall, signal: AbortSign
     },
     body: JSON.stringify({ jsonrpc: '2.0', id: 1, ...sent }),
   };
-  // Not redirect: 'error', which looks like a broken network: a redirect is an answer, never followed with a token.
+  // redirect: 'error' would look like a network failure. A redirect is never followed, because of the token.
   const response = await (deps.request
     ? deps.request(peer.url, { ...init, method: 'POST' })
     : call.slow
@@ -127,7 +127,7 @@ interface Answer {
   readonly retryAfter: string | null;
 }
 
-/** The JSON of an answer, at most 4 MiB of it; undefined for what is no JSON. */
+/** Reads an answer of at most 4 MiB; `body` is undefined when it is not JSON. */
 export async function readAnswer({ peer, method }: RpcCall, response: Response): Promise<Answer> {
   const text = await readBounded(response, () => invalidAnswer(peer.name, method, 'more than 4 MiB'));
   const retryAfter = response.headers.get('retry-after');
@@ -138,7 +138,7 @@ export async function readAnswer({ peer, method }: RpcCall, response: Response):
   }
 }
 
-/** The result of an answer; throws PEER_REFUSED for an error and for what is not A2A. */
+/** Validates the result of an answer; throws PEER_REFUSED for an error and for an answer that is not A2A. */
 export function readResult<S extends z.ZodType>(
   { peer, method }: RpcCall,
   status: number,

@@ -2,7 +2,7 @@ import { type IncomingMessage, request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import type { Readable } from 'node:stream';
 
-/** Node's `fetch` gives up on an answer that has not begun after five minutes, whatever the caller's own deadline. */
+/** Longest timeout to use `fetch` for: Node's `fetch` fails when no response headers arrive within five minutes. */
 export const FETCH_LIMIT_MS = 240_000;
 
 const WITHOUT_BODY = new Set([204, 205, 304]);
@@ -13,7 +13,7 @@ export interface PostInit {
   readonly signal: AbortSignal;
 }
 
-/** A POST that waits for its answer as long as `signal` lets it. Redirects are answers: they are not followed. */
+/** Sends a POST whose only time limit is `signal`. Returns redirects as responses instead of following them. */
 export function postWithoutTimeout(url: string, { headers, body, signal }: PostInit): Promise<Response> {
   const request = url.startsWith('https:') ? requestHttps : requestHttp;
   return new Promise((resolve, reject) => {
@@ -21,13 +21,13 @@ export function postWithoutTimeout(url: string, { headers, body, signal }: PostI
       try {
         resolve(responseOf(answer));
       } catch (error) {
-        // A status or a header that HTTP has and `fetch` has not: an answer of nobody's, and no reason to fall over.
+        // `Response` and `Headers` reject some statuses and headers that node:http lets through.
         answer.destroy();
         reject(error);
       }
     });
     sent.once('error', reject);
-    // Also without an error or an answer, as after a change of protocol that nobody asked for.
+    // Covers closes that emit neither 'response' nor 'error', such as an unsolicited protocol upgrade.
     sent.once('close', () => reject(new Error('the connection was closed without an answer')));
     sent.end(body);
   });

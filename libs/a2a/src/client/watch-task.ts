@@ -27,25 +27,25 @@ import {
 
 export interface WatchOptions {
   readonly signal: AbortSignal;
-  /** The longest silence, heartbeats included. */
+  /** The longest time without any bytes; heartbeats count as bytes. */
   readonly idleTimeoutMs: number;
-  /** The W3C trace context that the peer is to continue. */
+  /** The W3C trace context for the peer to continue. */
   readonly traceparent?: string | undefined;
 }
 
-/** What a stream may add to a task before it is begun anew; parts that are told again and again count each time. */
+/** The most that one stream may add to a task; parts that are sent repeatedly count each time. */
 const MAX_STREAM_CHARS = 4 * MAX_ANSWER_BYTES;
-/** What an event counts beside its content. */
+/** Fixed cost of an event, in characters. */
 const PART_CHARS = 32;
-/** So many parts and artifacts count as a character: an event carries all that it adds to into the next snapshot. */
+/** Parts and artifacts per character of cost: each event copies all those that it adds to into the next snapshot. */
 const COPIES_PER_CHAR = 16;
-/** The states in which A2A ends a stream although the task goes on. */
+/** States in which A2A ends a stream before the task has ended. */
 const WAITING = new Set(['input_required', 'auth_required']);
 
 /**
- * A peer's task as it changes, from its stream: a snapshot after every event, the last one in a terminal state. Throws
- * PEER_UNREACHABLE when the stream ends before, or is silent for too long; watching again starts with the task as it
- * is then, so nothing is missed.
+ * Yields a snapshot of a peer's task after every event of its stream, the last one in a terminal state. Throws
+ * PEER_UNREACHABLE when the stream ends earlier or is silent for too long. Watching again starts with the current task,
+ * so no change is missed.
  */
 export async function* watchTask(
   deps: TransportDeps,
@@ -63,7 +63,7 @@ export async function* watchTask(
       if (snapshot.terminal) return;
     }
   } catch (thrown) {
-    // A2A has no stream for a task that is over.
+    // A2A offers no stream for a task that has ended.
     if (peerErrorCode(thrown) !== 'UNSUPPORTED_OPERATION') throw thrown;
     const call = { timeoutMs: idleTimeoutMs, signal, traceparent };
     yield toPeerTask(await callPeer(deps, peer, 'GetTask', { id }, TaskReply, call));
@@ -72,7 +72,7 @@ export async function* watchTask(
   throw endedEarly(call);
 }
 
-/** What becomes of a message, from the stream that answers it; see A2AClient. */
+/** Implements A2AClient.stream. */
 export async function* streamMessage(
   deps: TransportDeps,
   peer: PeerEndpoint,
@@ -102,7 +102,7 @@ interface StreamState {
   readonly message?: NonNullable<z.output<typeof StreamReply>['message']>;
 }
 
-/** What a stream has shown, after each of its events; ends when it does. */
+/** Yields the accumulated state after each event of a stream. */
 async function* eventsOf(
   deps: TransportDeps,
   call: RpcCall,
@@ -124,7 +124,7 @@ async function* eventsOf(
       if (next.done) return;
       const event = readEvent(call, next.value.data);
       chars += sizeOf(event) + copiedItems(seen.task, event) / COPIES_PER_CHAR;
-      // A new stream starts with the task in one piece, which has a bound of its own.
+      // The caller may watch again: a new stream starts with the whole task, which has its own limit.
       if (chars > MAX_STREAM_CHARS)
         throw unreachable(call.peer.name, call.method, new Error('the stream holds more than a task may'));
       seen = nextState(seen.task, event);
@@ -142,7 +142,7 @@ function nextState(known: WireTask | undefined, event: z.output<typeof StreamRep
   return task === undefined ? {} : { task };
 }
 
-/** The open stream, or the one answer of a peer that gave no stream. Throws PEER_REFUSED for one that is neither. */
+/** The open stream, or the single answer of a peer that does not stream. Throws PEER_REFUSED for anything else. */
 async function open(
   deps: TransportDeps,
   call: RpcCall,
@@ -156,7 +156,7 @@ async function open(
   throw invalidAnswer(call.peer.name, call.method, 'no stream');
 }
 
-/** The same response, telling about every chunk: heartbeats are comments, which the parser drops. */
+/** Calls back for every chunk, because the SSE parser drops the comments that are heartbeats. */
 function watched(response: Response, onChunk: () => void): Response {
   const touch = new TransformStream<Uint8Array, Uint8Array>({
     transform: (chunk, controller) => {
@@ -167,7 +167,7 @@ function watched(response: Response, onChunk: () => void): Response {
   return new Response(response.body?.pipeThrough(touch));
 }
 
-/** How much of a task an event of its stream holds, in characters. */
+/** The cost of an event's content, in characters. */
 function sizeOf({ artifactUpdate }: z.output<typeof StreamReply>): number {
   const parts = artifactUpdate?.artifact.parts ?? [];
   return parts.reduce(
@@ -177,7 +177,7 @@ function sizeOf({ artifactUpdate }: z.output<typeof StreamReply>): number {
   );
 }
 
-/** How many parts and artifacts of the task an event adds to. */
+/** The number of parts and artifacts that applying an event copies. */
 function copiedItems(task: WireTask | undefined, { artifactUpdate }: z.output<typeof StreamReply>): number {
   if (artifactUpdate === undefined) return 0;
   const { artifactId } = artifactUpdate.artifact;

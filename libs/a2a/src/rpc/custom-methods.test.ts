@@ -5,7 +5,7 @@ import { at, READ_TOKEN, serve } from '../testing/serve.ts';
 import type { CustomMethod, CustomMethodCall } from './custom-method.ts';
 import type { RefusedRequest } from './refusal.ts';
 
-/** A method that keeps what it was called with. */
+/** A method that records its calls. */
 function recording(reply: Partial<Awaited<ReturnType<CustomMethod['run']>>> = {}) {
   const calls: CustomMethodCall[] = [];
   const run: CustomMethod['run'] = async (call) => {
@@ -17,7 +17,7 @@ function recording(reply: Partial<Awaited<ReturnType<CustomMethod['run']>>> = {}
 
 const DEEP = `${'['.repeat(5_000)}1${']'.repeat(5_000)}`;
 
-test("a method of the service's own gets its params as they arrived, whatever they are", async (t) => {
+test('a custom method receives the raw text of its params, whatever they are', async (t) => {
   const own = recording();
   const served = await serve(t, { methods: { decide: own } });
   const payloads = [
@@ -47,7 +47,7 @@ test("a method of the service's own gets its params as they arrived, whatever th
   assert.match(own.calls[0]?.traceparent ?? '', /^00-[0-9a-f]{32}-[0-9a-f]{16}-/);
 });
 
-test('params that stand there twice are refused before it runs', async (t) => {
+test('duplicate params are refused before a custom method runs', async (t) => {
   const own = recording();
   const refusals: RefusedRequest[] = [];
   const served = await serve(t, {
@@ -63,7 +63,7 @@ test('params that stand there twice are refused before it runs', async (t) => {
   assert.deepEqual(own.calls, []);
 });
 
-test('it says the HTTP status and headers of its answer, and is found before a method of A2A', async (t) => {
+test('a custom method sets HTTP status and headers, and takes precedence over an A2A method', async (t) => {
   const own = recording({ status: 429, headers: { 'retry-after': '3' } });
   const served = await serve(t, { methods: { GetTask: own } });
   const answer = await served.rpc('GetTask', { id: 'x' });
@@ -76,7 +76,7 @@ test('it says the HTTP status and headers of its answer, and is found before a m
   );
 });
 
-test('what it throws is a JSON-RPC error, and no refusal: it had the call', async (t) => {
+test('an error of a custom method is a JSON-RPC error and not a refusal', async (t) => {
   const refusals: RefusedRequest[] = [];
   const throwing = (error: Error): CustomMethod => ({
     run: async () => {
@@ -98,7 +98,7 @@ test('what it throws is a JSON-RPC error, and no refusal: it had the call', asyn
   assert.deepEqual(refusals, []);
 });
 
-test('without a token it does not run', async (t) => {
+test('a custom method does not run without a token', async (t) => {
   const own = recording();
   const served = await serve(t, { methods: { decide: own } });
   assert.equal((await served.rpc('decide', {}, { token: null })).status, 401);

@@ -5,7 +5,7 @@ export type RpcId = string | number | null;
 
 export interface RpcRequest {
   readonly id: RpcId;
-  /** A request without an id: it is carried out and never answered. */
+  /** True for a request without an id, which is never answered. */
   readonly notification: boolean;
   readonly method: string;
   readonly params: unknown;
@@ -23,13 +23,13 @@ export type Envelope =
 const MAX_DEPTH = 100;
 
 export interface EnvelopeOptions {
-  /** Methods whose params may be nested as deeply as they like: nobody looks at them here. */
+  /** True for methods whose params are not parsed here and may be nested to any depth. */
   readonly isOwn?: (method: string) => boolean;
   /** See A2AOptions. */
   readonly readsText?: ((data: JsonObject) => boolean) | undefined;
 }
 
-/** Reads a JSON-RPC 2.0 request strictly: what is no JSON is PARSE_ERROR, what is no single request INVALID_REQUEST. */
+/** Reads a JSON-RPC 2.0 request strictly: PARSE_ERROR for invalid JSON, INVALID_REQUEST for all but a single request. */
 export function readEnvelope(text: string, o: EnvelopeOptions = {}): Envelope {
   const body = parse(text);
   if (body === undefined) return refuse('PARSE_ERROR', 'the body is not JSON');
@@ -72,7 +72,7 @@ function refuse(
 
 const isId = (id: unknown): id is RpcId => id === null || typeof id === 'string' || Number.isSafeInteger(id);
 
-/** Params that are nested too deeply, of data parts that are read from their text only what is not nested at all. */
+/** Too deeply nested params, with each data part that `readsText` selects cut to its scalar members. */
 function shallow(params: unknown, readsText: EnvelopeOptions['readsText']): unknown {
   if (readsText === undefined || !isJsonObject(params) || !isDeep(params)) return params;
   const { message } = params;
@@ -89,7 +89,7 @@ function flat(data: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(data).filter(([, value]) => typeof value !== 'object'));
 }
 
-/** Level by level, not by recursion: a body of a million brackets must not use up the stack here or later. */
+/** Iterates instead of recursing: a body of a million brackets must not exhaust the stack. */
 function isDeep(value: unknown): boolean {
   let level: unknown[] = [value];
   for (let depth = 0; level.length > 0; depth += 1) {
@@ -100,8 +100,8 @@ function isDeep(value: unknown): boolean {
 }
 
 /**
- * The text that a JSON body is, byte for byte. Throws PARSE_ERROR for what is not UTF-8: with its bytes replaced, two
- * bodies that differ would say the same (RFC 8259, 8.1).
+ * Decodes a JSON body. Throws PARSE_ERROR for invalid UTF-8 (RFC 8259, section 8.1): with replacement characters, two
+ * different bodies could decode to the same text.
  */
 export function bodyText(body: Buffer): string {
   if (isUtf8(body)) return body.toString('utf8');

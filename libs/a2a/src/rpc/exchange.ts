@@ -31,17 +31,17 @@ export interface RouteDeps extends HandlerDeps {
   readonly readsText?: ((data: JsonObject) => boolean) | undefined;
 }
 
-/** How far a request has come. */
+/** How far the processing of a request has come. */
 export interface Progress {
   readonly request: FastifyRequest;
   /** The body as it arrived. */
   readonly text: string;
   readonly method: string | undefined;
-  /** Whether whoever acts on it has it: from then on it was not refused. */
+  /** True once a method or the intake has received the request: later errors are not refusals. */
   handedOver: boolean;
 }
 
-/** One request that may be carried out: its method is known, its caller may call it, its parameters are right. */
+/** A request whose method, authorization and parameters are checked. */
 export interface Exchange {
   readonly deps: RouteDeps;
   readonly request: FastifyRequest;
@@ -58,7 +58,7 @@ const UNTRACKED: OpenCall = {
   [Symbol.dispose]: () => undefined,
 };
 
-/** A call that may last is counted, and ends when its client leaves. */
+/** Registers a call that may last: it counts against the caller's limit and aborts when the client disconnects. */
 export function openCall({ deps, request, reply, method }: Exchange): OpenCall {
   if (method.kind === 'unary') return UNTRACKED;
   const open = deps.calls.open(request.caller.name, method.kind);
@@ -66,15 +66,12 @@ export function openCall({ deps, request, reply, method }: Exchange): OpenCall {
   return open;
 }
 
-export function callOf(
-  { deps, request, method, params, progress: passage }: Exchange,
-  signal: AbortSignal,
-): Call {
+export function callOf({ deps, request, method, params, progress }: Exchange, signal: AbortSignal): Call {
   const { message } = params;
   return {
-    text: passage.text,
+    text: progress.text,
     onHandedOver: () => {
-      passage.handedOver = true;
+      progress.handedOver = true;
     },
     caller: request.caller,
     card: () => deps.card({ host: request.host, protocol: request.protocol }),
@@ -87,7 +84,7 @@ export function callOf(
   };
 }
 
-/** Lets the SDK's transport of the method's version answer. Its error replies are not to be sent: see Call.failure. */
+/** Runs the SDK's transport handler for the method's version. Do not send its error replies: see Call.failure. */
 export function transport(
   { deps, id, method }: Exchange,
   call: Call,
@@ -98,15 +95,15 @@ export function transport(
   return new Handler(createRequestHandler(deps, call)).handle({ jsonrpc: '2.0', id, ...rpc }, context);
 }
 
-/** Tells of what was thrown, if it means that the request was refused. */
-export async function reportIfRefused(deps: RouteDeps, passage: Progress, thrown: unknown): Promise<void> {
-  const { request, text, method, handedOver } = passage;
+/** Reports an error as a refusal unless a method or the intake has received the request. */
+export async function reportIfRefused(deps: RouteDeps, progress: Progress, thrown: unknown): Promise<void> {
+  const { request, text, method, handedOver } = progress;
   if (handedOver) return;
   const error = FleetError.from(thrown);
   await reportRefusal(deps, request, { text, error, ...(method === undefined ? {} : { method }) });
 }
 
-/** Any thrown value as a JSON-RPC error reply; the request's log line tells what it was. */
+/** Converts a thrown value to a JSON-RPC error reply and records it for the request's log line. */
 export function toError(
   { request, reply, id }: Pick<Exchange, 'request' | 'reply' | 'id'>,
   thrown: unknown,

@@ -9,9 +9,9 @@ export interface RpcReply {
 }
 
 /**
- * Answers with what `work` resolves to, which may take for ever. From 30 s on the head is out and a space follows every
- * 30 s, so that no client's time-out ends the wait: JSON may begin with white space (design 5, HTTP). From then on the
- * status is 200, whatever the body says.
+ * Answers with the result of `work`, however long it takes. After 30 s it sends the headers with status 200, then a space
+ * every 30 s, so that client timeouts do not end the wait: JSON may begin with white space (RFC 8259, section 2). A later
+ * error has status 200 too.
  */
 export async function replyWithHeartbeat(
   reply: FastifyReply,

@@ -24,9 +24,9 @@ export interface Method {
   /** `send` may wait for a task, `stream` answers by SSE, `unary` answers at once. */
   readonly kind: 'send' | 'stream' | 'unary';
   readonly params: z.ZodType;
-  /** Whether it brings a message for the intake. */
+  /** True when the params hold a message for the intake. */
   readonly takesMessage: boolean;
-  /** The caller needs one of these; none: authentication is enough. */
+  /** The caller needs one of these scopes; with none, authentication is enough. */
   readonly scopes: readonly Scope[];
 }
 
@@ -76,8 +76,9 @@ function entry(version: A2AVersion, [name, kind, params, scopes]: Row): [string,
 }
 
 /**
- * The method of a request. The names of A2A 1.0 and 0.3 are disjoint, so the name decides where `A2A-Version` is
- * absent; where it is there, only its major and minor count (design 7).
+ * Finds the method of a request. The method names of A2A 1.0 and 0.3 are disjoint, so the name alone decides when
+ * `A2A-Version` is absent; otherwise major and minor version must match (A2A 1.0, section 3.6). Throws METHOD_NOT_FOUND
+ * or VERSION_NOT_SUPPORTED.
  */
 export function findMethod(name: string, versionHeader: string | undefined): Method {
   const asked = versionHeader?.trim() ? readVersion(versionHeader.trim()) : undefined;
@@ -96,7 +97,7 @@ function readVersion(header: string): A2AVersion {
   throw new FleetError('VERSION_NOT_SUPPORTED', `A2A version ${version} is not supported; use 1.0 or 0.3`);
 }
 
-/** Throws FORBIDDEN, naming the scopes, unless the caller may call the method at all; `sendScopes` do for messages too. */
+/** Throws FORBIDDEN unless the caller has a scope for the method; `sendScopes` also permit methods that take messages. */
 export function authorize(caller: Caller, method: Method, sendScopes: readonly Scope[] = []): void {
   const { name } = method;
   const scopes = method.takesMessage ? [...method.scopes, ...sendScopes] : method.scopes;
@@ -105,7 +106,7 @@ export function authorize(caller: Caller, method: Method, sendScopes: readonly S
   throw new FleetError('FORBIDDEN', `caller "${caller.name}" lacks the scope ${needed} that ${name} needs`);
 }
 
-/** The parameters in their camelCase form; throws INVALID_PARAMS with every wrong field. */
+/** Returns the parameters with camelCase names; throws INVALID_PARAMS with every wrong field. */
 export function readParams(method: Method, params: unknown): JsonObject {
   const parsed = method.params.safeParse(params === undefined || params === null ? {} : params);
   if (parsed.success && isJsonObject(parsed.data)) return parsed.data;

@@ -1,7 +1,7 @@
 import { FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
 import { callOf, type Exchange, openCall, reportIfRefused, transport } from './exchange.ts';
 
-/** The methods that do something which lasts, and how each is carried out when nobody waits for its answer. */
+/** The methods with side effects, each with the method that has the same effect without streaming. */
 const EFFECTIVE_METHODS: Readonly<Partial<Record<string, string>>> = {
   SendMessage: 'SendMessage',
   SendStreamingMessage: 'SendMessage',
@@ -11,7 +11,7 @@ const EFFECTIVE_METHODS: Readonly<Partial<Record<string, string>>> = {
   'tasks/cancel': 'tasks/cancel',
 };
 
-/** Carries out a request without an id, which is never answered; what fails is in the log only (JSON-RPC 2.0, 4.1). */
+/** Runs a request without an id, which is never answered; failures are only logged (JSON-RPC 2.0, section 4.1). */
 export async function runNotification(exchange: Exchange): Promise<void> {
   const method = EFFECTIVE_METHODS[exchange.method.name];
   if (method === undefined) return;

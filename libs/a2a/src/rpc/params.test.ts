@@ -58,7 +58,7 @@ const FIELDS: readonly FieldCase[] = [
   { method: 'tasks/get', params: { id: 5 }, fields: ['id'] },
 ];
 
-test('wrong parameters are -32602 with an ErrorInfo and one field violation each', async (t) => {
+test('invalid parameters are -32602 with an ErrorInfo and one field violation each', async (t) => {
   const served = await serve(t);
   for (const { method, params, fields } of FIELDS) {
     const { status, body } = await served.post({ jsonrpc: '2.0', id: 1, method, params });

@@ -3,8 +3,8 @@ import { isJsonObject } from '@hermes-fleet/protocol';
 import { z } from 'zod';
 
 /**
- * The parameters of every A2A method, checked strictly before the SDK's codec, which coerces instead of checking
- * (design 7). ProtoJSON: snake_case names are accepted beside camelCase, null means unset, unknown fields stay.
+ * The parameters of every A2A method. They are validated strictly here because the SDK's codec coerces instead. As in
+ * ProtoJSON, snake_case names are accepted beside camelCase, null means unset, and unknown fields are kept.
  */
 const MAX_ID = 256;
 const id = z.string().min(1).max(MAX_ID);

@@ -1,12 +1,12 @@
 import type { Caller, FleetError, Log } from '@hermes-fleet/protocol';
 import type { FastifyRequest } from 'fastify';
 
-/** A request of a known caller that no handler got. */
+/** A request of an authenticated caller that neither a method nor the intake received. */
 export interface RefusedRequest {
   readonly caller: Caller;
-  /** The body as it arrived; null where it was not read. */
+  /** The raw body; null when it was not read. */
   readonly text: string | null;
-  /** The JSON-RPC method; absent where the body does not say one. */
+  /** The JSON-RPC method, when the body has one. */
   readonly method?: string;
   readonly error: FleetError;
   /** The W3C trace context of the request. */
@@ -20,17 +20,17 @@ export interface RefusalDeps {
   readonly log: Log;
 }
 
-/** Tells the service of a refusal. Never rejects: the caller gets the error that it was refused with. */
+/** Reports a refusal to the service. Never rejects: the caller must get the original error. */
 export async function reportRefusal(
   { onRefused, log }: RefusalDeps,
   request: FastifyRequest,
-  what: Pick<RefusedRequest, 'text' | 'method' | 'error'>,
+  refusal: Pick<RefusedRequest, 'text' | 'method' | 'error'>,
 ): Promise<void> {
   if (onRefused === undefined) return;
   const { caller, trace } = request;
   try {
-    await onRefused({ ...what, caller, traceparent: trace.traceparent });
+    await onRefused({ ...refusal, caller, traceparent: trace.traceparent });
   } catch (error) {
-    log.error({ err: error, caller: caller.name, code: what.error.code }, 'a refusal was not taken note of');
+    log.error({ err: error, caller: caller.name, code: refusal.error.code }, 'a refusal was not recorded');
   }
 }

@@ -13,7 +13,7 @@ import {
 } from '../testing/serve.ts';
 import type { RefusedRequest } from './refusal.ts';
 
-/** A server that keeps what it refused. */
+/** A server that records its refusals. */
 async function keeping(t: Parameters<typeof serve>[0], o: ServeOptions = {}) {
   const refusals: RefusedRequest[] = [];
   const served = await serve(t, { onRefused: async (refused) => void refusals.push(refused), ...o });
@@ -22,7 +22,7 @@ async function keeping(t: Parameters<typeof serve>[0], o: ServeOptions = {}) {
   return { served, seen };
 }
 
-test('what never reaches a handler is told with its text before it is answered', async (t) => {
+test('a request that reaches no handler is reported with its text before it is answered', async (t) => {
   const { served, seen } = await keeping(t);
   const send = (params: object, more: object = {}): string =>
     JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'SendMessage', params, ...more });
@@ -55,7 +55,7 @@ test('what never reaches a handler is told with its text before it is answered',
   assert.deepEqual(seen(), [['switch', 'CONTENT_TYPE_NOT_SUPPORTED', 'SendStreamingMessage', streamed]]);
 });
 
-test('a body that is no UTF-8 is no JSON, and is told without a text', async (t) => {
+test('a body that is not UTF-8 is a parse error and is reported without text', async (t) => {
   const { served, seen } = await keeping(t);
   const [before, after] = JSON.stringify({
     jsonrpc: '2.0',
@@ -73,7 +73,7 @@ test('a body that is no UTF-8 is no JSON, and is told without a text', async (t)
   assert.deepEqual(seen(), [['switch', 'PARSE_ERROR', undefined, null]]);
 });
 
-test('a notification that is refused is told of too', async (t) => {
+test('a refused notification is reported', async (t) => {
   const { served, seen } = await keeping(t);
   const file = { message: { messageId: 'm', role: 'ROLE_USER', parts: [{ url: 'http://x/y.png' }] } };
   const bodies = [{}, file].map((params) =>
@@ -86,7 +86,7 @@ test('a notification that is refused is told of too', async (t) => {
   ]);
 });
 
-test('a body that was not read is told of without its text, with the status of HTTP', async (t) => {
+test('a body that was not read is reported without text, with its HTTP status', async (t) => {
   const { served, seen } = await keeping(t, { bodyLimitBytes: 16_384 });
   const large = await served.rpc('SendMessage', message('x'.repeat(16_384)));
   assert.deepEqual([large.status, at(large.body, 'error', 'code')], [413, -32600]);
@@ -98,7 +98,7 @@ test('a body that was not read is told of without its text, with the status of H
   ]);
 });
 
-test('nobody is told of callers that are not known, of answers, and of what a handler or the intake refused', async (t) => {
+test('unauthenticated requests, successful ones, and errors of a handler or the intake are not reported', async (t) => {
   const { served, seen } = await keeping(t);
   assert.equal((await served.rpc('SendMessage', message('x'), { token: null })).status, 401);
   await served.rpc('SendMessage', message('x'));
@@ -112,7 +112,7 @@ test('nobody is told of callers that are not known, of answers, and of what a ha
   assert.deepEqual(seen(), []);
 });
 
-test('an account of refusals that cannot be kept changes no answer, and is in the log', async (t) => {
+test('a failing onRefused changes no answer and is logged', async (t) => {
   const served = await serve(t, {
     bodyLimitBytes: 1_000,
     onRefused: async () => {
@@ -124,10 +124,10 @@ test('an account of refusals that cannot be kept changes no answer, and is in th
   assert.equal(served.logLines.filter((line) => line.includes('the disk is full')).length, 2);
 });
 
-test('a scope of the service lets its caller send messages, and read nothing', async (t) => {
+test("a service's own scope lets its caller send messages but read nothing", async (t) => {
   const { served, seen } = await keeping(t, { sendScopes: ['own:send'] });
   const sent = await served.rpc('SendMessage', message('x'), { token: OWN_TOKEN });
-  // The intake has its own say.
+  // The intake checks its own scopes.
   assert.match(String(at(sent.body, 'error', 'message')), /lacks "dispatch"/);
   assert.deepEqual(seen(), []);
   const read = await served.rpc('GetTask', { id: 'x' }, { token: OWN_TOKEN });

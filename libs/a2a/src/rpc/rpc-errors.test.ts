@@ -64,7 +64,7 @@ const ENVELOPES: readonly Case[] = [
   { what: 'null as id', body: request({ id: null, method: 'Nope' }), code: -32601, id: null },
 ];
 
-test('every wrong envelope is answered with its JSON-RPC code, status 200 and the id if it is known', async (t) => {
+test('every invalid envelope is answered with its JSON-RPC code, status 200 and the id if it has one', async (t) => {
   const served = await serve(t);
   for (const { what, body, code, id } of ENVELOPES) {
     const answer = await served.post(body);
@@ -103,7 +103,7 @@ test('more than 1 MiB is 413, another content type 415, both as JSON-RPC errors'
   assert.equal(at(charset.body, 'error', 'code'), -32001);
 });
 
-test('a wrong field of a handshake part is -32602 and named', async (t) => {
+test('an invalid field of a handshake part is -32602 and named', async (t) => {
   const served = await serve(t);
   const wrong = {
     task: { task_id: 'a', priority: 'asap', token_budget: -1 },
@@ -127,7 +127,7 @@ test('the same task id with another payload is -32602 TASK_ID_CONFLICT', async (
   assert.equal(at(body, 'error', 'data', 0, 'reason'), 'TASK_ID_CONFLICT');
 });
 
-test('scopes: reading, dispatching and announcing are apart, and the missing one is named', async (t) => {
+test('reading, dispatching and announcing each need their scope, and the error names the missing one', async (t) => {
   const served = await serve(t);
   const denied = async (method: string, params: object, token: string, scope: string): Promise<void> => {
     const answer = await served.post(request({ method, params }), { token });
@@ -143,7 +143,7 @@ test('scopes: reading, dispatching and announcing are apart, and the missing one
   assert.equal(served.ledger.list({ pageSize: 10 }).totalSize, 0);
 });
 
-test('an exception is -32603 without its text, and the log has it', async (t) => {
+test('an exception is -32603 without its text, which is logged', async (t) => {
   const served = await serve(t);
   for (const method of ['SendMessage', 'SendStreamingMessage', 'message/send']) {
     const legacy = { message: { messageId: 'm', role: 'user', parts: [{ kind: 'text', text: 'explode' }] } };
@@ -199,7 +199,7 @@ test('without streaming in the card, both streaming methods are -32004 in both v
   assert.equal(served.ledger.list({ pageSize: 10 }).totalSize, 0);
 });
 
-test('A2A-Version: major and minor count, other versions are -32009, and names belong to their version', async (t) => {
+test('A2A-Version is matched by major and minor; other versions are -32009; method names belong to their version', async (t) => {
   const served = await serve(t);
   const codeOf = async (version: string, method: string): Promise<unknown> => {
     const answer = await served.post(request({ method }), { headers: { 'a2a-version': version } });
@@ -216,7 +216,7 @@ test('A2A-Version: major and minor count, other versions are -32009, and names b
   assert.equal(await codeOf('banana', 'GetTask'), -32009);
 });
 
-test('a notification is carried out and answered with 204 and no body', async (t) => {
+test('a notification is executed and answered with 204 and no body', async (t) => {
   const served = await serve(t);
   const notify = async (method: string, params: object): Promise<void> => {
     const answer = await served.post({ jsonrpc: '2.0', method, params });
@@ -233,7 +233,7 @@ test('a notification is carried out and answered with 204 and no body', async (t
   assert.equal(served.ledger.list({ pageSize: 10 }).totalSize, 2);
 });
 
-test('a client that hangs up in the middle of its body disturbs nothing', async (t) => {
+test('a client that disconnects in the middle of its body affects nobody else', async (t) => {
   const served = await serve(t);
   await cutOff(served);
   const { body } = await served.rpc('SendMessage', message('still there?'));

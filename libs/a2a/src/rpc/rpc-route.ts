@@ -23,7 +23,7 @@ import { isStream, streamReplies } from './sse-stream.ts';
 
 const JSON_TYPE = 'application/json; charset=utf-8';
 
-/** The handler of POST /jsonrpc: every answer is JSON-RPC, and no exception's text is in it. */
+/** The handler of POST /jsonrpc. Every answer is JSON-RPC, and none holds the text of an unexpected exception. */
 export function createRpcRoute(deps: RouteDeps) {
   const own = new Map(Object.entries(deps.methods ?? {}));
   const { readsText } = deps;
@@ -32,13 +32,13 @@ export function createRpcRoute(deps: RouteDeps) {
     const envelope = readEnvelope(text, { isOwn: (name) => own.has(name), readsText });
     const { id } = envelope.ok ? envelope.request : envelope;
     const name = envelope.ok ? envelope.request.method : envelope.method;
-    const passage: Progress = { request, text, method: name, handedOver: false };
+    const progress: Progress = { request, text, method: name, handedOver: false };
     try {
       if (!envelope.ok) throw envelope.error;
       const ownMethod = own.get(envelope.request.method);
       if (ownMethod !== undefined) {
         const paramsText = paramsIn(text);
-        passage.handedOver = true;
+        progress.handedOver = true;
         const { status, body } = await runCustomMethod(ownMethod, { request, reply, id, paramsText });
         if (!envelope.request.notification) return reply.code(status).type(JSON_TYPE).send(body);
         return reply.code(204).send();
@@ -46,13 +46,13 @@ export function createRpcRoute(deps: RouteDeps) {
       const method = findMethod(envelope.request.method, header(request, 'a2a-version'));
       authorize(request.caller, method, deps.sendScopes);
       const params = readParams(method, envelope.request.params);
-      passage.handedOver = !method.takesMessage;
-      const exchange: Exchange = { deps, request, reply, id, method, params, progress: passage };
+      progress.handedOver = !method.takesMessage;
+      const exchange: Exchange = { deps, request, reply, id, method, params, progress: progress };
       if (!envelope.request.notification) return await answer(exchange);
       await runNotification(exchange);
     } catch (thrown) {
       const { status, body } = toError({ request, reply, id }, thrown);
-      await reportIfRefused(deps, passage, thrown);
+      await reportIfRefused(deps, progress, thrown);
       if (!envelope.ok || !envelope.request.notification)
         return reply.code(status).type(JSON_TYPE).send(body);
     }
@@ -60,7 +60,7 @@ export function createRpcRoute(deps: RouteDeps) {
   };
 }
 
-/** The text of a request's params; INVALID_REQUEST where they stand there twice, and nobody can tell which ones count. */
+/** The raw text of a request's params. Throws INVALID_REQUEST for duplicate params, which are ambiguous. */
 function paramsIn(text: string): string | undefined {
   const [params, ...more] = (jsonMembers(text) ?? []).filter(({ name }) => name === 'params');
   if (more.length > 0)
@@ -107,7 +107,7 @@ async function answer(exchange: Exchange): Promise<FastifyReply> {
   return reply.code(status).type(JSON_TYPE).send(body);
 }
 
-/** What a reply of the transport means; its errors are replaced by what was really thrown. */
+/** Converts a reply of the SDK's transport and replaces its error with the original one. */
 async function toReply(exchange: Exchange, call: Call, result: unknown): Promise<RpcReply> {
   const body = await result;
   if (isJsonObject(body) && body.error === undefined) return { status: 200, body };
@@ -117,7 +117,7 @@ async function toReply(exchange: Exchange, call: Call, result: unknown): Promise
   return toError(exchange, thrown);
 }
 
-/** Of the extensions that a client asks for, those that are spoken here (design 2, Carriage). */
+/** Lists the requested extensions that are supported in the reply's header. */
 function echoExtensions({ deps, request, reply, method }: Exchange): void {
   const name = method.version === '1.0' ? 'a2a-extensions' : 'x-a2a-extensions';
   const asked = Extensions.parseServiceParameter(header(request, name) ?? header(request, 'a2a-extensions'));

@@ -9,18 +9,19 @@ interface SseEvent {
   readonly data: JsonObject;
 }
 
-/** How long a client may leave a full buffer unread, and how long the last bytes of a stream may take. */
+/** The longest time that a client may leave a full buffer unread. */
 const STALL_MS = 60_000;
+/** The longest time for the last bytes of a stream. */
 const END_MS = 2_000;
 
-/** The stream of JSON-RPC replies that a transport gives for a streaming method. */
+/** The JSON-RPC replies that the SDK's transport yields for a streaming method. */
 export type Envelopes = AsyncGenerator<unknown, void, undefined>;
 
 export function isStream(result: unknown): result is Envelopes {
   return typeof result === 'object' && result !== null && Symbol.asyncIterator in result;
 }
 
-/** Sends a transport's stream as SSE. Throws, and has sent nothing, when it fails before its first event. */
+/** Sends the replies as SSE. Throws before anything is sent when the stream fails before its first event. */
 export async function streamReplies(exchange: Exchange, call: Call, envelopes: Envelopes): Promise<void> {
   const first = await envelopes.next();
   const { signal } = call;
@@ -48,10 +49,10 @@ async function* numbered(
 }
 
 /**
- * Writes events to a client until they end or the client leaves, and then ends the reply. Holds one event at a time:
- * a slow client slows its own reading of the log and nothing else; one that takes nothing for a minute is cut off
- * (design 7, @fastify/sse: its send() waits for ever on a client that left). Never rejects for what the client does;
- * what the source throws is for `onError`, whose event is the last one.
+ * Writes events until they end or the client disconnects, and then ends the reply. Holds one event at a time, so a slow
+ * client slows only its own reading of the log; a client that reads nothing for a minute is disconnected (send() of
+ * @fastify/sse never returns for a client that has left). Never rejects because of the client. `onError` converts an
+ * error of the source to the last event.
  */
 async function pumpEvents(
   reply: FastifyReply,
@@ -60,11 +61,11 @@ async function pumpEvents(
 ): Promise<void> {
   const { raw } = reply;
   using ending = new DisposableStack();
-  const hurry = (): void => {
+  const limitEnd = (): void => {
     ending.use(o.clock.timer(() => raw.destroy(), END_MS));
   };
-  o.signal.addEventListener('abort', hurry, { once: true });
-  ending.defer(() => o.signal.removeEventListener('abort', hurry));
+  o.signal.addEventListener('abort', limitEnd, { once: true });
+  ending.defer(() => o.signal.removeEventListener('abort', limitEnd));
 
   const closed = new Promise<void>((resolve) => raw.once('close', resolve));
   const send = async (event: SseEvent): Promise<void> => {
@@ -81,7 +82,7 @@ async function pumpEvents(
     if (last !== undefined) await send(last);
   }
   if (raw.destroyed || raw.writableFinished) return;
-  hurry();
+  limitEnd();
   const finished = new Promise<void>((resolve) => raw.once('finish', resolve));
   reply.sse.close();
   await Promise.race([closed, finished]);

@@ -6,7 +6,7 @@ import { OWN_TOKEN, type ServeOptions, serve } from '../testing/serve.ts';
 const DATA = '{"type":"OWN", "payload":{"a":1e400,"a":"\\ud800" ,"__proto__":{"b":0.10}}}';
 const DEEP = `{"type":"OWN","payload":${'['.repeat(5_000)}${']'.repeat(5_000)},"n":1}`;
 
-/** A server whose intake only keeps what it got. */
+/** A server whose intake only records its messages. */
 async function intake(t: Parameters<typeof serve>[0], o: ServeOptions = {}) {
   const got: InboundMessage[] = [];
   const served = await serve(t, { sendScopes: ['own:send'], ...o });
@@ -23,7 +23,7 @@ async function intake(t: Parameters<typeof serve>[0], o: ServeOptions = {}) {
   return { got, send };
 }
 
-test('the text of a data part is as it stands in the request, in both versions, streamed or not', async (t) => {
+test('the text of a data part is its raw text in the request, in both versions, streamed or not', async (t) => {
   const { got, send } = await intake(t);
   for (const method of ['SendMessage', 'SendStreamingMessage'])
     await send(method, `[{"text":"{\\"data\\":1}"}, {"data": ${DATA}},{"data":{"b":2}}]`);
@@ -38,7 +38,7 @@ test('the text of a data part is as it stands in the request, in both versions, 
   );
 });
 
-test('a part that is read from its text may be nested as deeply as it likes; every other one may not', async (t) => {
+test('only a part that the intake reads from its text may be nested to any depth', async (t) => {
   const { got, send } = await intake(t, { readsText: (data) => data.type === 'OWN' });
   for (const method of ['SendMessage', 'SendStreamingMessage']) await send(method, `[{"data":${DEEP}}]`);
   await send('message/send', `[{"kind":"data","data":${DEEP}}]`);
@@ -56,7 +56,7 @@ test('a part that is read from its text may be nested as deeply as it likes; eve
   assert.equal(got.length, 3);
 });
 
-test('where nothing is read from its text, deep nesting is refused as ever', async (t) => {
+test('deep nesting is refused when the intake reads no part from its text', async (t) => {
   const { got, send } = await intake(t);
   const answer = await send('SendMessage', `[{"data":${DEEP}}]`);
   assert.match(answer?.text ?? '', /-32600/);

@@ -23,11 +23,11 @@ import {
 } from '../wire/task-view.ts';
 import { requireTask } from './read-tasks.ts';
 
-/** Key of an update's metadata that tells which event of the log it stands for. */
+/** The metadata key of an update that names the log event behind it. */
 export const EVENT_METADATA = 'urn:hermes-fleet:event';
 
 export interface StreamItem {
-  /** The ledger sequence to resume after; undefined where an update is not the last one of its event. */
+  /** The ledger sequence to resume after; undefined unless this is the last update of its event. */
   readonly eventId: number | undefined;
   readonly response: StreamResponse;
 }
@@ -35,9 +35,9 @@ export interface StreamItem {
 const PAGE = 500;
 
 /**
- * A task as a stream: first the task as it stood after event `afterSeq`, then an update for every event after it, up
- * to the one that ends it, or `untilAsked` to one that asks its caller. The ledger's log is the only source, so that a
- * resumed stream misses and repeats nothing. Rejects with the signal's reason.
+ * Streams a task: first its snapshot after event `afterSeq`, then an update for every later event up to the terminal one,
+ * or with `untilAsked` up to a question to the caller. The ledger's log is the only source, so a resumed stream neither
+ * misses nor repeats an event. Rejects with the signal's reason.
  */
 export async function* followTask(o: {
   ledger: Ledger;
@@ -75,7 +75,7 @@ export async function* followTask(o: {
   }
 }
 
-/** What the log up to `afterSeq` says; where that is all of it, the record says the state. */
+/** Replays the log up to `afterSeq`. When that is the whole log, the state comes from the record. */
 function replay(ledger: Ledger, record: TaskRecord, afterSeq: number, isCurrent: boolean): RunningState {
   const questions = ledger.questions(record.id).filter(({ seq }) => seq <= afterSeq);
   let past: Omit<RunningState, 'questions'> = { state: 'submitted', at: record.createdAt, text: '' };
@@ -99,13 +99,13 @@ function replay(ledger: Ledger, record: TaskRecord, afterSeq: number, isCurrent:
   }
 }
 
-/** What an event asks. Its text is with the question: events go to the bus. */
+/** The question of an `input_required` event. Events are published on the bus, so they do not hold its text. */
 function questionOf(ledger: Ledger, { taskId, type, seq }: TaskEvent): Question | undefined {
   if (type !== 'input_required') return undefined;
   return ledger.questions(taskId).find((question) => question.seq === seq);
 }
 
-/** The record's state when the event is its newest: an event may carry a change that its type does not show. */
+/** The record's state when the event is the newest: an event may change the state in a way that its type does not imply. */
 function currentState(ledger: Ledger, event: TaskEvent): TaskState | undefined {
   const record = ledger.get(event.taskId);
   return record?.lastSeq === event.seq ? record.state : undefined;
@@ -133,8 +133,8 @@ function statusUpdate(
   question: Question | undefined,
 ): Payload {
   const text = event.data.message;
-  const said = typeof text === 'string' ? statusMessage(record, text, event.seq) : undefined;
-  const message = question ? questionMessage(record, question) : said;
+  const progress = typeof text === 'string' ? statusMessage(record, text, event.seq) : undefined;
+  const message = question ? questionMessage(record, question) : progress;
   return {
     $case: 'statusUpdate',
     value: {
@@ -146,7 +146,7 @@ function statusUpdate(
   };
 }
 
-/** The artifacts, each replacing what was streamed of it, then the final status; only that one can be resumed after. */
+/** The final artifacts, which replace the streamed ones, and then the final status; a stream can resume only after that. */
 function* finalUpdates(record: TaskRecord, event: TaskEvent): Generator<StreamItem> {
   const { id: taskId, contextId } = record;
   for (const artifact of artifactsOf(record)) {
@@ -161,12 +161,12 @@ function eventMetadata({ seq, type, data }: TaskEvent): JsonObject {
   return { [EVENT_METADATA]: { seq, type, data } };
 }
 
-/** The sequence in a Last-Event-ID header; throws INVALID_PARAMS for one that this task's log never gave out. */
+/** The sequence in a Last-Event-ID header; throws INVALID_PARAMS for an id that this task's log has not issued. */
 export function readLastEventId(header: string | undefined, record: TaskRecord): number | undefined {
   if (header === undefined || header === '') return undefined;
   const seq = /^\d{1,15}$/.test(header) ? Number(header) : Number.NaN;
   if (seq <= record.lastSeq) return seq;
-  const reason = 'is no event of this task; subscribe without it';
+  const reason = 'is not an event of this task; subscribe without it';
   throw new FleetError('INVALID_PARAMS', `Last-Event-ID ${reason}`, {
     fields: [{ path: 'Last-Event-ID', reason }],
   });

@@ -8,7 +8,7 @@ import {
   jsonAt,
 } from '@hermes-fleet/protocol';
 
-/** What is known of the request that a message came in. */
+/** The request that a message came in. */
 export interface Origin {
   /** The body as it arrived. */
   readonly text: string;
@@ -18,8 +18,8 @@ export interface Origin {
 }
 
 /**
- * A message of the wire as the intake takes it. `raw` is the JSON that arrived; for A2A 0.3 its 1.0 form. Files are
- * refused with CONTENT_TYPE_NOT_SUPPORTED: nothing here would read them.
+ * Converts a wire message for the intake. `raw` is the JSON as it arrived, for A2A 0.3 its 1.0 form. Throws
+ * CONTENT_TYPE_NOT_SUPPORTED for files.
  */
 export function toInbound(message: Message, origin: Origin): InboundMessage {
   const texts: string[] = [];
@@ -41,7 +41,7 @@ export function toInbound(message: Message, origin: Origin): InboundMessage {
   };
 }
 
-/** Its text is looked up when somebody asks for it: few do. In both versions it stands in the same place. */
+/** The raw text is located on first use, since few readers need it; both A2A versions have it at the same path. */
 function dataPart(
   data: JsonValue,
   mediaType: string | undefined,

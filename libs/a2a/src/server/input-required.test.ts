@@ -15,7 +15,7 @@ import { openStream, type SseMessage } from '../testing/sse.ts';
 
 const QUESTIONS = ['Which room?', 'Which wall?'];
 
-/** A task that asks twice, and ends with the answers. */
+/** A task that asks twice and ends with the answers. */
 async function play(ledger: Ledger, id: string): Promise<void> {
   await ledger.append(id, { type: 'started', data: {} });
   await ledger.append(id, { type: 'text', data: { text: 'Well. ' } });
@@ -45,7 +45,7 @@ const statusOf = (task: unknown): unknown[] => [
   at(task, 'status', 'message', 'parts', 0, 'text'),
 ];
 
-test('a task that asks shows its question as its status, and what was said before as its history', async (t) => {
+test('a task that asks has its question in its status and the earlier messages in its history', async (t) => {
   const served = await asking(t);
   const first = at((await served.rpc('SendMessage', message('Paint.'))).body, 'result', 'task');
   assert.deepEqual(statusOf(first), ['TASK_STATE_INPUT_REQUIRED', 'Which room?']);
@@ -93,7 +93,7 @@ const states = (events: readonly SseMessage[]): unknown[][] =>
     return isJsonObject(shown) ? [statusOf(shown)] : [];
   });
 
-test('SendStreamingMessage ends where the task asks; an answer opens the next stream; who subscribes sees it all', async (t) => {
+test('SendStreamingMessage ends at a question and the answer opens the next stream; SubscribeToTask sees everything', async (t) => {
   const served = await asking(t);
   const first = await (await openStream(served, 'SendStreamingMessage', message('Paint.'))).rest();
   assert.deepEqual(states(first).at(-1), ['TASK_STATE_INPUT_REQUIRED', 'Which room?']);
@@ -150,7 +150,7 @@ test('A2A 0.3: input-required with the question, ended streams, answers', async 
   ]);
 });
 
-test("the SDK's own client is asked, and answers, by stream and by call", async (t) => {
+test("the SDK's client receives and answers questions, by stream and by call", async (t) => {
   const served = await asking(t);
   const fetchImpl = createAuthenticatingFetchWithRetry(fetch, {
     headers: async () => ({ Authorization: `Bearer ${TOKEN}` }),

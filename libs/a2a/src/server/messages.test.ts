@@ -51,7 +51,7 @@ test('SendMessage waits for the end by default and answers with result and text 
   }
 });
 
-test('returnImmediately answers at once, in either spelling, and nothing but A2A fields stand on the task', async (t) => {
+test('returnImmediately answers at once in either spelling, and the task has A2A fields only', async (t) => {
   const served = await serve(t, {
     script: async () => undefined,
     replyMetadata: () => ({ [HANDSHAKE_EXTENSION]: ANNOUNCE }),
@@ -67,7 +67,7 @@ test('returnImmediately answers at once, in either spelling, and nothing but A2A
   }
 });
 
-test('historyLength 0 hides the history, and without it the message is there with its ids', async (t) => {
+test('historyLength 0 hides the history; without it the history holds the message with its ids', async (t) => {
   const served = await serve(t);
   const without = await served.rpc('SendMessage', { ...message('hi'), configuration: { historyLength: 0 } });
   assert.equal(at(without.body, 'result', 'task', 'history'), undefined);
@@ -99,7 +99,7 @@ test('snake_case parameters are understood, and unknown fields reach the intake'
   assert.equal(inbound?.raw.x_vendor, 1);
 });
 
-test('the trace of a request goes on with its message', async (t) => {
+test("the intake receives the request's trace context", async (t) => {
   const served = await serve(t);
   const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
   await served.rpc('SendMessage', dispatchMessage('traced'), { headers: { traceparent } });
@@ -109,7 +109,7 @@ test('the trace of a request goes on with its message', async (t) => {
   );
 });
 
-test('an announce is answered by a message with the announce, unknown fields kept, also as a stream', async (t) => {
+test('the reply to an announce is a message with the announce and its unknown fields, also as a stream', async (t) => {
   const served = await serve(t);
   const params = {
     message: {
@@ -133,7 +133,7 @@ test('an announce is answered by a message with the announce, unknown fields kep
   assert.match(await streamed.text(), /^data: .*"message".*SESSION_ANNOUNCE.*\n\n$/);
 });
 
-test('A2A-Extensions echoes what is asked for and spoken here, and a missing header breaks nothing', async (t) => {
+test('A2A-Extensions echoes the requested extensions that are supported, and is optional', async (t) => {
   const served = await serve(t);
   const headers = { 'a2a-extensions': `urn:other, ${HANDSHAKE_EXTENSION}` };
   const asked = await served.rpc('SendMessage', dispatchMessage('a'), { headers });
@@ -143,7 +143,7 @@ test('A2A-Extensions echoes what is asked for and spoken here, and a missing hea
   assert.equal(state(silent.body), 'TASK_STATE_COMPLETED');
 });
 
-test('messages to a task: unknown or foreign is -32001, another context -32602, an ended one -32004', async (t) => {
+test('a message to an unknown or foreign task is -32001, to another context -32602, to an ended task -32004', async (t) => {
   const served = await serve(t, { script: async () => undefined });
   const open = { returnImmediately: true };
   const { body } = await served.rpc('SendMessage', { ...message('hi'), configuration: open });
@@ -163,7 +163,7 @@ test('messages to a task: unknown or foreign is -32001, another context -32602, 
   assert.equal(await codeOf({ taskId }), -32004);
 });
 
-test('the same messageId makes a task each time; one hundred copies of one dispatch make one', async (t) => {
+test('a repeated messageId creates a task each time; one hundred copies of one dispatch create one', async (t) => {
   const served = await serve(t);
   const first = await served.rpc('SendMessage', message('hi'));
   const second = await served.rpc('SendMessage', message('hi'));
@@ -187,7 +187,7 @@ test('a task that asks ends the wait with INPUT_REQUIRED', async (t) => {
   assert.equal(state(body), 'TASK_STATE_INPUT_REQUIRED');
 });
 
-test('a long wait sends its head after 30 s and a space every 30 s, then the answer', async (t) => {
+test('a long wait sends its headers after 30 s and a space every 30 s, then the answer', async (t) => {
   const clock = manualClock();
   const ids: string[] = [];
   const served = await serve(t, { clock, script: async (id) => void ids.push(id) });
@@ -219,7 +219,7 @@ test('a long wait sends its head after 30 s and a space every 30 s, then the ans
   assert.equal(state(JSON.parse(text)), 'TASK_STATE_COMPLETED');
 });
 
-test('a client that leaves a waiting call ends nothing but its call', async (t) => {
+test('a client that disconnects from a waiting call ends only that call', async (t) => {
   const accepted = Promise.withResolvers<string>();
   const served = await serve(t, { script: async (id) => accepted.resolve(id) });
   const leaving = new AbortController();
@@ -233,7 +233,7 @@ test('a client that leaves a waiting call ends nothing but its call', async (t) 
   await served.closeStreams();
 });
 
-test('closing answers a waiting call with its task as it stands, and refuses new ones as retryable', async (t) => {
+test('closing answers a waiting call with the current task and refuses new calls as retryable', async (t) => {
   const accepted = Promise.withResolvers<string>();
   const served = await serve(t, { script: async (id) => accepted.resolve(id) });
   const call = served.rpc('SendMessage', message('slow'));
@@ -247,7 +247,7 @@ test('closing answers a waiting call with its task as it stands, and refuses new
   assert.equal((await served.rpc('GetTask', { id })).status, 200);
 });
 
-test('waiting calls are bounded per caller', async (t) => {
+test('waiting calls are limited per caller', async (t) => {
   const accepted = Promise.withResolvers<void>();
   const served = await serve(t, { maxWaitingPerCaller: 1, script: async () => accepted.resolve() });
   const first = served.rpc('SendMessage', message('slow'));

@@ -1,6 +1,6 @@
 import { FleetError } from '@hermes-fleet/protocol';
 
-/** Why a call that is still open is ended: the client has left, or the service closes. */
+/** Abort reasons of an open call. */
 export const CLIENT_GONE = Symbol('the client is gone');
 export const CLOSING = Symbol('the service closes');
 
@@ -12,7 +12,7 @@ export interface OpenCall extends Disposable {
 
 export type CallKind = 'send' | 'stream';
 
-/** Every call that may last: bounded per caller and kind, and ended by close(). */
+/** The registry of open calls: bounded per caller and kind, and ended by close(). */
 export class OpenCalls {
   readonly #limits: Readonly<Record<CallKind, number>>;
   readonly #counts = new Map<string, number>();
@@ -23,7 +23,7 @@ export class OpenCalls {
     this.#limits = limits;
   }
 
-  /** Throws TOO_MANY_STREAMS above the caller's bound and SHUTTING_DOWN after close(). */
+  /** Throws TOO_MANY_STREAMS above the caller's limit and SHUTTING_DOWN after close(). */
   open(caller: string, kind: CallKind): OpenCall {
     if (this.#closing !== undefined) {
       throw new FleetError('SHUTTING_DOWN', 'this service is stopping; try again soon', { retryAfterS: 5 });
@@ -32,10 +32,10 @@ export class OpenCalls {
     const count = this.#counts.get(key) ?? 0;
     const limit = this.#limits[kind];
     if (count >= limit) {
-      const what = kind === 'stream' ? 'streams' : 'waiting SendMessage calls';
+      const calls = kind === 'stream' ? 'streams' : 'waiting SendMessage calls';
       throw new FleetError(
         'TOO_MANY_STREAMS',
-        `caller "${caller}" has ${limit} open ${what}, the most allowed; close one first`,
+        `caller "${caller}" has ${limit} open ${calls}, the most allowed; close one first`,
         { retryAfterS: 1 },
       );
     }
@@ -53,7 +53,7 @@ export class OpenCalls {
     return this.#open.size;
   }
 
-  /** Ends every open call politely; resolves when the last one has been released. */
+  /** Aborts every open call with CLOSING; resolves when the last one has been released. */
   close(): Promise<void> {
     if (this.#closing === undefined) {
       this.#closing = Promise.withResolvers<void>();

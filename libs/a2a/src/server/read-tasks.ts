@@ -17,7 +17,7 @@ export function taskNotFound(id: string): FleetError {
   return new FleetError('TASK_NOT_FOUND', `task ${id.slice(0, 100)} is not known here`);
 }
 
-/** One page of the caller's own tasks, the newest change first. Throws INVALID_PARAMS for a foreign page token. */
+/** One page of the caller's own tasks, latest change first. Throws INVALID_PARAMS for an invalid page token. */
 export function listTasks(ledger: Ledger, caller: Caller, params: ListTasksRequest): ListTasksResponse {
   const pageSize = params.pageSize ?? DEFAULT_PAGE_SIZE;
   const states = params.status === TaskState.TASK_STATE_UNSPECIFIED ? undefined : ledgerStates(params.status);
@@ -31,7 +31,7 @@ export function listTasks(ledger: Ledger, caller: Caller, params: ListTasksReque
     pageSize,
     pageToken: params.pageToken,
   });
-  // A page of a hundred briefs could be a hundred times the body limit: they are shown where they are asked for.
+  // A page of a hundred briefs could be a hundred times the body limit: history is shown only on request.
   const historyLength = params.historyLength ?? 0;
   const artifacts = params.includeArtifacts ?? false;
   const tasks = page.tasks.map((record) => {

@@ -18,7 +18,7 @@ import { toInbound } from './inbound.ts';
 import { CLOSING } from './open-calls.ts';
 import { listTasks, requireTask, taskNotFound } from './read-tasks.ts';
 
-/** What the SDK's transports call. */
+/** The interface that the SDK's transport handlers call. */
 export type A2ARequestHandler = ConstructorParameters<typeof JsonRpcTransportHandler>[0];
 
 export interface HandlerDeps {
@@ -28,32 +28,32 @@ export interface HandlerDeps {
   readonly replyMetadata?: ((taskId: string) => JsonObject | undefined) | undefined;
 }
 
-/** One request, and what the transport's reply can't carry back. */
+/** One request, and the results that the SDK's transport handler cannot return. */
 export interface Call {
   readonly caller: Caller;
   readonly card: () => AgentCard;
-  /** The body of the request as it arrived. */
+  /** The raw body. */
   readonly text: string;
-  /** To be called when the intake gets the message. */
+  /** Called when the intake receives the message. */
   readonly onHandedOver: () => void;
-  /** `params.message` as it arrived; undefined for A2A 0.3. */
+  /** The raw `params.message`; undefined for A2A 0.3. */
   readonly rawMessage: JsonObject | undefined;
   readonly lastEventId: string | undefined;
   readonly traceparent: string;
   /** Aborts with GONE or CLOSING. */
   readonly signal: AbortSignal;
-  /** The id of the stream event that was yielded last. */
+  /** The id of the last yielded stream event. */
   eventId: number | undefined;
-  /** What a method threw: the transport would put its text into the reply. */
+  /** The error that a method threw: the SDK's transport handler would put its text into the reply. */
   failure: unknown;
 }
 
-/** A2A over the ledger and the intake, for one request (design 1, A task's way through the house). */
+/** Answers one A2A request from the ledger and the intake. */
 export function createRequestHandler(deps: HandlerDeps, call: Call): A2ARequestHandler {
   const { ledger, intake } = deps;
   const { caller, signal } = call;
 
-  /** Somebody else's task looks like an unknown one. */
+  /** Another caller's task is indistinguishable from an unknown one. */
   const ownTask = (id: string): TaskRecord => {
     const record = ledger.get(id);
     if (record === undefined || record.caller !== caller.name) throw taskNotFound(id);
@@ -95,7 +95,7 @@ export function createRequestHandler(deps: HandlerDeps, call: Call): A2ARequestH
         if (isSettled(record.state)) return record;
       }
     } catch (thrown) {
-      // The task outlives this process: its caller gets the id to ask for it again.
+      // The task outlives this process: the caller gets its id and can ask again.
       if (signal.reason !== CLOSING) throw thrown;
     }
     return requireTask(ledger, taskId);
@@ -114,8 +114,8 @@ export function createRequestHandler(deps: HandlerDeps, call: Call): A2ARequestH
     }
   };
 
-  /** Keeps what a method threw, for a reply that does not leak it. */
-  const kept = async <T>(work: () => Promise<T>): Promise<T> => {
+  /** Keeps an error for a reply that does not leak its text. */
+  const capture = async <T>(work: () => Promise<T>): Promise<T> => {
     try {
       return await work();
     } catch (thrown) {
@@ -123,18 +123,18 @@ export function createRequestHandler(deps: HandlerDeps, call: Call): A2ARequestH
       throw thrown;
     }
   };
-  const refused = (error: () => FleetError) => (): Promise<never> =>
-    kept(async () => {
+  const reject = (error: () => FleetError) => (): Promise<never> =>
+    capture(async () => {
       throw error();
     });
 
   return {
-    getAgentCard: () => kept(async () => call.card()),
-    getAuthenticatedExtendedAgentCard: refused(
+    getAgentCard: () => capture(async () => call.card()),
+    getAuthenticatedExtendedAgentCard: reject(
       () => new FleetError('UNSUPPORTED_OPERATION', 'this agent has no extended card'),
     ),
     sendMessage: (params) =>
-      kept(async () => {
+      capture(async () => {
         const accepted = await accept(params);
         if (accepted.kind === 'reply') return toMessage(accepted);
         const { returnImmediately, historyLength } = params.configuration ?? {};
@@ -150,7 +150,7 @@ export function createRequestHandler(deps: HandlerDeps, call: Call): A2ARequestH
         return;
       }
       const record = requireTask(ledger, accepted.taskId);
-      // The next word is its caller's, who answers with a stream of its own; who subscribes sees the task to its end.
+      // The stream ends at a question: the caller's answer opens its own stream. SubscribeToTask follows to the end.
       yield* follow(record, record.lastSeq, { untilAsked: true, accepted: accepted.metadata });
     },
     async *resubscribe({ id }) {
@@ -161,10 +161,10 @@ export function createRequestHandler(deps: HandlerDeps, call: Call): A2ARequestH
       }
       yield* follow(record, resumeAfter ?? record.lastSeq, { untilAsked: false });
     },
-    getTask: ({ id, historyLength }) => kept(async () => view(ownTask(id), historyLength)),
-    listTasks: (params) => kept(async () => listTasks(ledger, caller, params)),
+    getTask: ({ id, historyLength }) => capture(async () => view(ownTask(id), historyLength)),
+    listTasks: (params) => capture(async () => listTasks(ledger, caller, params)),
     cancelTask: ({ id }) =>
-      kept(async () => {
+      capture(async () => {
         const record = ownTask(id);
         if (isTerminal(record.state)) {
           throw new FleetError('TASK_NOT_CANCELABLE', `task ${id} has ended (${record.state})`);
@@ -172,16 +172,16 @@ export function createRequestHandler(deps: HandlerDeps, call: Call): A2ARequestH
         await intake.cancel(id, caller);
         return view(requireTask(ledger, id), undefined);
       }),
-    createTaskPushNotificationConfig: refused(pushNotSupported),
-    getTaskPushNotificationConfig: refused(pushNotSupported),
-    listTaskPushNotificationConfigs: refused(pushNotSupported),
-    deleteTaskPushNotificationConfig: refused(pushNotSupported),
+    createTaskPushNotificationConfig: reject(pushNotSupported),
+    getTaskPushNotificationConfig: reject(pushNotSupported),
+    listTaskPushNotificationConfigs: reject(pushNotSupported),
+    deleteTaskPushNotificationConfig: reject(pushNotSupported),
   };
 }
 
 /**
- * Throws unless a further message may go to the task: it runs, in the context that the message names, if any. A copy of an
- * answer that it got is answered as that was, however it has ended since.
+ * Throws CONTEXT_MISMATCH or UNSUPPORTED_OPERATION unless the task accepts a further message: it has not ended, and the
+ * message names its context or none. A copy of an earlier answer is accepted even after the task has ended.
  */
 function continuable(
   ledger: Ledger,

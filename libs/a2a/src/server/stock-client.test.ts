@@ -42,7 +42,7 @@ function request(text: string, returnImmediately = false): SendMessageRequest {
   };
 }
 
-test("the SDK's own client: card, send, get, stream, subscribe, list, cancel", async (t) => {
+test("the SDK's client can read the card, send, get, stream, subscribe, list and cancel", async (t) => {
   const served = await serve(t, {
     script: async (id, { text }) => {
       if (text !== 'now') return;

@@ -15,7 +15,7 @@ const textOf = ({ data }: SseMessage): unknown =>
   at(data, 'result', 'artifactUpdate', 'artifact', 'parts', 0, 'text');
 const eventOf = ({ data }: SseMessage): unknown =>
   at(data, 'result', 'statusUpdate', 'metadata', EVENT_METADATA, 'type');
-/** What the event in the log says, as a client that shows progress reads it. */
+/** The log event behind an update, as a client that shows progress reads it. */
 const dataOf = ({ data }: SseMessage): unknown =>
   at(data, 'result', 'statusUpdate', 'metadata', EVENT_METADATA, 'data');
 
@@ -26,7 +26,7 @@ async function begin(served: Served, taskId = 'a'): Promise<string> {
   return String(at((await served.rpc('SendMessage', params)).body, 'result', 'task', 'id'));
 }
 
-/** The life of a task that says two things. */
+/** A task with two text events. */
 async function live({ ledger }: Served, id: string): Promise<void> {
   await ledger.append(id, { type: 'started', data: {} });
   await ledger.append(id, { type: 'text', data: { text: 'one ' } });
@@ -35,7 +35,7 @@ async function live({ ledger }: Served, id: string): Promise<void> {
   await finish(ledger, id, 'done', { text: 'one two, done' });
 }
 
-test('SendStreamingMessage: first the task, then its updates, the artifacts, and the end', async (t) => {
+test('SendStreamingMessage sends the task, its updates, the artifacts and the final status', async (t) => {
   const served = await serve(t, { script: (id) => live(served, id) });
   const stream = await openStream(served, 'SendStreamingMessage', dispatchMessage('a'), {
     'a2a-extensions': HANDSHAKE_EXTENSION,
@@ -58,7 +58,7 @@ test('SendStreamingMessage: first the task, then its updates, the artifacts, and
   assert.equal(new Set(ids).size, ids.length);
 });
 
-test('SubscribeToTask follows a running task from where it is, text so far included', async (t) => {
+test('SubscribeToTask follows a running task from its current state, including its text so far', async (t) => {
   const served = await serve(t, { script: IDLE });
   const id = await begin(served);
   await served.ledger.append(id, { type: 'started', data: {} });
@@ -89,7 +89,7 @@ test('SubscribeToTask follows a running task from where it is, text so far inclu
   assert.equal((await stream.rest()).length, 3);
 });
 
-test('Last-Event-ID resumes after every event of a log: nothing missing, nothing twice', async (t) => {
+test('Last-Event-ID resumes after any event of a log without a gap or a repetition', async (t) => {
   const served = await serve(t, { script: IDLE });
   const id = await begin(served);
   const whole = await openStream(served, 'SubscribeToTask', { id });
@@ -114,7 +114,7 @@ test('Last-Event-ID resumes after every event of a log: nothing missing, nothing
   assert.equal(at(snapshot.data, 'result', 'task', 'artifacts', 0, 'parts', 0, 'text'), 'one ');
 });
 
-test('SubscribeToTask refuses an ended task, an unknown, a foreign one, and an id that its log never gave out', async (t) => {
+test('SubscribeToTask refuses ended, unknown and foreign tasks, and an event id that the log has not issued', async (t) => {
   const served = await serve(t);
   const id = await begin(served);
   const codeOf = async (id: string, headers: Record<string, string> = {}, token = TOKEN): Promise<unknown> =>
@@ -126,7 +126,7 @@ test('SubscribeToTask refuses an ended task, an unknown, a foreign one, and an i
   assert.equal(await codeOf(id, { 'last-event-id': 'x' }), -32602);
 });
 
-test('A2A 0.3: message/stream and tasks/resubscribe stream, with the final flag', async (t) => {
+test('A2A 0.3: message/stream and tasks/resubscribe stream with the final flag', async (t) => {
   const served = await serve(t, { script: IDLE });
   const stream = await openStream(served, 'message/stream', {
     message: { messageId: 'm', role: 'user', parts: [{ kind: 'text', text: 'go' }] },
@@ -142,7 +142,7 @@ test('A2A 0.3: message/stream and tasks/resubscribe stream, with the final flag'
   }
 });
 
-test('a client that leaves in the middle of a stream ends nothing but its stream', async (t) => {
+test('a client that disconnects from a stream ends only that stream', async (t) => {
   const served = await serve(t, { script: IDLE, maxStreamsPerCaller: 1 });
   const id = await begin(served);
   const leaving = await stalled(served, id);
@@ -151,7 +151,7 @@ test('a client that leaves in the middle of a stream ends nothing but its stream
   assert.equal(at(full.body, 'error', 'data', 0, 'reason'), 'TOO_MANY_STREAMS');
   assert.equal(full.headers.get('retry-after'), '1');
   leaving.destroy();
-  // Its place is free again as soon as the server has noticed.
+  // The stream slot is free again once the server has noticed the disconnect.
   const follower = await untilOpen(served, id);
   await live(served, id);
   const events = await follower.rest();
@@ -169,7 +169,7 @@ async function untilOpen(served: Served, id: string): ReturnType<typeof openStre
   }
 }
 
-test('too many streams: a SendStreamingMessage that is refused leaves no task behind', async (t) => {
+test('a SendStreamingMessage above the stream limit leaves no task behind', async (t) => {
   const served = await serve(t, { script: IDLE, maxStreamsPerCaller: 1 });
   const id = await begin(served);
   const stream = await openStream(served, 'SubscribeToTask', { id });
@@ -180,7 +180,7 @@ test('too many streams: a SendStreamingMessage that is refused leaves no task be
   await stream.rest();
 });
 
-test('a client that reads nothing stops neither the task nor other clients, and closing does not wait for it', async (t) => {
+test('a client that reads nothing delays neither the task, other clients nor closing', async (t) => {
   const served = await serve(t, { script: IDLE });
   const id = await begin(served);
   const socket = await stalled(served, id);
@@ -195,7 +195,7 @@ test('a client that reads nothing stops neither the task nor other clients, and 
   await served.app.close();
 });
 
-test('a client that takes nothing for a minute is cut off, and its place is free again', async (t) => {
+test('a client that reads nothing for a minute is disconnected, and its stream slot is free again', async (t) => {
   const clock = manualClock();
   const served = await serve(t, { script: IDLE, clock, maxStreamsPerCaller: 1 });
   const id = await begin(served);
@@ -240,7 +240,7 @@ test('an idle stream carries heartbeats', async (t) => {
   assert.equal((await rest).length, 3);
 });
 
-test('closing ends every stream after what it has sent; the app closes with streams open', async (t) => {
+test('closing the app ends every open stream', async (t) => {
   const served = await serve(t, { script: IDLE });
   const id = await begin(served);
   const streams = await Promise.all(

@@ -40,7 +40,7 @@ const ENDINGS: readonly Ending[] = [
   },
 ];
 
-test('every result is shown in the state of the table, with its reason as the status message', async (t) => {
+test('every result has its A2A state and its reason as the status message', async (t) => {
   for (const { status, more, state, says } of ENDINGS) {
     const served = await serve(t, { script: (id) => finish(served.ledger, id, status, more) });
     const { body } = await served.rpc('SendMessage', dispatchMessage('a'));
@@ -66,7 +66,7 @@ test('CancelTask ends a task as CANCELED; an ended one is -32002, a foreign or u
   assert.equal(await codeOf(id), -32002);
 });
 
-test("others' tasks look like unknown ones, byte for byte but for the id", async (t) => {
+test("the answer for another caller's task is identical to that for an unknown one, but for the id", async (t) => {
   const served = await serve(t);
   const id = await begin(served);
   const foreign = await served.rpc('GetTask', { id }, { token: OTHER_TOKEN });
@@ -83,7 +83,7 @@ test('ListTasks always has tasks, nextPageToken, pageSize and totalSize', async 
   assert.deepEqual(body.result, { tasks: [], nextPageToken: '', pageSize: 50, totalSize: 0 });
 });
 
-test('ListTasks pages, filters, and shows artifacts and history only when asked', async (t) => {
+test('ListTasks pages, filters, and shows artifacts and history only on request', async (t) => {
   const served = await serve(t, { script: async () => undefined });
   const ids: string[] = [];
   for (let n = 0; n < 5; n += 1) ids.push(await begin(served, `task ${n}`));
@@ -140,7 +140,7 @@ test('one thousand parallel GetTask are all answered', async (t) => {
   assert.ok(answers.every(({ status, body }) => status === 200 && at(body, 'result', 'id') === id));
 });
 
-test('A2A 0.3: send, get and cancel by the old names', async (t) => {
+test('A2A 0.3: send, get and cancel work by their 0.3 names', async (t) => {
   const served = await serve(t, {
     script: async (id, { text }) => (text === 'go' ? finish(served.ledger, id) : undefined),
   });

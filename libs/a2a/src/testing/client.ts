@@ -11,7 +11,7 @@ export async function collect(snapshots: AsyncIterable<PeerTask>): Promise<PeerT
   return all;
 }
 
-/** The FleetError that a call ends with. */
+/** The FleetError that a call rejects with. */
 export const refused = async (work: Promise<unknown>): Promise<FleetError> => {
   const thrown = await work.then(
     () => undefined,

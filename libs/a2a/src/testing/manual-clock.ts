@@ -1,13 +1,13 @@
 import { type Clock, systemClock } from '@hermes-fleet/protocol';
 
 export interface ManualClock extends Clock {
-  /** Moves time on and fires the timers that are due, in order. */
+  /** Advances the time and fires the timers that are due, in order. */
   advance(ms: number): void;
   /** Resolves when a timer of this length is armed. */
   armed(ms: number): Promise<void>;
 }
 
-/** A clock whose timers fire only when the test says so. */
+/** A clock whose timers fire only in advance(). */
 export function manualClock(): ManualClock {
   let offset = 0;
   const timers = new Set<{ readonly at: number; readonly ms: number; readonly fn: () => void }>();

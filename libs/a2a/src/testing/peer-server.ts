@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import type { TestContext } from 'node:test';
 import type { PeerEndpoint } from '../client/transport.ts';
 
-/** A peer that answers as the test says: only for what a real one of ours never does. */
+/** A scripted peer, for behavior that a real profile never shows. */
 export async function peerServer(
   t: TestContext,
   handle: (request: IncomingMessage, response: ServerResponse) => void,

@@ -16,11 +16,11 @@ import {
 export type Script = (taskId: string, inbound: InboundMessage) => Promise<void>;
 
 export interface ScriptedIntake extends Intake {
-  /** What was accepted, in order. */
+  /** Accepted messages, in order. */
   readonly inbound: InboundMessage[];
 }
 
-/** An intake that writes to a real ledger and then lets a script play the agent. */
+/** An intake that writes to a real ledger; a script takes the place of the agent. */
 export function scriptedIntake(ledger: Ledger, script: Script): ScriptedIntake {
   const inbound: InboundMessage[] = [];
   const need = (caller: Caller, scope: string): void => {

@@ -21,7 +21,7 @@ export const TOKEN = 'token-of-switch-0123456789';
 export const OTHER_TOKEN = 'token-of-other-0123456789';
 export const ANNOUNCE_TOKEN = 'token-of-announcer-0123456789';
 export const READ_TOKEN = 'token-of-reader-0123456789';
-/** Of a caller whose only scope A2A knows nothing of. */
+/** The token of a caller whose only scope is not one of A2A's. */
 export const OWN_TOKEN = 'token-of-its-own-kind-0123456789';
 
 export interface Served {
@@ -58,7 +58,7 @@ export interface ServeOptions extends Partial<Omit<A2AOptions, 'ledger' | 'intak
   readonly bodyLimitBytes?: number;
 }
 
-/** A real server on a free port over a real ledger file; everything is closed and removed after the test. */
+/** Starts a real server on a free port over a real ledger file; both are closed and removed after the test. */
 export async function serve(t: TestContext, o: ServeOptions = {}): Promise<Served> {
   const dir = mkdtempSync(join(tmpdir(), 'a2a-test-'));
   t.after(() => rmSync(dir, { recursive: true, force: true }));
@@ -116,7 +116,7 @@ export async function serve(t: TestContext, o: ServeOptions = {}): Promise<Serve
   const url = await app.listen({ host: '127.0.0.1', port: 0 });
   t.after(async () => {
     await closeStreams();
-    // fetch opens spare connections after an aborted call, and Node takes those for busy ones.
+    // fetch opens spare connections after an aborted call, and Node counts them as busy.
     app.server.closeAllConnections();
     await app.close();
   });
@@ -167,7 +167,7 @@ export function dispatchMessage(taskId: string, more: JsonObject = {}): JsonObje
   };
 }
 
-/** A value deep in JSON, by keys and indices; undefined where the path ends. */
+/** The value at a path of keys and indices; undefined when the path does not exist. */
 export function at(value: unknown, ...path: (string | number)[]): unknown {
   return path.reduce<unknown>((found, key) => {
     if (Array.isArray(found)) return found[Number(key)];

@@ -15,7 +15,7 @@ export interface OpenStream {
   comments(): number;
 }
 
-/** Opens a stream by a plain request, so that ids and comments can be seen. */
+/** Opens a stream with a plain request, which exposes event ids and comments. */
 export async function openStream(
   served: Served,
   method: string,

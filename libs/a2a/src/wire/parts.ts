@@ -10,7 +10,7 @@ export function textPart(text: string): Part {
   };
 }
 
-/** A handshake message as the data part that carries it (design 2, Carriage). */
+/** The data part that carries a handshake message (docs/handshake.md). */
 export function handshakePart(data: JsonObject): Part {
   return {
     content: { $case: 'data', value: data },

@@ -14,19 +14,19 @@ const STATES: Readonly<Record<TaskState, A2AState>> = {
 
 const isState = (name: string): name is TaskState => Object.hasOwn(STATES, name);
 
-/** The A2A state of a ledger state. A queued task is submitted to A2A, which knows no queue. */
+/** The A2A state of a ledger state. A queued task is SUBMITTED, because A2A has no queued state. */
 export function a2aState(state: TaskState): A2AState {
   return STATES[state];
 }
 
-/** The ledger states that an A2A state stands for; empty for one that no task here is ever in. */
+/** The ledger states of an A2A state; empty for a state that the ledger does not have. */
 export function ledgerStates(state: A2AState): TaskState[] {
   return Object.keys(STATES)
     .filter(isState)
     .filter((name) => STATES[name] === state);
 }
 
-/** Whether a blocking SendMessage may answer: the task has ended, or waits for its caller. */
+/** True when a blocking SendMessage may answer: the task has ended or waits for its caller. */
 export function isSettled(state: TaskState): boolean {
   return isTerminal(state) || state === 'input_required';
 }

@@ -32,7 +32,7 @@ const STATES: readonly [state: TaskRecord['state'], shown: TaskState][] = [
   ['canceled', TaskState.TASK_STATE_CANCELED],
 ];
 
-test('the state is the ledger’s, whatever a result says of it: ListTasks filters by the same', () => {
+test('the state comes from the ledger and not from the result, because ListTasks filters by it', () => {
   const error: JsonObject = { code: 'canceled', message: 'canceled at the peer', retryable: false };
   const result: JsonObject = { type: 'TASK_RESULT', status: 'error', error };
   for (const [state, shown] of STATES) {
@@ -41,7 +41,7 @@ test('the state is the ledger’s, whatever a result says of it: ListTasks filte
   }
 });
 
-test('until there is a result, text events make up the text artifact', () => {
+test('until there is a result, text events form the text artifact', () => {
   const event = (seq: number, type: string, data: JsonObject): TaskEvent => ({
     seq,
     taskId: 't-1',
@@ -64,7 +64,7 @@ test('until there is a result, text events make up the text artifact', () => {
   assert.equal(taskView(record({})).artifacts.length, 0);
 });
 
-test('what A2A does not know stands in the metadata only', () => {
+test('fields that A2A does not define appear in the metadata only', () => {
   const task = Task.toJSON(taskView(record({}), [], { metadata: { 'urn:x': 1 }, historyLength: 0 }));
   assert.deepEqual(task, {
     id: 't-1',
@@ -74,7 +74,7 @@ test('what A2A does not know stands in the metadata only', () => {
   });
 });
 
-const WORDS: readonly [
+const STATUS_MESSAGES: readonly [
   state: TaskRecord['state'],
   result: JsonObject | undefined,
   says: string | undefined,
@@ -96,14 +96,14 @@ const WORDS: readonly [
   ['working', undefined, undefined],
 ];
 
-for (const [state, result, says] of WORDS)
-  test(`the status of ${state} with ${JSON.stringify(result)} says ${says ?? 'nothing'} to people`, () => {
+for (const [state, result, says] of STATUS_MESSAGES)
+  test(`the status of ${state} with ${JSON.stringify(result)} has the message ${says ?? '(none)'}`, () => {
     const { status } = taskView(record({ state, result }));
     const content = status?.message?.parts[0]?.content;
     assert.deepEqual(content, says === undefined ? undefined : { $case: 'text', value: says });
   });
 
-test('beside the result stands a text for people: the words of the agent, else what the result says', () => {
+test("the text artifact is the agent's text, or else a summary of the result", () => {
   const textOf = (result: JsonObject) =>
     taskView(record({ state: 'completed', result })).artifacts.find(({ name }) => name === 'text')?.parts[0]
       ?.content?.value;

@@ -8,20 +8,20 @@ export const RESULT_ARTIFACT = 'task-result';
 export const TEXT_ARTIFACT = 'text';
 
 export interface TaskViewOptions {
-  /** The most messages of the history to show; all when absent. */
+  /** The maximum number of history messages; all when absent. */
   readonly historyLength?: number | undefined;
   /** Default true. */
   readonly artifacts?: boolean;
-  /** What the task asked its caller, the latest last. */
+  /** The task's questions to its caller, oldest first. */
   readonly questions?: readonly Question[];
-  /** Becomes Task.metadata: the only place for what A2A does not know. */
+  /** Becomes Task.metadata. */
   readonly metadata?: JsonObject | undefined;
 }
 
 /**
- * A task of the ledger as A2A shows it (design 2, the table of TASK_RESULT). The result is the data part of the
- * artifact `task-result`, beside a text artifact for people. Until there is a result, `text` events among `events`
- * make up the text artifact.
+ * Converts a ledger task to an A2A task (docs/handshake.md#task_result). The result is the data part of the artifact
+ * `task-result`, beside a human-readable text artifact. Until there is a result, the `text` events among `events` form
+ * the text artifact.
  */
 export function taskView(
   record: TaskRecord,
@@ -50,7 +50,7 @@ export function statusView(record: TaskRecord, questions: readonly Question[] = 
   };
 }
 
-/** What a task in this state waits to be told, as its status says it. */
+/** The question that a task in this state waits for, as a status message. */
 function openQuestion(
   record: TaskRecord,
   state: TaskState,
@@ -69,18 +69,17 @@ export function statusMessage(record: TaskRecord, text: string, seq: number): Me
   return agentMessage({ messageId: `${id}:${seq}`, contextId, taskId: id, text });
 }
 
-/** Where a task that has not ended stood. */
+/** The state of an unfinished task at some event of its log. */
 export interface RunningState {
   readonly state: TaskState;
-  /** Since when, ms since the epoch. */
+  /** The time of that event, ms since the epoch. */
   readonly at: number;
-  /** What it had said. */
+  /** Its text output up to then. */
   readonly text: string;
-  /** What it had asked. */
   readonly questions: readonly Question[];
 }
 
-/** A task as it stood while it ran, for a stream that starts in the middle of its log. */
+/** An unfinished task at some event of its log, for a stream that starts there. */
 export function runningView(record: TaskRecord, { state, at, text, questions }: RunningState): Task {
   const message = openQuestion(record, state, questions);
   return {
@@ -120,7 +119,7 @@ export function textArtifact(text: string): Artifact {
   };
 }
 
-/** The text deltas of a log, as one text. */
+/** Joins the text deltas of a log. */
 export function textOf(events: readonly TaskEvent[]): string {
   return events.map(deltaOf).join('');
 }
@@ -130,7 +129,7 @@ export function deltaOf(event: TaskEvent): string {
   return event.type === 'text' && typeof text === 'string' ? text : '';
 }
 
-/** What was said, the latest last. The question that waits for its answer stands in the status alone. */
+/** The messages, oldest first. A question without an answer appears only in the status. */
 function historyOf(
   record: TaskRecord,
   state: TaskState,
@@ -138,10 +137,10 @@ function historyOf(
   length: number | undefined,
 ): Message[] {
   if (length === 0) return [];
-  const told = state === 'input_required' ? questions.slice(0, -1) : questions;
+  const answered = state === 'input_required' ? questions.slice(0, -1) : questions;
   const messages = [
     callerMessage(record, record.message),
-    ...told.flatMap((question) => [
+    ...answered.flatMap((question) => [
       questionMessage(record, question),
       ...(question.answer ? [callerMessage(record, question.answer.message)] : []),
     ]),
@@ -153,7 +152,7 @@ function callerMessage({ id, contextId }: TaskRecord, wire: JsonObject): Message
   return { ...Message.fromJSON(wire), contextId, taskId: id };
 }
 
-/** What a status says to people beyond its state: why, and what is left. */
+/** The status message of a result: the reason, and the remaining work. */
 function statusText({ state, result }: TaskRecord): string | undefined {
   if (result === undefined) return state === 'canceled' ? 'canceled' : undefined;
   switch (result.status) {
