@@ -4,7 +4,7 @@ import type { OutboxPublisher } from '@hermes-fleet/events';
 import type { Log } from '@hermes-fleet/protocol';
 import { flushAndClose } from './bus.ts';
 
-function relay(flushed: boolean, said: string[]): OutboxPublisher {
+function publisher(flushed: boolean, said: string[]): OutboxPublisher {
   return {
     state: () => ({ connected: flushed, lastError: undefined }),
     flush: async () => {
@@ -18,9 +18,9 @@ function relay(flushed: boolean, said: string[]): OutboxPublisher {
 test('every outbox is flushed before any connection is closed; what is left is told', async () => {
   const [said, warned]: [string[], string[]] = [[], []];
   const log: Log = { debug() {}, info() {}, error() {}, warn: (_fields, text) => void warned.push(text) };
-  await flushAndClose([relay(true, said), undefined, relay(true, said)], log);
+  await flushAndClose([publisher(true, said), undefined, publisher(true, said)], log);
   assert.deepEqual([said, warned], [['flushed', 'flushed', 'closed', 'closed'], []]);
-  await flushAndClose([relay(true, said), relay(false, said)], log);
+  await flushAndClose([publisher(true, said), publisher(false, said)], log);
   assert.deepEqual(warned, ['events are left in the outbox for the next start']);
   assert.equal(said.length, 8);
   await flushAndClose([undefined], log);

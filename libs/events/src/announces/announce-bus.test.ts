@@ -19,7 +19,7 @@ const said = (seq: number, more: JsonObject = {}): Announced => ({
   at: Date.parse('2026-05-31T20:00:00Z'),
 });
 
-/** What came, and a promise of the first that fits. */
+/** The received announces, and a promise of the first that matches. */
 function recorder() {
   const heard: { from: string; announce: JsonObject }[] = [];
   const waiting = new Set<() => void>();
@@ -78,7 +78,7 @@ function busOf(t: TestContext, profile: string, o: On): AnnounceBus {
   return bus;
 }
 
-/** Resolves when the bus hears what is published from now on. */
+/** Resolves when the bus receives everything that is published from now on. */
 async function listening(bus: AnnounceBus): Promise<void> {
   while (!bus.state().connected) await systemClock.sleep(5);
 }
@@ -89,32 +89,26 @@ async function as(t: TestContext, url: string, user: string): Promise<NatsConnec
   return nc;
 }
 
-test(
-  'an announce reaches who listens, under its own name, and the stream; itself hears nothing',
-  deadline,
-  async (t) => {
-    const server = await guarded(t);
-    const set = { user: 'setup', pass: 'setup-password' };
-    await setUpStreams({ connection: { servers: [server.url], name: 's', ...set }, log: recordingLog() });
-    const { heard, until, onAnnounce } = recorder();
-    const listener = busOf(t, 'switch', { url: server.url, onAnnounce });
-    await listening(listener);
-    const neo = busOf(t, 'neo', { url: server.url });
-    neo.publish(said(1, { role: 'worker' }));
-    assert.equal(await neo.flush(20_000), true);
-    listener.publish(said(7));
-    assert.equal(await listener.flush(20_000), true);
-    await until(() => heard.length === 1);
-    assert.deepEqual(heard, [
-      { from: 'neo', announce: { type: 'SESSION_ANNOUNCE', seq: 1, role: 'worker' } },
-    ]);
-    const ids = await storedIds(server.url, 'fleet.announce.>', set.user, set.pass);
-    assert.deepEqual(ids.sort(), ['neo:0190-1:1', 'switch:0190-1:7']);
-  },
-);
+test('an announce reaches other listeners and the stream, but not its sender', deadline, async (t) => {
+  const server = await guarded(t);
+  const set = { user: 'setup', pass: 'setup-password' };
+  await setUpStreams({ connection: { servers: [server.url], name: 's', ...set }, log: recordingLog() });
+  const { heard, until, onAnnounce } = recorder();
+  const listener = busOf(t, 'switch', { url: server.url, onAnnounce });
+  await listening(listener);
+  const neo = busOf(t, 'neo', { url: server.url });
+  neo.publish(said(1, { role: 'worker' }));
+  assert.equal(await neo.flush(20_000), true);
+  listener.publish(said(7));
+  assert.equal(await listener.flush(20_000), true);
+  await until(() => heard.length === 1);
+  assert.deepEqual(heard, [{ from: 'neo', announce: { type: 'SESSION_ANNOUNCE', seq: 1, role: 'worker' } }]);
+  const ids = await storedIds(server.url, 'fleet.announce.>', set.user, set.pass);
+  assert.deepEqual(ids.sort(), ['neo:0190-1:1', 'switch:0190-1:7']);
+});
 
 test(
-  'while the broker is away the latest waits, and no other; it goes out when it is back',
+  'while the broker is down only the latest announce is kept; it is sent after the reconnect',
   deadline,
   async (t) => {
     const server = await guarded(t);
@@ -136,7 +130,7 @@ test(
   },
 );
 
-test('an announce that was lost with its connection is sent again over the next', deadline, async (t) => {
+test('an announce that is lost with its connection is sent again over the next one', deadline, async (t) => {
   const server = await guarded(t);
   const proxy = await startProxy(t, server.url);
   const { heard, until, onAnnounce } = recorder();
@@ -155,7 +149,7 @@ test('an announce that was lost with its connection is sent again over the next'
 });
 
 test(
-  'of a flood, the newest of each is handled, one after the other, and what is no announce is skipped',
+  'in a flood the newest announce of each profile is handled in sequence, and other messages are skipped',
   deadline,
   async (t) => {
     const server = await guarded(t);
@@ -200,7 +194,7 @@ test(
       neo.publish('fleet.announce.neo', text);
       await neo.flush();
     }
-    await log.saw(/skipped a message that is no announce/);
+    await log.saw(/skipped a message that is not an announce/);
     neo.publish('fleet.announce.neo', 'x'.repeat(300_000));
     await log.saw(/dropped an announce/);
     publish(neo, 'neo', 501);
@@ -209,7 +203,7 @@ test(
 );
 
 test(
-  'what a profile has the stream send to the subject of another is no announce of that one',
+  "a stored message that a profile directs at another's subject is not an announce of the other",
   deadline,
   async (t) => {
     const server = await guarded(t);
@@ -228,7 +222,7 @@ test(
       await neo.jetstream().publish(subject, forged, { headers: described });
       neo.publish(`$JS.API.DIRECT.GET.${STREAM}.${subject}`, '', { reply: 'fleet.announce.morpheus' });
     }
-    await log.saw(/that its own profile has not sent/);
+    await log.saw(/that its profile has not sent/);
     const morpheus = busOf(t, 'morpheus', { url: server.url });
     morpheus.publish(said(10));
     await until(() => heard.some(({ announce }) => announce.seq === 10));
@@ -239,24 +233,20 @@ test(
   },
 );
 
-test(
-  'an announce that the server does not take is told, and keeps nobody from the next',
-  deadline,
-  async (t) => {
-    const server = await guarded(t);
-    const log = recordingLog();
-    const foreign = busOf(t, 'morpheus', { url: server.url, user: 'neo', log });
-    foreign.publish(said(1));
-    await log.saw(/NATS refuses an announce/);
-    const neo = busOf(t, 'neo', { url: server.url, log });
-    neo.publish(said(1, { purpose: 'x'.repeat(2_000_000) }));
-    await log.saw(/an announce cannot go out on NATS/);
-    neo.publish(said(2));
-    assert.equal(await neo.flush(20_000), true);
-  },
-);
+test('an announce that the server refuses is logged and does not block the next', deadline, async (t) => {
+  const server = await guarded(t);
+  const log = recordingLog();
+  const foreign = busOf(t, 'morpheus', { url: server.url, user: 'neo', log });
+  foreign.publish(said(1));
+  await log.saw(/NATS refuses an announce/);
+  const neo = busOf(t, 'neo', { url: server.url, log });
+  neo.publish(said(1, { purpose: 'x'.repeat(2_000_000) }));
+  await log.saw(/an announce cannot be published on NATS/);
+  neo.publish(said(2));
+  assert.equal(await neo.flush(20_000), true);
+});
 
-test('a user that may not hear announces is told so, and announces all the same', deadline, async (t) => {
+test('a user without permission to receive announces logs that, and still announces', deadline, async (t) => {
   const { publish } = busPermissions('switch');
   const server = await startNatsServer(t, {
     users: [
@@ -265,12 +255,12 @@ test('a user that may not hear announces is told so, and announces all the same'
   });
   const log = recordingLog();
   const bus = busOf(t, 'switch', { url: server.url, log, onAnnounce: () => assert.fail('heard something') });
-  await log.saw(/lets this profile hear no announces/);
+  await log.saw(/does not permit this profile to receive announces/);
   bus.publish(said(1));
   assert.equal(await bus.flush(20_000), true);
 });
 
-test('it closes at once, with something to say and no broker', deadline, async (t) => {
+test('close returns at once with an unsent announce and no broker', deadline, async (t) => {
   const bus = busOf(t, 'neo', { url: 'nats://127.0.0.1:1' });
   bus.publish(said(1));
   const flushing = bus.flush(60_000);
@@ -280,7 +270,7 @@ test('it closes at once, with something to say and no broker', deadline, async (
   assert.equal(bus.state().connected, false);
 });
 
-test('the subject says who speaks', () => {
+test('the subject names the announcer', () => {
   const table: [string, string | undefined][] = [
     ['fleet.announce.neo', 'neo'],
     ['fleet.announce.a.b', undefined],
@@ -292,7 +282,7 @@ test('the subject says who speaks', () => {
 });
 
 test(
-  'an acknowledgement that somebody directs at a profile’s announces replaces none of them',
+  "an acknowledgement that another user directs at a profile's subject replaces none of its announces",
   deadline,
   async (t) => {
     const server = await guarded(t);
@@ -314,7 +304,8 @@ test(
     assert.equal(await morpheus.flush(20_000), true);
     const neo = await as(t, server.url, 'neo');
     neo.publish('fleet.task.neo.x', 'anything', { reply: 'fleet.announce.morpheus' });
-    while (!JSON.stringify(log).includes('dropped a message that is no announce')) await systemClock.sleep(5);
+    while (!JSON.stringify(log).includes('dropped a message that is not an announce'))
+      await systemClock.sleep(5);
     goOn.resolve();
     await until(() => heard.length === 2);
     assert.deepEqual(

@@ -5,7 +5,7 @@ import { type BusState, supervise } from '../connection/supervise.ts';
 import { type Announced, announceEvent, announceSubject } from './announce-event.ts';
 import { createAnnounceInbox } from './announce-inbox.ts';
 
-const EVERYBODY = announceSubject('>');
+const ALL_ANNOUNCES = announceSubject('>');
 
 export interface AnnounceBusOptions {
   readonly connection: BusConnection;
@@ -15,25 +15,26 @@ export interface AnnounceBusOptions {
   /** 0 to 1, for the delays between attempts. */
   readonly random?: () => number;
   /**
-   * Called with every announce of another profile, one after the other, the newest of each only; `from` is whose
-   * subject it came on. Nothing is listened to without it.
+   * Called sequentially with the announces of other profiles; `from` is the profile whose subject carried it. While a
+   * call runs, only the newest announce of each profile is kept. Without it, the bus does not subscribe.
    */
   readonly onAnnounce?: (announce: JsonObject, from: string) => Promise<void> | void;
 }
 
-/** A profile's announces on NATS, and those of the others. */
+/** Publishes a profile's announces on NATS and receives those of the others. */
 export interface AnnounceBus {
   state(): BusState;
-  /** Sends this announce in place of any older one that is not sent yet. Never blocks, never throws. */
+  /** Queues an announce in place of any unsent older one. Never blocks, never throws. */
   publish(announced: Announced): void;
-  /** Resolves true once the last announce is with the server, false after `timeoutMs` or `close()`. */
+  /** Resolves true once the server has received the last announce, false after `timeoutMs` or `close()`. */
   flush(timeoutMs: number): Promise<boolean>;
   close(): Promise<void>;
 }
 
 /**
- * Publishes announces as they come, the latest only: what a broker that is away misses, the next heartbeat says. No
- * acknowledgement of the stream is waited for, since an announce is worth its ttl and no more (design 2, When).
+ * Publishes the latest announce, and again after a reconnect when the server may not have received it. It waits for no
+ * acknowledgement of the stream: an announce expires with its ttl, and the next heartbeat replaces it
+ * (docs/handshake.md#announcing).
  */
 export function startAnnounceBus(o: AnnounceBusOptions): AnnounceBus {
   const stop = new AbortController();
@@ -72,17 +73,17 @@ export function startAnnounceBus(o: AnnounceBusOptions): AnnounceBus {
   }
 
   function publish(nc: NatsConnection, event: CloudEvent): void {
-    const described = headers();
-    described.set('Nats-Msg-Id', event.id);
+    const messageHeaders = headers();
+    messageHeaders.set('Nats-Msg-Id', event.id);
     try {
-      nc.publish(announceSubject(o.profile), JSON.stringify(event), { headers: described });
+      nc.publish(announceSubject(o.profile), JSON.stringify(event), { headers: messageHeaders });
     } catch (error) {
       if (nc.isClosed()) throw error;
-      o.log.error({ event_id: event.id, reason: reasonOf(error) }, 'an announce cannot go out on NATS');
+      o.log.error({ event_id: event.id, reason: reasonOf(error) }, 'an announce cannot be published on NATS');
     }
   }
 
-  /** What the server does not permit it says beside the messages; the connection goes on. */
+  /** The server reports permission violations out of band; the connection stays open. */
   async function watchRefusals(nc: NatsConnection): Promise<void> {
     for await (const { type, data } of nc.status())
       if (String(type) === 'error')
@@ -91,7 +92,7 @@ export function startAnnounceBus(o: AnnounceBusOptions): AnnounceBus {
 
   const running = supervise({
     connection: o.connection,
-    what: 'announces',
+    component: 'announce bus',
     clock: o.clock,
     random: o.random ?? Math.random,
     log: o.log,
@@ -103,8 +104,8 @@ export function startAnnounceBus(o: AnnounceBusOptions): AnnounceBus {
       const end = (): void => void nc.close();
       stop.signal.addEventListener('abort', end, { once: true });
       try {
-        watchRefusals(nc).catch((err) => o.log.debug({ err }, 'the status of NATS is not watched any more'));
-        if (inbox) nc.subscribe(EVERYBODY, { callback: inbox.receive });
+        watchRefusals(nc).catch((err) => o.log.debug({ err }, 'no longer watching the status of NATS'));
+        if (inbox) nc.subscribe(ALL_ANNOUNCES, { callback: inbox.receive });
         await send(nc, healthy);
       } finally {
         stop.signal.removeEventListener('abort', end);

@@ -3,16 +3,16 @@ import { CloudEvent, type JsonObject } from '@hermes-fleet/protocol';
 export const ANNOUNCE_TYPE = 'dev.hermes-fleet.announce.session.v1';
 const SUBJECT_PREFIX = 'fleet.announce.';
 
-/** Where a profile's announces go, and nobody else's: NATS lets its own user alone publish there. */
+/** The subject of a profile's announces. NATS permits only that profile's user to publish on it. */
 export const announceSubject = (profile: string): string => `${SUBJECT_PREFIX}${profile}`;
 
-/** Who announces on this subject; undefined for a subject that is none of an announce. */
+/** The profile that announces on this subject; undefined for other subjects. */
 export function announcerOf(subject: string): string | undefined {
   const name = subject.startsWith(SUBJECT_PREFIX) ? subject.slice(SUBJECT_PREFIX.length) : '';
   return /^[^.\s]+$/.test(name) ? name : undefined;
 }
 
-/** A SESSION_ANNOUNCE as it stands on NATS, and what tells it from others (docs/events.md). */
+/** A SESSION_ANNOUNCE and the fields of its event id (docs/events.md#announces). */
 export interface Announced {
   /** The message as wire JSON. */
   readonly announce: JsonObject;
@@ -22,7 +22,7 @@ export interface Announced {
   readonly at: number;
 }
 
-/** The event of an announce; its id is the same however often it is sent. */
+/** Wraps an announce in a CloudEvent; its id stays the same when it is sent again. */
 export function announceEvent(profile: string, { announce, instanceId, seq, at }: Announced): CloudEvent {
   return {
     specversion: '1.0',
@@ -36,7 +36,7 @@ export function announceEvent(profile: string, { announce, instanceId, seq, at }
   };
 }
 
-/** The announce in a message on NATS; undefined for anything else. */
+/** Reads the announce from a NATS message; undefined for any other message. */
 export function readAnnounceEvent(text: string): JsonObject | undefined {
   let json: unknown;
   try {

@@ -4,15 +4,15 @@ import { reasonOf } from '../connection/connection.ts';
 import { isForwarded } from '../connection/read-back.ts';
 import { announcerOf, readAnnounceEvent } from './announce-event.ts';
 
-/** The largest message that is looked at. */
+/** Larger messages are dropped. */
 const MAX_BYTES = 256 * 1024;
-/** Profiles whose announce may wait to be handled at a time. */
+/** The maximum number of profiles with a pending announce. */
 const MAX_PENDING = 1_000;
 
-/** Takes announces from NATS as fast as they come, and hands on the newest of each profile, one after the other. */
+/** Receives announces from NATS at any rate and delivers the newest of each profile, one at a time. */
 export interface AnnounceInbox {
   readonly receive: (error: NatsError | null, message: Msg) => void;
-  /** Drops what waits; resolves when nothing is handled any more. */
+  /** Drops pending announces; resolves when the current handler has returned. */
   close(): Promise<void>;
 }
 
@@ -24,7 +24,7 @@ export function createAnnounceInbox(o: {
   const waiting = new Map<string, Uint8Array>();
   let handling: Promise<void> | undefined;
 
-  /** Begins in the next turn, so that `handling` is set before it is done. */
+  /** Starts in the next microtask, so that `handling` is assigned before it is cleared. */
   async function handleAll(): Promise<void> {
     await Promise.resolve();
     for (let next = first(); next; next = first()) {
@@ -32,7 +32,7 @@ export function createAnnounceInbox(o: {
       waiting.delete(from);
       const announce = readAnnounceEvent(Buffer.from(data).toString('utf8'));
       if (!announce) {
-        o.log.warn({ peer: from, bytes: data.length }, 'skipped a message that is no announce');
+        o.log.warn({ peer: from, bytes: data.length }, 'skipped a message that is not an announce');
         continue;
       }
       try {
@@ -51,14 +51,14 @@ export function createAnnounceInbox(o: {
       if (error) {
         o.log.warn(
           { reason: reasonOf(error) },
-          'NATS lets this profile hear no announces: set up its users again',
+          'NATS does not permit this profile to receive announces: set up its users again',
         );
         return;
       }
       const from = announcerOf(message.subject);
       if (from === undefined || from === o.profile) return;
       if (isForwarded(message)) {
-        o.log.warn({ peer: from }, 'dropped an announce that its own profile has not sent');
+        o.log.warn({ peer: from }, 'dropped an announce that its profile has not sent');
         return;
       }
       if (message.data.length > MAX_BYTES || (waiting.size >= MAX_PENDING && !waiting.has(from))) {
@@ -66,8 +66,8 @@ export function createAnnounceInbox(o: {
         return;
       }
       if (waiting.has(from) && !readAnnounceEvent(Buffer.from(message.data).toString('utf8'))) {
-        // E.g. an acknowledgement of the server's, which somebody else may direct here: it must not replace an announce.
-        o.log.warn({ peer: from, bytes: message.data.length }, 'dropped a message that is no announce');
+        // Another profile can make the server send an acknowledgement here: it must not replace an announce.
+        o.log.warn({ peer: from, bytes: message.data.length }, 'dropped a message that is not an announce');
         return;
       }
       waiting.set(from, message.data);

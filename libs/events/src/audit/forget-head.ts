@@ -5,23 +5,23 @@ import { directGet } from '../streams/direct-get.ts';
 import { AUDIT_STREAM, auditSubject, isSubjectName } from '../streams/subjects.ts';
 import { type Head, readHeadEvent } from './head-event.ts';
 
-/** What the bus held as the head of an audit. */
+/** The message that the bus held as an audit head. */
 export interface FoundHead {
-  /** Undefined for what is no head. */
+  /** Undefined when the message is not an audit head. */
   readonly head: Head | undefined;
   /** When the server stored it, RFC 3339. */
   readonly storedAt: string;
   readonly bytes: number;
 }
 
-/** `replaced`: another head came in between, and is still there. */
+/** `replaced`: a newer head arrived in the meantime and is kept. */
 export type ForgetOutcome = 'forgotten' | 'none' | 'replaced';
 
 /**
- * Removes the head of a service's audit from the bus, as the set-up user: for an audit whose file was put back on
- * purpose, which the head would call broken for ever. `onFound` is told what is removed before it is. Removes what it
- * found and nothing newer. Throws INVALID_PARAMS for a name that no subject can hold, CONFIG_INVALID without
- * the right to it, PEER_UNREACHABLE when the bus does not answer (docs/trader.md, Audit).
+ * Removes a service's audit head from the bus, as the set-up user: after an intentional restore of the audit file, the
+ * old head would mark the audit as broken forever (docs/trader.md#audit). Calls `onFound` before it removes the head, and
+ * never removes a newer one. Throws INVALID_PARAMS for a name that cannot be part of a subject, CONFIG_INVALID without
+ * permission, and PEER_UNREACHABLE when the bus does not answer.
  */
 export async function forgetHead(o: {
   readonly connection: BusConnection;
@@ -35,9 +35,9 @@ export async function forgetHead(o: {
   try {
     const nc = await openConnection(o.connection, AbortSignal.timeout(o.timeoutMs));
     try {
-      const message = await directGet(nc, subject);
-      if (message === undefined) return 'none';
-      const { data, headers } = message;
+      const stored = await directGet(nc, subject);
+      if (stored === undefined) return 'none';
+      const { data, headers } = stored;
       const seq = Number(headers?.last('Nats-Sequence'));
       await o.onFound({
         head: readHeadEvent(Buffer.from(data).toString('utf8')),
@@ -52,13 +52,13 @@ export async function forgetHead(o: {
     }
   } catch (error) {
     if (error instanceof FleetError) throw error;
-    const said = `the head on ${subject} cannot be forgotten: ${reasonOf(error)}`;
+    const message = `the head on ${subject} cannot be forgotten: ${reasonOf(error)}`;
     if (error instanceof NatsError && error.code === 'PERMISSIONS_VIOLATION')
       throw new FleetError(
         'CONFIG_INVALID',
-        `${said}. Do it as the set-up user; if it is, write the keys again and restart NATS, which may know the permissions of an older version`,
+        `${message}. Do it as the set-up user; if it is, write the keys again and restart NATS, which may know the permissions of an older version`,
         { cause: error },
       );
-    throw new FleetError('PEER_UNREACHABLE', said, { cause: error });
+    throw new FleetError('PEER_UNREACHABLE', message, { cause: error });
   }
 }

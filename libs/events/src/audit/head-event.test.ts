@@ -4,14 +4,14 @@ import { type Head, headEvent, readHeadEvent } from './head-event.ts';
 
 const HEAD: Head = { store: '0197a000-0000-7000-8000-000000000001', seq: 7, hash: 'ab'.repeat(32) };
 
-test('a head is read as it was written, under the same id every time', () => {
+test('a head is read as it was written and keeps its event id', () => {
   const event = headEvent('trader', HEAD, 0);
   assert.deepEqual(readHeadEvent(JSON.stringify(event)), HEAD);
   assert.equal(event.id, headEvent('trader', HEAD, 1).id);
   assert.equal(event.id, 'trader:0197a000-0000-7000-8000-000000000001:head:7');
 });
 
-test('anything else is no head', () => {
+test('any other message is not a head', () => {
   const event = headEvent('trader', HEAD, 0);
   const wrong: unknown[] = [
     ...[null, 7, 'x', {}, { ...event, type: 'dev.hermes-fleet.audit.other.v1' }],

@@ -2,7 +2,7 @@ import { CloudEvent } from '@hermes-fleet/protocol';
 
 export const HEAD_TYPE = 'dev.hermes-fleet.audit.head.v1';
 
-/** The newest link of an audit chain, as it stands on NATS (docs/events.md). */
+/** The newest record of an audit's hash chain (docs/events.md). */
 export interface Head {
   /** The id of the file that holds the chain. */
   readonly store: string;
@@ -11,7 +11,7 @@ export interface Head {
   readonly hash: string;
 }
 
-/** The event of a head; its id is the same however often it is sent. */
+/** Wraps a head in a CloudEvent; its id stays the same when it is sent again. */
 export function headEvent(service: string, { store, seq, hash }: Head, at: number): CloudEvent {
   return {
     specversion: '1.0',
@@ -25,7 +25,7 @@ export function headEvent(service: string, { store, seq, hash }: Head, at: numbe
   };
 }
 
-/** The head in a message on NATS; undefined for anything else. */
+/** Reads the head from a NATS message; undefined for any other message. */
 export function readHeadEvent(text: string): Head | undefined {
   let json: unknown;
   try {

@@ -19,7 +19,7 @@ import { headEvent } from './head-event.ts';
 
 const deadline = { timeout: 60_000 };
 
-test('the newest head is on the bus, as one event, with the rights of the trader', deadline, async (t) => {
+test("the newest head is on the bus as one event, with the trader's permissions", deadline, async (t) => {
   const server = await audited(t);
   const { publisher, audit, grow } = follow(t, server.url);
   assert.equal(await publisher.flush(20_000), true);
@@ -39,7 +39,7 @@ test('the newest head is on the bus, as one event, with the rights of the trader
 });
 
 test(
-  'a head that moves without end is published once in its time, and at once when asked to',
+  'a head that keeps changing is published once per interval, and at once on flush',
   deadline,
   async (t) => {
     const server = await audited(t);
@@ -59,7 +59,7 @@ test(
   },
 );
 
-test('it goes out by itself when its time has come', deadline, async (t) => {
+test('a head is published without a flush after the interval', deadline, async (t) => {
   const server = await audited(t);
   const { grow, log } = follow(t, server.url, { everyMs: 50 });
   await log.saw(/connected to the event bus/);
@@ -74,7 +74,7 @@ test('an audit without a record has no head to publish', deadline, async (t) => 
   assert.equal((await stored(server)).count, 0);
 });
 
-test('the next start goes on from the head that it finds, once that was checked', deadline, async (t) => {
+test('the next start continues from the stored head after checking it', deadline, async (t) => {
   const server = await audited(t);
   const first = follow(t, server.url, { at: 3 });
   assert.equal(await first.publisher.flush(20_000), true);
@@ -89,7 +89,7 @@ test('the next start goes on from the head that it finds, once that was checked'
   assert.equal((await stored(server)).count, 2, 'a head that is there is not published again');
 });
 
-test('a head that the audit does not hold breaks it: nothing is published over it', deadline, async (t) => {
+test('a stored head that the audit does not contain breaks it and is never replaced', deadline, async (t) => {
   const server = await audited(t);
   const nc = await connectAs(t, server, 'trader');
   await nc.jetstream().publish(SUBJECT, JSON.stringify(headEvent('trader', headOf(9, 'two'), 0)));
@@ -113,7 +113,7 @@ test('a head that the audit does not hold breaks it: nothing is published over i
 });
 
 test(
-  'what is no head breaks it too, e.g. an acknowledgement that a profile directs there',
+  'a message that is not a head breaks the audit, such as an acknowledgement that a profile directs there',
   deadline,
   async (t) => {
     const server = await audited(t);
@@ -124,14 +124,14 @@ test(
     while ((await stored(server)).count < 2) await systemClock.sleep(5);
     grow(2);
     assert.equal(await publisher.flush(20_000), false);
-    assert.match(publisher.state().reason ?? '', /holds on fleet\.audit\.trader what is no head of an audit/);
+    assert.match(publisher.state().reason ?? '', /message on fleet\.audit\.trader is not an audit head/);
     await log.saw(/the audit is broken/);
     assert.match((await stored(server)).text, /"stream":\s?"FLEET"/);
   },
 );
 
 test(
-  'a head that was published in between is checked before the next takes its place',
+  'a head that another publisher stored in the meantime is checked before it is replaced',
   deadline,
   async (t) => {
     const server = await audited(t);
@@ -153,7 +153,7 @@ test(
   },
 );
 
-test('an acknowledgement that was lost costs a connection, and no second copy', deadline, async (t) => {
+test('a lost acknowledgement causes a reconnect but no second copy', deadline, async (t) => {
   const server = await audited(t);
   const proxy = await startProxy(t, server.url);
   let lost = 0;
@@ -169,45 +169,45 @@ test('an acknowledgement that was lost costs a connection, and no second copy', 
   assert.equal((await stored(server)).count, 1);
 });
 
+test('a check that fails is repeated, and nothing is published before it succeeds', deadline, async (t) => {
+  const server = await audited(t);
+  let failures = 2;
+  const { publisher, log } = follow(t, server.url, {
+    check: async () => {
+      failures -= 1;
+      if (failures < 0) return undefined;
+      assert.equal((await stored(server)).count, 0);
+      throw new Error('the disk cannot be read');
+    },
+  });
+  await log.saw(/interrupted/);
+  assert.equal(await publisher.flush(20_000), true);
+  assert.equal(publisher.state().audit, 'ok');
+});
+
 test(
-  'a check that cannot be made now is made again, and nothing is published until it is',
+  'without a stream or a broker the publisher waits, logs that, and continues when there is one',
   deadline,
   async (t) => {
-    const server = await audited(t);
-    let failures = 2;
-    const { publisher, log } = follow(t, server.url, {
-      check: async () => {
-        failures -= 1;
-        if (failures < 0) return undefined;
-        assert.equal((await stored(server)).count, 0);
-        throw new Error('the disk cannot be read');
-      },
-    });
+    const server = await audited(t, { streams: false });
+    const { publisher, log, grow } = follow(t, server.url);
     await log.saw(/interrupted/);
-    assert.equal(await publisher.flush(20_000), true);
+    assert.match(publisher.state().lastError ?? '', /FLEET_AUDIT does not answer: is it set up/);
+    assert.equal(publisher.state().audit, 'unknown');
+    await setUp(server);
+    assert.equal(await publisher.flush(30_000), true);
+    await server.kill();
+    while (publisher.state().connected) await systemClock.sleep(5);
+    grow(2);
+    assert.equal(await publisher.flush(10), false);
     assert.equal(publisher.state().audit, 'ok');
+    await server.restart();
+    assert.equal(await publisher.flush(30_000), true);
+    assert.deepEqual((await stored(server)).head, headOf(2));
   },
 );
 
-test('without a stream or a broker it waits, says so, and goes on when there is one', deadline, async (t) => {
-  const server = await audited(t, { streams: false });
-  const { publisher, log, grow } = follow(t, server.url);
-  await log.saw(/interrupted/);
-  assert.match(publisher.state().lastError ?? '', /FLEET_AUDIT does not answer: is it set up/);
-  assert.equal(publisher.state().audit, 'unknown');
-  await setUp(server);
-  assert.equal(await publisher.flush(30_000), true);
-  await server.kill();
-  while (publisher.state().connected) await systemClock.sleep(5);
-  grow(2);
-  assert.equal(await publisher.flush(10), false);
-  assert.equal(publisher.state().audit, 'ok');
-  await server.restart();
-  assert.equal(await publisher.flush(30_000), true);
-  assert.deepEqual((await stored(server)).head, headOf(2));
-});
-
-test('a user without the right to it is told so', deadline, async (t) => {
+test('a user without permission gets an error that says so', deadline, async (t) => {
   const server = await audited(t);
   const { publisher, log } = follow(t, server.url, { connection: login(server.url, 'neo') });
   await log.saw(/interrupted/);
@@ -216,7 +216,7 @@ test('a user without the right to it is told so', deadline, async (t) => {
 });
 
 test(
-  'it closes at once: without a broker, in its time, and in the middle of a check',
+  'close returns at once without a broker, during the interval, and during a check',
   deadline,
   async (t) => {
     const server = await audited(t);

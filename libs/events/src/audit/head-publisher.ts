@@ -11,20 +11,20 @@ const ACK_TIMEOUT_MS = 5_000;
 
 export interface HeadPublisherOptions {
   readonly connection: BusConnection;
-  /** Whose audit it is: the head goes to `fleet.audit.<service>`. */
+  /** The owner of the audit: its head is published on `fleet.audit.<service>`. */
   readonly service: string;
-  /** The newest link as of now; `seq` 0 while there is none. */
+  /** The current head; `seq` is 0 while the audit is empty. */
   readonly head: () => Head;
   /**
-   * Why this audit does not go on from the head that the bus holds (undefined: it holds none); undefined when it does.
-   * Asked on every connection before anything is published; when it rejects, it is asked again.
+   * Checks that this audit continues from the head on the bus (undefined: no head there). Resolves with the reason if it
+   * does not. Called on every connection before anything is published; when it rejects, it is called again.
    */
   readonly check: (found: Head | undefined) => Promise<string | undefined>;
   readonly clock: Clock;
   readonly log: Log;
-  /** The shortest time from one publication to the next, default 1000 ms. */
+  /** The shortest time between two publications, default 1000 ms. */
   readonly everyMs?: number;
-  /** How long an acknowledgement may take before the connection is given up, default 5000 ms. */
+  /** The time limit for an acknowledgement, after which the connection is replaced; default 5000 ms. */
   readonly ackTimeoutMs?: number;
   /** 0 to 1, for the delays between attempts. */
   readonly random?: () => number;
@@ -32,26 +32,29 @@ export interface HeadPublisherOptions {
 }
 
 export interface HeadState extends BusState {
-  /** `unknown` until the bus was asked; `broken` is for good: nothing is published any more. */
+  /** `unknown` until the head on the bus is checked; `broken` is final: nothing more is published. */
   readonly audit: 'unknown' | 'ok' | 'broken';
-  /** What is broken. */
+  /** Why the audit is broken. */
   readonly reason: string | undefined;
 }
 
-/** The newest head of a service's audit, kept on the bus. */
+/** Keeps the newest head of a service's audit on the bus. */
 export interface HeadPublisher {
   state(): HeadState;
-  /** Says that there is a new head. Never blocks, never throws. */
+  /** Signals a new head. Never blocks, never throws. */
   headChanged(): void;
-  /** Publishes at once; resolves true once the bus holds the newest head, false after `timeoutMs`, `close()`, or when the audit is broken. */
+  /**
+   * Publishes at once; resolves true once the bus holds the newest head, false after `timeoutMs`, `close()`, or when the
+   * audit is broken.
+   */
   flush(timeoutMs: number): Promise<boolean>;
   close(): Promise<void>;
 }
 
 /**
- * Keeps the head of an audit on JetStream, acknowledged, so that a chain whose tail was cut off is found at the next
- * start (design 4, State). It publishes nothing over a head that was not checked: the first of a connection is read back
- * and checked, and each says which message it takes the place of, or the stream refuses it.
+ * Keeps the acknowledged head of an audit on JetStream, so that the next start detects a truncated chain
+ * (docs/trader.md#audit). It never replaces an unchecked head: each connection first reads the stored head back and
+ * checks it, and each publication names the message that it replaces, or the stream refuses it.
  */
 export function startHeadPublisher(o: HeadPublisherOptions): HeadPublisher {
   const subject = auditSubject(o.service);
@@ -61,10 +64,10 @@ export function startHeadPublisher(o: HeadPublisherOptions): HeadPublisher {
   let state: HeadState = { connected: false, lastError: undefined, audit: 'unknown', reason: undefined };
   let published: Head | undefined;
   let publishedAt: number | undefined;
-  let waiting: 'for news' | 'its time' | undefined;
+  let waiting: 'for a change' | 'for the interval' | undefined;
   let wake: () => void = () => {};
 
-  const become = (change: Partial<HeadState>): void => {
+  const setState = (change: Partial<HeadState>): void => {
     state = { ...state, ...change };
     o.onState?.(state);
   };
@@ -72,35 +75,38 @@ export function startHeadPublisher(o: HeadPublisherOptions): HeadPublisher {
     for (const resolve of idle) resolve(done);
     idle.clear();
   };
-  const isOut = (head: Head): boolean =>
+  const isPublished = (head: Head): boolean =>
     head.seq === 0 || (head.seq === published?.seq && head.hash === published.hash);
 
-  /** The sequence of the message that the next head takes the place of, once it was checked; 0 for none. */
-  async function checked(nc: NatsConnection): Promise<number> {
+  /** Checks the stored head and returns the sequence of its message; 0 when there is none. */
+  async function checkStored(nc: NatsConnection): Promise<number> {
     const message = await directGet(nc, subject);
     const found = message && readHeadEvent(Buffer.from(message.data).toString('utf8'));
-    const why =
+    const problem =
       message && found === undefined
-        ? `the bus holds on ${subject} what is no head of an audit (${message.data.length} bytes)`
+        ? `the message on ${subject} is not an audit head (${message.data.length} bytes)`
         : await o.check(found);
-    if (why !== undefined) {
-      o.log.error({ reason: why, published: found }, 'the audit is broken: its head is published no more');
-      become({ audit: 'broken', reason: why });
+    if (problem !== undefined) {
+      o.log.error(
+        { reason: problem, published: found },
+        'the audit is broken: its head is published no more',
+      );
+      setState({ audit: 'broken', reason: problem });
       end.abort();
       end.signal.throwIfAborted();
     }
     published = found;
-    become({ audit: 'ok' });
+    setState({ audit: 'ok' });
     return message === undefined ? 0 : Number(message.headers?.last('Nats-Sequence'));
   }
 
-  async function publish(nc: NatsConnection, head: Head, inPlaceOf: number): Promise<number> {
+  async function publish(nc: NatsConnection, head: Head, replacedSeq: number): Promise<number> {
     const event = headEvent(o.service, head, o.clock.now());
     try {
-      // Without an id: the server would take a head for a copy of one that an operator has removed since.
+      // No message id: the server would drop a head as a duplicate of one that an operator has removed.
       const ack = await nc.jetstream().publish(subject, JSON.stringify(event), {
         timeout: o.ackTimeoutMs ?? ACK_TIMEOUT_MS,
-        expect: { lastSubjectSequence: inPlaceOf },
+        expect: { lastSubjectSequence: replacedSeq },
       });
       return ack.seq;
     } catch (error) {
@@ -109,25 +115,25 @@ export function startHeadPublisher(o: HeadPublisherOptions): HeadPublisher {
   }
 
   async function keepUp(nc: NatsConnection, healthy: () => void, broken: Promise<never>): Promise<never> {
-    let inPlaceOf = await checked(nc);
+    let replacedSeq = await checkStored(nc);
     for (;;) {
       const woken = Promise.withResolvers<void>();
       wake = woken.resolve;
       const head = o.head();
       const sinceMs = publishedAt === undefined ? everyMs : o.clock.now() - publishedAt;
-      if (isOut(head)) {
+      if (isPublished(head)) {
         healthy();
         settle(true);
-        waiting = 'for news';
+        waiting = 'for a change';
         await Promise.race([woken.promise, broken]);
       } else if (sinceMs >= 0 && sinceMs < everyMs && idle.size === 0) {
-        waiting = 'its time';
+        waiting = 'for the interval';
         using _due = o.clock.timer(wake, everyMs - sinceMs);
         await Promise.race([woken.promise, broken]);
       } else {
         waiting = undefined;
         publishedAt = o.clock.now();
-        inPlaceOf = await publish(nc, head, inPlaceOf);
+        replacedSeq = await publish(nc, head, replacedSeq);
         published = head;
         healthy();
       }
@@ -136,12 +142,12 @@ export function startHeadPublisher(o: HeadPublisherOptions): HeadPublisher {
 
   const running = supervise({
     connection: o.connection,
-    what: 'heads of the audit',
+    component: 'audit head publisher',
     clock: o.clock,
     random: o.random ?? Math.random,
     log: o.log,
     signal: end.signal,
-    onState: become,
+    onState: setState,
     session: async (nc, healthy) => {
       const close = (): void => void nc.close();
       end.signal.addEventListener('abort', close, { once: true });
@@ -157,16 +163,16 @@ export function startHeadPublisher(o: HeadPublisherOptions): HeadPublisher {
     },
   }).finally(() => {
     settle(false);
-    become({ connected: false });
+    setState({ connected: false });
   });
 
   return {
     state: () => state,
     headChanged() {
-      if (waiting === 'for news') wake();
+      if (waiting === 'for a change') wake();
     },
     async flush(timeoutMs) {
-      if (end.signal.aborted) return state.audit !== 'broken' && isOut(o.head());
+      if (end.signal.aborted) return state.audit !== 'broken' && isPublished(o.head());
       const { promise, resolve } = Promise.withResolvers<boolean>();
       idle.add(resolve);
       wake();

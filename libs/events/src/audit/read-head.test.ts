@@ -11,7 +11,7 @@ import { readHead } from './read-head.ts';
 const HEAD = { store: 'one', seq: 7, hash: 'ab'.repeat(32) };
 const SUBJECT = 'fleet.audit.trader';
 
-test('the head that the bus holds is read as the service itself, and what cannot be read is an error', async (t) => {
+test('readHead reads the stored head as the service itself, and rejects when it cannot', async (t) => {
   const trader = {
     user: 'trader',
     password: 'trader-pw',
@@ -36,7 +36,7 @@ test('the head that the bus holds is read as the service itself, and what cannot
   await nc.jetstream().publish(SUBJECT, JSON.stringify(headEvent('trader', HEAD, 0)));
   assert.deepEqual(await read(), HEAD);
   await nc.jetstream().publish(SUBJECT, 'something else');
-  await assert.rejects(read(), { code: 'PEER_UNREACHABLE', message: /no head of an audit/ });
+  await assert.rejects(read(), { code: 'PEER_UNREACHABLE', message: /not an audit head/ });
   await server.kill();
   await assert.rejects(read(), { code: 'PEER_UNREACHABLE', message: /no NATS server/ });
 });

@@ -5,8 +5,8 @@ import { auditSubject } from '../streams/subjects.ts';
 import { type Head, readHeadEvent } from './head-event.ts';
 
 /**
- * The head of a service's audit that the bus holds, read once as that service; undefined while there is none. Throws
- * PEER_UNREACHABLE when the bus cannot say within `timeoutMs`, or holds what is no head.
+ * Reads a service's audit head from the bus, as that service; undefined when there is none. Throws PEER_UNREACHABLE when
+ * the bus does not answer within `timeoutMs` or the stored message is not a head.
  */
 export async function readHead(o: {
   readonly connection: BusConnection;
@@ -22,7 +22,7 @@ export async function readHead(o: {
       const message = await directGet(nc, subject);
       if (message === undefined) return undefined;
       const head = readHeadEvent(Buffer.from(message.data).toString('utf8'));
-      if (head === undefined) throw unreadable('the bus holds there what is no head of an audit');
+      if (head === undefined) throw unreadable('the message there is not an audit head');
       return head;
     } finally {
       await nc.close();

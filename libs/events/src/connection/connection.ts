@@ -1,30 +1,30 @@
 import { createConnection } from 'node:net';
 import { connect, type NatsConnection } from 'nats';
 
-/** How to reach the bus, and as whom. */
+/** The address and credentials of the bus. */
 export interface BusConnection {
-  /** `host:port` or `nats://host:port`; the first that answers is used. */
+  /** `host:port` or `nats://host:port`; the first to answer is used. */
   readonly servers: readonly string[];
   readonly user?: string;
   readonly pass?: string;
-  /** Shown by the server's monitoring, e.g. `neo/relay`. */
+  /** The client name in the server's monitoring, e.g. `fleet/neo`. */
   readonly name: string;
-  /** Where replies go; a user with restricted permissions may listen below its own prefix only. */
+  /** The subject prefix for replies; a restricted user may subscribe below its own prefix only. */
   readonly inboxPrefix?: string;
 }
 
 const CONNECT_TIMEOUT_MS = 5_000;
 const PING_INTERVAL_MS = 2_000;
 
-/** `host:port` of a server, without credentials: what messages may show. */
+/** Host and port of a server, without credentials, fit for messages. */
 export function serverAddress(server: string): { host: string; port: number } {
   const url = new URL(server.includes('://') ? server : `nats://${server}`);
   return { host: url.hostname.replace(/^\[|\]$/g, ''), port: url.port === '' ? 4222 : Number(url.port) };
 }
 
 /**
- * Resolves once the server sends its greeting. The client library leaves its socket open for ever when a server
- * accepts and then says nothing (a frozen one), so every attempt asks on a socket that is surely closed.
+ * Resolves once the server sends its INFO line. The client library leaks its socket when a frozen server accepts the
+ * connection and then stays silent, so every attempt first probes with a socket of its own that is always closed.
  */
 function greeting(server: string, signal: AbortSignal): Promise<string> {
   return new Promise((resolve, reject) => {
@@ -58,8 +58,8 @@ async function firstToAnswer(servers: readonly string[], signal: AbortSignal): P
 }
 
 /**
- * One connection that never reconnects by itself: whoever opened it closes it and opens the next, because only he
- * knows where to go on. A half-open link is noticed after three silent pings, 6 s. Rejects with the signal's reason.
+ * Opens a connection that never reconnects by itself: only its owner knows where to resume, so the owner closes it and
+ * opens the next one. Three unanswered pings (6 s) close a half-open connection. Rejects with the signal's reason.
  */
 export async function openConnection(
   connection: BusConnection,
@@ -86,8 +86,8 @@ export async function openConnection(
 }
 
 /**
- * Resolves once the server has taken all that was sent; rejects when the connection ends first. The client's own flush
- * then waits for ever.
+ * Resolves once the server has received everything sent; rejects when the connection ends first (the client's own flush
+ * would then never settle).
  */
 export async function flushed(nc: NatsConnection): Promise<void> {
   const ended = nc.closed().then((error) => {
@@ -96,7 +96,7 @@ export async function flushed(nc: NatsConnection): Promise<void> {
   await Promise.race([nc.flush(), ended]);
 }
 
-/** What went wrong with the bus, in words for a log line. */
+/** A readable reason for a bus error. */
 export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const code = 'code' in error ? error.code : undefined;

@@ -1,11 +1,11 @@
 import type { Msg } from 'nats';
 
-/** Headers that a server puts on a message which it reads back out of a stream. */
+/** Headers that the server adds to a message that it reads from a stream. */
 const READ_BACK = /^nats-(?:stream|subject|sequence|time-stamp)$/i;
 
 /**
- * Whether the server says that it sends this for somebody else. Who reads back an event of his own may name any subject
- * for the answer, also that of another profile: such a message proves nothing of whose subject it is.
+ * True for a stored message that the server has sent on request. The requester chooses the subject of that reply and may
+ * name another profile's, so the subject does not prove the sender.
  */
 export function isForwarded(message: Msg): boolean {
   try {

@@ -12,48 +12,48 @@ export interface BusState {
 
 export interface SuperviseOptions {
   readonly connection: BusConnection;
-  /** What this is, for the log: `event relay`. */
-  readonly what: string;
+  /** The component's name in log messages, e.g. `outbox publisher`. */
+  readonly component: string;
   readonly clock: Clock;
   readonly random: () => number;
   readonly log: Log;
   readonly signal: AbortSignal;
-  /** Works on one connection until it fails or the signal aborts; calls `healthy` once the bus does what is asked of it. */
+  /** Uses one connection until it fails or the signal aborts; calls `healthy` once the bus serves its requests. */
   readonly session: (nc: NatsConnection, healthy: () => void) => Promise<void>;
   readonly onState?: (state: BusState) => void;
 }
 
 /**
- * Opens a connection, runs a session on it, and starts over after any failure, for ever, with growing and scattered
- * delays; resolves when the signal aborts and the last connection is closed. Logs when the state changes, not when
- * an attempt fails.
+ * Runs sessions, each on a new connection, and retries after any failure with jittered exponential backoff, without
+ * limit. Resolves when the signal aborts and the last connection is closed. Logs state changes, not every failed attempt.
  */
 export async function supervise(o: SuperviseOptions): Promise<void> {
-  const pauses = { firstMs: FIRST_DELAY_MS, longestMs: MAX_DELAY_MS, random: o.random };
+  const backoff = { firstMs: FIRST_DELAY_MS, longestMs: MAX_DELAY_MS, random: o.random };
   let failures = 0;
   let connected: boolean | undefined;
-  const become = (next: boolean, reason: string | undefined): void => {
+  const setState = (next: boolean, reason: string | undefined): void => {
     o.onState?.({ connected: next, lastError: reason });
     if (connected !== next) {
-      if (next) o.log.info({ servers: o.connection.servers.length }, `${o.what}: connected to the event bus`);
-      else o.log.warn({ reason }, `${o.what}: interrupted; trying again until it works`);
+      if (next)
+        o.log.info({ servers: o.connection.servers.length }, `${o.component}: connected to the event bus`);
+      else o.log.warn({ reason }, `${o.component}: interrupted; trying again until it works`);
     }
     connected = next;
   };
   const healthy = (): void => {
     if (connected === true) return;
     failures = 0;
-    become(true, undefined);
+    setState(true, undefined);
   };
   while (!o.signal.aborted) {
     try {
       await runSession(o, healthy);
     } catch (error) {
       if (o.signal.aborted) return;
-      become(false, reasonOf(error));
+      setState(false, reasonOf(error));
     }
     failures += 1;
-    await o.clock.sleep(backoffMs(failures, pauses), o.signal).catch((error: unknown) => {
+    await o.clock.sleep(backoffMs(failures, backoff), o.signal).catch((error: unknown) => {
       if (!o.signal.aborted) throw error;
     });
   }

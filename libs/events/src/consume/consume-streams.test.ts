@@ -8,7 +8,7 @@ import { startNatsServer } from '../testing/nats-server.ts';
 import { recordingLog } from '../testing/observe.ts';
 import { consume } from './consume.ts';
 
-/** The subjects of the first `count` events that a reader of this filter gets from the start. */
+/** The subjects of the first `count` events that match a filter. */
 async function read(url: string, filter: string, count: number, durable?: string): Promise<string[]> {
   const done = new AbortController();
   const subjects: string[] = [];
@@ -27,7 +27,7 @@ async function read(url: string, filter: string, count: number, durable?: string
   return subjects;
 }
 
-test('announces, events and heads of audits are each read from their own stream', {
+test('announces, events and audit heads are each read from their own stream', {
   timeout: 60_000,
 }, async (t) => {
   const server = await startNatsServer(t);
@@ -50,7 +50,7 @@ test('announces, events and heads of audits are each read from their own stream'
   }
 });
 
-test('a filter that spans several streams, or none, is refused before anything is reached', async () => {
+test('a filter that matches several streams or none is refused before connecting', async () => {
   const away = 'nats://127.0.0.1:1';
   await assert.rejects(read(away, 'fleet.>', 1), {
     code: 'CONFIG_INVALID',

@@ -21,17 +21,17 @@ async function busWithStream(t: TestContext): Promise<NatsServer> {
 
 function publisher(t: TestContext, url: string, profile = 'neo') {
   const outbox = openTestOutbox({ file: ':memory:', profile });
-  const relay = createOutboxPublisher({
-    connection: { servers: [url], name: `${profile}/relay` },
+  const publisher = createOutboxPublisher({
+    connection: { servers: [url], name: `${profile}/outbox` },
     source: outbox,
     subjectPrefix: `fleet.task.${profile}`,
     log: recordingLog(),
     clock: systemClock,
   });
-  t.after(() => relay.close());
+  t.after(() => publisher.close());
   const publish = async (count: number): Promise<void> => {
     outbox.append(count);
-    assert.equal(await relay.flush(30_000), true);
+    assert.equal(await publisher.flush(30_000), true);
   };
   return { outbox, publish };
 }
@@ -69,7 +69,7 @@ function collector(t: TestContext, url: string, o: Partial<ConsumeOptions> = {})
   return { ids, metas, until, log, stop, ended, connected };
 }
 
-test('reads from the start, then what comes, in order, with the place in the stream', deadline, async (t) => {
+test('a reader gets stored events and then new ones, in order, with their sequences', deadline, async (t) => {
   const server = await busWithStream(t);
   const { outbox, publish } = publisher(t, server.url);
   await publish(600);
@@ -82,7 +82,7 @@ test('reads from the start, then what comes, in order, with the place in the str
   await reader.ended;
 });
 
-test('without fromStart it sees what comes after it was there', deadline, async (t) => {
+test('without fromStart a reader gets only events after its start', deadline, async (t) => {
   const server = await busWithStream(t);
   const { outbox, publish } = publisher(t, server.url);
   await publish(5);
@@ -92,7 +92,7 @@ test('without fromStart it sees what comes after it was there', deadline, async 
   assert.deepEqual(await reader.until(5), outbox.ids().slice(5));
 });
 
-test('a filter keeps other subjects out', deadline, async (t) => {
+test('a filter excludes other subjects', deadline, async (t) => {
   const server = await busWithStream(t);
   const neo = publisher(t, server.url, 'neo');
   const morpheus = publisher(t, server.url, 'morpheus');
@@ -102,7 +102,7 @@ test('a filter keeps other subjects out', deadline, async (t) => {
   assert.deepEqual(await reader.until(20), morpheus.outbox.ids());
 });
 
-test('what is no CloudEvent of ours is reported and skipped', deadline, async (t) => {
+test('a message that is not a CloudEvent of the fleet is logged and skipped', deadline, async (t) => {
   const server = await busWithStream(t);
   const { outbox, publish } = publisher(t, server.url);
   const nc = await connect({ servers: server.url });
@@ -117,7 +117,7 @@ test('what is no CloudEvent of ours is reported and skipped', deadline, async (t
   assert.match(JSON.stringify(skipped[1]?.fields), /"seq":2.*source/);
 });
 
-test('a killed server interrupts neither order nor completeness', deadline, async (t) => {
+test('order and completeness survive a killed server', deadline, async (t) => {
   const server = await busWithStream(t);
   const { outbox, publish } = publisher(t, server.url);
   const reader = collector(t, server.url);
@@ -133,7 +133,7 @@ test('a killed server interrupts neither order nor completeness', deadline, asyn
   assert.deepEqual(await reader.until(901), outbox.ids());
 });
 
-test('a connection that ends while a reader is being set up is replaced', deadline, async (t) => {
+test('a connection that ends during set-up is replaced', deadline, async (t) => {
   const server = await busWithStream(t);
   const proxy = await startProxy(t, server.url);
   const { outbox, publish } = publisher(t, server.url);
@@ -153,7 +153,7 @@ test('a connection that ends while a reader is being set up is replaced', deadli
   assert.deepEqual(await reader.until(10), outbox.ids());
 });
 
-test('a message lost on the way is noticed and read again', deadline, async (t) => {
+test('a message lost in transit is detected and read again', deadline, async (t) => {
   const server = await busWithStream(t);
   const proxy = await startProxy(t, server.url);
   const { outbox, publish } = publisher(t, server.url);
@@ -169,7 +169,7 @@ test('a message lost on the way is noticed and read again', deadline, async (t) 
   assert.equal(lost, 1);
 });
 
-test('a durable goes on where it was', deadline, async (t) => {
+test('a durable resumes at its position', deadline, async (t) => {
   const server = await busWithStream(t);
   const { outbox, publish } = publisher(t, server.url);
   await publish(10);
@@ -183,7 +183,7 @@ test('a durable goes on where it was', deadline, async (t) => {
   assert.deepEqual([...first.ids, ...second.ids], outbox.ids());
 });
 
-test('a durable that stays is not handed anything twice when the server is killed', deadline, async (t) => {
+test('a running durable gets nothing twice when the server is killed', deadline, async (t) => {
   const server = await busWithStream(t);
   const { outbox, publish } = publisher(t, server.url);
   const reader = collector(t, server.url, { fromStart: true, durable: 'billing' });
@@ -194,31 +194,27 @@ test('a durable that stays is not handed anything twice when the server is kille
   assert.deepEqual(await reader.until(100), outbox.ids());
 });
 
-test(
-  'a durable hands an event over again that was not finished, before the next ones',
-  deadline,
-  async (t) => {
-    const server = await busWithStream(t);
-    const { outbox, publish } = publisher(t, server.url);
-    await publish(10);
-    const seen: string[] = [];
-    const failing = collector(t, server.url, {
-      fromStart: true,
-      durable: 'billing',
-      onEvent: (event) => {
-        if (seen.push(event.id) === 5) throw new Error('no more');
-      },
-    });
-    await assert.rejects(failing.ended, /no more/);
-    const next = collector(t, server.url, { fromStart: true, durable: 'billing' });
-    await next.until(6);
-    const all = [...seen, ...next.ids];
-    assert.deepEqual(all, outbox.ids().toSpliced(4, 0, outbox.ids()[4] ?? ''));
-    assert.deepEqual(all.filter(createDeduplicator(100).isNew), outbox.ids());
-  },
-);
+test('a durable redelivers an unfinished event before the next ones', deadline, async (t) => {
+  const server = await busWithStream(t);
+  const { outbox, publish } = publisher(t, server.url);
+  await publish(10);
+  const seen: string[] = [];
+  const failing = collector(t, server.url, {
+    fromStart: true,
+    durable: 'billing',
+    onEvent: (event) => {
+      if (seen.push(event.id) === 5) throw new Error('no more');
+    },
+  });
+  await assert.rejects(failing.ended, /no more/);
+  const next = collector(t, server.url, { fromStart: true, durable: 'billing' });
+  await next.until(6);
+  const all = [...seen, ...next.ids];
+  assert.deepEqual(all, outbox.ids().toSpliced(4, 0, outbox.ids()[4] ?? ''));
+  assert.deepEqual(all.filter(createDeduplicator(100).isNew), outbox.ids());
+});
 
-test('a consumer that was deleted on the server is made again', deadline, async (t) => {
+test('a consumer that was deleted on the server is recreated', deadline, async (t) => {
   const server = await busWithStream(t);
   const { outbox, publish } = publisher(t, server.url);
   const reader = collector(t, server.url);
@@ -234,7 +230,7 @@ test('a consumer that was deleted on the server is made again', deadline, async 
   assert.deepEqual(await reader.until(10), outbox.ids());
 });
 
-test('a stream that was made anew is read from its start', deadline, async (t) => {
+test('a recreated stream is read from its start', deadline, async (t) => {
   const server = await busWithStream(t);
   const old = publisher(t, server.url);
   const reader = collector(t, server.url);
@@ -250,7 +246,7 @@ test('a stream that was made anew is read from its start', deadline, async (t) =
   assert.deepEqual(await reader.until(110), [...old.outbox.ids(), ...next.outbox.ids()]);
 });
 
-test('what onEvent throws ends the consumer and reaches the caller', deadline, async (t) => {
+test('an error of onEvent ends the consumer and rejects consume', deadline, async (t) => {
   const server = await busWithStream(t);
   const { publish } = publisher(t, server.url);
   await publish(3);
@@ -263,7 +259,7 @@ test('what onEvent throws ends the consumer and reaches the caller', deadline, a
   await assert.rejects(ended, /no more/);
 });
 
-test('a broker that is away is waited for, and the signal ends the waiting', deadline, async (t) => {
+test('consume waits for a broker that is down until the signal aborts', deadline, async (t) => {
   const server = await busWithStream(t);
   await server.kill();
   const reader = collector(t, server.url);

@@ -5,21 +5,21 @@ import { streamOf } from '../streams/subjects.ts';
 import { type Position, runConsumerSession } from './consumer-session.ts';
 
 export interface EventMeta {
-  /** The sequence in the stream: increases, with gaps. */
+  /** The sequence in the stream: increasing, with gaps. */
   readonly seq: number;
   readonly subject: string;
 }
 
 export interface ConsumeOptions {
   readonly connection: BusConnection;
-  /** Which subjects, e.g. `fleet.task.neo.>`; of one stream, either events or announces. */
+  /** The subjects to read, e.g. `fleet.task.neo.>`, all of one stream. */
   readonly filter: string;
   /**
-   * A name under which the server remembers what was handled; two readers of one name share the events. After a
-   * crash of the server the memory may be older than the truth, and a new reader sees some events again.
+   * The name of a durable consumer, whose acknowledgements the server remembers; two readers of one name share the
+   * events. A server that crashes may lose the latest acknowledgements, and a new reader then gets some events again.
    */
   readonly durable?: string;
-  /** From the oldest event kept; otherwise from the moment the stream is first reached. A durable goes on where it was. */
+  /** True: read from the oldest stored event; otherwise from the first connection on. A durable resumes at its position. */
   readonly fromStart?: boolean;
   readonly signal: AbortSignal;
   readonly log: Log;
@@ -29,10 +29,10 @@ export interface ConsumeOptions {
 }
 
 /**
- * Hands over the events of the bus one after the other, in the stream's order, across any number of broken
- * connections; resolves when the signal aborts. An event may come again (see `createDeduplicator`). What is not a
- * CloudEvent of ours, or was not sent by whose subject it is on, is logged and skipped. Rejects with what `onEvent` threw, and a durable gets that event again; and
- * with CONFIG_INVALID, before anything else, when no one stream has what the filter asks for.
+ * Delivers the events of the bus one at a time, in the stream's order, across reconnects; resolves when the signal
+ * aborts. Delivery is at least once (see `createDeduplicator`). A message that is not a CloudEvent of the fleet, or that
+ * the owner of its subject has not sent, is logged and skipped. Rejects with the error of `onEvent` (a durable then gets
+ * that event again), and with CONFIG_INVALID when the filter does not match exactly one stream.
  */
 export async function consume(o: ConsumeOptions): Promise<void> {
   const stream = streamOf(o.filter);
@@ -43,7 +43,7 @@ export async function consume(o: ConsumeOptions): Promise<void> {
   const handle = async (data: string, meta: EventMeta): Promise<void> => {
     const event = parseEvent(data);
     if ('problem' in event) {
-      o.log.warn({ ...meta, reason: event.problem }, 'skipped a message that is no event');
+      o.log.warn({ ...meta, reason: event.problem }, 'skipped a message that is not an event');
       return;
     }
     try {
@@ -57,7 +57,7 @@ export async function consume(o: ConsumeOptions): Promise<void> {
 
   await supervise({
     connection: o.connection,
-    what: 'event consumer',
+    component: 'event consumer',
     clock: o.clock,
     random: o.random ?? Math.random,
     log: o.log,
@@ -74,7 +74,7 @@ export async function consume(o: ConsumeOptions): Promise<void> {
         signal: o.signal,
         onHealthy,
         handle,
-        onForwarded: (meta) => o.log.warn(meta, 'skipped an event that its own profile has not sent'),
+        onForwarded: (meta) => o.log.warn(meta, 'skipped an event that its profile has not sent'),
       }),
   });
   if (thrown) throw thrown.error;

@@ -16,11 +16,11 @@ const ACK_WAIT_MS = 10_000;
 const INACTIVE_MS = 60_000;
 const ACK_TIMEOUT_MS = 5_000;
 
-/** Where a reader stands; kept from one connection to the next. */
+/** The position of a reader; kept across connections. */
 export interface Position {
-  /** The stream sequence handled last. */
+  /** The last handled stream sequence. */
   after: number | undefined;
-  /** When the stream was made: another one starts counting anew. */
+  /** The creation time of the stream: a recreated stream restarts its sequences. */
   created: string | undefined;
 }
 
@@ -35,11 +35,11 @@ export interface ConsumerSession {
   readonly signal: AbortSignal;
   readonly onHealthy: () => void;
   readonly handle: (data: string, meta: { seq: number; subject: string }) => Promise<void>;
-  /** A message that its subject's owner has not sent; it is passed over. */
+  /** Called for a message that the owner of its subject has not sent; it is skipped. */
   readonly onForwarded: (meta: { seq: number; subject: string }) => void;
 }
 
-/** Reads over one connection until it fails, which it throws, or the signal aborts: then it finishes the event at hand. */
+/** Reads over one connection until it throws the connection's failure, or the signal aborts and the current event is done. */
 export async function runConsumerSession(o: ConsumerSession): Promise<void> {
   let handling = false;
   const onAbort = (): void => {
@@ -77,16 +77,16 @@ async function openReader(o: ConsumerSession) {
     );
   };
   const take = async (message: Msg): Promise<void> => {
-    const place = placeOf(message);
-    if (place === undefined) {
+    const delivery = deliveryOf(message);
+    if (delivery === undefined) {
       if (endsPull(message)) pull();
       return;
     }
-    if (o.durable === undefined && place.delivery !== delivered + 1) {
-      throw new Error(`delivery ${place.delivery} came after ${delivered}: events were lost on the way`);
+    if (o.durable === undefined && delivery.count !== delivered + 1) {
+      throw new Error(`delivery ${delivery.count} came after ${delivered}: events were lost in transit`);
     }
-    delivered = place.delivery;
-    await deliver(o, message, place.seq);
+    delivered = delivery.count;
+    await deliver(o, message, delivery.seq);
     wanted -= 1;
     if (wanted === 0) pull();
   };
@@ -97,8 +97,8 @@ async function openReader(o: ConsumerSession) {
 }
 
 /**
- * For a durable, confirms that the event is handled, or gives it back at once when it could not be. A server that
- * crashed may have forgotten confirmations: what this reader has handled is confirmed again, not handed over again.
+ * Delivers an event; for a durable, acknowledges it or returns it at once (NAK). A crashed server may have lost
+ * acknowledgements: an event that this reader has handled is acknowledged again, not delivered again.
  */
 async function deliver(o: ConsumerSession, message: Msg, seq: number): Promise<void> {
   const handled = o.durable !== undefined && seq <= (o.position.after ?? 0);
@@ -117,7 +117,7 @@ async function deliver(o: ConsumerSession, message: Msg, seq: number): Promise<v
   if (o.durable !== undefined) await o.nc.request(message.reply ?? '', '+ACK', { timeout: ACK_TIMEOUT_MS });
 }
 
-/** Fixes the place to read from; a stream that was made anew, or that lost its tail, is read from where it now is. */
+/** Sets the position to read from, and corrects it for a stream that was recreated or has lost its tail. */
 async function fixPosition(jsm: JetStreamManager, o: ConsumerSession): Promise<void> {
   const { state, created } = await jsm.streams.info(o.stream);
   const { position } = o;
@@ -141,7 +141,7 @@ async function addEphemeral(jsm: JetStreamManager, o: ConsumerSession): Promise<
   return info.name;
 }
 
-/** One unacknowledged event at a time: anything more would let a redelivered event come after later ones. */
+/** Allows one unacknowledged event at a time: with more, a redelivered event could arrive after later ones. */
 async function addDurable(jsm: JetStreamManager, name: string, o: ConsumerSession): Promise<string> {
   const info = await jsm.consumers.add(o.stream, {
     durable_name: name,
@@ -155,14 +155,14 @@ async function addDurable(jsm: JetStreamManager, name: string, o: ConsumerSessio
 }
 
 /** `$JS.ACK.<stream>.<consumer>.<count>.<stream seq>.<consumer seq>.…`, with domain and account before the stream on newer servers. */
-function placeOf(message: Msg): { seq: number; delivery: number } | undefined {
+function deliveryOf(message: Msg): { seq: number; count: number } | undefined {
   const tokens = message.reply?.split('.') ?? [];
   if (tokens[0] !== '$JS' || tokens[1] !== 'ACK') return undefined;
   const at = tokens.length >= 11 ? 7 : 5;
-  return { seq: Number(tokens[at]), delivery: Number(tokens[at + 1]) };
+  return { seq: Number(tokens[at]), count: Number(tokens[at + 1]) };
 }
 
-/** Whether a status message ends the pull request (expired); throws when it means that the consumer is gone. */
+/** True when a status message ends the pull request (expired); throws when the consumer is gone. */
 function endsPull(message: Msg): boolean {
   const code = message.headers?.code ?? 0;
   if (code === 100) return false;

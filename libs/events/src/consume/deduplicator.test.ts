@@ -7,13 +7,13 @@ test('an id is new once', () => {
   assert.deepEqual(['a', 'b', 'a', 'b', 'c'].map(isNew), [true, true, false, false, true]);
 });
 
-test('it remembers the ids seen last, and no more than it was given room for', () => {
+test('it remembers the most recently seen ids up to its capacity', () => {
   const { isNew } = createDeduplicator(2);
   assert.deepEqual(['a', 'b', 'a', 'c'].map(isNew), [true, true, false, true]);
   assert.equal(isNew('a'), false);
   assert.equal(isNew('b'), true);
 });
 
-test('room for nothing is refused', () => {
+test('a capacity of zero is refused', () => {
   assert.throws(() => createDeduplicator(0), RangeError);
 });

@@ -1,10 +1,10 @@
-/** Remembers the ids seen last, so that a reader of an at-least-once stream handles each event once. */
+/** Remembers recent ids, so that a reader of an at-least-once stream handles each event once. */
 export interface Deduplicator {
-  /** True the first time an id comes, false while it is remembered. */
+  /** True for a new id, false for a remembered one. */
   isNew(id: string): boolean;
 }
 
-/** Remembers at most `max` ids; beyond that the one seen longest ago is forgotten. */
+/** Remembers at most `max` ids and evicts the least recently seen. */
 export function createDeduplicator(max: number): Deduplicator {
   if (!Number.isInteger(max) || max < 1) throw new RangeError(`max must be a positive integer, not ${max}`);
   const seen = new Set<string>();

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { InFlight } from './in-flight.ts';
 
-test('the cursor moves over unbroken runs only, whatever order acknowledgements come in', () => {
+test('the cursor advances over contiguous runs only, in whatever order acknowledgements arrive', () => {
   const inFlight = new InFlight();
   const [a, b, c, d] = [3, 5, 6, 9].map((seq) => inFlight.send(seq));
   assert.ok(a && b && c && d);

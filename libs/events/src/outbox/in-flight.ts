@@ -1,23 +1,21 @@
-/** One event that was sent and whose acknowledgement is awaited. */
 export interface SentEvent {
   readonly seq: number;
   acknowledged: boolean;
 }
 
 /**
- * The events on their way, in order. Acknowledgements may come in any order; the cursor may move only over an
- * unbroken run of them.
+ * The events in flight, in order. Acknowledgements may arrive in any order; the cursor may advance only over a contiguous
+ * run of them.
  */
 export class InFlight {
   readonly #sent: SentEvent[] = [];
   #unacknowledged = 0;
 
-  /** From the oldest unacknowledged event to the newest sent one. */
+  /** The number of events from the oldest unacknowledged one to the newest. */
   get size(): number {
     return this.#sent.length;
   }
 
-  /** How many events wait for their acknowledgement. */
   get unacknowledged(): number {
     return this.#unacknowledged;
   }
@@ -29,7 +27,7 @@ export class InFlight {
     return sent;
   }
 
-  /** Returns how far the unbroken run grew: its new last sequence and how many events joined it. */
+  /** Returns the new end of the contiguous run and the number of events that joined it; undefined when it did not grow. */
   acknowledge(sent: SentEvent): { readonly upTo: number; readonly count: number } | undefined {
     if (sent.acknowledged) return undefined;
     sent.acknowledged = true;

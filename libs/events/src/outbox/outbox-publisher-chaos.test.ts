@@ -23,9 +23,14 @@ async function busWithStream(t: TestContext) {
   return server;
 }
 
-function relayFor(t: TestContext, url: string, source: TestOutbox, o: Partial<OutboxPublisherOptions> = {}) {
+function publisherFor(
+  t: TestContext,
+  url: string,
+  source: TestOutbox,
+  o: Partial<OutboxPublisherOptions> = {},
+) {
   const profile = o.subjectPrefix ?? 'fleet.task.neo';
-  const relay = createOutboxPublisher({
+  const publisher = createOutboxPublisher({
     connection: { servers: [url], name: profile },
     source,
     subjectPrefix: 'fleet.task.neo',
@@ -33,11 +38,11 @@ function relayFor(t: TestContext, url: string, source: TestOutbox, o: Partial<Ou
     clock: systemClock,
     ...o,
   });
-  t.after(() => relay.close());
-  return relay;
+  t.after(() => publisher.close());
+  return publisher;
 }
 
-/** Appends a few events at every turn of the clock until told to stop. */
+/** Appends a few events at short intervals until it is stopped. */
 function writeUnderLoad(outbox: TestOutbox, signal: AbortSignal): Promise<void> {
   const ended = Promise.withResolvers<void>();
   const tick = (): void => {
@@ -52,85 +57,75 @@ function writeUnderLoad(outbox: TestOutbox, signal: AbortSignal): Promise<void> 
   return ended.promise;
 }
 
-test(
-  'kill -9 of the server, again and again under load: nothing lost, reordered or twice',
-  deadline,
-  async (t) => {
-    const server = await busWithStream(t);
-    const profiles = ['neo', 'morpheus'];
-    const stop = new AbortController();
-    const fleet = profiles.map((profile) => {
-      const outbox = openTestOutbox({ file: ':memory:', profile });
-      const writing = writeUnderLoad(outbox, stop.signal);
-      const results = { ok: 0, error: 0 };
-      const progress = { wanted: 0, reached: Promise.withResolvers<void>() };
-      const relay = relayFor(t, server.url, outbox, {
-        subjectPrefix: `fleet.task.${profile}`,
-        onPublished: (result) => {
-          results[result] += 1;
-          if (results.ok >= progress.wanted) progress.reached.resolve();
-        },
-      });
-      const more = (count: number): Promise<void> => {
-        progress.wanted = results.ok + count;
-        progress.reached = Promise.withResolvers<void>();
-        return progress.reached.promise;
-      };
-      return { profile, outbox, relay, writing, more, results };
+test('repeated SIGKILLs of a loaded server lose, reorder and duplicate nothing', deadline, async (t) => {
+  const server = await busWithStream(t);
+  const profiles = ['neo', 'morpheus'];
+  const stop = new AbortController();
+  const fleet = profiles.map((profile) => {
+    const outbox = openTestOutbox({ file: ':memory:', profile });
+    const writing = writeUnderLoad(outbox, stop.signal);
+    const results = { ok: 0, error: 0 };
+    const progress = { wanted: 0, reached: Promise.withResolvers<void>() };
+    const publisher = publisherFor(t, server.url, outbox, {
+      subjectPrefix: `fleet.task.${profile}`,
+      onPublished: (result) => {
+        results[result] += 1;
+        if (results.ok >= progress.wanted) progress.reached.resolve();
+      },
     });
-    for (const outageMs of [0, 10, 2_500, 0, 200]) {
-      await Promise.all(fleet.map(({ more }) => more(300)));
-      await server.kill();
-      await systemClock.sleep(outageMs);
-      await server.restart();
-    }
+    const more = (count: number): Promise<void> => {
+      progress.wanted = results.ok + count;
+      progress.reached = Promise.withResolvers<void>();
+      return progress.reached.promise;
+    };
+    return { profile, outbox, publisher, writing, more, results };
+  });
+  for (const outageMs of [0, 10, 2_500, 0, 200]) {
     await Promise.all(fleet.map(({ more }) => more(300)));
-    stop.abort();
-    for (const { profile, outbox, relay, writing, results } of fleet) {
-      await writing;
-      assert.equal(await relay.flush(60_000), true);
-      const stored = await storedIds(server.url, `fleet.task.${profile}.>`);
-      assert.deepEqual(stored, outbox.ids());
-      t.diagnostic(
-        `${profile}: ${stored.length} events, ${results.error} attempts without an acknowledgement`,
-      );
-    }
-  },
-);
+    await server.kill();
+    await systemClock.sleep(outageMs);
+    await server.restart();
+  }
+  await Promise.all(fleet.map(({ more }) => more(300)));
+  stop.abort();
+  for (const { profile, outbox, publisher, writing, results } of fleet) {
+    await writing;
+    assert.equal(await publisher.flush(60_000), true);
+    const stored = await storedIds(server.url, `fleet.task.${profile}.>`);
+    assert.deepEqual(stored, outbox.ids());
+    t.diagnostic(`${profile}: ${stored.length} events, ${results.error} attempts without an acknowledgement`);
+  }
+});
 
 const isAck = ({ fromClient, text }: Frame): boolean => !fromClient && text.includes('"stream":"FLEET"');
 
-test(
-  'acknowledgements that get lost, one by one and all at once, change nothing in the stream',
-  deadline,
-  async (t) => {
-    const server = await busWithStream(t);
-    const proxy = await startProxy(t, server.url);
-    const outbox = openTestOutbox({ file: ':memory:', profile: 'neo' });
-    outbox.append(1000);
-    let acks = 0;
-    let lost = 0;
-    proxy.pass = (frame) => {
-      if (!isAck(frame)) return true;
-      acks += 1;
-      const mute = acks === 100 || acks === 101 || (acks > 400 && acks < 480);
-      if (mute) lost += 1;
-      return !mute;
-    };
-    const results = { ok: 0, error: 0 };
-    const relay = relayFor(t, proxy.url, outbox, {
-      ackTimeoutMs: 300,
-      onPublished: (result) => (results[result] += 1),
-    });
-    assert.equal(await relay.flush(60_000), true);
-    assert.ok(lost >= 66);
-    assert.ok(results.error > 0);
-    assert.ok(proxy.connections() >= 3 * 2);
-    assert.deepEqual(await storedIds(server.url), outbox.ids());
-  },
-);
+test('lost acknowledgements, single or all at once, change nothing in the stream', deadline, async (t) => {
+  const server = await busWithStream(t);
+  const proxy = await startProxy(t, server.url);
+  const outbox = openTestOutbox({ file: ':memory:', profile: 'neo' });
+  outbox.append(1000);
+  let acks = 0;
+  let lost = 0;
+  proxy.pass = (frame) => {
+    if (!isAck(frame)) return true;
+    acks += 1;
+    const mute = acks === 100 || acks === 101 || (acks > 400 && acks < 480);
+    if (mute) lost += 1;
+    return !mute;
+  };
+  const results = { ok: 0, error: 0 };
+  const publisher = publisherFor(t, proxy.url, outbox, {
+    ackTimeoutMs: 300,
+    onPublished: (result) => (results[result] += 1),
+  });
+  assert.equal(await publisher.flush(60_000), true);
+  assert.ok(lost >= 66);
+  assert.ok(results.error > 0);
+  assert.ok(proxy.connections() >= 3 * 2);
+  assert.deepEqual(await storedIds(server.url), outbox.ids());
+});
 
-test('after longer than the server remembers ids, what is stored is not sent again', deadline, async (t) => {
+test('a stored event is not resent once the server has forgotten its id', deadline, async (t) => {
   const server = await busWithStream(t);
   const proxy = await startProxy(t, server.url);
   const outbox = openTestOutbox({ file: ':memory:', profile: 'neo' });
@@ -146,14 +141,14 @@ test('after longer than the server remembers ids, what is stored is not sent aga
     return true;
   };
   const threeHoursMs = 3 * 60 * 60 * 1000;
-  const relay = relayFor(t, proxy.url, outbox, {
+  const publisher = publisherFor(t, proxy.url, outbox, {
     ackTimeoutMs: 300,
     clock: { ...systemClock, now: () => systemClock.now() + threeHoursMs },
     onPublished: (result) => {
       if (result === 'error') late = true;
     },
   });
-  assert.equal(await relay.flush(30_000), true);
+  assert.equal(await publisher.flush(30_000), true);
   assert.ok(late);
   assert.deepEqual([...copies.keys()], outbox.ids());
   assert.deepEqual(new Set(copies.values()), new Set([1]));
@@ -161,7 +156,7 @@ test('after longer than the server remembers ids, what is stored is not sent aga
 });
 
 test(
-  'an event that the server never got, though later ones were stored, is not lost',
+  'an event that the server never received is not lost although later ones were stored',
   deadline,
   async (t) => {
     const server = await busWithStream(t);
@@ -174,74 +169,70 @@ test(
       if (lose) dropped += 1;
       return !lose;
     };
-    const relay = relayFor(t, proxy.url, outbox, { ackTimeoutMs: 300 });
-    assert.equal(await relay.flush(60_000), true);
+    const publisher = publisherFor(t, proxy.url, outbox, { ackTimeoutMs: 300 });
+    assert.equal(await publisher.flush(60_000), true);
     assert.equal(dropped, 1);
     assert.deepEqual((await storedIds(server.url)).sort(), outbox.ids().sort());
   },
 );
 
-test('a link that goes silent in both directions is given up and replaced', deadline, async (t) => {
+test('a connection that goes silent in both directions is replaced', deadline, async (t) => {
   const server = await busWithStream(t);
   const proxy = await startProxy(t, server.url);
   const outbox = openTestOutbox({ file: ':memory:', profile: 'neo' });
   outbox.append(50);
-  const relay = relayFor(t, proxy.url, outbox, { ackTimeoutMs: 300 });
-  assert.equal(await relay.flush(30_000), true);
+  const publisher = publisherFor(t, proxy.url, outbox, { ackTimeoutMs: 300 });
+  assert.equal(await publisher.flush(30_000), true);
   const before = proxy.connections();
   proxy.pass = () => proxy.connections() > before;
   outbox.append(50);
-  assert.equal(await relay.flush(30_000), true);
+  assert.equal(await publisher.flush(30_000), true);
   assert.deepEqual(await storedIds(server.url), outbox.ids());
 });
 
-test('a server that is frozen in the middle of its work loses nothing', deadline, async (t) => {
+test('a frozen server loses nothing', deadline, async (t) => {
   const server = await busWithStream(t);
   const outbox = openTestOutbox({ file: ':memory:', profile: 'neo' });
   const log = recordingLog();
-  const relay = relayFor(t, server.url, outbox, { ackTimeoutMs: 300, log });
+  const publisher = publisherFor(t, server.url, outbox, { ackTimeoutMs: 300, log });
   outbox.append(200);
-  assert.equal(await relay.flush(30_000), true);
+  assert.equal(await publisher.flush(30_000), true);
   const pid = server.pid();
   assert.ok(pid !== undefined);
   process.kill(pid, 'SIGSTOP');
   outbox.append(200);
   await log.saw(/interrupted/);
   process.kill(pid, 'SIGCONT');
-  assert.equal(await relay.flush(60_000), true);
+  assert.equal(await publisher.flush(60_000), true);
   assert.deepEqual(await storedIds(server.url), outbox.ids());
 });
 
-test(
-  'a relay process that is killed in the middle and started again loses and reorders nothing',
-  deadline,
-  async (t) => {
-    const server = await busWithStream(t);
-    const dir = await mkdtemp(join(tmpdir(), 'fleet-relay-'));
-    t.after(() => rm(dir, { recursive: true, force: true }));
-    const file = join(dir, 'outbox.sqlite');
-    const total = 3000;
-    const run = async (killAfter: number): Promise<string> => {
-      const main = fileURLToPath(new URL('../testing/publisher-process.ts', import.meta.url));
-      const args = [main, '--url', server.url, '--file', file, '--total', String(total)];
-      const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
-      t.after(() => child.kill('SIGKILL'));
-      const exited = once(child, 'exit');
-      let acknowledged = 0;
-      let last = '';
-      for await (const line of createInterface({ input: child.stdout })) {
-        last = line;
-        if (line === 'ok') acknowledged += 1;
-        if (acknowledged === killAfter) child.kill('SIGKILL');
-      }
-      await exited;
-      return last;
-    };
-    for (const killAfter of [1, 130, 517]) assert.equal(await run(killAfter), 'ok');
-    assert.equal(await run(Number.POSITIVE_INFINITY), 'done');
-    const outbox = openTestOutbox({ file, profile: 'neo' });
-    t.after(() => outbox.close());
-    assert.equal(outbox.size(), total);
-    assert.deepEqual(await storedIds(server.url), outbox.ids());
-  },
-);
+test('a publisher process that is killed and restarted loses and reorders nothing', deadline, async (t) => {
+  const server = await busWithStream(t);
+  const dir = await mkdtemp(join(tmpdir(), 'fleet-publisher-'));
+  t.after(() => rm(dir, { recursive: true, force: true }));
+  const file = join(dir, 'outbox.sqlite');
+  const total = 3000;
+  const run = async (killAfter: number): Promise<string> => {
+    const main = fileURLToPath(new URL('../testing/publisher-process.ts', import.meta.url));
+    const args = [main, '--url', server.url, '--file', file, '--total', String(total)];
+    const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+    t.after(() => child.kill('SIGKILL'));
+    const exited = once(child, 'exit');
+    let acknowledged = 0;
+    let last = '';
+    for await (const line of createInterface({ input: child.stdout })) {
+      last = line;
+      if (line === 'ok') acknowledged += 1;
+      if (acknowledged === killAfter) child.kill('SIGKILL');
+    }
+    await exited;
+    return last;
+  };
+  for (const killAfter of [1, 130, 517]) assert.equal(await run(killAfter), 'ok');
+  assert.equal(await run(Number.POSITIVE_INFINITY), 'done');
+  const outbox = openTestOutbox({ file, profile: 'neo' });
+  t.after(() => outbox.close());
+  assert.equal(outbox.size(), total);
+  assert.deepEqual(await storedIds(server.url), outbox.ids());
+});

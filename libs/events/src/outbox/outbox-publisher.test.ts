@@ -11,23 +11,23 @@ import { createOutboxPublisher, type OutboxPublisherOptions } from './outbox-pub
 
 type After = { after(fn: () => Promise<void>): void };
 
-function relayFor(
+function publisherFor(
   t: After,
   url: string,
   source: TestOutbox,
   o: Partial<OutboxPublisherOptions> = {},
-): { relay: ReturnType<typeof createOutboxPublisher>; log: RecordingLog } {
+): { publisher: ReturnType<typeof createOutboxPublisher>; log: RecordingLog } {
   const log = recordingLog();
-  const relay = createOutboxPublisher({
-    connection: { servers: [url], name: 'neo/relay' },
+  const publisher = createOutboxPublisher({
+    connection: { servers: [url], name: 'neo/outbox' },
     source,
     subjectPrefix: 'fleet.task.neo',
     log,
     clock: systemClock,
     ...o,
   });
-  t.after(() => relay.close());
-  return { relay, log };
+  t.after(() => publisher.close());
+  return { publisher, log };
 }
 
 const memoryOutbox = (ledger?: string): TestOutbox =>
@@ -41,23 +41,23 @@ async function busWithStream(t: After) {
 
 const deadline = { timeout: 60_000 };
 
-test('relays what is there and what comes, in order, once, and moves the cursor', deadline, async (t) => {
+test('stored and new events are published once, in order, and the cursor advances', deadline, async (t) => {
   const server = await busWithStream(t);
   const outbox = openTestOutbox({ file: ':memory:', profile: 'neo', hole: (seq) => seq % 3 === 0 });
   outbox.append(500);
   let published = 0;
-  const { relay, log } = relayFor(t, server.url, outbox, { onPublished: () => (published += 1) });
+  const { publisher, log } = publisherFor(t, server.url, outbox, { onPublished: () => (published += 1) });
   outbox.append(500);
-  assert.equal(await relay.flush(30_000), true);
+  assert.equal(await publisher.flush(30_000), true);
   outbox.append(1);
-  assert.equal(await relay.flush(30_000), true);
-  assert.deepEqual(relay.state(), { connected: true, lastError: undefined });
+  assert.equal(await publisher.flush(30_000), true);
+  assert.deepEqual(publisher.state(), { connected: true, lastError: undefined });
   assert.deepEqual(await storedIds(server.url), outbox.ids());
   assert.equal(published, 1001);
   assert.equal(outbox.backlog().count, 0);
   assert.deepEqual(
     log.entries.map((entry) => entry.message),
-    ['event relay: connected to the event bus'],
+    ['outbox publisher: connected to the event bus'],
   );
 });
 
@@ -65,8 +65,8 @@ test('an event carries its id as Nats-Msg-Id and is a CloudEvent', deadline, asy
   const server = await busWithStream(t);
   const outbox = memoryOutbox();
   outbox.append(1);
-  const { relay } = relayFor(t, server.url, outbox);
-  assert.equal(await relay.flush(30_000), true);
+  const { publisher } = publisherFor(t, server.url, outbox);
+  assert.equal(await publisher.flush(30_000), true);
   const nc = await connect({ servers: server.url });
   const stored = await (await nc.jetstreamManager()).streams.getMessage('FLEET', { seq: 1 });
   await nc.close();
@@ -75,13 +75,13 @@ test('an event carries its id as Nats-Msg-Id and is a CloudEvent', deadline, asy
   assert.equal(stored.subject, outbox.read(0, 1)[0]?.subject);
 });
 
-test('a broker that is down costs nothing but a backlog, and one log line', deadline, async (t) => {
+test('a broker that is down causes a backlog and one log line', deadline, async (t) => {
   const server = await busWithStream(t);
   await server.kill();
   const outbox = memoryOutbox();
   outbox.append(10);
   let attempts = 0;
-  const { relay, log } = relayFor(t, server.url, outbox, {
+  const { publisher, log } = publisherFor(t, server.url, outbox, {
     random: () => {
       attempts += 1;
       if (attempts === 4) retried.resolve();
@@ -90,12 +90,12 @@ test('a broker that is down costs nothing but a backlog, and one log line', dead
   });
   const retried = Promise.withResolvers<void>();
   await retried.promise;
-  assert.equal(relay.state().connected, false);
-  assert.match(relay.state().lastError ?? '', /cannot be reached \(ECONNREFUSED\)/);
-  assert.equal(await relay.flush(10), false);
+  assert.equal(publisher.state().connected, false);
+  assert.match(publisher.state().lastError ?? '', /cannot be reached \(ECONNREFUSED\)/);
+  assert.equal(await publisher.flush(10), false);
   assert.equal(outbox.backlog().count, 10);
   await server.restart();
-  assert.equal(await relay.flush(30_000), true);
+  assert.equal(await publisher.flush(30_000), true);
   assert.deepEqual(
     log.entries.map(({ level }) => level),
     ['warn', 'info'],
@@ -103,18 +103,18 @@ test('a broker that is down costs nothing but a backlog, and one log line', dead
   assert.deepEqual(await storedIds(server.url), outbox.ids());
 });
 
-test('a stream that is not set up yet is waited for', deadline, async (t) => {
+test('the publisher waits for a stream that is not set up yet', deadline, async (t) => {
   const server = await startNatsServer(t);
   const outbox = memoryOutbox();
   outbox.append(3);
-  const { relay, log } = relayFor(t, server.url, outbox);
+  const { publisher, log } = publisherFor(t, server.url, outbox);
   await log.saw(/interrupted/);
-  assert.match(relay.state().lastError ?? '', /FLEET does not answer: is it set up/);
+  assert.match(publisher.state().lastError ?? '', /FLEET does not answer: is it set up/);
   await setUpStreams({ connection: { servers: [server.url], name: 'set-up' }, log: recordingLog() });
-  assert.equal(await relay.flush(30_000), true);
+  assert.equal(await publisher.flush(30_000), true);
 });
 
-test('no more events are on their way than the window allows', deadline, async (t) => {
+test('the window limits the events in flight', deadline, async (t) => {
   const server = await busWithStream(t);
   const proxy = await startProxy(t, server.url);
   const outbox = memoryOutbox();
@@ -127,55 +127,59 @@ test('no more events are on their way than the window allows', deadline, async (
     most = Math.max(most, inFlight);
     return true;
   };
-  const { relay } = relayFor(t, proxy.url, outbox, { window: 8 });
-  assert.equal(await relay.flush(30_000), true);
+  const { publisher } = publisherFor(t, proxy.url, outbox, { window: 8 });
+  assert.equal(await publisher.flush(30_000), true);
   assert.equal(most, 8);
 });
 
-test('a ledger that was made anew ignores what its predecessor left in the stream', deadline, async (t) => {
+test("a recreated ledger ignores its predecessor's events in the stream", deadline, async (t) => {
   const server = await busWithStream(t);
   const before = memoryOutbox('0197a000-0000-7000-8000-00000000000a');
   before.append(20);
-  const first = relayFor(t, server.url, before);
-  assert.equal(await first.relay.flush(30_000), true);
-  await first.relay.close();
+  const first = publisherFor(t, server.url, before);
+  assert.equal(await first.publisher.flush(30_000), true);
+  await first.publisher.close();
   const after = memoryOutbox('0197a000-0000-7000-8000-00000000000b');
   after.append(5);
-  const { relay } = relayFor(t, server.url, after);
-  assert.equal(await relay.flush(30_000), true);
+  const { publisher } = publisherFor(t, server.url, after);
+  assert.equal(await publisher.flush(30_000), true);
   assert.deepEqual(await storedIds(server.url), [...before.ids(), ...after.ids()]);
 });
 
-test('a ledger that was put back to an older state is reported', deadline, async (t) => {
+test('a ledger that was restored to an older state is reported', deadline, async (t) => {
   const server = await busWithStream(t);
   const whole = memoryOutbox();
   whole.append(20);
-  const first = relayFor(t, server.url, whole);
-  assert.equal(await first.relay.flush(30_000), true);
-  await first.relay.close();
+  const first = publisherFor(t, server.url, whole);
+  assert.equal(await first.publisher.flush(30_000), true);
+  await first.publisher.close();
   const restored = memoryOutbox();
   restored.append(5);
-  const { relay, log } = relayFor(t, server.url, restored);
-  const entry = await log.saw(/put back to an older state/);
+  const { publisher, log } = publisherFor(t, server.url, restored);
+  const entry = await log.saw(/restored to an older state/);
   assert.equal(entry.level, 'error');
-  assert.equal(await relay.flush(30_000), true);
+  assert.equal(await publisher.flush(30_000), true);
 });
 
-test('an event too large for the server holds the relay and says what to do', deadline, async (t) => {
-  const server = await busWithStream(t);
-  const outbox = openTestOutbox({
-    file: ':memory:',
-    profile: 'neo',
-    bodyBytes: (seq) => (seq === 3 ? 1_100_000 : 10),
-  });
-  outbox.append(5);
-  const { relay, log } = relayFor(t, server.url, outbox);
-  await log.saw(/interrupted/);
-  assert.match(relay.state().lastError ?? '', /:3 has 11\d{5} bytes.*raise its max_payload/);
-  assert.ok(outbox.backlog().count >= 3);
-});
+test(
+  'an event too large for the server blocks the publisher, and the error says what to do',
+  deadline,
+  async (t) => {
+    const server = await busWithStream(t);
+    const outbox = openTestOutbox({
+      file: ':memory:',
+      profile: 'neo',
+      bodyBytes: (seq) => (seq === 3 ? 1_100_000 : 10),
+    });
+    outbox.append(5);
+    const { publisher, log } = publisherFor(t, server.url, outbox);
+    await log.saw(/interrupted/);
+    assert.match(publisher.state().lastError ?? '', /:3 has 11\d{5} bytes.*raise its max_payload/);
+    assert.ok(outbox.backlog().count >= 3);
+  },
+);
 
-test('a store that cannot move its cursor stops the relay until it can', deadline, async (t) => {
+test('a store that cannot advance its cursor stops the publisher until it can', deadline, async (t) => {
   const server = await busWithStream(t);
   const outbox = memoryOutbox();
   outbox.append(10);
@@ -184,22 +188,22 @@ test('a store that cannot move its cursor stops the relay until it can', deadlin
     ...outbox,
     advance: (seq: number) => (full ? Promise.reject(new Error('disk full')) : outbox.advance(seq)),
   };
-  const { relay, log } = relayFor(t, server.url, source);
+  const { publisher, log } = publisherFor(t, server.url, source);
   await log.saw(/interrupted/);
-  assert.match(relay.state().lastError ?? '', /disk full/);
+  assert.match(publisher.state().lastError ?? '', /disk full/);
   full = false;
-  assert.equal(await relay.flush(30_000), true);
+  assert.equal(await publisher.flush(30_000), true);
   assert.deepEqual(await storedIds(server.url), outbox.ids());
 });
 
-test('close ends a relay that waits for a broker, and a flush with it', deadline, async (t) => {
+test('close ends a publisher that waits for a broker, and its pending flush', deadline, async (t) => {
   const server = await startNatsServer(t);
   await server.kill();
   const outbox = memoryOutbox();
   outbox.append(1);
-  const { relay } = relayFor(t, server.url, outbox);
-  const flushed = relay.flush(600_000);
-  await relay.close();
+  const { publisher } = publisherFor(t, server.url, outbox);
+  const flushed = publisher.flush(600_000);
+  await publisher.close();
   assert.equal(await flushed, false);
-  await relay.close();
+  await publisher.close();
 });

@@ -9,33 +9,33 @@ const ACK_TIMEOUT_MS = 5_000;
 export interface OutboxPublisherOptions {
   readonly connection: BusConnection;
   readonly source: OutboxSource;
-  /** Everything this relay publishes lies below it, e.g. `fleet.task.neo`. */
+  /** The prefix of all subjects in this outbox, e.g. `fleet.task.neo`. */
   readonly subjectPrefix: string;
   readonly log: Log;
   readonly clock: Clock;
-  /** Events on their way at a time, default 64. */
+  /** The maximum number of events in flight, default 64. */
   readonly window?: number;
-  /** How long an acknowledgement may take before the connection is given up, default 5000 ms. */
+  /** The time limit for an acknowledgement, after which the connection is replaced; default 5000 ms. */
   readonly ackTimeoutMs?: number;
   /** 0 to 1, for the delays between attempts. */
   readonly random?: () => number;
-  /** Called for every attempt to publish an event, with its outcome. */
+  /** Called with the outcome of every attempt to publish an event. */
   readonly onPublished?: (result: 'ok' | 'error') => void;
 }
 
 export interface OutboxPublisher {
-  /** `connected`: the bus takes our events. Being away is no error of the service: the events wait in the outbox. */
+  /** `connected`: the bus accepts events. A disconnected bus is not an error of the service: events wait in the outbox. */
   state(): BusState;
   /** Resolves true once everything in the outbox is acknowledged, false after `timeoutMs` or `close()`. */
   flush(timeoutMs: number): Promise<boolean>;
-  /** Closes the connection at once; what is not acknowledged stays in the outbox for the next start. */
+  /** Closes the connection at once; unacknowledged events stay in the outbox for the next start. */
   close(): Promise<void>;
 }
 
 /**
- * Publishes the outbox to JetStream: in order, each event until it is acknowledged, each under its own id, so that
- * the stream holds it once however often it was sent (design 5, Events). Returns at once and never throws; without
- * a broker the outbox grows and the relay keeps trying.
+ * Publishes the outbox to JetStream in order, each event until it is acknowledged, under a stable id by which the stream
+ * drops duplicates (docs/events.md#order-and-copies). Returns at once and never throws; without a broker the outbox
+ * grows and the publisher keeps retrying.
  */
 export function createOutboxPublisher(o: OutboxPublisherOptions): OutboxPublisher {
   const stop = new AbortController();
@@ -46,7 +46,7 @@ export function createOutboxPublisher(o: OutboxPublisherOptions): OutboxPublishe
   let state: BusState = { connected: false, lastError: undefined };
   const running = supervise({
     connection: o.connection,
-    what: 'event relay',
+    component: 'outbox publisher',
     clock: o.clock,
     random: o.random ?? Math.random,
     log: o.log,

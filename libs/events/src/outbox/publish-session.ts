@@ -5,9 +5,9 @@ import { InFlight } from './in-flight.ts';
 import { lastMessage, resumePoint } from './resume.ts';
 
 const READ_BATCH = 256;
-/** Room for the headers beside an event's body when it is compared with the server's limit. */
+/** Allowance for headers when a body is compared with the server's payload limit. */
 const HEADER_BYTES = 1024;
-/** Acknowledged events whose cursor is not durable yet, in windows: bounds what a crash makes us send again. */
+/** The limit of acknowledged events without a durable cursor, in windows: bounds the resends after a crash. */
 const UNSAVED_WINDOWS = 4;
 
 export interface PublishSession {
@@ -25,8 +25,8 @@ export interface PublishSession {
 }
 
 /**
- * Relays over one connection, in order, until the first failure, which it throws: then nobody knows which of the
- * events on their way were stored, and only a new connection that reads back can go on in order.
+ * Publishes over one connection, in order, until the first failure, which it throws. It is then unknown which events in
+ * flight were stored, so only a new session, which reads the stream back first, can continue in order.
  */
 export async function runPublishSession(o: PublishSession): Promise<never> {
   const failure = new AbortController();
@@ -60,7 +60,7 @@ export async function runPublishSession(o: PublishSession): Promise<never> {
     );
   };
 
-  const room = async (): Promise<void> => {
+  const waitForCapacity = async (): Promise<void> => {
     while (inFlight.size >= o.window || saver.unsaved() >= o.window * UNSAVED_WINDOWS) {
       signal.throwIfAborted();
       const woken = Promise.withResolvers<void>();
@@ -77,7 +77,7 @@ export async function runPublishSession(o: PublishSession): Promise<never> {
       const batch = o.source.read(position, READ_BATCH);
       if (batch.length === 0) await o.source.wait(position, signal);
       for (const entry of batch) {
-        await room();
+        await waitForCapacity();
         send(entry);
         position = entry.seq;
       }
@@ -99,7 +99,7 @@ function encode(entry: OutboxEvent, maxPayload = 1024 * 1024): Uint8Array {
   );
 }
 
-/** Compares what the stream holds with the outbox, moves the cursor where that is proven, returns where to go on. */
+/** Compares the stream with the outbox, advances the cursor as far as that proves, and returns where to resume. */
 async function readBack(o: PublishSession): Promise<number> {
   const [first] = o.source.read(o.source.cursor(), 1);
   const [last, lastLikeFirst] = await Promise.all([
@@ -110,7 +110,7 @@ async function readBack(o: PublishSession): Promise<number> {
   if (point.foreignId !== undefined) {
     o.log.error(
       { event_id: point.foreignId },
-      'the event stream holds an event that this ledger has not written: the ledger was put back to an older state, and the bus may drop its next events as duplicates',
+      'the event stream holds an event that this ledger has not written: the ledger was restored to an older state, and the bus may drop its next events as duplicates',
     );
   }
   if (point.after > o.source.cursor()) {
@@ -120,7 +120,7 @@ async function readBack(o: PublishSession): Promise<number> {
   return point.after;
 }
 
-/** Makes the cursor durable, one write at a time, always with the newest position. */
+/** Persists the cursor, one write at a time, always at the newest position. */
 function createCursorSaver(o: PublishSession, fail: (error: unknown) => void, onSaved: () => void) {
   let upTo = 0;
   let unsaved = 0;

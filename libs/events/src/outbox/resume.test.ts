@@ -21,14 +21,14 @@ type Case = [
 
 const OTHER = '0197a000-0000-7000-8000-000000000002';
 
-/** Ten events, 1 to 4 acknowledged: the cursor is 4, the first that waits is 5. */
+/** Ten events, 1 to 4 acknowledged: the cursor is 4, the first pending event is 5. */
 const CASES: Case[] = [
   ['nothing is stored', undefined, undefined, { after: 4 }],
   ['the last stored one is the cursor', stored(4, 0), undefined, { after: 4 }],
   ['the last stored one lies before the cursor', stored(2, 3 * HOUR_MS), undefined, { after: 4 }],
   ['stored lately, acks lost: the server drops the copies', stored(8, 1000), stored(5, 1000), { after: 4 }],
   [
-    'stored long ago, acks lost: the proof is taken',
+    'stored long ago, acknowledgements lost: resumes after the stored events',
     stored(8, 3 * HOUR_MS),
     stored(5, 3 * HOUR_MS),
     { after: 8 },
@@ -36,7 +36,7 @@ const CASES: Case[] = [
   ['everything is stored', stored(10, 3 * HOUR_MS), stored(5, 3 * HOUR_MS), { after: 10 }],
   ['the first was refused, later ones not', stored(8, 3 * HOUR_MS), undefined, { after: 4 }],
   [
-    'the first was refused, an older like it is there',
+    'the first was refused, an older event with its subject is stored',
     stored(8, 3 * HOUR_MS),
     stored(2, 3 * HOUR_MS),
     { after: 4 },
@@ -46,7 +46,7 @@ const CASES: Case[] = [
   ['no id at all', { id: '', storedAt: 0 }, { id: '', storedAt: 0 }, { after: 4 }],
   ['an id without a number', stored('x', 3 * HOUR_MS), undefined, { after: 4 }],
   [
-    'an id that this ledger has not given out',
+    'an id that this ledger has not issued',
     stored(99, 3 * HOUR_MS),
     stored(5, 3 * HOUR_MS),
     { after: 4, foreignId: `neo:${LEDGER}:99` },
@@ -54,7 +54,7 @@ const CASES: Case[] = [
 ];
 
 for (const [name, last, lastLikeFirst, expected] of CASES) {
-  test(`where to go on: ${name}`, async () => {
+  test(`resume point: ${name}`, async () => {
     const source = openTestOutbox({ file: ':memory:', profile: 'neo', ledger: LEDGER });
     source.append(10);
     await source.advance(4);
@@ -63,7 +63,7 @@ for (const [name, last, lastLikeFirst, expected] of CASES) {
   });
 }
 
-test('where to go on: an empty outbox stays where it is', () => {
+test('resume point: an empty outbox keeps its cursor', () => {
   const source = openTestOutbox({ file: ':memory:', profile: 'neo', ledger: LEDGER });
   assert.deepEqual(resumePoint({ source, last: stored(3, 0), lastLikeFirst: undefined, now: NOW }), {
     after: 0,

@@ -3,16 +3,16 @@ import type { NatsConnection } from 'nats';
 import { directGet } from '../streams/direct-get.ts';
 import { DUPLICATE_WINDOW_MS } from '../streams/stream-config.ts';
 
-/** A message that the stream holds: its `Nats-Msg-Id`, and when the server stored it (ms since the epoch). */
+/** A message in the stream: its `Nats-Msg-Id` and the time the server stored it (ms since the epoch). */
 export interface StoredMessage {
   readonly id: string;
   readonly storedAt: number;
 }
 
-/** Copies are sent again only while the server surely knows their ids; half the window leaves room for clock skew. */
+/** Events are resent only while the server still knows their ids; half the window allows for clock skew. */
 const RESEND_WITHIN_MS = DUPLICATE_WINDOW_MS / 2;
 
-/** The last message of a subject, which may hold wildcards; undefined when there is none. A missing stream is silent. */
+/** Reads id and time of the last stored message of a subject or wildcard; undefined when there is none. */
 export async function lastMessage(nc: NatsConnection, subject: string): Promise<StoredMessage | undefined> {
   const headers = (await directGet(nc, subject))?.headers;
   if (headers === undefined) return undefined;
@@ -25,7 +25,7 @@ export async function lastMessage(nc: NatsConnection, subject: string): Promise<
 const sequenceOf = (id: string): number => Number(id.slice(id.lastIndexOf(':') + 1));
 const ledgerOf = (id: string): string => id.slice(0, id.lastIndexOf(':'));
 
-/** The sequence of a stored message in this outbox; undefined when the id is not one of its own. */
+/** The outbox sequence of a stored message; undefined when its id is not from this outbox. */
 function ownSequence(source: OutboxSource, message: StoredMessage | undefined): number | undefined {
   if (message === undefined) return undefined;
   const seq = sequenceOf(message.id);
@@ -34,20 +34,20 @@ function ownSequence(source: OutboxSource, message: StoredMessage | undefined): 
 }
 
 export interface ResumePoint {
-  /** Go on with the events after this sequence. */
+  /** Resume with the events after this sequence. */
   readonly after: number;
-  /** The stream holds an id of this very ledger that the ledger has not given out: it was put back to an older state. */
+  /** An id of this ledger in the stream that the ledger has not issued: it was restored to an older state. */
   readonly foreignId?: string;
 }
 
 /**
- * Where to go on after a break, when an acknowledgement may have been lost although its event was stored.
+ * Decides where to resume after an interruption, when an acknowledgement may be lost although its event was stored.
  *
- * `last` is the newest of our messages in the stream, `lastLikeFirst` the newest with the subject of the first event
- * that waits. The newest one proves only itself: an event before it may have been refused on its own. So while the
- * server recognises ids, everything after the cursor goes out again in order: what is there is dropped and
- * acknowledged, what is missing is stored. Later than that, copies would be stored twice, and the proof by the
- * newest message (and by the first one's own subject) is taken. Ids of another ledger are not ours and prove nothing.
+ * `last` is this outbox's newest message in the stream, `lastLikeFirst` the newest with the subject of the first pending
+ * event. A stored message proves only itself: an earlier event may have been refused. While the server still recognizes
+ * ids, everything after the cursor is therefore sent again in order; the server drops and acknowledges duplicates and
+ * stores what is missing. Later, resending would store events twice, so the two messages together are taken as proof
+ * that the events up to `last` are stored. Ids of another ledger prove nothing.
  */
 export function resumePoint(o: {
   source: OutboxSource;

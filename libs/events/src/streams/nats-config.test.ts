@@ -6,20 +6,20 @@ import { renderNatsConfig } from './nats-config.ts';
 
 const base = { storeDir: '/data', host: '0.0.0.0', port: 4222, syncAlways: false, users: [] };
 
-test('sync_interval and the monitor are written only when asked for', () => {
+test('sync_interval and the monitor are written only on request', () => {
   assert.doesNotMatch(renderNatsConfig(base), /sync_interval|http:/);
   const all = renderNatsConfig({ ...base, syncAlways: true, monitorPort: 8222 });
   assert.match(all, /sync_interval: always/);
   assert.match(all, /http: "0\.0\.0\.0:8222"/);
 });
 
-test('a value cannot break out of its quotes', () => {
+test('a value cannot escape its quotes', () => {
   const user = { user: 'a" b\\', password: 'p' };
   assert.match(renderNatsConfig({ ...base, users: [user] }), /user: "a\\" b\\\\",/);
   assert.throws(() => renderNatsConfig({ ...base, storeDir: '/data\nport: 1' }), { code: 'CONFIG_INVALID' });
 });
 
-test('a real server takes it: bcrypt hashes, plain passwords with quotes, the monitor', {
+test('a real server accepts bcrypt hashes, plain passwords with quotes, and the monitor', {
   timeout: 60_000,
 }, async (t) => {
   const monitor = await startNatsServer(t);

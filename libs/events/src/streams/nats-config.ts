@@ -3,22 +3,22 @@ import type { BusPermissions } from './permissions.ts';
 
 export interface NatsUser {
   readonly user: string;
-  /** A bcrypt hash (`$2a$…`, `$2b$…`), or the password itself for throw-away servers. */
+  /** A bcrypt hash (`$2a$…`, `$2b$…`), or the plain password for temporary servers. */
   readonly password: string;
-  /** Absent: the user may do everything. */
+  /** Absent: no restrictions. */
   readonly permissions?: BusPermissions;
 }
 
 export interface NatsConfigOptions {
   readonly storeDir: string;
-  /** -1 lets the server choose a free one. */
+  /** -1 lets the server choose a free port. */
   readonly port: number;
   readonly host: string;
   /** HTTP monitoring on the same host. */
   readonly monitorPort?: number;
   /**
-   * fsync before every acknowledgement, so that events survive a crash of the machine. Servers below 2.10 refuse to
-   * start with it: ask `supportsSyncInterval`.
+   * fsync before every acknowledgement, so that events survive a crash of the machine. Servers before 2.10 refuse to
+   * start with it: see `supportsSyncInterval`.
    */
   readonly syncAlways: boolean;
   /** Empty: no authentication, for tests on loopback only. */
@@ -30,9 +30,9 @@ export interface NatsConfigOptions {
 const MAX_STORE_BYTES = 8 * 1024 ** 3;
 const MAX_MEMORY_BYTES = 64 * 1024 ** 2;
 
-function quote(text: string, what: string): string {
+function quote(text: string, label: string): string {
   if (/^[\x20-\x7e]*$/.test(text)) return `"${text.replace(/["\\]/g, '\\$&')}"`;
-  throw new FleetError('CONFIG_INVALID', `${what} for the NATS configuration must be printable ASCII`);
+  throw new FleetError('CONFIG_INVALID', `${label} for the NATS configuration must be printable ASCII`);
 }
 
 function renderUser(entry: NatsUser): string {
@@ -45,7 +45,7 @@ function renderUser(entry: NatsUser): string {
   return `    { user: ${user}, password: ${quote(entry.password, `the password of ${entry.user}`)}${permissions} }`;
 }
 
-/** The text of a nats-server configuration file with JetStream on disk (design 5, Containers). */
+/** Renders a nats-server configuration with JetStream on disk. Throws CONFIG_INVALID for text that is not printable ASCII. */
 export function renderNatsConfig(o: NatsConfigOptions): string {
   const host = quote(o.host, 'the host');
   const lines = [

@@ -40,14 +40,14 @@ async function guardedBus(t: TestContext) {
   return { server, as };
 }
 
-test('they suffice for a relay, also when it must read back', deadline, async (t) => {
+test('the permissions suffice for an outbox publisher, including its read-back', deadline, async (t) => {
   const { server } = await guardedBus(t);
   const outbox = openTestOutbox({ file: ':memory:', profile: 'neo' });
   outbox.append(200);
-  const relay = createOutboxPublisher({
+  const publisher = createOutboxPublisher({
     connection: {
       servers: [server.url],
-      name: 'neo/relay',
+      name: 'neo/outbox',
       user: 'neo',
       pass: 'neo-password',
       inboxPrefix: inboxPrefix('neo'),
@@ -57,11 +57,11 @@ test('they suffice for a relay, also when it must read back', deadline, async (t
     log: recordingLog(),
     clock: systemClock,
   });
-  t.after(() => relay.close());
-  assert.equal(await relay.flush(30_000), true);
+  t.after(() => publisher.close());
+  assert.equal(await publisher.flush(30_000), true);
   await server.restart();
   outbox.append(200);
-  assert.equal(await relay.flush(30_000), true);
+  assert.equal(await publisher.flush(30_000), true);
   assert.deepEqual(await storedIds(server.url, 'fleet.task.>', set.user, set.pass), outbox.ids());
 });
 
@@ -126,7 +126,7 @@ const REFUSED_TO: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-test('nobody may publish what is not their own, or touch a stream', deadline, async (t) => {
+test("no user may publish on another's subjects or change a stream", deadline, async (t) => {
   const { as } = await guardedBus(t);
   for (const [user, subjects] of Object.entries(REFUSED_TO)) {
     const nc = await as(user);
@@ -139,29 +139,33 @@ test('nobody may publish what is not their own, or touch a stream', deadline, as
   }
 });
 
-test('the trader publishes control events and its head, and reads back its own last', deadline, async (t) => {
-  const { as } = await guardedBus(t);
-  const trader = await as('trader');
-  const head = 'fleet.audit.trader';
-  const subjects = ['fleet.control.account.market', head, 'fleet.task.trader.done'];
-  for (const [n, subject] of subjects.entries()) {
-    const ack = await trader.jetstream().publish(subject, `message ${n}`);
-    assert.equal(ack.stream, subject === head ? 'FLEET_AUDIT' : 'FLEET');
-  }
-  for (const [filter, text] of [
-    ['FLEET.fleet.control.>', 'message 0'],
-    ['FLEET.fleet.control.account.market', 'message 0'],
-    [`FLEET_AUDIT.${head}`, 'message 1'],
-    ['FLEET.fleet.task.trader.>', 'message 2'],
-  ]) {
-    const read = await trader.request(`$JS.API.DIRECT.GET.${filter}`, '', { timeout: 10_000 });
-    assert.equal(Buffer.from(read.data).toString(), text, filter);
-  }
-  trader.publish('fleet.announce.trader', 'hello');
-  await trader.flush();
-});
+test(
+  'the trader publishes control events and its head, and reads back the last of each',
+  deadline,
+  async (t) => {
+    const { as } = await guardedBus(t);
+    const trader = await as('trader');
+    const head = 'fleet.audit.trader';
+    const subjects = ['fleet.control.account.market', head, 'fleet.task.trader.done'];
+    for (const [n, subject] of subjects.entries()) {
+      const ack = await trader.jetstream().publish(subject, `message ${n}`);
+      assert.equal(ack.stream, subject === head ? 'FLEET_AUDIT' : 'FLEET');
+    }
+    for (const [filter, text] of [
+      ['FLEET.fleet.control.>', 'message 0'],
+      ['FLEET.fleet.control.account.market', 'message 0'],
+      [`FLEET_AUDIT.${head}`, 'message 1'],
+      ['FLEET.fleet.task.trader.>', 'message 2'],
+    ]) {
+      const read = await trader.request(`$JS.API.DIRECT.GET.${filter}`, '', { timeout: 10_000 });
+      assert.equal(Buffer.from(read.data).toString(), text, filter);
+    }
+    trader.publish('fleet.announce.trader', 'hello');
+    await trader.flush();
+  },
+);
 
-test('control takes nothing from what a profile may do, and a profile has nothing of control', () => {
+test('`control` only adds permissions, and a profile has none of them', () => {
   const [profile, trader] = [busPermissions('x'), busPermissions('x', { control: true })];
   assert.deepEqual(trader.subscribe, profile.subscribe);
   assert.deepEqual(trader.publish.slice(0, profile.publish.length), profile.publish);
@@ -174,7 +178,7 @@ test('control takes nothing from what a profile may do, and a profile has nothin
   assert.deepEqual(busPermissions('trader'), busPermissions('trader', { control: false }));
 });
 
-test('a profile may not set up the streams, and is told so', deadline, async (t) => {
+test('a profile may not set up the streams, and the error says so', deadline, async (t) => {
   const { server } = await guardedBus(t);
   const connection = {
     servers: [server.url],
@@ -190,7 +194,7 @@ test('a profile may not set up the streams, and is told so', deadline, async (t)
 });
 
 test(
-  'a set-up user of an older version, who may not touch the announces, changes nothing',
+  'a set-up user of an older version without permission for the announce stream changes nothing',
   deadline,
   async (t) => {
     const verbs = ['INFO', 'CREATE', 'UPDATE'].map((verb) => `$JS.API.STREAM.${verb}.FLEET`);
@@ -221,7 +225,7 @@ test(
   },
 );
 
-test("neo may not listen to another's inbox or to the fleet's events", deadline, async (t) => {
+test("a profile may not subscribe to another's inbox or to the fleet's events", deadline, async (t) => {
   const { as } = await guardedBus(t);
   const neo = await as('neo');
   for (const subject of ['_INBOX_morpheus.>', '_INBOX.>', 'fleet.>', 'fleet.task.neo.>', '>', '$JS.API.>']) {
@@ -239,18 +243,22 @@ test("neo may not listen to another's inbox or to the fleet's events", deadline,
   own.unsubscribe();
 });
 
-test("neo hears what others announce, and may not announce in another's name", deadline, async (t) => {
-  const { as } = await guardedBus(t);
-  const [neo, morpheus] = [await as('neo'), await as('morpheus')];
-  const announces = neo.subscribe('fleet.announce.>', { max: 1 });
-  await neo.flush();
-  morpheus.publish('fleet.announce.morpheus', 'hello');
-  for await (const { subject, data } of announces)
-    assert.deepEqual([subject, Buffer.from(data).toString()], ['fleet.announce.morpheus', 'hello']);
-  await assert.rejects(neo.request('fleet.announce.morpheus', '{}', { timeout: 10_000 }), {
-    code: 'PERMISSIONS_VIOLATION',
-  });
-});
+test(
+  "a profile receives the announces of others but may not announce in another's name",
+  deadline,
+  async (t) => {
+    const { as } = await guardedBus(t);
+    const [neo, morpheus] = [await as('neo'), await as('morpheus')];
+    const announces = neo.subscribe('fleet.announce.>', { max: 1 });
+    await neo.flush();
+    morpheus.publish('fleet.announce.morpheus', 'hello');
+    for await (const { subject, data } of announces)
+      assert.deepEqual([subject, Buffer.from(data).toString()], ['fleet.announce.morpheus', 'hello']);
+    await assert.rejects(neo.request('fleet.announce.morpheus', '{}', { timeout: 10_000 }), {
+      code: 'PERMISSIONS_VIOLATION',
+    });
+  },
+);
 
 test('a name that would widen a subject is refused', () => {
   for (const name of ['*', '>', 'a.b', 'neo ', '', 'neo.>']) {
@@ -258,40 +266,36 @@ test('a name that would widen a subject is refused', () => {
   }
 });
 
-test(
-  'an event that a profile has the server store under another subject is passed over',
-  deadline,
-  async (t) => {
-    const { server, as } = await guardedBus(t);
-    const [neo, morpheus] = [await as('neo'), await as('morpheus')];
-    const event = (seq: number) =>
-      JSON.stringify(announceEvent('morpheus', { announce: {}, instanceId: 'i', seq, at: 0 }));
-    await neo.jetstream().publish('fleet.task.neo.done', event(1));
-    neo.publish('$JS.API.DIRECT.GET.FLEET.fleet.task.neo.done', '', { reply: 'fleet.task.morpheus.done' });
-    const admin = await connect({ servers: server.url, ...set });
-    t.after(() => admin.close());
-    const { streams } = await admin.jetstreamManager();
-    while ((await streams.info('FLEET')).state.messages < 2) await systemClock.sleep(20);
-    await morpheus.jetstream().publish('fleet.task.morpheus.done', event(3));
-    for (const durable of [undefined, 'kept']) {
-      const done = new AbortController();
-      const log = recordingLog();
-      const read: string[] = [];
-      await consume({
-        connection: { servers: [server.url], name: 'reader', ...set },
-        filter: 'fleet.task.morpheus.>',
-        fromStart: true,
-        signal: done.signal,
-        log,
-        clock: systemClock,
-        ...(durable === undefined ? {} : { durable }),
-        onEvent: ({ id }) => {
-          read.push(id);
-          done.abort();
-        },
-      });
-      assert.deepEqual(read, ['morpheus:i:3']);
-      assert.match(JSON.stringify(log), /has not sent/);
-    }
-  },
-);
+test('an event that a profile has the server store under another subject is skipped', deadline, async (t) => {
+  const { server, as } = await guardedBus(t);
+  const [neo, morpheus] = [await as('neo'), await as('morpheus')];
+  const event = (seq: number) =>
+    JSON.stringify(announceEvent('morpheus', { announce: {}, instanceId: 'i', seq, at: 0 }));
+  await neo.jetstream().publish('fleet.task.neo.done', event(1));
+  neo.publish('$JS.API.DIRECT.GET.FLEET.fleet.task.neo.done', '', { reply: 'fleet.task.morpheus.done' });
+  const admin = await connect({ servers: server.url, ...set });
+  t.after(() => admin.close());
+  const { streams } = await admin.jetstreamManager();
+  while ((await streams.info('FLEET')).state.messages < 2) await systemClock.sleep(20);
+  await morpheus.jetstream().publish('fleet.task.morpheus.done', event(3));
+  for (const durable of [undefined, 'kept']) {
+    const done = new AbortController();
+    const log = recordingLog();
+    const read: string[] = [];
+    await consume({
+      connection: { servers: [server.url], name: 'reader', ...set },
+      filter: 'fleet.task.morpheus.>',
+      fromStart: true,
+      signal: done.signal,
+      log,
+      clock: systemClock,
+      ...(durable === undefined ? {} : { durable }),
+      onEvent: ({ id }) => {
+        read.push(id);
+        done.abort();
+      },
+    });
+    assert.deepEqual(read, ['morpheus:i:3']);
+    assert.match(JSON.stringify(log), /has not sent/);
+  }
+});

@@ -1,7 +1,7 @@
 import { FleetError } from '@hermes-fleet/protocol';
 import { AUDIT_STREAM, auditSubject, isSubjectName, STREAM } from './subjects.ts';
 
-/** What a NATS user may publish and subscribe to; everything else is refused. */
+/** The subjects that a NATS user may publish and subscribe to; the server refuses all others. */
 export interface BusPermissions {
   readonly publish: string[];
   readonly subscribe: string[];
@@ -9,7 +9,7 @@ export interface BusPermissions {
 
 const CONTROL_EVENTS = 'fleet.control.>';
 
-/** The inbox prefix of a service's user: pass it as `inboxPrefix` of its connections. */
+/** The inbox prefix of a service's user, for `inboxPrefix` of its connections. */
 export function inboxPrefix(profile: string): string {
   if (isSubjectName(profile)) return `_INBOX_${profile}`;
   throw new FleetError(
@@ -19,13 +19,12 @@ export function inboxPrefix(profile: string): string {
 }
 
 /**
- * The least that a profile needs: to publish its own events and announces, to get the acknowledgements, to read back
- * the last of its own events, and to hear what others announce (design 5, Containers). With `control`, which is for the
- * trader alone, also to publish control events and the head of its own audit, and to read back the last of each. Not
- * enough to read another's events or to touch a stream. What it reads back it may direct at another subject, but not
- * without the server's mark on it (see isForwarded), by which our readers know it. The server's acknowledgements it may
- * direct there as well: they hold nothing of its own, and are no events. Throws CONFIG_INVALID for a name that would
- * widen a subject.
+ * The least privileges of a profile (docs/events.md#users): publish its own events and announces, receive
+ * acknowledgements, read back its own last event, and receive the announces of others. With `control`, for the trader
+ * alone: also publish control events and its own audit head, and read back the last of each. They do not permit reading
+ * other profiles' events or changing a stream. A user may direct a read-back reply at another's subject, but the server
+ * marks it (see isForwarded) and readers drop it; acknowledgements directed there are not events and hold no data of the
+ * user. Throws CONFIG_INVALID for a name that would widen a subject.
  */
 export function busPermissions(name: string, o: { readonly control?: boolean } = {}): BusPermissions {
   const inbox = inboxPrefix(name);

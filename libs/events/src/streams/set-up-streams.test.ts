@@ -8,65 +8,69 @@ import { ANNOUNCE_STREAM, AUDIT_STREAM, STREAM } from './subjects.ts';
 
 const deadline = { timeout: 60_000 };
 
-test('creates the streams with their limits, and finds them unchanged the next time', deadline, async (t) => {
-  const { connection, config, server } = await bus(t);
-  const log = recordingLog();
-  const made = await setUpStreams({ connection, log });
-  assert.deepEqual(outcomes(made), ['created', 'created', 'created']);
-  assert.equal(made.serverVersion, server.version);
-  const limits = async (stream: string) => {
-    const { subjects, max_age, max_bytes, max_msgs_per_subject, ...more } = await config(stream);
-    const { duplicate_window, storage, discard, allow_direct } = more;
-    return {
-      subjects,
-      max_age,
-      max_bytes,
-      max_msgs_per_subject,
-      duplicate_window,
-      storage,
-      discard,
-      allow_direct,
-    };
-  };
-  const both = { storage: 'file', discard: 'old', allow_direct: true };
-  assert.deepEqual(await limits(STREAM), {
-    subjects: ['fleet.task.>', 'fleet.control.>'],
-    max_age: 30 * 24 * HOUR_NS,
-    max_bytes: 1024 ** 3,
-    max_msgs_per_subject: -1,
-    duplicate_window: 2 * HOUR_NS,
-    ...both,
-  });
-  assert.deepEqual(await limits(ANNOUNCE_STREAM), {
-    subjects: ['fleet.announce.>'],
-    max_age: 24 * HOUR_NS,
-    max_bytes: 64 * 1024 ** 2,
-    max_msgs_per_subject: 100,
-    duplicate_window: 120 * 1e9,
-    ...both,
-  });
-  assert.deepEqual(await limits(AUDIT_STREAM), {
-    subjects: ['fleet.audit.>'],
-    max_age: 0,
-    max_bytes: 1024 ** 2,
-    max_msgs_per_subject: 1,
-    duplicate_window: 120 * 1e9,
-    ...both,
-  });
-  assert.deepEqual(outcomes(await setUpStreams({ connection, log })), [
-    'unchanged',
-    'unchanged',
-    'unchanged',
-  ]);
-});
-
 test(
-  'of one profile the last 100 announces stay, also through a crash; others and tasks keep theirs',
+  'set-up creates the streams with their limits and leaves them unchanged the next time',
   deadline,
   async (t) => {
-    const { connection, server, announce, happen, count } = await bus(t);
+    const { connection, config, server } = await bus(t);
+    const log = recordingLog();
+    const made = await setUpStreams({ connection, log });
+    assert.deepEqual(outcomes(made), ['created', 'created', 'created']);
+    assert.equal(made.serverVersion, server.version);
+    const limits = async (stream: string) => {
+      const { subjects, max_age, max_bytes, max_msgs_per_subject, ...more } = await config(stream);
+      const { duplicate_window, storage, discard, allow_direct } = more;
+      return {
+        subjects,
+        max_age,
+        max_bytes,
+        max_msgs_per_subject,
+        duplicate_window,
+        storage,
+        discard,
+        allow_direct,
+      };
+    };
+    const both = { storage: 'file', discard: 'old', allow_direct: true };
+    assert.deepEqual(await limits(STREAM), {
+      subjects: ['fleet.task.>', 'fleet.control.>'],
+      max_age: 30 * 24 * HOUR_NS,
+      max_bytes: 1024 ** 3,
+      max_msgs_per_subject: -1,
+      duplicate_window: 2 * HOUR_NS,
+      ...both,
+    });
+    assert.deepEqual(await limits(ANNOUNCE_STREAM), {
+      subjects: ['fleet.announce.>'],
+      max_age: 24 * HOUR_NS,
+      max_bytes: 64 * 1024 ** 2,
+      max_msgs_per_subject: 100,
+      duplicate_window: 120 * 1e9,
+      ...both,
+    });
+    assert.deepEqual(await limits(AUDIT_STREAM), {
+      subjects: ['fleet.audit.>'],
+      max_age: 0,
+      max_bytes: 1024 ** 2,
+      max_msgs_per_subject: 1,
+      duplicate_window: 120 * 1e9,
+      ...both,
+    });
+    assert.deepEqual(outcomes(await setUpStreams({ connection, log })), [
+      'unchanged',
+      'unchanged',
+      'unchanged',
+    ]);
+  },
+);
+
+test(
+  'the last 100 announces of a profile are kept, also through a crash, without affecting others',
+  deadline,
+  async (t) => {
+    const { connection, server, announce, publishEvents, count } = await bus(t);
     await setUpStreams({ connection, log: recordingLog() });
-    await happen('neo', 1, 20);
+    await publishEvents('neo', 1, 20);
     await announce('morpheus', 1, 5);
     await announce('neo', 1, 150);
     await announce('neo', 150, 150);
@@ -85,13 +89,13 @@ test(
   },
 );
 
-test('what is too large for a head is not stored among the heads', deadline, async (t) => {
+test('a message too large for a head is not stored among the heads', deadline, async (t) => {
   const { connection, publish } = await bus(t);
   await setUpStreams({ connection, log: recordingLog() });
   await assert.rejects(publish('fleet.audit.trader', 'x'.repeat(5_000)), /maximum/);
 });
 
-test('says what a server without sync_interval means, and only then', deadline, async (t) => {
+test('set-up notes the consequences of a server without sync_interval', deadline, async (t) => {
   const { connection, server } = await bus(t);
   const log = recordingLog();
   const setup = await setUpStreams({ connection, log });
@@ -103,25 +107,29 @@ test('says what a server without sync_interval means, and only then', deadline, 
   if (old) assert.match(setup.notes.join(), /survive a crash of the process, not of the machine/);
 });
 
-test('brings an existing stream up to the limits and leaves what an operator added', deadline, async (t) => {
-  const { connection, config, jsm } = await bus(t);
-  await jsm.streams.add({
-    name: STREAM,
-    subjects: ['fleet.task.>'],
-    description: 'ours',
-    max_msg_size: 65_536,
-  });
-  const log = recordingLog();
-  const setup = await setUpStreams({ connection, log, maxAgeS: 86_400, maxBytes: 64 * 1024 ** 2 });
-  assert.equal(setup.outcome, 'updated');
-  const now = await config();
-  assert.deepEqual(
-    [now.max_age, now.max_bytes, now.allow_direct, now.description, now.max_msg_size],
-    [24 * HOUR_NS, 64 * 1024 ** 2, true, 'ours', 65_536],
-  );
-});
+test(
+  "set-up updates an existing stream to the limits and keeps an operator's settings",
+  deadline,
+  async (t) => {
+    const { connection, config, jsm } = await bus(t);
+    await jsm.streams.add({
+      name: STREAM,
+      subjects: ['fleet.task.>'],
+      description: 'ours',
+      max_msg_size: 65_536,
+    });
+    const log = recordingLog();
+    const setup = await setUpStreams({ connection, log, maxAgeS: 86_400, maxBytes: 64 * 1024 ** 2 });
+    assert.equal(setup.outcome, 'updated');
+    const now = await config();
+    assert.deepEqual(
+      [now.max_age, now.max_bytes, now.allow_direct, now.description, now.max_msg_size],
+      [24 * HOUR_NS, 64 * 1024 ** 2, true, 'ours', 65_536],
+    );
+  },
+);
 
-test('several that set up at once agree', deadline, async (t) => {
+test('concurrent set-ups agree', deadline, async (t) => {
   const { connection, config } = await bus(t);
   await Promise.all(Array.from({ length: 5 }, () => setUpStreams({ connection, log: recordingLog() })));
   assert.equal((await config()).name, STREAM);
@@ -129,17 +137,21 @@ test('several that set up at once agree', deadline, async (t) => {
   assert.equal((await config(AUDIT_STREAM)).name, AUDIT_STREAM);
 });
 
-test('brings existing announces up to the limits and leaves what an operator added', deadline, async (t) => {
-  const { connection, config, jsm, announce, count } = await bus(t);
-  await jsm.streams.add({ name: ANNOUNCE_STREAM, subjects: ['fleet.announce.neo'], description: 'ours' });
-  await announce('neo', 1, 60);
-  const { announceOutcome } = await setUpStreams({ connection, log: recordingLog() });
-  assert.equal(announceOutcome, 'updated');
-  const { max_msgs_per_subject, subjects, description } = await config(ANNOUNCE_STREAM);
-  assert.deepEqual([max_msgs_per_subject, subjects, description], [100, ['fleet.announce.>'], 'ours']);
-  await announce('neo', 61, 150);
-  assert.equal(await count(ANNOUNCE_STREAM), 100);
-});
+test(
+  "set-up updates an existing announce stream to the limits and keeps an operator's settings",
+  deadline,
+  async (t) => {
+    const { connection, config, jsm, announce, count } = await bus(t);
+    await jsm.streams.add({ name: ANNOUNCE_STREAM, subjects: ['fleet.announce.neo'], description: 'ours' });
+    await announce('neo', 1, 60);
+    const { announceOutcome } = await setUpStreams({ connection, log: recordingLog() });
+    assert.equal(announceOutcome, 'updated');
+    const { max_msgs_per_subject, subjects, description } = await config(ANNOUNCE_STREAM);
+    assert.deepEqual([max_msgs_per_subject, subjects, description], [100, ['fleet.announce.>'], 'ours']);
+    await announce('neo', 61, 150);
+    assert.equal(await count(ANNOUNCE_STREAM), 100);
+  },
+);
 
 const INCOMPATIBLE: [reason: RegExp, config: Partial<StreamConfig>][] = [
   [/stored in memory/, { storage: StorageType.Memory }],
@@ -148,7 +160,7 @@ const INCOMPATIBLE: [reason: RegExp, config: Partial<StreamConfig>][] = [
 ];
 
 for (const [reason, config] of INCOMPATIBLE) {
-  test(`refuses a stream that cannot hold the events: ${reason.source}`, deadline, async (t) => {
+  test(`set-up refuses a stream that cannot hold the events: ${reason.source}`, deadline, async (t) => {
     const { connection, jsm } = await bus(t);
     await jsm.streams.add({ name: STREAM, subjects: ['fleet.task.>'], ...config });
     await assert.rejects(setUpStreams({ connection, log: recordingLog() }), (error: unknown) => {
@@ -160,7 +172,7 @@ for (const [reason, config] of INCOMPATIBLE) {
 }
 
 test(
-  'refuses subjects that another stream takes, and ages below the duplicate window',
+  'set-up refuses subjects of another stream, and ages below the duplicate window',
   deadline,
   async (t) => {
     const { connection, jsm } = await bus(t);
@@ -187,7 +199,7 @@ test(
   },
 );
 
-test('a server that is not there is an error that may be retried', deadline, async (t) => {
+test('an absent server is a retryable error', deadline, async (t) => {
   const { connection, server } = await bus(t);
   await server.kill();
   await assert.rejects(setUpStreams({ connection, log: recordingLog() }), {
@@ -197,7 +209,7 @@ test('a server that is not there is an error that may be retried', deadline, asy
   });
 });
 
-test('sync_interval is known from 2.10 on', () => {
+test('sync_interval is supported from 2.10 on', () => {
   const known = ['2.9.10', 'v2.9.25', '2.10.0', 'v2.10.27', '2.14.1', '3.0.0', 'unknown'];
   assert.deepEqual(known.map(supportsSyncInterval), [false, false, true, true, true, true, false]);
 });

@@ -17,20 +17,20 @@ const STREAM_NOT_FOUND = 10059;
 export type StreamOutcome = 'created' | 'updated' | 'unchanged';
 
 export interface StreamSetup {
-  /** Of `FLEET`. */
+  /** For `FLEET`. */
   readonly outcome: StreamOutcome;
-  /** Of `FLEET_ANNOUNCE`. */
+  /** For `FLEET_ANNOUNCE`. */
   readonly announceOutcome: StreamOutcome;
-  /** Of `FLEET_AUDIT`. */
+  /** For `FLEET_AUDIT`. */
   readonly auditOutcome: StreamOutcome;
   readonly serverVersion: string;
-  /** Whether this server can be told to fsync every event (`sync_interval`, nats-server 2.10). */
+  /** True when this server can fsync every event (`sync_interval`, nats-server 2.10 or newer). */
   readonly knowsSyncInterval: boolean;
-  /** What an operator should know, one sentence each. */
+  /** Notes for the operator, one sentence each. */
   readonly notes: readonly string[];
 }
 
-/** Whether a nats-server of this version (`2.10.27`, `v2.9.10`) knows `sync_interval`; older ones refuse to start with it. */
+/** True when a nats-server of this version (`2.10.27`, `v2.9.10`) supports `sync_interval`; others refuse to start with it. */
 export function supportsSyncInterval(version: string): boolean {
   const [, major = '0', minor = '0'] = /(\d+)\.(\d+)/.exec(version) ?? [];
   return Number(major) > 2 || (Number(major) === 2 && Number(minor) >= 10);
@@ -48,7 +48,7 @@ async function existingConfig(jsm: JetStreamManager, name: string): Promise<Stre
   }
 }
 
-/** What an update cannot change, and what would break the promises of the relay. */
+/** Settings that an update cannot change or that would break at-least-once publishing. */
 function incompatibilities(existing: StreamConfig): string[] {
   return [
     ...(existing.storage === StorageType.File ? [] : [`it is stored in ${existing.storage}, not in files`]),
@@ -63,7 +63,7 @@ function incompatibilities(existing: StreamConfig): string[] {
 
 const sameSetting = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
 
-/** The stream as it stands, if it does. Throws CONFIG_INVALID when it cannot be made what is wanted. */
+/** Reads an existing stream; undefined when there is none. Throws CONFIG_INVALID when it cannot be adapted. */
 async function readUsable(jsm: JetStreamManager, name: string): Promise<StreamConfig | undefined> {
   const existing = await existingConfig(jsm, name);
   const reasons = existing ? incompatibilities(existing) : [];
@@ -90,12 +90,12 @@ async function applyConfig(
 }
 
 /**
- * Creates the fleet's streams, or brings existing ones up to these limits; what an operator added to them (replicas,
- * placement) stays. A `FLEET` that still takes announces or heads of audits gives them up to `FLEET_ANNOUNCE` and
- * `FLEET_AUDIT`; those that it holds age there. All are looked at before any is changed. Safe to run again and by several
- * at once. `maxBytes` and `maxAgeS` are for `FLEET` and default to 1 GiB and 30 days (in seconds, at least the duplicate
- * window); beyond either the oldest events go. Throws CONFIG_INVALID when a stream cannot be had as it must be, PEER_UNREACHABLE (retryable) when the
- * server does not answer (design 5, Events).
+ * Creates the fleet's streams or updates existing ones (docs/events.md#the-streams); settings that an operator added
+ * (replicas, placement) are kept. A `FLEET` of an older version gives up announces and audit heads to `FLEET_ANNOUNCE`
+ * and `FLEET_AUDIT`; those that it already holds expire there. All streams are checked before any is changed. Idempotent,
+ * and safe to run concurrently. `maxBytes` and `maxAgeS` (at least the duplicate window) apply to `FLEET` and default to
+ * 1 GiB and 30 days; beyond either, the oldest events are removed. Throws CONFIG_INVALID when a stream cannot be set up
+ * as required, and PEER_UNREACHABLE (retryable) when the server does not answer.
  */
 export async function setUpStreams(o: {
   connection: BusConnection;
@@ -123,18 +123,18 @@ export async function setUpStreams(o: {
     });
   });
   try {
-    const about = <T>({ name }: WantedStream, answer: Promise<T>): Promise<T> =>
+    const forStream = <T>({ name }: WantedStream, answer: Promise<T>): Promise<T> =>
       answer.catch((error: unknown) => {
         throw setUpError(error, name, where.join(', '));
       });
-    const jsm = await about(events, nc.jetstreamManager({ checkAPI: false }));
-    const hadEvents = await about(events, readUsable(jsm, events.name));
-    const hadAnnounces = await about(announces, readUsable(jsm, announces.name));
-    const hadHeads = await about(heads, readUsable(jsm, heads.name));
-    // FLEET first: no two streams may share a subject, and an older one has those of the others.
-    const outcome = await about(events, applyConfig(jsm, hadEvents, events));
-    const announceOutcome = await about(announces, applyConfig(jsm, hadAnnounces, announces));
-    const auditOutcome = await about(heads, applyConfig(jsm, hadHeads, heads));
+    const jsm = await forStream(events, nc.jetstreamManager({ checkAPI: false }));
+    const hadEvents = await forStream(events, readUsable(jsm, events.name));
+    const hadAnnounces = await forStream(announces, readUsable(jsm, announces.name));
+    const hadHeads = await forStream(heads, readUsable(jsm, heads.name));
+    // FLEET first: no two streams may share a subject, and an older FLEET holds the subjects of the others.
+    const outcome = await forStream(events, applyConfig(jsm, hadEvents, events));
+    const announceOutcome = await forStream(announces, applyConfig(jsm, hadAnnounces, announces));
+    const auditOutcome = await forStream(heads, applyConfig(jsm, hadHeads, heads));
     const serverVersion = nc.info?.version ?? 'unknown';
     const knowsSyncInterval = supportsSyncInterval(serverVersion);
     const notes = knowsSyncInterval

@@ -8,21 +8,21 @@ import {
   STREAM_SUBJECTS,
 } from './subjects.ts';
 
-/** For how long the server recognises the id of an event in `FLEET`: copies sent within it are dropped. */
+/** The time for which the server recognizes event ids in `FLEET` and drops duplicates. */
 export const DUPLICATE_WINDOW_MS = 2 * 60 * 60 * 1000;
 
-/** An announce that was lost with its connection goes out again within seconds; a later one has another id. */
+/** An announce that was lost with its connection is resent within seconds; a later one has another id. */
 const ANNOUNCE_DUPLICATE_WINDOW_MS = 2 * 60 * 1000;
 const ANNOUNCE_MAX_AGE_MS = 24 * 60 * 60 * 1000;
 const ANNOUNCE_MAX_BYTES = 64 * 1024 ** 2;
 const ANNOUNCES_PER_PROFILE = 100;
 
-/** Room for the heads of some hundred services; one is about 400 bytes. */
+/** Enough for the heads of several hundred services at about 400 bytes each. */
 const AUDIT_MAX_BYTES = 1024 ** 2;
 const AUDIT_MAX_HEAD_BYTES = 4 * 1024;
 const AUDIT_DUPLICATE_WINDOW_MS = 2 * 60 * 1000;
 
-/** What set-up decides about a stream; the rest is the operator's. */
+/** The settings that set-up controls; all others belong to the operator. */
 export type WantedStream = Partial<StreamConfig> & Pick<StreamConfig, 'name'>;
 
 /** `FLEET`, with limits by size and age. */
@@ -36,7 +36,7 @@ export const eventStream = (limits: { maxBytes: number; maxAgeMs: number }): Wan
   allow_direct: true,
 });
 
-/** `FLEET_ANNOUNCE`, with a limit for each profile too: nobody's heartbeats push out the announces of others. */
+/** `FLEET_ANNOUNCE`, with a limit per profile: the heartbeats of one do not evict the announces of others. */
 export const announceStream = (): WantedStream => ({
   name: ANNOUNCE_STREAM,
   subjects: [...ANNOUNCE_SUBJECTS],
@@ -48,7 +48,7 @@ export const announceStream = (): WantedStream => ({
   allow_direct: true,
 });
 
-/** `FLEET_AUDIT`: the newest head of each service, whatever its age. */
+/** `FLEET_AUDIT`: the newest head of each service, at any age. */
 export const auditStream = (): WantedStream => ({
   name: AUDIT_STREAM,
   subjects: [...AUDIT_SUBJECTS],

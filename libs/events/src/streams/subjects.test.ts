@@ -29,11 +29,11 @@ const SPANNING: [filter: string, each: string][] = [
   ],
 ];
 
-test('a filter has the stream of its subjects', () => {
+test('a filter selects the stream of its subjects', () => {
   for (const [filter, stream] of CHOICES) assert.equal(streamOf(filter), stream, filter);
 });
 
-test('a filter that spans several is refused with those to use', () => {
+test('a filter that spans several streams is refused with the filters to use instead', () => {
   for (const [filter, each] of SPANNING)
     assert.throws(() => streamOf(filter), {
       code: 'CONFIG_INVALID',
@@ -41,7 +41,7 @@ test('a filter that spans several is refused with those to use', () => {
     });
 });
 
-test('a filter that no stream answers is refused', () => {
+test('a filter that matches no stream is refused', () => {
   for (const filter of ['', 'fleet', 'fleet.announce', 'fleet.task', 'fleet.*', 'other.>', 'fleet.tasks.neo'])
     assert.throws(() => streamOf(filter), { code: 'CONFIG_INVALID', message: /no stream holds/ }, filter);
 });

@@ -1,12 +1,12 @@
 import { FleetError } from '@hermes-fleet/protocol';
 
-/** The stream of what happens: tasks first of all (design 5, Events). */
+/** The stream of task and control events (docs/events.md#the-streams). */
 export const STREAM = 'FLEET';
 export const STREAM_SUBJECTS: readonly string[] = ['fleet.task.>', 'fleet.control.>'];
-/** The stream of announces, apart so that heartbeats don't crowd out what happens. */
+/** The stream of announces, separate so that heartbeats do not evict events. */
 export const ANNOUNCE_STREAM = 'FLEET_ANNOUNCE';
 export const ANNOUNCE_SUBJECTS: readonly string[] = ['fleet.announce.>'];
-/** The stream of the heads of audits: the newest of each service, for ever, so that a tail that was cut off is found. */
+/** The stream of audit heads: keeps the newest head of each service, so that a truncated audit is detected. */
 export const AUDIT_STREAM = 'FLEET_AUDIT';
 export const AUDIT_SUBJECTS: readonly string[] = ['fleet.audit.>'];
 
@@ -24,7 +24,7 @@ const STREAMS: readonly (readonly [name: string, subjects: readonly string[]])[]
   [AUDIT_STREAM, AUDIT_SUBJECTS],
 ];
 
-/** What both patterns match, as a pattern; undefined when that is nothing. */
+/** The pattern of the subjects that both patterns match; undefined when there are none. */
 function intersection(a: string, b: string): string | undefined {
   const [left, right] = [a.split('.'), b.split('.')];
   const common: string[] = [];
@@ -43,8 +43,8 @@ const within = (filter: string, subjects: readonly string[]): string[] =>
   subjects.flatMap((subject) => intersection(filter, subject) ?? []);
 
 /**
- * The stream that holds what a filter asks for. Throws CONFIG_INVALID for a filter that no stream answers, and for one
- * that spans several: a consumer reads one stream.
+ * The stream whose subjects a filter matches. Throws CONFIG_INVALID for a filter that matches no stream or several: a
+ * consumer reads one stream.
  */
 export function streamOf(filter: string): string {
   const found = STREAMS.map(([name, subjects]) => ({ name, filters: within(filter, subjects) })).filter(

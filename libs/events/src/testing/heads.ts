@@ -56,7 +56,7 @@ export async function connectAs(t: After, server: NatsServer, user: string): Pro
   return nc;
 }
 
-/** What the stream holds: the head, and how many were ever stored. */
+/** The stored head, and the number of heads ever stored. */
 export async function stored(
   server: NatsServer,
 ): Promise<{ head: Head | undefined; text: string; count: number }> {
@@ -76,7 +76,7 @@ export async function stored(
   }
 }
 
-/** An audit that grows, and the publisher of its head. */
+/** A growing audit and the publisher of its head. */
 export function follow(
   t: After,
   url: string,

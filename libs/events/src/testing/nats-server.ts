@@ -13,21 +13,21 @@ const START_TIMEOUT_MS = 20_000;
 const STOP_TIMEOUT_MS = 10_000;
 
 export interface NatsServerOptions extends Partial<Pick<NatsConfigOptions, 'users' | 'monitorPort'>> {
-  /** The nats-server to run: default `NATS_SERVER_BIN`, else `nats-server` on the PATH. */
+  /** The nats-server to run; default `NATS_SERVER_BIN`, or else `nats-server` on the PATH. */
   readonly binary?: string;
 }
 
 /** A real nats-server with JetStream on 127.0.0.1, for tests. */
 export interface NatsServer {
-  /** `nats://127.0.0.1:<port>`, the same through kills and restarts. */
+  /** `nats://127.0.0.1:<port>`, unchanged by kills and restarts. */
   readonly url: string;
-  /** Of the binary, e.g. `2.9.10`. */
+  /** The version of the binary, e.g. `2.9.10`. */
   readonly version: string;
-  /** Of the running process. */
+  /** The pid of the running process. */
   pid(): number | undefined;
-  /** SIGKILL; resolves when the process is gone. The store stays. */
+  /** Sends SIGKILL; resolves when the process is gone. The store is kept. */
   kill(): Promise<void>;
-  /** Starts again on the same port and store (kills first what still runs); resolves when it takes connections. */
+  /** Kills a running process and starts again on the same port and store; resolves when it accepts connections. */
   restart(): Promise<void>;
   /** Ends the process and removes the store. */
   stop(): Promise<void>;

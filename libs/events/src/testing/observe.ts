@@ -11,7 +11,7 @@ export interface LogEntry {
 
 export interface RecordingLog extends Log {
   readonly entries: LogEntry[];
-  /** The first entry, past or future, whose message matches. */
+  /** Resolves with the first entry, past or future, whose message matches. */
   saw(pattern: RegExp): Promise<LogEntry>;
 }
 
@@ -46,7 +46,7 @@ export function recordingLog(): RecordingLog {
   };
 }
 
-/** The ids that a stream holds as it now is, oldest first, exactly as stored: nothing is taken for a duplicate. */
+/** The ids in a stream, oldest first, including duplicates. */
 export async function storedIds(
   url: string,
   filter = 'fleet.task.>',
@@ -73,7 +73,7 @@ export async function storedIds(
   return ids;
 }
 
-/** Of the newest message that the filter asks for; undefined when there is none. */
+/** The sequence of the newest message that matches the filter; undefined when there is none. */
 async function lastSequence(connection: ConnectionOptions, filter: string): Promise<number | undefined> {
   const nc = await connect(connection);
   try {

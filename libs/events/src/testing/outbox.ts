@@ -2,7 +2,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { CloudEvent, LifecycleEvent, type OutboxEvent, type OutboxSource } from '@hermes-fleet/protocol';
 
 export interface TestOutbox extends OutboxSource {
-  /** Commits `count` further events and wakes the reader. */
+  /** Commits `count` more events and wakes the reader. */
   append(count: number): void;
   /** All ids ever appended, in order. */
   ids(): string[];
@@ -11,14 +11,14 @@ export interface TestOutbox extends OutboxSource {
 }
 
 /**
- * An outbox in a SQLite file, as honest as the ledger's: only committed events are seen, the cursor survives the
- * process, and a cursor that moves back or past the last event is an error.
+ * An outbox in a SQLite file with the guarantees of the ledger's: only committed events are visible, the cursor survives
+ * the process, and moving the cursor back or past the last event is an error.
  */
 export function openTestOutbox(o: {
   file: string;
   profile: string;
   ledger?: string;
-  /** Sequence numbers that carry no event, as text deltas in the ledger. */
+  /** True for sequence numbers without an event, like text deltas in the ledger. */
   hole?: (seq: number) => boolean;
   bodyBytes?: (seq: number) => number;
 }): TestOutbox {

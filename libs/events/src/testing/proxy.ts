@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createConnection, createServer, type Socket } from 'node:net';
 
-/** One protocol message of NATS: its control line, and whether the client sent it. */
+/** One protocol message of NATS, with its control line. */
 export interface Frame {
   readonly fromClient: boolean;
   readonly line: string;
@@ -10,13 +10,13 @@ export interface Frame {
 
 export interface Proxy {
   readonly url: string;
-  /** Asked for every frame; false loses it. */
+  /** Called for every frame; false drops it. */
   pass: (frame: Frame) => boolean;
-  /** How many connections came so far. */
+  /** The number of connections so far. */
   connections(): number;
 }
 
-/** A proxy before a nats-server that can lose single messages in either direction. */
+/** A proxy in front of a nats-server that can drop single messages in either direction. */
 export async function startProxy(
   t: { after(fn: () => Promise<void>): void },
   targetUrl: string,
@@ -58,7 +58,7 @@ export async function startProxy(
   return Object.assign(proxy, { url: `nats://127.0.0.1:${address.port}`, connections: () => count });
 }
 
-/** Cuts a byte stream into whole frames: a line, and for the four message verbs the payload that it announces. */
+/** Splits a byte stream into frames: a line and, for the four message verbs, its payload. */
 function frameSplitter(): (chunk: Buffer) => Buffer[] {
   let rest: Buffer = Buffer.alloc(0);
   return (chunk) => {
@@ -67,9 +67,9 @@ function frameSplitter(): (chunk: Buffer) => Buffer[] {
     for (;;) {
       const end = rest.indexOf('\r\n');
       if (end === -1) return frames;
-      const words = rest.subarray(0, end).toString().split(' ');
-      const carries = ['PUB', 'HPUB', 'MSG', 'HMSG'].includes(words[0] ?? '');
-      const length = end + 2 + (carries ? Number(words.at(-1)) + 2 : 0);
+      const fields = rest.subarray(0, end).toString().split(' ');
+      const hasPayload = ['PUB', 'HPUB', 'MSG', 'HMSG'].includes(fields[0] ?? '');
+      const length = end + 2 + (hasPayload ? Number(fields.at(-1)) + 2 : 0);
       if (rest.length < length) return frames;
       frames.push(rest.subarray(0, length));
       rest = rest.subarray(length);

@@ -4,8 +4,8 @@ import { createOutboxPublisher } from '../outbox/outbox-publisher.ts';
 import { openTestOutbox } from './outbox.ts';
 
 /**
- * A process that writes events and relays them at the same time, for tests that kill it. It reports on stdout: one
- * line per acknowledged event, and `done` when everything is on the bus.
+ * A process that writes and publishes events at the same time, for tests that kill it. It prints one line per
+ * acknowledged event, and `done` when everything is on the bus.
  */
 if (import.meta.main) {
   const { values } = parseArgs({
@@ -14,8 +14,8 @@ if (import.meta.main) {
   const total = Number(values.total);
   const outbox = openTestOutbox({ file: values.file ?? '', profile: 'neo' });
   const ignore = (): void => {};
-  const relay = createOutboxPublisher({
-    connection: { servers: [values.url ?? ''], name: 'neo/relay' },
+  const publisher = createOutboxPublisher({
+    connection: { servers: [values.url ?? ''], name: 'neo/outbox' },
     source: outbox,
     subjectPrefix: 'fleet.task.neo',
     log: { debug: ignore, info: ignore, warn: ignore, error: ignore },
@@ -29,8 +29,8 @@ if (import.meta.main) {
     setImmediate(write);
   };
   const finish = async (): Promise<void> => {
-    const flushed = await relay.flush(60_000);
-    await relay.close();
+    const flushed = await publisher.flush(60_000);
+    await publisher.close();
     outbox.close();
     process.stdout.write(flushed ? 'done\n' : 'not flushed\n');
   };

@@ -16,7 +16,7 @@ export async function bus(t: After) {
   const jsm = await admin.jetstreamManager();
   const config = async (stream = STREAM): Promise<StreamConfig> => (await jsm.streams.info(stream)).config;
   const count = async (stream: string): Promise<number> => (await jsm.streams.info(stream)).state.messages;
-  /** Publishes announces of these numbers, acknowledged by whichever stream takes them. */
+  /** Publishes announces with these sequence numbers, acknowledged by the stream that stores them. */
   const announce = async (profile: string, from: number, to: number): Promise<void> => {
     for (let seq = from; seq <= to; seq += 1) {
       const event = announceEvent(profile, { announce: { seq }, instanceId: '1', seq, at: 0 });
@@ -25,8 +25,8 @@ export async function bus(t: After) {
         .publish(`fleet.announce.${profile}`, JSON.stringify(event), { msgID: event.id });
     }
   };
-  /** Publishes task events of these numbers. */
-  const happen = async (profile: string, from: number, to: number): Promise<void> => {
+  /** Publishes task events with these sequence numbers. */
+  const publishEvents = async (profile: string, from: number, to: number): Promise<void> => {
     for (let seq = from; seq <= to; seq += 1) {
       const event = announceEvent(profile, { announce: {}, instanceId: 'task', seq, at: 0 });
       await admin.jetstream().publish(`fleet.task.${profile}.done`, JSON.stringify(event), {
@@ -35,10 +35,10 @@ export async function bus(t: After) {
       });
     }
   };
-  /** The stream that took a message. */
+  /** Publishes a message and returns the stream that stored it. */
   const publish = async (subject: string, text = '{}'): Promise<string> =>
     (await admin.jetstream().publish(subject, text)).stream;
-  return { server, connection, jsm, config, count, announce, happen, publish };
+  return { server, connection, jsm, config, count, announce, publishEvents, publish };
 }
 
 export const ids = (profile: string, instance: string, from: number, to: number): string[] =>
@@ -50,7 +50,7 @@ export const outcomes = (made: StreamSetup): string[] => [
   made.auditOutcome,
 ];
 
-/** How set-up made `FLEET` while it was the only stream. */
+/** The configuration of `FLEET` while it was the only stream. */
 export const ONE_STREAM: Partial<StreamConfig> & { name: string } = {
   name: STREAM,
   subjects: ['fleet.task.>', 'fleet.announce.>', 'fleet.control.>', 'fleet.audit.>'],
