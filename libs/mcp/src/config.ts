@@ -2,9 +2,9 @@ import { z } from 'zod';
 
 interface ServerConfig {
   readonly disabled?: boolean | undefined;
-  /** The scope that the caller of a task must have for its tools to be offered. */
+  /** The scope that a task's caller needs before this server's tools are offered. */
   readonly scope?: string | undefined;
-  /** The only tools of it that are offered; without it, all are. */
+  /** The tools to offer; all when absent. */
   readonly tools?: readonly string[] | undefined;
 }
 
@@ -20,12 +20,12 @@ interface HttpServerConfig extends ServerConfig {
   readonly headers?: Readonly<Record<string, string>> | undefined;
 }
 
-/** How to reach one MCP server: a command spoken to over its stdio, or a Streamable HTTP address. */
+/** The configuration of an MCP server: a command that speaks over stdio, or a Streamable HTTP URL. */
 export type McpServerConfig = StdioServerConfig | HttpServerConfig;
 
 const STDIO_ONLY = ['args', 'env', 'cwd'] as const;
 
-/** One entry of `mcp.servers` in config.yaml, strict: `command` or `url`, and only what belongs to it. */
+/** One entry of `mcp.servers` in config.yaml, strict: `command` or `url`, with the keys of that kind only. */
 export const McpServerConfigSchema = z
   .strictObject({
     command: z.string().min(1).optional(),

@@ -14,15 +14,15 @@ export interface McpTool {
   readonly name: string;
   readonly description?: string;
   readonly inputSchema: JsonObject;
-  /** Whether the server says of it that it changes nothing. */
+  /** True when the server declares the tool read-only. */
   readonly readOnly: boolean;
 }
 
-/** One session with one server. Every request ends with its signal, rejecting with the signal's reason. */
+/** One session with one server. Every request rejects with the reason of its signal. */
 export interface Connection {
   /** Milliseconds since the epoch. */
   readonly openedAt: number;
-  /** Resolves with why it ended, once it has, whoever ended it. */
+  /** Resolves with the reason once the session has ended, on either side. */
   readonly closed: Promise<ServerFailure>;
   ping(signal: AbortSignal): Promise<void>;
   listTools(signal: AbortSignal): Promise<McpTool[]>;
@@ -31,7 +31,7 @@ export interface Connection {
     args: JsonObject,
     o: { readonly signal: AbortSignal; readonly meta: JsonObject | undefined },
   ): Promise<CallToolResult>;
-  /** Stops using it; resolves when its process is gone, or its HTTP session ended or not answered for. */
+  /** Resolves when the process is gone, or the HTTP session is terminated or the request to do so has timed out. */
   close(): Promise<void>;
 }
 
@@ -39,14 +39,14 @@ export type ServerTransport =
   | { readonly kind: 'stdio'; readonly transport: StdioTransport }
   | { readonly kind: 'http'; readonly transport: StreamableHTTPClientTransport };
 
-/** The SDK's own timer never fires first: deadlines are ours, by the signal. */
+/** Disables the SDK's own timer: the signal sets the deadline. */
 const NO_TIMEOUT = 2 ** 31 - 1;
 const MAX_TOOLS = 1_000;
-/** Of all their names, descriptions and schemas. */
+/** The limit for all names, descriptions and schemas together. */
 const MAX_TOOLS_CHARS = 10_000_000;
 const SESSION_END_MS = 300;
 
-/** Connects and initialises a session. When it fails, or `signal` aborts, nothing is left open. */
+/** Connects and initializes a session. Closes everything when that fails or `signal` aborts. */
 export async function openConnection(o: {
   readonly server: ServerTransport;
   readonly clock: Clock;
@@ -65,29 +65,27 @@ export async function openConnection(o: {
   client.onclose = () => resolveClosed(failure() ?? new ServerFailure('connection closed'));
   client.setNotificationHandler(ToolListChangedNotificationSchema, o.onToolsChanged);
 
-  /** What a request failed of: the deadline before the process, the process before the SDK's word for it. */
-  function reasonOf(error: unknown, of: AbortSignal): unknown {
-    if (of.aborted) return of.reason;
-    return failure() ?? error;
-  }
-
-  async function request<T>(of: AbortSignal, run: (options: RequestOptions) => Promise<T>): Promise<T> {
-    of.throwIfAborted();
+  async function request<T>(
+    requestSignal: AbortSignal,
+    run: (options: RequestOptions) => Promise<T>,
+  ): Promise<T> {
+    requestSignal.throwIfAborted();
     try {
-      return await run({ signal: of, timeout: NO_TIMEOUT });
+      return await run({ signal: requestSignal, timeout: NO_TIMEOUT });
     } catch (error) {
-      throw reasonOf(error, of);
+      // The deadline takes precedence over a failed process, and that over the SDK's error.
+      throw requestSignal.aborted ? requestSignal.reason : (failure() ?? error);
     }
   }
 
   async function endSession(): Promise<void> {
     if (server.kind === 'stdio') return;
-    const impatience = Promise.withResolvers<void>();
-    using _timer = clock.timer(impatience.resolve, SESSION_END_MS);
+    const timeout = Promise.withResolvers<void>();
+    using _timer = clock.timer(timeout.resolve, SESSION_END_MS);
     const ended = server.transport.terminateSession().catch((error) => {
       log.debug({ err: error }, 'MCP session was not ended by its server');
     });
-    await Promise.race([ended, impatience.promise]);
+    await Promise.race([ended, timeout.promise]);
   }
 
   async function close(): Promise<void> {
@@ -110,10 +108,10 @@ export async function openConnection(o: {
   return {
     openedAt: clock.now(),
     closed,
-    ping: (of) => request(of, async (options) => void (await client.ping(options))),
-    listTools: (of) => request(of, (options) => listAll(client, options)),
-    callTool: (name, args, { signal: of, meta }) =>
-      request(of, (options) =>
+    ping: (limit) => request(limit, async (options) => void (await client.ping(options))),
+    listTools: (limit) => request(limit, (options) => listAll(client, options)),
+    callTool: (name, args, { signal: limit, meta }) =>
+      request(limit, (options) =>
         client.request(
           { method: 'tools/call', params: { name, arguments: args, ...(meta && { _meta: meta }) } },
           CallToolResultSchema,
@@ -150,7 +148,7 @@ async function listAll(client: Client, options: RequestOptions): Promise<McpTool
   return tools.slice(0, MAX_TOOLS);
 }
 
-/** About as long as it is in JSON, however deep it is nested. */
+/** The approximate length as JSON, computed without recursion. */
 function charsIn(value: unknown): number {
   let chars = 0;
   const rest = [value];

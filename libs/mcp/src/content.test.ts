@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { boundText, contentText, MAX_CONTENT_BYTES } from './content.ts';
 
 describe('contentText', () => {
-  it('names what is not text', () => {
+  it('replaces content other than text by its type and size', () => {
     const text = contentText({
       content: [
         { type: 'audio', data: 'AAA=', mimeType: 'audio/wav' },
@@ -18,12 +18,12 @@ describe('contentText', () => {
     );
   });
 
-  it('takes linear time, whatever a server sends', { timeout: 20_000 }, () => {
+  it('takes linear time for any content', { timeout: 20_000 }, () => {
     const data = `${'='.repeat(1_000_000)}x`;
     assert.match(contentText({ content: [{ type: 'image', data, mimeType: 'image/png' }] }), /bytes\]$/);
   });
 
-  it('shows structured content where there is no other', () => {
+  it('shows structured content when there is no other', () => {
     assert.equal(contentText({ content: [], structuredContent: { a: 1 } }), '{"a":1}');
     assert.equal(contentText({ content: [{ type: 'text', text: 'a' }], structuredContent: { a: 1 } }), 'a');
     assert.equal(contentText({ content: [] }), '');

@@ -1,10 +1,10 @@
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
 
-/** The most that one tool call may bring into a conversation. */
+/** The limit of one tool call's content in the model's context. */
 export const MAX_CONTENT_BYTES = 64 * 1024;
 const HEAD_BYTES = 48 * 1024;
 
-/** The parts of a tool's result as one text of at most 64 kB; what is not text is named, with its size. */
+/** Joins the parts of a tool result into a text of at most 64 kB; other content is replaced by its type and size. */
 export function contentText(result: CallToolResult): string {
   const parts = result.content.map(partText);
   if (parts.length === 0 && result.structuredContent) parts.push(JSON.stringify(result.structuredContent));
@@ -27,7 +27,7 @@ function partText(part: CallToolResult['content'][number]): string {
   }
 }
 
-/** The text whole, or its head and tail around a line that says how much is missing. */
+/** Truncates a text to its head and tail, around a line with the number of omitted bytes. */
 export function boundText(text: string): string {
   const bytes = Buffer.from(text);
   if (bytes.length <= MAX_CONTENT_BYTES) return text;

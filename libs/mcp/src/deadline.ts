@@ -1,6 +1,6 @@
 import type { Clock } from '@hermes-fleet/protocol';
 
-/** Why a wait was given up. */
+/** The abort reason of an expired deadline. */
 export class TimeoutError extends Error {
   override readonly name = 'TimeoutError';
 
@@ -9,7 +9,7 @@ export class TimeoutError extends Error {
   }
 }
 
-/** A signal that aborts after `timeoutMs` (reason: TimeoutError) or with `parent`; dispose it when the work is done. */
+/** A signal that aborts after `timeoutMs` with a TimeoutError, or with `parent`; dispose it when the work is done. */
 export function deadline(
   clock: Clock,
   timeoutMs: number,
@@ -29,7 +29,7 @@ export function deadline(
   };
 }
 
-/** The promise, or the signal's reason if that comes first. The promise itself goes on. */
+/** Settles with the promise, or rejects with the signal's reason first. The work behind the promise continues. */
 export function raceSignal<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const onAbort = (): void => reject(signal.reason);

@@ -16,12 +16,12 @@ const NETWORK: Readonly<Record<string, string>> = {
   UND_ERR_SOCKET: 'connection closed by the server',
 };
 
-/** A server that can't be used: what happened, fit for a caller to read. */
+/** The reason that a server cannot be used, without details that callers must not see. */
 export class ServerFailure extends Error {
   override readonly name = 'ServerFailure';
 }
 
-/** The server's own JSON-RPC error: it is there and answered. */
+/** True for a JSON-RPC error that the server sent: the server itself works. */
 export function isAnswer(error: unknown): error is McpError {
   return (
     error instanceof McpError &&
@@ -30,12 +30,12 @@ export function isAnswer(error: unknown): error is McpError {
   );
 }
 
-/** Whether an HTTP server no longer knows the session: nothing was done, and a new session may be opened. */
+/** True when an HTTP server no longer knows the session: the request had no effect, and a new session may be opened. */
 export function isSessionLost(error: unknown): boolean {
   return error instanceof StreamableHTTPError && error.code === 404;
 }
 
-/** `timeout` is what a deadline ended; everything else is `error`. The detail holds no path, header or output. */
+/** Classifies a failure: `timeout` for an expired deadline, otherwise `error`. The detail has no path, header or output. */
 export function describeFailure(error: unknown): {
   readonly state: 'timeout' | 'error';
   readonly detail: string;
@@ -61,7 +61,7 @@ function detailOf(error: unknown): string {
   return error instanceof Error ? oneLine(error.message) : 'unknown failure';
 }
 
-/** The code of a socket error, also where fetch wraps it as the cause. */
+/** The code of a socket error, including one that fetch wraps as the cause. */
 function networkCode(error: unknown): string | undefined {
   for (let e = error, depth = 0; e instanceof Error && depth < 4; e = e.cause, depth += 1) {
     if ('code' in e && typeof e.code === 'string') return e.code;
@@ -70,5 +70,5 @@ function networkCode(error: unknown): string | undefined {
   return undefined;
 }
 
-/** A text of somebody else's, short and on one line. */
+/** Shortens untrusted text to one line of at most 200 characters. */
 export const oneLine = (text: string): string => text.replace(/\s+/g, ' ').slice(0, MAX_TEXT);

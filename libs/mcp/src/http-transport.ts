@@ -5,8 +5,8 @@ const MAX_REPLY_BYTES = 10 * 1024 * 1024;
 const [LF, CR] = [10, 13];
 
 /**
- * MCP over Streamable HTTP. A reply of more than 10 MB, or an event of the standing stream that is longer, ends with a
- * failure. Redirects stay within the origin.
+ * MCP over Streamable HTTP. A reply, or a single event of the session's GET stream, fails above 10 MB. Redirects to
+ * another origin are not followed.
  */
 export function createHttpTransport(
   url: string,
@@ -16,13 +16,13 @@ export function createHttpTransport(
     requestInit: { headers: { ...headers } },
     fetch: async (target, init) => {
       const response = await fetch(target, init);
-      // The GET stream lives as long as the session; everything else answers one request.
+      // The GET stream lives as long as the session, so its limit is per event.
       return bounded(response, init?.method === 'GET' && response.ok ? eventBytes() : replyBytes());
     },
   });
 }
 
-/** Counts what has come that belongs together. */
+/** Adds a chunk and returns the size of the current reply or event. */
 type Count = (chunk: Uint8Array) => number;
 
 function bounded(response: Response, count: Count): Response {
@@ -46,7 +46,7 @@ function replyBytes(): Count {
   };
 }
 
-/** An event of a stream ends at an empty line. */
+/** Counts the bytes of one SSE event, which ends at an empty line. */
 function eventBytes(): Count {
   let bytes = 0;
   let lineBytes = 0;

@@ -9,7 +9,7 @@ import { z } from 'zod';
 import { openPool, untilState } from './testing/harness.ts';
 
 const now = { maxAgeMs: 0, timeoutMs: 20_000 };
-const calmly = () => ({ signal: new AbortController().signal, timeoutMs: 20_000 });
+const longTimeout = () => ({ signal: new AbortController().signal, timeoutMs: 20_000 });
 
 async function listen(t: TestContext, server: Server, port = 0): Promise<string> {
   const sockets = new Set<Socket>();
@@ -38,7 +38,7 @@ function greeter(): McpServer {
   return server;
 }
 
-/** Streamable HTTP without sessions: a server of its own for each request. */
+/** Streamable HTTP without sessions: a new server for each request. */
 async function stateless(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const transport = new StreamableHTTPServerTransport({ enableJsonResponse: true });
   response.on('close', () => void transport.close());
@@ -46,7 +46,7 @@ async function stateless(request: IncomingMessage, response: ServerResponse): Pr
   await transport.handleRequest(request, response);
 }
 
-/** Streamable HTTP with sessions that can be forgotten, as a restart does. */
+/** Streamable HTTP with sessions that the server can lose, as in a restart. */
 function stateful() {
   const sessions = new Map<string, StreamableHTTPServerTransport>();
   const counts = { opened: 0, ended: 0 };
@@ -75,7 +75,7 @@ function stateful() {
 }
 
 describe('an HTTP server', { timeout: 120_000 }, () => {
-  it('without sessions is healthy, and its tools work', async (t) => {
+  it('without sessions is healthy and its tools work', async (t) => {
     const pool = openPool(t, { it: { url: await http(t, stateless) } });
     const health = await pool.probe('it', now);
     assert.equal(health.state, 'ok', health.detail);
@@ -83,14 +83,14 @@ describe('an HTTP server', { timeout: 120_000 }, () => {
       (await pool.listTools('it')).map(({ name }) => name),
       ['greet'],
     );
-    assert.deepEqual(await pool.callTool('it', 'greet', { name: 'neo' }, calmly()), {
+    assert.deepEqual(await pool.callTool('it', 'greet', { name: 'neo' }, longTimeout()), {
       isError: false,
       content: 'hello neo',
     });
     assert.deepEqual(pool.pids(), []);
   });
 
-  it('is sent the configured headers', async (t) => {
+  it('receives the configured headers', async (t) => {
     const seen = new Set<string | undefined>();
     const url = await http(t, (request, response) => {
       seen.add(request.headers.authorization);
@@ -101,20 +101,20 @@ describe('an HTTP server', { timeout: 120_000 }, () => {
     assert.deepEqual([...seen], ['Bearer t']);
   });
 
-  it('that forgot the session gets a new one, and the call is made once', async (t) => {
+  it('that has lost the session gets a new one, and the call is made once', async (t) => {
     const { listener, counts, forget } = stateful();
     const pool = openPool(t, { it: { url: await http(t, listener) } });
     assert.equal((await pool.probe('it', now)).state, 'ok');
     forget();
     assert.equal(
-      (await pool.callTool('it', 'greet', { name: 'trinity' }, calmly())).content,
+      (await pool.callTool('it', 'greet', { name: 'trinity' }, longTimeout())).content,
       'hello trinity',
     );
     assert.equal((await pool.probe('it', now)).state, 'ok');
     assert.equal(counts.opened, 2);
   });
 
-  it('is told when its session ends', async (t) => {
+  it('is informed when its session ends', async (t) => {
     const { listener, counts } = stateful();
     const pool = openPool(t, { it: { url: await http(t, listener) } });
     await pool.probe('it', now);
@@ -122,7 +122,7 @@ describe('an HTTP server', { timeout: 120_000 }, () => {
     assert.equal(counts.ended, 1);
   });
 
-  it('that was down is found when it comes back', async (t) => {
+  it('that was down becomes healthy when it is back', async (t) => {
     const first = createServer(stateless);
     const url = await listen(t, first);
     const pool = openPool(t, { it: { url } });
@@ -136,7 +136,7 @@ describe('an HTTP server', { timeout: 120_000 }, () => {
   });
 });
 
-describe('what is wrong with an HTTP server is told apart', { timeout: 120_000, concurrency: 4 }, () => {
+describe('the health of an HTTP server distinguishes', { timeout: 120_000, concurrency: 4 }, () => {
   it('a closed port: error', async (t) => {
     const server = createTcpServer();
     const url = await listen(t, server);
@@ -146,14 +146,14 @@ describe('what is wrong with an HTTP server is told apart', { timeout: 120_000, 
     assert.deepEqual({ state, detail }, { state: 'error', detail: 'connection refused' });
   });
 
-  it('a black hole: timeout, in the time of whoever asks', async (t) => {
+  it('a server that never answers: timeout, within the probe timeout', async (t) => {
     const pool = openPool(t, { it: { url: await listen(t, createTcpServer()) } });
     const { state, detail } = await pool.probe('it', { maxAgeMs: 0, timeoutMs: 100 });
     assert.deepEqual({ state, detail }, { state: 'timeout', detail: 'timeout after 100 ms' });
     assert.equal((await pool.probe('it', now)).detail, 'timeout after 10000 ms');
   });
 
-  it('one that hangs after connecting: timeout', async (t) => {
+  it('a server that hangs after initialization: timeout', async (t) => {
     const url = await http(t, (request, response) => {
       let body = '';
       request.on('data', (chunk) => {
@@ -213,7 +213,7 @@ describe('what is wrong with an HTTP server is told apart', { timeout: 120_000, 
     assert.deepEqual({ state, detail }, { state: 'error', detail: 'answered with more than 10 MB' });
   });
 
-  it('an endless failure: error, and no more of it is read', async (t) => {
+  it('an endless error response: error, and reading stops', async (t) => {
     const closed = Promise.withResolvers<void>();
     const url = await http(t, (_, response) => {
       response.on('close', () => closed.resolve());
@@ -234,8 +234,8 @@ function flood(response: ServerResponse, text: string): void {
   more();
 }
 
-describe('the standing stream of an HTTP server', { timeout: 60_000 }, () => {
-  /** Answers requests statelessly, and the GET with a stream that begins so. */
+describe('the GET stream of an HTTP server', { timeout: 60_000 }, () => {
+  /** Answers requests statelessly, and the GET with a stream that starts with these bytes. */
   const streaming =
     (begin: (response: ServerResponse) => void) => (r: IncomingMessage, a: ServerResponse) => {
       if (r.method !== 'GET') return void stateless(r, a);
@@ -257,7 +257,7 @@ describe('the standing stream of an HTTP server', { timeout: 60_000 }, () => {
     await closed.promise;
   });
 
-  it('goes on over any number of events', async (t) => {
+  it('continues over any number of events', async (t) => {
     const event = `: comment\r\n\r\ndata: ${JSON.stringify({ jsonrpc: '2.0', method: 'notifications/message', params: { level: 'info', data: 'x'.repeat(1_000_000) } })}\n\n`;
     const sent = Promise.withResolvers<string>();
     const url = await http(
@@ -273,7 +273,7 @@ describe('the standing stream of an HTTP server', { timeout: 60_000 }, () => {
     const pool = openPool(t, { it: { url } });
     const listed = await pool.listTools('it');
     assert.equal(await sent.promise, 'all sent');
-    // What came behind the 15 MB arrived: the list is asked for anew.
+    // The notification behind the 15 MB arrived: the tools are listed again.
     while ((await pool.listTools('it')) === listed) await pool.probe('it', now);
   });
 });

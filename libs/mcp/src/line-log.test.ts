@@ -17,7 +17,7 @@ function collect() {
 }
 
 describe('createLineLog', () => {
-  it('joins what arrives in pieces, and leaves blank lines out', () => {
+  it('joins partial lines and omits blank ones', () => {
     const { lines, log } = collect();
     for (const piece of ['he', 'llo\r\n\n  \nwor', 'ld\n', 'end']) log.push(piece);
     assert.deepEqual(lines, ['hello', 'world']);
@@ -25,7 +25,7 @@ describe('createLineLog', () => {
     assert.deepEqual(lines, ['hello', 'world', 'end']);
   });
 
-  it('cuts long lines, also one that never ends', () => {
+  it('cuts long lines, including one that never ends', () => {
     const { lines, log } = collect();
     log.push(`${'a'.repeat(5000)}\n`);
     for (let i = 0; i < 100; i += 1) log.push('b'.repeat(1000));
@@ -33,7 +33,7 @@ describe('createLineLog', () => {
     assert.deepEqual(lines, ['a'.repeat(2000), 'b'.repeat(2000)]);
   });
 
-  it('writes at most 50 lines in 10 s, and counts the others', () => {
+  it('writes at most 50 lines in 10 s and counts the others', () => {
     const { lines, log, pass } = collect();
     log.push('x\n'.repeat(80));
     assert.equal(lines.length, 50);

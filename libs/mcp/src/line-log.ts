@@ -5,8 +5,8 @@ const MAX_LINES = 50;
 const WINDOW_MS = 10_000;
 
 /**
- * A sink for the output of a foreign process: lines cut at 2,000 characters, at most 50 in 10 seconds, the others
- * counted. It never holds more than one line.
+ * A rate-limited log for the output of another process: lines are cut at 2,000 characters, and lines beyond 50 in 10
+ * seconds are only counted. Holds at most one line.
  */
 export function createLineLog(
   clock: Clock,

@@ -17,7 +17,7 @@ import {
 
 const RECHECK_MS = 15_000;
 const now = { maxAgeMs: 0, timeoutMs: 20_000 };
-const calmly = () => ({ signal: new AbortController().signal, timeoutMs: 20_000 });
+const longTimeout = () => ({ signal: new AbortController().signal, timeoutMs: 20_000 });
 const hasCode = (code: string) => (error: unknown) => error instanceof FleetError && error.code === code;
 
 const require = createRequire(import.meta.url);
@@ -32,7 +32,7 @@ async function folder(t: TestContext): Promise<string> {
 }
 
 describe('servers from npm', { timeout: 120_000 }, () => {
-  it('finds them healthy, and calls their tools', async (t) => {
+  it('are healthy and their tools can be called', async (t) => {
     const dir = await folder(t);
     await writeFile(join(dir, 'note.txt'), 'follow the white rabbit');
     const pool = openPool(t, {
@@ -50,19 +50,24 @@ describe('servers from npm', { timeout: 120_000 }, () => {
 
     const tools = await pool.listTools('files');
     assert.ok(tools.some(({ name, inputSchema }) => name === 'read_text_file' && inputSchema.properties));
-    const read = await pool.callTool('files', 'read_text_file', { path: join(dir, 'note.txt') }, calmly());
+    const read = await pool.callTool(
+      'files',
+      'read_text_file',
+      { path: join(dir, 'note.txt') },
+      longTimeout(),
+    );
     assert.deepEqual(read, { isError: false, content: 'follow the white rabbit' });
-    const outside = await pool.callTool('files', 'read_text_file', { path: '/etc/hostname' }, calmly());
+    const outside = await pool.callTool('files', 'read_text_file', { path: '/etc/hostname' }, longTimeout());
     assert.equal(outside.isError, true);
 
     const entities = [{ name: 'neo', entityType: 'profile', observations: ['is the one'] }];
-    await pool.callTool('memory', 'create_entities', { entities }, calmly());
-    const graph = await pool.callTool('memory', 'read_graph', {}, calmly());
+    await pool.callTool('memory', 'create_entities', { entities }, longTimeout());
+    const graph = await pool.callTool('memory', 'read_graph', {}, longTimeout());
     assert.match(graph.content, /is the one/);
   });
 });
 
-describe('what is wrong with a server is told apart', { timeout: 120_000, concurrency: 4 }, () => {
+describe('the health of a server distinguishes', { timeout: 120_000, concurrency: 4 }, () => {
   for (const [mode, state, detail] of [
     ['answers', 'ok', /^answered in \d+ ms$/],
     ['chatty', 'ok', /^answered/],
@@ -96,22 +101,22 @@ describe('what is wrong with a server is told apart', { timeout: 120_000, concur
     });
   }
 
-  it('disabled: disabled, and never started', async (t) => {
+  it('a disabled server: disabled, and never started', async (t) => {
     const pool = openPool(t, { it: { ...fixture('answers'), disabled: true } });
     assert.equal((await pool.probe('it', now)).state, 'disabled');
     assert.deepEqual(pool.pids(), []);
     await assert.rejects(pool.listTools('it'), hasCode('PEER_UNREACHABLE'));
-    const call = await pool.callTool('it', 'echo', {}, calmly());
+    const call = await pool.callTool('it', 'echo', {}, longTimeout());
     assert.deepEqual(call, {
       isError: true,
       content: 'MCP server "it" is not available (disabled in the configuration)',
     });
   });
 
-  it('one that asks without end and reads no answers: error', async (t) => {
+  it('a server that floods requests and reads no answers: error', async (t) => {
     const pool = openPool(t, { it: fixture('asks') });
     const failed = Promise.withResolvers<string>();
-    // It may be quick enough to answer before what it leaves unread has piled up.
+    // It may answer the first ping before unread input has piled up.
     pool.onChange(() => {
       const { state, detail = '' } = pool.health().it ?? {};
       if (state === 'error') failed.resolve(detail);
@@ -120,7 +125,7 @@ describe('what is wrong with a server is told apart', { timeout: 120_000, concur
     assert.equal(await failed.promise, 'does not read its input');
   });
 
-  it('one that babbles is an error also for a probe that could not wait for the connection', async (t) => {
+  it('a server that prints garbage: error, even for a probe that times out before the connection is open', async (t) => {
     const log = recordingLog();
     const babble = Promise.withResolvers<void>();
     const debug = (fields: object, message: string): void => {
@@ -134,7 +139,7 @@ describe('what is wrong with a server is told apart', { timeout: 120_000, concur
 });
 
 describe('probing', { timeout: 120_000, concurrency: 4 }, () => {
-  it('gives the last measurement while it is young enough, and a fresh one after', async (t) => {
+  it('returns the last measurement until it is too old, then a new one', async (t) => {
     let pings = 0;
     const onOperation = (_: string, method: string): void => {
       if (method === 'ping') pings += 1;
@@ -157,7 +162,7 @@ describe('probing', { timeout: 120_000, concurrency: 4 }, () => {
     assert.deepEqual(operations, ['it connect ok', 'it ping ok']);
   });
 
-  it('answers within its own time, whoever else is waiting longer', async (t) => {
+  it('answers within its own timeout when another probe waits longer', async (t) => {
     const pool = openPool(t, { it: fixture('hangs') });
     const patient = pool.probe('it', now);
     const hasty = await pool.probe('it', { maxAgeMs: 0, timeoutMs: 100 });
@@ -166,7 +171,7 @@ describe('probing', { timeout: 120_000, concurrency: 4 }, () => {
     assert.equal((await patient).detail, 'timeout after 5000 ms');
   });
 
-  it('never waits for one server because of another', async (t) => {
+  it('of one server never waits for another', async (t) => {
     const pool = openPool(t, { hung: fixture('hangs'), well: fixture('answers') });
     const slow = pool.probe('hung', now);
     assert.equal((await pool.probe('well', now)).state, 'ok');
@@ -174,7 +179,7 @@ describe('probing', { timeout: 120_000, concurrency: 4 }, () => {
     await slow;
   });
 
-  it('says that nothing was measured yet', async (t) => {
+  it('reports that nothing was measured yet', async (t) => {
     const pool = openPool(t, { it: fixture('answers') });
     assert.deepEqual(pool.names(), ['it']);
     assert.deepEqual(pool.health(), { it: { state: 'error', detail: 'not connected yet', checkedAt: 0 } });
@@ -186,7 +191,7 @@ describe('probing', { timeout: 120_000, concurrency: 4 }, () => {
     for (const attempt of [
       pool.probe('nope', now),
       pool.listTools('nope'),
-      pool.callTool('nope', 'echo', {}, calmly()),
+      pool.callTool('nope', 'echo', {}, longTimeout()),
     ]) {
       await assert.rejects(attempt, hasCode('NOT_FOUND'));
     }
@@ -194,7 +199,7 @@ describe('probing', { timeout: 120_000, concurrency: 4 }, () => {
 });
 
 describe('over time', { timeout: 120_000 }, () => {
-  it('tells when a server dies, starts it again, and tells that it is back', async (t) => {
+  it('reports a server that dies, restarts it, and reports its recovery', async (t) => {
     const pool = openPool(t, { it: fixture('answers') });
     const states: (string | undefined)[] = [];
     using _subscription = pool.onChange(() => states.push(pool.health().it?.state));
@@ -209,7 +214,7 @@ describe('over time', { timeout: 120_000 }, () => {
     assert.deepEqual(states, ['ok', 'error', 'ok']);
   });
 
-  it('says nothing more to a listener that was disposed', async (t) => {
+  it('no longer calls a disposed listener', async (t) => {
     const pool = openPool(t, { it: fixture('answers') });
     let calls = 0;
     const subscription = pool.onChange(() => {
@@ -220,7 +225,7 @@ describe('over time', { timeout: 120_000 }, () => {
     assert.equal(calls, 0);
   });
 
-  it('is not disturbed by a listener that throws', async (t) => {
+  it('survives a listener that throws', async (t) => {
     const log = recordingLog();
     const pool = openPool(t, { it: fixture('answers') }, { log });
     using _subscription = pool.onChange(() => {
@@ -230,7 +235,7 @@ describe('over time', { timeout: 120_000 }, () => {
     assert.ok(log.lines.some(({ level, message }) => level === 'error' && message.includes('listener')));
   });
 
-  it('measures every server again after 15 s, and replaces one that stays silent', async (t) => {
+  it('measures every server every 15 s and replaces one that stays silent', async (t) => {
     const clock = manualTimerClock(RECHECK_MS);
     const pinged = [
       Promise.withResolvers<void>(),
@@ -258,13 +263,13 @@ describe('over time', { timeout: 120_000 }, () => {
 });
 
 describe('tools', { timeout: 120_000 }, () => {
-  it('that would fill the memory are not listed', async (t) => {
+  it('that would exhaust the memory are not listed', async (t) => {
     const pool = openPool(t, { it: fixture('hoards') });
     assert.equal((await pool.probe('it', now)).state, 'ok');
     await assert.rejects(pool.listTools('it'), /is not available \(lists more than 10 MB of tools\)/);
   });
 
-  it('are listed once per session, and anew when the server says that they changed', async (t) => {
+  it('are listed once per session, and again when the server reports a change', async (t) => {
     let listings = 0;
     const onOperation = (_: string, method: string): void => {
       if (method === 'tools/list') listings += 1;
@@ -276,19 +281,19 @@ describe('tools', { timeout: 120_000 }, () => {
     const described = { description: 'does echo', inputSchema: { type: 'object' } };
     assert.deepEqual(tools[0], { name: 'echo', ...described, readOnly: true });
     assert.equal(tools[1]?.readOnly, false);
-    await pool.callTool('it', 'grow', {}, calmly());
+    await pool.callTool('it', 'grow', {}, longTimeout());
     assert.ok((await pool.listTools('it')).some(({ name }) => name === 'grown'));
     assert.equal(listings, 2);
   });
 
   it('are listed again after the server was replaced', async (t) => {
     const pool = openPool(t, { it: fixture('answers') });
-    await pool.callTool('it', 'grow', {}, calmly());
-    await pool.callTool('it', 'die', {}, calmly());
+    await pool.callTool('it', 'grow', {}, longTimeout());
+    await pool.callTool('it', 'die', {}, longTimeout());
     assert.ok((await pool.listTools('it')).every(({ name }) => name !== 'grown'));
   });
 
-  it('can not be listed of a server that is not there', async (t) => {
+  it('of a server that is not available cannot be listed', async (t) => {
     const pool = openPool(t, { it: fixture('exits') });
     await assert.rejects(pool.listTools('it'), (error) => {
       assert.ok(hasCode('PEER_UNREACHABLE')(error));
@@ -311,35 +316,35 @@ describe('tools', { timeout: 120_000 }, () => {
     ],
     ['die', { isError: true, content: 'MCP server "it" is not available (process exited with code 3)' }],
   ] as const) {
-    it(`${tool} gives its result as text`, async (t) => {
+    it(`${tool} returns its result as text`, async (t) => {
       const pool = openPool(t, { it: fixture('answers') });
-      assert.deepEqual(await pool.callTool('it', tool, { a: [1, { b: 'ü' }] }, calmly()), expected);
+      assert.deepEqual(await pool.callTool('it', tool, { a: [1, { b: 'ü' }] }, longTimeout()), expected);
     });
   }
 
-  it('are told what goes along with a call, and of nothing else', async (t) => {
+  it("receive the call's meta and nothing else", async (t) => {
     const pool = openPool(t, { it: fixture('answers') });
     const meta = { on_behalf_of: 'trinity' };
     assert.deepEqual(
       [
-        JSON.parse((await pool.callTool('it', 'meta', {}, { ...calmly(), meta })).content),
-        JSON.parse((await pool.callTool('it', 'meta', {}, calmly())).content),
+        JSON.parse((await pool.callTool('it', 'meta', {}, { ...longTimeout(), meta })).content),
+        JSON.parse((await pool.callTool('it', 'meta', {}, longTimeout())).content),
       ],
       [meta, null],
     );
   });
 
-  it('are cut at 64 kB, head and tail kept', async (t) => {
+  it('have their results cut at 64 kB with head and tail kept', async (t) => {
     const pool = openPool(t, { it: fixture('answers') });
-    const { content } = await pool.callTool('it', 'big', {}, calmly());
+    const { content } = await pool.callTool('it', 'big', {}, longTimeout());
     assert.ok(Buffer.byteLength(content) <= 64 * 1024);
     assert.match(content, /^first x+\n\[\d+ bytes left out\]\nx+ last$/);
   });
 
-  it('end with their deadline, as a result', async (t) => {
+  it('end at their deadline with an error result', async (t) => {
     const pool = openPool(t, { it: fixture('answers') });
     await pool.probe('it', now);
-    const call = await pool.callTool('it', 'silence', {}, { ...calmly(), timeoutMs: 50 });
+    const call = await pool.callTool('it', 'silence', {}, { ...longTimeout(), timeoutMs: 50 });
     assert.deepEqual(call, {
       isError: true,
       content: 'tool "silence" of MCP server "it": timeout after 50 ms',
@@ -347,7 +352,7 @@ describe('tools', { timeout: 120_000 }, () => {
     assert.equal((await pool.probe('it', now)).state, 'ok');
   });
 
-  it('end with their signal, by its reason', async (t) => {
+  it("reject with their signal's reason", async (t) => {
     const pool = openPool(t, { it: fixture('answers') });
     await pool.probe('it', now);
     const canceled = new FleetError('CANCELED', 'canceled by the caller');
@@ -363,7 +368,7 @@ describe('tools', { timeout: 120_000 }, () => {
 });
 
 describe('processes', { timeout: 120_000 }, () => {
-  it('see PATH, HOME, LANG and what is configured, and nothing else of the environment', async (t) => {
+  it('see PATH, HOME, LANG and configured variables, and nothing else of the environment', async (t) => {
     const environment = {
       PATH: '/usr/bin:/bin',
       HOME: '/tmp',
@@ -376,8 +381,8 @@ describe('processes', { timeout: 120_000 }, () => {
       { it: fixture('answers', { GREETING: 'hi', LANG: 'de_DE.UTF-8' }) },
       { environment },
     );
-    const { content } = await pool.callTool('it', 'environment', {}, calmly());
-    // Node itself adds this one to its children when a test run measures coverage.
+    const { content } = await pool.callTool('it', 'environment', {}, longTimeout());
+    // Node adds this variable to its children when a test run measures coverage.
     const { NODE_V8_COVERAGE: _, ...seen } = JSON.parse(content);
     assert.deepEqual(seen, {
       PATH: '/usr/bin:/bin',
@@ -387,13 +392,13 @@ describe('processes', { timeout: 120_000 }, () => {
     });
   });
 
-  it('see nothing of the environment of this very process', async (t) => {
+  it("see nothing of this process's own environment", async (t) => {
     process.env.HERMES_TEST_SECRET = 'secret';
     t.after(() => {
       delete process.env.HERMES_TEST_SECRET;
     });
     const pool = openPool(t, { it: fixture('answers') });
-    const { content } = await pool.callTool('it', 'environment', {}, calmly());
+    const { content } = await pool.callTool('it', 'environment', {}, longTimeout());
     const { NODE_V8_COVERAGE: _, ...seen } = JSON.parse(content);
     assert.deepEqual(
       Object.keys(seen).filter((name) => !['PATH', 'HOME', 'LANG'].includes(name)),
@@ -407,7 +412,7 @@ describe('processes', { timeout: 120_000 }, () => {
       args: ['WRAPPED=yes', command, ...args],
     });
     const pool = openPool(t, { it: fixture('answers') }, { launch });
-    assert.match((await pool.callTool('it', 'environment', {}, calmly())).content, /"WRAPPED":"yes"/);
+    assert.match((await pool.callTool('it', 'environment', {}, longTimeout())).content, /"WRAPPED":"yes"/);
   });
 
   it('write their stderr to the debug log, bounded in lines and length', async (t) => {
@@ -424,9 +429,9 @@ describe('processes', { timeout: 120_000 }, () => {
     }
   });
 
-  it('are all gone after close, with what they started, also when they ignore it', async (t) => {
+  it('are gone after close together with their descendants, even when they ignore SIGTERM', async (t) => {
     const pool = openPool(t, { well: fixture('answers'), hung: fixture('hangs'), odd: fixture('garbage') });
-    const { content } = await pool.callTool('well', 'child', {}, calmly());
+    const { content } = await pool.callTool('well', 'child', {}, longTimeout());
     await pool.probe('hung', { maxAgeMs: 0, timeoutMs: 100 });
     const pids = [...pool.pids(), Number(content)];
     assert.equal(pids.length, 4);
@@ -436,18 +441,18 @@ describe('processes', { timeout: 120_000 }, () => {
     await Promise.all(pids.map(untilGone));
   });
 
-  it('leave nothing behind when they die by themselves', async (t) => {
+  it('leave no descendants when they exit by themselves', async (t) => {
     const pool = openPool(t, { it: fixture('answers') });
-    const child = Number((await pool.callTool('it', 'child', {}, calmly())).content);
-    await pool.callTool('it', 'die', {}, calmly());
+    const child = Number((await pool.callTool('it', 'child', {}, longTimeout())).content);
+    await pool.callTool('it', 'die', {}, longTimeout());
     await untilGone(child);
   });
 
-  it('are not started any more after close', async (t) => {
+  it('are not started after close', async (t) => {
     const pool = openPool(t, { it: fixture('answers') });
     await pool.close();
     await pool.close();
-    const { content } = await pool.callTool('it', 'echo', {}, calmly());
+    const { content } = await pool.callTool('it', 'echo', {}, longTimeout());
     assert.equal(content, 'MCP server "it" is not available (the gateway is shutting down)');
     await assert.rejects(pool.listTools('it'), hasCode('PEER_UNREACHABLE'));
     assert.equal((await pool.probe('it', now)).detail, 'not connected yet');
@@ -455,7 +460,7 @@ describe('processes', { timeout: 120_000 }, () => {
   });
 });
 
-/** SIGKILL was sent; the kernel needs a moment. The deadline is the test's. */
+/** Waits for the effect of SIGKILL, bounded by the test's timeout. */
 async function untilGone(pid: number): Promise<void> {
   while (isRunning(pid)) await new Promise((resolve) => setTimeout(resolve, 5));
 }

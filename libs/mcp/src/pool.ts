@@ -7,11 +7,11 @@ export interface McpPoolOptions {
   readonly servers: Readonly<Record<string, McpServerConfig>>;
   readonly clock: Clock;
   readonly log: Log;
-  /** Wraps a server's command, to confine it. */
+  /** Wraps a server's command in a sandbox. */
   readonly launch?: (command: string, args: string[]) => { command: string; args: string[] };
   /** Called after each `connect`, `ping`, `tools/list` and `tools/call`; outcome is ok, timeout or error. */
   readonly onOperation?: (server: string, method: string, outcome: string, seconds: number) => void;
-  /** Where PATH, HOME and LANG of stdio servers come from; nothing else of it is passed on. Default: process.env. */
+  /** The source of PATH, HOME and LANG for stdio servers; no other variable is passed on. Default process.env. */
   readonly environment?: Readonly<Record<string, string | undefined>>;
   /** In [0, 1), for jitter. */
   readonly random?: () => number;
@@ -19,21 +19,21 @@ export interface McpPoolOptions {
 
 export interface McpPool {
   names(): string[];
-  /** What was last measured of each server; `checkedAt` 0 = nothing yet. */
+  /** The latest measurement of each server; `checkedAt` is 0 before the first. */
   health(): Record<string, Health>;
   /**
-   * Pings the server unless its last measurement is younger than `maxAgeMs`, connecting first where needed. Concurrent
-   * probes share one ping. Answers within `timeoutMs`, with `timeout` when that ran out. Throws NOT_FOUND for an
+   * Pings the server unless its last measurement is younger than `maxAgeMs`, and connects first if necessary. Concurrent
+   * probes share one ping. Resolves within `timeoutMs`, with state `timeout` when that expires. Throws NOT_FOUND for an
    * unknown name.
    */
   probe(name: string, o: { readonly maxAgeMs: number; readonly timeoutMs: number }): Promise<Health>;
-  /** Tells when the state of a server changed. */
+  /** Calls the listener when the state of a server changes. */
   onChange(listener: () => void): Disposable;
-  /** Remembered per session. Throws NOT_FOUND, or PEER_UNREACHABLE when the server can't be asked. */
+  /** Cached per session. Throws NOT_FOUND, or PEER_UNREACHABLE when the server is not available. */
   listTools(name: string): Promise<McpTool[]>;
   /**
    * Calls a tool, bounded in time and output (64 kB). A failure of the server or the tool is a result with `isError`;
-   * rejects with the signal's reason, or NOT_FOUND for an unknown name. `meta` goes along as the call's `_meta`.
+   * rejects with the signal's reason, or NOT_FOUND for an unknown name. `meta` is sent as the call's `_meta`.
    */
   callTool(
     name: string,
@@ -43,7 +43,7 @@ export interface McpPool {
   ): Promise<McpToolResult>;
   /** The running processes of stdio servers (the leader of each group). */
   pids(): number[];
-  /** Ends all sessions and kills the process group of every stdio server; takes a second at most. */
+  /** Ends all sessions and kills the process group of every stdio server, within one second. */
   close(): Promise<void>;
 }
 
@@ -51,14 +51,14 @@ const RECHECK_MS = 15_000;
 const CLOSE_MS = 1_000;
 
 /**
- * Clients to the configured MCP servers, one session each for tools and for health (design 3, MCP). Returns at once and
- * connects in the background; every server is measured again each 15 s. Close it when done.
+ * Clients of the configured MCP servers (docs/agent.md#mcp-servers): one session per server serves both its tools and its
+ * health checks. Returns at once and connects in the background; every server is measured every 15 s.
  */
 export function createMcpPool(o: McpPoolOptions): McpPool {
   const { clock, log } = o;
   const listeners = new Set<() => void>();
-  /** A listener's failure is its own: it must not look like the server's. */
-  const tell = (listener: () => void): void => {
+  /** Isolates listeners: their errors must not look like a server's. */
+  const notify = (listener: () => void): void => {
     try {
       listener();
     } catch (error) {
@@ -77,9 +77,9 @@ export function createMcpPool(o: McpPoolOptions): McpPool {
         environment: o.environment ?? process.env,
         launch: o.launch ?? ((command, args) => ({ command, args })),
         onOperation: (method, outcome, seconds) =>
-          tell(() => o.onOperation?.(name, method, outcome, seconds)),
+          notify(() => o.onOperation?.(name, method, outcome, seconds)),
         onChange: () => {
-          for (const listener of listeners) tell(listener);
+          for (const listener of listeners) notify(listener);
         },
       }),
     ]),
@@ -103,10 +103,10 @@ export function createMcpPool(o: McpPoolOptions): McpPool {
   async function close(): Promise<void> {
     timer?.[Symbol.dispose]();
     listeners.clear();
-    const gone = Promise.all([...servers.values()].map((server) => server.close()));
-    const { promise: impatience, resolve } = Promise.withResolvers<'late'>();
+    const closed = Promise.all([...servers.values()].map((server) => server.close()));
+    const { promise: timeout, resolve } = Promise.withResolvers<'late'>();
     using _limit = clock.timer(() => resolve('late'), CLOSE_MS);
-    if ((await Promise.race([gone, impatience])) !== 'late') return;
+    if ((await Promise.race([closed, timeout])) !== 'late') return;
     log.warn({ pids: pids() }, 'MCP servers did not end in time');
   }
 

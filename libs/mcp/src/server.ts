@@ -5,7 +5,7 @@ import { deadline, raceSignal, TimeoutError } from './deadline.ts';
 import { describeFailure, isAnswer, oneLine } from './failure.ts';
 import { Session, type SessionOptions, unavailable } from './session.ts';
 
-/** What a measurement found. `checkedAt` is in ms since the epoch, 0 when nothing has been measured yet. */
+/** The result of a health check. `checkedAt` is in ms since the epoch, 0 before the first. */
 export interface Health {
   readonly state: McpHealth;
   readonly detail: string;
@@ -22,18 +22,18 @@ type SessionCallbacks = 'onConnect' | 'onLost' | 'onRetry' | 'onToolsChanged';
 
 export interface ServerOptions extends Omit<SessionOptions, SessionCallbacks> {
   readonly onOperation: (method: string, outcome: string, seconds: number) => void;
-  /** The health's state is another one now. */
+  /** Called when the health's state has changed. */
   readonly onChange: () => void;
 }
 
-/** Longer than a connection attempt and a ping together. */
+/** Exceeds the time limits of a connection attempt and a ping together. */
 const MEASURE_MS = 20_000;
 const PING_MS = 5_000;
 const LIST_MS = 10_000;
-/** A server that doesn't answer this many pings in a row is hung, and replaced when no call is waiting for it. */
+/** A server that misses this many pings in a row counts as hung; its connection is replaced when no call is in flight. */
 const MAX_SILENT_PINGS = 3;
 
-/** One configured MCP server: its measured health and its tools, both over the same session (design 3, MCP). */
+/** One configured MCP server: health checks and tool calls over one session (docs/agent.md#mcp-servers). */
 export class McpServer {
   readonly #o: ServerOptions;
   readonly #session: Session;
@@ -63,12 +63,12 @@ export class McpServer {
     return this.#health;
   }
 
-  /** Takes a measurement in the background, unless one will come anyway. */
+  /** Measures in the background, unless a retry is already scheduled. */
   check(): void {
     if (!this.#session.isWaiting) void this.#measure();
   }
 
-  /** The last measurement when it is young enough, else a new one; never later than `timeoutMs`. */
+  /** Returns the last measurement if it is younger than `maxAgeMs`, or else a new one, within `timeoutMs`. */
   async probe(o: { readonly maxAgeMs: number; readonly timeoutMs: number }): Promise<Health> {
     const { checkedAt } = this.#health;
     const isFresh = checkedAt !== 0 && this.#o.clock.now() - checkedAt < o.maxAgeMs;
@@ -82,7 +82,7 @@ export class McpServer {
     return this.#health;
   }
 
-  /** The server's tools, remembered until it says that they changed or the connection ends. */
+  /** The server's tools, cached until the server reports a change or the connection ends. */
   async listTools(): Promise<McpTool[]> {
     this.#tools ??= this.#listTools();
     const listing = this.#tools;
@@ -94,7 +94,7 @@ export class McpServer {
     }
   }
 
-  /** Calls a tool; what goes wrong is a result that a model can act on, except that the signal's reason rejects. */
+  /** Calls a tool. Failures are results that a model can act on; only the signal rejects, with its reason. */
   async callTool(
     tool: string,
     args: JsonObject,
@@ -129,14 +129,14 @@ export class McpServer {
   }
 
   #callFailure(tool: string, error: unknown): string {
-    const which = `tool "${tool}" of MCP server "${this.#o.name}"`;
-    // The model may read the server's own words; a health that callers are told of must not hold them.
-    if (isAnswer(error)) return `${which}: answered with error ${oneLine(error.message)}`;
-    if (error instanceof TimeoutError) return `${which}: ${error.message}`;
+    const prefix = `tool "${tool}" of MCP server "${this.#o.name}"`;
+    // The model may see the server's own message; health details, which callers see, must not contain it.
+    if (isAnswer(error)) return `${prefix}: answered with error ${oneLine(error.message)}`;
+    if (error instanceof TimeoutError) return `${prefix}: ${error.message}`;
     return unavailable(this.#o.name, error).message;
   }
 
-  /** Never rejects. Concurrent measurements are one. */
+  /** Never rejects. Concurrent calls share one measurement. */
   #measure(): Promise<void> {
     this.#measurement ??= this.#takeMeasurement().finally(() => {
       this.#measurement = undefined;
@@ -163,12 +163,12 @@ export class McpServer {
     }
   }
 
-  /** Whether the connection is of no more use. A server that answers with an error is there, and is kept. */
+  /** True when the connection must be replaced. A server that answers with an error works and is kept. */
   #mustReplace(error: unknown): boolean {
     if (!(error instanceof TimeoutError)) return !isAnswer(error);
     if (this.#silentPings < MAX_SILENT_PINGS || this.#callsInFlight > 0) return false;
     this.#silentPings = 0;
-    this.#o.log.warn({ pings: MAX_SILENT_PINGS }, 'MCP server does not answer any more; it is replaced');
+    this.#o.log.warn({ pings: MAX_SILENT_PINGS }, 'MCP server no longer answers; replacing its connection');
     return true;
   }
 
@@ -203,7 +203,7 @@ export class McpServer {
   }
 }
 
-/** A log whose every line names the server. */
+/** Adds the server's name to every log line. */
 function namedLog(log: Log, server: string): Log {
   return {
     debug: (fields, message) => log.debug({ server, ...fields }, message),

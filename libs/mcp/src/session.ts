@@ -14,23 +14,22 @@ export interface SessionOptions {
   readonly random: () => number;
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly launch: (command: string, args: string[]) => { command: string; args: string[] };
-  /** After each attempt to connect; outcome is ok, timeout or error. */
+  /** Called after each connection attempt; outcome is ok, timeout or error. */
   readonly onConnect: (outcome: string, seconds: number) => void;
-  /** The session ended although nobody here ended it. */
+  /** Called when the session ends unexpectedly. */
   readonly onLost: (failure: ServerFailure) => void;
-  /** It is time for another attempt. */
+  /** Called when the backoff delay is over. */
   readonly onRetry: () => void;
-  /** What was known of the server's tools is out of date. */
+  /** Called when the server's tool list may have changed. */
   readonly onToolsChanged: () => void;
 }
 
-/** Between attempts to connect. */
 const RETRY = { firstMs: 500, longestMs: 30_000 };
 const CONNECT_MS = 10_000;
-/** A connection that lived this long was a good one: after it the waits start short again. */
+/** A connection that lasted this long resets the backoff. */
 const STABLE_MS = 10_000;
 
-/** At most one connection to one server, opened when somebody needs it, replaced with jittered backoff when it ends. */
+/** Holds at most one connection to a server, opens it on demand, and reopens it with jittered backoff when it ends. */
 export class Session {
   readonly #o: SessionOptions;
   readonly #processes = new Set<StdioTransport>();
@@ -44,22 +43,22 @@ export class Session {
     this.#o = o;
   }
 
-  /** Aborts when the session is closed for good. */
+  /** Aborts on close(). */
   get signal(): AbortSignal {
     return this.#closing.signal;
   }
 
-  /** Whether the next attempt is already on its way. */
+  /** True while a retry is scheduled. */
   get isWaiting(): boolean {
     return this.#retry !== undefined;
   }
 
-  /** What is already known of a server that is still being connected to: then a timeout is not the whole truth. */
+  /** The failure of a server that is still being connected to: more specific than a timeout. */
   get openingFailure(): ServerFailure | undefined {
     return failureOf(this.#opening?.server);
   }
 
-  /** Runs something on the connection, on a new one when the server has forgotten this one; ends with the signal. */
+  /** Runs work on the connection, and again on a new one when the server has lost the session; rejects with the signal. */
   async use<T>(signal: AbortSignal, run: (connection: Connection) => Promise<T>): Promise<T> {
     const connection = await raceSignal(this.#connect(), signal);
     try {
@@ -71,19 +70,19 @@ export class Session {
     }
   }
 
-  /** Ends a connection that is of no more use; the next attempt comes after a wait. */
+  /** Closes the connection and schedules the next attempt. */
   replace(): void {
     if (!this.#connection) return;
     this.#forget(this.#connection);
     this.#retryLater();
   }
 
-  /** The processes that lead the groups of this server. */
+  /** The pids of this server's process group leaders. */
   pids(): number[] {
     return [...this.#processes].flatMap(({ pid }) => pid ?? []);
   }
 
-  /** Ends everything; resolves when no process is left. */
+  /** Resolves when no process of this server is left. */
   async close(): Promise<void> {
     this.#closing.abort(new ServerFailure('the gateway is shutting down'));
     this.#retry?.[Symbol.dispose]();
@@ -171,16 +170,16 @@ function failureOf(server: ServerTransport | undefined): ServerFailure | undefin
   return server?.kind === 'stdio' ? server.transport.failure : undefined;
 }
 
-/** What callers are told when a server can't be used. */
+/** The error for callers when a server cannot be used. */
 export function unavailable(name: string, cause: unknown): FleetError {
   const { detail } = describeFailure(cause);
   return new FleetError('PEER_UNREACHABLE', `MCP server "${name}" is not available (${detail})`, { cause });
 }
 
-/** What an MCP server may see of the gateway's environment; everything else holds or may hold secrets. */
+/** The allow-list of the gateway's environment for MCP servers; all other variables may hold secrets. */
 const INHERITED = ['PATH', 'HOME', 'LANG'] as const;
 
-/** The whole environment of a stdio server: the allow-list, plus what its configuration sets. */
+/** The environment of a stdio server: the allow-list and its configured variables. */
 function serverEnvironment(
   own: Readonly<Record<string, string | undefined>>,
   configured: Readonly<Record<string, string>> = {},

@@ -4,8 +4,8 @@ import { systemClock } from '@hermes-fleet/protocol';
 import { StdioTransport } from './stdio-transport.ts';
 import { recordingLog } from './testing/harness.ts';
 
-test('a message to a server that is ending fails with how it ended', { timeout: 20_000 }, async (t) => {
-  // Deaf at once, gone a little later: what a process that ends looks like when the news comes in two parts.
+test('a message to an exiting server fails with its exit code', { timeout: 20_000 }, async (t) => {
+  // Closes its input and exits a little later, as when the two events of an exit arrive separately.
   const deaf = `require('fs').closeSync(0); console.log('{"jsonrpc":"2.0","method":"deaf"}');
     setTimeout(() => process.exit(7), 200);`;
   const transport = new StdioTransport({

@@ -8,13 +8,13 @@ import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
 import { ServerFailure } from './failure.ts';
 import { createLineLog } from './line-log.ts';
 
-/** How long a server may take for each step of leaving: at the end of its input, then at SIGTERM. */
+/** The time limit for each step of termination: after the end of input, then after SIGTERM. */
 const GRACE_MS = 150;
-/** How long the news of its end may take to follow that of its closed input. */
+/** The longest time between a closed input and the exit event of the same process. */
 const EXIT_EVENT_MS = 1_000;
-/** How long output may still arrive after the process ended, while something else holds its pipe. */
+/** The longest time to read output after the exit, while a descendant holds the pipe open. */
 const DRAIN_MS = 200;
-/** What may wait for a server to read it: whoever sends requests without end must not have our answers pile up. */
+/** The limits of unread input: a server that floods requests without reading must not make replies pile up. */
 const MAX_PENDING = { messages: 1_000, bytes: 10_000_000 };
 
 export interface StdioTransportOptions {
@@ -27,14 +27,14 @@ export interface StdioTransportOptions {
 }
 
 /**
- * MCP over the stdio of a child process that leads its own process group, so that it can be killed whole. It inherits
- * nothing: `env` is all that it sees. Its stderr goes to the debug log.
+ * MCP over the stdio of a child process, which leads its own process group so that the whole group can be killed. `env`
+ * is its complete environment. Its stderr goes to the debug log.
  */
 export class StdioTransport implements Transport {
   onclose?: () => void;
   onerror?: (error: Error) => void;
   onmessage?: (message: JSONRPCMessage) => void;
-  /** Resolves when the process has ended and its group is killed; at once when it never started. */
+  /** Resolves when the process has exited and its group is killed, or when it failed to start. */
   readonly exited: Promise<void>;
   readonly #o: StdioTransportOptions;
   readonly #buffer = new ReadBuffer();
@@ -54,13 +54,13 @@ export class StdioTransport implements Transport {
     this.#resolveExited = resolve;
   }
 
-  /** Why this server can't be used, as far as its process shows: how it ended, or that it doesn't speak MCP. */
+  /** The failure that the process shows: how it exited, or that it does not speak MCP. */
   get failure(): ServerFailure | undefined {
     if (this.#failure || !this.#hasPrintedOther) return this.#failure;
     return new ServerFailure('prints something that is not MCP on its stdout');
   }
 
-  /** The process that leads the group, while it runs. */
+  /** The pid of the group leader while it runs. */
   get pid(): number | undefined {
     return this.#hasExited ? undefined : this.#child?.pid;
   }
@@ -118,13 +118,13 @@ export class StdioTransport implements Transport {
     });
   }
 
-  /** A process that ends closes its input first; how it ended is the better reason. */
+  /** An exiting process closes its input first; its exit is the more specific reason. */
   async #closeReason(error: Error): Promise<Error> {
     await this.#exitedWithin(EXIT_EVENT_MS);
     return this.#failure ?? error;
   }
 
-  /** Ends the process and its group: politely at first, with SIGKILL after 300 ms. */
+  /** Terminates the process and its group: closes the input, then SIGTERM, then SIGKILL after 300 ms. */
   close(): Promise<void> {
     this.#closing ??= this.#end();
     return this.#closing;
@@ -167,7 +167,7 @@ export class StdioTransport implements Transport {
         this.#hasPrintedOther = false;
         this.onmessage?.(message);
       } catch (error) {
-        // Stray lines of a server that otherwise works are no failure of it.
+        // Stray lines from a server that has spoken MCP are not a failure.
         this.#hasPrintedOther = !this.#hasReceived;
         this.onerror?.(error instanceof Error ? error : new Error(String(error)));
       }
@@ -178,7 +178,7 @@ export class StdioTransport implements Transport {
     this.#hasExited = true;
     const suffix = this.#hasPrintedOther ? ' after printing something that is not MCP' : '';
     this.#failure ??= new ServerFailure(exitText(code, signal) + suffix);
-    // Whatever the server started stays in its group and must not outlive it.
+    // Descendants of the server stay in its group and must not outlive it.
     this.#signalGroup('SIGKILL');
     this.#resolveExited();
     this.#o.clock.timer(() => {

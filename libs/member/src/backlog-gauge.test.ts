@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { Clock, Log } from '@hermes-fleet/protocol';
 import { startBacklogGauge } from './backlog-gauge.ts';
 
-test('it shows the backlog of all outboxes together, every second until it is disposed', () => {
+test('the gauge sums the backlogs of all outboxes every second until it is disposed', () => {
   let due: (() => void) | undefined;
   const clock: Clock = {
     now: () => 0,

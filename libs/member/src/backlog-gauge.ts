@@ -3,7 +3,7 @@ import type { FleetMetrics } from '@hermes-fleet/service';
 
 const INTERVAL_MS = 1_000;
 
-/** Shows every second what waits in the outboxes of a process, until it is disposed. */
+/** Measures the backlog of a process's outboxes every second until it is disposed. */
 export function startBacklogGauge(o: {
   readonly outboxes: readonly Pick<OutboxSource, 'backlog'>[];
   readonly clock: Clock;

@@ -4,24 +4,24 @@ import type { OutboxPublisher } from '@hermes-fleet/events';
 import type { Log } from '@hermes-fleet/protocol';
 import { flushAndClose } from './bus.ts';
 
-function publisher(flushed: boolean, said: string[]): OutboxPublisher {
+function publisher(flushed: boolean, calls: string[]): OutboxPublisher {
   return {
     state: () => ({ connected: flushed, lastError: undefined }),
     flush: async () => {
-      said.push('flushed');
+      calls.push('flushed');
       return flushed;
     },
-    close: async () => void said.push('closed'),
+    close: async () => void calls.push('closed'),
   };
 }
 
-test('every outbox is flushed before any connection is closed; what is left is told', async () => {
-  const [said, warned]: [string[], string[]] = [[], []];
+test('every outbox is flushed before any connection is closed, and unpublished events are logged', async () => {
+  const [calls, warned]: [string[], string[]] = [[], []];
   const log: Log = { debug() {}, info() {}, error() {}, warn: (_fields, text) => void warned.push(text) };
-  await flushAndClose([publisher(true, said), undefined, publisher(true, said)], log);
-  assert.deepEqual([said, warned], [['flushed', 'flushed', 'closed', 'closed'], []]);
-  await flushAndClose([publisher(true, said), publisher(false, said)], log);
+  await flushAndClose([publisher(true, calls), undefined, publisher(true, calls)], log);
+  assert.deepEqual([calls, warned], [['flushed', 'flushed', 'closed', 'closed'], []]);
+  await flushAndClose([publisher(true, calls), publisher(false, calls)], log);
   assert.deepEqual(warned, ['events are left in the outbox for the next start']);
-  assert.equal(said.length, 8);
+  assert.equal(calls.length, 8);
   await flushAndClose([undefined], log);
 });

@@ -11,7 +11,7 @@ import type { AnnounceOutlet } from '@hermes-fleet/peers';
 import { type Clock, encodeAnnounce, type JsonObject, type Log } from '@hermes-fleet/protocol';
 import type { FleetMetrics } from '@hermes-fleet/service';
 
-/** The way from the ledger's outbox to NATS, in the background; undefined where fleet.yaml names no broker. */
+/** Publishes the ledger's outbox on NATS in the background; undefined when fleet.yaml names no broker. */
 export function connectBus(o: {
   readonly profile: string;
   readonly config: FleetConfig;
@@ -34,8 +34,9 @@ export function connectBus(o: {
 }
 
 /**
- * A member's announces on NATS; one that orchestrates hears those of the others too (design 2, When). Without
- * a login anybody could speak in anybody's name there: then nobody is listened to. Undefined without a broker.
+ * Publishes a member's announces on NATS; an orchestrator also receives those of the others
+ * (docs/handshake.md#announcing). Without a login the bus does not authenticate senders, so nothing is received.
+ * Undefined when fleet.yaml names no broker.
  */
 export function connectAnnounces(o: {
   readonly profile: string;
@@ -51,7 +52,7 @@ export function connectAnnounces(o: {
   if (orchestrate && !listens)
     o.log.warn(
       {},
-      'announces on NATS are not listened to: without fleet.nats.user_env nobody knows who speaks',
+      'announces on NATS are ignored: without fleet.nats.user_env their senders are not authenticated',
     );
   const bus = startAnnounceBus({
     profile: o.profile,
@@ -73,7 +74,7 @@ export function connectAnnounces(o: {
   };
 }
 
-/** A connection of this name to the brokers that fleet.yaml names. */
+/** The connection options for the brokers in fleet.yaml. */
 export function busConnection(
   { servers, inbox_prefix: inboxPrefix }: NonNullable<FleetConfig['fleet']['nats']>,
   name: string,
@@ -84,7 +85,7 @@ export function busConnection(
 
 const FLUSH_MS = 2_000;
 
-/** The last events on their way, as far as the bus takes them now, and the connections closed. */
+/** Flushes all outboxes, for at most 2 s, and closes their connections. */
 export async function flushAndClose(
   publishers: readonly (Pick<OutboxPublisher, 'flush' | 'close'> | undefined)[],
   log: Log,

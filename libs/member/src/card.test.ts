@@ -20,7 +20,7 @@ function member(t: TestContext, fleet: unknown, identity?: string) {
   return environment;
 }
 
-test('a card is made from fleet.yaml and IDENTITY.md, without any token', (t) => {
+test('a card is built from fleet.yaml and IDENTITY.md without any token', (t) => {
   const callers = { operator: { token_env: 'NOT_SET', scopes: ['read'] } };
   const environment = member(t, { server: { bind_port: 9223, callers } }, '# trader\n\nTrades on paper.\n');
   const card = memberCard(environment, createSecretEnv({}));
@@ -33,7 +33,7 @@ test('a card is made from fleet.yaml and IDENTITY.md, without any token', (t) =>
   );
 });
 
-test('who serves nothing or says nothing of itself has no card, and is told why', (t) => {
+test('without a server or an IDENTITY.md there is no card, and the error says why', (t) => {
   const problem = (fleet: unknown, identity?: string): string => {
     try {
       memberCard(member(t, fleet, identity), createSecretEnv({}));
@@ -50,17 +50,17 @@ test('who serves nothing or says nothing of itself has no card, and is told why'
   assert.equal(problem({ server }, '# trader\n'), 'none');
 });
 
-const TABLE: readonly [what: string, server: object, host: string, url: string][] = [
+const URLS: readonly [name: string, server: object, host: string, url: string][] = [
   ['the bind address', {}, 'neo:1', 'http://127.0.0.1:9220/jsonrpc'],
   ['an IPv6 bind address', { bind_host: '::1' }, 'neo:1', 'http://[::1]:9220/jsonrpc'],
   ['the public address', { public_url: 'http://neo:9220/' }, 'evil', 'http://neo:9220/jsonrpc'],
-  ['the host asked for, where it is allowed', { allowed_hosts: ['neo'] }, 'neo:81', 'http://neo:81/jsonrpc'],
-  ['no host that is none', { allowed_hosts: ['neo'] }, 'neo:x y', 'http://127.0.0.1:9220/jsonrpc'],
+  ['the requested host when it is allowed', { allowed_hosts: ['neo'] }, 'neo:81', 'http://neo:81/jsonrpc'],
+  ['not an invalid host', { allowed_hosts: ['neo'] }, 'neo:x y', 'http://127.0.0.1:9220/jsonrpc'],
 ];
 
 test('a card shows', async (t) => {
-  for (const [what, extra, host, url] of TABLE)
-    await t.test(what, () => {
+  for (const [name, extra, host, url] of URLS)
+    await t.test(name, () => {
       const { fleet } = FleetConfigSchema.parse({
         fleet: { server: { bind_port: 9220, auth_required: false, ...extra } },
       });

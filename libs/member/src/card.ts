@@ -12,12 +12,12 @@ import { readIdentity } from './configuration.ts';
 import type { MemberEnvironment } from './environment.ts';
 import { version } from './version.ts';
 
-/** What every card declares: the handshake, with the versions that this build speaks. */
+/** The extensions on every card: the handshake, with the versions that this build supports. */
 export const EXTENSIONS: readonly { readonly uri: string; readonly params: JsonObject }[] = [
   { uri: HANDSHAKE_EXTENSION, params: { protocol_versions: [...PROTOCOL_VERSIONS] } },
 ];
 
-/** A member's agent card, as a client that came to this host is shown it (design 3, Agent card). */
+/** A member's agent card for a request to this host (docs/configuration.md#identitymd). */
 export function cardOf(
   server: NonNullable<FleetConfig['fleet']['server']>,
   identity: string,
@@ -34,8 +34,8 @@ export function cardOf(
 }
 
 /**
- * The card that a start of this member would serve, made from fleet.yaml and IDENTITY.md alone: no token is read, none
- * has to be there. Throws CONFIG_INVALID.
+ * The card that this member would serve, from fleet.yaml and IDENTITY.md alone: it reads no token and needs none. Throws
+ * CONFIG_INVALID.
  */
 export function memberCard({ name, dir }: MemberEnvironment, env: SecretEnv): AgentCard {
   const file = join(dir, 'fleet.yaml');
@@ -51,16 +51,16 @@ export function memberCard({ name, dir }: MemberEnvironment, env: SecretEnv): Ag
 }
 
 /**
- * The address that a card shows: the one that the client used where its host is allow-listed, so that clients inside
- * and outside a container network each get one that works; else the configured one (design 2, fleet.yaml).
+ * The JSON-RPC URL on the card: the requested host when it is in `allowed_hosts`, so that clients inside and outside a
+ * container network each get a URL that works; otherwise the configured one (docs/configuration.md#fleetyaml).
  */
 export function publicUrl(
   server: NonNullable<FleetConfig['fleet']['server']>,
   request: { readonly host: string; readonly protocol: string },
 ): string {
   const configured = server.public_url ?? listenerUrl(server.bind_host, server.bind_port);
-  const asked = `${request.protocol}://${request.host}`;
-  const hostname = URL.canParse(asked) ? new URL(asked).hostname : undefined;
+  const requested = `${request.protocol}://${request.host}`;
+  const hostname = URL.canParse(requested) ? new URL(requested).hostname : undefined;
   const allowed = hostname !== undefined && server.allowed_hosts.includes(hostname);
-  return normalizePeerUrl(allowed ? asked : configured);
+  return normalizePeerUrl(allowed ? requested : configured);
 }

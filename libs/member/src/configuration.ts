@@ -14,26 +14,26 @@ import type { MemberEnvironment } from './environment.ts';
 import type { Problems } from './problems.ts';
 import { sharedWithSiblings } from './siblings.ts';
 
-/** What every member's files come to. */
+/** The configuration that every member has. */
 export interface MemberConfiguration {
   readonly fleet: FleetConfig;
   readonly credentials: Credentials;
   /** The text of IDENTITY.md. */
   readonly identity: string;
-  /** What is right, and worth saying once at start. */
+  /** Facts to log once at start. */
   readonly notes: readonly string[];
-  /** What works, and should be changed. */
+  /** Working settings that should be changed. */
   readonly warnings: readonly string[];
 }
 
-/** What could be read of a member's files; what is missing has its problems told. */
+/** The parts of a member's files that could be read; problems of the others are reported. */
 export interface MemberReading {
   readonly fleet: YamlConfig<FleetConfig> | undefined;
-  /** Undefined unless all of it is right. */
+  /** Undefined unless everything is valid. */
   readonly whole: MemberConfiguration | undefined;
 }
 
-/** Reads fleet.yaml, every secret that it names, and IDENTITY.md, and adds all that is wrong to `problems`. */
+/** Reads fleet.yaml, every secret that it names, and IDENTITY.md, and adds all errors to `problems`. */
 export function readMemberConfiguration(
   environment: MemberEnvironment,
   env: SecretEnv,
@@ -57,8 +57,8 @@ export function readMemberConfiguration(
 }
 
 /**
- * A file as it stands, whatever its schema says, so that what spans several files is told beside what is wrong in each.
- * Undefined for one that is no YAML, which has been told of as such.
+ * Loads a YAML file without schema validation, so that problems across files can be reported beside those of each file.
+ * Undefined for invalid YAML, which is reported elsewhere.
  */
 export function readUnvalidated(file: string, env: SecretEnv): YamlConfig<unknown> | undefined {
   try {
@@ -69,7 +69,7 @@ export function readUnvalidated(file: string, env: SecretEnv): YamlConfig<unknow
   }
 }
 
-/** What the secrets that such a file names have against it. */
+/** The problems that `problemsOf` finds in a file that need not match its schema. */
 export function unvalidatedProblems(
   file: string,
   env: SecretEnv,
@@ -80,7 +80,7 @@ export function unvalidatedProblems(
   return problemsOf(raw.value, env).map(({ path, reason }) => ({ path: raw.locate(path), reason }));
 }
 
-/** The text of IDENTITY.md; CONFIG_INVALID when it cannot be read. */
+/** The text of IDENTITY.md. Throws CONFIG_INVALID when it cannot be read. */
 export function readIdentity(dir: string): string {
   try {
     return readFileSync(join(dir, 'IDENTITY.md'), 'utf8');

@@ -21,7 +21,7 @@ import type { MemberEnvironment } from './environment.ts';
 
 const silent: Log = { debug() {}, info() {}, warn() {}, error() {} };
 
-/** What `--doctor` prints, as one line of JSON. */
+/** The output of `--doctor`, printed as one line of JSON. */
 export interface DoctorReport {
   readonly profile: string;
   /** False when a check failed. */
@@ -32,9 +32,9 @@ export interface DoctorReport {
 export interface ExamineMemberOptions {
   readonly environment: MemberEnvironment;
   readonly env: SecretEnv;
-  /** The files that it reads, for people. */
+  /** The names of the files that it reads, for the report. */
   readonly files: string;
-  /** Reads them as a start does; throws CONFIG_INVALID. */
+  /** Reads the files as a start does; throws CONFIG_INVALID. */
   read(): Pick<MemberConfiguration, 'fleet' | 'credentials' | 'warnings'>;
 }
 
@@ -44,8 +44,9 @@ interface Readable {
 }
 
 /**
- * The checks of a start and live ones, all problems at once (design 2, fleet.yaml). It never listens, opens no file of
- * state and takes no ownership, so it may run beside the member itself; it writes no file and spends no token.
+ * Checks the configuration as a start does, then the peers, and reports all problems at once
+ * (docs/operations.md#what-is-wrong-fleet-doctor). It neither listens nor takes ownership nor opens state files, so it
+ * may run beside the member itself. It writes no file and spends no token.
  */
 export async function examineMember(o: ExamineMemberOptions): Promise<DoctorReport> {
   const { name: profile } = o.environment;
@@ -64,31 +65,31 @@ export async function examineMember(o: ExamineMemberOptions): Promise<DoctorRepo
   return { profile, ok: all.every(({ state }) => state !== 'failed'), findings: all };
 }
 
-const about = (check: string, state: Finding['state'], detail: string): Finding => ({
+const finding = (check: string, state: Finding['state'], detail: string): Finding => ({
   subject: 'configuration',
   check,
   state,
   detail,
 });
 
-/** What a start would say of the files; peers can be looked at as soon as fleet.yaml alone is readable. */
+/** The configuration errors of a start. Peers can be examined as soon as fleet.yaml alone is valid. */
 function examineConfiguration(o: ExamineMemberOptions): {
   findings: readonly Finding[];
   readable: Readable | undefined;
 } {
   try {
     const { fleet, credentials, warnings } = o.read();
-    const fine = about('files', 'ok', `${o.files} in ${o.environment.dir}`);
-    const found = warnings.map((warning) => about('fleet.yaml', 'warning', warning));
-    return { findings: [fine, ...found], readable: { config: fleet, credentials } };
+    const files = finding('files', 'ok', `${o.files} in ${o.environment.dir}`);
+    const found = warnings.map((warning) => finding('fleet.yaml', 'warning', warning));
+    return { findings: [files, ...found], readable: { config: fleet, credentials } };
   } catch (thrown) {
     const { fields, message } = configurationError(thrown);
-    const failed = fields.map(({ path, reason }) => about(path, 'failed', reason));
+    const failed = fields.map(({ path, reason }) => finding(path, 'failed', reason));
     const readable = readFleet(o);
     const skipped = readable
       ? []
-      : [about('live checks', 'skipped', 'not tried: fleet.yaml must be right before peers can be asked')];
-    const findings = failed.length > 0 ? failed : [about('files', 'failed', message)];
+      : [finding('live checks', 'skipped', 'not tried: fleet.yaml must be valid before peers can be asked')];
+    const findings = failed.length > 0 ? failed : [finding('files', 'failed', message)];
     return { findings: [...findings, ...skipped], readable };
   }
 }
@@ -104,7 +105,7 @@ function readFleet({ environment, env }: ExamineMemberOptions): Readable | undef
   }
 }
 
-/** The error, when it is about the configuration; anything else is a defect and goes on. */
+/** Returns a configuration error and rethrows any other, which is a defect. */
 function configurationError(thrown: unknown): FleetError {
   if (thrown instanceof FleetError && thrown.code === 'CONFIG_INVALID') return thrown;
   throw thrown;

@@ -5,32 +5,32 @@ import { memberCard } from './card.ts';
 import type { DoctorReport } from './doctor.ts';
 import type { MemberEnvironment } from './environment.ts';
 
-/** Looks at the configuration and the peers instead of serving; prints a report in JSON. */
+/** Examines the configuration and the peers instead of serving; prints a JSON report. */
 const DOCTOR = '--doctor';
 /** Prints the agent card instead of serving. */
 const CARD = '--card';
 
 const KEEP_ALIVE_MS = 60_000;
 
-/** What the main of a member is made of. */
+/** The parts of a member's main program. */
 export interface EntryPoint<E extends MemberEnvironment> {
-  /** Of the arguments that are left; throws CONFIG_INVALID. */
+  /** Receives the remaining arguments; throws CONFIG_INVALID. */
   readEnvironment(argv: readonly string[], env: NodeJS.ProcessEnv): E;
   start(environment: E, env: NodeJS.ProcessEnv): Promise<void>;
   examine(environment: E, env: SecretEnv): Promise<DoctorReport>;
 }
 
 /**
- * Starts a member, or does what `--doctor` and `--card` say instead. A failure is told on stderr, every problem of the
- * configuration on a line of its own, and ends the process with code 1.
+ * Starts a member, or runs `--doctor` or `--card` instead. A failure is printed on stderr, with one line per configuration
+ * problem, and ends the process with code 1.
  */
 export async function runEntryPoint<E extends MemberEnvironment>(
   o: EntryPoint<E>,
   argv: readonly string[],
   env: NodeJS.ProcessEnv,
 ): Promise<void> {
-  // What a start waits for need not keep the process alive: it must not end before that is over.
-  const awake = setInterval(() => undefined, KEEP_ALIVE_MS);
+  // Pending work of a start may be unreferenced: without this timer, the process could exit before the start is done.
+  const keepAlive = setInterval(() => undefined, KEEP_ALIVE_MS);
   try {
     const own = argv.filter((argument) => argument !== DOCTOR && argument !== CARD);
     const environment = o.readEnvironment(own, env);
@@ -49,7 +49,7 @@ export async function runEntryPoint<E extends MemberEnvironment>(
     process.stderr.write(`${[`hermes-fleet: ${error.message}`, ...lines].join('\n')}\n`);
     process.exit(1);
   } finally {
-    clearInterval(awake);
+    clearInterval(keepAlive);
   }
 }
 

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { test } from 'node:test';
 import { profileDir, readMemberEnvironment, traderDir } from './environment.ts';
 
-test('a member finds its folder below HERMES_HOME, and keeps its state where HERMES_STATE_DIR says', () => {
+test("a member's folder is below HERMES_HOME and its state in HERMES_STATE_DIR", () => {
   const neo = readMemberEnvironment('neo', (home) => profileDir(home, 'neo'), { HERMES_HOME: '/srv/fleet' });
   assert.deepEqual(neo, {
     name: 'neo',
@@ -23,6 +23,6 @@ test('a member finds its folder below HERMES_HOME, and keeps its state where HER
   });
 });
 
-test('without HERMES_HOME it is the folder deploy of the working directory', () => {
+test('HERMES_HOME defaults to deploy in the working directory', () => {
   assert.equal(readMemberEnvironment('trader', traderDir, {}).dir, resolve('deploy/trader'));
 });

@@ -1,13 +1,13 @@
 import { join, resolve } from 'node:path';
 
-/** Where a member of the fleet finds what it reads and keeps what it writes. */
+/** The folders of a member of the fleet. */
 export interface MemberEnvironment {
   readonly name: string;
-  /** The configuration of all members of this host: `profiles/<name>/` and `trader/`. */
+  /** Holds the configuration of all members on this host: `profiles/<name>/` and `trader/`. */
   readonly home: string;
-  /** Holds fleet.yaml, IDENTITY.md, and whatever else this member reads. */
+  /** Holds fleet.yaml, IDENTITY.md and this member's other configuration. */
   readonly dir: string;
-  /** Ledger, stores and the owner lock; readable by the member alone. */
+  /** Holds ledger, stores and the owner lock; readable by this member alone. */
   readonly stateDir: string;
   readonly logLevel: string;
 }
@@ -15,14 +15,13 @@ export interface MemberEnvironment {
 const TRADER = 'trader';
 const PROFILES = 'profiles';
 
-/** Where members keep their configuration below `HERMES_HOME`. */
 export const profileDir = (home: string, name: string): string => join(home, PROFILES, name);
 export const traderDir = (home: string): string => join(home, TRADER);
 export const profilesDir = (home: string): string => join(home, PROFILES);
 
 /**
- * Reads the environment of a member: `HERMES_HOME` (default `deploy`) holds its folder, `HERMES_STATE_DIR` its state
- * (default `state` in that folder), `LOG_LEVEL` (default `info`) says what it logs.
+ * Reads a member's environment variables: `HERMES_HOME` (default `deploy`), `HERMES_STATE_DIR` (default `state` in the
+ * member's folder) and `LOG_LEVEL` (default `info`).
  */
 export function readMemberEnvironment(
   name: string,

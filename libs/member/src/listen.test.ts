@@ -12,7 +12,7 @@ const app = (server: ReturnType<typeof createServer>) => ({
   },
 });
 
-test('a port that is taken, and an address that is none of ours, are told with the reason', async (t) => {
+test('a port in use and a foreign address are BIND_FAILED with the reason', async (t) => {
   const first = createServer().listen(0, '127.0.0.1');
   await once(first, 'listening');
   t.after(() => first.close());

@@ -1,8 +1,8 @@
 import { FleetError } from '@hermes-fleet/protocol';
 
 /**
- * Opens a member's listener, at the one address that its fleet.yaml names. BIND_FAILED, with the address and the reason,
- * when it cannot: that ends the process (design 1, Process roles).
+ * Opens a member's only listener, at the address in its fleet.yaml. Throws BIND_FAILED with address and reason, which
+ * ends the process.
  */
 export async function listen(
   app: { listen(at: { host: string; port: number }): PromiseLike<unknown> },

@@ -11,7 +11,7 @@ const raise = (error: unknown) => (): never => {
   throw error;
 };
 
-test('problems of several files are one error, each where it stands', () => {
+test('problems of several files are one error, each with its location', () => {
   const problems = createProblems('neo');
   assert.equal(
     problems.attempt(() => 7),
@@ -30,7 +30,7 @@ test('problems of several files are one error, each where it stands', () => {
   );
 });
 
-test('one problem is not called several, and what is no problem of a configuration goes on', () => {
+test('a single problem is reported in the singular, and other errors are rethrown', () => {
   const problems = createProblems('neo');
   assert.throws(() => problems.attempt(raise(new FleetError('STORE_UNAVAILABLE', 'disk full'))), /disk full/);
   assert.throws(() => problems.attempt(raise(new TypeError('boom'))), /boom/);

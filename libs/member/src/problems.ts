@@ -1,15 +1,15 @@
 import { type FieldError, FleetError } from '@hermes-fleet/protocol';
 
-/** What is wrong with a member's configuration, gathered so that a start tells of all of it at once. */
+/** Collects the problems of a member's configuration, so that a start reports all of them at once. */
 export interface Problems {
   /**
-   * What `read` gives. Undefined when it throws CONFIG_INVALID, whose problems are kept, each where `locate` says that
-   * its path stands; what else it throws goes on.
+   * Returns the result of `read`, or collects the problems of its CONFIG_INVALID, with paths mapped by `locate`, and
+   * returns undefined. Rethrows other errors.
    */
   attempt<T>(read: () => T, locate?: (path: string) => string): T | undefined;
   add(found: readonly FieldError[]): void;
   readonly found: readonly FieldError[];
-  /** One CONFIG_INVALID with all of it. */
+  /** One CONFIG_INVALID with all problems. */
   error(): FleetError;
 }
 

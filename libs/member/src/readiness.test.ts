@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { busState, readinessFrom, storeState } from './readiness.ts';
 
-test('a store with a problem is down, and takes the member out of rotation; a broker that is away does not', () => {
+test('a store with a problem makes the member unready; a disconnected broker does not', () => {
   const fine = { store: storeState(undefined), nats: busState({ connected: true, lastError: undefined }) };
   assert.deepEqual(readinessFrom(fine), {
     ready: true,

@@ -10,7 +10,7 @@ import { startRetention } from './retention.ts';
 const DAY_MS = 86_400_000;
 const quiet: Log = { debug() {}, info() {}, warn() {}, error() {} };
 
-/** A clock that stands still; whoever sleeps is woken by `wake`. */
+/** A stopped clock whose sleepers are woken by `wake`. */
 function steppedClock() {
   let now = Date.parse('2026-05-31T20:00:00Z');
   let asleep = Promise.withResolvers<() => void>();
@@ -31,7 +31,7 @@ function steppedClock() {
     advance: (ms: number) => {
       now += ms;
     },
-    /** Resolves when somebody sleeps; calling what it gives lets the time pass. */
+    /** Resolves when a sleep starts, with a function that advances the time. */
     async sleeping() {
       const wake = await asleep.promise;
       return () => {
@@ -70,7 +70,7 @@ async function publishAll(ledger: Ledger): Promise<void> {
 
 const left = (ledger: Ledger): number => ledger.list({ pageSize: 1 }).totalSize;
 
-test('finished tasks go after their time, at start and every hour, unless their events are unpublished', async (t) => {
+test('finished tasks are removed after their time, at start and every hour, unless their events are unpublished', async (t) => {
   const { clock, advance, sleeping } = steppedClock();
   const ledger = ledgerAt(t, clock);
   await finished(ledger, 450);
@@ -93,7 +93,7 @@ test('finished tasks go after their time, at start and every hour, unless their 
   await retention.close();
 });
 
-test('a ledger that cannot be written delays it by an hour', async () => {
+test('a ledger that cannot be written is retried after an hour', async () => {
   const { clock, sleeping } = steppedClock();
   const answers = [() => Promise.reject(new Error('disk full')), async () => 0];
   const prune = async (): Promise<number> => (answers.shift() ?? assert.fail('pruned too often'))();

@@ -3,17 +3,17 @@ import type { Clock, Log } from '@hermes-fleet/protocol';
 
 const INTERVAL_MS = 3_600_000;
 const DAY_MS = 86_400_000;
-/** Tasks removed by one transaction; between two of them everybody else gets a turn. */
+/** The maximum number of tasks per transaction; other writers run between two batches. */
 const BATCH = 200;
 
 export interface Retention {
-  /** Stops; resolves when nothing is being removed any more. */
+  /** Stops; resolves when the current batch is done. */
   close(): Promise<void>;
 }
 
 /**
- * Removes tasks that ended more than `finishedTasksDays` days ago, now and every hour (design 1, Decisions). What the
- * bus has not acknowledged stays: see Ledger.prune. A failure is logged and tried again an hour later.
+ * Removes tasks that ended more than `finishedTasksDays` days ago, now and every hour. Tasks with unpublished events are
+ * kept: see Ledger.prune. A failure is logged and retried an hour later.
  */
 export function startRetention(o: {
   readonly ledger: Pick<Ledger, 'prune'>;

@@ -45,7 +45,7 @@ function warnings(dir: string, own: unknown, processEnv: NodeJS.ProcessEnv, name
   });
 }
 
-test('one variable that two members of a host accept is told with its key, and with whom', (t) => {
+test('a variable that two members of a host accept is reported with its key and the other member', (t) => {
   const own = accepting('SHARED', 'MINE', 'BY_FILE');
   const dir = home(t, {
     neo: own,
@@ -58,7 +58,7 @@ test('one variable that two members of a host accept is told with its key, and w
   assert.match(told[1] ?? '', /BY_FILE .*and trinity accepts it too/);
 });
 
-test('the trader is a sibling of the profiles, and they are its siblings', (t) => {
+test('the trader and the profiles are siblings', (t) => {
   const own = accepting('SHARED');
   const dir = home(t, { neo: own, trader: own });
   const env = { SHARED: TOKEN };
@@ -66,7 +66,7 @@ test('the trader is a sibling of the profiles, and they are its siblings', (t) =
   assert.match(warnings(dir, own, env, 'trader').join(), /and neo accepts it too/);
 });
 
-test('a value from HERMES_KEYS_DIR is each one of its own', (t) => {
+test('values from HERMES_KEYS_DIR are separate for each member', (t) => {
   const own = accepting('SHARED');
   const dir = home(t, { neo: own, morpheus: accepting('SHARED') });
   writeFileSync(join(dir, 'SHARED'), TOKEN);
@@ -74,7 +74,7 @@ test('a value from HERMES_KEYS_DIR is each one of its own', (t) => {
   assert.deepEqual(warnings(dir, own, { HERMES_KEYS_DIR: dir, SHARED: ' ' }), []);
 });
 
-test('what only sends, accepts nobody, is broken or no profile at all is left out', (t) => {
+test('siblings that only send, accept nobody, are broken or are not profiles are ignored', (t) => {
   const own = accepting('SHARED');
   const off = accepting('SHARED');
   const dir = home(t, {
@@ -91,7 +91,7 @@ test('what only sends, accepts nobody, is broken or no profile at all is left ou
   assert.deepEqual(warnings(join(dir, 'nowhere'), own, { SHARED: TOKEN }), []);
 });
 
-test('a sibling that calls by the variable does not accept it', (t) => {
+test('a sibling that uses the variable for its own calls does not accept it', (t) => {
   const own = accepting('SHARED');
   const calling = {
     ...accepting('OTHER').fleet,

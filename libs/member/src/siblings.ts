@@ -5,13 +5,13 @@ import { FleetError } from '@hermes-fleet/protocol';
 import { loadYamlConfig, type SecretEnv } from '@hermes-fleet/service';
 import { type MemberEnvironment, profilesDir, traderDir } from './environment.ts';
 
-/** Neighbours that are looked at. */
 const MAX_SIBLINGS = 200;
 
 /**
- * Warns of token variables that this member and another one of the same HERMES_HOME both accept, and whose value comes
- * from the process's environment: started from one environment, each would take the callers of the other for its own
- * (design 2, fleet.yaml). A value from HERMES_KEYS_DIR is each one's own. Siblings that can't be read are left out.
+ * Warns of token variables that this member and another member of the same HERMES_HOME both accept, and whose values
+ * come from the process's environment: members that share an environment would then accept each other's callers
+ * (docs/configuration.md#fleetyaml). Values from HERMES_KEYS_DIR are separate for each member. Unreadable siblings are
+ * ignored.
  */
 export function sharedWithSiblings(o: {
   readonly environment: Pick<MemberEnvironment, 'home' | 'dir'>;
@@ -34,9 +34,9 @@ export function sharedWithSiblings(o: {
 }
 
 function warningOf(path: string, variable: string, others: readonly string[]): string {
-  const who = `${others.join(', ')} ${others.length === 1 ? 'accepts' : 'accept'}`;
+  const siblings = `${others.join(', ')} ${others.length === 1 ? 'accepts' : 'accept'}`;
   return (
-    `${path}: ${variable} comes from the environment, and ${who} it too: on one host a caller of one is a caller of ` +
+    `${path}: ${variable} comes from the environment, and ${siblings} it too: on one host a caller of one is a caller of ` +
     'the other; use a name for each, such as A2A_HERMES_TOKEN_NEO, or HERMES_KEYS_DIR'
   );
 }

@@ -1,4 +1,4 @@
 import manifest from '../package.json' with { type: 'json' };
 
-/** The version of this build: that of every package in it. */
+/** The version of this build; all packages share it. */
 export const { version } = manifest;

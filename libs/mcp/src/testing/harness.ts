@@ -25,7 +25,7 @@ export function recordingLog(): Log & { readonly lines: LogLine[] } {
   return { lines, debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
 }
 
-/** The real clock, with timers of `ms` fired by hand. */
+/** The real clock, except that timers of `ms` fire only in fire(). */
 export function manualTimerClock(ms: number): Clock & { fire(): void } {
   const held = new Set<() => void>();
   return {
@@ -54,20 +54,20 @@ export function openPool(
   return pool;
 }
 
-/** Waits for the change that brings a server into a state. */
+/** Waits until a server is in a state. */
 export async function untilState(pool: McpPool, name: string, state: string): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
-  const look = (): void => {
+  const check = (): void => {
     if (pool.health()[name]?.state === state) resolve();
   };
-  using _subscription = pool.onChange(look);
-  look();
+  using _subscription = pool.onChange(check);
+  check();
   // The pool's own timers don't keep a process alive.
   const alive = setInterval(() => {}, 1e6);
   await promise.finally(() => clearInterval(alive));
 }
 
-/** Whether a process runs; one that only waits to be reaped does not. */
+/** True for a running process, false for a zombie. */
 export function isRunning(pid: number): boolean {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');

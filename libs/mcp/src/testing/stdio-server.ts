@@ -1,6 +1,6 @@
 /**
- * A small MCP server for tests, as a child process: `node stdio-server.ts <mode>`. It speaks the protocol by hand, so
- * that it can also break it.
+ * A small MCP server for tests, as a child process: `node stdio-server.ts <mode>`. It implements the protocol itself, so
+ * that it can also violate it.
  */
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
@@ -65,7 +65,7 @@ function answer({ id, method, params }: Request): void {
     return;
   }
   if (method === 'notifications/initialized' && mode === 'dies') process.exit(7);
-  if (method === 'notifications/initialized' && mode === 'asks') askForEver();
+  if (method === 'notifications/initialized' && mode === 'asks') floodRequests();
   if (id === undefined || mode === 'hangs') return;
   if (mode === 'refuses') send({ id, error: { code: -32603, message: 'cannot read /home/me/secret' } });
   else if (method === 'ping') send({ id, result: {} });
@@ -90,8 +90,8 @@ function answer({ id, method, params }: Request): void {
   }
 }
 
-/** Requests without end, and no ear for the answers. */
-function askForEver(): void {
+/** Sends requests without end and reads no answers. */
+function floodRequests(): void {
   process.stdin.pause();
   const ping = `${JSON.stringify({ jsonrpc: '2.0', id: 'x'.repeat(1_000), method: 'ping' })}\n`;
   const more = (): void => {
