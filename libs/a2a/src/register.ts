@@ -58,8 +58,11 @@ export interface A2AOptions {
  * own body parser and error format. `closeStreams` ends every stream after the event in progress and answers every
  * waiting SendMessage with the current task; closing the app does the same.
  */
-export function registerA2A(app: FastifyInstance, o: A2AOptions): { closeStreams(): Promise<void> } {
-  const calls = new OpenCalls({ stream: o.maxStreamsPerCaller ?? 256, send: o.maxWaitingPerCaller ?? 1_000 });
+export function registerA2A(app: FastifyInstance, options: A2AOptions): { closeStreams(): Promise<void> } {
+  const calls = new OpenCalls({
+    stream: options.maxStreamsPerCaller ?? 256,
+    send: options.maxWaitingPerCaller ?? 1_000,
+  });
   app.register(async (scope) => {
     scope.removeAllContentTypeParsers();
     scope.addContentTypeParser(
@@ -75,16 +78,16 @@ export function registerA2A(app: FastifyInstance, o: A2AOptions): { closeStreams
     scope.setErrorHandler(async (thrown, request, reply) => {
       const error = translateError(thrown, request, reply);
       if (request.method === 'POST' && known.has(request))
-        await reportRefusal(o, request, { text: null, error });
+        await reportRefusal(options, request, { text: null, error });
       return reply.code(httpStatusOf(error)).send(errorReply(null, error));
     });
     scope.addHook('preClose', async () => {
-      o.log.debug({ open: calls.size }, 'closing streams');
+      options.log.debug({ open: calls.size }, 'closing streams');
       await calls.close();
     });
-    await scope.register(fastifySSE, { heartbeatInterval: o.heartbeatMs ?? 15_000 });
-    registerCardRoute(scope, o.card);
-    const handler = createRpcRoute({ ...o, calls, ids: o.ids ?? systemIds });
+    await scope.register(fastifySSE, { heartbeatInterval: options.heartbeatMs ?? 15_000 });
+    registerCardRoute(scope, options.card);
+    const handler = createRpcRoute({ ...options, calls, ids: options.ids ?? systemIds });
     for (const url of ['/jsonrpc', '/jsonrpc/', '/']) scope.post(url, { sse: { kind: 'manual' } }, handler);
   });
   return { closeStreams: () => calls.close() };

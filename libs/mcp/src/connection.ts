@@ -29,7 +29,7 @@ export interface Connection {
   callTool(
     name: string,
     args: JsonObject,
-    o: { readonly signal: AbortSignal; readonly meta: JsonObject | undefined },
+    options: { readonly signal: AbortSignal; readonly meta: JsonObject | undefined },
   ): Promise<CallToolResult>;
   /** Resolves when the process is gone, or the HTTP session is terminated or the request to do so has timed out. */
   close(): Promise<void>;
@@ -47,14 +47,19 @@ const MAX_TOOLS_CHARS = 10_000_000;
 const SESSION_END_MS = 300;
 
 /** Connects and initializes a session. Closes everything when that fails or `signal` aborts. */
-export async function openConnection(o: {
+export async function openConnection({
+  server,
+  clock,
+  log,
+  signal,
+  onToolsChanged,
+}: {
   readonly server: ServerTransport;
   readonly clock: Clock;
   readonly log: Log;
   readonly signal: AbortSignal;
   readonly onToolsChanged: () => void;
 }): Promise<Connection> {
-  const { server, clock, log, signal } = o;
   const { transport } = server;
   const client = new Client({ name: 'hermes-fleet', version: '0.1.0' });
   const { promise: closed, resolve: resolveClosed } = Promise.withResolvers<ServerFailure>();
@@ -63,7 +68,7 @@ export async function openConnection(o: {
 
   client.onerror = (error) => log.debug({ err: error }, 'MCP client reports');
   client.onclose = () => resolveClosed(failure() ?? new ServerFailure('connection closed'));
-  client.setNotificationHandler(ToolListChangedNotificationSchema, o.onToolsChanged);
+  client.setNotificationHandler(ToolListChangedNotificationSchema, onToolsChanged);
 
   async function request<T>(
     requestSignal: AbortSignal,

@@ -26,7 +26,7 @@ export interface McpPool {
    * probes share one ping. Resolves within `timeoutMs`, with state `timeout` when that expires. Throws NOT_FOUND for an
    * unknown name.
    */
-  probe(name: string, o: { readonly maxAgeMs: number; readonly timeoutMs: number }): Promise<Health>;
+  probe(name: string, options: { readonly maxAgeMs: number; readonly timeoutMs: number }): Promise<Health>;
   /** Calls the listener when the state of a server changes. */
   onChange(listener: () => void): Disposable;
   /** Cached per session. Throws NOT_FOUND, or PEER_UNREACHABLE when the server is not available. */
@@ -39,7 +39,7 @@ export interface McpPool {
     name: string,
     tool: string,
     args: JsonObject,
-    o: { readonly signal: AbortSignal; readonly timeoutMs: number; readonly meta?: JsonObject },
+    options: { readonly signal: AbortSignal; readonly timeoutMs: number; readonly meta?: JsonObject },
   ): Promise<McpToolResult>;
   /** The running processes of stdio servers (the leader of each group). */
   pids(): number[];
@@ -54,8 +54,8 @@ const CLOSE_MS = 1_000;
  * Clients of the configured MCP servers (docs/agent.md#mcp-servers): one session per server serves both its tools and its
  * health checks. Returns at once and connects in the background; every server is measured every 15 s.
  */
-export function createMcpPool(o: McpPoolOptions): McpPool {
-  const { clock, log } = o;
+export function createMcpPool(options: McpPoolOptions): McpPool {
+  const { clock, log } = options;
   const listeners = new Set<() => void>();
   /** Isolates listeners: their errors must not look like a server's. */
   const notify = (listener: () => void): void => {
@@ -66,18 +66,18 @@ export function createMcpPool(o: McpPoolOptions): McpPool {
     }
   };
   const servers = new Map(
-    Object.entries(o.servers).map(([name, config]) => [
+    Object.entries(options.servers).map(([name, config]) => [
       name,
       new McpServer({
         name,
         config,
         clock,
         log,
-        random: o.random ?? Math.random,
-        environment: o.environment ?? process.env,
-        launch: o.launch ?? ((command, args) => ({ command, args })),
+        random: options.random ?? Math.random,
+        environment: options.environment ?? process.env,
+        launch: options.launch ?? ((command, args) => ({ command, args })),
         onOperation: (method, outcome, seconds) =>
-          notify(() => o.onOperation?.(name, method, outcome, seconds)),
+          notify(() => options.onOperation?.(name, method, outcome, seconds)),
         onChange: () => {
           for (const listener of listeners) notify(listener);
         },

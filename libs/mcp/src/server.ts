@@ -35,7 +35,7 @@ const MAX_SILENT_PINGS = 3;
 
 /** One configured MCP server: health checks and tool calls over one session (docs/agent.md#mcp-servers). */
 export class McpServer {
-  readonly #o: ServerOptions;
+  readonly #options: ServerOptions;
   readonly #session: Session;
   #health: Health;
   #measurement: Promise<void> | undefined;
@@ -43,14 +43,14 @@ export class McpServer {
   #silentPings = 0;
   #callsInFlight = 0;
 
-  constructor(o: ServerOptions) {
-    this.#o = { ...o, log: namedLog(o.log, o.name) };
-    this.#health = o.config.disabled
-      ? { state: 'disabled', detail: 'disabled in the configuration', checkedAt: o.clock.now() }
+  constructor(options: ServerOptions) {
+    this.#options = { ...options, log: namedLog(options.log, options.name) };
+    this.#health = options.config.disabled
+      ? { state: 'disabled', detail: 'disabled in the configuration', checkedAt: options.clock.now() }
       : { state: 'error', detail: 'not connected yet', checkedAt: 0 };
     this.#session = new Session({
-      ...this.#o,
-      onConnect: (outcome, seconds) => o.onOperation('connect', outcome, seconds),
+      ...this.#options,
+      onConnect: (outcome, seconds) => options.onOperation('connect', outcome, seconds),
       onLost: (failure) => this.#record(describeFailure(failure)),
       onRetry: () => void this.#measure(),
       onToolsChanged: () => {
@@ -69,11 +69,11 @@ export class McpServer {
   }
 
   /** Returns the last measurement if it is younger than `maxAgeMs`, or else a new one, within `timeoutMs`. */
-  async probe(o: { readonly maxAgeMs: number; readonly timeoutMs: number }): Promise<Health> {
+  async probe(options: { readonly maxAgeMs: number; readonly timeoutMs: number }): Promise<Health> {
     const { checkedAt } = this.#health;
-    const isFresh = checkedAt !== 0 && this.#o.clock.now() - checkedAt < o.maxAgeMs;
+    const isFresh = checkedAt !== 0 && this.#options.clock.now() - checkedAt < options.maxAgeMs;
     if (isFresh || this.#isUnusable()) return this.#health;
-    using limit = deadline(this.#o.clock, o.timeoutMs, this.#session.signal);
+    using limit = deadline(this.#options.clock, options.timeoutMs, this.#session.signal);
     try {
       await raceSignal(this.#measure(), limit.signal);
     } catch (error) {
@@ -90,7 +90,7 @@ export class McpServer {
       return await listing;
     } catch (error) {
       if (this.#tools === listing) this.#tools = undefined;
-      throw unavailable(this.#o.name, error);
+      throw unavailable(this.#options.name, error);
     }
   }
 
@@ -98,18 +98,18 @@ export class McpServer {
   async callTool(
     tool: string,
     args: JsonObject,
-    o: { readonly signal: AbortSignal; readonly timeoutMs: number; readonly meta?: JsonObject },
+    options: { readonly signal: AbortSignal; readonly timeoutMs: number; readonly meta?: JsonObject },
   ): Promise<McpToolResult> {
-    o.signal.throwIfAborted();
-    using limit = deadline(this.#o.clock, o.timeoutMs, o.signal);
+    options.signal.throwIfAborted();
+    using limit = deadline(this.#options.clock, options.timeoutMs, options.signal);
     this.#callsInFlight += 1;
     try {
       const result = await this.#use('tools/call', limit.signal, (connection) =>
-        connection.callTool(tool, args, { signal: limit.signal, meta: o.meta }),
+        connection.callTool(tool, args, { signal: limit.signal, meta: options.meta }),
       );
       return { isError: result.isError ?? false, content: contentText(result) };
     } catch (error) {
-      o.signal.throwIfAborted();
+      options.signal.throwIfAborted();
       return { isError: true, content: boundText(this.#callFailure(tool, error)) };
     } finally {
       this.#callsInFlight -= 1;
@@ -125,15 +125,15 @@ export class McpServer {
   }
 
   #isUnusable(): boolean {
-    return this.#o.config.disabled === true || this.#session.signal.aborted;
+    return this.#options.config.disabled === true || this.#session.signal.aborted;
   }
 
   #callFailure(tool: string, error: unknown): string {
-    const prefix = `tool "${tool}" of MCP server "${this.#o.name}"`;
+    const prefix = `tool "${tool}" of MCP server "${this.#options.name}"`;
     // The model may see the server's own message; health details, which callers see, must not contain it.
     if (isAnswer(error)) return `${prefix}: answered with error ${oneLine(error.message)}`;
     if (error instanceof TimeoutError) return `${prefix}: ${error.message}`;
-    return unavailable(this.#o.name, error).message;
+    return unavailable(this.#options.name, error).message;
   }
 
   /** Never rejects. Concurrent calls share one measurement. */
@@ -146,16 +146,16 @@ export class McpServer {
 
   async #takeMeasurement(): Promise<void> {
     if (this.#isUnusable()) return;
-    const startedAt = this.#o.clock.now();
+    const startedAt = this.#options.clock.now();
     try {
-      using limit = deadline(this.#o.clock, MEASURE_MS, this.#session.signal);
+      using limit = deadline(this.#options.clock, MEASURE_MS, this.#session.signal);
       await this.#use('ping', limit.signal, async (connection) => {
-        using ping = deadline(this.#o.clock, PING_MS, limit.signal);
+        using ping = deadline(this.#options.clock, PING_MS, limit.signal);
         this.#silentPings += 1;
         await connection.ping(ping.signal);
         this.#silentPings = 0;
       });
-      this.#record({ state: 'ok', detail: `answered in ${this.#o.clock.now() - startedAt} ms` });
+      this.#record({ state: 'ok', detail: `answered in ${this.#options.clock.now() - startedAt} ms` });
     } catch (error) {
       if (this.#session.signal.aborted) return;
       this.#record(describeFailure(error));
@@ -168,13 +168,16 @@ export class McpServer {
     if (!(error instanceof TimeoutError)) return !isAnswer(error);
     if (this.#silentPings < MAX_SILENT_PINGS || this.#callsInFlight > 0) return false;
     this.#silentPings = 0;
-    this.#o.log.warn({ pings: MAX_SILENT_PINGS }, 'MCP server no longer answers; replacing its connection');
+    this.#options.log.warn(
+      { pings: MAX_SILENT_PINGS },
+      'MCP server no longer answers; replacing its connection',
+    );
     return true;
   }
 
   #use<T>(method: string, signal: AbortSignal, run: (connection: Connection) => Promise<T>): Promise<T> {
     return this.#session.use(signal, async (connection) => {
-      const startedAt = this.#o.clock.now();
+      const startedAt = this.#options.clock.now();
       let outcome = 'ok';
       try {
         return await run(connection);
@@ -182,24 +185,24 @@ export class McpServer {
         outcome = describeFailure(error).state;
         throw error;
       } finally {
-        this.#o.onOperation(method, outcome, (this.#o.clock.now() - startedAt) / 1000);
+        this.#options.onOperation(method, outcome, (this.#options.clock.now() - startedAt) / 1000);
       }
     });
   }
 
   async #listTools(): Promise<McpTool[]> {
-    using limit = deadline(this.#o.clock, LIST_MS, this.#session.signal);
+    using limit = deadline(this.#options.clock, LIST_MS, this.#session.signal);
     return await this.#use('tools/list', limit.signal, (c) => c.listTools(limit.signal));
   }
 
   #record(found: Pick<Health, 'state' | 'detail'>): void {
     const before = this.#health;
     const { state, detail } = found;
-    this.#health = { state, detail, checkedAt: this.#o.clock.now() };
+    this.#health = { state, detail, checkedAt: this.#options.clock.now() };
     if (before.state === state && before.checkedAt !== 0) return;
-    if (state === 'ok') this.#o.log.info({ detail }, 'MCP server is healthy');
-    else this.#o.log.warn({ state, detail }, 'MCP server is not healthy');
-    if (before.state !== state) this.#o.onChange();
+    if (state === 'ok') this.#options.log.info({ detail }, 'MCP server is healthy');
+    else this.#options.log.warn({ state, detail }, 'MCP server is not healthy');
+    if (before.state !== state) this.#options.onChange();
   }
 }
 

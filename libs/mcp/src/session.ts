@@ -31,7 +31,7 @@ const STABLE_MS = 10_000;
 
 /** Holds at most one connection to a server, opens it on demand, and reopens it with jittered backoff when it ends. */
 export class Session {
-  readonly #o: SessionOptions;
+  readonly #options: SessionOptions;
   readonly #processes = new Set<StdioTransport>();
   readonly #closing = new AbortController();
   #connection: Connection | undefined;
@@ -39,8 +39,8 @@ export class Session {
   #retry: Disposable | undefined;
   #failures = 0;
 
-  constructor(o: SessionOptions) {
-    this.#o = o;
+  constructor(options: SessionOptions) {
+    this.#options = options;
   }
 
   /** Aborts on close(). */
@@ -95,7 +95,8 @@ export class Session {
 
   #connect(): Promise<Connection> {
     if (this.#closing.signal.aborted) return Promise.reject(this.#closing.signal.reason);
-    if (this.#o.config.disabled) return Promise.reject(new ServerFailure('disabled in the configuration'));
+    if (this.#options.config.disabled)
+      return Promise.reject(new ServerFailure('disabled in the configuration'));
     if (this.#connection) return Promise.resolve(this.#connection);
     if (!this.#opening) {
       this.#retry?.[Symbol.dispose]();
@@ -107,7 +108,7 @@ export class Session {
   }
 
   async #open(server: ServerTransport): Promise<Connection> {
-    const { clock, log, onConnect, onToolsChanged } = this.#o;
+    const { clock, log, onConnect, onToolsChanged } = this.#options;
     const startedAt = clock.now();
     const seconds = (): number => (clock.now() - startedAt) / 1000;
     using limit = deadline(clock, CONNECT_MS, this.#closing.signal);
@@ -130,7 +131,7 @@ export class Session {
   }
 
   #transport(): ServerTransport {
-    const { config, clock, log, environment, launch } = this.#o;
+    const { config, clock, log, environment, launch } = this.#options;
     if ('url' in config) return { kind: 'http', transport: createHttpTransport(config.url, config.headers) };
     const { command, args } = launch(config.command, [...(config.args ?? [])]);
     const env = serverEnvironment(environment, config.env);
@@ -144,24 +145,24 @@ export class Session {
     if (this.#connection !== connection || this.#closing.signal.aborted) return;
     this.#forget(connection);
     this.#retryLater();
-    this.#o.onLost(failure);
+    this.#options.onLost(failure);
   }
 
   #forget(connection: Connection): void {
     if (this.#connection !== connection) return;
     this.#connection = undefined;
-    if (this.#o.clock.now() - connection.openedAt >= STABLE_MS) this.#failures = 0;
-    this.#o.onToolsChanged();
+    if (this.#options.clock.now() - connection.openedAt >= STABLE_MS) this.#failures = 0;
+    this.#options.onToolsChanged();
     void connection.close();
   }
 
   #retryLater(): void {
     if (this.#retry) return;
     this.#failures += 1;
-    const wait = backoffMs(this.#failures, { ...RETRY, random: this.#o.random });
-    this.#retry = this.#o.clock.timer(() => {
+    const wait = backoffMs(this.#failures, { ...RETRY, random: this.#options.random });
+    this.#retry = this.#options.clock.timer(() => {
       this.#retry = undefined;
-      this.#o.onRetry();
+      this.#options.onRetry();
     }, wait);
   }
 }

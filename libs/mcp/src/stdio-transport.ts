@@ -36,7 +36,7 @@ export class StdioTransport implements Transport {
   onmessage?: (message: JSONRPCMessage) => void;
   /** Resolves when the process has exited and its group is killed, or when it failed to start. */
   readonly exited: Promise<void>;
-  readonly #o: StdioTransportOptions;
+  readonly #options: StdioTransportOptions;
   readonly #buffer = new ReadBuffer();
   readonly #resolveExited: () => void;
   #child: ChildProcessByStdio<Writable, Readable, Readable> | undefined;
@@ -47,8 +47,8 @@ export class StdioTransport implements Transport {
   #hasPrintedOther = false;
   #pendingWrites = 0;
 
-  constructor(o: StdioTransportOptions) {
-    this.#o = o;
+  constructor(options: StdioTransportOptions) {
+    this.#options = options;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.exited = promise;
     this.#resolveExited = resolve;
@@ -88,12 +88,12 @@ export class StdioTransport implements Transport {
   }
 
   #spawn() {
-    const { command, args, env, cwd } = this.#o;
+    const { command, args, env, cwd } = this.#options;
     return spawn(command, [...args], { env, cwd, stdio: ['pipe', 'pipe', 'pipe'], detached: true });
   }
 
   #startFailure(error: unknown): ServerFailure {
-    const { command, cwd } = this.#o;
+    const { command, cwd } = this.#options;
     this.#hasExited = true;
     this.#resolveExited();
     this.#failure = new ServerFailure(cannotStart(command, cwd, error), { cause: error });
@@ -143,7 +143,7 @@ export class StdioTransport implements Transport {
 
   #exitedWithin(ms: number): Promise<boolean> {
     return new Promise((resolve) => {
-      const timer = this.#o.clock.timer(() => resolve(this.#hasExited), ms);
+      const timer = this.#options.clock.timer(() => resolve(this.#hasExited), ms);
       void this.exited.then(() => {
         timer[Symbol.dispose]();
         resolve(true);
@@ -181,7 +181,7 @@ export class StdioTransport implements Transport {
     // Descendants of the server stay in its group and must not outlive it.
     this.#signalGroup('SIGKILL');
     this.#resolveExited();
-    this.#o.clock.timer(() => {
+    this.#options.clock.timer(() => {
       this.#child?.stdout.destroy();
       this.#child?.stderr.destroy();
     }, DRAIN_MS);
@@ -194,12 +194,12 @@ export class StdioTransport implements Transport {
       process.kill(-pid, signal);
     } catch (error) {
       const gone = error instanceof Error && 'code' in error && error.code === 'ESRCH';
-      if (!gone) this.#o.log.error({ err: error, pid, signal }, 'an MCP server could not be signalled');
+      if (!gone) this.#options.log.error({ err: error, pid, signal }, 'an MCP server could not be signalled');
     }
   }
 
   #drainStderr(stderr: Readable): void {
-    const { clock, log } = this.#o;
+    const { clock, log } = this.#options;
     const lines = createLineLog(clock, (line) => log.debug({ stderr: line }, 'MCP server wrote to stderr'));
     stderr.setEncoding('utf8');
     stderr.on('data', (chunk: string) => lines.push(chunk));

@@ -4,7 +4,7 @@ import type { FleetMetrics } from '@hermes-fleet/service';
 const INTERVAL_MS = 1_000;
 
 /** Measures the backlog of a process's outboxes every second until it is disposed. */
-export function startBacklogGauge(o: {
+export function startBacklogGauge(options: {
   readonly outboxes: readonly Pick<OutboxSource, 'backlog'>[];
   readonly clock: Clock;
   readonly log: Log;
@@ -13,15 +13,15 @@ export function startBacklogGauge(o: {
   let timer: Disposable | undefined;
   const measure = (): void => {
     try {
-      const backlogs = o.outboxes.map((outbox) => outbox.backlog());
-      o.metrics.outbox({
+      const backlogs = options.outboxes.map((outbox) => outbox.backlog());
+      options.metrics.outbox({
         count: backlogs.reduce((sum, { count }) => sum + count, 0),
         oldestAgeS: Math.max(0, ...backlogs.map(({ oldestAgeMs }) => oldestAgeMs)) / 1000,
       });
     } catch (error) {
-      o.log.error({ err: error }, 'the backlog of the outbox cannot be measured');
+      options.log.error({ err: error }, 'the backlog of the outbox cannot be measured');
     }
-    timer = o.clock.timer(measure, INTERVAL_MS);
+    timer = options.clock.timer(measure, INTERVAL_MS);
   };
   measure();
   return { [Symbol.dispose]: () => timer?.[Symbol.dispose]() };

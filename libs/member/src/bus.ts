@@ -12,7 +12,7 @@ import { type Clock, encodeAnnounce, type JsonObject, type Log } from '@hermes-f
 import type { FleetMetrics } from '@hermes-fleet/service';
 
 /** Publishes the ledger's outbox on NATS in the background; undefined when fleet.yaml names no broker. */
-export function connectBus(o: {
+export function connectBus(options: {
   readonly profile: string;
   readonly config: FleetConfig;
   readonly login: Credentials['bus'];
@@ -21,15 +21,15 @@ export function connectBus(o: {
   readonly log: Log;
   readonly metrics: Pick<FleetMetrics, 'eventPublished'>;
 }): OutboxPublisher | undefined {
-  const { nats } = o.config.fleet;
+  const { nats } = options.config.fleet;
   if (!nats) return undefined;
   return createOutboxPublisher({
-    connection: busConnection(nats, `fleet/${o.profile}`, o.login),
-    source: o.ledger.outbox,
-    subjectPrefix: `fleet.task.${o.profile}`,
-    clock: o.clock,
-    log: o.log,
-    onPublished: o.metrics.eventPublished,
+    connection: busConnection(nats, `fleet/${options.profile}`, options.login),
+    source: options.ledger.outbox,
+    subjectPrefix: `fleet.task.${options.profile}`,
+    clock: options.clock,
+    log: options.log,
+    onPublished: options.metrics.eventPublished,
   });
 }
 
@@ -38,7 +38,7 @@ export function connectBus(o: {
  * (docs/handshake.md#announcing). Without a login the bus does not authenticate senders, so nothing is received.
  * Undefined when fleet.yaml names no broker.
  */
-export function connectAnnounces(o: {
+export function connectAnnounces(options: {
   readonly profile: string;
   readonly config: FleetConfig;
   readonly login: Credentials['bus'];
@@ -46,20 +46,20 @@ export function connectAnnounces(o: {
   readonly log: Log;
   readonly onAnnounce: (announce: JsonObject, from: string) => Promise<void>;
 }): (AnnounceOutlet & Pick<AnnounceBus, 'close'>) | undefined {
-  const { nats, orchestrate } = o.config.fleet;
+  const { nats, orchestrate } = options.config.fleet;
   if (!nats) return undefined;
-  const listens = orchestrate && o.login.user !== undefined;
+  const listens = orchestrate && options.login.user !== undefined;
   if (orchestrate && !listens)
-    o.log.warn(
+    options.log.warn(
       {},
       'announces on NATS are ignored: without fleet.nats.user_env their senders are not authenticated',
     );
   const bus = startAnnounceBus({
-    profile: o.profile,
-    clock: o.clock,
-    log: o.log,
-    connection: busConnection(nats, `fleet/${o.profile}/announces`, o.login),
-    ...(listens ? { onAnnounce: o.onAnnounce } : {}),
+    profile: options.profile,
+    clock: options.clock,
+    log: options.log,
+    connection: busConnection(nats, `fleet/${options.profile}/announces`, options.login),
+    ...(listens ? { onAnnounce: options.onAnnounce } : {}),
   });
   return {
     publish: (announce) =>
@@ -67,7 +67,7 @@ export function connectAnnounces(o: {
         announce: encodeAnnounce(announce),
         instanceId: announce.instanceId ?? 'unknown',
         seq: announce.seq ?? 0,
-        at: o.clock.now(),
+        at: options.clock.now(),
       }),
     flush: bus.flush,
     close: bus.close,

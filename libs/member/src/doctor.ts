@@ -48,9 +48,9 @@ interface Readable {
  * (docs/operations.md#what-is-wrong-fleet-doctor). It neither listens nor takes ownership nor opens state files, so it
  * may run beside the member itself. It writes no file and spends no token.
  */
-export async function examineMember(o: ExamineMemberOptions): Promise<DoctorReport> {
-  const { name: profile } = o.environment;
-  const { findings, readable } = examineConfiguration(o);
+export async function examineMember(options: ExamineMemberOptions): Promise<DoctorReport> {
+  const { name: profile } = options.environment;
+  const { findings, readable } = examineConfiguration(options);
   const live = readable
     ? await examineFleet({
         profile,
@@ -73,19 +73,19 @@ const finding = (check: string, state: Finding['state'], detail: string): Findin
 });
 
 /** The configuration errors of a start. Peers can be examined as soon as fleet.yaml alone is valid. */
-function examineConfiguration(o: ExamineMemberOptions): {
+function examineConfiguration(options: ExamineMemberOptions): {
   findings: readonly Finding[];
   readable: Readable | undefined;
 } {
   try {
-    const { fleet, credentials, warnings } = o.read();
-    const files = finding('files', 'ok', `${o.files} in ${o.environment.dir}`);
+    const { fleet, credentials, warnings } = options.read();
+    const files = finding('files', 'ok', `${options.files} in ${options.environment.dir}`);
     const found = warnings.map((warning) => finding('fleet.yaml', 'warning', warning));
     return { findings: [files, ...found], readable: { config: fleet, credentials } };
   } catch (thrown) {
     const { fields, message } = configurationError(thrown);
     const failed = fields.map(({ path, reason }) => finding(path, 'failed', reason));
-    const readable = readFleet(o);
+    const readable = readFleet(options);
     const skipped = readable
       ? []
       : [finding('live checks', 'skipped', 'not tried: fleet.yaml must be valid before peers can be asked')];

@@ -25,7 +25,7 @@ export interface EntryPoint<E extends MemberEnvironment> {
  * problem, and ends the process with code 1.
  */
 export async function runEntryPoint<E extends MemberEnvironment>(
-  o: EntryPoint<E>,
+  options: EntryPoint<E>,
   argv: readonly string[],
   env: NodeJS.ProcessEnv,
 ): Promise<void> {
@@ -33,15 +33,15 @@ export async function runEntryPoint<E extends MemberEnvironment>(
   const keepAlive = setInterval(() => undefined, KEEP_ALIVE_MS);
   try {
     const own = argv.filter((argument) => argument !== DOCTOR && argument !== CARD);
-    const environment = o.readEnvironment(own, env);
+    const environment = options.readEnvironment(own, env);
     const secrets = createSecretEnv(env);
     if (argv.includes(DOCTOR)) {
-      const report = await o.examine(environment, secrets);
+      const report = await options.examine(environment, secrets);
       print(JSON.stringify(report));
       process.exitCode = report.ok ? 0 : 1;
     } else if (argv.includes(CARD))
       print(JSON.stringify(AgentCard.toJSON(memberCard(environment, secrets)), null, 2));
-    else await o.start(environment, env);
+    else await options.start(environment, env);
   } catch (thrown) {
     const error = thrown instanceof Error ? thrown : new Error(String(thrown));
     const lines =

@@ -15,7 +15,7 @@ export interface Retention {
  * Removes tasks that ended more than `finishedTasksDays` days ago, now and every hour. Tasks with unpublished events are
  * kept: see Ledger.prune. A failure is logged and retried an hour later.
  */
-export function startRetention(o: {
+export function startRetention(options: {
   readonly ledger: Pick<Ledger, 'prune'>;
   readonly finishedTasksDays: number;
   readonly clock: Clock;
@@ -25,19 +25,19 @@ export function startRetention(o: {
   const { signal } = closing;
 
   async function prune(): Promise<void> {
-    const before = o.clock.now() - o.finishedTasksDays * DAY_MS;
+    const before = options.clock.now() - options.finishedTasksDays * DAY_MS;
     let removed = 0;
     for (let batch = BATCH; batch === BATCH && !signal.aborted; removed += batch)
-      batch = await o.ledger.prune(before, BATCH);
-    if (removed > 0) o.log.info({ removed }, 'finished tasks removed');
+      batch = await options.ledger.prune(before, BATCH);
+    if (removed > 0) options.log.info({ removed }, 'finished tasks removed');
   }
 
   async function keepPruning(): Promise<void> {
     while (!signal.aborted) {
       await prune().catch((err) =>
-        o.log.warn({ err }, 'finished tasks not removed: trying again in an hour'),
+        options.log.warn({ err }, 'finished tasks not removed: trying again in an hour'),
       );
-      await o.clock.sleep(INTERVAL_MS, signal).catch(() => undefined);
+      await options.clock.sleep(INTERVAL_MS, signal).catch(() => undefined);
     }
   }
 

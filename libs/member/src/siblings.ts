@@ -13,19 +13,19 @@ const MAX_SIBLINGS = 200;
  * (docs/configuration.md#fleetyaml). Values from HERMES_KEYS_DIR are separate for each member. Unreadable siblings are
  * ignored.
  */
-export function sharedWithSiblings(o: {
+export function sharedWithSiblings(options: {
   readonly environment: Pick<MemberEnvironment, 'home' | 'dir'>;
   readonly config: FleetConfig;
   readonly env: SecretEnv;
   readonly processEnv: NodeJS.ProcessEnv;
 }): string[] {
   const isSet = (variable: string): boolean =>
-    [variable, `${variable}_FILE`].some((name) => (o.processEnv[name] ?? '').trim() !== '');
-  const own = acceptedVariables(o.config).filter(({ variable }) => isSet(variable));
+    [variable, `${variable}_FILE`].some((name) => (options.processEnv[name] ?? '').trim() !== '');
+  const own = acceptedVariables(options.config).filter(({ variable }) => isSet(variable));
   if (own.length === 0) return [];
-  const siblings = siblingsOf(o.environment).map((dir) => ({
+  const siblings = siblingsOf(options.environment).map((dir) => ({
     name: basename(dir),
-    accepts: acceptedBy(join(dir, 'fleet.yaml'), o.env),
+    accepts: acceptedBy(join(dir, 'fleet.yaml'), options.env),
   }));
   return own.flatMap(({ path, variable }) => {
     const others = siblings.filter(({ accepts }) => accepts.has(variable)).map(({ name }) => name);

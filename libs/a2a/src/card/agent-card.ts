@@ -16,27 +16,32 @@ export interface CardOptions {
 const MODES = ['text/plain', 'application/json', HANDSHAKE_MEDIA_TYPE];
 
 /** Builds an agent card from IDENTITY.md (docs/configuration.md#identitymd). Serialize it with AgentCard.toJSON. */
-export function buildAgentCard(o: CardOptions): AgentCard {
-  const { name, description, tags, skills } = readIdentity(o.identity);
+export function buildAgentCard(options: CardOptions): AgentCard {
+  const { name, description, tags, skills } = readIdentity(options.identity);
   const offered = skills.length > 0 ? skills : [{ name, description }];
   return {
     name,
     description,
     supportedInterfaces: ['1.0', '0.3'].map((protocolVersion) => ({
-      url: o.url,
+      url: options.url,
       protocolBinding: 'JSONRPC',
       tenant: '',
       protocolVersion,
     })),
     provider: undefined,
-    version: o.version,
+    version: options.version,
     capabilities: {
-      streaming: o.streaming,
+      streaming: options.streaming,
       pushNotifications: false,
       extendedAgentCard: false,
-      extensions: o.extensions.map(({ uri, params }) => ({ uri, description: '', required: false, params })),
+      extensions: options.extensions.map(({ uri, params }) => ({
+        uri,
+        description: '',
+        required: false,
+        params,
+      })),
     },
-    securitySchemes: o.authRequired
+    securitySchemes: options.authRequired
       ? {
           bearer: {
             scheme: {
@@ -46,7 +51,7 @@ export function buildAgentCard(o: CardOptions): AgentCard {
           },
         }
       : {},
-    securityRequirements: o.authRequired ? [{ schemes: { bearer: { list: [] } } }] : [],
+    securityRequirements: options.authRequired ? [{ schemes: { bearer: { list: [] } } }] : [],
     defaultInputModes: MODES,
     defaultOutputModes: MODES,
     skills: toSkills(offered, tags.length > 0 ? tags : [slug(name)]),

@@ -49,23 +49,27 @@ export interface OutboundMessage {
  * invalid ones (see peerErrorCode), and the reason of an aborted `signal`.
  */
 export interface A2AClient {
-  send(peer: PeerEndpoint, message: OutboundMessage, o: CallOptions): Promise<PeerReply>;
+  send(peer: PeerEndpoint, message: OutboundMessage, options: CallOptions): Promise<PeerReply>;
   /**
    * Sends a message and yields a snapshot of its task after every event. Ends with a message, or with a task that has
    * ended or waits for its caller; throws PEER_UNREACHABLE when the stream ends earlier.
    */
-  stream(peer: PeerEndpoint, message: OutboundMessage, o: WatchOptions): AsyncIterableIterator<PeerReply>;
-  getTask(peer: PeerEndpoint, id: string, o: CallOptions): Promise<PeerTask>;
+  stream(
+    peer: PeerEndpoint,
+    message: OutboundMessage,
+    options: WatchOptions,
+  ): AsyncIterableIterator<PeerReply>;
+  getTask(peer: PeerEndpoint, id: string, options: CallOptions): Promise<PeerTask>;
   /** As getTask, with the ids of the messages in the task's history. */
-  inspectTask(peer: PeerEndpoint, id: string, o: CallOptions): Promise<ListedTask>;
-  cancelTask(peer: PeerEndpoint, id: string, o: CallOptions): Promise<PeerTask>;
+  inspectTask(peer: PeerEndpoint, id: string, options: CallOptions): Promise<ListedTask>;
+  cancelTask(peer: PeerEndpoint, id: string, options: CallOptions): Promise<PeerTask>;
   /** The peer's tasks of one context, with the ids of the messages in their history; at most 500. */
-  listTasks(peer: PeerEndpoint, contextId: string, o: CallOptions): Promise<ListedTask[]>;
-  watch(peer: PeerEndpoint, id: string, o: WatchOptions): AsyncIterableIterator<PeerTask>;
+  listTasks(peer: PeerEndpoint, contextId: string, options: CallOptions): Promise<ListedTask[]>;
+  watch(peer: PeerEndpoint, id: string, options: WatchOptions): AsyncIterableIterator<PeerTask>;
   /** The A2A 1.0 agent card at this URL, checked for the fields that every card must have. */
-  card(url: string, o: CallOptions): Promise<AgentCard>;
+  card(url: string, options: CallOptions): Promise<AgentCard>;
   /** The agent at a base URL or at the URL of its card, A2A 1.0 or 0.3. */
-  discover(url: string, o: CallOptions): Promise<DiscoveredAgent>;
+  discover(url: string, options: CallOptions): Promise<DiscoveredAgent>;
 }
 
 export function createA2AClient(deps: {
@@ -88,25 +92,38 @@ export function createA2AClient(deps: {
       throw err;
     }
   };
-  const task = async (peer: PeerEndpoint, method: string, id: string, o: CallOptions): Promise<PeerTask> =>
-    toPeerTask(await logged(peer.name, method, callPeer(deps, peer, method, { id }, TaskReply, o)));
+  const task = async (
+    peer: PeerEndpoint,
+    method: string,
+    id: string,
+    options: CallOptions,
+  ): Promise<PeerTask> =>
+    toPeerTask(await logged(peer.name, method, callPeer(deps, peer, method, { id }, TaskReply, options)));
 
   return {
-    send: async (peer, message, o) => {
+    send: async (peer, message, options) => {
       const params = sendParams(message, deps.extensions);
       return toPeerReply(
-        await logged(peer.name, 'SendMessage', callPeer(deps, peer, 'SendMessage', params, SendReply, o)),
+        await logged(
+          peer.name,
+          'SendMessage',
+          callPeer(deps, peer, 'SendMessage', params, SendReply, options),
+        ),
       );
     },
-    stream: (peer, message, o) => streamMessage(deps, peer, sendParams(message, deps.extensions), o),
-    getTask: (peer, id, o) => task(peer, 'GetTask', id, o),
-    inspectTask: async (peer, id, o) =>
-      toListedTask(await logged(peer.name, 'GetTask', callPeer(deps, peer, 'GetTask', { id }, TaskReply, o))),
-    cancelTask: (peer, id, o) => task(peer, 'CancelTask', id, o),
-    listTasks: (peer, contextId, o) => logged(peer.name, 'ListTasks', listContext(deps, peer, contextId, o)),
-    watch: (peer, id, o) => watchTask(deps, peer, id, o),
-    card: (url, o) => logged(url, 'GET', fetchCard(deps, url, readCard, o)),
-    discover: (url, o) => logged(url, 'GET', discoverAgent(deps, url, o)),
+    stream: (peer, message, options) =>
+      streamMessage(deps, peer, sendParams(message, deps.extensions), options),
+    getTask: (peer, id, options) => task(peer, 'GetTask', id, options),
+    inspectTask: async (peer, id, options) =>
+      toListedTask(
+        await logged(peer.name, 'GetTask', callPeer(deps, peer, 'GetTask', { id }, TaskReply, options)),
+      ),
+    cancelTask: (peer, id, options) => task(peer, 'CancelTask', id, options),
+    listTasks: (peer, contextId, options) =>
+      logged(peer.name, 'ListTasks', listContext(deps, peer, contextId, options)),
+    watch: (peer, id, options) => watchTask(deps, peer, id, options),
+    card: (url, options) => logged(url, 'GET', fetchCard(deps, url, readCard, options)),
+    discover: (url, options) => logged(url, 'GET', discoverAgent(deps, url, options)),
   };
 }
 
@@ -141,7 +158,7 @@ async function listContext(
   deps: TransportDeps,
   peer: PeerEndpoint,
   contextId: string,
-  o: CallOptions,
+  options: CallOptions,
 ): Promise<ListedTask[]> {
   const listed: ListedTask[] = [];
   let pageToken = '';
@@ -152,7 +169,7 @@ async function listContext(
       historyLength: HISTORY_LENGTH,
       ...(pageToken === '' ? {} : { pageToken }),
     };
-    const { tasks, nextPageToken } = await callPeer(deps, peer, 'ListTasks', params, ListReply, o);
+    const { tasks, nextPageToken } = await callPeer(deps, peer, 'ListTasks', params, ListReply, options);
     for (const task of tasks ?? []) if (task.contextId === contextId) listed.push(toListedTask(task));
     if (!nextPageToken) break;
     pageToken = nextPageToken;

@@ -25,13 +25,13 @@ const VERSIONS = [
 export async function discoverAgent(
   deps: Pick<TransportDeps, 'clock' | 'request'>,
   base: string,
-  o: CallOptions,
+  options: CallOptions,
 ): Promise<DiscoveredAgent> {
   const [nearest, farthest] = cardUrls(base);
-  const card = await fetchCard(deps, nearest, readAnyCard, o).catch((error: unknown) => {
+  const card = await fetchCard(deps, nearest, readAnyCard, options).catch((error: unknown) => {
     const isElsewhere = error instanceof FleetError && error.code === 'PEER_REFUSED' && !error.retryable;
     if (!isElsewhere || nearest === farthest) throw error;
-    return fetchCard(deps, farthest, readAnyCard, o);
+    return fetchCard(deps, farthest, readAnyCard, options);
   });
   return agentOf(new URL(base).host, card);
 }

@@ -72,16 +72,22 @@ export async function callPeer<S extends z.ZodType>(
 
 /** Runs a network request and converts its failures to catalogue errors. */
 export async function withNetworkErrors<T>(
-  o: { name: string; method: string; timeoutMs: number; deadline: Deadline; signal: AbortSignal | undefined },
+  options: {
+    name: string;
+    method: string;
+    timeoutMs: number;
+    deadline: Deadline;
+    signal: AbortSignal | undefined;
+  },
   work: () => Promise<T>,
 ): Promise<T> {
   try {
     return await work();
   } catch (thrown) {
-    if (o.deadline.expired) throw timedOut(o.name, o.method, o.timeoutMs);
-    if (o.signal?.aborted) throw o.signal.reason;
+    if (options.deadline.expired) throw timedOut(options.name, options.method, options.timeoutMs);
+    if (options.signal?.aborted) throw options.signal.reason;
     if (thrown instanceof FleetError) throw thrown;
-    throw unreachable(o.name, o.method, thrown);
+    throw unreachable(options.name, options.method, thrown);
   }
 }
 

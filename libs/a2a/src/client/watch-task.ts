@@ -51,12 +51,12 @@ export async function* watchTask(
   deps: TransportDeps,
   peer: PeerEndpoint,
   id: string,
-  o: WatchOptions,
+  options: WatchOptions,
 ): AsyncGenerator<PeerTask, void, undefined> {
-  const { signal, idleTimeoutMs, traceparent } = o;
-  const call = streamCall(peer, 'SubscribeToTask', { id }, o);
+  const { signal, idleTimeoutMs, traceparent } = options;
+  const call = streamCall(peer, 'SubscribeToTask', { id }, options);
   try {
-    for await (const { task } of eventsOf(deps, call, o)) {
+    for await (const { task } of eventsOf(deps, call, options)) {
       if (task === undefined) throw invalidAnswer(peer.name, call.method, 'an update before the task');
       const snapshot = toPeerTask(task);
       yield snapshot;
@@ -77,10 +77,10 @@ export async function* streamMessage(
   deps: TransportDeps,
   peer: PeerEndpoint,
   params: JsonObject,
-  o: WatchOptions,
+  options: WatchOptions,
 ): AsyncGenerator<PeerReply, void, undefined> {
-  const call = streamCall(peer, 'SendStreamingMessage', params, o);
-  for await (const seen of eventsOf(deps, call, o)) {
+  const call = streamCall(peer, 'SendStreamingMessage', params, options);
+  for await (const seen of eventsOf(deps, call, options)) {
     if (seen.task === undefined && seen.message === undefined)
       throw invalidAnswer(peer.name, call.method, 'an update before the task');
     const reply = toPeerReply(seen);
@@ -90,8 +90,8 @@ export async function* streamMessage(
   throw endedEarly(call);
 }
 
-function streamCall(peer: PeerEndpoint, method: string, params: JsonObject, o: WatchOptions): RpcCall {
-  return { peer, method, params, accept: 'text/event-stream', traceparent: o.traceparent };
+function streamCall(peer: PeerEndpoint, method: string, params: JsonObject, options: WatchOptions): RpcCall {
+  return { peer, method, params, accept: 'text/event-stream', traceparent: options.traceparent };
 }
 
 const endedEarly = ({ peer, method }: RpcCall): FleetError =>

@@ -30,7 +30,7 @@ export interface EnvelopeOptions {
 }
 
 /** Reads a JSON-RPC 2.0 request strictly: PARSE_ERROR for invalid JSON, INVALID_REQUEST for all but a single request. */
-export function readEnvelope(text: string, o: EnvelopeOptions = {}): Envelope {
+export function readEnvelope(text: string, options: EnvelopeOptions = {}): Envelope {
   const body = parse(text);
   if (body === undefined) return refuse('PARSE_ERROR', 'the body is not JSON');
   if (Array.isArray(body))
@@ -45,8 +45,8 @@ export function readEnvelope(text: string, o: EnvelopeOptions = {}): Envelope {
   if (typeof method !== 'string' || method === '') {
     return refuse('INVALID_REQUEST', 'method must be a non-empty string', known);
   }
-  const isOwn = o.isOwn?.(method) ?? false;
-  const params = isOwn ? body.params : shallow(body.params, o.readsText);
+  const isOwn = options.isOwn?.(method) ?? false;
+  const params = isOwn ? body.params : shallow(body.params, options.readsText);
   if (!isOwn && isDeep(params)) {
     return refuse('INVALID_REQUEST', `params are nested deeper than ${MAX_DEPTH} levels`, known, method);
   }

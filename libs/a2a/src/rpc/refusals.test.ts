@@ -14,9 +14,9 @@ import {
 import type { RefusedRequest } from './refusal.ts';
 
 /** A server that records its refusals. */
-async function keeping(t: Parameters<typeof serve>[0], o: ServeOptions = {}) {
+async function keeping(t: Parameters<typeof serve>[0], options: ServeOptions = {}) {
   const refusals: RefusedRequest[] = [];
-  const served = await serve(t, { onRefused: async (refused) => void refusals.push(refused), ...o });
+  const served = await serve(t, { onRefused: async (refused) => void refusals.push(refused), ...options });
   const seen = () =>
     refusals.splice(0).map(({ caller, text, method, error }) => [caller.name, error.code, method, text]);
   return { served, seen };

@@ -57,19 +57,19 @@ async function* numbered(
 async function pumpEvents(
   reply: FastifyReply,
   events: AsyncIterable<SseEvent>,
-  o: { clock: Clock; signal: AbortSignal; onError: (thrown: unknown) => SseEvent | undefined },
+  options: { clock: Clock; signal: AbortSignal; onError: (thrown: unknown) => SseEvent | undefined },
 ): Promise<void> {
   const { raw } = reply;
   using ending = new DisposableStack();
   const limitEnd = (): void => {
-    ending.use(o.clock.timer(() => raw.destroy(), END_MS));
+    ending.use(options.clock.timer(() => raw.destroy(), END_MS));
   };
-  o.signal.addEventListener('abort', limitEnd, { once: true });
-  ending.defer(() => o.signal.removeEventListener('abort', limitEnd));
+  options.signal.addEventListener('abort', limitEnd, { once: true });
+  ending.defer(() => options.signal.removeEventListener('abort', limitEnd));
 
   const closed = new Promise<void>((resolve) => raw.once('close', resolve));
   const send = async (event: SseEvent): Promise<void> => {
-    using _ = o.clock.timer(() => raw.destroy(), STALL_MS);
+    using _ = options.clock.timer(() => raw.destroy(), STALL_MS);
     await Promise.race([reply.sse.send(event), closed]);
   };
   try {
@@ -78,7 +78,7 @@ async function pumpEvents(
       await send(event);
     }
   } catch (thrown) {
-    const last = reply.sse.isConnected ? o.onError(thrown) : undefined;
+    const last = reply.sse.isConnected ? options.onError(thrown) : undefined;
     if (last !== undefined) await send(last);
   }
   if (raw.destroyed || raw.writableFinished) return;

@@ -7,9 +7,9 @@ const DATA = '{"type":"OWN", "payload":{"a":1e400,"a":"\\ud800" ,"__proto__":{"b
 const DEEP = `{"type":"OWN","payload":${'['.repeat(5_000)}${']'.repeat(5_000)},"n":1}`;
 
 /** A server whose intake only records its messages. */
-async function intake(t: Parameters<typeof serve>[0], o: ServeOptions = {}) {
+async function intake(t: Parameters<typeof serve>[0], options: ServeOptions = {}) {
   const got: InboundMessage[] = [];
-  const served = await serve(t, { sendScopes: ['own:send'], ...o });
+  const served = await serve(t, { sendScopes: ['own:send'], ...options });
   served.intake.accept = async (message) => {
     got.push(message);
     return { kind: 'reply', contextId: 'c', text: 'seen' };

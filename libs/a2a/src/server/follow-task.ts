@@ -39,7 +39,7 @@ const PAGE = 500;
  * or with `untilAsked` up to a question to the caller. The ledger's log is the only source, so a resumed stream neither
  * misses nor repeats an event. Rejects with the signal's reason.
  */
-export async function* followTask(o: {
+export async function* followTask(options: {
   ledger: Ledger;
   record: TaskRecord;
   afterSeq: number;
@@ -47,14 +47,14 @@ export async function* followTask(o: {
   untilAsked: boolean;
   signal: AbortSignal;
 }): AsyncGenerator<StreamItem, void, undefined> {
-  const { ledger, record, afterSeq, untilAsked, signal } = o;
+  const { ledger, record, afterSeq, untilAsked, signal } = options;
   const isCurrent = afterSeq >= record.lastSeq;
   const past = replay(ledger, record, afterSeq, isCurrent);
   const isOver = isCurrent && isTerminal(record.state);
   const task = isOver
     ? taskView(record, [], { questions: ledger.questions(record.id) })
     : runningView(record, past);
-  yield item(afterSeq, { $case: 'task', value: { ...task, metadata: o.metadata } });
+  yield item(afterSeq, { $case: 'task', value: { ...task, metadata: options.metadata } });
   let { state } = past;
   if (isOver || (untilAsked && isCurrent && state === 'input_required')) return;
 

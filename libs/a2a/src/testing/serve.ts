@@ -33,8 +33,8 @@ export interface Served {
   readonly logLines: string[];
   closeStreams(): Promise<void>;
   /** POSTs a body and reads the whole answer. */
-  post(body: unknown, o?: PostOptions): Promise<Answer>;
-  rpc(method: string, params?: JsonObject, o?: PostOptions): Promise<Answer>;
+  post(body: unknown, options?: PostOptions): Promise<Answer>;
+  rpc(method: string, params?: JsonObject, options?: PostOptions): Promise<Answer>;
 }
 
 export interface PostOptions {
@@ -59,7 +59,7 @@ export interface ServeOptions extends Partial<Omit<A2AOptions, 'ledger' | 'intak
 }
 
 /** Starts a real server on a free port over a real ledger file; both are closed and removed after the test. */
-export async function serve(t: TestContext, o: ServeOptions = {}): Promise<Served> {
+export async function serve(t: TestContext, options: ServeOptions = {}): Promise<Served> {
   const dir = mkdtempSync(join(tmpdir(), 'a2a-test-'));
   t.after(() => rmSync(dir, { recursive: true, force: true }));
   const logLines: string[] = [];
@@ -78,7 +78,7 @@ export async function serve(t: TestContext, o: ServeOptions = {}): Promise<Serve
   t.after(() => ledger.close());
   const intake = scriptedIntake(
     ledger,
-    o.script ?? ((id) => finish(ledger, id, 'done', { text: 'it is done' })),
+    options.script ?? ((id) => finish(ledger, id, 'done', { text: 'it is done' })),
   );
   const app = createApp({
     name: 'neo',
@@ -91,7 +91,7 @@ export async function serve(t: TestContext, o: ServeOptions = {}): Promise<Serve
       { name: 'reader', scopes: ['read'], secret: READ_TOKEN },
       { name: 'own', scopes: ['own:send'], secret: OWN_TOKEN },
     ]),
-    ...(o.bodyLimitBytes === undefined ? {} : { bodyLimitBytes: o.bodyLimitBytes }),
+    ...(options.bodyLimitBytes === undefined ? {} : { bodyLimitBytes: options.bodyLimitBytes }),
     metrics: createMetrics({ profile: 'neo', peers: [], callers: [], defaultMetrics: false }),
     readiness: () => ({ ready: true, dependencies: {} }),
   });
@@ -101,14 +101,14 @@ export async function serve(t: TestContext, o: ServeOptions = {}): Promise<Serve
       url: `${protocol}://${host}/jsonrpc`,
       version: '0.1.0',
       extensions: [{ uri: HANDSHAKE_EXTENSION, params: { protocol_versions: ['2.0'] } }],
-      streaming: o.streaming ?? true,
+      streaming: options.streaming ?? true,
       authRequired: true,
     });
   const { closeStreams } = registerA2A(app, {
     card,
     extensions: [HANDSHAKE_EXTENSION],
     clock: systemClock,
-    ...o,
+    ...options,
     ledger,
     intake,
     log,
@@ -141,8 +141,8 @@ export async function serve(t: TestContext, o: ServeOptions = {}): Promise<Serve
       body: isJsonObject(parsed) ? parsed : {},
     };
   };
-  const rpc: Served['rpc'] = (method, params = {}, options) =>
-    post({ jsonrpc: '2.0', id: 7, method, params }, options);
+  const rpc: Served['rpc'] = (method, params = {}, more) =>
+    post({ jsonrpc: '2.0', id: 7, method, params }, more);
   return { url, rpcUrl: `${url}/jsonrpc`, app, ledger, intake, logLines, closeStreams, post, rpc };
 }
 

@@ -20,7 +20,7 @@ export function handshakePart(data: JsonObject): Part {
   };
 }
 
-export function agentMessage(o: {
+export function agentMessage(options: {
   messageId: string;
   contextId: string;
   taskId?: string;
@@ -28,16 +28,16 @@ export function agentMessage(o: {
   data?: JsonObject;
 }): Message {
   return {
-    messageId: o.messageId,
-    contextId: o.contextId,
-    taskId: o.taskId ?? '',
+    messageId: options.messageId,
+    contextId: options.contextId,
+    taskId: options.taskId ?? '',
     role: Role.ROLE_AGENT,
     parts: [
-      ...(o.data === undefined ? [] : [handshakePart(o.data)]),
-      ...(o.text === undefined ? [] : [textPart(o.text)]),
+      ...(options.data === undefined ? [] : [handshakePart(options.data)]),
+      ...(options.text === undefined ? [] : [textPart(options.text)]),
     ],
     metadata: undefined,
-    extensions: o.data === undefined ? [] : [HANDSHAKE_EXTENSION],
+    extensions: options.data === undefined ? [] : [HANDSHAKE_EXTENSION],
     referenceTaskIds: [],
   };
 }

@@ -26,15 +26,15 @@ export interface TaskViewOptions {
 export function taskView(
   record: TaskRecord,
   events: readonly TaskEvent[] = [],
-  o: TaskViewOptions = {},
+  options: TaskViewOptions = {},
 ): Task {
   return {
     id: record.id,
     contextId: record.contextId,
-    status: statusView(record, o.questions),
-    artifacts: (o.artifacts ?? true) ? artifactsOf(record, textOf(events)) : [],
-    history: historyOf(record, record.state, o.questions, o.historyLength),
-    metadata: o.metadata,
+    status: statusView(record, options.questions),
+    artifacts: (options.artifacts ?? true) ? artifactsOf(record, textOf(events)) : [],
+    history: historyOf(record, record.state, options.questions, options.historyLength),
+    metadata: options.metadata,
   };
 }
 

@@ -58,11 +58,11 @@ interface On {
   readonly onAnnounce?: (announce: JsonObject, from: string) => Promise<void> | void;
 }
 
-function busOf(t: TestContext, profile: string, o: On): AnnounceBus {
-  const user = o.user ?? profile;
+function busOf(t: TestContext, profile: string, options: On): AnnounceBus {
+  const user = options.user ?? profile;
   const bus = startAnnounceBus({
     connection: {
-      servers: [o.url],
+      servers: [options.url],
       name: `${profile}/announces`,
       user,
       pass: `${user}-pw`,
@@ -70,9 +70,9 @@ function busOf(t: TestContext, profile: string, o: On): AnnounceBus {
     },
     profile,
     clock: systemClock,
-    log: o.log ?? recordingLog(),
+    log: options.log ?? recordingLog(),
     random: () => 0,
-    ...(o.onAnnounce ? { onAnnounce: o.onAnnounce } : {}),
+    ...(options.onAnnounce ? { onAnnounce: options.onAnnounce } : {}),
   });
   t.after(() => bus.close());
   return bus;

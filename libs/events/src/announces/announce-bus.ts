@@ -36,10 +36,10 @@ export interface AnnounceBus {
  * acknowledgement of the stream: an announce expires with its ttl, and the next heartbeat replaces it
  * (docs/handshake.md#announcing).
  */
-export function startAnnounceBus(o: AnnounceBusOptions): AnnounceBus {
+export function startAnnounceBus(options: AnnounceBusOptions): AnnounceBus {
   const stop = new AbortController();
   const idle = new Set<(sent: boolean) => void>();
-  const inbox = o.onAnnounce && createAnnounceInbox({ ...o, onAnnounce: o.onAnnounce });
+  const inbox = options.onAnnounce && createAnnounceInbox({ ...options, onAnnounce: options.onAnnounce });
   let pending: CloudEvent | undefined;
   let wake: () => void = () => {};
   let state: BusState = { connected: false, lastError: undefined };
@@ -76,10 +76,13 @@ export function startAnnounceBus(o: AnnounceBusOptions): AnnounceBus {
     const messageHeaders = headers();
     messageHeaders.set('Nats-Msg-Id', event.id);
     try {
-      nc.publish(announceSubject(o.profile), JSON.stringify(event), { headers: messageHeaders });
+      nc.publish(announceSubject(options.profile), JSON.stringify(event), { headers: messageHeaders });
     } catch (error) {
       if (nc.isClosed()) throw error;
-      o.log.error({ event_id: event.id, reason: reasonOf(error) }, 'an announce cannot be published on NATS');
+      options.log.error(
+        { event_id: event.id, reason: reasonOf(error) },
+        'an announce cannot be published on NATS',
+      );
     }
   }
 
@@ -87,15 +90,15 @@ export function startAnnounceBus(o: AnnounceBusOptions): AnnounceBus {
   async function watchRefusals(nc: NatsConnection): Promise<void> {
     for await (const { type, data } of nc.status())
       if (String(type) === 'error')
-        o.log.warn({ reason: String(data) }, 'NATS refuses an announce: set up its users again');
+        options.log.warn({ reason: String(data) }, 'NATS refuses an announce: set up its users again');
   }
 
   const running = supervise({
-    connection: o.connection,
+    connection: options.connection,
     component: 'announce bus',
-    clock: o.clock,
-    random: o.random ?? Math.random,
-    log: o.log,
+    clock: options.clock,
+    random: options.random ?? Math.random,
+    log: options.log,
     signal: stop.signal,
     onState: (next) => {
       state = next;
@@ -104,7 +107,7 @@ export function startAnnounceBus(o: AnnounceBusOptions): AnnounceBus {
       const end = (): void => void nc.close();
       stop.signal.addEventListener('abort', end, { once: true });
       try {
-        watchRefusals(nc).catch((err) => o.log.debug({ err }, 'no longer watching the status of NATS'));
+        watchRefusals(nc).catch((err) => options.log.debug({ err }, 'no longer watching the status of NATS'));
         if (inbox) nc.subscribe(ALL_ANNOUNCES, { callback: inbox.receive });
         await send(nc, healthy);
       } finally {
@@ -116,7 +119,7 @@ export function startAnnounceBus(o: AnnounceBusOptions): AnnounceBus {
   return {
     state: () => state,
     publish(announced) {
-      pending = announceEvent(o.profile, announced);
+      pending = announceEvent(options.profile, announced);
       wake();
     },
     async flush(timeoutMs) {
@@ -124,7 +127,7 @@ export function startAnnounceBus(o: AnnounceBusOptions): AnnounceBus {
       if (stop.signal.aborted) return false;
       const { promise, resolve } = Promise.withResolvers<boolean>();
       idle.add(resolve);
-      using _limit = o.clock.timer(() => resolve(false), timeoutMs);
+      using _limit = options.clock.timer(() => resolve(false), timeoutMs);
       try {
         return await promise;
       } finally {

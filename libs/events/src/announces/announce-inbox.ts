@@ -16,7 +16,7 @@ export interface AnnounceInbox {
   close(): Promise<void>;
 }
 
-export function createAnnounceInbox(o: {
+export function createAnnounceInbox(options: {
   readonly profile: string;
   readonly log: Log;
   readonly onAnnounce: (announce: JsonObject, from: string) => Promise<void> | void;
@@ -32,13 +32,13 @@ export function createAnnounceInbox(o: {
       waiting.delete(from);
       const announce = readAnnounceEvent(Buffer.from(data).toString('utf8'));
       if (!announce) {
-        o.log.warn({ peer: from, bytes: data.length }, 'skipped a message that is not an announce');
+        options.log.warn({ peer: from, bytes: data.length }, 'skipped a message that is not an announce');
         continue;
       }
       try {
-        await o.onAnnounce(announce, from);
+        await options.onAnnounce(announce, from);
       } catch (err) {
-        o.log.warn({ peer: from, err }, 'an announce on NATS was not handled');
+        options.log.warn({ peer: from, err }, 'an announce on NATS was not handled');
       }
     }
     handling = undefined;
@@ -49,25 +49,31 @@ export function createAnnounceInbox(o: {
   return {
     receive(error, message) {
       if (error) {
-        o.log.warn(
+        options.log.warn(
           { reason: reasonOf(error) },
           'NATS does not permit this profile to receive announces: set up its users again',
         );
         return;
       }
       const from = announcerOf(message.subject);
-      if (from === undefined || from === o.profile) return;
+      if (from === undefined || from === options.profile) return;
       if (isForwarded(message)) {
-        o.log.warn({ peer: from }, 'dropped an announce that its profile has not sent');
+        options.log.warn({ peer: from }, 'dropped an announce that its profile has not sent');
         return;
       }
       if (message.data.length > MAX_BYTES || (waiting.size >= MAX_PENDING && !waiting.has(from))) {
-        o.log.warn({ peer: from, bytes: message.data.length }, 'dropped an announce: too large, or too many');
+        options.log.warn(
+          { peer: from, bytes: message.data.length },
+          'dropped an announce: too large, or too many',
+        );
         return;
       }
       if (waiting.has(from) && !readAnnounceEvent(Buffer.from(message.data).toString('utf8'))) {
         // Another profile can make the server send an acknowledgement here: it must not replace an announce.
-        o.log.warn({ peer: from, bytes: message.data.length }, 'dropped a message that is not an announce');
+        options.log.warn(
+          { peer: from, bytes: message.data.length },
+          'dropped a message that is not an announce',
+        );
         return;
       }
       waiting.set(from, message.data);

@@ -7,12 +7,12 @@ import { headEvent } from './head-event.ts';
 
 const deadline = { timeout: 60_000 };
 
-const forget = (url: string, o: { as?: string; service?: string; found?: FoundHead[] } = {}) =>
+const forget = (url: string, options: { as?: string; service?: string; found?: FoundHead[] } = {}) =>
   forgetHead({
-    connection: login(url, o.as ?? SETUP.user),
-    service: o.service ?? 'trader',
+    connection: login(url, options.as ?? SETUP.user),
+    service: options.service ?? 'trader',
     timeoutMs: 10_000,
-    onFound: (found) => void o.found?.push(found),
+    onFound: (found) => void options.found?.push(found),
   });
 
 test(

@@ -23,28 +23,28 @@ export type ForgetOutcome = 'forgotten' | 'none' | 'replaced';
  * never removes a newer one. Throws INVALID_PARAMS for a name that cannot be part of a subject, CONFIG_INVALID without
  * permission, and PEER_UNREACHABLE when the bus does not answer.
  */
-export async function forgetHead(o: {
+export async function forgetHead(options: {
   readonly connection: BusConnection;
   readonly service: string;
   readonly timeoutMs: number;
   readonly onFound: (found: FoundHead) => void | Promise<void>;
 }): Promise<ForgetOutcome> {
-  if (!isSubjectName(o.service))
-    throw new FleetError('INVALID_PARAMS', `${JSON.stringify(o.service)} is not the name of a service`);
-  const subject = auditSubject(o.service);
+  if (!isSubjectName(options.service))
+    throw new FleetError('INVALID_PARAMS', `${JSON.stringify(options.service)} is not the name of a service`);
+  const subject = auditSubject(options.service);
   try {
-    const nc = await openConnection(o.connection, AbortSignal.timeout(o.timeoutMs));
+    const nc = await openConnection(options.connection, AbortSignal.timeout(options.timeoutMs));
     try {
       const stored = await directGet(nc, subject);
       if (stored === undefined) return 'none';
       const { data, headers } = stored;
       const seq = Number(headers?.last('Nats-Sequence'));
-      await o.onFound({
+      await options.onFound({
         head: readHeadEvent(Buffer.from(data).toString('utf8')),
         storedAt: headers?.last('Nats-Time-Stamp') ?? '',
         bytes: data.length,
       });
-      const jsm = await nc.jetstreamManager({ checkAPI: false, timeout: o.timeoutMs });
+      const jsm = await nc.jetstreamManager({ checkAPI: false, timeout: options.timeoutMs });
       const { purged } = await jsm.streams.purge(AUDIT_STREAM, { filter: subject, seq: seq + 1 });
       return purged > 0 ? 'forgotten' : 'replaced';
     } finally {

@@ -56,9 +56,9 @@ export interface HeadPublisher {
  * (docs/trader.md#audit). It never replaces an unchecked head: each connection first reads the stored head back and
  * checks it, and each publication names the message that it replaces, or the stream refuses it.
  */
-export function startHeadPublisher(o: HeadPublisherOptions): HeadPublisher {
-  const subject = auditSubject(o.service);
-  const everyMs = o.everyMs ?? MIN_INTERVAL_MS;
+export function startHeadPublisher(options: HeadPublisherOptions): HeadPublisher {
+  const subject = auditSubject(options.service);
+  const everyMs = options.everyMs ?? MIN_INTERVAL_MS;
   const end = new AbortController();
   const idle = new Set<(published: boolean) => void>();
   let state: HeadState = { connected: false, lastError: undefined, audit: 'unknown', reason: undefined };
@@ -69,7 +69,7 @@ export function startHeadPublisher(o: HeadPublisherOptions): HeadPublisher {
 
   const setState = (change: Partial<HeadState>): void => {
     state = { ...state, ...change };
-    o.onState?.(state);
+    options.onState?.(state);
   };
   const settle = (done: boolean): void => {
     for (const resolve of idle) resolve(done);
@@ -85,9 +85,9 @@ export function startHeadPublisher(o: HeadPublisherOptions): HeadPublisher {
     const problem =
       message && found === undefined
         ? `the message on ${subject} is not an audit head (${message.data.length} bytes)`
-        : await o.check(found);
+        : await options.check(found);
     if (problem !== undefined) {
-      o.log.error(
+      options.log.error(
         { reason: problem, published: found },
         'the audit is broken: its head is published no more',
       );
@@ -101,11 +101,11 @@ export function startHeadPublisher(o: HeadPublisherOptions): HeadPublisher {
   }
 
   async function publish(nc: NatsConnection, head: Head, replacedSeq: number): Promise<number> {
-    const event = headEvent(o.service, head, o.clock.now());
+    const event = headEvent(options.service, head, options.clock.now());
     try {
       // No message id: the server would drop a head as a duplicate of one that an operator has removed.
       const ack = await nc.jetstream().publish(subject, JSON.stringify(event), {
-        timeout: o.ackTimeoutMs ?? ACK_TIMEOUT_MS,
+        timeout: options.ackTimeoutMs ?? ACK_TIMEOUT_MS,
         expect: { lastSubjectSequence: replacedSeq },
       });
       return ack.seq;
@@ -119,8 +119,8 @@ export function startHeadPublisher(o: HeadPublisherOptions): HeadPublisher {
     for (;;) {
       const woken = Promise.withResolvers<void>();
       wake = woken.resolve;
-      const head = o.head();
-      const sinceMs = publishedAt === undefined ? everyMs : o.clock.now() - publishedAt;
+      const head = options.head();
+      const sinceMs = publishedAt === undefined ? everyMs : options.clock.now() - publishedAt;
       if (isPublished(head)) {
         healthy();
         settle(true);
@@ -128,11 +128,11 @@ export function startHeadPublisher(o: HeadPublisherOptions): HeadPublisher {
         await Promise.race([woken.promise, broken]);
       } else if (sinceMs >= 0 && sinceMs < everyMs && idle.size === 0) {
         waiting = 'for the interval';
-        using _due = o.clock.timer(wake, everyMs - sinceMs);
+        using _due = options.clock.timer(wake, everyMs - sinceMs);
         await Promise.race([woken.promise, broken]);
       } else {
         waiting = undefined;
-        publishedAt = o.clock.now();
+        publishedAt = options.clock.now();
         replacedSeq = await publish(nc, head, replacedSeq);
         published = head;
         healthy();
@@ -141,11 +141,11 @@ export function startHeadPublisher(o: HeadPublisherOptions): HeadPublisher {
   }
 
   const running = supervise({
-    connection: o.connection,
+    connection: options.connection,
     component: 'audit head publisher',
-    clock: o.clock,
-    random: o.random ?? Math.random,
-    log: o.log,
+    clock: options.clock,
+    random: options.random ?? Math.random,
+    log: options.log,
     signal: end.signal,
     onState: setState,
     session: async (nc, healthy) => {
@@ -172,11 +172,11 @@ export function startHeadPublisher(o: HeadPublisherOptions): HeadPublisher {
       if (waiting === 'for a change') wake();
     },
     async flush(timeoutMs) {
-      if (end.signal.aborted) return state.audit !== 'broken' && isPublished(o.head());
+      if (end.signal.aborted) return state.audit !== 'broken' && isPublished(options.head());
       const { promise, resolve } = Promise.withResolvers<boolean>();
       idle.add(resolve);
       wake();
-      using _limit = o.clock.timer(() => resolve(false), timeoutMs);
+      using _limit = options.clock.timer(() => resolve(false), timeoutMs);
       try {
         return await promise;
       } finally {

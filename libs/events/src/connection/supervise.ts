@@ -27,16 +27,19 @@ export interface SuperviseOptions {
  * Runs sessions, each on a new connection, and retries after any failure with jittered exponential backoff, without
  * limit. Resolves when the signal aborts and the last connection is closed. Logs state changes, not every failed attempt.
  */
-export async function supervise(o: SuperviseOptions): Promise<void> {
-  const backoff = { firstMs: FIRST_DELAY_MS, longestMs: MAX_DELAY_MS, random: o.random };
+export async function supervise(options: SuperviseOptions): Promise<void> {
+  const backoff = { firstMs: FIRST_DELAY_MS, longestMs: MAX_DELAY_MS, random: options.random };
   let failures = 0;
   let connected: boolean | undefined;
   const setState = (next: boolean, reason: string | undefined): void => {
-    o.onState?.({ connected: next, lastError: reason });
+    options.onState?.({ connected: next, lastError: reason });
     if (connected !== next) {
       if (next)
-        o.log.info({ servers: o.connection.servers.length }, `${o.component}: connected to the event bus`);
-      else o.log.warn({ reason }, `${o.component}: interrupted; trying again until it works`);
+        options.log.info(
+          { servers: options.connection.servers.length },
+          `${options.component}: connected to the event bus`,
+        );
+      else options.log.warn({ reason }, `${options.component}: interrupted; trying again until it works`);
     }
     connected = next;
   };
@@ -45,24 +48,24 @@ export async function supervise(o: SuperviseOptions): Promise<void> {
     failures = 0;
     setState(true, undefined);
   };
-  while (!o.signal.aborted) {
+  while (!options.signal.aborted) {
     try {
-      await runSession(o, healthy);
+      await runSession(options, healthy);
     } catch (error) {
-      if (o.signal.aborted) return;
+      if (options.signal.aborted) return;
       setState(false, reasonOf(error));
     }
     failures += 1;
-    await o.clock.sleep(backoffMs(failures, backoff), o.signal).catch((error: unknown) => {
-      if (!o.signal.aborted) throw error;
+    await options.clock.sleep(backoffMs(failures, backoff), options.signal).catch((error: unknown) => {
+      if (!options.signal.aborted) throw error;
     });
   }
 }
 
-async function runSession(o: SuperviseOptions, healthy: () => void): Promise<void> {
-  const nc = await openConnection(o.connection, o.signal);
+async function runSession(options: SuperviseOptions, healthy: () => void): Promise<void> {
+  const nc = await openConnection(options.connection, options.signal);
   try {
-    await o.session(nc, healthy);
+    await options.session(nc, healthy);
   } finally {
     await nc.close();
   }

@@ -37,7 +37,7 @@ function publisher(t: TestContext, url: string, profile = 'neo') {
 }
 
 /** A running consumer that collects ids; `until(n)` resolves with the first n. */
-function collector(t: TestContext, url: string, o: Partial<ConsumeOptions> = {}) {
+function collector(t: TestContext, url: string, options: Partial<ConsumeOptions> = {}) {
   const stop = new AbortController();
   const log = recordingLog();
   const ids: string[] = [];
@@ -54,7 +54,7 @@ function collector(t: TestContext, url: string, o: Partial<ConsumeOptions> = {})
       metas.push(meta);
       check();
     },
-    ...o,
+    ...options,
   });
   t.after(async () => {
     stop.abort();

@@ -34,8 +34,8 @@ export interface ConsumeOptions {
  * the owner of its subject has not sent, is logged and skipped. Rejects with the error of `onEvent` (a durable then gets
  * that event again), and with CONFIG_INVALID when the filter does not match exactly one stream.
  */
-export async function consume(o: ConsumeOptions): Promise<void> {
-  const stream = streamOf(o.filter);
+export async function consume(options: ConsumeOptions): Promise<void> {
+  const stream = streamOf(options.filter);
   const position: Position = { after: undefined, created: undefined };
   const broken = new AbortController();
   let thrown: { readonly error: unknown } | undefined;
@@ -43,11 +43,11 @@ export async function consume(o: ConsumeOptions): Promise<void> {
   const handle = async (data: string, meta: EventMeta): Promise<void> => {
     const event = parseEvent(data);
     if ('problem' in event) {
-      o.log.warn({ ...meta, reason: event.problem }, 'skipped a message that is not an event');
+      options.log.warn({ ...meta, reason: event.problem }, 'skipped a message that is not an event');
       return;
     }
     try {
-      await o.onEvent(event.event, meta);
+      await options.onEvent(event.event, meta);
     } catch (error) {
       thrown = { error };
       broken.abort();
@@ -56,25 +56,25 @@ export async function consume(o: ConsumeOptions): Promise<void> {
   };
 
   await supervise({
-    connection: o.connection,
+    connection: options.connection,
     component: 'event consumer',
-    clock: o.clock,
-    random: o.random ?? Math.random,
-    log: o.log,
-    signal: AbortSignal.any([o.signal, broken.signal]),
+    clock: options.clock,
+    random: options.random ?? Math.random,
+    log: options.log,
+    signal: AbortSignal.any([options.signal, broken.signal]),
     session: (nc, onHealthy) =>
       runConsumerSession({
         nc,
-        inboxPrefix: o.connection.inboxPrefix,
+        inboxPrefix: options.connection.inboxPrefix,
         stream,
-        filter: o.filter,
-        durable: o.durable,
-        fromStart: o.fromStart ?? false,
+        filter: options.filter,
+        durable: options.durable,
+        fromStart: options.fromStart ?? false,
         position,
-        signal: o.signal,
+        signal: options.signal,
         onHealthy,
         handle,
-        onForwarded: (meta) => o.log.warn(meta, 'skipped an event that its profile has not sent'),
+        onForwarded: (meta) => options.log.warn(meta, 'skipped an event that its profile has not sent'),
       }),
   });
   if (thrown) throw thrown.error;

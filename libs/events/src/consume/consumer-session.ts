@@ -40,38 +40,41 @@ export interface ConsumerSession {
 }
 
 /** Reads over one connection until it throws the connection's failure, or the signal aborts and the current event is done. */
-export async function runConsumerSession(o: ConsumerSession): Promise<void> {
+export async function runConsumerSession(session: ConsumerSession): Promise<void> {
   let handling = false;
   const onAbort = (): void => {
-    if (!handling) void o.nc.close();
+    if (!handling) void session.nc.close();
   };
-  o.signal.addEventListener('abort', onAbort, { once: true });
+  session.signal.addEventListener('abort', onAbort, { once: true });
   try {
-    const reader = await openReader(o);
+    const reader = await openReader(session);
     for await (const message of reader.messages) {
       handling = true;
       await reader.take(message);
       handling = false;
-      if (o.signal.aborted) return;
+      if (session.signal.aborted) return;
     }
     throw new Error('the connection was closed');
   } finally {
-    o.signal.removeEventListener('abort', onAbort);
+    session.signal.removeEventListener('abort', onAbort);
   }
 }
 
-async function openReader(o: ConsumerSession) {
-  const jsm = await o.nc.jetstreamManager({ checkAPI: false });
-  await fixPosition(jsm, o);
-  const name = o.durable === undefined ? await addEphemeral(jsm, o) : await addDurable(jsm, o.durable, o);
-  const inbox = createInbox(o.inboxPrefix);
-  const messages = o.nc.subscribe(inbox);
+async function openReader(session: ConsumerSession) {
+  const jsm = await session.nc.jetstreamManager({ checkAPI: false });
+  await fixPosition(jsm, session);
+  const name =
+    session.durable === undefined
+      ? await addEphemeral(jsm, session)
+      : await addDurable(jsm, session.durable, session);
+  const inbox = createInbox(session.inboxPrefix);
+  const messages = session.nc.subscribe(inbox);
   let wanted = 0;
   let delivered = 0;
   const pull = (): void => {
     wanted = BATCH;
-    o.nc.publish(
-      `$JS.API.CONSUMER.MSG.NEXT.${o.stream}.${name}`,
+    session.nc.publish(
+      `$JS.API.CONSUMER.MSG.NEXT.${session.stream}.${name}`,
       JSON.stringify({ batch: BATCH, expires: nanos(PULL_EXPIRES_MS) }),
       { reply: inbox },
     );
@@ -82,17 +85,17 @@ async function openReader(o: ConsumerSession) {
       if (endsPull(message)) pull();
       return;
     }
-    if (o.durable === undefined && delivery.count !== delivered + 1) {
+    if (session.durable === undefined && delivery.count !== delivered + 1) {
       throw new Error(`delivery ${delivery.count} came after ${delivered}: events were lost in transit`);
     }
     delivered = delivery.count;
-    await deliver(o, message, delivery.seq);
+    await deliver(session, message, delivery.seq);
     wanted -= 1;
     if (wanted === 0) pull();
   };
   pull();
-  await flushed(o.nc);
-  o.onHealthy();
+  await flushed(session.nc);
+  session.onHealthy();
   return { messages, take };
 }
 
@@ -100,40 +103,41 @@ async function openReader(o: ConsumerSession) {
  * Delivers an event; for a durable, acknowledges it or returns it at once (NAK). A crashed server may have lost
  * acknowledgements: an event that this reader has handled is acknowledged again, not delivered again.
  */
-async function deliver(o: ConsumerSession, message: Msg, seq: number): Promise<void> {
-  const handled = o.durable !== undefined && seq <= (o.position.after ?? 0);
+async function deliver(session: ConsumerSession, message: Msg, seq: number): Promise<void> {
+  const handled = session.durable !== undefined && seq <= (session.position.after ?? 0);
   try {
     const meta = { seq, subject: message.subject };
-    if (!handled && isForwarded(message)) o.onForwarded(meta);
-    else if (!handled) await o.handle(message.string(), meta);
-    o.position.after = Math.max(o.position.after ?? 0, seq);
+    if (!handled && isForwarded(message)) session.onForwarded(meta);
+    else if (!handled) await session.handle(message.string(), meta);
+    session.position.after = Math.max(session.position.after ?? 0, seq);
   } catch (error) {
-    if (o.durable !== undefined) {
+    if (session.durable !== undefined) {
       message.respond('-NAK');
-      await flushed(o.nc);
+      await flushed(session.nc);
     }
     throw error;
   }
-  if (o.durable !== undefined) await o.nc.request(message.reply ?? '', '+ACK', { timeout: ACK_TIMEOUT_MS });
+  if (session.durable !== undefined)
+    await session.nc.request(message.reply ?? '', '+ACK', { timeout: ACK_TIMEOUT_MS });
 }
 
 /** Sets the position to read from, and corrects it for a stream that was recreated or has lost its tail. */
-async function fixPosition(jsm: JetStreamManager, o: ConsumerSession): Promise<void> {
-  const { state, created } = await jsm.streams.info(o.stream);
-  const { position } = o;
-  const fromStart = o.fromStart || o.durable !== undefined;
+async function fixPosition(jsm: JetStreamManager, session: ConsumerSession): Promise<void> {
+  const { state, created } = await jsm.streams.info(session.stream);
+  const { position } = session;
+  const fromStart = session.fromStart || session.durable !== undefined;
   if (position.after === undefined) position.after = fromStart ? 0 : state.last_seq;
   else if (position.created !== created) position.after = 0;
   else position.after = Math.min(position.after, state.last_seq);
   position.created = created;
 }
 
-async function addEphemeral(jsm: JetStreamManager, o: ConsumerSession): Promise<string> {
-  const info = await jsm.consumers.add(o.stream, {
+async function addEphemeral(jsm: JetStreamManager, session: ConsumerSession): Promise<string> {
+  const info = await jsm.consumers.add(session.stream, {
     ack_policy: AckPolicy.None,
     deliver_policy: DeliverPolicy.StartSequence,
-    opt_start_seq: (o.position.after ?? 0) + 1,
-    filter_subject: o.filter,
+    opt_start_seq: (session.position.after ?? 0) + 1,
+    filter_subject: session.filter,
     inactive_threshold: nanos(INACTIVE_MS),
     mem_storage: true,
     num_replicas: 1,
@@ -142,14 +146,14 @@ async function addEphemeral(jsm: JetStreamManager, o: ConsumerSession): Promise<
 }
 
 /** Allows one unacknowledged event at a time: with more, a redelivered event could arrive after later ones. */
-async function addDurable(jsm: JetStreamManager, name: string, o: ConsumerSession): Promise<string> {
-  const info = await jsm.consumers.add(o.stream, {
+async function addDurable(jsm: JetStreamManager, name: string, session: ConsumerSession): Promise<string> {
+  const info = await jsm.consumers.add(session.stream, {
     durable_name: name,
     ack_policy: AckPolicy.Explicit,
     ack_wait: nanos(ACK_WAIT_MS),
     max_ack_pending: 1,
-    deliver_policy: o.fromStart ? DeliverPolicy.All : DeliverPolicy.New,
-    filter_subject: o.filter,
+    deliver_policy: session.fromStart ? DeliverPolicy.All : DeliverPolicy.New,
+    filter_subject: session.filter,
   });
   return info.name;
 }

@@ -27,16 +27,16 @@ function publisherFor(
   t: TestContext,
   url: string,
   source: TestOutbox,
-  o: Partial<OutboxPublisherOptions> = {},
+  options: Partial<OutboxPublisherOptions> = {},
 ) {
-  const profile = o.subjectPrefix ?? 'fleet.task.neo';
+  const profile = options.subjectPrefix ?? 'fleet.task.neo';
   const publisher = createOutboxPublisher({
     connection: { servers: [url], name: profile },
     source,
     subjectPrefix: 'fleet.task.neo',
     log: recordingLog(),
     clock: systemClock,
-    ...o,
+    ...options,
   });
   t.after(() => publisher.close());
   return publisher;

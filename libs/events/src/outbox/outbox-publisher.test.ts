@@ -15,7 +15,7 @@ function publisherFor(
   t: After,
   url: string,
   source: TestOutbox,
-  o: Partial<OutboxPublisherOptions> = {},
+  options: Partial<OutboxPublisherOptions> = {},
 ): { publisher: ReturnType<typeof createOutboxPublisher>; log: RecordingLog } {
   const log = recordingLog();
   const publisher = createOutboxPublisher({
@@ -24,7 +24,7 @@ function publisherFor(
     subjectPrefix: 'fleet.task.neo',
     log,
     clock: systemClock,
-    ...o,
+    ...options,
   });
   t.after(() => publisher.close());
   return { publisher, log };

@@ -37,7 +37,7 @@ export interface OutboxPublisher {
  * drops duplicates (docs/events.md#order-and-copies). Returns at once and never throws; without a broker the outbox
  * grows and the publisher keeps retrying.
  */
-export function createOutboxPublisher(o: OutboxPublisherOptions): OutboxPublisher {
+export function createOutboxPublisher(options: OutboxPublisherOptions): OutboxPublisher {
   const stop = new AbortController();
   const listeners = new Set<() => void>();
   const notify = (): void => {
@@ -45,11 +45,11 @@ export function createOutboxPublisher(o: OutboxPublisherOptions): OutboxPublishe
   };
   let state: BusState = { connected: false, lastError: undefined };
   const running = supervise({
-    connection: o.connection,
+    connection: options.connection,
     component: 'outbox publisher',
-    clock: o.clock,
-    random: o.random ?? Math.random,
-    log: o.log,
+    clock: options.clock,
+    random: options.random ?? Math.random,
+    log: options.log,
     signal: stop.signal,
     onState: (next) => {
       state = next;
@@ -57,16 +57,16 @@ export function createOutboxPublisher(o: OutboxPublisherOptions): OutboxPublishe
     session: (nc, onHealthy) =>
       runPublishSession({
         nc,
-        source: o.source,
-        subjectPrefix: o.subjectPrefix,
-        window: o.window ?? WINDOW,
-        ackTimeoutMs: o.ackTimeoutMs ?? ACK_TIMEOUT_MS,
-        clock: o.clock,
-        log: o.log,
+        source: options.source,
+        subjectPrefix: options.subjectPrefix,
+        window: options.window ?? WINDOW,
+        ackTimeoutMs: options.ackTimeoutMs ?? ACK_TIMEOUT_MS,
+        clock: options.clock,
+        log: options.log,
         signal: stop.signal,
         onHealthy,
         onAdvanced: notify,
-        onPublished: o.onPublished ?? (() => {}),
+        onPublished: options.onPublished ?? (() => {}),
       }),
   });
 
@@ -76,14 +76,14 @@ export function createOutboxPublisher(o: OutboxPublisherOptions): OutboxPublishe
       const { promise, resolve, reject } = Promise.withResolvers<boolean>();
       const check = (): void => {
         try {
-          if (o.source.backlog().count === 0) resolve(true);
+          if (options.source.backlog().count === 0) resolve(true);
           else if (stop.signal.aborted) resolve(false);
         } catch (error) {
           reject(error);
         }
       };
       const done = new AbortController();
-      void o.clock.sleep(timeoutMs, done.signal).then(
+      void options.clock.sleep(timeoutMs, done.signal).then(
         () => resolve(false),
         () => {},
       );

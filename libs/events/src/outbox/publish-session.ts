@@ -28,29 +28,29 @@ export interface PublishSession {
  * Publishes over one connection, in order, until the first failure, which it throws. It is then unknown which events in
  * flight were stored, so only a new session, which reads the stream back first, can continue in order.
  */
-export async function runPublishSession(o: PublishSession): Promise<never> {
+export async function runPublishSession(session: PublishSession): Promise<never> {
   const failure = new AbortController();
   const fail = (error: unknown): void => failure.abort(error);
-  const signal = AbortSignal.any([o.signal, failure.signal]);
-  const js = o.nc.jetstream();
+  const signal = AbortSignal.any([session.signal, failure.signal]);
+  const js = session.nc.jetstream();
   const inFlight = new InFlight();
   let wake: () => void = () => {};
-  const saver = createCursorSaver(o, fail, () => wake());
+  const saver = createCursorSaver(session, fail, () => wake());
   const onEnd = (): void => {
     wake();
-    void o.nc.close();
+    void session.nc.close();
   };
   signal.addEventListener('abort', onEnd, { once: true });
-  void o.nc.closed().then((error) => fail(error ?? new Error('the server closed the connection')));
+  void session.nc.closed().then((error) => fail(error ?? new Error('the server closed the connection')));
 
   const send = (entry: OutboxEvent): void => {
-    const body = encode(entry, o.nc.info?.max_payload);
+    const body = encode(entry, session.nc.info?.max_payload);
     const sent = inFlight.send(entry.seq);
-    js.publish(entry.subject, body, { msgID: entry.event.id, timeout: o.ackTimeoutMs }).then(
+    js.publish(entry.subject, body, { msgID: entry.event.id, timeout: session.ackTimeoutMs }).then(
       () => {
         if (signal.aborted) return;
-        o.onPublished('ok');
-        o.onHealthy();
+        session.onPublished('ok');
+        session.onHealthy();
         const run = inFlight.acknowledge(sent);
         if (run) saver.save(run.upTo, run.count);
         wake();
@@ -61,7 +61,7 @@ export async function runPublishSession(o: PublishSession): Promise<never> {
   };
 
   const waitForCapacity = async (): Promise<void> => {
-    while (inFlight.size >= o.window || saver.unsaved() >= o.window * UNSAVED_WINDOWS) {
+    while (inFlight.size >= session.window || saver.unsaved() >= session.window * UNSAVED_WINDOWS) {
       signal.throwIfAborted();
       const woken = Promise.withResolvers<void>();
       wake = woken.resolve;
@@ -71,11 +71,11 @@ export async function runPublishSession(o: PublishSession): Promise<never> {
   };
 
   try {
-    let position = await readBack(o);
-    if (o.source.read(position, 1).length === 0) o.onHealthy();
+    let position = await readBack(session);
+    if (session.source.read(position, 1).length === 0) session.onHealthy();
     for (;;) {
-      const batch = o.source.read(position, READ_BATCH);
-      if (batch.length === 0) await o.source.wait(position, signal);
+      const batch = session.source.read(position, READ_BATCH);
+      if (batch.length === 0) await session.source.wait(position, signal);
       for (const entry of batch) {
         await waitForCapacity();
         send(entry);
@@ -84,7 +84,8 @@ export async function runPublishSession(o: PublishSession): Promise<never> {
     }
   } catch (error) {
     fail(error);
-    if (!o.signal.aborted) for (let n = inFlight.unacknowledged; n > 0; n -= 1) o.onPublished('error');
+    if (!session.signal.aborted)
+      for (let n = inFlight.unacknowledged; n > 0; n -= 1) session.onPublished('error');
     throw failure.signal.reason;
   } finally {
     await saver.settled();
@@ -100,28 +101,28 @@ function encode(entry: OutboxEvent, maxPayload = 1024 * 1024): Uint8Array {
 }
 
 /** Compares the stream with the outbox, advances the cursor as far as that proves, and returns where to resume. */
-async function readBack(o: PublishSession): Promise<number> {
-  const [first] = o.source.read(o.source.cursor(), 1);
+async function readBack(session: PublishSession): Promise<number> {
+  const [first] = session.source.read(session.source.cursor(), 1);
   const [last, lastLikeFirst] = await Promise.all([
-    lastMessage(o.nc, `${o.subjectPrefix}.>`),
-    first === undefined ? undefined : lastMessage(o.nc, first.subject),
+    lastMessage(session.nc, `${session.subjectPrefix}.>`),
+    first === undefined ? undefined : lastMessage(session.nc, first.subject),
   ]);
-  const point = resumePoint({ source: o.source, last, lastLikeFirst, now: o.clock.now() });
+  const point = resumePoint({ source: session.source, last, lastLikeFirst, now: session.clock.now() });
   if (point.foreignId !== undefined) {
-    o.log.error(
+    session.log.error(
       { event_id: point.foreignId },
       'the event stream holds an event that this ledger has not written: the ledger was restored to an older state, and the bus may drop its next events as duplicates',
     );
   }
-  if (point.after > o.source.cursor()) {
-    await o.source.advance(point.after);
-    o.onAdvanced();
+  if (point.after > session.source.cursor()) {
+    await session.source.advance(point.after);
+    session.onAdvanced();
   }
   return point.after;
 }
 
 /** Persists the cursor, one write at a time, always at the newest position. */
-function createCursorSaver(o: PublishSession, fail: (error: unknown) => void, onSaved: () => void) {
+function createCursorSaver(session: PublishSession, fail: (error: unknown) => void, onSaved: () => void) {
   let upTo = 0;
   let unsaved = 0;
   let running: Promise<void> | undefined;
@@ -129,10 +130,10 @@ function createCursorSaver(o: PublishSession, fail: (error: unknown) => void, on
     try {
       while (unsaved > 0) {
         const count = unsaved;
-        await o.source.advance(upTo);
+        await session.source.advance(upTo);
         unsaved -= count;
         onSaved();
-        o.onAdvanced();
+        session.onAdvanced();
       }
     } catch (error) {
       fail(error);

@@ -49,21 +49,22 @@ export interface ResumePoint {
  * stores what is missing. Later, resending would store events twice, so the two messages together are taken as proof
  * that the events up to `last` are stored. Ids of another ledger prove nothing.
  */
-export function resumePoint(o: {
+export function resumePoint(options: {
   source: OutboxSource;
   last: StoredMessage | undefined;
   lastLikeFirst: StoredMessage | undefined;
   now: number;
 }): ResumePoint {
-  const cursor = o.source.cursor();
-  const [first] = o.source.read(cursor, 1);
-  if (first === undefined || o.last === undefined) return { after: cursor };
-  const stored = ownSequence(o.source, o.last);
+  const cursor = options.source.cursor();
+  const [first] = options.source.read(cursor, 1);
+  if (first === undefined || options.last === undefined) return { after: cursor };
+  const stored = ownSequence(options.source, options.last);
   if (stored === undefined) {
-    const ours = ledgerOf(o.last.id) === ledgerOf(first.event.id) && sequenceOf(o.last.id) > cursor;
-    return ours ? { after: cursor, foreignId: o.last.id } : { after: cursor };
+    const ours =
+      ledgerOf(options.last.id) === ledgerOf(first.event.id) && sequenceOf(options.last.id) > cursor;
+    return ours ? { after: cursor, foreignId: options.last.id } : { after: cursor };
   }
-  const firstIsThere = (ownSequence(o.source, o.lastLikeFirst) ?? 0) >= first.seq;
+  const firstIsThere = (ownSequence(options.source, options.lastLikeFirst) ?? 0) >= first.seq;
   if (stored < first.seq || !firstIsThere) return { after: cursor };
-  return { after: o.now - o.last.storedAt < RESEND_WITHIN_MS ? cursor : stored };
+  return { after: options.now - options.last.storedAt < RESEND_WITHIN_MS ? cursor : stored };
 }

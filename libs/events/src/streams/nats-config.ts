@@ -46,21 +46,23 @@ function renderUser(entry: NatsUser): string {
 }
 
 /** Renders a nats-server configuration with JetStream on disk. Throws CONFIG_INVALID for text that is not printable ASCII. */
-export function renderNatsConfig(o: NatsConfigOptions): string {
-  const host = quote(o.host, 'the host');
+export function renderNatsConfig(options: NatsConfigOptions): string {
+  const host = quote(options.host, 'the host');
   const lines = [
     `host: ${host}`,
-    `port: ${o.port}`,
+    `port: ${options.port}`,
     'jetstream {',
-    `  store_dir: ${quote(o.storeDir, 'the store directory')}`,
-    `  max_file_store: ${o.maxStoreBytes ?? MAX_STORE_BYTES}`,
+    `  store_dir: ${quote(options.storeDir, 'the store directory')}`,
+    `  max_file_store: ${options.maxStoreBytes ?? MAX_STORE_BYTES}`,
     `  max_memory_store: ${MAX_MEMORY_BYTES}`,
-    ...(o.syncAlways ? ['  sync_interval: always'] : []),
+    ...(options.syncAlways ? ['  sync_interval: always'] : []),
     '}',
-    ...(o.monitorPort === undefined ? [] : [`http: ${quote(`${o.host}:${o.monitorPort}`, 'the host')}`]),
-    ...(o.users.length === 0
+    ...(options.monitorPort === undefined
       ? []
-      : ['authorization {', '  users = [', ...o.users.map(renderUser), '  ]', '}']),
+      : [`http: ${quote(`${options.host}:${options.monitorPort}`, 'the host')}`]),
+    ...(options.users.length === 0
+      ? []
+      : ['authorization {', '  users = [', ...options.users.map(renderUser), '  ]', '}']),
   ];
   return `${lines.join('\n')}\n`;
 }

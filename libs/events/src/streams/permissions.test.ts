@@ -15,10 +15,10 @@ const deadline = { timeout: 60_000 };
 const set = { user: 'setup', pass: 'setup-password' };
 
 async function guardedBus(t: TestContext) {
-  const profile = (name: string, o: Parameters<typeof busPermissions>[1] = {}) => ({
+  const profile = (name: string, options: Parameters<typeof busPermissions>[1] = {}) => ({
     user: name,
     password: `${name}-password`,
-    permissions: busPermissions(name, o),
+    permissions: busPermissions(name, options),
   });
   const server = await startNatsServer(t, {
     users: [

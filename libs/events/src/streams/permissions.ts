@@ -26,7 +26,7 @@ export function inboxPrefix(profile: string): string {
  * marks it (see isForwarded) and readers drop it; acknowledgements directed there are not events and hold no data of the
  * user. Throws CONFIG_INVALID for a name that would widen a subject.
  */
-export function busPermissions(name: string, o: { readonly control?: boolean } = {}): BusPermissions {
+export function busPermissions(name: string, options: { readonly control?: boolean } = {}): BusPermissions {
   const inbox = inboxPrefix(name);
   const [events, head] = [`fleet.task.${name}.>`, auditSubject(name)];
   const directGet = (stream: string, subject: string): string => `$JS.API.DIRECT.GET.${stream}.${subject}`;
@@ -37,7 +37,7 @@ export function busPermissions(name: string, o: { readonly control?: boolean } =
   return {
     publish: [
       ...[events, `fleet.announce.${name}`, directGet(STREAM, events)],
-      ...(o.control === true ? control : []),
+      ...(options.control === true ? control : []),
     ],
     subscribe: [`${inbox}.>`, 'fleet.announce.>'],
   };

@@ -97,27 +97,27 @@ async function applyConfig(
  * 1 GiB and 30 days; beyond either, the oldest events are removed. Throws CONFIG_INVALID when a stream cannot be set up
  * as required, and PEER_UNREACHABLE (retryable) when the server does not answer.
  */
-export async function setUpStreams(o: {
+export async function setUpStreams(options: {
   connection: BusConnection;
   log: Log;
   maxBytes?: number;
   maxAgeS?: number;
 }): Promise<StreamSetup> {
-  const maxAgeMs = (o.maxAgeS ?? DEFAULT_MAX_AGE_S) * 1000;
+  const maxAgeMs = (options.maxAgeS ?? DEFAULT_MAX_AGE_S) * 1000;
   if (maxAgeMs < DUPLICATE_WINDOW_MS) {
     throw new FleetError(
       'CONFIG_INVALID',
-      `events must be kept for at least ${DUPLICATE_WINDOW_MS / 1000} s, not ${o.maxAgeS} s: raise the stream's maximum age`,
+      `events must be kept for at least ${DUPLICATE_WINDOW_MS / 1000} s, not ${options.maxAgeS} s: raise the stream's maximum age`,
     );
   }
-  const where = o.connection.servers.map((server) => {
+  const where = options.connection.servers.map((server) => {
     const { host, port } = serverAddress(server);
     return `${host}:${port}`;
   });
-  const events = eventStream({ maxBytes: o.maxBytes ?? DEFAULT_MAX_BYTES, maxAgeMs });
+  const events = eventStream({ maxBytes: options.maxBytes ?? DEFAULT_MAX_BYTES, maxAgeMs });
   const [announces, heads] = [announceStream(), auditStream()];
   const deadline = AbortSignal.timeout(SET_UP_TIMEOUT_MS);
-  const nc = await openConnection(o.connection, deadline).catch((error: unknown) => {
+  const nc = await openConnection(options.connection, deadline).catch((error: unknown) => {
     throw new FleetError('PEER_UNREACHABLE', `cannot set up the event bus: ${reasonOf(error)}`, {
       cause: error,
     });
@@ -142,13 +142,13 @@ export async function setUpStreams(o: {
       : [
           `nats-server ${serverVersion} does not know sync_interval: events survive a crash of the process, not of the machine; use 2.10 or newer for both`,
         ];
-    for (const note of notes) o.log.warn({ server_version: serverVersion }, note);
+    for (const note of notes) options.log.warn({ server_version: serverVersion }, note);
     const outcomes = {
       [events.name]: outcome,
       [announces.name]: announceOutcome,
       [heads.name]: auditOutcome,
     };
-    o.log.info({ outcomes, server_version: serverVersion }, 'event streams are set up');
+    options.log.info({ outcomes, server_version: serverVersion }, 'event streams are set up');
     return { outcome, announceOutcome, auditOutcome, serverVersion, knowsSyncInterval, notes };
   } finally {
     await nc.close();

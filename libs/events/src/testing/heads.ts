@@ -33,7 +33,7 @@ export const login = (url: string, user: string) => ({
   ...(user === SETUP.user ? {} : { inboxPrefix: inboxPrefix(user) }),
 });
 
-export async function audited(t: After, o: { readonly streams?: false } = {}) {
+export async function audited(t: After, options: { readonly streams?: false } = {}) {
   const user = (name: string, control: boolean) => ({
     user: name,
     password: `${name}-pw`,
@@ -42,7 +42,7 @@ export async function audited(t: After, o: { readonly streams?: false } = {}) {
   const server = await startNatsServer(t, {
     users: [{ user: SETUP.user, password: SETUP.pass }, user('trader', true), user('neo', false)],
   });
-  if (o.streams !== false) await setUp(server);
+  if (options.streams !== false) await setUp(server);
   return server;
 }
 
@@ -80,10 +80,10 @@ export async function stored(
 export function follow(
   t: After,
   url: string,
-  o: Partial<HeadPublisherOptions> & { readonly at?: number } = {},
+  options: Partial<HeadPublisherOptions> & { readonly at?: number } = {},
 ) {
   const log: RecordingLog = recordingLog();
-  const { at = 1, ...more } = o;
+  const { at = 1, ...more } = options;
   const audit = { head: headOf(at), asked: [] as (Head | undefined)[] };
   const publisher: HeadPublisher = startHeadPublisher({
     connection: login(url, 'trader'),

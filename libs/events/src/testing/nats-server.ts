@@ -36,9 +36,9 @@ export interface NatsServer {
 /** Starts a server; with a test context it is stopped after the test. Throws CONFIG_INVALID without nats-server. */
 export async function startNatsServer(
   t?: { after(fn: () => Promise<void>): void },
-  o: NatsServerOptions = {},
+  options: NatsServerOptions = {},
 ): Promise<NatsServer> {
-  const binary = o.binary ?? (process.env.NATS_SERVER_BIN || 'nats-server');
+  const binary = options.binary ?? (process.env.NATS_SERVER_BIN || 'nats-server');
   const version = await versionOf(binary);
   const dir = await mkdtemp(join(tmpdir(), 'fleet-nats-'));
   const configFile = join(dir, 'nats.conf');
@@ -50,8 +50,8 @@ export async function startNatsServer(
         host: '127.0.0.1',
         port,
         syncAlways: supportsSyncInterval(version),
-        users: o.users ?? [],
-        ...(o.monitorPort === undefined ? {} : { monitorPort: o.monitorPort }),
+        users: options.users ?? [],
+        ...(options.monitorPort === undefined ? {} : { monitorPort: options.monitorPort }),
       }),
       { mode: 0o600 },
     );

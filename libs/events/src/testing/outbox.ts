@@ -14,7 +14,7 @@ export interface TestOutbox extends OutboxSource {
  * An outbox in a SQLite file with the guarantees of the ledger's: only committed events are visible, the cursor survives
  * the process, and moving the cursor back or past the last event is an error.
  */
-export function openTestOutbox(o: {
+export function openTestOutbox(options: {
   file: string;
   profile: string;
   ledger?: string;
@@ -22,7 +22,7 @@ export function openTestOutbox(o: {
   hole?: (seq: number) => boolean;
   bodyBytes?: (seq: number) => number;
 }): TestOutbox {
-  const db = new DatabaseSync(o.file);
+  const db = new DatabaseSync(options.file);
   db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA busy_timeout = 5000');
   db.exec('CREATE TABLE IF NOT EXISTS events (seq INTEGER PRIMARY KEY, subject TEXT, event TEXT) STRICT');
   db.exec('CREATE TABLE IF NOT EXISTS cursor (seq INTEGER) STRICT');
@@ -34,26 +34,26 @@ export function openTestOutbox(o: {
   const newest = (): number => number('SELECT max(seq) AS n FROM events');
   const waiting = new Set<() => void>();
   const names = LifecycleEvent.options;
-  const ledger = o.ledger ?? '0197a000-0000-7000-8000-000000000001';
+  const ledger = options.ledger ?? '0197a000-0000-7000-8000-000000000001';
 
   const append = (count: number): void => {
     let seq = newest();
     db.exec('BEGIN');
     for (let i = 0; i < count; i += 1) {
       do seq += 1;
-      while (o.hole?.(seq));
+      while (options.hole?.(seq));
       const name = names[seq % names.length] ?? 'progress';
       const event: CloudEvent = {
         specversion: '1.0',
-        id: `${o.profile}:${ledger}:${seq}`,
-        source: `/profiles/${o.profile}`,
+        id: `${options.profile}:${ledger}:${seq}`,
+        source: `/profiles/${options.profile}`,
         type: `dev.hermes-fleet.task.${name}.v1`,
         subject: 'task-1',
         time: new Date(0).toISOString(),
         datacontenttype: 'application/json',
-        data: { seq, padding: 'x'.repeat(o.bodyBytes?.(seq) ?? 0) },
+        data: { seq, padding: 'x'.repeat(options.bodyBytes?.(seq) ?? 0) },
       };
-      insert.run(seq, `fleet.task.${o.profile}.${name}`, JSON.stringify(event));
+      insert.run(seq, `fleet.task.${options.profile}.${name}`, JSON.stringify(event));
     }
     db.exec('COMMIT');
     for (const wake of waiting) wake();
