@@ -1,39 +1,25 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
-import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { describe, it, type TestContext } from 'node:test';
+import { describe, it } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { FleetError } from '@hermes-fleet/protocol';
-import {
-  fixture,
-  isRunning,
-  manualTimerClock,
-  openPool,
-  recordingLog,
-  untilState,
-} from './testing/harness.ts';
+import { hasCode, recordingLog, tempDir } from '@hermes-fleet/protocol/testing';
+import { fixture, isRunning, manualTimerClock, openPool, untilState } from './testing/harness.ts';
 
 const RECHECK_MS = 15_000;
 const now = { maxAgeMs: 0, timeoutMs: 20_000 };
 const longTimeout = () => ({ signal: new AbortController().signal, timeoutMs: 20_000 });
-const hasCode = (code: string) => (error: unknown) => error instanceof FleetError && error.code === code;
 
 const require = createRequire(import.meta.url);
 function npmServer(name: string): string {
   return join(dirname(require.resolve(`@modelcontextprotocol/${name}/package.json`)), 'dist', 'index.js');
 }
 
-async function folder(t: TestContext): Promise<string> {
-  const dir = await mkdtemp(join(tmpdir(), 'mcp-'));
-  t.after(() => rm(dir, { recursive: true }));
-  return dir;
-}
-
 describe('servers from npm', { timeout: 120_000 }, () => {
   it('are healthy and their tools can be called', async (t) => {
-    const dir = await folder(t);
+    const dir = tempDir(t);
     await writeFile(join(dir, 'note.txt'), 'follow the white rabbit');
     const pool = openPool(t, {
       files: { command: process.execPath, args: [npmServer('server-filesystem'), dir] },
@@ -232,7 +218,7 @@ describe('over time', { timeout: 120_000 }, () => {
       throw new Error('a bug of the listener');
     });
     assert.equal((await pool.probe('it', now)).state, 'ok');
-    assert.ok(log.lines.some(({ level, message }) => level === 'error' && message.includes('listener')));
+    assert.ok(log.entries.some(({ level, message }) => level === 'error' && message.includes('listener')));
   });
 
   it('measures every server every 15 s and replaces one that stays silent', async (t) => {
@@ -420,7 +406,7 @@ describe('processes', { timeout: 120_000 }, () => {
     const pool = openPool(t, { it: fixture('shouts') }, { log });
     await pool.probe('it', now);
     await pool.close();
-    const lines = log.lines.filter(({ message }) => message === 'MCP server wrote to stderr');
+    const lines = log.entries.filter(({ message }) => message === 'MCP server wrote to stderr');
     assert.ok(lines.length > 0 && lines.length <= 60, `${lines.length} lines`);
     for (const { level, fields } of lines) {
       assert.equal(level, 'debug');

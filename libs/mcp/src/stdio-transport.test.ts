@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { systemClock } from '@hermes-fleet/protocol';
+import { silentLog } from '@hermes-fleet/protocol/testing';
 import { StdioTransport } from './stdio-transport.ts';
-import { recordingLog } from './testing/harness.ts';
 
 test('a message to an exiting server fails with its exit code', { timeout: 20_000 }, async (t) => {
   // Closes its input and exits a little later, as when the two events of an exit arrive separately.
@@ -14,7 +14,7 @@ test('a message to an exiting server fails with its exit code', { timeout: 20_00
     env: {},
     cwd: undefined,
     clock: systemClock,
-    log: recordingLog(),
+    log: silentLog,
   });
   t.after(() => transport.close());
   const isDeaf = Promise.withResolvers<void>();

@@ -1,18 +1,17 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { FleetConfigSchema } from '@hermes-fleet/fleet-config';
 import { FleetError, HANDSHAKE_EXTENSION, PROTOCOL_VERSIONS } from '@hermes-fleet/protocol';
+import { tempDir } from '@hermes-fleet/protocol/testing';
 import { createSecretEnv } from '@hermes-fleet/service';
 import { memberCard, publicUrl } from './card.ts';
 import { readMemberEnvironment, traderDir } from './environment.ts';
 import { version } from './version.ts';
 
 function member(t: TestContext, fleet: unknown, identity?: string) {
-  const home = mkdtempSync(join(tmpdir(), 'member-card-'));
-  t.after(() => rmSync(home, { recursive: true, force: true }));
+  const home = tempDir(t);
   const environment = readMemberEnvironment('trader', traderDir, { HERMES_HOME: home });
   mkdirSync(environment.dir);
   writeFileSync(join(environment.dir, 'fleet.yaml'), JSON.stringify({ fleet }));

@@ -12,14 +12,12 @@ import {
   FleetError,
   HANDSHAKE_EXTENSION,
   systemIds as ids,
-  type Log,
   PROTOCOL_VERSIONS,
+  silentLog,
 } from '@hermes-fleet/protocol';
 import { loadYamlConfig, type SecretEnv } from '@hermes-fleet/service';
 import type { MemberConfiguration } from './configuration.ts';
 import type { MemberEnvironment } from './environment.ts';
-
-const silent: Log = { debug() {}, info() {}, warn() {}, error() {} };
 
 /** The output of `--doctor`, printed as one line of JSON. */
 export interface DoctorReport {
@@ -58,7 +56,7 @@ export async function examineMember(options: ExamineMemberOptions): Promise<Doct
         versions: PROTOCOL_VERSIONS,
         clock,
         ids,
-        client: createA2AClient({ clock, log: silent, extensions: [HANDSHAKE_EXTENSION] }),
+        client: createA2AClient({ clock, log: silentLog, extensions: [HANDSHAKE_EXTENSION] }),
       })
     : [];
   const all = [...findings, ...live];

@@ -1,54 +1,18 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { type Ledger, openLedger } from '@hermes-fleet/ledger';
-import { type Clock, type Log, systemIds } from '@hermes-fleet/protocol';
+import { type Clock, silentLog, systemIds } from '@hermes-fleet/protocol';
+import { manualClock, tempDir } from '@hermes-fleet/protocol/testing';
 import { startRetention } from './retention.ts';
 
-const DAY_MS = 86_400_000;
-const quiet: Log = { debug() {}, info() {}, warn() {}, error() {} };
-
-/** A stopped clock whose sleepers are woken by `wake`. */
-function steppedClock() {
-  let now = Date.parse('2026-05-31T20:00:00Z');
-  let asleep = Promise.withResolvers<() => void>();
-  const clock: Clock = {
-    now: () => now,
-    timer: () => ({ [Symbol.dispose]: () => undefined }),
-    sleep: (ms, signal) =>
-      new Promise((resolve, reject) => {
-        signal?.addEventListener('abort', () => reject(signal.reason), { once: true });
-        asleep.resolve(() => {
-          now += ms;
-          resolve();
-        });
-      }),
-  };
-  return {
-    clock,
-    advance: (ms: number) => {
-      now += ms;
-    },
-    /** Resolves when a sleep starts, with a function that advances the time. */
-    async sleeping() {
-      const wake = await asleep.promise;
-      return () => {
-        asleep = Promise.withResolvers();
-        wake();
-      };
-    },
-  };
-}
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
 
 function ledgerAt(t: TestContext, clock: Clock): Ledger {
-  const dir = mkdtempSync(join(tmpdir(), 'retention-'));
-  const ledger = openLedger({ file: join(dir, 'l.db'), profile: 'neo', clock, ids: systemIds, log: quiet });
-  t.after(async () => {
-    await ledger.close();
-    rmSync(dir, { recursive: true, force: true });
-  });
+  const dir = tempDir(t, { closeFirst: () => ledger.close() });
+  const file = join(dir, 'l.db');
+  const ledger = openLedger({ file, profile: 'neo', clock, ids: systemIds, log: silentLog });
   return ledger;
 }
 
@@ -71,35 +35,35 @@ async function publishAll(ledger: Ledger): Promise<void> {
 const left = (ledger: Ledger): number => ledger.list({ pageSize: 1 }).totalSize;
 
 test('finished tasks are removed after their time, at start and every hour, unless their events are unpublished', async (t) => {
-  const { clock, advance, sleeping } = steppedClock();
+  const clock = manualClock();
   const ledger = ledgerAt(t, clock);
   await finished(ledger, 450);
   await publishAll(ledger);
-  advance(30 * DAY_MS + 1);
+  clock.advance(30 * DAY_MS + 1);
   await finished(ledger, 3);
 
-  const retention = startRetention({ ledger, finishedTasksDays: 30, clock, log: quiet });
-  const next = await sleeping();
+  const retention = startRetention({ ledger, finishedTasksDays: 30, clock, log: silentLog });
+  await clock.asleep(1);
   assert.equal(left(ledger), 3, 'more than one batch is old');
 
-  advance(30 * DAY_MS);
-  next();
-  const afterwards = await sleeping();
+  clock.advance(30 * DAY_MS);
+  await clock.asleep(1);
   assert.equal(left(ledger), 3, 'nothing of theirs is published');
   await publishAll(ledger);
-  afterwards();
-  await sleeping();
+  clock.advance(HOUR_MS);
+  await clock.asleep(1);
   assert.equal(left(ledger), 0);
   await retention.close();
 });
 
 test('a ledger that cannot be written is retried after an hour', async () => {
-  const { clock, sleeping } = steppedClock();
+  const clock = manualClock();
   const answers = [() => Promise.reject(new Error('disk full')), async () => 0];
   const prune = async (): Promise<number> => (answers.shift() ?? assert.fail('pruned too often'))();
-  const retention = startRetention({ ledger: { prune }, finishedTasksDays: 1, clock, log: quiet });
-  (await sleeping())();
-  await sleeping();
+  const retention = startRetention({ ledger: { prune }, finishedTasksDays: 1, clock, log: silentLog });
+  await clock.asleep(1);
+  clock.advance(HOUR_MS);
+  await clock.asleep(1);
   assert.equal(answers.length, 0);
   await retention.close();
 });

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { FleetConfigSchema } from '@hermes-fleet/fleet-config';
+import { tempDir } from '@hermes-fleet/protocol/testing';
 import { createSecretEnv } from '@hermes-fleet/service';
 import { profileDir, traderDir } from './environment.ts';
 import { sharedWithSiblings } from './siblings.ts';
@@ -21,8 +21,7 @@ const accepting = (...variables: string[]) => ({
 });
 
 function home(t: TestContext, members: Record<string, unknown>): string {
-  const dir = mkdtempSync(join(tmpdir(), 'siblings-'));
-  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  const dir = tempDir(t);
   for (const [name, fleet] of Object.entries(members)) {
     const folder = dirOf(dir, name);
     mkdirSync(folder, { recursive: true });

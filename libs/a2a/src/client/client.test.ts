@@ -7,9 +7,9 @@ import {
   type JsonObject,
   systemClock,
 } from '@hermes-fleet/protocol';
+import { fleetErrorOf, silentLog } from '@hermes-fleet/protocol/testing';
 import { createA2AClient, jsonRpcUrl, type PeerEndpoint, type PeerTask, peerErrorCode } from '../index.ts';
-import { collect, refused, silentLog } from '../testing/client.ts';
-import { peerServer } from '../testing/peer-server.ts';
+import { collect, peerServer } from '../testing/peer-server.ts';
 import { finish } from '../testing/script.ts';
 import { ANNOUNCE_TOKEN, dispatchMessage, type Served, serve, TOKEN } from '../testing/serve.ts';
 
@@ -126,7 +126,7 @@ test('a stream that ends early or falls silent is PEER_UNREACHABLE; returning ea
 
   // The only stream slot is free again once the server has noticed the disconnect.
   let error: FleetError;
-  do error = await refused(collect(client.watch(peer, id, { signal, idleTimeoutMs: 50 })));
+  do error = await fleetErrorOf(collect(client.watch(peer, id, { signal, idleTimeoutMs: 50 })));
   while (peerErrorCode(error) === 'TOO_MANY_STREAMS');
   assert.deepEqual([error.code, error.retryable], ['PEER_UNREACHABLE', true]);
 
@@ -135,7 +135,7 @@ test('a stream that ends early or falls silent is PEER_UNREACHABLE; returning ea
     dropped = client.watch(peer, id, { signal, idleTimeoutMs: 10_000 });
   }
   await served.closeStreams();
-  assert.equal((await refused(dropped.next())).code, 'PEER_UNREACHABLE');
+  assert.equal((await fleetErrorOf(dropped.next())).code, 'PEER_UNREACHABLE');
 });
 
 test("the caller's own abort rejects with its reason", async (t) => {
@@ -156,30 +156,30 @@ test("the caller's own abort rejects with its reason", async (t) => {
 test("a profile's refusals keep their code, fields and retryability", async (t) => {
   const served = await serve(t);
   const peer = peerOf(served);
-  const unknown = await refused(client.getTask(peer, 'nope', soon));
+  const unknown = await fleetErrorOf(client.getTask(peer, 'nope', soon));
   assert.deepEqual(
     [unknown.code, peerErrorCode(unknown), unknown.retryable],
     ['PEER_REFUSED', 'TASK_NOT_FOUND', false],
   );
   const bad = { messageId: 'm', data: dispatch('a', { deadline: 'soon' }), blocking: true };
-  const wrong = await refused(client.send(peer, bad, soon));
+  const wrong = await fleetErrorOf(client.send(peer, bad, soon));
   assert.deepEqual(
     [peerErrorCode(wrong), wrong.fields.map(({ path }) => path)],
     ['INVALID_PARAMS', ['deadline']],
   );
   assert.match(wrong.message, /deadline/);
-  const denied = await refused(client.getTask(peerOf(served, 'wrong-token-0123456789'), 'x', soon));
+  const denied = await fleetErrorOf(client.getTask(peerOf(served, 'wrong-token-0123456789'), 'x', soon));
   assert.equal(peerErrorCode(denied), 'UNAUTHENTICATED');
-  const scope = await refused(client.getTask(peerOf(served, ANNOUNCE_TOKEN), 'x', soon));
+  const scope = await fleetErrorOf(client.getTask(peerOf(served, ANNOUNCE_TOKEN), 'x', soon));
   assert.equal(peerErrorCode(scope), 'FORBIDDEN');
   await served.closeStreams();
-  const stopping = await refused(client.send(peer, { messageId: 'm', text: 'x', blocking: true }, soon));
+  const stopping = await fleetErrorOf(client.send(peer, { messageId: 'm', text: 'x', blocking: true }, soon));
   assert.deepEqual(
     [peerErrorCode(stopping), stopping.retryable, stopping.retryAfterS],
     ['SHUTTING_DOWN', true, 5],
   );
   await served.app.close();
-  const gone = await refused(client.getTask(peer, 'x', soon));
+  const gone = await fleetErrorOf(client.getTask(peer, 'x', soon));
   assert.deepEqual([gone.code, gone.retryable], ['PEER_UNREACHABLE', true]);
   assert.match(gone.message, /ECONN|UND_ERR/);
 });
@@ -191,8 +191,8 @@ test('requests carry token, version, extensions and trace; card requests carry n
     response.writeHead(404).end();
   });
   const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
-  await refused(client.getTask(peer, 'x', { ...soon, traceparent }));
-  await refused(client.card(peer.url, soon));
+  await fleetErrorOf(client.getTask(peer, 'x', { ...soon, traceparent }));
+  await fleetErrorOf(client.card(peer.url, soon));
   const [call, card] = seen;
   assert.equal(call?.authorization, 'Bearer odd-token-0123456789');
   assert.equal(call?.['a2a-version'], '1.0');
@@ -212,7 +212,7 @@ test("card reads a profile's agent card and refuses an invalid one", async (t) =
     '{"name":"x","supportedInterfaces":[{"url":"file:///etc/passwd","protocolBinding":"JSONRPC","protocolVersion":"1.0"}]}',
   ]) {
     const peer = await peerServer(t, (_request, response) => response.end(body));
-    assert.equal((await refused(client.card(peer.url, soon))).code, 'PEER_REFUSED', body);
+    assert.equal((await fleetErrorOf(client.card(peer.url, soon))).code, 'PEER_REFUSED', body);
   }
 });
 
@@ -253,7 +253,7 @@ test("a call with a timeout longer than fetch's own behaves like any other", asy
   const served = await serve(t);
   const done = await client.send(peerOf(served), { messageId: 'm', text: 'x', blocking: true }, patient);
   assert.ok(done.kind === 'task' && done.task.state === 'completed');
-  const denied = await refused(client.getTask(peerOf(served, 'wrong-token-0123456789'), 'x', patient));
+  const denied = await fleetErrorOf(client.getTask(peerOf(served, 'wrong-token-0123456789'), 'x', patient));
   assert.equal(peerErrorCode(denied), 'UNAUTHENTICATED');
   const mute = await peerServer(t, () => undefined);
   const leaving = new AbortController();
@@ -261,7 +261,7 @@ test("a call with a timeout longer than fetch's own behaves like any other", asy
   const waiting = client.getTask(mute, 'x', { ...patient, signal: leaving.signal });
   leaving.abort(reason);
   await assert.rejects(waiting, reason);
-  const gone = await refused(client.getTask({ name: 'gone', url: 'http://127.0.0.1:1/' }, 'x', patient));
+  const gone = await fleetErrorOf(client.getTask({ name: 'gone', url: 'http://127.0.0.1:1/' }, 'x', patient));
   assert.deepEqual([gone.code, gone.retryable], ['PEER_UNREACHABLE', true]);
   assert.match(gone.message, /ECONNREFUSED/);
 });

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { type TestContext, test } from 'node:test';
 import { type JsonObject, systemClock } from '@hermes-fleet/protocol';
+import { fleetErrorOf, silentLog } from '@hermes-fleet/protocol/testing';
 import { createA2AClient } from '../index.ts';
-import { refused, silentLog } from '../testing/client.ts';
 
 const client = createA2AClient({ clock: systemClock, log: silentLog, extensions: [] });
 const soon = { timeoutMs: 10_000 };
@@ -89,10 +89,10 @@ test('an invalid card or one without a supported interface is PEER_REFUSED; an a
   ];
   for (const [card, words] of cases) {
     const { base } = await cards(t, { [WELL_KNOWN]: card });
-    const error = await refused(client.discover(base, soon));
+    const error = await fleetErrorOf(client.discover(base, soon));
     assert.equal(error.code, 'PEER_REFUSED');
     assert.match(error.message, words);
   }
   const { base } = await cards(t, { [WELL_KNOWN]: 500, [`/x${WELL_KNOWN}`]: 503 });
-  assert.equal((await refused(client.discover(`${base}/x`, soon))).retryable, true);
+  assert.equal((await fleetErrorOf(client.discover(`${base}/x`, soon))).retryable, true);
 });

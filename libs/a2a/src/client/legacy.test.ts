@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { systemClock } from '@hermes-fleet/protocol';
+import { fleetErrorOf, silentLog } from '@hermes-fleet/protocol/testing';
 import { startStockAgent } from '../../../../test/support/stock-agent.ts';
 import { createA2AClient } from '../index.ts';
-import { refused, silentLog } from '../testing/client.ts';
 import { peerServer } from '../testing/peer-server.ts';
 
 const client = createA2AClient({ clock: systemClock, log: silentLog, extensions: [] });
@@ -61,7 +61,7 @@ test('an A2A 0.3 agent is discovered and called in A2A 0.3', async (t) => {
     new Set(agent.methods),
     new Set(['message/send', 'tasks/get', 'tasks/resubscribe', 'message/stream']),
   );
-  const none = await refused(client.listTasks(peer, 'c', soon));
+  const none = await fleetErrorOf(client.listTasks(peer, 'c', soon));
   assert.match(none.message, /A2A 0\.3, which has no ListTasks/);
 });
 
@@ -114,5 +114,5 @@ for (const [what, result] of ODD)
       { messageId: 'm', text: 'x', blocking: true },
       soon,
     );
-    assert.equal((await refused(sending)).code, 'PEER_REFUSED');
+    assert.equal((await fleetErrorOf(sending)).code, 'PEER_REFUSED');
   });

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:net';
 import { test } from 'node:test';
 import { systemClock } from '@hermes-fleet/protocol';
+import { fleetErrorOf, silentLog } from '@hermes-fleet/protocol/testing';
 import { createA2AClient, type PeerTask } from '../index.ts';
-import { collect, refused, silentLog } from '../testing/client.ts';
-import { peerServer } from '../testing/peer-server.ts';
+import { collect, peerServer } from '../testing/peer-server.ts';
 
 const client = createA2AClient({ clock: systemClock, log: silentLog, extensions: [] });
 const soon = { timeoutMs: 10_000 };
@@ -66,25 +66,25 @@ test("an answer that is not A2A becomes a catalogue error without the peer's tex
   for (const { what, status = 200, headers = {}, body, code, retryable } of ODD) {
     const peer = await peerServer(t, (_request, response) => response.writeHead(status, headers).end(body));
     for (const timeoutMs of [10_000, 600_000]) {
-      const error = await refused(client.getTask(peer, 'x', { timeoutMs }));
+      const error = await fleetErrorOf(client.getTask(peer, 'x', { timeoutMs }));
       assert.deepEqual([error.code, error.retryable], [code, retryable], what);
       assert.ok(!JSON.stringify([error.message, error.fields]).includes(SECRET), what);
       if (what === '429') assert.equal(error.retryAfterS, 7);
     }
     const watched = client.watch(peer, 'x', { signal: new AbortController().signal, idleTimeoutMs: 10_000 });
-    assert.equal((await refused(collect(watched))).code, code, `watch: ${what}`);
+    assert.equal((await fleetErrorOf(collect(watched))).code, code, `watch: ${what}`);
   }
 });
 
 test('a peer that never answers, or hangs up, is PEER_UNREACHABLE within the deadline', async (t) => {
   const mute = await peerServer(t, () => undefined);
-  const late = await refused(client.getTask(mute, 'x', { timeoutMs: 50 }));
+  const late = await fleetErrorOf(client.getTask(mute, 'x', { timeoutMs: 50 }));
   assert.deepEqual([late.code, late.retryable], ['PEER_UNREACHABLE', true]);
   assert.match(late.message, /within 50 ms/);
   const rude = await peerServer(t, (request) => request.socket.destroy());
-  assert.equal((await refused(client.getTask(rude, 'x', soon))).code, 'PEER_UNREACHABLE');
+  assert.equal((await fleetErrorOf(client.getTask(rude, 'x', soon))).code, 'PEER_UNREACHABLE');
   const half = await peerServer(t, (_request, response) => response.writeHead(200).write('{"jsonrpc"'));
-  assert.equal((await refused(client.getTask(half, 'x', { timeoutMs: 50 }))).code, 'PEER_UNREACHABLE');
+  assert.equal((await fleetErrorOf(client.getTask(half, 'x', { timeoutMs: 50 }))).code, 'PEER_UNREACHABLE');
 });
 
 test('an answer that is not valid HTTP is PEER_UNREACHABLE for short and long timeouts', async (t) => {
@@ -98,7 +98,7 @@ test('an answer that is not valid HTTP is PEER_UNREACHABLE for short and long ti
     assert.ok(address !== null && typeof address !== 'string');
     const peer = { name: 'odd', url: `http://127.0.0.1:${address.port}/jsonrpc` };
     for (const timeoutMs of [10_000, 600_000]) {
-      const error = await refused(client.getTask(peer, 'x', { timeoutMs }));
+      const error = await fleetErrorOf(client.getTask(peer, 'x', { timeoutMs }));
       assert.deepEqual([error.code, error.retryable], ['PEER_UNREACHABLE', true], head);
     }
   }
@@ -120,7 +120,7 @@ test('a stream that grows its task without limit is cut off and can be opened ag
     more();
   });
   const watched = client.watch(peer, 'x', { signal: AbortSignal.timeout(60_000), idleTimeoutMs: 10_000 });
-  const error = await refused(collect(watched));
+  const error = await fleetErrorOf(collect(watched));
   assert.deepEqual([error.code, error.retryable], ['PEER_UNREACHABLE', true]);
   assert.ok(told > 4 && told < 200, `${told} events were taken`);
 });
@@ -144,7 +144,7 @@ test('a stream that keeps adding parts is cut off before copying them becomes ex
       last = task;
     }
   };
-  const error = await refused(watching());
+  const error = await fleetErrorOf(watching());
   assert.match(String(error.cause), /holds more than a task may/);
   assert.ok(seen > 10_000 && seen < parts / 2, `${seen} events were taken`);
   assert.equal(last?.data.length, seen - 1);

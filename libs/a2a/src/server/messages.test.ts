@@ -8,7 +8,7 @@ import {
   isJsonObject,
   type JsonObject,
 } from '@hermes-fleet/protocol';
-import { manualClock } from '../testing/manual-clock.ts';
+import { manualClock } from '@hermes-fleet/protocol/testing';
 import { finish } from '../testing/script.ts';
 import { at, dispatchMessage, message, OTHER_TOKEN, serve, TOKEN } from '../testing/serve.ts';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { connect, type Socket } from 'node:net';
 import { test } from 'node:test';
 import { HANDSHAKE_EXTENSION } from '@hermes-fleet/protocol';
-import { manualClock } from '../testing/manual-clock.ts';
+import { manualClock } from '@hermes-fleet/protocol/testing';
 import { finish } from '../testing/script.ts';
 import { at, dispatchMessage, message, OTHER_TOKEN, type Served, serve, TOKEN } from '../testing/serve.ts';
 import { openStream, type SseMessage } from '../testing/sse.ts';

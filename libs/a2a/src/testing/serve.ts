@@ -1,5 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { type Ledger, openLedger } from '@hermes-fleet/ledger';
@@ -11,6 +9,7 @@ import {
   systemClock,
   systemIds,
 } from '@hermes-fleet/protocol';
+import { tempDir } from '@hermes-fleet/protocol/testing';
 import { createApp, createAuthenticator, createLogger, createMetrics } from '@hermes-fleet/service';
 import type { FastifyInstance } from 'fastify';
 import { buildAgentCard } from '../card/agent-card.ts';
@@ -60,8 +59,7 @@ export interface ServeOptions extends Partial<Omit<A2AOptions, 'ledger' | 'intak
 
 /** Starts a real server on a free port over a real ledger file; both are closed and removed after the test. */
 export async function serve(t: TestContext, options: ServeOptions = {}): Promise<Served> {
-  const dir = mkdtempSync(join(tmpdir(), 'a2a-test-'));
-  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  const dir = tempDir(t, { prefix: 'a2a-test-' });
   const logLines: string[] = [];
   const log = createLogger({
     name: 'neo',

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { type JsonObject, systemClock } from '@hermes-fleet/protocol';
+import { recordingLog, silentLog } from '@hermes-fleet/protocol/testing';
 import { connect, headers, type NatsConnection } from 'nats';
 import { busPermissions, inboxPrefix } from '../streams/permissions.ts';
 import { setUpStreams } from '../streams/set-up-streams.ts';
 import { STREAM } from '../streams/subjects.ts';
 import { type NatsServer, startNatsServer } from '../testing/nats-server.ts';
-import { recordingLog, storedIds } from '../testing/observe.ts';
+import { storedIds } from '../testing/observe.ts';
 import { startProxy } from '../testing/proxy.ts';
 import { type AnnounceBus, startAnnounceBus } from './announce-bus.ts';
 import { type Announced, announceEvent, announcerOf } from './announce-event.ts';
@@ -70,7 +71,7 @@ function busOf(t: TestContext, profile: string, options: On): AnnounceBus {
     },
     profile,
     clock: systemClock,
-    log: options.log ?? recordingLog(),
+    log: options.log ?? silentLog,
     random: () => 0,
     ...(options.onAnnounce ? { onAnnounce: options.onAnnounce } : {}),
   });
@@ -92,7 +93,7 @@ async function as(t: TestContext, url: string, user: string): Promise<NatsConnec
 test('an announce reaches other listeners and the stream, but not its sender', deadline, async (t) => {
   const server = await guarded(t);
   const set = { user: 'setup', pass: 'setup-password' };
-  await setUpStreams({ connection: { servers: [server.url], name: 's', ...set }, log: recordingLog() });
+  await setUpStreams({ connection: { servers: [server.url], name: 's', ...set }, log: silentLog });
   const { heard, until, onAnnounce } = recorder();
   const listener = busOf(t, 'switch', { url: server.url, onAnnounce });
   await listening(listener);
@@ -208,7 +209,7 @@ test(
   async (t) => {
     const server = await guarded(t);
     const set = { user: 'setup', pass: 'setup-password' };
-    await setUpStreams({ connection: { servers: [server.url], name: 's', ...set }, log: recordingLog() });
+    await setUpStreams({ connection: { servers: [server.url], name: 's', ...set }, log: silentLog });
     const log = recordingLog();
     const { heard, until, onAnnounce } = recorder();
     await listening(busOf(t, 'switch', { url: server.url, log, onAnnounce }));
@@ -287,7 +288,7 @@ test(
   async (t) => {
     const server = await guarded(t);
     const set = { user: 'setup', pass: 'setup-password' };
-    await setUpStreams({ connection: { servers: [server.url], name: 's', ...set }, log: recordingLog() });
+    await setUpStreams({ connection: { servers: [server.url], name: 's', ...set }, log: silentLog });
     const { heard, until, onAnnounce } = recorder();
     const log = recordingLog();
     const goOn = Promise.withResolvers<void>();

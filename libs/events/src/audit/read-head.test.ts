@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { silentLog } from '@hermes-fleet/protocol/testing';
 import { connect } from 'nats';
 import { busPermissions, inboxPrefix } from '../streams/permissions.ts';
 import { setUpStreams } from '../streams/set-up-streams.ts';
 import { startNatsServer } from '../testing/nats-server.ts';
-import { recordingLog } from '../testing/observe.ts';
 import { headEvent } from './head-event.ts';
 import { readHead } from './read-head.ts';
 
@@ -29,7 +29,7 @@ test('readHead reads the stored head as the service itself, and rejects when it 
   await assert.rejects(read(), { code: 'PEER_UNREACHABLE', message: /is it set up/ });
 
   const setup = { user: 'setup', pass: 'setup-pw' };
-  await setUpStreams({ connection: { servers: [server.url], name: 'setup', ...setup }, log: recordingLog() });
+  await setUpStreams({ connection: { servers: [server.url], name: 'setup', ...setup }, log: silentLog });
   assert.equal(await read(), undefined);
   const nc = await connect({ servers: server.url, ...setup });
   t.after(() => nc.close());

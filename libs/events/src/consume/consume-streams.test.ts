@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { systemClock } from '@hermes-fleet/protocol';
+import { silentLog } from '@hermes-fleet/protocol/testing';
 import { connect } from 'nats';
 import { announceEvent } from '../announces/announce-event.ts';
 import { setUpStreams } from '../streams/set-up-streams.ts';
 import { startNatsServer } from '../testing/nats-server.ts';
-import { recordingLog } from '../testing/observe.ts';
 import { consume } from './consume.ts';
 
 /** The subjects of the first `count` events that match a filter. */
@@ -18,7 +18,7 @@ async function read(url: string, filter: string, count: number, durable?: string
     fromStart: true,
     ...(durable === undefined ? {} : { durable }),
     signal: done.signal,
-    log: recordingLog(),
+    log: silentLog,
     clock: systemClock,
     onEvent: (_event, { subject }) => {
       if (subjects.push(subject) === count) done.abort();
@@ -31,7 +31,7 @@ test('announces, events and audit heads are each read from their own stream', {
   timeout: 60_000,
 }, async (t) => {
   const server = await startNatsServer(t);
-  await setUpStreams({ connection: { servers: [server.url], name: 'set-up' }, log: recordingLog() });
+  await setUpStreams({ connection: { servers: [server.url], name: 'set-up' }, log: silentLog });
   const nc = await connect({ servers: server.url });
   const event = JSON.stringify(announceEvent('neo', { announce: {}, instanceId: '1', seq: 1, at: 0 }));
   const subjects = [

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { systemClock } from '@hermes-fleet/protocol';
+import { recordingLog, silentLog } from '@hermes-fleet/protocol/testing';
 import { connect } from 'nats';
 import { createOutboxPublisher } from '../outbox/outbox-publisher.ts';
 import { setUpStreams } from '../streams/set-up-streams.ts';
 import { type NatsServer, startNatsServer } from '../testing/nats-server.ts';
-import { recordingLog } from '../testing/observe.ts';
 import { openTestOutbox } from '../testing/outbox.ts';
 import { startProxy } from '../testing/proxy.ts';
 import { type ConsumeOptions, consume } from './consume.ts';
@@ -15,7 +15,7 @@ const deadline = { timeout: 60_000 };
 
 async function busWithStream(t: TestContext): Promise<NatsServer> {
   const server = await startNatsServer(t);
-  await setUpStreams({ connection: { servers: [server.url], name: 'set-up' }, log: recordingLog() });
+  await setUpStreams({ connection: { servers: [server.url], name: 'set-up' }, log: silentLog });
   return server;
 }
 
@@ -25,7 +25,7 @@ function publisher(t: TestContext, url: string, profile = 'neo') {
     connection: { servers: [url], name: `${profile}/outbox` },
     source: outbox,
     subjectPrefix: `fleet.task.${profile}`,
-    log: recordingLog(),
+    log: silentLog,
     clock: systemClock,
   });
   t.after(() => publisher.close());
@@ -239,7 +239,7 @@ test('a recreated stream is read from its start', deadline, async (t) => {
   await reader.until(50);
   const nc = await connect({ servers: server.url });
   await (await nc.jetstreamManager()).streams.delete('FLEET');
-  await setUpStreams({ connection: { servers: [server.url], name: 'set-up' }, log: recordingLog() });
+  await setUpStreams({ connection: { servers: [server.url], name: 'set-up' }, log: silentLog });
   await nc.close();
   const next = publisher(t, server.url, 'morpheus');
   await next.publish(60);

@@ -1,16 +1,15 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { systemClock } from '@hermes-fleet/protocol';
+import { recordingLog, silentLog, tempDir } from '@hermes-fleet/protocol/testing';
 import { setUpStreams } from '../streams/set-up-streams.ts';
 import { startNatsServer } from '../testing/nats-server.ts';
-import { recordingLog, storedIds } from '../testing/observe.ts';
+import { storedIds } from '../testing/observe.ts';
 import { openTestOutbox, type TestOutbox } from '../testing/outbox.ts';
 import { type Frame, startProxy } from '../testing/proxy.ts';
 import { createOutboxPublisher, type OutboxPublisherOptions } from './outbox-publisher.ts';
@@ -19,7 +18,7 @@ const deadline = { timeout: 120_000 };
 
 async function busWithStream(t: TestContext) {
   const server = await startNatsServer(t);
-  await setUpStreams({ connection: { servers: [server.url], name: 'set-up' }, log: recordingLog() });
+  await setUpStreams({ connection: { servers: [server.url], name: 'set-up' }, log: silentLog });
   return server;
 }
 
@@ -34,7 +33,7 @@ function publisherFor(
     connection: { servers: [url], name: profile },
     source,
     subjectPrefix: 'fleet.task.neo',
-    log: recordingLog(),
+    log: silentLog,
     clock: systemClock,
     ...options,
   });
@@ -209,8 +208,7 @@ test('a frozen server loses nothing', deadline, async (t) => {
 
 test('a publisher process that is killed and restarted loses and reorders nothing', deadline, async (t) => {
   const server = await busWithStream(t);
-  const dir = await mkdtemp(join(tmpdir(), 'fleet-publisher-'));
-  t.after(() => rm(dir, { recursive: true, force: true }));
+  const dir = tempDir(t);
   const file = join(dir, 'outbox.sqlite');
   const total = 3000;
   const run = async (killAfter: number): Promise<string> => {

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { systemClock } from '@hermes-fleet/protocol';
+import { type RecordingLog, recordingLog, silentLog } from '@hermes-fleet/protocol/testing';
 import { connect } from 'nats';
 import { setUpStreams } from '../streams/set-up-streams.ts';
 import { startNatsServer } from '../testing/nats-server.ts';
-import { type RecordingLog, recordingLog, storedIds } from '../testing/observe.ts';
+import { storedIds } from '../testing/observe.ts';
 import { openTestOutbox, type TestOutbox } from '../testing/outbox.ts';
 import { startProxy } from '../testing/proxy.ts';
 import { createOutboxPublisher, type OutboxPublisherOptions } from './outbox-publisher.ts';
@@ -35,7 +36,7 @@ const memoryOutbox = (ledger?: string): TestOutbox =>
 
 async function busWithStream(t: After) {
   const server = await startNatsServer(t);
-  await setUpStreams({ connection: { servers: [server.url], name: 'set-up' }, log: recordingLog() });
+  await setUpStreams({ connection: { servers: [server.url], name: 'set-up' }, log: silentLog });
   return server;
 }
 
@@ -110,7 +111,7 @@ test('the publisher waits for a stream that is not set up yet', deadline, async 
   const { publisher, log } = publisherFor(t, server.url, outbox);
   await log.saw(/interrupted/);
   assert.match(publisher.state().lastError ?? '', /FLEET does not answer: is it set up/);
-  await setUpStreams({ connection: { servers: [server.url], name: 'set-up' }, log: recordingLog() });
+  await setUpStreams({ connection: { servers: [server.url], name: 'set-up' }, log: silentLog });
   assert.equal(await publisher.flush(30_000), true);
 });
 

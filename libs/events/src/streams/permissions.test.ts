@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { systemClock } from '@hermes-fleet/protocol';
+import { recordingLog, silentLog } from '@hermes-fleet/protocol/testing';
 import { connect, createInbox, type NatsConnection } from 'nats';
 import { announceEvent } from '../announces/announce-event.ts';
 import { consume } from '../consume/consume.ts';
 import { createOutboxPublisher } from '../outbox/outbox-publisher.ts';
 import { startNatsServer } from '../testing/nats-server.ts';
-import { recordingLog, storedIds } from '../testing/observe.ts';
+import { storedIds } from '../testing/observe.ts';
 import { openTestOutbox } from '../testing/outbox.ts';
 import { busPermissions, inboxPrefix } from './permissions.ts';
 import { setUpStreams } from './set-up-streams.ts';
@@ -26,7 +27,7 @@ async function guardedBus(t: TestContext) {
       ...[profile('neo'), profile('morpheus'), profile('trader', { control: true })],
     ],
   });
-  await setUpStreams({ connection: { servers: [server.url], name: 'set-up', ...set }, log: recordingLog() });
+  await setUpStreams({ connection: { servers: [server.url], name: 'set-up', ...set }, log: silentLog });
   const as = async (name: string): Promise<NatsConnection> => {
     const nc = await connect({
       servers: server.url,
@@ -54,7 +55,7 @@ test('the permissions suffice for an outbox publisher, including its read-back',
     },
     source: outbox,
     subjectPrefix: 'fleet.task.neo',
-    log: recordingLog(),
+    log: silentLog,
     clock: systemClock,
   });
   t.after(() => publisher.close());
@@ -187,7 +188,7 @@ test('a profile may not set up the streams, and the error says so', deadline, as
     pass: 'neo-password',
     inboxPrefix: inboxPrefix('neo'),
   };
-  await assert.rejects(setUpStreams({ connection, log: recordingLog() }), {
+  await assert.rejects(setUpStreams({ connection, log: silentLog }), {
     code: 'CONFIG_INVALID',
     message: /NATS refuses the stream FLEET at .*Permissions Violation.*restart NATS/,
   });
@@ -217,7 +218,7 @@ test(
       pass: older.password,
       inboxPrefix: inboxPrefix('older'),
     };
-    await assert.rejects(setUpStreams({ connection, log: recordingLog() }), {
+    await assert.rejects(setUpStreams({ connection, log: silentLog }), {
       code: 'CONFIG_INVALID',
       message: /NATS refuses the stream FLEET_ANNOUNCE at .*restart NATS/,
     });

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { recordingLog, silentLog } from '@hermes-fleet/protocol/testing';
 import { RetentionPolicy, StorageType, type StreamConfig } from 'nats';
-import { recordingLog, storedIds } from '../testing/observe.ts';
+import { storedIds } from '../testing/observe.ts';
 import { bus, HOUR_NS, ids, outcomes } from '../testing/streams.ts';
 import { setUpStreams, supportsSyncInterval } from './set-up-streams.ts';
 import { ANNOUNCE_STREAM, AUDIT_STREAM, STREAM } from './subjects.ts';
@@ -69,7 +70,7 @@ test(
   deadline,
   async (t) => {
     const { connection, server, announce, publishEvents, count } = await bus(t);
-    await setUpStreams({ connection, log: recordingLog() });
+    await setUpStreams({ connection, log: silentLog });
     await publishEvents('neo', 1, 20);
     await announce('morpheus', 1, 5);
     await announce('neo', 1, 150);
@@ -91,7 +92,7 @@ test(
 
 test('a message too large for a head is not stored among the heads', deadline, async (t) => {
   const { connection, publish } = await bus(t);
-  await setUpStreams({ connection, log: recordingLog() });
+  await setUpStreams({ connection, log: silentLog });
   await assert.rejects(publish('fleet.audit.trader', 'x'.repeat(5_000)), /maximum/);
 });
 
@@ -131,7 +132,7 @@ test(
 
 test('concurrent set-ups agree', deadline, async (t) => {
   const { connection, config } = await bus(t);
-  await Promise.all(Array.from({ length: 5 }, () => setUpStreams({ connection, log: recordingLog() })));
+  await Promise.all(Array.from({ length: 5 }, () => setUpStreams({ connection, log: silentLog })));
   assert.equal((await config()).name, STREAM);
   assert.equal((await config(ANNOUNCE_STREAM)).name, ANNOUNCE_STREAM);
   assert.equal((await config(AUDIT_STREAM)).name, AUDIT_STREAM);
@@ -144,7 +145,7 @@ test(
     const { connection, config, jsm, announce, count } = await bus(t);
     await jsm.streams.add({ name: ANNOUNCE_STREAM, subjects: ['fleet.announce.neo'], description: 'ours' });
     await announce('neo', 1, 60);
-    const { announceOutcome } = await setUpStreams({ connection, log: recordingLog() });
+    const { announceOutcome } = await setUpStreams({ connection, log: silentLog });
     assert.equal(announceOutcome, 'updated');
     const { max_msgs_per_subject, subjects, description } = await config(ANNOUNCE_STREAM);
     assert.deepEqual([max_msgs_per_subject, subjects, description], [100, ['fleet.announce.>'], 'ours']);
@@ -163,7 +164,7 @@ for (const [reason, config] of INCOMPATIBLE) {
   test(`set-up refuses a stream that cannot hold the events: ${reason.source}`, deadline, async (t) => {
     const { connection, jsm } = await bus(t);
     await jsm.streams.add({ name: STREAM, subjects: ['fleet.task.>'], ...config });
-    await assert.rejects(setUpStreams({ connection, log: recordingLog() }), (error: unknown) => {
+    await assert.rejects(setUpStreams({ connection, log: silentLog }), (error: unknown) => {
       assert.ok(error instanceof Error && 'code' in error && error.code === 'CONFIG_INVALID');
       assert.match(error.message, reason);
       return true;
@@ -202,7 +203,7 @@ test(
 test('an absent server is a retryable error', deadline, async (t) => {
   const { connection, server } = await bus(t);
   await server.kill();
-  await assert.rejects(setUpStreams({ connection, log: recordingLog() }), {
+  await assert.rejects(setUpStreams({ connection, log: silentLog }), {
     code: 'PEER_UNREACHABLE',
     retryable: true,
     message: /127\.0\.0\.1:\d+ cannot be reached/,

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { recordingLog, silentLog } from '@hermes-fleet/protocol/testing';
 import { AckPolicy, connect, nanos, StorageType } from 'nats';
-import { recordingLog, storedIds } from '../testing/observe.ts';
+import { storedIds } from '../testing/observe.ts';
 import { bus, ids, ONE_STREAM, outcomes } from '../testing/streams.ts';
 import { setUpStreams } from './set-up-streams.ts';
 import { announceStream } from './stream-config.ts';
@@ -55,7 +56,7 @@ test(
 test('set-up completes an interrupted migration', deadline, async (t) => {
   const { connection, jsm } = await bus(t);
   await jsm.streams.add({ ...ONE_STREAM, subjects: ['fleet.task.>', 'fleet.control.>'] });
-  const made = await setUpStreams({ connection, log: recordingLog() });
+  const made = await setUpStreams({ connection, log: silentLog });
   assert.deepEqual(outcomes(made), ['unchanged', 'created', 'created']);
 });
 
@@ -67,7 +68,7 @@ test('a FLEET beside an announce stream gives up audit heads but keeps its messa
   await publishEvents('neo', 1, 3);
   await announce('neo', 1, 4);
   assert.equal(await publish('fleet.audit.trader'), STREAM);
-  const made = await setUpStreams({ connection, log: recordingLog() });
+  const made = await setUpStreams({ connection, log: silentLog });
   assert.deepEqual(outcomes(made), ['updated', 'unchanged', 'created']);
   assert.deepEqual((await config()).subjects, ['fleet.task.>', 'fleet.control.>']);
   assert.deepEqual([await count(STREAM), await count(ANNOUNCE_STREAM), await count(AUDIT_STREAM)], [4, 4, 0]);
@@ -88,7 +89,7 @@ for (const name of [ANNOUNCE_STREAM, AUDIT_STREAM]) {
     const { connection, config, jsm } = await bus(t);
     await jsm.streams.add(ONE_STREAM);
     await jsm.streams.add({ name, subjects: ['other'], storage: StorageType.Memory });
-    await assert.rejects(setUpStreams({ connection, log: recordingLog() }), {
+    await assert.rejects(setUpStreams({ connection, log: silentLog }), {
       code: 'CONFIG_INVALID',
       message: new RegExp(`stream ${name} exists and cannot hold.*stored in memory`),
     });

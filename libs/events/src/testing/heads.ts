@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { systemClock } from '@hermes-fleet/protocol';
+import { type RecordingLog, recordingLog, silentLog } from '@hermes-fleet/protocol/testing';
 import { connect, type NatsConnection } from 'nats';
 import { type Head, readHeadEvent } from '../audit/head-event.ts';
 import {
@@ -11,7 +12,6 @@ import { busPermissions, inboxPrefix } from '../streams/permissions.ts';
 import { setUpStreams } from '../streams/set-up-streams.ts';
 import { AUDIT_STREAM } from '../streams/subjects.ts';
 import { type NatsServer, startNatsServer } from './nats-server.ts';
-import { type RecordingLog, recordingLog } from './observe.ts';
 
 type After = { after(fn: () => Promise<void>): void };
 
@@ -47,7 +47,7 @@ export async function audited(t: After, options: { readonly streams?: false } = 
 }
 
 export const setUp = (server: NatsServer) =>
-  setUpStreams({ connection: login(server.url, SETUP.user), log: recordingLog() });
+  setUpStreams({ connection: login(server.url, SETUP.user), log: silentLog });
 
 export async function connectAs(t: After, server: NatsServer, user: string): Promise<NatsConnection> {
   const { servers, ...more } = login(server.url, user);

@@ -1,3 +1,3 @@
+export { type LogEntry, type RecordingLog, recordingLog } from '@hermes-fleet/protocol/testing';
 export { openConnection } from '../connection/connection.ts';
 export { type NatsServer, type NatsServerOptions, startNatsServer } from './nats-server.ts';
-export { type LogEntry, type RecordingLog, recordingLog } from './observe.ts';

@@ -1,50 +1,7 @@
-import { type Log, systemClock } from '@hermes-fleet/protocol';
+import { silentLog, systemClock } from '@hermes-fleet/protocol';
 import { type ConnectionOptions, connect, NatsError } from 'nats';
 import { consume } from '../consume/consume.ts';
 import { streamOf } from '../streams/subjects.ts';
-
-export interface LogEntry {
-  readonly level: keyof Log;
-  readonly message: string;
-  readonly fields: object;
-}
-
-export interface RecordingLog extends Log {
-  readonly entries: LogEntry[];
-  /** Resolves with the first entry, past or future, whose message matches. */
-  saw(pattern: RegExp): Promise<LogEntry>;
-}
-
-export function recordingLog(): RecordingLog {
-  const entries: LogEntry[] = [];
-  const waiting = new Set<(entry: LogEntry) => void>();
-  const record =
-    (level: keyof Log) =>
-    (fields: object, message: string): void => {
-      const entry = { level, message, fields };
-      entries.push(entry);
-      for (const check of waiting) check(entry);
-    };
-  return {
-    entries,
-    debug: record('debug'),
-    info: record('info'),
-    warn: record('warn'),
-    error: record('error'),
-    saw: (pattern) => {
-      const past = entries.find((entry) => pattern.test(entry.message));
-      if (past) return Promise.resolve(past);
-      return new Promise((resolve) => {
-        const check = (entry: LogEntry): void => {
-          if (!pattern.test(entry.message)) return;
-          waiting.delete(check);
-          resolve(entry);
-        };
-        waiting.add(check);
-      });
-    },
-  };
-}
 
 /** The ids in a stream, oldest first, including duplicates. */
 export async function storedIds(
@@ -63,7 +20,7 @@ export async function storedIds(
     filter,
     fromStart: true,
     signal: done.signal,
-    log: recordingLog(),
+    log: silentLog,
     clock: systemClock,
     onEvent: (event, meta) => {
       ids.push(event.id);

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { systemClock } from '@hermes-fleet/protocol';
+import { silentLog, systemClock } from '@hermes-fleet/protocol';
 import { createOutboxPublisher } from '../outbox/outbox-publisher.ts';
 import { openTestOutbox } from './outbox.ts';
 
@@ -13,12 +13,11 @@ if (import.meta.main) {
   });
   const total = Number(values.total);
   const outbox = openTestOutbox({ file: values.file ?? '', profile: 'neo' });
-  const ignore = (): void => {};
   const publisher = createOutboxPublisher({
     connection: { servers: [values.url ?? ''], name: 'neo/outbox' },
     source: outbox,
     subjectPrefix: 'fleet.task.neo',
-    log: { debug: ignore, info: ignore, warn: ignore, error: ignore },
+    log: silentLog,
     clock: systemClock,
     onPublished: (result) => process.stdout.write(`${result}\n`),
   });

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { type Clock, type Log, systemClock } from '@hermes-fleet/protocol';
+import { type Clock, silentLog, systemClock } from '@hermes-fleet/protocol';
 import type { McpServerConfig } from '../config.ts';
 import { createMcpPool, type McpPool, type McpPoolOptions } from '../pool.ts';
 
@@ -10,19 +10,6 @@ const STDIO_SERVER = fileURLToPath(new URL('./stdio-server.ts', import.meta.url)
 /** The configuration of the fixture server in one of its modes. */
 export function fixture(mode: string, env?: Record<string, string>): McpServerConfig {
   return { command: process.execPath, args: [STDIO_SERVER, mode], ...(env ? { env } : {}) };
-}
-
-export interface LogLine {
-  readonly level: string;
-  readonly fields: object;
-  readonly message: string;
-}
-
-export function recordingLog(): Log & { readonly lines: LogLine[] } {
-  const lines: LogLine[] = [];
-  const at = (level: string) => (fields: object, message: string) =>
-    void lines.push({ level, fields, message });
-  return { lines, debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
 }
 
 /** The real clock, except that timers of `ms` fire only in fire(). */
@@ -49,7 +36,7 @@ export function openPool(
   servers: Record<string, McpServerConfig>,
   extra: Partial<McpPoolOptions> = {},
 ): McpPool {
-  const pool = createMcpPool({ servers, clock: systemClock, log: recordingLog(), ...extra });
+  const pool = createMcpPool({ servers, clock: systemClock, log: silentLog, ...extra });
   t.after(() => pool.close());
   return pool;
 }
