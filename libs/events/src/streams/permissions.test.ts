@@ -140,31 +140,27 @@ test("no user may publish on another's subjects or change a stream", deadline, a
   }
 });
 
-test(
-  'the trader publishes control events and its head, and reads back the last of each',
-  deadline,
-  async (t) => {
-    const { as } = await guardedBus(t);
-    const trader = await as('trader');
-    const head = 'fleet.audit.trader';
-    const subjects = ['fleet.control.account.market', head, 'fleet.task.trader.done'];
-    for (const [n, subject] of subjects.entries()) {
-      const ack = await trader.jetstream().publish(subject, `message ${n}`);
-      assert.equal(ack.stream, subject === head ? 'FLEET_AUDIT' : 'FLEET');
-    }
-    for (const [filter, text] of [
-      ['FLEET.fleet.control.>', 'message 0'],
-      ['FLEET.fleet.control.account.market', 'message 0'],
-      [`FLEET_AUDIT.${head}`, 'message 1'],
-      ['FLEET.fleet.task.trader.>', 'message 2'],
-    ]) {
-      const read = await trader.request(`$JS.API.DIRECT.GET.${filter}`, '', { timeout: 10_000 });
-      assert.equal(Buffer.from(read.data).toString(), text, filter);
-    }
-    trader.publish('fleet.announce.trader', 'hello');
-    await trader.flush();
-  },
-);
+test('the trader publishes control events and its head, and reads them back', deadline, async (t) => {
+  const { as } = await guardedBus(t);
+  const trader = await as('trader');
+  const head = 'fleet.audit.trader';
+  const subjects = ['fleet.control.account.market', head, 'fleet.task.trader.done'];
+  for (const [n, subject] of subjects.entries()) {
+    const ack = await trader.jetstream().publish(subject, `message ${n}`);
+    assert.equal(ack.stream, subject === head ? 'FLEET_AUDIT' : 'FLEET');
+  }
+  for (const [filter, text] of [
+    ['FLEET.fleet.control.>', 'message 0'],
+    ['FLEET.fleet.control.account.market', 'message 0'],
+    [`FLEET_AUDIT.${head}`, 'message 1'],
+    ['FLEET.fleet.task.trader.>', 'message 2'],
+  ]) {
+    const read = await trader.request(`$JS.API.DIRECT.GET.${filter}`, '', { timeout: 10_000 });
+    assert.equal(Buffer.from(read.data).toString(), text, filter);
+  }
+  trader.publish('fleet.announce.trader', 'hello');
+  await trader.flush();
+});
 
 test('`control` only adds permissions, and a profile has none of them', () => {
   const [profile, trader] = [busPermissions('x'), busPermissions('x', { control: true })];
@@ -244,22 +240,18 @@ test("a profile may not subscribe to another's inbox or to the fleet's events", 
   own.unsubscribe();
 });
 
-test(
-  "a profile receives the announces of others but may not announce in another's name",
-  deadline,
-  async (t) => {
-    const { as } = await guardedBus(t);
-    const [neo, morpheus] = [await as('neo'), await as('morpheus')];
-    const announces = neo.subscribe('fleet.announce.>', { max: 1 });
-    await neo.flush();
-    morpheus.publish('fleet.announce.morpheus', 'hello');
-    for await (const { subject, data } of announces)
-      assert.deepEqual([subject, Buffer.from(data).toString()], ['fleet.announce.morpheus', 'hello']);
-    await assert.rejects(neo.request('fleet.announce.morpheus', '{}', { timeout: 10_000 }), {
-      code: 'PERMISSIONS_VIOLATION',
-    });
-  },
-);
+test("a profile receives others' announces but may not announce in another's name", deadline, async (t) => {
+  const { as } = await guardedBus(t);
+  const [neo, morpheus] = [await as('neo'), await as('morpheus')];
+  const announces = neo.subscribe('fleet.announce.>', { max: 1 });
+  await neo.flush();
+  morpheus.publish('fleet.announce.morpheus', 'hello');
+  for await (const { subject, data } of announces)
+    assert.deepEqual([subject, Buffer.from(data).toString()], ['fleet.announce.morpheus', 'hello']);
+  await assert.rejects(neo.request('fleet.announce.morpheus', '{}', { timeout: 10_000 }), {
+    code: 'PERMISSIONS_VIOLATION',
+  });
+});
 
 test('a name that would widen a subject is refused', () => {
   for (const name of ['*', '>', 'a.b', 'neo ', '', 'neo.>']) {
