@@ -43,7 +43,7 @@ interface Readable {
 
 /**
  * Checks the configuration as a start does, then the peers, and reports all problems at once
- * (docs/operations.md#what-is-wrong-fleet-doctor). It neither listens nor takes ownership nor opens state files, so it
+ * (docs/operations.md). It neither listens nor takes ownership nor opens state files, so it
  * may run beside the member itself. It writes no file and spends no token.
  */
 export async function examineMember(options: ExamineMemberOptions): Promise<DoctorReport> {
