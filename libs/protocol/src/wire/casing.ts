@@ -3,7 +3,7 @@ import { readAs } from './reported.ts';
 
 /**
  * Translates between snake_case on the wire and camelCase in code. Only keys that a schema names are renamed: the keys
- * of records (`mcp_health`) are data, and unknown fields pass through unchanged (docs/handshake.md#carriage).
+ * of records (`mcp_health`) are data, and unknown fields pass through unchanged (docs/handshake.md#transport).
  */
 type CamelKey<S extends string> = S extends `${infer Head}_${infer Tail}`
   ? `${Head}${Capitalize<CamelKey<Tail>>}`
