@@ -4,7 +4,7 @@ import { announceOf } from '@hermes-fleet/fleet/testing';
 import { encodeAnnounce, type JsonObject } from '@hermes-fleet/protocol';
 import fc from 'fast-check';
 import { findHandshake } from './find-handshake.ts';
-import { findObjects } from './json-objects.ts';
+import { findObjects } from './find-json-objects.ts';
 
 const result = (more: JsonObject = {}): JsonObject => ({
   type: 'TASK_RESULT',

@@ -5,7 +5,7 @@ import {
   isJsonObject,
   type JsonObject,
 } from '@hermes-fleet/protocol';
-import { type FoundObject, findObjects } from './json-objects.ts';
+import { type FoundObject, findObjects } from './find-json-objects.ts';
 
 /** How many objects of a kind are looked at, the last ones of a text first. */
 const MAX_CANDIDATES = 50;

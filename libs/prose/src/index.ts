@@ -1,4 +1,4 @@
-export { closingOf } from './closing.ts';
 export { findHandshake } from './find-handshake.ts';
-export { parseHints } from './hints.ts';
-export { renderDispatchText } from './render.ts';
+export { parseHints } from './parse-hints.ts';
+export { renderDispatchText } from './render-dispatch.ts';
+export { closingOf } from './report-instructions.ts';

@@ -1,7 +1,7 @@
 import type { TaskDispatch } from '@hermes-fleet/protocol';
 import { countTokens } from '@hermes-fleet/tokens';
-import type { PeerProfile } from '../profile.ts';
-import { takesTasks } from './exclusion.ts';
+import type { PeerProfile } from '../peer-profile.ts';
+import { takesTasks } from './eligibility.ts';
 
 /**
  * The tokens of a brief, for routing by context window; 0 for one that fits the smallest window whatever its tokens

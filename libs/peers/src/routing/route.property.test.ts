@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { announceOf, dispatchOf, NOW, POLICY, peerOf } from '@hermes-fleet/fleet/testing';
 import type { TaskDispatch } from '@hermes-fleet/protocol';
 import fc from 'fast-check';
-import type { PeerProfile } from '../profile.ts';
+import type { PeerProfile } from '../peer-profile.ts';
 import { route } from './route.ts';
 
 const anyCard = fc.option(

@@ -1,6 +1,6 @@
 import type { TaskDispatch, Unmet } from '@hermes-fleet/protocol';
-import { isLive, type PeerProfile } from '../profile.ts';
-import { exclusions, type Question } from './exclusion.ts';
+import { isLive, type PeerProfile } from '../peer-profile.ts';
+import { exclusions, type Question } from './eligibility.ts';
 import type { RoutingPolicy } from './policy.ts';
 import { rendezvous } from './rendezvous.ts';
 import { createScorer, type Scorer, scoreProse } from './score.ts';

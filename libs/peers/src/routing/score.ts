@@ -1,5 +1,5 @@
 import type { SessionAnnounce, TaskDispatch } from '@hermes-fleet/protocol';
-import type { PeerProfile } from '../profile.ts';
+import type { PeerProfile } from '../peer-profile.ts';
 import { preferredTier, type RoutingPolicy } from './policy.ts';
 
 const LOAD = 40;

@@ -1,14 +1,14 @@
 import type { SessionAnnounce, TaskDispatch, Unmet } from '@hermes-fleet/protocol';
-import { isLive, type PeerProfile } from '../profile.ts';
+import { isLive, type PeerProfile } from '../peer-profile.ts';
 import {
   declaresCapability,
   declaresMcp,
+  neededWindow,
   type Question,
   takesTasks,
   tierFits,
   tierRange,
-} from './exclusion.ts';
-import { neededWindow } from './needs.ts';
+} from './eligibility.ts';
 import type { RoutingPolicy } from './policy.ts';
 
 /** A peer and all that rules it out. */

@@ -1,0 +1,91 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { ConfiguredPeer } from '@hermes-fleet/fleet-config';
+import { placeOf, withPathOf } from '@hermes-fleet/fleet-config';
+import type { Clock, SessionAnnounce } from '@hermes-fleet/protocol';
+import { isLive, type PeerCard, type PeerProfile } from '../peer-profile.ts';
+import type { Joined } from './authorize-announce.ts';
+import { type Behaviour, newBehaviour } from './peer-health.ts';
+
+/** What is kept of one peer. */
+export interface Entry {
+  readonly configured: ConfiguredPeer | undefined;
+  readonly behaviour: Behaviour;
+  /** Set while its standing is `joined`; `place` is its address as it is compared. */
+  joined: (Joined & { readonly place: string }) | undefined;
+  /** Whose token the announce came with, or the peer joined with; undefined for an answer and a message on NATS. */
+  caller: string | undefined;
+  announce: SessionAnnounce | undefined;
+  receivedAt: number | undefined;
+  card: PeerCard | undefined;
+}
+
+export function newEntry(clock: Clock, configured: ConfiguredPeer | undefined): Entry {
+  return {
+    configured,
+    behaviour: newBehaviour(clock),
+    joined: undefined,
+    caller: undefined,
+    announce: undefined,
+    receivedAt: undefined,
+    card: undefined,
+  };
+}
+
+export const joinedAs = (joined: Joined): NonNullable<Entry['joined']> => ({
+  ...joined,
+  place: placeOf(joined.url),
+});
+
+/** A peer as others see it. `joinToken` goes with the address that a worker joined with, and nowhere else. */
+export function profileOf(name: string, entry: Entry, joinToken: string | undefined): PeerProfile {
+  const { configured, joined, announce, receivedAt, card, behaviour } = entry;
+  return {
+    name,
+    standing: configured ? 'configured' : joined ? 'joined' : 'known',
+    card,
+    endpoint: configured
+      ? { name, url: addressOf(configured.url, card), ...tokenOf(configured.token) }
+      : joined && { name, url: joined.url, ...tokenOf(joinToken) },
+    announce,
+    receivedAt,
+    ...behaviour.snapshot(),
+  };
+}
+
+/** A profile is where fleet.yaml says. Another agent may serve its JSON-RPC under another path, which its card tells. */
+function addressOf(url: string, card: PeerCard | undefined): string {
+  return card?.handshake === false && card.rpcUrl !== undefined ? withPathOf(url, card.rpcUrl) : url;
+}
+
+const tokenOf = (token: string | undefined): { token?: string } => (token === undefined ? {} : { token });
+
+/**
+ * Whether `next` is to replace `known`: the greater instance, then the greater sequence; without them, the later one.
+ * An instance that has expired gives way to any other, so that a restart on a clock that was set back is heard again.
+ */
+export function isNewer(next: SessionAnnounce, known: SessionAnnounce, expired: boolean): boolean {
+  if (next.instanceId === undefined || known.instanceId === undefined) return true;
+  if (next.instanceId !== known.instanceId) return expired || next.instanceId > known.instanceId;
+  return next.seq === undefined || known.seq === undefined || next.seq > known.seq;
+}
+
+/** Whether routing reads the same from two profiles of a peer at `now`: a heartbeat is no news. */
+export function readsTheSame(before: PeerProfile | undefined, after: PeerProfile, now: number): boolean {
+  return before !== undefined && isDeepStrictEqual(readOf(before, now), readOf(after, now));
+}
+
+function readOf(peer: PeerProfile, now: number): unknown {
+  const { standing, endpoint, announce, circuitOpenUntil } = peer;
+  const state = [standing, endpoint, circuitOpenUntil > now];
+  if (!announce) return state;
+  const { protocolVersion, protocolVersions, worker, capabilities, mcpHealth, session, limits } = announce;
+  return [
+    ...state,
+    isLive(peer, now),
+    [announce.instanceId, announce.role, announce.ready, protocolVersion, protocolVersions],
+    [worker.model, worker.modelTier, worker.contextWindow],
+    [capabilities.tools, capabilities.mcpServers, mcpHealth],
+    [session.activeTasks, session.repoState.branch, session.repoState.clean, session.sessionFresh],
+    limits && [limits.maxConcurrentTasks, limits.queueDepth, limits.queuedTasks],
+  ];
+}

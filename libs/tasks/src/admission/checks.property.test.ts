@@ -1,0 +1,180 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { NOW } from '@hermes-fleet/fleet/testing';
+import type { Caller, TaskDispatch, Unmet, UnmetKind } from '@hermes-fleet/protocol';
+import fc from 'fast-check';
+import { type AdmissionFacts, type AdmissionRequest, admit } from './checks.ts';
+
+/** The checks in the order of design 2 (Admission); a foreign version is answered alone, before all of them. */
+const ORDER = [
+  'scope',
+  'path',
+  'deadline',
+  'mcp',
+  'capability',
+  'tier',
+  'context',
+  'budget',
+  'repo',
+  'capacity',
+] as const satisfies readonly UnmetKind[];
+type Failing = Readonly<Partial<Record<(typeof ORDER)[number], boolean>>>;
+
+const SERVERS = ['memory', 'filesystem', 'trek'];
+const CAPABILITIES = ['terminal', 'file', 'browser'];
+const TIERS = ['haiku', 'sonnet', 'opus'];
+
+/** A request that fails the given checks, and passes all others. */
+function requestThat(fails: Failing): AdmissionRequest {
+  return {
+    caller: { name: 'switch', scopes: new Set(fails.scope ? [] : ['dispatch']) },
+    dispatch: {
+      type: 'TASK_DISPATCH',
+      protocolVersion: '2.0',
+      task: {
+        taskId: 't',
+        path: fails.path ? ['neo'] : ['switch'],
+        tokenBudget: fails.budget ? 1 : 500,
+        write: true,
+      },
+      requirements: {
+        requiredMcp: fails.mcp ? ['gone'] : ['memory'],
+        requiredCapabilities: fails.capability ? ['fly'] : ['file'],
+        modelTier: fails.tier ? { min: 'opus' } : { min: 'haiku' },
+        minContextWindow: fails.context ? 1_001 : 1_000,
+      },
+      deadline: new Date(fails.deadline ? NOW : NOW + 1).toISOString(),
+      brief: 'do it',
+    },
+    facts: {
+      ...factsWith(new Set(SERVERS), new Set(CAPABILITIES), !fails.repo),
+      queue: { full: fails.capacity === true, waiting: 0 },
+    },
+  };
+}
+
+function factsWith(
+  healthy: ReadonlySet<string>,
+  usable: ReadonlySet<string>,
+  clean: boolean,
+): AdmissionFacts {
+  return {
+    self: 'neo',
+    versions: ['2.0'],
+    now: NOW,
+    model: { id: 'm', tier: 'sonnet', contextWindow: 1_000 },
+    tiers: TIERS,
+    capabilities: [...usable],
+    mcp: {
+      names: () => SERVERS,
+      probe: async (name) => ({ state: healthy.has(name) ? 'ok' : 'error', detail: '' }),
+    },
+    repoState: async () => ({ branch: 'main', clean }),
+    countTokens: async (text) => text.length,
+    minimumBudget: 200,
+    queue: { full: false, waiting: 0 },
+  };
+}
+
+const failing = fc.record(Object.fromEntries(ORDER.map((kind) => [kind, fc.boolean()])));
+const some = (names: readonly string[]) => fc.uniqueArray(fc.constantFrom(...names));
+
+const requirements = fc.record(
+  {
+    requiredMcp: some([...SERVERS, 'gone']),
+    requiredCapabilities: some([...CAPABILITIES, 'fly']),
+    modelTier: fc.record(
+      { min: fc.constantFrom(...TIERS), max: fc.constantFrom(...TIERS) },
+      { requiredKeys: [] },
+    ),
+    minContextWindow: fc.integer({ min: 1, max: 2_000 }),
+  },
+  { requiredKeys: [] },
+);
+// `write` is said: a list of required capabilities also decides whether a task writes, where it is not.
+const dispatches = fc
+  .record({ requirements, write: fc.boolean(), tokenBudget: fc.integer({ min: 1, max: 400 }) })
+  .map(
+    ({ requirements: wanted, ...task }): TaskDispatch => ({
+      type: 'TASK_DISPATCH',
+      protocolVersion: '2.0',
+      task: { taskId: 't', ...task },
+      requirements: wanted,
+      brief: 'do it',
+    }),
+  );
+const worlds = fc
+  .tuple(some(SERVERS), some(CAPABILITIES), fc.boolean())
+  .map(([healthy, usable, clean]) => factsWith(new Set(healthy), new Set(usable), clean));
+
+const caller: Caller = { name: 'switch', scopes: new Set(['dispatch']) };
+const told = (unmet: readonly Unmet[]): string[] => unmet.map(({ kind, name }) => `${kind} ${name}`);
+
+describe('admission, whatever is asked and however things stand', () => {
+  it('names exactly the checks that fail, each once, in the order of the design', async () => {
+    await fc.assert(
+      fc.asyncProperty(failing, async (fails) => {
+        const kinds = (await admit(requestThat(fails))).map(({ kind }) => kind);
+        assert.deepEqual(
+          kinds,
+          ORDER.filter((kind) => fails[kind]),
+        );
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it('names the version alone where it is foreign, whatever else fails', async () => {
+    await fc.assert(
+      fc.asyncProperty(failing, fc.constantFrom('1.0', '3.0', '10.1'), async (fails, protocolVersion) => {
+        const request = requestThat(fails);
+        const unmet = await admit({ ...request, dispatch: { ...request.dispatch, protocolVersion } });
+        assert.deepEqual(told(unmet), [`version ${protocolVersion}`]);
+      }),
+    );
+  });
+
+  it('takes nothing back for a further requirement: what was blocked stays blocked, for the same reasons', async () => {
+    const further = fc.oneof(
+      fc.constantFrom(...SERVERS, 'gone').map((name) => ({ requiredMcp: [name] })),
+      fc.constantFrom(...CAPABILITIES, 'fly').map((name) => ({ requiredCapabilities: [name] })),
+    );
+    await fc.assert(
+      fc.asyncProperty(dispatches, worlds, further, async (dispatch, facts, more) => {
+        const { requiredMcp = [], requiredCapabilities = [] } = dispatch.requirements ?? {};
+        const asked = {
+          ...dispatch.requirements,
+          requiredMcp: [...requiredMcp, ...('requiredMcp' in more ? more.requiredMcp : [])],
+          requiredCapabilities: [
+            ...requiredCapabilities,
+            ...('requiredCapabilities' in more ? more.requiredCapabilities : []),
+          ],
+        };
+        const before = told(await admit({ dispatch, caller, facts }));
+        const after = told(await admit({ dispatch: { ...dispatch, requirements: asked }, caller, facts }));
+        assert.deepEqual(
+          before.filter((entry) => !after.includes(entry)),
+          [],
+        );
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it('does not depend on the order of what is required, nor on repetition', async () => {
+    await fc.assert(
+      fc.asyncProperty(dispatches, worlds, async (dispatch, facts) => {
+        const { requiredMcp = [], requiredCapabilities = [] } = dispatch.requirements ?? {};
+        const turned = {
+          ...dispatch.requirements,
+          requiredMcp: [...requiredMcp.toReversed(), ...requiredMcp],
+          requiredCapabilities: [...requiredCapabilities.toReversed(), ...requiredCapabilities],
+        };
+        const straight = told(await admit({ dispatch, caller, facts }));
+        const other = told(await admit({ dispatch: { ...dispatch, requirements: turned }, caller, facts }));
+        assert.deepEqual(other.sort(), straight.sort());
+      }),
+      { numRuns: 300 },
+    );
+  });
+});

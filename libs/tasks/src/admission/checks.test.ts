@@ -1,0 +1,331 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { NOW } from '@hermes-fleet/fleet/testing';
+import type { Caller, TaskDispatch } from '@hermes-fleet/protocol';
+import { type AdmissionFacts, admit, admitRelayed } from './checks.ts';
+
+const facts: AdmissionFacts = {
+  self: 'neo',
+  versions: ['2.0'],
+  now: NOW,
+  model: { id: 'offline/runbook', tier: 'sonnet', contextWindow: 1_000 },
+  tiers: ['haiku', 'sonnet', 'opus'],
+  capabilities: ['terminal', 'file', 'patch'],
+  mcp: { names: () => ['memory'], probe: async () => ({ state: 'ok', detail: '' }) },
+  repoState: async () => ({ branch: 'main', clean: true }),
+  countTokens: async (text) => text.length,
+  minimumBudget: 200,
+  queue: { full: false, waiting: 0 },
+};
+const caller: Caller = { name: 'switch', scopes: new Set(['dispatch']) };
+type Extra = Partial<Omit<TaskDispatch, 'task'>> & { task?: Partial<TaskDispatch['task']> };
+const dispatchOf = ({ task, ...rest }: Extra = {}): TaskDispatch => ({
+  type: 'TASK_DISPATCH',
+  protocolVersion: '2.0',
+  task: { taskId: 't-1', ...task },
+  brief: 'do it',
+  ...rest,
+});
+const sick = (state: string, detail: string): Partial<AdmissionFacts> => ({
+  mcp: { names: () => ['trek'], probe: async () => ({ state, detail }) },
+});
+const asks = (name: string) => dispatchOf({ requirements: { requiredMcp: [name] } });
+
+describe('admission', () => {
+  it('admits what can be done', async () => {
+    const unmet = await admit({
+      dispatch: dispatchOf({
+        task: { tokenBudget: 200, path: ['switch'] },
+        requirements: {
+          requiredMcp: ['memory'],
+          requiredCapabilities: ['terminal'],
+          modelTier: { min: 'haiku', max: 'opus' },
+          minContextWindow: 1_000,
+        },
+        deadline: new Date(NOW + 1).toISOString(),
+      }),
+      caller,
+      facts,
+    });
+    assert.deepEqual(unmet, []);
+  });
+
+  const cases: [string, TaskDispatch, Partial<AdmissionFacts>, string, RegExp, boolean][] = [
+    [
+      'a foreign major',
+      dispatchOf({ protocolVersion: '3.1' }),
+      {},
+      'version',
+      /version 3\.1 is not spoken here, only 2\.0/,
+      false,
+    ],
+    [
+      'a cycle',
+      dispatchOf({ task: { path: ['switch', 'neo'] } }),
+      {},
+      'path',
+      /came through neo before \(switch > neo\)/,
+      false,
+    ],
+    [
+      'a long way',
+      dispatchOf({ task: { path: [...'abcdefghi'] } }),
+      {},
+      'path',
+      /9 profiles, at most 8/,
+      false,
+    ],
+    [
+      'a cycle before it came here',
+      dispatchOf({ task: { path: ['switch', 'trinity', 'switch'] } }),
+      {},
+      'path',
+      /came through switch before \(switch > trinity > switch\)/,
+      false,
+    ],
+    [
+      'a past deadline',
+      dispatchOf({ deadline: new Date(NOW).toISOString() }),
+      {},
+      'deadline',
+      /has passed/,
+      false,
+    ],
+    ['an MCP server that is not there', asks('nope'), {}, 'mcp', /"nope" is not configured on neo/, false],
+    [
+      'one that hangs',
+      asks('trek'),
+      sick('timeout', 'timeout after 1000 ms'),
+      'mcp',
+      /^required MCP server "trek" is not healthy \(timeout after 1000 ms\)$/,
+      true,
+    ],
+    ['one that fails', asks('trek'), sick('error', ''), 'mcp', /not healthy \(error\)/, true],
+    ['one that is off', asks('trek'), sick('disabled', ''), 'mcp', /not healthy \(disabled\)/, false],
+    [
+      'a missing capability',
+      dispatchOf({ requirements: { requiredCapabilities: ['browser'] } }),
+      {},
+      'capability',
+      /"browser" is not available on neo/,
+      false,
+    ],
+    [
+      'another tier',
+      dispatchOf({ requirements: { modelTier: { min: 'opus' } } }),
+      {},
+      'tier',
+      /of tier sonnet, and opus to any/,
+      false,
+    ],
+    [
+      'a window that is too small',
+      dispatchOf({ requirements: { minContextWindow: 1_001 } }),
+      {},
+      'context',
+      /1001 is asked for, neo has 1000/,
+      false,
+    ],
+    [
+      'a brief that does not fit',
+      dispatchOf({ brief: 'x'.repeat(1_001) }),
+      {},
+      'context',
+      /brief has 1001 tokens/,
+      false,
+    ],
+    [
+      'a budget below the floor',
+      dispatchOf({ task: { tokenBudget: 199 } }),
+      {},
+      'budget',
+      /budget 199 is below the 200/,
+      false,
+    ],
+    [
+      'a dirty tree',
+      dispatchOf(),
+      { repoState: async () => ({ branch: 'wip', clean: false }) },
+      'repo',
+      /dirty \(branch wip\)/,
+      true,
+    ],
+    [
+      'a full queue',
+      dispatchOf(),
+      { queue: { full: true, waiting: 7 } },
+      'capacity',
+      /queue of neo is full \(7 waiting\)/,
+      true,
+    ],
+  ];
+  for (const [what, dispatch, changed, kind, detail, transient] of cases)
+    it(`blocks ${what}`, async () => {
+      const unmet = await admit({ dispatch, caller, facts: { ...facts, ...changed } });
+      assert.deepEqual(
+        unmet.map((entry) => [entry.kind, entry.transient]),
+        [[kind, transient]],
+      );
+      assert.match(unmet[0]?.detail ?? '', detail);
+    });
+
+  it('blocks a caller without the scope', async () => {
+    const unmet = await admit({
+      dispatch: dispatchOf(),
+      caller: { name: 'x', scopes: new Set(['read']) },
+      facts,
+    });
+    assert.match(unmet[0]?.detail ?? '', /caller x lacks the scope "dispatch"/);
+  });
+
+  it('collects everything unmet, in the order of the design', async () => {
+    const unmet = await admit({
+      dispatch: dispatchOf({
+        task: { path: ['neo'], tokenBudget: 1 },
+        requirements: {
+          requiredMcp: ['nope', 'nope'],
+          requiredCapabilities: ['browser', 'fly'],
+          modelTier: { max: 'haiku' },
+          minContextWindow: 2_000,
+        },
+        deadline: new Date(NOW - 1).toISOString(),
+      }),
+      caller: { name: 'x', scopes: new Set() },
+      facts: {
+        ...facts,
+        repoState: async () => ({ branch: 'main', clean: false }),
+        queue: { full: true, waiting: 1 },
+      },
+    });
+    assert.deepEqual(
+      unmet.map(({ kind }) => kind),
+      [
+        'scope',
+        'path',
+        'deadline',
+        'mcp',
+        'capability',
+        'capability',
+        'tier',
+        'context',
+        'budget',
+        'capacity',
+      ],
+    );
+  });
+
+  it('names the unmet requirements of every kind, in the order of the design', async () => {
+    const unmet = await admit({
+      dispatch: dispatchOf({
+        task: { path: ['a', 'b', 'neo', 'd', 'e', 'f', 'g', 'h', 'i'], tokenBudget: 1, write: true },
+        requirements: {
+          requiredMcp: ['trek', 'nope'],
+          requiredCapabilities: ['browser', 'fly'],
+          modelTier: { max: 'haiku' },
+          minContextWindow: 2_000,
+        },
+        deadline: new Date(NOW - 1).toISOString(),
+        brief: 'x'.repeat(1_001),
+      }),
+      caller: { name: 'x', scopes: new Set() },
+      facts: {
+        ...facts,
+        ...sick('timeout', 'timeout after 1000 ms'),
+        repoState: async () => ({ branch: 'main', clean: false }),
+        queue: { full: true, waiting: 1 },
+      },
+    });
+    assert.deepEqual(
+      unmet.map(({ kind, name }) => `${kind} ${name}`),
+      [
+        'scope dispatch',
+        'path neo',
+        'path a > b > neo > d > e > f > g > h > i',
+        'deadline 2026-05-31T19:59:59.999Z',
+        'mcp trek',
+        'mcp nope',
+        'capability browser',
+        'capability fly',
+        'tier sonnet',
+        'context min_context_window',
+        'context brief',
+        'budget token_budget',
+        'repo main',
+        'capacity queue',
+      ],
+    );
+    assert.ok(unmet.every(({ detail }) => detail !== '' && !detail.includes('\n')));
+  });
+
+  it('answers a foreign major alone, before anything else is judged', async () => {
+    const dispatch = dispatchOf({ protocolVersion: '9.0', deadline: new Date(NOW - 1).toISOString() });
+    const unmet = await admit({ dispatch, caller: { name: 'x', scopes: new Set() }, facts });
+    assert.deepEqual(
+      unmet.map(({ kind }) => kind),
+      ['version'],
+    );
+  });
+
+  it('answers alone that no model runs here, and looks at nothing else', async () => {
+    const none = { id: 'none', tier: 'none', contextWindow: 0 };
+    const dispatch = dispatchOf({ task: { tokenBudget: 1 }, requirements: { requiredMcp: ['memory'] } });
+    const looking = {
+      countTokens: () => assert.fail('counted'),
+      repoState: () => assert.fail('looked'),
+      mcp: { names: () => assert.fail('asked'), probe: () => assert.fail('probed') },
+    };
+    for (const judge of [admit, admitRelayed]) {
+      const unmet = await judge({
+        dispatch,
+        caller: { name: 'x', scopes: new Set() },
+        facts: { ...facts, ...looking, model: none },
+      });
+      const detail = 'neo takes no tasks: send a CONTROL_DECISION (apply_control_decision)';
+      assert.deepEqual(unmet, [{ kind: 'capability', name: 'neo', detail, transient: false }]);
+    }
+  });
+
+  it('asks for a fresh ping of what is required, and of nothing else', async () => {
+    const asked: unknown[] = [];
+    const mcp: AdmissionFacts['mcp'] = {
+      names: () => ['memory', 'other'],
+      probe: async (name, o) => {
+        asked.push([name, o]);
+        return { state: 'ok', detail: '' };
+      },
+    };
+    await admit({ dispatch: asks('memory'), caller, facts: { ...facts, mcp } });
+    assert.deepEqual(asked, [['memory', { maxAgeMs: 5_000, timeoutMs: 1_000 }]]);
+  });
+
+  it('does not count the tokens of a brief that fits in any case, nor look at the tree of a reading task', async () => {
+    const strict: AdmissionFacts = {
+      ...facts,
+      countTokens: () => assert.fail('counted'),
+      repoState: () => assert.fail('looked'),
+    };
+    const dispatch = dispatchOf({ task: { write: false } });
+    assert.deepEqual(await admit({ dispatch, caller, facts: strict }), []);
+  });
+
+  for (const [through, kinds] of [
+    [7, []],
+    [8, ['path']],
+  ] as const)
+    it(`of a task to be relayed after ${through} profiles: ${kinds.join() || 'admitted'}, this one counts too`, async () => {
+      const dispatch = dispatchOf({ task: { path: [...'abcdefgh'].slice(0, through) } });
+      const kindsOf = (unmet: { kind: string }[]) => unmet.map(({ kind }) => kind);
+      assert.deepEqual(kindsOf(await admitRelayed({ dispatch, caller, facts })), kinds);
+      assert.deepEqual(kindsOf(await admit({ dispatch, caller, facts })), []);
+    });
+
+  it('leaves to routing what peers must give', async () => {
+    const dispatch = dispatchOf({ requirements: { requiredMcp: ['nope'], requiredCapabilities: ['fly'] } });
+    assert.deepEqual(await admitRelayed({ dispatch, caller, facts }), []);
+    const past = dispatchOf({ deadline: new Date(NOW).toISOString() });
+    assert.deepEqual(
+      (await admitRelayed({ dispatch: past, caller, facts })).map(({ kind }) => kind),
+      ['deadline'],
+    );
+  });
+});

@@ -1,0 +1,107 @@
+import type { FleetConfig } from '@hermes-fleet/fleet-config';
+import type { McpPool } from '@hermes-fleet/mcp';
+import type { Peers } from '@hermes-fleet/peers';
+import { measureBrief, NO_MODEL, type RoutingDecision, route, routingPolicy } from '@hermes-fleet/peers';
+import type { Caller, Clock, Executor, TaskDispatch, Unmet } from '@hermes-fleet/protocol';
+import { countTokens } from '@hermes-fleet/tokens';
+import type { Gate } from '../scheduling/dispatcher.ts';
+import type { Lane } from '../scheduling/task-queue.ts';
+import { type AdmissionFacts, admit, admitRelayed } from './checks.ts';
+
+export interface GatesOptions {
+  readonly profile: string;
+  readonly versions: readonly string[];
+  readonly config: FleetConfig;
+  readonly clock: Clock;
+  readonly peers: Pick<Peers, 'list'>;
+  readonly mcp: Pick<McpPool, 'names' | 'probe'>;
+  readonly agent: {
+    readonly executor: Executor;
+    capabilities(): { readonly tools: readonly string[] };
+    readonly minimumBudget: number;
+  };
+  repoState(): Promise<{ readonly branch: string; readonly clean: boolean }>;
+  /** For tasks of the profile's own agent. */
+  readonly own: Lane;
+  /** For tasks that peers are to do. */
+  readonly relayed: Lane;
+}
+
+/** Who executes a dispatch, and what admits it there (design 1, Who executes). */
+export interface Gates {
+  gateOf(dispatch: TaskDispatch): Gate;
+  /** Where routing would send it now. */
+  decide(dispatch: TaskDispatch): Promise<RoutingDecision>;
+  /** What stands against having peers do it, whatever they can do. */
+  judgeRelayed(dispatch: TaskDispatch, caller: Caller): Promise<Unmet[]>;
+  /**
+   * What admission would say now to whoever may dispatch; for those who only ask, that they may read is enough. Whether
+   * a peer can take it is for `decide`.
+   */
+  judgeNow(dispatch: TaskDispatch): Promise<{ own: boolean; unmet: Unmet[] }>;
+}
+
+export function createGates(o: GatesOptions): Gates {
+  const { profile, versions, config, own, relayed } = o;
+  const { limits, routing, tiers, orchestrate } = config.fleet;
+  const policy = routingPolicy(config, profile, versions);
+
+  const facts = ({ full, waiting }: Lane): AdmissionFacts => ({
+    self: profile,
+    versions,
+    tiers,
+    now: o.clock.now(),
+    model: o.agent.executor.model,
+    capabilities: o.agent.capabilities().tools,
+    mcp: o.mcp,
+    repoState: o.repoState,
+    countTokens,
+    minimumBudget: o.agent.minimumBudget,
+    queue: { full, waiting },
+  });
+
+  async function decide(dispatch: TaskDispatch): Promise<RoutingDecision> {
+    const known = o.peers.list();
+    const briefTokens = await measureBrief(dispatch, known);
+    return route(dispatch, known, { ...policy, briefTokens }, o.clock.now());
+  }
+
+  const toOwn: Gate = {
+    lane: own,
+    maxResumes: limits.max_resumes,
+    judge: (dispatch, caller) => admit({ dispatch, caller, facts: facts(own) }),
+  };
+  const judgeRelayed: Gates['judgeRelayed'] = (dispatch, caller) =>
+    admitRelayed({ dispatch, caller, facts: facts(relayed) });
+  const toPeers: Gate = {
+    lane: relayed,
+    // Asking a peer for its task spends nothing; giving up would lose what it has done.
+    maxResumes: Number.POSITIVE_INFINITY,
+    async judge(dispatch, caller) {
+      const unmet = await judgeRelayed(dispatch, caller);
+      if (unmet.length > 0) return unmet;
+      const decision = await decide(dispatch);
+      const mayWait = (dispatch.routing?.onBlocked ?? routing.on_blocked) !== 'fail';
+      return mayWait && decision.waitable ? [] : [...decision.unmet];
+    },
+  };
+
+  function gateOf({ routing: asked }: TaskDispatch): Gate {
+    // Who takes no tasks passes none on either.
+    if (o.agent.executor.model.tier === NO_MODEL.tier) return toOwn;
+    const target = asked?.target ?? 'auto';
+    return target === profile || (target === 'auto' && !orchestrate) ? toOwn : toPeers;
+  }
+
+  return {
+    gateOf,
+    decide,
+    judgeRelayed,
+    async judgeNow(dispatch) {
+      const isOwn = gateOf(dispatch) === toOwn;
+      const caller = { name: profile, scopes: new Set(['dispatch'] as const) };
+      const judge = isOwn ? admit : admitRelayed;
+      return { own: isOwn, unmet: await judge({ dispatch, caller, facts: facts(isOwn ? own : relayed) }) };
+    },
+  };
+}

@@ -1,0 +1,69 @@
+import { isTerminal, type Ledger, type Question, type TaskRecord } from '@hermes-fleet/ledger';
+import {
+  type Accepted,
+  type Caller,
+  FleetError,
+  type InboundMessage,
+  type JsonObject,
+  type Log,
+} from '@hermes-fleet/protocol';
+import { requireScope } from '@hermes-fleet/service';
+import type { Dispatcher } from '../scheduling/dispatcher.ts';
+
+export interface AnswerOptions {
+  readonly ledger: Pick<Ledger, 'get' | 'questions' | 'answer'>;
+  readonly dispatcher: Pick<Dispatcher, 'answered'>;
+  readonly log: Log;
+}
+
+/**
+ * Takes a message to a task as the answer to what it asked: durable when it resolves, once however often the same message
+ * comes (design 3, Asking). Throws a FleetError that leaves nothing behind for any message that answers nothing.
+ */
+export async function acceptAnswer(
+  { ledger, dispatcher, log }: AnswerOptions,
+  taskId: string,
+  message: InboundMessage,
+  handshake: JsonObject | undefined,
+  caller: Caller,
+): Promise<Accepted> {
+  const task = ownTask(ledger, taskId, caller);
+  const { contextId, messageId, text } = message;
+  if (contextId !== undefined && contextId !== task.contextId)
+    throw new FleetError('CONTEXT_MISMATCH', `task ${taskId} is not part of context ${contextId}`);
+  requireScope(caller, 'dispatch');
+  const questions = ledger.questions(taskId);
+  const isCopy = questions.some(({ answer }) => answer?.messageId === messageId);
+  if (!isCopy) refuseUnasked(task, questions.at(-1));
+  if (handshake) throw invalid('holds a TASK_DISPATCH: send that without a task id; an answer is text');
+  if (text.trim() === '') throw invalid('has no text: an answer is text');
+  const { question, isNew } = await ledger.answer(taskId, { messageId, text, message: message.raw });
+  const fields = { task_id: taskId, context_id: task.contextId, caller: caller.name, question: question.seq };
+  log.info(fields, isNew ? 'question answered' : 'answer is known already: the same task answers');
+  if (isNew) dispatcher.answered(taskId);
+  return { kind: 'task', taskId };
+}
+
+/** Somebody else's task looks like an unknown one. */
+function ownTask(ledger: Pick<Ledger, 'get'>, taskId: string, caller: Caller): TaskRecord {
+  const task = ledger.get(taskId);
+  if (!task || task.caller !== caller.name)
+    throw new FleetError('TASK_NOT_FOUND', `task ${taskId} is not known`);
+  return task;
+}
+
+/** Refuses before the text is looked at: a message to a task that waits for nothing is no wrong answer. */
+function refuseUnasked({ id, contextId, state }: TaskRecord, last: Question | undefined): void {
+  if (state === 'input_required') return;
+  const asked = last?.answer
+    ? 'has its answer already, and takes no second one'
+    : 'goes on without an answer';
+  const unasked = last ? asked : 'has asked nothing';
+  const why = isTerminal(state) ? 'has ended' : unasked;
+  throw new FleetError('UNSUPPORTED_OPERATION', `task ${id} ${why}: send a new task in context ${contextId}`);
+}
+
+function invalid(reason: string): FleetError {
+  const path = 'message.parts';
+  return new FleetError('INVALID_PARAMS', `${path} ${reason}`, { fields: [{ path, reason }] });
+}

@@ -1,0 +1,112 @@
+import type { Ledger } from '@hermes-fleet/ledger';
+import { parseHints } from '@hermes-fleet/prose';
+import {
+  type Accepted,
+  type Caller,
+  dispatchFingerprint,
+  FleetError,
+  HANDSHAKE_MEDIA_TYPE,
+  highestOf,
+  type Ids,
+  type InboundMessage,
+  isJsonObject,
+  type JsonObject,
+  readDispatch,
+} from '@hermes-fleet/protocol';
+import type { Dispatcher } from '../scheduling/dispatcher.ts';
+import { acceptAnnounce, greet, HANDSHAKE_CONTEXT, type HandshakeOptions } from './accept-announce.ts';
+import { acceptAnswer } from './accept-answer.ts';
+
+const HANDSHAKE_TYPES = new Set(['SESSION_ANNOUNCE', 'TASK_DISPATCH', 'TASK_RESULT']);
+
+export interface IntakeOptions extends HandshakeOptions {
+  readonly ledger: Ledger;
+  readonly dispatcher: Dispatcher;
+  readonly ids: Ids;
+  /** Why nothing new is taken at the moment; undefined when it is. */
+  readonly closed: () => FleetError | undefined;
+  /** Called with the task that opened a context which this profile had not seen. */
+  readonly onFreshContext: (taskId: string) => JsonObject;
+}
+
+/**
+ * What becomes of an A2A message: an announce or a handshake text is answered, a dispatch or plain text becomes a
+ * durable task (design 2, Carriage), and a text to a task that asked is its answer (design 3, Asking). Throws a FleetError that leaves nothing behind.
+ */
+export async function acceptMessage(
+  o: IntakeOptions,
+  message: InboundMessage,
+  caller: Caller,
+): Promise<Accepted> {
+  const part = handshakePart(message);
+  if (part?.type === 'SESSION_ANNOUNCE') return acceptAnnounce(o, part, message, caller);
+  if (part?.type === 'TASK_RESULT')
+    throw invalid('data.type', 'a TASK_RESULT is an answer: send a TASK_DISPATCH or a SESSION_ANNOUNCE');
+  const isAnswer = message.taskId !== undefined;
+  if (!part && !isAnswer && message.contextId?.startsWith(HANDSHAKE_CONTEXT))
+    return greet(o, message.contextId, caller);
+  const closed = o.closed();
+  if (closed) throw closed;
+  if (message.taskId !== undefined) return acceptAnswer(o, message.taskId, message, part, caller);
+  return acceptTask(o, part ?? proseDispatch(message.text, o), message, caller);
+}
+
+/** The handshake message among the data parts; other data parts are none of ours, except under our media type. */
+function handshakePart(message: InboundMessage): JsonObject | undefined {
+  for (const { data, mediaType } of message.data) {
+    const type = mediaType?.split(';')[0]?.trim().toLowerCase();
+    const ours = type === HANDSHAKE_MEDIA_TYPE;
+    if (!ours && type !== undefined && type !== 'application/json') continue;
+    if (isJsonObject(data) && typeof data.type === 'string' && HANDSHAKE_TYPES.has(data.type)) return data;
+    if (ours) throw invalid('data.type', 'must be SESSION_ANNOUNCE or TASK_DISPATCH');
+  }
+  return undefined;
+}
+
+async function acceptTask(
+  o: IntakeOptions,
+  wire: JsonObject,
+  message: InboundMessage,
+  caller: Caller,
+): Promise<Accepted> {
+  const reading = readDispatch(wire, o.versions);
+  const fresh = message.contextId === undefined || !knows(o.ledger, message.contextId);
+  const { task, created } = await o.ledger.accept({
+    id: o.ids.uuid(),
+    contextId: message.contextId ?? o.ids.uuid(),
+    caller: caller.name,
+    key: reading.taskId ?? o.ids.uuid(),
+    fingerprint: dispatchFingerprint(wire),
+    message: message.raw,
+    dispatch: wire,
+    ...(message.traceparent === undefined ? {} : { traceparent: message.traceparent }),
+  });
+  const fields = { task_id: task.id, context_id: task.contextId, caller: caller.name };
+  o.log.info(fields, created ? 'task accepted' : 'task is known already: the same one answers');
+  const metadata = created && fresh ? o.onFreshContext(task.id) : undefined;
+  await o.dispatcher.submit(task, caller);
+  return { kind: 'task', taskId: task.id, ...(metadata ? { metadata } : {}) };
+}
+
+/** The dispatch that a text message stands for, its hints read (design 2, Prose peers, Inbound). */
+function proseDispatch(text: string, { ids, versions }: Pick<IntakeOptions, 'ids' | 'versions'>): JsonObject {
+  const hints = parseHints(text);
+  const brief = hints?.brief ?? text;
+  if (brief.trim() === '')
+    throw invalid('message.parts', 'has no text and no TASK_DISPATCH: send one of them');
+  return {
+    type: 'TASK_DISPATCH',
+    protocol_version: highestOf(versions),
+    task: { task_id: ids.uuid(), priority: 'normal', reply_schema: 'prose', ...hints?.task },
+    ...(hints ? { requirements: hints.requirements, ...hints.top } : {}),
+    brief,
+  };
+}
+
+function knows(ledger: Ledger, contextId: string): boolean {
+  return ledger.list({ contextId, pageSize: 1 }).totalSize > 0;
+}
+
+function invalid(path: string, reason: string): FleetError {
+  return new FleetError('INVALID_PARAMS', `${path} ${reason}`, { fields: [{ path, reason }] });
+}

@@ -1,0 +1,275 @@
+import type { Ledger, Question } from '@hermes-fleet/ledger';
+import {
+  type AdmittedTask,
+  type Clock,
+  type Executor,
+  FleetError,
+  type Log,
+  type RunOutcome,
+} from '@hermes-fleet/protocol';
+import type { FleetMetrics } from '@hermes-fleet/service';
+import { createBudget } from '@hermes-fleet/tokens';
+import { openQuestion } from './ask-caller.ts';
+import { createPersist, persist } from './persist.ts';
+import type { Askers } from './question-waits.ts';
+import { createRunContext, type RunContextParts, type Slot } from './run-context.ts';
+import { encodeEnding, endingData, errorOutcome, runEnding } from './task-result.ts';
+import { callAt, deadlinePassed } from './timers.ts';
+
+/** How long an executor may take to end after it was told to. */
+const ABORT_GRACE_MS = 10_000;
+
+export interface RunnerOptions {
+  readonly profile: string;
+  /** The handshake versions that this profile speaks. */
+  readonly versions: readonly string[];
+  readonly ledger: Ledger;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: FleetMetrics;
+  readonly defaultBudget: number | undefined;
+  readonly countCache: boolean;
+  /** How long a question to a caller waits for its answer, ms. */
+  readonly maxInputWaitMs: number;
+  readonly askers: Askers;
+  /** Aborts when the process must end: writes that fail are not tried again after that. */
+  readonly closing: AbortSignal;
+}
+
+/** A run under way. */
+export interface Run {
+  /** Resolves when the task has ended, or was left for the next start. Never rejects. */
+  readonly finished: Promise<void>;
+  /** Tells the executor to end at once; the first reason counts. */
+  abort(reason: FleetError): void;
+  /** Tells the executor to end at its next checkpoint, for the next start to go on from. */
+  pause(reason: FleetError): void;
+}
+
+/** Something to run: an admitted task, by whom, and when it was received. */
+export interface RunRequest {
+  readonly task: AdmittedTask;
+  readonly executor: Executor;
+  /** Milliseconds since the epoch. */
+  readonly receivedAt: number;
+  readonly slot: Slot;
+  /** Whether it waits for its caller: it was started before, and has no slot until it goes on. */
+  readonly asking?: boolean;
+  /** Why it is over already: the executor is only to end what it began before. */
+  readonly ended?: FleetError;
+}
+
+/**
+ * Runs an admitted task inside its budget and deadline, and writes its one terminal event (design 1, A task's way).
+ * A run that is aborted because the profile stops leaves the task unfinished, for the next start to take up.
+ */
+export function startRun(o: RunnerOptions, request: RunRequest): Run {
+  const { task } = request;
+  const controller = new AbortController();
+  const pausing = new AbortController();
+  if (request.ended) controller.abort(request.ended);
+  const finished = runToEnd(o, request, controller, pausing.signal).catch((error) => {
+    const fields = { task_id: task.id, context_id: task.contextId, caller: task.caller.name, err: error };
+    o.log.error(fields, 'task could not be ended in the ledger: the next start takes it up');
+  });
+  return {
+    finished,
+    abort: (reason) => controller.abort(reason),
+    pause: (reason) => pausing.abort(reason),
+  };
+}
+
+async function runToEnd(
+  o: RunnerOptions,
+  request: RunRequest,
+  controller: AbortController,
+  stopping: AbortSignal,
+): Promise<void> {
+  const { task, executor, slot } = request;
+  const { signal } = controller;
+  const startedAt = o.clock.now();
+  using _deadline = deadlineTimer(o.clock, task, controller);
+  const store = { ...o, taskId: task.id, signal: o.closing };
+  if (!request.ended && !request.asking) {
+    const data = { model: executor.model.id, model_tier: executor.model.tier, resumes: task.resumes };
+    const started = await persist(store, () =>
+      o.ledger.append(task.id, { type: 'started', data }, { state: 'working' }),
+    );
+    if (!started) return;
+  }
+  const hasBegun = o.ledger.loadCheckpoint(task.id) !== undefined || o.ledger.questions(task.id).length > 0;
+  if (task.resumes === 0 && !hasBegun)
+    o.metrics.dispatchOverhead(seconds(o.clock.now() - request.receivedAt));
+
+  const keep = createPersist({ ...store, signal });
+  const budget = budgetOf(o, request, keep);
+  const work = async (): Promise<RunOutcome> => {
+    if (!request.ended) signal.throwIfAborted();
+    stopping.throwIfAborted();
+    const { ledger, clock, metrics, askers, maxInputWaitMs } = o;
+    const giveUp = (reason: FleetError): void => controller.abort(reason);
+    const parts = { task, ledger, clock, metrics, slot, signal, stopping, budget, keep };
+    return executor.run(task, createRunContext({ ...parts, askers, maxInputWaitMs, giveUp }));
+  };
+  const attempt = await settle(o, work(), signal);
+  if ('thrown' in attempt && stopping.aborted && !signal.aborted && attempt.thrown === stopping.reason) {
+    // One that waits for its caller goes on waiting.
+    if (o.ledger.get(task.id)?.state === 'input_required') return;
+    // Back in line, so that the next start does not take it for a task that crashed.
+    await persist(store, () => o.ledger.append(task.id, { type: 'queued', data: { paused: true } }));
+    return;
+  }
+  const concluded = conclude(attempt, signal, (error) =>
+    o.log.error({ task_id: task.id, context_id: task.contextId, err: error }, 'executor failed'),
+  );
+  if (!concluded) return;
+  const outcome = unanswered(concluded, signal, openQuestion(o.ledger, task.id));
+  const ending = runEnding(outcome, {
+    taskId: task.dispatch.task.taskId,
+    profile: o.profile,
+    budget,
+    durationMs: o.clock.now() - startedAt,
+    canceled: outcome.error?.code === 'canceled' && reasonOf(signal) === 'CANCELED',
+  });
+  const written = await persist(store, () =>
+    o.ledger.append(
+      task.id,
+      { type: ending.event, data: endingData(ending) },
+      { result: encodeEnding(ending, task.dispatch.protocolVersion, o.versions) },
+    ),
+  );
+  if (!written) return;
+  if (budget.limit !== undefined && budget.spent() > budget.limit) o.metrics.budgetOverrun('exceeded');
+  o.metrics.taskEnded(executor.model.tier, ending.event, seconds(o.clock.now() - startedAt));
+  o.log.info(
+    {
+      task_id: task.id,
+      context_id: task.contextId,
+      caller: task.caller.name,
+      status: ending.event,
+      tokens_spent: ending.result.tokensSpent,
+    },
+    'task ended',
+  );
+}
+
+type Settled = { readonly outcome: RunOutcome } | { readonly thrown: unknown };
+
+/** The executor's outcome; one that does not end after an abort is given up on, and said so. */
+async function settle(
+  o: Pick<RunnerOptions, 'clock' | 'closing'>,
+  run: Promise<RunOutcome>,
+  signal: AbortSignal,
+): Promise<Settled> {
+  const over = new AbortController();
+  const grace = abortOf(signal, over.signal)
+    .then(() => o.clock.sleep(ABORT_GRACE_MS, AbortSignal.any([over.signal, o.closing])))
+    .then(
+      () => ({ thrown: new FleetError('INTERNAL', 'the executor did not stop when it was told to') }),
+      () => ({ thrown: signal.reason }),
+    );
+  const settled = run.then(
+    (outcome) => ({ outcome }),
+    (thrown: unknown) => ({ thrown }),
+  );
+  try {
+    return await Promise.race([settled, grace]);
+  } finally {
+    over.abort();
+  }
+}
+
+function abortOf(signal: AbortSignal, over: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    over.addEventListener('abort', () => reject(over.reason), { once: true });
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true, signal: over });
+  });
+}
+
+/** What a run comes to, given why it was aborted, if it was; undefined = left for the next start. */
+function conclude(
+  settled: Settled,
+  signal: AbortSignal,
+  unforeseen: (error: unknown) => void,
+): RunOutcome | undefined {
+  const outcome = 'outcome' in settled ? settled.outcome : undefined;
+  if (outcome?.status === 'done') return outcome;
+  if ('thrown' in settled && settled.thrown !== signal.reason) unforeseen(settled.thrown);
+  switch (reasonOf(signal)) {
+    case 'SHUTTING_DOWN':
+      return undefined;
+    case 'CANCELED':
+      return endedBy('canceled', 'the task was canceled by its caller', false, outcome);
+    case 'DEADLINE_EXCEEDED':
+      // Blocked: it waited until then, and nothing of it was begun.
+      if (outcome?.status === 'partial' || outcome?.status === 'blocked') return outcome;
+      return endedBy('deadline_exceeded', 'the deadline passed while the task was running', false, outcome);
+    default:
+  }
+  if (outcome) return outcome;
+  const error = FleetError.from('thrown' in settled ? settled.thrown : undefined);
+  return errorOutcome(error.code, error.message, error.retryable);
+}
+
+/** What is left of a task whose time ended while it waited for its caller: that its question be answered. */
+function unanswered(outcome: RunOutcome, signal: AbortSignal, open: Question | undefined): RunOutcome {
+  if (!open || outcome.status === 'done' || reasonOf(signal) !== 'DEADLINE_EXCEEDED') return outcome;
+  const { error: _error, unmet: _unmet, ...shown } = outcome;
+  const why = FleetError.from(signal.reason).message;
+  const asked = `an answer to what was asked, in the brief of a new task (${why}): ${open.text}`;
+  const remaining = (outcome.remaining ?? []).filter((each) => !each.includes(open.text));
+  return { ...shown, status: 'partial', blockedReason: null, remaining: [asked, ...remaining] };
+}
+
+/** An error that keeps what the executor had to show. */
+function endedBy(
+  code: string,
+  message: string,
+  retryable: boolean,
+  shown: RunOutcome | undefined,
+): RunOutcome {
+  return {
+    ...shown,
+    ...errorOutcome(code, message, retryable),
+    ...(shown && { artifacts: shown.artifacts }),
+  };
+}
+
+function reasonOf(signal: AbortSignal): FleetError['code'] | undefined {
+  return signal.aborted && signal.reason instanceof FleetError ? signal.reason.code : undefined;
+}
+
+function deadlineTimer(
+  clock: Clock,
+  task: AdmittedTask,
+  controller: AbortController,
+): Disposable | undefined {
+  if (task.deadlineAt === undefined) return undefined;
+  const reason = deadlinePassed(task.dispatch.deadline);
+  return callAt(clock, task.deadlineAt, () => controller.abort(reason));
+}
+
+function budgetOf(o: RunnerOptions, { task, executor }: RunRequest, keep: RunContextParts['keep']) {
+  const { tokens } = o.ledger;
+  return createBudget({
+    taskId: task.id,
+    limit: task.dispatch.task.tokenBudget ?? o.defaultBudget,
+    store: {
+      entries: (id) => tokens.entries(id),
+      reserve: (id, estimate) => keep(() => tokens.reserve(id, estimate)),
+      settle: (id, actual) => keep(() => tokens.settle(id, actual)),
+      add: (id, entry) => keep(() => tokens.add(id, entry)),
+    },
+    model: executor.model.id,
+    countCache: o.countCache,
+    onBooked: (entry) => {
+      if (entry.kind !== 'own') return;
+      const tokens = { input: entry.inputTokens, output: entry.outputTokens };
+      o.metrics.tokensSpent(task.caller.name, executor.model.tier, tokens);
+      o.metrics.tokensCached(entry.cacheReadTokens + entry.cacheWriteTokens);
+    },
+  });
+}
+
+const seconds = (ms: number): number => ms / 1000;

@@ -1,0 +1,145 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { type Budget, decodeResult, type RunOutcome } from '@hermes-fleet/protocol';
+import { blockedEnding, encodeEnding, endingData, errorOutcome, runEnding } from './task-result.ts';
+
+const budget = (spent: number): Budget => ({
+  limit: undefined,
+  spent: () => spent,
+  remaining: () => Number.POSITIVE_INFINITY,
+  reserve: () => assert.fail('not here'),
+  addDelegated: async () => undefined,
+  delegatedTo: () => 0,
+  usage: () => ({ inputTokens: spent, outputTokens: 0, model: 'm', source: 'metered' }),
+});
+const run = (spent = 10, canceled = false) => ({
+  taskId: 't-1',
+  profile: 'neo',
+  budget: budget(spent),
+  durationMs: 12.4,
+  canceled,
+});
+const outcome = (status: RunOutcome['status'], extra: Partial<RunOutcome> = {}): RunOutcome => ({
+  status,
+  nextSteps: [],
+  blockedReason: null,
+  artifacts: { filesChanged: ['a.ts'] },
+  ...extra,
+});
+
+describe('the TASK_RESULT of a run', () => {
+  const table: [string, RunOutcome, number, boolean, string, object][] = [
+    ['done', outcome('done'), 10, false, 'done', { status: 'done', tokens_spent: 10, blocked_reason: null }],
+    [
+      'partial',
+      outcome('partial', { remaining: ['x'] }),
+      10,
+      false,
+      'partial',
+      { status: 'partial', remaining: ['x'] },
+    ],
+    ['partial that says nothing', outcome('partial'), 10, false, 'partial', { remaining: [] }],
+    [
+      'error',
+      errorOutcome('MODEL_FAILED', 'm', true),
+      10,
+      false,
+      'error',
+      { error: { code: 'model_failed', message: 'm', retryable: true } },
+    ],
+    [
+      'error that says nothing',
+      outcome('error'),
+      10,
+      false,
+      'error',
+      { error: { code: 'internal', message: 'the executor gave no reason', retryable: false } },
+    ],
+    [
+      'blocked',
+      outcome('blocked', { blockedReason: 'b' }),
+      0,
+      false,
+      'blocked',
+      { status: 'blocked', tokens_spent: 0, blocked_reason: 'b' },
+    ],
+    [
+      'blocked that says nothing',
+      outcome('blocked'),
+      0,
+      false,
+      'blocked',
+      { blocked_reason: 'the executor gave no reason' },
+    ],
+    [
+      'blocked after tokens were spent',
+      outcome('blocked', { blockedReason: 'b' }),
+      5,
+      false,
+      'error',
+      { status: 'error', blocked_reason: null, error: { code: 'blocked', message: 'b', retryable: true } },
+    ],
+    [
+      'canceled',
+      errorOutcome('canceled', 'c', false),
+      7,
+      true,
+      'canceled',
+      { status: 'error', tokens_spent: 7, error: { code: 'canceled', message: 'c', retryable: false } },
+    ],
+  ];
+  for (const [what, given, spent, canceled, event, expected] of table)
+    it(`for ${what}`, () => {
+      const ending = runEnding(given, run(spent, canceled));
+      const wire = encodeEnding(ending, '2.0', ['2.0']);
+      assert.equal(ending.event, event);
+      for (const [key, value] of Object.entries(expected)) assert.deepEqual(wire[key], value, key);
+      assert.doesNotThrow(() => decodeResult(wire));
+      assert.equal(wire.executed_by, 'neo');
+    });
+
+  it('says in the event only small facts', () => {
+    const given = outcome('done', {
+      text: 'long words of a model',
+      remaining: ['the brief'],
+      output: { secret: 1 },
+    });
+    assert.deepEqual(endingData(runEnding(given, run())), {
+      status: 'done',
+      tokens_spent: 10,
+      executed_by: 'neo',
+      duration_ms: 12,
+    });
+  });
+
+  it('keeps the event small, however much a caller or a peer has to say', () => {
+    const long = 'x'.repeat(900_000);
+    const unmet = Array.from({ length: 1_000 }, () => ({
+      kind: 'mcp' as const,
+      name: long,
+      detail: long,
+      transient: false,
+    }));
+    const error = { code: long, message: long, retryable: false };
+    for (const given of [
+      outcome('blocked', { blockedReason: long, unmet, executedBy: long }),
+      outcome('error', { error, executedBy: long }),
+    ])
+      assert.ok(JSON.stringify(endingData(runEnding(given, run(0)))).length < 4_000);
+  });
+
+  it('names every unmet requirement of a blocked task', () => {
+    const ending = blockedEnding('t-1', [
+      { kind: 'mcp', name: 'trek', detail: 'one', transient: true },
+      { kind: 'repo', name: 'main', detail: 'two', transient: true },
+    ]);
+    assert.equal(ending.result.blockedReason, 'one; two');
+    assert.equal(ending.result.tokensSpent, 0);
+    assert.equal(endingData(ending).reason, 'mcp');
+    assert.deepEqual(endingData(ending).unmet, [
+      { kind: 'mcp', name: 'trek' },
+      { kind: 'repo', name: 'main' },
+    ]);
+    assert.doesNotThrow(() => decodeResult(encodeEnding(ending, '2.0', ['2.0'])));
+  });
+});

@@ -1,0 +1,211 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { manualClock } from '@hermes-fleet/fleet/testing';
+import { Priority } from '@hermes-fleet/protocol';
+import fc from 'fast-check';
+import { type QueueItem, TaskQueue } from './slot-scheduler.ts';
+
+const limits = { maxConcurrent: 1, depth: 10, ageingMs: 1_000 };
+const item = (taskId: string, priority: QueueItem['priority'] = 'normal', contextId = taskId): QueueItem => ({
+  taskId,
+  contextId,
+  priority,
+});
+
+describe('the queue', () => {
+  it('goes by priority, then by arrival', () => {
+    const queue = new TaskQueue(limits, manualClock());
+    for (const entry of [item('n1'), item('l', 'low'), item('u', 'urgent'), item('n2'), item('h', 'high')])
+      queue.add(entry);
+    const order: string[] = [];
+    for (let next = queue.next(); next; next = queue.next()) {
+      order.push(next.taskId);
+      queue.finished(next.taskId);
+    }
+    assert.deepEqual(order, ['u', 'h', 'n1', 'n2', 'l']);
+  });
+
+  it('lifts what has waited, so that low gets its turn against a flow of urgent work', () => {
+    const clock = manualClock();
+    const queue = new TaskQueue(limits, clock);
+    queue.add(item('low', 'low'));
+    let served = '';
+    for (let i = 0; i < 10 && served !== 'low'; i += 1) {
+      queue.add(item(`urgent-${i}`, 'urgent'));
+      served = queue.next()?.taskId ?? '';
+      queue.finished(served);
+      clock.advance(500);
+    }
+    assert.equal(served, 'low');
+  });
+
+  it('tells how long the oldest has waited', () => {
+    const clock = manualClock();
+    const queue = new TaskQueue(limits, clock);
+    assert.equal(queue.oldestAgeMs(), 0);
+    queue.add(item('a'));
+    clock.advance(700);
+    queue.add(item('b'));
+    assert.equal(queue.oldestAgeMs(), 700);
+  });
+
+  it('counts places that are being filled', () => {
+    const queue = new TaskQueue({ ...limits, depth: 1 }, manualClock());
+    assert.deepEqual([queue.reserve(), queue.reserve(), queue.reserve()], [true, true, false]);
+    queue.release();
+    queue.add(item('a'));
+    assert.ok(queue.full);
+    assert.equal(queue.remove('a')?.taskId, 'a');
+    assert.ok(!queue.full && !queue.has('a'));
+    assert.equal(queue.remove('a'), undefined);
+    queue.finished('a');
+  });
+
+  it('takes a task without a queue while a slot is free', () => {
+    const queue = new TaskQueue({ ...limits, depth: 0 }, manualClock());
+    assert.ok(queue.reserve());
+    queue.release();
+    queue.add(item('a'));
+    assert.equal(queue.next()?.taskId, 'a');
+    assert.ok(!queue.reserve());
+    queue.finished('a');
+    assert.ok(queue.reserve());
+  });
+
+  it('gives the slot of a parked task to others, keeps its context, and takes it back at its old place', () => {
+    const clock = manualClock();
+    const queue = new TaskQueue(limits, clock);
+    queue.add(item('first', 'normal', 'c'));
+    assert.equal(queue.next()?.taskId, 'first');
+    queue.add(item('same', 'urgent', 'c'));
+    queue.add(item('other'));
+    queue.park('first');
+    assert.deepEqual([queue.running, queue.parked, queue.waiting], [0, 1, 2]);
+    assert.equal(queue.next()?.taskId, 'other', 'its context stays its own');
+    queue.add(item('later'));
+    queue.unpark('first');
+    assert.equal(queue.next(), undefined, 'the slot is taken');
+    assert.equal(queue.remove('first'), undefined, 'it began: it is not merely in line');
+    queue.finished('other');
+    assert.equal(queue.next()?.taskId, 'first');
+    queue.park('first');
+    queue.unpark('first');
+    queue.park('first');
+    assert.equal(queue.next()?.taskId, 'later');
+    queue.finished('later');
+    queue.finished('first');
+    assert.equal(queue.next()?.taskId, 'same');
+    assert.ok(!queue.has('first'));
+  });
+
+  it('parks only what began', () => {
+    const queue = new TaskQueue(limits, manualClock());
+    queue.add(item('a'));
+    queue.park('a');
+    queue.park('nobody');
+    queue.unpark('a');
+    assert.deepEqual([queue.waiting, queue.parked], [1, 0]);
+  });
+
+  const priority = fc.constantFrom('low' as const, 'normal' as const, 'high' as const, 'urgent' as const);
+
+  it('starves nobody: one step of priority is worth one ageing time of arriving earlier, never more', () => {
+    const ageingMs = 1_000;
+    const arrival = fc.record({ priority, afterMs: fc.integer({ min: 0, max: 1_500 }) });
+    fc.assert(
+      fc.property(fc.array(arrival, { minLength: 1, maxLength: 60 }), (arrivals) => {
+        const clock = manualClock();
+        const queue = new TaskQueue({ maxConcurrent: 1, depth: 100, ageingMs }, clock);
+        const arrivedAt = new Map<string, number>();
+        const left = new Map<string, QueueItem>();
+        const serve = (): void => {
+          const next = queue.next();
+          if (!next) return;
+          queue.finished(next.taskId);
+          left.delete(next.taskId);
+          for (const other of left.values()) {
+            const steps = Priority.options.indexOf(next.priority) - Priority.options.indexOf(other.priority);
+            const lead = (arrivedAt.get(next.taskId) ?? 0) - (arrivedAt.get(other.taskId) ?? 0);
+            assert.ok(
+              lead < Math.max(steps, 0) * ageingMs || lead <= 0,
+              `${next.taskId} passed ${other.taskId}`,
+            );
+          }
+        };
+        for (const [at, each] of arrivals.entries()) {
+          clock.advance(each.afterMs);
+          const added = item(`t${at}`, each.priority);
+          arrivedAt.set(added.taskId, clock.now());
+          left.set(added.taskId, added);
+          queue.add(added);
+          if (at % 2 === 1) serve();
+        }
+        while (left.size > 0) {
+          clock.advance(100);
+          serve();
+        }
+      }),
+    );
+  });
+
+  it('holds its bounds whatever happens: room, concurrency, one turn per context, nothing lost', () => {
+    const step = fc.oneof(
+      fc.record({ do: fc.constant('add' as const), priority, context: fc.integer({ min: 0, max: 3 }) }),
+      fc.record({
+        do: fc.constantFrom('start' as const, 'finish' as const, 'park' as const, 'unpark' as const),
+      }),
+      fc.record({ do: fc.constant('wait' as const), ms: fc.integer({ min: 1, max: 5_000 }) }),
+    );
+    fc.assert(
+      fc.property(
+        fc.array(step, { maxLength: 200 }),
+        fc.integer({ min: 1, max: 3 }),
+        fc.integer({ min: 0, max: 5 }),
+        (steps, maxConcurrent, depth) => {
+          const clock = manualClock();
+          const queue = new TaskQueue<QueueItem>({ maxConcurrent, depth, ageingMs: 1_000 }, clock);
+          const running: QueueItem[] = [];
+          const parked: QueueItem[] = [];
+          let added = 0;
+          let finished = 0;
+          for (const each of steps) {
+            if (each.do === 'wait') clock.advance(each.ms);
+            if (each.do === 'add' && queue.reserve()) {
+              queue.release();
+              added += 1;
+              queue.add(item(`t${added}`, each.priority, `c${each.context}`));
+              assert.ok(queue.waiting + queue.running <= depth + maxConcurrent);
+            }
+            const started = each.do === 'start' ? queue.next() : undefined;
+            if (started) running.push(started);
+            const ended = each.do === 'finish' ? running.shift() : undefined;
+            if (ended) {
+              queue.finished(ended.taskId);
+              finished += 1;
+            }
+            const aside = each.do === 'park' ? running.shift() : undefined;
+            if (aside) {
+              queue.park(aside.taskId);
+              parked.push(aside);
+            }
+            const back = each.do === 'unpark' ? parked.shift() : undefined;
+            if (back) queue.unpark(back.taskId);
+            assert.ok(queue.running <= maxConcurrent);
+            assert.equal(queue.running, running.length);
+            assert.equal(queue.parked, parked.length);
+            const begun = [...running, ...parked];
+            assert.equal(new Set(begun.map(({ contextId }) => contextId)).size, begun.length);
+            assert.equal(queue.waiting + queue.running + queue.parked + finished, added);
+          }
+          for (const { taskId } of [...running, ...parked]) queue.finished(taskId);
+          let drained = 0;
+          for (let next = queue.next(); next; next = queue.next()) {
+            queue.finished(next.taskId);
+            drained += 1;
+          }
+          assert.equal(drained + finished + running.length + parked.length, added);
+        },
+      ),
+    );
+  });
+});
