@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { withPathOf } from './peer-url.ts';
+import { withAdvertisedPath } from './peer-url.ts';
 
 describe('the address of an agent whose card names another path', () => {
   for (const [configured, advertised, used] of [
@@ -11,5 +11,5 @@ describe('the address of an agent whose card names another path', () => {
     ['https://helper/jsonrpc', 'https://helper:443/a2a', 'https://helper/a2a'],
   ] as const)
     it(`${configured} with a card that says ${advertised} is ${used}`, () =>
-      assert.equal(withPathOf(configured, advertised), used));
+      assert.equal(withAdvertisedPath(configured, advertised), used));
 });

@@ -15,7 +15,7 @@ export function normalizePeerUrl(url: string): string {
  * A configured address with the path that an agent card names. The host stays the configured one, which a token was
  * given for; a card that names another port means another listener, and changes nothing.
  */
-export function withPathOf(configured: string, advertised: string): string {
+export function withAdvertisedPath(configured: string, advertised: string): string {
   const [ours, theirs] = [new URL(configured), new URL(advertised)];
   if (ours.protocol !== theirs.protocol || ours.port !== theirs.port) return configured;
   return `${ours.origin}${theirs.pathname}${theirs.search}`;

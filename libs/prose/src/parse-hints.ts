@@ -1,6 +1,6 @@
 import type { JsonObject } from '@hermes-fleet/protocol';
 import { type HintKind, hintValue } from './hint-value.ts';
-import { withoutClosing } from './report-instructions.ts';
+import { stripReportInstructions } from './report-instructions.ts';
 
 const HEADING = /^TASK DISPATCH \(inline\)[ \t]*$/i;
 const FENCE = /^[ \t]*(`{3,}|~{3,})/;
@@ -141,6 +141,6 @@ function put(hints: Pick<Hints, 'task' | 'requirements' | 'top'>, key: string, v
 function briefOf(text: string, before: string, task: JsonObject): string {
   const { task_id: id, reply_schema: asked } = task;
   const replySchema = asked === 'structured' || asked === 'json' ? asked : 'prose';
-  const brief = (typeof id === 'string' ? withoutClosing(text, id, replySchema) : undefined) ?? text.trim();
+  const brief = (typeof id === 'string' ? stripReportInstructions(text, id, replySchema) : undefined) ?? text.trim();
   return before === '' ? brief : `${before}\n${brief}`.trim();
 }

@@ -22,7 +22,7 @@ export function closingOf(taskId: string, replySchema: ReplySchema): string {
 }
 
 /** A brief without that end; undefined where it does not end with it. */
-export function withoutClosing(brief: string, taskId: string, replySchema: ReplySchema): string | undefined {
+export function stripReportInstructions(brief: string, taskId: string, replySchema: ReplySchema): string | undefined {
   const text = brief.trimEnd();
   const closing = `\n\n${closingOf(taskId, replySchema)}`;
   for (const end of [closing, closing.replaceAll('\n', '\r\n')])

@@ -1,4 +1,4 @@
-export { type AdmissionFacts, type AdmissionRequest, admit } from './admission/checks.ts';
+export { type AdmissionInputs as AdmissionFacts, type AdmissionRequest, admit } from './admission/checks.ts';
 export { createGates } from './admission/destinations.ts';
 export { acceptMessage } from './intake/accept-message.ts';
 export { createAskers } from './running/question-waits.ts';

@@ -30,10 +30,10 @@ export function handshakeOf(card: AgentCard): Pick<PeerCard, 'handshake' | 'vers
 export async function readCard(
   client: Pick<A2AClient, 'card'>,
   url: string,
-  o: { readonly timeoutMs: number; readonly signal: AbortSignal },
+  options: { readonly timeoutMs: number; readonly signal: AbortSignal },
 ): Promise<Omit<PeerCard, 'readAt'> | undefined> {
   try {
-    const card = await client.card(url, o);
+    const card = await client.card(url, options);
     return { ...handshakeOf(card), rpcUrl: jsonRpcUrl(card) };
   } catch (error) {
     if (error instanceof FleetError && error.code === 'PEER_REFUSED' && !error.retryable) return undefined;

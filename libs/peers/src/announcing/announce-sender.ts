@@ -24,16 +24,16 @@ const CARD_EVERY_MS = 30_000;
 type Delivery = 'answered' | 'prose' | 'foreign';
 
 /** Tells one peer what this profile announces, one message at a time, the newest only. */
-export interface Correspondent {
+export interface AnnounceSender {
   /** Has this announce sent, in place of any older one that is not delivered yet. */
-  tell(announce: SessionAnnounce): void;
+  send(announce: SessionAnnounce): void;
   /** Sends one last announce, once, to a peer that answered the one before. */
   farewell(announce: SessionAnnounce, signal: AbortSignal): Promise<void>;
   /** Resolves when nothing is under way any more, after the signal has aborted. */
   readonly ended: Promise<void>;
 }
 
-export interface CorrespondentOptions {
+export interface AnnounceSenderOptions {
   readonly peer: string;
   readonly peers: Peers;
   readonly client: Pick<A2AClient, 'send' | 'card'>;
@@ -43,11 +43,11 @@ export interface CorrespondentOptions {
   readonly random: () => number;
   readonly signal: AbortSignal;
   /** Called with the data parts of an answer. */
-  readonly learn: (data: readonly JsonObject[]) => Promise<void>;
+  readonly onAnswer: (data: readonly JsonObject[]) => Promise<void>;
 }
 
-export function correspond(o: CorrespondentOptions): Correspondent {
-  const { peer, signal } = o;
+export function createAnnounceSender(options: AnnounceSenderOptions): AnnounceSender {
+  const { peer, signal } = options;
   let latest: SessionAnnounce | undefined;
   let last: Delivery | 'failed' | undefined;
   let cardAskedAt: number | undefined;
@@ -60,47 +60,47 @@ export function correspond(o: CorrespondentOptions): Correspondent {
 
   /** Before the first announce, and again when the card is old, or could explain what went wrong. */
   async function lookAtCard(): Promise<void> {
-    const url = o.peers.cardUrl(peer);
-    const isFresh = cardAskedAt !== undefined && Math.abs(o.clock.now() - cardAskedAt) < trustOfCard();
+    const url = options.peers.cardUrl(peer);
+    const isFresh = cardAskedAt !== undefined && Math.abs(options.clock.now() - cardAskedAt) < trustOfCard();
     if (url === undefined || isFresh) return;
-    const card = await readCard(o.client, url, { timeoutMs: ANSWER_TIMEOUT_MS, signal });
-    cardAskedAt = o.clock.now();
-    if (card) o.peers.noteCard(peer, card);
+    const card = await readCard(options.client, url, { timeoutMs: ANSWER_TIMEOUT_MS, signal });
+    cardAskedAt = options.clock.now();
+    if (card) options.peers.noteCard(peer, card);
   }
 
   async function send(endpoint: PeerEndpoint, announce: SessionAnnounce, stop: AbortSignal): Promise<void> {
     const contextId = `handshake:hermes-${peer}`;
     const said = { ...announce, session: { ...announce.session, contextId } };
-    const reply = await o.client.send(
+    const reply = await options.client.send(
       endpoint,
       {
-        messageId: `announce:${announce.instanceId ?? ''}:${announce.seq ?? o.clock.now()}:${peer}`,
+        messageId: `announce:${announce.instanceId ?? ''}:${announce.seq ?? options.clock.now()}:${peer}`,
         contextId,
         data: encodeAnnounce(said),
         blocking: true,
       },
       { timeoutMs: ANSWER_TIMEOUT_MS, signal: stop },
     );
-    await o.learn(reply.kind === 'message' ? reply.data : reply.task.data);
+    await options.onAnswer(reply.kind === 'message' ? reply.data : reply.task.data);
   }
 
   async function deliver(announce: SessionAnnounce): Promise<Delivery> {
     await lookAtCard();
-    const profile = o.peers.get(peer);
+    const profile = options.peers.get(peer);
     if (!profile?.endpoint) return 'prose';
-    const now = o.clock.now();
+    const now = options.clock.now();
     if (takesProse(profile, now)) return told('prose', 'its agent card declares no handshake');
     const version = commonVersion(announce, profile, now);
     if (version === undefined)
-      return told('foreign', `it speaks handshake ${versionsKnown(profile, now).join(', ')} only`);
+      return told('foreign', `it speaks handshake ${knownVersions(profile, now).join(', ')} only`);
     await send(profile.endpoint, { ...announce, protocolVersion: version }, signal);
-    o.metrics.announce(peer, 'out', 'ok');
+    options.metrics.announce(peer, 'out', 'ok');
     return 'answered';
   }
 
   /** Once, not at every heartbeat. */
   function told(delivery: Delivery, reason: string): Delivery {
-    if (last !== delivery) o.log.info({ peer, reason }, 'a peer is not announced to');
+    if (last !== delivery) options.log.info({ peer, reason }, 'a peer is not announced to');
     return delivery;
   }
 
@@ -120,19 +120,19 @@ export function correspond(o: CorrespondentOptions): Correspondent {
         pauseMs = backoffMs(failures, {
           firstMs: FIRST_RETRY_MS,
           longestMs: LONGEST_RETRY_MS,
-          random: o.random,
+          random: options.random,
         });
-        o.metrics.announce(peer, 'out', 'error');
+        options.metrics.announce(peer, 'out', 'error');
         const level = failures === 1 ? 'warn' : 'debug';
-        o.log[level]({ peer, err: error }, 'announce not delivered: trying again');
+        options.log[level]({ peer, err: error }, 'announce not delivered: trying again');
       }
       if (latest !== announce) continue;
-      await o.clock.sleep(pauseMs, AbortSignal.any([signal, wake.signal])).catch(() => undefined);
+      await options.clock.sleep(pauseMs, AbortSignal.any([signal, wake.signal])).catch(() => undefined);
     }
   }
 
   return {
-    tell(announce) {
+    send(announce) {
       latest = announce;
       const due = wake;
       wake = new AbortController();
@@ -140,8 +140,8 @@ export function correspond(o: CorrespondentOptions): Correspondent {
     },
     async farewell(announce, stop) {
       latest = announce;
-      const profile = o.peers.get(peer);
-      const version = profile && commonVersion(announce, profile, o.clock.now());
+      const profile = options.peers.get(peer);
+      const version = profile && commonVersion(announce, profile, options.clock.now());
       if (last !== 'answered' || !profile?.endpoint || version === undefined) return;
       await send(profile.endpoint, { ...announce, protocolVersion: version }, stop);
     },
@@ -151,11 +151,11 @@ export function correspond(o: CorrespondentOptions): Correspondent {
 
 /** The version that both speak, by what the peer announced last, else by its card (design 2, Versions). */
 function commonVersion(announce: SessionAnnounce, peer: PeerProfile, now: number): string | undefined {
-  const theirs = versionsKnown(peer, now);
+  const theirs = knownVersions(peer, now);
   return theirs.length === 0 ? announce.protocolVersion : negotiate(spokenVersions(announce), theirs);
 }
 
-function versionsKnown(peer: PeerProfile, now: number): readonly string[] {
+function knownVersions(peer: PeerProfile, now: number): readonly string[] {
   if (peer.announce && isLive(peer, now)) return spokenVersions(peer.announce);
   return peer.card && isWithin(peer.card.readAt, CARD_TTL_MS, now) ? peer.card.versions : [];
 }

@@ -11,7 +11,7 @@ import {
 import type { FleetMetrics } from '@hermes-fleet/service';
 import { DEFAULT_TTL_S } from '../peer-profile.ts';
 import type { Peers } from '../registry/peer-registry.ts';
-import { type Correspondent, correspond } from './announce-sender.ts';
+import { type AnnounceSender, createAnnounceSender } from './announce-sender.ts';
 
 const DEBOUNCE_MS = 1_000;
 const FIRST_RETRY_MS = 500;
@@ -52,10 +52,10 @@ export interface AnnouncerOptions {
   readonly random?: () => number;
 }
 
-export function createAnnouncer(o: AnnouncerOptions): Announcer {
+export function createAnnouncer(options: AnnouncerOptions): Announcer {
   const closing = new AbortController();
-  const random = o.random ?? Math.random;
-  const correspondents: Correspondent[] = [];
+  const random = options.random ?? Math.random;
+  const correspondents: AnnounceSender[] = [];
   let started = false;
   let leaving = false;
   let pending: Disposable | undefined;
@@ -77,18 +77,18 @@ export function createAnnouncer(o: AnnouncerOptions): Announcer {
     heartbeat?.[Symbol.dispose]();
     let pauseMs: number;
     try {
-      const announce = await o.self();
+      const announce = await options.self();
       if (leaving) return;
       failures = 0;
       pauseMs = (((announce.ttlS ?? DEFAULT_TTL_S) * 1000) / 3) * (0.9 + 0.1 * random());
-      for (const each of correspondents) each.tell(announce);
-      o.bus?.publish(announce);
+      for (const each of correspondents) each.send(announce);
+      options.bus?.publish(announce);
     } catch (error) {
       failures += 1;
       pauseMs = backoffMs(failures, { firstMs: FIRST_RETRY_MS, longestMs: LONGEST_RETRY_MS, random });
-      o.log.warn({ err: error }, 'there is nothing to announce: trying again');
+      options.log.warn({ err: error }, 'there is nothing to announce: trying again');
     }
-    if (!leaving) heartbeat = o.clock.timer(broadcast, pauseMs);
+    if (!leaving) heartbeat = options.clock.timer(broadcast, pauseMs);
   }
 
   function leave(): void {
@@ -101,26 +101,26 @@ export function createAnnouncer(o: AnnouncerOptions): Announcer {
     start() {
       if (started || leaving) return;
       started = true;
-      for (const { name, standing } of o.peers.list())
+      for (const { name, standing } of options.peers.list())
         if (standing === 'configured')
           correspondents.push(
-            correspond({
+            createAnnounceSender({
               peer: name,
-              peers: o.peers,
-              client: o.client,
-              clock: o.clock,
-              log: o.log,
+              peers: options.peers,
+              client: options.client,
+              clock: options.clock,
+              log: options.log,
               random,
-              metrics: o.metrics,
+              metrics: options.metrics,
               signal: closing.signal,
-              learn: (data) => learn(o, data, name),
+              onAnswer: (data) => learn(options, data, name),
             }),
           );
       broadcast();
     },
     changed() {
       if (!started || pending || leaving) return;
-      pending = o.clock.timer(() => {
+      pending = options.clock.timer(() => {
         pending = undefined;
         broadcast();
       }, DEBOUNCE_MS);
@@ -130,19 +130,19 @@ export function createAnnouncer(o: AnnouncerOptions): Announcer {
       leave();
       const late = new AbortController();
       const { promise: impatience, resolve } = Promise.withResolvers<void>();
-      using _limit = o.clock.timer(() => {
+      using _limit = options.clock.timer(() => {
         late.abort(new FleetError('SHUTTING_DOWN', 'the profile is stopping'));
         resolve();
       }, FAREWELL_MS);
       const goodbye = async (): Promise<void> => {
-        const announce = { ...(await (o.selfAsKnown ?? o.self)()), ready: false };
-        o.bus?.publish(announce);
+        const announce = { ...(await (options.selfAsKnown ?? options.self)()), ready: false };
+        options.bus?.publish(announce);
         await Promise.allSettled([
-          o.bus?.flush(FAREWELL_MS),
+          options.bus?.flush(FAREWELL_MS),
           ...correspondents.map((each) => each.farewell(announce, late.signal)),
         ]);
       };
-      const said = goodbye().catch((err) => o.log.debug({ err }, 'left without a farewell'));
+      const said = goodbye().catch((err) => options.log.debug({ err }, 'left without a farewell'));
       await Promise.race([said, impatience]);
     },
     async close() {
@@ -155,18 +155,18 @@ export function createAnnouncer(o: AnnouncerOptions): Announcer {
 
 /** Records the announce among the data parts of an answer of `peer`, or of its message on NATS, if there is one. */
 export async function learn(
-  o: Pick<AnnouncerOptions, 'peers' | 'clock' | 'log' | 'metrics'>,
+  options: Pick<AnnouncerOptions, 'peers' | 'clock' | 'log' | 'metrics'>,
   data: readonly JsonObject[],
   peer: string,
 ): Promise<void> {
   const wire = data.find(({ type }) => type === 'SESSION_ANNOUNCE');
   if (!wire) return;
   try {
-    const recorded = await o.peers.record(decodeAnnounce(wire), { name: peer });
-    o.metrics.announce(peer, 'in', recorded.outcome === 'refused' ? 'error' : 'ok');
-    if (recorded.outcome === 'recorded') o.metrics.peerLastAnnounce(peer, o.clock.now() / 1000);
+    const recorded = await options.peers.record(decodeAnnounce(wire), { name: peer });
+    options.metrics.announce(peer, 'in', recorded.outcome === 'refused' ? 'error' : 'ok');
+    if (recorded.outcome === 'recorded') options.metrics.peerLastAnnounce(peer, options.clock.now() / 1000);
   } catch (error) {
-    o.metrics.announce(peer, 'in', 'error');
-    o.log.warn({ peer, err: error }, 'an announce is not usable');
+    options.metrics.announce(peer, 'in', 'error');
+    options.log.warn({ peer, err: error }, 'an announce is not usable');
   }
 }

@@ -23,7 +23,7 @@ export interface RepoWatch {
   stop(): void;
 }
 
-export function createRepoWatch(o: {
+export function createRepoWatch(options: {
   readonly measure: () => Promise<RepoState>;
   readonly onChange: () => void;
   readonly clock: Clock;
@@ -35,7 +35,7 @@ export function createRepoWatch(o: {
   let failing = false;
 
   async function measureQuietly(): Promise<RepoState> {
-    const { branch, clean } = await o.measure();
+    const { branch, clean } = await options.measure();
     state = { branch, clean };
     return state;
   }
@@ -43,25 +43,25 @@ export function createRepoWatch(o: {
   async function measure(): Promise<RepoState> {
     const before = state;
     const { branch, clean } = await measureQuietly();
-    if (branch !== before.branch || clean !== before.clean) o.onChange();
+    if (branch !== before.branch || clean !== before.clean) options.onChange();
     return state;
   }
 
   async function look(): Promise<void> {
-    const startedAt = o.clock.now();
+    const startedAt = options.clock.now();
     try {
       await measure();
       failing = false;
     } catch (err) {
-      if (!failing) o.log.warn({ err }, 'the base repository cannot be measured: trying again');
+      if (!failing) options.log.warn({ err }, 'the base repository cannot be measured: trying again');
       failing = true;
     }
-    arm((o.clock.now() - startedAt) * SPARED);
+    arm((options.clock.now() - startedAt) * SPARED);
   }
 
   function arm(sparedMs: number): void {
     if (watching)
-      timer = o.clock.timer(() => void look(), Math.min(Math.max(EVERY_MS, sparedMs), LONGEST_MS));
+      timer = options.clock.timer(() => void look(), Math.min(Math.max(EVERY_MS, sparedMs), LONGEST_MS));
   }
 
   return {

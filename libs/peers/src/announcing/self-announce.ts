@@ -31,21 +31,26 @@ export interface SelfAnnounceOptions {
   readonly instanceId: string;
   readonly versions: readonly string[];
   readonly ledger: Pick<Ledger, 'get'>;
-  readonly facts: () => Omit<SelfFacts, 'instanceId' | 'seq' | 'versions'>;
+  readonly facts: () => Omit<ProfileSnapshot, 'instanceId' | 'seq' | 'versions'>;
 }
 
-export function createSelfAnnounce(o: SelfAnnounceOptions): SelfAnnounce {
+export function createSelfAnnounce(options: SelfAnnounceOptions): SelfAnnounce {
   const fresh = new Set<string>();
   let seq = 0;
 
   function now(): SessionAnnounce {
     seq += 1;
-    return buildAnnounce({ ...o.facts(), versions: o.versions, instanceId: o.instanceId, seq });
+    return buildAnnounce({
+      ...options.facts(),
+      versions: options.versions,
+      instanceId: options.instanceId,
+      seq,
+    });
   }
 
   function metadata(taskId: string): JsonObject {
-    const record = o.ledger.get(taskId);
-    const protocolVersion = answerVersion(record ? versionOf(record.dispatch) : '', o.versions);
+    const record = options.ledger.get(taskId);
+    const protocolVersion = answerVersion(record ? versionOf(record.dispatch) : '', options.versions);
     return announceMetadata({ ...now(), protocolVersion }, record?.contextId ?? '');
   }
 
@@ -64,7 +69,7 @@ export function createSelfAnnounce(o: SelfAnnounceOptions): SelfAnnounce {
 }
 
 /** What an announce is made of, read at the moment it is made. */
-interface SelfFacts {
+interface ProfileSnapshot {
   /** The handshake versions that this profile speaks. */
   readonly versions: readonly string[];
   readonly profile: string;
@@ -83,7 +88,7 @@ interface SelfFacts {
 }
 
 /** This profile's SESSION_ANNOUNCE (design 2). `session.context_id` is set by whoever knows the addressee. */
-function buildAnnounce(facts: SelfFacts): SessionAnnounce {
+function buildAnnounce(facts: ProfileSnapshot): SessionAnnounce {
   const { fleet } = facts.config;
   const endpoint = ownEndpoint(facts.config);
   return {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { announceOf } from '@hermes-fleet/fleet/testing';
-import { believe, type Ground, type Speaker } from './authorize-announce.ts';
+import { type AnnounceSource, type AuthorizationContext, authorizeAnnounce } from './authorize-announce.ts';
 
 const AT = 'http://127.0.0.1:9230/jsonrpc';
 const JOIN = new Set(['announce', 'join']);
@@ -10,7 +10,7 @@ const PLAIN = new Set(['announce', 'dispatch', 'read']);
 /** switch: neo is configured; tank and mouse may join, tank also for worker-*; dozer may announce only. */
 function ground(
   o: { joined?: { caller: string; url: string; live: boolean }; endpoints?: string[] } = {},
-): Ground {
+): AuthorizationContext {
   return {
     self: 'switch',
     configured: new Map([['neo', { url: 'http://127.0.0.1:9220/jsonrpc', token: 'x' }]]),
@@ -24,7 +24,7 @@ function ground(
       own: ['http://127.0.0.1:9219/jsonrpc'],
     },
     joined: (name) => (name === 'tank' || name === 'worker-1' ? o.joined : undefined),
-    holderOf: (url) => (url === 'http://127.0.0.1:9777/jsonrpc' ? 'worker-7' : undefined),
+    ownerOf: (url) => (url === 'http://127.0.0.1:9777/jsonrpc' ? 'worker-7' : undefined),
   };
 }
 
@@ -34,11 +34,11 @@ const stale = { ...live, live: false };
 /** who says it, with which scopes, of whom, at which endpoint: what the peer is then, or why it is not believed. */
 const TABLE: [
   what: string,
-  from: Speaker,
+  from: AnnounceSource,
   agent: string,
   endpoint: string | undefined,
   expected: string | RegExp,
-  ground?: Ground,
+  ground?: AuthorizationContext,
 ][] = [
   ['a configured peer itself', { name: 'neo', scopes: PLAIN }, 'neo', undefined, 'configured'],
   [
@@ -218,7 +218,7 @@ describe('an announce from', () => {
   for (const [what, from, agent, endpoint, expected, on] of TABLE)
     it(`${what}: ${expected}`, () => {
       const announce = announceOf(agent, endpoint === undefined ? {} : { endpoint });
-      const verdict = believe(announce, from, on ?? ground());
+      const verdict = authorizeAnnounce(announce, from, on ?? ground());
       if (expected instanceof RegExp) {
         assert.equal(verdict.standing, 'refused');
         assert.match(verdict.standing === 'refused' ? verdict.reason : '', expected);

@@ -12,47 +12,55 @@ import type { SessionAnnounce } from '@hermes-fleet/protocol';
  * Who an announce comes from. With scopes: the caller whose token it came with. Without: a peer that answered us at
  * its address, or the NATS user that alone may publish on its subject.
  */
-export interface Speaker {
+export interface AnnounceSource {
   readonly name: string;
   readonly scopes?: ReadonlySet<string>;
 }
 
 /** A worker that joined: whose token it came with, and the address that it is held to. */
-export interface Joined {
+export interface JoinBinding {
   readonly caller: string;
   readonly url: string;
 }
 
 /** What the rules look at beside the announce. */
-export interface Ground {
+export interface AuthorizationContext {
   readonly self: string;
   readonly configured: ReadonlyMap<string, ConfiguredPeer>;
   readonly policy: JoinPolicy;
   /** How the peer of this name joined, if it did, and whether its last announce has expired. */
-  joined(name: string): (Joined & { readonly live: boolean }) | undefined;
+  joined(name: string): (JoinBinding & { readonly live: boolean }) | undefined;
   /** The live peer that joined with this address. */
-  holderOf(url: string): string | undefined;
+  ownerOf(url: string): string | undefined;
 }
 
 /** Whether an announce is believed, and what the peer is after it. */
-export type Verdict =
+export type Authorization =
   | { readonly standing: 'configured' }
-  | { readonly standing: 'joined'; readonly joined: Joined }
+  | { readonly standing: 'joined'; readonly joined: JoinBinding }
   | { readonly standing: 'known'; readonly note?: string }
   | { readonly standing: 'refused'; readonly reason: string };
 
 /** Judges an announce by who sent it and where it says it is (design 2, SESSION_ANNOUNCE: who is believed). Pure. */
-export function believe(announce: SessionAnnounce, from: Speaker, ground: Ground): Verdict {
+export function authorizeAnnounce(
+  announce: SessionAnnounce,
+  from: AnnounceSource,
+  ground: AuthorizationContext,
+): Authorization {
   const { agentId } = announce.worker;
   if (agentId === ground.self) return refused(`${agentId} is this profile itself`);
   const configured = ground.configured.get(agentId);
-  if (configured) return asConfigured(announce, from, configured);
+  if (configured) return authorizeConfigured(announce, from, configured);
   return from.scopes === undefined
-    ? withoutToken(announce, from, ground)
-    : withToken(announce, { name: from.name, scopes: from.scopes }, ground);
+    ? authorizeWithoutToken(announce, from, ground)
+    : authorizeWithToken(announce, { name: from.name, scopes: from.scopes }, ground);
 }
 
-function asConfigured(announce: SessionAnnounce, from: Speaker, { url }: ConfiguredPeer): Verdict {
+function authorizeConfigured(
+  announce: SessionAnnounce,
+  from: AnnounceSource,
+  { url }: ConfiguredPeer,
+): Authorization {
   const { agentId } = announce.worker;
   const shared = from.scopes !== undefined && from.name === SHARED_CALLER.name;
   if (agentId !== from.name && !shared) return refused(`${from.name} may not speak for ${agentId}`);
@@ -62,7 +70,11 @@ function asConfigured(announce: SessionAnnounce, from: Speaker, { url }: Configu
 }
 
 /** An answer or a message on NATS proves a name, and no right to join; it may keep alive what has joined. */
-function withoutToken(announce: SessionAnnounce, from: Speaker, ground: Ground): Verdict {
+function authorizeWithoutToken(
+  announce: SessionAnnounce,
+  from: AnnounceSource,
+  ground: AuthorizationContext,
+): Authorization {
   const { agentId } = announce.worker;
   if (agentId !== from.name) return refused(`${from.name} may not speak for ${agentId}`);
   const known = ground.joined(agentId);
@@ -73,7 +85,11 @@ function withoutToken(announce: SessionAnnounce, from: Speaker, ground: Ground):
   return refused(`${agentId} joined with ${url}, and says now that it is at ${announce.endpoint ?? 'none'}`);
 }
 
-function withToken(announce: SessionAnnounce, from: Required<Speaker>, ground: Ground): Verdict {
+function authorizeWithToken(
+  announce: SessionAnnounce,
+  from: Required<AnnounceSource>,
+  ground: AuthorizationContext,
+): Authorization {
   const { agentId } = announce.worker;
   if (!maySpeakFor(from.name, agentId, ground.policy))
     return refused(`caller ${from.name} may not speak for ${agentId}`);
@@ -86,7 +102,7 @@ function withToken(announce: SessionAnnounce, from: Required<Speaker>, ground: G
   const url = allowedEndpoint(endpoint, ground.policy.endpoints);
   if (url === undefined)
     return refused(`${agentId} may not join with ${endpoint}: fleet.join.endpoints does not allow it`);
-  const holder = holderOf(url, agentId, ground);
+  const holder = ownerOf(url, agentId, ground);
   if (holder !== undefined)
     return refused(`${agentId} may not join with ${endpoint}: that is where ${holder} is`);
   return { standing: 'joined', joined: { caller: from.name, url } };
@@ -100,11 +116,11 @@ function maySpeakFor(caller: string, agentId: string, { callers }: JoinPolicy): 
 }
 
 /** Who else has this address already: two names for one worker would be asked twice. */
-function holderOf(url: string, agentId: string, ground: Ground): string | undefined {
+function ownerOf(url: string, agentId: string, ground: AuthorizationContext): string | undefined {
   if (ground.policy.own.some((own) => samePeerUrl(own, url))) return ground.self;
   for (const [name, configured] of ground.configured) if (samePeerUrl(configured.url, url)) return name;
-  const holder = ground.holderOf(url);
+  const holder = ground.ownerOf(url);
   return holder === agentId ? undefined : holder;
 }
 
-const refused = (reason: string): Verdict => ({ standing: 'refused', reason });
+const refused = (reason: string): Authorization => ({ standing: 'refused', reason });

@@ -1,17 +1,17 @@
 import { isLive } from '../peer-profile.ts';
-import type { Entry } from './peer-entry.ts';
+import type { PeerEntry } from './peer-entry.ts';
 
 /**
  * Which of these peers is missed least: none with a task of ours before any other, then one that has expired before
  * one that is live, one that is only known before one that joined, and of equals the stalest.
  */
-export function leastNeeded(peers: readonly (readonly [string, Entry])[], now: number): string {
-  const [first, ...rest] = peers.map(([name, entry]) => ({ name, rank: rankOf(entry, now) }));
+export function selectForEviction(peers: readonly (readonly [string, PeerEntry])[], now: number): string {
+  const [first, ...rest] = peers.map(([name, entry]) => ({ name, rank: retentionRank(entry, now) }));
   if (!first) throw new RangeError('there is no peer to choose from');
   return rest.reduce((least, each) => (isLess(each.rank, least.rank) ? each : least), first).name;
 }
 
-function rankOf(entry: Entry, now: number): readonly number[] {
+function retentionRank(entry: PeerEntry, now: number): readonly number[] {
   return [
     entry.behaviour.snapshot().inFlight > 0 ? 1 : 0,
     isLive(entry, now) ? 1 : 0,

@@ -3,15 +3,15 @@ import type { ConfiguredPeer } from '@hermes-fleet/fleet-config';
 import { placeOf, withPathOf } from '@hermes-fleet/fleet-config';
 import type { Clock, SessionAnnounce } from '@hermes-fleet/protocol';
 import { isLive, type PeerCard, type PeerProfile } from '../peer-profile.ts';
-import type { Joined } from './authorize-announce.ts';
+import type { JoinBinding } from './authorize-announce.ts';
 import { type Behaviour, newBehaviour } from './peer-health.ts';
 
 /** What is kept of one peer. */
-export interface Entry {
+export interface PeerEntry {
   readonly configured: ConfiguredPeer | undefined;
   readonly behaviour: Behaviour;
   /** Set while its standing is `joined`; `place` is its address as it is compared. */
-  joined: (Joined & { readonly place: string }) | undefined;
+  joined: (JoinBinding & { readonly urlKey: string }) | undefined;
   /** Whose token the announce came with, or the peer joined with; undefined for an answer and a message on NATS. */
   caller: string | undefined;
   announce: SessionAnnounce | undefined;
@@ -19,7 +19,7 @@ export interface Entry {
   card: PeerCard | undefined;
 }
 
-export function newEntry(clock: Clock, configured: ConfiguredPeer | undefined): Entry {
+export function createPeerEntry(clock: Clock, configured: ConfiguredPeer | undefined): PeerEntry {
   return {
     configured,
     behaviour: newBehaviour(clock),
@@ -31,20 +31,20 @@ export function newEntry(clock: Clock, configured: ConfiguredPeer | undefined): 
   };
 }
 
-export const joinedAs = (joined: Joined): NonNullable<Entry['joined']> => ({
+export const withUrlKey = (joined: JoinBinding): NonNullable<PeerEntry['joined']> => ({
   ...joined,
-  place: placeOf(joined.url),
+  urlKey: placeOf(joined.url),
 });
 
 /** A peer as others see it. `joinToken` goes with the address that a worker joined with, and nowhere else. */
-export function profileOf(name: string, entry: Entry, joinToken: string | undefined): PeerProfile {
+export function toPeerProfile(name: string, entry: PeerEntry, joinToken: string | undefined): PeerProfile {
   const { configured, joined, announce, receivedAt, card, behaviour } = entry;
   return {
     name,
     standing: configured ? 'configured' : joined ? 'joined' : 'known',
     card,
     endpoint: configured
-      ? { name, url: addressOf(configured.url, card), ...tokenOf(configured.token) }
+      ? { name, url: rpcUrlOf(configured.url, card), ...tokenOf(configured.token) }
       : joined && { name, url: joined.url, ...tokenOf(joinToken) },
     announce,
     receivedAt,
@@ -53,7 +53,7 @@ export function profileOf(name: string, entry: Entry, joinToken: string | undefi
 }
 
 /** A profile is where fleet.yaml says. Another agent may serve its JSON-RPC under another path, which its card tells. */
-function addressOf(url: string, card: PeerCard | undefined): string {
+function rpcUrlOf(url: string, card: PeerCard | undefined): string {
   return card?.handshake === false && card.rpcUrl !== undefined ? withPathOf(url, card.rpcUrl) : url;
 }
 
@@ -70,11 +70,11 @@ export function isNewer(next: SessionAnnounce, known: SessionAnnounce, expired: 
 }
 
 /** Whether routing reads the same from two profiles of a peer at `now`: a heartbeat is no news. */
-export function readsTheSame(before: PeerProfile | undefined, after: PeerProfile, now: number): boolean {
-  return before !== undefined && isDeepStrictEqual(readOf(before, now), readOf(after, now));
+export function isSameForRouting(before: PeerProfile | undefined, after: PeerProfile, now: number): boolean {
+  return before !== undefined && isDeepStrictEqual(routingView(before, now), routingView(after, now));
 }
 
-function readOf(peer: PeerProfile, now: number): unknown {
+function routingView(peer: PeerProfile, now: number): unknown {
   const { standing, endpoint, announce, circuitOpenUntil } = peer;
   const state = [standing, endpoint, circuitOpenUntil > now];
   if (!announce) return state;

@@ -8,7 +8,7 @@ import type { ConfiguredPeer, JoinPolicy } from '@hermes-fleet/fleet-config';
 import { openLedger } from '@hermes-fleet/ledger';
 import { encodeAnnounce, FleetError, systemIds } from '@hermes-fleet/protocol';
 import { isLive, isProse } from '../peer-profile.ts';
-import type { Speaker } from './authorize-announce.ts';
+import type { AnnounceSource } from './authorize-announce.ts';
 import { createPeers, MAX_UNCONFIGURED } from './peer-registry.ts';
 
 const JOIN: JoinPolicy = {
@@ -320,7 +320,7 @@ describe('what another has said of a peer before it was configured', () => {
   };
   const truck = { url: 'http://127.0.0.1:9250/jsonrpc', token: 'z' };
   const lie = { instanceId: 'ffff', ttlS: 80_000 };
-  const said: [what: string, from: Speaker, believed: boolean, extra?: object][] = [
+  const said: [what: string, from: AnnounceSource, believed: boolean, extra?: object][] = [
     ['a caller that could speak for it', plain('dozer'), false],
     ['a caller that joined in its name', joining('tank'), false, { endpoint: truck.url }],
     ['itself, by its token', plain('truck'), true],

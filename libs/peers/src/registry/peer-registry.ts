@@ -9,9 +9,21 @@ import {
   type SessionAnnounce,
 } from '@hermes-fleet/protocol';
 import { CARD_TTL_MS, isLive, isWithin, type PeerCard, type PeerProfile } from '../peer-profile.ts';
-import { believe, type Ground, type Speaker, type Verdict } from './authorize-announce.ts';
-import { leastNeeded } from './eviction.ts';
-import { type Entry, isNewer, joinedAs, newEntry, profileOf, readsTheSame } from './peer-entry.ts';
+import {
+  type AnnounceSource,
+  type Authorization,
+  type AuthorizationContext,
+  authorizeAnnounce,
+} from './authorize-announce.ts';
+import { selectForEviction } from './eviction.ts';
+import {
+  createPeerEntry,
+  isNewer,
+  isSameForRouting,
+  type PeerEntry,
+  toPeerProfile,
+  withUrlKey,
+} from './peer-entry.ts';
 import type { Behaviour } from './peer-health.ts';
 
 /** Peers beside the configured ones that are remembered; then the stalest goes. */
@@ -19,7 +31,7 @@ export const MAX_UNCONFIGURED = 1_000;
 /** The longest announce that is kept of one of them, characters of JSON; what fields nobody knows hold counts too. */
 const MAX_ANNOUNCE_CHARS = 65_536;
 
-const NOBODY_JOINS: JoinPolicy = { callers: {}, endpoints: [], own: [] };
+const NO_JOINS: JoinPolicy = { callers: {}, endpoints: [], own: [] };
 
 /** What became of an announce: `ignored` is an older one than is known already. */
 export type Recorded =
@@ -33,7 +45,7 @@ export interface Peers {
    * configured address or from one that may join, and be newer than what is known (design 2, SESSION_ANNOUNCE).
    * `recorded` is durable. STORE_UNAVAILABLE: it counts for this process, and is not kept over a restart.
    */
-  record(announce: SessionAnnounce, from: Speaker): Promise<Recorded>;
+  record(announce: SessionAnnounce, from: AnnounceSource): Promise<Recorded>;
   /** Every configured peer, and every other that announced itself, by name. */
   list(): PeerProfile[];
   get(name: string): PeerProfile | undefined;
@@ -57,32 +69,32 @@ export interface PeersOptions {
   readonly self: string;
 }
 
-export function createPeers(o: PeersOptions): Peers {
-  const { clock, log } = o;
-  const policy = o.join ?? NOBODY_JOINS;
-  const configured = new Map(Object.entries(o.configured));
-  const entries = new Map([...configured].map(([name, each]) => [name, newEntry(clock, each)]));
+export function createPeers(options: PeersOptions): Peers {
+  const { clock, log } = options;
+  const policy = options.join ?? NO_JOINS;
+  const configured = new Map(Object.entries(options.configured));
+  const entries = new Map([...configured].map(([name, each]) => [name, createPeerEntry(clock, each)]));
   const listeners = new Set<() => void>();
 
-  const hasExpired = (entry: Entry): boolean => !isLive(entry, clock.now());
-  const profile = (name: string, entry: Entry): PeerProfile => profileOf(name, entry, policy.token);
-  const ground: Ground = {
-    self: o.self,
+  const hasExpired = (entry: PeerEntry): boolean => !isLive(entry, clock.now());
+  const profile = (name: string, entry: PeerEntry): PeerProfile => toPeerProfile(name, entry, policy.token);
+  const ground: AuthorizationContext = {
+    self: options.self,
     configured,
     policy,
     joined(name) {
       const entry = entries.get(name);
       return entry?.joined && { ...entry.joined, live: !hasExpired(entry) };
     },
-    holderOf(url) {
-      const place = placeOf(url);
+    ownerOf(url) {
+      const key = placeOf(url);
       for (const [name, entry] of entries)
-        if (entry.joined?.place === place && !hasExpired(entry)) return name;
+        if (entry.joined?.urlKey === key && !hasExpired(entry)) return name;
       return undefined;
     },
   };
 
-  for (const row of o.ledger.peers()) restore(row);
+  for (const row of options.ledger.peers()) restore(row);
 
   /** Takes up what a former process kept, judged by the configuration of today. */
   function restore({ agentId, announce, receivedAt, caller }: ReturnType<Ledger['peers']>[number]): void {
@@ -93,21 +105,23 @@ export function createPeers(o: PeersOptions): Peers {
       log.warn({ peer: agentId, err }, 'stored announce is not readable any more: waiting for a new one');
       return;
     }
-    const verdict = believe(said, formerSpeaker(agentId, caller, policy), ground);
+    const verdict = authorizeAnnounce(said, storedSource(agentId, caller, policy), ground);
     if (verdict.standing === 'refused') {
       log.warn({ peer: agentId, reason: verdict.reason }, 'stored announce is not believed any more');
-      if (configured.has(agentId) || agentId === o.self) return;
+      if (configured.has(agentId) || agentId === options.self) return;
     }
-    const entry = entries.get(agentId) ?? newEntry(clock, undefined);
+    const entry = entries.get(agentId) ?? createPeerEntry(clock, undefined);
     entry.announce = said;
     entry.receivedAt = receivedAt;
     entry.caller = caller;
-    entry.joined = verdict.standing === 'joined' ? joinedAs(verdict.joined) : undefined;
+    entry.joined = verdict.standing === 'joined' ? withUrlKey(verdict.joined) : undefined;
     const room = entry.configured ? { gone: undefined } : makeRoom(entry);
     if (room) entries.set(agentId, entry);
     const gone = room ? room.gone : agentId;
     if (gone !== undefined)
-      o.ledger.forgetPeer(gone).catch((err) => log.warn({ peer: gone, err }, 'a peer is not forgotten'));
+      options.ledger
+        .forgetPeer(gone)
+        .catch((err) => log.warn({ peer: gone, err }, 'a peer is not forgotten'));
   }
 
   function changed(): void {
@@ -121,10 +135,10 @@ export function createPeers(o: PeersOptions): Peers {
   }
 
   /** Makes room for a peer that is not known yet; undefined when there is none, else who had to go for it. */
-  function makeRoom(newcomer: Entry): { readonly gone: string | undefined } | undefined {
+  function makeRoom(newcomer: PeerEntry): { readonly gone: string | undefined } | undefined {
     const others = [...entries].filter(([, entry]) => !entry.configured);
     if (others.length < MAX_UNCONFIGURED) return { gone: undefined };
-    const gone = leastNeeded([...others, ['', newcomer] as const], clock.now());
+    const gone = selectForEviction([...others, ['', newcomer] as const], clock.now());
     if (gone === '') return undefined;
     entries.delete(gone);
     return { gone };
@@ -132,14 +146,14 @@ export function createPeers(o: PeersOptions): Peers {
 
   function take(
     announce: SessionAnnounce,
-    from: Speaker,
-    verdict: Exclude<Verdict, { standing: 'refused' }>,
-  ): Entry {
+    from: AnnounceSource,
+    verdict: Exclude<Authorization, { standing: 'refused' }>,
+  ): PeerEntry {
     const { agentId } = announce.worker;
-    const entry = entries.get(agentId) ?? newEntry(clock, undefined);
+    const entry = entries.get(agentId) ?? createPeerEntry(clock, undefined);
     entry.announce = announce;
     entry.receivedAt = clock.now();
-    entry.joined = verdict.standing === 'joined' ? joinedAs(verdict.joined) : undefined;
+    entry.joined = verdict.standing === 'joined' ? withUrlKey(verdict.joined) : undefined;
     entry.caller = entry.joined?.caller ?? (from.scopes && from.name);
     entry.behaviour.answered();
     return entry;
@@ -152,10 +166,10 @@ export function createPeers(o: PeersOptions): Peers {
         log.warn({ peer: agentId, caller: from.name, reason }, 'announce not believed');
         return { outcome: 'refused', reason };
       };
-      const verdict = believe(announce, from, ground);
+      const verdict = authorizeAnnounce(announce, from, ground);
       if (verdict.standing === 'refused') return refuse(verdict.reason);
       const former = entries.get(agentId);
-      if (former && !isNews(announce, verdict, former, hasExpired(former))) return { outcome: 'ignored' };
+      if (former && !supersedes(announce, verdict, former, hasExpired(former))) return { outcome: 'ignored' };
       const wire = encodeAnnounce(announce);
       if (verdict.standing !== 'configured' && JSON.stringify(wire).length > MAX_ANNOUNCE_CHARS)
         return refuse(`it is longer than ${MAX_ANNOUNCE_CHARS} characters`);
@@ -166,12 +180,12 @@ export function createPeers(o: PeersOptions): Peers {
         return refuse(`${MAX_UNCONFIGURED} peers that nobody configured are known, all of them more needed`);
       entries.set(agentId, entry);
       const after = profile(agentId, entry);
-      tellOfStanding(log, before, after, verdict);
+      logStandingChange(log, before, after, verdict);
       // Before it is durable: routing sees it from now on, and a later one that says the same would wake nobody.
-      if (!readsTheSame(before, after, clock.now())) changed();
+      if (!isSameForRouting(before, after, clock.now())) changed();
       await Promise.all([
-        ...(room.gone === undefined ? [] : [o.ledger.forgetPeer(room.gone)]),
-        o.ledger.savePeer({
+        ...(room.gone === undefined ? [] : [options.ledger.forgetPeer(room.gone)]),
+        options.ledger.savePeer({
           agentId,
           announce: wire,
           receivedAt: entry.receivedAt ?? clock.now(),
@@ -219,7 +233,12 @@ export function createPeers(o: PeersOptions): Peers {
 }
 
 /** Whether an announce that is believed replaces what is known: a newer one, or one that gives the peer its place. */
-function isNews(announce: SessionAnnounce, verdict: Verdict, former: Entry, expired: boolean): boolean {
+function supersedes(
+  announce: SessionAnnounce,
+  verdict: Authorization,
+  former: PeerEntry,
+  expired: boolean,
+): boolean {
   if (!former.announce || isNewer(announce, former.announce, expired)) return true;
   const joins = verdict.standing === 'joined' && !former.joined;
   const older =
@@ -231,17 +250,17 @@ function isNews(announce: SessionAnnounce, verdict: Verdict, former: Entry, expi
  * As whom a stored announce is judged: the caller whose token it came with, by the rights that he has today. Without one
  * it was an answer or came on NATS, from the peer itself.
  */
-function formerSpeaker(agentId: string, caller: string | undefined, { callers }: JoinPolicy): Speaker {
+function storedSource(agentId: string, caller: string | undefined, { callers }: JoinPolicy): AnnounceSource {
   if (caller === undefined) return { name: agentId };
   const joins = Object.hasOwn(callers, caller) && callers[caller]?.joins === true;
   return { name: caller, scopes: new Set(joins ? ['join'] : []) };
 }
 
-function tellOfStanding(
+function logStandingChange(
   log: Log,
   before: PeerProfile | undefined,
   after: PeerProfile,
-  verdict: Verdict,
+  verdict: Authorization,
 ): void {
   if (before?.standing === after.standing) return;
   const { name: peer, standing, endpoint } = after;

@@ -12,52 +12,56 @@ import type { RoutingPolicy } from './policy.ts';
 /** What runs no model announces this in its place: it is a member of the fleet that takes no tasks. */
 export const NO_MODEL: ModelInfo = { id: 'none', tier: 'none', contextWindow: 0 };
 
-export interface Question {
+export interface RoutingQuery {
   readonly dispatch: TaskDispatch;
   readonly policy: RoutingPolicy;
   readonly now: number;
 }
 
-type AboutPeer = (peer: PeerProfile, question: Question) => readonly Unmet[];
-type AboutAnnounce = (peer: PeerProfile, announce: SessionAnnounce, question: Question) => readonly Unmet[];
+type PeerCheck = (peer: PeerProfile, question: RoutingQuery) => readonly Unmet[];
+type AnnounceCheck = (
+  peer: PeerProfile,
+  announce: SessionAnnounce,
+  question: RoutingQuery,
+) => readonly Unmet[];
 
-const FITS: readonly Unmet[] = [];
-const one = (kind: Unmet['kind'], name: string, detail: string, transient: boolean): readonly Unmet[] => [
+const MET: readonly Unmet[] = [];
+const unmet = (kind: Unmet['kind'], name: string, detail: string, transient: boolean): readonly Unmet[] => [
   { kind, name, detail, transient },
 ];
 
 /** What all of these find; most often that is nothing, and then nothing is made. */
-function each<T>(items: readonly T[] | undefined, find: (item: T) => readonly Unmet[]): readonly Unmet[] {
-  let found = FITS;
-  if (items) for (const item of items) found = joined(found, find(item));
+function collect<T>(items: readonly T[] | undefined, find: (item: T) => readonly Unmet[]): readonly Unmet[] {
+  let found = MET;
+  if (items) for (const item of items) found = concat(found, find(item));
   return found;
 }
 
-function joined(a: readonly Unmet[], b: readonly Unmet[]): readonly Unmet[] {
+function concat(a: readonly Unmet[], b: readonly Unmet[]): readonly Unmet[] {
   if (b.length === 0) return a;
   return a.length === 0 ? b : [...a, ...b];
 }
 
 /** Everything that rules a peer out for a dispatch; empty when it is eligible (design 2, Routing, hard reasons). */
-export function exclusions(peer: PeerProfile, question: Question): readonly Unmet[] {
+export function exclusions(peer: PeerProfile, question: RoutingQuery): readonly Unmet[] {
   const stranger = identity(peer, question);
   if (stranger.length > 0) return stranger;
   const { announce } = peer;
   const known =
     announce && isLive(peer, question.now)
-      ? announced(peer, announce, question)
-      : (isProse(peer, question.now) ? prose : silence)(peer, question);
-  return joined(
+      ? checkAnnounce(peer, announce, question)
+      : (isProse(peer, question.now) ? checkProsePeer : checkSilentPeer)(peer, question);
+  return concat(
     known,
-    each(OBSERVED, (reason) => reason(peer, question)),
+    collect(LOCAL_CHECKS, (reason) => reason(peer, question)),
   );
 }
 
 /** Who takes no tasks at all has that one reason: what it lacks for this one says nothing. */
-const announced: AboutAnnounce = (peer, announce, question) =>
+const checkAnnounce: AnnounceCheck = (peer, announce, question) =>
   takesTasks(announce)
-    ? each(ANNOUNCED, (reason) => reason(peer, announce, question))
-    : one('capability', peer.name, 'takes no tasks: send it a CONTROL_DECISION', false);
+    ? collect(ANNOUNCE_CHECKS, (reason) => reason(peer, announce, question))
+    : unmet('capability', peer.name, 'takes no tasks: send it a CONTROL_DECISION', false);
 
 /** Whether a peer that announces this takes tasks at all: a trader does not. */
 export function takesTasks(announce: SessionAnnounce): boolean {
@@ -87,109 +91,109 @@ export function tierRange(dispatch: TaskDispatch): string {
   return `${min ?? 'any'} to ${max ?? 'any'}`;
 }
 
-const identity: AboutPeer = (peer, { policy, dispatch }) => {
+const identity: PeerCheck = (peer, { policy, dispatch }) => {
   const target = dispatch.routing?.target;
-  if (peer.name === policy.self) return one('peer', peer.name, 'is the asking profile', false);
+  if (peer.name === policy.self) return unmet('peer', peer.name, 'is the asking profile', false);
   if (target !== undefined && target !== 'auto' && target !== peer.name)
-    return one('peer', peer.name, `is not the target ${target}`, false);
+    return unmet('peer', peer.name, `is not the target ${target}`, false);
   if (!peer.endpoint)
-    return one('peer', peer.name, 'is neither configured nor joined: it only announced itself', false);
-  return FITS;
+    return unmet('peer', peer.name, 'is neither configured nor joined: it only announced itself', false);
+  return MET;
 };
 
 /** A peer that says nothing of itself takes what it is sent; nobody but the caller can know whether it should. */
-const prose: AboutPeer = (peer, { dispatch }) => {
-  if (dispatch.routing?.target === peer.name) return FITS;
-  if (requiresNothing(dispatch) && dispatch.task.write === false) return FITS;
+const checkProsePeer: PeerCheck = (peer, { dispatch }) => {
+  if (dispatch.routing?.target === peer.name) return MET;
+  if (requiresNothing(dispatch) && dispatch.task.write === false) return MET;
   const detail =
     'speaks prose: without being the target it gets only tasks that require nothing and have write: false';
-  return one('capability', 'handshake', detail, false);
+  return unmet('capability', 'handshake', detail, false);
 };
 
 /** What is known of a peer whose announce is missing or has expired. */
-const silence: AboutPeer = (peer, { policy }) => {
+const checkSilentPeer: PeerCheck = (peer, { policy }) => {
   const versions = peer.card?.handshake ? peer.card.versions : [];
   if (versions.length > 0 && negotiate(policy.versions, versions) === undefined)
     return foreign(peer.name, versions);
   const detail = peer.announce ? 'is stale: its last announce has expired' : 'has not announced itself yet';
-  return one('peer', peer.name, detail, true);
+  return unmet('peer', peer.name, detail, true);
 };
 
 const foreign = (peer: string, versions: readonly string[]): readonly Unmet[] =>
-  one('version', peer, `speaks handshake ${versions.join(', ')} only`, false);
+  unmet('version', peer, `speaks handshake ${versions.join(', ')} only`, false);
 
-const version: AboutAnnounce = (peer, announce, { policy }) => {
+const version: AnnounceCheck = (peer, announce, { policy }) => {
   const { protocolVersion, protocolVersions } = announce;
   // Most often they list one of ours: then nothing is to be negotiated.
-  if (protocolVersions?.some((listed) => policy.versions.includes(listed))) return FITS;
+  if (protocolVersions?.some((listed) => policy.versions.includes(listed))) return MET;
   const theirs = protocolVersions ?? [protocolVersion];
-  return negotiate(policy.versions, theirs) === undefined ? foreign(peer.name, theirs) : FITS;
+  return negotiate(policy.versions, theirs) === undefined ? foreign(peer.name, theirs) : MET;
 };
 
-const readiness: AboutAnnounce = (peer, announce) =>
-  announce.ready === false ? one('peer', peer.name, 'is not ready', true) : FITS;
+const readiness: AnnounceCheck = (peer, announce) =>
+  announce.ready === false ? unmet('peer', peer.name, 'is not ready', true) : MET;
 
-const mcp: AboutAnnounce = (_peer, announce, { dispatch }) =>
-  each(dispatch.requirements?.requiredMcp, (name) => serverFault(announce, name));
+const mcp: AnnounceCheck = (_peer, announce, { dispatch }) =>
+  collect(dispatch.requirements?.requiredMcp, (name) => mcpServerUnmet(announce, name));
 
-function serverFault(announce: SessionAnnounce, name: string): readonly Unmet[] {
-  if (!declaresMcp(announce, name)) return one('mcp', name, `has no MCP server "${name}"`, false);
+function mcpServerUnmet(announce: SessionAnnounce, name: string): readonly Unmet[] {
+  if (!declaresMcp(announce, name)) return unmet('mcp', name, `has no MCP server "${name}"`, false);
   const health = Object.hasOwn(announce.mcpHealth, name) ? announce.mcpHealth[name] : undefined;
-  if (health === 'ok') return FITS;
+  if (health === 'ok') return MET;
   const detail = `MCP server "${name}" is not healthy (${health ?? 'unknown'})`;
-  return one('mcp', name, detail, health !== 'disabled');
+  return unmet('mcp', name, detail, health !== 'disabled');
 }
 
-const capability: AboutAnnounce = (_peer, announce, { dispatch }) =>
-  each(dispatch.requirements?.requiredCapabilities, (name) =>
-    declaresCapability(announce, name) ? FITS : one('capability', name, `lacks capability "${name}"`, false),
+const capability: AnnounceCheck = (_peer, announce, { dispatch }) =>
+  collect(dispatch.requirements?.requiredCapabilities, (name) =>
+    declaresCapability(announce, name) ? MET : unmet('capability', name, `lacks capability "${name}"`, false),
   );
 
-const tier: AboutAnnounce = (_peer, announce, { dispatch, policy }) => {
+const tier: AnnounceCheck = (_peer, announce, { dispatch, policy }) => {
   const { modelTier } = announce.worker;
-  if (tierFits(modelTier, dispatch, policy.tiers)) return FITS;
-  return one('tier', modelTier, `tier ${modelTier} is outside ${tierRange(dispatch)}`, false);
+  if (tierFits(modelTier, dispatch, policy.tiers)) return MET;
+  return unmet('tier', modelTier, `tier ${modelTier} is outside ${tierRange(dispatch)}`, false);
 };
 
-const contextWindow: AboutAnnounce = (peer, announce, { dispatch, policy }) => {
+const contextWindow: AnnounceCheck = (peer, announce, { dispatch, policy }) => {
   const needed = neededWindow(dispatch, policy.briefTokens);
   const { contextWindow: window } = announce.worker;
-  if (needed <= window) return FITS;
-  return one('context', peer.name, `context window ${window} is below the ${needed} tokens needed`, false);
+  if (needed <= window) return MET;
+  return unmet('context', peer.name, `context window ${window} is below the ${needed} tokens needed`, false);
 };
 
-const repo: AboutAnnounce = (peer, announce, { dispatch }) =>
+const repo: AnnounceCheck = (peer, announce, { dispatch }) =>
   !announce.session.repoState.clean && isWriteTask(dispatch)
-    ? one('repo', peer.name, 'working tree is dirty, and this is a write task', true)
-    : FITS;
+    ? unmet('repo', peer.name, 'working tree is dirty, and this is a write task', true)
+    : MET;
 
-const capacity: AboutAnnounce = (peer, { limits, session }) => {
-  if (!limits) return FITS;
+const capacity: AnnounceCheck = (peer, { limits, session }) => {
+  if (!limits) return MET;
   // Our own tasks with it count as well: its announce may not know of them yet.
   const waiting = Math.max(limits.queuedTasks, peer.inFlight - limits.maxConcurrentTasks);
   const full =
     limits.queueDepth === 0
       ? Math.max(session.activeTasks, peer.inFlight) >= limits.maxConcurrentTasks
       : waiting >= limits.queueDepth;
-  return full ? one('capacity', peer.name, 'queue is full', true) : FITS;
+  return full ? unmet('capacity', peer.name, 'queue is full', true) : MET;
 };
 
-const circuit: AboutPeer = (peer, { now }) =>
+const circuit: PeerCheck = (peer, { now }) =>
   peer.circuitOpenUntil > now
-    ? one('peer', peer.name, 'keeps failing and is left alone for now', true)
-    : FITS;
+    ? unmet('peer', peer.name, 'keeps failing and is left alone for now', true)
+    : MET;
 
-const refusal: AboutPeer = (peer, { policy }) => {
+const refusal: PeerCheck = (peer, { policy }) => {
   const reason = policy.excluded?.get(peer.name);
-  return reason === undefined ? FITS : one('peer', peer.name, `has already refused: ${reason}`, true);
+  return reason === undefined ? MET : unmet('peer', peer.name, `has already refused: ${reason}`, true);
 };
 
-const path: AboutPeer = (peer, { dispatch }) =>
+const path: PeerCheck = (peer, { dispatch }) =>
   dispatch.task.path?.includes(peer.name)
-    ? one('path', peer.name, 'has had this task already: it would go in a circle', false)
-    : FITS;
+    ? unmet('path', peer.name, 'has had this task already: it would go in a circle', false)
+    : MET;
 
-const ANNOUNCED: readonly AboutAnnounce[] = [
+const ANNOUNCE_CHECKS: readonly AnnounceCheck[] = [
   version,
   readiness,
   mcp,
@@ -200,7 +204,7 @@ const ANNOUNCED: readonly AboutAnnounce[] = [
   capacity,
 ];
 
-const OBSERVED: readonly AboutPeer[] = [circuit, refusal, path];
+const LOCAL_CHECKS: readonly PeerCheck[] = [circuit, refusal, path];
 
 /** The context window, in tokens, that the dispatch asks for or its brief takes. */
 export function neededWindow(dispatch: TaskDispatch, briefTokens = 0): number {

@@ -17,13 +17,13 @@ export interface ExplainOptions {
  * Where a dispatch, as on the wire, would go at this moment, and why: admission and routing as the real ones do it,
  * nothing recorded, no token spent (design 2, Routing). Throws INVALID_PARAMS naming every wrong field.
  */
-export async function explainDispatch(o: ExplainOptions, wire: JsonObject): Promise<RoutingDecision> {
-  const reading = readDispatch(wire, o.versions);
+export async function explainDispatch(options: ExplainOptions, wire: JsonObject): Promise<RoutingDecision> {
+  const reading = readDispatch(wire, options.versions);
   if (reading.kind === 'foreign')
     return { chosen: undefined, considered: [], unmet: reading.unmet, waitable: false };
-  const { own, unmet } = await o.judge(reading.dispatch);
-  if (own) return ownDecision(o.profile, unmet);
-  const decision = await o.decide(reading.dispatch);
+  const { own, unmet } = await options.judge(reading.dispatch);
+  if (own) return ownDecision(options.profile, unmet);
+  const decision = await options.decide(reading.dispatch);
   return unmet.length > 0 ? notAdmitted(decision, unmet) : decision;
 }
 

@@ -1,6 +1,6 @@
 import type { TaskDispatch, Unmet } from '@hermes-fleet/protocol';
 import { isLive, type PeerProfile } from '../peer-profile.ts';
-import { exclusions, type Question } from './eligibility.ts';
+import { exclusions, type RoutingQuery } from './eligibility.ts';
 import type { RoutingPolicy } from './policy.ts';
 import { rendezvous } from './rendezvous.ts';
 import { createScorer, type Scorer, scoreProse } from './score.ts';
@@ -36,7 +36,7 @@ export function route(
 ): RoutingDecision {
   const question = { dispatch, policy, now };
   const score = createScorer(dispatch, policy);
-  const judged = peers.map((peer) => judge(peer, question, score));
+  const judged = peers.map((peer) => evaluate(peer, question, score));
   const best = bestOf(judged, dispatch.task.taskId);
   const { unmet, waitable } = best ? ROUTED : unroutable(judged, question);
   const considered = judged.sort((a, b) => byRank(a, b, best)).map((each) => explain(each, best));
@@ -45,7 +45,7 @@ export function route(
 
 const ROUTED = { unmet: [], waitable: false };
 
-interface Judged {
+interface Evaluated {
   readonly peer: PeerProfile;
   readonly eligible: boolean;
   readonly unmet: readonly Unmet[];
@@ -53,7 +53,7 @@ interface Judged {
   readonly score: number;
 }
 
-function judge(peer: PeerProfile, question: Question, score: Scorer): Judged {
+function evaluate(peer: PeerProfile, question: RoutingQuery, score: Scorer): Evaluated {
   const unmet = exclusions(peer, question);
   if (unmet.length > 0) return { peer, eligible: false, unmet, notes: [], score: 0 };
   const known = peer.announce && isLive(peer, question.now) ? score(peer, peer.announce) : scoreProse(peer);
@@ -61,11 +61,11 @@ function judge(peer: PeerProfile, question: Question, score: Scorer): Judged {
 }
 
 /** The eligible peer with the highest score; of several, the one that the task's hash falls to. */
-function bestOf(judged: readonly Judged[], taskId: string): Judged | undefined {
+function bestOf(judged: readonly Evaluated[], taskId: string): Evaluated | undefined {
   let score = Number.NEGATIVE_INFINITY;
   for (const each of judged) if (each.eligible && each.score > score) score = each.score;
   const weightOf = rendezvous(taskId);
-  let best: Judged | undefined;
+  let best: Evaluated | undefined;
   let weight = -1;
   for (const each of judged) {
     if (!each.eligible || each.score !== score) continue;
@@ -78,13 +78,16 @@ function bestOf(judged: readonly Judged[], taskId: string): Judged | undefined {
   return best;
 }
 
-function byRank(a: Judged, b: Judged, best: Judged | undefined): number {
+function byRank(a: Evaluated, b: Evaluated, best: Evaluated | undefined): number {
   if (a === best || b === best) return a === best ? -1 : 1;
   if (a.eligible !== b.eligible) return a.eligible ? -1 : 1;
   return b.score - a.score || (a.peer.name < b.peer.name ? -1 : 1);
 }
 
-function explain({ peer, eligible, unmet, notes, score }: Judged, best: Judged | undefined): Considered {
+function explain(
+  { peer, eligible, unmet, notes, score }: Evaluated,
+  best: Evaluated | undefined,
+): Considered {
   return {
     peer: peer.name,
     verdict: peer === best?.peer ? 'chosen' : eligible ? 'eligible' : 'excluded',

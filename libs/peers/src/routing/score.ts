@@ -29,7 +29,7 @@ export function createScorer(dispatch: TaskDispatch, policy: RoutingPolicy): Sco
     const { modelTier } = announce.worker;
     const steps = tierDistance(modelTier, preferred, policy.tiers);
     const fresh = announce.session.sessionFresh ? FRESH : 0;
-    const behaviour = behaviourOf(peer);
+    const behaviour = healthPenalty(peer);
     const notes = [`load ${shown(load)}`, `tier ${modelTier} ${steps} off the preferred`];
     if (fresh) notes.push('fresh session');
     notes.push(...behaviour.notes);
@@ -40,15 +40,18 @@ export function createScorer(dispatch: TaskDispatch, policy: RoutingPolicy): Sco
 
 /** The same for a peer of which only its behaviour is known: always low. */
 export function scoreProse(peer: PeerProfile): Score {
-  const { against, notes } = behaviourOf(peer);
+  const { against, notes } = healthPenalty(peer);
   return {
     score: Math.round(100 - PROSE - LOAD * Math.min(peer.inFlight, 2) - against),
     notes: ['speaks prose: requirements travel as hints', `load ${shown(peer.inFlight)}`, ...notes],
   };
 }
 
-function behaviourOf({ blockedRate, latencyMs }: PeerProfile): { against: number; notes: readonly string[] } {
-  if (blockedRate === 0 && latencyMs === 0) return UNREMARKABLE;
+function healthPenalty({ blockedRate, latencyMs }: PeerProfile): {
+  against: number;
+  notes: readonly string[];
+} {
+  if (blockedRate === 0 && latencyMs === 0) return NO_PENALTY;
   const latency = Math.min(Math.floor(latencyMs / LATENCY_STEP_MS), LATENCY);
   const notes: string[] = [];
   if (blockedRate > 0) notes.push(`refused ${Math.round(blockedRate * 100)}% recently`);
@@ -56,7 +59,7 @@ function behaviourOf({ blockedRate, latencyMs }: PeerProfile): { against: number
   return { against: BLOCKED * blockedRate + latency, notes };
 }
 
-const UNREMARKABLE = { against: 0, notes: [] };
+const NO_PENALTY = { against: 0, notes: [] };
 
 /** Tasks per slot: what the peer announced, or what we have given it since, whichever is more. */
 function loadOf(peer: PeerProfile, announce: SessionAnnounce): number {

@@ -4,7 +4,7 @@ import {
   declaresCapability,
   declaresMcp,
   neededWindow,
-  type Question,
+  type RoutingQuery,
   takesTasks,
   tierFits,
   tierRange,
@@ -31,7 +31,7 @@ const MAX_NAMES = 20;
  * Why nobody can take a dispatch. What no live peer declares at all comes first and alone, since nothing that changes
  * soon helps; else each peer's own reasons (design 2, Blocked).
  */
-export function unroutable(excluded: readonly Excluded[], question: Question): Unroutable {
+export function unroutable(excluded: readonly Excluded[], question: RoutingQuery): Unroutable {
   const { dispatch, policy, now } = question;
   const { target = 'auto' } = dispatch.routing ?? {};
   const candidates = excluded

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { NOW } from '@hermes-fleet/fleet/testing';
 import type { Caller, TaskDispatch, Unmet, UnmetKind } from '@hermes-fleet/protocol';
 import fc from 'fast-check';
-import { type AdmissionFacts, type AdmissionRequest, admit } from './checks.ts';
+import { type AdmissionInputs, type AdmissionRequest, admit } from './checks.ts';
 
 /** The checks in the order of design 2 (Admission); a foreign version is answered alone, before all of them. */
 const ORDER = [
@@ -46,7 +46,7 @@ function requestThat(fails: Failing): AdmissionRequest {
       deadline: new Date(fails.deadline ? NOW : NOW + 1).toISOString(),
       brief: 'do it',
     },
-    facts: {
+    inputs: {
       ...factsWith(new Set(SERVERS), new Set(CAPABILITIES), !fails.repo),
       queue: { full: fails.capacity === true, waiting: 0 },
     },
@@ -57,7 +57,7 @@ function factsWith(
   healthy: ReadonlySet<string>,
   usable: ReadonlySet<string>,
   clean: boolean,
-): AdmissionFacts {
+): AdmissionInputs {
   return {
     self: 'neo',
     versions: ['2.0'],
@@ -150,8 +150,10 @@ describe('admission, whatever is asked and however things stand', () => {
             ...('requiredCapabilities' in more ? more.requiredCapabilities : []),
           ],
         };
-        const before = told(await admit({ dispatch, caller, facts }));
-        const after = told(await admit({ dispatch: { ...dispatch, requirements: asked }, caller, facts }));
+        const before = told(await admit({ dispatch, caller, inputs: facts }));
+        const after = told(
+          await admit({ dispatch: { ...dispatch, requirements: asked }, caller, inputs: facts }),
+        );
         assert.deepEqual(
           before.filter((entry) => !after.includes(entry)),
           [],
@@ -170,8 +172,10 @@ describe('admission, whatever is asked and however things stand', () => {
           requiredMcp: [...requiredMcp.toReversed(), ...requiredMcp],
           requiredCapabilities: [...requiredCapabilities.toReversed(), ...requiredCapabilities],
         };
-        const straight = told(await admit({ dispatch, caller, facts }));
-        const other = told(await admit({ dispatch: { ...dispatch, requirements: turned }, caller, facts }));
+        const straight = told(await admit({ dispatch, caller, inputs: facts }));
+        const other = told(
+          await admit({ dispatch: { ...dispatch, requirements: turned }, caller, inputs: facts }),
+        );
         assert.deepEqual(other.sort(), straight.sort());
       }),
       { numRuns: 300 },

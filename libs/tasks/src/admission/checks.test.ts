@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { NOW } from '@hermes-fleet/fleet/testing';
 import type { Caller, TaskDispatch } from '@hermes-fleet/protocol';
-import { type AdmissionFacts, admit, admitRelayed } from './checks.ts';
+import { type AdmissionInputs, admit, admitRelayed } from './checks.ts';
 
-const facts: AdmissionFacts = {
+const facts: AdmissionInputs = {
   self: 'neo',
   versions: ['2.0'],
   now: NOW,
@@ -26,7 +26,7 @@ const dispatchOf = ({ task, ...rest }: Extra = {}): TaskDispatch => ({
   brief: 'do it',
   ...rest,
 });
-const sick = (state: string, detail: string): Partial<AdmissionFacts> => ({
+const sick = (state: string, detail: string): Partial<AdmissionInputs> => ({
   mcp: { names: () => ['trek'], probe: async () => ({ state, detail }) },
 });
 const asks = (name: string) => dispatchOf({ requirements: { requiredMcp: [name] } });
@@ -45,12 +45,12 @@ describe('admission', () => {
         deadline: new Date(NOW + 1).toISOString(),
       }),
       caller,
-      facts,
+      inputs: facts,
     });
     assert.deepEqual(unmet, []);
   });
 
-  const cases: [string, TaskDispatch, Partial<AdmissionFacts>, string, RegExp, boolean][] = [
+  const cases: [string, TaskDispatch, Partial<AdmissionInputs>, string, RegExp, boolean][] = [
     [
       'a foreign major',
       dispatchOf({ protocolVersion: '3.1' }),
@@ -161,7 +161,7 @@ describe('admission', () => {
   ];
   for (const [what, dispatch, changed, kind, detail, transient] of cases)
     it(`blocks ${what}`, async () => {
-      const unmet = await admit({ dispatch, caller, facts: { ...facts, ...changed } });
+      const unmet = await admit({ dispatch, caller, inputs: { ...facts, ...changed } });
       assert.deepEqual(
         unmet.map((entry) => [entry.kind, entry.transient]),
         [[kind, transient]],
@@ -173,7 +173,7 @@ describe('admission', () => {
     const unmet = await admit({
       dispatch: dispatchOf(),
       caller: { name: 'x', scopes: new Set(['read']) },
-      facts,
+      inputs: facts,
     });
     assert.match(unmet[0]?.detail ?? '', /caller x lacks the scope "dispatch"/);
   });
@@ -191,7 +191,7 @@ describe('admission', () => {
         deadline: new Date(NOW - 1).toISOString(),
       }),
       caller: { name: 'x', scopes: new Set() },
-      facts: {
+      inputs: {
         ...facts,
         repoState: async () => ({ branch: 'main', clean: false }),
         queue: { full: true, waiting: 1 },
@@ -228,7 +228,7 @@ describe('admission', () => {
         brief: 'x'.repeat(1_001),
       }),
       caller: { name: 'x', scopes: new Set() },
-      facts: {
+      inputs: {
         ...facts,
         ...sick('timeout', 'timeout after 1000 ms'),
         repoState: async () => ({ branch: 'main', clean: false }),
@@ -259,7 +259,7 @@ describe('admission', () => {
 
   it('answers a foreign major alone, before anything else is judged', async () => {
     const dispatch = dispatchOf({ protocolVersion: '9.0', deadline: new Date(NOW - 1).toISOString() });
-    const unmet = await admit({ dispatch, caller: { name: 'x', scopes: new Set() }, facts });
+    const unmet = await admit({ dispatch, caller: { name: 'x', scopes: new Set() }, inputs: facts });
     assert.deepEqual(
       unmet.map(({ kind }) => kind),
       ['version'],
@@ -278,7 +278,7 @@ describe('admission', () => {
       const unmet = await judge({
         dispatch,
         caller: { name: 'x', scopes: new Set() },
-        facts: { ...facts, ...looking, model: none },
+        inputs: { ...facts, ...looking, model: none },
       });
       const detail = 'neo takes no tasks: send a CONTROL_DECISION (apply_control_decision)';
       assert.deepEqual(unmet, [{ kind: 'capability', name: 'neo', detail, transient: false }]);
@@ -287,25 +287,25 @@ describe('admission', () => {
 
   it('asks for a fresh ping of what is required, and of nothing else', async () => {
     const asked: unknown[] = [];
-    const mcp: AdmissionFacts['mcp'] = {
+    const mcp: AdmissionInputs['mcp'] = {
       names: () => ['memory', 'other'],
       probe: async (name, o) => {
         asked.push([name, o]);
         return { state: 'ok', detail: '' };
       },
     };
-    await admit({ dispatch: asks('memory'), caller, facts: { ...facts, mcp } });
+    await admit({ dispatch: asks('memory'), caller, inputs: { ...facts, mcp } });
     assert.deepEqual(asked, [['memory', { maxAgeMs: 5_000, timeoutMs: 1_000 }]]);
   });
 
   it('does not count the tokens of a brief that fits in any case, nor look at the tree of a reading task', async () => {
-    const strict: AdmissionFacts = {
+    const strict: AdmissionInputs = {
       ...facts,
       countTokens: () => assert.fail('counted'),
       repoState: () => assert.fail('looked'),
     };
     const dispatch = dispatchOf({ task: { write: false } });
-    assert.deepEqual(await admit({ dispatch, caller, facts: strict }), []);
+    assert.deepEqual(await admit({ dispatch, caller, inputs: strict }), []);
   });
 
   for (const [through, kinds] of [
@@ -315,16 +315,16 @@ describe('admission', () => {
     it(`of a task to be relayed after ${through} profiles: ${kinds.join() || 'admitted'}, this one counts too`, async () => {
       const dispatch = dispatchOf({ task: { path: [...'abcdefgh'].slice(0, through) } });
       const kindsOf = (unmet: { kind: string }[]) => unmet.map(({ kind }) => kind);
-      assert.deepEqual(kindsOf(await admitRelayed({ dispatch, caller, facts })), kinds);
-      assert.deepEqual(kindsOf(await admit({ dispatch, caller, facts })), []);
+      assert.deepEqual(kindsOf(await admitRelayed({ dispatch, caller, inputs: facts })), kinds);
+      assert.deepEqual(kindsOf(await admit({ dispatch, caller, inputs: facts })), []);
     });
 
   it('leaves to routing what peers must give', async () => {
     const dispatch = dispatchOf({ requirements: { requiredMcp: ['nope'], requiredCapabilities: ['fly'] } });
-    assert.deepEqual(await admitRelayed({ dispatch, caller, facts }), []);
+    assert.deepEqual(await admitRelayed({ dispatch, caller, inputs: facts }), []);
     const past = dispatchOf({ deadline: new Date(NOW).toISOString() });
     assert.deepEqual(
-      (await admitRelayed({ dispatch: past, caller, facts })).map(({ kind }) => kind),
+      (await admitRelayed({ dispatch: past, caller, inputs: facts })).map(({ kind }) => kind),
       ['deadline'],
     );
   });

@@ -15,7 +15,7 @@ const PROBE_MAX_AGE_MS = 5_000;
 const PROBE_TIMEOUT_MS = 1_000;
 
 /** What admission goes by; the measuring ones are asked only when a dispatch needs them. */
-export interface AdmissionFacts {
+export interface AdmissionInputs {
   readonly self: string;
   /** The handshake versions that this profile speaks. */
   readonly versions: readonly string[];
@@ -27,7 +27,7 @@ export interface AdmissionFacts {
     names(): string[];
     probe(
       name: string,
-      o: { maxAgeMs: number; timeoutMs: number },
+      options: { maxAgeMs: number; timeoutMs: number },
     ): Promise<{ readonly state: string; readonly detail: string }>;
   };
   repoState(): Promise<{ readonly branch: string; readonly clean: boolean }>;
@@ -40,7 +40,7 @@ export interface AdmissionFacts {
 export interface AdmissionRequest {
   readonly dispatch: TaskDispatch;
   readonly caller: Caller;
-  readonly facts: AdmissionFacts;
+  readonly inputs: AdmissionInputs;
 }
 
 type Check = (request: AdmissionRequest) => Unmet[] | Promise<Unmet[]>;
@@ -72,9 +72,10 @@ async function collect(request: AdmissionRequest, checks: readonly Check[]): Pro
   return (await Promise.all(checks.map((check) => check(request)))).flat();
 }
 
-const version: Check = ({ dispatch, facts }) => versionUnmet(dispatch.protocolVersion, facts.versions);
+const version: Check = ({ dispatch, inputs: facts }) =>
+  versionUnmet(dispatch.protocolVersion, facts.versions);
 
-const worker: Check = ({ facts: { self, model } }) =>
+const worker: Check = ({ inputs: { self, model } }) =>
   model.tier === NO_MODEL.tier
     ? unmet('capability', self, `${self} takes no tasks: send a CONTROL_DECISION (apply_control_decision)`)
     : MET;
@@ -87,7 +88,7 @@ const scope: Check = ({ caller }) =>
 /** `hops` = the profiles that the task will have come through when it reaches whoever does it. */
 const pathOf =
   (hops: (through: readonly string[], self: string) => readonly string[]): Check =>
-  ({ dispatch, facts: { self } }) => {
+  ({ dispatch, inputs: { self } }) => {
     const { path: through = [] } = dispatch.task;
     const trail = hops(through, self);
     const shown = trail.join(' > ');
@@ -110,12 +111,12 @@ const path = pathOf((through) => through);
 /** A relayed task comes through this profile too: what would be too long there is not sent. */
 const relayedPath = pathOf((through, self) => [...through, self]);
 
-const deadline: Check = ({ dispatch, facts }) =>
+const deadline: Check = ({ dispatch, inputs: facts }) =>
   dispatch.deadline !== undefined && Date.parse(dispatch.deadline) <= facts.now
     ? unmet('deadline', dispatch.deadline, `the deadline ${dispatch.deadline} has passed`)
     : MET;
 
-const mcp: Check = async ({ dispatch, facts }) => {
+const mcp: Check = async ({ dispatch, inputs: facts }) => {
   const configured = new Set(facts.mcp.names());
   const required = [...new Set(dispatch.requirements?.requiredMcp ?? [])];
   const found = await Promise.all(
@@ -139,14 +140,14 @@ const mcp: Check = async ({ dispatch, facts }) => {
   return found.flat();
 };
 
-const capabilities: Check = ({ dispatch, facts }) =>
+const capabilities: Check = ({ dispatch, inputs: facts }) =>
   [...new Set(dispatch.requirements?.requiredCapabilities ?? [])].flatMap((name) =>
     facts.capabilities.includes(name)
       ? MET
       : unmet('capability', name, `required capability "${name}" is not available on ${facts.self}`),
   );
 
-const tier: Check = ({ dispatch, facts }) =>
+const tier: Check = ({ dispatch, inputs: facts }) =>
   tierFits(facts.model.tier, dispatch, facts.tiers)
     ? MET
     : unmet(
@@ -155,7 +156,7 @@ const tier: Check = ({ dispatch, facts }) =>
         `${facts.self} runs a model of tier ${facts.model.tier}, and ${tierRange(dispatch)} is asked for`,
       );
 
-const contextWindow: Check = async ({ dispatch, facts }) => {
+const contextWindow: Check = async ({ dispatch, inputs: facts }) => {
   const { contextWindow: window } = facts.model;
   const wanted = dispatch.requirements?.minContextWindow ?? 0;
   // A token is at least one byte: what is that short fits without loading the tokenizer.
@@ -179,14 +180,14 @@ const contextWindow: Check = async ({ dispatch, facts }) => {
   ];
 };
 
-const budget: Check = ({ dispatch, facts }) => {
+const budget: Check = ({ dispatch, inputs: facts }) => {
   const { tokenBudget } = dispatch.task;
   if (tokenBudget === undefined || tokenBudget >= facts.minimumBudget) return MET;
   const detail = `token budget ${tokenBudget} is below the ${facts.minimumBudget} tokens that ${facts.self} needs to start`;
   return unmet('budget', 'token_budget', detail);
 };
 
-const repo: Check = async ({ dispatch, facts }) => {
+const repo: Check = async ({ dispatch, inputs: facts }) => {
   if (!isWriteTask(dispatch)) return MET;
   const { clean, branch } = await facts.repoState();
   if (clean) return MET;
@@ -194,7 +195,7 @@ const repo: Check = async ({ dispatch, facts }) => {
   return unmet('repo', branch, detail, true);
 };
 
-const capacity: Check = ({ facts }) =>
+const capacity: Check = ({ inputs: facts }) =>
   facts.queue.full
     ? unmet('capacity', 'queue', `the queue of ${facts.self} is full (${facts.queue.waiting} waiting)`, true)
     : MET;

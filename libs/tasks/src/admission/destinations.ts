@@ -6,7 +6,7 @@ import type { Caller, Clock, Executor, TaskDispatch, Unmet } from '@hermes-fleet
 import { countTokens } from '@hermes-fleet/tokens';
 import type { Gate } from '../scheduling/dispatcher.ts';
 import type { Lane } from '../scheduling/task-queue.ts';
-import { type AdmissionFacts, admit, admitRelayed } from './checks.ts';
+import { type AdmissionInputs, admit, admitRelayed } from './checks.ts';
 
 export interface GatesOptions {
   readonly profile: string;
@@ -41,38 +41,38 @@ export interface Gates {
   judgeNow(dispatch: TaskDispatch): Promise<{ own: boolean; unmet: Unmet[] }>;
 }
 
-export function createGates(o: GatesOptions): Gates {
-  const { profile, versions, config, own, relayed } = o;
+export function createGates(options: GatesOptions): Gates {
+  const { profile, versions, config, own, relayed } = options;
   const { limits, routing, tiers, orchestrate } = config.fleet;
   const policy = routingPolicy(config, profile, versions);
 
-  const facts = ({ full, waiting }: Lane): AdmissionFacts => ({
+  const facts = ({ full, waiting }: Lane): AdmissionInputs => ({
     self: profile,
     versions,
     tiers,
-    now: o.clock.now(),
-    model: o.agent.executor.model,
-    capabilities: o.agent.capabilities().tools,
-    mcp: o.mcp,
-    repoState: o.repoState,
+    now: options.clock.now(),
+    model: options.agent.executor.model,
+    capabilities: options.agent.capabilities().tools,
+    mcp: options.mcp,
+    repoState: options.repoState,
     countTokens,
-    minimumBudget: o.agent.minimumBudget,
+    minimumBudget: options.agent.minimumBudget,
     queue: { full, waiting },
   });
 
   async function decide(dispatch: TaskDispatch): Promise<RoutingDecision> {
-    const known = o.peers.list();
+    const known = options.peers.list();
     const briefTokens = await measureBrief(dispatch, known);
-    return route(dispatch, known, { ...policy, briefTokens }, o.clock.now());
+    return route(dispatch, known, { ...policy, briefTokens }, options.clock.now());
   }
 
   const toOwn: Gate = {
     lane: own,
     maxResumes: limits.max_resumes,
-    judge: (dispatch, caller) => admit({ dispatch, caller, facts: facts(own) }),
+    judge: (dispatch, caller) => admit({ dispatch, caller, inputs: facts(own) }),
   };
   const judgeRelayed: Gates['judgeRelayed'] = (dispatch, caller) =>
-    admitRelayed({ dispatch, caller, facts: facts(relayed) });
+    admitRelayed({ dispatch, caller, inputs: facts(relayed) });
   const toPeers: Gate = {
     lane: relayed,
     // Asking a peer for its task spends nothing; giving up would lose what it has done.
@@ -88,7 +88,7 @@ export function createGates(o: GatesOptions): Gates {
 
   function gateOf({ routing: asked }: TaskDispatch): Gate {
     // Who takes no tasks passes none on either.
-    if (o.agent.executor.model.tier === NO_MODEL.tier) return toOwn;
+    if (options.agent.executor.model.tier === NO_MODEL.tier) return toOwn;
     const target = asked?.target ?? 'auto';
     return target === profile || (target === 'auto' && !orchestrate) ? toOwn : toPeers;
   }
@@ -101,7 +101,7 @@ export function createGates(o: GatesOptions): Gates {
       const isOwn = gateOf(dispatch) === toOwn;
       const caller = { name: profile, scopes: new Set(['dispatch'] as const) };
       const judge = isOwn ? admit : admitRelayed;
-      return { own: isOwn, unmet: await judge({ dispatch, caller, facts: facts(isOwn ? own : relayed) }) };
+      return { own: isOwn, unmet: await judge({ dispatch, caller, inputs: facts(isOwn ? own : relayed) }) };
     },
   };
 }

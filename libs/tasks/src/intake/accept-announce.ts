@@ -35,54 +35,54 @@ export interface HandshakeOptions {
  * is of a foreign major, only the versions are read; it is answered all the same, so that its sender learns ours.
  */
 export async function acceptAnnounce(
-  o: HandshakeOptions,
+  options: HandshakeOptions,
   wire: JsonObject,
   message: InboundMessage,
   caller: Caller,
 ): Promise<Accepted> {
   requireScope(caller, 'announce');
-  const reading = readAnnounce(wire, o.versions);
+  const reading = readAnnounce(wire, options.versions);
   const theirs = reading.kind === 'foreign' ? reading.versions : spokenVersions(reading.announce);
-  const version = negotiate(o.versions, theirs);
-  if (reading.kind === 'announce') await record(o, reading.announce, caller);
-  else await noteForeign(o, theirs, version !== undefined, caller);
-  const contextId = message.contextId ?? `${HANDSHAKE_CONTEXT}hermes-${o.profile}`;
-  const answer = { ...o.announce(), protocolVersion: version ?? highestOf(o.versions) };
+  const version = negotiate(options.versions, theirs);
+  if (reading.kind === 'announce') await record(options, reading.announce, caller);
+  else await recordForeign(options, theirs, version !== undefined, caller);
+  const contextId = message.contextId ?? `${HANDSHAKE_CONTEXT}hermes-${options.profile}`;
+  const answer = { ...options.announce(), protocolVersion: version ?? highestOf(options.versions) };
   return { kind: 'reply', contextId, data: encodeAnnounce(inContext(answer, contextId)) };
 }
 
-async function record(o: HandshakeOptions, announce: SessionAnnounce, caller: Caller): Promise<void> {
+async function record(options: HandshakeOptions, announce: SessionAnnounce, caller: Caller): Promise<void> {
   const peer = announce.worker.agentId;
-  const recorded = await o.peers.record(announce, caller);
-  o.metrics.announce(peer, 'in', recorded.outcome === 'refused' ? 'error' : 'ok');
+  const recorded = await options.peers.record(announce, caller);
+  options.metrics.announce(peer, 'in', recorded.outcome === 'refused' ? 'error' : 'ok');
   if (recorded.outcome !== 'recorded') return;
-  o.metrics.peerLastAnnounce(peer, o.clock.now() / 1000);
-  o.log.debug({ peer, caller: caller.name }, 'announce recorded');
+  options.metrics.peerLastAnnounce(peer, options.clock.now() / 1000);
+  options.log.debug({ peer, caller: caller.name }, 'announce recorded');
 }
 
 /**
  * A peer without a common major is recorded by its token's name and its versions alone, so that routing can say why it
  * gets no work. One that could speak ours will announce itself again when it has read our answer.
  */
-async function noteForeign(
-  o: HandshakeOptions,
+async function recordForeign(
+  options: HandshakeOptions,
   theirs: readonly string[],
   common: boolean,
   caller: Caller,
 ): Promise<void> {
-  o.metrics.announce(caller.name, 'in', 'error');
-  o.log.warn({ peer: caller.name, versions: theirs }, 'announce of a version that is not spoken here');
-  if (common || !o.peers.get(caller.name)?.endpoint) return;
-  await o.peers.record(foreignAnnounce(caller.name, theirs), caller);
+  options.metrics.announce(caller.name, 'in', 'error');
+  options.log.warn({ peer: caller.name, versions: theirs }, 'announce of a version that is not spoken here');
+  if (common || !options.peers.get(caller.name)?.endpoint) return;
+  await options.peers.record(foreignAnnounce(caller.name, theirs), caller);
 }
 
 /** Seed 004's convention: role, profile and readiness in words, the announce beside them; it spends nothing. */
-export function greet(o: HandshakeOptions, contextId: string, caller: Caller): Accepted {
+export function acceptGreeting(options: HandshakeOptions, contextId: string, caller: Caller): Accepted {
   requireScope(caller, 'announce');
-  const announce = inContext(o.announce(), contextId);
+  const announce = inContext(options.announce(), contextId);
   const state = announce.ready === false ? 'not ready' : 'ready';
   const text = [
-    `role=${announce.role ?? 'agent'} profile=${o.profile} ${state}`,
+    `role=${announce.role ?? 'agent'} profile=${options.profile} ${state}`,
     ...(announce.purpose === undefined ? [] : [announce.purpose]),
   ].join('\n');
   return { kind: 'reply', contextId, text, data: encodeAnnounce(announce) };

@@ -14,7 +14,12 @@ import {
   readDispatch,
 } from '@hermes-fleet/protocol';
 import type { Dispatcher } from '../scheduling/dispatcher.ts';
-import { acceptAnnounce, greet, HANDSHAKE_CONTEXT, type HandshakeOptions } from './accept-announce.ts';
+import {
+  acceptAnnounce,
+  acceptGreeting,
+  HANDSHAKE_CONTEXT,
+  type HandshakeOptions,
+} from './accept-announce.ts';
 import { acceptAnswer } from './accept-answer.ts';
 
 const HANDSHAKE_TYPES = new Set(['SESSION_ANNOUNCE', 'TASK_DISPATCH', 'TASK_RESULT']);
@@ -34,21 +39,21 @@ export interface IntakeOptions extends HandshakeOptions {
  * durable task (design 2, Carriage), and a text to a task that asked is its answer (design 3, Asking). Throws a FleetError that leaves nothing behind.
  */
 export async function acceptMessage(
-  o: IntakeOptions,
+  options: IntakeOptions,
   message: InboundMessage,
   caller: Caller,
 ): Promise<Accepted> {
   const part = handshakePart(message);
-  if (part?.type === 'SESSION_ANNOUNCE') return acceptAnnounce(o, part, message, caller);
+  if (part?.type === 'SESSION_ANNOUNCE') return acceptAnnounce(options, part, message, caller);
   if (part?.type === 'TASK_RESULT')
     throw invalid('data.type', 'a TASK_RESULT is an answer: send a TASK_DISPATCH or a SESSION_ANNOUNCE');
   const isAnswer = message.taskId !== undefined;
   if (!part && !isAnswer && message.contextId?.startsWith(HANDSHAKE_CONTEXT))
-    return greet(o, message.contextId, caller);
-  const closed = o.closed();
+    return acceptGreeting(options, message.contextId, caller);
+  const closed = options.closed();
   if (closed) throw closed;
-  if (message.taskId !== undefined) return acceptAnswer(o, message.taskId, message, part, caller);
-  return acceptTask(o, part ?? proseDispatch(message.text, o), message, caller);
+  if (message.taskId !== undefined) return acceptAnswer(options, message.taskId, message, part, caller);
+  return acceptTask(options, part ?? proseDispatch(message.text, options), message, caller);
 }
 
 /** The handshake message among the data parts; other data parts are none of ours, except under our media type. */
@@ -64,27 +69,27 @@ function handshakePart(message: InboundMessage): JsonObject | undefined {
 }
 
 async function acceptTask(
-  o: IntakeOptions,
+  options: IntakeOptions,
   wire: JsonObject,
   message: InboundMessage,
   caller: Caller,
 ): Promise<Accepted> {
-  const reading = readDispatch(wire, o.versions);
-  const fresh = message.contextId === undefined || !knows(o.ledger, message.contextId);
-  const { task, created } = await o.ledger.accept({
-    id: o.ids.uuid(),
-    contextId: message.contextId ?? o.ids.uuid(),
+  const reading = readDispatch(wire, options.versions);
+  const fresh = message.contextId === undefined || !hasContext(options.ledger, message.contextId);
+  const { task, created } = await options.ledger.accept({
+    id: options.ids.uuid(),
+    contextId: message.contextId ?? options.ids.uuid(),
     caller: caller.name,
-    key: reading.taskId ?? o.ids.uuid(),
+    key: reading.taskId ?? options.ids.uuid(),
     fingerprint: dispatchFingerprint(wire),
     message: message.raw,
     dispatch: wire,
     ...(message.traceparent === undefined ? {} : { traceparent: message.traceparent }),
   });
   const fields = { task_id: task.id, context_id: task.contextId, caller: caller.name };
-  o.log.info(fields, created ? 'task accepted' : 'task is known already: the same one answers');
-  const metadata = created && fresh ? o.onFreshContext(task.id) : undefined;
-  await o.dispatcher.submit(task, caller);
+  options.log.info(fields, created ? 'task accepted' : 'task is known already: the same one answers');
+  const metadata = created && fresh ? options.onFreshContext(task.id) : undefined;
+  await options.dispatcher.submit(task, caller);
   return { kind: 'task', taskId: task.id, ...(metadata ? { metadata } : {}) };
 }
 
@@ -103,7 +108,7 @@ function proseDispatch(text: string, { ids, versions }: Pick<IntakeOptions, 'ids
   };
 }
 
-function knows(ledger: Ledger, contextId: string): boolean {
+function hasContext(ledger: Ledger, contextId: string): boolean {
   return ledger.list({ contextId, pageSize: 1 }).totalSize > 0;
 }
 

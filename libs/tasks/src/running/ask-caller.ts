@@ -20,9 +20,9 @@ export interface AskOptions extends Pick<RunContext, 'signal' | 'stopping'> {
   /** How long a question waits for its answer, ms. */
   readonly maxInputWaitMs: number;
   /** Ends the run: nobody has answered in time. */
-  readonly giveUp: (reason: FleetError) => void;
+  readonly abortRun: (reason: FleetError) => void;
   /** Tries a write again while the store is away, until the run is told to end: what it paid for must not get lost. */
-  readonly keep: Persist;
+  readonly persist: Persist;
 }
 
 /** The question of a task that has no answer yet. */
@@ -31,12 +31,12 @@ export function openQuestion(ledger: Pick<Ledger, 'questions'>, taskId: string):
 }
 
 /** When a question has waited long enough, ms since the epoch. A restart goes on with the same clock. */
-export function givenUpAt({ askedAt }: Question, maxInputWaitMs: number): number {
+export function answerDueAt({ askedAt }: Question, maxInputWaitMs: number): number {
   return askedAt + maxInputWaitMs;
 }
 
 /** Why a task ends whose question nobody has answered. */
-export function nobodyAnswered(maxInputWaitMs: number): FleetError {
+export function unansweredError(maxInputWaitMs: number): FleetError {
   const waited = `${Math.round(maxInputWaitMs / 1000)} s`;
   return new FleetError(
     'DEADLINE_EXCEEDED',
@@ -50,11 +50,11 @@ export function nobodyAnswered(maxInputWaitMs: number): FleetError {
  * takes it back: rejects with its reason, in a slot again, unless an answer came first.
  */
 export async function askCaller(
-  o: AskOptions & Pick<RunContext, 'park'>,
+  options: AskOptions & Pick<RunContext, 'park'>,
   { key, text }: { readonly key: string; readonly text: string },
   withdrawal?: AbortSignal,
 ): Promise<string> {
-  const { task, ledger, signal, stopping, maxInputWaitMs } = o;
+  const { task, ledger, signal, stopping, maxInputWaitMs } = options;
   const over = AbortSignal.any([signal, stopping]);
   over.throwIfAborted();
   withdrawal?.throwIfAborted();
@@ -62,23 +62,23 @@ export async function askCaller(
   if (!before.some((one) => one.key === key)) {
     if (before.length >= MAX_QUESTIONS)
       throw cannotAsk(`a task may ask its caller ${MAX_QUESTIONS} times, and did`);
-    if (o.askers.full) throw cannotAsk('as many tasks as may wait for their callers already');
+    if (options.askers.full) throw cannotAsk('as many tasks as may wait for their callers already');
   }
   const bounded = text.length > MAX_QUESTION_CHARS ? `${text.slice(0, MAX_QUESTION_CHARS)} […]` : text;
-  const asked = await o.keep(() => ledger.ask(task.id, { key, text: bounded }));
+  const asked = await options.persist(() => ledger.ask(task.id, { key, text: bounded }));
   over.throwIfAborted();
   if (!asked) throw new FleetError('INTERNAL', `task ${task.id} has ended: it can ask nothing`);
   if (asked.answer) return asked.answer.text;
-  const answer = await o.park(async () => {
-    using _waiting = o.askers.enter(asked.askedAt);
-    using _limit = callAt(o.clock, givenUpAt(asked, maxInputWaitMs), () => {
-      if (openQuestion(ledger, task.id)?.key === key) o.giveUp(nobodyAnswered(maxInputWaitMs));
+  const answer = await options.park(async () => {
+    using _waiting = options.askers.enter(asked.askedAt);
+    using _limit = callAt(options.clock, answerDueAt(asked, maxInputWaitMs), () => {
+      if (openQuestion(ledger, task.id)?.key === key) options.abortRun(unansweredError(maxInputWaitMs));
     });
     try {
-      return await answered(o, asked, withdrawal ? AbortSignal.any([over, withdrawal]) : over);
+      return await awaitAnswer(options, asked, withdrawal ? AbortSignal.any([over, withdrawal]) : over);
     } catch (error) {
       if (over.aborted || !withdrawal?.aborted) throw error;
-      return (await o.keep(() => ledger.withdraw(task.id, key)))?.answer?.text;
+      return (await options.persist(() => ledger.withdraw(task.id, key)))?.answer?.text;
     }
   });
   if (answer !== undefined) return answer;
@@ -88,7 +88,7 @@ export async function askCaller(
 
 const cannotAsk = (why: string): FleetError => new FleetError('UNSUPPORTED_OPERATION', why);
 
-async function answered(
+async function awaitAnswer(
   { task, ledger }: Pick<AskOptions, 'task' | 'ledger'>,
   { key, seq }: Question,
   over: AbortSignal,

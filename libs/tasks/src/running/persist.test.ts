@@ -9,9 +9,9 @@ function setUp() {
   const clock = manualClock();
   const closing = new AbortController();
   const store = { full: true, attempts: 0, kept: [] as number[] };
-  const keep = createPersist({ clock, log: silent, taskId: 't', signal: closing.signal });
+  const persist = createPersist({ clock, log: silent, taskId: 't', signal: closing.signal });
   const write = (n: number): Promise<number> =>
-    keep(async () => {
+    persist(async () => {
       store.attempts += 1;
       if (store.full) throw new FleetError('STORE_UNAVAILABLE', 'disk full');
       store.kept.push(n);

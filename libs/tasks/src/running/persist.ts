@@ -18,14 +18,14 @@ export type Persist = <T>(write: () => Promise<T>) => Promise<T>;
  * succeeds or `signal` aborts; then, and for any other failure, it throws what the store threw. Writes that wait are
  * tried again together and in the order in which they were asked for.
  */
-export function createPersist(o: PersistOptions): Persist {
+export function createPersist(options: PersistOptions): Persist {
   let failures = 0;
   let pause: Promise<void> | undefined;
 
   async function backOff(error: FleetError): Promise<void> {
     failures += 1;
-    o.log.warn({ task_id: o.taskId, err: error, failures }, 'ledger not writable: trying again');
-    await o.clock.sleep(backoffMs(failures, PAUSE), o.signal).catch(() => undefined);
+    options.log.warn({ task_id: options.taskId, err: error, failures }, 'ledger not writable: trying again');
+    await options.clock.sleep(backoffMs(failures, PAUSE), options.signal).catch(() => undefined);
     pause = undefined;
   }
 
@@ -38,7 +38,7 @@ export function createPersist(o: PersistOptions): Persist {
         failures = 0;
         return written;
       } catch (error) {
-        if (!(error instanceof FleetError) || error.code !== 'STORE_UNAVAILABLE' || o.signal.aborted)
+        if (!(error instanceof FleetError) || error.code !== 'STORE_UNAVAILABLE' || options.signal.aborted)
           throw error;
         pause ??= backOff(error);
       }
@@ -47,4 +47,5 @@ export function createPersist(o: PersistOptions): Persist {
 }
 
 /** A write alone that must not get lost, as by `createPersist`. */
-export const persist = <T>(o: PersistOptions, write: () => Promise<T>): Promise<T> => createPersist(o)(write);
+export const persist = <T>(options: PersistOptions, write: () => Promise<T>): Promise<T> =>
+  createPersist(options)(write);

@@ -12,9 +12,9 @@ import { createBudget } from '@hermes-fleet/tokens';
 import { openQuestion } from './ask-caller.ts';
 import { createPersist, persist } from './persist.ts';
 import type { Askers } from './question-waits.ts';
-import { createRunContext, type RunContextParts, type Slot } from './run-context.ts';
+import { createRunContext, type RunContextOptions, type Slot } from './run-context.ts';
 import { encodeEnding, endingData, errorOutcome, runEnding } from './task-result.ts';
-import { callAt, deadlinePassed } from './timers.ts';
+import { callAt, deadlineExceeded } from './timers.ts';
 
 /** How long an executor may take to end after it was told to. */
 const ABORT_GRACE_MS = 10_000;
@@ -54,23 +54,23 @@ export interface RunRequest {
   readonly receivedAt: number;
   readonly slot: Slot;
   /** Whether it waits for its caller: it was started before, and has no slot until it goes on. */
-  readonly asking?: boolean;
+  readonly waitsForCaller?: boolean;
   /** Why it is over already: the executor is only to end what it began before. */
-  readonly ended?: FleetError;
+  readonly endReason?: FleetError;
 }
 
 /**
  * Runs an admitted task inside its budget and deadline, and writes its one terminal event (design 1, A task's way).
  * A run that is aborted because the profile stops leaves the task unfinished, for the next start to take up.
  */
-export function startRun(o: RunnerOptions, request: RunRequest): Run {
+export function startRun(options: RunnerOptions, request: RunRequest): Run {
   const { task } = request;
   const controller = new AbortController();
   const pausing = new AbortController();
-  if (request.ended) controller.abort(request.ended);
-  const finished = runToEnd(o, request, controller, pausing.signal).catch((error) => {
+  if (request.endReason) controller.abort(request.endReason);
+  const finished = runToEnd(options, request, controller, pausing.signal).catch((error) => {
     const fields = { task_id: task.id, context_id: task.contextId, caller: task.caller.name, err: error };
-    o.log.error(fields, 'task could not be ended in the ledger: the next start takes it up');
+    options.log.error(fields, 'task could not be ended in the ledger: the next start takes it up');
   });
   return {
     finished,
@@ -80,68 +80,69 @@ export function startRun(o: RunnerOptions, request: RunRequest): Run {
 }
 
 async function runToEnd(
-  o: RunnerOptions,
+  options: RunnerOptions,
   request: RunRequest,
   controller: AbortController,
   stopping: AbortSignal,
 ): Promise<void> {
   const { task, executor, slot } = request;
   const { signal } = controller;
-  const startedAt = o.clock.now();
-  using _deadline = deadlineTimer(o.clock, task, controller);
-  const store = { ...o, taskId: task.id, signal: o.closing };
-  if (!request.ended && !request.asking) {
+  const startedAt = options.clock.now();
+  using _deadline = deadlineTimer(options.clock, task, controller);
+  const store = { ...options, taskId: task.id, signal: options.closing };
+  if (!request.endReason && !request.waitsForCaller) {
     const data = { model: executor.model.id, model_tier: executor.model.tier, resumes: task.resumes };
     const started = await persist(store, () =>
-      o.ledger.append(task.id, { type: 'started', data }, { state: 'working' }),
+      options.ledger.append(task.id, { type: 'started', data }, { state: 'working' }),
     );
     if (!started) return;
   }
-  const hasBegun = o.ledger.loadCheckpoint(task.id) !== undefined || o.ledger.questions(task.id).length > 0;
+  const hasBegun =
+    options.ledger.loadCheckpoint(task.id) !== undefined || options.ledger.questions(task.id).length > 0;
   if (task.resumes === 0 && !hasBegun)
-    o.metrics.dispatchOverhead(seconds(o.clock.now() - request.receivedAt));
+    options.metrics.dispatchOverhead(seconds(options.clock.now() - request.receivedAt));
 
-  const keep = createPersist({ ...store, signal });
-  const budget = budgetOf(o, request, keep);
+  const persistInRun = createPersist({ ...store, signal });
+  const budget = budgetOf(options, request, persistInRun);
   const work = async (): Promise<RunOutcome> => {
-    if (!request.ended) signal.throwIfAborted();
+    if (!request.endReason) signal.throwIfAborted();
     stopping.throwIfAborted();
-    const { ledger, clock, metrics, askers, maxInputWaitMs } = o;
-    const giveUp = (reason: FleetError): void => controller.abort(reason);
-    const parts = { task, ledger, clock, metrics, slot, signal, stopping, budget, keep };
-    return executor.run(task, createRunContext({ ...parts, askers, maxInputWaitMs, giveUp }));
+    const { ledger, clock, metrics, askers, maxInputWaitMs } = options;
+    const abortRun = (reason: FleetError): void => controller.abort(reason);
+    const parts = { task, ledger, clock, metrics, slot, signal, stopping, budget, persist: persistInRun };
+    return executor.run(task, createRunContext({ ...parts, askers, maxInputWaitMs, abortRun }));
   };
-  const attempt = await settle(o, work(), signal);
+  const attempt = await settle(options, work(), signal);
   if ('thrown' in attempt && stopping.aborted && !signal.aborted && attempt.thrown === stopping.reason) {
     // One that waits for its caller goes on waiting.
-    if (o.ledger.get(task.id)?.state === 'input_required') return;
+    if (options.ledger.get(task.id)?.state === 'input_required') return;
     // Back in line, so that the next start does not take it for a task that crashed.
-    await persist(store, () => o.ledger.append(task.id, { type: 'queued', data: { paused: true } }));
+    await persist(store, () => options.ledger.append(task.id, { type: 'queued', data: { paused: true } }));
     return;
   }
   const concluded = conclude(attempt, signal, (error) =>
-    o.log.error({ task_id: task.id, context_id: task.contextId, err: error }, 'executor failed'),
+    options.log.error({ task_id: task.id, context_id: task.contextId, err: error }, 'executor failed'),
   );
   if (!concluded) return;
-  const outcome = unanswered(concluded, signal, openQuestion(o.ledger, task.id));
+  const outcome = withOpenQuestion(concluded, signal, openQuestion(options.ledger, task.id));
   const ending = runEnding(outcome, {
     taskId: task.dispatch.task.taskId,
-    profile: o.profile,
+    profile: options.profile,
     budget,
-    durationMs: o.clock.now() - startedAt,
+    durationMs: options.clock.now() - startedAt,
     canceled: outcome.error?.code === 'canceled' && reasonOf(signal) === 'CANCELED',
   });
   const written = await persist(store, () =>
-    o.ledger.append(
+    options.ledger.append(
       task.id,
       { type: ending.event, data: endingData(ending) },
-      { result: encodeEnding(ending, task.dispatch.protocolVersion, o.versions) },
+      { result: encodeEnding(ending, task.dispatch.protocolVersion, options.versions) },
     ),
   );
   if (!written) return;
-  if (budget.limit !== undefined && budget.spent() > budget.limit) o.metrics.budgetOverrun('exceeded');
-  o.metrics.taskEnded(executor.model.tier, ending.event, seconds(o.clock.now() - startedAt));
-  o.log.info(
+  if (budget.limit !== undefined && budget.spent() > budget.limit) options.metrics.budgetOverrun('exceeded');
+  options.metrics.taskEnded(executor.model.tier, ending.event, seconds(options.clock.now() - startedAt));
+  options.log.info(
     {
       task_id: task.id,
       context_id: task.contextId,
@@ -157,13 +158,13 @@ type Settled = { readonly outcome: RunOutcome } | { readonly thrown: unknown };
 
 /** The executor's outcome; one that does not end after an abort is given up on, and said so. */
 async function settle(
-  o: Pick<RunnerOptions, 'clock' | 'closing'>,
+  options: Pick<RunnerOptions, 'clock' | 'closing'>,
   run: Promise<RunOutcome>,
   signal: AbortSignal,
 ): Promise<Settled> {
   const over = new AbortController();
   const grace = abortOf(signal, over.signal)
-    .then(() => o.clock.sleep(ABORT_GRACE_MS, AbortSignal.any([over.signal, o.closing])))
+    .then(() => options.clock.sleep(ABORT_GRACE_MS, AbortSignal.any([over.signal, options.closing])))
     .then(
       () => ({ thrown: new FleetError('INTERNAL', 'the executor did not stop when it was told to') }),
       () => ({ thrown: signal.reason }),
@@ -213,7 +214,7 @@ function conclude(
 }
 
 /** What is left of a task whose time ended while it waited for its caller: that its question be answered. */
-function unanswered(outcome: RunOutcome, signal: AbortSignal, open: Question | undefined): RunOutcome {
+function withOpenQuestion(outcome: RunOutcome, signal: AbortSignal, open: Question | undefined): RunOutcome {
   if (!open || outcome.status === 'done' || reasonOf(signal) !== 'DEADLINE_EXCEEDED') return outcome;
   const { error: _error, unmet: _unmet, ...shown } = outcome;
   const why = FleetError.from(signal.reason).message;
@@ -246,28 +247,32 @@ function deadlineTimer(
   controller: AbortController,
 ): Disposable | undefined {
   if (task.deadlineAt === undefined) return undefined;
-  const reason = deadlinePassed(task.dispatch.deadline);
+  const reason = deadlineExceeded(task.dispatch.deadline);
   return callAt(clock, task.deadlineAt, () => controller.abort(reason));
 }
 
-function budgetOf(o: RunnerOptions, { task, executor }: RunRequest, keep: RunContextParts['keep']) {
-  const { tokens } = o.ledger;
+function budgetOf(
+  options: RunnerOptions,
+  { task, executor }: RunRequest,
+  persistInRun: RunContextOptions['persist'],
+) {
+  const { tokens } = options.ledger;
   return createBudget({
     taskId: task.id,
-    limit: task.dispatch.task.tokenBudget ?? o.defaultBudget,
+    limit: task.dispatch.task.tokenBudget ?? options.defaultBudget,
     store: {
       entries: (id) => tokens.entries(id),
-      reserve: (id, estimate) => keep(() => tokens.reserve(id, estimate)),
-      settle: (id, actual) => keep(() => tokens.settle(id, actual)),
-      add: (id, entry) => keep(() => tokens.add(id, entry)),
+      reserve: (id, estimate) => persistInRun(() => tokens.reserve(id, estimate)),
+      settle: (id, actual) => persistInRun(() => tokens.settle(id, actual)),
+      add: (id, entry) => persistInRun(() => tokens.add(id, entry)),
     },
     model: executor.model.id,
-    countCache: o.countCache,
+    countCache: options.countCache,
     onBooked: (entry) => {
       if (entry.kind !== 'own') return;
       const tokens = { input: entry.inputTokens, output: entry.outputTokens };
-      o.metrics.tokensSpent(task.caller.name, executor.model.tier, tokens);
-      o.metrics.tokensCached(entry.cacheReadTokens + entry.cacheWriteTokens);
+      options.metrics.tokensSpent(task.caller.name, executor.model.tier, tokens);
+      options.metrics.tokensCached(entry.cacheReadTokens + entry.cacheWriteTokens);
     },
   });
 }

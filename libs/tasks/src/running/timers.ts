@@ -16,6 +16,6 @@ export function callAt(clock: Clock, whenMs: number, fn: () => void): Disposable
 }
 
 /** Why a task ends that has had its time; `deadline` as its dispatch says it. */
-export function deadlinePassed(deadline: string | undefined): FleetError {
+export function deadlineExceeded(deadline: string | undefined): FleetError {
   return new FleetError('DEADLINE_EXCEEDED', `the deadline ${deadline} has passed`);
 }

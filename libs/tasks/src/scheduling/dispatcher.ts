@@ -11,7 +11,7 @@ import {
   versionOf,
 } from '@hermes-fleet/protocol';
 import type { FleetMetrics } from '@hermes-fleet/service';
-import { givenUpAt, nobodyAnswered, openQuestion } from '../running/ask-caller.ts';
+import { answerDueAt, openQuestion, unansweredError } from '../running/ask-caller.ts';
 import { persist } from '../running/persist.ts';
 import {
   blockedEnding,
@@ -20,7 +20,7 @@ import {
   endingData,
   errorOutcome,
 } from '../running/task-result.ts';
-import { deadlinePassed } from '../running/timers.ts';
+import { deadlineExceeded } from '../running/timers.ts';
 import { worthOf } from './estimate-tokens.ts';
 import type { Expiry, Lane } from './task-queue.ts';
 
@@ -64,9 +64,9 @@ export interface Dispatcher {
   idle(): Promise<void>;
 }
 
-export function createDispatcher(o: DispatcherOptions): Dispatcher {
+export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const admitting = new Map<string, Promise<void>>();
-  const laneWith = (taskId: string) => o.lanes.find((lane) => lane.holds(taskId));
+  const laneWith = (taskId: string) => options.lanes.find((lane) => lane.holds(taskId));
   const fieldsOf = ({ id, contextId, caller }: TaskRecord) => ({
     task_id: id,
     context_id: contextId,
@@ -74,19 +74,20 @@ export function createDispatcher(o: DispatcherOptions): Dispatcher {
   });
 
   async function end(record: Pick<TaskRecord, 'id' | 'dispatch'>, ending: Ending): Promise<boolean> {
-    const store = { ...o, taskId: record.id, signal: o.closing };
+    const store = { ...options, taskId: record.id, signal: options.closing };
     const event = { type: ending.event, data: endingData(ending) };
     const written = await persist(store, () =>
-      o.ledger.append(record.id, event, {
-        result: encodeEnding(ending, versionOf(record.dispatch), o.versions),
+      options.ledger.append(record.id, event, {
+        result: encodeEnding(ending, versionOf(record.dispatch), options.versions),
       }),
     );
     if (!written) return false;
-    o.metrics.taskEnded(tierOf(record.id), ending.event, 0);
+    options.metrics.taskEnded(tierOf(record.id), ending.event, 0);
     return true;
   }
 
-  const tierOf = (taskId: string): string => (laneWith(taskId) ?? o.lanes[0])?.executor.model.tier ?? 'none';
+  const tierOf = (taskId: string): string =>
+    (laneWith(taskId) ?? options.lanes[0])?.executor.model.tier ?? 'none';
 
   async function block(
     record: TaskRecord,
@@ -94,33 +95,33 @@ export function createDispatcher(o: DispatcherOptions): Dispatcher {
     unmet: readonly Unmet[],
     saved: number,
   ): Promise<void> {
-    const ending = blockedEnding(taskId, unmet, o.profile);
+    const ending = blockedEnding(taskId, unmet, options.profile);
     if (!(await end(record, ending))) return;
-    o.metrics.admission('blocked', unmet[0]?.kind ?? 'peer');
-    o.metrics.tokensSaved(saved);
+    options.metrics.admission('blocked', unmet[0]?.kind ?? 'peer');
+    options.metrics.tokensSaved(saved);
     const fields = { ...fieldsOf(record), unmet: unmet.map(({ kind }) => kind) };
-    o.log.info(fields, `task blocked: ${ending.result.blockedReason}`);
+    options.log.info(fields, `task blocked: ${ending.result.blockedReason}`);
   }
 
   async function decide(record: TaskRecord, caller: Caller): Promise<void> {
-    const reading = readDispatch(record.dispatch, o.versions);
+    const reading = readDispatch(record.dispatch, options.versions);
     if (reading.kind === 'foreign') return block(record, reading.taskId ?? record.key, reading.unmet, 0);
     const { dispatch } = reading;
-    const { lane, judge } = o.gateOf(dispatch);
+    const { lane, judge } = options.gateOf(dispatch);
     const unmet = await judge(dispatch, caller);
-    if (unmet.length === 0 && !lane.reserve()) unmet.push(queueFull(o.profile, lane.waiting));
+    if (unmet.length === 0 && !lane.reserve()) unmet.push(queueFull(options.profile, lane.waiting));
     if (unmet.length > 0) return block(record, reading.taskId, unmet, worthOf(dispatch));
     try {
       const data = { lane: lane.name, priority: dispatch.task.priority ?? 'normal' };
-      const store = { ...o, taskId: record.id, signal: o.closing };
+      const store = { ...options, taskId: record.id, signal: options.closing };
       const queued = await persist(store, () =>
-        o.ledger.append(record.id, { type: 'queued', data }, { state: 'queued' }),
+        options.ledger.append(record.id, { type: 'queued', data }, { state: 'queued' }),
       );
       if (!queued) return;
     } finally {
       lane.release();
     }
-    o.metrics.admission('accepted', 'none');
+    options.metrics.admission('accepted', 'none');
     lane.add(admitted(record, dispatch, caller), record.createdAt, false);
   }
 
@@ -132,10 +133,10 @@ export function createDispatcher(o: DispatcherOptions): Dispatcher {
     try {
       await decide(record, caller);
     } catch (error) {
-      o.log.error({ ...fieldsOf(record), err: error }, 'admission failed');
-      if (o.closing.aborted) return;
-      await end(record, errorEnding(record.key, o.profile, FleetError.from(error))).catch((err) =>
-        o.log.error({ ...fieldsOf(record), err }, 'failed admission could not be written'),
+      options.log.error({ ...fieldsOf(record), err: error }, 'admission failed');
+      if (options.closing.aborted) return;
+      await end(record, errorEnding(record.key, options.profile, FleetError.from(error))).catch((err) =>
+        options.log.error({ ...fieldsOf(record), err }, 'failed admission could not be written'),
       );
     }
   }
@@ -144,7 +145,7 @@ export function createDispatcher(o: DispatcherOptions): Dispatcher {
     const under = admitting.get(record.id);
     if (under) return under;
     // Read again: a copy of a dispatch may hold a record from before the first one was decided.
-    if (o.ledger.get(record.id)?.state !== 'submitted') return Promise.resolve();
+    if (options.ledger.get(record.id)?.state !== 'submitted') return Promise.resolve();
     const work = decideOrFail(record, caller).finally(() => admitting.delete(record.id));
     admitting.set(record.id, work);
     return work;
@@ -152,39 +153,43 @@ export function createDispatcher(o: DispatcherOptions): Dispatcher {
 
   async function resume(record: TaskRecord, caller: Caller): Promise<void> {
     if (record.state === 'submitted') return submit(record, caller);
-    const dispatch = decodedOf(record, o.versions);
+    const dispatch = decodedOf(record, options.versions);
     if (dispatch instanceof FleetError) {
-      o.log.error({ ...fieldsOf(record), err: dispatch }, 'unfinished task cannot be taken up');
-      await end(record, errorEnding(record.key, o.profile, dispatch));
+      options.log.error({ ...fieldsOf(record), err: dispatch }, 'unfinished task cannot be taken up');
+      await end(record, errorEnding(record.key, options.profile, dispatch));
       return;
     }
-    const { lane, maxResumes } = o.gateOf(dispatch);
-    const asked = record.state === 'input_required' ? openQuestion(o.ledger, record.id) : undefined;
+    const { lane, maxResumes } = options.gateOf(dispatch);
+    const asked = record.state === 'input_required' ? openQuestion(options.ledger, record.id) : undefined;
     if (asked) {
       const task = admitted(record, dispatch, caller);
-      lane.hold(task, record.createdAt, expiryOf(task, asked, o.maxInputWaitMs));
-      o.log.info(fieldsOf(record), 'task still waits for the answer of its caller');
+      lane.hold(task, record.createdAt, expiryOf(task, asked, options.maxInputWaitMs));
+      options.log.info(fieldsOf(record), 'task still waits for the answer of its caller');
       return;
     }
     const interrupted = record.state === 'working';
     const resumes = record.resumes + (interrupted ? 1 : 0);
     if (resumes > maxResumes) {
       const reason = `the task was interrupted ${resumes} times; at most ${maxResumes} resumes are tried`;
-      const ending = errorEnding(record.key, o.profile, {
+      const ending = errorEnding(record.key, options.profile, {
         code: 'max_resumes',
         message: reason,
         retryable: true,
       });
       await end(record, {
         ...ending,
-        result: { ...ending.result, tokensSpent: spentOn(o.ledger, record.id) },
+        result: { ...ending.result, tokensSpent: spentOn(options.ledger, record.id) },
       });
       return;
     }
-    await o.ledger.append(record.id, { type: 'resumed', data: { resumes } }, { state: 'queued', resumes });
-    o.metrics.resumed();
-    o.log.info({ ...fieldsOf(record), resumes }, 'task taken up again');
-    const hasBegun = o.ledger.loadCheckpoint(record.id) !== undefined;
+    await options.ledger.append(
+      record.id,
+      { type: 'resumed', data: { resumes } },
+      { state: 'queued', resumes },
+    );
+    options.metrics.resumed();
+    options.log.info({ ...fieldsOf(record), resumes }, 'task taken up again');
+    const hasBegun = options.ledger.loadCheckpoint(record.id) !== undefined;
     lane.add(admitted({ ...record, resumes }, dispatch, caller), record.createdAt, hasBegun);
   }
 
@@ -198,10 +203,10 @@ export function createDispatcher(o: DispatcherOptions): Dispatcher {
       await run.finished;
     } else {
       lane?.withdraw(taskId);
-      const record = o.ledger.get(taskId);
-      if (record && !isTerminal(record.state)) await end(record, canceledEnding(record, o));
+      const record = options.ledger.get(taskId);
+      if (record && !isTerminal(record.state)) await end(record, canceledEnding(record, options));
     }
-    const record = o.ledger.get(taskId);
+    const record = options.ledger.get(taskId);
     if (record?.state === 'canceled') return;
     if (record && !isTerminal(record.state))
       throw new FleetError('SHUTTING_DOWN', `task ${taskId} is kept for the next start: cancel it then`);
@@ -212,17 +217,17 @@ export function createDispatcher(o: DispatcherOptions): Dispatcher {
   }
 
   async function expire(task: AdmittedTask): Promise<void> {
-    const record = o.ledger.get(task.id);
+    const record = options.ledger.get(task.id);
     if (!record) return;
     const { deadline = '' } = task.dispatch;
-    const spent = spentOn(o.ledger, task.id);
+    const spent = spentOn(options.ledger, task.id);
     if (record.resumes === 0 && spent === 0) {
       const detail = `the deadline ${deadline} passed while the task was queued`;
       const unmet: Unmet[] = [{ kind: 'deadline', name: deadline, detail, transient: false }];
       return block(record, task.dispatch.task.taskId, unmet, worthOf(task.dispatch));
     }
     const message = `the deadline ${deadline} passed before the interrupted task could go on`;
-    const ending = errorEnding(record.key, o.profile, {
+    const ending = errorEnding(record.key, options.profile, {
       code: 'deadline_exceeded',
       message,
       retryable: false,
@@ -245,10 +250,10 @@ export function createDispatcher(o: DispatcherOptions): Dispatcher {
 /** When a task that waits for its caller is ended: at its deadline, or when it has waited long enough. */
 function expiryOf({ deadlineAt, dispatch }: AdmittedTask, asked: Question, maxInputWaitMs: number): Expiry {
   const since = asked.askedAt;
-  const until = givenUpAt(asked, maxInputWaitMs);
+  const until = answerDueAt(asked, maxInputWaitMs);
   if (deadlineAt === undefined || deadlineAt > until)
-    return { since, until, reason: nobodyAnswered(maxInputWaitMs) };
-  return { since, until: deadlineAt, reason: deadlinePassed(dispatch.deadline) };
+    return { since, until, reason: unansweredError(maxInputWaitMs) };
+  return { since, until: deadlineAt, reason: deadlineExceeded(dispatch.deadline) };
 }
 
 function admitted(record: TaskRecord, dispatch: TaskDispatch, caller: Caller): AdmittedTask {
@@ -289,10 +294,10 @@ function errorEnding(
   return { event: 'error', result: { ...rest, ...outcome } };
 }
 
-function canceledEnding(record: TaskRecord, o: DispatcherOptions): Ending {
+function canceledEnding(record: TaskRecord, options: DispatcherOptions): Ending {
   const message = 'the task was canceled by its caller before it ran';
-  const ending = errorEnding(record.key, o.profile, { code: 'canceled', message, retryable: false });
-  return { event: 'canceled', result: { ...ending.result, tokensSpent: spentOn(o.ledger, record.id) } };
+  const ending = errorEnding(record.key, options.profile, { code: 'canceled', message, retryable: false });
+  return { event: 'canceled', result: { ...ending.result, tokensSpent: spentOn(options.ledger, record.id) } };
 }
 
 function queueFull(profile: string, waiting: number): Unmet {

@@ -27,7 +27,7 @@ export function rankOf({ priority, since }: Ranked, ageingMs: number, now: numbe
   return Priority.options.indexOf(priority) + Math.floor((now - since) / ageingMs);
 }
 
-interface Place<T> {
+interface QueueEntry<T> {
   readonly item: T;
   readonly since: number;
   readonly order: number;
@@ -39,12 +39,12 @@ interface Place<T> {
  * tasks admitted at the same time can't overfill it together. A running task may be parked: it keeps its context and
  * gives its slot away until it comes back into line, at its old place.
  */
-export class TaskQueue<T extends QueueItem> {
+export class SlotScheduler<T extends QueueItem> {
   readonly #limits: QueueLimits;
   readonly #clock: Pick<Clock, 'now'>;
-  readonly #waiting = new Map<string, Place<T>>();
-  readonly #running = new Map<string, Place<T>>();
-  readonly #parked = new Map<string, Place<T>>();
+  readonly #waiting = new Map<string, QueueEntry<T>>();
+  readonly #running = new Map<string, QueueEntry<T>>();
+  readonly #parked = new Map<string, QueueEntry<T>>();
   /** The task that has each context. */
   readonly #contexts = new Map<string, string>();
   #reserved = 0;
@@ -101,7 +101,7 @@ export class TaskQueue<T extends QueueItem> {
   next(): T | undefined {
     if (this.#running.size >= this.#limits.maxConcurrent) return undefined;
     const now = this.#clock.now();
-    let best: Place<T> | undefined;
+    let best: QueueEntry<T> | undefined;
     for (const candidate of this.#waiting.values()) {
       const { taskId, contextId } = candidate.item;
       if ((this.#contexts.get(contextId) ?? taskId) !== taskId) continue;
@@ -161,17 +161,17 @@ export class TaskQueue<T extends QueueItem> {
   }
 
   /** Where a task stands that began, and so has its context. */
-  #begun(taskId: string): Place<T> | undefined {
+  #begun(taskId: string): QueueEntry<T> | undefined {
     const place = this.#running.get(taskId) ?? this.#parked.get(taskId) ?? this.#waiting.get(taskId);
     return place && this.#contexts.get(place.item.contextId) === taskId ? place : undefined;
   }
 
-  #before(a: Place<T>, b: Place<T>, now: number): boolean {
+  #before(a: QueueEntry<T>, b: QueueEntry<T>, now: number): boolean {
     const [rankA, rankB] = [this.#rank(a, now), this.#rank(b, now)];
     return rankA === rankB ? a.order < b.order : rankA > rankB;
   }
 
-  #rank({ item, since }: Place<T>, now: number): number {
+  #rank({ item, since }: QueueEntry<T>, now: number): number {
     return rankOf({ priority: item.priority, since }, this.#limits.ageingMs, now);
   }
 }

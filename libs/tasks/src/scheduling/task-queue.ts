@@ -2,8 +2,8 @@ import type { AdmittedTask, Clock, Executor, FleetError, Priority } from '@herme
 import type { FleetMetrics } from '@hermes-fleet/service';
 import type { Slot } from '../running/run-context.ts';
 import { type Run, type RunnerOptions, type RunRequest, startRun } from '../running/runner.ts';
-import { callAt, deadlinePassed } from '../running/timers.ts';
-import { type QueueLimits, TaskQueue } from './slot-scheduler.ts';
+import { callAt, deadlineExceeded } from '../running/timers.ts';
+import { type QueueLimits, SlotScheduler } from './slot-scheduler.ts';
 
 /** A queue and the executor that works it off: one for own tasks, one for relayed ones. */
 export interface Lane {
@@ -48,7 +48,7 @@ export interface Expiry {
   readonly reason: FleetError;
 }
 
-interface Held {
+interface HeldTask {
   readonly request: RunRequest;
   /** Counts it among those that wait for their callers. */
   readonly waiting?: Disposable;
@@ -56,7 +56,7 @@ interface Held {
   readonly goesOn: boolean;
 }
 
-interface Entry {
+interface QueuedTask {
   readonly taskId: string;
   readonly contextId: string;
   readonly priority: Priority;
@@ -81,14 +81,14 @@ export interface LaneOptions {
   readonly onChange: () => void;
 }
 
-export function createLane(o: LaneOptions): Lane {
-  const queue = new TaskQueue<Entry>(o.limits, o.clock);
+export function createLane(options: LaneOptions): Lane {
+  const queue = new SlotScheduler<QueuedTask>(options.limits, options.clock);
   const runs = new Map<string, Run>();
   const deadlines = new Map<string, Disposable>();
   /** Parked runs that are in line for a slot again. */
   const returning = new Map<string, () => void>();
   /** Tasks that began in a former process, and have had no run in this one, where their executor is to end them. */
-  const held = new Map<string, Held>();
+  const held = new Map<string, HeldTask>();
   let stopped = false;
 
   function forget(taskId: string): void {
@@ -119,7 +119,7 @@ export function createLane(o: LaneOptions): Lane {
   function start(taskId: string, request: RunRequest): Run {
     forget(taskId);
     held.delete(taskId);
-    const run = startRun(o.runner, request);
+    const run = startRun(options.runner, request);
     runs.set(taskId, run);
     void run.finished.then(() => {
       runs.delete(taskId);
@@ -136,7 +136,7 @@ export function createLane(o: LaneOptions): Lane {
     // It needs no slot to end, and must not get one on top.
     queue.park(taskId);
     queue.remove(taskId);
-    return start(taskId, { ...found.request, ended: reason });
+    return start(taskId, { ...found.request, endReason: reason });
   }
 
   function goOn(taskId: string): void {
@@ -147,10 +147,10 @@ export function createLane(o: LaneOptions): Lane {
     forget(taskId);
     const { deadlineAt, dispatch } = found.request.task;
     if (deadlineAt !== undefined) {
-      const reason = deadlinePassed(dispatch.deadline);
+      const reason = deadlineExceeded(dispatch.deadline);
       deadlines.set(
         taskId,
-        callAt(o.clock, deadlineAt, () => void endHeld(taskId, reason)),
+        callAt(options.clock, deadlineAt, () => void endHeld(taskId, reason)),
       );
     }
     queue.unpark(taskId);
@@ -159,11 +159,11 @@ export function createLane(o: LaneOptions): Lane {
 
   function slotOf(taskId: string): Slot {
     return {
-      leave() {
+      release() {
         queue.park(taskId);
         pump();
       },
-      retake: (signal) =>
+      reacquire: (signal) =>
         new Promise((resolve) => {
           const done = (): void => {
             returning.delete(taskId);
@@ -183,25 +183,25 @@ export function createLane(o: LaneOptions): Lane {
     };
   }
 
-  function entryOf(task: AdmittedTask, receivedAt: number): Entry {
+  function entryOf(task: AdmittedTask, receivedAt: number): QueuedTask {
     const { id: taskId, contextId, dispatch } = task;
-    const request = { task, executor: o.executor, receivedAt, slot: slotOf(taskId) };
+    const request = { task, executor: options.executor, receivedAt, slot: slotOf(taskId) };
     return { taskId, contextId, priority: dispatch.task.priority ?? 'normal', request };
   }
 
   function changed(): void {
     gauge();
-    o.onChange();
+    options.onChange();
   }
 
   function gauge(): void {
-    o.metrics.queueDepth(o.name, queue.waiting);
-    o.metrics.queueOldestAge(o.name, queue.oldestAgeMs() / 1000);
+    options.metrics.queueDepth(options.name, queue.waiting);
+    options.metrics.queueOldestAge(options.name, queue.oldestAgeMs() / 1000);
   }
 
   return {
-    name: o.name,
-    executor: o.executor,
+    name: options.name,
+    executor: options.executor,
     get waiting() {
       return queue.waiting;
     },
@@ -220,13 +220,13 @@ export function createLane(o: LaneOptions): Lane {
       const { id: taskId } = task;
       const entry = entryOf(task, receivedAt);
       queue.add(entry);
-      if (hasBegun && o.runsBeside) held.set(taskId, { request: entry.request, goesOn: true });
+      if (hasBegun && options.runsBeside) held.set(taskId, { request: entry.request, goesOn: true });
       if (task.deadlineAt !== undefined) {
         const expire = (): void => {
-          if (endHeld(taskId, deadlinePassed(task.dispatch.deadline))) return;
-          if (withdraw(taskId)) o.onExpired(task);
+          if (endHeld(taskId, deadlineExceeded(task.dispatch.deadline))) return;
+          if (withdraw(taskId)) options.onExpired(task);
         };
-        deadlines.set(taskId, callAt(o.clock, task.deadlineAt, expire));
+        deadlines.set(taskId, callAt(options.clock, task.deadlineAt, expire));
       }
       pump();
     },
@@ -234,14 +234,18 @@ export function createLane(o: LaneOptions): Lane {
       const { id: taskId } = task;
       const entry = entryOf(task, receivedAt);
       queue.hold(entry);
-      if (o.runsBeside) {
-        start(taskId, { ...entry.request, asking: true });
+      if (options.runsBeside) {
+        start(taskId, { ...entry.request, waitsForCaller: true });
         changed();
         return;
       }
-      held.set(taskId, { request: entry.request, waiting: o.runner.askers.enter(since), goesOn: false });
+      held.set(taskId, {
+        request: entry.request,
+        waiting: options.runner.askers.enter(since),
+        goesOn: false,
+      });
       const end = (): void => void endHeld(taskId, reason);
-      deadlines.set(taskId, callAt(o.clock, until, end));
+      deadlines.set(taskId, callAt(options.clock, until, end));
       changed();
     },
     goOn,
