@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { AgentConfigSchema, createAgent } from '@hermes-fleet/agent';
 import { FleetConfigSchema } from '@hermes-fleet/fleet-config';
 import { createMcpPool } from '@hermes-fleet/mcp';
-import { createPeers } from '@hermes-fleet/peers';
+import { createPeerRegistry } from '@hermes-fleet/peers';
 import { systemClock as clock, systemIds as ids } from '@hermes-fleet/protocol';
 import { outsideOf } from '../../services/profile/src/outside.ts';
 import { doc, plain, rows, section } from '../support/docs.ts';
@@ -29,7 +29,7 @@ test('the tool table of agent.md is what an agent with everything enabled offers
   const fleet = FleetConfigSchema.parse({
     fleet: { server: { bind_port: 9219, auth_required: false }, agents: { neo: { url } } },
   });
-  const peers = createPeers({
+  const peers = createPeerRegistry({
     ledger,
     configured: { neo: { url } },
     join: undefined,

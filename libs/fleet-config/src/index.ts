@@ -10,6 +10,13 @@ export {
 export { allowedEndpoint } from './endpoint-pattern.ts';
 export type { JoinPolicy } from './join-policy.ts';
 export { isPeerName, matchesName } from './name-pattern.ts';
-export { isLoopback, listenerUrl, normalizePeerUrl, placeOf, samePeerUrl, withAdvertisedPath as withPathOf } from './peer-url.ts';
+export {
+  isLoopback,
+  listenerUrl,
+  normalizePeerUrl,
+  peerUrlKey,
+  samePeerUrl,
+  withAdvertisedPath,
+} from './peer-url.ts';
 export { tierOf } from './tier.ts';
 export { tokenProblems } from './token-problems.ts';

@@ -23,11 +23,11 @@ export function withAdvertisedPath(configured: string, advertised: string): stri
 
 /** Whether two addresses name the same peer; the names of this machine's loopback count as one. */
 export function samePeerUrl(a: string, b: string): boolean {
-  return placeOf(a) === placeOf(b);
+  return peerUrlKey(a) === peerUrlKey(b);
 }
 
 /** An address in the form in which two that name the same peer are equal. */
-export function placeOf(url: string): string {
+export function peerUrlKey(url: string): string {
   const parsed = new URL(normalizePeerUrl(url));
   if (LOOPBACK.has(parsed.hostname)) parsed.hostname = '127.0.0.1';
   return parsed.href;

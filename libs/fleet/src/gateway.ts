@@ -3,7 +3,7 @@ import type { FleetConfig } from '@hermes-fleet/fleet-config';
 import { callerNamed } from '@hermes-fleet/fleet-config';
 import type { Ledger, TaskRecord } from '@hermes-fleet/ledger';
 import type { McpPool } from '@hermes-fleet/mcp';
-import type { Announcer, Peers, RoutingDecision } from '@hermes-fleet/peers';
+import type { Announcer, PeerRegistry, RoutingDecision } from '@hermes-fleet/peers';
 import { createRepoWatch, createSelfAnnounce, explainDispatch, routingPolicy } from '@hermes-fleet/peers';
 import {
   type Clock,
@@ -21,11 +21,11 @@ import { createRelay } from '@hermes-fleet/relay';
 import type { FleetMetrics } from '@hermes-fleet/service';
 import {
   acceptMessage,
-  createAskers,
+  createDestinations,
   createDispatcher,
-  createGates,
-  createLane,
-  type Lane,
+  createQuestionWaits,
+  createTaskQueue,
+  type TaskQueue,
 } from '@hermes-fleet/tasks';
 import type { PeerWork } from './fleet-tools/peer-work.ts';
 
@@ -48,7 +48,7 @@ export interface GatewayOptions {
   readonly ledger: Ledger;
   readonly agent: GatewayAgent;
   readonly mcp: Pick<McpPool, 'names' | 'health' | 'probe' | 'onChange'>;
-  readonly peers: Peers;
+  readonly peers: PeerRegistry;
   readonly announcer: Pick<Announcer, 'changed'>;
   readonly client: A2AClient;
   readonly clock: Clock;
@@ -108,7 +108,7 @@ export function createGateway(o: GatewayOptions): Gateway {
     clock,
     log,
   });
-  const askers = createAskers({ clock, metrics, max: queue.max_waiting });
+  const questionWaits = createQuestionWaits({ clock, metrics, max: queue.max_waiting });
   const runner = {
     profile,
     versions,
@@ -116,7 +116,7 @@ export function createGateway(o: GatewayOptions): Gateway {
     clock,
     log,
     metrics,
-    askers,
+    questionWaits,
     defaultBudget: o.defaultBudget,
     countCache: o.countCache ?? false,
     maxInputWaitMs: limits.max_input_wait_s * 1000,
@@ -137,14 +137,19 @@ export function createGateway(o: GatewayOptions): Gateway {
     ageingMs: queue.ageing_s * 1000,
     random: o.random ?? Math.random,
   });
-  const lane = (name: string, executor: Executor, maxConcurrent: number, runsBeside: boolean): Lane =>
-    createLane({
+  const lane = (
+    name: string,
+    executor: Executor,
+    maxConcurrent: number,
+    recoversWithoutSlot: boolean,
+  ): TaskQueue =>
+    createTaskQueue({
       name,
       executor,
       runner,
       clock,
       metrics,
-      runsBeside,
+      recoversWithoutSlot,
       onChange: loadChanged,
       limits: { maxConcurrent, depth: limits.queue_depth, ageingMs: queue.ageing_s * 1000 },
       onExpired: (task) => {
@@ -156,8 +161,8 @@ export function createGateway(o: GatewayOptions): Gateway {
   const own = lane('own', o.agent.executor, limits.max_concurrent_tasks, false);
   // What is with a peer has to be ended there; what a peer asks may be over before anybody answers. Asking it costs nothing.
   const relayed = lane('relay', relay, limits.max_relayed_tasks, true);
-  const lanes = [own, relayed];
-  const gates = createGates({
+  const queues = [own, relayed];
+  const destinations = createDestinations({
     profile,
     versions,
     config,
@@ -176,8 +181,8 @@ export function createGateway(o: GatewayOptions): Gateway {
     clock,
     log,
     metrics,
-    lanes,
-    gateOf: gates.gateOf,
+    queues,
+    destinationOf: destinations.destinationOf,
     maxInputWaitMs: runner.maxInputWaitMs,
     closing: closing.signal,
   });
@@ -196,7 +201,7 @@ export function createGateway(o: GatewayOptions): Gateway {
     versions,
     ledger,
     instanceId: o.ids.uuid(),
-    facts() {
+    snapshot() {
       announcedActive = own.running;
       return {
         profile,
@@ -215,7 +220,7 @@ export function createGateway(o: GatewayOptions): Gateway {
   });
 
   function gaugeEvery(): void {
-    for (const each of [...lanes, relay, askers]) each.gauge();
+    for (const each of [...queues, relay, questionWaits]) each.gauge();
     gauges = clock.timer(gaugeEvery, GAUGE_EVERY_MS);
   }
 
@@ -303,8 +308,8 @@ export function createGateway(o: GatewayOptions): Gateway {
     },
     replyMetadata: self.metadataFor,
     explain: (wire) =>
-      explainDispatch({ profile, versions, judge: gates.judgeNow, decide: gates.decide }, wire),
-    peerWork: { run: relay.run, judge: gates.judgeRelayed, decide: gates.decide },
+      explainDispatch({ profile, versions, judge: destinations.checkNow, decide: destinations.decide }, wire),
+    peerWork: { run: relay.run, judge: destinations.checkRelayed, decide: destinations.decide },
   };
 }
 

@@ -7,7 +7,7 @@ import {
 } from '@hermes-fleet/events';
 import type { Credentials, FleetConfig } from '@hermes-fleet/fleet-config';
 import type { Ledger } from '@hermes-fleet/ledger';
-import type { AnnounceOutlet } from '@hermes-fleet/peers';
+import type { AnnouncePublisher } from '@hermes-fleet/peers';
 import { type Clock, encodeAnnounce, type JsonObject, type Log } from '@hermes-fleet/protocol';
 import type { FleetMetrics } from '@hermes-fleet/service';
 
@@ -45,7 +45,7 @@ export function connectAnnounces(options: {
   readonly clock: Clock;
   readonly log: Log;
   readonly onAnnounce: (announce: JsonObject, from: string) => Promise<void>;
-}): (AnnounceOutlet & Pick<AnnounceBus, 'close'>) | undefined {
+}): (AnnouncePublisher & Pick<AnnounceBus, 'close'>) | undefined {
   const { nats, orchestrate } = options.config.fleet;
   if (!nats) return undefined;
   const listens = orchestrate && options.login.user !== undefined;

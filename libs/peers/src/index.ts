@@ -1,11 +1,28 @@
-export { handshakeOf } from './announcing/agent-card.ts';
-export { type AnnounceOutlet, type Announcer, createAnnouncer, learn } from './announcing/announcer.ts';
+export { declaredHandshake } from './announcing/agent-card.ts';
+export {
+  type AnnouncePublisher,
+  type Announcer,
+  createAnnouncer,
+  recordAnnounceOf,
+} from './announcing/announcer.ts';
 export { createRepoWatch } from './announcing/repo-watch.ts';
 export { createSelfAnnounce } from './announcing/self-announce.ts';
-export { isLive, isProse, type PeerCard, type PeerProfile, takesProse } from './peer-profile.ts';
-export { type Behaviour, newBehaviour } from './registry/peer-health.ts';
-export { createPeers, type Peers } from './registry/peer-registry.ts';
-export { exclusions, NO_MODEL, takesTasks, tierFits, tierRange } from './routing/eligibility.ts';
+export {
+  isLive,
+  isProsePeer,
+  type PeerCard,
+  type PeerProfile,
+  takesProse,
+} from './peer-profile.ts';
+export { createPeerHealth, type PeerHealth } from './registry/peer-health.ts';
+export { createPeerRegistry, type PeerRegistry } from './registry/peer-registry.ts';
+export {
+  exclusionReasons,
+  NO_MODEL,
+  takesTasks,
+  tierFits,
+  tierRange,
+} from './routing/eligibility.ts';
 export { explainDispatch } from './routing/explain.ts';
 export { measureBrief } from './routing/measure-brief.ts';
 export { type RoutingPolicy, routingPolicy } from './routing/policy.ts';

@@ -64,6 +64,9 @@ export function takesProse({ card }: Pick<PeerProfile, 'card'>, now: number): bo
 }
 
 /** Whether the peer is a prose peer to routing: it takes prose, and no live announce says what it can do. */
-export function isProse(peer: Pick<PeerProfile, 'announce' | 'receivedAt' | 'card'>, now: number): boolean {
+export function isProsePeer(
+  peer: Pick<PeerProfile, 'announce' | 'receivedAt' | 'card'>,
+  now: number,
+): boolean {
   return takesProse(peer, now) && !isLive(peer, now);
 }

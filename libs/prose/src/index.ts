@@ -1,4 +1,4 @@
 export { findHandshake } from './find-handshake.ts';
 export { parseHints } from './parse-hints.ts';
 export { renderDispatchText } from './render-dispatch.ts';
-export { closingOf } from './report-instructions.ts';
+export { reportInstructions } from './report-instructions.ts';

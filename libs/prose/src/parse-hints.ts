@@ -141,6 +141,7 @@ function put(hints: Pick<Hints, 'task' | 'requirements' | 'top'>, key: string, v
 function briefOf(text: string, before: string, task: JsonObject): string {
   const { task_id: id, reply_schema: asked } = task;
   const replySchema = asked === 'structured' || asked === 'json' ? asked : 'prose';
-  const brief = (typeof id === 'string' ? stripReportInstructions(text, id, replySchema) : undefined) ?? text.trim();
+  const brief =
+    (typeof id === 'string' ? stripReportInstructions(text, id, replySchema) : undefined) ?? text.trim();
   return before === '' ? brief : `${before}\n${brief}`.trim();
 }

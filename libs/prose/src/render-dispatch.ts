@@ -1,5 +1,5 @@
 import type { TaskDispatch } from '@hermes-fleet/protocol';
-import { closingOf } from './report-instructions.ts';
+import { reportInstructions } from './report-instructions.ts';
 
 const HEADING = 'TASK DISPATCH (inline)';
 
@@ -27,7 +27,7 @@ export function renderDispatchText({ task, requirements, deadline, ...dispatch }
   ];
   const block = hints.flatMap(([name, value]) => (value === undefined ? [] : [`${name}: ${value}`]));
   const head = [HEADING, ...block, `Brief: ${dispatch.brief}`].join('\n');
-  return `${head}\n\n${closingOf(task.taskId, replySchema)}`;
+  return `${head}\n\n${reportInstructions(task.taskId, replySchema)}`;
 }
 
 const PLAIN = /^[A-Za-z_][A-Za-z0-9_./-]*$/;

@@ -4,7 +4,7 @@ import { PROTOCOL_VERSION, type ReplySchema } from '@hermes-fleet/protocol';
  * The end of a brief that goes to an agent which has never heard of the handshake: how to report (phase 3 of the
  * source). The shape is no valid TASK_RESULT itself, so that an agent which repeats it has reported nothing.
  */
-export function closingOf(taskId: string, replySchema: ReplySchema): string {
+export function reportInstructions(taskId: string, replySchema: ReplySchema): string {
   const id = JSON.stringify(taskId);
   return [
     'When the work is over, end your reply with a TASK_RESULT: one JSON object of this shape, in a code fence of its own.',
@@ -22,9 +22,13 @@ export function closingOf(taskId: string, replySchema: ReplySchema): string {
 }
 
 /** A brief without that end; undefined where it does not end with it. */
-export function stripReportInstructions(brief: string, taskId: string, replySchema: ReplySchema): string | undefined {
+export function stripReportInstructions(
+  brief: string,
+  taskId: string,
+  replySchema: ReplySchema,
+): string | undefined {
   const text = brief.trimEnd();
-  const closing = `\n\n${closingOf(taskId, replySchema)}`;
+  const closing = `\n\n${reportInstructions(taskId, replySchema)}`;
   for (const end of [closing, closing.replaceAll('\n', '\r\n')])
     if (text.endsWith(end)) return text.slice(0, -end.length);
   return undefined;

@@ -1,6 +1,6 @@
 import type { A2AClient, PeerTask } from '@hermes-fleet/a2a';
-import type { Peers } from '@hermes-fleet/peers';
-import { learn } from '@hermes-fleet/peers';
+import type { PeerRegistry } from '@hermes-fleet/peers';
+import { recordAnnounceOf } from '@hermes-fleet/peers';
 import {
   type Clock,
   FleetError,
@@ -26,7 +26,7 @@ import type { Delegation } from './state.ts';
 const MAX_TOLD = 20;
 
 export interface AttemptOptions {
-  readonly peers: Peers;
+  readonly peers: PeerRegistry;
   readonly client: A2AClient;
   readonly clock: Clock;
   readonly log: Log;
@@ -91,7 +91,7 @@ function optionsFor(
   { resumed, dialogue, onTaken }: Pick<ProseOptions, 'resumed' | 'dialogue' | 'onTaken'>,
 ): ProseOptions | undefined {
   const endpoint = o.peers.get(peer)?.endpoint;
-  const behaviour = o.peers.behaviour(peer);
+  const behaviour = o.peers.health(peer);
   if (!endpoint || !behaviour) return undefined;
   const { client, clock, log, random, peerDownAfterMs } = o;
   const { task: asked } = task.dispatch;
@@ -120,13 +120,13 @@ function optionsFor(
     replySchema: asked.replySchema ?? 'prose',
     outputSchema: isJsonObject(asked.outputSchema) ? asked.outputSchema : undefined,
     remainingTokens: () => context.budget.remaining(),
-    onAnnounce: (announce: JsonObject) => learn(o, [announce], peer),
+    onAnnounce: (announce: JsonObject) => recordAnnounceOf(o, [announce], peer),
     onRetry: (reason) => o.metrics.retry(reason),
     async onTask(remote: PeerTask) {
       const announce = remote.metadata[HANDSHAKE_EXTENSION];
       if (isJsonObject(announce) && announce.seq !== learnedSeq) {
         learnedSeq = announce.seq;
-        await learn(o, [announce], endpoint.name);
+        await recordAnnounceOf(o, [announce], endpoint.name);
       }
       // One that was refused is told by its attempt: it does not go on.
       if (remote.state === lastState || remote.state === 'rejected' || told >= MAX_TOLD) return;

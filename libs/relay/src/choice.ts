@@ -1,5 +1,5 @@
-import type { PeerProfile, Peers, RoutingPolicy } from '@hermes-fleet/peers';
-import { exclusions, measureBrief, type RoutingDecision, route } from '@hermes-fleet/peers';
+import type { PeerProfile, PeerRegistry, RoutingPolicy } from '@hermes-fleet/peers';
+import { exclusionReasons, measureBrief, type RoutingDecision, route } from '@hermes-fleet/peers';
 import { backoffMs, type Clock, type Unmet } from '@hermes-fleet/protocol';
 import type { Course } from './course.ts';
 import { isHeld } from './refusal.ts';
@@ -12,7 +12,7 @@ const SOONEST_LOOK_MS = 50;
 const MAX_MISSING = 100;
 
 export interface ChoiceOptions {
-  readonly peers: Pick<Peers, 'list' | 'get'>;
+  readonly peers: Pick<PeerRegistry, 'list' | 'get'>;
   readonly clock: Clock;
   readonly policy: RoutingPolicy;
   readonly random: () => number;
@@ -54,7 +54,7 @@ export function createChoice(o: ChoiceOptions, course: Course, seat: Seat): Choi
     return o.peers
       .list()
       .filter(({ name }) => !lost.has(name))
-      .map((peer) => ({ peer, unmet: exclusions(peer, asked) }))
+      .map((peer) => ({ peer, unmet: exclusionReasons(peer, asked) }))
       .filter(({ unmet }) => unmet.every(({ transient }) => transient));
   }
 

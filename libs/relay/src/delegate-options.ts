@@ -1,5 +1,5 @@
 import type { A2AClient, PeerEndpoint, PeerTask } from '@hermes-fleet/a2a';
-import type { Behaviour } from '@hermes-fleet/peers';
+import type { PeerHealth } from '@hermes-fleet/peers';
 import type { Clock, JsonObject, Log, ReplySchema, TaskResult } from '@hermes-fleet/protocol';
 import type { Dialogue } from './dialogue.ts';
 
@@ -17,7 +17,7 @@ export interface Refused {
 export interface DelegateOptions {
   readonly client: A2AClient;
   readonly endpoint: PeerEndpoint;
-  readonly behaviour: Behaviour;
+  readonly behaviour: PeerHealth;
   readonly clock: Clock;
   readonly log: Log;
   readonly random: () => number;

@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import { describe, it, type TestContext } from 'node:test';
 import { createA2AClient } from '@hermes-fleet/a2a';
 import { NOBODY_TO_ASK, silent } from '@hermes-fleet/fleet/testing';
-import { newBehaviour } from '@hermes-fleet/peers';
+import { createPeerHealth } from '@hermes-fleet/peers';
 import { FleetError, type JsonObject, systemClock } from '@hermes-fleet/protocol';
 import { delegate, withdraw } from './delegate.ts';
 import type { DelegateOptions } from './delegate-options.ts';
@@ -42,7 +42,7 @@ async function scripted(t: TestContext, script: readonly (readonly [string, Answ
   const options: DelegateOptions = {
     client: createA2AClient({ clock: systemClock, log: silent, extensions: [] }),
     endpoint: { name: 'neo', url: `http://127.0.0.1:${address.port}/jsonrpc` },
-    behaviour: newBehaviour(systemClock),
+    behaviour: createPeerHealth(systemClock),
     clock: systemClock,
     log: silent,
     random: () => 0,

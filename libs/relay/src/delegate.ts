@@ -136,13 +136,13 @@ async function deliver(
     try {
       const reply = await o.client.send(o.endpoint, message(delegation), call);
       link.contact();
-      o.behaviour.took(o.clock.now() - sentAt);
+      o.behaviour.recordAccepted(o.clock.now() - sentAt);
       if (reply.kind === 'task') await o.onTaken(reply.task.id);
       return reply;
     } catch (thrown) {
       const error = peerError(o.signal, thrown);
       if (!ambiguous && (declined(error) || neverArrived(error))) {
-        if (error.code === 'PEER_UNREACHABLE') o.behaviour.failed();
+        if (error.code === 'PEER_UNREACHABLE') o.behaviour.recordFailure();
         return { kind: 'refused', reason: error.message, declined: declined(error) && !error.retryable };
       }
       if (!error.retryable) throw error;

@@ -1,6 +1,6 @@
 import type { Clock, RunOutcome, Unmet } from '@hermes-fleet/protocol';
 import type { FleetMetrics } from '@hermes-fleet/service';
-import { worthOf } from '@hermes-fleet/tasks';
+import { estimateTokens } from '@hermes-fleet/tasks';
 import type { Course } from './course.ts';
 
 export interface HandBackOptions {
@@ -23,7 +23,7 @@ export async function handBack(
   metrics.admission('blocked', kinds[0] ?? 'peer');
   // A peer that refused it has counted it already.
   const refused = state.attempts.some(({ status }) => status === 'blocked');
-  if (context.budget.spent() === 0 && !refused) metrics.tokensSaved(worthOf(task.dispatch));
+  if (context.budget.spent() === 0 && !refused) metrics.tokensSaved(estimateTokens(task.dispatch));
   return {
     status: 'blocked',
     nextSteps: [],

@@ -24,11 +24,11 @@ export function createLink(
     contact() {
       failures = 0;
       lastContact = o.clock.now();
-      o.behaviour.answered();
+      o.behaviour.recordAnswer();
     },
     async lost(error) {
       failures += 1;
-      o.behaviour.failed();
+      o.behaviour.recordFailure();
       const awayMs = o.clock.now() - lastContact;
       if (awayMs >= o.peerDownAfterMs) {
         const message = `peer ${o.endpoint.name} has not answered for ${Math.round(awayMs / 1000)} s: dispatch the task again later`;

@@ -1,5 +1,5 @@
 import type { PeerEndpoint, PeerTask } from '@hermes-fleet/a2a';
-import { closingOf } from '@hermes-fleet/prose';
+import { reportInstructions } from '@hermes-fleet/prose';
 import { FleetError, type TaskResult } from '@hermes-fleet/protocol';
 import { awaitAnswer } from './await-answer.ts';
 import type { Delegated, Refused } from './delegate-options.ts';
@@ -192,7 +192,7 @@ function repairText({ taskId, replySchema }: ProseOptions, missed: string): stri
     `Your reply to task ${JSON.stringify(taskId)} is not what was asked for: ${missed}.`,
     'Do not do the work again: only report what you did.',
     '',
-    closingOf(taskId, replySchema),
+    reportInstructions(taskId, replySchema),
   ].join('\n');
 }
 

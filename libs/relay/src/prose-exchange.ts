@@ -68,12 +68,12 @@ export async function sendOnce(
     const call = { timeoutMs, signal: o.signal, traceparent: o.traceparent };
     const reply = await o.client.send(o.endpoint, { ...message, blocking: false }, call);
     link.contact();
-    if (reply.kind === 'task') o.behaviour.took(o.clock.now() - sentAt);
+    if (reply.kind === 'task') o.behaviour.recordAccepted(o.clock.now() - sentAt);
     return reply;
   } catch (thrown) {
     const error = peerError(o.signal, thrown);
     if (neverArrived(error) || declined(error)) {
-      if (error.code === 'PEER_UNREACHABLE') o.behaviour.failed();
+      if (error.code === 'PEER_UNREACHABLE') o.behaviour.recordFailure();
       return { kind: 'refused', reason: error.message, declined: declined(error) && !error.retryable };
     }
     o.log.warn({ peer: o.endpoint.name, err: error }, 'answer of an agent was lost: looking for its task');

@@ -298,7 +298,7 @@ it('a peer whose card lacks the handshake gets the contract as text, and only th
     agent.close();
   });
   const orchestrator = await profile(t, { name: 'switch', agents, fleet: { orchestrate: true } });
-  orchestrator.peers.noteCard('stock', { handshake: false, versions: [] });
+  orchestrator.peers.recordCard('stock', { handshake: false, versions: [] });
   const id = await orchestrator.send(
     dispatching({ token_budget: 700 }, { brief: 'tidy up', routing: { target: 'stock' } }),
   );

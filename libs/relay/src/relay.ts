@@ -82,7 +82,7 @@ async function pursue(o: Chooser, course: Course, seat: Seat): Promise<RunOutcom
     resumed = false;
     seat.leave();
     if (refusal) {
-      o.peers.behaviour(chosen.peer)?.refused();
+      o.peers.health(chosen.peer)?.recordRefused();
       const refusals = withRefusal(course.state.refusals, refusal);
       await course.save({ attempts, refusals, current: undefined });
       refused = refusal.transient && ended.kind === 'result';

@@ -1,4 +1,4 @@
-import type { Peers } from '@hermes-fleet/peers';
+import type { PeerRegistry } from '@hermes-fleet/peers';
 
 /** The place that a relayed task takes at a peer, seen by routing as load; at most one at a time. */
 export interface Seat extends Disposable {
@@ -8,7 +8,7 @@ export interface Seat extends Disposable {
 }
 
 /** `onLeave` is called after a place was left: somebody else may take it. */
-export function newSeat(peers: Pick<Peers, 'behaviour'>, onLeave: () => void): Seat {
+export function newSeat(peers: Pick<PeerRegistry, 'health'>, onLeave: () => void): Seat {
   let at: string | undefined;
   let held: Disposable | undefined;
   const leave = (): void => {
@@ -22,7 +22,7 @@ export function newSeat(peers: Pick<Peers, 'behaviour'>, onLeave: () => void): S
     take(peer) {
       if (at === peer) return;
       leave();
-      held = peers.behaviour(peer)?.occupied();
+      held = peers.health(peer)?.trackTask();
       at = peer;
     },
     leave,

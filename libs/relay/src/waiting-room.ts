@@ -1,8 +1,8 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import type { Peers } from '@hermes-fleet/peers';
+import type { PeerRegistry } from '@hermes-fleet/peers';
 import type { Clock, Priority } from '@hermes-fleet/protocol';
 import type { FleetMetrics } from '@hermes-fleet/service';
-import { callAt, type Ranked, rankOf } from '@hermes-fleet/tasks';
+import { callAt, priorityRank, type WaitingItem } from '@hermes-fleet/tasks';
 
 /** How many of those that wait are looked at before others get a turn, and for how long at most, ms. */
 const AT_A_TIME = 25;
@@ -38,7 +38,7 @@ export interface WaitingRoom {
   /** Resolves with `ready` when a look succeeded, with `over` at `until`; rejects with the signal's reason. */
   wait(waiter: Waiter): Promise<'ready' | 'over'>;
   /** Whether somebody who goes before this one waits for a place at the peer. */
-  isAwaited(peer: string, by: Ranked): boolean;
+  isAwaited(peer: string, by: WaitingItem): boolean;
   /** Something has changed: everybody looks again. */
   wake(): void;
   /** Brings the gauges up to date. */
@@ -46,7 +46,7 @@ export interface WaitingRoom {
 }
 
 export interface WaitingRoomOptions {
-  readonly peers: Pick<Peers, 'onChange'>;
+  readonly peers: Pick<PeerRegistry, 'onChange'>;
   readonly clock: Clock;
   readonly metrics: Pick<FleetMetrics, 'queueDepth' | 'queueOldestAge'>;
   readonly maxWaiting: number;
@@ -172,11 +172,11 @@ export function createWaitingRoom(o: WaitingRoomOptions): WaitingRoom {
     return spentMs + o.clock.now() - from;
   }
 
-  function isAwaited(peer: string, by: Ranked): boolean {
+  function isAwaited(peer: string, by: WaitingItem): boolean {
     const now = o.clock.now();
-    const own = rankOf(by, o.ageingMs, now);
+    const own = priorityRank(by, o.ageingMs, now);
     for (const { waiter } of entries) {
-      const rank = rankOf(waiter, o.ageingMs, now);
+      const rank = priorityRank(waiter, o.ageingMs, now);
       const isFirst = rank > own || (rank === own && waiter.since < by.since);
       if (isFirst && waiter.waitsFor(peer)) return true;
     }
@@ -185,7 +185,7 @@ export function createWaitingRoom(o: WaitingRoomOptions): WaitingRoom {
 
   function inOrder(those: ReadonlySet<Entry>): Entry[] {
     const now = o.clock.now();
-    const ranked = [...those].map((entry) => ({ entry, rank: rankOf(entry.waiter, o.ageingMs, now) }));
+    const ranked = [...those].map((entry) => ({ entry, rank: priorityRank(entry.waiter, o.ageingMs, now) }));
     ranked.sort((a, b) => b.rank - a.rank || a.entry.waiter.since - b.entry.waiter.since);
     return ranked.map(({ entry }) => entry);
   }

@@ -1,10 +1,10 @@
-export { type AdmissionInputs as AdmissionFacts, type AdmissionRequest, admit } from './admission/checks.ts';
-export { createGates } from './admission/destinations.ts';
+export { type AdmissionInputs, type AdmissionRequest, admit } from './admission/checks.ts';
+export { createDestinations } from './admission/destinations.ts';
 export { acceptMessage } from './intake/accept-message.ts';
-export { createAskers } from './running/question-waits.ts';
+export { createQuestionWaits } from './running/question-waits.ts';
 export { errorOutcome } from './running/task-result.ts';
 export { callAt } from './running/timers.ts';
 export { createDispatcher } from './scheduling/dispatcher.ts';
-export { worthOf } from './scheduling/estimate-tokens.ts';
-export { type Ranked, rankOf } from './scheduling/slot-scheduler.ts';
-export { createLane, type Lane } from './scheduling/task-queue.ts';
+export { estimateTokens } from './scheduling/estimate-tokens.ts';
+export { priorityRank, type WaitingItem } from './scheduling/slot-scheduler.ts';
+export { createTaskQueue, type TaskQueue } from './scheduling/task-queue.ts';

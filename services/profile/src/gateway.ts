@@ -16,7 +16,7 @@ import {
   startRetention,
   version,
 } from '@hermes-fleet/member';
-import { createAnnouncer, createPeers, learn } from '@hermes-fleet/peers';
+import { createAnnouncer, createPeerRegistry, recordAnnounceOf } from '@hermes-fleet/peers';
 import { systemClock as clock, HANDSHAKE_EXTENSION, systemIds as ids } from '@hermes-fleet/protocol';
 import {
   createApp,
@@ -76,7 +76,7 @@ export async function startGateway(environment: Environment, processEnv: NodeJS.
   );
 
   const client = createA2AClient({ clock, log, extensions: [HANDSHAKE_EXTENSION] });
-  const peers = createPeers({
+  const peers = createPeerRegistry({
     ledger,
     configured: credentials.peers,
     join: credentials.join,
@@ -141,7 +141,7 @@ export async function startGateway(environment: Environment, processEnv: NodeJS.
     login: credentials.bus,
     clock,
     log,
-    onAnnounce: (announce, from) => learn({ peers, clock, log, metrics }, [announce], from),
+    onAnnounce: (announce, from) => recordAnnounceOf({ peers, clock, log, metrics }, [announce], from),
   });
   failed.defer(async () => announces?.close());
   const announcer = createAnnouncer({

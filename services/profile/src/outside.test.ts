@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { AgentConfigSchema } from '@hermes-fleet/agent';
 import { FleetConfigSchema } from '@hermes-fleet/fleet-config';
 import type { McpPool } from '@hermes-fleet/mcp';
-import type { Peers } from '@hermes-fleet/peers';
+import type { PeerRegistry } from '@hermes-fleet/peers';
 import { systemClock } from '@hermes-fleet/protocol';
 import { outsideOf } from './outside.ts';
 
@@ -29,14 +29,14 @@ function outside(o: {
     blockedRate: 0,
     latencyMs: 0,
   };
-  const peers: Peers = {
+  const peers: PeerRegistry = {
     list: () => [peer],
     get: () => peer,
     record: unused,
     onChange: unused,
-    behaviour: unused,
+    health: unused,
     cardUrl: unused,
-    noteCard: unused,
+    recordCard: unused,
   };
   const health: ReturnType<McpPool['health']> = o.browser
     ? { browser: { state: o.browser, detail: '', checkedAt: 1 } }

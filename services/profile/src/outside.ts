@@ -11,7 +11,7 @@ import {
 } from '@hermes-fleet/fleet';
 import type { FleetConfig } from '@hermes-fleet/fleet-config';
 import type { McpPool } from '@hermes-fleet/mcp';
-import type { Peers } from '@hermes-fleet/peers';
+import type { PeerRegistry } from '@hermes-fleet/peers';
 import type { Clock, Log, Tool } from '@hermes-fleet/protocol';
 import type { SecretEnv } from '@hermes-fleet/service';
 
@@ -22,7 +22,7 @@ export interface OutsideOptions {
   readonly profile: string;
   readonly fleet: FleetConfig;
   readonly config: AgentConfig;
-  readonly peers: Peers;
+  readonly peers: PeerRegistry;
   /** Asked at each call: the gateway is put together after its agent. */
   readonly work: () => PeerWork;
   readonly mcp: McpPool;

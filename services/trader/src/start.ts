@@ -17,7 +17,7 @@ import {
 } from '@hermes-fleet/member';
 import type { Runtime } from '@hermes-fleet/paper';
 import { createRuntime } from '@hermes-fleet/paper';
-import { createAnnouncer, createPeers, learn } from '@hermes-fleet/peers';
+import { createAnnouncer, createPeerRegistry, recordAnnounceOf } from '@hermes-fleet/peers';
 import { systemClock as clock, HANDSHAKE_EXTENSION, systemIds as ids } from '@hermes-fleet/protocol';
 import {
   createApp,
@@ -142,7 +142,7 @@ export async function startTrader(
   failed.defer(() => desk.close());
 
   const client = createA2AClient({ clock, log, extensions: [HANDSHAKE_EXTENSION] });
-  const peers = createPeers({
+  const peers = createPeerRegistry({
     ledger,
     configured: credentials.peers,
     join: credentials.join,
@@ -156,7 +156,7 @@ export async function startTrader(
     login: credentials.bus,
     clock,
     log,
-    onAnnounce: (announce, from) => learn({ peers, clock, log, metrics }, [announce], from),
+    onAnnounce: (announce, from) => recordAnnounceOf({ peers, clock, log, metrics }, [announce], from),
   });
   failed.defer(async () => announces?.close());
   const announcer = createAnnouncer({

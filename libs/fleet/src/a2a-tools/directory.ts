@@ -7,7 +7,7 @@ import {
   type SendRequest,
 } from '@hermes-fleet/a2a';
 import { guardedFetch, parseDestination } from '@hermes-fleet/outbound';
-import { type Behaviour, newBehaviour } from '@hermes-fleet/peers';
+import { createPeerHealth, type PeerHealth } from '@hermes-fleet/peers';
 import { FleetError, ToolError } from '@hermes-fleet/protocol';
 import { createCardCache } from './card-cache.ts';
 import type { A2AToolsOptions, RegisteredAgent } from './options.ts';
@@ -20,7 +20,7 @@ export interface RemoteAgent {
   readonly card: AgentCard;
   readonly endpoint: PeerEndpoint;
   readonly client: A2AClient;
-  readonly behaviour: Behaviour;
+  readonly behaviour: PeerHealth;
 }
 
 /** How a model names an agent: by exactly one of both. */
@@ -44,7 +44,7 @@ const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 
 export function createDirectory(o: A2AToolsOptions): Directory {
   const { clock, log } = o;
-  const cards = createCardCache<{ readonly found: DiscoveredAgent; readonly behaviour: Behaviour }>(clock);
+  const cards = createCardCache<{ readonly found: DiscoveredAgent; readonly behaviour: PeerHealth }>(clock);
   const trusted = createA2AClient({ clock, log, extensions: [] });
   const guarded = createA2AClient({ clock, log, extensions: [], request: guardedRequest(o) });
 
@@ -55,7 +55,7 @@ export function createDirectory(o: A2AToolsOptions): Directory {
       `${registered ? 'registered' : 'other'} ${base.href}`,
       async () => {
         const card = await client.discover(base.href, { timeoutMs: CARD_TIMEOUT_MS, signal });
-        return { found: card, behaviour: newBehaviour(clock) };
+        return { found: card, behaviour: createPeerHealth(clock) };
       },
     );
     const url = rpcUrl(found.url, place);

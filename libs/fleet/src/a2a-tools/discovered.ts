@@ -1,4 +1,4 @@
-import { handshakeOf } from '@hermes-fleet/peers';
+import { declaredHandshake } from '@hermes-fleet/peers';
 import type { JsonObject } from '@hermes-fleet/protocol';
 import { cappedText } from '../fleet-tools/capped.ts';
 import { redactor } from './answer.ts';
@@ -24,7 +24,7 @@ export function discovered(agent: RemoteAgent): JsonObject {
     url: redact(endpoint.url).slice(0, 2_000),
     a2a_version: endpoint.version ?? '1.0',
     streaming: capabilities?.streaming ?? false,
-    handshake: handshakeOf(card).handshake,
+    handshake: declaredHandshake(card).handshake,
     skills: skills.slice(0, MAX_SKILLS).map((skill) => ({
       id: said(skill.id, MAX_WORD),
       name: said(skill.name, MAX_WORD),

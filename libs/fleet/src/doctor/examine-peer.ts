@@ -1,7 +1,7 @@
 import { type A2AClient, type AgentCard, type PeerEndpoint, peerErrorCode } from '@hermes-fleet/a2a';
 import { samePeerUrl } from '@hermes-fleet/fleet-config';
 import type { PeerCard } from '@hermes-fleet/peers';
-import { handshakeOf } from '@hermes-fleet/peers';
+import { declaredHandshake } from '@hermes-fleet/peers';
 import {
   type Clock,
   decodeAnnounce,
@@ -78,7 +78,7 @@ async function cardOf(
     notes.note('card', 'failed', `its agent card cannot be read at ${shown}: ${error.message}`, fix);
     return undefined;
   }
-  const facts = handshakeOf(card);
+  const facts = declaredHandshake(card);
   notes.note('reachable', 'ok', `answers at ${shown}`);
   const spoken = facts.handshake ? 'declares the handshake' : 'does not declare the handshake: a prose peer';
   notes.note('card', 'ok', spoken);

@@ -1,5 +1,5 @@
-import type { Peers } from '@hermes-fleet/peers';
-import { isLive, isProse, type PeerProfile, takesTasks } from '@hermes-fleet/peers';
+import type { PeerRegistry } from '@hermes-fleet/peers';
+import { isLive, isProsePeer, type PeerProfile, takesTasks } from '@hermes-fleet/peers';
 import {
   type Clock,
   defineTool,
@@ -21,7 +21,7 @@ export function peersTool({
   peers,
   clock,
 }: {
-  readonly peers: Pick<Peers, 'list'>;
+  readonly peers: Pick<PeerRegistry, 'list'>;
   readonly clock: Clock;
 }): Tool {
   return defineTool({
@@ -62,7 +62,7 @@ function commonTo(shown: readonly PeerProfile[], now: number): ReadonlySet<strin
 function peerLine(peer: PeerProfile, common: ReadonlySet<string>, now: number): JsonObject {
   const { name, announce } = peer;
   if (!announce || !isLive(peer, now)) {
-    const state = isProse(peer, now) ? 'prose' : announce ? 'stale' : 'silent';
+    const state = isProsePeer(peer, now) ? 'prose' : announce ? 'stale' : 'silent';
     return { name, state };
   }
   const { worker, capabilities, mcpHealth, session, limits } = announce;

@@ -1,4 +1,4 @@
-import type { Peers } from '@hermes-fleet/peers';
+import type { PeerRegistry } from '@hermes-fleet/peers';
 import type { Clock, Tool } from '@hermes-fleet/protocol';
 import { peersTool } from './fleet-peers.ts';
 import { routeTool } from './fleet-route.ts';
@@ -8,7 +8,7 @@ import type { PeerWork } from './peer-work.ts';
 
 export interface FleetToolsOptions {
   readonly profile: string;
-  readonly peers: Pick<Peers, 'list'>;
+  readonly peers: Pick<PeerRegistry, 'list'>;
   /** Asked at each call: the gateway is put together after its agent. */
   readonly work: () => PeerWork;
   readonly handOver: HandOver;

@@ -1,5 +1,5 @@
 import { isPeerName } from '@hermes-fleet/fleet-config';
-import type { Peers } from '@hermes-fleet/peers';
+import type { PeerRegistry } from '@hermes-fleet/peers';
 import { isLive, takesTasks } from '@hermes-fleet/peers';
 
 const MAX_NAMED = 20;
@@ -8,7 +8,11 @@ const MAX_NAMED = 20;
  * One line about the peers, for a prompt: names and tiers alone, since everything else is a peer's own words. Empty when
  * there is nobody.
  */
-export function peersSummary(peers: Pick<Peers, 'list'>, tiers: readonly string[], now: number): string {
+export function peersSummary(
+  peers: Pick<PeerRegistry, 'list'>,
+  tiers: readonly string[],
+  now: number,
+): string {
   const known = peers.list().filter(({ name, endpoint }) => endpoint !== undefined && isPeerName(name));
   const live: string[] = [];
   const away: string[] = [];

@@ -1,4 +1,4 @@
-import type { Peers } from '@hermes-fleet/peers';
+import type { PeerRegistry } from '@hermes-fleet/peers';
 import { isLive, type PeerProfile, takesTasks } from '@hermes-fleet/peers';
 import type { Clock, RemoteAgents } from '@hermes-fleet/protocol';
 import { ToolError } from '@hermes-fleet/protocol';
@@ -13,7 +13,7 @@ const MAX_PURPOSE = 200;
  * purpose (design 3, Sub-agents).
  */
 export function createFleetRemotes(o: {
-  readonly peers: Pick<Peers, 'list' | 'get'>;
+  readonly peers: Pick<PeerRegistry, 'list' | 'get'>;
   readonly handOver: HandOver;
   readonly clock: Clock;
 }): RemoteAgents {

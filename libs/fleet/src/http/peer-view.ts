@@ -1,4 +1,4 @@
-import { isLive, isProse, type PeerProfile } from '@hermes-fleet/peers';
+import { isLive, isProsePeer, type PeerProfile } from '@hermes-fleet/peers';
 import type { JsonObject } from '@hermes-fleet/protocol';
 
 /** A peer as people and tools read it. Each field is written out: what is not here, a token above all, stays inside. */
@@ -50,7 +50,7 @@ export function peerView(peer: PeerProfile, now: number): JsonObject {
 /** What the profile takes a peer for: one that it hears, one that went silent, one that never spoke, or a prose peer. */
 function stateOf(peer: PeerProfile, now: number): 'live' | 'stale' | 'silent' | 'prose' {
   if (isLive(peer, now)) return 'live';
-  if (isProse(peer, now)) return 'prose';
+  if (isProsePeer(peer, now)) return 'prose';
   return peer.announce ? 'stale' : 'silent';
 }
 

@@ -1,5 +1,5 @@
 import type { Ledger } from '@hermes-fleet/ledger';
-import type { Peers, RoutingDecision } from '@hermes-fleet/peers';
+import type { PeerRegistry, RoutingDecision } from '@hermes-fleet/peers';
 import {
   type Clock,
   FleetError,
@@ -15,7 +15,7 @@ import { peerView } from './peer-view.ts';
 
 export interface FleetRoutesOptions {
   readonly profile: string;
-  readonly peers: Pick<Peers, 'list'>;
+  readonly peers: Pick<PeerRegistry, 'list'>;
   readonly gateway: Pick<Gateway, 'explain'>;
   readonly ledger: Pick<Ledger, 'get' | 'tokens'>;
   readonly clock: Clock;

@@ -6,7 +6,7 @@ import type { TestContext } from 'node:test';
 import { buildAgentCard, createA2AClient, registerA2A } from '@hermes-fleet/a2a';
 import { type FleetConfig, FleetConfigSchema } from '@hermes-fleet/fleet-config';
 import { type Ledger, openLedger, type TaskRecord } from '@hermes-fleet/ledger';
-import { type Announcer, createAnnouncer, createPeers, type Peers } from '@hermes-fleet/peers';
+import { type Announcer, createAnnouncer, createPeerRegistry, type PeerRegistry } from '@hermes-fleet/peers';
 import {
   type Caller,
   decodeResult,
@@ -68,7 +68,7 @@ export interface TestProfile {
   readonly facts: Facts;
   readonly gateway: Gateway;
   readonly ledger: Ledger;
-  readonly peers: Peers;
+  readonly peers: PeerRegistry;
   readonly announcer: Announcer;
   /** The tasks that the executor was called with, in order. */
   readonly runs: string[];
@@ -154,8 +154,8 @@ export async function profile(t: TestContext, o: ProfileOptions = {}): Promise<T
         { url: `http://127.0.0.1:${at}/jsonrpc`, token: tokenOf(name, other) },
       ]),
     );
-    const known = createPeers({ ledger, configured, clock: systemClock, log: silent, self: name });
-    const peers: Peers = {
+    const known = createPeerRegistry({ ledger, configured, clock: systemClock, log: silent, self: name });
+    const peers: PeerRegistry = {
       ...known,
       async record(announce, caller) {
         const recorded = await known.record(announce, caller);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import type { TestContext } from 'node:test';
 import { createA2AClient } from '@hermes-fleet/a2a';
-import { newBehaviour } from '@hermes-fleet/peers';
+import { createPeerHealth } from '@hermes-fleet/peers';
 import { isJsonObject, type JsonObject, systemClock } from '@hermes-fleet/protocol';
 import type { Dialogue, ProseOptions } from '@hermes-fleet/relay';
 import { silent } from './fakes.ts';
@@ -66,7 +66,7 @@ export async function scriptedPeer(
   const options: ProseOptions = {
     client: createA2AClient({ clock: systemClock, log: silent, extensions: [] }),
     endpoint: { name: 'helper', url: `http://127.0.0.1:${address.port}/` },
-    behaviour: newBehaviour(systemClock),
+    behaviour: createPeerHealth(systemClock),
     clock: systemClock,
     log: silent,
     random: () => 0,

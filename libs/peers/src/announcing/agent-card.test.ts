@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { cardOf } from '@hermes-fleet/fleet/testing';
 import { FleetError, HANDSHAKE_EXTENSION } from '@hermes-fleet/protocol';
-import { handshakeOf, readCard } from './agent-card.ts';
+import { declaredHandshake, readCard } from './agent-card.ts';
 
 describe('an agent card', () => {
   const table: [
@@ -23,12 +23,12 @@ describe('an agent card', () => {
   ];
   for (const [extension, listed, handshake, versions] of table)
     it(`with ${extension ?? 'no extension'} of ${listed ?? 'no versions'}`, () =>
-      assert.deepEqual(handshakeOf(cardOf(extension, listed)), { handshake, versions }));
+      assert.deepEqual(declaredHandshake(cardOf(extension, listed)), { handshake, versions }));
 
   it('of more versions than anybody speaks is cut', () => {
     const listed = Array.from({ length: 100_000 }, (_, minor) => `2.${minor}`);
-    assert.equal(handshakeOf(cardOf(HANDSHAKE_EXTENSION, listed)).versions.length, 64);
-    assert.deepEqual(handshakeOf(cardOf(HANDSHAKE_EXTENSION, [`${'9'.repeat(1_000)}.0`])).versions, []);
+    assert.equal(declaredHandshake(cardOf(HANDSHAKE_EXTENSION, listed)).versions.length, 64);
+    assert.deepEqual(declaredHandshake(cardOf(HANDSHAKE_EXTENSION, [`${'9'.repeat(1_000)}.0`])).versions, []);
   });
 
   it('that is none is no card; silence is no answer, nor is a peer that is busy', async () => {

@@ -8,7 +8,7 @@ const VERSION = /^\d{1,9}\.\d{1,9}$/;
 const MAX_VERSIONS = 64;
 
 /** What an agent card says of the handshake; a foreign major version is the handshake all the same. */
-export function handshakeOf(card: AgentCard): Pick<PeerCard, 'handshake' | 'versions'> {
+export function declaredHandshake(card: AgentCard): Pick<PeerCard, 'handshake' | 'versions'> {
   const declared = (card.capabilities?.extensions ?? []).flatMap(({ uri, params }) => {
     const major = uri.startsWith(EXTENSION) ? uri.slice(EXTENSION.length) : '';
     return /^\d{1,9}$/.test(major) ? [{ uri, major, named: params?.protocol_versions }] : [];
@@ -34,7 +34,7 @@ export async function readCard(
 ): Promise<Omit<PeerCard, 'readAt'> | undefined> {
   try {
     const card = await client.card(url, options);
-    return { ...handshakeOf(card), rpcUrl: jsonRpcUrl(card) };
+    return { ...declaredHandshake(card), rpcUrl: jsonRpcUrl(card) };
   } catch (error) {
     if (error instanceof FleetError && error.code === 'PEER_REFUSED' && !error.retryable) return undefined;
     throw error;

@@ -11,7 +11,7 @@ import {
 } from '@hermes-fleet/protocol';
 import type { FleetMetrics } from '@hermes-fleet/service';
 import { CARD_TTL_MS, isLive, isWithin, type PeerProfile, takesProse } from '../peer-profile.ts';
-import type { Peers } from '../registry/peer-registry.ts';
+import type { PeerRegistry } from '../registry/peer-registry.ts';
 import { readCard } from './agent-card.ts';
 
 const ANSWER_TIMEOUT_MS = 5_000;
@@ -35,7 +35,7 @@ export interface AnnounceSender {
 
 export interface AnnounceSenderOptions {
   readonly peer: string;
-  readonly peers: Peers;
+  readonly peers: PeerRegistry;
   readonly client: Pick<A2AClient, 'send' | 'card'>;
   readonly clock: Clock;
   readonly log: Log;
@@ -65,7 +65,7 @@ export function createAnnounceSender(options: AnnounceSenderOptions): AnnounceSe
     if (url === undefined || isFresh) return;
     const card = await readCard(options.client, url, { timeoutMs: ANSWER_TIMEOUT_MS, signal });
     cardAskedAt = options.clock.now();
-    if (card) options.peers.noteCard(peer, card);
+    if (card) options.peers.recordCard(peer, card);
   }
 
   async function send(endpoint: PeerEndpoint, announce: SessionAnnounce, stop: AbortSignal): Promise<void> {

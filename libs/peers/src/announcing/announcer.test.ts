@@ -14,7 +14,7 @@ import {
   systemClock,
 } from '@hermes-fleet/protocol';
 import { createMetrics } from '@hermes-fleet/service';
-import { createPeers } from '../registry/peer-registry.ts';
+import { createPeerRegistry } from '../registry/peer-registry.ts';
 import { createAnnouncer } from './announcer.ts';
 
 type Send = A2AClient['send'];
@@ -50,7 +50,7 @@ function setUp(t: TestContext, send: (attempt: number, to: string) => ReturnType
   const published: SessionAnnounce[] = [];
   const configured = Object.fromEntries(names.map((name) => [name, { url: `http://${name}:9220/jsonrpc` }]));
   const log = o.log ?? silent;
-  const peers = createPeers({ ledger: nothingKept, configured, clock, log, self: 'switch' });
+  const peers = createPeerRegistry({ ledger: nothingKept, configured, clock, log, self: 'switch' });
   let seq = 0;
   const announcer = createAnnouncer({
     self: () => {
@@ -260,7 +260,7 @@ describe('the announcer', () => {
     const client = createA2AClient({ clock: systemClock, log: silent, extensions: [HANDSHAKE_EXTENSION] });
     const announcer = createAnnouncer({
       self: () => announceOf('switch'),
-      peers: createPeers({
+      peers: createPeerRegistry({
         ledger: nothingKept,
         configured: { neo: { url: `http://127.0.0.1:${port}/jsonrpc` } },
         clock: systemClock,

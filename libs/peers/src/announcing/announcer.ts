@@ -10,7 +10,7 @@ import {
 } from '@hermes-fleet/protocol';
 import type { FleetMetrics } from '@hermes-fleet/service';
 import { DEFAULT_TTL_S } from '../peer-profile.ts';
-import type { Peers } from '../registry/peer-registry.ts';
+import type { PeerRegistry } from '../registry/peer-registry.ts';
 import { type AnnounceSender, createAnnounceSender } from './announce-sender.ts';
 
 const DEBOUNCE_MS = 1_000;
@@ -31,7 +31,7 @@ export interface Announcer {
 }
 
 /** Where announces go beside the configured peers (libs/events has it for NATS). */
-export interface AnnounceOutlet {
+export interface AnnouncePublisher {
   publish(announce: SessionAnnounce): void;
   /** Resolves true once the last one is on its way, false after `timeoutMs`. */
   flush(timeoutMs: number): Promise<boolean>;
@@ -42,12 +42,12 @@ export interface AnnouncerOptions {
   readonly self: () => SessionAnnounce | Promise<SessionAnnounce>;
   /** The same from what is known without looking, for the farewell, which has no time to measure; `self` when absent. */
   readonly selfAsKnown?: () => SessionAnnounce;
-  readonly peers: Peers;
+  readonly peers: PeerRegistry;
   readonly client: Pick<A2AClient, 'send' | 'card'>;
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Pick<FleetMetrics, 'announce' | 'peerLastAnnounce'>;
-  readonly bus?: AnnounceOutlet | undefined;
+  readonly bus?: AnnouncePublisher | undefined;
   /** 0 to 1; spreads retries and heartbeats. Math.random when absent. */
   readonly random?: () => number;
 }
@@ -113,7 +113,7 @@ export function createAnnouncer(options: AnnouncerOptions): Announcer {
               random,
               metrics: options.metrics,
               signal: closing.signal,
-              onAnswer: (data) => learn(options, data, name),
+              onAnswer: (data) => recordAnnounceOf(options, data, name),
             }),
           );
       broadcast();
@@ -154,7 +154,7 @@ export function createAnnouncer(options: AnnouncerOptions): Announcer {
 }
 
 /** Records the announce among the data parts of an answer of `peer`, or of its message on NATS, if there is one. */
-export async function learn(
+export async function recordAnnounceOf(
   options: Pick<AnnouncerOptions, 'peers' | 'clock' | 'log' | 'metrics'>,
   data: readonly JsonObject[],
   peer: string,

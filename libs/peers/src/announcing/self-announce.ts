@@ -31,7 +31,7 @@ export interface SelfAnnounceOptions {
   readonly instanceId: string;
   readonly versions: readonly string[];
   readonly ledger: Pick<Ledger, 'get'>;
-  readonly facts: () => Omit<ProfileSnapshot, 'instanceId' | 'seq' | 'versions'>;
+  readonly snapshot: () => Omit<ProfileSnapshot, 'instanceId' | 'seq' | 'versions'>;
 }
 
 export function createSelfAnnounce(options: SelfAnnounceOptions): SelfAnnounce {
@@ -41,7 +41,7 @@ export function createSelfAnnounce(options: SelfAnnounceOptions): SelfAnnounce {
   function now(): SessionAnnounce {
     seq += 1;
     return buildAnnounce({
-      ...options.facts(),
+      ...options.snapshot(),
       versions: options.versions,
       instanceId: options.instanceId,
       seq,

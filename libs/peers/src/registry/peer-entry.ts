@@ -1,15 +1,15 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ConfiguredPeer } from '@hermes-fleet/fleet-config';
-import { placeOf, withPathOf } from '@hermes-fleet/fleet-config';
+import { peerUrlKey, withAdvertisedPath } from '@hermes-fleet/fleet-config';
 import type { Clock, SessionAnnounce } from '@hermes-fleet/protocol';
 import { isLive, type PeerCard, type PeerProfile } from '../peer-profile.ts';
 import type { JoinBinding } from './authorize-announce.ts';
-import { type Behaviour, newBehaviour } from './peer-health.ts';
+import { createPeerHealth, type PeerHealth } from './peer-health.ts';
 
 /** What is kept of one peer. */
 export interface PeerEntry {
   readonly configured: ConfiguredPeer | undefined;
-  readonly behaviour: Behaviour;
+  readonly behaviour: PeerHealth;
   /** Set while its standing is `joined`; `place` is its address as it is compared. */
   joined: (JoinBinding & { readonly urlKey: string }) | undefined;
   /** Whose token the announce came with, or the peer joined with; undefined for an answer and a message on NATS. */
@@ -22,7 +22,7 @@ export interface PeerEntry {
 export function createPeerEntry(clock: Clock, configured: ConfiguredPeer | undefined): PeerEntry {
   return {
     configured,
-    behaviour: newBehaviour(clock),
+    behaviour: createPeerHealth(clock),
     joined: undefined,
     caller: undefined,
     announce: undefined,
@@ -33,7 +33,7 @@ export function createPeerEntry(clock: Clock, configured: ConfiguredPeer | undef
 
 export const withUrlKey = (joined: JoinBinding): NonNullable<PeerEntry['joined']> => ({
   ...joined,
-  urlKey: placeOf(joined.url),
+  urlKey: peerUrlKey(joined.url),
 });
 
 /** A peer as others see it. `joinToken` goes with the address that a worker joined with, and nowhere else. */
@@ -54,7 +54,7 @@ export function toPeerProfile(name: string, entry: PeerEntry, joinToken: string 
 
 /** A profile is where fleet.yaml says. Another agent may serve its JSON-RPC under another path, which its card tells. */
 function rpcUrlOf(url: string, card: PeerCard | undefined): string {
-  return card?.handshake === false && card.rpcUrl !== undefined ? withPathOf(url, card.rpcUrl) : url;
+  return card?.handshake === false && card.rpcUrl !== undefined ? withAdvertisedPath(url, card.rpcUrl) : url;
 }
 
 const tokenOf = (token: string | undefined): { token?: string } => (token === undefined ? {} : { token });

@@ -8,24 +8,24 @@ const LONGEST_PAUSE_MS = 30_000;
 const NEWEST = 0.3;
 
 /** How a peer has behaved lately, as this profile saw it. In memory: a restart gives everybody a fresh start. */
-export interface Behaviour {
+export interface PeerHealth {
   /** It answered something: a circuit that was open closes. */
-  answered(): void;
+  recordAnswer(): void;
   /**
    * It could not be reached; after three times in a row the circuit opens, longer each time. When that is over, the next
    * task that occupies the peer is the one trial, and the circuit stays open for others until the peer answered it,
    * failed again, or the task left.
    */
-  failed(): void;
+  recordFailure(): void;
   /** It took a dispatch after this time. */
-  took(latencyMs: number): void;
-  refused(): void;
+  recordAccepted(latencyMs: number): void;
+  recordRefused(): void;
   /** A task of ours is with it until the returned object is disposed. */
-  occupied(): Disposable;
+  trackTask(): Disposable;
   snapshot(): Pick<PeerProfile, 'circuitOpenUntil' | 'inFlight' | 'blockedRate' | 'latencyMs'>;
 }
 
-export function newBehaviour(clock: Clock): Behaviour {
+export function createPeerHealth(clock: Clock): PeerHealth {
   let failures = 0;
   let circuitOpenUntil = 0;
   let trial: { readonly until: number } | undefined;
@@ -47,23 +47,23 @@ export function newBehaviour(clock: Clock): Behaviour {
     return trial && underTrial() ? trial.until : Math.min(circuitOpenUntil, clock.now());
   };
   return {
-    answered,
-    failed() {
+    recordAnswer: answered,
+    recordFailure() {
       failures += 1;
       trial = undefined;
       if (failures < OPENS_AFTER) return;
       const pause = Math.min(FIRST_PAUSE_MS * 2 ** Math.min(failures - OPENS_AFTER, 10), LONGEST_PAUSE_MS);
       circuitOpenUntil = clock.now() + pause;
     },
-    took(latency) {
+    recordAccepted(latency) {
       answered();
       blockedRate *= 1 - NEWEST;
       latencyMs = latencyMs === 0 ? latency : latencyMs * (1 - NEWEST) + latency * NEWEST;
     },
-    refused() {
+    recordRefused() {
       blockedRate = blockedRate * (1 - NEWEST) + NEWEST;
     },
-    occupied() {
+    trackTask() {
       const own = halfOpen() && !underTrial() ? { until: clock.now() + LONGEST_PAUSE_MS } : undefined;
       if (own) trial = own;
       inFlight += 1;

@@ -7,9 +7,9 @@ import { announceOf, manualClock, silent } from '@hermes-fleet/fleet/testing';
 import type { ConfiguredPeer, JoinPolicy } from '@hermes-fleet/fleet-config';
 import { openLedger } from '@hermes-fleet/ledger';
 import { encodeAnnounce, FleetError, systemIds } from '@hermes-fleet/protocol';
-import { isLive, isProse } from '../peer-profile.ts';
+import { isLive, isProsePeer } from '../peer-profile.ts';
 import type { AnnounceSource } from './authorize-announce.ts';
-import { createPeers, MAX_UNCONFIGURED } from './peer-registry.ts';
+import { createPeerRegistry, MAX_UNCONFIGURED } from './peer-registry.ts';
 
 const JOIN: JoinPolicy = {
   callers: {
@@ -38,7 +38,7 @@ function setUp(t: TestContext) {
     neo: { url: 'http://127.0.0.1:9220/jsonrpc', token: 'x' },
   };
   const make = (join = JOIN, others = configured) =>
-    createPeers({ ledger, configured: others, join, clock, log: silent, self: 'switch' });
+    createPeerRegistry({ ledger, configured: others, join, clock, log: silent, self: 'switch' });
   const peers = make();
   let wakes = 0;
   peers.onChange(() => {
@@ -164,7 +164,7 @@ describe('peers', () => {
     const full = async (): Promise<never> => {
       throw new FleetError('STORE_UNAVAILABLE', 'disk full');
     };
-    const peers = createPeers({
+    const peers = createPeerRegistry({
       ledger: { peers: () => [], savePeer: full, forgetPeer: full },
       configured: { neo: { url: 'http://127.0.0.1:9220/jsonrpc' } },
       clock,
@@ -192,26 +192,26 @@ describe('peers', () => {
 
   it('opens the circuit after three failures, longer each time, and closes it at the next answer', (t) => {
     const { peers, clock } = setUp(t);
-    const behaviour = peers.behaviour('neo');
+    const behaviour = peers.health('neo');
     assert.ok(behaviour);
     const openFor = () => Math.max(0, behaviour.snapshot().circuitOpenUntil - clock.now());
     const seen = [1, 2, 3, 4, 5, 6, 7, 8, 9].map(() => {
-      behaviour.failed();
+      behaviour.recordFailure();
       return openFor();
     });
     assert.deepEqual(seen, [0, 0, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000, 30_000]);
-    behaviour.answered();
+    behaviour.recordAnswer();
     assert.equal(openFor(), 0);
   });
 
   it('remembers load, refusals and latency', (t) => {
     const { peers } = setUp(t);
-    const behaviour = peers.behaviour('neo');
+    const behaviour = peers.health('neo');
     assert.ok(behaviour);
-    const held = behaviour.occupied();
-    behaviour.refused();
-    behaviour.took(100);
-    behaviour.took(200);
+    const held = behaviour.trackTask();
+    behaviour.recordRefused();
+    behaviour.recordAccepted(100);
+    behaviour.recordAccepted(200);
     const { inFlight, blockedRate, latencyMs } = behaviour.snapshot();
     assert.equal(inFlight, 1);
     assert.ok(blockedRate > 0.1 && blockedRate < 0.2);
@@ -378,7 +378,7 @@ describe('who is woken by an announce', () => {
     woken();
     await say(2);
     assert.equal(woken(), 1);
-    for (let i = 0; i < 3; i += 1) peers.behaviour('neo')?.failed();
+    for (let i = 0; i < 3; i += 1) peers.health('neo')?.recordFailure();
     woken();
     await say(3);
     assert.equal(woken(), 1);
@@ -399,10 +399,10 @@ describe('who is woken by an announce', () => {
 describe('the agent card of a peer', () => {
   it('says whether it is spoken to in prose, for 90 s, and wakes only with news', (t) => {
     const { peers, clock, woken } = setUp(t);
-    const prose = () => isProse(peers.get('neo') ?? assert.fail(), clock.now());
+    const prose = () => isProsePeer(peers.get('neo') ?? assert.fail(), clock.now());
     assert.equal(prose(), false);
     const note = (handshake: boolean, versions: string[] = []) =>
-      peers.noteCard('neo', { handshake, versions });
+      peers.recordCard('neo', { handshake, versions });
     note(false);
     assert.deepEqual([prose(), woken()], [true, 1]);
     clock.advance(30_000);
@@ -416,15 +416,15 @@ describe('the agent card of a peer', () => {
     assert.deepEqual([prose(), woken()], [false, 1]);
     note(true, ['2.0', '2.1']);
     assert.equal(woken(), 1);
-    peers.noteCard('nobody', { handshake: true, versions: [] });
+    peers.recordCard('nobody', { handshake: true, versions: [] });
     assert.equal(woken(), 0);
   });
 
   it('is not asked while its announce is live', async (t) => {
     const { peers, clock } = setUp(t);
-    peers.noteCard('neo', { handshake: false, versions: [] });
+    peers.recordCard('neo', { handshake: false, versions: [] });
     await peers.record(announceOf('neo', { ttlS: 60 }), { name: 'neo' });
-    const prose = () => isProse(peers.get('neo') ?? assert.fail(), clock.now());
+    const prose = () => isProsePeer(peers.get('neo') ?? assert.fail(), clock.now());
     assert.equal(prose(), false);
     clock.advance(60_001);
     assert.equal(prose(), true);
@@ -434,7 +434,7 @@ describe('the agent card of a peer', () => {
     const { ledger, clock } = setUp(t);
     const url = 'http://127.0.0.1:9220/a2a/jsonrpc';
     const configured = { a: { url }, b: { url, cardUrl: 'http://cards/b.json' } };
-    const peers = createPeers({ ledger, configured, clock, log: silent, self: 'switch' });
+    const peers = createPeerRegistry({ ledger, configured, clock, log: silent, self: 'switch' });
     assert.equal(peers.cardUrl('a'), 'http://127.0.0.1:9220/a2a/.well-known/agent-card.json');
     assert.equal(peers.cardUrl('b'), 'http://cards/b.json');
     assert.equal(peers.cardUrl('c'), undefined);
@@ -445,7 +445,7 @@ describe('a crowd of peers that nobody configured', () => {
   it('is bounded: the stalest goes, those that joined and those at work last', async () => {
     const rows = new Map<string, object>();
     const clock = manualClock();
-    const peers = createPeers({
+    const peers = createPeerRegistry({
       ledger: {
         peers: () => [],
         savePeer: async (row) => void rows.set(row.agentId, row),
@@ -461,7 +461,7 @@ describe('a crowd of peers that nobody configured', () => {
     await peers.record(announceOf('neo', { ttlS: 1 }), { name: 'neo' });
     await peers.record(announceOf('tank', { endpoint: AT, ttlS: 9_000 }), joining());
     await peers.record(announceOf('busy', { ttlS: 1 }), plain('busy'));
-    peers.behaviour('busy')?.occupied();
+    peers.health('busy')?.trackTask();
     await peers.record(announceOf('brief', { ttlS: 1 }), plain('brief'));
     for (let i = 3; i < MAX_UNCONFIGURED; i += 1) {
       clock.advance(1);
@@ -480,7 +480,7 @@ describe('a crowd of peers that nobody configured', () => {
 
   it('has no room for one more of them than of those that are needed', async () => {
     const clock = manualClock();
-    const peers = createPeers({
+    const peers = createPeerRegistry({
       ledger: { peers: () => [], savePeer: async () => undefined, forgetPeer: async () => undefined },
       configured: {},
       join: JOIN,
@@ -519,7 +519,7 @@ describe('a crowd of peers that nobody configured', () => {
       receivedAt: 10_000 - i,
     }));
     const forgotten: string[] = [];
-    const peers = createPeers({
+    const peers = createPeerRegistry({
       ledger: {
         peers: () => rows,
         savePeer: async () => undefined,
@@ -538,7 +538,7 @@ describe('a crowd of peers that nobody configured', () => {
     const { clock } = setUp(t);
     const warned: string[] = [];
     const announce = encodeAnnounce(announceOf('switch'));
-    const peers = createPeers({
+    const peers = createPeerRegistry({
       ledger: {
         peers: () => [
           { agentId: 'neo', announce: { type: 'SESSION_ANNOUNCE' }, receivedAt: 1 },

@@ -1,5 +1,5 @@
 import type { ConfiguredPeer, JoinPolicy } from '@hermes-fleet/fleet-config';
-import { normalizePeerUrl, placeOf } from '@hermes-fleet/fleet-config';
+import { normalizePeerUrl, peerUrlKey } from '@hermes-fleet/fleet-config';
 import type { Ledger } from '@hermes-fleet/ledger';
 import {
   type Clock,
@@ -24,7 +24,7 @@ import {
   toPeerProfile,
   withUrlKey,
 } from './peer-entry.ts';
-import type { Behaviour } from './peer-health.ts';
+import type { PeerHealth } from './peer-health.ts';
 
 /** Peers beside the configured ones that are remembered; then the stalest goes. */
 export const MAX_UNCONFIGURED = 1_000;
@@ -39,7 +39,7 @@ export type Recorded =
   | { readonly outcome: 'refused'; readonly reason: string };
 
 /** The peers of a profile: configured ones, those that joined, and what each said last. Survives a restart. */
-export interface Peers {
+export interface PeerRegistry {
   /**
    * Keeps an announce if it may be believed: it must come from whom it names or from who may speak for him, from the
    * configured address or from one that may join, and be newer than what is known (design 2, SESSION_ANNOUNCE).
@@ -52,14 +52,14 @@ export interface Peers {
   /** Tells after anything changed that routing reads of a peer; a heartbeat that says the same is no change. */
   onChange(listener: () => void): Disposable;
   /** How a peer behaves, as the relay sees it; undefined for an unknown peer. */
-  behaviour(name: string): Behaviour | undefined;
+  health(name: string): PeerHealth | undefined;
   /** Where the agent card of a peer is: `agent_card_url`, else the well-known place. Undefined without an address. */
   cardUrl(name: string): string | undefined;
   /** Remembers what a peer's agent card, read just now, says of the handshake. */
-  noteCard(name: string, card: Omit<PeerCard, 'readAt'>): void;
+  recordCard(name: string, card: Omit<PeerCard, 'readAt'>): void;
 }
 
-export interface PeersOptions {
+export interface PeerRegistryOptions {
   readonly ledger: Pick<Ledger, 'peers' | 'savePeer' | 'forgetPeer'>;
   readonly configured: Readonly<Record<string, ConfiguredPeer>>;
   /** Who may join, and from where; nobody when absent. */
@@ -69,7 +69,7 @@ export interface PeersOptions {
   readonly self: string;
 }
 
-export function createPeers(options: PeersOptions): Peers {
+export function createPeerRegistry(options: PeerRegistryOptions): PeerRegistry {
   const { clock, log } = options;
   const policy = options.join ?? NO_JOINS;
   const configured = new Map(Object.entries(options.configured));
@@ -87,7 +87,7 @@ export function createPeers(options: PeersOptions): Peers {
       return entry?.joined && { ...entry.joined, live: !hasExpired(entry) };
     },
     ownerOf(url) {
-      const key = placeOf(url);
+      const key = peerUrlKey(url);
       for (const [name, entry] of entries)
         if (entry.joined?.urlKey === key && !hasExpired(entry)) return name;
       return undefined;
@@ -155,7 +155,7 @@ export function createPeers(options: PeersOptions): Peers {
     entry.receivedAt = clock.now();
     entry.joined = verdict.standing === 'joined' ? withUrlKey(verdict.joined) : undefined;
     entry.caller = entry.joined?.caller ?? (from.scopes && from.name);
-    entry.behaviour.answered();
+    entry.behaviour.recordAnswer();
     return entry;
   }
 
@@ -204,14 +204,14 @@ export function createPeers(options: PeersOptions): Peers {
       listeners.add(listener);
       return { [Symbol.dispose]: () => void listeners.delete(listener) };
     },
-    behaviour: (name) => entries.get(name)?.behaviour,
+    health: (name) => entries.get(name)?.behaviour,
     cardUrl(name) {
       const entry = entries.get(name);
       const url = entry?.configured?.url ?? entry?.joined?.url;
       const wellKnown = url && normalizePeerUrl(url).replace(/\/jsonrpc$/, '/.well-known/agent-card.json');
       return entry?.configured?.cardUrl ?? wellKnown;
     },
-    noteCard(name, { handshake, versions, rpcUrl }) {
+    recordCard(name, { handshake, versions, rpcUrl }) {
       const entry = entries.get(name);
       if (!entry) return;
       const former = entry.card;

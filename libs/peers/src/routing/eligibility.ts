@@ -6,7 +6,7 @@ import {
   type TaskDispatch,
   type Unmet,
 } from '@hermes-fleet/protocol';
-import { isLive, isProse, type PeerProfile } from '../peer-profile.ts';
+import { isLive, isProsePeer, type PeerProfile } from '../peer-profile.ts';
 import type { RoutingPolicy } from './policy.ts';
 
 /** What runs no model announces this in its place: it is a member of the fleet that takes no tasks. */
@@ -43,14 +43,14 @@ function concat(a: readonly Unmet[], b: readonly Unmet[]): readonly Unmet[] {
 }
 
 /** Everything that rules a peer out for a dispatch; empty when it is eligible (design 2, Routing, hard reasons). */
-export function exclusions(peer: PeerProfile, question: RoutingQuery): readonly Unmet[] {
+export function exclusionReasons(peer: PeerProfile, question: RoutingQuery): readonly Unmet[] {
   const stranger = identity(peer, question);
   if (stranger.length > 0) return stranger;
   const { announce } = peer;
   const known =
     announce && isLive(peer, question.now)
       ? checkAnnounce(peer, announce, question)
-      : (isProse(peer, question.now) ? checkProsePeer : checkSilentPeer)(peer, question);
+      : (isProsePeer(peer, question.now) ? checkProsePeer : checkSilentPeer)(peer, question);
   return concat(
     known,
     collect(LOCAL_CHECKS, (reason) => reason(peer, question)),

@@ -1,6 +1,6 @@
 import type { TaskDispatch, Unmet } from '@hermes-fleet/protocol';
 import { isLive, type PeerProfile } from '../peer-profile.ts';
-import { exclusions, type RoutingQuery } from './eligibility.ts';
+import { exclusionReasons, type RoutingQuery } from './eligibility.ts';
 import type { RoutingPolicy } from './policy.ts';
 import { rendezvous } from './rendezvous.ts';
 import { createScorer, type Scorer, scoreProse } from './score.ts';
@@ -54,7 +54,7 @@ interface Evaluated {
 }
 
 function evaluate(peer: PeerProfile, question: RoutingQuery, score: Scorer): Evaluated {
-  const unmet = exclusions(peer, question);
+  const unmet = exclusionReasons(peer, question);
   if (unmet.length > 0) return { peer, eligible: false, unmet, notes: [], score: 0 };
   const known = peer.announce && isLive(peer, question.now) ? score(peer, peer.announce) : scoreProse(peer);
   return { peer, eligible: true, unmet, notes: known.notes, score: known.score };

@@ -1,19 +1,19 @@
 import type { FleetConfig } from '@hermes-fleet/fleet-config';
 import type { McpPool } from '@hermes-fleet/mcp';
-import type { Peers } from '@hermes-fleet/peers';
+import type { PeerRegistry } from '@hermes-fleet/peers';
 import { measureBrief, NO_MODEL, type RoutingDecision, route, routingPolicy } from '@hermes-fleet/peers';
 import type { Caller, Clock, Executor, TaskDispatch, Unmet } from '@hermes-fleet/protocol';
 import { countTokens } from '@hermes-fleet/tokens';
-import type { Gate } from '../scheduling/dispatcher.ts';
-import type { Lane } from '../scheduling/task-queue.ts';
+import type { Destination } from '../scheduling/dispatcher.ts';
+import type { TaskQueue } from '../scheduling/task-queue.ts';
 import { type AdmissionInputs, admit, admitRelayed } from './checks.ts';
 
-export interface GatesOptions {
+export interface DestinationsOptions {
   readonly profile: string;
   readonly versions: readonly string[];
   readonly config: FleetConfig;
   readonly clock: Clock;
-  readonly peers: Pick<Peers, 'list'>;
+  readonly peers: Pick<PeerRegistry, 'list'>;
   readonly mcp: Pick<McpPool, 'names' | 'probe'>;
   readonly agent: {
     readonly executor: Executor;
@@ -22,31 +22,31 @@ export interface GatesOptions {
   };
   repoState(): Promise<{ readonly branch: string; readonly clean: boolean }>;
   /** For tasks of the profile's own agent. */
-  readonly own: Lane;
+  readonly own: TaskQueue;
   /** For tasks that peers are to do. */
-  readonly relayed: Lane;
+  readonly relayed: TaskQueue;
 }
 
 /** Who executes a dispatch, and what admits it there (design 1, Who executes). */
-export interface Gates {
-  gateOf(dispatch: TaskDispatch): Gate;
+export interface Destinations {
+  destinationOf(dispatch: TaskDispatch): Destination;
   /** Where routing would send it now. */
   decide(dispatch: TaskDispatch): Promise<RoutingDecision>;
   /** What stands against having peers do it, whatever they can do. */
-  judgeRelayed(dispatch: TaskDispatch, caller: Caller): Promise<Unmet[]>;
+  checkRelayed(dispatch: TaskDispatch, caller: Caller): Promise<Unmet[]>;
   /**
    * What admission would say now to whoever may dispatch; for those who only ask, that they may read is enough. Whether
    * a peer can take it is for `decide`.
    */
-  judgeNow(dispatch: TaskDispatch): Promise<{ own: boolean; unmet: Unmet[] }>;
+  checkNow(dispatch: TaskDispatch): Promise<{ own: boolean; unmet: Unmet[] }>;
 }
 
-export function createGates(options: GatesOptions): Gates {
+export function createDestinations(options: DestinationsOptions): Destinations {
   const { profile, versions, config, own, relayed } = options;
   const { limits, routing, tiers, orchestrate } = config.fleet;
   const policy = routingPolicy(config, profile, versions);
 
-  const facts = ({ full, waiting }: Lane): AdmissionInputs => ({
+  const facts = ({ full, waiting }: TaskQueue): AdmissionInputs => ({
     self: profile,
     versions,
     tiers,
@@ -66,18 +66,18 @@ export function createGates(options: GatesOptions): Gates {
     return route(dispatch, known, { ...policy, briefTokens }, options.clock.now());
   }
 
-  const toOwn: Gate = {
-    lane: own,
+  const toOwn: Destination = {
+    queue: own,
     maxResumes: limits.max_resumes,
-    judge: (dispatch, caller) => admit({ dispatch, caller, inputs: facts(own) }),
+    check: (dispatch, caller) => admit({ dispatch, caller, inputs: facts(own) }),
   };
-  const judgeRelayed: Gates['judgeRelayed'] = (dispatch, caller) =>
+  const judgeRelayed: Destinations['checkRelayed'] = (dispatch, caller) =>
     admitRelayed({ dispatch, caller, inputs: facts(relayed) });
-  const toPeers: Gate = {
-    lane: relayed,
+  const toPeers: Destination = {
+    queue: relayed,
     // Asking a peer for its task spends nothing; giving up would lose what it has done.
     maxResumes: Number.POSITIVE_INFINITY,
-    async judge(dispatch, caller) {
+    async check(dispatch, caller) {
       const unmet = await judgeRelayed(dispatch, caller);
       if (unmet.length > 0) return unmet;
       const decision = await decide(dispatch);
@@ -86,7 +86,7 @@ export function createGates(options: GatesOptions): Gates {
     },
   };
 
-  function gateOf({ routing: asked }: TaskDispatch): Gate {
+  function gateOf({ routing: asked }: TaskDispatch): Destination {
     // Who takes no tasks passes none on either.
     if (options.agent.executor.model.tier === NO_MODEL.tier) return toOwn;
     const target = asked?.target ?? 'auto';
@@ -94,10 +94,10 @@ export function createGates(options: GatesOptions): Gates {
   }
 
   return {
-    gateOf,
+    destinationOf: gateOf,
     decide,
-    judgeRelayed,
-    async judgeNow(dispatch) {
+    checkRelayed: judgeRelayed,
+    async checkNow(dispatch) {
       const isOwn = gateOf(dispatch) === toOwn;
       const caller = { name: profile, scopes: new Set(['dispatch'] as const) };
       const judge = isOwn ? admit : admitRelayed;

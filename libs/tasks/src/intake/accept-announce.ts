@@ -1,4 +1,4 @@
-import type { Peers } from '@hermes-fleet/peers';
+import type { PeerRegistry } from '@hermes-fleet/peers';
 import {
   type Accepted,
   type Caller,
@@ -23,7 +23,7 @@ export interface HandshakeOptions {
   readonly profile: string;
   /** The handshake versions that this profile speaks. */
   readonly versions: readonly string[];
-  readonly peers: Peers;
+  readonly peers: PeerRegistry;
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: FleetMetrics;

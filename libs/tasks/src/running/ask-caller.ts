@@ -8,7 +8,7 @@ import {
   type RunContext,
 } from '@hermes-fleet/protocol';
 import type { Persist } from './persist.ts';
-import type { Askers } from './question-waits.ts';
+import type { QuestionWaits } from './question-waits.ts';
 import { callAt } from './timers.ts';
 
 /** What a run needs to ask its caller. */
@@ -16,7 +16,7 @@ export interface AskOptions extends Pick<RunContext, 'signal' | 'stopping'> {
   readonly task: AdmittedTask;
   readonly ledger: Pick<Ledger, 'ask' | 'withdraw' | 'questions' | 'watch'>;
   readonly clock: Clock;
-  readonly askers: Askers;
+  readonly askers: QuestionWaits;
   /** How long a question waits for its answer, ms. */
   readonly maxInputWaitMs: number;
   /** Ends the run: nobody has answered in time. */

@@ -2,7 +2,7 @@ import type { Clock } from '@hermes-fleet/protocol';
 import type { FleetMetrics } from '@hermes-fleet/service';
 
 /** The tasks that wait for their callers, as the gauges of the queue `input` show them. */
-export interface Askers {
+export interface QuestionWaits {
   /** Whether as many wait as may; who waited before a restart still may. */
   readonly full: boolean;
   /** Counts one more, which waits since then (ms since the epoch), until it is disposed. */
@@ -11,7 +11,7 @@ export interface Askers {
   gauge(): void;
 }
 
-export function createAskers({
+export function createQuestionWaits({
   clock,
   metrics,
   max,
@@ -20,7 +20,7 @@ export function createAskers({
   readonly metrics: Pick<FleetMetrics, 'queueDepth' | 'queueOldestAge'>;
   /** How many may wait at a time. */
   readonly max: number;
-}): Askers {
+}): QuestionWaits {
   const waiting = new Set<{ readonly since: number }>();
 
   function gauge(): void {

@@ -11,7 +11,7 @@ import type { FleetMetrics } from '@hermes-fleet/service';
 import { createBudget } from '@hermes-fleet/tokens';
 import { openQuestion } from './ask-caller.ts';
 import { createPersist, persist } from './persist.ts';
-import type { Askers } from './question-waits.ts';
+import type { QuestionWaits } from './question-waits.ts';
 import { createRunContext, type RunContextOptions, type Slot } from './run-context.ts';
 import { encodeEnding, endingData, errorOutcome, runEnding } from './task-result.ts';
 import { callAt, deadlineExceeded } from './timers.ts';
@@ -31,7 +31,7 @@ export interface RunnerOptions {
   readonly countCache: boolean;
   /** How long a question to a caller waits for its answer, ms. */
   readonly maxInputWaitMs: number;
-  readonly askers: Askers;
+  readonly questionWaits: QuestionWaits;
   /** Aborts when the process must end: writes that fail are not tried again after that. */
   readonly closing: AbortSignal;
 }
@@ -107,7 +107,7 @@ async function runToEnd(
   const work = async (): Promise<RunOutcome> => {
     if (!request.endReason) signal.throwIfAborted();
     stopping.throwIfAborted();
-    const { ledger, clock, metrics, askers, maxInputWaitMs } = options;
+    const { ledger, clock, metrics, questionWaits: askers, maxInputWaitMs } = options;
     const abortRun = (reason: FleetError): void => controller.abort(reason);
     const parts = { task, ledger, clock, metrics, slot, signal, stopping, budget, persist: persistInRun };
     return executor.run(task, createRunContext({ ...parts, askers, maxInputWaitMs, abortRun }));

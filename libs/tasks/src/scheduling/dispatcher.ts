@@ -21,16 +21,16 @@ import {
   errorOutcome,
 } from '../running/task-result.ts';
 import { deadlineExceeded } from '../running/timers.ts';
-import { worthOf } from './estimate-tokens.ts';
-import type { Expiry, Lane } from './task-queue.ts';
+import { estimateTokens } from './estimate-tokens.ts';
+import type { Expiry, TaskQueue } from './task-queue.ts';
 
 /** A lane and what admits to it. */
-export interface Gate {
-  readonly lane: Lane;
+export interface Destination {
+  readonly queue: TaskQueue;
   /** How often a task of this lane may be interrupted and taken up again. */
   readonly maxResumes: number;
   /** Everything unmet; empty admits. */
-  judge(dispatch: TaskDispatch, caller: Caller): Promise<Unmet[]>;
+  check(dispatch: TaskDispatch, caller: Caller): Promise<Unmet[]>;
 }
 
 export interface DispatcherOptions {
@@ -42,8 +42,8 @@ export interface DispatcherOptions {
   readonly log: Log;
   readonly metrics: FleetMetrics;
   /** Who executes a dispatch. */
-  readonly gateOf: (dispatch: TaskDispatch) => Gate;
-  readonly lanes: readonly Lane[];
+  readonly destinationOf: (dispatch: TaskDispatch) => Destination;
+  readonly queues: readonly TaskQueue[];
   /** How long a question to a caller waits for its answer, ms. */
   readonly maxInputWaitMs: number;
   readonly closing: AbortSignal;
@@ -66,7 +66,7 @@ export interface Dispatcher {
 
 export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const admitting = new Map<string, Promise<void>>();
-  const laneWith = (taskId: string) => options.lanes.find((lane) => lane.holds(taskId));
+  const laneWith = (taskId: string) => options.queues.find((lane) => lane.has(taskId));
   const fieldsOf = ({ id, contextId, caller }: TaskRecord) => ({
     task_id: id,
     context_id: contextId,
@@ -87,7 +87,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   }
 
   const tierOf = (taskId: string): string =>
-    (laneWith(taskId) ?? options.lanes[0])?.executor.model.tier ?? 'none';
+    (laneWith(taskId) ?? options.queues[0])?.executor.model.tier ?? 'none';
 
   async function block(
     record: TaskRecord,
@@ -107,10 +107,10 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     const reading = readDispatch(record.dispatch, options.versions);
     if (reading.kind === 'foreign') return block(record, reading.taskId ?? record.key, reading.unmet, 0);
     const { dispatch } = reading;
-    const { lane, judge } = options.gateOf(dispatch);
+    const { queue: lane, check: judge } = options.destinationOf(dispatch);
     const unmet = await judge(dispatch, caller);
     if (unmet.length === 0 && !lane.reserve()) unmet.push(queueFull(options.profile, lane.waiting));
-    if (unmet.length > 0) return block(record, reading.taskId, unmet, worthOf(dispatch));
+    if (unmet.length > 0) return block(record, reading.taskId, unmet, estimateTokens(dispatch));
     try {
       const data = { lane: lane.name, priority: dispatch.task.priority ?? 'normal' };
       const store = { ...options, taskId: record.id, signal: options.closing };
@@ -159,7 +159,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       await end(record, errorEnding(record.key, options.profile, dispatch));
       return;
     }
-    const { lane, maxResumes } = options.gateOf(dispatch);
+    const { queue: lane, maxResumes } = options.destinationOf(dispatch);
     const asked = record.state === 'input_required' ? openQuestion(options.ledger, record.id) : undefined;
     if (asked) {
       const task = admitted(record, dispatch, caller);
@@ -197,7 +197,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     await admitting.get(taskId);
     const lane = laneWith(taskId);
     const reason = new FleetError('CANCELED', 'the task was canceled by its caller');
-    const run = lane?.run(taskId) ?? lane?.endHeld(taskId, reason);
+    const run = lane?.runOf(taskId) ?? lane?.endHeld(taskId, reason);
     if (run) {
       run.abort(reason);
       await run.finished;
@@ -224,7 +224,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     if (record.resumes === 0 && spent === 0) {
       const detail = `the deadline ${deadline} passed while the task was queued`;
       const unmet: Unmet[] = [{ kind: 'deadline', name: deadline, detail, transient: false }];
-      return block(record, task.dispatch.task.taskId, unmet, worthOf(task.dispatch));
+      return block(record, task.dispatch.task.taskId, unmet, estimateTokens(task.dispatch));
     }
     const message = `the deadline ${deadline} passed before the interrupted task could go on`;
     const ending = errorEnding(record.key, options.profile, {
@@ -238,7 +238,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   return {
     submit,
     resume,
-    answered: (taskId) => laneWith(taskId)?.goOn(taskId),
+    answered: (taskId) => laneWith(taskId)?.continueHeld(taskId),
     cancel,
     expire,
     idle: async () => {

@@ -16,14 +16,14 @@ export interface QueueLimits {
 }
 
 /** What waits since when; the greater rank goes first. */
-export interface Ranked {
+export interface WaitingItem {
   readonly priority: Priority;
   /** Milliseconds since the epoch. */
   readonly since: number;
 }
 
 /** The rank of what waits: its priority, lifted by one step for every `ageingMs` that it has waited. */
-export function rankOf({ priority, since }: Ranked, ageingMs: number, now: number): number {
+export function priorityRank({ priority, since }: WaitingItem, ageingMs: number, now: number): number {
   return Priority.options.indexOf(priority) + Math.floor((now - since) / ageingMs);
 }
 
@@ -172,6 +172,6 @@ export class SlotScheduler<T extends QueueItem> {
   }
 
   #rank({ item, since }: QueueEntry<T>, now: number): number {
-    return rankOf({ priority: item.priority, since }, this.#limits.ageingMs, now);
+    return priorityRank({ priority: item.priority, since }, this.#limits.ageingMs, now);
   }
 }

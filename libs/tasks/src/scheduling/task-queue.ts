@@ -6,7 +6,7 @@ import { callAt, deadlineExceeded } from '../running/timers.ts';
 import { type QueueLimits, SlotScheduler } from './slot-scheduler.ts';
 
 /** A queue and the executor that works it off: one for own tasks, one for relayed ones. */
-export interface Lane {
+export interface TaskQueue {
   readonly name: string;
   readonly executor: Executor;
   readonly waiting: number;
@@ -24,14 +24,14 @@ export interface Lane {
    */
   hold(task: AdmittedTask, receivedAt: number, expiry: Expiry): void;
   /** Has a task that is held go on, in its turn; nothing for any other. */
-  goOn(taskId: string): void;
+  continueHeld(taskId: string): void;
   /** Lets its executor end a task that a former process began, and that has no run here; undefined for any other. */
   endHeld(taskId: string, reason: FleetError): Run | undefined;
   /** Takes a waiting task out of line; false when it does not wait here. */
   withdraw(taskId: string): boolean;
   /** The run of a task, while it runs here. */
-  run(taskId: string): Run | undefined;
-  holds(taskId: string): boolean;
+  runOf(taskId: string): Run | undefined;
+  has(taskId: string): boolean;
   /**
    * Starts nothing any more and ends what runs: at its next checkpoint, and at once when `patience` aborts. Resolves when
    * all of it has ended.
@@ -63,7 +63,7 @@ interface QueuedTask {
   readonly request: RunRequest;
 }
 
-export interface LaneOptions {
+export interface TaskQueueOptions {
   readonly name: string;
   readonly executor: Executor;
   readonly limits: QueueLimits;
@@ -74,14 +74,14 @@ export interface LaneOptions {
    * Whether its executor costs nothing to run, so that it needs no slot to look after what a former process began: a task
    * that waits for its caller is run beside the others, and one in line that is to end is ended by it.
    */
-  readonly runsBeside?: boolean;
+  readonly recoversWithoutSlot?: boolean;
   /** A task's deadline passed while it waited; it is out of line already. */
   readonly onExpired: (task: AdmittedTask) => void;
   /** Something about the load has changed. */
   readonly onChange: () => void;
 }
 
-export function createLane(options: LaneOptions): Lane {
+export function createTaskQueue(options: TaskQueueOptions): TaskQueue {
   const queue = new SlotScheduler<QueuedTask>(options.limits, options.clock);
   const runs = new Map<string, Run>();
   const deadlines = new Map<string, Disposable>();
@@ -220,7 +220,7 @@ export function createLane(options: LaneOptions): Lane {
       const { id: taskId } = task;
       const entry = entryOf(task, receivedAt);
       queue.add(entry);
-      if (hasBegun && options.runsBeside) held.set(taskId, { request: entry.request, goesOn: true });
+      if (hasBegun && options.recoversWithoutSlot) held.set(taskId, { request: entry.request, goesOn: true });
       if (task.deadlineAt !== undefined) {
         const expire = (): void => {
           if (endHeld(taskId, deadlineExceeded(task.dispatch.deadline))) return;
@@ -234,25 +234,25 @@ export function createLane(options: LaneOptions): Lane {
       const { id: taskId } = task;
       const entry = entryOf(task, receivedAt);
       queue.hold(entry);
-      if (options.runsBeside) {
+      if (options.recoversWithoutSlot) {
         start(taskId, { ...entry.request, waitsForCaller: true });
         changed();
         return;
       }
       held.set(taskId, {
         request: entry.request,
-        waiting: options.runner.askers.enter(since),
+        waiting: options.runner.questionWaits.enter(since),
         goesOn: false,
       });
       const end = (): void => void endHeld(taskId, reason);
       deadlines.set(taskId, callAt(options.clock, until, end));
       changed();
     },
-    goOn,
+    continueHeld: goOn,
     endHeld,
     withdraw,
-    run: (taskId) => runs.get(taskId),
-    holds: (taskId) => queue.has(taskId) || runs.has(taskId),
+    runOf: (taskId) => runs.get(taskId),
+    has: (taskId) => queue.has(taskId) || runs.has(taskId),
     async stop(reason, patience) {
       stopped = true;
       for (const timer of deadlines.values()) timer[Symbol.dispose]();
