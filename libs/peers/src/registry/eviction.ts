@@ -13,7 +13,7 @@ export function selectForEviction(peers: readonly (readonly [string, PeerEntry])
 
 function retentionRank(entry: PeerEntry, now: number): readonly number[] {
   return [
-    entry.behaviour.snapshot().inFlight > 0 ? 1 : 0,
+    entry.health.snapshot().inFlight > 0 ? 1 : 0,
     isLive(entry, now) ? 1 : 0,
     entry.joined ? 1 : 0,
     entry.receivedAt ?? 0,

@@ -9,7 +9,7 @@ import { createPeerHealth, type PeerHealth } from './peer-health.ts';
 /** What is kept of one peer. */
 export interface PeerEntry {
   readonly configured: ConfiguredPeer | undefined;
-  readonly behaviour: PeerHealth;
+  readonly health: PeerHealth;
   /** Set while its standing is `joined`; `place` is its address as it is compared. */
   joined: (JoinBinding & { readonly urlKey: string }) | undefined;
   /** Whose token the announce came with, or the peer joined with; undefined for an answer and a message on NATS. */
@@ -22,7 +22,7 @@ export interface PeerEntry {
 export function createPeerEntry(clock: Clock, configured: ConfiguredPeer | undefined): PeerEntry {
   return {
     configured,
-    behaviour: createPeerHealth(clock),
+    health: createPeerHealth(clock),
     joined: undefined,
     caller: undefined,
     announce: undefined,
@@ -38,7 +38,7 @@ export const withUrlKey = (joined: JoinBinding): NonNullable<PeerEntry['joined']
 
 /** A peer as others see it. `joinToken` goes with the address that a worker joined with, and nowhere else. */
 export function toPeerProfile(name: string, entry: PeerEntry, joinToken: string | undefined): PeerProfile {
-  const { configured, joined, announce, receivedAt, card, behaviour } = entry;
+  const { configured, joined, announce, receivedAt, card, health } = entry;
   return {
     name,
     standing: configured ? 'configured' : joined ? 'joined' : 'known',
@@ -48,7 +48,7 @@ export function toPeerProfile(name: string, entry: PeerEntry, joinToken: string 
       : joined && { name, url: joined.url, ...tokenOf(joinToken) },
     announce,
     receivedAt,
-    ...behaviour.snapshot(),
+    ...health.snapshot(),
   };
 }
 

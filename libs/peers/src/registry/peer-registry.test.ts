@@ -192,27 +192,27 @@ describe('peers', () => {
 
   it('opens the circuit after three failures, longer each time, and closes it at the next answer', (t) => {
     const { peers, clock } = setUp(t);
-    const behaviour = peers.health('neo');
-    assert.ok(behaviour);
-    const openFor = () => Math.max(0, behaviour.snapshot().circuitOpenUntil - clock.now());
+    const health = peers.health('neo');
+    assert.ok(health);
+    const openFor = () => Math.max(0, health.snapshot().circuitOpenUntil - clock.now());
     const seen = [1, 2, 3, 4, 5, 6, 7, 8, 9].map(() => {
-      behaviour.recordFailure();
+      health.recordFailure();
       return openFor();
     });
     assert.deepEqual(seen, [0, 0, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000, 30_000]);
-    behaviour.recordAnswer();
+    health.recordAnswer();
     assert.equal(openFor(), 0);
   });
 
   it('remembers load, refusals and latency', (t) => {
     const { peers } = setUp(t);
-    const behaviour = peers.health('neo');
-    assert.ok(behaviour);
-    const held = behaviour.trackTask();
-    behaviour.recordRefused();
-    behaviour.recordAccepted(100);
-    behaviour.recordAccepted(200);
-    const { inFlight, blockedRate, latencyMs } = behaviour.snapshot();
+    const health = peers.health('neo');
+    assert.ok(health);
+    const held = health.trackTask();
+    health.recordRefused();
+    health.recordAccepted(100);
+    health.recordAccepted(200);
+    const { inFlight, blockedRate, latencyMs } = health.snapshot();
     assert.equal(inFlight, 1);
     assert.ok(blockedRate > 0.1 && blockedRate < 0.2);
     assert.equal(Math.round(latencyMs), 130);

@@ -155,7 +155,7 @@ export function createPeerRegistry(options: PeerRegistryOptions): PeerRegistry {
     entry.receivedAt = clock.now();
     entry.joined = verdict.standing === 'joined' ? withUrlKey(verdict.joined) : undefined;
     entry.caller = entry.joined?.caller ?? (from.scopes && from.name);
-    entry.behaviour.recordAnswer();
+    entry.health.recordAnswer();
     return entry;
   }
 
@@ -204,7 +204,7 @@ export function createPeerRegistry(options: PeerRegistryOptions): PeerRegistry {
       listeners.add(listener);
       return { [Symbol.dispose]: () => void listeners.delete(listener) };
     },
-    health: (name) => entries.get(name)?.behaviour,
+    health: (name) => entries.get(name)?.health,
     cardUrl(name) {
       const entry = entries.get(name);
       const url = entry?.configured?.url ?? entry?.joined?.url;

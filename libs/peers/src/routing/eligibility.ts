@@ -18,11 +18,11 @@ export interface RoutingQuery {
   readonly now: number;
 }
 
-type PeerCheck = (peer: PeerProfile, question: RoutingQuery) => readonly Unmet[];
+type PeerCheck = (peer: PeerProfile, query: RoutingQuery) => readonly Unmet[];
 type AnnounceCheck = (
   peer: PeerProfile,
   announce: SessionAnnounce,
-  question: RoutingQuery,
+  query: RoutingQuery,
 ) => readonly Unmet[];
 
 const MET: readonly Unmet[] = [];
@@ -43,24 +43,24 @@ function concat(a: readonly Unmet[], b: readonly Unmet[]): readonly Unmet[] {
 }
 
 /** Everything that rules a peer out for a dispatch; empty when it is eligible (design 2, Routing, hard reasons). */
-export function exclusionReasons(peer: PeerProfile, question: RoutingQuery): readonly Unmet[] {
-  const stranger = identity(peer, question);
+export function exclusionReasons(peer: PeerProfile, query: RoutingQuery): readonly Unmet[] {
+  const stranger = identity(peer, query);
   if (stranger.length > 0) return stranger;
   const { announce } = peer;
   const known =
-    announce && isLive(peer, question.now)
-      ? checkAnnounce(peer, announce, question)
-      : (isProsePeer(peer, question.now) ? checkProsePeer : checkSilentPeer)(peer, question);
+    announce && isLive(peer, query.now)
+      ? checkAnnounce(peer, announce, query)
+      : (isProsePeer(peer, query.now) ? checkProsePeer : checkSilentPeer)(peer, query);
   return concat(
     known,
-    collect(LOCAL_CHECKS, (reason) => reason(peer, question)),
+    collect(LOCAL_CHECKS, (reason) => reason(peer, query)),
   );
 }
 
 /** Who takes no tasks at all has that one reason: what it lacks for this one says nothing. */
-const checkAnnounce: AnnounceCheck = (peer, announce, question) =>
+const checkAnnounce: AnnounceCheck = (peer, announce, query) =>
   takesTasks(announce)
-    ? collect(ANNOUNCE_CHECKS, (reason) => reason(peer, announce, question))
+    ? collect(ANNOUNCE_CHECKS, (reason) => reason(peer, announce, query))
     : unmet('capability', peer.name, 'takes no tasks: send it a CONTROL_DECISION', false);
 
 /** Whether a peer that announces this takes tasks at all: a trader does not. */

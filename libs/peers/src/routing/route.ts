@@ -34,11 +34,11 @@ export function route(
   policy: RoutingPolicy,
   now: number,
 ): RoutingDecision {
-  const question = { dispatch, policy, now };
+  const query = { dispatch, policy, now };
   const score = createScorer(dispatch, policy);
-  const judged = peers.map((peer) => evaluate(peer, question, score));
+  const judged = peers.map((peer) => evaluate(peer, query, score));
   const best = bestOf(judged, dispatch.task.taskId);
-  const { unmet, waitable } = best ? ROUTED : unroutable(judged, question);
+  const { unmet, waitable } = best ? ROUTED : unroutable(judged, query);
   const considered = judged.sort((a, b) => byRank(a, b, best)).map((each) => explain(each, best));
   return { chosen: best?.peer.name, considered, unmet, waitable };
 }
@@ -53,10 +53,10 @@ interface Evaluated {
   readonly score: number;
 }
 
-function evaluate(peer: PeerProfile, question: RoutingQuery, score: Scorer): Evaluated {
-  const unmet = exclusionReasons(peer, question);
+function evaluate(peer: PeerProfile, query: RoutingQuery, score: Scorer): Evaluated {
+  const unmet = exclusionReasons(peer, query);
   if (unmet.length > 0) return { peer, eligible: false, unmet, notes: [], score: 0 };
-  const known = peer.announce && isLive(peer, question.now) ? score(peer, peer.announce) : scoreProse(peer);
+  const known = peer.announce && isLive(peer, query.now) ? score(peer, peer.announce) : scoreProse(peer);
   return { peer, eligible: true, unmet, notes: known.notes, score: known.score };
 }
 

@@ -31,8 +31,8 @@ const MAX_NAMES = 20;
  * Why nobody can take a dispatch. What no live peer declares at all comes first and alone, since nothing that changes
  * soon helps; else each peer's own reasons (design 2, Blocked).
  */
-export function unroutable(excluded: readonly Excluded[], question: RoutingQuery): Unroutable {
-  const { dispatch, policy, now } = question;
+export function unroutable(excluded: readonly Excluded[], query: RoutingQuery): Unroutable {
+  const { dispatch, policy, now } = query;
   const { target = 'auto' } = dispatch.routing ?? {};
   const candidates = excluded
     .filter(({ peer: { name, endpoint } }) => endpoint && name !== policy.self)

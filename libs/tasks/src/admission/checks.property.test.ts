@@ -47,13 +47,13 @@ function requestThat(fails: Failing): AdmissionRequest {
       brief: 'do it',
     },
     inputs: {
-      ...factsWith(new Set(SERVERS), new Set(CAPABILITIES), !fails.repo),
+      ...inputsWith(new Set(SERVERS), new Set(CAPABILITIES), !fails.repo),
       queue: { full: fails.capacity === true, waiting: 0 },
     },
   };
 }
 
-function factsWith(
+function inputsWith(
   healthy: ReadonlySet<string>,
   usable: ReadonlySet<string>,
   clean: boolean,
@@ -105,7 +105,7 @@ const dispatches = fc
   );
 const worlds = fc
   .tuple(some(SERVERS), some(CAPABILITIES), fc.boolean())
-  .map(([healthy, usable, clean]) => factsWith(new Set(healthy), new Set(usable), clean));
+  .map(([healthy, usable, clean]) => inputsWith(new Set(healthy), new Set(usable), clean));
 
 const caller: Caller = { name: 'switch', scopes: new Set(['dispatch']) };
 const told = (unmet: readonly Unmet[]): string[] => unmet.map(({ kind, name }) => `${kind} ${name}`);
@@ -140,7 +140,7 @@ describe('admission, whatever is asked and however things stand', () => {
       fc.constantFrom(...CAPABILITIES, 'fly').map((name) => ({ requiredCapabilities: [name] })),
     );
     await fc.assert(
-      fc.asyncProperty(dispatches, worlds, further, async (dispatch, facts, more) => {
+      fc.asyncProperty(dispatches, worlds, further, async (dispatch, inputs, more) => {
         const { requiredMcp = [], requiredCapabilities = [] } = dispatch.requirements ?? {};
         const asked = {
           ...dispatch.requirements,
@@ -150,9 +150,9 @@ describe('admission, whatever is asked and however things stand', () => {
             ...('requiredCapabilities' in more ? more.requiredCapabilities : []),
           ],
         };
-        const before = told(await admit({ dispatch, caller, inputs: facts }));
+        const before = told(await admit({ dispatch, caller, inputs: inputs }));
         const after = told(
-          await admit({ dispatch: { ...dispatch, requirements: asked }, caller, inputs: facts }),
+          await admit({ dispatch: { ...dispatch, requirements: asked }, caller, inputs: inputs }),
         );
         assert.deepEqual(
           before.filter((entry) => !after.includes(entry)),
@@ -165,16 +165,16 @@ describe('admission, whatever is asked and however things stand', () => {
 
   it('does not depend on the order of what is required, nor on repetition', async () => {
     await fc.assert(
-      fc.asyncProperty(dispatches, worlds, async (dispatch, facts) => {
+      fc.asyncProperty(dispatches, worlds, async (dispatch, inputs) => {
         const { requiredMcp = [], requiredCapabilities = [] } = dispatch.requirements ?? {};
         const turned = {
           ...dispatch.requirements,
           requiredMcp: [...requiredMcp.toReversed(), ...requiredMcp],
           requiredCapabilities: [...requiredCapabilities.toReversed(), ...requiredCapabilities],
         };
-        const straight = told(await admit({ dispatch, caller, inputs: facts }));
+        const straight = told(await admit({ dispatch, caller, inputs: inputs }));
         const other = told(
-          await admit({ dispatch: { ...dispatch, requirements: turned }, caller, inputs: facts }),
+          await admit({ dispatch: { ...dispatch, requirements: turned }, caller, inputs: inputs }),
         );
         assert.deepEqual(other.sort(), straight.sort());
       }),

@@ -4,7 +4,7 @@ import { NOW } from '@hermes-fleet/fleet/testing';
 import type { Caller, TaskDispatch } from '@hermes-fleet/protocol';
 import { type AdmissionInputs, admit, admitRelayed } from './checks.ts';
 
-const facts: AdmissionInputs = {
+const inputs: AdmissionInputs = {
   self: 'neo',
   versions: ['2.0'],
   now: NOW,
@@ -45,7 +45,7 @@ describe('admission', () => {
         deadline: new Date(NOW + 1).toISOString(),
       }),
       caller,
-      inputs: facts,
+      inputs,
     });
     assert.deepEqual(unmet, []);
   });
@@ -161,7 +161,7 @@ describe('admission', () => {
   ];
   for (const [what, dispatch, changed, kind, detail, transient] of cases)
     it(`blocks ${what}`, async () => {
-      const unmet = await admit({ dispatch, caller, inputs: { ...facts, ...changed } });
+      const unmet = await admit({ dispatch, caller, inputs: { ...inputs, ...changed } });
       assert.deepEqual(
         unmet.map((entry) => [entry.kind, entry.transient]),
         [[kind, transient]],
@@ -173,7 +173,7 @@ describe('admission', () => {
     const unmet = await admit({
       dispatch: dispatchOf(),
       caller: { name: 'x', scopes: new Set(['read']) },
-      inputs: facts,
+      inputs,
     });
     assert.match(unmet[0]?.detail ?? '', /caller x lacks the scope "dispatch"/);
   });
@@ -192,7 +192,7 @@ describe('admission', () => {
       }),
       caller: { name: 'x', scopes: new Set() },
       inputs: {
-        ...facts,
+        ...inputs,
         repoState: async () => ({ branch: 'main', clean: false }),
         queue: { full: true, waiting: 1 },
       },
@@ -229,7 +229,7 @@ describe('admission', () => {
       }),
       caller: { name: 'x', scopes: new Set() },
       inputs: {
-        ...facts,
+        ...inputs,
         ...sick('timeout', 'timeout after 1000 ms'),
         repoState: async () => ({ branch: 'main', clean: false }),
         queue: { full: true, waiting: 1 },
@@ -259,7 +259,7 @@ describe('admission', () => {
 
   it('answers a foreign major alone, before anything else is judged', async () => {
     const dispatch = dispatchOf({ protocolVersion: '9.0', deadline: new Date(NOW - 1).toISOString() });
-    const unmet = await admit({ dispatch, caller: { name: 'x', scopes: new Set() }, inputs: facts });
+    const unmet = await admit({ dispatch, caller: { name: 'x', scopes: new Set() }, inputs: inputs });
     assert.deepEqual(
       unmet.map(({ kind }) => kind),
       ['version'],
@@ -278,7 +278,7 @@ describe('admission', () => {
       const unmet = await judge({
         dispatch,
         caller: { name: 'x', scopes: new Set() },
-        inputs: { ...facts, ...looking, model: none },
+        inputs: { ...inputs, ...looking, model: none },
       });
       const detail = 'neo takes no tasks: send a CONTROL_DECISION (apply_control_decision)';
       assert.deepEqual(unmet, [{ kind: 'capability', name: 'neo', detail, transient: false }]);
@@ -294,13 +294,13 @@ describe('admission', () => {
         return { state: 'ok', detail: '' };
       },
     };
-    await admit({ dispatch: asks('memory'), caller, inputs: { ...facts, mcp } });
+    await admit({ dispatch: asks('memory'), caller, inputs: { ...inputs, mcp } });
     assert.deepEqual(asked, [['memory', { maxAgeMs: 5_000, timeoutMs: 1_000 }]]);
   });
 
   it('does not count the tokens of a brief that fits in any case, nor look at the tree of a reading task', async () => {
     const strict: AdmissionInputs = {
-      ...facts,
+      ...inputs,
       countTokens: () => assert.fail('counted'),
       repoState: () => assert.fail('looked'),
     };
@@ -315,16 +315,16 @@ describe('admission', () => {
     it(`of a task to be relayed after ${through} profiles: ${kinds.join() || 'admitted'}, this one counts too`, async () => {
       const dispatch = dispatchOf({ task: { path: [...'abcdefgh'].slice(0, through) } });
       const kindsOf = (unmet: { kind: string }[]) => unmet.map(({ kind }) => kind);
-      assert.deepEqual(kindsOf(await admitRelayed({ dispatch, caller, inputs: facts })), kinds);
-      assert.deepEqual(kindsOf(await admit({ dispatch, caller, inputs: facts })), []);
+      assert.deepEqual(kindsOf(await admitRelayed({ dispatch, caller, inputs: inputs })), kinds);
+      assert.deepEqual(kindsOf(await admit({ dispatch, caller, inputs: inputs })), []);
     });
 
   it('leaves to routing what peers must give', async () => {
     const dispatch = dispatchOf({ requirements: { requiredMcp: ['nope'], requiredCapabilities: ['fly'] } });
-    assert.deepEqual(await admitRelayed({ dispatch, caller, inputs: facts }), []);
+    assert.deepEqual(await admitRelayed({ dispatch, caller, inputs: inputs }), []);
     const past = dispatchOf({ deadline: new Date(NOW).toISOString() });
     assert.deepEqual(
-      (await admitRelayed({ dispatch: past, caller, inputs: facts })).map(({ kind }) => kind),
+      (await admitRelayed({ dispatch: past, caller, inputs: inputs })).map(({ kind }) => kind),
       ['deadline'],
     );
   });

@@ -10,14 +10,14 @@ import {
   versionUnmet,
 } from '@hermes-fleet/protocol';
 
-/** A probe older than this is repeated before a task that needs the server is admitted (design 2, Admission). */
+/** An older probe is repeated before a task that requires the server is admitted (docs/handshake.md#admission). */
 const PROBE_MAX_AGE_MS = 5_000;
 const PROBE_TIMEOUT_MS = 1_000;
 
-/** What admission goes by; the measuring ones are asked only when a dispatch needs them. */
+/** The state of this profile. The functions measure, and are called only if a dispatch needs them. */
 export interface AdmissionInputs {
   readonly self: string;
-  /** The handshake versions that this profile speaks. */
+  /** Supported handshake versions. */
   readonly versions: readonly string[];
   readonly now: number;
   readonly model: ModelInfo;
@@ -32,7 +32,7 @@ export interface AdmissionInputs {
   };
   repoState(): Promise<{ readonly branch: string; readonly clean: boolean }>;
   countTokens(text: string): Promise<number>;
-  /** Tokens below which the executor does not start. */
+  /** The smallest token budget with which the executor starts. */
   readonly minimumBudget: number;
   readonly queue: { readonly full: boolean; readonly waiting: number };
 }
@@ -51,29 +51,28 @@ const unmet = (kind: UnmetKind, name: string, detail: string, transient = false)
 ];
 
 /**
- * What an own task needs and this profile can't give now: all of it at once, in the order of design 2 (Admission),
- * before the first token. Empty = admitted. A foreign major version is answered alone, and so is any task where no model
- * runs.
+ * Checks a task for this profile's own executor, before the first token. Returns every unmet requirement, in the order
+ * of docs/handshake.md#admission; empty = admitted. An unsupported major version, or a profile without a model, is
+ * reported alone.
  */
 export function admit(request: AdmissionRequest): Promise<Unmet[]> {
   return collect(request, OWN_CHECKS);
 }
 
-/** The same for a task that is to be relayed: what peers must give is for routing to judge. */
+/** Checks a task for a peer. Routing checks the requirements that the peer must meet. */
 export function admitRelayed(request: AdmissionRequest): Promise<Unmet[]> {
   return collect(request, RELAY_CHECKS);
 }
 
 async function collect(request: AdmissionRequest, checks: readonly Check[]): Promise<Unmet[]> {
-  for (const alone of [version, worker]) {
-    const unmet = await alone(request);
+  for (const check of [version, worker]) {
+    const unmet = await check(request);
     if (unmet.length > 0) return unmet;
   }
   return (await Promise.all(checks.map((check) => check(request)))).flat();
 }
 
-const version: Check = ({ dispatch, inputs: facts }) =>
-  versionUnmet(dispatch.protocolVersion, facts.versions);
+const version: Check = ({ dispatch, inputs }) => versionUnmet(dispatch.protocolVersion, inputs.versions);
 
 const worker: Check = ({ inputs: { self, model } }) =>
   model.tier === NO_MODEL.tier
@@ -85,7 +84,7 @@ const scope: Check = ({ caller }) =>
     ? MET
     : unmet('scope', 'dispatch', `caller ${caller.name} lacks the scope "dispatch"`);
 
-/** `hops` = the profiles that the task will have come through when it reaches whoever does it. */
+/** `hops` returns the profiles that the task has passed when it reaches its executor. */
 const pathOf =
   (hops: (through: readonly string[], self: string) => readonly string[]): Check =>
   ({ dispatch, inputs: { self } }) => {
@@ -108,22 +107,22 @@ const pathOf =
   };
 
 const path = pathOf((through) => through);
-/** A relayed task comes through this profile too: what would be too long there is not sent. */
+/** A relayed task also passes this profile, so a path that would be too long at the peer is refused here. */
 const relayedPath = pathOf((through, self) => [...through, self]);
 
-const deadline: Check = ({ dispatch, inputs: facts }) =>
-  dispatch.deadline !== undefined && Date.parse(dispatch.deadline) <= facts.now
+const deadline: Check = ({ dispatch, inputs }) =>
+  dispatch.deadline !== undefined && Date.parse(dispatch.deadline) <= inputs.now
     ? unmet('deadline', dispatch.deadline, `the deadline ${dispatch.deadline} has passed`)
     : MET;
 
-const mcp: Check = async ({ dispatch, inputs: facts }) => {
-  const configured = new Set(facts.mcp.names());
+const mcp: Check = async ({ dispatch, inputs }) => {
+  const configured = new Set(inputs.mcp.names());
   const required = [...new Set(dispatch.requirements?.requiredMcp ?? [])];
   const found = await Promise.all(
     required.map(async (name) => {
       if (!configured.has(name))
-        return unmet('mcp', name, `required MCP server "${name}" is not configured on ${facts.self}`);
-      const { state, detail } = await facts.mcp.probe(name, {
+        return unmet('mcp', name, `required MCP server "${name}" is not configured on ${inputs.self}`);
+      const { state, detail } = await inputs.mcp.probe(name, {
         maxAgeMs: PROBE_MAX_AGE_MS,
         timeoutMs: PROBE_TIMEOUT_MS,
       });
@@ -140,64 +139,69 @@ const mcp: Check = async ({ dispatch, inputs: facts }) => {
   return found.flat();
 };
 
-const capabilities: Check = ({ dispatch, inputs: facts }) =>
+const capabilities: Check = ({ dispatch, inputs }) =>
   [...new Set(dispatch.requirements?.requiredCapabilities ?? [])].flatMap((name) =>
-    facts.capabilities.includes(name)
+    inputs.capabilities.includes(name)
       ? MET
-      : unmet('capability', name, `required capability "${name}" is not available on ${facts.self}`),
+      : unmet('capability', name, `required capability "${name}" is not available on ${inputs.self}`),
   );
 
-const tier: Check = ({ dispatch, inputs: facts }) =>
-  tierFits(facts.model.tier, dispatch, facts.tiers)
+const tier: Check = ({ dispatch, inputs }) =>
+  tierFits(inputs.model.tier, dispatch, inputs.tiers)
     ? MET
     : unmet(
         'tier',
-        facts.model.tier,
-        `${facts.self} runs a model of tier ${facts.model.tier}, and ${tierRange(dispatch)} is asked for`,
+        inputs.model.tier,
+        `${inputs.self} runs a model of tier ${inputs.model.tier}, and ${tierRange(dispatch)} is asked for`,
       );
 
-const contextWindow: Check = async ({ dispatch, inputs: facts }) => {
-  const { contextWindow: window } = facts.model;
+const contextWindow: Check = async ({ dispatch, inputs }) => {
+  const { contextWindow: window } = inputs.model;
   const wanted = dispatch.requirements?.minContextWindow ?? 0;
-  // A token is at least one byte: what is that short fits without loading the tokenizer.
+  // A token has at least one byte, so a short brief fits without loading the tokenizer.
   const fits = Buffer.byteLength(dispatch.brief) <= window;
-  const tokens = fits ? 0 : await facts.countTokens(dispatch.brief);
+  const tokens = fits ? 0 : await inputs.countTokens(dispatch.brief);
   return [
     ...(wanted > window
       ? unmet(
           'context',
           'min_context_window',
-          `a context window of ${wanted} is asked for, ${facts.self} has ${window}`,
+          `a context window of ${wanted} is asked for, ${inputs.self} has ${window}`,
         )
       : MET),
     ...(tokens > window
       ? unmet(
           'context',
           'brief',
-          `the brief has ${tokens} tokens, the context window of ${facts.self} ${window}`,
+          `the brief has ${tokens} tokens, the context window of ${inputs.self} ${window}`,
         )
       : MET),
   ];
 };
 
-const budget: Check = ({ dispatch, inputs: facts }) => {
+const budget: Check = ({ dispatch, inputs }) => {
   const { tokenBudget } = dispatch.task;
-  if (tokenBudget === undefined || tokenBudget >= facts.minimumBudget) return MET;
-  const detail = `token budget ${tokenBudget} is below the ${facts.minimumBudget} tokens that ${facts.self} needs to start`;
+  if (tokenBudget === undefined || tokenBudget >= inputs.minimumBudget) return MET;
+  const detail = `token budget ${tokenBudget} is below the ${inputs.minimumBudget} tokens that ${inputs.self} needs to start`;
   return unmet('budget', 'token_budget', detail);
 };
 
-const repo: Check = async ({ dispatch, inputs: facts }) => {
+const repo: Check = async ({ dispatch, inputs }) => {
   if (!isWriteTask(dispatch)) return MET;
-  const { clean, branch } = await facts.repoState();
+  const { clean, branch } = await inputs.repoState();
   if (clean) return MET;
-  const detail = `the working tree of ${facts.self} is dirty (branch ${branch}), and this is a write task`;
+  const detail = `the working tree of ${inputs.self} is dirty (branch ${branch}), and this is a write task`;
   return unmet('repo', branch, detail, true);
 };
 
-const capacity: Check = ({ inputs: facts }) =>
-  facts.queue.full
-    ? unmet('capacity', 'queue', `the queue of ${facts.self} is full (${facts.queue.waiting} waiting)`, true)
+const capacity: Check = ({ inputs }) =>
+  inputs.queue.full
+    ? unmet(
+        'capacity',
+        'queue',
+        `the queue of ${inputs.self} is full (${inputs.queue.waiting} waiting)`,
+        true,
+      )
     : MET;
 
 const OWN_CHECKS: readonly Check[] = [

@@ -21,22 +21,22 @@ export interface DestinationsOptions {
     readonly minimumBudget: number;
   };
   repoState(): Promise<{ readonly branch: string; readonly clean: boolean }>;
-  /** For tasks of the profile's own agent. */
+  /** Tasks for the profile's own agent. */
   readonly own: TaskQueue;
-  /** For tasks that peers are to do. */
+  /** Tasks for peers. */
   readonly relayed: TaskQueue;
 }
 
-/** Who executes a dispatch, and what admits it there (design 1, Who executes). */
+/** Decides whether a dispatch runs here or at a peer, and checks its admission there. */
 export interface Destinations {
   destinationOf(dispatch: TaskDispatch): Destination;
-  /** Where routing would send it now. */
+  /** Routes the dispatch among the current peers, without sending it. */
   decide(dispatch: TaskDispatch): Promise<RoutingDecision>;
-  /** What stands against having peers do it, whatever they can do. */
+  /** Checks what this profile requires of a relayed dispatch; the peers' capabilities are not considered. */
   checkRelayed(dispatch: TaskDispatch, caller: Caller): Promise<Unmet[]>;
   /**
-   * What admission would say now to whoever may dispatch; for those who only ask, that they may read is enough. Whether
-   * a peer can take it is for `decide`.
+   * Checks admission as for a caller with the scope `dispatch`, for explanations that need only the scope `read`. Does
+   * not check whether a peer can take the dispatch; see `decide`.
    */
   checkNow(dispatch: TaskDispatch): Promise<{ own: boolean; unmet: Unmet[] }>;
 }
@@ -46,7 +46,7 @@ export function createDestinations(options: DestinationsOptions): Destinations {
   const { limits, routing, tiers, orchestrate } = config.fleet;
   const policy = routingPolicy(config, profile, versions);
 
-  const facts = ({ full, waiting }: TaskQueue): AdmissionInputs => ({
+  const inputsFor = ({ full, waiting }: TaskQueue): AdmissionInputs => ({
     self: profile,
     versions,
     tiers,
@@ -66,19 +66,19 @@ export function createDestinations(options: DestinationsOptions): Destinations {
     return route(dispatch, known, { ...policy, briefTokens }, options.clock.now());
   }
 
-  const toOwn: Destination = {
+  const ownAgent: Destination = {
     queue: own,
     maxResumes: limits.max_resumes,
-    check: (dispatch, caller) => admit({ dispatch, caller, inputs: facts(own) }),
+    check: (dispatch, caller) => admit({ dispatch, caller, inputs: inputsFor(own) }),
   };
-  const judgeRelayed: Destinations['checkRelayed'] = (dispatch, caller) =>
-    admitRelayed({ dispatch, caller, inputs: facts(relayed) });
-  const toPeers: Destination = {
+  const checkRelayed: Destinations['checkRelayed'] = (dispatch, caller) =>
+    admitRelayed({ dispatch, caller, inputs: inputsFor(relayed) });
+  const peersDestination: Destination = {
     queue: relayed,
-    // Asking a peer for its task spends nothing; giving up would lose what it has done.
+    // Polling a peer costs nothing; giving up would lose its work.
     maxResumes: Number.POSITIVE_INFINITY,
     async check(dispatch, caller) {
-      const unmet = await judgeRelayed(dispatch, caller);
+      const unmet = await checkRelayed(dispatch, caller);
       if (unmet.length > 0) return unmet;
       const decision = await decide(dispatch);
       const mayWait = (dispatch.routing?.onBlocked ?? routing.on_blocked) !== 'fail';
@@ -86,22 +86,25 @@ export function createDestinations(options: DestinationsOptions): Destinations {
     },
   };
 
-  function gateOf({ routing: asked }: TaskDispatch): Destination {
-    // Who takes no tasks passes none on either.
-    if (options.agent.executor.model.tier === NO_MODEL.tier) return toOwn;
-    const target = asked?.target ?? 'auto';
-    return target === profile || (target === 'auto' && !orchestrate) ? toOwn : toPeers;
+  function destinationOf({ routing: requested }: TaskDispatch): Destination {
+    // A profile that takes no tasks relays none.
+    if (options.agent.executor.model.tier === NO_MODEL.tier) return ownAgent;
+    const target = requested?.target ?? 'auto';
+    return target === profile || (target === 'auto' && !orchestrate) ? ownAgent : peersDestination;
   }
 
   return {
-    destinationOf: gateOf,
+    destinationOf,
     decide,
-    checkRelayed: judgeRelayed,
+    checkRelayed,
     async checkNow(dispatch) {
-      const isOwn = gateOf(dispatch) === toOwn;
+      const isOwn = destinationOf(dispatch) === ownAgent;
       const caller = { name: profile, scopes: new Set(['dispatch'] as const) };
-      const judge = isOwn ? admit : admitRelayed;
-      return { own: isOwn, unmet: await judge({ dispatch, caller, inputs: facts(isOwn ? own : relayed) }) };
+      const check = isOwn ? admit : admitRelayed;
+      return {
+        own: isOwn,
+        unmet: await check({ dispatch, caller, inputs: inputsFor(isOwn ? own : relayed) }),
+      };
     },
   };
 }

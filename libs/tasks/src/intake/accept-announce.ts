@@ -16,12 +16,12 @@ import {
 } from '@hermes-fleet/protocol';
 import { type FleetMetrics, requireScope } from '@hermes-fleet/service';
 
-/** Context ids that begin with this belong to the handshake: nothing runs there (seed 004). */
+/** Prefix of the context IDs that are reserved for the handshake (docs/handshake.md#handshake-contexts). */
 export const HANDSHAKE_CONTEXT = 'handshake:';
 
 export interface HandshakeOptions {
   readonly profile: string;
-  /** The handshake versions that this profile speaks. */
+  /** Supported handshake versions. */
   readonly versions: readonly string[];
   readonly peers: PeerRegistry;
   readonly clock: Clock;
@@ -31,8 +31,8 @@ export interface HandshakeOptions {
 }
 
 /**
- * Takes note of a SESSION_ANNOUNCE and answers with our own, in the highest version that both sides list. Of one that
- * is of a foreign major, only the versions are read; it is answered all the same, so that its sender learns ours.
+ * Records a SESSION_ANNOUNCE and replies with our own, in the highest version that both sides list. Of an unsupported
+ * major version only the versions are read. It is answered too, so that its sender learns our versions.
  */
 export async function acceptAnnounce(
   options: HandshakeOptions,
@@ -41,10 +41,10 @@ export async function acceptAnnounce(
   caller: Caller,
 ): Promise<Accepted> {
   requireScope(caller, 'announce');
-  const reading = readAnnounce(wire, options.versions);
-  const theirs = reading.kind === 'foreign' ? reading.versions : spokenVersions(reading.announce);
+  const decoded = readAnnounce(wire, options.versions);
+  const theirs = decoded.kind === 'foreign' ? decoded.versions : spokenVersions(decoded.announce);
   const version = negotiate(options.versions, theirs);
-  if (reading.kind === 'announce') await record(options, reading.announce, caller);
+  if (decoded.kind === 'announce') await record(options, decoded.announce, caller);
   else await recordForeign(options, theirs, version !== undefined, caller);
   const contextId = message.contextId ?? `${HANDSHAKE_CONTEXT}hermes-${options.profile}`;
   const answer = { ...options.announce(), protocolVersion: version ?? highestOf(options.versions) };
@@ -61,8 +61,8 @@ async function record(options: HandshakeOptions, announce: SessionAnnounce, call
 }
 
 /**
- * A peer without a common major is recorded by its token's name and its versions alone, so that routing can say why it
- * gets no work. One that could speak ours will announce itself again when it has read our answer.
+ * Records a peer without a common major version by its caller's name and its versions, so that routing can explain why
+ * it excludes the peer. A peer with a common version announces itself again after it has read our reply.
  */
 async function recordForeign(
   options: HandshakeOptions,
@@ -71,12 +71,12 @@ async function recordForeign(
   caller: Caller,
 ): Promise<void> {
   options.metrics.announce(caller.name, 'in', 'error');
-  options.log.warn({ peer: caller.name, versions: theirs }, 'announce of a version that is not spoken here');
+  options.log.warn({ peer: caller.name, versions: theirs }, 'announce of an unsupported version');
   if (common || !options.peers.get(caller.name)?.endpoint) return;
   await options.peers.record(foreignAnnounce(caller.name, theirs), caller);
 }
 
-/** Seed 004's convention: role, profile and readiness in words, the announce beside them; it spends nothing. */
+/** Replies to text in a handshake context with role, profile and readiness, and with our announce. Runs nothing. */
 export function acceptGreeting(options: HandshakeOptions, contextId: string, caller: Caller): Accepted {
   requireScope(caller, 'announce');
   const announce = inContext(options.announce(), contextId);

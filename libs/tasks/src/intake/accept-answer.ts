@@ -17,8 +17,9 @@ export interface AnswerOptions {
 }
 
 /**
- * Takes a message to a task as the answer to what it asked: durable when it resolves, once however often the same message
- * comes (design 3, Asking). Throws a FleetError that leaves nothing behind for any message that answers nothing.
+ * Accepts a message to a task as the answer to its open question (docs/handshake.md#asking). The answer is durable when
+ * the promise resolves, and copies of the message have no effect. Throws a FleetError, and changes nothing, if the message
+ * is not a valid answer.
  */
 export async function acceptAnswer(
   { ledger, dispatcher, log }: AnswerOptions,
@@ -39,12 +40,12 @@ export async function acceptAnswer(
   if (text.trim() === '') throw invalid('has no text: an answer is text');
   const { question, isNew } = await ledger.answer(taskId, { messageId, text, message: message.raw });
   const fields = { task_id: taskId, context_id: task.contextId, caller: caller.name, question: question.seq };
-  log.info(fields, isNew ? 'question answered' : 'answer is known already: the same task answers');
+  log.info(fields, isNew ? 'question answered' : 'answer is a duplicate of a known one');
   if (isNew) dispatcher.answered(taskId);
   return { kind: 'task', taskId };
 }
 
-/** Somebody else's task looks like an unknown one. */
+/** Another caller's task is reported as unknown. */
 function ownTask(ledger: Pick<Ledger, 'get'>, taskId: string, caller: Caller): TaskRecord {
   const task = ledger.get(taskId);
   if (!task || task.caller !== caller.name)
@@ -52,7 +53,7 @@ function ownTask(ledger: Pick<Ledger, 'get'>, taskId: string, caller: Caller): T
   return task;
 }
 
-/** Refuses before the text is looked at: a message to a task that waits for nothing is no wrong answer. */
+/** Is checked before the text: a task without an open question refuses every message in the same way. */
 function refuseUnasked({ id, contextId, state }: TaskRecord, last: Question | undefined): void {
   if (state === 'input_required') return;
   const asked = last?.answer

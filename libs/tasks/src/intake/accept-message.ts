@@ -28,15 +28,16 @@ export interface IntakeOptions extends HandshakeOptions {
   readonly ledger: Ledger;
   readonly dispatcher: Dispatcher;
   readonly ids: Ids;
-  /** Why nothing new is taken at the moment; undefined when it is. */
+  /** The reason if no new task is accepted at the moment. */
   readonly closed: () => FleetError | undefined;
-  /** Called with the task that opened a context which this profile had not seen. */
+  /** Is called with a task that opened a new context; returns the metadata of its reply. */
   readonly onFreshContext: (taskId: string) => JsonObject;
 }
 
 /**
- * What becomes of an A2A message: an announce or a handshake text is answered, a dispatch or plain text becomes a
- * durable task (design 2, Carriage), and a text to a task that asked is its answer (design 3, Asking). Throws a FleetError that leaves nothing behind.
+ * Accepts an A2A message (docs/handshake.md#exchanges). An announce or a text in a handshake context is answered, a
+ * dispatch or a plain text becomes a durable task, and a text to a task with an open question is its answer. Throws a
+ * FleetError, and changes nothing, if the message is refused.
  */
 export async function acceptMessage(
   options: IntakeOptions,
@@ -56,7 +57,7 @@ export async function acceptMessage(
   return acceptTask(options, part ?? proseDispatch(message.text, options), message, caller);
 }
 
-/** The handshake message among the data parts; other data parts are none of ours, except under our media type. */
+/** Finds the handshake message among the data parts. Other data parts are ignored, unless they have our media type. */
 function handshakePart(message: InboundMessage): JsonObject | undefined {
   for (const { data, mediaType } of message.data) {
     const type = mediaType?.split(';')[0]?.trim().toLowerCase();
@@ -74,26 +75,26 @@ async function acceptTask(
   message: InboundMessage,
   caller: Caller,
 ): Promise<Accepted> {
-  const reading = readDispatch(wire, options.versions);
+  const decoded = readDispatch(wire, options.versions);
   const fresh = message.contextId === undefined || !hasContext(options.ledger, message.contextId);
   const { task, created } = await options.ledger.accept({
     id: options.ids.uuid(),
     contextId: message.contextId ?? options.ids.uuid(),
     caller: caller.name,
-    key: reading.taskId ?? options.ids.uuid(),
+    key: decoded.taskId ?? options.ids.uuid(),
     fingerprint: dispatchFingerprint(wire),
     message: message.raw,
     dispatch: wire,
     ...(message.traceparent === undefined ? {} : { traceparent: message.traceparent }),
   });
   const fields = { task_id: task.id, context_id: task.contextId, caller: caller.name };
-  options.log.info(fields, created ? 'task accepted' : 'task is known already: the same one answers');
+  options.log.info(fields, created ? 'task accepted' : 'task is a duplicate of a known one');
   const metadata = created && fresh ? options.onFreshContext(task.id) : undefined;
   await options.dispatcher.submit(task, caller);
   return { kind: 'task', taskId: task.id, ...(metadata ? { metadata } : {}) };
 }
 
-/** The dispatch that a text message stands for, its hints read (design 2, Prose peers, Inbound). */
+/** Builds the dispatch of a text message from its hints and its text (docs/handshake.md#from-a-prose-peer). */
 function proseDispatch(text: string, { ids, versions }: Pick<IntakeOptions, 'ids' | 'versions'>): JsonObject {
   const hints = parseHints(text);
   const brief = hints?.brief ?? text;

@@ -11,31 +11,30 @@ import type { Persist } from './persist.ts';
 import type { QuestionWaits } from './question-waits.ts';
 import { callAt } from './timers.ts';
 
-/** What a run needs to ask its caller. */
 export interface AskOptions extends Pick<RunContext, 'signal' | 'stopping'> {
   readonly task: AdmittedTask;
   readonly ledger: Pick<Ledger, 'ask' | 'withdraw' | 'questions' | 'watch'>;
   readonly clock: Clock;
-  readonly askers: QuestionWaits;
-  /** How long a question waits for its answer, ms. */
+  readonly questionWaits: QuestionWaits;
+  /** The longest time that a question waits for its answer, ms. */
   readonly maxInputWaitMs: number;
-  /** Ends the run: nobody has answered in time. */
+  /** Aborts the run if its question is not answered in time. */
   readonly abortRun: (reason: FleetError) => void;
-  /** Tries a write again while the store is away, until the run is told to end: what it paid for must not get lost. */
+  /** Retries a write while the store is unavailable, until the run is aborted: results that cost tokens must not be lost. */
   readonly persist: Persist;
 }
 
-/** The question of a task that has no answer yet. */
+/** The question of a task that is neither answered nor withdrawn. */
 export function openQuestion(ledger: Pick<Ledger, 'questions'>, taskId: string): Question | undefined {
   return ledger.questions(taskId).find(isOpen);
 }
 
-/** When a question has waited long enough, ms since the epoch. A restart goes on with the same clock. */
+/** When a question expires, ms since the epoch. A restart does not extend the time. */
 export function answerDueAt({ askedAt }: Question, maxInputWaitMs: number): number {
   return askedAt + maxInputWaitMs;
 }
 
-/** Why a task ends whose question nobody has answered. */
+/** Ends a task whose question has expired. */
 export function unansweredError(maxInputWaitMs: number): FleetError {
   const waited = `${Math.round(maxInputWaitMs / 1000)} s`;
   return new FleetError(
@@ -45,9 +44,10 @@ export function unansweredError(maxInputWaitMs: number): FleetError {
 }
 
 /**
- * The answer to a question, from the ledger where it is there already; else the question is asked, durably, and waited for
- * without a slot (design 3, Asking). Rejects with the reason of `signal` or `stopping`; the question stays. `withdrawal`
- * takes it back: rejects with its reason, in a slot again, unless an answer came first.
+ * Resolves with the answer to a question (docs/handshake.md#asking). If the ledger has no answer yet, the question is
+ * written to the ledger, and the run waits without a slot. Rejects with the reason of `signal` or `stopping`; the
+ * question stays open. `withdrawal` withdraws the question: unless an answer came first, the promise rejects with its
+ * reason after the run has a slot again.
  */
 export async function askCaller(
   options: AskOptions & Pick<RunContext, 'park'>,
@@ -61,8 +61,9 @@ export async function askCaller(
   const before = ledger.questions(task.id);
   if (!before.some((one) => one.key === key)) {
     if (before.length >= MAX_QUESTIONS)
-      throw cannotAsk(`a task may ask its caller ${MAX_QUESTIONS} times, and did`);
-    if (options.askers.full) throw cannotAsk('as many tasks as may wait for their callers already');
+      throw cannotAsk(`a task may ask its caller at most ${MAX_QUESTIONS} times`);
+    if (options.questionWaits.full)
+      throw cannotAsk('the limit of tasks that wait for their callers is reached');
   }
   const bounded = text.length > MAX_QUESTION_CHARS ? `${text.slice(0, MAX_QUESTION_CHARS)} […]` : text;
   const asked = await options.persist(() => ledger.ask(task.id, { key, text: bounded }));
@@ -70,7 +71,7 @@ export async function askCaller(
   if (!asked) throw new FleetError('INTERNAL', `task ${task.id} has ended: it can ask nothing`);
   if (asked.answer) return asked.answer.text;
   const answer = await options.park(async () => {
-    using _waiting = options.askers.enter(asked.askedAt);
+    using _waiting = options.questionWaits.add(asked.askedAt);
     using _limit = callAt(options.clock, answerDueAt(asked, maxInputWaitMs), () => {
       if (openQuestion(ledger, task.id)?.key === key) options.abortRun(unansweredError(maxInputWaitMs));
     });

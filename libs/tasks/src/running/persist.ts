@@ -6,17 +6,17 @@ export interface PersistOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly taskId: string;
-  /** Ends the attempts. */
+  /** Stops the retries. */
   readonly signal: AbortSignal;
 }
 
-/** Resolves with what the write resolves with. */
+/** Runs a write with retries, and resolves with its value. */
 export type Persist = <T>(write: () => Promise<T>) => Promise<T>;
 
 /**
- * Writes what must not get lost, again and again while the store is unavailable (a full disk, a busy file), until it
- * succeeds or `signal` aborts; then, and for any other failure, it throws what the store threw. Writes that wait are
- * tried again together and in the order in which they were asked for.
+ * Retries writes while the store is unavailable (a full disk, a busy file), until they succeed or `signal` aborts. Then,
+ * and for every other failure, it throws the error of the store. Waiting writes are retried together, in the order of
+ * their calls.
  */
 export function createPersist(options: PersistOptions): Persist {
   let failures = 0;
@@ -24,14 +24,14 @@ export function createPersist(options: PersistOptions): Persist {
 
   async function backOff(error: FleetError): Promise<void> {
     failures += 1;
-    options.log.warn({ task_id: options.taskId, err: error, failures }, 'ledger not writable: trying again');
+    options.log.warn({ task_id: options.taskId, err: error, failures }, 'ledger not writable: retrying');
     await options.clock.sleep(backoffMs(failures, PAUSE), options.signal).catch(() => undefined);
     pause = undefined;
   }
 
   return async (write) => {
     for (;;) {
-      // Without a pause at once: what is asked for in one turn shares a commit, in the order of asking.
+      // Without a pause the write starts in this turn, so that the writes of one turn share a commit, in order.
       if (pause) await pause;
       try {
         const written = await write();
@@ -46,6 +46,6 @@ export function createPersist(options: PersistOptions): Persist {
   };
 }
 
-/** A write alone that must not get lost, as by `createPersist`. */
+/** Runs one write with the retries of `createPersist`. */
 export const persist = <T>(options: PersistOptions, write: () => Promise<T>): Promise<T> =>
   createPersist(options)(write);

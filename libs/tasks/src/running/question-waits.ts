@@ -1,13 +1,13 @@
 import type { Clock } from '@hermes-fleet/protocol';
 import type { FleetMetrics } from '@hermes-fleet/service';
 
-/** The tasks that wait for their callers, as the gauges of the queue `input` show them. */
+/** Counts the tasks that wait for an answer of their caller, and reports them as the queue `input`. */
 export interface QuestionWaits {
-  /** Whether as many wait as may; who waited before a restart still may. */
+  /** The limit is reached. Tasks that waited before a restart are admitted beyond it. */
   readonly full: boolean;
-  /** Counts one more, which waits since then (ms since the epoch), until it is disposed. */
-  enter(since: number): Disposable;
-  /** Brings the gauges up to date. */
+  /** Counts a task until the result is disposed; `since` is the start of its wait, ms since the epoch. */
+  add(since: number): Disposable;
+  /** Updates the gauges. */
   gauge(): void;
 }
 
@@ -18,7 +18,7 @@ export function createQuestionWaits({
 }: {
   readonly clock: Pick<Clock, 'now'>;
   readonly metrics: Pick<FleetMetrics, 'queueDepth' | 'queueOldestAge'>;
-  /** How many may wait at a time. */
+  /** The largest number of waiting tasks. */
   readonly max: number;
 }): QuestionWaits {
   const waiting = new Set<{ readonly since: number }>();
@@ -35,7 +35,7 @@ export function createQuestionWaits({
     get full() {
       return waiting.size >= max;
     },
-    enter(since) {
+    add(since) {
       const entry = { since };
       waiting.add(entry);
       gauge();

@@ -3,11 +3,10 @@ import { FleetError, type RunContext, type RunEvent } from '@hermes-fleet/protoc
 import type { FleetMetrics } from '@hermes-fleet/service';
 import { type AskOptions, askCaller } from './ask-caller.ts';
 
-/** A run's slot among those that run at a time. */
+/** A slot of the task queue, held by a run. */
 export interface Slot {
-  /** Gives it to others. */
   release(): void;
-  /** Resolves when the run has one again, or when `signal` aborts. */
+  /** Resolves when the run has a slot again, or when `signal` aborts. */
   reacquire(signal: AbortSignal): Promise<void>;
 }
 
@@ -17,10 +16,11 @@ export interface RunContextOptions extends AskOptions, Pick<RunContext, 'budget'
   readonly metrics: Pick<FleetMetrics, 'toolCall'>;
 }
 
-/** What an executor gets to work with: everything that it reports or saves goes to the ledger. */
+/** Creates the context of an executor. Its reports and checkpoints are written to the ledger. */
 export function createRunContext(options: RunContextOptions): RunContext {
   const { task, ledger, slot, metrics, signal, stopping, budget, persist } = options;
   let parked = false;
+  /** The task's state in the ledger is `queued`; the next step sets it to `working`. */
   let queued = false;
 
   async function park<T>(wait: () => Promise<T>): Promise<T> {
@@ -42,21 +42,20 @@ export function createRunContext(options: RunContextOptions): RunContext {
     budget,
     async report(event: RunEvent) {
       const data = event.type === 'text' ? { text: event.text } : event.data;
-      const goesOn = queued && (event.type === 'progress' || event.type === 'delegated');
-      if (goesOn) queued = false;
+      const continues = queued && (event.type === 'progress' || event.type === 'delegated');
+      if (continues) queued = false;
       if (event.type === 'queued') queued = true;
-      const change = goesOn ? ({ state: 'working' } as const) : undefined;
+      const change = continues ? ({ state: 'working' } as const) : undefined;
       await persist(() => ledger.append(task.id, { type: event.type, data }, change));
       if (event.type === 'progress' && event.data.phase === 'ended' && typeof event.data.tool === 'string')
         metrics.toolCall(event.data.tool, event.data.ok === true);
     },
     park,
     async ask(question, { key, signal: withdrawal }) {
-      if (parked) throw new FleetError('INTERNAL', `task ${task.id} is parked: it cannot ask meanwhile`);
+      if (parked) throw new FleetError('INTERNAL', `task ${task.id} is parked: it cannot ask`);
       try {
         return await askCaller({ ...options, park }, { key, text: question }, withdrawal);
       } finally {
-        // It stood in line: the next step says that it goes on.
         queued = true;
       }
     },

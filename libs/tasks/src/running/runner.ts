@@ -16,12 +16,12 @@ import { createRunContext, type RunContextOptions, type Slot } from './run-conte
 import { encodeEnding, endingData, errorOutcome, runEnding } from './task-result.ts';
 import { callAt, deadlineExceeded } from './timers.ts';
 
-/** How long an executor may take to end after it was told to. */
+/** The time that an executor has to end after an abort. */
 const ABORT_GRACE_MS = 10_000;
 
 export interface RunnerOptions {
   readonly profile: string;
-  /** The handshake versions that this profile speaks. */
+  /** Supported handshake versions. */
   readonly versions: readonly string[];
   readonly ledger: Ledger;
   readonly clock: Clock;
@@ -29,39 +29,37 @@ export interface RunnerOptions {
   readonly metrics: FleetMetrics;
   readonly defaultBudget: number | undefined;
   readonly countCache: boolean;
-  /** How long a question to a caller waits for its answer, ms. */
+  /** The longest time that a question waits for its answer, ms. */
   readonly maxInputWaitMs: number;
   readonly questionWaits: QuestionWaits;
-  /** Aborts when the process must end: writes that fail are not tried again after that. */
+  /** Aborts when the process must end: failed writes are not retried after that. */
   readonly closing: AbortSignal;
 }
 
-/** A run under way. */
 export interface Run {
-  /** Resolves when the task has ended, or was left for the next start. Never rejects. */
+  /** Resolves when the task has ended or is left to the next start. Never rejects. */
   readonly finished: Promise<void>;
-  /** Tells the executor to end at once; the first reason counts. */
+  /** Aborts the executor. The first reason counts. */
   abort(reason: FleetError): void;
-  /** Tells the executor to end at its next checkpoint, for the next start to go on from. */
+  /** Stops the executor at its next checkpoint, from which the next start continues. */
   pause(reason: FleetError): void;
 }
 
-/** Something to run: an admitted task, by whom, and when it was received. */
 export interface RunRequest {
   readonly task: AdmittedTask;
   readonly executor: Executor;
   /** Milliseconds since the epoch. */
   readonly receivedAt: number;
   readonly slot: Slot;
-  /** Whether it waits for its caller: it was started before, and has no slot until it goes on. */
+  /** The task waits for its caller since a former process: it has started, and has no slot until it continues. */
   readonly waitsForCaller?: boolean;
-  /** Why it is over already: the executor is only to end what it began before. */
+  /** Set if the task has ended already: the executor only ends the work of a former run. */
   readonly endReason?: FleetError;
 }
 
 /**
- * Runs an admitted task inside its budget and deadline, and writes its one terminal event (design 1, A task's way).
- * A run that is aborted because the profile stops leaves the task unfinished, for the next start to take up.
+ * Runs an admitted task within its budget and deadline, and writes its terminal event. A run that the profile's shutdown
+ * aborts leaves its task unfinished; the next start resumes it.
  */
 export function startRun(options: RunnerOptions, request: RunRequest): Run {
   const { task } = request;
@@ -70,7 +68,7 @@ export function startRun(options: RunnerOptions, request: RunRequest): Run {
   if (request.endReason) controller.abort(request.endReason);
   const finished = runToEnd(options, request, controller, pausing.signal).catch((error) => {
     const fields = { task_id: task.id, context_id: task.contextId, caller: task.caller.name, err: error };
-    options.log.error(fields, 'task could not be ended in the ledger: the next start takes it up');
+    options.log.error(fields, 'end of the task could not be written: the next start resumes it');
   });
   return {
     finished,
@@ -107,16 +105,16 @@ async function runToEnd(
   const work = async (): Promise<RunOutcome> => {
     if (!request.endReason) signal.throwIfAborted();
     stopping.throwIfAborted();
-    const { ledger, clock, metrics, questionWaits: askers, maxInputWaitMs } = options;
+    const { ledger, clock, metrics, questionWaits, maxInputWaitMs } = options;
     const abortRun = (reason: FleetError): void => controller.abort(reason);
     const parts = { task, ledger, clock, metrics, slot, signal, stopping, budget, persist: persistInRun };
-    return executor.run(task, createRunContext({ ...parts, askers, maxInputWaitMs, abortRun }));
+    return executor.run(task, createRunContext({ ...parts, questionWaits, maxInputWaitMs, abortRun }));
   };
   const attempt = await settle(options, work(), signal);
   if ('thrown' in attempt && stopping.aborted && !signal.aborted && attempt.thrown === stopping.reason) {
-    // One that waits for its caller goes on waiting.
+    // A task with an open question keeps waiting for its caller.
     if (options.ledger.get(task.id)?.state === 'input_required') return;
-    // Back in line, so that the next start does not take it for a task that crashed.
+    // Queued, so that the next start does not count it as interrupted.
     await persist(store, () => options.ledger.append(task.id, { type: 'queued', data: { paused: true } }));
     return;
   }
@@ -156,7 +154,7 @@ async function runToEnd(
 
 type Settled = { readonly outcome: RunOutcome } | { readonly thrown: unknown };
 
-/** The executor's outcome; one that does not end after an abort is given up on, and said so. */
+/** Awaits the executor. If it does not end within the grace period after an abort, the result is an INTERNAL error. */
 async function settle(
   options: Pick<RunnerOptions, 'clock' | 'closing'>,
   run: Promise<RunOutcome>,
@@ -188,22 +186,22 @@ function abortOf(signal: AbortSignal, over: AbortSignal): Promise<void> {
   });
 }
 
-/** What a run comes to, given why it was aborted, if it was; undefined = left for the next start. */
+/** Derives the outcome from the executor's result and the reason of an abort; undefined = left to the next start. */
 function conclude(
   settled: Settled,
   signal: AbortSignal,
-  unforeseen: (error: unknown) => void,
+  onUnexpected: (error: unknown) => void,
 ): RunOutcome | undefined {
   const outcome = 'outcome' in settled ? settled.outcome : undefined;
   if (outcome?.status === 'done') return outcome;
-  if ('thrown' in settled && settled.thrown !== signal.reason) unforeseen(settled.thrown);
+  if ('thrown' in settled && settled.thrown !== signal.reason) onUnexpected(settled.thrown);
   switch (reasonOf(signal)) {
     case 'SHUTTING_DOWN':
       return undefined;
     case 'CANCELED':
       return endedBy('canceled', 'the task was canceled by its caller', false, outcome);
     case 'DEADLINE_EXCEEDED':
-      // Blocked: it waited until then, and nothing of it was begun.
+      // Blocked: the task only waited, and no work began.
       if (outcome?.status === 'partial' || outcome?.status === 'blocked') return outcome;
       return endedBy('deadline_exceeded', 'the deadline passed while the task was running', false, outcome);
     default:
@@ -213,7 +211,7 @@ function conclude(
   return errorOutcome(error.code, error.message, error.retryable);
 }
 
-/** What is left of a task whose time ended while it waited for its caller: that its question be answered. */
+/** A task that expires with an open question is partial: an answer to the question remains to be given. */
 function withOpenQuestion(outcome: RunOutcome, signal: AbortSignal, open: Question | undefined): RunOutcome {
   if (!open || outcome.status === 'done' || reasonOf(signal) !== 'DEADLINE_EXCEEDED') return outcome;
   const { error: _error, unmet: _unmet, ...shown } = outcome;
@@ -223,7 +221,7 @@ function withOpenQuestion(outcome: RunOutcome, signal: AbortSignal, open: Questi
   return { ...shown, status: 'partial', blockedReason: null, remaining: [asked, ...remaining] };
 }
 
-/** An error that keeps what the executor had to show. */
+/** An error outcome that keeps the artifacts of the executor. */
 function endedBy(
   code: string,
   message: string,

@@ -9,13 +9,13 @@ import {
   type Unmet,
 } from '@hermes-fleet/protocol';
 
-/** How a task ends in the ledger: the event, and the result that goes with it. */
+/** A task's terminal event and its result. */
 export interface Ending {
   readonly event: 'blocked' | 'done' | 'partial' | 'error' | 'canceled';
   readonly result: TaskResult;
 }
 
-/** A result for work that never started: no token was spent (design 2, TASK_RESULT). */
+/** The ending of a task that never started. No token was spent (docs/handshake.md#task_result). */
 export function blockedEnding(taskId: string, unmet: readonly Unmet[], executedBy?: string): Ending {
   return {
     event: 'blocked',
@@ -29,7 +29,7 @@ export function blockedEnding(taskId: string, unmet: readonly Unmet[], executedB
   };
 }
 
-/** An outcome without anything to show for it but an error. */
+/** An error outcome without artifacts. */
 export function errorOutcome(code: string, message: string, retryable: boolean): RunOutcome {
   return {
     status: 'error',
@@ -41,8 +41,8 @@ export function errorOutcome(code: string, message: string, retryable: boolean):
 }
 
 /**
- * The TASK_RESULT of a run. What was spent is the budget's figure, never the executor's word. A blocked outcome after
- * tokens were spent is an error: blocked promises that none were.
+ * Builds the TASK_RESULT of a run. The tokens spent come from the budget, not from the executor. A blocked outcome becomes
+ * an error if tokens were spent, because `blocked` promises that none were.
  */
 export function runEnding(
   outcome: RunOutcome,
@@ -54,7 +54,7 @@ export function runEnding(
   const result: TaskResult = {
     ...rest,
     ...settled,
-    // Whatever else the executor hands back: which task it was is ours to say.
+    // Override whatever the executor returns in these fields.
     type,
     protocolVersion,
     taskId,
@@ -78,12 +78,12 @@ export function runEnding(
   return { event: run.canceled ? 'canceled' : result.status, result };
 }
 
-/** What an event repeats of the words of a caller or a peer: an event that the bus refuses would hold up all others. */
+/** Bounds for text of a caller or a peer in an event. The bus refuses large events, and a refused event delays all others. */
 const MAX_WORD = 100;
 const MAX_UNMET = 20;
 const short = (word: string): string => word.slice(0, MAX_WORD);
 
-/** What a terminal event says on the bus: small facts, never a brief or a model's text. */
+/** The data of a terminal event: small values, never a brief or the text of a model. */
 export function endingData({ event, result }: Ending): JsonObject {
   return {
     status: event === 'canceled' ? 'canceled' : result.status,
@@ -104,8 +104,8 @@ export function endingData({ event, result }: Ending): JsonObject {
 }
 
 /**
- * The result as the wire has it, in the version of the dispatch that it answers (`asked`) where that is among those
- * `spoken`, else in our highest of that major (design 2, Versions).
+ * Encodes the result in the version of its dispatch (`asked`) if this profile supports it (`spoken`), else in our highest
+ * version of that major (docs/handshake.md#versions).
  */
 export function encodeEnding({ result }: Ending, asked: string, spoken: readonly string[]): JsonObject {
   return encodeResult({ ...result, protocolVersion: answerVersion(asked, spoken) });

@@ -1,9 +1,9 @@
 import { type Clock, FleetError } from '@hermes-fleet/protocol';
 
-/** The longest single timer; Node fires longer ones than about 24.8 days at once. */
+/** The longest single timer. Node fires timers of more than about 24.8 days at once. */
 const LONGEST_TIMER_MS = 86_400_000;
 
-/** Calls `fn` once when the clock reaches `whenMs` (since the epoch), however far off, unless disposed first. */
+/** Calls `fn` once when the clock reaches `whenMs` (ms since the epoch), unless disposed first. Any distance is allowed. */
 export function callAt(clock: Clock, whenMs: number, fn: () => void): Disposable {
   let timer: Disposable;
   const arm = (): void => {
@@ -15,7 +15,7 @@ export function callAt(clock: Clock, whenMs: number, fn: () => void): Disposable
   return { [Symbol.dispose]: () => timer[Symbol.dispose]() };
 }
 
-/** Why a task ends that has had its time; `deadline` as its dispatch says it. */
+/** Ends a task at its deadline; `deadline` is the text in its dispatch. */
 export function deadlineExceeded(deadline: string | undefined): FleetError {
   return new FleetError('DEADLINE_EXCEEDED', `the deadline ${deadline} has passed`);
 }

@@ -24,49 +24,48 @@ import { deadlineExceeded } from '../running/timers.ts';
 import { estimateTokens } from './estimate-tokens.ts';
 import type { Expiry, TaskQueue } from './task-queue.ts';
 
-/** A lane and what admits to it. */
+/** Where tasks are executed: a task queue and its admission check. */
 export interface Destination {
   readonly queue: TaskQueue;
-  /** How often a task of this lane may be interrupted and taken up again. */
+  /** The largest number of resumes of one task. */
   readonly maxResumes: number;
-  /** Everything unmet; empty admits. */
+  /** Returns every unmet requirement; empty = admitted. */
   check(dispatch: TaskDispatch, caller: Caller): Promise<Unmet[]>;
 }
 
 export interface DispatcherOptions {
   readonly profile: string;
-  /** The handshake versions that this profile speaks. */
+  /** Supported handshake versions. */
   readonly versions: readonly string[];
   readonly ledger: Ledger;
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: FleetMetrics;
-  /** Who executes a dispatch. */
   readonly destinationOf: (dispatch: TaskDispatch) => Destination;
   readonly queues: readonly TaskQueue[];
-  /** How long a question to a caller waits for its answer, ms. */
+  /** The longest time that a question waits for its answer, ms. */
   readonly maxInputWaitMs: number;
   readonly closing: AbortSignal;
 }
 
-/** Takes a task from the ledger through admission into a lane, and out again when it must not run. */
+/** Moves a task from the ledger through admission into its task queue, and removes it when it must not run. */
 export interface Dispatcher {
-  /** Admits a task, once however often it is called at a time; resolves when it is queued or blocked, durably. */
+  /** Admits a task. Concurrent calls for one task share one admission. Resolves when it is durably queued or blocked. */
   submit(record: TaskRecord, caller: Caller): Promise<void>;
-  /** Takes up a task that a former process left (design 3, Resume). */
+  /** Resumes an unfinished task of a former process. */
   resume(record: TaskRecord, caller: Caller): Promise<void>;
-  /** A task's caller has answered, durably: it goes on. */
+  /** Continues a task whose caller has answered. The answer is durable. */
   answered(taskId: string): void;
   cancel(taskId: string): Promise<void>;
   /** Ends a task whose deadline passed while it waited. */
   expire(task: AdmittedTask): Promise<void>;
-  /** Resolves when no admission is under way. */
+  /** Resolves when no admission is in progress. */
   idle(): Promise<void>;
 }
 
 export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const admitting = new Map<string, Promise<void>>();
-  const laneWith = (taskId: string) => options.queues.find((lane) => lane.has(taskId));
+  const queueOf = (taskId: string) => options.queues.find((queue) => queue.has(taskId));
   const fieldsOf = ({ id, contextId, caller }: TaskRecord) => ({
     task_id: id,
     context_id: contextId,
@@ -87,7 +86,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   }
 
   const tierOf = (taskId: string): string =>
-    (laneWith(taskId) ?? options.queues[0])?.executor.model.tier ?? 'none';
+    (queueOf(taskId) ?? options.queues[0])?.executor.model.tier ?? 'none';
 
   async function block(
     record: TaskRecord,
@@ -103,35 +102,35 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     options.log.info(fields, `task blocked: ${ending.result.blockedReason}`);
   }
 
-  async function decide(record: TaskRecord, caller: Caller): Promise<void> {
-    const reading = readDispatch(record.dispatch, options.versions);
-    if (reading.kind === 'foreign') return block(record, reading.taskId ?? record.key, reading.unmet, 0);
-    const { dispatch } = reading;
-    const { queue: lane, check: judge } = options.destinationOf(dispatch);
-    const unmet = await judge(dispatch, caller);
-    if (unmet.length === 0 && !lane.reserve()) unmet.push(queueFull(options.profile, lane.waiting));
-    if (unmet.length > 0) return block(record, reading.taskId, unmet, estimateTokens(dispatch));
+  async function admit(record: TaskRecord, caller: Caller): Promise<void> {
+    const decoded = readDispatch(record.dispatch, options.versions);
+    if (decoded.kind === 'foreign') return block(record, decoded.taskId ?? record.key, decoded.unmet, 0);
+    const { dispatch } = decoded;
+    const { queue, check } = options.destinationOf(dispatch);
+    const unmet = await check(dispatch, caller);
+    if (unmet.length === 0 && !queue.reserve()) unmet.push(queueFull(options.profile, queue.waiting));
+    if (unmet.length > 0) return block(record, decoded.taskId, unmet, estimateTokens(dispatch));
     try {
-      const data = { lane: lane.name, priority: dispatch.task.priority ?? 'normal' };
+      const data = { lane: queue.name, priority: dispatch.task.priority ?? 'normal' };
       const store = { ...options, taskId: record.id, signal: options.closing };
       const queued = await persist(store, () =>
         options.ledger.append(record.id, { type: 'queued', data }, { state: 'queued' }),
       );
       if (!queued) return;
     } finally {
-      lane.release();
+      queue.release();
     }
     options.metrics.admission('accepted', 'none');
-    lane.add(admitted(record, dispatch, caller), record.createdAt, false);
+    queue.add(admittedTask(record, dispatch, caller), record.createdAt, false);
   }
 
   /**
-   * A task whose admission broke is ended, not left hanging. Never rejects: the task is durable already, so its caller
-   * must not take an error for a refusal and have it run elsewhere; what can't be written is left to the next start.
+   * Ends a task whose admission failed. Never rejects: the task is durable already, and a caller that took an error for
+   * a refusal would run it elsewhere. If the end cannot be written, the next start admits the task again.
    */
-  async function decideOrFail(record: TaskRecord, caller: Caller): Promise<void> {
+  async function admitOrFail(record: TaskRecord, caller: Caller): Promise<void> {
     try {
-      await decide(record, caller);
+      await admit(record, caller);
     } catch (error) {
       options.log.error({ ...fieldsOf(record), err: error }, 'admission failed');
       if (options.closing.aborted) return;
@@ -142,29 +141,29 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   }
 
   function submit(record: TaskRecord, caller: Caller): Promise<void> {
-    const under = admitting.get(record.id);
-    if (under) return under;
-    // Read again: a copy of a dispatch may hold a record from before the first one was decided.
+    const pending = admitting.get(record.id);
+    if (pending) return pending;
+    // Read again: a duplicate dispatch may hold a record from before the admission of the first.
     if (options.ledger.get(record.id)?.state !== 'submitted') return Promise.resolve();
-    const work = decideOrFail(record, caller).finally(() => admitting.delete(record.id));
+    const work = admitOrFail(record, caller).finally(() => admitting.delete(record.id));
     admitting.set(record.id, work);
     return work;
   }
 
   async function resume(record: TaskRecord, caller: Caller): Promise<void> {
     if (record.state === 'submitted') return submit(record, caller);
-    const dispatch = decodedOf(record, options.versions);
+    const dispatch = decodeStored(record, options.versions);
     if (dispatch instanceof FleetError) {
-      options.log.error({ ...fieldsOf(record), err: dispatch }, 'unfinished task cannot be taken up');
+      options.log.error({ ...fieldsOf(record), err: dispatch }, 'unfinished task cannot be resumed');
       await end(record, errorEnding(record.key, options.profile, dispatch));
       return;
     }
-    const { queue: lane, maxResumes } = options.destinationOf(dispatch);
-    const asked = record.state === 'input_required' ? openQuestion(options.ledger, record.id) : undefined;
-    if (asked) {
-      const task = admitted(record, dispatch, caller);
-      lane.hold(task, record.createdAt, expiryOf(task, asked, options.maxInputWaitMs));
-      options.log.info(fieldsOf(record), 'task still waits for the answer of its caller');
+    const { queue, maxResumes } = options.destinationOf(dispatch);
+    const open = record.state === 'input_required' ? openQuestion(options.ledger, record.id) : undefined;
+    if (open) {
+      const task = admittedTask(record, dispatch, caller);
+      queue.hold(task, record.createdAt, expiryOf(task, open, options.maxInputWaitMs));
+      options.log.info(fieldsOf(record), 'task still waits for its caller');
       return;
     }
     const interrupted = record.state === 'working';
@@ -188,21 +187,21 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       { state: 'queued', resumes },
     );
     options.metrics.resumed();
-    options.log.info({ ...fieldsOf(record), resumes }, 'task taken up again');
+    options.log.info({ ...fieldsOf(record), resumes }, 'task resumed');
     const hasBegun = options.ledger.loadCheckpoint(record.id) !== undefined;
-    lane.add(admitted({ ...record, resumes }, dispatch, caller), record.createdAt, hasBegun);
+    queue.add(admittedTask({ ...record, resumes }, dispatch, caller), record.createdAt, hasBegun);
   }
 
   async function cancel(taskId: string): Promise<void> {
     await admitting.get(taskId);
-    const lane = laneWith(taskId);
+    const queue = queueOf(taskId);
     const reason = new FleetError('CANCELED', 'the task was canceled by its caller');
-    const run = lane?.runOf(taskId) ?? lane?.endHeld(taskId, reason);
+    const run = queue?.runOf(taskId) ?? queue?.endHeld(taskId, reason);
     if (run) {
       run.abort(reason);
       await run.finished;
     } else {
-      lane?.withdraw(taskId);
+      queue?.withdraw(taskId);
       const record = options.ledger.get(taskId);
       if (record && !isTerminal(record.state)) await end(record, canceledEnding(record, options));
     }
@@ -238,7 +237,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   return {
     submit,
     resume,
-    answered: (taskId) => laneWith(taskId)?.continueHeld(taskId),
+    answered: (taskId) => queueOf(taskId)?.continueHeld(taskId),
     cancel,
     expire,
     idle: async () => {
@@ -247,16 +246,16 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   };
 }
 
-/** When a task that waits for its caller is ended: at its deadline, or when it has waited long enough. */
-function expiryOf({ deadlineAt, dispatch }: AdmittedTask, asked: Question, maxInputWaitMs: number): Expiry {
-  const since = asked.askedAt;
-  const until = answerDueAt(asked, maxInputWaitMs);
+/** A task that waits for its caller expires at its deadline or when its question expires. */
+function expiryOf({ deadlineAt, dispatch }: AdmittedTask, open: Question, maxInputWaitMs: number): Expiry {
+  const since = open.askedAt;
+  const until = answerDueAt(open, maxInputWaitMs);
   if (deadlineAt === undefined || deadlineAt > until)
     return { since, until, reason: unansweredError(maxInputWaitMs) };
   return { since, until: deadlineAt, reason: deadlineExceeded(dispatch.deadline) };
 }
 
-function admitted(record: TaskRecord, dispatch: TaskDispatch, caller: Caller): AdmittedTask {
+function admittedTask(record: TaskRecord, dispatch: TaskDispatch, caller: Caller): AdmittedTask {
   const deadlineAt = dispatch.deadline === undefined ? undefined : Date.parse(dispatch.deadline);
   return {
     id: record.id,
@@ -269,14 +268,14 @@ function admitted(record: TaskRecord, dispatch: TaskDispatch, caller: Caller): A
   };
 }
 
-/** The dispatch of a task that a former version may have admitted. */
-function decodedOf(record: TaskRecord, spoken: readonly string[]): TaskDispatch | FleetError {
+/** Decodes a stored dispatch, which a former release may have admitted. */
+function decodeStored(record: TaskRecord, spoken: readonly string[]): TaskDispatch | FleetError {
   try {
-    const reading = readDispatch(record.dispatch, spoken);
-    if (reading.kind === 'dispatch') return reading.dispatch;
+    const decoded = readDispatch(record.dispatch, spoken);
+    if (decoded.kind === 'dispatch') return decoded.dispatch;
     return new FleetError(
       'INTERNAL',
-      `the dispatch of task ${record.id} is of a version that is not spoken any more`,
+      `the dispatch of task ${record.id} has a version that is no longer supported`,
     );
   } catch (error) {
     return FleetError.from(error);

@@ -1,6 +1,6 @@
 import { type Clock, Priority } from '@hermes-fleet/protocol';
 
-/** What the queue orders; `taskId` is unique in it. */
+/** `taskId` is unique in a scheduler. */
 export interface QueueItem {
   readonly taskId: string;
   readonly contextId: string;
@@ -9,20 +9,19 @@ export interface QueueItem {
 
 export interface QueueLimits {
   readonly maxConcurrent: number;
-  /** How many may wait beside those that run. */
+  /** The largest number of waiting tasks. */
   readonly depth: number;
-  /** Waiting this long lifts a task by one priority step, so that `low` is never starved. */
+  /** Waiting this long raises a task by one priority step, so that `low` does not starve. */
   readonly ageingMs: number;
 }
 
-/** What waits since when; the greater rank goes first. */
 export interface WaitingItem {
   readonly priority: Priority;
   /** Milliseconds since the epoch. */
   readonly since: number;
 }
 
-/** The rank of what waits: its priority, lifted by one step for every `ageingMs` that it has waited. */
+/** The priority of a waiting item, raised by one step for every `ageingMs` of waiting. The greatest rank goes first. */
 export function priorityRank({ priority, since }: WaitingItem, ageingMs: number, now: number): number {
   return Priority.options.indexOf(priority) + Math.floor((now - since) / ageingMs);
 }
@@ -34,10 +33,9 @@ interface QueueEntry<T> {
 }
 
 /**
- * Admitted tasks in the order of priority (with ageing), then arrival; at most `maxConcurrent` run, one per context
- * at a time, and at most `depth` wait (design 1, A task's way). A place is reserved before a task is admitted, so that
- * tasks admitted at the same time can't overfill it together. A running task may be parked: it keeps its context and
- * gives its slot away until it comes back into line, at its old place.
+ * Assigns slots to admitted tasks by priority (with aging), then arrival. At most `maxConcurrent` tasks run, one per
+ * context, and at most `depth` wait. A place is reserved before a task is admitted, so that concurrent admissions cannot
+ * exceed the depth. A running task may be parked: it keeps its context and its position, and releases its slot.
  */
 export class SlotScheduler<T extends QueueItem> {
   readonly #limits: QueueLimits;
@@ -45,7 +43,7 @@ export class SlotScheduler<T extends QueueItem> {
   readonly #waiting = new Map<string, QueueEntry<T>>();
   readonly #running = new Map<string, QueueEntry<T>>();
   readonly #parked = new Map<string, QueueEntry<T>>();
-  /** The task that has each context. */
+  /** The task that holds each context, by context ID. */
   readonly #contexts = new Map<string, string>();
   #reserved = 0;
   #arrivals = 0;
@@ -67,13 +65,13 @@ export class SlotScheduler<T extends QueueItem> {
     return this.#parked.size;
   }
 
-  /** Whether no further task has room, waiting or running. */
+  /** True if no further task can be admitted. */
   get full(): boolean {
     const taken = this.#waiting.size + this.#running.size + this.#reserved;
     return taken >= this.#limits.depth + this.#limits.maxConcurrent;
   }
 
-  /** Keeps a place for a task that is being admitted; false when full. */
+  /** Reserves a place for a task in admission; false if full. */
   reserve(): boolean {
     if (this.full) return false;
     this.#reserved += 1;
@@ -84,20 +82,20 @@ export class SlotScheduler<T extends QueueItem> {
     this.#reserved = Math.max(0, this.#reserved - 1);
   }
 
-  /** Puts a task in line. Room was reserved before, or it is one that a restart takes up again. */
+  /** Enqueues a task. Its place was reserved, or the task is resumed after a restart. */
   add(item: T): void {
     this.#arrivals += 1;
     this.#waiting.set(item.taskId, { item, since: this.#clock.now(), order: this.#arrivals });
   }
 
-  /** Puts a task that began in a former process where it stood: parked, with its context. */
+  /** Adds a task that began in a former process as parked, with its context. */
   hold(item: T): void {
     this.#arrivals += 1;
     this.#parked.set(item.taskId, { item, since: this.#clock.now(), order: this.#arrivals });
     this.#contexts.set(item.contextId, item.taskId);
   }
 
-  /** Takes the next task to run and counts it as running until `finished`; undefined when none may start now. */
+  /** Returns the next task to run, which counts as running until `finished`; undefined if none can start. */
   next(): T | undefined {
     if (this.#running.size >= this.#limits.maxConcurrent) return undefined;
     const now = this.#clock.now();
@@ -115,7 +113,7 @@ export class SlotScheduler<T extends QueueItem> {
     return best.item;
   }
 
-  /** Gives the slot of a task that began away, or its place in line for one; nothing for any other task. */
+  /** Releases the slot of a task that began, or ends its wait for one. Ignores other tasks. */
   park(taskId: string): void {
     const place = this.#begun(taskId);
     if (!place) return;
@@ -124,7 +122,7 @@ export class SlotScheduler<T extends QueueItem> {
     this.#parked.set(taskId, place);
   }
 
-  /** Puts a parked task back in line; nothing for one that is not parked. */
+  /** Enqueues a parked task again, at its old position. Ignores other tasks. */
   unpark(taskId: string): void {
     const place = this.#parked.get(taskId);
     if (!place) return;
@@ -132,7 +130,7 @@ export class SlotScheduler<T extends QueueItem> {
     this.#waiting.set(taskId, place);
   }
 
-  /** A task that began has ended, wherever it stands. */
+  /** Removes a task that began, and releases its slot and its context. */
   finished(taskId: string): void {
     const place = this.#begun(taskId);
     if (!place) return;
@@ -144,7 +142,7 @@ export class SlotScheduler<T extends QueueItem> {
     return this.#waiting.has(taskId) || this.#running.has(taskId) || this.#parked.has(taskId);
   }
 
-  /** Takes a task that has not begun out of line; undefined when it does not wait here. */
+  /** Removes a waiting task that has not begun; undefined if there is none. */
   remove(taskId: string): T | undefined {
     if (this.#begun(taskId)) return undefined;
     const found = this.#waiting.get(taskId);
@@ -152,7 +150,7 @@ export class SlotScheduler<T extends QueueItem> {
     return found?.item;
   }
 
-  /** How long the oldest has waited, ms; 0 when nobody waits. */
+  /** The longest wait, ms; 0 if no task waits. */
   oldestAgeMs(): number {
     const now = this.#clock.now();
     let oldest = 0;
@@ -160,7 +158,7 @@ export class SlotScheduler<T extends QueueItem> {
     return oldest;
   }
 
-  /** Where a task stands that began, and so has its context. */
+  /** The entry of a task that began, and therefore holds its context. */
   #begun(taskId: string): QueueEntry<T> | undefined {
     const place = this.#running.get(taskId) ?? this.#parked.get(taskId) ?? this.#waiting.get(taskId);
     return place && this.#contexts.get(place.item.contextId) === taskId ? place : undefined;

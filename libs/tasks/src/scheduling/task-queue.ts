@@ -5,43 +5,43 @@ import { type Run, type RunnerOptions, type RunRequest, startRun } from '../runn
 import { callAt, deadlineExceeded } from '../running/timers.ts';
 import { type QueueLimits, SlotScheduler } from './slot-scheduler.ts';
 
-/** A queue and the executor that works it off: one for own tasks, one for relayed ones. */
+/** A task queue with its own slots and executor. A profile has one for its own tasks and one for relayed tasks. */
 export interface TaskQueue {
   readonly name: string;
   readonly executor: Executor;
   readonly waiting: number;
   readonly running: number;
-  /** Tasks that began and wait for something, without a slot. */
+  /** Tasks that began, and wait without a slot. */
   readonly parked: number;
   readonly full: boolean;
   reserve(): boolean;
   release(): void;
-  /** Puts an admitted task in line, and starts it as soon as its turn comes. A former process may have begun it. */
+  /** Enqueues an admitted task, and runs it in its turn. `hasBegun`: a former process ran a part of it. */
   add(task: AdmittedTask, receivedAt: number, hasBegun: boolean): void;
   /**
-   * Keeps a task that a former process left waiting for its caller: with its context, without a slot, not running. Unless
-   * it goes on before, it is ended when `expiry` says. An executor that costs nothing is run meanwhile.
+   * Holds a task that waits for its caller since a former process. It keeps its context, has no slot, and does not run,
+   * except with `recoversWithoutSlot`. It ends at its expiry, unless it continues before.
    */
   hold(task: AdmittedTask, receivedAt: number, expiry: Expiry): void;
-  /** Has a task that is held go on, in its turn; nothing for any other. */
+  /** Enqueues a held task to continue. Ignores other tasks. */
   continueHeld(taskId: string): void;
-  /** Lets its executor end a task that a former process began, and that has no run here; undefined for any other. */
+  /** Lets the executor end a task that a former process began and this one has not run; undefined for other tasks. */
   endHeld(taskId: string, reason: FleetError): Run | undefined;
-  /** Takes a waiting task out of line; false when it does not wait here. */
+  /** Removes a waiting task; false if it does not wait in this queue. */
   withdraw(taskId: string): boolean;
-  /** The run of a task, while it runs here. */
+  /** The current run of a task. */
   runOf(taskId: string): Run | undefined;
   has(taskId: string): boolean;
   /**
-   * Starts nothing any more and ends what runs: at its next checkpoint, and at once when `patience` aborts. Resolves when
-   * all of it has ended.
+   * Starts no further task, and stops each run at its next checkpoint, or at once when `hardStop` aborts. Resolves when
+   * all runs have ended.
    */
-  stop(reason: FleetError, patience: AbortSignal): Promise<void>;
-  /** Brings the gauges up to date. */
+  stop(reason: FleetError, hardStop: AbortSignal): Promise<void>;
+  /** Updates the gauges. */
   gauge(): void;
 }
 
-/** How long a task is held, ms since the epoch, and why it ends then. */
+/** The time for which a task is held, ms since the epoch, and the reason of its end. */
 export interface Expiry {
   readonly since: number;
   readonly until: number;
@@ -50,10 +50,10 @@ export interface Expiry {
 
 interface HeldTask {
   readonly request: RunRequest;
-  /** Counts it among those that wait for their callers. */
-  readonly waiting?: Disposable;
-  /** Whether it is in line for a slot. */
-  readonly goesOn: boolean;
+  /** Set while the task waits for its caller. */
+  readonly wait?: Disposable;
+  /** The task waits for a slot. */
+  readonly continues: boolean;
 }
 
 interface QueuedTask {
@@ -71,60 +71,60 @@ export interface TaskQueueOptions {
   readonly clock: Clock;
   readonly metrics: FleetMetrics;
   /**
-   * Whether its executor costs nothing to run, so that it needs no slot to look after what a former process began: a task
-   * that waits for its caller is run beside the others, and one in line that is to end is ended by it.
+   * Running the executor costs nothing, so tasks that a former process began need no slot: a held task
+   * runs at once, and the executor also ends a task that waits for its slot.
    */
   readonly recoversWithoutSlot?: boolean;
-  /** A task's deadline passed while it waited; it is out of line already. */
+  /** Is called with a task that was removed because its deadline passed while it waited. */
   readonly onExpired: (task: AdmittedTask) => void;
-  /** Something about the load has changed. */
+  /** Is called after the load has changed. */
   readonly onChange: () => void;
 }
 
 export function createTaskQueue(options: TaskQueueOptions): TaskQueue {
-  const queue = new SlotScheduler<QueuedTask>(options.limits, options.clock);
+  const scheduler = new SlotScheduler<QueuedTask>(options.limits, options.clock);
   const runs = new Map<string, Run>();
   const deadlines = new Map<string, Disposable>();
-  /** Parked runs that are in line for a slot again. */
+  /** Parked runs that wait for a slot again, by task ID. */
   const returning = new Map<string, () => void>();
-  /** Tasks that began in a former process, and have had no run in this one, where their executor is to end them. */
+  /** Tasks that began in a former process and have not run in this one, by task ID. */
   const held = new Map<string, HeldTask>();
   let stopped = false;
 
-  function forget(taskId: string): void {
+  function clearDeadline(taskId: string): void {
     deadlines.get(taskId)?.[Symbol.dispose]();
     deadlines.delete(taskId);
   }
 
   function withdraw(taskId: string): boolean {
-    forget(taskId);
-    const removed = queue.remove(taskId) !== undefined;
-    if (removed) changed();
+    clearDeadline(taskId);
+    const removed = scheduler.remove(taskId) !== undefined;
+    if (removed) loadChanged();
     return removed;
   }
 
-  function pump(): void {
-    for (let entry = stopped ? undefined : queue.next(); entry; entry = queue.next()) {
+  function startNext(): void {
+    for (let entry = stopped ? undefined : scheduler.next(); entry; entry = scheduler.next()) {
       const { taskId, request } = entry;
-      const back = returning.get(taskId);
-      if (back) {
-        back();
+      const resumeParked = returning.get(taskId);
+      if (resumeParked) {
+        resumeParked();
         continue;
       }
       start(taskId, request);
     }
-    changed();
+    loadChanged();
   }
 
   function start(taskId: string, request: RunRequest): Run {
-    forget(taskId);
+    clearDeadline(taskId);
     held.delete(taskId);
     const run = startRun(options.runner, request);
     runs.set(taskId, run);
     void run.finished.then(() => {
       runs.delete(taskId);
-      queue.finished(taskId);
-      pump();
+      scheduler.finished(taskId);
+      startNext();
     });
     return run;
   }
@@ -132,19 +132,19 @@ export function createTaskQueue(options: TaskQueueOptions): TaskQueue {
   function endHeld(taskId: string, reason: FleetError): Run | undefined {
     const found = stopped ? undefined : held.get(taskId);
     if (!found) return undefined;
-    found.waiting?.[Symbol.dispose]();
-    // It needs no slot to end, and must not get one on top.
-    queue.park(taskId);
-    queue.remove(taskId);
+    found.wait?.[Symbol.dispose]();
+    // Ending needs no slot: take the task out of the scheduler's order.
+    scheduler.park(taskId);
+    scheduler.remove(taskId);
     return start(taskId, { ...found.request, endReason: reason });
   }
 
-  function goOn(taskId: string): void {
+  function continueHeld(taskId: string): void {
     const found = stopped ? undefined : held.get(taskId);
-    if (!found || found.goesOn) return;
-    held.set(taskId, { ...found, goesOn: true });
-    found.waiting?.[Symbol.dispose]();
-    forget(taskId);
+    if (!found || found.continues) return;
+    held.set(taskId, { ...found, continues: true });
+    found.wait?.[Symbol.dispose]();
+    clearDeadline(taskId);
     const { deadlineAt, dispatch } = found.request.task;
     if (deadlineAt !== undefined) {
       const reason = deadlineExceeded(dispatch.deadline);
@@ -153,32 +153,32 @@ export function createTaskQueue(options: TaskQueueOptions): TaskQueue {
         callAt(options.clock, deadlineAt, () => void endHeld(taskId, reason)),
       );
     }
-    queue.unpark(taskId);
-    pump();
+    scheduler.unpark(taskId);
+    startNext();
   }
 
   function slotOf(taskId: string): Slot {
     return {
       release() {
-        queue.park(taskId);
-        pump();
+        scheduler.park(taskId);
+        startNext();
       },
       reacquire: (signal) =>
         new Promise((resolve) => {
           const done = (): void => {
             returning.delete(taskId);
-            signal.removeEventListener('abort', givenUp);
+            signal.removeEventListener('abort', onAbort);
             resolve();
           };
-          const givenUp = (): void => {
-            queue.park(taskId);
+          const onAbort = (): void => {
+            scheduler.park(taskId);
             done();
           };
           returning.set(taskId, done);
-          signal.addEventListener('abort', givenUp, { once: true });
-          queue.unpark(taskId);
-          if (signal.aborted) givenUp();
-          else pump();
+          signal.addEventListener('abort', onAbort, { once: true });
+          scheduler.unpark(taskId);
+          if (signal.aborted) onAbort();
+          else startNext();
         }),
     };
   }
@@ -189,38 +189,39 @@ export function createTaskQueue(options: TaskQueueOptions): TaskQueue {
     return { taskId, contextId, priority: dispatch.task.priority ?? 'normal', request };
   }
 
-  function changed(): void {
+  function loadChanged(): void {
     gauge();
     options.onChange();
   }
 
   function gauge(): void {
-    options.metrics.queueDepth(options.name, queue.waiting);
-    options.metrics.queueOldestAge(options.name, queue.oldestAgeMs() / 1000);
+    options.metrics.queueDepth(options.name, scheduler.waiting);
+    options.metrics.queueOldestAge(options.name, scheduler.oldestAgeMs() / 1000);
   }
 
   return {
     name: options.name,
     executor: options.executor,
     get waiting() {
-      return queue.waiting;
+      return scheduler.waiting;
     },
     get running() {
-      return queue.running;
+      return scheduler.running;
     },
     get parked() {
-      return queue.parked;
+      return scheduler.parked;
     },
     get full() {
-      return queue.full;
+      return scheduler.full;
     },
-    reserve: () => queue.reserve(),
-    release: () => queue.release(),
+    reserve: () => scheduler.reserve(),
+    release: () => scheduler.release(),
     add(task, receivedAt, hasBegun) {
       const { id: taskId } = task;
       const entry = entryOf(task, receivedAt);
-      queue.add(entry);
-      if (hasBegun && options.recoversWithoutSlot) held.set(taskId, { request: entry.request, goesOn: true });
+      scheduler.add(entry);
+      if (hasBegun && options.recoversWithoutSlot)
+        held.set(taskId, { request: entry.request, continues: true });
       if (task.deadlineAt !== undefined) {
         const expire = (): void => {
           if (endHeld(taskId, deadlineExceeded(task.dispatch.deadline))) return;
@@ -228,44 +229,44 @@ export function createTaskQueue(options: TaskQueueOptions): TaskQueue {
         };
         deadlines.set(taskId, callAt(options.clock, task.deadlineAt, expire));
       }
-      pump();
+      startNext();
     },
     hold(task, receivedAt, { since, until, reason }) {
       const { id: taskId } = task;
       const entry = entryOf(task, receivedAt);
-      queue.hold(entry);
+      scheduler.hold(entry);
       if (options.recoversWithoutSlot) {
         start(taskId, { ...entry.request, waitsForCaller: true });
-        changed();
+        loadChanged();
         return;
       }
       held.set(taskId, {
         request: entry.request,
-        waiting: options.runner.questionWaits.enter(since),
-        goesOn: false,
+        wait: options.runner.questionWaits.add(since),
+        continues: false,
       });
       const end = (): void => void endHeld(taskId, reason);
       deadlines.set(taskId, callAt(options.clock, until, end));
-      changed();
+      loadChanged();
     },
-    continueHeld: goOn,
+    continueHeld,
     endHeld,
     withdraw,
     runOf: (taskId) => runs.get(taskId),
-    has: (taskId) => queue.has(taskId) || runs.has(taskId),
-    async stop(reason, patience) {
+    has: (taskId) => scheduler.has(taskId) || runs.has(taskId),
+    async stop(reason, hardStop) {
       stopped = true;
       for (const timer of deadlines.values()) timer[Symbol.dispose]();
       deadlines.clear();
-      const left = [...runs.values()];
-      for (const run of left) run.pause(reason);
+      const open = [...runs.values()];
+      for (const run of open) run.pause(reason);
       const abort = (): void => {
-        for (const run of left) run.abort(reason);
+        for (const run of open) run.abort(reason);
       };
-      if (patience.aborted) abort();
-      else patience.addEventListener('abort', abort, { once: true });
-      await Promise.all(left.map(({ finished }) => finished));
-      patience.removeEventListener('abort', abort);
+      if (hardStop.aborted) abort();
+      else hardStop.addEventListener('abort', abort, { once: true });
+      await Promise.all(open.map(({ finished }) => finished));
+      hardStop.removeEventListener('abort', abort);
     },
     gauge,
   };
