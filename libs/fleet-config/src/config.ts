@@ -14,7 +14,7 @@ const reportProblem =
 const name = z
   .string()
   .regex(PEER_NAME, 'must be a name of letters, digits, ".", "_" or "-"')
-  .refine((text) => !RESERVED_NAMES.has(text), 'is a word of the handshake: choose another name');
+  .refine((text) => !RESERVED_NAMES.has(text), 'is reserved by the handshake: choose another name');
 const variable = z
   .string()
   .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be the name of an environment variable, not the token itself');
@@ -22,7 +22,7 @@ const httpUrl = z.url({ protocol: /^https?$/, error: 'must be an http or https a
 const portProblem = ({ input }: { input?: unknown }): string =>
   input === undefined ? 'is required: a port from 1 to 65535' : 'must be a port from 1 to 65535';
 
-/** A whole number. Where z.int() finds a fraction, zod leaves out the checks that span several keys. */
+/** A whole number. For a fraction, z.int() would make zod skip the checks that span several keys. */
 const int = (params?: { error: typeof portProblem }) =>
   z.number(params).superRefine((input, ctx) => {
     if (!Number.isSafeInteger(input)) ctx.addIssue({ code: 'invalid_type', expected: 'int', input });
@@ -127,8 +127,8 @@ const Fleet = z.strictObject({
 });
 
 /**
- * fleet.yaml (design 2, fleet.yaml): the source's keys and ours, strict, with the file's own snake_case names. What
- * no single key shows (a missing server, an open bind, two peers at one address) is reported in the same pass.
+ * The strict schema of fleet.yaml (docs/configuration.md#fleetyaml), with the snake_case names of the file. Problems that
+ * span several keys (a missing server, an open bind, two peers at one address) are reported in the same pass.
  */
 export const FleetConfigSchema = z
   .strictObject({ fleet: Fleet })

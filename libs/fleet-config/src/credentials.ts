@@ -5,7 +5,7 @@ import { type JoinPolicy, joinPolicy } from './join-policy.ts';
 import { normalizePeerUrl } from './peer-url.ts';
 import { readVariable, type TokenUse, tokenDigest, tokenProblem } from './token.ts';
 
-/** The caller behind one shared token, or behind none on loopback (design 2, fleet.yaml). */
+/** The caller with the shared token, or without a token on loopback (docs/peering.md#tokens). */
 export const SHARED_CALLER: Caller = {
   name: 'peer',
   scopes: new Set(PEER_SCOPES),
@@ -14,18 +14,18 @@ export const SHARED_CALLER: Caller = {
 export interface ConfiguredPeer {
   readonly url: string;
   readonly token?: string;
-  /** Where fleet.yaml says that its agent card is. */
+  /** `agent_card_url` of fleet.yaml. */
   readonly cardUrl?: string;
 }
 
 export interface Credentials {
-  /** What the authenticator accepts; empty when `auth_required` is false. */
+  /** The callers that the authenticator accepts; empty if `auth_required` is false. */
   readonly callers: readonly { name: string; scopes: readonly string[]; secret: string }[];
   readonly peers: Readonly<Record<string, ConfiguredPeer>>;
   readonly join: JoinPolicy;
-  /** The login at the broker; empty where fleet.yaml names none. */
+  /** The login at the broker; empty if fleet.yaml has none. */
   readonly bus: { readonly user?: string; readonly pass?: string };
-  /** Every variable that is missing, and every token that is too short or not distinct; `path` is the key in fleet.yaml. */
+  /** Every missing variable, and every token that is too short or not distinct; `path` is the key in fleet.yaml. */
   readonly problems: readonly FieldError[];
   readonly warnings: readonly string[];
 }
@@ -36,7 +36,7 @@ interface Use {
   readonly owner: string;
 }
 
-/** Reads every token that fleet.yaml names, and reports all problems at once instead of throwing at the first. */
+/** Reads every token that fleet.yaml names, and reports all problems at once. */
 export function resolveTokens(
   config: FleetConfig,
   env: { read(name: string): string | undefined },
@@ -85,7 +85,7 @@ export function resolveTokens(
   return { callers, peers, join, bus, problems, warnings: sharedNames(uses) };
 }
 
-/** The variables whose token a profile with this fleet.yaml accepts, with the key that names each. */
+/** The variables with the tokens that a profile with this fleet.yaml accepts, and their keys. */
 export function acceptedVariables(
   config: FleetConfig,
 ): { readonly path: string; readonly variable: string }[] {
@@ -102,7 +102,7 @@ export function acceptedVariables(
   ];
 }
 
-/** The caller of this name as fleet.yaml has it now; for tasks that outlived a restart. */
+/** The caller with this name and its current scopes; for tasks that continue after a restart. */
 export function callerNamed(config: FleetConfig, name: string): Caller {
   const entry = config.fleet.server?.callers?.[name];
   if (entry) return { name, scopes: new Set(scopesOf(entry)) };

@@ -2,15 +2,15 @@ import { isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
 import type { z } from 'zod';
 import { isLoopback, normalizePeerUrl } from './peer-url.ts';
 
-/** The caller behind one shared token (see SHARED_CALLER); it may announce every configured peer. */
+/** The name of SHARED_CALLER. */
 const SHARED_NAME = 'peer';
 
 type Path = (string | number)[];
 type Report = (path: Path, message: string) => void;
 
 /**
- * The checks of fleet.yaml that span several keys. They run beside the field checks, not after them, so that a start
- * reports all problems at once; so they read a value that may still be wrong.
+ * Checks what spans several keys of fleet.yaml. The checks run together with those of the fields, so that a start reports
+ * all problems at once. Therefore `value` may be invalid.
  */
 export function crossCheck(value: unknown, ctx: z.core.$RefinementCtx): void {
   const fleet = objectAt(value, 'fleet');

@@ -1,10 +1,10 @@
 import { isLoopback, normalizePeerUrl } from './peer-url.ts';
 
-/** An address that workers may join from, taken apart: scheme, host and path exactly, `*` for one label or the port. */
+/** A parsed pattern of `fleet.join.endpoints`. `*` stands for one label of the host or for the port. */
 interface EndpointPattern {
   readonly scheme: string;
   readonly host: string;
-  /** `*` for any, else the number. */
+  /** A number, or `*` for any. */
   readonly port: string;
   readonly path: string;
 }
@@ -15,30 +15,30 @@ const OCTET = /^\d{1,3}$/;
 const DEFAULT_PORT: Readonly<Record<string, string>> = { http: '80', https: '443' };
 
 /**
- * What is wrong with a pattern of `fleet.join.endpoints`; undefined when it is one. A host without `*` must be written
- * as it is compared, so that nobody allows another address than he reads.
+ * Describes the problem of an invalid pattern of `fleet.join.endpoints`; undefined if the pattern is valid. A host without
+ * `*` must have its canonical form, so that the pattern allows exactly the address that it shows.
  */
 export function endpointPatternProblem(text: string): string | undefined {
   const pattern = parsePattern(text);
   if (!pattern)
     return 'must be an address without user, query and fragment, in which "*" may stand for one label of the host or for the port, e.g. "http://*.workers.internal:9230" or "http://127.0.0.1:*"';
   if (pattern.port !== '*' && (Number(pattern.port) < 1 || Number(pattern.port) > 65_535))
-    return 'has a port that is none: use one from 1 to 65535, or "*"';
+    return 'has an invalid port: use one from 1 to 65535, or "*"';
   const canonical = canonicalHost(pattern.host);
-  if (canonical === undefined) return `has a host that is none: ${pattern.host}`;
+  if (canonical === undefined) return `has an invalid host: ${pattern.host}`;
   if (canonical !== pattern.host) return `has a host that is compared as ${canonical}: write it like that`;
   return undefined;
 }
 
 /**
- * The A2A address of an endpoint that a pattern allows, undefined otherwise. Scheme, host, port and path must match
- * exactly; user, password, query and fragment are never allowed. A `*` stands for one label of a name or one number of
- * an IPv4 address, never for loopback, which has to be named (design 2, SESSION_ANNOUNCE).
+ * Returns the A2A address of an endpoint that a pattern allows, else undefined (docs/peering.md#joining-without-configuration).
+ * Scheme, host, port and path must match exactly; user, password, query and fragment are never allowed. `*` stands for one
+ * label of a name or one number of an IPv4 address. It never stands for loopback, which a pattern must name.
  */
 export function allowedEndpoint(endpoint: string, patterns: readonly string[]): string | undefined {
   if (!URL.canParse(endpoint)) return undefined;
   const url = new URL(endpoint);
-  // A URL parser drops an empty "?", "#" or "@"; the text is looked at, so that what is logged is what is meant.
+  // The URL parser drops an empty "?", "#" or "@". Check the text, so that the logged address is the real one.
   if (url.username !== '' || url.password !== '' || /[?#@\\\s]/.test(endpoint)) return undefined;
   const asked = normalizePeerUrl(endpoint);
   const allowed = patterns.some((text) => {
@@ -76,14 +76,14 @@ function hostMatches(pattern: string, host: string): boolean {
 const isOwnMachine = (host: string): boolean =>
   isLoopback(host) || host.endsWith('.localhost') || host === '0.0.0.0';
 
-/** Whether these labels are an IPv4 address or a pattern of some, so that `10.0.0.*` allows no name like 10.0.0.com. */
+/** True for an IPv4 address or a pattern of one, so that `10.0.0.*` does not allow the name 10.0.0.com. */
 function isAddress(labels: readonly string[]): boolean {
   return labels.length === 4 && labels.some((each) => OCTET.test(each)) && labels.every(isOctetOrStar);
 }
 
 const isOctetOrStar = (label: string): boolean => label === '*' || OCTET.test(label);
 
-/** The host as a URL has it; a pattern with `*` label by label. */
+/** The host in the form of a URL; a host with `*` is only validated, label by label. */
 function canonicalHost(host: string): string | undefined {
   if (host.includes('*')) return host.split('.').every((label) => LABEL.test(label)) ? host : undefined;
   const address = `http://${host}`;

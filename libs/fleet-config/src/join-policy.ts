@@ -1,24 +1,24 @@
 import type { FleetConfig } from './config.ts';
 import { listenerUrl, normalizePeerUrl } from './peer-url.ts';
 
-/** Whom this profile believes an announce of a peer that fleet.yaml does not list (design 2, SESSION_ANNOUNCE). */
+/** The rules for peers that fleet.yaml does not list (docs/handshake.md#announce-authorization). */
 export interface JoinPolicy {
   /** The callers of fleet.yaml, by name. */
   readonly callers: Readonly<
     Record<string, { readonly joins: boolean; readonly speaksFor: readonly string[] }>
   >;
-  /** Patterns of the addresses that a worker may join with; empty: nobody joins. */
+  /** Patterns of the addresses that workers may join with; empty = no worker may join. */
   readonly endpoints: readonly string[];
-  /** What is shown to workers that joined, and to nobody else. */
+  /** The token that this profile sends to joined workers. */
   readonly token?: string;
-  /** Addresses of this profile itself, which nobody else can have. */
+  /** The addresses of this profile, which no worker may join with. */
   readonly own: readonly string[];
 }
 
-/** What fleet.yaml says of joining; `token` is the value of `fleet.join.token_env`. */
+/** `token` is the value of `fleet.join.token_env`. */
 export function joinPolicy(config: FleetConfig, token: string | undefined): JoinPolicy {
   return {
-    callers: speakers(config),
+    callers: callersOf(config),
     endpoints: config.fleet.join?.endpoints ?? [],
     own: ownAddresses(config),
     ...(token === undefined ? {} : { token }),
@@ -32,7 +32,7 @@ function ownAddresses({ fleet: { server } }: FleetConfig): string[] {
   return [listener, ...(publicUrl === undefined ? [] : [normalizePeerUrl(publicUrl)])];
 }
 
-function speakers(config: FleetConfig): JoinPolicy['callers'] {
+function callersOf(config: FleetConfig): JoinPolicy['callers'] {
   const callers = Object.entries(config.fleet.server?.callers ?? {});
   return Object.fromEntries(
     callers.map(([name, { scopes, speaks_for: speaksFor }]) => [

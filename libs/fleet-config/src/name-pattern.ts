@@ -1,22 +1,21 @@
-/** What a profile, a peer or a caller may be called. */
+/** A valid name of a profile, a peer or a caller. */
 export const PEER_NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/;
-/** Names that mean something else where a peer's name may stand: the routing target "auto". */
+/** Names with another meaning as a routing target. */
 export const RESERVED_NAMES: ReadonlySet<string> = new Set(['auto']);
 
 const PATTERN = /^[A-Za-z0-9*][A-Za-z0-9_.*-]{0,63}$/;
 
-/** Whether a name can be that of a peer which nobody configured. */
 export function isPeerName(name: string): boolean {
   return PEER_NAME.test(name) && !RESERVED_NAMES.has(name);
 }
 
-/** What is wrong with a pattern of `speaks_for`; undefined when it is one: a name, in which `*` stands for any part. */
+/** Describes the problem of an invalid pattern of `speaks_for`; undefined if the pattern is valid. */
 export function namePatternProblem(pattern: string): string | undefined {
   if (PATTERN.test(pattern)) return undefined;
   return 'must be a name, in which "*" may stand for any part of it, e.g. "worker-*"';
 }
 
-/** Whether a name fits a pattern; a name that no peer may have fits none. */
+/** Matches a name with a pattern. An invalid name matches no pattern. */
 export function matchesName(pattern: string, name: string): boolean {
   if (!isPeerName(name)) return false;
   const [first = '', ...rest] = pattern.split('*');

@@ -2,8 +2,8 @@ const RPC_PATH = /\/(?:jsonrpc\/?)?$/;
 const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]']);
 
 /**
- * The one form of a peer's A2A address: with and without `/jsonrpc` mean the same (design 2, fleet.yaml). Query and
- * fragment are dropped. Throws TypeError for what is not a URL; the schemas check that first.
+ * Normalizes a peer's A2A address: an address without `/jsonrpc` equals the one with it, and query and fragment are
+ * dropped. Throws TypeError for an invalid URL; the schemas check that first.
  */
 export function normalizePeerUrl(url: string): string {
   const parsed = new URL(url);
@@ -12,8 +12,8 @@ export function normalizePeerUrl(url: string): string {
 }
 
 /**
- * A configured address with the path that an agent card names. The host stays the configured one, which a token was
- * given for; a card that names another port means another listener, and changes nothing.
+ * Returns a configured address with the path of the URL in an agent card. The host stays the configured one, for which
+ * the token is. A URL with another port is another listener, and is ignored.
  */
 export function withAdvertisedPath(configured: string, advertised: string): string {
   const [ours, theirs] = [new URL(configured), new URL(advertised)];
@@ -21,25 +21,24 @@ export function withAdvertisedPath(configured: string, advertised: string): stri
   return `${ours.origin}${theirs.pathname}${theirs.search}`;
 }
 
-/** Whether two addresses name the same peer; the names of this machine's loopback count as one. */
+/** Compares two addresses. All loopback names are one host. */
 export function samePeerUrl(a: string, b: string): boolean {
   return peerUrlKey(a) === peerUrlKey(b);
 }
 
-/** An address in the form in which two that name the same peer are equal. */
+/** The comparable form of an address: equal for two addresses of one peer. */
 export function peerUrlKey(url: string): string {
   const parsed = new URL(normalizePeerUrl(url));
   if (LOOPBACK.has(parsed.hostname)) parsed.hostname = '127.0.0.1';
   return parsed.href;
 }
 
-/** The address of a listener, as somebody dials it; an IPv6 host may come with or without brackets. */
+/** The URL of a listener. An IPv6 host may have brackets or not. */
 export function listenerUrl(host: string, port: number): string {
   const name = host.includes(':') ? `[${host.replace(/[[\]]/g, '')}]` : host;
   return `http://${name}:${port}/jsonrpc`;
 }
 
-/** Whether a host only this machine can reach. */
 export function isLoopback(host: string): boolean {
   return LOOPBACK.has(host) || host === '::1' || /^127(?:\.\d{1,3}){3}$/.test(host);
 }

@@ -2,8 +2,8 @@ import { FleetError } from '@hermes-fleet/protocol';
 import type { FleetConfig } from './config.ts';
 
 /**
- * The tier of this profile's model: `fleet.tier`, else the one tier whose name the model's id contains. A model that
- * neither places is CONFIG_INVALID, not a guess (design 2, SESSION_ANNOUNCE).
+ * Returns the tier of this profile's model: `fleet.tier`, else the only tier whose name is a part of the model's ID.
+ * Throws CONFIG_INVALID if there is none.
  */
 export function tierOf(config: FleetConfig, modelId: string): string {
   if (config.fleet.tier !== undefined) return config.fleet.tier;

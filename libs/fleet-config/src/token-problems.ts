@@ -4,8 +4,8 @@ import { readVariable, tokenProblem } from './token.ts';
 const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
 /**
- * What is wrong with the tokens that a fleet.yaml names which is wrong itself, so that a start tells of both at once;
- * `path` is the key. What is no variable's name is for the schema to judge.
+ * Reports the token problems of an invalid fleet.yaml, so that a start reports them together with the schema's problems;
+ * `path` is the key. The schema reports invalid variable names.
  */
 export function tokenProblems(raw: unknown, env: { read(name: string): string | undefined }): FieldError[] {
   const fleet = isJsonObject(raw) ? raw.fleet : undefined;
@@ -21,7 +21,7 @@ export function tokenProblems(raw: unknown, env: { read(name: string): string | 
 
 function namedVariables(value: unknown, path: string): { path: string; variable: string }[] {
   if (!isJsonObject(value)) return [];
-  // Without authentication no token of a caller is read.
+  // Without authentication the callers' tokens are not read.
   if (path === 'fleet.server' && value.auth_required === false) return [];
   return Object.entries(value).flatMap(([key, item]) => {
     const at = `${path}.${key}`;

@@ -1,14 +1,13 @@
 import { hash } from 'node:crypto';
 import { FleetError } from '@hermes-fleet/protocol';
 
-/** The shortest token that is accepted, in characters. */
+/** In characters. */
 export const MIN_TOKEN_LENGTH = 16;
 
 export type TokenUse = 'accepted' | 'shown';
 
 const HASH = /^sha256:[0-9a-f]{64}$/i;
 
-/** The value of a variable, or why there is none. */
 export function readVariable(
   env: { read(name: string): string | undefined },
   variable: string,
@@ -25,7 +24,7 @@ export function readVariable(
   };
 }
 
-/** What is wrong with a token, said without showing it. */
+/** Describes the problem of an invalid token, without its value. */
 export function tokenProblem(value: string, use: TokenUse): string | undefined {
   if (value.length < MIN_TOKEN_LENGTH)
     return `is shorter than ${MIN_TOKEN_LENGTH} characters: use a longer token`;
@@ -37,7 +36,7 @@ export function tokenProblem(value: string, use: TokenUse): string | undefined {
   return HASH.test(value) ? undefined : 'is not "sha256:" and 64 hex digits: give the token or its hash';
 }
 
-/** The hash of a token, whether it was given as one or in plain: the same for the same token. */
+/** The hash of a token that is given in plain text or as its hash. */
 export function tokenDigest(token: string): string {
   return HASH.test(token) ? token.toLowerCase() : `sha256:${hash('sha256', token)}`;
 }

@@ -1,69 +1,69 @@
 import type { PeerEndpoint } from '@hermes-fleet/a2a';
 import type { SessionAnnounce } from '@hermes-fleet/protocol';
 
-/** Seconds that an announce without `ttl_s` is trusted (design 2, When). */
+/** Lifetime of an announce without `ttl_s`, seconds (docs/handshake.md#announcing). */
 export const DEFAULT_TTL_S = 90;
-/** The longest that an announce is trusted, whatever it says: as long as fleet.yaml lets one ask for. */
+/** The longest lifetime of an announce, seconds. fleet.yaml has the same limit for `announce.ttl_s`. */
 const MAX_TTL_S = 86_400;
 
-/** What the agent card of a peer says of the handshake. */
+/** The handshake declarations of a peer's agent card. */
 export interface PeerCard {
-  /** Whether it declares the extension. A peer that does not is a prose peer (design 2, Versions). */
+  /** True if the card declares the extension. Otherwise the peer is a prose peer (docs/handshake.md#prose-peers). */
   readonly handshake: boolean;
-  /** The versions in the extension's params; empty when it names none. */
+  /** The versions in the extension's params; may be empty. */
   readonly versions: readonly string[];
-  /** Where it says that its JSON-RPC is, for a peer that is no profile and serves it elsewhere. */
+  /** The JSON-RPC URL in the card. Agents other than profiles may serve it under another path. */
   readonly rpcUrl?: string | undefined;
-  /** When it was read, ms since the epoch. */
+  /** Ms since the epoch. */
   readonly readAt: number;
 }
 
-/** What is known about a peer at one moment: where it is, what it said last, and how it has behaved. */
+/** A snapshot of a peer: its address, its last announce, and its health. */
 export interface PeerProfile {
   readonly name: string;
-  /** Why it is known here: fleet.yaml lists it, it joined with the scope `join`, or it merely announced itself. */
+  /** `configured`: fleet.yaml lists it; `joined`: it joined with the scope `join`; `known`: it only announced itself. */
   readonly standing: 'configured' | 'joined' | 'known';
-  /** What its agent card says of the handshake; undefined until the card was read. */
+  /** Undefined until the card was read. */
   readonly card: PeerCard | undefined;
-  /** Undefined for a peer of the standing `known`: never routed to. */
+  /** Undefined for a `known` peer, which is never routed to. */
   readonly endpoint: PeerEndpoint | undefined;
   readonly announce: SessionAnnounce | undefined;
-  /** When the announce arrived here, ms since the epoch. */
+  /** Arrival of the announce, ms since the epoch. */
   readonly receivedAt: number | undefined;
-  /** Until when nothing is sent because it keeps failing, ms since the epoch; 0 when it does not. */
+  /** The end of the open circuit, ms since the epoch; 0 if the circuit is closed. */
   readonly circuitOpenUntil: number;
-  /** Tasks that this profile has on it right now. */
+  /** Tasks that this profile has at the peer now. */
   readonly inFlight: number;
-  /** Share of the recent dispatches that it refused, 0 to 1. */
+  /** Share of recent dispatches that the peer refused, 0 to 1. */
   readonly blockedRate: number;
-  /** Recent time until it took a dispatch, ms; 0 while unknown. */
+  /** Average recent latency to accept a dispatch, ms; 0 while unknown. */
   readonly latencyMs: number;
 }
 
-/** Whether the peer's announce is still to be believed at `now`. */
+/** True if the peer's announce has not expired at `now`. */
 export function isLive(peer: Pick<PeerProfile, 'announce' | 'receivedAt'>, now: number): boolean {
   if (!peer.announce || peer.receivedAt === undefined) return false;
   const ttlS = Math.min(peer.announce.ttlS ?? DEFAULT_TTL_S, MAX_TTL_S);
   return isWithin(peer.receivedAt, ttlS * 1000, now);
 }
 
-/** Whether a moment is not longer ago than this. One that lies as far ahead is no better: the clock was set back. */
+/** True if `at` is at most `ms` ago. A time that lies further ahead is out of range too: the clock was set back. */
 export function isWithin(at: number, ms: number, now: number): boolean {
   return Math.abs(now - at) <= ms;
 }
 
-/** For how long an agent card is believed after it was read, ms. */
+/** Lifetime of an agent card after it was read. */
 export const CARD_TTL_MS = 90_000;
 
 /**
- * Whether the peer is spoken to in prose: its card, read lately, does not declare the handshake (design 2, Versions).
- * One that writes an announce into its replies (phase 2) is known by that, and takes its tasks in prose all the same.
+ * True if tasks for the peer are sent as text: its card is current and does not declare the handshake. Such a peer may
+ * write an announce into its replies; its tasks are sent as text nevertheless (docs/handshake.md#to-a-prose-peer).
  */
 export function takesProse({ card }: Pick<PeerProfile, 'card'>, now: number): boolean {
   return card !== undefined && !card.handshake && isWithin(card.readAt, CARD_TTL_MS, now);
 }
 
-/** Whether the peer is a prose peer to routing: it takes prose, and no live announce says what it can do. */
+/** True if routing treats the peer as a prose peer: it takes text, and has no live announce. */
 export function isProsePeer(
   peer: Pick<PeerProfile, 'announce' | 'receivedAt' | 'card'>,
   now: number,

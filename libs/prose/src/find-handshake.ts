@@ -7,25 +7,24 @@ import {
 } from '@hermes-fleet/protocol';
 import { type FoundObject, findObjects } from './find-json-objects.ts';
 
-/** How many objects of a kind are looked at, the last ones of a text first. */
+/** The largest number of objects of one type that are examined, the last in the text first. */
 const MAX_CANDIDATES = 50;
 const WANTED = new Set(['TASK_RESULT', 'SESSION_ANNOUNCE']);
 
-/** The handshake messages that an agent wrote into its text. */
 export interface FoundHandshake {
-  /** The last valid TASK_RESULT, as it stands there. */
+  /** The last valid TASK_RESULT, undecoded. */
   readonly result?: JsonObject;
-  /** The last valid SESSION_ANNOUNCE. */
+  /** The last valid SESSION_ANNOUNCE, undecoded. */
   readonly announce?: JsonObject;
   /** The text without that TASK_RESULT. */
   readonly prose: string;
-  /** Why the last TASK_RESULT there is not valid, where none is. */
+  /** If no TASK_RESULT is valid, the problem of the last one. */
   readonly problem?: string;
 }
 
 /**
- * Finds TASK_RESULT and SESSION_ANNOUNCE as fenced or bare JSON objects in a text (design 2, Prose peers). With a
- * `taskId`, a TASK_RESULT about another task is not taken. Linear in the length of the text.
+ * Finds a TASK_RESULT and a SESSION_ANNOUNCE, as fenced or bare JSON objects, in an agent's text
+ * (docs/handshake.md#to-a-prose-peer). With a `taskId`, a TASK_RESULT of another task is invalid. Takes linear time.
  */
 export function findHandshake(text: string, taskId?: string): FoundHandshake {
   const objects = findObjects(text, WANTED);
@@ -62,16 +61,16 @@ function read(text: string, { start, end }: FoundObject, check: (wire: JsonObjec
     check(wire);
     return { wire };
   } catch (error) {
-    return { problem: error instanceof FleetError ? error.message : 'it is no JSON' };
+    return { problem: error instanceof FleetError ? error.message : 'it is not valid JSON' };
   }
 }
 
 const FENCE_BEFORE = /(?:^|\n)[ \t]*(`{3,}|~{3,})[ \t]*[A-Za-z]*[ \t]*\r?\n[ \t]*$/;
 const FENCE_BEHIND = /^[ \t]*\r?\n[ \t]*(`{3,}|~{3,})[ \t]*(?=\r?\n|$)/;
-/** More than a fence and its language ever take. */
+/** Longer than any fence line with its language. */
 const FENCE_CHARS = 200;
 
-/** The text without the object, and without the code fence that held nothing else. */
+/** Removes the object from the text, with its code fence if that contains nothing else. */
 function without(text: string, { start, end }: FoundObject): string {
   const before = FENCE_BEFORE.exec(text.slice(Math.max(0, start - FENCE_CHARS), start));
   const behind = FENCE_BEHIND.exec(text.slice(end, end + FENCE_CHARS));

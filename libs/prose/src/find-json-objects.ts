@@ -1,12 +1,11 @@
-/** An object that stands in a text, and its `type`. */
 export interface FoundObject {
   readonly start: number;
-  /** Behind its last character. */
+  /** Exclusive. */
   readonly end: number;
   readonly type: string;
 }
 
-/** Deeper JSON is no handshake message. */
+/** A handshake message is never deeper. */
 const MAX_DEPTH = 128;
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 const WORD = /true|false|null/y;
@@ -15,14 +14,14 @@ const SPACE = /[ \t\r\n]*/y;
 interface Frame {
   readonly start: number;
   readonly closing: '}' | ']';
-  /** Of an object: its `type`, once seen, as far as it is one of those wanted. */
+  /** The `type` of an object, if it was read and is wanted. */
   type: string | undefined;
 }
 
 /**
- * The JSON objects in a text whose `type` is one of `wanted`, in order; one inside another of them is left out. Any
- * text between, before and after is passed over. A wrong character ends every object that is open around it, and the
- * search goes on behind: the time is linear in the length of the text, whatever it is.
+ * Finds the JSON objects in a text whose `type` is in `wanted`, in order. An object inside another match is omitted, and
+ * text around the objects is skipped. A syntax error ends every open object, and the search continues after it. Takes
+ * linear time for any text.
  */
 export function findObjects(text: string, wanted: ReadonlySet<string>): FoundObject[] {
   const found: FoundObject[] = [];
@@ -35,9 +34,9 @@ export function findObjects(text: string, wanted: ReadonlySet<string>): FoundObj
 }
 
 /**
- * Reads one JSON object from its opening brace on. Gives the place where the search goes on: behind it, or where it
- * broke. A string may have swallowed the start of an object, where its opening quote was none of JSON's: what breaks
- * behind a string is searched again from inside that string.
+ * Scans one JSON object from its opening brace. Returns where the search continues: after the object, or at a syntax
+ * error. If the error follows a string, the search continues inside that string, because its opening quote may have been
+ * ordinary text before an object.
  */
 function scanFrom(text: string, from: number, wanted: ReadonlySet<string>, found: FoundObject[]): number {
   const frames: Frame[] = [];
@@ -80,7 +79,7 @@ function open(frames: Frame[], text: string, at: number): number {
   return skip(SPACE, text, at + 1);
 }
 
-/** Where the value of the member at `at` starts; undefined where there is no key with a colon. */
+/** Returns the start of the value of the member at `at`; undefined if there is no key with a colon. */
 function memberValue(text: string, at: number): number | undefined {
   const end = stringEnd(text, at);
   if (end === undefined) return undefined;
@@ -115,7 +114,7 @@ function bareEnd(text: string, at: number): number | undefined {
   return end > at ? end : undefined;
 }
 
-/** Behind the closing quote of the JSON string that starts at `at`; undefined where none does. */
+/** Returns the position after the JSON string that starts at `at`; undefined if there is no string. */
 function stringEnd(text: string, at: number): number | undefined {
   if (text[at] !== '"') return undefined;
   for (let index = at + 1; index < text.length; index += 1) {

@@ -1,17 +1,17 @@
 import type { JsonObject, JsonValue } from '@hermes-fleet/protocol';
 import { isAlias, isMap, isNode, isScalar, isSeq, type Node, parseDocument } from 'yaml';
 
-/** How a hint's value is read: words stay words (`2.0`, `no`, `0123`), a value is what YAML or JSON makes of it. */
+/** Words stay text (`2.0`, `no`, `0123`); a value is parsed as JSON or YAML. */
 export type HintKind = 'word' | 'words' | 'map' | 'value';
 
-/** In characters. JSON is quick to read; other YAML takes some 20 microseconds a character at worst. */
+/** In characters. JSON parses fast; other YAML takes up to 20 microseconds per character. */
 const MAX_JSON_LENGTH = 64 * 1024;
 const MAX_YAML_LENGTH = 2 * 1024;
 const MAX_DEPTH = 100;
 
 /**
- * The value of one hint. What cannot be read (broken YAML, anchors, aliases, tags, more than 64 KiB of JSON or 2 KiB of other YAML) stays the text
- * that it is, so that the dispatch schema refuses it by the field's name. Never throws.
+ * Parses the value of a hint. A value that cannot be read (invalid YAML, anchors, aliases, tags, more than 64 KiB of JSON
+ * or 2 KiB of other YAML) stays text, so that the dispatch schema refuses it with the field's name. Never throws.
  */
 export function hintValue(text: string, kind: HintKind): JsonValue {
   const value = jsonValue(text, kind) ?? yamlValue(text, kind === 'value' ? 'core' : 'failsafe') ?? text;
@@ -38,7 +38,7 @@ function yamlValue(text: string, schema: 'core' | 'failsafe'): JsonValue | undef
   return contents === null ? '' : fromNode(contents, 0);
 }
 
-/** A plain value; undefined for what a hint has no use for. */
+/** Converts a YAML node to a plain value; undefined for anchors, aliases, tags and non-string keys. */
 function fromNode(node: Node, depth: number): JsonValue | undefined {
   if (depth > MAX_DEPTH || isAlias(node) || node.tag !== undefined || node.anchor) return undefined;
   if (isScalar(node)) return scalar(node.value);
@@ -81,7 +81,7 @@ function depthOf(value: JsonValue, depth = 0): number {
   );
 }
 
-/** How deep brackets stand at most; quotes are not looked at, so it may say more, never less. */
+/** Upper bound of the bracket depth: brackets in quotes count too. */
 function brackets(text: string): number {
   let depth = 0;
   let deepest = 0;

@@ -26,23 +26,21 @@ const ON_TOP: ReadonlyMap<string, HintKind> = new Map([
   ['deadline', 'word'],
 ]);
 
-/** The most lines that a block of hints may have; what follows is the brief. */
+/** The largest number of lines in a block of hints. The brief starts after it. */
 const MAX_LINES = 200;
 
-/** What a text message says about its own execution, and what is left of it as the brief. */
 export interface Hints {
   readonly brief: string;
   readonly task: JsonObject;
   readonly requirements: JsonObject;
-  /** `protocol_version` and `deadline`, where they are given. */
+  /** `protocol_version` and `deadline`, if present. */
   readonly top: JsonObject;
 }
 
 /**
- * Reads the source's inline hint block (phase 1: `TASK DISPATCH (inline)`, one hint a line, then `Brief:`) out of a
- * text message; undefined when there is none. It stands at a line's start, outside code fences. Values are YAML. Hints
- * that nobody knows are passed over; the values of known ones are for the dispatch schema to judge. What
- * `renderDispatchText` wrote comes back as the same contract, its instructions on how to report taken off again.
+ * Parses the block of hints in a text message (docs/handshake.md#from-a-prose-peer); undefined if there is none. Unknown
+ * hints are ignored; the dispatch schema validates the values of known ones. Text of `renderDispatchText` yields the same
+ * contract, without the report instructions.
  */
 export function parseHints(text: string): Hints | undefined {
   const lines = linesOf(text);
@@ -57,7 +55,7 @@ export function parseHints(text: string): Hints | undefined {
 
 interface Line {
   readonly text: string;
-  /** Where it starts in the whole text. */
+  /** Its start in the whole text. */
   readonly at: number;
 }
 
@@ -85,11 +83,11 @@ function headingOf(lines: readonly Line[]): number | undefined {
 
 interface Block {
   readonly hints: readonly (readonly [string, string])[];
-  /** Where the brief starts in the whole text. */
+  /** The start of the brief in the whole text. */
   readonly briefAt: number;
 }
 
-/** The hints, up to `Brief:` or the first line that is none; blank lines between them are passed over. */
+/** Reads the hints up to `Brief:` or the first line that is not a hint. Blank lines between hints are skipped. */
 function readBlock(lines: readonly Line[], from: number): Block {
   const hints: [string, string][] = [];
   let index = from;
@@ -115,7 +113,7 @@ function afterBlank(lines: readonly Line[], from: number): number {
   return index;
 }
 
-/** Behind the lines of a block value: indented ones, and the items of a list. */
+/** Returns the line after a block value, which consists of indented lines and list items. */
 function continued(lines: readonly Line[], from: number): number {
   let index = from;
   while (index - from < MAX_LINES && /^(?:[ \t]+\S|- )/.test(lines[index]?.text ?? '')) index += 1;
@@ -137,7 +135,7 @@ function put(hints: Pick<Hints, 'task' | 'requirements' | 'top'>, key: string, v
   }
 }
 
-/** Of a dispatch that we rendered the brief comes back to the letter; around any other, blank lines mean nothing. */
+/** The brief of a rendered dispatch is returned unchanged; any other brief is trimmed. */
 function briefOf(text: string, before: string, task: JsonObject): string {
   const { task_id: id, reply_schema: asked } = task;
   const replySchema = asked === 'structured' || asked === 'json' ? asked : 'prose';

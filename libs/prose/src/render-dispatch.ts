@@ -4,9 +4,9 @@ import { reportInstructions } from './report-instructions.ts';
 const HEADING = 'TASK DISPATCH (inline)';
 
 /**
- * The contract as the source's block of hints, one YAML line each, with the brief and how to report behind it (design
- * 2, Prose peers, Outbound). What is for the fleet alone (path, parent, routing, unknown fields) stays here.
- * `parseHints` reads the same contract back.
+ * Renders a dispatch for a prose peer (docs/handshake.md#to-a-prose-peer): a block of hints, the brief, and the report
+ * instructions. Fields that only concern the fleet (path, parent, routing, unknown fields) are omitted. `parseHints`
+ * restores the contract.
  */
 export function renderDispatchText({ task, requirements, deadline, ...dispatch }: TaskDispatch): string {
   const replySchema = task.replySchema ?? 'prose';
@@ -31,7 +31,7 @@ export function renderDispatchText({ task, requirements, deadline, ...dispatch }
 }
 
 const PLAIN = /^[A-Za-z_][A-Za-z0-9_./-]*$/;
-/** Words that a YAML reader may take for something else than text. */
+/** Words that YAML may not read as text. */
 const SPECIAL = /^(?:true|false|yes|no|on|off|null|y|n)$/i;
 
 function word(text: string): string {

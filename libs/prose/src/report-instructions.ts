@@ -1,8 +1,8 @@
 import { PROTOCOL_VERSION, type ReplySchema } from '@hermes-fleet/protocol';
 
 /**
- * The end of a brief that goes to an agent which has never heard of the handshake: how to report (phase 3 of the
- * source). The shape is no valid TASK_RESULT itself, so that an agent which repeats it has reported nothing.
+ * The instructions at the end of a brief for an agent that does not know the handshake (docs/handshake.md#to-a-prose-peer).
+ * Their JSON shape is not a valid TASK_RESULT, so that an agent that repeats it has reported nothing.
  */
 export function reportInstructions(taskId: string, replySchema: ReplySchema): string {
   const id = JSON.stringify(taskId);
@@ -21,7 +21,7 @@ export function reportInstructions(taskId: string, replySchema: ReplySchema): st
   ].join('\n');
 }
 
-/** A brief without that end; undefined where it does not end with it. */
+/** Removes the instructions from the end of a brief; undefined if they are not there. */
 export function stripReportInstructions(
   brief: string,
   taskId: string,

@@ -4,10 +4,10 @@ import type { PeerCard } from '../peer-profile.ts';
 
 const EXTENSION = HANDSHAKE_EXTENSION.replace(/\d+$/, '');
 const VERSION = /^\d{1,9}\.\d{1,9}$/;
-/** Versions that are taken from one card. */
+/** The largest number of versions that are read from one card. */
 const MAX_VERSIONS = 64;
 
-/** What an agent card says of the handshake; a foreign major version is the handshake all the same. */
+/** Reads the handshake declarations of an agent card. An unsupported major version counts as a declared handshake. */
 export function declaredHandshake(card: AgentCard): Pick<PeerCard, 'handshake' | 'versions'> {
   const declared = (card.capabilities?.extensions ?? []).flatMap(({ uri, params }) => {
     const major = uri.startsWith(EXTENSION) ? uri.slice(EXTENSION.length) : '';
@@ -23,9 +23,9 @@ export function declaredHandshake(card: AgentCard): Pick<PeerCard, 'handshake' |
 }
 
 /**
- * Reads a peer's agent card. Undefined for an answer that is none (404, no JSON): then nothing is known of the peer.
- * Throws PEER_UNREACHABLE when there is no answer at all, PEER_REFUSED when the peer asks to come back (503, 429), or the
- * signal's reason.
+ * Reads a peer's agent card; undefined if the answer is not a card (404, invalid JSON), which proves nothing about the
+ * peer. Throws PEER_UNREACHABLE without an answer, PEER_REFUSED if the peer asks for a retry (503, 429), or the signal's
+ * reason.
  */
 export async function readCard(
   client: Pick<A2AClient, 'card'>,

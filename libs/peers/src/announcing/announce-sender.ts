@@ -17,19 +17,19 @@ import { readCard } from './agent-card.ts';
 const ANSWER_TIMEOUT_MS = 5_000;
 const FIRST_RETRY_MS = 500;
 const LONGEST_RETRY_MS = 15_000;
-/** How often the card of a peer that is not announced to is read again; well within the card's own time. */
+/** Interval at which the card of a peer that gets no announces is read again; shorter than the card's lifetime. */
 const CARD_EVERY_MS = 30_000;
 
-/** How an announce fared: it was answered, or it was not sent, since the card says that it would not be understood. */
+/** `prose` and `foreign` (no common major version) mean that the announce was not sent. */
 type Delivery = 'answered' | 'prose' | 'foreign';
 
-/** Tells one peer what this profile announces, one message at a time, the newest only. */
+/** Delivers announces to one peer, one message at a time. Only the newest announce is kept. */
 export interface AnnounceSender {
-  /** Has this announce sent, in place of any older one that is not delivered yet. */
+  /** Sends this announce, and discards an older one that is not delivered yet. */
   send(announce: SessionAnnounce): void;
-  /** Sends one last announce, once, to a peer that answered the one before. */
+  /** Sends a last announce, without retries, if the peer answered the previous one. */
   farewell(announce: SessionAnnounce, signal: AbortSignal): Promise<void>;
-  /** Resolves when nothing is under way any more, after the signal has aborted. */
+  /** Resolves after the signal has aborted and no delivery is in progress. */
   readonly ended: Promise<void>;
 }
 
@@ -42,7 +42,7 @@ export interface AnnounceSenderOptions {
   readonly metrics: Pick<FleetMetrics, 'announce'>;
   readonly random: () => number;
   readonly signal: AbortSignal;
-  /** Called with the data parts of an answer. */
+  /** Is called with the data parts of an answer. */
   readonly onAnswer: (data: readonly JsonObject[]) => Promise<void>;
 }
 
@@ -53,30 +53,30 @@ export function createAnnounceSender(options: AnnounceSenderOptions): AnnounceSe
   let cardAskedAt: number | undefined;
   let wake = new AbortController();
 
-  function trustOfCard(): number {
+  function cardMaxAgeMs(): number {
     if (last === 'answered') return CARD_TTL_MS;
     return last === 'failed' ? 0 : CARD_EVERY_MS / 2;
   }
 
-  /** Before the first announce, and again when the card is old, or could explain what went wrong. */
-  async function lookAtCard(): Promise<void> {
+  /** Reads the card before the first announce, when it is too old, and after a failed delivery. */
+  async function refreshCard(): Promise<void> {
     const url = options.peers.cardUrl(peer);
-    const isFresh = cardAskedAt !== undefined && Math.abs(options.clock.now() - cardAskedAt) < trustOfCard();
+    const isFresh = cardAskedAt !== undefined && Math.abs(options.clock.now() - cardAskedAt) < cardMaxAgeMs();
     if (url === undefined || isFresh) return;
     const card = await readCard(options.client, url, { timeoutMs: ANSWER_TIMEOUT_MS, signal });
     cardAskedAt = options.clock.now();
     if (card) options.peers.recordCard(peer, card);
   }
 
-  async function send(endpoint: PeerEndpoint, announce: SessionAnnounce, stop: AbortSignal): Promise<void> {
+  async function post(endpoint: PeerEndpoint, announce: SessionAnnounce, stop: AbortSignal): Promise<void> {
     const contextId = `handshake:hermes-${peer}`;
-    const said = { ...announce, session: { ...announce.session, contextId } };
+    const addressed = { ...announce, session: { ...announce.session, contextId } };
     const reply = await options.client.send(
       endpoint,
       {
         messageId: `announce:${announce.instanceId ?? ''}:${announce.seq ?? options.clock.now()}:${peer}`,
         contextId,
-        data: encodeAnnounce(said),
+        data: encodeAnnounce(addressed),
         blocking: true,
       },
       { timeoutMs: ANSWER_TIMEOUT_MS, signal: stop },
@@ -85,26 +85,26 @@ export function createAnnounceSender(options: AnnounceSenderOptions): AnnounceSe
   }
 
   async function deliver(announce: SessionAnnounce): Promise<Delivery> {
-    await lookAtCard();
+    await refreshCard();
     const profile = options.peers.get(peer);
     if (!profile?.endpoint) return 'prose';
     const now = options.clock.now();
-    if (takesProse(profile, now)) return told('prose', 'its agent card declares no handshake');
+    if (takesProse(profile, now)) return skip('prose', 'its agent card declares no handshake');
     const version = commonVersion(announce, profile, now);
     if (version === undefined)
-      return told('foreign', `it speaks handshake ${knownVersions(profile, now).join(', ')} only`);
-    await send(profile.endpoint, { ...announce, protocolVersion: version }, signal);
+      return skip('foreign', `it speaks handshake ${knownVersions(profile, now).join(', ')} only`);
+    await post(profile.endpoint, { ...announce, protocolVersion: version }, signal);
     options.metrics.announce(peer, 'out', 'ok');
     return 'answered';
   }
 
-  /** Once, not at every heartbeat. */
-  function told(delivery: Delivery, reason: string): Delivery {
+  /** Logs the first skipped delivery, not every heartbeat. */
+  function skip(delivery: Delivery, reason: string): Delivery {
     if (last !== delivery) options.log.info({ peer, reason }, 'a peer is not announced to');
     return delivery;
   }
 
-  async function keepTelling(): Promise<void> {
+  async function deliverUntilAborted(): Promise<void> {
     let failures = 0;
     while (!signal.aborted) {
       const announce = latest;
@@ -143,13 +143,13 @@ export function createAnnounceSender(options: AnnounceSenderOptions): AnnounceSe
       const profile = options.peers.get(peer);
       const version = profile && commonVersion(announce, profile, options.clock.now());
       if (last !== 'answered' || !profile?.endpoint || version === undefined) return;
-      await send(profile.endpoint, { ...announce, protocolVersion: version }, stop);
+      await post(profile.endpoint, { ...announce, protocolVersion: version }, stop);
     },
-    ended: keepTelling(),
+    ended: deliverUntilAborted(),
   };
 }
 
-/** The version that both speak, by what the peer announced last, else by its card (design 2, Versions). */
+/** Negotiates the version with the peer's last announce, else with its card (docs/handshake.md#versions). */
 function commonVersion(announce: SessionAnnounce, peer: PeerProfile, now: number): string | undefined {
   const theirs = knownVersions(peer, now);
   return theirs.length === 0 ? announce.protocolVersion : negotiate(spokenVersions(announce), theirs);

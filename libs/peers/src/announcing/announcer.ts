@@ -18,29 +18,29 @@ const FIRST_RETRY_MS = 500;
 const LONGEST_RETRY_MS = 15_000;
 const FAREWELL_MS = 1_000;
 
-/** Tells every configured peer, and the bus, what this profile can do, and learns from the answers what they can. */
+/** Announces this profile to every configured peer and on the bus, and records the announces in the answers. */
 export interface Announcer {
-  /** Announces to everybody at once, and then as a heartbeat (ttl / 3); who can't be reached is tried with backoff. */
+  /** Announces at once, and then as a heartbeat every third of the TTL. Failed deliveries are retried with backoff. */
   start(): void;
-  /** Something that routing reads has changed: announce soon, at most once a second. */
+  /** Schedules an announce because an input of routing has changed; at most one per second. */
   changed(): void;
-  /** Says once more, with `ready: false`, that this profile is there no longer; takes a second at most, never throws. */
+  /** Announces once more, with `ready: false`. Takes at most one second, and never throws. */
   farewell(): Promise<void>;
-  /** Stops announcing; resolves when nothing is under way any more. */
+  /** Stops announcing. Resolves when no delivery is in progress. */
   close(): Promise<void>;
 }
 
-/** Where announces go beside the configured peers (libs/events has it for NATS). */
+/** Publishes announces on the bus. `libs/events` implements it for NATS. */
 export interface AnnouncePublisher {
   publish(announce: SessionAnnounce): void;
-  /** Resolves true once the last one is on its way, false after `timeoutMs`. */
+  /** Resolves to true when the last announce is sent, to false after `timeoutMs`. */
   flush(timeoutMs: number): Promise<boolean>;
 }
 
 export interface AnnouncerOptions {
-  /** Gives the announce of this moment, with a sequence of its own. */
+  /** Measures, and returns the current announce with a new `seq`. */
   readonly self: () => SessionAnnounce | Promise<SessionAnnounce>;
-  /** The same from what is known without looking, for the farewell, which has no time to measure; `self` when absent. */
+  /** Returns an announce without measuring, for the farewell; default: `self`. */
   readonly selfAsKnown?: () => SessionAnnounce;
   readonly peers: PeerRegistry;
   readonly client: Pick<A2AClient, 'send' | 'card'>;
@@ -48,32 +48,32 @@ export interface AnnouncerOptions {
   readonly log: Log;
   readonly metrics: Pick<FleetMetrics, 'announce' | 'peerLastAnnounce'>;
   readonly bus?: AnnouncePublisher | undefined;
-  /** 0 to 1; spreads retries and heartbeats. Math.random when absent. */
+  /** Jitter of retries and heartbeats, 0 to 1; default: Math.random. */
   readonly random?: () => number;
 }
 
 export function createAnnouncer(options: AnnouncerOptions): Announcer {
   const closing = new AbortController();
   const random = options.random ?? Math.random;
-  const correspondents: AnnounceSender[] = [];
+  const senders: AnnounceSender[] = [];
   let started = false;
   let leaving = false;
   let pending: Disposable | undefined;
   let heartbeat: Disposable | undefined;
-  let making: Promise<void> | undefined;
+  let broadcasting: Promise<void> | undefined;
   let again = false;
   let failures = 0;
 
-  /** One announce for everybody; while one is being made, whatever else asks for one gets the next. */
+  /** Sends one announce to all peers. Calls during a broadcast share the next one. */
   function broadcast(): void {
-    again = making !== undefined;
-    making ??= makeOne().finally(() => {
-      making = undefined;
+    again = broadcasting !== undefined;
+    broadcasting ??= broadcastOnce().finally(() => {
+      broadcasting = undefined;
       if (again && !leaving) broadcast();
     });
   }
 
-  async function makeOne(): Promise<void> {
+  async function broadcastOnce(): Promise<void> {
     heartbeat?.[Symbol.dispose]();
     let pauseMs: number;
     try {
@@ -81,17 +81,17 @@ export function createAnnouncer(options: AnnouncerOptions): Announcer {
       if (leaving) return;
       failures = 0;
       pauseMs = (((announce.ttlS ?? DEFAULT_TTL_S) * 1000) / 3) * (0.9 + 0.1 * random());
-      for (const each of correspondents) each.send(announce);
+      for (const each of senders) each.send(announce);
       options.bus?.publish(announce);
     } catch (error) {
       failures += 1;
       pauseMs = backoffMs(failures, { firstMs: FIRST_RETRY_MS, longestMs: LONGEST_RETRY_MS, random });
-      options.log.warn({ err: error }, 'there is nothing to announce: trying again');
+      options.log.warn({ err: error }, 'no announce could be built: trying again');
     }
     if (!leaving) heartbeat = options.clock.timer(broadcast, pauseMs);
   }
 
-  function leave(): void {
+  function stopTimers(): void {
     leaving = true;
     pending?.[Symbol.dispose]();
     heartbeat?.[Symbol.dispose]();
@@ -103,7 +103,7 @@ export function createAnnouncer(options: AnnouncerOptions): Announcer {
       started = true;
       for (const { name, standing } of options.peers.list())
         if (standing === 'configured')
-          correspondents.push(
+          senders.push(
             createAnnounceSender({
               peer: name,
               peers: options.peers,
@@ -127,33 +127,33 @@ export function createAnnouncer(options: AnnouncerOptions): Announcer {
     },
     async farewell() {
       if (!started || leaving) return;
-      leave();
-      const late = new AbortController();
-      const { promise: impatience, resolve } = Promise.withResolvers<void>();
+      stopTimers();
+      const timeout = new AbortController();
+      const { promise: timedOut, resolve } = Promise.withResolvers<void>();
       using _limit = options.clock.timer(() => {
-        late.abort(new FleetError('SHUTTING_DOWN', 'the profile is stopping'));
+        timeout.abort(new FleetError('SHUTTING_DOWN', 'the profile is stopping'));
         resolve();
       }, FAREWELL_MS);
-      const goodbye = async (): Promise<void> => {
+      const sendFarewell = async (): Promise<void> => {
         const announce = { ...(await (options.selfAsKnown ?? options.self)()), ready: false };
         options.bus?.publish(announce);
         await Promise.allSettled([
           options.bus?.flush(FAREWELL_MS),
-          ...correspondents.map((each) => each.farewell(announce, late.signal)),
+          ...senders.map((each) => each.farewell(announce, timeout.signal)),
         ]);
       };
-      const said = goodbye().catch((err) => options.log.debug({ err }, 'left without a farewell'));
-      await Promise.race([said, impatience]);
+      const sent = sendFarewell().catch((err) => options.log.debug({ err }, 'farewell not delivered'));
+      await Promise.race([sent, timedOut]);
     },
     async close() {
-      leave();
+      stopTimers();
       closing.abort(new FleetError('SHUTTING_DOWN', 'the profile is stopping'));
-      await Promise.all([making, ...correspondents.map(({ ended }) => ended)]);
+      await Promise.all([broadcasting, ...senders.map(({ ended }) => ended)]);
     },
   };
 }
 
-/** Records the announce among the data parts of an answer of `peer`, or of its message on NATS, if there is one. */
+/** Records the announce among the data parts of an answer or a NATS message of `peer`, if there is one. */
 export async function recordAnnounceOf(
   options: Pick<AnnouncerOptions, 'peers' | 'clock' | 'log' | 'metrics'>,
   data: readonly JsonObject[],
@@ -167,6 +167,6 @@ export async function recordAnnounceOf(
     if (recorded.outcome === 'recorded') options.metrics.peerLastAnnounce(peer, options.clock.now() / 1000);
   } catch (error) {
     options.metrics.announce(peer, 'in', 'error');
-    options.log.warn({ peer, err: error }, 'an announce is not usable');
+    options.log.warn({ peer, err: error }, 'invalid announce');
   }
 }

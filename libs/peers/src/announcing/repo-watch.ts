@@ -1,9 +1,9 @@
 import type { Clock, Log } from '@hermes-fleet/protocol';
 
 const EVERY_MS = 3_000;
-/** Of the time, a measurement may take at most one part in so many: a huge repository is looked at less often. */
-const SPARED = 20;
-/** The longest pause; a machine that slept through a measurement did not take that long for it. */
+/** The pause is this many times as long as the last measurement, so that a huge repository is measured less often. */
+const PAUSE_FACTOR = 20;
+/** Limits the pause after a measurement during which the machine was suspended. */
 const LONGEST_MS = 300_000;
 
 export interface RepoState {
@@ -11,14 +11,15 @@ export interface RepoState {
   readonly clean: boolean;
 }
 
-/** The base repository as it was measured last. */
+/** Measures the state of the base repository, and reports changes. */
 export interface RepoWatch {
+  /** The last measured state. */
   last(): RepoState;
-  /** Measures now, and tells when it is not as it was. */
+  /** Measures now, and reports a change. */
   measure(): Promise<RepoState>;
-  /** Measures now, for whoever is about to tell of it anyway. */
+  /** Measures now without reporting a change, for a caller that announces the state itself. */
   measureQuietly(): Promise<RepoState>;
-  /** Measures every few seconds from now on, so that a change is noticed without a task (design 2, When). */
+  /** Measures every few seconds, so that a change is noticed without a task (docs/handshake.md#announcing). */
   start(): void;
   stop(): void;
 }
@@ -47,7 +48,7 @@ export function createRepoWatch(options: {
     return state;
   }
 
-  async function look(): Promise<void> {
+  async function poll(): Promise<void> {
     const startedAt = options.clock.now();
     try {
       await measure();
@@ -56,12 +57,12 @@ export function createRepoWatch(options: {
       if (!failing) options.log.warn({ err }, 'the base repository cannot be measured: trying again');
       failing = true;
     }
-    arm((options.clock.now() - startedAt) * SPARED);
+    schedule((options.clock.now() - startedAt) * PAUSE_FACTOR);
   }
 
-  function arm(sparedMs: number): void {
+  function schedule(pauseMs: number): void {
     if (watching)
-      timer = options.clock.timer(() => void look(), Math.min(Math.max(EVERY_MS, sparedMs), LONGEST_MS));
+      timer = options.clock.timer(() => void poll(), Math.min(Math.max(EVERY_MS, pauseMs), LONGEST_MS));
   }
 
   return {
@@ -71,7 +72,7 @@ export function createRepoWatch(options: {
     start() {
       if (watching) return;
       watching = true;
-      arm(0);
+      schedule(0);
     },
     stop() {
       watching = false;

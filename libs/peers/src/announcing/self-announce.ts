@@ -13,21 +13,21 @@ import {
   versionOf,
 } from '@hermes-fleet/protocol';
 
-/** Tasks whose fresh context is remembered, so that their reply can carry the announce. */
+/** The largest number of remembered tasks that opened a fresh context. */
 const MAX_FRESH = 1_000;
 
-/** What this profile says of itself, each time with the next sequence. */
+/** Builds this profile's announces, each with the next `seq`. */
 export interface SelfAnnounce {
-  /** From what was measured last. */
+  /** Returns an announce with the last measured state. */
   now(): SessionAnnounce;
-  /** As metadata for the reply to a task that opens a fresh context; `metadataFor` gives it again from then on. */
+  /** Returns an announce as metadata for the reply to a task that opened a fresh context, and remembers the task. */
   remember(taskId: string): JsonObject;
-  /** Undefined for a task that opened no fresh context. */
+  /** Returns the metadata for a remembered task. */
   metadataFor(taskId: string): JsonObject | undefined;
 }
 
 export interface SelfAnnounceOptions {
-  /** Of this start; a UUIDv7. */
+  /** A UUIDv7, new at every start. */
   readonly instanceId: string;
   readonly versions: readonly string[];
   readonly ledger: Pick<Ledger, 'get'>;
@@ -68,9 +68,9 @@ export function createSelfAnnounce(options: SelfAnnounceOptions): SelfAnnounce {
   };
 }
 
-/** What an announce is made of, read at the moment it is made. */
+/** The state of this profile that an announce reports. */
 interface ProfileSnapshot {
-  /** The handshake versions that this profile speaks. */
+  /** Supported handshake versions. */
   readonly versions: readonly string[];
   readonly profile: string;
   readonly config: FleetConfig;
@@ -87,7 +87,7 @@ interface ProfileSnapshot {
   readonly now: number;
 }
 
-/** This profile's SESSION_ANNOUNCE (design 2). `session.context_id` is set by whoever knows the addressee. */
+/** Builds a SESSION_ANNOUNCE (docs/handshake.md#session_announce). Its sender sets `session.context_id` per addressee. */
 function buildAnnounce(facts: ProfileSnapshot): SessionAnnounce {
   const { fleet } = facts.config;
   const endpoint = ownEndpoint(facts.config);
@@ -125,14 +125,14 @@ function buildAnnounce(facts: ProfileSnapshot): SessionAnnounce {
   };
 }
 
-/** An announce as the metadata of a Task reply. */
+/** Encodes an announce as the metadata of a Task reply. */
 function announceMetadata(announce: SessionAnnounce, contextId: string): JsonObject {
   return {
     [HANDSHAKE_EXTENSION]: encodeAnnounce({ ...announce, session: { ...announce.session, contextId } }),
   };
 }
 
-/** Where peers reach this profile: `public_url`, else the bind address where that is one that can be dialled. */
+/** The address of this profile for its peers: `public_url`, else the bind address if it is loopback. */
 function ownEndpoint(config: FleetConfig): string | undefined {
   const { server } = config.fleet;
   if (!server) return undefined;

@@ -9,51 +9,50 @@ import {
 import type { SessionAnnounce } from '@hermes-fleet/protocol';
 
 /**
- * Who an announce comes from. With scopes: the caller whose token it came with. Without: a peer that answered us at
- * its address, or the NATS user that alone may publish on its subject.
+ * The sender of an announce. With scopes: the caller whose token it came with. Without: the peer that answered at its
+ * address, or the only NATS user that may publish on the subject.
  */
 export interface AnnounceSource {
   readonly name: string;
   readonly scopes?: ReadonlySet<string>;
 }
 
-/** A worker that joined: whose token it came with, and the address that it is held to. */
+/** A joined worker is bound to the caller of its token and to its address. */
 export interface JoinBinding {
   readonly caller: string;
   readonly url: string;
 }
 
-/** What the rules look at beside the announce. */
 export interface AuthorizationContext {
   readonly self: string;
   readonly configured: ReadonlyMap<string, ConfiguredPeer>;
   readonly policy: JoinPolicy;
-  /** How the peer of this name joined, if it did, and whether its last announce has expired. */
+  /** The binding of the joined peer with this name; `live` = its last announce has not expired. */
   joined(name: string): (JoinBinding & { readonly live: boolean }) | undefined;
   /** The live peer that joined with this address. */
   ownerOf(url: string): string | undefined;
 }
 
-/** Whether an announce is believed, and what the peer is after it. */
+/** The standing of the peer after the announce, or the reason of a refusal. */
 export type Authorization =
   | { readonly standing: 'configured' }
   | { readonly standing: 'joined'; readonly joined: JoinBinding }
   | { readonly standing: 'known'; readonly note?: string }
   | { readonly standing: 'refused'; readonly reason: string };
 
-/** Judges an announce by who sent it and where it says it is (design 2, SESSION_ANNOUNCE: who is believed). Pure. */
+/** Authorizes an announce by its sender and its endpoint (docs/handshake.md#announce-authorization). Pure. */
 export function authorizeAnnounce(
   announce: SessionAnnounce,
   from: AnnounceSource,
-  ground: AuthorizationContext,
+  context: AuthorizationContext,
 ): Authorization {
   const { agentId } = announce.worker;
-  if (agentId === ground.self) return refused(`${agentId} is this profile itself`);
-  const configured = ground.configured.get(agentId);
+  if (agentId === context.self) return refused(`${agentId} is this profile itself`);
+  const configured = context.configured.get(agentId);
   if (configured) return authorizeConfigured(announce, from, configured);
   return from.scopes === undefined
-    ? authorizeWithoutToken(announce, from, ground)
-    : authorizeWithToken(announce, { name: from.name, scopes: from.scopes }, ground);
+    ? authorizeWithoutToken(announce, from, context)
+    : authorizeWithToken(announce, { name: from.name, scopes: from.scopes }, context);
 }
 
 function authorizeConfigured(
@@ -69,15 +68,15 @@ function authorizeConfigured(
   return refused(`${agentId} says that it is at ${endpoint}, but is configured at ${url}`);
 }
 
-/** An answer or a message on NATS proves a name, and no right to join; it may keep alive what has joined. */
+/** An answer or a NATS message proves a name, but no right to join. It can keep a joined worker alive. */
 function authorizeWithoutToken(
   announce: SessionAnnounce,
   from: AnnounceSource,
-  ground: AuthorizationContext,
+  context: AuthorizationContext,
 ): Authorization {
   const { agentId } = announce.worker;
   if (agentId !== from.name) return refused(`${from.name} may not speak for ${agentId}`);
-  const known = ground.joined(agentId);
+  const known = context.joined(agentId);
   if (!known) return { standing: 'known' };
   const { caller, url } = known;
   if (announce.endpoint !== undefined && samePeerUrl(announce.endpoint, url))
@@ -88,39 +87,39 @@ function authorizeWithoutToken(
 function authorizeWithToken(
   announce: SessionAnnounce,
   from: Required<AnnounceSource>,
-  ground: AuthorizationContext,
+  context: AuthorizationContext,
 ): Authorization {
   const { agentId } = announce.worker;
-  if (!maySpeakFor(from.name, agentId, ground.policy))
+  if (!maySpeakFor(from.name, agentId, context.policy))
     return refused(`caller ${from.name} may not speak for ${agentId}`);
-  const known = ground.joined(agentId);
+  const known = context.joined(agentId);
   if (known?.live && known.caller !== from.name)
     return refused(`${agentId} has joined with the token of ${known.caller}, and is live`);
-  if (!from.scopes.has('join') || ground.policy.endpoints.length === 0) return { standing: 'known' };
+  if (!from.scopes.has('join') || context.policy.endpoints.length === 0) return { standing: 'known' };
   const { endpoint } = announce;
-  if (endpoint === undefined) return { standing: 'known', note: 'it says no endpoint to reach it at' };
-  const url = allowedEndpoint(endpoint, ground.policy.endpoints);
+  if (endpoint === undefined) return { standing: 'known', note: 'it announces no endpoint' };
+  const url = allowedEndpoint(endpoint, context.policy.endpoints);
   if (url === undefined)
     return refused(`${agentId} may not join with ${endpoint}: fleet.join.endpoints does not allow it`);
-  const holder = ownerOf(url, agentId, ground);
-  if (holder !== undefined)
-    return refused(`${agentId} may not join with ${endpoint}: that is where ${holder} is`);
+  const owner = ownerOf(url, agentId, context);
+  if (owner !== undefined)
+    return refused(`${agentId} may not join with ${endpoint}: that is where ${owner} is`);
   return { standing: 'joined', joined: { caller: from.name, url } };
 }
 
-/** Itself, and the names that fleet.yaml gives it; never another caller's (a configured peer's is judged before). */
+/** A caller may speak for itself and for the names in its `speaks_for`, but never for another caller. */
 function maySpeakFor(caller: string, agentId: string, { callers }: JoinPolicy): boolean {
   if (agentId === caller) return true;
   if (Object.hasOwn(callers, agentId) || !Object.hasOwn(callers, caller)) return false;
   return callers[caller]?.speaksFor.some((pattern) => matchesName(pattern, agentId)) ?? false;
 }
 
-/** Who else has this address already: two names for one worker would be asked twice. */
-function ownerOf(url: string, agentId: string, ground: AuthorizationContext): string | undefined {
-  if (ground.policy.own.some((own) => samePeerUrl(own, url))) return ground.self;
-  for (const [name, configured] of ground.configured) if (samePeerUrl(configured.url, url)) return name;
-  const holder = ground.ownerOf(url);
-  return holder === agentId ? undefined : holder;
+/** The other owner of an address. One worker under two names would be asked twice. */
+function ownerOf(url: string, agentId: string, context: AuthorizationContext): string | undefined {
+  if (context.policy.own.some((own) => samePeerUrl(own, url))) return context.self;
+  for (const [name, configured] of context.configured) if (samePeerUrl(configured.url, url)) return name;
+  const owner = context.ownerOf(url);
+  return owner === agentId ? undefined : owner;
 }
 
 const refused = (reason: string): Authorization => ({ standing: 'refused', reason });

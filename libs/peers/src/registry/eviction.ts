@@ -2,8 +2,8 @@ import { isLive } from '../peer-profile.ts';
 import type { PeerEntry } from './peer-entry.ts';
 
 /**
- * Which of these peers is missed least: none with a task of ours before any other, then one that has expired before
- * one that is live, one that is only known before one that joined, and of equals the stalest.
+ * Selects the peer to evict: peers without a task of ours before peers with one, then stale before live ones, known
+ * before joined ones, and the longest-silent peer first.
  */
 export function selectForEviction(peers: readonly (readonly [string, PeerEntry])[], now: number): string {
   const [first, ...rest] = peers.map(([name, entry]) => ({ name, rank: retentionRank(entry, now) }));

@@ -6,13 +6,12 @@ import { isLive, type PeerCard, type PeerProfile } from '../peer-profile.ts';
 import type { JoinBinding } from './authorize-announce.ts';
 import { createPeerHealth, type PeerHealth } from './peer-health.ts';
 
-/** What is kept of one peer. */
 export interface PeerEntry {
   readonly configured: ConfiguredPeer | undefined;
   readonly health: PeerHealth;
-  /** Set while its standing is `joined`; `place` is its address as it is compared. */
+  /** Set while the peer's standing is `joined`; `urlKey` is its address in comparable form. */
   joined: (JoinBinding & { readonly urlKey: string }) | undefined;
-  /** Whose token the announce came with, or the peer joined with; undefined for an answer and a message on NATS. */
+  /** The caller whose token the announce came with; undefined for an answer or a NATS message. */
   caller: string | undefined;
   announce: SessionAnnounce | undefined;
   receivedAt: number | undefined;
@@ -36,7 +35,7 @@ export const withUrlKey = (joined: JoinBinding): NonNullable<PeerEntry['joined']
   urlKey: peerUrlKey(joined.url),
 });
 
-/** A peer as others see it. `joinToken` goes with the address that a worker joined with, and nowhere else. */
+/** Builds the profile of a peer. `joinToken` is only used for the addresses of joined workers. */
 export function toPeerProfile(name: string, entry: PeerEntry, joinToken: string | undefined): PeerProfile {
   const { configured, joined, announce, receivedAt, card, health } = entry;
   return {
@@ -52,7 +51,7 @@ export function toPeerProfile(name: string, entry: PeerEntry, joinToken: string 
   };
 }
 
-/** A profile is where fleet.yaml says. Another agent may serve its JSON-RPC under another path, which its card tells. */
+/** fleet.yaml has the address of a profile. Another agent may serve JSON-RPC under another path, which its card states. */
 function rpcUrlOf(url: string, card: PeerCard | undefined): string {
   return card?.handshake === false && card.rpcUrl !== undefined ? withAdvertisedPath(url, card.rpcUrl) : url;
 }
@@ -60,8 +59,8 @@ function rpcUrlOf(url: string, card: PeerCard | undefined): string {
 const tokenOf = (token: string | undefined): { token?: string } => (token === undefined ? {} : { token });
 
 /**
- * Whether `next` is to replace `known`: the greater instance, then the greater sequence; without them, the later one.
- * An instance that has expired gives way to any other, so that a restart on a clock that was set back is heard again.
+ * True if `next` replaces `known`: the greater `instanceId` wins, then the greater `seq`; without them, the later arrival.
+ * A stale instance yields to any other, so that a worker whose clock was set back is accepted again.
  */
 export function isNewer(next: SessionAnnounce, known: SessionAnnounce, expired: boolean): boolean {
   if (next.instanceId === undefined || known.instanceId === undefined) return true;
@@ -69,7 +68,7 @@ export function isNewer(next: SessionAnnounce, known: SessionAnnounce, expired: 
   return next.seq === undefined || known.seq === undefined || next.seq > known.seq;
 }
 
-/** Whether routing reads the same from two profiles of a peer at `now`: a heartbeat is no news. */
+/** True if two profiles of a peer are equal for routing at `now`, as after a heartbeat. */
 export function isSameForRouting(before: PeerProfile | undefined, after: PeerProfile, now: number): boolean {
   return before !== undefined && isDeepStrictEqual(routingView(before, now), routingView(after, now));
 }

@@ -4,23 +4,24 @@ import type { PeerProfile } from '../peer-profile.ts';
 const OPENS_AFTER = 3;
 const FIRST_PAUSE_MS = 2_000;
 const LONGEST_PAUSE_MS = 30_000;
-/** Weight of the newest observation in the moving averages. */
-const NEWEST = 0.3;
+/** Weight of the newest observation in the exponential moving averages. */
+const ALPHA = 0.3;
 
-/** How a peer has behaved lately, as this profile saw it. In memory: a restart gives everybody a fresh start. */
+/** Health of a peer as this profile observed it: a circuit breaker and moving averages, in memory. */
 export interface PeerHealth {
-  /** It answered something: a circuit that was open closes. */
+  /** The peer answered. Closes the circuit. */
   recordAnswer(): void;
   /**
-   * It could not be reached; after three times in a row the circuit opens, longer each time. When that is over, the next
-   * task that occupies the peer is the one trial, and the circuit stays open for others until the peer answered it,
-   * failed again, or the task left.
+   * The peer could not be reached. Three failures in a row open the circuit, for longer each time. Then the circuit is
+   * half-open: the next task at the peer is the trial, and the circuit stays open for other tasks until the peer answers,
+   * fails again, or the trial leaves.
    */
   recordFailure(): void;
-  /** It took a dispatch after this time. */
+  /** The peer accepted a dispatch after this time. */
   recordAccepted(latencyMs: number): void;
+  /** The peer refused a dispatch. */
   recordRefused(): void;
-  /** A task of ours is with it until the returned object is disposed. */
+  /** Counts a task at the peer until the result is disposed. */
   trackTask(): Disposable;
   snapshot(): Pick<PeerProfile, 'circuitOpenUntil' | 'inFlight' | 'blockedRate' | 'latencyMs'>;
 }
@@ -33,12 +34,12 @@ export function createPeerHealth(clock: Clock): PeerHealth {
   let blockedRate = 0;
   let latencyMs = 0;
 
-  const answered = (): void => {
+  const recordAnswer = (): void => {
     failures = 0;
     circuitOpenUntil = 0;
     trial = undefined;
   };
-  /** Whether this time is still to come; further ahead than any pause, and the clock was set back. */
+  /** True if the time is in the future. If it is further ahead than the longest pause, the clock was set back. */
   const isAhead = (until: number): boolean => clock.now() < until && until - clock.now() <= LONGEST_PAUSE_MS;
   const halfOpen = (): boolean => failures >= OPENS_AFTER && !isAhead(circuitOpenUntil);
   const underTrial = (): boolean => trial !== undefined && isAhead(trial.until);
@@ -47,7 +48,7 @@ export function createPeerHealth(clock: Clock): PeerHealth {
     return trial && underTrial() ? trial.until : Math.min(circuitOpenUntil, clock.now());
   };
   return {
-    recordAnswer: answered,
+    recordAnswer,
     recordFailure() {
       failures += 1;
       trial = undefined;
@@ -56,12 +57,12 @@ export function createPeerHealth(clock: Clock): PeerHealth {
       circuitOpenUntil = clock.now() + pause;
     },
     recordAccepted(latency) {
-      answered();
-      blockedRate *= 1 - NEWEST;
-      latencyMs = latencyMs === 0 ? latency : latencyMs * (1 - NEWEST) + latency * NEWEST;
+      recordAnswer();
+      blockedRate *= 1 - ALPHA;
+      latencyMs = latencyMs === 0 ? latency : latencyMs * (1 - ALPHA) + latency * ALPHA;
     },
     recordRefused() {
-      blockedRate = blockedRate * (1 - NEWEST) + NEWEST;
+      blockedRate = blockedRate * (1 - ALPHA) + ALPHA;
     },
     trackTask() {
       const own = halfOpen() && !underTrial() ? { until: clock.now() + LONGEST_PAUSE_MS } : undefined;

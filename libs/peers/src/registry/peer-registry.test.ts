@@ -493,7 +493,7 @@ describe('a crowd of peers that nobody configured', () => {
       await peers.record(announceOf(`worker-${i}`, { endpoint, ttlS: 9_000 }), joining());
     }
     const stranger = await peers.record(announceOf('stranger'), plain('stranger'));
-    assert.match(stranger.outcome === 'refused' ? stranger.reason : '', /are known, all of them/);
+    assert.match(stranger.outcome === 'refused' ? stranger.reason : '', /all of them have precedence/);
     assert.deepEqual([peers.list().length, peers.get('stranger')], [MAX_UNCONFIGURED, undefined]);
   });
 
@@ -554,8 +554,8 @@ describe('a crowd of peers that nobody configured', () => {
     });
     assert.deepEqual(peers.list(), []);
     assert.deepEqual(warned, [
-      'stored announce is not readable any more: waiting for a new one',
-      'stored announce is not believed any more',
+      'stored announce is not readable: waiting for a new one',
+      'stored announce is not authorized any more',
     ]);
   });
 });

@@ -26,43 +26,42 @@ import {
 } from './peer-entry.ts';
 import type { PeerHealth } from './peer-health.ts';
 
-/** Peers beside the configured ones that are remembered; then the stalest goes. */
+/** The largest number of peers beside the configured ones. */
 export const MAX_UNCONFIGURED = 1_000;
-/** The longest announce that is kept of one of them, characters of JSON; what fields nobody knows hold counts too. */
+/** The longest announce of such a peer, characters of JSON, including unknown fields. */
 const MAX_ANNOUNCE_CHARS = 65_536;
 
 const NO_JOINS: JoinPolicy = { callers: {}, endpoints: [], own: [] };
 
-/** What became of an announce: `ignored` is an older one than is known already. */
+/** `ignored`: the announce is older than the recorded one. */
 export type Recorded =
   | { readonly outcome: 'recorded' | 'ignored' }
   | { readonly outcome: 'refused'; readonly reason: string };
 
-/** The peers of a profile: configured ones, those that joined, and what each said last. Survives a restart. */
+/** The peers of a profile, with the last announce of each. The ledger keeps them over a restart. */
 export interface PeerRegistry {
   /**
-   * Keeps an announce if it may be believed: it must come from whom it names or from who may speak for him, from the
-   * configured address or from one that may join, and be newer than what is known (design 2, SESSION_ANNOUNCE).
-   * `recorded` is durable. STORE_UNAVAILABLE: it counts for this process, and is not kept over a restart.
+   * Records an announce that is authorized (docs/handshake.md#announce-authorization) and newer than the recorded one.
+   * `recorded` is durable. After STORE_UNAVAILABLE the announce counts in this process, and is lost at a restart.
    */
   record(announce: SessionAnnounce, from: AnnounceSource): Promise<Recorded>;
-  /** Every configured peer, and every other that announced itself, by name. */
+  /** Every configured peer, and every other that announced itself, sorted by name. */
   list(): PeerProfile[];
   get(name: string): PeerProfile | undefined;
-  /** Tells after anything changed that routing reads of a peer; a heartbeat that says the same is no change. */
+  /** Calls the listener after an input of routing has changed. An equal heartbeat is not a change. */
   onChange(listener: () => void): Disposable;
-  /** How a peer behaves, as the relay sees it; undefined for an unknown peer. */
+  /** Undefined for an unknown peer. */
   health(name: string): PeerHealth | undefined;
-  /** Where the agent card of a peer is: `agent_card_url`, else the well-known place. Undefined without an address. */
+  /** The URL of a peer's agent card: `agent_card_url`, else the well-known URL. Undefined without an address. */
   cardUrl(name: string): string | undefined;
-  /** Remembers what a peer's agent card, read just now, says of the handshake. */
+  /** Records the declarations of an agent card that was read just now. */
   recordCard(name: string, card: Omit<PeerCard, 'readAt'>): void;
 }
 
 export interface PeerRegistryOptions {
   readonly ledger: Pick<Ledger, 'peers' | 'savePeer' | 'forgetPeer'>;
   readonly configured: Readonly<Record<string, ConfiguredPeer>>;
-  /** Who may join, and from where; nobody when absent. */
+  /** Default: no peer may join. */
   readonly join?: JoinPolicy;
   readonly clock: Clock;
   readonly log: Log;
@@ -78,7 +77,7 @@ export function createPeerRegistry(options: PeerRegistryOptions): PeerRegistry {
 
   const hasExpired = (entry: PeerEntry): boolean => !isLive(entry, clock.now());
   const profile = (name: string, entry: PeerEntry): PeerProfile => toPeerProfile(name, entry, policy.token);
-  const ground: AuthorizationContext = {
+  const authContext: AuthorizationContext = {
     self: options.self,
     configured,
     policy,
@@ -96,32 +95,32 @@ export function createPeerRegistry(options: PeerRegistryOptions): PeerRegistry {
 
   for (const row of options.ledger.peers()) restore(row);
 
-  /** Takes up what a former process kept, judged by the configuration of today. */
+  /** Restores a stored announce, if the current configuration authorizes it. */
   function restore({ agentId, announce, receivedAt, caller }: ReturnType<Ledger['peers']>[number]): void {
     let said: SessionAnnounce;
     try {
       said = decodeAnnounce(announce);
     } catch (err) {
-      log.warn({ peer: agentId, err }, 'stored announce is not readable any more: waiting for a new one');
+      log.warn({ peer: agentId, err }, 'stored announce is not readable: waiting for a new one');
       return;
     }
-    const verdict = authorizeAnnounce(said, storedSource(agentId, caller, policy), ground);
-    if (verdict.standing === 'refused') {
-      log.warn({ peer: agentId, reason: verdict.reason }, 'stored announce is not believed any more');
+    const authorization = authorizeAnnounce(said, storedSource(agentId, caller, policy), authContext);
+    if (authorization.standing === 'refused') {
+      log.warn({ peer: agentId, reason: authorization.reason }, 'stored announce is not authorized any more');
       if (configured.has(agentId) || agentId === options.self) return;
     }
     const entry = entries.get(agentId) ?? createPeerEntry(clock, undefined);
     entry.announce = said;
     entry.receivedAt = receivedAt;
     entry.caller = caller;
-    entry.joined = verdict.standing === 'joined' ? withUrlKey(verdict.joined) : undefined;
-    const room = entry.configured ? { gone: undefined } : makeRoom(entry);
+    entry.joined = authorization.standing === 'joined' ? withUrlKey(authorization.joined) : undefined;
+    const room = entry.configured ? { evicted: undefined } : makeRoom(entry);
     if (room) entries.set(agentId, entry);
-    const gone = room ? room.gone : agentId;
-    if (gone !== undefined)
+    const evicted = room ? room.evicted : agentId;
+    if (evicted !== undefined)
       options.ledger
-        .forgetPeer(gone)
-        .catch((err) => log.warn({ peer: gone, err }, 'a peer is not forgotten'));
+        .forgetPeer(evicted)
+        .catch((err) => log.warn({ peer: evicted, err }, 'evicted peer not removed from the ledger'));
   }
 
   function changed(): void {
@@ -134,26 +133,26 @@ export function createPeerRegistry(options: PeerRegistryOptions): PeerRegistry {
     }
   }
 
-  /** Makes room for a peer that is not known yet; undefined when there is none, else who had to go for it. */
-  function makeRoom(newcomer: PeerEntry): { readonly gone: string | undefined } | undefined {
+  /** Makes room for a new peer; undefined if the others have precedence, else the evicted peer, if any. */
+  function makeRoom(newcomer: PeerEntry): { readonly evicted: string | undefined } | undefined {
     const others = [...entries].filter(([, entry]) => !entry.configured);
-    if (others.length < MAX_UNCONFIGURED) return { gone: undefined };
-    const gone = selectForEviction([...others, ['', newcomer] as const], clock.now());
-    if (gone === '') return undefined;
-    entries.delete(gone);
-    return { gone };
+    if (others.length < MAX_UNCONFIGURED) return { evicted: undefined };
+    const evicted = selectForEviction([...others, ['', newcomer] as const], clock.now());
+    if (evicted === '') return undefined;
+    entries.delete(evicted);
+    return { evicted };
   }
 
-  function take(
+  function apply(
     announce: SessionAnnounce,
     from: AnnounceSource,
-    verdict: Exclude<Authorization, { standing: 'refused' }>,
+    authorization: Exclude<Authorization, { standing: 'refused' }>,
   ): PeerEntry {
     const { agentId } = announce.worker;
     const entry = entries.get(agentId) ?? createPeerEntry(clock, undefined);
     entry.announce = announce;
     entry.receivedAt = clock.now();
-    entry.joined = verdict.standing === 'joined' ? withUrlKey(verdict.joined) : undefined;
+    entry.joined = authorization.standing === 'joined' ? withUrlKey(authorization.joined) : undefined;
     entry.caller = entry.joined?.caller ?? (from.scopes && from.name);
     entry.health.recordAnswer();
     return entry;
@@ -163,28 +162,31 @@ export function createPeerRegistry(options: PeerRegistryOptions): PeerRegistry {
     async record(announce, from) {
       const { agentId } = announce.worker;
       const refuse = (reason: string): Recorded => {
-        log.warn({ peer: agentId, caller: from.name, reason }, 'announce not believed');
+        log.warn({ peer: agentId, caller: from.name, reason }, 'announce refused');
         return { outcome: 'refused', reason };
       };
-      const verdict = authorizeAnnounce(announce, from, ground);
-      if (verdict.standing === 'refused') return refuse(verdict.reason);
-      const former = entries.get(agentId);
-      if (former && !supersedes(announce, verdict, former, hasExpired(former))) return { outcome: 'ignored' };
+      const authorization = authorizeAnnounce(announce, from, authContext);
+      if (authorization.standing === 'refused') return refuse(authorization.reason);
+      const previous = entries.get(agentId);
+      if (previous && !supersedes(announce, authorization, previous, hasExpired(previous)))
+        return { outcome: 'ignored' };
       const wire = encodeAnnounce(announce);
-      if (verdict.standing !== 'configured' && JSON.stringify(wire).length > MAX_ANNOUNCE_CHARS)
+      if (authorization.standing !== 'configured' && JSON.stringify(wire).length > MAX_ANNOUNCE_CHARS)
         return refuse(`it is longer than ${MAX_ANNOUNCE_CHARS} characters`);
-      const before = former && profile(agentId, former);
-      const entry = take(announce, from, verdict);
-      const room = former ? { gone: undefined } : makeRoom(entry);
+      const before = previous && profile(agentId, previous);
+      const entry = apply(announce, from, authorization);
+      const room = previous ? { evicted: undefined } : makeRoom(entry);
       if (!room)
-        return refuse(`${MAX_UNCONFIGURED} peers that nobody configured are known, all of them more needed`);
+        return refuse(
+          `the limit of ${MAX_UNCONFIGURED} unconfigured peers is reached, and all of them have precedence`,
+        );
       entries.set(agentId, entry);
       const after = profile(agentId, entry);
-      logStandingChange(log, before, after, verdict);
-      // Before it is durable: routing sees it from now on, and a later one that says the same would wake nobody.
+      logStandingChange(log, before, after, authorization);
+      // Notify before the write: routing uses the entry from now on, and an equal later announce would notify nobody.
       if (!isSameForRouting(before, after, clock.now())) changed();
       await Promise.all([
-        ...(room.gone === undefined ? [] : [options.ledger.forgetPeer(room.gone)]),
+        ...(room.evicted === undefined ? [] : [options.ledger.forgetPeer(room.evicted)]),
         options.ledger.savePeer({
           agentId,
           announce: wire,
@@ -214,7 +216,7 @@ export function createPeerRegistry(options: PeerRegistryOptions): PeerRegistry {
     recordCard(name, { handshake, versions, rpcUrl }) {
       const entry = entries.get(name);
       if (!entry) return;
-      const former = entry.card;
+      const previous = entry.card;
       const now = clock.now();
       entry.card = {
         handshake,
@@ -223,32 +225,33 @@ export function createPeerRegistry(options: PeerRegistryOptions): PeerRegistry {
         readAt: now,
       };
       const news =
-        former?.handshake !== handshake ||
-        former.rpcUrl !== rpcUrl ||
-        former.versions.join() !== versions.join() ||
-        !isWithin(former.readAt, CARD_TTL_MS, now);
+        previous?.handshake !== handshake ||
+        previous.rpcUrl !== rpcUrl ||
+        previous.versions.join() !== versions.join() ||
+        !isWithin(previous.readAt, CARD_TTL_MS, now);
       if (news) changed();
     },
   };
 }
 
-/** Whether an announce that is believed replaces what is known: a newer one, or one that gives the peer its place. */
+/** True if an authorized announce replaces the recorded one: it is newer, or it makes the peer joined. */
 function supersedes(
   announce: SessionAnnounce,
-  verdict: Authorization,
-  former: PeerEntry,
+  authorization: Authorization,
+  previous: PeerEntry,
   expired: boolean,
 ): boolean {
-  if (!former.announce || isNewer(announce, former.announce, expired)) return true;
-  const joins = verdict.standing === 'joined' && !former.joined;
+  if (!previous.announce || isNewer(announce, previous.announce, expired)) return true;
+  const joins = authorization.standing === 'joined' && !previous.joined;
   const older =
-    announce.instanceId === former.announce.instanceId && (announce.seq ?? 0) < (former.announce.seq ?? 0);
+    announce.instanceId === previous.announce.instanceId &&
+    (announce.seq ?? 0) < (previous.announce.seq ?? 0);
   return joins && !older;
 }
 
 /**
- * As whom a stored announce is judged: the caller whose token it came with, by the rights that he has today. Without one
- * it was an answer or came on NATS, from the peer itself.
+ * The source of a stored announce: the caller whose token it came with, with its current scopes. Without a caller it was
+ * an answer or a NATS message of the peer itself.
  */
 function storedSource(agentId: string, caller: string | undefined, { callers }: JoinPolicy): AnnounceSource {
   if (caller === undefined) return { name: agentId };
@@ -260,12 +263,12 @@ function logStandingChange(
   log: Log,
   before: PeerProfile | undefined,
   after: PeerProfile,
-  verdict: Authorization,
+  authorization: Authorization,
 ): void {
   if (before?.standing === after.standing) return;
   const { name: peer, standing, endpoint } = after;
   if (standing === 'joined') log.info({ peer, endpoint: endpoint?.url }, 'a worker has joined');
   if (standing !== 'known') return;
-  const note = verdict.standing === 'known' ? verdict.note : undefined;
+  const note = authorization.standing === 'known' ? authorization.note : undefined;
   log.info({ peer, ...(note === undefined ? {} : { reason: note }) }, 'a peer is known, and not routed to');
 }

@@ -9,7 +9,7 @@ import {
 import { isLive, isProsePeer, type PeerProfile } from '../peer-profile.ts';
 import type { RoutingPolicy } from './policy.ts';
 
-/** What runs no model announces this in its place: it is a member of the fleet that takes no tasks. */
+/** The model that a fleet member without a model announces. It takes no tasks. */
 export const NO_MODEL: ModelInfo = { id: 'none', tier: 'none', contextWindow: 0 };
 
 export interface RoutingQuery {
@@ -19,18 +19,14 @@ export interface RoutingQuery {
 }
 
 type PeerCheck = (peer: PeerProfile, query: RoutingQuery) => readonly Unmet[];
-type AnnounceCheck = (
-  peer: PeerProfile,
-  announce: SessionAnnounce,
-  query: RoutingQuery,
-) => readonly Unmet[];
+type AnnounceCheck = (peer: PeerProfile, announce: SessionAnnounce, query: RoutingQuery) => readonly Unmet[];
 
 const MET: readonly Unmet[] = [];
 const unmet = (kind: Unmet['kind'], name: string, detail: string, transient: boolean): readonly Unmet[] => [
   { kind, name, detail, transient },
 ];
 
-/** What all of these find; most often that is nothing, and then nothing is made. */
+/** Concatenates the findings for all items. Without findings it allocates nothing. */
 function collect<T>(items: readonly T[] | undefined, find: (item: T) => readonly Unmet[]): readonly Unmet[] {
   let found = MET;
   if (items) for (const item of items) found = concat(found, find(item));
@@ -42,10 +38,10 @@ function concat(a: readonly Unmet[], b: readonly Unmet[]): readonly Unmet[] {
   return a.length === 0 ? b : [...a, ...b];
 }
 
-/** Everything that rules a peer out for a dispatch; empty when it is eligible (design 2, Routing, hard reasons). */
+/** Returns every hard reason that excludes a peer (docs/handshake.md#routing); empty = eligible. */
 export function exclusionReasons(peer: PeerProfile, query: RoutingQuery): readonly Unmet[] {
-  const stranger = identity(peer, query);
-  if (stranger.length > 0) return stranger;
+  const unroutable = identity(peer, query);
+  if (unroutable.length > 0) return unroutable;
   const { announce } = peer;
   const known =
     announce && isLive(peer, query.now)
@@ -57,13 +53,13 @@ export function exclusionReasons(peer: PeerProfile, query: RoutingQuery): readon
   );
 }
 
-/** Who takes no tasks at all has that one reason: what it lacks for this one says nothing. */
+/** A peer that takes no tasks has only that reason. */
 const checkAnnounce: AnnounceCheck = (peer, announce, query) =>
   takesTasks(announce)
     ? collect(ANNOUNCE_CHECKS, (reason) => reason(peer, announce, query))
     : unmet('capability', peer.name, 'takes no tasks: send it a CONTROL_DECISION', false);
 
-/** Whether a peer that announces this takes tasks at all: a trader does not. */
+/** False for a trader and for a peer without a model. */
 export function takesTasks(announce: SessionAnnounce): boolean {
   return announce.role !== 'trader' && announce.worker.modelTier !== NO_MODEL.tier;
 }
@@ -76,7 +72,7 @@ export function declaresCapability(announce: SessionAnnounce, name: string): boo
   return announce.capabilities.tools.includes(name);
 }
 
-/** Whether a tier lies in the range that the dispatch allows. A tier that no list names fits only an open range. */
+/** True if the dispatch allows the tier. A tier outside `tiers` fits only an open range. */
 export function tierFits(tierName: string, dispatch: TaskDispatch, tiers: readonly string[]): boolean {
   const { min, max } = dispatch.requirements?.modelTier ?? {};
   if (min === undefined && max === undefined) return true;
@@ -101,7 +97,7 @@ const identity: PeerCheck = (peer, { policy, dispatch }) => {
   return MET;
 };
 
-/** A peer that says nothing of itself takes what it is sent; nobody but the caller can know whether it should. */
+/** A prose peer accepts anything. Only the caller can know whether it suits the task. */
 const checkProsePeer: PeerCheck = (peer, { dispatch }) => {
   if (dispatch.routing?.target === peer.name) return MET;
   if (requiresNothing(dispatch) && dispatch.task.write === false) return MET;
@@ -110,7 +106,7 @@ const checkProsePeer: PeerCheck = (peer, { dispatch }) => {
   return unmet('capability', 'handshake', detail, false);
 };
 
-/** What is known of a peer whose announce is missing or has expired. */
+/** Checks a peer whose announce is missing or stale. */
 const checkSilentPeer: PeerCheck = (peer, { policy }) => {
   const versions = peer.card?.handshake ? peer.card.versions : [];
   if (versions.length > 0 && negotiate(policy.versions, versions) === undefined)
@@ -124,7 +120,7 @@ const foreign = (peer: string, versions: readonly string[]): readonly Unmet[] =>
 
 const version: AnnounceCheck = (peer, announce, { policy }) => {
   const { protocolVersion, protocolVersions } = announce;
-  // Most often they list one of ours: then nothing is to be negotiated.
+  // Fast path: a common version needs no negotiation.
   if (protocolVersions?.some((listed) => policy.versions.includes(listed))) return MET;
   const theirs = protocolVersions ?? [protocolVersion];
   return negotiate(policy.versions, theirs) === undefined ? foreign(peer.name, theirs) : MET;
@@ -169,7 +165,7 @@ const repo: AnnounceCheck = (peer, announce, { dispatch }) =>
 
 const capacity: AnnounceCheck = (peer, { limits, session }) => {
   if (!limits) return MET;
-  // Our own tasks with it count as well: its announce may not know of them yet.
+  // Our own tasks at the peer count too; its announce may not include them yet.
   const waiting = Math.max(limits.queuedTasks, peer.inFlight - limits.maxConcurrentTasks);
   const full =
     limits.queueDepth === 0
@@ -206,12 +202,12 @@ const ANNOUNCE_CHECKS: readonly AnnounceCheck[] = [
 
 const LOCAL_CHECKS: readonly PeerCheck[] = [circuit, refusal, path];
 
-/** The context window, in tokens, that the dispatch asks for or its brief takes. */
+/** The context window that a dispatch needs, tokens. */
 export function neededWindow(dispatch: TaskDispatch, briefTokens = 0): number {
   return Math.max(dispatch.requirements?.minContextWindow ?? 0, briefTokens);
 }
 
-/** Whether any peer will do, as far as the dispatch says. A preferred tier is no requirement. */
+/** A preferred tier is not a requirement. */
 function requiresNothing({ requirements = {} }: TaskDispatch): boolean {
   const { requiredMcp = [], requiredCapabilities = [], modelTier = {}, minContextWindow } = requirements;
   const open = modelTier.min === undefined && modelTier.max === undefined && minContextWindow === undefined;

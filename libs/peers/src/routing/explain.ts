@@ -4,9 +4,9 @@ import type { RoutingDecision } from './route.ts';
 
 export interface ExplainOptions {
   readonly profile: string;
-  /** The handshake versions that this profile speaks. */
+  /** Supported handshake versions. */
   readonly versions: readonly string[];
-  /** Whether the profile would do it itself, and what its admission has against it. */
+  /** Checks the profile's admission; `own` = the profile executes the dispatch itself. */
   readonly judge: (
     dispatch: TaskDispatch,
   ) => Promise<{ readonly own: boolean; readonly unmet: readonly Unmet[] }>;
@@ -14,16 +14,16 @@ export interface ExplainOptions {
 }
 
 /**
- * Where a dispatch, as on the wire, would go at this moment, and why: admission and routing as the real ones do it,
- * nothing recorded, no token spent (design 2, Routing). Throws INVALID_PARAMS naming every wrong field.
+ * Explains where a dispatch (in its wire form) would go now, and why (docs/handshake.md#routing). Records nothing and
+ * spends no token. Throws INVALID_PARAMS, which names every wrong field.
  */
 export async function explainDispatch(options: ExplainOptions, wire: JsonObject): Promise<RoutingDecision> {
-  const reading = readDispatch(wire, options.versions);
-  if (reading.kind === 'foreign')
-    return { chosen: undefined, considered: [], unmet: reading.unmet, waitable: false };
-  const { own, unmet } = await options.judge(reading.dispatch);
+  const decoded = readDispatch(wire, options.versions);
+  if (decoded.kind === 'foreign')
+    return { chosen: undefined, considered: [], unmet: decoded.unmet, waitable: false };
+  const { own, unmet } = await options.judge(decoded.dispatch);
   if (own) return ownDecision(options.profile, unmet);
-  const decision = await options.decide(reading.dispatch);
+  const decision = await options.decide(decoded.dispatch);
   return unmet.length > 0 ? notAdmitted(decision, unmet) : decision;
 }
 
@@ -38,7 +38,7 @@ function ownDecision(profile: string, unmet: readonly Unmet[]): RoutingDecision 
   };
 }
 
-/** The profile does not even take it, whatever a peer could do; and it waits for nothing that it lacks itself. */
+/** The profile itself refuses the dispatch, so no peer is chosen and waiting does not help. */
 function notAdmitted(decision: RoutingDecision, unmet: readonly Unmet[]): RoutingDecision {
   return {
     chosen: undefined,

@@ -4,8 +4,8 @@ import type { PeerProfile } from '../peer-profile.ts';
 import { takesTasks } from './eligibility.ts';
 
 /**
- * The tokens of a brief, for routing by context window; 0 for one that fits the smallest window whatever its tokens
- * are, so that the tokenizer is loaded only for a close call.
+ * Counts the tokens of a brief for routing by context window. Returns 0 if the brief fits the smallest window in any
+ * case, so that the tokenizer is loaded only when needed.
  */
 export async function measureBrief(dispatch: TaskDispatch, peers: readonly PeerProfile[]): Promise<number> {
   const bytes = Buffer.byteLength(dispatch.brief);

@@ -1,20 +1,19 @@
 import type { FleetConfig } from '@hermes-fleet/fleet-config';
 import { PROTOCOL_VERSIONS, type TaskDispatch } from '@hermes-fleet/protocol';
 
-/** What routing goes by beside the dispatch and the peers. */
 export interface RoutingPolicy {
-  /** The asking profile: never chosen. */
+  /** The asking profile, which is never chosen. */
   readonly self: string;
-  /** The handshake versions that the asking profile speaks. */
+  /** Handshake versions that the asking profile supports. */
   readonly versions: readonly string[];
   /** All tiers, smallest first. */
   readonly tiers: readonly string[];
   readonly smallBelowTokens: number;
   readonly largeAboveTokens: number;
   readonly byPriority?: Readonly<Partial<Record<string, string>>>;
-  /** Tokens of the brief, 0 when it fits every window anyway. */
+  /** Tokens of the brief; 0 if it fits every window. */
   readonly briefTokens?: number;
-  /** Peers that this task must not go to again, and why. */
+  /** Peers that have refused this task, with the reason. */
   readonly excluded?: ReadonlyMap<string, string>;
 }
 
@@ -35,8 +34,8 @@ export function routingPolicy(
 }
 
 /**
- * The tier that suits a task: what it asks for, else by priority and budget, so that small work burns no large model
- * and hard work does not go to a small one (design 2, Routing).
+ * Returns the preferred tier of a task: the requested one, else one by priority and budget, so that a small task does not
+ * use a large model, nor a large task a small one (docs/handshake.md#routing).
  */
 export function preferredTier(dispatch: TaskDispatch, policy: RoutingPolicy): string | undefined {
   const asked = dispatch.requirements?.modelTier?.prefer;

@@ -1,9 +1,9 @@
 const PRIME = 0x01000193;
 
 /**
- * Rendezvous weights of peers for a task: the peer with the greatest weight takes it, so equal peers share evenly and
- * one that leaves moves only its own share. FNV-1a with murmur's finaliser: not cryptographic, 1,000 peers in well
- * under a millisecond.
+ * Rendezvous hashing: the peer with the greatest weight takes the task. Equal peers share evenly, and a peer that leaves
+ * moves only its own share. The hash is FNV-1a with murmur's finalizer: not cryptographic, and well below 1 ms for 1,000
+ * peers.
  */
 export function rendezvous(taskId: string): (peer: string) => number {
   const task = absorb(0x811c9dc5, `${taskId}\n`);

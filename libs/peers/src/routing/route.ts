@@ -18,15 +18,15 @@ export interface RoutingDecision {
   readonly chosen: string | undefined;
   /** Every peer, best first, and why. */
   readonly considered: readonly Considered[];
-  /** Why nobody was chosen; empty when somebody was. Not transient = waiting is pointless. */
+  /** The reasons if no peer was chosen, else empty. */
   readonly unmet: readonly Unmet[];
-  /** Whether some peer could take it later as it stands: all that rules it out may pass. False when somebody was chosen. */
+  /** True if no peer was chosen, and at least one is excluded by transient reasons alone. */
   readonly waitable: boolean;
 }
 
 /**
- * Where a dispatch goes. Pure: hard reasons exclude, soft ones score, ties break by rendezvous hashing of the task id,
- * the order of the peers does not matter, and it explains itself (design 2, Routing). Below 1 ms for 1,000 peers.
+ * Routes a dispatch (docs/handshake.md#routing). Hard reasons exclude peers, soft reasons score them, and rendezvous
+ * hashing of the task ID breaks ties. Pure; the order of the peers has no effect. Takes less than 1 ms for 1,000 peers.
  */
 export function route(
   dispatch: TaskDispatch,
@@ -36,10 +36,10 @@ export function route(
 ): RoutingDecision {
   const query = { dispatch, policy, now };
   const score = createScorer(dispatch, policy);
-  const judged = peers.map((peer) => evaluate(peer, query, score));
-  const best = bestOf(judged, dispatch.task.taskId);
-  const { unmet, waitable } = best ? ROUTED : unroutable(judged, query);
-  const considered = judged.sort((a, b) => byRank(a, b, best)).map((each) => explain(each, best));
+  const evaluated = peers.map((peer) => evaluate(peer, query, score));
+  const best = bestOf(evaluated, dispatch.task.taskId);
+  const { unmet, waitable } = best ? ROUTED : unroutable(evaluated, query);
+  const considered = evaluated.sort((a, b) => byRank(a, b, best)).map((each) => explain(each, best));
   return { chosen: best?.peer.name, considered, unmet, waitable };
 }
 
@@ -60,14 +60,14 @@ function evaluate(peer: PeerProfile, query: RoutingQuery, score: Scorer): Evalua
   return { peer, eligible: true, unmet, notes: known.notes, score: known.score };
 }
 
-/** The eligible peer with the highest score; of several, the one that the task's hash falls to. */
-function bestOf(judged: readonly Evaluated[], taskId: string): Evaluated | undefined {
+/** Returns the eligible peer with the highest score; the task's rendezvous weights break ties. */
+function bestOf(evaluated: readonly Evaluated[], taskId: string): Evaluated | undefined {
   let score = Number.NEGATIVE_INFINITY;
-  for (const each of judged) if (each.eligible && each.score > score) score = each.score;
+  for (const each of evaluated) if (each.eligible && each.score > score) score = each.score;
   const weightOf = rendezvous(taskId);
   let best: Evaluated | undefined;
   let weight = -1;
-  for (const each of judged) {
+  for (const each of evaluated) {
     if (!each.eligible || each.score !== score) continue;
     const own = weightOf(each.peer.name);
     if (own > weight || (own === weight && best && each.peer.name < best.peer.name)) {

@@ -8,7 +8,7 @@ const FRESH = 1;
 const BLOCKED = 20;
 const LATENCY = 10;
 const LATENCY_STEP_MS = 250;
-/** What a prose peer lacks against one that says what it can do: it is for when all of those have a queue. */
+/** Penalty of a prose peer: it is chosen only if all peers with an announce have a queue. */
 const PROSE = 60;
 
 export interface Score {
@@ -17,8 +17,8 @@ export interface Score {
 }
 
 /**
- * How well an eligible peer suits a dispatch: 100 minus what speaks against it (load, tier fit, refusals, latency),
- * in whole points, so that peers which differ by noise tie and share (design 2, Routing, soft reasons).
+ * Scores an eligible peer by the soft reasons of docs/handshake.md#routing: 100 minus penalties for load, tier distance,
+ * refusals and latency. Scores are whole points, so that peers that differ by noise tie and share the work.
  */
 export type Scorer = (peer: PeerProfile, announce: SessionAnnounce) => Score;
 
@@ -29,26 +29,26 @@ export function createScorer(dispatch: TaskDispatch, policy: RoutingPolicy): Sco
     const { modelTier } = announce.worker;
     const steps = tierDistance(modelTier, preferred, policy.tiers);
     const fresh = announce.session.sessionFresh ? FRESH : 0;
-    const behaviour = healthPenalty(peer);
+    const health = healthPenalty(peer);
     const notes = [`load ${shown(load)}`, `tier ${modelTier} ${steps} off the preferred`];
     if (fresh) notes.push('fresh session');
-    notes.push(...behaviour.notes);
-    const against = LOAD * Math.min(load, 2) + TIER_STEP * steps + behaviour.against;
-    return { score: Math.round(100 + fresh - against), notes };
+    notes.push(...health.notes);
+    const penalty = LOAD * Math.min(load, 2) + TIER_STEP * steps + health.penalty;
+    return { score: Math.round(100 + fresh - penalty), notes };
   };
 }
 
-/** The same for a peer of which only its behaviour is known: always low. */
+/** Scores a prose peer, of which only the health is known. */
 export function scoreProse(peer: PeerProfile): Score {
-  const { against, notes } = healthPenalty(peer);
+  const { penalty, notes } = healthPenalty(peer);
   return {
-    score: Math.round(100 - PROSE - LOAD * Math.min(peer.inFlight, 2) - against),
+    score: Math.round(100 - PROSE - LOAD * Math.min(peer.inFlight, 2) - penalty),
     notes: ['speaks prose: requirements travel as hints', `load ${shown(peer.inFlight)}`, ...notes],
   };
 }
 
 function healthPenalty({ blockedRate, latencyMs }: PeerProfile): {
-  against: number;
+  penalty: number;
   notes: readonly string[];
 } {
   if (blockedRate === 0 && latencyMs === 0) return NO_PENALTY;
@@ -56,12 +56,12 @@ function healthPenalty({ blockedRate, latencyMs }: PeerProfile): {
   const notes: string[] = [];
   if (blockedRate > 0) notes.push(`refused ${Math.round(blockedRate * 100)}% recently`);
   if (latency > 0) notes.push(`latency ${Math.round(latencyMs)} ms`);
-  return { against: BLOCKED * blockedRate + latency, notes };
+  return { penalty: BLOCKED * blockedRate + latency, notes };
 }
 
-const NO_PENALTY = { against: 0, notes: [] };
+const NO_PENALTY = { penalty: 0, notes: [] };
 
-/** Tasks per slot: what the peer announced, or what we have given it since, whichever is more. */
+/** Tasks per slot, by the peer's announce or by our own tasks at the peer, whichever is greater. */
 function loadOf(peer: PeerProfile, announce: SessionAnnounce): number {
   const announced = announce.session.activeTasks + (announce.limits?.queuedTasks ?? 0);
   return Math.max(announced, peer.inFlight) / (announce.limits?.maxConcurrentTasks ?? 1);

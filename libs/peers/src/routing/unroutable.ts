@@ -11,7 +11,7 @@ import {
 } from './eligibility.ts';
 import type { RoutingPolicy } from './policy.ts';
 
-/** A peer and all that rules it out. */
+/** A peer with its hard reasons. */
 export interface Excluded {
   readonly peer: PeerProfile;
   readonly unmet: readonly Unmet[];
@@ -19,17 +19,17 @@ export interface Excluded {
 
 export interface Unroutable {
   readonly unmet: readonly Unmet[];
-  /** Whether some peer could take it later as it stands: all that rules it out may pass. */
+  /** True if at least one peer is excluded by transient reasons alone. */
   readonly waitable: boolean;
 }
 
-/** What a result can hold of them; each peer's own reasons stand beside it in the explanation. */
+/** Limit of `unmet` in a result. The explanation (`considered`) has the reasons of every peer. */
 const MAX_UNMET = 100;
 const MAX_NAMES = 20;
 
 /**
- * Why nobody can take a dispatch. What no live peer declares at all comes first and alone, since nothing that changes
- * soon helps; else each peer's own reasons (design 2, Blocked).
+ * Explains why no peer can take a dispatch (docs/handshake.md#admission). Requirements that no live peer declares are
+ * reported alone, because waiting does not help; otherwise the reasons of each peer.
  */
 export function unroutable(excluded: readonly Excluded[], query: RoutingQuery): Unroutable {
   const { dispatch, policy, now } = query;
@@ -57,13 +57,13 @@ export function unroutable(excluded: readonly Excluded[], query: RoutingQuery): 
   return { unmet: each.slice(0, MAX_UNMET), waitable };
 }
 
-/** A live worker that this task has not been at: one whose word on what it has counts. */
+/** A live worker outside the task's path. Only its declarations count. */
 function isCandidate(peer: PeerProfile, dispatch: TaskDispatch, now: number): boolean {
   if (!peer.announce || !takesTasks(peer.announce) || !isLive(peer, now)) return false;
   return !dispatch.task.path?.includes(peer.name);
 }
 
-/** Whether all that is held against a peer is that it was not heard of, or does not answer. */
+/** True if a peer is excluded only because it is stale or does not answer. */
 const isSilent = ({ unmet }: Excluded): boolean =>
   unmet.every(({ kind, transient }) => kind === 'peer' && transient);
 
