@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { FleetError } from '@hermes-fleet/protocol';
+import { tempDir } from '@hermes-fleet/protocol/testing';
 import { createSecretEnv, loadYamlConfig } from '@hermes-fleet/service';
 import { type FleetConfig, FleetConfigSchema } from './config.ts';
 import { type Credentials, resolveTokens } from './credentials.ts';
@@ -20,9 +20,7 @@ function read(
   text: string,
   variables: NodeJS.ProcessEnv = TOKENS,
 ): { fleet?: FleetConfig['fleet']; credentials?: Credentials; problems: string[] } {
-  const dir = mkdtempSync(join(tmpdir(), 'fleet-yaml-'));
-  t.after(() => rmSync(dir, { recursive: true }));
-  const file = join(dir, 'fleet.yaml');
+  const file = join(tempDir(t), 'fleet.yaml');
   writeFileSync(file, text);
   const env = createSecretEnv(variables);
   try {

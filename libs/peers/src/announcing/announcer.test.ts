@@ -1,119 +1,15 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import { describe, it, type TestContext } from 'node:test';
-import { type A2AClient, type AgentCard, createA2AClient } from '@hermes-fleet/a2a';
-import { announceOf, cardOf, manualClock, silent } from '@hermes-fleet/fleet/testing';
-import {
-  decodeAnnounce,
-  encodeAnnounce,
-  FleetError,
-  HANDSHAKE_EXTENSION,
-  type Log,
-  type SessionAnnounce,
-  systemClock,
-} from '@hermes-fleet/protocol';
+import { describe, it } from 'node:test';
+import { createA2AClient } from '@hermes-fleet/a2a';
+import { announceOf } from '@hermes-fleet/fleet/testing';
+import { HANDSHAKE_EXTENSION, systemClock } from '@hermes-fleet/protocol';
+import { silentLog } from '@hermes-fleet/protocol/testing';
 import { createMetrics } from '@hermes-fleet/service';
 import { createPeerRegistry } from '../registry/peer-registry.ts';
+import { answer, nothingKept, refused, settled, setUp } from '../testing/announcer.ts';
 import { createAnnouncer } from './announcer.ts';
-
-type Send = A2AClient['send'];
-type Card = A2AClient['card'];
-
-const nothingKept = {
-  peers: () => [],
-  savePeer: async () => undefined,
-  forgetPeer: async () => undefined,
-};
-
-interface Options {
-  readonly names?: readonly string[];
-  readonly card?: (asked: number, url: string) => ReturnType<Card>;
-  readonly versions?: readonly string[];
-  readonly self?: (seq: number) => SessionAnnounce | Promise<SessionAnnounce>;
-  readonly asKnown?: () => SessionAnnounce;
-  readonly bus?: boolean;
-  readonly log?: Log;
-}
-
-/** Runs what has been set off until nothing is left to do at once. */
-const settled = async (): Promise<void> => {
-  for (let i = 0; i < 20; i += 1) await new Promise(setImmediate);
-};
-
-function setUp(t: TestContext, send: (attempt: number, to: string) => ReturnType<Send>, o: Options = {}) {
-  const names = o.names ?? ['neo'];
-  const clock = manualClock();
-  const sent: { to: string; contextId: string; seq: number | undefined; version: string; ready: boolean }[] =
-    [];
-  const cards: string[] = [];
-  const published: SessionAnnounce[] = [];
-  const configured = Object.fromEntries(names.map((name) => [name, { url: `http://${name}:9220/jsonrpc` }]));
-  const log = o.log ?? silent;
-  const peers = createPeerRegistry({ ledger: nothingKept, configured, clock, log, self: 'switch' });
-  let seq = 0;
-  const announcer = createAnnouncer({
-    self: () => {
-      seq += 1;
-      return o.self?.(seq) ?? announceOf('switch', { seq, protocolVersions: [...(o.versions ?? ['2.0'])] });
-    },
-    ...(o.asKnown ? { selfAsKnown: o.asKnown } : {}),
-    peers,
-    client: {
-      send(peer, message) {
-        const said = decodeAnnounce(message.data);
-        sent.push({
-          to: peer.name,
-          contextId: said.session.contextId,
-          seq: said.seq,
-          version: said.protocolVersion,
-          ready: said.ready ?? true,
-        });
-        return send(sent.length, peer.name);
-      },
-      card(url) {
-        cards.push(url);
-        return o.card?.(cards.length, url) ?? Promise.resolve(cardOf(HANDSHAKE_EXTENSION, ['2.0']));
-      },
-    },
-    clock,
-    log,
-    metrics: createMetrics({ profile: 'switch', peers: names, callers: [], defaultMetrics: false }),
-    bus: o.bus
-      ? { publish: (announce) => void published.push(announce), flush: () => new Promise(() => undefined) }
-      : undefined,
-    random: () => 1,
-  });
-  t.after(() => announcer.close());
-  return {
-    announcer,
-    peers,
-    clock,
-    sent,
-    cards,
-    published,
-    async start() {
-      announcer.start();
-      await settled();
-    },
-    async after(ms: number) {
-      clock.advance(ms);
-      await settled();
-    },
-  };
-}
-
-const answer = async (name: string): ReturnType<Send> => ({
-  kind: 'message',
-  text: '',
-  data: [encodeAnnounce(announceOf(name))],
-});
-const refused = async (): Promise<never> => {
-  throw new FleetError('PEER_UNREACHABLE', 'connection refused');
-};
-const noCard = async (): Promise<never> => {
-  throw new FleetError('PEER_REFUSED', 'HTTP 404');
-};
 
 describe('the announcer', () => {
   it('announces at start, in the context of the peer addressed, and learns from the answer', async (t) => {
@@ -205,7 +101,7 @@ describe('the announcer', () => {
     assert.equal(peers.get('neo')?.announce, undefined);
   });
 
-  it('says farewell to whom it reached, and on the bus, and is silent from then on', async (t) => {
+  it('says farewell to whom it reached, and on the bus, and is silentLog from then on', async (t) => {
     const { announcer, sent, published, start, after, clock } = setUp(
       t,
       (_n, to) => (to === 'neo' ? answer(to) : refused()),
@@ -257,19 +153,19 @@ describe('the announcer', () => {
     await once(deaf, 'listening');
     const address = deaf.address();
     const port = typeof address === 'object' && address ? address.port : 0;
-    const client = createA2AClient({ clock: systemClock, log: silent, extensions: [HANDSHAKE_EXTENSION] });
+    const client = createA2AClient({ clock: systemClock, log: silentLog, extensions: [HANDSHAKE_EXTENSION] });
     const announcer = createAnnouncer({
       self: () => announceOf('switch'),
       peers: createPeerRegistry({
         ledger: nothingKept,
         configured: { neo: { url: `http://127.0.0.1:${port}/jsonrpc` } },
         clock: systemClock,
-        log: silent,
+        log: silentLog,
         self: 'switch',
       }),
       client,
       clock: systemClock,
-      log: silent,
+      log: silentLog,
       metrics: createMetrics({ profile: 'switch', peers: ['neo'], callers: [], defaultMetrics: false }),
     });
     const asked = once(deaf, 'request');
@@ -280,137 +176,5 @@ describe('the announcer', () => {
     announcer.changed();
     deaf.closeAllConnections();
     deaf.close();
-  });
-});
-
-describe('before it announces to a peer', () => {
-  const card = (extension: string | undefined, versions?: string[]): Promise<AgentCard> =>
-    Promise.resolve(cardOf(extension, versions));
-
-  it('the announcer reads its agent card, and again as long as it is believed', async (t) => {
-    const { cards, peers, start, after } = setUp(t, () => answer('neo'));
-    await start();
-    assert.deepEqual(cards, ['http://neo:9220/.well-known/agent-card.json']);
-    assert.deepEqual(peers.get('neo')?.card?.versions, ['2.0']);
-    for (let i = 0; i < 4; i += 1) await after(30_000);
-    assert.equal(cards.length, 2);
-  });
-
-  it('a peer without the extension gets no announce, and its card is its heartbeat', async (t) => {
-    const logged: string[] = [];
-    const log: Log = { ...silent, info: (_o, m) => void logged.push(m) };
-    const { sent, cards, peers, announcer, start, after } = setUp(t, () => answer('neo'), {
-      card: (n) => card(n < 5 ? undefined : HANDSHAKE_EXTENSION, ['2.0']),
-      log,
-    });
-    await start();
-    assert.deepEqual([sent.length, peers.get('neo')?.card?.handshake], [0, false]);
-    announcer.changed();
-    await after(1_000);
-    assert.equal(cards.length, 1);
-    for (let i = 0; i < 3; i += 1) await after(30_000);
-    assert.deepEqual([sent.length, cards.length], [0, 4]);
-    assert.equal(logged.filter((line) => line === 'a peer is not announced to').length, 1);
-    await after(30_000);
-    assert.equal(sent.length, 1);
-  });
-
-  it('a peer whose card is there no longer is announced to, once that card is too old to say anything', async (t) => {
-    for (const said of [card(undefined), card(HANDSHAKE_EXTENSION, ['3.0'])]) {
-      const { sent, start, after } = setUp(t, () => answer('neo'), {
-        card: (n) => (n === 1 ? said : noCard()),
-      });
-      await start();
-      for (let i = 0; i < 3; i += 1) await after(30_000);
-      assert.equal(sent.length, 0);
-      await after(30_000);
-      assert.equal(sent.length, 1);
-    }
-  });
-
-  it('a peer of another major gets no announce, and its card says why', async (t) => {
-    const { sent, peers, start, after } = setUp(t, () => answer('neo'), {
-      card: () => card(HANDSHAKE_EXTENSION, ['3.0']),
-    });
-    await start();
-    await after(30_000);
-    assert.deepEqual([sent.length, peers.get('neo')?.card?.versions], [0, ['3.0']]);
-  });
-
-  it('without a card that can be read it announces all the same', async (t) => {
-    const { sent, peers, start } = setUp(t, () => answer('neo'), { card: noCard });
-    await start();
-    assert.deepEqual([sent.length, peers.get('neo')?.card], [1, undefined]);
-  });
-
-  it('a peer that cannot be reached is tried again, its card first', async (t) => {
-    const { sent, cards, start, after } = setUp(t, () => answer('neo'), {
-      card: (n) => (n < 3 ? refused() : card(HANDSHAKE_EXTENSION)),
-    });
-    await start();
-    await after(500);
-    await after(1_000);
-    assert.deepEqual([cards.length, sent.length], [3, 1]);
-  });
-
-  const spoken: [ours: string[], theirs: string[] | undefined, version: string][] = [
-    [['2.0'], ['2.0'], '2.0'],
-    [['2.1', '2.0'], ['2.0'], '2.0'],
-    [['2.1', '2.0'], ['2.0', '2.1'], '2.1'],
-    [['3.0', '2.1'], ['2.0'], '2.1'],
-    [['3.0', '2.0'], ['2.0', '3.0'], '3.0'],
-    [['2.0'], undefined, '2.0'],
-  ];
-  for (const [ours, theirs, version] of spoken)
-    it(`between ${ours} and ${theirs ?? 'no list'} it speaks ${version}`, async (t) => {
-      const { sent, start } = setUp(t, () => answer('neo'), {
-        versions: ours,
-        card: () => card(HANDSHAKE_EXTENSION, theirs),
-        self: (seq) => announceOf('switch', { seq, protocolVersions: ours }),
-      });
-      await start();
-      assert.equal(sent[0]?.version, version);
-    });
-
-  it('an empty list of versions in an announce says nothing that its own version does not', async (t) => {
-    const { sent, start, after } = setUp(
-      t,
-      async () => ({
-        kind: 'message',
-        text: '',
-        data: [encodeAnnounce(announceOf('neo', { protocolVersion: '2.0', protocolVersions: [] }))],
-      }),
-      {
-        versions: ['3.0', '2.0'],
-        card: noCard,
-        self: (seq) =>
-          announceOf('switch', { seq, protocolVersion: '3.0', protocolVersions: ['3.0', '2.0'] }),
-      },
-    );
-    await start();
-    await after(30_000);
-    assert.deepEqual(
-      sent.map(({ version }) => version),
-      ['3.0', '2.0'],
-    );
-  });
-
-  it('what a live peer announced counts for more than its card', async (t) => {
-    const ours = ['2.1', '2.0'];
-    const { sent, start, after } = setUp(
-      t,
-      async () => ({
-        kind: 'message',
-        text: '',
-        data: [encodeAnnounce(announceOf('neo', { protocolVersions: ['2.1', '2.0'] }))],
-      }),
-      { versions: ours, card: () => card(HANDSHAKE_EXTENSION, ['2.0']) },
-    );
-    await start();
-    await after(30_000);
-    assert.deepEqual(
-      sent.map(({ version }) => version),
-      ['2.0', '2.1'],
-    );
   });
 });

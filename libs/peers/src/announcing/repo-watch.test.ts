@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { it, type TestContext } from 'node:test';
-import { manualClock, silent } from '@hermes-fleet/fleet/testing';
+import { NOW } from '@hermes-fleet/fleet/testing';
+import { manualClock, silentLog } from '@hermes-fleet/protocol/testing';
 import { createRepoWatch, type RepoState } from './repo-watch.ts';
 
 function setUp(t: TestContext) {
-  const clock = manualClock();
+  const clock = manualClock(NOW);
   const facts = { state: { branch: 'main', clean: true } as RepoState, fails: false, slowMs: 0 };
   const warnings: number[] = [];
   const seen = { changes: 0, looks: 0 };
@@ -19,7 +20,7 @@ function setUp(t: TestContext) {
       seen.changes += 1;
     },
     clock,
-    log: { ...silent, warn: () => void warnings.push(1) },
+    log: { ...silentLog, warn: () => void warnings.push(1) },
   });
   t.after(() => watch.stop());
   const after = async (ms: number): Promise<void> => {

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { manualClock, NOW } from '@hermes-fleet/fleet/testing';
+import { NOW } from '@hermes-fleet/fleet/testing';
+import { manualClock } from '@hermes-fleet/protocol/testing';
 import { createPeerHealth } from './peer-health.ts';
 
 /** A peer whose circuit opened, and whose first pause of 2 s is over. */
 function halfOpen() {
-  const clock = manualClock();
+  const clock = manualClock(NOW);
   const health = createPeerHealth(clock);
   for (let i = 0; i < 3; i += 1) health.recordFailure();
   const open = (): boolean => health.snapshot().circuitOpenUntil > clock.now();
@@ -17,7 +18,7 @@ function halfOpen() {
 
 describe('a circuit', () => {
   it('does not stay open because the clock was set back', () => {
-    const clock = manualClock();
+    const clock = manualClock(NOW);
     const health = createPeerHealth(clock);
     const open = (): boolean => health.snapshot().circuitOpenUntil > clock.now();
     for (let i = 0; i < 3; i += 1) health.recordFailure();
@@ -30,7 +31,7 @@ describe('a circuit', () => {
   });
 
   it('opens after three failures in a row, not before, and an answer closes it', () => {
-    const health = createPeerHealth(manualClock());
+    const health = createPeerHealth(manualClock(NOW));
     health.recordFailure();
     health.recordFailure();
     health.recordAnswer();
@@ -77,7 +78,7 @@ describe('a circuit', () => {
   });
 
   it('stays open for at most 30 s, however often the peer failed', () => {
-    const clock = manualClock();
+    const clock = manualClock(NOW);
     const health = createPeerHealth(clock);
     for (let i = 0; i < 2_000; i += 1) health.recordFailure();
     assert.equal(health.snapshot().circuitOpenUntil, clock.now() + 30_000);
@@ -85,7 +86,7 @@ describe('a circuit', () => {
 });
 
 it('what a peer does moves its averages, and a task of ours counts until it leaves', () => {
-  const health = createPeerHealth(manualClock());
+  const health = createPeerHealth(manualClock(NOW));
   health.recordRefused();
   assert.equal(health.snapshot().blockedRate, 0.3);
   health.recordAccepted(100);

@@ -95,35 +95,35 @@ export function createPeerRegistry(options: PeerRegistryOptions): PeerRegistry {
 
   for (const row of options.ledger.peers()) restore(row);
 
-  /** Restores a stored announce, if the current configuration authorizes it. */
+  /** Restores a stored announce, with the standing that the current configuration authorizes. */
   function restore({ agentId, announce, receivedAt, caller }: ReturnType<Ledger['peers']>[number]): void {
-    let said: SessionAnnounce;
+    let decoded: SessionAnnounce;
     try {
-      said = decodeAnnounce(announce);
+      decoded = decodeAnnounce(announce);
     } catch (err) {
       log.warn({ peer: agentId, err }, 'stored announce is not readable: waiting for a new one');
       return;
     }
-    const authorization = authorizeAnnounce(said, storedSource(agentId, caller, policy), authContext);
+    const authorization = authorizeAnnounce(decoded, storedSource(agentId, caller, policy), authContext);
     if (authorization.standing === 'refused') {
       log.warn({ peer: agentId, reason: authorization.reason }, 'stored announce is not authorized any more');
       if (configured.has(agentId) || agentId === options.self) return;
     }
     const entry = entries.get(agentId) ?? createPeerEntry(clock, undefined);
-    entry.announce = said;
+    entry.announce = decoded;
     entry.receivedAt = receivedAt;
     entry.caller = caller;
     entry.joined = authorization.standing === 'joined' ? withUrlKey(authorization.joined) : undefined;
-    const room = entry.configured ? { evicted: undefined } : makeRoom(entry);
-    if (room) entries.set(agentId, entry);
-    const evicted = room ? room.evicted : agentId;
+    const slot = entry.configured ? { evicted: undefined } : evictFor(entry);
+    if (slot) entries.set(agentId, entry);
+    const evicted = slot ? slot.evicted : agentId;
     if (evicted !== undefined)
       options.ledger
         .forgetPeer(evicted)
         .catch((err) => log.warn({ peer: evicted, err }, 'evicted peer not removed from the ledger'));
   }
 
-  function changed(): void {
+  function notifyListeners(): void {
     for (const listener of [...listeners]) {
       try {
         listener();
@@ -134,7 +134,7 @@ export function createPeerRegistry(options: PeerRegistryOptions): PeerRegistry {
   }
 
   /** Makes room for a new peer; undefined if the others have precedence, else the evicted peer, if any. */
-  function makeRoom(newcomer: PeerEntry): { readonly evicted: string | undefined } | undefined {
+  function evictFor(newcomer: PeerEntry): { readonly evicted: string | undefined } | undefined {
     const others = [...entries].filter(([, entry]) => !entry.configured);
     if (others.length < MAX_UNCONFIGURED) return { evicted: undefined };
     const evicted = selectForEviction([...others, ['', newcomer] as const], clock.now());
@@ -175,8 +175,8 @@ export function createPeerRegistry(options: PeerRegistryOptions): PeerRegistry {
         return refuse(`it is longer than ${MAX_ANNOUNCE_CHARS} characters`);
       const before = previous && profile(agentId, previous);
       const entry = apply(announce, from, authorization);
-      const room = previous ? { evicted: undefined } : makeRoom(entry);
-      if (!room)
+      const slot = previous ? { evicted: undefined } : evictFor(entry);
+      if (!slot)
         return refuse(
           `the limit of ${MAX_UNCONFIGURED} unconfigured peers is reached, and all of them have precedence`,
         );
@@ -184,9 +184,9 @@ export function createPeerRegistry(options: PeerRegistryOptions): PeerRegistry {
       const after = profile(agentId, entry);
       logStandingChange(log, before, after, authorization);
       // Notify before the write: routing uses the entry from now on, and an equal later announce would notify nobody.
-      if (!isSameForRouting(before, after, clock.now())) changed();
+      if (!isSameForRouting(before, after, clock.now())) notifyListeners();
       await Promise.all([
-        ...(room.evicted === undefined ? [] : [options.ledger.forgetPeer(room.evicted)]),
+        ...(slot.evicted === undefined ? [] : [options.ledger.forgetPeer(slot.evicted)]),
         options.ledger.savePeer({
           agentId,
           announce: wire,
@@ -229,7 +229,7 @@ export function createPeerRegistry(options: PeerRegistryOptions): PeerRegistry {
         previous.rpcUrl !== rpcUrl ||
         previous.versions.join() !== versions.join() ||
         !isWithin(previous.readAt, CARD_TTL_MS, now);
-      if (news) changed();
+      if (news) notifyListeners();
     },
   };
 }

@@ -1,35 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { NOW } from '@hermes-fleet/fleet/testing';
-import type { Caller, TaskDispatch } from '@hermes-fleet/protocol';
+import type { TaskDispatch } from '@hermes-fleet/protocol';
+import { asks, caller, dispatchOf, inputs, sick } from '../testing/admission.ts';
 import { type AdmissionInputs, admit, admitRelayed } from './checks.ts';
-
-const inputs: AdmissionInputs = {
-  self: 'neo',
-  versions: ['2.0'],
-  now: NOW,
-  model: { id: 'offline/runbook', tier: 'sonnet', contextWindow: 1_000 },
-  tiers: ['haiku', 'sonnet', 'opus'],
-  capabilities: ['terminal', 'file', 'patch'],
-  mcp: { names: () => ['memory'], probe: async () => ({ state: 'ok', detail: '' }) },
-  repoState: async () => ({ branch: 'main', clean: true }),
-  countTokens: async (text) => text.length,
-  minimumBudget: 200,
-  queue: { full: false, waiting: 0 },
-};
-const caller: Caller = { name: 'switch', scopes: new Set(['dispatch']) };
-type Extra = Partial<Omit<TaskDispatch, 'task'>> & { task?: Partial<TaskDispatch['task']> };
-const dispatchOf = ({ task, ...rest }: Extra = {}): TaskDispatch => ({
-  type: 'TASK_DISPATCH',
-  protocolVersion: '2.0',
-  task: { taskId: 't-1', ...task },
-  brief: 'do it',
-  ...rest,
-});
-const sick = (state: string, detail: string): Partial<AdmissionInputs> => ({
-  mcp: { names: () => ['trek'], probe: async () => ({ state, detail }) },
-});
-const asks = (name: string) => dispatchOf({ requirements: { requiredMcp: [name] } });
 
 describe('admission', () => {
   it('admits what can be done', async () => {
@@ -176,113 +150,6 @@ describe('admission', () => {
       inputs,
     });
     assert.match(unmet[0]?.detail ?? '', /caller x lacks the scope "dispatch"/);
-  });
-
-  it('collects everything unmet, in the order of the design', async () => {
-    const unmet = await admit({
-      dispatch: dispatchOf({
-        task: { path: ['neo'], tokenBudget: 1 },
-        requirements: {
-          requiredMcp: ['nope', 'nope'],
-          requiredCapabilities: ['browser', 'fly'],
-          modelTier: { max: 'haiku' },
-          minContextWindow: 2_000,
-        },
-        deadline: new Date(NOW - 1).toISOString(),
-      }),
-      caller: { name: 'x', scopes: new Set() },
-      inputs: {
-        ...inputs,
-        repoState: async () => ({ branch: 'main', clean: false }),
-        queue: { full: true, waiting: 1 },
-      },
-    });
-    assert.deepEqual(
-      unmet.map(({ kind }) => kind),
-      [
-        'scope',
-        'path',
-        'deadline',
-        'mcp',
-        'capability',
-        'capability',
-        'tier',
-        'context',
-        'budget',
-        'capacity',
-      ],
-    );
-  });
-
-  it('names the unmet requirements of every kind, in the order of the design', async () => {
-    const unmet = await admit({
-      dispatch: dispatchOf({
-        task: { path: ['a', 'b', 'neo', 'd', 'e', 'f', 'g', 'h', 'i'], tokenBudget: 1, write: true },
-        requirements: {
-          requiredMcp: ['trek', 'nope'],
-          requiredCapabilities: ['browser', 'fly'],
-          modelTier: { max: 'haiku' },
-          minContextWindow: 2_000,
-        },
-        deadline: new Date(NOW - 1).toISOString(),
-        brief: 'x'.repeat(1_001),
-      }),
-      caller: { name: 'x', scopes: new Set() },
-      inputs: {
-        ...inputs,
-        ...sick('timeout', 'timeout after 1000 ms'),
-        repoState: async () => ({ branch: 'main', clean: false }),
-        queue: { full: true, waiting: 1 },
-      },
-    });
-    assert.deepEqual(
-      unmet.map(({ kind, name }) => `${kind} ${name}`),
-      [
-        'scope dispatch',
-        'path neo',
-        'path a > b > neo > d > e > f > g > h > i',
-        'deadline 2026-05-31T19:59:59.999Z',
-        'mcp trek',
-        'mcp nope',
-        'capability browser',
-        'capability fly',
-        'tier sonnet',
-        'context min_context_window',
-        'context brief',
-        'budget token_budget',
-        'repo main',
-        'capacity queue',
-      ],
-    );
-    assert.ok(unmet.every(({ detail }) => detail !== '' && !detail.includes('\n')));
-  });
-
-  it('answers a foreign major alone, before anything else is judged', async () => {
-    const dispatch = dispatchOf({ protocolVersion: '9.0', deadline: new Date(NOW - 1).toISOString() });
-    const unmet = await admit({ dispatch, caller: { name: 'x', scopes: new Set() }, inputs: inputs });
-    assert.deepEqual(
-      unmet.map(({ kind }) => kind),
-      ['version'],
-    );
-  });
-
-  it('answers alone that no model runs here, and looks at nothing else', async () => {
-    const none = { id: 'none', tier: 'none', contextWindow: 0 };
-    const dispatch = dispatchOf({ task: { tokenBudget: 1 }, requirements: { requiredMcp: ['memory'] } });
-    const looking = {
-      countTokens: () => assert.fail('counted'),
-      repoState: () => assert.fail('looked'),
-      mcp: { names: () => assert.fail('asked'), probe: () => assert.fail('probed') },
-    };
-    for (const judge of [admit, admitRelayed]) {
-      const unmet = await judge({
-        dispatch,
-        caller: { name: 'x', scopes: new Set() },
-        inputs: { ...inputs, ...looking, model: none },
-      });
-      const detail = 'neo takes no tasks: send a CONTROL_DECISION (apply_control_decision)';
-      assert.deepEqual(unmet, [{ kind: 'capability', name: 'neo', detail, transient: false }]);
-    }
   });
 
   it('asks for a fresh ping of what is required, and of nothing else', async () => {

@@ -1,15 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { manualClock, silent } from '@hermes-fleet/fleet/testing';
+import { NOW } from '@hermes-fleet/fleet/testing';
 import { FleetError } from '@hermes-fleet/protocol';
+import { manualClock, silentLog } from '@hermes-fleet/protocol/testing';
 import { createPersist } from './persist.ts';
 
 /** A store that fails while it is full, and keeps what it was given in order. */
 function setUp() {
-  const clock = manualClock();
+  const clock = manualClock(NOW);
   const closing = new AbortController();
   const store = { full: true, attempts: 0, kept: [] as number[] };
-  const persist = createPersist({ clock, log: silent, taskId: 't', signal: closing.signal });
+  const persist = createPersist({ clock, log: silentLog, taskId: 't', signal: closing.signal });
   const write = (n: number): Promise<number> =>
     persist(async () => {
       store.attempts += 1;
@@ -52,8 +53,8 @@ test('an end of all attempts throws what the store threw; any other failure is t
   for (const each of waiting) await assert.rejects(each, { code: 'STORE_UNAVAILABLE' });
   assert.equal(store.attempts, 4);
   const other = createPersist({
-    clock: manualClock(),
-    log: silent,
+    clock: manualClock(NOW),
+    log: silentLog,
     taskId: 't',
     signal: AbortSignal.any([]),
   });

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { manualClock } from '@hermes-fleet/fleet/testing';
+import { NOW } from '@hermes-fleet/fleet/testing';
 import { Priority } from '@hermes-fleet/protocol';
+import { manualClock } from '@hermes-fleet/protocol/testing';
 import fc from 'fast-check';
 import { type QueueItem, SlotScheduler } from './slot-scheduler.ts';
 
@@ -14,7 +15,7 @@ const item = (taskId: string, priority: QueueItem['priority'] = 'normal', contex
 
 describe('the queue', () => {
   it('goes by priority, then by arrival', () => {
-    const queue = new SlotScheduler(limits, manualClock());
+    const queue = new SlotScheduler(limits, manualClock(NOW));
     for (const entry of [item('n1'), item('l', 'low'), item('u', 'urgent'), item('n2'), item('h', 'high')])
       queue.add(entry);
     const order: string[] = [];
@@ -26,7 +27,7 @@ describe('the queue', () => {
   });
 
   it('lifts what has waited, so that low gets its turn against a flow of urgent work', () => {
-    const clock = manualClock();
+    const clock = manualClock(NOW);
     const queue = new SlotScheduler(limits, clock);
     queue.add(item('low', 'low'));
     let served = '';
@@ -40,7 +41,7 @@ describe('the queue', () => {
   });
 
   it('tells how long the oldest has waited', () => {
-    const clock = manualClock();
+    const clock = manualClock(NOW);
     const queue = new SlotScheduler(limits, clock);
     assert.equal(queue.oldestAgeMs(), 0);
     queue.add(item('a'));
@@ -50,7 +51,7 @@ describe('the queue', () => {
   });
 
   it('counts places that are being filled', () => {
-    const queue = new SlotScheduler({ ...limits, depth: 1 }, manualClock());
+    const queue = new SlotScheduler({ ...limits, depth: 1 }, manualClock(NOW));
     assert.deepEqual([queue.reserve(), queue.reserve(), queue.reserve()], [true, true, false]);
     queue.release();
     queue.add(item('a'));
@@ -62,7 +63,7 @@ describe('the queue', () => {
   });
 
   it('takes a task without a queue while a slot is free', () => {
-    const queue = new SlotScheduler({ ...limits, depth: 0 }, manualClock());
+    const queue = new SlotScheduler({ ...limits, depth: 0 }, manualClock(NOW));
     assert.ok(queue.reserve());
     queue.release();
     queue.add(item('a'));
@@ -73,7 +74,7 @@ describe('the queue', () => {
   });
 
   it('gives the slot of a parked task to others, keeps its context, and takes it back at its old place', () => {
-    const clock = manualClock();
+    const clock = manualClock(NOW);
     const queue = new SlotScheduler(limits, clock);
     queue.add(item('first', 'normal', 'c'));
     assert.equal(queue.next()?.taskId, 'first');
@@ -99,7 +100,7 @@ describe('the queue', () => {
   });
 
   it('parks only what began', () => {
-    const queue = new SlotScheduler(limits, manualClock());
+    const queue = new SlotScheduler(limits, manualClock(NOW));
     queue.add(item('a'));
     queue.park('a');
     queue.park('nobody');
@@ -114,7 +115,7 @@ describe('the queue', () => {
     const arrival = fc.record({ priority, afterMs: fc.integer({ min: 0, max: 1_500 }) });
     fc.assert(
       fc.property(fc.array(arrival, { minLength: 1, maxLength: 60 }), (arrivals) => {
-        const clock = manualClock();
+        const clock = manualClock(NOW);
         const queue = new SlotScheduler({ maxConcurrent: 1, depth: 100, ageingMs }, clock);
         const arrivedAt = new Map<string, number>();
         const left = new Map<string, QueueItem>();
@@ -162,7 +163,7 @@ describe('the queue', () => {
         fc.integer({ min: 1, max: 3 }),
         fc.integer({ min: 0, max: 5 }),
         (steps, maxConcurrent, depth) => {
-          const clock = manualClock();
+          const clock = manualClock(NOW);
           const queue = new SlotScheduler<QueueItem>({ maxConcurrent, depth, ageingMs: 1_000 }, clock);
           const running: QueueItem[] = [];
           const parked: QueueItem[] = [];

@@ -1,0 +1,129 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { announceOf } from '@hermes-fleet/fleet/testing';
+import type { ConfiguredPeer, JoinPolicy } from '@hermes-fleet/fleet-config';
+import { AT, JOIN, joining, plain, setUp } from '../testing/registry.ts';
+import type { AnnounceSource } from './authorize-announce.ts';
+
+describe('a worker that joins', () => {
+  const said = (seq: number, more: object = {}, name = 'tank') =>
+    announceOf(name, { endpoint: AT, seq, ...more });
+
+  it('is spoken to at the address that it joined with, by the token for such workers', async (t) => {
+    const { peers } = setUp(t);
+    await peers.record(said(1), joining());
+    const tank = peers.get('tank');
+    assert.equal(tank?.standing, 'joined');
+    assert.deepEqual(tank?.endpoint, { name: 'tank', url: AT, token: 'for-workers-that-joined' });
+    assert.deepEqual(peers.get('neo')?.endpoint, {
+      name: 'neo',
+      url: 'http://127.0.0.1:9220/jsonrpc',
+      token: 'x',
+    });
+    assert.equal(peers.cardUrl('tank'), 'http://127.0.0.1:9230/.well-known/agent-card.json');
+  });
+
+  it('stays where it is when somebody says otherwise', async (t) => {
+    const { peers } = setUp(t);
+    await peers.record(said(1), joining());
+    const elsewhere = { endpoint: 'http://127.0.0.1:9666/jsonrpc', instanceId: '9999' };
+    for (const from of [{ name: 'tank' }, { name: 'ghost' }, joining('dozer'), plain('peer')])
+      assert.equal((await peers.record(said(9, elsewhere), from)).outcome, 'refused');
+    const evil = said(9, { endpoint: 'http://evil.example:9230', instanceId: '9999' });
+    assert.equal((await peers.record(evil, joining())).outcome, 'refused');
+    assert.equal(peers.get('tank')?.endpoint?.url, AT);
+    assert.equal(peers.get('tank')?.announce?.seq, 1);
+  });
+
+  it('gets its place also when its announce was heard on NATS before', async (t) => {
+    const { peers } = setUp(t);
+    await peers.record(said(4), { name: 'tank' });
+    assert.equal(peers.get('tank')?.standing, 'known');
+    assert.equal((await peers.record(said(3), joining())).outcome, 'ignored');
+    assert.equal((await peers.record(said(4), joining())).outcome, 'recorded');
+    assert.equal(peers.get('tank')?.standing, 'joined');
+    assert.equal((await peers.record(said(4), { name: 'tank' })).outcome, 'ignored');
+    assert.equal((await peers.record(said(5), { name: 'tank' })).outcome, 'recorded');
+    assert.equal(peers.get('tank')?.standing, 'joined');
+  });
+
+  it('loses its place when it says no longer where it is', async (t) => {
+    const { peers } = setUp(t);
+    await peers.record(said(1), joining());
+    await peers.record(announceOf('tank', { seq: 2 }), joining());
+    assert.deepEqual([peers.get('tank')?.standing, peers.get('tank')?.endpoint], ['known', undefined]);
+  });
+
+  it('owns its name until it has gone silent', async (t) => {
+    const { peers, clock } = setUp(t);
+    const mine = (seq: number) => said(seq, { ttlS: 60 }, 'worker-1');
+    await peers.record(mine(1), joining('tank'));
+    assert.equal((await peers.record(mine(2), joining('dozer'))).outcome, 'refused');
+    clock.advance(60_001);
+    assert.equal((await peers.record(mine(2), joining('dozer'))).outcome, 'recorded');
+    assert.equal((await peers.record(mine(3), joining('tank'))).outcome, 'refused');
+  });
+
+  const later: [what: string, join: JoinPolicy, standing: string][] = [
+    ['as it was', JOIN, 'joined'],
+    ['without its address', { ...JOIN, endpoints: ['http://127.0.0.1:9999'] }, 'known'],
+    ['where nobody may join', { ...JOIN, endpoints: [] }, 'known'],
+    ['without the scope', { ...JOIN, callers: { tank: { joins: false, speaksFor: [] } } }, 'known'],
+    ['without its caller', { ...JOIN, callers: {} }, 'known'],
+    ['with its address as our own', { ...JOIN, own: [AT] }, 'known'],
+  ];
+  for (const [what, join, standing] of later)
+    it(`is ${standing} after a restart with a configuration ${what}`, async (t) => {
+      const { peers, restart } = setUp(t);
+      await peers.record(said(1), joining());
+      const tank = (await restart(join)).get('tank');
+      assert.equal(tank?.standing, standing);
+      assert.equal(tank?.endpoint?.url, standing === 'joined' ? AT : undefined);
+    });
+
+  it('that is configured by then is held to what fleet.yaml says', async (t) => {
+    const { peers, restart } = setUp(t);
+    await peers.record(said(1), joining());
+    const elsewhere = { url: 'http://127.0.0.1:9240/jsonrpc', token: 'y' };
+    const tank = (await restart(JOIN, { tank: elsewhere })).get('tank');
+    assert.deepEqual(
+      [tank?.standing, tank?.endpoint?.url, tank?.announce],
+      ['configured', elsewhere.url, undefined],
+    );
+  });
+});
+
+describe('what another has said of a peer before it was configured', () => {
+  const speaking: JoinPolicy = {
+    ...JOIN,
+    callers: {
+      dozer: { joins: false, speaksFor: ['truck'] },
+      tank: { joins: true, speaksFor: ['truck'] },
+    },
+  };
+  const truck = { url: 'http://127.0.0.1:9250/jsonrpc', token: 'z' };
+  const lie = { instanceId: 'ffff', ttlS: 80_000 };
+  const said: [what: string, from: AnnounceSource, believed: boolean, extra?: object][] = [
+    ['a caller that could speak for it', plain('dozer'), false],
+    ['a caller that joined in its name', joining('tank'), false, { endpoint: truck.url }],
+    ['itself, by its token', plain('truck'), true],
+    ['the shared token', plain('peer'), true],
+    ['itself, on NATS', { name: 'truck' }, true],
+  ];
+  for (const [what, from, believed, extra = {}] of said)
+    it(`is ${believed ? '' : 'not '}believed of ${what}`, async (t) => {
+      const { restart } = setUp(t);
+      const start: Record<string, ConfiguredPeer> = from.name === 'peer' ? { truck } : {};
+      const before = await restart(speaking, start);
+      assert.equal(
+        (await before.record(announceOf('truck', { ...lie, ...extra }), from)).outcome,
+        'recorded',
+      );
+      const after = await restart(speaking, { truck });
+      assert.equal(after.get('truck')?.standing, 'configured');
+      assert.equal(after.get('truck')?.announce !== undefined, believed);
+      const own = announceOf('truck', { instanceId: '0190-1' });
+      const heard = await after.record(own, { name: 'truck' });
+      assert.equal(heard.outcome, believed ? 'ignored' : 'recorded');
+    });
+});

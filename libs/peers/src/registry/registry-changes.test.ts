@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { announceOf } from '@hermes-fleet/fleet/testing';
+import { silentLog } from '@hermes-fleet/protocol/testing';
+import { isProsePeer } from '../peer-profile.ts';
+import { setUp } from '../testing/registry.ts';
+import { createPeerRegistry } from './peer-registry.ts';
+
+describe('who is woken by an announce', () => {
+  const cases: [what: string, change: object, woken: number][] = [
+    ['a heartbeat', {}, 0],
+    ['another context and time', { session: { contextId: 'x' }, sentAt: '2026-05-31T20:00:00Z' }, 0],
+    ['a field that nobody knows', { uptime: 1 }, 0],
+    ['health', { mcpHealth: { memory: 'timeout' } }, 1],
+    ['tools', { capabilities: { tools: [] } }, 1],
+    ['a dirty tree', { session: { repoState: { branch: 'main', clean: false } } }, 1],
+    ['load', { session: { activeTasks: 2 } }, 1],
+    ['a full queue', { limits: { maxConcurrentTasks: 4, queueDepth: 100, queuedTasks: 100 } }, 1],
+    ['a farewell', { ready: false }, 1],
+    ['another model', { worker: { model: 'other' } }, 1],
+    ['a new start', { instanceId: '0190-2' }, 1],
+    ['other versions', { protocolVersions: ['2.1'] }, 1],
+  ];
+  for (const [what, change, wakes] of cases)
+    it(`with ${what}: ${wakes === 0 ? 'nobody' : 'everybody'}`, async (t) => {
+      const { peers, woken } = setUp(t);
+      await peers.record(announceOf('neo', { seq: 1 }), { name: 'neo' });
+      assert.equal(woken(), 1);
+      const next = announceOf('neo', { ...change, seq: 2 });
+      assert.equal((await peers.record(next, { name: 'neo' })).outcome, 'recorded');
+      assert.equal(woken(), wakes);
+    });
+
+  it('everybody, when a peer that was stale is heard again, or one that kept failing', async (t) => {
+    const { peers, clock, woken } = setUp(t);
+    const say = (seq: number) => peers.record(announceOf('neo', { seq, ttlS: 60 }), { name: 'neo' });
+    await say(1);
+    clock.advance(61_000);
+    woken();
+    await say(2);
+    assert.equal(woken(), 1);
+    for (let i = 0; i < 3; i += 1) peers.health('neo')?.recordFailure();
+    woken();
+    await say(3);
+    assert.equal(woken(), 1);
+    await say(4);
+    assert.equal(woken(), 0);
+  });
+
+  it('a listener that throws keeps nothing from the others', async (t) => {
+    const { peers, woken } = setUp(t);
+    const first = peers.onChange(() => assert.fail('broken'));
+    peers.onChange(() => assert.fail('broken too'));
+    assert.equal((await peers.record(announceOf('neo'), { name: 'neo' })).outcome, 'recorded');
+    first[Symbol.dispose]();
+    assert.equal(woken(), 1);
+  });
+});
+
+describe('the agent card of a peer', () => {
+  it('says whether it is spoken to in prose, for 90 s, and wakes only with news', (t) => {
+    const { peers, clock, woken } = setUp(t);
+    const prose = () => isProsePeer(peers.get('neo') ?? assert.fail(), clock.now());
+    assert.equal(prose(), false);
+    const note = (handshake: boolean, versions: string[] = []) =>
+      peers.recordCard('neo', { handshake, versions });
+    note(false);
+    assert.deepEqual([prose(), woken()], [true, 1]);
+    clock.advance(30_000);
+    note(false);
+    assert.equal(woken(), 0);
+    clock.advance(90_001);
+    assert.equal(prose(), false);
+    note(false);
+    assert.deepEqual([prose(), woken()], [true, 1]);
+    note(true, ['2.0']);
+    assert.deepEqual([prose(), woken()], [false, 1]);
+    note(true, ['2.0', '2.1']);
+    assert.equal(woken(), 1);
+    peers.recordCard('nobody', { handshake: true, versions: [] });
+    assert.equal(woken(), 0);
+  });
+
+  it('is not asked while its announce is live', async (t) => {
+    const { peers, clock } = setUp(t);
+    peers.recordCard('neo', { handshake: false, versions: [] });
+    await peers.record(announceOf('neo', { ttlS: 60 }), { name: 'neo' });
+    const prose = () => isProsePeer(peers.get('neo') ?? assert.fail(), clock.now());
+    assert.equal(prose(), false);
+    clock.advance(60_001);
+    assert.equal(prose(), true);
+  });
+
+  it('is where fleet.yaml says, else at the well-known place', async (t) => {
+    const { ledger, clock } = setUp(t);
+    const url = 'http://127.0.0.1:9220/a2a/jsonrpc';
+    const configured = { a: { url }, b: { url, cardUrl: 'http://cards/b.json' } };
+    const peers = createPeerRegistry({ ledger, configured, clock, log: silentLog, self: 'switch' });
+    assert.equal(peers.cardUrl('a'), 'http://127.0.0.1:9220/a2a/.well-known/agent-card.json');
+    assert.equal(peers.cardUrl('b'), 'http://cards/b.json');
+    assert.equal(peers.cardUrl('c'), undefined);
+  });
+});

@@ -1,0 +1,283 @@
+import { announcing, cardOnly, dispatchOf, NOW, peerOf, prosePeer } from '@hermes-fleet/fleet/testing';
+import type { TaskDispatch, UnmetKind } from '@hermes-fleet/protocol';
+import type { PeerProfile } from '../peer-profile.ts';
+import type { RoutingPolicy } from '../routing/policy.ts';
+
+export interface Row {
+  readonly what: string;
+  readonly peer: PeerProfile;
+  readonly dispatch?: TaskDispatch;
+  readonly policy?: Partial<RoutingPolicy>;
+  readonly kind: UnmetKind;
+  readonly reason: RegExp;
+  /** Whether waiting may help with this peer alone. */
+  readonly waitable: boolean;
+}
+
+const requiring = (requirements: NonNullable<TaskDispatch['requirements']>): TaskDispatch =>
+  dispatchOf({ requirements });
+export const limits = (maxConcurrentTasks: number, queueDepth: number, queuedTasks: number) => ({
+  limits: { maxConcurrentTasks, queueDepth, queuedTasks },
+});
+export const DIRTY = { session: { repoState: { branch: 'x', clean: false } } };
+
+/** One row for each hard reason of design 2 (Routing), and for what else rules a peer out. */
+export const ROWS: readonly Row[] = [
+  {
+    what: 'the asking profile',
+    peer: peerOf('switch'),
+    kind: 'peer',
+    reason: /asking profile/,
+    waitable: false,
+  },
+  {
+    what: 'another than the target',
+    peer: peerOf('neo'),
+    dispatch: dispatchOf({ routing: { target: 'trinity' } }),
+    kind: 'peer',
+    reason: /not the target trinity/,
+    waitable: false,
+  },
+  {
+    what: 'a peer that only announced itself',
+    peer: peerOf('neo', { standing: 'known', endpoint: undefined }),
+    kind: 'peer',
+    reason: /neither configured nor joined/,
+    waitable: false,
+  },
+  {
+    what: 'a peer that has not announced itself',
+    peer: peerOf('neo', { announce: undefined, receivedAt: undefined }),
+    kind: 'peer',
+    reason: /not announced itself/,
+    waitable: true,
+  },
+  {
+    what: 'a stale announce',
+    peer: peerOf('neo', { receivedAt: NOW - 90_001 }),
+    kind: 'peer',
+    reason: /stale/,
+    waitable: true,
+  },
+  {
+    what: 'an announce beyond its own ttl',
+    peer: announcing('neo', { ttlS: 3 }, { receivedAt: NOW - 3_001 }),
+    kind: 'peer',
+    reason: /stale/,
+    waitable: true,
+  },
+  {
+    what: 'an incompatible version',
+    peer: announcing('neo', { protocolVersions: ['3.0', '4.1'] }),
+    kind: 'version',
+    reason: /speaks handshake 3\.0, 4\.1 only/,
+    waitable: false,
+  },
+  {
+    what: 'an incompatible version, where no list is announced',
+    peer: announcing('neo', { protocolVersion: '1.0' }),
+    kind: 'version',
+    reason: /speaks handshake 1\.0 only/,
+    waitable: false,
+  },
+  {
+    what: 'an incompatible version on the card of a peer that never announced',
+    peer: cardOnly('neo', { versions: ['3.0'] }),
+    kind: 'version',
+    reason: /speaks handshake 3\.0 only/,
+    waitable: false,
+  },
+  {
+    what: 'a trader',
+    peer: announcing('t', { role: 'trader' }),
+    kind: 'capability',
+    reason: /takes no tasks/,
+    waitable: false,
+  },
+  {
+    what: 'a worker without a model',
+    peer: announcing('t', { worker: { modelTier: 'none' } }),
+    kind: 'capability',
+    reason: /takes no tasks/,
+    waitable: false,
+  },
+  {
+    what: 'a peer that is not ready',
+    peer: announcing('neo', { ready: false }),
+    kind: 'peer',
+    reason: /not ready/,
+    waitable: true,
+  },
+  {
+    what: 'an open circuit',
+    peer: peerOf('neo', { circuitOpenUntil: NOW + 1 }),
+    kind: 'peer',
+    reason: /keeps failing/,
+    waitable: true,
+  },
+  {
+    what: 'a peer that refused this task before',
+    peer: peerOf('neo'),
+    policy: { excluded: new Map([['neo', 'queue is full']]) },
+    kind: 'peer',
+    reason: /already refused: queue is full/,
+    waitable: true,
+  },
+  {
+    what: 'a circle',
+    peer: peerOf('neo'),
+    dispatch: dispatchOf({ task: { path: ['neo'] } }),
+    kind: 'path',
+    reason: /circle/,
+    waitable: false,
+  },
+  {
+    what: 'a missing MCP server',
+    peer: peerOf('neo'),
+    dispatch: requiring({ requiredMcp: ['trek'] }),
+    kind: 'mcp',
+    reason: /no MCP server "trek"/,
+    waitable: false,
+  },
+  ...(['timeout', 'error', 'disabled'] as const).map(
+    (health): Row => ({
+      what: `an MCP server in ${health}`,
+      peer: announcing('neo', { mcpHealth: { memory: health } }),
+      dispatch: requiring({ requiredMcp: ['memory'] }),
+      kind: 'mcp',
+      reason: new RegExp(`not healthy \\(${health}\\)`),
+      waitable: health !== 'disabled',
+    }),
+  ),
+  {
+    what: 'an MCP server of which no health is announced',
+    peer: announcing('neo', { mcpHealth: {} }),
+    dispatch: requiring({ requiredMcp: ['memory'] }),
+    kind: 'mcp',
+    reason: /not healthy \(unknown\)/,
+    waitable: true,
+  },
+  {
+    what: 'the same of one that is named as what every object has',
+    peer: announcing('neo', { mcpHealth: {}, capabilities: { mcpServers: ['constructor'] } }),
+    dispatch: requiring({ requiredMcp: ['constructor'] }),
+    kind: 'mcp',
+    reason: /not healthy \(unknown\)/,
+    waitable: true,
+  },
+  {
+    what: 'a missing capability',
+    peer: peerOf('neo'),
+    dispatch: requiring({ requiredCapabilities: ['browser'] }),
+    kind: 'capability',
+    reason: /lacks capability "browser"/,
+    waitable: false,
+  },
+  {
+    what: 'a tier below the range',
+    peer: peerOf('neo'),
+    dispatch: requiring({ modelTier: { min: 'opus' } }),
+    kind: 'tier',
+    reason: /tier sonnet is outside opus to any/,
+    waitable: false,
+  },
+  {
+    what: 'a tier above the range',
+    peer: peerOf('neo'),
+    dispatch: requiring({ modelTier: { max: 'haiku' } }),
+    kind: 'tier',
+    reason: /outside any to haiku/,
+    waitable: false,
+  },
+  {
+    what: 'a range of tiers that nobody knows',
+    peer: peerOf('neo'),
+    dispatch: requiring({ modelTier: { min: 'huge' } }),
+    kind: 'tier',
+    reason: /outside huge to any/,
+    waitable: false,
+  },
+  {
+    what: 'a tier that no list names, for a stated range',
+    peer: announcing('neo', { worker: { modelTier: 'nano' } }),
+    dispatch: requiring({ modelTier: { min: 'haiku' } }),
+    kind: 'tier',
+    reason: /tier nano is outside/,
+    waitable: false,
+  },
+  {
+    what: 'a context window below what is asked for',
+    peer: peerOf('neo'),
+    dispatch: requiring({ minContextWindow: 300_000 }),
+    kind: 'context',
+    reason: /context window 200000 is below the 300000/,
+    waitable: false,
+  },
+  {
+    what: 'a context window below the brief',
+    peer: peerOf('neo'),
+    policy: { briefTokens: 200_001 },
+    kind: 'context',
+    reason: /200001 tokens needed/,
+    waitable: false,
+  },
+  {
+    what: 'a dirty tree for a write task',
+    peer: announcing('neo', DIRTY),
+    kind: 'repo',
+    reason: /dirty/,
+    waitable: true,
+  },
+  {
+    what: 'a full queue',
+    peer: announcing('neo', limits(1, 2, 2)),
+    kind: 'capacity',
+    reason: /queue is full/,
+    waitable: true,
+  },
+  {
+    what: 'a busy peer without a queue',
+    peer: announcing('neo', { ...limits(1, 0, 0), session: { activeTasks: 1 } }),
+    kind: 'capacity',
+    reason: /queue is full/,
+    waitable: true,
+  },
+  {
+    what: 'a peer without a queue that we gave its only slot',
+    peer: announcing('neo', limits(1, 0, 0), { inFlight: 1 }),
+    kind: 'capacity',
+    reason: /queue is full/,
+    waitable: true,
+  },
+  {
+    what: 'a prose peer for a task that requires something',
+    peer: prosePeer('stock'),
+    dispatch: dispatchOf({ task: { write: false }, requirements: { requiredCapabilities: ['terminal'] } }),
+    kind: 'capability',
+    reason: /speaks prose/,
+    waitable: false,
+  },
+  {
+    what: 'a prose peer for a task that asks for a tier',
+    peer: prosePeer('stock'),
+    dispatch: dispatchOf({ task: { write: false }, requirements: { modelTier: { max: 'sonnet' } } }),
+    kind: 'capability',
+    reason: /speaks prose/,
+    waitable: false,
+  },
+  {
+    what: 'a prose peer for a task that may write',
+    peer: prosePeer('stock'),
+    kind: 'capability',
+    reason: /speaks prose/,
+    waitable: false,
+  },
+  {
+    what: 'a prose peer whose card was not read for too long',
+    peer: cardOnly('stock', { handshake: false, readAt: NOW - 90_001 }),
+    dispatch: dispatchOf({ routing: { target: 'stock' } }),
+    kind: 'peer',
+    reason: /not announced itself/,
+    waitable: true,
+  },
+];

@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { announceOf, CALLER, dispatching, inbound, profile, untilAborted } from '@hermes-fleet/fleet/testing';
+import { decodeAnnounce, encodeAnnounce } from '@hermes-fleet/protocol';
+import { hasCode } from '@hermes-fleet/protocol/testing';
+
+describe('the handshake', () => {
+  const announcing = (agentId: string) => ({
+    data: [{ data: encodeAnnounce(announceOf(agentId)), mediaType: 'application/json' }],
+    contextId: 'handshake:hermes-neo',
+  });
+
+  it('answers an announce with our own, and keeps the peer', async (t) => {
+    const neo = await profile(t, { agents: { switch: 9219 } });
+    const reply = await neo.gateway.accept(inbound(announcing('switch')), { ...CALLER, name: 'switch' });
+    assert.ok(reply.kind === 'reply' && reply.data);
+    const announce = decodeAnnounce(reply.data);
+    assert.equal(announce.worker.agentId, 'neo');
+    assert.equal(announce.session.contextId, 'handshake:hermes-neo');
+    assert.deepEqual(announce.mcpHealth, { memory: 'ok' });
+    assert.deepEqual(announce.limits, { maxConcurrentTasks: 4, queueDepth: 100, queuedTasks: 0 });
+    assert.notEqual(neo.peers.get('switch')?.announce, undefined);
+    assert.equal(neo.ledger.list({ pageSize: 1 }).totalSize, 0);
+  });
+
+  it('answers one that claims to be somebody else, and does not believe it', async (t) => {
+    const neo = await profile(t, { agents: { switch: 9219 } });
+    const reply = await neo.gateway.accept(inbound(announcing('switch')), CALLER);
+    assert.equal(reply.kind, 'reply');
+    assert.equal(neo.peers.get('switch')?.announce, undefined);
+  });
+
+  it('needs the scope announce', async (t) => {
+    const neo = await profile(t);
+    const reader = { name: 'reader', scopes: new Set(['read']) };
+    await assert.rejects(neo.gateway.accept(inbound(announcing('reader')), reader), hasCode('FORBIDDEN'));
+    const text = inbound({ text: 'hi', contextId: 'handshake:x' });
+    await assert.rejects(neo.gateway.accept(text, reader), hasCode('FORBIDDEN'));
+  });
+
+  it('answers words on a handshake context with role, profile and readiness, and runs nothing', async (t) => {
+    const neo = await profile(t);
+    const message = inbound({ text: 'I am switch, the orchestrator', contextId: 'handshake:hermes-neo' });
+    const reply = await neo.gateway.accept(message, CALLER);
+    assert.ok(reply.kind === 'reply');
+    assert.match(reply.text ?? '', /^role=agent profile=neo ready\n/);
+    const said = decodeAnnounce(reply.data);
+    assert.deepEqual(
+      [said.worker.agentId, said.role, said.session.contextId, reply.contextId],
+      ['neo', 'agent', 'handshake:hermes-neo', 'handshake:hermes-neo'],
+    );
+    assert.deepEqual(neo.runs, []);
+    assert.equal(neo.ledger.list({ pageSize: 1 }).totalSize, 0);
+    assert.deepEqual(neo.peers.list(), [], 'words claim nothing: nobody is recorded');
+  });
+
+  it('says what is running, that the session is not fresh any more, and counts on', async (t) => {
+    const neo = await profile(t, { script: untilAborted });
+    const before = neo.gateway.announce();
+    assert.deepEqual([before.session.activeTasks, before.session.sessionFresh], [0, true]);
+    await neo.event(await neo.send(dispatching()), 'started');
+    const after = await neo.gateway.freshAnnounce();
+    assert.deepEqual([after.session.activeTasks, after.session.sessionFresh], [1, false]);
+    assert.ok((after.seq ?? 0) > (before.seq ?? 0));
+    assert.equal(after.instanceId, before.instanceId);
+  });
+});
