@@ -5,15 +5,13 @@ import {
   copyFileSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readFileSync,
-  rmSync,
   statSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { tempDir } from '@hermes-fleet/protocol/testing';
 
 const script = join(import.meta.dirname, 'fleet.sh');
 const run = (verb: string, env: NodeJS.ProcessEnv) =>
@@ -29,8 +27,7 @@ test('every command refuses an unknown mode', () => {
 });
 
 test('FLEET_MODE=docker without an engine is an error, not a fallback to processes', (t) => {
-  const dir = mkdtempSync(join(tmpdir(), 'docker-'));
-  t.after(() => rmSync(dir, { recursive: true }));
+  const dir = tempDir(t, { prefix: 'docker-' });
   writeFileSync(join(dir, 'docker'), '#!/bin/sh\nexit 1\n', { mode: 0o755 });
   const { status, stdout, stderr } = run('up', { FLEET_MODE: 'docker', PATH: `${dir}:${process.env.PATH}` });
   assert.equal(status, 1);
@@ -39,8 +36,7 @@ test('FLEET_MODE=docker without an engine is an error, not a fallback to process
 });
 
 test('in containers, the token comes from the volume that only the keys job mounts', (t) => {
-  const dir = mkdtempSync(join(tmpdir(), 'docker-'));
-  t.after(() => rmSync(dir, { recursive: true }));
+  const dir = tempDir(t, { prefix: 'docker-' });
   writeFileSync(join(dir, 'docker'), `#!/bin/sh\necho "$@" >>'${dir}/calls'\necho a-token\n`, {
     mode: 0o755,
   });
@@ -51,8 +47,7 @@ test('in containers, the token comes from the volume that only the keys job moun
 });
 
 test('in containers, the demo runs in a container and gets the token on stdin, never as an argument', (t) => {
-  const dir = mkdtempSync(join(tmpdir(), 'docker-'));
-  t.after(() => rmSync(dir, { recursive: true }));
+  const dir = tempDir(t, { prefix: 'docker-' });
   writeFileSync(
     join(dir, 'docker'),
     `#!/bin/sh
@@ -84,8 +79,7 @@ esac
 });
 
 test('in containers, route, peers, trader and doctor run in a container, with the token and a file on stdin', (t) => {
-  const dir = mkdtempSync(join(tmpdir(), 'docker-'));
-  t.after(() => rmSync(dir, { recursive: true }));
+  const dir = tempDir(t, { prefix: 'docker-' });
   writeFileSync(
     join(dir, 'docker'),
     `#!/bin/sh
@@ -158,8 +152,7 @@ esac
 
 /** A checkout at a path with a space, with stubs for Node and Docker. */
 function checkout(t: TestContext) {
-  const dir = mkdtempSync(join(tmpdir(), 'my fleet '));
-  t.after(() => rmSync(dir, { recursive: true }));
+  const dir = tempDir(t, { prefix: 'my fleet ' });
   const put = (file: string, text = '', mode = 0o644): void => {
     mkdirSync(dirname(join(dir, file)), { recursive: true });
     writeFileSync(join(dir, file), text, { mode });
@@ -199,8 +192,7 @@ test('an up that starts no process does not set the mode', (t) => {
 });
 
 test('in containers, the audit is verified in a new container while the trader is down', (t) => {
-  const dir = mkdtempSync(join(tmpdir(), 'docker-'));
-  t.after(() => rmSync(dir, { recursive: true }));
+  const dir = tempDir(t, { prefix: 'docker-' });
   writeFileSync(join(dir, 'docker'), `#!/bin/sh\necho "$@" >>'${dir}/calls'\n`, { mode: 0o755 });
   const { status, stderr } = spawnSync('sh', [script, 'trader', 'audit', 'verify'], {
     encoding: 'utf8',

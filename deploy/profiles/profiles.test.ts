@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { buildAgentCard } from '@hermes-fleet/a2a';
 import { AgentConfigSchema } from '@hermes-fleet/agent';
 import { DEFAULT_SERVICES, initKeys, memberEnv, PROFILES, planFleet, TRADER } from '@hermes-fleet/cli';
 import { FleetConfigSchema, normalizePeerUrl, resolveTokens } from '@hermes-fleet/fleet-config';
+import { tempDir } from '@hermes-fleet/protocol/testing';
 import { createSecretEnv, loadYamlConfig } from '@hermes-fleet/service';
 
 const folder = import.meta.dirname;
@@ -57,8 +57,7 @@ test('only switch orchestrates, and every profile has its tier and port', () => 
 });
 
 test('the generated keys hold every token that the services name', (t) => {
-  const dir = mkdtempSync(join(tmpdir(), 'profiles-'));
-  t.after(() => rmSync(dir, { recursive: true }));
+  const dir = tempDir(t, { prefix: 'profiles-' });
   const plan = planFleet({ root: join(folder, '../..'), dir });
   const nats = { storeDir: '/data', host: '127.0.0.1', port: 4222, monitorPort: 8222, syncAlways: true };
   initKeys({ dir: plan.keysDir, services: DEFAULT_SERVICES, nats });

@@ -5,10 +5,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Agent, AgentConfigSchema, createAgent } from '@hermes-fleet/agent';
 import type { Ledger } from '@hermes-fleet/ledger';
 import { FleetError, systemClock, systemIds } from '@hermes-fleet/protocol';
+import { silentLog } from '@hermes-fleet/protocol/testing';
 import { ledgerRun, openTestLedger, startTask } from '../support/ledger-run.ts';
 import { chunkOf, listenAsModel, newTask, toolCall } from './agent-run.ts';
 
-const silent = { debug() {}, info() {}, warn() {}, error() {} };
 const MODEL = 'openai-compatible/hanging';
 /** Duration of the command; short, so that it ends soon if the bench is killed. */
 const COMMAND_S = 20;
@@ -62,7 +62,7 @@ export async function abortTimes(aborts: number): Promise<AbortTimes> {
     stateDir: join(dir, 'state'),
     clock: systemClock,
     ids: systemIds,
-    log: silent,
+    log: silentLog,
   });
   made.defer(() => agent.close());
   const series = async (targetOf: (at: number) => AbortTarget, ending: Ending): Promise<number[]> => {

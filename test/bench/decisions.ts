@@ -3,13 +3,13 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { systemClock as clock, systemIds as ids } from '@hermes-fleet/protocol';
+import { silentLog } from '@hermes-fleet/protocol/testing';
 import type { Concern, Strategy } from '../../libs/paper/src/market/concern.ts';
 import type { Runtime } from '../../libs/paper/src/market/runtime-port.ts';
 import { enableWal } from '../../libs/store/src/database.ts';
 import { createDecisionService } from '../../services/trader/src/control/create-decision-service.ts';
 import { openControlStore } from '../../services/trader/src/store/sqlite-store.ts';
 
-const silent = { debug() {}, info() {}, warn() {}, error() {} };
 /** A runtime that costs no time, so that the result measures the decision service and the disk. */
 const RUNTIME: Runtime = {
   preflight: () => undefined,
@@ -42,14 +42,14 @@ const concern = (market: number): Omit<Concern, 'rev'> => ({
 /** Applied decisions per second, each durable before its answer; `parallel` callers decide at once, each about its own concern. */
 export async function decisionRate(dir: string, parallel: number, forMs: number): Promise<number> {
   const file = join(dir, `control-${randomUUID()}.db`);
-  const store = openControlStore({ file, service: 'trader', clock, ids, log: silent });
+  const store = openControlStore({ file, service: 'trader', clock, ids, log: silentLog });
   const markets = Array.from({ length: parallel }, (_, market) => market);
   await store.seed(markets.map(strategy), markets.map(concern));
   const service = createDecisionService({
     store,
     runtime: RUNTIME,
     clock,
-    log: silent,
+    log: silentLog,
     policy: { maxAgeMs: 300_000, futureSlackMs: 60_000, minConfidence: 0, strictDegraded: false },
     access: { accountsOf: () => '*' },
     limits: { perSecond: 1_000_000, burst: 1_000_000, keptForPause: 0 },
@@ -90,13 +90,13 @@ const payload = (market: number, action: string): string =>
 /** Decisions per second that SQLite alone writes: the rows of one decision in one durable transaction. */
 export async function rawDecisionRate(dir: string, forMs: number): Promise<number> {
   const file = join(dir, `control-${randomUUID()}.db`);
-  const store = openControlStore({ file, service: 'trader', clock, ids, log: silent });
+  const store = openControlStore({ file, service: 'trader', clock, ids, log: silentLog });
   await store.seed([strategy(0)], [concern(0)]);
   const service = createDecisionService({
     store,
     runtime: RUNTIME,
     clock,
-    log: silent,
+    log: silentLog,
     policy: { maxAgeMs: 300_000, futureSlackMs: 60_000, minConfidence: 0, strictDegraded: false },
     access: { accountsOf: () => '*' },
     limits: { perSecond: 1, burst: 1, keptForPause: 0 },

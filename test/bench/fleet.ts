@@ -8,6 +8,7 @@ import {
   waitUntilSettled,
 } from '@hermes-fleet/cli';
 import { systemClock as clock } from '@hermes-fleet/protocol';
+import { silentLog } from '@hermes-fleet/protocol/testing';
 import type { Target } from '../support/rpc.ts';
 import {
   blockedDispatch,
@@ -28,7 +29,6 @@ const NO_MEMORY = {
   own: { rss: Number.NaN, pss: Number.NaN },
   servers: { rss: Number.NaN, pss: Number.NaN },
 };
-const silent = { debug() {}, info() {}, warn() {}, error() {} };
 
 /** Start time and memory of a whole fleet. Starts it twice, because the first start compiles; leaves it running. */
 export async function benchStarts(plan: FleetPlan): Promise<void> {
@@ -58,7 +58,12 @@ export async function benchStarts(plan: FleetPlan): Promise<void> {
 
 async function up(plan: FleetPlan): Promise<number> {
   const startedAt = performance.now();
-  const outcomes = await fleetUp({ plan, env: { ...process.env, LOG_LEVEL: 'error' }, clock, log: silent });
+  const outcomes = await fleetUp({
+    plan,
+    env: { ...process.env, LOG_LEVEL: 'error' },
+    clock,
+    log: silentLog,
+  });
   const failed = outcomes.filter(({ state }) => state === 'failed');
   if (failed.length > 0) throw new Error(failed.map(({ name, reason }) => `${name} ${reason}`).join('\n'));
   const seconds = (performance.now() - startedAt) / 1000;

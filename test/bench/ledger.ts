@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { type Ledger, openLedger } from '@hermes-fleet/ledger';
 import { systemClock, systemIds } from '@hermes-fleet/protocol';
+import { silentLog } from '@hermes-fleet/protocol/testing';
 
-const silent = { debug() {}, info() {}, warn() {}, error() {} };
 const BRIEF = 'x'.repeat(500);
 
 export const newLedger = (file: string): Ledger =>
-  openLedger({ file, profile: 'bench', clock: systemClock, ids: systemIds, log: silent });
+  openLedger({ file, profile: 'bench', clock: systemClock, ids: systemIds, log: silentLog });
 
 /** Writes a whole task in four transactions: accepted, queued, started, done. */
 export async function writeTask(ledger: Ledger): Promise<void> {

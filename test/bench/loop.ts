@@ -5,11 +5,11 @@ import { join } from 'node:path';
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import { AgentConfigSchema, createAgent } from '@hermes-fleet/agent';
 import { systemClock, systemIds } from '@hermes-fleet/protocol';
+import { silentLog } from '@hermes-fleet/protocol/testing';
 import { jsonSchema, type ModelMessage, streamText, tool } from 'ai';
 import { ledgerRun, openTestLedger, startTask } from '../support/ledger-run.ts';
 import { chunkOf, listenAsModel, newTask, toolCall } from './agent-run.ts';
 
-const silent = { debug() {}, info() {}, warn() {}, error() {} };
 /** Size of each tool result, in characters. */
 const FILE_CHARS = 2_000;
 
@@ -49,7 +49,7 @@ export async function loopOverhead(dir: string, steps: number): Promise<LoopTime
     stateDir: join(root, 'state'),
     clock,
     ids: systemIds,
-    log: silent,
+    log: silentLog,
   });
   try {
     const task = newTask('Read all files.');

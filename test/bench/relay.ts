@@ -5,9 +5,9 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createOutboxPublisher, renderNatsConfig, setUpStreams } from '@hermes-fleet/events';
 import { systemClock } from '@hermes-fleet/protocol';
+import { silentLog } from '@hermes-fleet/protocol/testing';
 import { newLedger, writeTask } from './ledger.ts';
 
-const silent = { debug() {}, info() {}, warn() {}, error() {} };
 const START_MS = 10_000;
 const FLUSH_MS = 20_000;
 
@@ -33,7 +33,7 @@ export async function startNats(dir: string, port: number): Promise<Nats> {
   const giveUpAt = performance.now() + START_MS;
   for (;;) {
     try {
-      await setUpStreams({ connection: { servers: [nats.url], name: 'bench' }, log: silent });
+      await setUpStreams({ connection: { servers: [nats.url], name: 'bench' }, log: silentLog });
       return nats;
     } catch (error) {
       if (performance.now() > giveUpAt || child.exitCode !== null) {
@@ -55,7 +55,7 @@ export async function relayRate(dir: string, nats: Nats, tasks: number, window: 
     source: ledger.outbox,
     subjectPrefix: 'fleet.task.bench',
     window,
-    log: silent,
+    log: silentLog,
     clock: systemClock,
     connection: { servers: [nats.url], name: 'bench' },
   });

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
+import { tempDir } from '@hermes-fleet/protocol/testing';
 import { ROOT, runProgram } from '../support/fleet.ts';
 import { startModelServer } from '../support/model-server.ts';
 import { type EvalBrief, parseBrief, readBriefs } from './brief.ts';
@@ -94,8 +94,7 @@ test('a model that claims to be done but does nothing passes only the brief that
 });
 
 test('the program prints a table, writes JSON, and its exit code says whether all briefs pass', async (t) => {
-  const dir = mkdtempSync(join(tmpdir(), 'eval-test-'));
-  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  const dir = tempDir(t, { prefix: 'eval-test-' });
   const json = join(dir, 'results.json');
   const good = await run(['--only', 'write-a-file,edit-a-file', '--parallel', '2', '--json', json]);
   assert.equal(good.code, 0, good.stdout + good.stderr);

@@ -16,6 +16,7 @@ import {
   systemClock,
   systemIds,
 } from '@hermes-fleet/protocol';
+import { silentLog } from '@hermes-fleet/protocol/testing';
 import { type Confinement, createConfinement } from '@hermes-fleet/workspace';
 import { ledgerRun, openTestLedger, startTask } from '../support/ledger-run.ts';
 import type { EvalBrief } from './brief.ts';
@@ -40,7 +41,6 @@ export interface Verdict {
 /** The run is abandoned when the executor does not end this long after its deadline. */
 const UNRESPONSIVE_S = 60;
 const CONTEXT = 'eval';
-const silent = { debug() {}, info() {}, warn() {}, error() {} };
 const require = createRequire(import.meta.url);
 const MEMORY_SERVER = join(
   dirname(require.resolve('@modelcontextprotocol/server-memory/package.json')),
@@ -192,7 +192,7 @@ async function openEnvironment(settings: EvalSettings) {
   const canary = process.env.HERMES_EVAL_CANARY;
   const { confine } = settings.config.tools.shell;
   const readable = await claudeCode.readableDirectories(settings.config, settings.env);
-  const [clock, log] = [systemClock, silent];
+  const [clock, log] = [systemClock, silentLog];
   const notes = join(workspaceRoot, 'notes');
   mkdirSync(notes, { recursive: true });
   // The server may run as another user.

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { tempDir } from '@hermes-fleet/protocol/testing';
 import { dashboards, render } from './render.ts';
 import { traderMetrics } from './testing/exporters.ts';
 import { charts, expressions, FOLDER, filled, read } from './testing/read-dashboard.ts';
@@ -60,8 +60,7 @@ for (const name of Object.keys(dashboards)) {
   test(`${name}: every query is valid PromQL`, {
     skip: promtool ? false : 'promtool is not installed',
   }, (t) => {
-    const dir = mkdtempSync(join(tmpdir(), 'dashboards-'));
-    t.after(() => rmSync(dir, { recursive: true }));
+    const dir = tempDir(t, { prefix: 'dashboards-' });
     const rules = expressions(name).map((expr, index) => ({ record: `query_${index}`, expr: filled(expr) }));
     writeFileSync(join(dir, 'queries.json'), JSON.stringify({ groups: [{ name, rules }] }));
     const checked = spawnSync('promtool', ['check', 'rules', join(dir, 'queries.json')], {

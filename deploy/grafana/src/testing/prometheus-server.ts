@@ -1,11 +1,11 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { createServer as createHttpServer } from 'node:http';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { tempDir } from '@hermes-fleet/protocol/testing';
 import { type Prometheus, prometheus } from '../../../../test/support/prometheus.ts';
 
 type After = { after(fn: () => Promise<void> | void): void };
@@ -23,8 +23,7 @@ export type Exporters = Readonly<Record<string, () => Promise<string>>>;
 
 /** Starts a real Prometheus on 127.0.0.1 that scrapes these profiles, with the fleet's rules; it stops with the test. */
 export async function startPrometheus(t: After, exporters: Exporters): Promise<Prometheus> {
-  const dir = mkdtempSync(join(tmpdir(), 'prometheus-'));
-  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  const dir = tempDir(t, { prefix: 'prometheus-' });
   const target = `127.0.0.1:${await serve(t, exporters)}`;
   const scrape = Object.keys(exporters).map((profile) => ({
     job_name: profile,

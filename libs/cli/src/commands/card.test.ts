@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { tempDir } from '@hermes-fleet/protocol/testing';
 import { repositoryRoot } from '../command-line/options.ts';
 import { runEntryPoint } from '../local/entry-point.ts';
 import { commandOf, memberEnv, planFleet } from '../local/plan.ts';
@@ -12,8 +12,7 @@ const card = (profile: string, env: NodeJS.ProcessEnv) =>
   runEntryPoint({ command: commandOf(root, profile), env, cwd: root }, ['--card']);
 
 function home(t: TestContext, files: Readonly<Record<string, string>>): NodeJS.ProcessEnv {
-  const dir = mkdtempSync(join(tmpdir(), 'fleet-card-'));
-  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  const dir = tempDir(t, { prefix: 'fleet-card-' });
   mkdirSync(join(dir, 'profiles/oracle'), { recursive: true });
   for (const [name, text] of Object.entries(files)) writeFileSync(join(dir, 'profiles/oracle', name), text);
   return { PATH: process.env.PATH, HERMES_HOME: dir };
@@ -25,8 +24,7 @@ fleet:
 `;
 
 test('every shipped profile has a card, and needs no key for it', async (t) => {
-  const dir = mkdtempSync(join(tmpdir(), 'fleet-card-'));
-  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  const dir = tempDir(t, { prefix: 'fleet-card-' });
   const plan = planFleet({ root, dir });
   for (const profile of plan.profiles) {
     const { code, stdout, stderr } = await card(profile.name, {

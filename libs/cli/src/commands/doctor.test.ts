@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import type { JsonObject } from '@hermes-fleet/protocol';
+import { tempDir } from '@hermes-fleet/protocol/testing';
 import { examine, renderReport } from '../commands/doctor.ts';
 
 const FINDINGS: JsonObject[] = [
@@ -15,8 +15,7 @@ const REPORT: JsonObject = { profile: 'neo', ok: false, findings: FINDINGS };
 
 /** Examines a gateway with this program as its entry point. */
 const examining = (t: TestContext, program: string) => {
-  const dir = mkdtempSync(join(tmpdir(), 'doctor-'));
-  t.after(() => rmSync(dir, { recursive: true }));
+  const dir = tempDir(t, { prefix: 'doctor-' });
   const entryPoint = join(dir, 'main.mjs');
   writeFileSync(entryPoint, program);
   return examine('neo', {

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import type { JsonObject } from '@hermes-fleet/protocol';
+import { tempDir } from '@hermes-fleet/protocol/testing';
 import { readAudit, renderRecords, renderVerified, verifyAudit } from '../commands/trader-audit.ts';
 
 const SOUND: JsonObject = {
@@ -17,8 +17,7 @@ const BROKEN: JsonObject = { ...SOUND, ok: false, records: 3, broken: { seq: 4, 
 
 /** A trader with this program as its entry point. */
 const entry = (t: TestContext, program: string) => {
-  const dir = mkdtempSync(join(tmpdir(), 'audit-'));
-  t.after(() => rmSync(dir, { recursive: true }));
+  const dir = tempDir(t, { prefix: 'audit-' });
   const main = join(dir, 'main.mjs');
   writeFileSync(main, program);
   return { command: [main], env: { PATH: process.env.PATH, MARK: 'here' }, cwd: dir };

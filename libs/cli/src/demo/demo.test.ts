@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import type { JsonObject } from '@hermes-fleet/protocol';
+import { tempDir } from '@hermes-fleet/protocol/testing';
 import { createMetrics } from '@hermes-fleet/service';
 import { runDemo } from './demo.ts';
 
@@ -232,8 +231,7 @@ test('the demo fails without a fleet and reports a rejected token', async (t) =>
 });
 
 test('the command ends with 1 and one line without a fleet, and with 2 for an unknown option', async (t) => {
-  const dir = mkdtempSync(join(tmpdir(), 'demo-'));
-  t.after(() => rmSync(dir, { recursive: true }));
+  const dir = tempDir(t, { prefix: 'demo-' });
   const none = await fleet(['demo', '--dir', dir]);
   assert.deepEqual([none.code, none.stdout], [1, '']);
   assert.match(none.stderr, /^no fleet runs \(.*\): make up first\n$/);

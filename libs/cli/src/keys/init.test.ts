@@ -1,20 +1,11 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import {
-  chmodSync,
-  chownSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, chownSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { FleetError } from '@hermes-fleet/protocol';
+import { tempDir } from '@hermes-fleet/protocol/testing';
 import { initKeys, type KeysOptions, readOperatorToken, tokenHash } from './init.ts';
 
 const SERVICES = ['switch', 'neo'];
@@ -24,8 +15,7 @@ function keysIn(t: TestContext): {
   dir: string;
   init: (more?: Partial<KeysOptions>) => ReturnType<typeof initKeys>;
 } {
-  const parent = mkdtempSync(join(tmpdir(), 'keys-'));
-  t.after(() => rmSync(parent, { recursive: true }));
+  const parent = tempDir(t, { prefix: 'keys-' });
   const dir = join(parent, 'keys');
   return { dir, init: (more = {}) => initKeys({ dir, services: SERVICES, nats, ...more }) };
 }

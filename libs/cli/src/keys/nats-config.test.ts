@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import {
@@ -21,6 +19,7 @@ import {
 } from '@hermes-fleet/events';
 import { openConnection } from '@hermes-fleet/events/testing';
 import { FleetError, type OutboxEvent, type OutboxSource, systemClock } from '@hermes-fleet/protocol';
+import { silentLog as log, tempDir } from '@hermes-fleet/protocol/testing';
 import { findNatsServer } from '../local/nats-server.ts';
 import { waitUntilReady } from '../local/ready.ts';
 import { initKeys } from './init.ts';
@@ -28,7 +27,6 @@ import { keyPaths } from './layout.ts';
 import { readSecret } from './secret-file.ts';
 
 const skip = spawnSync('nats-server', ['--version']).error ? 'nats-server is not installed' : false;
-const log = { info() {}, warn() {}, error() {}, debug() {} };
 
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
@@ -41,8 +39,7 @@ async function freePort(): Promise<number> {
 
 /** A nats-server with the configuration that `keys init` writes. */
 async function server(t: TestContext) {
-  const parent = mkdtempSync(join(tmpdir(), 'bus-'));
-  t.after(() => rmSync(parent, { recursive: true, force: true }));
+  const parent = tempDir(t, { prefix: 'bus-' });
   const [port, monitorPort] = [await freePort(), await freePort()];
   const { command, syncAlways } = findNatsServer(process.env);
   const dir = join(parent, 'keys');

@@ -1,24 +1,15 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createServer as createHttpServer } from 'node:http';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { inboxPrefix } from '@hermes-fleet/events';
 import { openConnection } from '@hermes-fleet/events/testing';
 import { systemClock as clock, FleetError } from '@hermes-fleet/protocol';
+import { silentLog as log, tempDir } from '@hermes-fleet/protocol/testing';
 import { keyPaths } from '../keys/layout.ts';
 import { readSecret } from '../keys/secret-file.ts';
 import { fleetDown } from './down.ts';
@@ -29,14 +20,7 @@ import { fleetStatus } from './ps.ts';
 import { fleetUp } from './up.ts';
 
 const skip = spawnSync('nats-server', ['--version']).error ? 'nats-server is not installed' : false;
-const log = { info() {}, warn() {}, error() {}, debug() {} };
 const root = resolve(import.meta.dirname, '../../../..');
-
-function folder(t: TestContext): string {
-  const dir = mkdtempSync(join(tmpdir(), 'local-'));
-  t.after(() => rmSync(dir, { recursive: true, force: true }));
-  return dir;
-}
 
 /** A process that is not part of a fleet. */
 async function foreignProcess(t: TestContext): Promise<ChildProcess & { pid: number }> {
@@ -66,7 +50,7 @@ test('a process is identified by pid and start time until it ends', async (t) =>
 });
 
 test('down leaves a process alone that reuses a recorded pid', async (t) => {
-  const dir = folder(t);
+  const dir = tempDir(t);
   const plan = planFleet({ root, dir });
   const child = await foreignProcess(t);
   const recorded = recordProcess(plan.runDir, 'neo', child.pid);
@@ -108,12 +92,9 @@ function smallFleet(t: TestContext): {
   plan: FleetPlan;
   up: (env?: NodeJS.ProcessEnv) => ReturnType<typeof fleetUp>;
 } {
-  const dir = mkdtempSync(join(tmpdir(), 'local-'));
+  const down = (): Promise<unknown> => fleetDown({ plan, clock, graceMs: 2_000 });
+  const dir = tempDir(t, { prefix: 'local-', closeFirst: down });
   const plan = planFleet({ root, dir: join(dir, 'fleet'), portOffset: 1_000 + (process.pid % 4_000) * 5 });
-  t.after(async () => {
-    await fleetDown({ plan, clock, graceMs: 2_000 });
-    rmSync(dir, { recursive: true, force: true });
-  });
   const entryPoint = join(dir, 'gateway.mjs');
   writeFileSync(entryPoint, GATEWAY);
   return {
@@ -250,7 +231,7 @@ test('the port offset cannot change while a process of the fleet runs', { skip }
 });
 
 test('an unreadable pid file is an error', (t) => {
-  const plan = planFleet({ root, dir: folder(t) });
+  const plan = planFleet({ root, dir: tempDir(t) });
   mkdirSync(join(plan.runDir, 'neo.json'), { recursive: true });
   assert.throws(() => runningProcess(plan.runDir, 'neo'), /EISDIR/);
 });
@@ -264,7 +245,7 @@ test('a process that ignores SIGTERM is killed after the grace period', { skip }
 });
 
 test('up without a nats-server says what to install', async (t) => {
-  const dir = folder(t);
+  const dir = tempDir(t);
   const plan = planFleet({ root, dir: join(dir, 'fleet') });
   await assert.rejects(
     fleetUp({ plan, env: { NATS_SERVER_BIN: join(dir, 'nothing') }, clock, log }),

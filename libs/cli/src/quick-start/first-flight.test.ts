@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { decodeDispatch, isJsonObject, type JsonValue } from '@hermes-fleet/protocol';
+import { tempDir } from '@hermes-fleet/protocol/testing';
 import { curlCommand, firstFlightRequest } from './first-flight.ts';
 import { renderWelcome } from './welcome.ts';
 
@@ -31,8 +31,7 @@ test('the required MCP servers can be replaced', () => {
 });
 
 test('a shell passes the URL, the token and the body of the curl command unchanged', (t) => {
-  const dir = mkdtempSync(join(tmpdir(), "it's a flight-"));
-  t.after(() => rmSync(dir, { recursive: true }));
+  const dir = tempDir(t, { prefix: "it's a flight-" });
   const script = 'process.stdout.write(JSON.stringify(process.argv.slice(2)))';
   writeFileSync(join(dir, 'curl.cjs'), script);
   writeFileSync(

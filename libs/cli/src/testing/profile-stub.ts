@@ -1,10 +1,9 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import type { JsonObject } from '@hermes-fleet/protocol';
+import { tempDir } from '@hermes-fleet/protocol/testing';
 import { initKeys, readOperatorToken } from '../keys/init.ts';
 import { DEFAULT_SERVICES } from '../keys/layout.ts';
 
@@ -50,8 +49,7 @@ export async function profileStub(
 
 /** A folder with the keys of a fleet that does not run, and the operator's token. */
 export function keysFolder(t: TestContext): { readonly dir: string; readonly token: string } {
-  const dir = mkdtempSync(join(tmpdir(), 'fleet-cli-'));
-  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  const dir = tempDir(t, { prefix: 'fleet-cli-' });
   const nats = { storeDir: dir, host: '127.0.0.1', port: 1, monitorPort: 2, syncAlways: false };
   initKeys({ dir: join(dir, 'keys'), services: DEFAULT_SERVICES, nats });
   return { dir, token: readOperatorToken(join(dir, 'keys')) ?? '' };
