@@ -8,7 +8,7 @@ import { FleetConfigSchema } from '@hermes-fleet/fleet-config';
 import { createMcpPool } from '@hermes-fleet/mcp';
 import { createPeerRegistry } from '@hermes-fleet/peers';
 import { systemClock as clock, systemIds as ids } from '@hermes-fleet/protocol';
-import { outsideOf } from '../../services/profile/src/outside.ts';
+import { createExternalTools } from '../../services/profile/src/external-tools.ts';
 import { doc, plain, rows, section } from '../support/docs.ts';
 import { openTestLedger } from '../support/ledger-run.ts';
 import { leaves } from '../support/schema.ts';
@@ -42,7 +42,17 @@ test('the tool table of agent.md is what an agent with everything enabled offers
   opened.defer(() => mcp.close());
   const env = { read: () => undefined };
   const work = (): never => assert.fail('nothing is handed over');
-  const outside = outsideOf({ profile: 'switch', fleet, config, peers, work, mcp, env, clock, log });
+  const external = createExternalTools({
+    profile: 'switch',
+    fleet,
+    config,
+    peers,
+    subtasks: work,
+    mcp,
+    env,
+    clock,
+    log,
+  });
   const agent = await createAgent({
     profile: 'switch',
     config,
@@ -53,7 +63,7 @@ test('the tool table of agent.md is what an agent with everything enabled offers
     clock,
     ids,
     log,
-    ...outside.options,
+    ...external.agentOptions,
   });
   opened.defer(() => agent.close());
 

@@ -21,9 +21,9 @@ test('only the named files listen', () => {
   assert.deepEqual(listening.sort(), Object.keys(LISTENERS).sort());
 });
 
-test('startGateway is called from the main of the profile service alone', () => {
+test('startProfile is called from the main of the profile service alone', () => {
   const calling = sources
-    .filter(({ text }) => /(?<!function )\bstartGateway\(/.test(text))
+    .filter(({ text }) => /(?<!function )\bstartProfile\(/.test(text))
     .map(({ file }) => file);
   assert.deepEqual(calling, ['services/profile/src/main.ts']);
 });

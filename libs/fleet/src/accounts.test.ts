@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { createA2AClient } from '@hermes-fleet/a2a';
-import { HANDSHAKE_EXTENSION, systemClock } from '@hermes-fleet/protocol';
+import { HANDSHAKE_EXTENSION, silentLog, systemClock } from '@hermes-fleet/protocol';
 import { createRelay } from '@hermes-fleet/relay';
 import { createMetrics } from '@hermes-fleet/service';
-import { silent } from './testing/fakes.ts';
 import { dispatching } from './testing/messages.ts';
 import { CALLER, profile, type Script, type TestProfile, untilAborted } from './testing/profile.ts';
 import { relayFleet, spending } from './testing/relay-fleet.ts';
@@ -25,8 +24,8 @@ const delegating =
     const relay = createRelay({
       peers,
       clock: systemClock,
-      log: silent,
-      client: createA2AClient({ clock: systemClock, log: silent, extensions: [HANDSHAKE_EXTENSION] }),
+      log: silentLog,
+      client: createA2AClient({ clock: systemClock, log: silentLog, extensions: [HANDSHAKE_EXTENSION] }),
       metrics: createMetrics({ profile: name, peers: [], callers: [], defaultMetrics: false }),
       policy: { ...POLICY, self: name },
       onBlocked: 'fail',

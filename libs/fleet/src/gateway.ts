@@ -1,10 +1,16 @@
 import type { A2AClient } from '@hermes-fleet/a2a';
-import type { FleetConfig } from '@hermes-fleet/fleet-config';
-import { callerNamed } from '@hermes-fleet/fleet-config';
+import { callerNamed, type FleetConfig } from '@hermes-fleet/fleet-config';
 import type { Ledger, TaskRecord } from '@hermes-fleet/ledger';
 import type { McpPool } from '@hermes-fleet/mcp';
-import type { Announcer, PeerRegistry, RoutingDecision } from '@hermes-fleet/peers';
-import { createRepoWatch, createSelfAnnounce, explainDispatch, routingPolicy } from '@hermes-fleet/peers';
+import {
+  type Announcer,
+  createRepoWatch,
+  createSelfAnnounce,
+  explainDispatch,
+  type PeerRegistry,
+  type RoutingDecision,
+  routingPolicy,
+} from '@hermes-fleet/peers';
 import {
   type Clock,
   type Executor,
@@ -27,18 +33,16 @@ import {
   createTaskQueue,
   type TaskQueue,
 } from '@hermes-fleet/tasks';
-import type { PeerWork } from './fleet-tools/peer-work.ts';
+import type { SubtaskRunner } from './fleet-tools/subtask.ts';
+import { stopGracefully } from './graceful-stop.ts';
 
 const GAUGE_EVERY_MS = 5_000;
-/** Of a stop's grace, what a run that did not reach a checkpoint gets to end after it was told to. */
-const LAST_CALL_MS = 2_000;
-
-/** What the gateway needs of an agent (libs/agent has it). */
+/** The agent as the gateway sees it; libs/agent provides it. */
 export interface GatewayAgent {
   readonly executor: Executor;
   capabilities(): { readonly tools: readonly string[] };
   repoState(): Promise<{ readonly branch: string; readonly clean: boolean }>;
-  /** Tokens below which a task is not started. */
+  /** The smallest remaining budget, in tokens, with which a task starts. */
   readonly minimumBudget: number;
 }
 
@@ -56,45 +60,45 @@ export interface GatewayOptions {
   readonly log: Log;
   readonly metrics: FleetMetrics;
   readonly config: FleetConfig;
-  /** The budget, in tokens, of tasks that state none; without it they have no ceiling. */
+  /** The budget, in tokens, of tasks without one; absent for no limit. */
   readonly defaultBudget?: number | undefined;
-  /** Whether cache reads and writes count as spent (`budget.count_cache`). */
+  /** Cache reads and writes count as spent (`budget.count_cache`). */
   readonly countCache?: boolean;
   /** 0 to 1, for backoff; Math.random when absent. */
   readonly random?: () => number;
-  /** The handshake versions that this profile speaks, best first; all that this build knows when absent. */
+  /** The supported handshake versions, best first; all versions of this build when absent. */
   readonly versions?: readonly string[];
 }
 
-/** A profile's door and engine: messages in, tasks run or relayed, results in the ledger. */
+/** Accepts messages, runs or relays their tasks, and writes the results to the ledger. */
 export interface Gateway extends Intake {
-  /** Takes up what a former process left unfinished. To be called once, before the listener opens. */
+  /** Resumes the unfinished tasks of an earlier process. Call it once, before the listener opens. */
   recover(): Promise<void>;
   /**
-   * Refuses new tasks, lets running ones reach a checkpoint, ends what has not by then, and leaves all that is
-   * unfinished to the next start. Resolves when all is quiet or `graceMs` is over.
+   * Refuses new tasks, lets running tasks reach a checkpoint, and leaves unfinished tasks to the next start. Resolves when
+   * all have stopped or `graceMs` has passed.
    */
   stop(graceMs: number): Promise<void>;
-  /** Tasks that run, own and relayed. */
+  /** The number of running tasks, own and relayed. */
   activeTasks(): number;
-  /** Tasks that wait, own and relayed. */
+  /** The number of waiting tasks, own and relayed. */
   queuedTasks(): number;
-  /** This profile's SESSION_ANNOUNCE, from what was measured last. */
+  /** This profile's SESSION_ANNOUNCE, from the last measurements. */
   announce(): SessionAnnounce;
-  /** The same, with the workspace measured now. */
+  /** The SESSION_ANNOUNCE after measuring the workspace. */
   freshAnnounce(): Promise<SessionAnnounce>;
-  /** Metadata for the reply to a task that opened a fresh context. */
+  /** Metadata for the reply to a task that began a new context. */
   replyMetadata(taskId: string): JsonObject | undefined;
-  /** Where a dispatch, as on the wire, would go now, and why; records nothing and spends no token. */
+  /** Explains the routing of a dispatch in its wire form. Records nothing and spends no tokens. */
   explain(wire: JsonObject): Promise<RoutingDecision>;
-  /** How a run of its own agent has peers do a part of the work. */
-  readonly peerWork: PeerWork;
+  /** Runs subtasks of the own agent at peers. */
+  readonly subtasks: SubtaskRunner;
 }
 
-export function createGateway(o: GatewayOptions): Gateway {
-  const { ledger, clock, log, metrics, config, profile } = o;
+export function createGateway(options: GatewayOptions): Gateway {
+  const { ledger, clock, ids, log, metrics, config, profile, agent, mcp, peers, announcer, client } = options;
   const { limits, queue } = config.fleet;
-  const versions = o.versions ?? PROTOCOL_VERSIONS;
+  const versions = options.versions ?? PROTOCOL_VERSIONS;
   const closing = new AbortController();
   let stopping: FleetError | undefined;
   let sessionFresh = true;
@@ -103,8 +107,8 @@ export function createGateway(o: GatewayOptions): Gateway {
   let gauges: Disposable | undefined;
 
   const repo = createRepoWatch({
-    measure: () => o.agent.repoState(),
-    onChange: () => o.announcer.changed(),
+    measure: () => agent.repoState(),
+    onChange: () => announcer.changed(),
     clock,
     log,
   });
@@ -117,14 +121,14 @@ export function createGateway(o: GatewayOptions): Gateway {
     log,
     metrics,
     questionWaits,
-    defaultBudget: o.defaultBudget,
-    countCache: o.countCache ?? false,
+    defaultBudget: options.defaultBudget,
+    countCache: options.countCache ?? false,
     maxInputWaitMs: limits.max_input_wait_s * 1000,
     closing: closing.signal,
   };
   const relay = createRelay({
-    peers: o.peers,
-    client: o.client,
+    peers,
+    client,
     clock,
     log,
     metrics,
@@ -135,7 +139,7 @@ export function createGateway(o: GatewayOptions): Gateway {
     maxWaitMs: queue.max_wait_s * 1000,
     maxWaiting: queue.max_waiting,
     ageingMs: queue.ageing_s * 1000,
-    random: o.random ?? Math.random,
+    random: options.random ?? Math.random,
   });
   const lane = (
     name: string,
@@ -158,8 +162,8 @@ export function createGateway(o: GatewayOptions): Gateway {
           .catch((error) => log.error({ task_id: task.id, err: error }, 'expiry not written'));
       },
     });
-  const own = lane('own', o.agent.executor, limits.max_concurrent_tasks, false);
-  // What is with a peer has to be ended there; what a peer asks may be over before anybody answers. Asking it costs nothing.
+  const own = lane('own', agent.executor, limits.max_concurrent_tasks, false);
+  // Relaying costs nothing, so a resumed task needs no slot: its peer may have to be canceled, or may no longer wait.
   const relayed = lane('relay', relay, limits.max_relayed_tasks, true);
   const queues = [own, relayed];
   const destinations = createDestinations({
@@ -167,9 +171,9 @@ export function createGateway(o: GatewayOptions): Gateway {
     versions,
     config,
     clock,
-    peers: o.peers,
-    mcp: o.mcp,
-    agent: o.agent,
+    peers,
+    mcp,
+    agent,
     own,
     relayed,
     repoState: repo.measure,
@@ -190,26 +194,26 @@ export function createGateway(o: GatewayOptions): Gateway {
   function loadChanged(): void {
     metrics.tasksInFlight(own.running + relayed.running);
     if (own.running > 0) sessionFresh = false;
-    // Going idle is news as well: until it is heard, others see the load that was announced last.
+    // Becoming idle is announced too: otherwise peers keep seeing the last announced load.
     const isIdleAgain = own.running === 0 && announcedActive > 0;
     if (own.full === saturated && !isIdleAgain) return;
     saturated = own.full;
-    o.announcer.changed();
+    announcer.changed();
   }
 
   const self = createSelfAnnounce({
     versions,
     ledger,
-    instanceId: o.ids.uuid(),
+    instanceId: ids.uuid(),
     snapshot() {
       announcedActive = own.running;
       return {
         profile,
         config,
         sessionFresh,
-        model: o.agent.executor.model,
-        tools: o.agent.capabilities().tools,
-        mcpHealth: healthOf(o.mcp),
+        model: agent.executor.model,
+        tools: agent.capabilities().tools,
+        mcpHealth: healthOf(mcp),
         repoState: repo.last(),
         activeTasks: own.running,
         queuedTasks: own.waiting,
@@ -225,23 +229,23 @@ export function createGateway(o: GatewayOptions): Gateway {
   }
 
   function mcpChanged(): void {
-    for (const [name, state] of Object.entries(healthOf(o.mcp))) metrics.mcpServerUp(name, state === 'ok');
-    o.announcer.changed();
+    for (const [name, state] of Object.entries(healthOf(mcp))) metrics.mcpServerUp(name, state === 'ok');
+    announcer.changed();
   }
 
-  /** Whether a former process ran some of it; a task that was paused is queued again. */
+  /** True for a task that an earlier process began; a paused task is queued again. */
   const hasBegun = ({ id, state }: TaskRecord): boolean =>
     state === 'working' || ledger.loadCheckpoint(id) !== undefined || ledger.questions(id).length > 0;
 
-  const health = o.mcp.onChange(mcpChanged);
+  const health = mcp.onChange(mcpChanged);
   const intake = {
     profile,
     versions,
     ledger,
-    peers: o.peers,
+    peers,
     dispatcher,
     clock,
-    ids: o.ids,
+    ids,
     log,
     metrics,
     announce: self.now,
@@ -262,7 +266,7 @@ export function createGateway(o: GatewayOptions): Gateway {
       repo.start();
       mcpChanged();
       gaugeEvery();
-      // What had begun goes on first: no other task of its context gets into the worktree between its halves.
+      // Begun tasks resume first, so that no other task of their context uses the work tree in between.
       const { begun = [], waiting = [] } = Object.groupBy(ledger.unfinished(), (task) =>
         hasBegun(task) ? 'begun' : 'waiting',
       );
@@ -273,31 +277,11 @@ export function createGateway(o: GatewayOptions): Gateway {
       stopping = new FleetError('SHUTTING_DOWN', `${profile} is stopping: send the task again in a moment`, {
         retryAfterS: 5,
       });
-      const reason = stopping;
       health[Symbol.dispose]();
       repo.stop();
       gauges?.[Symbol.dispose]();
-      const patience = new AbortController();
-      using _last = clock.timer(() => patience.abort(reason), Math.max(graceMs - LAST_CALL_MS, graceMs / 2));
-      // What a peer works on goes on there: a relayed task is let go at once.
-      const now = AbortSignal.abort(reason);
-      const quiet = Promise.all([
-        own.stop(reason, patience.signal),
-        relayed.stop(reason, now),
-        dispatcher.idle(),
-      ]);
-      const grace = new AbortController();
-      const over = clock.sleep(graceMs, grace.signal).then(
-        () =>
-          log.warn(
-            { active: own.running + relayed.running },
-            'grace is over: running tasks are left as they are',
-          ),
-        () => undefined,
-      );
-      await Promise.race([quiet, over]);
-      grace.abort();
-      closing.abort(reason);
+      await stopGracefully({ own, relayed, dispatcher, clock, log }, stopping, graceMs);
+      closing.abort(stopping);
     },
     activeTasks: () => own.running + relayed.running,
     queuedTasks: () => own.waiting + relayed.waiting + own.parked + relayed.parked,
@@ -309,7 +293,7 @@ export function createGateway(o: GatewayOptions): Gateway {
     replyMetadata: self.metadataFor,
     explain: (wire) =>
       explainDispatch({ profile, versions, judge: destinations.checkNow, decide: destinations.decide }, wire),
-    peerWork: { run: relay.run, judge: destinations.checkRelayed, decide: destinations.decide },
+    subtasks: { run: relay.run, unmet: destinations.checkRelayed, route: destinations.decide },
   };
 }
 

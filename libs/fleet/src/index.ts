@@ -1,12 +1,19 @@
-export type { A2AToolsOptions, RegisteredAgent } from './a2a-tools/options.ts';
+export type { A2AToolsOptions, RegisteredAgent } from './a2a-tools/directory.ts';
 export { createRegisteredAgents } from './a2a-tools/registered-agents.ts';
 export { createA2ATools } from './a2a-tools/tools.ts';
 export { type ExamineOptions, examineFleet } from './doctor/examine.ts';
 export type { Finding } from './doctor/finding.ts';
+export {
+  createSubtaskDelegation,
+  type DelegateSubtask,
+  type SubtaskDelegationOptions,
+} from './fleet-tools/delegate-subtask.ts';
+export { peersSummary } from './fleet-tools/fleet-peers.ts';
 export { createFleetTools, type FleetToolsOptions } from './fleet-tools/fleet-tools.ts';
-export { createHandOver, type HandOver, type HandOverOptions } from './fleet-tools/hand-over.ts';
-export type { PeerWork } from './fleet-tools/peer-work.ts';
-export { peersSummary } from './fleet-tools/peers-summary.ts';
-export { createFleetRemotes, joinRemotes } from './fleet-tools/remotes.ts';
+export {
+  createPeerAgents,
+  mergeRemoteAgents,
+} from './fleet-tools/peer-agents.ts';
+export type { SubtaskRunner } from './fleet-tools/subtask.ts';
 export { createGateway, type Gateway, type GatewayAgent, type GatewayOptions } from './gateway.ts';
 export { type FleetRoutesOptions, registerFleetRoutes } from './http/routes.ts';

@@ -1,6 +1,5 @@
 import type { A2AClient, PeerTask } from '@hermes-fleet/a2a';
-import type { PeerRegistry } from '@hermes-fleet/peers';
-import { recordAnnounceOf } from '@hermes-fleet/peers';
+import { type PeerRegistry, recordAnnounceOf } from '@hermes-fleet/peers';
 import {
   type Clock,
   FleetError,
@@ -13,17 +12,17 @@ import {
 } from '@hermes-fleet/protocol';
 import type { FleetMetrics } from '@hermes-fleet/service';
 import { errorOutcome } from '@hermes-fleet/tasks';
-import type { Course } from './course.ts';
-import { delegate, withdraw } from './delegate.ts';
-import type { Delegated } from './delegate-options.ts';
-import { createDialogue } from './dialogue.ts';
-import { delegateProse, withdrawProse } from './prose-delegate.ts';
-import type { ProseOptions } from './prose-exchange.ts';
-import type { Seat } from './seat.ts';
-import type { Delegation } from './state.ts';
+import { cancelDelegation, delegate } from './delegation/delegate.ts';
+import type { DelegationOutcome } from './delegation/delegate-options.ts';
+import type { Delegation } from './delegation/delegation.ts';
+import { createQuestionExchange } from './delegation/question-exchange.ts';
+import { cancelProseTask, delegateProse } from './prose/delegate-prose.ts';
+import type { ProseOptions } from './prose/send-once.ts';
+import type { RelayedRun } from './relayed-run.ts';
+import type { Reservation } from './reservation.ts';
 
-/** States of its task that a peer gets told of, however often it goes back and forth: each is an event of ours. */
-const MAX_TOLD = 20;
+/** Bounds the state changes of a remote task that are reported: each is an event in our own log. */
+const MAX_REPORTED_STATES = 20;
 
 export interface AttemptOptions {
   readonly peers: PeerRegistry;
@@ -33,44 +32,44 @@ export interface AttemptOptions {
   readonly metrics: FleetMetrics;
   readonly peerDownAfterMs: number;
   readonly random: () => number;
-  /** A peer that was left alone answers again: tasks that wait may go to it. */
-  readonly onBack: () => void;
+  /** A peer with an open circuit answers again, so waiting tasks may go to it. */
+  readonly onPeerRecovered: () => void;
 }
 
-/** How a try at a peer ended; `failed`: it may have begun the work, so that nobody else may be asked. */
-export type Ended = Delegated | { readonly kind: 'failed'; readonly outcome: RunOutcome };
+/** `failed`: the peer may have begun the work, so no other peer may get the task. */
+export type AttemptOutcome = DelegationOutcome | { readonly kind: 'failed'; readonly outcome: RunOutcome };
 
-/** One try at one peer. Throws only the signal's reason, after what the peer did so far was learned. */
+/** Delegates the task to one peer. Throws only the signal's reason, after reading the task's result at the peer. */
 export async function attempt(
-  o: AttemptOptions,
-  course: Course,
+  options: AttemptOptions,
+  run: RelayedRun,
   current: Delegation,
   resumed: boolean,
-  seat: Pick<Seat, 'take' | 'leave'>,
-): Promise<Ended> {
-  const { signal, stopping, ask } = course.context;
-  let taken = current;
-  const note = async (change: Partial<Delegation>): Promise<void> => {
-    taken = { ...taken, ...change };
-    await course.save({ current: taken });
+  reservation: Pick<Reservation, 'hold' | 'release'>,
+): Promise<AttemptOutcome> {
+  const { signal, stopping, ask } = run.context;
+  let saved = current;
+  const save = async (change: Partial<Delegation>): Promise<void> => {
+    saved = { ...saved, ...change };
+    await run.save({ current: saved });
   };
-  const dialogue = createDialogue({
-    delegation: () => taken,
-    note,
-    async ask(question, key, over) {
-      // A task that waits for its caller is no load there.
-      seat.leave();
-      const answer = await ask(question, { key, ...(over ? { signal: over } : {}) });
-      seat.take(current.peer);
+  const questions = createQuestionExchange({
+    delegation: () => saved,
+    save,
+    async ask(question, key, withdrawn) {
+      // A task that waits for its caller is no load on the peer.
+      reservation.release();
+      const answer = await ask(question, { key, ...(withdrawn ? { signal: withdrawn } : {}) });
+      reservation.hold(current.peer);
       return answer;
     },
   });
-  const onTaken = (remoteTaskId: string): Promise<void> => note({ remoteTaskId });
-  const options = optionsFor(o, course, current, { resumed, dialogue, onTaken });
-  if (!options)
+  const onAccepted = (remoteTaskId: string): Promise<void> => save({ remoteTaskId });
+  const delegateOptions = delegateOptionsFor(options, run, current, { resumed, questions, onAccepted });
+  if (!delegateOptions)
     return failed('PEER_UNREACHABLE', `${current.peer} is not configured as a peer any more`, false);
   try {
-    return await (current.prose ? delegateProse : delegate)(options, current);
+    return await (current.prose ? delegateProse : delegate)(delegateOptions, current);
   } catch (error) {
     if (!signal.aborted) {
       if (stopping.aborted && error === stopping.reason) throw error;
@@ -78,26 +77,27 @@ export async function attempt(
       return failed(error.code, error.message, error.retryable);
     }
     if (signal.reason instanceof FleetError && signal.reason.code === 'SHUTTING_DOWN') throw error;
-    const result = await (current.prose ? withdrawProse : withdraw)(options, taken);
+    const result = await (current.prose ? cancelProseTask : cancelDelegation)(delegateOptions, saved);
     if (!result) throw error;
     return { kind: 'result', result };
   }
 }
 
-function optionsFor(
-  o: AttemptOptions,
-  { task, context }: Course,
+/** Returns undefined for a peer that is no longer configured. */
+function delegateOptionsFor(
+  options: AttemptOptions,
+  { task, context }: RelayedRun,
   { peer }: Delegation,
-  { resumed, dialogue, onTaken }: Pick<ProseOptions, 'resumed' | 'dialogue' | 'onTaken'>,
+  { resumed, questions, onAccepted }: Pick<ProseOptions, 'resumed' | 'questions' | 'onAccepted'>,
 ): ProseOptions | undefined {
-  const endpoint = o.peers.get(peer)?.endpoint;
-  const behaviour = o.peers.health(peer);
+  const { peers, client, clock, log, random, peerDownAfterMs } = options;
+  const endpoint = peers.get(peer)?.endpoint;
+  const behaviour = peers.health(peer);
   if (!endpoint || !behaviour) return undefined;
-  const { client, clock, log, random, peerDownAfterMs } = o;
-  const { task: asked } = task.dispatch;
-  const wasLeftAlone = behaviour.snapshot().circuitOpenUntil > 0;
+  const contract = task.dispatch.task;
+  const circuitWasOpen = behaviour.snapshot().circuitOpenUntil > 0;
   let lastState = '';
-  let told = 0;
+  let reports = 0;
   let learnedSeq: JsonValue | undefined;
   return {
     client,
@@ -108,35 +108,35 @@ function optionsFor(
     random,
     peerDownAfterMs,
     resumed,
-    dialogue,
-    async onTaken(remoteTaskId) {
-      await onTaken(remoteTaskId);
-      if (wasLeftAlone) o.onBack();
+    questions,
+    async onAccepted(remoteTaskId) {
+      await onAccepted(remoteTaskId);
+      if (circuitWasOpen) options.onPeerRecovered();
     },
     signal: context.signal,
     traceparent: task.traceparent,
     taskId: task.id,
     deadlineAt: task.deadlineAt,
-    replySchema: asked.replySchema ?? 'prose',
-    outputSchema: isJsonObject(asked.outputSchema) ? asked.outputSchema : undefined,
+    replySchema: contract.replySchema ?? 'prose',
+    outputSchema: isJsonObject(contract.outputSchema) ? contract.outputSchema : undefined,
     remainingTokens: () => context.budget.remaining(),
-    onAnnounce: (announce: JsonObject) => recordAnnounceOf(o, [announce], peer),
-    onRetry: (reason) => o.metrics.retry(reason),
+    onAnnounce: (announce: JsonObject) => recordAnnounceOf(options, [announce], peer),
+    onRetry: (reason) => options.metrics.retry(reason),
     async onTask(remote: PeerTask) {
       const announce = remote.metadata[HANDSHAKE_EXTENSION];
       if (isJsonObject(announce) && announce.seq !== learnedSeq) {
         learnedSeq = announce.seq;
-        await recordAnnounceOf(o, [announce], endpoint.name);
+        await recordAnnounceOf(options, [announce], endpoint.name);
       }
-      // One that was refused is told by its attempt: it does not go on.
-      if (remote.state === lastState || remote.state === 'rejected' || told >= MAX_TOLD) return;
+      // A rejected task does not continue; its attempt reports it.
+      if (remote.state === lastState || remote.state === 'rejected' || reports >= MAX_REPORTED_STATES) return;
       lastState = remote.state;
-      told += 1;
+      reports += 1;
       await context.report({ type: 'progress', data: { peer: endpoint.name, state: remote.state } });
     },
   };
 }
 
-function failed(code: string, message: string, retryable: boolean): Ended {
+function failed(code: string, message: string, retryable: boolean): AttemptOutcome {
   return { kind: 'failed', outcome: errorOutcome(code, message, retryable) };
 }

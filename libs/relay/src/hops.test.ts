@@ -10,7 +10,6 @@ import {
   profile,
   relayFleet,
   type Script,
-  silent,
   spending,
   type TestProfile,
 } from '@hermes-fleet/fleet/testing';
@@ -19,6 +18,7 @@ import {
   HANDSHAKE_EXTENSION,
   isJsonObject,
   type JsonObject,
+  silentLog,
   systemClock,
 } from '@hermes-fleet/protocol';
 import { createMetrics } from '@hermes-fleet/service';
@@ -28,9 +28,9 @@ import { createRelay } from './relay.ts';
 function relayOf({ name, peers }: TestProfile) {
   return createRelay({
     peers,
-    client: createA2AClient({ clock: systemClock, log: silent, extensions: [HANDSHAKE_EXTENSION] }),
+    client: createA2AClient({ clock: systemClock, log: silentLog, extensions: [HANDSHAKE_EXTENSION] }),
     clock: systemClock,
-    log: silent,
+    log: silentLog,
     metrics: createMetrics({ profile: name, peers: [], callers: [], defaultMetrics: false }),
     policy: {
       self: name,

@@ -1,12 +1,18 @@
-export { type Dialogue, isWaiting } from './dialogue.ts';
-export { createLink, declined, type Link, neverArrived, peerError } from './link.ts';
 export {
-  ASK_TIMEOUT_MS,
-  type Following,
-  LONGEST_ANSWER_MS,
-  lookFor,
-  PAUSE,
+  createPeerContact,
+  isDeclined,
+  neverArrived,
+  type PeerContact,
+  peerError,
+} from './delegation/peer-contact.ts';
+export { isWaitingForCaller, type QuestionExchange } from './delegation/question-exchange.ts';
+export { followTask } from './prose/follow-task.ts';
+export {
+  answerTimeoutMs,
+  type FollowOptions,
+  findTaskOf,
   type ProseOptions,
-} from './prose-exchange.ts';
-export { followTask } from './prose-follow.ts';
+  QUERY_TIMEOUT_MS,
+  RETRY_BACKOFF,
+} from './prose/send-once.ts';
 export { createRelay } from './relay.ts';

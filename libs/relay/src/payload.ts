@@ -1,5 +1,4 @@
-import type { RoutingPolicy } from '@hermes-fleet/peers';
-import { type PeerProfile, takesProse } from '@hermes-fleet/peers';
+import { type PeerProfile, type RoutingPolicy, takesProse } from '@hermes-fleet/peers';
 import { renderDispatchText } from '@hermes-fleet/prose';
 import {
   type AdmittedTask,
@@ -10,12 +9,12 @@ import {
   PROTOCOL_VERSION,
   type TaskDispatch,
 } from '@hermes-fleet/protocol';
-import type { Delegation } from './state.ts';
+import type { Delegation } from './delegation/delegation.ts';
 
 /**
- * What a peer is sent: the caller's contract under our own task id, with the way it came, the chosen target and a slice
- * of what is left of the budget (design 1, Who executes). What we do not know in it travels on. A prose peer gets the
- * same contract as text (design 2, Prose peers).
+ * Builds the payload for a peer: the caller's contract under our own task ID, with the path so far, the chosen target and
+ * a slice of the remaining budget (docs/handshake.md#task_dispatch). Unknown fields are passed on. A prose peer gets the
+ * same contract as text (docs/handshake.md#to-a-prose-peer).
  */
 export function payloadFor(
   task: AdmittedTask,
@@ -32,7 +31,7 @@ export function payloadFor(
   return { payload, ...(prose ? { prose } : {}), ...(slice === undefined ? {} : { slice }) };
 }
 
-/** The address stays with the text: after a restart the card that told it has not been read yet. */
+/** Keeps the address with the text: after a restart the agent card has not been read yet. */
 function proseOf(relayed: TaskDispatch, { endpoint }: PeerProfile): JsonObject {
   return { text: renderDispatchText(relayed), ...(endpoint ? { url: endpoint.url } : {}) };
 }
@@ -59,7 +58,7 @@ function relayedDispatch(
   };
 }
 
-/** What the peer says that it speaks: in its announce, else in its agent card. */
+/** The versions in the peer's announce, or else in its agent card. */
 function versionsOf({ announce, card }: PeerProfile): readonly string[] {
   if (announce) return announce.protocolVersions ?? [announce.protocolVersion];
   return card?.versions ?? [];

@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { TaskResult, Unmet } from '@hermes-fleet/protocol';
-import type { Delegated } from './delegate-options.ts';
-import { isHeld, refusalOf, withRefusal } from './refusal.ts';
-import type { Refusal } from './state.ts';
+import type { DelegationOutcome } from './delegation/delegate-options.ts';
+import { isInForce, refusalOf, withRefusal } from './refusal.ts';
+import type { Refusal } from './relay-state.ts';
 
 const AT = 1_000_000;
 const shortest = { now: AT, random: () => 0 };
 const longest = { now: AT, random: () => 1 };
 
-const blocked = (...unmet: Unmet[]): Delegated => {
+const blocked = (...unmet: Unmet[]): DelegationOutcome => {
   const result: TaskResult = {
     type: 'TASK_RESULT',
     protocolVersion: '2.0',
@@ -25,11 +25,11 @@ const blocked = (...unmet: Unmet[]): Delegated => {
 };
 const dirty: Unmet = { kind: 'repo', name: 'main', detail: 'dirty', transient: true };
 const lacking: Unmet = { kind: 'capability', name: 'x', detail: 'lacks x', transient: false };
-const refusing = (delegated: Delegated, before: readonly Refusal[] = [], how = shortest): Refusal =>
+const refusing = (delegated: DelegationOutcome, before: readonly Refusal[] = [], how = shortest): Refusal =>
   refusalOf(delegated, 'neo', before, how) ?? assert.fail('no refusal');
 
 describe('a refusal', () => {
-  const grounds: [string, Delegated, boolean][] = [
+  const grounds: [string, DelegationOutcome, boolean][] = [
     ['of what may pass', blocked(dirty), true],
     ['of what does not pass', blocked(lacking), false],
     ['of both', blocked(dirty, lacking), false],
@@ -69,7 +69,7 @@ describe('a refusal', () => {
     );
   });
 
-  const rows: [string, Delegated, number | undefined, number, boolean][] = [
+  const rows: [string, DelegationOutcome, number | undefined, number, boolean][] = [
     // what, whether an announce came (ms after the refusal), when is asked (ms after), held
     ['is held for its pause, whatever is announced', blocked(dirty), 10, 999, true],
     ['ends with its pause when the peer announced itself anew', blocked(dirty), 10, 1_000, false],
@@ -83,10 +83,10 @@ describe('a refusal', () => {
   for (const [what, delegated, announcedAfter, askedAfter, held] of rows)
     it(what, () => {
       const receivedAt = announcedAfter === undefined ? undefined : AT + announcedAfter;
-      assert.equal(isHeld(refusing(delegated), { receivedAt }, AT + askedAfter), held);
+      assert.equal(isInForce(refusing(delegated), { receivedAt }, AT + askedAfter), held);
     });
 
   it('is held by a peer that is not known any more', () => {
-    assert.ok(isHeld(refusing(blocked(lacking)), undefined, AT + 1e9));
+    assert.ok(isInForce(refusing(blocked(lacking)), undefined, AT + 1e9));
   });
 });

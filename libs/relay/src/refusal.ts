@@ -1,47 +1,47 @@
 import type { PeerProfile } from '@hermes-fleet/peers';
 import { backoffMs } from '@hermes-fleet/protocol';
-import type { Delegated } from './delegate-options.ts';
-import type { Refusal } from './state.ts';
+import type { DelegationOutcome } from './delegation/delegate-options.ts';
+import type { Refusal } from './relay-state.ts';
 
-/** What is kept of a refusal: it goes into the checkpoint, into its attempt and into the result. */
+/** Limits of what is kept of a refusal in the checkpoint, the attempt and the result. */
 const MAX_UNMET = 50;
 const MAX_REASON = 500;
-const short = (text: string): string => text.slice(0, MAX_REASON);
+const truncate = (text: string): string => text.slice(0, MAX_REASON);
 
 const LONGEST_MS = 30_000;
-/** A peer that refused is left alone for 1 to 2 s, then for twice that, up to 30 s, its upper half at random. */
-const PAUSE = { firstMs: 2_000, longestMs: LONGEST_MS };
+/** A peer that refused is not asked for 1–2 s, then twice as long each time, up to 30 s; half of it is jitter. */
+const BACKOFF = { firstMs: 2_000, longestMs: LONGEST_MS };
 
-type Ended = Delegated | { readonly kind: 'failed' };
-type Grounds = Pick<Refusal, 'reason' | 'unmet' | 'transient'> & { readonly answered: boolean };
+type Outcome = DelegationOutcome | { readonly kind: 'failed' };
+type Reason = Pick<Refusal, 'reason' | 'unmet' | 'transient'> & { readonly answered: boolean };
 
-/** Why a peer did not take the task, which is for another one then; undefined where it did. */
+/** Returns the refusal if the peer did not accept the task, so that another peer may get it; else undefined. */
 export function refusalOf(
-  delegated: Ended,
+  outcome: Outcome,
   peer: string,
   before: readonly Refusal[],
   { now, random }: { readonly now: number; readonly random: () => number },
 ): Refusal | undefined {
-  const grounds = groundsOf(delegated);
-  if (!grounds) return undefined;
-  const { answered, ...refused } = grounds;
+  const reason = reasonOf(outcome);
+  if (!reason) return undefined;
+  const { answered, ...refused } = reason;
   const times = (before.find((refusal) => refusal.peer === peer)?.times ?? 0) + 1;
-  const until = now + backoffMs(times, { ...PAUSE, random });
+  const until = now + backoffMs(times, { ...BACKOFF, random });
   const longest = Math.max(until, now + backoffMs(1, { firstMs: LONGEST_MS, longestMs: LONGEST_MS, random }));
   const silentUntil = answered ? longest : until;
   return { ...refused, peer, at: now, times, until, ...(refused.transient ? { silentUntil } : {}) };
 }
 
-/** The refusals with one more, the latest last. */
+/** Adds a refusal as the last one, replacing the peer's earlier refusal. */
 export function withRefusal(before: readonly Refusal[], refusal: Refusal): Refusal[] {
   return [...before.filter(({ peer }) => peer !== refusal.peer), refusal];
 }
 
 /**
- * Whether a refusal still counts: for its pause in any case, so that a peer whose health flaps is not asked at every
- * turn; after that until the peer has announced itself anew, or for 30 s where what stood in the way may pass.
+ * True while a refusal excludes its peer: always during its pause, so that a peer with unstable health is not asked again
+ * and again; then until the peer announces itself, or for 30 s if the reason is transient.
  */
-export function isHeld(
+export function isInForce(
   refusal: Refusal,
   peer: Pick<PeerProfile, 'receivedAt'> | undefined,
   now: number,
@@ -51,16 +51,16 @@ export function isHeld(
   return refusal.silentUntil === undefined || now < refusal.silentUntil;
 }
 
-function groundsOf(delegated: Ended): Grounds | undefined {
-  if (delegated.kind === 'refused') {
-    const answered = delegated.declined ?? false;
-    return { reason: short(delegated.reason), unmet: [], transient: !answered, answered };
+function reasonOf(outcome: Outcome): Reason | undefined {
+  if (outcome.kind === 'refused') {
+    const answered = outcome.declined ?? false;
+    return { reason: truncate(outcome.reason), unmet: [], transient: !answered, answered };
   }
-  if (delegated.kind !== 'result' || delegated.result.status !== 'blocked') return undefined;
-  const { blockedReason, unmet = [] } = delegated.result;
-  const theirs = unmet
+  if (outcome.kind !== 'result' || outcome.result.status !== 'blocked') return undefined;
+  const { blockedReason, unmet = [] } = outcome.result;
+  const kept = unmet
     .slice(0, MAX_UNMET)
-    .map((entry) => ({ ...entry, name: short(entry.name), detail: short(entry.detail) }));
-  const transient = theirs.length > 0 && theirs.every((entry) => entry.transient);
-  return { reason: short(blockedReason ?? 'blocked'), unmet: theirs, transient, answered: true };
+    .map((entry) => ({ ...entry, name: truncate(entry.name), detail: truncate(entry.detail) }));
+  const transient = kept.length > 0 && kept.every((entry) => entry.transient);
+  return { reason: truncate(blockedReason ?? 'blocked'), unmet: kept, transient, answered: true };
 }

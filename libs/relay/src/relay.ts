@@ -1,175 +1,199 @@
 import type { RoutingDecision, RoutingPolicy } from '@hermes-fleet/peers';
-import type { AdmittedTask, Executor, OnBlocked, RunContext, RunOutcome } from '@hermes-fleet/protocol';
+import type {
+  AdmittedTask,
+  Executor,
+  OnBlocked,
+  RunContext,
+  RunOutcome,
+  Unmet,
+} from '@hermes-fleet/protocol';
 import { errorOutcome } from '@hermes-fleet/tasks';
 import { type AttemptOptions, attempt } from './attempt.ts';
-import { attemptOf, bookDelegated, explained, refusedDispatches, withAttempt } from './attempts.ts';
-import { type Choice, createChoice } from './choice.ts';
-import { type Course, createCourse } from './course.ts';
-import { endedBy } from './ended-by.ts';
-import { handBack, kindsOf } from './hand-back.ts';
+import {
+  attemptRecord,
+  bookDelegated,
+  explanationOf,
+  refusedDispatches,
+  withAttempt,
+} from './attempt-history.ts';
+import { outcomeOfAbort, returnBlocked, unmetKinds } from './blocked-outcome.ts';
+import type { Delegation } from './delegation/delegation.ts';
+import { outcomeOf } from './delegation/remote-result.ts';
 import { payloadFor } from './payload.ts';
+import { createPeerSelection, type PeerSelection } from './peer-selection.ts';
 import { refusalOf, withRefusal } from './refusal.ts';
-import { outcomeOf } from './remote-result.ts';
-import { newSeat, type Seat } from './seat.ts';
-import type { Delegation } from './state.ts';
-import { waitForPeer } from './wait.ts';
-import { createWaitingRoom, type WaitingRoom } from './waiting-room.ts';
+import { createRelayedRun, type RelayedRun } from './relayed-run.ts';
+import { createReservation, type Reservation } from './reservation.ts';
+import { waitForPeer } from './wait-for-peer.ts';
+import { createWaitQueue, type WaitQueue } from './wait-queue.ts';
 
-export interface RelayOptions extends Omit<AttemptOptions, 'onBack'> {
+export interface RelayOptions extends Omit<AttemptOptions, 'onPeerRecovered'> {
   readonly policy: RoutingPolicy;
   readonly onBlocked: OnBlocked;
-  /** How many peers may refuse one task, where its dispatch does not say. */
+  /** How many peers may refuse one task, unless its dispatch says otherwise. */
   readonly maxAttempts: number;
   /** How long a task without a deadline may wait for a peer, ms. */
   readonly maxWaitMs: number;
-  /** How many tasks may wait for a peer at a time. */
+  /** How many tasks may wait for a peer at the same time. */
   readonly maxWaiting: number;
-  /** Waiting this long lifts a task by one priority. */
+  /** A wait of this length raises a task by one priority. */
   readonly ageingMs: number;
 }
 
 export interface Relay extends Executor {
-  /** Brings the gauges of the tasks that wait up to date. */
+  /** Updates the gauges of waiting tasks. */
   gauge(): void;
 }
 
 /**
- * The executor that has peers do the work, under the same contract, and hands their result back (design 1, Who
- * executes). A peer that refuses is followed by the next one, or waited for, as `on_blocked` says (design 2, Blocked); a
- * peer that took the task keeps it, so that it never runs twice.
+ * Creates the executor that delegates tasks to peers, under the same contract, and returns their results. After a refusal
+ * the task goes to the next peer, waits, or returns to its caller, as `on_blocked` says (docs/handshake.md#refusals). A
+ * peer that accepted a task keeps it, so that no task runs twice.
  */
-export function createRelay(o: RelayOptions): Relay {
-  const room = createWaitingRoom(o);
-  const options = { ...o, room, onBack: room.wake };
+export function createRelay(options: RelayOptions): Relay {
+  const waitQueue = createWaitQueue(options);
+  const shared = { ...options, waitQueue, onPeerRecovered: waitQueue.checkAll };
   return {
     model: { id: 'relay', tier: 'none', contextWindow: 0 },
-    run: (task, context) => relayTask(options, task, context),
-    gauge: room.gauge,
+    run: (task, context) => relayTask(shared, task, context),
+    gauge: waitQueue.gauge,
   };
 }
 
-type Options = RelayOptions & AttemptOptions & { readonly room: WaitingRoom };
+type SharedOptions = RelayOptions & AttemptOptions & { readonly waitQueue: WaitQueue };
 
-async function relayTask(o: Options, task: AdmittedTask, context: RunContext): Promise<RunOutcome> {
-  const course = createCourse(task, context, o);
-  using seat = newSeat(o.peers, o.room.wake);
-  const choice = createChoice(o, course, seat);
+async function relayTask(
+  options: SharedOptions,
+  task: AdmittedTask,
+  context: RunContext,
+): Promise<RunOutcome> {
+  const run = createRelayedRun(task, context, options);
+  using reservation = createReservation(options.peers, options.waitQueue.checkAll);
+  const selection = createPeerSelection(options, run, reservation);
   try {
-    return await pursue({ ...o, choice, told: false }, course, seat);
+    return await tryPeers({ ...options, selection, waitReported: false }, run, reservation);
   } catch (error) {
-    return await endedBy(o, course, choice, error);
+    return await outcomeOfAbort(options, run, selection, error);
   }
 }
 
-/** Peer after peer, until one has done it or nobody can. */
-async function pursue(o: Chooser, course: Course, seat: Seat): Promise<RunOutcome> {
-  const { context } = course;
-  let resumed = course.state.current !== undefined;
-  let refused = false;
-  await bookDelegated(context.budget, course.state.attempts);
+/** Delegates to one peer after another, until one has done the task or none can. */
+async function tryPeers(options: RunOptions, run: RelayedRun, reservation: Reservation): Promise<RunOutcome> {
+  const { context } = run;
+  let resumed = run.state.current !== undefined;
+  let refusedForNow = false;
+  await bookDelegated(context.budget, run.state.attempts);
   for (;;) {
-    // What is with a peer is withdrawn there before it ends here.
-    if (!course.state.current) context.signal.throwIfAborted();
-    const chosen = course.state.current ?? (await choose(o, course, refused));
-    if ('status' in chosen) return chosen;
-    seat.take(chosen.peer);
-    const ended = await attempt(o, course, chosen, resumed, seat);
-    const now = o.clock.now();
-    const refusal = refusalOf(ended, chosen.peer, course.state.refusals, { now, random: o.random });
-    const tried = attemptOf(course.state.current ?? chosen, ended, refusal, now);
-    const attempts = withAttempt(course.state.attempts, tried);
-    if (chosen.slice !== undefined && tried.tokensSpent > chosen.slice) o.metrics.budgetOverrun('delegated');
+    // A task that a peer has is canceled there first.
+    if (!run.state.current) context.signal.throwIfAborted();
+    const delegation = run.state.current ?? (await nextDelegation(options, run, refusedForNow));
+    if ('status' in delegation) return delegation;
+    const { peer, slice } = delegation;
+    reservation.hold(peer);
+    const outcome = await attempt(options, run, delegation, resumed, reservation);
+    const now = options.clock.now();
+    const refusal = refusalOf(outcome, peer, run.state.refusals, { now, random: options.random });
+    const record = attemptRecord(run.state.current ?? delegation, outcome, refusal, now);
+    const attempts = withAttempt(run.state.attempts, record);
+    if (slice !== undefined && record.tokensSpent > slice) options.metrics.budgetOverrun('delegated');
     resumed = false;
-    seat.leave();
+    reservation.release();
     if (refusal) {
-      o.peers.health(chosen.peer)?.recordRefused();
-      const refusals = withRefusal(course.state.refusals, refusal);
-      await course.save({ attempts, refusals, current: undefined });
-      refused = refusal.transient && ended.kind === 'result';
+      options.peers.health(peer)?.recordRefused();
+      const refusals = withRefusal(run.state.refusals, refusal);
+      await run.save({ attempts, refusals, current: undefined });
+      refusedForNow = refusal.transient && outcome.kind === 'result';
     }
     await bookDelegated(context.budget, attempts);
-    if (ended.kind === 'failed') return { ...ended.outcome, executedBy: chosen.peer, attempts };
-    if (!refusal && ended.kind === 'result') return { ...outcomeOf(ended.result, chosen.peer), attempts };
+    if (outcome.kind === 'failed') return { ...outcome.outcome, executedBy: peer, attempts };
+    if (!refusal && outcome.kind === 'result') return { ...outcomeOf(outcome.result, peer), attempts };
   }
 }
 
-type Chooser = Options & {
-  readonly choice: Choice;
-  /** Whether this process has said that the task waits. */
-  told: boolean;
+type RunOptions = SharedOptions & {
+  readonly selection: PeerSelection;
+  /** This process has reported that the task waits. */
+  waitReported: boolean;
 };
 
-/** The next peer, after waiting for one where that may help; what the task comes to when there is none. */
-async function choose(o: Chooser, course: Course, refused: boolean): Promise<Delegation | RunOutcome> {
-  const { context, state, onBlocked } = course;
-  const { choice } = o;
-  // A peer that refused for the moment is waited for, under this policy, before anybody else is asked.
-  let calm = refused && onBlocked === 'queue';
+/** Selects the next peer, after a wait if that may help. Returns an outcome when no peer can get the task. */
+async function nextDelegation(
+  options: RunOptions,
+  run: RelayedRun,
+  refusedForNow: boolean,
+): Promise<Delegation | RunOutcome> {
+  const { context, state, onBlocked } = run;
+  const { selection } = options;
+  // With `queue`, a task waits for a peer that refused for the moment before any other peer is asked.
+  let waitFirst = refusedForNow && onBlocked === 'queue';
   let waitedFor: string | undefined;
   for (;;) {
     context.signal.throwIfAborted();
-    const over = refusedDispatches(state.attempts) >= course.maxAttempts;
-    const left = context.budget.remaining() > 0;
-    if (!left && !over) return { ...exhausted(), attempts: [...state.attempts] };
-    await choice.measure();
-    const handedBack = over || (state.refusals.length > 0 && onBlocked === 'fail');
-    const goes = !handedBack && !calm;
-    const decision = choice.decide(goes);
-    const behind = goes && waitedFor === undefined ? othersFirst(o, course, decision) : undefined;
-    if (goes && !behind && decision.chosen !== undefined)
-      return await delegationTo(o, course, decision, decision.chosen, waitedFor);
-    // The place that it would have is for those who wait: it comes into line behind them.
-    if (behind) choice.decide(false);
-    const missing = behind ? [behind] : choice.missing(decision);
-    if (handedBack || onBlocked === 'fail' || !choice.mayWait(decision)) return handBack(o, course, missing);
-    const wait = { missing, reported: o.told, lookNow: !calm };
-    o.told = true;
-    const outcome = await waitForPeer(o, course, choice, wait);
+    const attemptsUsedUp = refusedDispatches(state.attempts) >= run.maxAttempts;
+    if (context.budget.remaining() <= 0 && !attemptsUsedUp)
+      return { ...budgetExhausted(), attempts: [...state.attempts] };
+    await selection.measureBrief();
+    const giveUp = attemptsUsedUp || (state.refusals.length > 0 && onBlocked === 'fail');
+    const mayGo = !giveUp && !waitFirst;
+    const decision = selection.route(mayGo);
+    const ahead = mayGo && waitedFor === undefined ? waitersAhead(options, run, decision) : undefined;
+    if (mayGo && !ahead && decision.chosen !== undefined)
+      return await startDelegation(options, run, decision, decision.chosen, waitedFor);
+    // Releases the capacity for the waiters ahead; the task queues up behind them.
+    if (ahead) selection.route(false);
+    const unmet = ahead ? [ahead] : selection.unmet(decision);
+    if (giveUp || onBlocked === 'fail' || !selection.mayWait(decision))
+      return returnBlocked(options, run, unmet);
+    const wait = { unmet, reported: options.waitReported, checkNow: !waitFirst };
+    options.waitReported = true;
+    const outcome = await waitForPeer(options, run, selection, wait);
     if (outcome) return outcome;
-    waitedFor = kindsOf(missing)[0] ?? 'peer';
-    calm = false;
+    waitedFor = unmetKinds(unmet)[0] ?? 'peer';
+    waitFirst = false;
   }
 }
 
-/**
- * What keeps a task from a peer that has room: others have waited for that, and go before it. One that may not wait is
- * not kept.
- */
-function othersFirst(o: Chooser, { task, state, onBlocked }: Course, { chosen }: RoutingDecision) {
+/** The unmet requirement of a task whose chosen peer has waiters ahead of it. A task that may not wait goes at once. */
+function waitersAhead(
+  { waitQueue, clock }: RunOptions,
+  { task, state, onBlocked }: RelayedRun,
+  { chosen }: RoutingDecision,
+): Unmet | undefined {
   if (chosen === undefined || onBlocked === 'fail') return undefined;
   const priority = task.dispatch.task.priority ?? 'normal';
-  const since = state.waiting?.since ?? o.clock.now();
-  if (!o.room.isAwaited(chosen, { priority, since })) return undefined;
+  const since = state.waiting?.since ?? clock.now();
+  if (!waitQueue.hasWaiterAhead(chosen, { priority, since })) return undefined;
   const detail = `${chosen}: others have waited longer for its next place, or are more urgent`;
-  return { kind: 'capacity' as const, name: chosen, detail, transient: true };
+  return { kind: 'capacity', name: chosen, detail, transient: true };
 }
 
-async function delegationTo(
-  o: Chooser,
-  course: Course,
+async function startDelegation(
+  options: RunOptions,
+  run: RelayedRun,
   decision: RoutingDecision,
   to: string,
   waitedFor: string | undefined,
 ): Promise<Delegation | RunOutcome> {
-  const { task, context, state } = course;
-  const peer = o.peers.get(to);
+  const { task, context, state } = run;
+  const { metrics } = options;
+  const peer = options.peers.get(to);
   if (!peer) return errorOutcome('INTERNAL', `${to} was chosen and is not known`, true);
-  const now = o.clock.now();
-  const considered = explained(decision);
+  const now = options.clock.now();
+  const considered = explanationOf(decision);
   const current: Delegation = {
     peer: to,
     messageId: `${task.id}:${state.attempts.length + 1}`,
     contextId: task.contextId,
-    ...payloadFor(task, peer, o.policy, context.budget, now),
+    ...payloadFor(task, peer, options.policy, context.budget, now),
     startedAt: new Date(now).toISOString(),
     considered,
   };
-  await course.save({ current });
+  await run.save({ current });
   const last = state.refusals.at(-1);
-  if (waitedFor !== undefined) o.metrics.retry(waitedFor);
+  if (waitedFor !== undefined) metrics.retry(waitedFor);
   if (last && last.peer !== to) {
     const reason = last.unmet[0]?.kind ?? 'unreachable';
-    o.metrics.reroute(last.peer, to, reason);
+    metrics.reroute(last.peer, to, reason);
     await context.report({ type: 'rerouted', data: { from: last.peer, to, reason } });
   }
   const brief = considered.map(({ peer: name, verdict, score }) => ({ peer: name, verdict, score }));
@@ -178,7 +202,7 @@ async function delegationTo(
   return current;
 }
 
-function exhausted(): RunOutcome {
+function budgetExhausted(): RunOutcome {
   const message = 'the token budget is used up before a peer got the task';
   return errorOutcome('BUDGET_EXHAUSTED', message, false);
 }

@@ -7,8 +7,8 @@ import {
   readMemberConfiguration,
   unvalidatedProblems,
 } from '@hermes-fleet/member';
+import { type FieldError, FleetError, isJsonObject } from '@hermes-fleet/protocol';
 import { loadYamlConfig, type SecretEnv } from '@hermes-fleet/service';
-import { agentTokenProblems } from './agent-tokens.ts';
 import type { Environment } from './environment.ts';
 
 export interface Configuration extends MemberConfiguration {
@@ -19,7 +19,7 @@ export interface Configuration extends MemberConfiguration {
 
 /**
  * Reads a profile's fleet.yaml, config.yaml and IDENTITY.md, and every secret that they name. Throws one CONFIG_INVALID
- * that lists all problems of all three at once.
+ * that lists the problems of all three files.
  */
 export function readConfiguration(
   environment: Environment,
@@ -34,4 +34,36 @@ export function readConfiguration(
   problems.add(unvalidatedProblems(file, env, agentTokenProblems));
   if (problems.found.length > 0 || !whole || !agent || tier === undefined) throw problems.error();
   return { ...whole, agent: agent.value, tier, notes: [...whole.notes, ...agent.notes] };
+}
+
+const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
+
+/**
+ * Checks the tokens of registered A2A agents; `path` is the configuration key. It accepts an unvalidated config.yaml, so
+ * that one start reports invalid keys and missing tokens together. The reasons contain no token.
+ */
+function agentTokenProblems(config: unknown, env: SecretEnv): FieldError[] {
+  const a2a = isJsonObject(config) ? config.a2a : undefined;
+  if (!isJsonObject(a2a) || a2a.enabled === false || !isJsonObject(a2a.agents)) return [];
+  return Object.entries(a2a.agents).flatMap(([name, agent]) => {
+    const variable = isJsonObject(agent) ? agent.token_env : undefined;
+    if (typeof variable !== 'string') return [];
+    const reason = VARIABLE.test(variable)
+      ? problemOf(variable, env)
+      : 'must be the name of an environment variable, not the token itself';
+    return reason === undefined ? [] : [{ path: `a2a.agents.${name}.token_env`, reason }];
+  });
+}
+
+function problemOf(variable: string, env: SecretEnv): string | undefined {
+  try {
+    const token = env.read(variable);
+    if (token === undefined)
+      return `${variable} is not set: export it, or put its value in the file that ${variable}_FILE names`;
+    if (/^[\x21-\x7e]+$/.test(token)) return undefined;
+    return `${variable} has characters that no header can carry: use printable ASCII without white space`;
+  } catch (thrown) {
+    if (thrown instanceof FleetError && thrown.code === 'CONFIG_INVALID') return thrown.message;
+    throw thrown;
+  }
 }

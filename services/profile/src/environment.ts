@@ -3,17 +3,17 @@ import { parseArgs } from 'node:util';
 import { type MemberEnvironment, profileDir, readMemberEnvironment } from '@hermes-fleet/member';
 import { FleetError } from '@hermes-fleet/protocol';
 
-/** Where one profile's gateway finds what it reads and keeps what it writes. */
+/** The directories of one profile's gateway. */
 export interface Environment extends MemberEnvironment {
-  /** Where the agent works; shared with the commands that it runs. */
+  /** The agent's workspace, which the commands that it runs can access. */
   readonly workspaceDir: string;
 }
 
 const NAME = /^[a-z][a-z0-9-]{0,62}$/;
 
 /**
- * Reads the command line and the environment of a gateway. `HERMES_HOME` holds `profiles/<name>/`; state and
- * workspace default to folders below the profile's own.
+ * Reads the command line and the environment of a gateway. `HERMES_HOME` contains `profiles/<name>/`; state and workspace
+ * default to folders inside the profile's folder.
  */
 export function readEnvironment(argv: readonly string[], env: NodeJS.ProcessEnv): Environment {
   const { values } = parseArgs({ args: [...argv], options: { profile: { type: 'string' } }, strict: true });

@@ -1,14 +1,20 @@
-import { runEntryPoint } from '@hermes-fleet/member';
-import { examineProfile } from './doctor.ts';
+import { examineMember, runEntryPoint } from '@hermes-fleet/member';
+import { readConfiguration } from './configuration.ts';
 import { readEnvironment } from './environment.ts';
-import { startGateway } from './gateway.ts';
+import { startProfile } from './start.ts';
 
-// The gateway process of one profile: the only entry point of it that listens (design 1, Process roles).
+// The gateway process of one profile, and its only entry point that listens (docs/operations.md).
 await runEntryPoint(
   {
     readEnvironment,
-    start: (environment, env) => startGateway(environment, env),
-    examine: examineProfile,
+    start: (environment, env) => startProfile(environment, env),
+    examine: (environment, env) =>
+      examineMember({
+        environment,
+        env,
+        files: 'fleet.yaml, config.yaml and IDENTITY.md',
+        read: () => readConfiguration(environment, env),
+      }),
   },
   process.argv.slice(2),
   process.env,

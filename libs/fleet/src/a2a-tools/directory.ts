@@ -8,11 +8,31 @@ import {
 } from '@hermes-fleet/a2a';
 import { guardedFetch, parseDestination } from '@hermes-fleet/outbound';
 import { createPeerHealth, type PeerHealth } from '@hermes-fleet/peers';
-import { FleetError, ToolError } from '@hermes-fleet/protocol';
-import { createCardCache } from './card-cache.ts';
-import type { A2AToolsOptions, RegisteredAgent } from './options.ts';
+import { type Clock, FleetError, type Log, ToolError } from '@hermes-fleet/protocol';
 
-/** A remote agent, and the way to it. */
+/** A remote agent as config.yaml registers it (`a2a.agents`). */
+export interface RegisteredAgent {
+  /** Its base URL, or the URL of its agent card. It may be internal, because config.yaml is trusted. */
+  readonly url: string;
+  readonly description: string;
+  /** The environment variable with the token for this agent. */
+  readonly token_env?: string | undefined;
+}
+
+export interface A2AToolsOptions {
+  /** The registered agents, by name. */
+  readonly agents: Readonly<Record<string, RegisteredAgent>>;
+  readonly env: { read(name: string): string | undefined };
+  readonly clock: Clock;
+  readonly log: Log;
+  /** 0 to 1, for backoff; Math.random when absent. */
+  readonly random?: () => number;
+  /** Internal hosts (`host` or `host:port`) that may be called without registration; none when absent. */
+  readonly allowInternal?: readonly string[];
+  /** How long an agent may be unreachable before a call fails, ms; one minute when absent. */
+  readonly agentDownAfterMs?: number;
+}
+
 export interface RemoteAgent {
   /** Its registered name, else its host. */
   readonly label: string;
@@ -23,7 +43,7 @@ export interface RemoteAgent {
   readonly behaviour: PeerHealth;
 }
 
-/** How a model names an agent: by exactly one of both. */
+/** Names an agent by exactly one of the two. */
 export interface AgentName {
   readonly name?: string | undefined;
   readonly url?: string | undefined;
@@ -31,25 +51,25 @@ export interface AgentName {
 
 export interface Directory {
   /**
-   * The agent by its card, which is kept for a while. Throws ToolError for a name that is not registered and for what may
-   * not be called, PEER_REFUSED and PEER_UNREACHABLE for what its card came to, and the reason of `signal`.
+   * Reads the agent's card, which is cached for five minutes. Throws ToolError for an unregistered name or an address that
+   * may not be called, PEER_REFUSED or PEER_UNREACHABLE when the card cannot be read, and the reason of `signal`.
    */
-  find(named: AgentName, signal: AbortSignal): Promise<RemoteAgent>;
+  find(name: AgentName, signal: AbortSignal): Promise<RemoteAgent>;
 }
 
 const CARD_TIMEOUT_MS = 10_000;
 const CARD_REDIRECTS = 3;
-/** Of one answer, streams included: those are taken up again where they break. */
+/** Bounds one answer, a stream included; a stream that breaks is resumed. */
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 
-export function createDirectory(o: A2AToolsOptions): Directory {
-  const { clock, log } = o;
+export function createDirectory(options: A2AToolsOptions): Directory {
+  const { clock, log } = options;
   const cards = createCardCache<{ readonly found: DiscoveredAgent; readonly behaviour: PeerHealth }>(clock);
   const trusted = createA2AClient({ clock, log, extensions: [] });
-  const guarded = createA2AClient({ clock, log, extensions: [], request: guardedRequest(o) });
+  const guarded = createA2AClient({ clock, log, extensions: [], request: guardedRequest(options) });
 
-  async function agentAt(place: Place, signal: AbortSignal): Promise<RemoteAgent> {
-    const { base, registered } = place;
+  async function agentAt(address: AgentAddress, signal: AbortSignal): Promise<RemoteAgent> {
+    const { base, label, registered } = address;
     const client = registered ? trusted : guarded;
     const { found, behaviour } = await cards.get(
       `${registered ? 'registered' : 'other'} ${base.href}`,
@@ -58,17 +78,17 @@ export function createDirectory(o: A2AToolsOptions): Directory {
         return { found: card, behaviour: createPeerHealth(clock) };
       },
     );
-    const url = rpcUrl(found.url, place);
-    const isHome = registered !== undefined && url.origin === base.origin;
-    const token = isHome ? tokenOf(place.label, registered) : undefined;
+    const url = rpcUrl(found.url, address);
+    const isTrusted = registered !== undefined && url.origin === base.origin;
+    const token = isTrusted ? tokenOf(label, registered) : undefined;
     return {
-      label: place.label,
+      label,
       isRegistered: registered !== undefined,
       card: found.card,
       behaviour,
-      client: isHome ? trusted : guarded,
+      client: isTrusted ? trusted : guarded,
       endpoint: {
-        name: place.label,
+        name: label,
         url: url.href,
         version: found.version,
         ...(token === undefined ? {} : { token }),
@@ -78,29 +98,29 @@ export function createDirectory(o: A2AToolsOptions): Directory {
 
   function tokenOf(name: string, { token_env }: RegisteredAgent): string | undefined {
     if (token_env === undefined) return undefined;
-    const token = o.env.read(token_env);
+    const token = options.env.read(token_env);
     if (!token) throw new ToolError(`the token for ${name} is missing: the variable ${token_env} is not set`);
     return token;
   }
 
   return {
-    async find(named, signal) {
+    async find(name, signal) {
       try {
-        return await agentAt(placeOf(named, o.agents), signal);
+        return await agentAt(addressOf(name, options.agents), signal);
       } catch (error) {
-        throw refusalOf(error);
+        throw toToolError(error);
       }
     },
   };
 }
 
-interface Place {
+interface AgentAddress {
   readonly label: string;
   readonly base: URL;
   readonly registered: RegisteredAgent | undefined;
 }
 
-function placeOf({ name, url }: AgentName, agents: A2AToolsOptions['agents']): Place {
+function addressOf({ name, url }: AgentName, agents: A2AToolsOptions['agents']): AgentAddress {
   if ((name === undefined) === (url === undefined)) throw new ToolError('give either name or url');
   const entries = Object.entries(agents);
   if (name !== undefined) {
@@ -122,30 +142,56 @@ const isSame = (one: URL, other: URL): boolean =>
   one.origin === other.origin && plainPath(one) === plainPath(other);
 const plainPath = ({ pathname, search }: URL): string => `${pathname.replace(/\/+$/, '')}${search}`;
 
-/** The names under which an agent means the machine that it runs on. */
-const ITSELF = /^(localhost|127\.[\d.]+|0\.0\.0\.0|\[::1?\])$/;
+/** Names by which an agent refers to its own host. */
+const OWN_HOST = /^(localhost|127\.[\d.]+|0\.0\.0\.0|\[::1?\])$/;
 
-/** An agent that has a registered address and calls itself by a name of its own machine's is meant there. */
-function rpcUrl(said: string, { base, registered }: Place): URL {
-  const url = new URL(said);
-  if (registered === undefined || !ITSELF.test(url.hostname)) return url;
+/** Replaces a loopback host in a registered agent's card by the registered host. */
+function rpcUrl(cardUrl: string, { base, registered }: AgentAddress): URL {
+  const url = new URL(cardUrl);
+  if (registered === undefined || !OWN_HOST.test(url.hostname)) return url;
   return new URL(`${url.pathname}${url.search}`, base.origin);
 }
 
 function guardedRequest({ clock, allowInternal }: A2AToolsOptions): SendRequest {
   return async (url, init) => {
     const maxRedirects = init.method === 'GET' ? CARD_REDIRECTS : 0;
-    const o = { ...init, clock, allowInternal, maxRedirects, maxBytes: MAX_ANSWER_BYTES };
-    return (await guardedFetch(url, o)).response;
+    const request = { ...init, clock, allowInternal, maxRedirects, maxBytes: MAX_ANSWER_BYTES };
+    return (await guardedFetch(url, request)).response;
   };
 }
 
-/** What the guard refuses is for the model to know. */
-export function refusalOf(error: unknown): unknown {
+/** Turns a refusal by the request guard into a ToolError, which the model sees. */
+export function toToolError(error: unknown): unknown {
   if (!(error instanceof FleetError)) return error;
   if (error.code === 'INVALID_PARAMS') return new ToolError(error.message);
   if (error.code !== 'FORBIDDEN') return error;
   return new ToolError(
     `${error.message}; an internal agent has to be registered in config.yaml (a2a.agents)`,
   );
+}
+
+const CARD_TTL_MS = 300_000;
+const MAX_CARDS = 100;
+
+interface CardCache<T> {
+  get(key: string, read: () => Promise<T>): Promise<T>;
+}
+
+/** Caches at most 100 values for five minutes each and evicts the oldest. Failures are not cached. */
+function createCardCache<T>(clock: Pick<Clock, 'now'>): CardCache<T> {
+  const entries = new Map<string, { readonly value: T; readonly readAt: number }>();
+  return {
+    async get(key, read) {
+      const known = entries.get(key);
+      if (known && Math.abs(clock.now() - known.readAt) < CARD_TTL_MS) return known.value;
+      const value = await read();
+      entries.delete(key);
+      entries.set(key, { value, readAt: clock.now() });
+      for (const oldest of entries.keys()) {
+        if (entries.size <= MAX_CARDS) break;
+        entries.delete(oldest);
+      }
+      return value;
+    },
+  };
 }

@@ -1,21 +1,21 @@
 import { renderDispatchText } from '@hermes-fleet/prose';
 import { PROTOCOL_VERSION, type RemoteAgents, ToolError } from '@hermes-fleet/protocol';
-import { needScope } from '../fleet-tools/scope.ts';
-import { createConversation } from './conversation.ts';
-import { messageIdOf } from './memo.ts';
-import type { A2AToolsOptions } from './options.ts';
+import { requireCallerScope } from '../tool-support/require-scope.ts';
+import { createAgentClient } from './agent-client.ts';
+import { messageIdOf } from './call-state.ts';
+import type { A2AToolsOptions } from './directory.ts';
 
 /**
- * The registered agents behind `delegate` (design 3, Sub-agents): a brief goes as a contract in prose, with its slice of
- * the budget and the task's deadline, and asks for a TASK_RESULT, whose spending is counted.
+ * The registered agents that `delegate` offers (docs/agent.md#sub-agents). A brief goes as a contract in prose, with a
+ * slice of the budget and the task's deadline, and asks for a TASK_RESULT, whose tokens are booked.
  */
-export function createRegisteredAgents(o: A2AToolsOptions): RemoteAgents {
-  const conversation = createConversation(o);
+export function createRegisteredAgents(options: A2AToolsOptions): RemoteAgents {
+  const client = createAgentClient(options);
   return {
-    list: () => Object.entries(o.agents).map(([name, { description }]) => ({ name, description })),
+    list: () => Object.entries(options.agents).map(([name, { description }]) => ({ name, description })),
     async send(name, { brief, tokenBudget }, call) {
-      needScope(call.task.caller, 'dispatch');
-      if (!Object.hasOwn(o.agents, name)) throw new ToolError(`no agent is registered as ${name}`);
+      requireCallerScope(call.task.caller, 'dispatch');
+      if (!Object.hasOwn(options.agents, name)) throw new ToolError(`no agent is registered as ${name}`);
       const { priority, rootId } = call.task.dispatch.task;
       const { deadline } = call.task.dispatch;
       const text = renderDispatchText({
@@ -31,7 +31,7 @@ export function createRegisteredAgents(o: A2AToolsOptions): RemoteAgents {
         ...(deadline === undefined ? {} : { deadline }),
       });
       const outgoing = { text, blocking: true, streaming: false };
-      return conversation.say({ tool: 'delegate', agent: { name }, ...outgoing }, call);
+      return client.send({ tool: 'delegate', agent: { name }, ...outgoing }, call);
     },
   };
 }

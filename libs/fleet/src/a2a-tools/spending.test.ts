@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { FleetError, type JsonObject, systemClock, type TokenEntry } from '@hermes-fleet/protocol';
+import { FleetError, type JsonObject, silentLog, systemClock, type TokenEntry } from '@hermes-fleet/protocol';
 import { testBudget, testCall } from '../testing/call-tool.ts';
-import { silent } from '../testing/fakes.ts';
 import { type OddReply, oddAgent, taskOf } from '../testing/odd-agent.ts';
 import { registered, say } from '../testing/odd-calls.ts';
 import { createRegisteredAgents } from './registered-agents.ts';
@@ -46,7 +45,7 @@ describe('what an agent has spent on one task', () => {
       agents,
       env: { read: () => undefined },
       clock: systemClock,
-      log: silent,
+      log: silentLog,
     });
     const budget = testBudget();
     await remotes.send('odd', { brief: 'do it' }, testCall({ budget, taskId: 't' }));

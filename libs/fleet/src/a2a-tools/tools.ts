@@ -1,9 +1,9 @@
 import { defineTool, type Tool } from '@hermes-fleet/protocol';
 import { z } from 'zod';
-import { needScope } from '../fleet-tools/scope.ts';
-import { type Conversation, createConversation } from './conversation.ts';
-import { discovered } from './discovered.ts';
-import type { A2AToolsOptions } from './options.ts';
+import { requireCallerScope } from '../tool-support/require-scope.ts';
+import { type AgentClient, createAgentClient } from './agent-client.ts';
+import type { A2AToolsOptions } from './directory.ts';
+import { cardView } from './tool-results.ts';
 
 const Id = z.string().min(1).max(256);
 const AGENT = {
@@ -18,18 +18,18 @@ const MESSAGE = {
 };
 
 /**
- * The tools that call remote A2A agents (design 3, Tools): registered ones by name, any other by its url through the
- * guarded fetch. Calls need the scope `dispatch` of the task's caller, the rest `read` or `dispatch`. What an agent says
- * is data: cut to size and tagged.
+ * The tools that call remote A2A agents (docs/agent.md#a2a-agents-and-peers): registered agents by name, others by URL
+ * through the guarded fetch. The task's caller needs the scope `dispatch` for calls, and `read` or `dispatch` for the rest.
+ * The model gets an agent's text truncated and tagged as data.
  */
-export function createA2ATools(o: A2AToolsOptions): Tool[] {
-  const conversation = createConversation(o);
+export function createA2ATools(options: A2AToolsOptions): Tool[] {
+  const client = createAgentClient(options);
   return [
-    listTool(o),
-    discoverTool(conversation),
-    callTool(conversation),
-    streamingTool(conversation),
-    getTaskTool(conversation),
+    listTool(options),
+    discoverTool(client),
+    callTool(client),
+    streamingTool(client),
+    getTaskTool(client),
   ];
 }
 
@@ -40,7 +40,7 @@ function listTool({ agents }: A2AToolsOptions): Tool {
     mutates: false,
     inputSchema: z.strictObject({}),
     async run(_input, { task }) {
-      needScope(task.caller, 'read', 'dispatch');
+      requireCallerScope(task.caller, 'read', 'dispatch');
       const listed = Object.entries(agents).map(([name, { url, description }]) => ({
         name,
         url,
@@ -51,21 +51,21 @@ function listTool({ agents }: A2AToolsOptions): Tool {
   });
 }
 
-function discoverTool(conversation: Conversation): Tool {
+function discoverTool(client: AgentClient): Tool {
   return defineTool({
     name: 'a2a_discover',
     description: "Read a remote agent's card: what it is and can do. Give name or url.",
     mutates: false,
     inputSchema: z.strictObject(AGENT),
     async run(agent, { task, signal }) {
-      needScope(task.caller, 'read', 'dispatch');
-      const found = await conversation.find(agent, signal);
-      return { ok: true, output: discovered(found), detail: found.label };
+      requireCallerScope(task.caller, 'read', 'dispatch');
+      const found = await client.find(agent, signal);
+      return { ok: true, output: cardView(found), detail: found.label };
     },
   });
 }
 
-function callTool(conversation: Conversation): Tool {
+function callTool(client: AgentClient): Tool {
   return defineTool({
     name: 'a2a_call',
     description: 'Send a message to a remote agent (name or url) and return its answer.',
@@ -76,14 +76,14 @@ function callTool(conversation: Conversation): Tool {
       blocking: z.boolean().default(true).describe('false: return the task id at once, see a2a_get_task'),
     }),
     async run({ name, url, message, context_id, task_id, blocking }, call) {
-      needScope(call.task.caller, 'dispatch');
+      requireCallerScope(call.task.caller, 'dispatch');
       const outgoing = { text: message, contextId: context_id, taskId: task_id, blocking, streaming: false };
-      return conversation.say({ tool: 'a2a_call', agent: { name, url }, ...outgoing }, call);
+      return client.send({ tool: 'a2a_call', agent: { name, url }, ...outgoing }, call);
     },
   });
 }
 
-function streamingTool(conversation: Conversation): Tool {
+function streamingTool(client: AgentClient): Tool {
   return defineTool({
     name: 'a2a_call_streaming',
     description: 'As a2a_call, for long work: your caller sees how it goes on.',
@@ -91,7 +91,7 @@ function streamingTool(conversation: Conversation): Tool {
     repeatable: true,
     inputSchema: z.strictObject(MESSAGE),
     async run({ name, url, message, context_id, task_id }, call) {
-      needScope(call.task.caller, 'dispatch');
+      requireCallerScope(call.task.caller, 'dispatch');
       const outgoing = {
         text: message,
         contextId: context_id,
@@ -99,20 +99,20 @@ function streamingTool(conversation: Conversation): Tool {
         blocking: true,
         streaming: true,
       };
-      return conversation.say({ tool: 'a2a_call_streaming', agent: { name, url }, ...outgoing }, call);
+      return client.send({ tool: 'a2a_call_streaming', agent: { name, url }, ...outgoing }, call);
     },
   });
 }
 
-function getTaskTool(conversation: Conversation): Tool {
+function getTaskTool(client: AgentClient): Tool {
   return defineTool({
     name: 'a2a_get_task',
     description: "Read a remote agent's task: its state, and its answer once it is over.",
     mutates: false,
     inputSchema: z.strictObject({ ...AGENT, task_id: Id }),
     async run({ name, url, task_id }, call) {
-      needScope(call.task.caller, 'read', 'dispatch');
-      return conversation.look({ name, url }, task_id, call);
+      requireCallerScope(call.task.caller, 'read', 'dispatch');
+      return client.getTask({ name, url }, task_id, call);
     },
   });
 }

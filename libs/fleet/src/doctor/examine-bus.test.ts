@@ -3,8 +3,7 @@ import { createServer } from 'node:net';
 import { test } from 'node:test';
 import { inboxPrefix, setUpStreams } from '@hermes-fleet/events';
 import { startNatsServer } from '@hermes-fleet/events/testing';
-import { systemClock as clock } from '@hermes-fleet/protocol';
-import { silent } from '../testing/fakes.ts';
+import { systemClock as clock, silentLog } from '@hermes-fleet/protocol';
 import { freePort } from '../testing/profile.ts';
 import { examineBus } from './examine-bus.ts';
 
@@ -26,7 +25,7 @@ test('a bus without its stream, and one that takes events', async (t) => {
   assert.equal(missing.state, 'failed');
   assert.match(missing.detail, /stream FLEET does not answer: is it set up/);
   assert.ok(missing.fix);
-  await setUpStreams({ connection: { servers: [nats.url], name: 'set-up' }, log: silent });
+  await setUpStreams({ connection: { servers: [nats.url], name: 'set-up' }, log: silentLog });
   assert.deepEqual((await check([nats.url])).state, 'ok');
 });
 

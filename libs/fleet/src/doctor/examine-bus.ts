@@ -1,13 +1,11 @@
 import { type BusConnection, createOutboxPublisher } from '@hermes-fleet/events';
-import type { Clock, Log, OutboxSource } from '@hermes-fleet/protocol';
-import { type Finding, notesOn, shownUrl } from './finding.ts';
+import { type Clock, type OutboxSource, silentLog } from '@hermes-fleet/protocol';
+import { type Finding, findingsOn, shownUrl } from './finding.ts';
 
 const GIVE_UP_MS = 8_000;
-const LOOK_EVERY_MS = 50;
-const silent: Log = { debug() {}, info() {}, warn() {}, error() {} };
+const POLL_EVERY_MS = 50;
 
-/** An outbox with nothing in it. */
-const EMPTY: OutboxSource = {
+const EMPTY_OUTBOX: OutboxSource = {
   read: () => [],
   cursor: () => 0,
   advance: async () => {},
@@ -19,36 +17,40 @@ const EMPTY: OutboxSource = {
 };
 
 /**
- * Whether the event bus takes what this profile publishes: its server is reached, the login accepted, and the stream
- * read back as the event relay does it before its first event. Nothing is published.
+ * Checks that the event bus accepts this profile's events: connects, logs in, and reads the stream as the outbox publisher
+ * does before its first event. Publishes nothing.
  */
-export async function examineBus(o: {
+export async function examineBus({
+  profile,
+  connection,
+  clock,
+  giveUpMs = GIVE_UP_MS,
+}: {
   readonly profile: string;
   readonly connection: BusConnection;
   readonly clock: Clock;
   readonly giveUpMs?: number;
 }): Promise<readonly Finding[]> {
-  const { clock, connection } = o;
-  const notes = notesOn('nats');
-  const relay = createOutboxPublisher({
+  const findings = findingsOn('nats');
+  const publisher = createOutboxPublisher({
     connection,
     clock,
-    log: silent,
-    source: EMPTY,
-    subjectPrefix: `fleet.task.${o.profile}`,
+    log: silentLog,
+    source: EMPTY_OUTBOX,
+    subjectPrefix: `fleet.task.${profile}`,
   });
-  const giveUpAt = clock.now() + (o.giveUpMs ?? GIVE_UP_MS);
-  let state = relay.state();
+  const giveUpAt = clock.now() + giveUpMs;
+  let state = publisher.state();
   while (!state.connected && state.lastError === undefined && clock.now() < giveUpAt) {
-    await clock.sleep(LOOK_EVERY_MS);
-    state = relay.state();
+    await clock.sleep(POLL_EVERY_MS);
+    state = publisher.state();
   }
-  await relay.close();
+  await publisher.close();
   const where = connection.servers.map(shownUrl).join(', ');
-  if (state.connected) notes.note('stream', 'ok', `${where} takes events of ${o.profile}`);
+  if (state.connected) findings.add('stream', 'ok', `${where} takes events of ${profile}`);
   else {
     const fix = 'start NATS, or correct fleet.nats; events wait in the outbox until then, tasks go on';
-    notes.note('stream', 'failed', `${where}: ${state.lastError ?? 'no answer in time'}`, fix);
+    findings.add('stream', 'failed', `${where}: ${state.lastError ?? 'no answer in time'}`, fix);
   }
-  return notes.findings;
+  return findings.all;
 }

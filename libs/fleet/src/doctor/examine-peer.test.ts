@@ -6,14 +6,15 @@ import {
   encodeAnnounce,
   HANDSHAKE_EXTENSION,
   type JsonObject,
+  silentLog,
   systemClock,
   systemIds,
 } from '@hermes-fleet/protocol';
-import { announceOf, silent } from '../testing/fakes.ts';
+import { announceOf } from '../testing/fakes.ts';
 import { freePort, profile } from '../testing/profile.ts';
 import { examinePeer } from './examine-peer.ts';
 
-const client = createA2AClient({ clock: systemClock, log: silent, extensions: [HANDSHAKE_EXTENSION] });
+const client = createA2AClient({ clock: systemClock, log: silentLog, extensions: [HANDSHAKE_EXTENSION] });
 
 /** What the doctor of switch finds about a peer: each check with its state, and all of the words. */
 async function examine(

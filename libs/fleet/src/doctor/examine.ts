@@ -1,6 +1,5 @@
 import type { A2AClient, PeerEndpoint } from '@hermes-fleet/a2a';
-import type { Credentials, FleetConfig } from '@hermes-fleet/fleet-config';
-import { normalizePeerUrl } from '@hermes-fleet/fleet-config';
+import { type Credentials, type FleetConfig, normalizePeerUrl } from '@hermes-fleet/fleet-config';
 import type { Clock, Ids } from '@hermes-fleet/protocol';
 import { examineBus } from './examine-bus.ts';
 import { type ExaminedPeer, examinePeer } from './examine-peer.ts';
@@ -8,7 +7,7 @@ import type { Finding } from './finding.ts';
 
 export interface ExamineOptions {
   readonly profile: string;
-  /** The handshake versions that the profile speaks. */
+  /** The handshake versions that the profile supports. */
   readonly versions: readonly string[];
   readonly config: FleetConfig;
   readonly credentials: Pick<Credentials, 'peers' | 'bus'>;
@@ -18,19 +17,21 @@ export interface ExamineOptions {
 }
 
 /**
- * The live checks of `fleet doctor`: every configured peer, and the event bus, side by side (design 2, fleet.yaml).
- * Spends no token, publishes nothing, and ends within some ten seconds.
+ * The live checks of `fleet doctor`: every configured peer and the event bus, concurrently
+ * (docs/operations.md#diagnose-a-profile-fleet-doctor). Spends no tokens, publishes nothing, and ends within about ten
+ * seconds.
  */
-export async function examineFleet(o: ExamineOptions): Promise<readonly Finding[]> {
-  const { nats } = o.config.fleet;
+export async function examineFleet(options: ExamineOptions): Promise<readonly Finding[]> {
+  const { profile, config, credentials, clock } = options;
+  const { nats } = config.fleet;
   const connection = nats && {
     servers: nats.servers,
-    name: `fleet/${o.profile}/doctor`,
-    ...o.credentials.bus,
+    name: `fleet/${profile}/doctor`,
+    ...credentials.bus,
     ...(nats.inbox_prefix === undefined ? {} : { inboxPrefix: nats.inbox_prefix }),
   };
-  const bus = connection ? examineBus({ profile: o.profile, connection, clock: o.clock }) : [];
-  const peers = peersOf(o).map((peer) => examinePeer(o, peer));
+  const bus = connection ? examineBus({ profile, connection, clock }) : [];
+  const peers = peersOf(options).map((peer) => examinePeer(options, peer));
   return (await Promise.all([...peers, bus])).flat();
 }
 

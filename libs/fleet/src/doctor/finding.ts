@@ -1,31 +1,31 @@
-/** What a check of `fleet doctor` found. */
+/** A finding of `fleet doctor`. */
 export interface Finding {
-  /** What was looked at: `configuration`, a peer's name, `nats`. */
+  /** `configuration`, a peer's name, or `nats`. */
   readonly subject: string;
   readonly check: string;
-  /** `warning`: it works, and should be looked at. `skipped`: not tried, for the reason in `detail`. */
+  /** `warning`: it works, but needs attention. `skipped`: not tried, for the reason in `detail`. */
   readonly state: 'ok' | 'warning' | 'failed' | 'skipped';
   readonly detail: string;
-  /** What to do about it, where it is not in `detail` already. */
+  /** The action to take, unless `detail` says it. */
   readonly fix?: string;
 }
 
-/** Notes findings about one subject, in the order in which they were made. */
-export interface Notes {
-  readonly findings: readonly Finding[];
-  note(check: string, state: Finding['state'], detail: string, fix?: string): void;
+/** Collects the findings about one subject, in order. */
+export interface FindingList {
+  readonly all: readonly Finding[];
+  add(check: string, state: Finding['state'], detail: string, fix?: string): void;
 }
 
-export function notesOn(subject: string): Notes {
-  const findings: Finding[] = [];
+export function findingsOn(subject: string): FindingList {
+  const all: Finding[] = [];
   return {
-    findings,
-    note: (check, state, detail, fix) =>
-      void findings.push({ subject, check, state, detail, ...(fix === undefined ? {} : { fix }) }),
+    all,
+    add: (check, state, detail, fix) =>
+      void all.push({ subject, check, state, detail, ...(fix === undefined ? {} : { fix }) }),
   };
 }
 
-/** An address as a report may show it: what may hold a password or a token is left out. */
+/** The URL without the parts that may contain a password or token. */
 export function shownUrl(url: string): string {
   const shown = new URL(url);
   [shown.username, shown.password, shown.search, shown.hash] = ['', '', '', ''];

@@ -1,5 +1,5 @@
-import type { PeerRegistry } from '@hermes-fleet/peers';
-import { isLive, isProsePeer, type PeerProfile, takesTasks } from '@hermes-fleet/peers';
+import { isPeerName } from '@hermes-fleet/fleet-config';
+import { isLive, isProsePeer, type PeerProfile, type PeerRegistry, takesTasks } from '@hermes-fleet/peers';
 import {
   type Clock,
   defineTool,
@@ -8,15 +8,15 @@ import {
   type Tool,
 } from '@hermes-fleet/protocol';
 import { z } from 'zod';
-import { cappedList, cappedText } from './capped.ts';
-import { needScope } from './scope.ts';
+import { requireCallerScope } from '../tool-support/require-scope.ts';
+import { truncateList, truncateText } from '../tool-support/truncate.ts';
 
 const MAX_PEERS = 50;
 const MAX_NAMES = 60;
 const MAX_NAME = 80;
 const MAX_PURPOSE = 300;
 
-/** `fleet_peers`: who is known, and what each said of itself last. */
+/** `fleet_peers`: lists the known peers with their last announces. */
 export function peersTool({
   peers,
   clock,
@@ -31,7 +31,7 @@ export function peersTool({
     inputSchema: z.strictObject({}),
     mutates: false,
     async run(_input, { task }) {
-      needScope(task.caller, 'read', 'dispatch');
+      requireCallerScope(task.caller, 'read', 'dispatch');
       const now = clock.now();
       const known = peers.list().filter(({ endpoint }) => endpoint !== undefined);
       const shown = known.slice(0, MAX_PEERS);
@@ -41,7 +41,7 @@ export function peersTool({
         ok: true,
         output: {
           peers: shown.map((peer) => peerLine(peer, common, now)),
-          all_live_peers_can: cappedList([...common], MAX_NAMES, MAX_NAME),
+          all_live_peers_can: truncateList([...common], MAX_NAMES, MAX_NAME),
           ...(more > 0 ? { not_shown: more } : {}),
         },
       };
@@ -49,7 +49,7 @@ export function peersTool({
   });
 }
 
-/** What all live peers that take tasks can do: said once, since it is paid for. */
+/** The tools of every live peer that accepts tasks, listed once to save tokens. */
 function commonTo(shown: readonly PeerProfile[], now: number): ReadonlySet<string> {
   const workers = shown.flatMap((peer): SessionAnnounce[] => {
     const { announce } = peer;
@@ -73,14 +73,42 @@ function peerLine(peer: PeerProfile, common: ReadonlySet<string>, now: number): 
     state: 'live',
     ready: (announce.ready ?? true) && peer.circuitOpenUntil <= now,
     takes_tasks: takesTasks(announce),
-    ...(announce.role === undefined ? {} : { role: cappedText(announce.role, 100) }),
-    ...(announce.purpose === undefined ? {} : { purpose: cappedText(announce.purpose, MAX_PURPOSE) }),
-    model_tier: cappedText(worker.modelTier, 40),
+    ...(announce.role === undefined ? {} : { role: truncateText(announce.role, 100) }),
+    ...(announce.purpose === undefined ? {} : { purpose: truncateText(announce.purpose, MAX_PURPOSE) }),
+    model_tier: truncateText(worker.modelTier, 40),
     context_window: worker.contextWindow,
-    ...(own.length > 0 ? { can: cappedList(own, MAX_NAMES, MAX_NAME) } : {}),
-    mcp_servers: cappedList(healthy, MAX_NAMES, MAX_NAME),
+    ...(own.length > 0 ? { can: truncateList(own, MAX_NAMES, MAX_NAME) } : {}),
+    mcp_servers: truncateList(healthy, MAX_NAMES, MAX_NAME),
     clean: session.repoState.clean,
     active_tasks: session.activeTasks,
     ...(limits ? { max_concurrent_tasks: limits.maxConcurrentTasks } : {}),
   };
+}
+
+const MAX_NAMED = 20;
+
+/**
+ * One line about the peers for a prompt; empty without peers. It shows only names and tiers, because everything else in an
+ * announce is the peer's own text.
+ */
+export function peersSummary(
+  peers: Pick<PeerRegistry, 'list'>,
+  tiers: readonly string[],
+  now: number,
+): string {
+  const known = peers.list().filter(({ name, endpoint }) => endpoint !== undefined && isPeerName(name));
+  const live: string[] = [];
+  const away: string[] = [];
+  for (const peer of known) {
+    const { name, announce } = peer;
+    if (!announce || !isLive(peer, now)) away.push(name);
+    else if (takesTasks(announce))
+      live.push(tiers.includes(announce.worker.modelTier) ? `${name} (${announce.worker.modelTier})` : name);
+  }
+  return [named(live), away.length > 0 ? `not heard of: ${named(away)}` : ''].filter(Boolean).join('; ');
+}
+
+function named(names: readonly string[]): string {
+  const more = names.length - MAX_NAMED;
+  return `${names.slice(0, MAX_NAMED).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
 }

@@ -6,20 +6,21 @@ import {
   type JsonObject,
   type JsonValue,
   type RemoteAgents,
+  silentLog,
   type ToolCall,
   type ToolResult,
 } from '@hermes-fleet/protocol';
-import { manualClock, NOW, peerOf, silent } from '../testing/fakes.ts';
+import { manualClock, NOW, peerOf } from '../testing/fakes.ts';
 import { dispatching } from '../testing/messages.ts';
 import { CALLER, DONE, type TestProfile } from '../testing/profile.ts';
 import { spending } from '../testing/relay-fleet.ts';
 import { announcing, dispatchOf, prosePeer } from '../testing/routing.ts';
 import { fleetToolsOf, toolCall, toolFleet } from '../testing/tool-fleet.ts';
+import { createSubtaskDelegation } from './delegate-subtask.ts';
+import { peersSummary } from './fleet-peers.ts';
 import { createFleetTools } from './fleet-tools.ts';
-import { createHandOver } from './hand-over.ts';
-import type { PeerWork } from './peer-work.ts';
-import { peersSummary } from './peers-summary.ts';
-import { createFleetRemotes, joinRemotes } from './remotes.ts';
+import { createPeerAgents, mergeRemoteAgents } from './peer-agents.ts';
+import type { SubtaskRunner } from './subtask.ts';
 
 const PEERS: readonly PeerProfile[] = [
   announcing('neo', {
@@ -40,8 +41,14 @@ const peersOf = (list: readonly PeerProfile[]) => ({
   get: (name: string) => list.find((peer) => peer.name === name),
 });
 const clock = manualClock();
-const work = (): PeerWork => assert.fail('nothing is to be sent');
-const handOver = createHandOver({ profile: 'switch', work, orchestrates: true, maxAtATime: 1, log: silent });
+const work = (): SubtaskRunner => assert.fail('nothing is to be sent');
+const delegateSubtask = createSubtaskDelegation({
+  profile: 'switch',
+  subtasks: work,
+  orchestrates: true,
+  maxAtATime: 1,
+  log: silentLog,
+});
 
 function idleCall(): ToolCall {
   const never = new AbortController().signal;
@@ -76,7 +83,13 @@ function idleCall(): ToolCall {
 
 describe('fleet_peers', () => {
   const look = async (list: readonly PeerProfile[]): Promise<JsonObject> => {
-    const [tool] = createFleetTools({ profile: 'switch', peers: peersOf(list), work, handOver, clock });
+    const [tool] = createFleetTools({
+      profile: 'switch',
+      peers: peersOf(list),
+      subtasks: work,
+      delegateSubtask: delegateSubtask,
+      clock,
+    });
     const { output } = (await tool?.run({}, idleCall())) ?? {};
     return isJsonObject(output) ? output : assert.fail(String(output));
   };
@@ -173,7 +186,7 @@ describe('fleet_route', () => {
 });
 
 describe('peers as agents to delegate to', () => {
-  const remotes = createFleetRemotes({ peers: peersOf(PEERS), handOver, clock });
+  const remotes = createPeerAgents({ peers: peersOf(PEERS), delegateSubtask, clock });
 
   it('are those that are live and take work, with their purpose in one line', () => {
     assert.deepEqual(remotes.list(), [
@@ -192,9 +205,9 @@ describe('peers as agents to delegate to', () => {
       neo: { script: spending(9) },
       switch: {
         async script(task, context) {
-          const { handOver: real } = fleetToolsOf(() => of('switch'));
+          const { delegateSubtask: real } = fleetToolsOf(() => of('switch'));
           const { peers } = of('switch');
-          const made = createFleetRemotes({ peers, handOver: real, clock: manualClock(Date.now()) });
+          const made = createPeerAgents({ peers, delegateSubtask: real, clock: manualClock(Date.now()) });
           const work = { brief: 'a part', tokenBudget: 200 };
           const { ok } = await made.send('neo', work, toolCall(task, context));
           return { ...DONE, output: [ok, made.list().map(({ name }) => name)] };
@@ -216,7 +229,7 @@ describe('two sources of agents as one', () => {
   });
 
   it('has every name once, and of two with the same the first', async () => {
-    const both = joinRemotes(agents('a', 'x', 'y'), agents('b', 'y', 'z'));
+    const both = mergeRemoteAgents(agents('a', 'x', 'y'), agents('b', 'y', 'z'));
     assert.deepEqual(
       both.list().map(({ name, description }) => `${description} ${name}`),
       ['a x', 'a y', 'b z'],

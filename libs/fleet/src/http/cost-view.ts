@@ -15,8 +15,8 @@ export interface CostOptions {
 }
 
 /**
- * What a task has cost up to now, from its durable account (design 2, Tokens): own and delegated tokens apart, by
- * model and by whose word it is. A call under way counts with its estimate.
+ * The cost of a task so far, from its durable account (docs/handshake.md#tokens): own and delegated tokens, by model and
+ * source. A call in progress counts with its estimate.
  */
 export function costView(task: TaskRecord, { ledger, defaultBudget, countCache }: CostOptions): JsonObject {
   const limit = budgetIn(task.dispatch) ?? defaultBudget;
@@ -50,7 +50,7 @@ function budgetIn({ task }: JsonObject): number | undefined {
   return typeof budget === 'number' ? budget : undefined;
 }
 
-/** One line for each kind, source and model, in the order of their first call. */
+/** One entry per kind, source and model, in the order of their first call. */
 function summed(entries: readonly TokenEntry[]): JsonValue[] {
   const groups = Map.groupBy(entries, ({ kind, source, model }) => JSON.stringify([kind, source, model]));
   return [...groups.values()].flatMap((group): JsonValue[] => {

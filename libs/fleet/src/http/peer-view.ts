@@ -1,7 +1,7 @@
 import { isLive, isProsePeer, type PeerProfile } from '@hermes-fleet/peers';
 import type { JsonObject } from '@hermes-fleet/protocol';
 
-/** A peer as people and tools read it. Each field is written out: what is not here, a token above all, stays inside. */
+/** The public view of a peer. It lists every field explicitly, so that no token can leak. */
 export function peerView(peer: PeerProfile, now: number): JsonObject {
   const { announce } = peer;
   const openFor = Math.max(0, peer.circuitOpenUntil - now);
@@ -47,7 +47,7 @@ export function peerView(peer: PeerProfile, now: number): JsonObject {
   };
 }
 
-/** What the profile takes a peer for: one that it hears, one that went silent, one that never spoke, or a prose peer. */
+/** `stale`: announced before, but not lately. `silent`: never announced. `prose`: does not use the handshake. */
 function stateOf(peer: PeerProfile, now: number): 'live' | 'stale' | 'silent' | 'prose' {
   if (isLive(peer, now)) return 'live';
   if (isProsePeer(peer, now)) return 'prose';

@@ -19,37 +19,38 @@ export interface FleetRoutesOptions {
   readonly gateway: Pick<Gateway, 'explain'>;
   readonly ledger: Pick<Ledger, 'get' | 'tokens'>;
   readonly clock: Clock;
-  /** The budget, in tokens, of tasks that state none. */
+  /** The budget, in tokens, of tasks without one. */
   readonly defaultBudget?: number | undefined;
-  /** Whether cache reads and writes count as spent. */
+  /** Cache reads and writes count as spent. */
   readonly countCache: boolean;
 }
 
 /**
- * What the CLI and the console read of a profile: its peers, where a dispatch would go, and what a task has cost
- * (design 5, HTTP). All of it needs the scope `read`, and none of it records anything or spends a token.
+ * The routes that the CLI and the console read: the peers, the routing of a dispatch, and the cost of a task
+ * (docs/operations.md). They require the scope `read`, record nothing and spend no tokens.
  */
-export function registerFleetRoutes(app: FastifyInstance, o: FleetRoutesOptions): void {
+export function registerFleetRoutes(app: FastifyInstance, options: FleetRoutesOptions): void {
+  const { profile, peers, gateway, ledger, clock } = options;
   app.get('/fleet/peers', (request) => {
     requireScope(request.caller, 'read');
-    const now = o.clock.now();
-    return { profile: o.profile, peers: o.peers.list().map((peer) => peerView(peer, now)) };
+    const now = clock.now();
+    return { profile, peers: peers.list().map((peer) => peerView(peer, now)) };
   });
   app.post('/fleet/route', async (request) => {
     requireScope(request.caller, 'read');
-    return decisionView(await o.gateway.explain(dispatchIn(request.body)));
+    return decisionView(await gateway.explain(dispatchIn(request.body)));
   });
   app.get<{ Params: { id: string } }>('/fleet/tasks/:id/cost', (request) => {
     requireScope(request.caller, 'read');
     const { id } = request.params;
-    const task = o.ledger.get(id);
+    const task = ledger.get(id);
     if (!task || task.caller !== request.caller.name)
       throw new FleetError('TASK_NOT_FOUND', `task ${id} is not known`);
-    return costView(task, o);
+    return costView(task, options);
   });
 }
 
-/** A TASK_DISPATCH, or an object that holds one as `dispatch`. */
+/** Accepts a TASK_DISPATCH, or an object with one in `dispatch`. */
 function dispatchIn(body: unknown): JsonObject {
   if (!isJsonObject(body)) {
     const reason = 'must be a TASK_DISPATCH, as a JSON object';

@@ -3,6 +3,7 @@ import {
   isJsonObject,
   type JsonObject,
   type RunEvent,
+  silentLog,
   systemClock,
   systemIds,
   type TokenEntry,
@@ -12,7 +13,6 @@ import {
 } from '@hermes-fleet/protocol';
 import { createBudget, type TaskBudget } from '@hermes-fleet/tokens';
 import { createA2ATools } from '../a2a-tools/tools.ts';
-import { silent } from './fakes.ts';
 
 export interface TestCall extends ToolCall {
   readonly budget: TaskBudget;
@@ -98,7 +98,7 @@ export function a2aTools(o: Options = {}): (name: string) => Tool {
     agents: {},
     env: { read: () => undefined },
     clock: systemClock,
-    log: silent,
+    log: silentLog,
     random: () => 0,
     ...o,
   });

@@ -1,42 +1,11 @@
 import type { PeerProfile } from '@hermes-fleet/peers';
-import type { Clock, Log, SessionAnnounce } from '@hermes-fleet/protocol';
+import type { SessionAnnounce } from '@hermes-fleet/protocol';
+import { manualClock as createManualClock, type ManualClock } from '@hermes-fleet/protocol/testing';
 
-export const silent: Log = { debug() {}, info() {}, warn() {}, error() {} };
-
+/** The instant at which the announces and clocks of these tests begin. */
 export const NOW = Date.parse('2026-05-31T20:00:00Z');
 
-/** A clock whose time stands still until it is moved; timers and sleeps run when their time comes. */
-export function manualClock(start = NOW): Clock & { advance(ms: number): void } {
-  let now = start;
-  let timers: { at: number; fn: () => void }[] = [];
-  const timer = (fn: () => void, ms: number): Disposable => {
-    const entry = { at: now + ms, fn };
-    timers.push(entry);
-    return {
-      [Symbol.dispose]() {
-        timers = timers.filter((other) => other !== entry);
-      },
-    };
-  };
-  return {
-    now: () => now,
-    timer,
-    sleep: (ms, signal) =>
-      new Promise((resolve, reject) => {
-        const entry = timer(resolve, ms);
-        signal?.addEventListener('abort', () => {
-          entry[Symbol.dispose]();
-          reject(signal.reason);
-        });
-      }),
-    advance(ms) {
-      now += ms;
-      const due = timers.filter(({ at }) => at <= now).sort((a, b) => a.at - b.at);
-      timers = timers.filter(({ at }) => at > now);
-      for (const { fn } of due) fn();
-    },
-  };
-}
+export const manualClock = (start = NOW): ManualClock => createManualClock(start);
 
 type Overrides = {
   readonly [K in 'worker' | 'capabilities' | 'session']?: Partial<SessionAnnounce[K]>;

@@ -1,5 +1,6 @@
+export { silentLog as silent } from '@hermes-fleet/protocol';
 export { cardOf } from './cards.ts';
-export { announceOf, manualClock, NOW, peerOf, silent } from './fakes.ts';
+export { announceOf, manualClock, NOW, peerOf } from './fakes.ts';
 export { dispatching, inbound } from './messages.ts';
 export {
   asking,

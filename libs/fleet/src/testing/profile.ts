@@ -17,13 +17,13 @@ import {
   PROTOCOL_VERSIONS,
   type RunContext,
   type RunOutcome,
+  silentLog,
   systemClock,
   systemIds,
   TERMINAL_EVENTS,
 } from '@hermes-fleet/protocol';
 import { createApp, createAuthenticator, createLogger, createMetrics } from '@hermes-fleet/service';
 import { createGateway, type Gateway } from '../gateway.ts';
-import { silent } from './fakes.ts';
 import { inbound } from './messages.ts';
 
 export const CALLER: Caller = { name: 'operator', scopes: new Set(['announce', 'dispatch', 'read']) };
@@ -139,7 +139,7 @@ export async function profile(t: TestContext, o: ProfileOptions = {}): Promise<T
       profile: name,
       clock: systemClock,
       ids: systemIds,
-      log: silent,
+      log: silentLog,
     });
     const metrics = createMetrics({
       profile: name,
@@ -147,14 +147,14 @@ export async function profile(t: TestContext, o: ProfileOptions = {}): Promise<T
       callers: ['operator'],
       defaultMetrics: false,
     });
-    const client = createA2AClient({ clock: systemClock, log: silent, extensions: [HANDSHAKE_EXTENSION] });
+    const client = createA2AClient({ clock: systemClock, log: silentLog, extensions: [HANDSHAKE_EXTENSION] });
     const configured = Object.fromEntries(
       others.map(([other, at]) => [
         other,
         { url: `http://127.0.0.1:${at}/jsonrpc`, token: tokenOf(name, other) },
       ]),
     );
-    const known = createPeerRegistry({ ledger, configured, clock: systemClock, log: silent, self: name });
+    const known = createPeerRegistry({ ledger, configured, clock: systemClock, log: silentLog, self: name });
     const peers: PeerRegistry = {
       ...known,
       async record(announce, caller) {
@@ -168,7 +168,7 @@ export async function profile(t: TestContext, o: ProfileOptions = {}): Promise<T
       peers,
       client,
       clock: systemClock,
-      log: silent,
+      log: silentLog,
       metrics,
     });
     const executor: Executor = {
@@ -207,7 +207,7 @@ export async function profile(t: TestContext, o: ProfileOptions = {}): Promise<T
       },
       clock: systemClock,
       ids: systemIds,
-      log: silent,
+      log: silentLog,
     });
     return {
       ledger,
@@ -238,7 +238,7 @@ export async function profile(t: TestContext, o: ProfileOptions = {}): Promise<T
       ledger,
       intake: gateway,
       extensions: [HANDSHAKE_EXTENSION],
-      log: silent,
+      log: silentLog,
       clock: systemClock,
       card: () =>
         buildAgentCard({

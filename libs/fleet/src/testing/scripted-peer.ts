@@ -3,11 +3,10 @@ import { createServer } from 'node:http';
 import type { TestContext } from 'node:test';
 import { createA2AClient } from '@hermes-fleet/a2a';
 import { createPeerHealth } from '@hermes-fleet/peers';
-import { isJsonObject, type JsonObject, systemClock } from '@hermes-fleet/protocol';
-import type { Dialogue, ProseOptions } from '@hermes-fleet/relay';
-import { silent } from './fakes.ts';
+import { isJsonObject, type JsonObject, silentLog, systemClock } from '@hermes-fleet/protocol';
+import type { ProseOptions, QuestionExchange } from '@hermes-fleet/relay';
 
-/** An answer to one call: a JSON-RPC result or error, a bare body, events of a stream, silence, or a cut connection. */
+/** The answer to one call: a JSON-RPC result or error, a raw body, stream events, silence, or a cut connection. */
 export type Answer =
   | { readonly result: JsonObject }
   | { readonly error: JsonObject; readonly status?: number }
@@ -18,15 +17,16 @@ export type Answer =
 
 export interface ScriptedPeer {
   readonly options: ProseOptions;
-  /** The calls that came, in order: their methods and params. */
-  readonly calls: { readonly method: string; readonly params: JsonObject }[];
+  /** The calls, in order. */
+  readonly calls: { readonly method: string; readonly params: JsonObject; readonly body: string }[];
+  /** The IDs passed to `onAccepted`. */
   readonly taken: string[];
   readonly announces: JsonObject[];
-  /** Resolves when all of the script was played. */
+  /** Resolves when the whole script has been played. */
   readonly over: Promise<void>;
 }
 
-/** An agent on loopback that answers by a script, call by call; what the script does not foresee is cut off. */
+/** An agent on loopback that answers each call from a script, and cuts the connection of any other call. */
 export async function scriptedPeer(
   t: TestContext,
   script: readonly (readonly [method: string, answer: Answer])[],
@@ -38,7 +38,7 @@ export async function scriptedPeer(
     let body = '';
     for await (const chunk of request) body += chunk;
     const { method, params } = JSON.parse(body);
-    calls.push({ method, params: isJsonObject(params) ? params : {} });
+    calls.push({ method, params: isJsonObject(params) ? params : {}, body });
     const [wanted, answer] = left.shift() ?? ['nothing', 'cut'];
     if (left.length === 0) over.resolve();
     if (answer === 'silence' && wanted === method) return;
@@ -64,11 +64,11 @@ export async function scriptedPeer(
   const taken: string[] = [];
   const announces: JsonObject[] = [];
   const options: ProseOptions = {
-    client: createA2AClient({ clock: systemClock, log: silent, extensions: [] }),
+    client: createA2AClient({ clock: systemClock, log: silentLog, extensions: [] }),
     endpoint: { name: 'helper', url: `http://127.0.0.1:${address.port}/` },
     behaviour: createPeerHealth(systemClock),
     clock: systemClock,
-    log: silent,
+    log: silentLog,
     random: () => 0,
     signal: new AbortController().signal,
     traceparent: undefined,
@@ -78,21 +78,21 @@ export async function scriptedPeer(
     remainingTokens: () => Number.POSITIVE_INFINITY,
     peerDownAfterMs: 10_000,
     resumed: false,
-    onTaken: async (id) => void taken.push(id),
+    onAccepted: async (id) => void taken.push(id),
     onTask: async () => undefined,
     onRetry: () => undefined,
-    dialogue: NOBODY_TO_ASK,
+    questions: NOBODY_TO_ASK,
     onAnnounce: async (announce) => void announces.push(announce),
   };
   return { options, calls, taken, announces, over: over.promise };
 }
 
-/** What a peer asks is answered by nobody. */
-export const NOBODY_TO_ASK: Dialogue = {
+/** A caller that answers no questions. */
+export const NOBODY_TO_ASK: QuestionExchange = {
   ask: async () => undefined,
-  pending: () => undefined,
-  undelivered: async () => undefined,
-  delivered: async () => undefined,
+  pendingQuestion: () => undefined,
+  undeliveredAnswer: async () => undefined,
+  markDelivered: async () => undefined,
 };
 
 const envelope = (body: JsonObject): string => JSON.stringify({ jsonrpc: '2.0', id: 1, ...body });

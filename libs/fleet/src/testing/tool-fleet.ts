@@ -6,14 +6,14 @@ import {
   type JsonObject,
   type JsonValue,
   type RunContext,
+  silentLog,
   systemClock,
   type Tool,
   type ToolCall,
   type ToolResult,
 } from '@hermes-fleet/protocol';
+import { createSubtaskDelegation } from '../fleet-tools/delegate-subtask.ts';
 import { createFleetTools } from '../fleet-tools/fleet-tools.ts';
-import { createHandOver } from '../fleet-tools/hand-over.ts';
-import { silent } from './fakes.ts';
 import { DONE, freePort, type ProfileOptions, profile, type Script, type TestProfile } from './profile.ts';
 
 /** A run's way to a tool, as the loop makes it: the memo stands in the run's checkpoint. */
@@ -38,11 +38,23 @@ export function toolCall(task: AdmittedTask, context: RunContext, key = '1.0'): 
 export function fleetToolsOf(of: () => TestProfile, o: { orchestrates?: boolean; maxAtATime?: number } = {}) {
   const { orchestrates = true, maxAtATime = 100 } = o;
   const { name: self, peers } = of();
-  const work = () => of().gateway.peerWork;
-  const handOver = createHandOver({ profile: self, work, orchestrates, maxAtATime, log: silent });
-  const tools = createFleetTools({ profile: self, peers, work, handOver, clock: systemClock });
+  const work = () => of().gateway.subtasks;
+  const delegateSubtask = createSubtaskDelegation({
+    profile: self,
+    subtasks: work,
+    orchestrates,
+    maxAtATime,
+    log: silentLog,
+  });
+  const tools = createFleetTools({
+    profile: self,
+    peers,
+    subtasks: work,
+    delegateSubtask: delegateSubtask,
+    clock: systemClock,
+  });
   const tool = (name: string): Tool => tools.find((each) => each.name === name) ?? assert.fail(`no ${name}`);
-  return { tool, handOver };
+  return { tool, delegateSubtask };
 }
 
 /** Profiles on real ports that know each other; each may run a script of its own. */

@@ -1,0 +1,453 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { isJsonObject, type JsonObject, type JsonValue } from '@hermes-fleet/protocol';
+import { dispatching, inbound } from '../testing/messages.ts';
+import { asking, CALLER, type Script, type TestProfile, untilAborted } from '../testing/profile.ts';
+import { spending } from '../testing/relay-fleet.ts';
+import { fleetToolsOf, introduce, sending, toolCall, toolFleet } from '../testing/tool-fleet.ts';
+
+const OWN = { routing: { target: 'switch' } };
+const ORCHESTRATES = { orchestrate: true, routing: { peer_down_after_s: 20 } };
+
+/** The results of the calls that a run made. */
+async function resultsOf(
+  of: TestProfile,
+  id: string,
+): Promise<readonly { ok: boolean; output: JsonObject }[]> {
+  const { output } = await of.result(id);
+  assert.ok(Array.isArray(output), JSON.stringify(await of.result(id)));
+  return output.map((each: JsonValue) => {
+    assert.ok(isJsonObject(each) && typeof each.ok === 'boolean');
+    return { ok: each.ok, output: isJsonObject(each.output) ? each.output : { said: each.output ?? null } };
+  });
+}
+
+const tasksAt = (of: TestProfile): number => of.ledger.list({ pageSize: 1 }).totalSize;
+
+/** switch, whose own runs make these calls, and its workers. */
+async function fleet(
+  t: Parameters<typeof toolFleet>[0],
+  inputs: readonly JsonObject[],
+  workers: Parameters<typeof toolFleet>[1],
+  own: { before?: Script; fleet?: JsonObject } = {},
+) {
+  const of = await toolFleet(t, {
+    ...workers,
+    switch: {
+      fleet: { ...ORCHESTRATES, ...own.fleet },
+      async script(task, context) {
+        if (context.checkpoint.load() === undefined) await own.before?.(task, context);
+        return sending(() => of('switch'), ...inputs)(task, context);
+      },
+    },
+  });
+  return of;
+}
+
+describe('handing a part of a run to a peer', () => {
+  it('goes by the handshake: half the budget, the deadline, the path, and the task that it is a part of', async (t) => {
+    const of = await fleet(
+      t,
+      [
+        {
+          agent: 'neo',
+          brief: 'a part',
+          reply_schema: 'structured',
+          requirements: { required_mcp: ['memory'] },
+        },
+      ],
+      { neo: { script: spending(70) } },
+      { before: spending(1_000) },
+    );
+    const deadline = new Date(Date.now() + 60_000).toISOString();
+    const message = dispatching(
+      { task_id: 'abc', token_budget: 5_000, priority: 'high' },
+      { ...OWN, deadline },
+    );
+    const id = await of('switch').send({ ...message, contextId: 'ctx' });
+    const result = await of('switch').result(id);
+    assert.deepEqual(await resultsOf(of('switch'), id), [
+      {
+        ok: true,
+        output: {
+          status: 'done',
+          executed_by: 'neo',
+          tokens_spent: 70,
+          text: 'did a part',
+          files_changed: ['a.ts'],
+        },
+      },
+    ]);
+    assert.deepEqual([result.tokensSpent, result.usage?.delegatedTokens], [1_070, 70]);
+    const [remote = ''] = of('neo').runs;
+    const { dispatch, contextId, caller } = of('neo').task(remote);
+    assert.deepEqual(dispatch, {
+      type: 'TASK_DISPATCH',
+      protocol_version: '2.0',
+      task: {
+        task_id: `${id}/1.0`,
+        priority: 'high',
+        reply_schema: 'structured',
+        token_budget: 2_000,
+        root_id: 'abc',
+        path: ['switch'],
+        parent: { task_id: 'abc', profile: 'switch' },
+      },
+      requirements: { required_mcp: ['memory'] },
+      deadline,
+      brief: 'a part',
+      routing: { target: 'neo', on_blocked: 'fail' },
+    });
+    assert.deepEqual([contextId, caller], ['ctx/switch', 'switch']);
+    const { peer, part } = await of('switch').event(id, 'delegated');
+    assert.deepEqual([peer, part], ['neo', `${id}/1.0`]);
+  });
+
+  it('gives the slice that is asked for, but never what the run needs itself', async (t) => {
+    const ask = (token_budget: number) => ({ agent: 'neo', brief: 'a part', token_budget });
+    const of = await fleet(
+      t,
+      [ask(500), ask(99_999)],
+      { neo: { script: spending(10) } },
+      { before: spending(3_000) },
+    );
+    const id = await of('switch').send(dispatching({ token_budget: 10_000 }, OWN));
+    await of('switch').result(id);
+    const given = of('neo').runs.map((run) => {
+      const { task } = of('neo').task(run).dispatch;
+      return isJsonObject(task) ? task.token_budget : undefined;
+    });
+    // 10,000 - 3,000 spent - 10 by the first part, of which the run keeps as much as its steps have taken so far.
+    assert.deepEqual(given, [500, 3_990]);
+  });
+
+  it('tells why nobody takes it, at once where a peer is named, and the run goes on', async (t) => {
+    const of = await fleet(
+      t,
+      [
+        { agent: 'neo', brief: 'write it' },
+        { agent: 'nobody', brief: 'do it' },
+        { agent: 'switch', brief: 'do it' },
+        { agent: 'auto', brief: 'do it', requirements: { required_mcp: ['nope'] } },
+        { agent: 'neo', brief: 'do it', output_schema: { type: 'nonsense' }, reply_schema: 'json' },
+        { agent: 'neo', brief: 'only read', write: false },
+      ],
+      { neo: { script: spending(7) } },
+    );
+    of('neo').facts.clean = false;
+    const id = await of('switch').send(dispatching({ token_budget: 10_000 }, OWN));
+    const [dirty, nobody, self, unable, wrong, done] = await resultsOf(of('switch'), id);
+    assert.deepEqual([dirty?.ok, dirty?.output.status, dirty?.output.tokens_spent], [false, 'blocked', 0]);
+    assert.match(String(dirty?.output.blocked_reason), /neo: the working tree of neo is dirty/);
+    const [unmet] = Array.isArray(dirty?.output.unmet) ? dirty.output.unmet : [];
+    assert.ok(isJsonObject(unmet) && unmet.kind === 'repo' && unmet.transient === true);
+    assert.match(String(nobody?.output.blocked_reason), /"nobody" is not a peer of switch/);
+    assert.match(String(self?.output.blocked_reason), /"switch" is not a peer of switch/);
+    assert.match(String(unable?.output.blocked_reason), /"nope" is not declared by any live peer/);
+    assert.match(String(wrong?.output.said), /task\.output_schema/);
+    assert.deepEqual([done?.ok, done?.output.status], [true, 'done']);
+    const { status, tokensSpent } = await of('switch').result(id);
+    assert.deepEqual([status, tokensSpent], ['done', 7]);
+  });
+
+  it('with auto goes to the next peer where one refuses, and says so in the events of the task', async (t) => {
+    const of = await fleet(t, [{ brief: 'write it' }], {
+      neo: { script: spending(1), tier: 'sonnet' },
+      trinity: { script: spending(2), tier: 'opus' },
+    });
+    of('neo').facts.clean = false;
+    const id = await of('switch').send(dispatching({}, OWN));
+    const [result] = await resultsOf(of('switch'), id);
+    assert.deepEqual([result?.output.executed_by, result?.output.tokens_spent], ['trinity', 2]);
+    assert.deepEqual(
+      (Array.isArray(result?.output.attempts) ? result.output.attempts : []).map((each) =>
+        isJsonObject(each) ? [each.peer, each.status] : [],
+      ),
+      [
+        ['neo', 'blocked'],
+        ['trinity', 'done'],
+      ],
+    );
+    const { from, to, part } = await of('switch').event(id, 'rerouted');
+    assert.deepEqual([from, to, part], ['neo', 'trinity', `${id}/1.0`]);
+  });
+
+  it('never closes a circle, and never goes further than a path may be long', async (t) => {
+    const send = { agent: 'neo', brief: 'go on' };
+    const of = await fleet(t, [send, { brief: 'go on' }], {
+      neo: { script: spending(1) },
+      trinity: { script: spending(1) },
+    });
+    const through = async (path: string[]) =>
+      resultsOf(of('switch'), await of('switch').send(dispatching({ path }, OWN)));
+    const [circle, open] = await through(['neo']);
+    assert.match(String(circle?.output.blocked_reason), /has had this task already: it would go in a circle/);
+    assert.equal(open?.output.executed_by, 'trinity');
+    const [long] = await through(['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']);
+    assert.match(String(long?.output.blocked_reason), /came through 9 profiles, at most 8/);
+    assert.deepEqual([tasksAt(of('neo')), tasksAt(of('trinity'))], [0, 1]);
+  });
+
+  it('is for callers with the scope dispatch; those who may read may look', async (t) => {
+    const of = await toolFleet(t, {
+      neo: {},
+      switch: {
+        fleet: ORCHESTRATES,
+        async script(task, context) {
+          const { tool } = fleetToolsOf(() => of('switch'));
+          const callAs = (name: string, ...scopes: string[]) => ({
+            ...toolCall(task, context),
+            task: { ...task, caller: { name, scopes: new Set(scopes) } },
+          });
+          const sent = await tool('fleet_send').run({ agent: 'neo', brief: 'x' }, callAs('reader', 'read'));
+          const route = await tool('fleet_route').run({ agent: 'neo' }, callAs('reader', 'read'));
+          const peers = await tool('fleet_peers').run({}, callAs('nobody', 'announce'));
+          return { ...(await spending(0)(task, context)), output: [sent.output, route.ok, peers.output] };
+        },
+      },
+    });
+    const { output } = await of('switch').result(await of('switch').send(dispatching({}, OWN)));
+    assert.deepEqual(output, [
+      'reader, for whom this task is done, lacks the scope dispatch',
+      true,
+      'nobody, for whom this task is done, lacks the scope read or dispatch',
+    ]);
+    assert.equal(tasksAt(of('neo')), 0);
+  });
+
+  it('ends at the peer when the task is canceled, and what was spent there is counted', async (t) => {
+    const spent = Promise.withResolvers<void>();
+    const of = await fleet(t, [{ agent: 'neo', brief: 'hang' }], {
+      neo: {
+        async script(task, context) {
+          await spending(30)(task, context);
+          spent.resolve();
+          return untilAborted(task, context);
+        },
+      },
+    });
+    const id = await of('switch').send(dispatching({}, OWN));
+    await spent.promise;
+    await of('switch').gateway.cancel(id, CALLER);
+    const { error, tokensSpent } = await of('switch').result(id);
+    assert.deepEqual([error?.code, tokensSpent], ['canceled', 30]);
+    const [remote = ''] = of('neo').runs;
+    assert.equal(of('neo').task(remote).state, 'canceled');
+  });
+
+  it('ends at the peer when the deadline of the task passes', async (t) => {
+    const of = await fleet(t, [{ agent: 'neo', brief: 'hang' }], { neo: { script: untilAborted } });
+    const deadline = new Date(Date.now() + 2_500).toISOString();
+    const id = await of('switch').send(dispatching({}, { ...OWN, deadline }));
+    const { error } = await of('switch').result(id);
+    assert.equal(error?.code, 'deadline_exceeded');
+    const [remote = ''] = of('neo').runs;
+    const there = await of('neo').result(remote);
+    assert.equal(there.error?.code, 'deadline_exceeded');
+  });
+});
+
+describe('a part that is under way', () => {
+  /** Work that waits until it is let go, and then spends. */
+  function held(tokens: number): { script: Script; begun: Promise<void>; letGo: () => void } {
+    const begun = Promise.withResolvers<void>();
+    const gate = Promise.withResolvers<void>();
+    return {
+      async script(task, context) {
+        begun.resolve();
+        await Promise.race([gate.promise, untilAborted(task, context)]);
+        return spending(tokens)(task, context);
+      },
+      begun: begun.promise,
+      letGo: gate.resolve,
+    };
+  }
+
+  for (const [how, interrupt] of [
+    ['a crash', (of: TestProfile) => of.crash()],
+    [
+      'a stop',
+      async (of: TestProfile) => {
+        await of.gateway.stop(2_000);
+        await of.crash();
+      },
+    ],
+  ] as const) {
+    it(`goes on after ${how} of its profile: one task at the peer, its tokens counted once`, async (t) => {
+      const { script, begun, letGo } = held(40);
+      const of = await fleet(
+        t,
+        [
+          { agent: 'neo', brief: 'first' },
+          { agent: 'neo', brief: 'second' },
+        ],
+        {
+          neo: { script },
+        },
+      );
+      const id = await of('switch').send(dispatching({ token_budget: 5_000 }, OWN));
+      await begun;
+      await of('switch').event(id, 'progress');
+      await interrupt(of('switch'));
+      await of('switch').restart();
+      letGo();
+      await introduce(of('switch'), [of('neo')]);
+      const results = await resultsOf(of('switch'), id);
+      assert.deepEqual(
+        results.map(({ output }) => [output.status, output.tokens_spent]),
+        [
+          ['done', 40],
+          ['done', 40],
+        ],
+      );
+      const { tokensSpent } = await of('switch').result(id);
+      assert.equal(tokensSpent, 80);
+      assert.deepEqual([tasksAt(of('neo')), of('neo').runs.length], [2, 2]);
+    });
+  }
+
+  it('is followed when its peer crashes and comes back', async (t) => {
+    const { script, begun, letGo } = held(40);
+    const of = await fleet(t, [{ agent: 'neo', brief: 'do it' }], { neo: { script } });
+    const id = await of('switch').send(dispatching({}, OWN));
+    await begun;
+    await of('switch').event(id, 'progress');
+    await of('neo').crash();
+    letGo();
+    await of('neo').restart();
+    const [result] = await resultsOf(of('switch'), id);
+    assert.deepEqual([result?.output.status, result?.output.tokens_spent], ['done', 40]);
+    assert.equal(tasksAt(of('neo')), 1);
+  });
+
+  for (const crashes of [false, true])
+    it(`asks the caller of the task what the peer asks${crashes ? ', over a crash too' : ''}`, async (t) => {
+      const of = await fleet(t, [{ agent: 'neo', brief: 'paint it' }], {
+        neo: { script: asking('Which room?', 'Which wall?') },
+      });
+      const id = await of('switch').send(dispatching({ task_id: 'paint' }, OWN));
+      const answer = (text: string) => of('switch').gateway.accept(inbound({ taskId: id, text }), CALLER);
+      await of('switch').event(id, 'input_required');
+      if (crashes) {
+        await of('switch').crash();
+        await of('switch').restart();
+        await introduce(of('switch'), [of('neo')]);
+      }
+      await answer('The blue one.');
+      await of('switch').event(id, 'input_required', 2);
+      await answer('North.');
+      const [result] = await resultsOf(of('switch'), id);
+      assert.deepEqual([result?.output.status, result?.output.text], ['done', 'The blue one., North.']);
+      assert.deepEqual([tasksAt(of('neo')), of('neo').runs.length], [1, 1]);
+    });
+
+  it('goes on when the peer does not wait for the answer any longer', async (t) => {
+    const of = await fleet(t, [{ agent: 'neo', brief: 'paint it' }], {
+      neo: { script: asking('Which room?'), fleet: { limits: { max_input_wait_s: 0.3 } } },
+    });
+    const id = await of('switch').send(dispatching({ task_id: 'paint' }, OWN));
+    await of('switch').event(id, 'input_required');
+    const [result] = await resultsOf(of('switch'), id);
+    assert.equal(result?.output.status, 'partial');
+    assert.ok(of('switch').ledger.questions(id)[0]?.withdrawnAt, 'taken back');
+    assert.equal(of('switch').gateway.queuedTasks(), 0);
+  });
+
+  it('leaves the slot of its run to others', async (t) => {
+    const { script, begun, letGo } = held(1);
+    const of = await toolFleet(t, {
+      neo: { script },
+      switch: {
+        fleet: { ...ORCHESTRATES, limits: { max_concurrent_tasks: 1 } },
+        script: (task, context) =>
+          task.dispatch.brief === 'small'
+            ? spending(0)(task, context)
+            : sending(() => of('switch'), { agent: 'neo', brief: 'long' })(task, context),
+      },
+    });
+    const long = await of('switch').send(dispatching({}, OWN));
+    await begun;
+    const small = await of('switch').result(
+      await of('switch').send(dispatching({}, { ...OWN, brief: 'small' })),
+    );
+    assert.equal(small.status, 'done');
+    assert.equal(of('switch').task(long).state === 'completed', false);
+    letGo();
+    assert.equal((await of('switch').result(long)).status, 'done');
+  });
+
+  it('does not hold up a part that comes the other way, in one context and one slot each', async (t) => {
+    const both = Promise.withResolvers<void>();
+    let begun = 0;
+    const crosswise =
+      (self: string, other: string): Script =>
+      async (task, context) => {
+        if (task.dispatch.task.parent) return spending(5)(task, context);
+        begun += 1;
+        if (begun === 2) both.resolve();
+        await both.promise;
+        return sending(() => of(self), { agent: other, brief: 'the other half' })(task, context);
+      };
+    const limits = { max_concurrent_tasks: 1 };
+    const of = await toolFleet(t, {
+      switch: { fleet: { ...ORCHESTRATES, limits }, script: crosswise('switch', 'neo') },
+      neo: { fleet: { limits }, script: crosswise('neo', 'switch') },
+    });
+    const send = (to: string) =>
+      of(to).send({ ...dispatching({}, { routing: { target: to } }), contextId: 'shared' });
+    const [a, b] = [await send('switch'), await send('neo')];
+    const results = [...(await resultsOf(of('switch'), a)), ...(await resultsOf(of('neo'), b))];
+    assert.deepEqual(
+      results.map(({ output }) => [output.status, output.executed_by]),
+      [
+        ['done', 'neo'],
+        ['done', 'switch'],
+      ],
+    );
+  });
+
+  it('is one of a bounded number', async (t) => {
+    const { script, begun, letGo } = held(1);
+    const of = await toolFleet(t, {
+      neo: { script },
+      switch: {
+        fleet: ORCHESTRATES,
+        async script(task, context) {
+          const { delegateSubtask } = fleetToolsOf(() => of('switch'), { maxAtATime: 1 });
+          const ask = { agent: 'neo', brief: 'do it' };
+          const first = delegateSubtask(ask, toolCall(task, context, 'a'));
+          await begun;
+          const refused = await delegateSubtask(ask, toolCall(task, context, 'b')).catch((error) =>
+            String(error),
+          );
+          letGo();
+          return { ...(await spending(0)(task, context)), output: [(await first).ok, String(refused)] };
+        },
+      },
+    });
+    const { output } = await of('switch').result(await of('switch').send(dispatching({}, OWN)));
+    assert.deepEqual(output, [
+      true,
+      'ToolError: 1 pieces of work of switch are with peers, as many as may be: do it yourself',
+    ]);
+  });
+
+  it('needs a name where the profile does not look for peers', async (t) => {
+    const of = await toolFleet(t, {
+      trinity: { script: spending(3) },
+      neo: {
+        async script(task, context) {
+          const { tool } = fleetToolsOf(() => of('neo'), { orchestrates: false });
+          const open = await tool('fleet_send').run({ brief: 'do it' }, toolCall(task, context, 'a'));
+          const named = await tool('fleet_send').run(
+            { agent: 'trinity', brief: 'do it' },
+            toolCall(task, context, 'b'),
+          );
+          return { ...(await spending(0)(task, context)), output: [open.output, named.ok] };
+        },
+      },
+    });
+    const { output } = await of('neo').result(await of('neo').send(dispatching()));
+    assert.deepEqual(output, ['neo does not look for peers: name one; fleet_peers lists them', true]);
+  });
+});

@@ -1,0 +1,130 @@
+import {
+  type AdmittedTask,
+  isJsonObject,
+  type JsonObject,
+  type Log,
+  type RunContext,
+  type RunOutcome,
+  type ToolCall,
+  ToolError,
+  type ToolResult,
+  type Unmet,
+} from '@hermes-fleet/protocol';
+import { z } from 'zod';
+import { requireCallerScope } from '../tool-support/require-scope.ts';
+import { waitWithoutSlot } from '../tool-support/wait-without-slot.ts';
+import { admittedSubtask, type SubtaskRequest, type SubtaskRunner, subtaskDispatch } from './subtask.ts';
+import { type BudgetSlice, sliceOf, subtaskBudget } from './subtask-budget.ts';
+import { subtaskResult } from './subtask-result.ts';
+
+export interface SubtaskDelegationOptions {
+  readonly profile: string;
+  /** Called by each tool call, because the gateway is created after its agent. */
+  readonly subtasks: () => SubtaskRunner;
+  /** The profile may route subtasks itself; otherwise each one must name a peer. */
+  readonly orchestrates: boolean;
+  /** How many subtasks may be delegated at the same time. */
+  readonly maxAtATime: number;
+  readonly log: Log;
+}
+
+export type DelegateSubtask = (request: SubtaskRequest, call: ToolCall) => Promise<ToolResult>;
+
+/**
+ * Creates the function that delegates a subtask of a run to a peer, under the same handshake as any task: it is routed,
+ * admitted there, bounded by a slice of the run's budget and by its deadline, and sent once, however often the run is
+ * interrupted (docs/handshake.md#idempotency). The run waits without its slot, and the peer's tokens are booked. The result
+ * says how the subtask ended; a ToolError says why it was not sent. Throws the reasons of the call's signals.
+ */
+export function createSubtaskDelegation(options: SubtaskDelegationOptions): DelegateSubtask {
+  const { profile, subtasks, orchestrates, maxAtATime, log } = options;
+  let delegated = 0;
+  return async (request, call) => {
+    const { task } = call;
+    requireCallerScope(task.caller, 'dispatch');
+    if (request.agent === 'auto' && !orchestrates)
+      throw new ToolError(`${profile} does not look for peers: name one; fleet_peers lists them`);
+    const resumed = loadSubtaskState(call.memo);
+    if (!resumed && delegated >= maxAtATime)
+      throw new ToolError(
+        `${delegated} pieces of work of ${profile} are with peers, as many as may be: do it yourself`,
+      );
+    const slice = resumed ?? sliceOf(call.budget, request.tokenBudget);
+    const subtask = admittedSubtask(task, call.key, profile, subtaskDispatch(task, request, slice.limit));
+    const fields = {
+      task_id: task.id,
+      part: subtask.id,
+      agent: request.agent,
+      on_behalf_of: task.caller.name,
+    };
+    log.info(fields, resumed ? 'work with a peer is taken up again' : 'work is handed to a peer');
+    delegated += 1;
+    try {
+      const budget = subtaskBudget(call.budget, slice);
+      const unmet = resumed ? [] : await subtasks().unmet(subtask.dispatch, task.caller);
+      const outcome =
+        unmet.length > 0 ? blockedOutcome(unmet) : await runSubtask(subtasks(), subtask, call, slice);
+      call.signal.throwIfAborted();
+      const tokens_spent = budget.spent();
+      log.info({ ...fields, status: outcome.status, tokens_spent }, 'work with a peer has ended');
+      return subtaskResult(outcome, tokens_spent);
+    } finally {
+      delegated -= 1;
+    }
+  };
+}
+
+function runSubtask(
+  runner: SubtaskRunner,
+  subtask: AdmittedTask,
+  call: ToolCall,
+  slice: BudgetSlice,
+): Promise<RunOutcome> {
+  const { stopping } = call;
+  // A shutdown ends the wait only: the peer continues, and the next start resumes the call.
+  const signal = AbortSignal.any([call.signal, stopping]);
+  return waitWithoutSlot(call, (ask) => {
+    const context: RunContext = {
+      signal,
+      stopping,
+      ask,
+      budget: subtaskBudget(call.budget, slice),
+      report: (event) =>
+        call.report(event.type === 'text' ? event : { ...event, data: { ...event.data, part: subtask.id } }),
+      park: (wait) => wait(),
+      checkpoint: checkpointIn(call.memo, slice),
+    };
+    return runner.run(subtask, context);
+  });
+}
+
+function blockedOutcome(unmet: readonly Unmet[]): RunOutcome {
+  return {
+    status: 'blocked',
+    nextSteps: [],
+    blockedReason: unmet.map(({ detail }) => detail).join('; '),
+    artifacts: { filesChanged: [] },
+    unmet: [...unmet],
+  };
+}
+
+const SubtaskState = z.object({
+  part: z.literal(1),
+  limit: z.number().optional(),
+  before: z.number(),
+  relay: z.custom<JsonObject>(isJsonObject),
+});
+
+/** Loads the slice and the relay's checkpoint of a call that an earlier process began; undefined for a new call. */
+function loadSubtaskState(memo: ToolCall['memo']): z.output<typeof SubtaskState> | undefined {
+  const saved = memo.load();
+  return saved === undefined ? undefined : SubtaskState.parse(saved);
+}
+
+/** Keeps the relay's checkpoint in the call's memo. */
+function checkpointIn(memo: ToolCall['memo'], { limit, before }: BudgetSlice): RunContext['checkpoint'] {
+  return {
+    load: () => loadSubtaskState(memo)?.relay,
+    save: (relay) => memo.save({ part: 1, ...(limit === undefined ? {} : { limit }), before, relay }),
+  };
+}

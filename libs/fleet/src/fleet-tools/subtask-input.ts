@@ -1,0 +1,65 @@
+import { OnBlocked, Priority, ReplySchema } from '@hermes-fleet/protocol';
+import { z } from 'zod';
+import type { SubtaskRequest } from './subtask.ts';
+
+const names = z.array(z.string().min(1).max(200)).max(50);
+
+const requirements = z.strictObject({
+  required_mcp: names.optional(),
+  required_capabilities: names.optional(),
+  model_tier: z
+    .strictObject({ min: z.string().optional(), max: z.string().optional(), prefer: z.string().optional() })
+    .optional(),
+  min_context_window: z.int().positive().optional(),
+});
+
+/** The input of `fleet_route`, in the terms of a TASK_DISPATCH. Descriptions are short: every step pays for them. */
+export const ROUTE_INPUT = {
+  agent: z.string().min(1).max(200).default('auto').describe("A peer's name, or auto: whoever suits best"),
+  requirements: requirements.optional(),
+  token_budget: z.int().positive().optional().describe('Default: half of what is left'),
+  priority: Priority.optional(),
+  write: z.boolean().optional().describe('Whether it changes files'),
+};
+
+/** The input of `fleet_send`. */
+export const SEND_INPUT = {
+  ...ROUTE_INPUT,
+  brief: z
+    .string()
+    .min(1)
+    .max(200_000)
+    .describe('All that it needs to know: it sees nothing else of your task'),
+  reply_schema: ReplySchema.optional(),
+  output_schema: z.record(z.string(), z.json()).optional().describe('JSON Schema of a json reply'),
+  on_blocked: OnBlocked.optional().describe('Default: reroute with auto, fail with a name'),
+};
+
+const SendInput = z.strictObject(SEND_INPUT);
+
+export function subtaskRequest(
+  input: Partial<z.output<typeof SendInput>> & { agent: string; brief: string },
+): SubtaskRequest {
+  const { model_tier: tier, ...required } = input.requirements ?? {};
+  return {
+    agent: input.agent,
+    brief: input.brief,
+    requirements: input.requirements && {
+      ...defined(required),
+      ...(tier ? { model_tier: defined(tier) } : {}),
+    },
+    tokenBudget: input.token_budget,
+    priority: input.priority,
+    replySchema: input.reply_schema,
+    outputSchema: input.output_schema,
+    write: input.write,
+    onBlocked: input.on_blocked,
+  };
+}
+
+/** Drops undefined fields, which JSON cannot represent. */
+function defined<T>(fields: Readonly<Record<string, T | undefined>>): Record<string, T> {
+  return Object.fromEntries(
+    Object.entries(fields).flatMap(([key, value]) => (value === undefined ? [] : [[key, value] as const])),
+  );
+}

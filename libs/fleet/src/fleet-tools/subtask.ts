@@ -1,0 +1,106 @@
+import type { RoutingDecision } from '@hermes-fleet/peers';
+import {
+  type AdmittedTask,
+  type Caller,
+  decodeDispatch,
+  FleetError,
+  type JsonObject,
+  type OnBlocked,
+  type Priority,
+  type ReplySchema,
+  type RunContext,
+  type RunOutcome,
+  type TaskDispatch,
+  ToolError,
+  type Unmet,
+} from '@hermes-fleet/protocol';
+import { boundedId, callId } from '../tool-support/call-id.ts';
+
+/** Runs subtasks of the profile's own agent at peers. The gateway provides it. */
+export interface SubtaskRunner {
+  /** Routes, sends and follows a subtask as the relay does with any task. */
+  run(subtask: AdmittedTask, context: RunContext): Promise<RunOutcome>;
+  /** The requirements that no peer could meet: scope, path and deadline. */
+  unmet(dispatch: TaskDispatch, caller: Caller): Promise<Unmet[]>;
+  /** Routes a subtask without sending it. */
+  route(dispatch: TaskDispatch): Promise<RoutingDecision>;
+}
+
+/** A subtask as the agent asks for it. */
+export interface SubtaskRequest {
+  /** A peer's name, or `auto`. */
+  readonly agent: string;
+  readonly brief: string;
+  /** As on the wire. */
+  readonly requirements?: JsonObject | undefined;
+  readonly priority?: Priority | undefined;
+  readonly replySchema?: ReplySchema | undefined;
+  readonly outputSchema?: JsonObject | undefined;
+  readonly write?: boolean | undefined;
+  readonly onBlocked?: OnBlocked | undefined;
+  readonly tokenBudget?: number | undefined;
+}
+/**
+ * The context of a task's subtasks: one for each context and profile, so that related subtasks share a work tree at a peer.
+ * It differs from the task's own context, which stays locked while the task waits: otherwise two tasks that delegate to
+ * each other would wait forever. Each hop makes it longer, so no cycle can close.
+ */
+export function subtaskContextId(contextId: string, profile: string): string {
+  return boundedId(`${contextId}/${profile}`);
+}
+
+/**
+ * The contract of a subtask: the request, with the deadline, default priority, path and root of its task. Throws a
+ * ToolError that names every invalid field.
+ */
+export function subtaskDispatch(
+  task: AdmittedTask,
+  request: SubtaskRequest,
+  slice: number | undefined,
+): TaskDispatch {
+  const { dispatch } = task;
+  const { taskId, rootId, path, priority } = dispatch.task;
+  const onBlocked = request.onBlocked ?? (request.agent === 'auto' ? undefined : 'fail');
+  const wire: JsonObject = {
+    type: 'TASK_DISPATCH',
+    protocol_version: dispatch.protocolVersion,
+    task: {
+      task_id: taskId,
+      priority: request.priority ?? priority ?? 'normal',
+      reply_schema: request.replySchema ?? 'prose',
+      ...(slice === undefined ? {} : { token_budget: slice }),
+      ...(request.outputSchema === undefined ? {} : { output_schema: request.outputSchema }),
+      ...(request.write === undefined ? {} : { write: request.write }),
+      ...(rootId === undefined ? {} : { root_id: rootId }),
+      ...(path === undefined ? {} : { path: [...path] }),
+    },
+    ...(request.requirements === undefined ? {} : { requirements: request.requirements }),
+    ...(dispatch.deadline === undefined ? {} : { deadline: dispatch.deadline }),
+    brief: request.brief,
+    routing: {
+      target: request.agent,
+      ...(onBlocked === undefined ? {} : { on_blocked: onBlocked }),
+    },
+  };
+  try {
+    return decodeDispatch(wire);
+  } catch (thrown) {
+    if (!(thrown instanceof FleetError)) throw thrown;
+    throw new ToolError(thrown.fields.map(({ path: at, reason }) => `${at} ${reason}`).join('; '));
+  }
+}
+
+/** The subtask as an admitted task, for the relay. */
+export function admittedSubtask(
+  task: AdmittedTask,
+  key: string,
+  profile: string,
+  dispatch: TaskDispatch,
+): AdmittedTask {
+  return {
+    ...task,
+    id: callId(task.id, key),
+    contextId: subtaskContextId(task.contextId, profile),
+    dispatch,
+  };
+}

@@ -1,0 +1,83 @@
+import type { RoutingDecision } from '@hermes-fleet/peers';
+import type { Attempt, AttemptConsidered, RunContext } from '@hermes-fleet/protocol';
+import type { AttemptOutcome } from './attempt.ts';
+import type { Delegation } from './delegation/delegation.ts';
+import type { Refusal } from './relay-state.ts';
+
+/** The status of an attempt at a peer that could not be reached or did not accept the message. */
+const UNREACHABLE = 'unreachable';
+const MAX_CONSIDERED = 20;
+const MAX_REASONS = 4;
+const MAX_REASON = 200;
+/** Bounds the attempts in a result; a task that waits for hours drops its oldest unreachable ones. */
+const MAX_ATTEMPTS = 100;
+/** Larger figures are a peer's mistake and would make the sums inexact. */
+const MAX_REPORTED_TOKENS = 1_000_000_000;
+
+/** The routing explanation, truncated to what an attempt keeps (docs/handshake.md#routing). */
+export function explanationOf({ considered }: RoutingDecision): AttemptConsidered[] {
+  return considered.slice(0, MAX_CONSIDERED).map(({ peer, verdict, score, reasons }) => ({
+    peer,
+    verdict,
+    score,
+    reasons: reasons.slice(0, MAX_REASONS).map((reason) => reason.slice(0, MAX_REASON)),
+  }));
+}
+
+export function attemptRecord(
+  current: Delegation,
+  outcome: AttemptOutcome,
+  refusal: Refusal | undefined,
+  now: number,
+): Attempt {
+  const result = outcome.kind === 'result' ? outcome.result : undefined;
+  const failure = outcome.kind === 'failed' ? outcome.outcome.error : result?.error;
+  return {
+    peer: current.peer,
+    status: result?.status ?? statusOf(outcome),
+    reason: refusal?.reason ?? failure?.code ?? null,
+    tokensSpent: Math.min(result?.tokensSpent ?? 0, MAX_REPORTED_TOKENS),
+    startedAt: current.startedAt,
+    endedAt: new Date(now).toISOString(),
+    ...(current.considered ? { considered: current.considered } : {}),
+  };
+}
+
+/**
+ * Adds an attempt. Consecutive unreachable attempts at the same peer become one, so that a peer which is away for hours
+ * does not fill the list.
+ */
+export function withAttempt(before: readonly Attempt[], next: Attempt): Attempt[] {
+  if (next.status !== UNREACHABLE) return bounded([...before, next]);
+  const reached = before.findLastIndex(({ status }) => status !== UNREACHABLE);
+  const known = before.findIndex(({ peer }, at) => at > reached && peer === next.peer);
+  const { startedAt } = before[known] ?? next;
+  return known < 0 ? bounded([...before, next]) : before.with(known, { ...next, startedAt });
+}
+
+/** Counts the dispatches that reached a peer and were refused: the figure that `max_attempts` limits. */
+export function refusedDispatches(attempts: readonly Attempt[]): number {
+  return attempts.filter(({ status }) => status !== UNREACHABLE).length;
+}
+
+/** Books the tokens that peers spent, minus what an earlier process booked already. */
+export async function bookDelegated(
+  budget: RunContext['budget'],
+  attempts: readonly Attempt[],
+): Promise<void> {
+  const reported = attempts.reduce((sum, { tokensSpent }) => sum + tokensSpent, 0);
+  const booked = budget.usage().delegatedTokens ?? 0;
+  if (reported > booked) await budget.addDelegated(reported - booked);
+}
+
+function statusOf(outcome: AttemptOutcome): string {
+  if (outcome.kind === 'failed') return 'error';
+  return outcome.kind === 'refused' && outcome.declined ? 'refused' : UNREACHABLE;
+}
+
+function bounded(attempts: Attempt[]): Attempt[] {
+  const excess = attempts.length - MAX_ATTEMPTS;
+  if (excess <= 0) return attempts;
+  const droppable = attempts.filter(({ status }) => status === UNREACHABLE).slice(0, excess);
+  return attempts.filter((each) => !droppable.includes(each));
+}

@@ -1,0 +1,40 @@
+import type { A2AClient, PeerEndpoint, PeerTask } from '@hermes-fleet/a2a';
+import type { PeerHealth } from '@hermes-fleet/peers';
+import type { Clock, JsonObject, Log, ReplySchema, TaskResult } from '@hermes-fleet/protocol';
+import type { QuestionExchange } from './question-exchange.ts';
+
+export type DelegationOutcome = { readonly kind: 'result'; readonly result: TaskResult } | RefusedDispatch;
+
+/** The peer certainly does not have the task, so another peer may get it. */
+export interface RefusedDispatch {
+  readonly kind: 'refused';
+  readonly reason: string;
+  /** The peer answered and will refuse again: it is neither away nor stopping. */
+  readonly declined?: boolean;
+}
+
+export interface DelegateOptions {
+  readonly client: A2AClient;
+  readonly endpoint: PeerEndpoint;
+  readonly behaviour: PeerHealth;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly random: () => number;
+  readonly signal: AbortSignal;
+  /** The trace of the calls to the peer. */
+  readonly traceparent: string | undefined;
+  /** The task ID in the payload, and so in the result. */
+  readonly taskId: string;
+  readonly replySchema: ReplySchema;
+  /** JSON Schema of `output` when a JSON reply is required. */
+  readonly outputSchema?: JsonObject | undefined;
+  /** How long the peer may be unreachable before the delegation fails, ms. */
+  readonly peerDownAfterMs: number;
+  /** An earlier process may have sent this dispatch. */
+  readonly resumed: boolean;
+  /** The ID is durable when the promise resolves. */
+  readonly onAccepted: (remoteTaskId: string) => Promise<void>;
+  readonly onTask: (task: PeerTask) => Promise<void>;
+  readonly onRetry: (reason: string) => void;
+  readonly questions: QuestionExchange;
+}

@@ -1,0 +1,246 @@
+import { type PeerReply, type PeerTask, peerErrorCode } from '@hermes-fleet/a2a';
+import { backoffMs, type ErrorCode, type TaskResult } from '@hermes-fleet/protocol';
+import { awaitAnswer } from './await-answer.ts';
+import type { DelegateOptions, DelegationOutcome, RefusedDispatch } from './delegate-options.ts';
+import type { Delegation } from './delegation.ts';
+import { createPeerContact, isDeclined, neverArrived, type PeerContact, peerError } from './peer-contact.ts';
+import { type AnswerMessage, isWaitingForCaller, unansweredResult } from './question-exchange.ts';
+import { hasResult, resultOf, resultOfMessage } from './remote-result.ts';
+
+const SEND_TIMEOUT_MS = 10_000;
+const QUERY_TIMEOUT_MS = 5_000;
+/** Three calls of this length fit into the time that an aborted run has to end. */
+const CANCEL_TIMEOUT_MS = 3_000;
+const IDLE_TIMEOUT_MS = 45_000;
+/** Bounds the resends to a peer that keeps forgetting the task, and would begin the work again each time. */
+const MAX_RESENDS = 1;
+const RETRY_BACKOFF = { firstMs: 200, longestMs: 5_000 };
+
+/**
+ * Delegates a task to one peer and follows it to its end: sends the dispatch without blocking, follows the stream, and
+ * polls after a disconnect. When an answer is lost, the same bytes are sent again; the peer's idempotency makes that the
+ * same task (docs/handshake.md#idempotency). The peer's questions go to the caller, and the answers to the peer. Throws
+ * PEER_UNREACHABLE when the peer is unreachable too long, and the signal's reason.
+ */
+export async function delegate(options: DelegateOptions, delegation: Delegation): Promise<DelegationOutcome> {
+  const { questions } = options;
+  let contact = createPeerContact(options);
+  let task: PeerTask | undefined;
+  if (delegation.remoteTaskId === undefined) {
+    const sent = await sendDispatch(options, delegation, contact, options.resumed);
+    if (sent.kind === 'refused') return sent;
+    if (sent.kind === 'message') return { kind: 'result', result: resultOfMessage(sent, options) };
+    task = sent.task;
+  }
+  let from = task ?? delegation.remoteTaskId ?? '';
+  const undelivered = await questions.undeliveredAnswer();
+  if (undelivered) from = await deliverAnswer(options, delegation, contact, idOf(from), undelivered);
+  let pending = questions.pendingQuestion();
+  for (;;) {
+    const current = pending ?? (await followTask(options, delegation, contact, from));
+    pending = undefined;
+    if (current.terminal) return { kind: 'result', result: resultOf(current, options) };
+    const awaited = await awaitAnswer(
+      options,
+      current,
+      (now) => isWaitingForCaller(now) && now.statusId === current.statusId,
+    );
+    contact = createPeerContact(options);
+    if ('moved' in awaited) from = awaited.moved;
+    else if (awaited.answer)
+      from = await deliverAnswer(options, delegation, contact, current.id, awaited.answer);
+    else {
+      const canceled = await cancelDelegation(options, { ...delegation, remoteTaskId: current.id });
+      return { kind: 'result', result: unansweredResult(options, current, canceled) };
+    }
+  }
+}
+
+const idOf = (task: PeerTask | string): string => (typeof task === 'string' ? task : task.id);
+
+/**
+ * Sends the caller's answer until the peer has it; the peer deduplicates by message ID. Returns the task, or its ID when
+ * the peer's task has ended or is unknown there and has to be queried next.
+ */
+async function deliverAnswer(
+  options: DelegateOptions,
+  delegation: Delegation,
+  contact: PeerContact,
+  taskId: string,
+  { messageId, text }: AnswerMessage,
+): Promise<PeerTask | string> {
+  const { client, endpoint, questions, signal, traceparent } = options;
+  const answer = { messageId, text, contextId: delegation.contextId, taskId, blocking: false };
+  for (;;) {
+    try {
+      const reply = await client.send(endpoint, answer, { timeoutMs: SEND_TIMEOUT_MS, signal, traceparent });
+      contact.answered();
+      await questions.markDelivered();
+      return reply.kind === 'task' ? reply.task : taskId;
+    } catch (thrown) {
+      const error = peerError(signal, thrown);
+      if (!error.retryable) {
+        if (!NO_LONGER_WAITING.has(peerErrorCode(error))) {
+          await cancelDelegation(options, { ...delegation, remoteTaskId: taskId });
+          throw error;
+        }
+        await questions.markDelivered();
+        return taskId;
+      }
+      options.onRetry('answer');
+      await contact.waitToRetry(error);
+    }
+  }
+}
+
+/** A peer's errors for an answer to a task that does not wait for one. */
+const NO_LONGER_WAITING: ReadonlySet<ErrorCode | undefined> = new Set<ErrorCode | undefined>([
+  'UNSUPPORTED_OPERATION',
+  'TASK_NOT_FOUND',
+]);
+
+/** Cancels the task at the peer. Returns its result if that can still be read. Bounded in time; never throws. */
+export async function cancelDelegation(
+  options: Pick<
+    DelegateOptions,
+    'client' | 'endpoint' | 'traceparent' | 'taskId' | 'replySchema' | 'outputSchema' | 'log'
+  >,
+  delegation: Delegation,
+): Promise<TaskResult | undefined> {
+  const { client, endpoint, traceparent } = options;
+  const call = { timeoutMs: CANCEL_TIMEOUT_MS, traceparent };
+  try {
+    let id = delegation.remoteTaskId;
+    if (id === undefined) {
+      const reply = await client.send(endpoint, dispatchMessage(delegation), call);
+      if (reply.kind === 'message') return resultOfMessage(reply, options);
+      id = reply.task.id;
+    }
+    const known = id;
+    const task = await client
+      .cancelTask(endpoint, known, call)
+      .catch(() => client.getTask(endpoint, known, call));
+    return task.terminal ? resultOf(task, options) : undefined;
+  } catch (error) {
+    options.log.warn({ peer: endpoint.name, err: error }, 'task at the peer could not be canceled');
+    return undefined;
+  }
+}
+
+async function sendDispatch(
+  options: DelegateOptions,
+  delegation: Delegation,
+  contact: PeerContact,
+  mayHaveArrived: boolean,
+): Promise<PeerReply | RefusedDispatch> {
+  const { client, endpoint, behaviour, clock, signal, traceparent } = options;
+  const call = { timeoutMs: SEND_TIMEOUT_MS, signal, traceparent };
+  let ambiguous = mayHaveArrived;
+  for (;;) {
+    const sentAt = clock.now();
+    try {
+      const reply = await client.send(endpoint, dispatchMessage(delegation), call);
+      contact.answered();
+      behaviour.recordAccepted(clock.now() - sentAt);
+      if (reply.kind === 'task') await options.onAccepted(reply.task.id);
+      return reply;
+    } catch (thrown) {
+      const error = peerError(signal, thrown);
+      if (!ambiguous && (isDeclined(error) || neverArrived(error))) {
+        if (error.code === 'PEER_UNREACHABLE') behaviour.recordFailure();
+        return { kind: 'refused', reason: error.message, declined: isDeclined(error) && !error.retryable };
+      }
+      if (!error.retryable) throw error;
+      ambiguous = true;
+      options.onRetry('send');
+      await contact.waitToRetry(error);
+    }
+  }
+}
+
+/** Resolves with the task when it has ended at the peer or waits for its caller. */
+async function followTask(
+  options: DelegateOptions,
+  delegation: Delegation,
+  contact: PeerContact,
+  from: PeerTask | string,
+): Promise<PeerTask> {
+  const { clock, random, signal } = options;
+  let id = idOf(from);
+  let task = typeof from === 'string' ? undefined : from;
+  const resends = { left: MAX_RESENDS };
+  for (let drops = 0; task === undefined || !isSettled(task); drops += 1) {
+    if (drops > 0) await clock.sleep(backoffMs(drops, { ...RETRY_BACKOFF, random }), signal);
+    task = await watchOnce(options, id, contact, task);
+    if (task === undefined || !isSettled(task)) {
+      options.onRetry('stream');
+      task = await queryTask(options, delegation, id, contact, resends);
+      id = task.id;
+    }
+  }
+  return isWaitingForCaller(task) || hasResult(task)
+    ? task
+    : queryTask(options, delegation, id, contact, resends);
+}
+
+const isSettled = (task: PeerTask): boolean => task.terminal || isWaitingForCaller(task);
+
+/** Follows the stream until the task ends or asks, or the stream breaks. Its error does not matter: a query follows. */
+async function watchOnce(
+  options: DelegateOptions,
+  id: string,
+  contact: PeerContact,
+  known: PeerTask | undefined,
+): Promise<PeerTask | undefined> {
+  const { client, endpoint, signal, traceparent, log } = options;
+  const call = { signal, traceparent, idleTimeoutMs: IDLE_TIMEOUT_MS };
+  let task = known;
+  try {
+    for await (const snapshot of client.watch(endpoint, id, call)) {
+      contact.answered();
+      task = snapshot;
+      await options.onTask(snapshot);
+      if (isSettled(snapshot)) break;
+    }
+  } catch (thrown) {
+    const error = peerError(signal, thrown);
+    log.debug({ peer: endpoint.name, err: error }, 'stream from the peer ended early');
+  }
+  signal.throwIfAborted();
+  return task;
+}
+
+/** Reads the task from the peer. A peer that does not know the task gets the same payload again, at most once. */
+async function queryTask(
+  options: DelegateOptions,
+  delegation: Delegation,
+  id: string,
+  contact: PeerContact,
+  resends: { left: number },
+): Promise<PeerTask> {
+  const { client, endpoint, signal, traceparent } = options;
+  for (;;) {
+    try {
+      const task = await client.getTask(endpoint, id, { timeoutMs: QUERY_TIMEOUT_MS, signal, traceparent });
+      contact.answered();
+      await options.onTask(task);
+      return task;
+    } catch (thrown) {
+      const error = peerError(signal, thrown);
+      if (error.retryable) {
+        options.onRetry('ask');
+        await contact.waitToRetry(error);
+        continue;
+      }
+      if (peerErrorCode(error) !== 'TASK_NOT_FOUND' || resends.left === 0) throw error;
+      resends.left -= 1;
+      const sent = await sendDispatch(options, delegation, contact, true);
+      if (sent.kind === 'task') return sent.task;
+      throw error;
+    }
+  }
+}
+
+function dispatchMessage({ messageId, contextId, payload }: Delegation) {
+  return { messageId, contextId, data: payload, blocking: false };
+}

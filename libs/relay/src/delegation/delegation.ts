@@ -1,0 +1,63 @@
+import { type Attempt, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import { z } from 'zod';
+
+export const ConsideredPeers = z.array(
+  z.object({
+    peer: z.string(),
+    verdict: z.enum(['chosen', 'eligible', 'excluded']),
+    score: z.number(),
+    reasons: z.array(z.string()),
+  }),
+);
+
+export const Delegation = z.object({
+  peer: z.string(),
+  messageId: z.string(),
+  contextId: z.string(),
+  /** The dispatch as first sent, or `{ text }` for a prose peer. Every resend repeats it byte for byte. */
+  payload: z.custom<JsonObject>(isJsonObject),
+  /** The peer gets text instead of handshake messages. */
+  prose: z.boolean().optional(),
+  /** The peer's token budget; absent without a limit. */
+  slice: z.number().optional(),
+  startedAt: z.string(),
+  remoteTaskId: z.string().optional(),
+  /** How many of the peer's questions are answered or withdrawn, and whether the peer has the last answer. */
+  answers: z
+    .object({ count: z.number(), delivered: z.boolean(), statusId: z.string().optional() })
+    .optional(),
+  /** The peer's open question; absent once it is answered or withdrawn. */
+  asked: z.object({ text: z.string(), statusId: z.string().optional() }).optional(),
+  /** The routing explanation of this choice. */
+  considered: ConsideredPeers.optional(),
+});
+
+/** A dispatch that a peer has, or may have. */
+export type Delegation = z.output<typeof Delegation>;
+
+export function encodeDelegation(delegation: Delegation): JsonObject {
+  const { remoteTaskId, prose, slice, answers, asked, considered, ...rest } = delegation;
+  return {
+    ...rest,
+    ...(slice === undefined ? {} : { slice }),
+    ...(prose === undefined ? {} : { prose }),
+    ...(remoteTaskId === undefined ? {} : { remoteTaskId }),
+    ...(answers === undefined ? {} : { answers: withStatus(answers) }),
+    ...(asked === undefined ? {} : { asked: withStatus(asked) }),
+    ...encodeConsidered(considered),
+  };
+}
+
+function withStatus({
+  statusId,
+  ...rest
+}: NonNullable<Delegation['answers'] | Delegation['asked']>): JsonObject {
+  return { ...rest, ...(statusId === undefined ? {} : { statusId }) };
+}
+
+export function encodeConsidered(considered: Attempt['considered']): JsonObject {
+  if (considered === undefined) return {};
+  return {
+    considered: considered.map(({ peer, verdict, score, reasons }) => ({ peer, verdict, score, reasons })),
+  };
+}

@@ -1,0 +1,205 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { announceOf } from '@hermes-fleet/fleet/testing';
+import {
+  encodeAnnounce,
+  encodeResult,
+  FleetError,
+  type JsonObject,
+  type ReplySchema,
+} from '@hermes-fleet/protocol';
+import { neverArrived } from './peer-contact.ts';
+import {
+  announcesIn,
+  hasResult,
+  judgeAnswer,
+  outcomeOf,
+  resultOf,
+  resultOfMessage,
+} from './remote-result.ts';
+
+const wire = encodeResult({
+  type: 'TASK_RESULT',
+  protocolVersion: '2.0',
+  taskId: 'remote',
+  status: 'done',
+  tokensSpent: 3,
+  nextSteps: ['review'],
+  blockedReason: null,
+  artifacts: { filesChanged: ['a.ts'] },
+  durationMs: 5,
+});
+const task = (state: string, data: JsonObject[] = [], text = 'words') => ({ state, data, text });
+
+describe('the result in a peer’s answer', () => {
+  it('is its TASK_RESULT; what we do not know of it travels on, ids and figures stay behind', () => {
+    const result = resultOf(task('completed', [{ type: 'SESSION_ANNOUNCE' }, { ...wire, mood: 'good' }]), {
+      taskId: 'remote',
+      replySchema: 'structured',
+    });
+    assert.equal(result.tokensSpent, 3);
+    const outcome: object = outcomeOf(result, 'neo');
+    assert.deepEqual(outcome, {
+      status: 'done',
+      nextSteps: ['review'],
+      blockedReason: null,
+      artifacts: { filesChanged: ['a.ts'] },
+      mood: 'good',
+      executedBy: 'neo',
+    });
+  });
+
+  const prose: [string, ReplySchema, string, object][] = [
+    ['completed', 'prose', 'done', { text: 'words' }],
+    [
+      'completed',
+      'structured',
+      'partial',
+      { remaining: ['a structured reply: the peer answered in prose (it has no TASK_RESULT)'] },
+    ],
+    ['rejected', 'prose', 'blocked', { blockedReason: 'the peer rejected the task: words' }],
+    ['failed', 'prose', 'error', {}],
+    ['canceled', 'prose', 'error', {}],
+  ];
+  for (const [state, asked, status, fields] of prose)
+    it(`of a peer that speaks prose: ${state}, asked for ${asked}, is ${status}`, () => {
+      const result = resultOf(task(state), { taskId: 't', replySchema: asked });
+      assert.equal(result.status, status);
+      assert.equal(result.taskId, 't');
+      for (const [key, value] of Object.entries(fields))
+        assert.deepEqual(Object.entries(result).find(([k]) => k === key)?.[1], value);
+    });
+
+  it('of a rejection without words says so', () => {
+    const result = resultOf(task('rejected', [], ''), { taskId: 't', replySchema: 'prose' });
+    assert.equal(result.blockedReason, 'the peer rejected the task without a reason');
+  });
+
+  it('may come as a message', () => {
+    const asked = { taskId: 'remote', replySchema: 'prose' as const };
+    assert.equal(resultOfMessage({ kind: 'message', text: 'hi', data: [] }, asked).text, 'hi');
+    assert.equal(resultOfMessage({ kind: 'message', text: 'hi', data: [wire] }, asked).tokensSpent, 3);
+  });
+
+  it('that breaks the contract is an error of the peer, naming the fields', () => {
+    const asked = { taskId: 'remote', replySchema: 'prose' as const };
+    assert.ok(hasResult(task('completed', [wire])) && !hasResult(task('completed')));
+    assert.throws(
+      () => resultOf(task('completed', [{ ...wire, tokens_spent: -1 }]), asked),
+      (error) =>
+        error instanceof FleetError && error.code === 'PEER_REFUSED' && /tokens_spent/.test(error.message),
+    );
+    assert.throws(
+      () => resultOf(task('completed', [wire]), { ...asked, taskId: 'another' }),
+      (error) =>
+        error instanceof FleetError && error.code === 'PEER_REFUSED' && /task_id/.test(error.message),
+    );
+  });
+});
+
+describe('a TASK_RESULT in the text of an answer', () => {
+  const asked = { taskId: 'remote', replySchema: 'structured' as const };
+  const said = (more: JsonObject = {}) =>
+    `All done.\n\`\`\`json\n${JSON.stringify({ ...wire, ...more })}\n\`\`\``;
+
+  it('is the result, every word of it the agent’s own', () => {
+    const evidence = [{ kind: 'command', detail: 'npm test', exit_code: 0 }];
+    const result = resultOf(task('completed', [], said({ evidence, executed_by: 'somebody' })), asked);
+    assert.deepEqual([result.status, result.tokensSpent, result.text], ['done', 3, 'All done.']);
+    assert.deepEqual(result.usage?.source, 'reported');
+    assert.deepEqual(
+      result.evidence?.map(({ kind, detail }) => [kind, detail]),
+      [
+        ['claimed', 'npm test'],
+        ['claimed', 'the result is what the agent wrote about itself: nothing of it was confirmed here'],
+      ],
+    );
+    assert.equal(outcomeOf(result, 'helper').executedBy, 'helper');
+  });
+
+  it('keeps its own text and figures', () => {
+    const usage = { input_tokens: 2, output_tokens: 1, model: 'm', source: 'metered' };
+    const result = resultOf(task('completed', [], said({ usage, text: 'short' })), asked);
+    assert.equal(result.text, 'short');
+    assert.deepEqual(result.usage, { inputTokens: 2, outputTokens: 1, model: 'm', source: 'reported' });
+  });
+
+  it('is not done where the task itself has failed; another status stands', () => {
+    const failed = resultOf(task('failed', [], said()), asked);
+    assert.deepEqual([failed.status, failed.error?.code, failed.tokensSpent], ['error', 'peer_failed', 3]);
+    const partial = resultOf(task('failed', [], said({ status: 'partial', remaining: ['b'] })), asked);
+    assert.deepEqual([partial.status, partial.remaining], ['partial', ['b']]);
+  });
+
+  it('about another task, or with wrong fields, is none, and why is said', () => {
+    for (const [more, why] of [
+      [{ task_id: 'x' }, /task_id: must be "remote"/],
+      [{ tokens_spent: 'few' }, /tokens_spent/],
+    ] as const) {
+      const { result, missed, reported } = judgeAnswer(task('completed', [], said(more)), asked);
+      assert.deepEqual([result.status, reported], ['partial', false]);
+      assert.match(missed ?? '', why);
+      assert.match(result.remaining?.join() ?? '', why);
+    }
+  });
+});
+
+describe('the output of a reply in JSON', () => {
+  const outputSchema: JsonObject = {
+    type: 'object',
+    required: ['n'],
+    properties: { n: { type: 'integer' } },
+  };
+  const asked = { taskId: 'remote', replySchema: 'json' as const, outputSchema };
+  const JSON_REPLIES: readonly [string, JsonObject, JsonObject | undefined, string, RegExp][] = [
+    ['fits', { output: { n: 1 } }, outputSchema, 'done', /^$/],
+    ['does not fit', { output: { n: 'one' } }, outputSchema, 'partial', /\/n must be integer/],
+    ['is missing', {}, outputSchema, 'partial', /there is no output/],
+    ['is missing, without a schema', {}, undefined, 'partial', /there is no output/],
+    ['is null, without a schema', { output: null }, undefined, 'done', /^$/],
+    ['does not fit, and it says so', { status: 'partial', remaining: [] }, outputSchema, 'partial', /^$/],
+  ];
+  for (const [what, more, schema, status, missing] of JSON_REPLIES)
+    it(`${what}: ${status}, in a data part and in the text`, () => {
+      const said = { ...wire, ...more };
+      for (const answer of [task('completed', [said]), task('completed', [], JSON.stringify(said))]) {
+        const { result, missed } = judgeAnswer(answer, { ...asked, outputSchema: schema });
+        assert.equal(result.status, status);
+        assert.match(missed ?? '', missing);
+        assert.match(result.remaining?.join() ?? '', missing);
+      }
+    });
+
+  it('is looked at where the answer is nothing but a JSON value, which is partial all the same', () => {
+    for (const text of ['{"n": 2}', '```json\n{"n": 2}\n```\n']) {
+      const result = resultOf(task('completed', [], text), asked);
+      assert.deepEqual([result.status, result.output], ['partial', { n: 2 }]);
+    }
+    for (const text of ['{"n": "2"}', 'n is 2', '{"n": 2} indeed'])
+      assert.equal(resultOf(task('completed', [], text), asked).output, undefined);
+  });
+});
+
+it('an announce in an answer is found in its data and in its text', () => {
+  const announce = encodeAnnounce(announceOf('neo'));
+  const many = Array.from({ length: 10_000 }, () => announce);
+  assert.deepEqual(
+    announcesIn({ data: [{ type: 'x' }, ...many], text: 'hi' }),
+    [announce],
+    'one is written down',
+  );
+  assert.deepEqual(announcesIn({ data: [], text: `I am\n${JSON.stringify(announce)}` }), [announce]);
+});
+
+describe('trouble with a peer', () => {
+  it('knows what cannot have arrived', () => {
+    const refused = Object.assign(new Error('x'), { code: 'ECONNREFUSED' });
+    assert.ok(
+      neverArrived(
+        new FleetError('PEER_UNREACHABLE', 'x', { cause: new TypeError('y', { cause: refused }) }),
+      ),
+    );
+    assert.ok(!neverArrived(Object.assign(new Error('x'), { code: 'ECONNRESET' })));
+    assert.ok(!neverArrived(new FleetError('PEER_UNREACHABLE', 'timed out')));
+  });
+});

@@ -1,0 +1,208 @@
+import type { PeerReply, PeerTask } from '@hermes-fleet/a2a';
+import { findHandshake } from '@hermes-fleet/prose';
+import {
+  decodeResult,
+  FleetError,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  outputProblems,
+  PROTOCOL_VERSION,
+  type ReplySchema,
+  type RunOutcome,
+  type TaskResult,
+} from '@hermes-fleet/protocol';
+
+/** The parts of a peer's answer that a result is read from. */
+export type PeerAnswer = Pick<PeerTask, 'text' | 'data'> & { readonly state: string };
+
+/** The reply that the dispatch requires. */
+export interface ResultContract {
+  /** The task ID in the payload, and so in the result. */
+  readonly taskId: string;
+  readonly replySchema: ReplySchema;
+  /** JSON Schema of `output` when a JSON reply is required. */
+  readonly outputSchema?: JsonObject | undefined;
+}
+
+export interface JudgedResult {
+  readonly result: TaskResult;
+  /** The part of the required reply that is missing. */
+  readonly missed?: string;
+  /** The agent sent a TASK_RESULT, not only prose. */
+  readonly reported: boolean;
+}
+
+/** Treats a Message as the answer of a completed task. */
+export function answerOf(reply: PeerReply & { kind: 'message' }): PeerAnswer {
+  return { state: 'completed', text: reply.text, data: reply.data };
+}
+
+export function resultOfMessage(
+  reply: PeerReply & { kind: 'message' },
+  contract: ResultContract,
+): TaskResult {
+  return resultOf(answerOf(reply), contract);
+}
+
+export function resultOf(task: PeerAnswer, contract: ResultContract): TaskResult {
+  return judgeAnswer(task, contract).result;
+}
+
+/**
+ * Reads the TASK_RESULT of a peer's ended task from a data part, or else from a JSON object in its text. Without one, the
+ * text is the result, and `done` only when prose was required (docs/handshake.md#from-a-prose-peer). A `done` result
+ * without the required output becomes `partial`. Throws PEER_REFUSED for an invalid data part or another task's result.
+ */
+export function judgeAnswer(task: PeerAnswer, contract: ResultContract): JudgedResult {
+  const wire = task.data.find(({ type }) => type === 'TASK_RESULT');
+  if (wire) return checkOutput(structuredResult(wire, contract.taskId), contract);
+  const { result, prose, problem } = findHandshake(task.text, contract.taskId);
+  if (!result) return proseResult(task, contract, problem);
+  const written = selfReportedResult(decodeResult(result), prose);
+  if (written.status !== 'done' || task.state === 'completed') return checkOutput(written, contract);
+  return { reported: true, result: endedAs(task.state, written) };
+}
+
+/** Returns the first announce in the answer's data parts, and the last one in its text. */
+export function announcesIn({ data, text }: Pick<PeerAnswer, 'data' | 'text'>): JsonObject[] {
+  const { announce } = findHandshake(text);
+  const given = data.filter(({ type }) => type === 'SESSION_ANNOUNCE').slice(0, 1);
+  return announce ? [...given, announce] : given;
+}
+
+/** Leaves out the IDs, token counts, duration and attempts, which the task runner fills in. */
+export function outcomeOf(result: TaskResult, peer: string): RunOutcome {
+  const {
+    type: _type,
+    protocolVersion: _version,
+    taskId: _id,
+    tokensSpent: _spent,
+    usage: _usage,
+    durationMs: _duration,
+    attempts: _attempts,
+    ...outcome
+  } = result;
+  return { ...outcome, executedBy: result.executedBy ?? peer };
+}
+
+export function emptyResult(taskId: string): Omit<TaskResult, 'status'> {
+  return {
+    type: 'TASK_RESULT',
+    protocolVersion: PROTOCOL_VERSION,
+    taskId,
+    tokensSpent: 0,
+    usage: { ...UNKNOWN_USAGE, source: 'reported' },
+    nextSteps: [],
+    blockedReason: null,
+    artifacts: { filesChanged: [] },
+  };
+}
+
+export function hasResult(task: PeerAnswer): boolean {
+  return task.data.some(({ type }) => type === 'TASK_RESULT');
+}
+
+function structuredResult(wire: JsonObject, taskId: string): TaskResult {
+  const result = decoded(wire);
+  if (result.taskId === taskId) return result;
+  throw new FleetError('PEER_REFUSED', "the peer's TASK_RESULT is about another task (task_id)");
+}
+
+function decoded(wire: JsonObject): TaskResult {
+  try {
+    return decodeResult(wire);
+  } catch (error) {
+    const { fields } = FleetError.from(error);
+    const wrong = fields.map(({ path }) => path).join(', ');
+    throw new FleetError('PEER_REFUSED', `the peer's TASK_RESULT is not valid (${wrong})`, {
+      fields,
+      cause: error,
+    });
+  }
+}
+
+const UNKNOWN_USAGE = { inputTokens: 0, outputTokens: 0, model: 'unknown' };
+const TOKENS_NOT_REPORTED = {
+  kind: 'claimed' as const,
+  detail: 'the agent did not say how many tokens it spent',
+};
+const UNCONFIRMED = 'the result is what the agent wrote about itself: nothing of it was confirmed here';
+
+/** Marks everything in a result that an agent wrote into its text, counts and evidence included, as claimed. */
+function selfReportedResult(reported: TaskResult, prose: string): TaskResult {
+  const { executedBy: _name, evidence = [], ...result } = reported;
+  return {
+    ...result,
+    text: reported.text ?? prose,
+    usage: { ...(reported.usage ?? UNKNOWN_USAGE), source: 'reported' },
+    evidence: [
+      ...evidence.map((each) => ({ ...each, kind: 'claimed' as const })),
+      { kind: 'claimed', detail: UNCONFIRMED },
+      ...(reported.tokensSpent === 0 ? [TOKENS_NOT_REPORTED] : []),
+    ],
+  };
+}
+
+function checkOutput(result: TaskResult, { replySchema, outputSchema }: ResultContract): JudgedResult {
+  if (replySchema !== 'json' || result.status !== 'done') return { reported: true, result };
+  const problems = problemsInOutput(result.output, outputSchema);
+  if (problems.length === 0) return { reported: true, result };
+  const missed = `the output that was asked for: ${problems.join('; ')}`;
+  const remaining = [...(result.remaining ?? []), missed];
+  return { reported: true, missed, result: { ...result, status: 'partial', remaining } };
+}
+
+function proseResult(task: PeerAnswer, contract: ResultContract, problem: string | undefined): JudgedResult {
+  const { state, text } = task;
+  const base: Omit<TaskResult, 'status'> = {
+    ...emptyResult(contract.taskId),
+    evidence: [TOKENS_NOT_REPORTED],
+    text,
+  };
+  if (state === 'rejected') {
+    const blockedReason = `the peer rejected the task${text === '' ? ' without a reason' : `: ${text.slice(0, 500)}`}`;
+    return { reported: false, result: { ...base, status: 'blocked', blockedReason } };
+  }
+  if (state !== 'completed') return { reported: false, result: endedAs(state, { ...base, status: 'error' }) };
+  if (contract.replySchema === 'prose') return { reported: false, result: { ...base, status: 'done' } };
+  const missed = problem ?? 'it has no TASK_RESULT';
+  const output = contract.replySchema === 'json' ? jsonOutputIn(text, contract.outputSchema) : undefined;
+  const remaining = [`a ${contract.replySchema} reply: the peer answered in prose (${missed})`];
+  return {
+    missed,
+    reported: false,
+    result: { ...base, status: 'partial', remaining, ...(output === undefined ? {} : { output }) },
+  };
+}
+
+function endedAs(state: string, result: TaskResult): TaskResult {
+  const code = state === 'canceled' ? 'canceled' : 'peer_failed';
+  const message = `the peer ended the task as ${state}, without a TASK_RESULT that says why`;
+  return { ...result, status: 'error', error: { code, message, retryable: false } };
+}
+
+const MAX_PROBLEMS = 5;
+
+function problemsInOutput(output: unknown, schema: JsonObject | undefined): string[] {
+  if (output === undefined) return ['there is no output'];
+  if (schema === undefined || !isJsonValue(output)) return [];
+  return outputProblems(schema, output).slice(0, MAX_PROBLEMS);
+}
+
+const FENCED = /^(?:`{3}|~{3})[A-Za-z]*\r?\n([\s\S]*)\n(?:`{3}|~{3})$/;
+
+/** The text as JSON, bare or in one code fence, if it satisfies the schema. */
+function jsonOutputIn(text: string, schema: JsonObject | undefined): JsonValue | undefined {
+  const whole = text.trim();
+  try {
+    const value: JsonValue = JSON.parse(FENCED.exec(whole)?.[1] ?? whole);
+    return problemsInOutput(value, schema).length === 0 ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isJsonValue(value: unknown): value is JsonValue {
+  return value === null || isJsonObject(value) || Array.isArray(value) || typeof value !== 'object';
+}

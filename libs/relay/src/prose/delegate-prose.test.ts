@@ -1,0 +1,416 @@
+import assert from 'node:assert/strict';
+import { describe, it, type TestContext } from 'node:test';
+import { type Answer, announceOf, manualClock, scriptedPeer } from '@hermes-fleet/fleet/testing';
+import { encodeAnnounce, FleetError, type JsonObject, type TaskResult } from '@hermes-fleet/protocol';
+import type { Delegation } from '../delegation/delegation.ts';
+import { cancelProseTask, delegateProse } from './delegate-prose.ts';
+import type { ProseOptions } from './send-once.ts';
+
+const delegation: Delegation = {
+  peer: 'helper',
+  messageId: 'm-1',
+  contextId: 'c-1',
+  prose: true,
+  payload: { text: 'TASK DISPATCH (inline)\nBrief: do it' },
+  startedAt: '2026-05-31T20:00:00Z',
+};
+const task = (id: string, state: string, more: JsonObject = {}): JsonObject => ({
+  id,
+  contextId: 'c-1',
+  history: [{ messageId: 'm-1', parts: [] }],
+  status: { state: `TASK_STATE_${state}`, message: { messageId: 'a', parts: [{ text: `${id} ${state}` }] } },
+  ...more,
+});
+const said = (text: string): Answer => ({ result: { message: { messageId: 'a', parts: [{ text }] } } });
+const sent = (id: string, state: string): Answer => ({ result: { task: task(id, state) } });
+const seen = (id: string, state: string): Answer => ({ result: task(id, state) });
+const listed = (...tasks: JsonObject[]): Answer => ({ result: { tasks, nextPageToken: '' } });
+const error = (code: number): Answer => ({ error: { code, message: 'no' } });
+const noStream = error(-32004);
+const reported = (more: JsonObject = {}): string =>
+  JSON.stringify({
+    type: 'TASK_RESULT',
+    protocol_version: '2.0',
+    task_id: 't-1',
+    status: 'done',
+    tokens_spent: 5,
+    next_steps: [],
+    blocked_reason: null,
+    artifacts: { files_changed: [] },
+    ...more,
+  });
+
+type Script = readonly (readonly [string, Answer])[];
+
+async function play(t: TestContext, script: Script, o: Partial<ProseOptions> = {}, d = delegation) {
+  const peer = await scriptedPeer(t, script);
+  const delegated = await delegateProse({ ...peer.options, ...o }, d);
+  const methods = peer.calls.map(({ method }) => method);
+  const result: Partial<TaskResult> = delegated.kind === 'result' ? delegated.result : {};
+  return {
+    ...peer,
+    delegated,
+    result,
+    methods,
+    sends: methods.filter((each) => each === 'SendMessage').length,
+  };
+}
+
+describe('a task at an agent that speaks prose', () => {
+  it('goes as text in its context, and a Message that answers it is its result', async (t) => {
+    const { calls, result, announces } = await play(t, [['SendMessage', said('It is done.')]]);
+    assert.deepEqual([result.status, result.text, result.tokensSpent], ['done', 'It is done.', 0]);
+    assert.equal(result.usage?.source, 'reported');
+    assert.deepEqual(calls[0]?.params, {
+      message: {
+        messageId: 'm-1',
+        contextId: 'c-1',
+        role: 'ROLE_USER',
+        parts: [{ text: delegation.payload.text, mediaType: 'text/plain' }],
+      },
+      configuration: { returnImmediately: true },
+    });
+    assert.deepEqual(announces, []);
+  });
+
+  it('is followed by stream where the agent has one', async (t) => {
+    const { result, taken, methods } = await play(t, [
+      ['SendMessage', sent('r-1', 'SUBMITTED')],
+      [
+        'SubscribeToTask',
+        {
+          events: [
+            { task: task('r-1', 'WORKING') },
+            { artifactUpdate: { artifact: { artifactId: 'x', parts: [{ text: 'all of it' }] } } },
+            { statusUpdate: { status: { state: 'TASK_STATE_COMPLETED' } } },
+          ],
+        },
+      ],
+    ]);
+    assert.deepEqual([result.status, result.text, taken], ['done', 'all of it', ['r-1']]);
+    assert.deepEqual(methods, ['SendMessage', 'SubscribeToTask']);
+  });
+
+  for (const [what, answer] of [
+    ['says that it has no stream', error(-32601)],
+    ['has no stream for this task', noStream],
+  ] as const)
+    it(`is asked for, again and again, where the agent ${what}`, async (t) => {
+      const { result, methods } = await play(t, [
+        ['SendMessage', sent('r-1', 'WORKING')],
+        ['SubscribeToTask', answer],
+        ...(answer === noStream ? [['GetTask', seen('r-1', 'WORKING')] as const] : []),
+        ['GetTask', seen('r-1', 'WORKING')],
+        ['GetTask', 'cut'],
+        ['GetTask', seen('r-1', 'COMPLETED')],
+      ]);
+      assert.equal(result.text, 'r-1 COMPLETED');
+      assert.equal(methods.filter((each) => each === 'SubscribeToTask').length, 1);
+    });
+
+  it('is followed further after a stream that broke', async (t) => {
+    const { result } = await play(t, [
+      ['SendMessage', sent('r-1', 'WORKING')],
+      ['SubscribeToTask', { events: [{ task: task('r-1', 'WORKING') }] }],
+      ['GetTask', seen('r-1', 'WORKING')],
+      ['SubscribeToTask', { events: [{ task: task('r-1', 'COMPLETED') }] }],
+    ]);
+    assert.equal(result.status, 'done');
+  });
+
+  it('that was under way when this profile stopped is followed further, and never sent again', async (t) => {
+    const script: Script = [['SubscribeToTask', { events: [{ task: task('r-1', 'COMPLETED') }] }]];
+    const { result, sends } = await play(
+      t,
+      script,
+      { resumed: true },
+      { ...delegation, remoteTaskId: 'r-1' },
+    );
+    assert.deepEqual([result.status, sends], ['done', 0]);
+  });
+
+  it('whose agent asks something is partial, with the question, and is canceled there', async (t) => {
+    const { result, methods } = await play(t, [
+      ['SendMessage', sent('r-1', 'INPUT_REQUIRED')],
+      ['CancelTask', seen('r-1', 'CANCELED')],
+    ]);
+    assert.equal(result.status, 'partial');
+    assert.match(result.remaining?.join() ?? '', /helper asked.*r-1 INPUT_REQUIRED/);
+    assert.deepEqual(methods, ['SendMessage', 'CancelTask']);
+  });
+
+  it('whose answer holds an announce tells about it', async (t) => {
+    const announce = encodeAnnounce(announceOf('helper'));
+    const { announces } = await play(t, [['SendMessage', said(`Hello. ${JSON.stringify(announce)}`)]]);
+    assert.deepEqual(announces, [announce]);
+  });
+});
+
+describe('a task that may be with an agent that knows no copies', () => {
+  const LOST: readonly [string, Answer][] = [
+    ['was cut off', 'cut'],
+    ['was an internal error', error(-32603)],
+    ['was HTTP 503', { body: '', status: 503 }],
+    ['was no A2A', { body: '<html>' }],
+  ];
+  for (const [what, answer] of LOST) {
+    it(`is found by its message where the answer ${what}`, async (t) => {
+      const { result, taken, sends } = await play(t, [
+        ['SendMessage', answer],
+        ['ListTasks', listed(task('other', 'COMPLETED', { history: [{ messageId: 'm-0' }] }))],
+        ['ListTasks', listed(task('r-1', 'WORKING'))],
+        ['SubscribeToTask', { events: [{ task: task('r-1', 'COMPLETED') }] }],
+      ]);
+      assert.deepEqual([result.status, taken, sends], ['done', ['r-1'], 1]);
+    });
+
+    it(`is not sent again where the answer ${what} and the agent has no list`, async (t) => {
+      const { result, sends } = await play(t, [
+        ['SendMessage', answer],
+        ['ListTasks', error(-32601)],
+      ]);
+      assert.deepEqual(
+        [result.status, result.error?.code, result.error?.retryable],
+        ['error', 'outcome_unknown', false],
+      );
+      assert.match(result.error?.message ?? '', /look for context c-1 at helper/);
+      assert.equal(sends, 1);
+    });
+  }
+
+  it('is not sent again where the list shows nothing of it', async (t) => {
+    const { result, sends } = await play(t, [
+      ['SendMessage', 'cut'],
+      ...[1, 2, 3].map(() => ['ListTasks', listed(task('r-0', 'WORKING', { contextId: 'c-2' }))] as const),
+    ]);
+    assert.deepEqual([result.error?.code, sends], ['outcome_unknown', 1]);
+  });
+
+  it('is looked for until the agent answers, or has been away too long', async (t) => {
+    const back = await play(t, [
+      ['SendMessage', 'cut'],
+      ['ListTasks', 'cut'],
+      ['ListTasks', { body: '', status: 503 }],
+      ['ListTasks', listed(task('r-1', 'COMPLETED'))],
+      ['SubscribeToTask', noStream],
+      ['GetTask', seen('r-1', 'COMPLETED')],
+    ]);
+    assert.equal(back.result.status, 'done');
+    const away = await play(t, [['SendMessage', 'cut']], { peerDownAfterMs: 300 });
+    assert.deepEqual([away.result.error?.code, away.sends], ['outcome_unknown', 1]);
+  });
+
+  it('goes to the address that was noted with it, on the same host only', async (t) => {
+    for (const [url, asked] of [
+      [undefined, '/'],
+      ['http://127.0.0.1:1/elsewhere', '/'],
+      ['same origin', '/a2a/v1?x=1'],
+    ] as const) {
+      const { options } = await scriptedPeer(t, []);
+      const { origin } = new URL(options.endpoint.url);
+      const noted = url === 'same origin' ? `${origin}/a2a/v1?x=1` : url;
+      const urls: string[] = [];
+      const send: typeof options.client.send = async ({ url: at }) => {
+        urls.push(at.replace(origin, ''));
+        return { kind: 'message', text: 'hi', data: [] };
+      };
+      const payload = { text: 'x', ...(noted === undefined ? {} : { url: noted }) };
+      await delegateProse({ ...options, client: { ...options.client, send } }, { ...delegation, payload });
+      assert.deepEqual(urls, [asked]);
+    }
+  });
+
+  it('without a text is a fault of this profile', async (t) => {
+    const { options } = await scriptedPeer(t, []);
+    await assert.rejects(delegateProse(options, { ...delegation, payload: {} }), /holds no text/);
+  });
+
+  it('is not sent again where the agent stays away', async (t) => {
+    const script: Script = [['SendMessage', sent('r-1', 'WORKING')]];
+    const { result, sends } = await play(t, script, { peerDownAfterMs: 300 });
+    assert.deepEqual([result.error?.code, sends], ['outcome_unknown', 1]);
+    assert.match(result.error?.message ?? '', /has not answered for/);
+  });
+
+  it('is not sent again where the agent has forgotten it', async (t) => {
+    const { result, sends } = await play(t, [
+      ['SendMessage', sent('r-1', 'WORKING')],
+      ['SubscribeToTask', error(-32001)],
+      ['GetTask', error(-32001)],
+    ]);
+    assert.deepEqual([result.error?.code, sends], ['outcome_unknown', 1]);
+  });
+
+  it('is looked for, not sent, after a restart of this profile', async (t) => {
+    const found = await play(
+      t,
+      [
+        ['ListTasks', listed(task('r-1', 'COMPLETED'))],
+        ['SubscribeToTask', noStream],
+        ['GetTask', seen('r-1', 'COMPLETED')],
+      ],
+      { resumed: true },
+    );
+    assert.deepEqual([found.result.status, found.sends], ['done', 0]);
+    const lost = await play(t, [['ListTasks', error(-32601)]], { resumed: true });
+    assert.deepEqual([lost.result.error?.code, lost.sends], ['outcome_unknown', 0]);
+  });
+
+  it('is refused, for another peer to do, where it certainly never arrived or was declined', async (t) => {
+    const { options } = await scriptedPeer(t, []);
+    const nobody = { ...options, endpoint: { name: 'gone', url: 'http://127.0.0.1:1/' } };
+    assert.equal((await delegateProse(nobody, delegation)).kind, 'refused');
+    const { delegated } = await play(t, [['SendMessage', error(-32602)]]);
+    assert.deepEqual([delegated.kind, 'declined' in delegated && delegated.declined], ['refused', true]);
+  });
+
+  it('that does not move for ten minutes is given up, unless a deadline bounds it', async (t) => {
+    const clock = manualClock();
+    const polls = [1, 2].map(() => ['GetTask', seen('r-1', 'WORKING')] as const);
+    const peer = await scriptedPeer(t, [
+      ['SendMessage', sent('r-1', 'WORKING')],
+      ['SubscribeToTask', error(-32601)],
+      ...polls,
+    ]);
+    const late = { ...clock, sleep: async () => clock.advance(601_000) };
+    const delegated = await delegateProse({ ...peer.options, clock: late }, delegation);
+    assert.ok(delegated.kind === 'result');
+    assert.match(delegated.result.error?.message ?? '', /has not moved for 10 minutes/);
+  });
+});
+
+describe('a reply that misses what was asked for', () => {
+  const structured = { replySchema: 'structured' as const };
+
+  it('is asked for once more, in the same context, as a report and not as work', async (t) => {
+    const { calls, result, sends } = await play(
+      t,
+      [
+        ['SendMessage', said('All is well.')],
+        ['SendMessage', said(`Sorry. ${reported()}`)],
+      ],
+      structured,
+    );
+    assert.deepEqual([result.status, result.tokensSpent, result.text], ['done', 5, 'All is well.']);
+    assert.equal(sends, 2);
+    const again = JSON.stringify(calls[1]?.params);
+    assert.match(again, /"messageId":"m-1:repair","contextId":"c-1"/);
+    assert.match(again, /no TASK_RESULT.*Do not do the work again/);
+  });
+
+  it('stays partial where the second one is no better, or is lost', async (t) => {
+    for (const second of [
+      said('As I said.'),
+      'cut',
+      said(reported({ status: 'blocked', blocked_reason: 'x' })),
+    ] as const) {
+      const { result, sends } = await play(
+        t,
+        [
+          ['SendMessage', said('All is well.')],
+          ['SendMessage', second],
+          ['ListTasks', error(-32601)],
+        ],
+        structured,
+      );
+      assert.deepEqual([result.status, result.text, sends], ['partial', 'All is well.', 2]);
+    }
+  });
+
+  it('stays partial where the second one is a question, which is withdrawn, or no valid TASK_RESULT', async (t) => {
+    const asks = await play(
+      t,
+      [
+        ['SendMessage', said('All is well.')],
+        ['SendMessage', sent('r-2', 'INPUT_REQUIRED')],
+        ['CancelTask', seen('r-2', 'CANCELED')],
+      ],
+      structured,
+    );
+    assert.deepEqual([asks.result.status, asks.methods.at(-1)], ['partial', 'CancelTask']);
+    const broken = { result: { message: { parts: [{ data: { type: 'TASK_RESULT' } }] } } };
+    const odd = await play(
+      t,
+      [
+        ['SendMessage', said('All is well.')],
+        ['SendMessage', broken],
+      ],
+      structured,
+    );
+    assert.deepEqual([odd.result.status, odd.result.text], ['partial', 'All is well.']);
+  });
+
+  it('says what is wrong with its output, and adds up what was spent', async (t) => {
+    const outputSchema = { type: 'object', required: ['n'] };
+    const { calls, result } = await play(
+      t,
+      [
+        ['SendMessage', said(reported({ output: {} }))],
+        ['SendMessage', said(reported({ output: { n: 1 } }))],
+      ],
+      { replySchema: 'json', outputSchema },
+    );
+    assert.deepEqual([result.status, result.output, result.tokensSpent], ['done', { n: 1 }, 10]);
+    assert.match(JSON.stringify(calls[1]?.params), /must have required property 'n'/);
+  });
+
+  it('is not asked for again where the budget is used up', async (t) => {
+    const script: Script = [['SendMessage', said(reported({ output: 1 }))]];
+    const asked = { replySchema: 'json' as const, outputSchema: { type: 'string' } };
+    const { result, sends } = await play(t, script, { ...asked, remainingTokens: () => 5 });
+    assert.deepEqual([result.status, sends], ['partial', 1]);
+  });
+
+  it('is not asked for again after a restart, unless it was and can be found', async (t) => {
+    const script: Script = [
+      ['SubscribeToTask', { events: [{ task: task('r-1', 'COMPLETED') }] }],
+      ['ListTasks', error(-32601)],
+    ];
+    const resumed = { ...structured, resumed: true };
+    const { result, sends } = await play(t, script, resumed, { ...delegation, remoteTaskId: 'r-1' });
+    assert.deepEqual([result.status, sends], ['partial', 0]);
+  });
+
+  for (const [code, ends] of [
+    ['DEADLINE_EXCEEDED', 'partial'],
+    ['SHUTTING_DOWN', 'thrown'],
+  ] as const)
+    it(`ends as ${ends} where ${code} comes first`, async (t) => {
+      const { options, calls, over } = await scriptedPeer(t, [
+        ['SendMessage', said('All is well.')],
+        ['SendMessage', 'silence'],
+      ]);
+      const controller = new AbortController();
+      const delegated = delegateProse({ ...options, ...structured, signal: controller.signal }, delegation);
+      await over;
+      controller.abort(new FleetError(code, 'now'));
+      const ended = await delegated.then(
+        (each) => (each.kind === 'result' ? each.result.status : each.kind),
+        (thrown) => (thrown === controller.signal.reason ? 'thrown' : thrown),
+      );
+      assert.deepEqual([ended, calls.length], [ends, 2]);
+    });
+});
+
+describe('a withdrawal from an agent that speaks prose', () => {
+  it('cancels the task that is known, or is found, and brings what it came to', async (t) => {
+    const known = await scriptedPeer(t, [['CancelTask', seen('r-1', 'CANCELED')]]);
+    const result = await cancelProseTask(known.options, { ...delegation, remoteTaskId: 'r-1' });
+    assert.equal(result?.error?.code, 'canceled');
+    const found = await scriptedPeer(t, [
+      ['ListTasks', listed(task('r-1', 'WORKING'))],
+      ['CancelTask', seen('r-1', 'WORKING')],
+    ]);
+    assert.equal(await cancelProseTask(found.options, delegation), undefined);
+    assert.equal(found.calls.at(-1)?.params.id, 'r-1');
+  });
+
+  it('sends nothing where it cannot find the task', async (t) => {
+    const { options, calls } = await scriptedPeer(t, [['ListTasks', listed()]]);
+    assert.equal(await cancelProseTask(options, delegation), undefined);
+    assert.deepEqual(
+      calls.map(({ method }) => method),
+      ['ListTasks'],
+    );
+  });
+});

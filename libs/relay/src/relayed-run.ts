@@ -1,0 +1,38 @@
+import type { AdmittedTask, OnBlocked, RunContext } from '@hermes-fleet/protocol';
+import { decodeRelayState, encodeRelayState, type RelayState } from './relay-state.ts';
+
+/** The run of a relayed task: its contract, its durable progress, and its context. */
+export interface RelayedRun {
+  readonly task: AdmittedTask;
+  readonly context: RunContext;
+  readonly onBlocked: OnBlocked;
+  /** How many peers may refuse the task. */
+  readonly maxAttempts: number;
+  /** As last saved. */
+  readonly state: RelayState;
+  /** Durable when it resolves. */
+  save(change: Partial<RelayState>): Promise<void>;
+}
+
+export function createRelayedRun(
+  task: AdmittedTask,
+  context: RunContext,
+  defaults: Pick<RelayedRun, 'onBlocked' | 'maxAttempts'>,
+): RelayedRun {
+  const { routing } = task.dispatch;
+  let state = decodeRelayState(context.checkpoint.load());
+  return {
+    task,
+    context,
+    onBlocked: routing?.onBlocked ?? defaults.onBlocked,
+    maxAttempts: routing?.maxAttempts ?? defaults.maxAttempts,
+    get state() {
+      return state;
+    },
+    async save(change) {
+      const next = { ...state, ...change };
+      await context.checkpoint.save(encodeRelayState(next));
+      state = next;
+    },
+  };
+}
