@@ -112,7 +112,8 @@ test('every package is on a floor, is private, and declares what it imports', ()
       ...Object.keys(json.optionalDependencies ?? {}),
     ]);
     for (const { file, specifier } of byPackage.get(folder) ?? []) {
-      if (/^(\.|node:)/.test(specifier) || specifier.endsWith('/testing') || file.endsWith('.test.ts')) continue;
+      if (/^(\.|node:)/.test(specifier) || specifier.endsWith('/testing') || file.endsWith('.test.ts'))
+        continue;
       const name = specifier
         .split('/')
         .slice(0, specifier.startsWith('@') ? 2 : 1)
