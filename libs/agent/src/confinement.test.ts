@@ -7,7 +7,14 @@ import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { systemClock } from '@hermes-fleet/protocol';
 import { COMMAND_ENV, type CommandResult, createConfinement, runCommand } from '@hermes-fleet/workspace';
-import { cannotConfine, makePlace, mayChangeUsers, quietLog, SECRET } from '@hermes-fleet/workspace/testing';
+import {
+  cannotConfine,
+  makePlace,
+  mayChangeUsers,
+  nodeForOthers,
+  quietLog,
+  SECRET,
+} from '@hermes-fleet/workspace/testing';
 import { block, makeAgent, makeContext, makeTask } from './testing/harness.ts';
 
 for (const confine of ['bubblewrap', 'uid'] as const) {
@@ -74,10 +81,12 @@ for (const confine of ['bubblewrap', 'uid'] as const) {
     const place = makePlace(t);
     const confinement = await createConfinement({ confine, ...place, clock: systemClock, log: quietLog });
     const script = `try { require('fs').readFileSync(${JSON.stringify(join(place.stateDir, 'token'))}); console.log('leak') } catch (error) { console.log(error.code) }; process.stdin.resume()`;
-    const line = confinement.launch(process.execPath, ['-e', script]);
+    // bubblewrap shows the commands this Node wherever it lies.
+    const node = confine === 'uid' ? nodeForOthers(t) : process.execPath;
+    const line = confinement.launch(node, ['-e', script]);
     const child = spawn(line.command, line.args, { env: COMMAND_ENV, stdio: ['pipe', 'pipe', 'inherit'] });
     t.after(() => child.kill('SIGKILL'));
-    const [output] = await once(child.stdout, 'data');
+    const [output] = await Promise.race([once(child.stdout, 'data'), once(child, 'exit')]);
     assert.match(String(output), /ENOENT|EACCES/);
     child.stdin.end();
     const [code] = await once(child, 'exit');

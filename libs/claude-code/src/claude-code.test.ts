@@ -17,7 +17,7 @@ import {
   textsOf,
 } from '@hermes-fleet/agent/testing';
 import { FleetError } from '@hermes-fleet/protocol';
-import { cannotConfine, SECRET } from '@hermes-fleet/workspace/testing';
+import { cannotConfine, closedToOthers, SECRET } from '@hermes-fleet/workspace/testing';
 import { claudeCode } from './index.ts';
 import { claudeAbsent, keyedEnv } from './testing/behaviour-subjects.ts';
 
@@ -44,9 +44,11 @@ const run = (command: string): AnthropicReply => ({ calls: [['shell_exec', { com
 const opening = (request: MessagesRequest | undefined): string => JSON.stringify(request?.messages ?? []);
 
 const live = { skip: claudeAbsent };
+const SDK_FOLDER = process.env.CLAUDE_AGENT_SDK_DIR || import.meta.dirname;
 
 for (const confine of ['bubblewrap', 'uid'] as const) {
-  const skip = claudeAbsent || cannotConfine(confine);
+  const skip =
+    claudeAbsent || cannotConfine(confine) || (confine === 'uid' && closedToOthers(join(SDK_FOLDER, 'sdk')));
   test(`confined by ${confine}, Claude Code's own tools can read neither token nor ledger`, {
     skip,
   }, async (t) => {
