@@ -19,7 +19,7 @@ import {
 import type { AgentConfig } from './config/config.ts';
 import { sourceKeyNotes } from './config/source-keys.ts';
 import { createEchoExecutor } from './echo.ts';
-import type { createConversation } from './loop/conversation.ts';
+import type { createLoopConversation } from './loop/conversation.ts';
 import { createLoopExecutor } from './loop/executor.ts';
 import { type AgentModel, createModel } from './model/create-model.ts';
 import { SHORTEST_PROMPT_CHARS } from './prompt/system-prompt.ts';
@@ -42,7 +42,7 @@ import { webFetchTool } from './tools/web-fetch.ts';
 
 /** Leads a run's own conversation in place of the model loop. */
 export interface ConversationLead {
-  readonly converse: typeof createConversation;
+  readonly converse: typeof createLoopConversation;
   /** The name that its model knows a tool by. */
   nameOf(tool: string): string;
   /** The tokens that it sends beside the agent's prompt and the brief. */

@@ -11,10 +11,10 @@ export { MAX_OUTPUT_BYTES } from './guards/compact.ts';
 export { doneSoFar } from './guards/evidence.ts';
 export { createGuards, withNotes } from './guards/guards.ts';
 export { loggable } from './guards/redact.ts';
-export { ASK_TOKENS, createConversation as createTalk } from './loop/conversation.ts';
-export { MIN_OUTPUT } from './loop/model-step.ts';
+export { createLoopConversation, FOLLOW_UP_TOKENS } from './loop/conversation.ts';
+export { MIN_OUTPUT_TOKENS } from './loop/model-step.ts';
 export { createOutputCap } from './loop/output-cap.ts';
-export { meteredInput, settlement } from './loop/settlement.ts';
+export { callUsage, meteredInputTokens } from './loop/settlement.ts';
 export { createTextReporter, type TextReporter } from './loop/text-reporter.ts';
 export { toolContext } from './loop/tool-context.ts';
 export { cut } from './messages/text.ts';
@@ -22,14 +22,14 @@ export { type AgentModel, anthropicAddress, createModel, modelKey } from './mode
 export { providerFailure } from './model/provider-failure.ts';
 export type {
   AgentTool,
-  Conversation as Talk,
-  ConversationOptions as TalkOptions,
-  RunResources as TalkParts,
+  Conversation,
+  ConversationOptions,
+  RunResources,
   ToolContext,
 } from './run/conversation.ts';
 export { newGuardState } from './run/guard-state.ts';
 export type { GuardedCall, Guards } from './run/guards.ts';
-export type { BegunCall, SessionState } from './run/session-state.ts';
+export type { ClaudeSessionState, StartedCall } from './run/session-state.ts';
 export { fileTools } from './tools/file-tools.ts';
 export { listFilesTool } from './tools/list-files.ts';
 export { type McpToolsConfig, mcpToolSource } from './tools/mcp-tools.ts';

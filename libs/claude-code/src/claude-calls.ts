@@ -1,9 +1,9 @@
 import type {
   AgentTool,
-  BegunCall,
-  SessionState,
-  TalkOptions,
-  TalkParts,
+  ClaudeSessionState,
+  ConversationOptions,
+  RunResources,
+  StartedCall,
   ToolContext,
 } from '@hermes-fleet/agent';
 import {
@@ -39,9 +39,9 @@ import { createQueue } from './queue.ts';
 import type { ServedCall, ShownTool } from './tool-server.ts';
 import { NOT_RUN, TOOLS_OFF } from './words.ts';
 
-export interface ClaudeCallsOptions extends Pick<TalkOptions, 'state' | 'key' | 'tools' | 'save'> {
+export interface ClaudeCallsOptions extends Pick<ConversationOptions, 'state' | 'key' | 'tools' | 'save'> {
   /** What of the session a restart has to know. */
-  readonly session: () => SessionState | undefined;
+  readonly session: () => ClaudeSessionState | undefined;
   /** Ends the calls under way, and those that wait for them, with the session that made them. */
   readonly running: AbortSignal;
   contextOf(key: string): ToolContext;
@@ -65,7 +65,7 @@ export interface ClaudeCalls {
   /** Results that no hook told of: calls that were refused before they began. */
   results(results: readonly CallResult[]): void;
   /** Carries out a call again that a restart cut off; undefined where it must not be. */
-  again(call: BegunCall): Promise<string | undefined>;
+  again(call: StartedCall): Promise<string | undefined>;
   /** Resolves when all that was seen so far is recorded. */
   settled(): Promise<void>;
   /** Resolves when no tool of ours runs any more. */
@@ -76,7 +76,7 @@ const Json = z.json();
 const ENDED = 'not run: the conversation was ended';
 
 /** The guards, the journal and the tools behind a session of Claude Code (design 3, Claude Code executor). */
-export function createClaudeCalls(o: ClaudeCallsOptions, parts: TalkParts): ClaudeCalls {
+export function createClaudeCalls(o: ClaudeCallsOptions, parts: RunResources): ClaudeCalls {
   const { state } = o;
   const { signal, stopping, log, task, files, clock } = parts;
   const own = new Map(o.tools.filter(({ name }) => !isNative(name)).map((tool) => [tool.name, tool]));
@@ -163,7 +163,7 @@ export function createClaudeCalls(o: ClaudeCallsOptions, parts: TalkParts): Clau
     return stopping.aborted ? { continue: false, stopReason: 'The profile is stopping.' } : {};
   }
 
-  function begun(call: ModelCall, tool: AgentTool | undefined): BegunCall {
+  function begun(call: ModelCall, tool: AgentTool | undefined): StartedCall {
     const input = tool?.repeatable ? Json.safeParse(call.input) : undefined;
     const { command, path } = z.looseObject({}).catch({}).parse(guardedOf(call).input);
     const detail = [command, path].find((value) => typeof value === 'string');

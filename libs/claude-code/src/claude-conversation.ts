@@ -1,9 +1,9 @@
 import type { ToolContext } from '@hermes-fleet/agent';
 import {
-  ASK_TOKENS,
-  createTalk,
+  type Conversation,
+  createLoopConversation,
   createTextReporter,
-  type Talk,
+  FOLLOW_UP_TOKENS,
   type TextReporter,
   toolContext,
 } from '@hermes-fleet/agent';
@@ -38,7 +38,7 @@ const IDLE_MS = 5000;
  * A conversation that Claude Code leads (design 3, Claude Code executor): the same to the executor as one of the loop,
  * with its own process, confined, behind a metering proxy of its own. Both are there from the first `toEnd` to `close`.
  */
-export function createClaudeConversation(claude: ClaudeCodeOptions): typeof createTalk {
+export function createClaudeConversation(claude: ClaudeCodeOptions): typeof createLoopConversation {
   return (o, parts) => {
     const { state } = o;
     const { signal, stopping, budget, task, workspace, log } = parts;
@@ -55,7 +55,10 @@ export function createClaudeConversation(claude: ClaudeCodeOptions): typeof crea
 
     async function progress(data: JsonObject): Promise<void> {
       const spent = { spent_tokens: budget.spent() - reserved(), budget_tokens: budget.limit ?? null };
-      await parts.report({ type: 'progress', data: { step: state.step, ...o.mark, ...data, ...spent } });
+      await parts.report({
+        type: 'progress',
+        data: { step: state.step, ...o.progressFields, ...data, ...spent },
+      });
     }
 
     const calls = createClaudeCalls(
@@ -77,7 +80,7 @@ export function createClaudeConversation(claude: ClaudeCodeOptions): typeof crea
 
     function contextOf(key: string): ToolContext {
       const inner = { ...parts, signal: running };
-      return toolContext(key, { ...o, budget, inputTokens, converse: createTalk }, inner);
+      return toolContext(key, { ...o, budget, inputTokens, converse: createLoopConversation }, inner);
     }
 
     async function inputTokens(): Promise<number> {
@@ -95,8 +98,8 @@ export function createClaudeConversation(claude: ClaudeCodeOptions): typeof crea
 
     async function wrapUpIfDue(): Promise<string | undefined> {
       if (state.step === 0 || state.wrapped_up || state.tools_off) return undefined;
-      if (left() >= 2 * ((await billedTokens()) + ASK_TOKENS)) return undefined;
-      const words = o.wrapUp(left());
+      if (left() >= 2 * ((await billedTokens()) + FOLLOW_UP_TOKENS)) return undefined;
+      const words = o.wrapUpPrompt(left());
       ask(words, 'off');
       state.wrapped_up = true;
       parts.onGuard?.('budget', 'wrap_up');
@@ -138,7 +141,7 @@ export function createClaudeConversation(claude: ClaudeCodeOptions): typeof crea
         ...sessionOptions({ model: claude.modelInClaude, id, resumed, meter, calls }, o, parts),
         hooks: {
           onText(delta) {
-            if (!o.shown) return;
+            if (!o.streamsText) return;
             reporter ??= createTextReporter(parts.report, parts.clock);
             reporter.push(delta);
           },
@@ -219,18 +222,18 @@ export function createClaudeConversation(claude: ClaudeCodeOptions): typeof crea
       });
     }
 
-    const talk: Talk = {
-      toEnd,
-      ask,
-      async affords(steps, question = '') {
+    const conversation: Conversation = {
+      runToEnd: toEnd,
+      followUp: ask,
+      async canAfford(steps, question = '') {
         if (state.step + steps > o.maxSteps) return false;
-        const more = (await countTokens(question)) + ASK_TOKENS;
+        const more = (await countTokens(question)) + FOLLOW_UP_TOKENS;
         if ((await inputTokens()) + more > parts.model.info.contextWindow) return false;
         return steps * ((await billedTokens()) + more) <= left();
       },
       inputTokens,
       guards: calls.guards,
-      stopped: () => calls.guards.state().stop,
+      guardStop: () => calls.guards.state().stop,
       async close() {
         await session?.[Symbol.asyncDispose]();
         over.abort(new Error('the session of Claude Code has ended'));
@@ -241,7 +244,7 @@ export function createClaudeConversation(claude: ClaudeCodeOptions): typeof crea
         await removeSession(parts);
       },
     };
-    return talk;
+    return conversation;
   };
 }
 

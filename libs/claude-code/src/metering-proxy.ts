@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AgentModel } from '@hermes-fleet/agent';
-import { createOutputCap, MIN_OUTPUT, meteredInput, providerFailure } from '@hermes-fleet/agent';
+import { createOutputCap, MIN_OUTPUT_TOKENS, meteredInputTokens, providerFailure } from '@hermes-fleet/agent';
 import { type Budget, FleetError, type Log, type Reservation } from '@hermes-fleet/protocol';
 import { type Arrived, tallyAnswer } from './answer-tally.ts';
 import { createInputEstimator, type InputEstimate, MessagesBody } from './input-estimate.ts';
@@ -136,14 +136,14 @@ export async function openMeteringProxy(o: MeteringProxyOptions): Promise<Meteri
       const { usage } = arrived;
       if (usage !== undefined && arrived.complete) {
         estimator.learn(body, estimate, usage.cache_read_input_tokens + usage.cache_creation_input_tokens);
-        const metered = meteredInput(billed, { text: arrived.text, usage: usageOf(usage) }, room);
+        const metered = meteredInputTokens(billed, { text: arrived.text, usage: usageOf(usage) }, room);
         if (metered !== undefined) o.onTokenDrift?.(metered / estimate.total);
       }
     }
   }
 
   async function reserve(inputTokens: number, room: number): Promise<Reservation | undefined> {
-    if (exhausted === undefined && room >= MIN_OUTPUT)
+    if (exhausted === undefined && room >= MIN_OUTPUT_TOKENS)
       return o.budget.reserve({ inputTokens, maxOutputTokens: room });
     exhausted ??= new FleetError(
       'BUDGET_EXHAUSTED',

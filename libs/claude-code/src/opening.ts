@@ -1,4 +1,4 @@
-import type { TalkOptions } from '@hermes-fleet/agent';
+import type { ConversationOptions } from '@hermes-fleet/agent';
 import { doneSoFar } from '@hermes-fleet/agent';
 import type { ClaudeCalls } from './claude-calls.ts';
 import { type CutOff, restartMessage } from './words.ts';
@@ -17,7 +17,7 @@ export interface Opening {
  * again where they may be, and what was asked last.
  */
 export async function openingOf(
-  state: TalkOptions['state'],
+  state: ConversationOptions['state'],
   calls: Pick<ClaudeCalls, 'again'>,
 ): Promise<Opening> {
   const [task = '', ...asks] = state.messages.flatMap(({ role, content }) =>
@@ -39,7 +39,7 @@ export async function openingOf(
 }
 
 /** What was asked last. */
-export function lastAsk({ messages }: TalkOptions['state']): string {
+export function lastAsk({ messages }: ConversationOptions['state']): string {
   const last = messages.at(-1);
   return last?.role === 'user' && typeof last.content === 'string' ? last.content : '';
 }

@@ -1,5 +1,5 @@
 import type { AgentModel } from '@hermes-fleet/agent';
-import { settlement } from '@hermes-fleet/agent';
+import { callUsage } from '@hermes-fleet/agent';
 import type { Reservation } from '@hermes-fleet/protocol';
 import { countTokens } from '@hermes-fleet/tokens';
 import type { LanguageModelUsage } from 'ai';
@@ -45,8 +45,8 @@ export async function billOf(
       outputTokens: text === '' ? 0 : Math.min(await countTokens(text), expected.room),
       source: 'estimated',
     };
-  if (arrived.complete) return settlement(call, { text, usage: usageOf(usage) }, expected.room);
+  if (arrived.complete) return callUsage(call, { text, usage: usageOf(usage) }, expected.room);
   const output_tokens = Math.min(await countTokens(text), expected.room);
-  const bill = await settlement(call, { text, usage: usageOf({ ...usage, output_tokens }) }, expected.room);
+  const bill = await callUsage(call, { text, usage: usageOf({ ...usage, output_tokens }) }, expected.room);
   return { ...bill, source: 'estimated' };
 }

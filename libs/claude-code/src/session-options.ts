@@ -1,4 +1,4 @@
-import type { TalkOptions, TalkParts } from '@hermes-fleet/agent';
+import type { ConversationOptions, RunResources } from '@hermes-fleet/agent';
 import type { ClaudeCalls } from './claude-calls.ts';
 import { claudeEnvironment, SESSION_FILES } from './environment.ts';
 import type { MeteringProxy } from './metering-proxy.ts';
@@ -32,8 +32,8 @@ export function sessionOptions(
     readonly meter: Pick<MeteringProxy, 'url' | 'key'>;
     readonly calls: Pick<ClaudeCalls, 'shown' | 'serve'>;
   },
-  o: Pick<TalkOptions, 'instructions' | 'tools' | 'maxSteps' | 'state'>,
-  parts: Pick<TalkParts, 'workspace' | 'task' | 'limits'>,
+  o: Pick<ConversationOptions, 'instructions' | 'tools' | 'maxSteps' | 'state'>,
+  parts: Pick<RunResources, 'workspace' | 'task' | 'limits'>,
 ): Pick<SessionOptions, 'env' | 'query'> {
   const native = o.tools.filter(({ name }) => isNative(name)).map(({ name }) => nameInClaude(name));
   return {

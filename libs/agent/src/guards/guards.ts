@@ -1,7 +1,7 @@
 import { isJsonObject, type Log, type ToolResult } from '@hermes-fleet/protocol';
 import type { AnchoredFiles } from '@hermes-fleet/workspace';
 import type { AgentConfig } from '../config/config.ts';
-import { verifyAsk } from '../messages/asks.ts';
+import { verifyPrompt } from '../messages/asks.ts';
 import { cut } from '../messages/text.ts';
 import { type GuardState, newGuardState } from '../run/guard-state.ts';
 import type { GuardedCall, Guards } from '../run/guards.ts';
@@ -68,7 +68,7 @@ export function createGuards(
       if (!hooks.verifyBeforeComplete || told >= maxNudges(priority, reply)) return undefined;
       readOn();
       const open = verification.unverified();
-      return open.files.length === 0 ? undefined : verifyAsk(open);
+      return open.files.length === 0 ? undefined : verifyPrompt(open);
     },
     state: () => state,
   };

@@ -12,20 +12,20 @@ import {
 import type { Conversation, ConversationOptions, RunResources, ToolContext } from '../run/conversation.ts';
 import { toolDefinitions } from '../run/tool-set.ts';
 import { createCalls } from './calls.ts';
-import { MIN_OUTPUT, modelStep } from './model-step.ts';
+import { callModel, MIN_OUTPUT_TOKENS } from './model-step.ts';
 import { createTextReporter } from './text-reporter.ts';
 import { toolContext } from './tool-context.ts';
 import { createWrites } from './writes.ts';
 
 /** What a question of the loop's own and a short answer to it take, beside the conversation. In tokens. */
-export const ASK_TOKENS = 300;
+export const FOLLOW_UP_TOKENS = 300;
 
 /**
  * A conversation with a model that uses tools (design 3, The loop). Every step and every call is saved, so that it goes
  * on after a crash. When what is left would not take this step and one more, each with a short answer, the model is told
  * once to wrap up, without tools; never before its first step. Throws what a step throws, and the reason of `stopping`.
  */
-export function createConversation(o: ConversationOptions, parts: RunResources): Conversation {
+export function createLoopConversation(o: ConversationOptions, parts: RunResources): Conversation {
   const { state } = o;
   const { signal, stopping } = parts;
   const budget = o.budget ?? parts.budget;
@@ -39,11 +39,14 @@ export function createConversation(o: ConversationOptions, parts: RunResources):
 
   async function progress(data: JsonObject): Promise<void> {
     const spent = { spent_tokens: budget.spent(), budget_tokens: budget.limit ?? null };
-    await parts.report({ type: 'progress', data: { step: state.step, ...o.mark, ...data, ...spent } });
+    await parts.report({
+      type: 'progress',
+      data: { step: state.step, ...o.progressFields, ...data, ...spent },
+    });
   }
 
   function contextOf(key: string): ToolContext {
-    return toolContext(key, { ...o, budget, inputTokens, converse: createConversation }, parts);
+    return toolContext(key, { ...o, budget, inputTokens, converse: createLoopConversation }, parts);
   }
 
   /** Where nothing is under way: the process may stop here, and the next start go on as if it had not. */
@@ -91,8 +94,8 @@ export function createConversation(o: ConversationOptions, parts: RunResources):
 
   async function wrapUpIfDue(): Promise<void> {
     if (state.step === 0 || state.wrapped_up || state.tools_off) return;
-    if (left() >= 2 * ((await inputTokens()) + ASK_TOKENS)) return;
-    ask(o.wrapUp(left()), 'off');
+    if (left() >= 2 * ((await inputTokens()) + FOLLOW_UP_TOKENS)) return;
+    ask(o.wrapUpPrompt(left()), 'off');
     state.wrapped_up = true;
     await o.save();
     parts.onGuard?.('budget', 'wrap_up');
@@ -101,7 +104,7 @@ export function createConversation(o: ConversationOptions, parts: RunResources):
   /** What is sent: a question at the end of the budget goes out with the conversation cut short, where it must. */
   async function toSend(): Promise<{ messages: ModelMessage[]; inputTokens: number }> {
     const whole = { messages: state.messages, inputTokens: await inputTokens() };
-    if (!state.tools_off || whole.inputTokens + MIN_OUTPUT <= left()) return whole;
+    if (!state.tools_off || whole.inputTokens + MIN_OUTPUT_TOKENS <= left()) return whole;
     const messages = abridged(state.messages);
     return { messages, inputTokens: await estimate(fixed, messages) };
   }
@@ -112,7 +115,7 @@ export function createConversation(o: ConversationOptions, parts: RunResources):
     const toolsOff = state.tools_off === true;
     const reporter = createTextReporter(parts.report, parts.clock);
     try {
-      const { messages, finishReason, meteredInputTokens, settled } = await modelStep({
+      const { messages, finishReason, meteredInputTokens, settled } = await callModel({
         ...sent,
         model: parts.model,
         budget,
@@ -122,7 +125,7 @@ export function createConversation(o: ConversationOptions, parts: RunResources):
         toolsOff,
         maxOutputTokens: parts.limits.max_output_tokens,
         signal,
-        onText: o.shown ? reporter.push : () => {},
+        onText: o.streamsText ? reporter.push : () => {},
         ready: writes.durable,
       });
       writes.begun(settled);
@@ -160,20 +163,20 @@ export function createConversation(o: ConversationOptions, parts: RunResources):
   }
 
   return {
-    async toEnd() {
+    async runToEnd() {
       const isDone = state.finished !== undefined || (await work().catch(unsaved));
       await writes.durable();
       return isDone;
     },
-    ask,
-    async affords(steps, question = '') {
+    followUp: ask,
+    async canAfford(steps, question = '') {
       if (state.step + steps > o.maxSteps) return false;
-      const each = (await inputTokens()) + (await countTokens(question)) + ASK_TOKENS;
+      const each = (await inputTokens()) + (await countTokens(question)) + FOLLOW_UP_TOKENS;
       return each <= parts.model.info.contextWindow && steps * each <= left();
     },
     inputTokens,
     guards: calls.guards,
-    stopped: calls.stopped,
+    guardStop: calls.stopped,
   };
 }
 

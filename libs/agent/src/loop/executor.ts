@@ -15,7 +15,7 @@ import type { Workspace, Workspaces } from '@hermes-fleet/workspace';
 import { anchoredFiles } from '@hermes-fleet/workspace';
 import type { AgentConfig } from '../config/config.ts';
 import { isDeep } from '../guards/evidence.ts';
-import { objectionsAsk, repairAsk, wrapUpAsk } from '../messages/asks.ts';
+import { objectionsPrompt, repairPrompt, wrapUpPrompt } from '../messages/asks.ts';
 import { readFinalMessage } from '../messages/final-message.ts';
 import { lastText } from '../messages/history.ts';
 import { readReply, replyContract, replyRequest } from '../messages/reply.ts';
@@ -26,7 +26,7 @@ import type { RunResources } from '../run/conversation.ts';
 import type { GuardStop } from '../run/guard-state.ts';
 import { checkpointWriter, newConversation, type RunState, readCheckpoint } from '../run/run-state.ts';
 import type { Offer, Toolbox } from '../tools/toolbox.ts';
-import { createConversation } from './conversation.ts';
+import { createLoopConversation } from './conversation.ts';
 import { outcome, type RunEnd } from './outcome.ts';
 import { review } from './review.ts';
 
@@ -48,7 +48,7 @@ export interface LoopOptions {
   /** The text of IDENTITY.md. */
   readonly identity?: string | undefined;
   /** Leads the run's own conversation in place of the loop, e.g. Claude Code. */
-  readonly main?: typeof createConversation | undefined;
+  readonly main?: typeof createLoopConversation | undefined;
   /** The name that its model knows a tool by, where that is another one. */
   readonly nameOf?: ((tool: string) => string) | undefined;
 }
@@ -132,7 +132,7 @@ function start(
     park: context.park,
     ask: context.ask,
   };
-  const main = (o.main ?? createConversation)(
+  const main = (o.main ?? createLoopConversation)(
     {
       state,
       save,
@@ -141,9 +141,9 @@ function start(
       tools,
       maxSteps: o.limits.max_steps,
       keepTokens: 0,
-      wrapUp: wrapUpAsk,
-      mark: {},
-      shown: true,
+      wrapUpPrompt: wrapUpPrompt,
+      progressFields: {},
+      streamsText: true,
     },
     parts,
   );
@@ -154,8 +154,8 @@ function start(
     if (message.claim !== 'unreadable' && message.claim.status !== 'done') return false;
     if (state.wrapped_up && !message.stated) return false;
     const verify = main.guards.atEnd({ priority, reply: contract.kind, told: state.nudges });
-    if (verify !== undefined && !state.wrapped_up && (await main.affords(2, verify))) {
-      main.ask(verify, 'on');
+    if (verify !== undefined && !state.wrapped_up && (await main.canAfford(2, verify))) {
+      main.followUp(verify, 'on');
       state.nudges += 1;
       await save();
       o.onGuard?.('verify', 'warn');
@@ -163,15 +163,15 @@ function start(
     }
     const objections = isDeep(priority) ? await review({ state, brief, tools, parts, main, save }) : [];
     if (objections.length > 0) {
-      main.ask(objectionsAsk(objections), 'on');
+      main.followUp(objectionsPrompt(objections), 'on');
       await save();
       o.onGuard?.('review', 'warn');
       return true;
     }
     const { problems } = readReply(message, contract);
-    const repair = repairAsk(problems, replyRequest(contract));
-    if (problems.length === 0 || state.repaired || !(await main.affords(1, repair))) return false;
-    main.ask(repair, 'off');
+    const repair = repairPrompt(problems, replyRequest(contract));
+    if (problems.length === 0 || state.repaired || !(await main.canAfford(1, repair))) return false;
+    main.followUp(repair, 'off');
     state.repaired = true;
     await save();
     o.onGuard?.('reply', 'warn');
@@ -181,7 +181,7 @@ function start(
   async function toEnd(): Promise<RunEnd> {
     try {
       do {
-        if (!(await main.toEnd())) return endedBy(main.stopped(), state.step, o);
+        if (!(await main.runToEnd())) return endedBy(main.guardStop(), state.step, o);
       } while (await goesOn());
       return { kind: 'finished', finishReason: state.finished ?? 'other' };
     } catch (thrown) {

@@ -10,15 +10,15 @@ import {
 import type { AgentModel } from '../model/create-model.ts';
 import { providerFailure } from '../model/provider-failure.ts';
 import { createOutputCap } from './output-cap.ts';
-import { meteredInput, type Seen, settlement } from './settlement.ts';
+import { callUsage, meteredInputTokens, type ReceivedAnswer } from './settlement.ts';
 
 /** Below this much room for an answer a call is not worth its input. In tokens. */
-export const MIN_OUTPUT = 16;
+export const MIN_OUTPUT_TOKENS = 16;
 const MAX_RETRIES = 2;
 /** What a call cost that was never made. */
 const UNCALLED = { inputTokens: 0, outputTokens: 0, source: 'estimated' } as const;
 
-export interface StepRequest {
+export interface ModelCallRequest {
   readonly model: AgentModel;
   readonly budget: Budget;
   /** Tokens of the budget that this call must leave. */
@@ -37,7 +37,7 @@ export interface StepRequest {
   readonly ready: () => Promise<void>;
 }
 
-export interface StepResult {
+export interface ModelCallResult {
   readonly messages: ModelMessage[];
   readonly finishReason: FinishReason;
   /** The provider's figure for the input, where it gave one that can be true. */
@@ -52,14 +52,14 @@ export interface StepResult {
  * with `length`. When it resolves, the budget knows what the call cost, and that is being written. Throws BUDGET_EXHAUSTED,
  * MODEL_FAILED, the signal's reason, and what `ready` throws: then nothing was called, and nothing is charged.
  */
-export async function modelStep(request: StepRequest): Promise<StepResult> {
+export async function callModel(request: ModelCallRequest): Promise<ModelCallResult> {
   const room = roomOf(request);
   const reservation = await request.budget.reserve({
     inputTokens: request.inputTokens,
     maxOutputTokens: room,
   });
-  const seen: Seen = { text: '', usage: undefined };
-  const bill = () => settlement(request, seen, room);
+  const seen: ReceivedAnswer = { text: '', usage: undefined };
+  const bill = () => callUsage(request, seen, room);
   try {
     await request.ready();
     request.signal.throwIfAborted();
@@ -67,7 +67,7 @@ export async function modelStep(request: StepRequest): Promise<StepResult> {
     await reservation.settle(UNCALLED);
     throw error;
   }
-  let answer: Omit<StepResult, 'settled'>;
+  let answer: Omit<ModelCallResult, 'settled'>;
   try {
     answer = await ask(request, room, seen);
   } catch (error) {
@@ -80,7 +80,11 @@ export async function modelStep(request: StepRequest): Promise<StepResult> {
 }
 
 /** The call itself; what arrives of it is `seen`, also when it breaks off. */
-async function ask(request: StepRequest, room: number, seen: Seen): Promise<Omit<StepResult, 'settled'>> {
+async function ask(
+  request: ModelCallRequest,
+  room: number,
+  seen: ReceivedAnswer,
+): Promise<Omit<ModelCallResult, 'settled'>> {
   const { signal } = request;
   const cap = createOutputCap(room);
   const cut = new AbortController();
@@ -123,7 +127,7 @@ async function ask(request: StepRequest, room: number, seen: Seen): Promise<Omit
     }
     signal.throwIfAborted();
     const messages = violated ? said(shown) : await result.responseMessages;
-    return { messages, finishReason, meteredInputTokens: meteredInput(request, seen, room) };
+    return { messages, finishReason, meteredInputTokens: meteredInputTokens(request, seen, room) };
   } catch (error) {
     signal.throwIfAborted();
     throw modelFailure(error);
@@ -133,10 +137,10 @@ async function ask(request: StepRequest, room: number, seen: Seen): Promise<Omit
 const said = (text: string): ModelMessage[] => (text === '' ? [] : [{ role: 'assistant', content: text }]);
 
 /** How long the answer may be, or why the call cannot be made. */
-function roomOf(request: StepRequest): number {
+function roomOf(request: ModelCallRequest): number {
   const { budget, inputTokens, model, keepTokens } = request;
   const window = model.info.contextWindow - inputTokens;
-  if (window < MIN_OUTPUT) {
+  if (window < MIN_OUTPUT_TOKENS) {
     throw new FleetError(
       'MODEL_FAILED',
       `the conversation fills the model's context window of ${model.info.contextWindow} tokens`,
@@ -145,7 +149,7 @@ function roomOf(request: StepRequest): number {
   }
   const left = budget.remaining() - keepTokens;
   const room = Math.floor(Math.min(request.maxOutputTokens, window, left - inputTokens));
-  if (room >= MIN_OUTPUT) return room;
+  if (room >= MIN_OUTPUT_TOKENS) return room;
   throw new FleetError(
     'BUDGET_EXHAUSTED',
     `a model call with ${inputTokens} input tokens does not fit into the ${Math.max(0, left)} tokens left of ${budget.limit}`,

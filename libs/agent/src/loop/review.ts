@@ -1,5 +1,5 @@
 import { type ErrorCode, FleetError } from '@hermes-fleet/protocol';
-import { verdictAsk } from '../messages/asks.ts';
+import { verdictPrompt } from '../messages/asks.ts';
 import { lastText } from '../messages/history.ts';
 import { REVIEW_TOOLS, readVerdict, reviewInstructions, reviewMessage } from '../messages/review-prompt.ts';
 import { cut } from '../messages/text.ts';
@@ -10,7 +10,7 @@ import {
   newConversation,
   type RunState,
 } from '../run/run-state.ts';
-import { ASK_TOKENS, createConversation } from './conversation.ts';
+import { createLoopConversation, FOLLOW_UP_TOKENS } from './conversation.ts';
 
 /** A review that takes longer is no review. */
 const MAX_STEPS = 10;
@@ -46,7 +46,7 @@ export async function review(o: ReviewOptions): Promise<string[]> {
     if (diff === undefined) return close(o, { verdict: 'skipped', detail: 'the diff could not be made' });
     if (diff === '') return [];
     talk = newConversation(reviewMessage(o.brief, diff));
-    if (state.wrapped_up || !(await o.main.affords(2)) || !(await (await talkOf(talk, o)).affords(2)))
+    if (state.wrapped_up || !(await o.main.canAfford(2)) || !(await (await talkOf(talk, o)).canAfford(2)))
       return close(o, { verdict: 'skipped', detail: SKIPPED });
     state.review = { state: 'open', talk };
     await o.save();
@@ -89,12 +89,12 @@ async function talkOf(
     instructions: reviewInstructions(),
     tools: tools.filter(({ name }) => REVIEW_TOOLS.has(name)),
     maxSteps: MAX_STEPS,
-    keepTokens: 2 * ((await main.inputTokens()) + ASK_TOKENS) + OBJECTION_TOKENS,
-    wrapUp: verdictAsk,
-    mark: { review: true },
-    shown: false,
+    keepTokens: 2 * ((await main.inputTokens()) + FOLLOW_UP_TOKENS) + OBJECTION_TOKENS,
+    wrapUpPrompt: verdictPrompt,
+    progressFields: { review: true },
+    streamsText: false,
   };
-  return createConversation(options, parts);
+  return createLoopConversation(options, parts);
 }
 
 /** What ends a review and not the run. */
@@ -106,8 +106,8 @@ async function judge(
 ): Promise<Closing | { readonly objections: string[] }> {
   try {
     const talk = await talkOf(state, o);
-    if (!(await talk.toEnd())) {
-      const detail = talk.stopped()?.reason ?? `it came to no verdict within ${MAX_STEPS} steps`;
+    if (!(await talk.runToEnd())) {
+      const detail = talk.guardStop()?.reason ?? `it came to no verdict within ${MAX_STEPS} steps`;
       return { verdict: 'unreadable', detail };
     }
   } catch (error) {

@@ -7,7 +7,7 @@ type Settlement = Parameters<Reservation['settle']>[0];
 type Counts = Omit<Settlement, 'source' | 'model'>;
 
 /** What arrived of an answer. */
-export interface Seen {
+export interface ReceivedAnswer {
   /** Text, reasoning and the inputs of calls. */
   text: string;
   usage: LanguageModelUsage | undefined;
@@ -25,7 +25,11 @@ interface Call {
  * they can't be true, it is our estimate of the input and our count of the output that arrived, at most what was
  * ordered; a call that was refused before it was read costs nothing.
  */
-export async function settlement(call: Call, seen: Seen, orderedTokens: number): Promise<Settlement> {
+export async function callUsage(
+  call: Call,
+  seen: ReceivedAnswer,
+  orderedTokens: number,
+): Promise<Settlement> {
   const metered = meteredCounts(call, seen, orderedTokens);
   if (metered !== undefined) return { ...metered, source: call.model.usageSource };
   const reached = seen.text !== '' || seen.usage !== undefined || call.signal.aborted;
@@ -38,7 +42,11 @@ export async function settlement(call: Call, seen: Seen, orderedTokens: number):
 }
 
 /** The whole input by a provider's bill, cached tokens included; undefined without a figure that can be true. */
-export function meteredInput(call: Call, seen: Seen, orderedTokens: number): number | undefined {
+export function meteredInputTokens(
+  call: Call,
+  seen: ReceivedAnswer,
+  orderedTokens: number,
+): number | undefined {
   if (call.model.usageSource !== 'metered') return undefined;
   const counts = meteredCounts(call, seen, orderedTokens);
   if (counts === undefined) return undefined;
@@ -56,7 +64,7 @@ const MAX_CHARS_PER_TOKEN = 32;
  * tokens than there were, far more input than the model can take, far less than was sent, more output than was ordered,
  * far less than arrived.
  */
-function meteredCounts(call: Call, seen: Seen, orderedTokens: number): Counts | undefined {
+function meteredCounts(call: Call, seen: ReceivedAnswer, orderedTokens: number): Counts | undefined {
   const { usage } = seen;
   if (!usage?.inputTokens || usage.outputTokens === undefined) return undefined;
   const { cacheReadTokens = 0, cacheWriteTokens = 0, noCacheTokens } = usage.inputTokenDetails;

@@ -8,7 +8,7 @@ import { AgentConfigSchema } from '../config/config.ts';
 import { createModel } from '../model/create-model.ts';
 import { makeAgent, makeContext, makeTask, memoryTokens, type TestRun } from '../testing/harness.ts';
 import { type Delta, env, KEYED, type Reply, scriptedServer } from '../testing/scripted-server.ts';
-import { modelStep } from './model-step.ts';
+import { callModel } from './model-step.ts';
 import { createWrites } from './writes.ts';
 
 test('who waits is told of the first that failed, once all have ended, and only once', async () => {
@@ -168,7 +168,7 @@ test('a call that is never made costs nothing', async (t) => {
   for (const end of ends) {
     const context = makeContext({ limit: 100_000 });
     const { budget, signal } = context;
-    const step = modelStep({
+    const step = callModel({
       model,
       budget,
       signal,

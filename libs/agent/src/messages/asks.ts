@@ -7,10 +7,10 @@ export interface Unverified {
 }
 
 /** What the loop asks of the model beside the task itself. */
-export type AskKind = 'wrap_up' | 'verify' | 'repair' | 'objections' | 'verdict';
+export type FollowUpKind = 'wrap_up' | 'verify' | 'repair' | 'objections' | 'verdict';
 
 /** How each begins, so that a model that reads words only knows it. */
-const HEADS: Readonly<Record<AskKind, string>> = {
+const HEADS: Readonly<Record<FollowUpKind, string>> = {
   wrap_up: 'Wrap up now.',
   verify: 'Not verified yet.',
   repair: 'The reply does not fit.',
@@ -18,21 +18,21 @@ const HEADS: Readonly<Record<AskKind, string>> = {
   verdict: 'Give your verdict now.',
 };
 
-const KINDS: readonly AskKind[] = ['wrap_up', 'verify', 'repair', 'objections', 'verdict'];
+const KINDS: readonly FollowUpKind[] = ['wrap_up', 'verify', 'repair', 'objections', 'verdict'];
 
 /** Which of them a user's message is; undefined for the task itself. */
-export function readAsk(message: string): AskKind | undefined {
+export function followUpKind(message: string): FollowUpKind | undefined {
   return KINDS.find((kind) => message.startsWith(HEADS[kind]));
 }
 
 /** Near the end of the budget (design 2, Tokens). */
-export const wrapUpAsk = (leftTokens: number): string =>
+export const wrapUpPrompt = (leftTokens: number): string =>
   `${HEADS.wrap_up} The token budget is nearly spent: ${leftTokens} tokens are left, and the tools are off. Answer ` +
   'briefly what is done, and end with the fenced block `outcome`: {"status":"done"} only if nothing is left to do, ' +
   'else {"status":"partial","remaining":[…]} that names everything that remains.';
 
 /** After a run that wrote and checked nothing (design 3, B1). */
-export const verifyAsk = ({ files, why }: Unverified): string =>
+export const verifyPrompt = ({ files, why }: Unverified): string =>
   `${HEADS.verify} Nothing was checked after the last write of ${list(files)}.${why === undefined ? '' : ` ${why}.`} ` +
   'Run a check that ends with exit code 0 (a test, a build, a linter, or the program itself), or read prose again; ' +
   'correct what is wrong, then finish with your whole reply. If it cannot be checked, say so in it.';
@@ -45,16 +45,16 @@ export function filesToVerify(message: string): string[] {
 }
 
 /** After a reply that missed its schema (design 2, TASK_DISPATCH). */
-export const repairAsk = (problems: readonly string[], request: string): string =>
+export const repairPrompt = (problems: readonly string[], request: string): string =>
   `${HEADS.repair}\n${bullets(problems)}\nThe tools are off. Reply once more, and so that it fits: ${request}`;
 
 /** What the second check found, handed back. */
-export const objectionsAsk = (objections: readonly string[]): string =>
+export const objectionsPrompt = (objections: readonly string[]): string =>
   `${HEADS.objections} It has seen only the task and the diff, and may be wrong:\n${bullets(objections)}\n` +
   'Correct what is right about that, verify what you change, and finish with your whole reply.';
 
 /** To the second check, when it has to come to an end. */
-export const verdictAsk = (): string =>
+export const verdictPrompt = (): string =>
   `${HEADS.verdict} The tokens for this check are nearly spent, and the tools are off. End with the fenced block \`review\`.`;
 
 const MAX_LISTED = 20;

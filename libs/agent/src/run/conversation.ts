@@ -47,25 +47,25 @@ export interface ConversationOptions {
   /** Tokens of the budget that are not this conversation's to spend. */
   readonly keepTokens: number;
   /** What tells the model that the budget is nearly spent. */
-  readonly wrapUp: (leftTokens: number) => string;
+  readonly wrapUpPrompt: (leftTokens: number) => string;
   /** What its progress events say beside the usual. */
-  readonly mark: JsonObject;
+  readonly progressFields: JsonObject;
   /** Whether its text is the caller's to see. */
-  readonly shown: boolean;
+  readonly streamsText: boolean;
 }
 
 export interface Conversation {
   /** Lets the model work until it has finished; false when it may take no further step. */
-  toEnd(): Promise<boolean>;
+  runToEnd(): Promise<boolean>;
   /** Asks something of a model that has finished; it goes on at the next `toEnd`. Not durable before the next save. */
-  ask(message: string, tools: 'on' | 'off'): void;
+  followUp(message: string, tools: 'on' | 'off'): void;
   /** Whether this many more steps, the question before them and a short answer to each, fit into all the limits. */
-  affords(steps: number, question?: string): Promise<boolean>;
+  canAfford(steps: number, question?: string): Promise<boolean>;
   /** The estimate of what the next step sends. */
   inputTokens(): Promise<number>;
   readonly guards: Guards;
   /** The guard that has ended it: it takes no further step, but to answer a last question without tools. */
-  stopped(): GuardStop | undefined;
+  guardStop(): GuardStop | undefined;
   /** Ends what still runs for it; it takes no further step. Without it there is nothing to end. */
   close?(): Promise<void>;
 }

@@ -2,7 +2,7 @@ import { FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protoco
 import { modelMessageSchema } from 'ai';
 import { z } from 'zod';
 import { GuardState } from './guard-state.ts';
-import { SessionState } from './session-state.ts';
+import { ClaudeSessionState } from './session-state.ts';
 
 /** What a tool call did, for evidence and verification. */
 const JournalEntry = z.object({
@@ -32,7 +32,7 @@ export const ConversationState = z.object({
   /** What the guards have counted (absent before the first call). */
   guards: GuardState.optional(),
   /** The session of Claude Code that leads it, where one does. */
-  claude: SessionState.optional(),
+  claude: ClaudeSessionState.optional(),
   /** What the call under way has to know after a restart. */
   memo: z.object({ key: z.string(), value: z.record(z.string(), z.json()) }).optional(),
 });

@@ -10,7 +10,7 @@ import type {
 import type { JsonValue } from '@hermes-fleet/protocol';
 import { countTokens } from '@hermes-fleet/tokens';
 import { z } from 'zod';
-import { filesToVerify, readAsk } from '../messages/asks.ts';
+import { filesToVerify, followUpKind } from '../messages/asks.ts';
 import { NOT_RUN } from '../messages/history.ts';
 import { JSON_REPLY } from '../messages/reply.ts';
 import { REVIEW_ROLE } from '../messages/review-prompt.ts';
@@ -94,7 +94,7 @@ function decisionOf(
 function lastAsk(prompt: LanguageModelV4Prompt): RunbookConversation['ask'] {
   const index = prompt.findLastIndex(({ role }) => role === 'user');
   const message = userText(prompt[index]);
-  const kind = readAsk(message);
+  const kind = followUpKind(message);
   if (kind === undefined) return undefined;
   return { kind, since: pastCalls(prompt.slice(0, index)).length, files: filesToVerify(message) };
 }

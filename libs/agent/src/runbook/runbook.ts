@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from '@hermes-fleet/protocol';
-import type { AskKind } from '../messages/asks.ts';
+import type { FollowUpKind } from '../messages/asks.ts';
 import { renderClaim } from '../messages/final-message.ts';
 import { type Action, describeAction, type Runbook, readRunbook } from './actions.ts';
 import { facts, field, type PastCall, summary } from './report.ts';
@@ -21,7 +21,7 @@ export interface RunbookConversation {
   readonly json: boolean;
   /** What it is asked beside the brief, and how many calls came before that. */
   readonly ask?:
-    | { readonly kind: AskKind; readonly since: number; readonly files: readonly string[] }
+    | { readonly kind: FollowUpKind; readonly since: number; readonly files: readonly string[] }
     | undefined;
 }
 

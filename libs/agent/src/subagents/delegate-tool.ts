@@ -1,6 +1,6 @@
 import { defineTool, type RemoteAgents, ToolError, type ToolResult } from '@hermes-fleet/protocol';
 import { z } from 'zod';
-import { ASK_TOKENS } from '../loop/conversation.ts';
+import { FOLLOW_UP_TOKENS } from '../loop/conversation.ts';
 import { taskMessage } from '../messages/task-message.ts';
 import { dataBlock, dataLine } from '../prompt/data.ts';
 import type { AgentTool, ToolContext } from '../run/conversation.ts';
@@ -118,7 +118,7 @@ async function delegate(
       maxSteps: definition.maxSteps ?? o.maxSteps,
     };
     if (saved === undefined) {
-      if (!(await conversationOf(work).affords(FIRST_STEPS))) throw tooLittle(slice);
+      if (!(await conversationOf(work).canAfford(FIRST_STEPS))) throw tooLittle(slice);
       // Before anything is spent: a restart goes on with the same slice.
       await save();
     }
@@ -167,7 +167,7 @@ async function begun(call: ToolContext, asked: number | undefined, maxWords: num
     maxWords,
     Math.max(MIN_WORDS, Math.floor((remaining * ANSWER_SHARE) / TOKENS_PER_WORD)),
   );
-  const step = (await call.conversation.inputTokens()) + words * TOKENS_PER_WORD + ASK_TOKENS;
+  const step = (await call.conversation.inputTokens()) + words * TOKENS_PER_WORD + FOLLOW_UP_TOKENS;
   const slice = sliceTokens({
     remainingTokens: remaining,
     callerNeedsTokens: FIRST_STEPS * step,

@@ -72,9 +72,9 @@ export function conversationOf(work: LocalWork, extraSteps = 0): Conversation {
     maxSteps: maxSteps + asked + extraSteps,
     budget: call.budget,
     keepTokens: 0,
-    wrapUp: wrapUpAsk,
-    mark: { agent: definition.name },
-    shown: false,
+    wrapUpPrompt: wrapUpAsk,
+    progressFields: { agent: definition.name },
+    streamsText: false,
   });
 }
 
@@ -82,13 +82,13 @@ export function conversationOf(work: LocalWork, extraSteps = 0): Conversation {
 async function toAnswer(work: LocalWork): Promise<string | undefined> {
   const { state } = work;
   return unbroken(work, async () => {
-    if (await conversationOf(work).toEnd()) return;
+    if (await conversationOf(work).runToEnd()) return;
     const more = conversationOf(work, 1);
-    if (!(await more.affords(1, lastStepAsk()))) return;
-    more.ask(lastStepAsk(), 'off');
+    if (!(await more.canAfford(1, lastStepAsk()))) return;
+    more.followUp(lastStepAsk(), 'off');
     state.summed_up = true;
     await work.save();
-    await conversationOf(work).toEnd();
+    await conversationOf(work).runToEnd();
   });
 }
 
@@ -112,7 +112,7 @@ function read(work: LocalWork, broke: string | undefined): Answer {
   const says = claim === 'unreadable' ? undefined : claim;
   // What breaks off the condensing of an answer takes nothing away from it.
   const why =
-    (state.condensed === undefined ? broke : state.condensed.why) ?? reason(conversationOf(work).stopped());
+    (state.condensed === undefined ? broke : state.condensed.why) ?? reason(conversationOf(work).guardStop());
   const writes = toolsOf(work).some(({ name }) => WRITING.has(name));
   const wrote = [...new Set(talk.journal.filter(isWrite).map(({ detail = '' }) => detail))];
   const status = why === undefined ? 'finished' : answer === '' ? 'failed' : 'partial';
@@ -157,9 +157,9 @@ async function condenses(work: LocalWork, { text, why, remaining }: Answer): Pro
   if (words <= state.max_words) return false;
   const question = condenseAsk(words, state.max_words);
   const talk = conversationOf(work, 1);
-  if (!(await talk.affords(1, question))) return false;
+  if (!(await talk.canAfford(1, question))) return false;
   const full = await kept(work, text);
-  talk.ask(question, 'off');
+  talk.followUp(question, 'off');
   state.condensed = { full, why, remaining: remaining && [...remaining] };
   await work.save();
   return true;
