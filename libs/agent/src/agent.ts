@@ -19,12 +19,12 @@ import {
 import type { AgentConfig } from './config/config.ts';
 import { sourceKeyNotes } from './config/source-keys.ts';
 import { createEchoExecutor } from './echo.ts';
-import type { createLoopConversation } from './loop/conversation.ts';
 import { createLoopExecutor } from './loop/executor.ts';
+import type { createLoopConversation } from './loop/loop-conversation.ts';
 import { type AgentModel, createModel } from './model/create-model.ts';
 import { SHORTEST_PROMPT_CHARS } from './prompt/system-prompt.ts';
 import type { AgentTool } from './run/conversation.ts';
-import { toolDefinitions } from './run/tool-set.ts';
+import { toolDefinitions } from './run/tool.ts';
 import { delegateTool } from './subagents/delegate-tool.ts';
 import { loadSubagents, type Subagents } from './subagents/load-definitions.ts';
 import { askTool } from './tools/ask.ts';

@@ -11,25 +11,26 @@ export { MAX_OUTPUT_BYTES } from './guards/compact.ts';
 export { doneSoFar } from './guards/evidence.ts';
 export { createGuards, withNotes } from './guards/guards.ts';
 export { loggable } from './guards/redact.ts';
-export { createLoopConversation, FOLLOW_UP_TOKENS } from './loop/conversation.ts';
-export { MIN_OUTPUT_TOKENS } from './loop/model-step.ts';
-export { createOutputCap } from './loop/output-cap.ts';
-export { callUsage, meteredInputTokens } from './loop/settlement.ts';
+export { createLoopConversation, FOLLOW_UP_TOKENS } from './loop/loop-conversation.ts';
 export { createTextReporter, type TextReporter } from './loop/text-reporter.ts';
 export { toolContext } from './loop/tool-context.ts';
 export { cut } from './messages/text.ts';
+export { callUsage, meteredInputTokens } from './model/call-usage.ts';
 export { type AgentModel, anthropicAddress, createModel, modelKey } from './model/create-model.ts';
+export { MIN_OUTPUT_TOKENS } from './model/model-call.ts';
+export { createOutputCap } from './model/output-cap.ts';
 export { providerFailure } from './model/provider-failure.ts';
 export type {
   AgentTool,
   Conversation,
   ConversationOptions,
+  CreateConversation,
   RunResources,
   ToolContext,
 } from './run/conversation.ts';
 export { newGuardState } from './run/guard-state.ts';
 export type { GuardedCall, Guards } from './run/guards.ts';
-export type { ClaudeSessionState, StartedCall } from './run/session-state.ts';
+export type { ClaudeSessionState, StartedCall } from './run/run-state.ts';
 export { fileTools } from './tools/file-tools.ts';
 export { listFilesTool } from './tools/list-files.ts';
 export { type McpToolsConfig, mcpToolSource } from './tools/mcp-tools.ts';

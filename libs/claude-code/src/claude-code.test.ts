@@ -19,7 +19,7 @@ import {
 import { FleetError } from '@hermes-fleet/protocol';
 import { cannotConfine, closedToOthers, SECRET } from '@hermes-fleet/workspace/testing';
 import { claudeCode } from './index.ts';
-import { claudeAbsent, keyedEnv } from './testing/behaviour-subjects.ts';
+import { claudeAbsent, keyedEnv } from './testing/executors-under-test.ts';
 
 type Script = (call: number, request: MessagesRequest) => AnthropicReply;
 

@@ -1,124 +1,129 @@
-import type { ToolContext } from '@hermes-fleet/agent';
 import {
   type Conversation,
+  type CreateConversation,
   createLoopConversation,
   createTextReporter,
   FOLLOW_UP_TOKENS,
   type TextReporter,
+  type ToolContext,
   toolContext,
 } from '@hermes-fleet/agent';
 import { type Clock, FleetError, type Ids, type JsonObject } from '@hermes-fleet/protocol';
 import { countTokens } from '@hermes-fleet/tokens';
-import { createClaudeCalls } from './claude-calls.ts';
 import { type MeteringProxy, openMeteringProxy } from './metering-proxy.ts';
-import { lastAsk, openingOf } from './opening.ts';
-import { removeSession } from './remove-session.ts';
 import type { ClaudeSdk } from './sdk.ts';
 import { type ClaudeSession, startSession, type TurnEnd } from './session.ts';
+import { createSessionCalls } from './session-calls.ts';
+import { removeSession } from './session-folder.ts';
 import { sessionOptions } from './session-options.ts';
+import { lastFollowUp, sessionPrompt } from './session-prompt.ts';
 
 export interface ClaudeCodeOptions {
   readonly sdk: ClaudeSdk;
   /** The address of the provider's API, without `/v1`. */
   readonly upstream: string;
   readonly apiKey: string;
-  /** As the provider knows the model, and as Claude Code is told of it (with `[1m]` for the long window). */
+  /** The provider's name of the model. */
   readonly modelName: string;
+  /** Claude Code's name of the model, with `[1m]` for the long context window. */
   readonly modelInClaude: string;
   readonly countCache: boolean;
   readonly ids: Ids;
 }
 
-/** What Claude Code sends beside our prompt and the brief, before the first word. In tokens, and rather too many. */
+/** An upper estimate of what Claude Code adds to the agent's prompt and the brief. In tokens. */
 export const BASE_TOKENS = 6000;
-/** For what a session leaves behind to end: only a question to a person is not ended at once. */
+/** How long `close` waits for the session's calls. Only a question to a person does not end at once. */
 const IDLE_MS = 5000;
 
 /**
- * A conversation that Claude Code leads (design 3, Claude Code executor): the same to the executor as one of the loop,
- * with its own process, confined, behind a metering proxy of its own. Both are there from the first `toEnd` to `close`.
+ * Creates conversations that Claude Code leads (docs/claude-code.md), for the same executor as the agent loop. Each has
+ * its own confined process and its own metering proxy, from the first `runToEnd` to `close`.
  */
-export function createClaudeConversation(claude: ClaudeCodeOptions): typeof createLoopConversation {
-  return (o, parts) => {
-    const { state } = o;
-    const { signal, stopping, budget, task, workspace, log } = parts;
-    let meter: MeteringProxy | undefined;
+export function createClaudeConversation(claude: ClaudeCodeOptions): CreateConversation {
+  return (options, resources) => {
+    const { state, save, maxSteps } = options;
+    const { signal, stopping, budget, task, workspace, log, clock, report } = resources;
+    let proxy: MeteringProxy | undefined;
     let session: ClaudeSession | undefined;
     let reporter: TextReporter | undefined;
     let events: Promise<void> = Promise.resolve();
-    /** Ends the calls of tools that the session leaves behind. */
+    /** Ends the tool calls of a session that is over. */
     const over = new AbortController();
     const running = AbortSignal.any([signal, over.signal]);
-    /** What calls under way may never take counts as left. */
-    const reserved = (): number => meter?.reservedOutput() ?? 0;
-    const left = (): number => Math.max(0, budget.remaining() + reserved() - o.keepTokens);
+    /** Reserved output counts as left: running calls may never use it. */
+    const reserved = (): number => proxy?.reservedOutput() ?? 0;
+    const left = (): number => Math.max(0, budget.remaining() + reserved() - options.keepTokens);
 
     async function progress(data: JsonObject): Promise<void> {
       const spent = { spent_tokens: budget.spent() - reserved(), budget_tokens: budget.limit ?? null };
-      await parts.report({
+      await report({
         type: 'progress',
-        data: { step: state.step, ...o.progressFields, ...data, ...spent },
+        data: { step: state.step, ...options.progressFields, ...data, ...spent },
       });
     }
 
-    const calls = createClaudeCalls(
+    const calls = createSessionCalls(
       {
-        ...o,
+        ...options,
         running,
         contextOf,
         progress,
         wrapUpIfDue,
         session: () => state.claude,
         async pause() {
-          await o.save();
+          await save();
           over.abort(stopping.reason);
-          session?.end(stopping.reason);
+          session?.kill(stopping.reason);
         },
       },
-      parts,
+      resources,
     );
 
     function contextOf(key: string): ToolContext {
-      const inner = { ...parts, signal: running };
-      return toolContext(key, { ...o, budget, inputTokens, converse: createLoopConversation }, inner);
+      return toolContext(
+        key,
+        { ...options, budget, inputTokens, converse: createLoopConversation },
+        { ...resources, signal: running },
+      );
     }
 
     async function inputTokens(): Promise<number> {
-      const known = meter?.expected().total ?? 0;
+      const known = proxy?.expected().total ?? 0;
       return known > 0
         ? known
-        : BASE_TOKENS + (await countTokens(o.instructions + JSON.stringify(state.messages)));
+        : BASE_TOKENS + (await countTokens(options.instructions + JSON.stringify(state.messages)));
     }
 
-    /** What of the budget the next call takes for its input: most of it comes from the provider's cache. */
+    /** The input that the next call takes from the budget: most of it comes from the provider's cache. */
     async function billedTokens(): Promise<number> {
-      const known = meter?.expected().billed ?? 0;
+      const known = proxy?.expected().billed ?? 0;
       return known > 0 ? known : inputTokens();
     }
 
     async function wrapUpIfDue(): Promise<string | undefined> {
       if (state.step === 0 || state.wrapped_up || state.tools_off) return undefined;
       if (left() >= 2 * ((await billedTokens()) + FOLLOW_UP_TOKENS)) return undefined;
-      const words = o.wrapUpPrompt(left());
-      ask(words, 'off');
+      const prompt = options.wrapUpPrompt(left());
+      followUp(prompt, 'off');
       state.wrapped_up = true;
-      parts.onGuard?.('budget', 'wrap_up');
-      return words;
+      resources.onGuard?.('budget', 'wrap_up');
+      return prompt;
     }
 
-    function ask(message: string, offered: 'on' | 'off'): void {
+    function followUp(message: string, tools: 'on' | 'off'): void {
       state.messages.push({ role: 'user', content: message });
-      state.tools_off = offered === 'off';
+      state.tools_off = tools === 'off';
       state.finished = undefined;
     }
 
-    /** One event after the other; a store that fails ends the session. */
+    /** Stores events in order. An event that cannot be stored ends the session. */
     function emit(work: () => Promise<void>): void {
       events = events.then(work);
-      events.catch((error: unknown) => session?.end(error));
+      events.catch((error: unknown) => session?.kill(error));
     }
 
-    function stepped(): void {
+    function onStep(): void {
       state.step += 1;
       const finished = reporter;
       reporter = undefined;
@@ -128,29 +133,29 @@ export function createClaudeConversation(claude: ClaudeCodeOptions): typeof crea
       });
     }
 
-    async function open(prompt: string, resumed: boolean): Promise<ClaudeSession> {
-      meter ??= await openMeteringProxy({ ...claude, ...parts });
+    async function openSession(prompt: string, resumed: boolean): Promise<ClaudeSession> {
+      proxy ??= await openMeteringProxy({ ...claude, ...resources });
       state.claude ??= { id: claude.ids.uuid(), begun: [] };
       const { id } = state.claude;
-      await o.save();
+      await save();
       const opened = startSession({
         sdk: claude.sdk,
         workspace,
         prompt,
-        clock: parts.clock,
-        ...sessionOptions({ model: claude.modelInClaude, id, resumed, meter, calls }, o, parts),
-        hooks: {
+        clock,
+        ...sessionOptions({ model: claude.modelInClaude, id, resumed, proxy, calls }, options, resources),
+        handlers: {
           onText(delta) {
-            if (!o.streamsText) return;
-            reporter ??= createTextReporter(parts.report, parts.clock);
+            if (!options.streamsText) return;
+            reporter ??= createTextReporter(report, clock);
             reporter.push(delta);
           },
-          onStep: stepped,
-          onCalls: calls.seen,
-          onResults: calls.results,
+          onStep,
+          onCalls: calls.onCalls,
+          onResults: calls.onResults,
           beforeTool: calls.before,
           afterTool: calls.after,
-          afterFailure: calls.failed,
+          afterFailure: calls.afterFailure,
           settled: async () => {
             await calls.settled();
             await events.catch(() => {});
@@ -158,47 +163,47 @@ export function createClaudeConversation(claude: ClaudeCodeOptions): typeof crea
         },
       });
       session = opened;
-      if (signal.aborted) opened.end(signal.reason);
+      if (signal.aborted) opened.kill(signal.reason);
       return opened;
     }
 
-    async function takeTurn(): Promise<TurnEnd> {
-      if (session?.goOn(lastAsk(state))) return session.turn();
+    async function runTurn(): Promise<TurnEnd> {
+      if (session?.followUp(lastFollowUp(state))) return session.turn();
       await session?.[Symbol.asyncDispose]();
-      const { prompt, resumed, anew } = await openingOf(state, calls);
-      const opened = await open(prompt, resumed);
+      const { prompt, resumed, ifLost } = await sessionPrompt(state, calls);
+      const opened = await openSession(prompt, resumed);
       const end = await opened.turn();
       if (end.kind !== 'lost') return end;
-      // It was cut off before it had begun, or is gone.
+      // The session ended before it wrote its files, or they were removed.
       log.warn({ task_id: task.id }, 'a session of Claude Code is gone; the run goes on in a new one');
       await opened[Symbol.asyncDispose]();
       state.claude = undefined;
-      return (await open(anew, false)).turn();
+      return (await openSession(ifLost, false)).turn();
     }
 
-    /** Whether the next start takes the run up again, with its session. */
-    const goesOnLater = (): boolean =>
+    /** Whether the next start resumes the run, and needs its session files. */
+    const resumesLater = (): boolean =>
       stopping.aborted || (signal.reason instanceof FleetError && signal.reason.code === 'SHUTTING_DOWN');
 
-    /** A guard has ended it; a last question it answers all the same, without tools. */
+    /** A conversation that a guard ended still answers a follow-up prompt without tools. */
     const isStopped = (): boolean => calls.guards.state().stop !== undefined && !state.tools_off;
 
-    async function toEnd(): Promise<boolean> {
+    async function runToEnd(): Promise<boolean> {
       if (state.finished !== undefined) return true;
-      if (isStopped() || state.step >= o.maxSteps) return false;
-      const abort = (): void => session?.end(signal.reason);
+      if (isStopped() || state.step >= maxSteps) return false;
+      const abort = (): void => session?.kill(signal.reason);
       signal.addEventListener('abort', abort, { once: true });
       try {
         signal.throwIfAborted();
         stopping.throwIfAborted();
-        const end = await takeTurn();
+        const end = await runTurn();
         await events;
         if (end.kind === 'step_limit' || isStopped()) return false;
         if (end.kind === 'halted') stopping.throwIfAborted();
         if (end.kind !== 'done') throw failureOf(end);
         if (end.text !== '') state.messages.push({ role: 'assistant', content: end.text });
-        state.finished = FINISHED[meter?.stopReason() ?? ''] ?? 'stop';
-        await o.save();
+        state.finished = FINISH_REASONS[proxy?.stopReason() ?? ''] ?? 'stop';
+        await save();
         return true;
       } catch (error) {
         signal.throwIfAborted();
@@ -211,7 +216,7 @@ export function createClaudeConversation(claude: ClaudeCodeOptions): typeof crea
     }
 
     function failureOf(end: TurnEnd): FleetError {
-      const failure = meter?.failure();
+      const failure = proxy?.failure();
       if (failure !== undefined) return failure;
       const detail = end.kind === 'failed' ? end.detail : end.kind;
       const cause = end.kind === 'failed' ? end.cause : undefined;
@@ -223,12 +228,12 @@ export function createClaudeConversation(claude: ClaudeCodeOptions): typeof crea
     }
 
     const conversation: Conversation = {
-      runToEnd: toEnd,
-      followUp: ask,
-      async canAfford(steps, question = '') {
-        if (state.step + steps > o.maxSteps) return false;
-        const more = (await countTokens(question)) + FOLLOW_UP_TOKENS;
-        if ((await inputTokens()) + more > parts.model.info.contextWindow) return false;
+      runToEnd,
+      followUp,
+      async canAfford(steps, prompt = '') {
+        if (state.step + steps > maxSteps) return false;
+        const more = (await countTokens(prompt)) + FOLLOW_UP_TOKENS;
+        if ((await inputTokens()) + more > resources.model.info.contextWindow) return false;
         return steps * ((await billedTokens()) + more) <= left();
       },
       inputTokens,
@@ -237,18 +242,19 @@ export function createClaudeConversation(claude: ClaudeCodeOptions): typeof crea
       async close() {
         await session?.[Symbol.asyncDispose]();
         over.abort(new Error('the session of Claude Code has ended'));
-        await within(calls.idle(), IDLE_MS, parts.clock);
-        await meter?.[Symbol.asyncDispose]();
-        if (session === undefined || goesOnLater()) return;
+        await within(calls.idle(), IDLE_MS, clock);
+        await proxy?.[Symbol.asyncDispose]();
+        if (session === undefined || resumesLater()) return;
         session = undefined;
-        await removeSession(parts);
+        await removeSession(resources);
       },
     };
     return conversation;
   };
 }
 
-const FINISHED: Readonly<Record<string, string>> = {
+/** Finish reasons of the AI SDK, by the provider's `stop_reason`. */
+const FINISH_REASONS: Readonly<Record<string, string>> = {
   end_turn: 'stop',
   stop_sequence: 'stop',
   max_tokens: 'length',

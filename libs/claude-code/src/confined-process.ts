@@ -2,28 +2,29 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { Workspace } from '@hermes-fleet/workspace';
 import { CapturedOutput, killTree } from '@hermes-fleet/workspace';
-import type { Spawned, SpawnRequest } from './query-options.ts';
+import type { Spawned, SpawnRequest } from './sdk-types.ts';
 
 const STDERR_BYTES = 16 * 1024;
 
-/** The one process of a session, which runs confined like every command. */
+/** The process of a session. It is confined like every command. */
 export interface ConfinedProcess {
-  /** Starts it, once. */
+  /** Must be called at most once. */
   spawn(request: SpawnRequest): Spawned;
-  /** Kills it and all that it started, at once; also before it was started, which then fails. */
+  /** Kills its process tree at once. A later `spawn` throws. */
   kill(): void;
-  /** Resolves once nothing of it is left. */
+  /** Resolves once its process tree is gone. */
   gone(): Promise<void>;
-  /** The beginning and the end of what it printed to its standard error. */
+  /** The head and tail of its standard error. */
   stderr(): string;
 }
 
-/** Claude Code as a command in the workspace: by its confinement, with an environment of its own, written down for a crash. */
-export function confinedProcess(o: {
+/** Runs Claude Code as a confined command, recorded so that the next start can kill it after a crash. */
+export function confinedProcess(options: {
   readonly workspace: Workspace;
-  /** The whole environment: nothing is inherited. */
+  /** The whole environment; nothing is inherited. */
   readonly env: Readonly<Record<string, string>>;
 }): ConfinedProcess {
+  const { workspace, env } = options;
   const stderr = new CapturedOutput(STDERR_BYTES);
   let killed = false;
   let stop = (): void => {};
@@ -32,11 +33,11 @@ export function confinedProcess(o: {
   return {
     spawn({ command, args }) {
       if (killed) throw new Error('the session has ended');
-      const line = o.workspace.wrap('/bin/sh', ['-c', IN_HOME, 'sh', command, ...args]);
+      const line = workspace.wrap('/bin/sh', ['-c', IN_HOME, 'sh', command, ...args]);
       const record = line.records?.open(line.markGid);
       const child = spawn(line.command, line.args, {
-        cwd: o.workspace.dir,
-        env: { ...o.env, ...record?.env },
+        cwd: workspace.dir,
+        env: { ...env, ...record?.env },
         detached: true,
         stdio: ['pipe', 'pipe', 'pipe'],
       });
@@ -45,11 +46,11 @@ export function confinedProcess(o: {
         if (child.pid !== undefined) killTree(child.pid, { gid: line.markGid, env: record?.mark });
       };
       child.stderr.on('data', (chunk: Buffer) => stderr.push(chunk));
-      // Broken pipes of a process that was killed; its end is told by its exit.
+      // A killed process breaks its pipe; `exit` reports its end.
       child.stdin.on('error', () => {});
       gone = ended(child).then(() => {
         stop();
-        // Its number may be somebody else's from now on.
+        // The pid may be reused from now on.
         stop = () => {};
         record?.[Symbol.dispose]();
       });
@@ -70,6 +71,6 @@ async function ended(child: ChildProcess): Promise<void> {
   try {
     if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
   } catch {
-    // It could not be started: there is nothing to wait for, and the SDK tells why.
+    // The process could not be started; the SDK reports the reason.
   }
 }

@@ -14,7 +14,7 @@ const CLAUDE = { model: 'anthropic/claude-sonnet-4-5', executor: 'claude-code' }
 
 const envOf = (values: Readonly<Record<string, string>>) => ({ read: (name: string) => values[name] });
 
-const noneConfines: Confinement = {
+const noConfinement: Confinement = {
   method: 'none',
   note: 'nothing confines commands here; install bubblewrap',
   otherUser: false,
@@ -22,65 +22,68 @@ const noneConfines: Confinement = {
   launch: (command, args) => ({ command, args }),
 };
 
-/** A folder with a package of that name in it, which does nothing. */
+/** A folder with an SDK package that does nothing. */
 function fakeSdk(t: TestContext, source = 'export function query() {}', mode = 0o755): string {
   const folder = tempDir(t, 'fleet-sdk-');
-  const place = join(folder, 'node_modules/@anthropic-ai/claude-agent-sdk');
-  mkdirSync(place, { recursive: true });
+  const dir = join(folder, 'node_modules/@anthropic-ai/claude-agent-sdk');
+  mkdirSync(dir, { recursive: true });
   const manifest = {
     name: '@anthropic-ai/claude-agent-sdk',
     version: '0.3.999',
     type: 'module',
     main: 'sdk.mjs',
   };
-  writeFileSync(join(place, 'package.json'), JSON.stringify(manifest));
-  writeFileSync(join(place, 'sdk.mjs'), source);
+  writeFileSync(join(dir, 'package.json'), JSON.stringify(manifest));
+  writeFileSync(join(dir, 'sdk.mjs'), source);
   chmodSync(folder, mode);
   return folder;
 }
 
-const invalid = (words: RegExp) => (error: unknown) => {
+const invalid = (message: RegExp) => (error: unknown) => {
   assert.ok(error instanceof FleetError && error.code === 'CONFIG_INVALID', String(error));
-  assert.match(error.message, words);
+  assert.match(error.message, message);
   assert.equal(error.fields.length, 1);
   return true;
 };
 
-test('without its package it does not start, and the error has the command that installs it', async (t) => {
+test('without the SDK the agent does not start, and the error names the command that installs it', async (t) => {
   const folder = tempDir(t, 'fleet-sdk-');
   const env = envOf({ ANTHROPIC_API_KEY: SECRET, CLAUDE_AGENT_SDK_DIR: folder });
-  const words =
+  const message =
     /npm install --prefix <folder> @anthropic-ai\/claude-agent-sdk@0\.3\.330 and set CLAUDE_AGENT_SDK_DIR/;
-  await assert.rejects(makeAgent(t, CLAUDE, { claudeCode, env }), invalid(words));
-  await assert.rejects(readableDirectories(AgentConfigSchema.parse(CLAUDE), env), invalid(words));
+  await assert.rejects(makeAgent(t, CLAUDE, { claudeCode, env }), invalid(message));
+  await assert.rejects(readableDirectories(AgentConfigSchema.parse(CLAUDE), env), invalid(message));
 });
 
-test('the loop needs no package, and reads no more than it is told to', async () => {
+test('with the loop, the readable directories are the configured ones', async () => {
   const config = AgentConfigSchema.parse({ tools: { shell: { readable: ['/opt/tools'] } } });
   assert.deepEqual(await readableDirectories(config, envOf({})), ['/opt/tools']);
 });
 
-test('it needs a model of Anthropic, its key, and something that confines', async (t) => {
-  const o = { confinement: noneConfines, ids: systemIds, clock: systemClock };
+test('it needs a model of Anthropic, its key and a confinement', async (t) => {
+  const options = { confinement: noConfinement, ids: systemIds, clock: systemClock };
   const env = envOf({ CLAUDE_AGENT_SDK_DIR: fakeSdk(t), ANTHROPIC_API_KEY: SECRET });
   const runbook = AgentConfigSchema.parse({ executor: 'claude-code' });
-  await assert.rejects(createClaudeCode(runbook, { ...o, env }), invalid(/offline\/runbook is none/));
+  await assert.rejects(
+    createClaudeCode(runbook, { ...options, env }),
+    invalid(/offline\/runbook is not one/),
+  );
   const config = AgentConfigSchema.parse(CLAUDE);
   await assert.rejects(
-    createClaudeCode(config, { ...o, env }),
-    invalid(/runs confined or not at all; nothing confines/),
+    createClaudeCode(config, { ...options, env }),
+    invalid(/does not run without a confinement; nothing confines/),
   );
-  const confinement: Confinement = { ...noneConfines, method: 'unconfined' };
+  const confinement: Confinement = { ...noConfinement, method: 'unconfined' };
   const keyless = envOf({ CLAUDE_AGENT_SDK_DIR: fakeSdk(t) });
   await assert.rejects(
-    createClaudeCode(config, { ...o, confinement, env: keyless }),
+    createClaudeCode(config, { ...options, confinement, env: keyless }),
     invalid(/needs a key in ANTHROPIC_API_KEY/),
   );
 });
 
-test('another release than the tested one is said so at start', async (t) => {
+test('a release other than the tested one is noted at start', async (t) => {
   const env = envOf({ CLAUDE_AGENT_SDK_DIR: fakeSdk(t), ANTHROPIC_API_KEY: SECRET });
-  const confinement: Confinement = { ...noneConfines, method: 'unconfined' };
+  const confinement: Confinement = { ...noConfinement, method: 'unconfined' };
   const { notes, modelName, modelInClaude, upstream } = await createClaudeCode(
     AgentConfigSchema.parse({
       ...CLAUDE,
@@ -97,12 +100,12 @@ test('another release than the tested one is said so at start', async (t) => {
   );
 });
 
-test('a package that is another thing is refused', async (t) => {
+test('a package without query() is refused', async (t) => {
   const env = envOf({
     CLAUDE_AGENT_SDK_DIR: fakeSdk(t, 'export const other = 1'),
     ANTHROPIC_API_KEY: SECRET,
   });
-  const confinement: Confinement = { ...noneConfines, method: 'unconfined' };
+  const confinement: Confinement = { ...noConfinement, method: 'unconfined' };
   await assert.rejects(
     createClaudeCode(AgentConfigSchema.parse(CLAUDE), {
       confinement,
@@ -114,7 +117,7 @@ test('a package that is another thing is refused', async (t) => {
   );
 });
 
-test('a folder that commands cannot read is refused, with what to do', {
+test('a folder that commands cannot read is refused, with a hint', {
   skip: mayChangeUsers ? false : 'this user may not change users, so commands read what it reads',
 }, async (t) => {
   const folder = fakeSdk(t, undefined, 0o700);

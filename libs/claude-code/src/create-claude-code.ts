@@ -1,5 +1,4 @@
-import type { AgentConfig } from '@hermes-fleet/agent';
-import { anthropicAddress, modelKey, parseModelName } from '@hermes-fleet/agent';
+import { type AgentConfig, anthropicAddress, modelKey, parseModelName } from '@hermes-fleet/agent';
 import { type Clock, FleetError, type Ids } from '@hermes-fleet/protocol';
 import type { Confinement } from '@hermes-fleet/workspace';
 import { COMMAND_ENV, runCommand } from '@hermes-fleet/workspace';
@@ -17,9 +16,8 @@ export interface ClaudeCode extends ClaudeCodeOptions {
 }
 
 /**
- * Directories that commands must be able to read beside the system's, for `createConfinement`: those of
- * `tools.shell.readable`, and with `executor: claude-code` the one that Claude Code lies in. CONFIG_INVALID when it is
- * not installed.
+ * The directories for `readable` of `createConfinement`: those of `tools.shell.readable`, and with
+ * `executor: claude-code` the SDK's. Throws CONFIG_INVALID when the SDK is not installed.
  */
 export async function readableDirectories(config: AgentConfig, env: Env): Promise<string[]> {
   const { readable } = config.tools.shell;
@@ -28,36 +26,37 @@ export async function readableDirectories(config: AgentConfig, env: Env): Promis
 }
 
 /**
- * What `executor: claude-code` needs, or CONFIG_INVALID with what to do: a model of Anthropic's and its key, the optional
- * package, and a confinement in which it can be read (design 3, Claude Code executor).
+ * Resolves what `executor: claude-code` needs (docs/claude-code.md#setup): a model of Anthropic and its key, the optional
+ * SDK, and a confinement that can read it. Throws CONFIG_INVALID with what to do when one is missing.
  */
 export async function createClaudeCode(
   config: AgentConfig,
-  o: { readonly env: Env; readonly confinement: Confinement; readonly ids: Ids; readonly clock: Clock },
+  options: { readonly env: Env; readonly confinement: Confinement; readonly ids: Ids; readonly clock: Clock },
 ): Promise<ClaudeCode> {
+  const { env, confinement, ids } = options;
   const named = parseModelName(config.model);
   if (named?.provider !== 'anthropic')
     throw invalid(
       'model',
-      `claude-code needs a model of Anthropic's; ${config.model} is none: name anthropic/<name>`,
+      `claude-code needs a model of Anthropic; ${config.model} is not one: name anthropic/<name>`,
     );
-  const found = await findClaudeSdk(o.env);
-  if (o.confinement.method === 'none')
-    throw invalid('executor', `claude-code runs confined or not at all; ${o.confinement.note}`);
-  await checkReadable(found, o);
+  const found = await findClaudeSdk(env);
+  if (confinement.method === 'none')
+    throw invalid('executor', `claude-code does not run without a confinement; ${confinement.note}`);
+  await checkReadable(found, options);
   return {
     sdk: await loadClaudeSdk(found),
     upstream: anthropicAddress(config.base_url ?? ANTHROPIC),
-    apiKey: modelKey(o.env, config.api_key_env ?? 'ANTHROPIC_API_KEY', config.model),
+    apiKey: modelKey(env, config.api_key_env ?? 'ANTHROPIC_API_KEY', config.model),
     modelName: named.name,
     modelInClaude: named.longContext ? `${named.name}[1m]` : named.name,
     countCache: config.budget.count_cache,
-    ids: o.ids,
-    notes: notesOf(found, o.confinement),
+    ids,
+    notes: notesOf(found, confinement),
   };
 }
 
-/** Whether the commands' user can read the package where it lies. */
+/** Throws CONFIG_INVALID when the commands' user cannot read the SDK. */
 async function checkReadable(
   { entry }: FoundSdk,
   { confinement, clock }: { readonly confinement: Confinement; readonly clock: Clock },

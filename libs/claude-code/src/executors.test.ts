@@ -11,7 +11,7 @@ import {
   type Row,
   runOn,
 } from '@hermes-fleet/agent/testing';
-import { SUBJECTS } from './testing/behaviour-subjects.ts';
+import { SUBJECTS } from './testing/executors-under-test.ts';
 
 const hasModel: Row['except'] = ({ model }) =>
   model === 'none' ? undefined : 'it has a model, whose words it passes on';

@@ -1,60 +1,74 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AgentModel } from '@hermes-fleet/agent';
-import { createOutputCap, MIN_OUTPUT_TOKENS, meteredInputTokens, providerFailure } from '@hermes-fleet/agent';
+import {
+  type AgentModel,
+  createOutputCap,
+  MIN_OUTPUT_TOKENS,
+  meteredInputTokens,
+  providerFailure,
+} from '@hermes-fleet/agent';
 import { type Budget, FleetError, type Log, type Reservation } from '@hermes-fleet/protocol';
-import { type Arrived, tallyAnswer } from './answer-tally.ts';
 import { createInputEstimator, type InputEstimate, MessagesBody } from './input-estimate.ts';
-import { billOf, usageOf } from './proxy-bill.ts';
-import { isAsked, LIMITS, readBody, refuse, relayedHeaders, requestHeaders } from './proxy-wire.ts';
+import {
+  authorizedPath,
+  LIMITS,
+  readBody,
+  requestHeaders,
+  responseHeaders,
+  sendError,
+} from './proxy-http.ts';
+import { relayedUsage, toSdkUsage } from './proxy-usage.ts';
+import { createResponseParser, type ReceivedResponse } from './response-parser.ts';
 
 export interface MeteringProxyOptions {
   /** The address of the provider's API, without `/v1`. */
   readonly upstream: string;
-  /** The provider's key: it stays in this process. */
+  /** The provider's key; it stays in this process. */
   readonly apiKey: string;
-  /** As the provider knows it: no other may be called. */
+  /** The provider's name of the only model that may be called. */
   readonly modelName: string;
   readonly model: AgentModel;
   readonly budget: Budget;
   /** Whether cached tokens count as spent. */
   readonly countCache: boolean;
-  /** Ends what is under way. */
+  /** Ends all running calls. */
   readonly signal: AbortSignal;
   readonly log: Log;
   readonly onTokenDrift?: ((ratio: number) => void) | undefined;
 }
 
 export interface MeteringProxy extends AsyncDisposable {
-  /** For `ANTHROPIC_BASE_URL`: with a path that nobody else knows. */
+  /** For `ANTHROPIC_BASE_URL`; contains a secret path. */
   readonly url: string;
-  /** For `ANTHROPIC_API_KEY`: worth nothing anywhere else. */
+  /** For `ANTHROPIC_API_KEY`; valid only at this proxy. */
   readonly key: string;
-  /** What the next call of the conversation is expected to be billed as input, and to send; 0 before the first. */
+  /** The estimated input of the conversation's next call; 0 before the first call. */
   expected(): InputEstimate;
-  /** Output that is reserved for calls under way, and may never come. In tokens. */
+  /** Output tokens that are reserved for running calls, and may never be used. */
   reservedOutput(): number;
-  /** Why the model stopped its last answer in the conversation, in the provider's word. */
+  /** The provider's `stop_reason` of the conversation's last response. */
   stopReason(): string | undefined;
-  /** Why the conversation cannot go on, or why its last call had no answer. */
+  /** Why the conversation cannot continue, or why its last call failed. */
   failure(): FleetError | undefined;
 }
 
 /**
- * Stands between Claude Code and the provider, on loopback (design 3, Claude Code executor). Whoever knows its address
- * and key may call the one model, for as long as the task's budget lasts: every call is reserved before, its output
- * bounded by what is left, and settled by the provider's bill, or by what arrived of an answer that broke off. When the
- * budget is gone it answers 402. Disposing of it ends what is under way, and waits until all of it is booked.
+ * Meters the calls of one run of Claude Code, between it and the provider, on loopback
+ * (docs/claude-code.md#token-metering). Its address and key allow calls of one model while the task's budget lasts. Every
+ * call is reserved beforehand, its output is limited to what is left, and it is settled with the provider's usage, or
+ * with the received part of an interrupted response. When the budget is spent it answers 402. Disposal ends all running
+ * calls and waits until they are settled.
  */
-export async function openMeteringProxy(o: MeteringProxyOptions): Promise<MeteringProxy> {
+export async function openMeteringProxy(options: MeteringProxyOptions): Promise<MeteringProxy> {
+  const { model, budget, log } = options;
   const secret = randomBytes(24).toString('base64url');
   const key = `run-${randomBytes(24).toString('base64url')}`;
   const closing = new AbortController();
-  const ending = AbortSignal.any([o.signal, closing.signal]);
+  const ending = AbortSignal.any([options.signal, closing.signal]);
   const estimator = createInputEstimator();
   const active = new Set<Promise<void>>();
-  /** Of calls whose answers are out, so that the next one finds what they left over. */
+  /** Settlements of answered calls. The next call waits for them, so that it can use what they left. */
   const settling = new Set<Promise<void>>();
   let expected: InputEstimate = { total: 0, billed: 0 };
   let stopReason: string | undefined;
@@ -62,40 +76,40 @@ export async function openMeteringProxy(o: MeteringProxyOptions): Promise<Meteri
   let exhausted: FleetError | undefined;
   let failure: FleetError | undefined;
 
-  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const path = isAsked(request, secret, key);
-    if (path === undefined) return refuse(response, 404, 'not_found_error', 'there is nothing here');
+  async function route(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const path = authorizedPath(request, secret, key);
+    if (path === undefined) return sendError(response, 404, 'not_found_error', 'there is nothing here');
     const gone = new AbortController();
     response.on('close', () => gone.abort(new Error('the caller went away')));
     const signal = AbortSignal.any([ending, gone.signal]);
     const raw = await readBody(request);
-    if (raw === undefined) return refuse(response, 413, 'request_too_large', 'the request is too long');
-    if (path.endsWith('/count_tokens')) return count(raw, request, response, signal);
+    if (raw === undefined) return sendError(response, 413, 'request_too_large', 'the request is too long');
+    if (path.endsWith('/count_tokens')) return countTokens(raw, request, response, signal);
     const body = MessagesBody.safeParse(raw);
-    if (!body.success || body.data.model !== o.modelName) {
+    if (!body.success || body.data.model !== options.modelName) {
       const reason = body.success
-        ? `this run may call ${o.modelName} only`
-        : 'this is no call of the Messages API';
-      return refuse(response, 400, 'invalid_request_error', reason);
+        ? `this run may call ${options.modelName} only`
+        : 'this is not a call of the Messages API';
+      return sendError(response, 400, 'invalid_request_error', reason);
     }
     await call(body.data, request, response, signal);
   }
 
-  async function count(
+  async function countTokens(
     raw: unknown,
     request: IncomingMessage,
     response: ServerResponse,
     signal: AbortSignal,
-  ) {
+  ): Promise<void> {
     const counted = await send('/v1/messages/count_tokens', raw, request, signal);
-    response.writeHead(counted.status, relayedHeaders(counted.headers));
+    response.writeHead(counted.status, responseHeaders(counted.headers));
     response.end(await counted.text());
   }
 
   const send = (path: string, body: unknown, request: IncomingMessage, signal: AbortSignal) =>
-    fetch(`${o.upstream}${path}`, {
+    fetch(`${options.upstream}${path}`, {
       method: 'POST',
-      headers: { ...requestHeaders(request.headers), 'x-api-key': o.apiKey },
+      headers: { ...requestHeaders(request.headers), 'x-api-key': options.apiKey },
       body: JSON.stringify(body),
       redirect: 'manual',
       signal,
@@ -109,113 +123,116 @@ export async function openMeteringProxy(o: MeteringProxyOptions): Promise<Meteri
   ): Promise<void> {
     const estimate = await estimator.estimate(body);
     await Promise.allSettled(settling);
-    const inputTokens = o.countCache ? estimate.total : estimate.billed;
+    const inputTokens = options.countCache ? estimate.total : estimate.billed;
     if (isConversation(body)) expected = { total: estimate.total, billed: inputTokens };
-    const room = Math.floor(Math.min(body.max_tokens, o.budget.remaining() - inputTokens));
-    const reservation = await reserve(inputTokens, room);
+    const maxOutputTokens = Math.floor(Math.min(body.max_tokens, budget.remaining() - inputTokens));
+    const reservation = await reserve(inputTokens, maxOutputTokens);
     if (reservation === undefined)
-      return refuse(response, 402, 'billing_error', 'the token budget of this task is spent');
-    let arrived: Arrived = NOTHING;
-    reservedOutput += room;
+      return sendError(response, 402, 'billing_error', 'the token budget of this task is spent');
+    let received: ReceivedResponse | undefined;
+    reservedOutput += maxOutputTokens;
     try {
-      arrived = await relay({ ...body, max_tokens: room }, request, response, signal);
+      received = await relay({ ...body, max_tokens: maxOutputTokens }, request, response, signal);
     } finally {
-      const billed = { model: o.model, inputTokens: estimate.total, signal };
-      const settled = billOf(billed, arrived, { inputTokens, room })
-        // From here on the budget knows what the call took.
+      const billed = { model, inputTokens: estimate.total, signal };
+      const settled = relayedUsage(billed, received, { inputTokens, maxOutputTokens })
+        // The budget counts a settlement from its start.
         .finally(() => {
-          reservedOutput -= room;
+          reservedOutput -= maxOutputTokens;
         })
-        .then((bill) => reservation.settle(bill));
+        .then((usage) => reservation.settle(usage));
       settling.add(settled);
       try {
         await settled;
       } finally {
         settling.delete(settled);
       }
-      const { usage } = arrived;
-      if (usage !== undefined && arrived.complete) {
-        estimator.learn(body, estimate, usage.cache_read_input_tokens + usage.cache_creation_input_tokens);
-        const metered = meteredInputTokens(billed, { text: arrived.text, usage: usageOf(usage) }, room);
-        if (metered !== undefined) o.onTokenDrift?.(metered / estimate.total);
+      if (received?.usage !== undefined && received.complete) {
+        const { text, usage } = received;
+        estimator.recordCached(
+          body,
+          estimate,
+          usage.cache_read_input_tokens + usage.cache_creation_input_tokens,
+        );
+        const metered = meteredInputTokens(billed, { text, usage: toSdkUsage(usage) }, maxOutputTokens);
+        if (metered !== undefined) options.onTokenDrift?.(metered / estimate.total);
       }
     }
   }
 
-  async function reserve(inputTokens: number, room: number): Promise<Reservation | undefined> {
-    if (exhausted === undefined && room >= MIN_OUTPUT_TOKENS)
-      return o.budget.reserve({ inputTokens, maxOutputTokens: room });
+  async function reserve(inputTokens: number, maxOutputTokens: number): Promise<Reservation | undefined> {
+    if (exhausted === undefined && maxOutputTokens >= MIN_OUTPUT_TOKENS)
+      return budget.reserve({ inputTokens, maxOutputTokens });
     exhausted ??= new FleetError(
       'BUDGET_EXHAUSTED',
-      `a model call with ${inputTokens} input tokens does not fit into the ${Math.max(0, o.budget.remaining())} tokens left of ${o.budget.limit}`,
+      `a model call with ${inputTokens} input tokens does not fit into the ${Math.max(0, budget.remaining())} tokens left of ${budget.limit}`,
     );
     return undefined;
   }
 
+  /** Returns undefined when the provider refused the call. */
   async function relay(
     body: MessagesBody,
     request: IncomingMessage,
     response: ServerResponse,
     signal: AbortSignal,
-  ): Promise<Arrived> {
-    const answered = await send('/v1/messages', body, request, signal);
-    if (!answered.ok) {
-      failure = providerFailure(answered.status, {
-        retryable: answered.status === 429 || answered.status >= 500,
-      });
-      await refusal(answered, response);
-      return NOTHING;
+  ): Promise<ReceivedResponse | undefined> {
+    const answer = await send('/v1/messages', body, request, signal);
+    if (!answer.ok) {
+      failure = providerFailure(answer.status, { retryable: answer.status === 429 || answer.status >= 500 });
+      await relayRefusal(answer, response);
+      return undefined;
     }
     failure = undefined;
-    const tally = tallyAnswer(body.stream === true);
+    const parser = createResponseParser(body.stream === true);
     const cap = createOutputCap(body.max_tokens);
-    response.writeHead(answered.status, relayedHeaders(answered.headers));
+    response.writeHead(answer.status, responseHeaders(answer.headers));
     try {
-      for await (const chunk of answered.body ?? []) {
+      for await (const chunk of answer.body ?? []) {
         if (!response.write(chunk)) await once(response, 'drain', { signal });
-        if (await cap.add(tally.push(chunk)))
+        if (await cap.add(parser.push(chunk)))
           throw new FleetError('MODEL_FAILED', TOO_MUCH, { retryable: false });
       }
       signal.throwIfAborted();
     } catch (error) {
-      const arrived = tally.end();
+      const received = parser.end();
       if (!signal.aborted) {
         failure = failureOf(error);
-        o.log.warn({ err: error }, "an answer of the model's provider broke off");
+        log.warn({ err: error }, BROKE_OFF);
       }
       response.destroy();
-      return { ...arrived, began: true };
+      return received;
     }
-    const arrived = tally.end();
-    if (isConversation(body)) stopReason = arrived.stop;
-    if (arrived.complete) response.end();
+    const received = parser.end();
+    if (isConversation(body)) stopReason = received.stopReason;
+    if (received.complete) response.end();
     else {
       failure = new FleetError('MODEL_FAILED', BROKE_OFF, { retryable: true });
       response.destroy();
     }
-    return { ...arrived, began: true };
+    return received;
   }
 
-  /** A refusal as it came, except for one of the key, which Claude Code would try again for minutes. */
-  async function refusal(answered: Response, response: ServerResponse): Promise<void> {
-    const { status } = answered;
-    const text = (await answered.text()).slice(0, LIMITS.refusalChars);
+  /** Relays a refusal, but answers 402 for a rejected key: Claude Code would retry a 401 for minutes. */
+  async function relayRefusal(answer: Response, response: ServerResponse): Promise<void> {
+    const { status } = answer;
+    const text = (await answer.text()).slice(0, LIMITS.refusalChars);
     if (status === 401 || status === 403 || status < 400)
-      return refuse(response, 402, 'billing_error', `the provider answered ${status}`);
-    response.writeHead(status, relayedHeaders(answered.headers));
+      return sendError(response, 402, 'billing_error', `the provider answered ${status}`);
+    response.writeHead(status, responseHeaders(answer.headers));
     response.end(text);
   }
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     try {
-      await answer(request, response);
+      await route(request, response);
     } catch (error) {
       if (!ending.aborted && !response.destroyed) {
         failure = failureOf(error);
-        o.log.warn({ err: error }, "the model's provider could not be called");
+        log.warn({ err: error }, "the model's provider could not be called");
       }
       if (response.headersSent) response.destroy();
-      else refuse(response, 502, 'api_error', 'the provider could not be reached');
+      else sendError(response, 502, 'api_error', 'the provider could not be reached');
     }
   }
 
@@ -229,7 +246,7 @@ export async function openMeteringProxy(o: MeteringProxyOptions): Promise<Meteri
   await once(server, 'listening');
   const address = server.address();
   if (address === null || typeof address !== 'object')
-    throw new FleetError('INTERNAL', 'no address to meter at');
+    throw new FleetError('INTERNAL', 'the metering proxy has no address');
   return {
     url: `http://127.0.0.1:${address.port}/${secret}`,
     key,
@@ -246,14 +263,11 @@ export async function openMeteringProxy(o: MeteringProxyOptions): Promise<Meteri
   };
 }
 
-const NOTHING: Arrived = { text: '', usage: undefined, stop: undefined, complete: false, began: false };
-
 const TOO_MUCH = "the model's provider sent more than was ordered";
-
 const BROKE_OFF = "an answer of the model's provider broke off";
 
 const failureOf = (error: unknown): FleetError =>
   error instanceof FleetError ? error : providerFailure(undefined, { retryable: true, cause: error });
 
-/** Calls with tools are the conversation; those without are helpers, e.g. a summary. */
+/** Calls with tools belong to the conversation; calls without tools come from helpers, e.g. for a summary. */
 const isConversation = ({ tools = [] }: MessagesBody): boolean => tools.length > 0;

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { nameInClaude, nativeCall, nativeFailure, nativeResult, replacedOutput } from './native-tools.ts';
+import { nameInClaude, nativeCall, nativeFailure, nativeResult, replacedResponse } from './native-tools.ts';
 
-/** Calls as Claude Code's hooks tell of them (release 0.3.330), and what they are in the journal. */
+/** Calls in the form of Claude Code's hooks (release 0.3.330), and their form in the journal. */
 const CALLS = [
   {
     name: 'Read',
@@ -53,17 +53,21 @@ for (const { name, input, response, call, result } of CALLS) {
   });
 }
 
-test('any other tool is none of these, and keeps its name', () => {
+test('any other tool is not native and keeps its name', () => {
   for (const name of ['Bash', 'WebFetch', 'shell_exec', 'toString', ''])
     assert.equal(nativeCall(name, {}), undefined);
   assert.equal(nativeCall('Read', 'text'), undefined);
   assert.equal(nameInClaude('shell_exec'), 'shell_exec');
 });
 
-test('only what a search found is replaced, in its own shape', () => {
+test('only the response of a search is replaced, in its own form', () => {
   const grep = nativeCall('Grep', { pattern: 'A' }) ?? assert.fail();
   const response = { mode: 'content', numLines: 900, content: 'many' };
-  assert.deepEqual(replacedOutput(grep, response, 'few'), { mode: 'content', numLines: 900, content: 'few' });
-  assert.equal(replacedOutput(nativeCall('Read', {}) ?? assert.fail(), response, 'few'), undefined);
-  assert.equal(replacedOutput(grep, 'no shape', 'few'), undefined);
+  assert.deepEqual(replacedResponse(grep, response, 'few'), {
+    mode: 'content',
+    numLines: 900,
+    content: 'few',
+  });
+  assert.equal(replacedResponse(nativeCall('Read', {}) ?? assert.fail(), response, 'few'), undefined);
+  assert.equal(replacedResponse(grep, 'no shape', 'few'), undefined);
 });

@@ -4,28 +4,27 @@ import { dirname, join, sep } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { FleetError } from '@hermes-fleet/protocol';
 import { z } from 'zod';
-import type { QueryOptions } from './query-options.ts';
+import type { QueryOptions } from './sdk-types.ts';
 
 const PACKAGE = '@anthropic-ai/claude-agent-sdk';
-/** The release that this executor was built and tested with. */
+/** The release that this executor is tested with. */
 export const SDK_VERSION = '0.3.330';
-/** The variable that names the folder which the package was installed into. */
+/** Names the folder that the package is installed in. */
 export const SDK_VARIABLE = 'CLAUDE_AGENT_SDK_DIR';
 
-/** The part of the Claude Agent SDK that is used here; what it yields is parsed as it comes. */
+/** The part of the Claude Agent SDK that is used here. Its messages are untyped and parsed on arrival. */
 export interface ClaudeSdk {
-  query(o: { readonly prompt: string; readonly options: QueryOptions }): ClaudeQuery;
+  query(request: { readonly prompt: string; readonly options: QueryOptions }): ClaudeQuery;
 }
 
 export interface ClaudeQuery extends AsyncIterable<unknown> {
   close(): void;
 }
 
-/** Where the package was found. */
 export interface FoundSdk {
   readonly entry: string;
   readonly version: string;
-  /** The `node_modules` that holds it and its program, which Claude Code must be able to read. */
+  /** The `node_modules` folder with the package and its executable, which Claude Code must be able to read. */
   readonly readable: string;
 }
 
@@ -35,8 +34,8 @@ const Module = z.object({
 });
 
 /**
- * Finds the optional package: in the folder that CLAUDE_AGENT_SDK_DIR names, else among the application's own packages.
- * CONFIG_INVALID when it is in neither, with the command that installs it.
+ * Finds the optional package in the folder of CLAUDE_AGENT_SDK_DIR, else among the application's own packages. Throws
+ * CONFIG_INVALID with the command that installs it.
  */
 export async function findClaudeSdk(env: { read(name: string): string | undefined }): Promise<FoundSdk> {
   const folder = env.read(SDK_VARIABLE) || undefined;
@@ -59,12 +58,12 @@ export async function findClaudeSdk(env: { read(name: string): string | undefine
   }
 }
 
-/** Loads the package; CONFIG_INVALID when it is another thing. Claude Code itself takes some 250 MB while it runs. */
+/** Throws CONFIG_INVALID when the package has no query(). Claude Code itself takes about 250 MB while it runs. */
 export async function loadClaudeSdk({ entry }: FoundSdk): Promise<ClaudeSdk> {
   const loaded: unknown = await import(pathToFileURL(entry).href);
   const module = Module.safeParse(loaded);
-  if (module.success) return { query: (o) => module.data.query(o) };
-  const reason = `${entry} exports no query(): it is no release of ${PACKAGE} that can be used; install ${SDK_VERSION}`;
+  if (module.success) return { query: (request) => module.data.query(request) };
+  const reason = `${entry} exports no query(): it is not a usable release of ${PACKAGE}; install ${SDK_VERSION}`;
   throw new FleetError('CONFIG_INVALID', `config.yaml executor: ${reason}`, {
     fields: [{ path: 'config.yaml executor', reason }],
   });

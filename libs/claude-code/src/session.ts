@@ -2,39 +2,33 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type Clock, FleetError } from '@hermes-fleet/protocol';
 import type { Workspace } from '@hermes-fleet/workspace';
 import { confinedProcess } from './confined-process.ts';
-import {
-  type CallResult,
-  type ModelCall,
-  readMessage,
-  readStopHook,
-  readToolHook,
-  type ToolHookInput,
-} from './messages.ts';
-import type { Hook, HookAnswer, QueryOptions } from './query-options.ts';
+import { readStopHook, readToolHook, type ToolHookInput, type ToolUse } from './hooks.ts';
 import type { ClaudeSdk } from './sdk.ts';
+import { readMessage, type ToolUseResult } from './sdk-messages.ts';
+import type { Hook, HookAnswer, QueryOptions } from './sdk-types.ts';
 
 /** How a turn of the model ended. */
 export type TurnEnd =
-  /** It says that it is done, and waits for what is said to that. */
+  /** It says that it is done, and waits for a follow-up prompt. */
   | { readonly kind: 'done'; readonly text: string }
   | { readonly kind: 'step_limit' }
-  /** A hook has ended it. */
+  /** A hook ended it. */
   | { readonly kind: 'halted' }
-  /** There is no such session to go on with. */
+  /** The session to resume does not exist. */
   | { readonly kind: 'lost' }
   | { readonly kind: 'failed'; readonly detail: string; readonly cause?: unknown };
 
-/** What a session is watched and steered by. None of it may throw. */
-export interface SessionHooks {
+/** Called during a session. `on…` handlers must not throw; a tool handler that throws ends the session. */
+export interface SessionHandlers {
   onText(delta: string): void;
-  /** An answer of the model is whole. */
+  /** Called for each complete response of the model. */
   onStep(): void;
-  onCalls(calls: readonly ModelCall[]): void;
-  onResults(results: readonly CallResult[]): void;
-  beforeTool(call: ModelCall): Promise<HookAnswer>;
+  onCalls(calls: readonly ToolUse[]): void;
+  onResults(results: readonly ToolUseResult[]): void;
+  beforeTool(call: ToolUse): Promise<HookAnswer>;
   afterTool(hook: ToolHookInput): Promise<HookAnswer>;
   afterFailure(hook: ToolHookInput): Promise<HookAnswer>;
-  /** Resolves when all that was seen so far is dealt with. */
+  /** Resolves when all earlier events are handled. */
   settled(): Promise<void>;
 }
 
@@ -44,122 +38,123 @@ export interface SessionOptions {
   readonly prompt: string;
   readonly env: Readonly<Record<string, string>>;
   readonly query: Omit<QueryOptions, 'cwd' | 'env' | 'hooks' | 'spawnClaudeCodeProcess'>;
-  readonly hooks: SessionHooks;
+  readonly handlers: SessionHandlers;
   readonly clock: Clock;
 }
 
 export interface ClaudeSession extends AsyncDisposable {
-  /** How the turn under way ends; rejects with what `end` was given. */
+  /** The end of the current turn; rejects with the reason of `kill`. */
   turn(): Promise<TurnEnd>;
-  /** Answers a model that says that it is done: it has to go on. False when its process is not there any more. */
-  goOn(reason: string): boolean;
-  /** Kills the process with all that it started, at once. */
-  end(reason: unknown): void;
+  /** Sends a prompt to a model that says it is done. Returns false when its process has ended. */
+  followUp(prompt: string): boolean;
+  /** Kills the process tree at once. */
+  kill(reason: unknown): void;
   stderr(): string;
 }
 
-/** How long it may take until the process says a first word. */
+/** The deadline for the first message of the process. */
 const START_MS = 60_000;
-/** A day: a hook waits for a person's answer, or for a review. */
+/** One day: a hook may wait for a person's answer, or for a review. */
 const HOOK_TIMEOUT_S = 86_400;
 
 /**
- * One process of Claude Code, confined, from its first prompt on. When the model says that it is done, the Stop hook holds
- * it until it is told to go on or the session is disposed of; then nothing of it is left.
+ * Starts a confined process of Claude Code with its first prompt. When the model says that it is done, the Stop hook
+ * blocks until a follow-up prompt or until disposal. Disposal resolves when the process tree is gone.
  */
-export function startSession(o: SessionOptions): ClaudeSession {
+export function startSession(options: SessionOptions): ClaudeSession {
+  const { workspace, env, handlers } = options;
   let turn = newTurn();
   let held: PromiseWithResolvers<HookAnswer> | undefined;
-  let over = false;
-  const process = confinedProcess({ workspace: o.workspace, env: o.env });
+  let isOver = false;
+  const process = confinedProcess({ workspace, env });
 
-  /** Claude Code would go on without a hook that fails: without its guards the session must not. */
+  /** Claude Code ignores a hook that fails. The session must not continue without its guards, so it ends. */
   const hook = (run: Hook) => {
     const guarded: Hook = async (input) => {
       try {
         return await run(input);
       } catch (error) {
-        end(error);
+        kill(error);
         throw error;
       }
     };
     return [{ hooks: [guarded], timeout: HOOK_TIMEOUT_S, onFailure: 'block' as const }];
   };
 
-  function end(reason: unknown): void {
-    over = true;
+  function kill(reason: unknown): void {
+    isOver = true;
     turn.reject(reason);
     process.kill();
   }
 
   async function stop(input: unknown): Promise<HookAnswer> {
     const text = readStopHook(input);
-    // What was said before it has been read, but not yet been seen.
+    // Messages that arrived before the hook are read, but not yet handled.
     await nextTurn();
-    await o.hooks.settled();
+    await handlers.settled();
     held = Promise.withResolvers();
     turn.resolve({ kind: 'done', text });
     return held.promise;
   }
 
-  const query = o.sdk.query({
-    prompt: o.prompt,
+  const query = options.sdk.query({
+    prompt: options.prompt,
     options: {
-      ...o.query,
-      cwd: o.workspace.dir,
-      env: o.env,
+      ...options.query,
+      cwd: workspace.dir,
+      env,
       hooks: {
-        PreToolUse: hook((input) => o.hooks.beforeTool(readToolHook(input).call)),
-        PostToolUse: hook((input) => o.hooks.afterTool(readToolHook(input))),
-        PostToolUseFailure: hook((input) => o.hooks.afterFailure(readToolHook(input))),
+        PreToolUse: hook((input) => handlers.beforeTool(readToolHook(input).call)),
+        PostToolUse: hook((input) => handlers.afterTool(readToolHook(input))),
+        PostToolUseFailure: hook((input) => handlers.afterFailure(readToolHook(input))),
         Stop: hook(stop),
       },
       spawnClaudeCodeProcess: (request) => process.spawn(request),
     },
   });
 
-  const starting = o.clock.timer(
-    () => end(new FleetError('MODEL_FAILED', NOT_STARTED, { retryable: true })),
+  const starting = options.clock.timer(
+    () => kill(new FleetError('MODEL_FAILED', NOT_STARTED, { retryable: true })),
     START_MS,
   );
 
-  function see(raw: unknown): void {
+  function handle(raw: unknown): void {
     starting[Symbol.dispose]();
-    const seen = readMessage(raw);
-    if (seen === undefined) return;
-    if (seen.kind === 'text') o.hooks.onText(seen.delta);
-    if (seen.kind === 'step') o.hooks.onStep();
-    if (seen.kind === 'calls') o.hooks.onCalls(seen.calls);
-    if (seen.kind === 'results') o.hooks.onResults(seen.results);
-    if (seen.kind !== 'over') return;
-    over = true;
-    turn.resolve(seen.how === 'failed' ? { kind: 'failed', detail: seen.detail } : { kind: seen.how });
+    const event = readMessage(raw);
+    if (event === undefined) return;
+    if (event.kind === 'text') handlers.onText(event.delta);
+    if (event.kind === 'step') handlers.onStep();
+    if (event.kind === 'calls') handlers.onCalls(event.calls);
+    if (event.kind === 'results') handlers.onResults(event.results);
+    if (event.kind !== 'ended') return;
+    isOver = true;
+    turn.resolve(event.how === 'failed' ? { kind: 'failed', detail: event.detail } : { kind: event.how });
   }
 
   async function read(): Promise<void> {
     try {
-      for await (const raw of query) see(raw);
-      turn.resolve({ kind: 'failed', detail: 'it ended without a word' });
+      for await (const raw of query) handle(raw);
+      turn.resolve({ kind: 'failed', detail: 'it ended without a result' });
     } catch (cause) {
       turn.resolve({ kind: 'failed', detail: 'its process ended', cause });
     }
-    over = true;
+    isOver = true;
   }
   const reading = read();
 
   return {
     turn: () => turn.promise,
-    goOn(reason) {
-      if (over || held === undefined) return false;
+    followUp(prompt) {
+      if (isOver || held === undefined) return false;
       turn = newTurn();
-      held.resolve({ decision: 'block', reason });
+      held.resolve({ decision: 'block', reason: prompt });
       held = undefined;
       return true;
     },
-    end,
+    kill,
     stderr: process.stderr,
     async [Symbol.asyncDispose]() {
-      over = true;
+      isOver = true;
       starting[Symbol.dispose]();
       process.kill();
       held?.resolve({});

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
-import type { ServerTransport } from './query-options.ts';
+import type { ServerTransport } from './sdk-types.ts';
 import { type ServedCall, toolServer } from './tool-server.ts';
 
 const look = { name: 'look', description: 'Look.', parameters: { type: 'object', properties: {} } };
@@ -29,7 +29,7 @@ async function connected(call: (call: ServedCall) => Promise<{ ok: boolean; text
   };
 }
 
-test('it is an MCP server: it introduces itself, lists its tools and calls them', async () => {
+test('it answers initialize, tools/list, tools/call and ping', async () => {
   const calls: ServedCall[] = [];
   const server = await connected(async (call) => {
     calls.push(call);
@@ -52,7 +52,7 @@ test('it is an MCP server: it introduces itself, lists its tools and calls them'
   assert.deepEqual((await server.ask('ping')).result, {});
 });
 
-test('what it cannot do is an error, and what fails unforeseen tells nothing of itself', async () => {
+test('unknown methods and invalid requests are errors, and an unexpected error does not reveal its reason', async () => {
   const server = await connected(async () => assert.fail('a secret reason'));
   assert.match(JSON.stringify((await server.ask('resources/list')).error), /-32601/);
   assert.match(JSON.stringify((await server.ask('tools/call', { name: 'look' })).error), /-32602/);

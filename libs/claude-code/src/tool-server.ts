@@ -1,6 +1,6 @@
 import type { JsonObject } from '@hermes-fleet/protocol';
 import { z } from 'zod';
-import type { InProcessServer, ServerTransport } from './query-options.ts';
+import type { InProcessServer, ServerTransport } from './sdk-types.ts';
 
 const Request = z.looseObject({
   id: z.union([z.string(), z.number()]).optional(),
@@ -15,16 +15,15 @@ const Call = z.looseObject({
   _meta: z.looseObject({ 'claudecode/toolUseId': z.string() }),
 });
 
-/** How a tool is shown to Claude Code. */
-export interface ShownTool {
+/** A tool as Claude Code sees it. */
+export interface ServedTool {
   readonly name: string;
   readonly description: string;
   readonly parameters: JsonObject;
 }
 
-/** One call, as Claude Code makes it. */
 export interface ServedCall {
-  /** The id of the model's call. */
+  /** The model's tool_use id. */
   readonly id: string;
   readonly tool: string;
   readonly input: unknown;
@@ -32,8 +31,8 @@ export interface ServedCall {
 
 export interface ToolServerOptions {
   readonly name: string;
-  readonly tools: readonly ShownTool[];
-  /** Resolves with what the model is told. What it rejects with is not told. */
+  readonly tools: readonly ServedTool[];
+  /** Resolves with the text for the model. The model does not see the reason of a rejection. */
   call(call: ServedCall): Promise<{ readonly ok: boolean; readonly text: string }>;
 }
 
@@ -42,29 +41,33 @@ const METHOD_NOT_FOUND = -32601;
 const INVALID_PARAMS = -32602;
 const INTERNAL = -32603;
 
-/** An MCP server inside this process, over which Claude Code has our own tools: no listener, no second process. */
-export function toolServer(o: ToolServerOptions): InProcessServer {
+/** An in-process MCP server that gives Claude Code the agent's tools. It needs neither a listener nor a process. */
+export function toolServer(options: ToolServerOptions): InProcessServer {
   async function answer(method: string, params: JsonObject): Promise<JsonObject> {
     switch (method) {
       case 'initialize': {
         const { protocolVersion } = Initialize.parse(params);
-        return { protocolVersion, capabilities: { tools: {} }, serverInfo: { name: o.name, version: '1' } };
+        return {
+          protocolVersion,
+          capabilities: { tools: {} },
+          serverInfo: { name: options.name, version: '1' },
+        };
       }
       case 'ping':
         return {};
       case 'tools/list':
         return {
-          tools: o.tools.map(({ name, description, parameters }) => ({
+          tools: options.tools.map(({ name, description, parameters }) => ({
             name,
             description,
             inputSchema: parameters,
-            // Our own guards have bounded what comes from it.
+            // The guards have already limited the output.
             _meta: { 'anthropic/maxResultSizeChars': MAX_RESULT_CHARS },
           })),
         };
       case 'tools/call': {
         const { name, arguments: input, _meta } = Call.parse(params);
-        const { ok, text } = await o.call({ id: _meta['claudecode/toolUseId'], tool: name, input });
+        const { ok, text } = await options.call({ id: _meta['claudecode/toolUseId'], tool: name, input });
         return { content: [{ type: 'text', text }], isError: !ok };
       }
       default:
@@ -72,7 +75,7 @@ export function toolServer(o: ToolServerOptions): InProcessServer {
     }
   }
 
-  async function take(message: unknown, transport: ServerTransport): Promise<void> {
+  async function handle(message: unknown, transport: ServerTransport): Promise<void> {
     const request = Request.safeParse(message);
     if (!request.success || request.data.id === undefined) return;
     const { id, method, params } = request.data;
@@ -80,16 +83,16 @@ export function toolServer(o: ToolServerOptions): InProcessServer {
       (result) => ({ result }),
       (error: unknown) => ({ error: errorOf(error) }),
     );
-    // A connection that has gone needs no answer: the session that asked has ended.
+    // A closed connection needs no answer: its session has ended.
     await transport.send({ jsonrpc: '2.0', id, ...reply }).catch(() => {});
   }
 
   return {
     type: 'sdk',
-    name: o.name,
+    name: options.name,
     instance: {
       async connect(transport) {
-        transport.onmessage = (message) => void take(message, transport);
+        transport.onmessage = (message) => void handle(message, transport);
         await transport.start();
       },
       async close() {},

@@ -1,5 +1,5 @@
 import type { Evidence, Priority, ReplySchema } from '@hermes-fleet/protocol';
-import type { Unverified } from '../messages/asks.ts';
+import type { Unverified } from '../messages/follow-up-prompts.ts';
 import { cut } from '../messages/text.ts';
 import type { JournalEntry } from '../run/run-state.ts';
 import { createVerification, isFileTool, isFileWrite, lookedAt, type Verification } from './verification.ts';

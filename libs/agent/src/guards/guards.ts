@@ -1,7 +1,7 @@
 import { isJsonObject, type Log, type ToolResult } from '@hermes-fleet/protocol';
 import type { AnchoredFiles } from '@hermes-fleet/workspace';
 import type { AgentConfig } from '../config/config.ts';
-import { verifyPrompt } from '../messages/asks.ts';
+import { verifyPrompt } from '../messages/follow-up-prompts.ts';
 import { cut } from '../messages/text.ts';
 import { type GuardState, newGuardState } from '../run/guard-state.ts';
 import type { GuardedCall, Guards } from '../run/guards.ts';

@@ -1,4 +1,4 @@
-import type { Unverified } from '../messages/asks.ts';
+import type { Unverified } from '../messages/follow-up-prompts.ts';
 import type { JournalEntry } from '../run/run-state.ts';
 import { type Effect, effectsOf, filesGiven } from './commands/effects.ts';
 import { isCode } from './commands/file-kind.ts';

@@ -9,16 +9,16 @@ import { asked, type ChatRequest, type Reply, say, use } from '../testing/script
 
 const writes = (path: string, content: string): Reply => use([['write_file', { path, content }]]);
 const runs = (command: string): Reply => use([['shell_exec', { command }]]);
-/** What the model was told of the last call. */
+/** The result of the last call in a request. */
 const lastAnswer = ({ messages }: ChatRequest): string =>
   String(messages.findLast(({ role }) => role === 'tool')?.content);
 
-test('a model that writes code and stops is sent back until it has run it', async (t) => {
+test('a model that writes code must run it before it may finish', async (t) => {
   const TOLD = /^Not verified yet\. Nothing was checked after the last write of a\.sh\./;
   const run = await scriptedAgent(t, (turn, request) => {
     if (turn === 1) return writes('a.sh', 'echo hello');
     const told = TOLD.test(userTexts(request).at(-1) ?? '');
-    // First it only reads what it wrote, then it hides the exit code, then it runs it.
+    // It first only reads the file, then hides the exit code, then runs the file.
     const whenTold = [use([['read_file', { path: 'a.sh' }]]), runs('sh a.sh | cat'), runs('sh a.sh')];
     const times = userTexts(request).filter((text) => TOLD.test(text)).length;
     return told && stepsSinceAsked(request) === 0 ? (whenTold[times - 1] ?? say('Done.')) : say('Done.');
@@ -44,7 +44,7 @@ test('a model that writes code and stops is sent back until it has run it', asyn
   assert.ok(!result.nextSteps.some((step) => step.startsWith('verify')), result.nextSteps.join());
 });
 
-test('a structured reply is never done with nothing verified after the last write, switched off or not', async (t) => {
+test('a structured reply without a check after the last write is never done, even with the guard off', async (t) => {
   for (const [verifyBeforeComplete, told] of [
     [true, 2],
     [false, 0],
@@ -69,10 +69,10 @@ test('a structured reply is never done with nothing verified after the last writ
   }
 });
 
-/** Edits two files in turn, always with something new. */
+/** Alternates between two files, always with new content. */
 const pingPong = (turn: number): Reply => writes(turn % 2 === 1 ? 'a.js' : 'b.js', `${turn}`);
 
-test('a model that edits A and B in turn for ever is ended with partial, which says by which guard', async (t) => {
+test('a model that alternates between two files is stopped with partial, which names the guard', async (t) => {
   const run = await scriptedAgent(t, pingPong);
   const { result, guards, requests } = await run({ brief: 'Make it work.' });
   assert.deepEqual([result.status, requests.length], ['partial', 16], JSON.stringify(result));
@@ -89,7 +89,7 @@ test('a model that edits A and B in turn for ever is ended with partial, which s
   );
 });
 
-test('a restart at any step does not let it begin anew', async (t) => {
+test('a restart does not reset the loop detector', async (t) => {
   const run = await scriptedAgent(t, (_, request) =>
     pingPong(request.messages.filter(({ role }) => role === 'assistant').length + 1),
   );
@@ -107,13 +107,13 @@ test('a restart at any step does not let it begin anew', async (t) => {
     await assert.rejects(first, killed);
     assert.ok(checkpoint);
     const { result, guards } = await run({ contextId, checkpoint });
-    // A write that was cut off is told of, and not counted.
+    // An interrupted write is reported to the model, and not counted.
     assert.match(result.remaining?.[0] ?? '', /ended the run after step 1[67]: /, `after ${at}`);
     assert.deepEqual(guards.at(-1), 'loop stop');
   }
 });
 
-test('a model that makes the same mistake again and again is ended with partial although it did nothing', async (t) => {
+test('a model that repeats the same error is stopped with partial, although it did no work', async (t) => {
   const run = await scriptedAgent(t, () => use([['read_file', { path: 'gone.txt' }]]));
   const { result, requests, guards } = await run();
   assert.deepEqual([result.status, requests.length, guards], ['partial', 5, ['loop warn', 'loop stop']]);
@@ -123,7 +123,7 @@ test('a model that makes the same mistake again and again is ended with partial 
   );
 });
 
-test('a model that calls a tool that is not there again and again is ended, too', async (t) => {
+test('a model that repeatedly calls an unknown tool is stopped', async (t) => {
   const run = await scriptedAgent(t, () => use([['no_such_tool', { a: 1 }]]));
   const { result, requests, guards } = await run();
   assert.deepEqual([result.status, requests.length, guards], ['partial', 5, ['loop warn', 'loop stop']]);
@@ -133,7 +133,7 @@ test('a model that calls a tool that is not there again and again is ended, too'
   );
 });
 
-test('calls behind the one that ended a run are not made', async (t) => {
+test('calls after the one that stopped a run are not made', async (t) => {
   const line = 'echo x >> count.txt';
   const run = await scriptedAgent(t, () =>
     use(Array.from({ length: 9 }, () => ['shell_exec', { command: line }])),
@@ -146,7 +146,7 @@ test('calls behind the one that ended a run are not made', async (t) => {
   );
 });
 
-test('loop detection can be switched off; the limit of steps still holds', async (t) => {
+test('with loop detection off, the step limit still holds', async (t) => {
   const run = await scriptedAgent(t, pingPong, {
     hooks: { loopDetection: false },
     limits: { max_steps: 20 },
@@ -155,7 +155,7 @@ test('loop detection can be switched off; the limit of steps still holds', async
   assert.deepEqual([result.status, guards], ['partial', ['steps stop']]);
 });
 
-test('a model that floods 4,000 lines of passing output adds fewer than 20 to its own context', async (t) => {
+test('4,000 lines of successful output add fewer than 20 lines to the context', async (t) => {
   const place = makePlace(t);
   const run = await scriptedAgent(
     t,
@@ -177,10 +177,10 @@ test('a model that floods 4,000 lines of passing output adds fewer than 20 to it
   const [, path = ''] = /in (\.scratch\/outputs\/[\w.-]+)/.exec(stdout) ?? [];
   const kept = readFileSync(join(place.workspaceRoot, 'contexts', 'context-1', path), 'utf8');
   assert.equal(kept.split('\n').length, 4001);
-  assert.deepEqual(result.artifacts.filesChanged, [], 'what is kept is no part of the work');
+  assert.deepEqual(result.artifacts.filesChanged, [], 'the kept output is not part of the work');
 });
 
-test('a model that prints 4,000 lines of failure keeps what matters', async (t) => {
+test('4,000 lines of failed output keep the head, the tail and the errors', async (t) => {
   const script = [
     'seq 2000 | sed "s/$/ and nothing to be seen there by anybody/"',
     'echo "✖ the sum is right"; echo "AssertionError: 3 !== 4"; echo "    at sum (a.js:7)"',
@@ -198,7 +198,7 @@ test('a model that prints 4,000 lines of failure keeps what matters', async (t) 
   assert.equal(result.status, 'partial');
 });
 
-test('a model that lies about its spending, its files and a pull request is not believed', async (t) => {
+test('false claims about spending, files and a pull request have no effect', async (t) => {
   const lie = {
     status: 'done',
     tokens_spent: 3,
@@ -221,7 +221,7 @@ test('a model that lies about its spending, its files and a pull request is not 
   ]);
 });
 
-test('a tool is told of when it starts and when it ends, without a word of the model', async (t) => {
+test('progress events report the start and end of each call, without text of the model', async (t) => {
   const made = 'a_name_that_the_model_made_up';
   const run = await scriptedAgent(t, (turn) =>
     turn === 1
@@ -254,7 +254,7 @@ test('a tool is told of when it starts and when it ends, without a word of the m
   assert.doesNotMatch(sent, /secret-plan|made_up|Looked/);
 });
 
-test('the use of tools is logged where it is wanted, without secrets', async (t) => {
+test('tool calls are logged if configured, without secrets', async (t) => {
   for (const logToolUse of [true, false]) {
     const logged: object[] = [];
     const log = {

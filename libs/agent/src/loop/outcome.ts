@@ -1,21 +1,53 @@
-import type { Evidence, RunOutcome } from '@hermes-fleet/protocol';
+import { type ErrorCode, type Evidence, FleetError, type RunOutcome } from '@hermes-fleet/protocol';
 import { doneSoFar, evidenceOf, lastChange, unverified } from '../guards/evidence.ts';
 import { type Claim, readFinalMessage } from '../messages/final-message.ts';
 import { type ReplyContract, readReply } from '../messages/reply.ts';
 import { cut } from '../messages/text.ts';
+import type { GuardStop } from '../run/guard-state.ts';
 import type { ClosedReview, RunState } from '../run/run-state.ts';
 
-/** How a run ended: the model finished, or something ended it. */
-export type RunEnd =
-  | { readonly kind: 'finished'; readonly finishReason: string }
-  | {
-      readonly kind: 'stopped';
-      readonly code: string;
-      readonly reason: string;
-      readonly retryable: boolean;
-      /** It is no failure, even where nothing was done. */
-      readonly partial?: boolean;
-    };
+/** How a run ended. */
+export type RunEnd = { readonly kind: 'finished'; readonly finishReason: string } | StoppedRun;
+
+/** A run that ended before the model finished. */
+export interface StoppedRun {
+  readonly kind: 'stopped';
+  readonly code: string;
+  readonly reason: string;
+  readonly retryable: boolean;
+  /** The result is `partial`, even if no work was done. */
+  readonly partial?: boolean;
+}
+
+export const stoppedByGuard = ({ guard, reason }: GuardStop, step: number): StoppedRun => ({
+  kind: 'stopped',
+  code: 'in_circles',
+  reason: `the ${guard} guard ended the run after step ${step}: ${reason}`,
+  retryable: false,
+  partial: true,
+});
+
+export const stoppedByStepLimit = (maxSteps: number): StoppedRun => ({
+  kind: 'stopped',
+  code: 'step_limit',
+  reason: `the limit of ${maxSteps} steps is reached`,
+  retryable: false,
+});
+
+/** Errors that end a run but keep its work. */
+const STOPS: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  'BUDGET_EXHAUSTED',
+  'MODEL_FAILED',
+  'DEADLINE_EXCEEDED',
+  'CANCELED',
+]);
+
+/** Returns undefined for an error that fails the run without a result. */
+export function stoppedByError(error: unknown, step: number): StoppedRun | undefined {
+  if (!(error instanceof FleetError) || !STOPS.has(error.code)) return undefined;
+  const reason = `stopped after step ${step}: ${error.message}`;
+  return { kind: 'stopped', code: error.code.toLowerCase(), reason, retryable: error.retryable };
+}
 
 export interface OutcomeOptions {
   readonly end: RunEnd;
@@ -23,84 +55,93 @@ export interface OutcomeOptions {
   readonly message: string;
   readonly contract: ReplyContract;
   readonly state: Pick<RunState, 'journal' | 'wrapped_up' | 'repaired' | 'review'>;
-  /** Whether it was offered commands. */
+  /** Whether `shell_exec` was offered. */
   readonly canRun: boolean;
-  /** Whether it was told what it had not verified: `hooks.verifyBeforeComplete`. */
+  /** `hooks.verifyBeforeComplete`. */
   readonly verifies: boolean;
   readonly filesChanged: string[];
 }
 
 /**
- * The result of a run (design 2, TASK_RESULT). `done` takes more than the model's word: the last thing that it did must
- * not have failed, nothing may be named as left, its reply must fit the contract, a structured one needs a check after the last write, and after a
- * wrap-up it must have said in so many words that nothing is left. What was not verified, not reviewed, or only claimed
- * is said in any case.
+ * Builds the result of a run (docs/handshake.md#task_result). `done` needs more than the model's claim: the last action
+ * succeeded, nothing is named as remaining, the reply meets its contract, a structured reply has a check after the last
+ * write, and after a wrap-up the model stated that nothing remains. Work that is unverified, unreviewed or only claimed
+ * is always reported.
  */
-export function outcome(o: OutcomeOptions): RunOutcome {
-  const { journal, wrapped_up: wrappedUp, repaired } = o.state;
-  const last = readFinalMessage(o.message);
-  const { text } = last;
+export function outcomeOf(options: OutcomeOptions): RunOutcome {
+  const { end, state } = options;
+  const { journal } = state;
+  const last = readFinalMessage(options.message);
   const claim: Claim =
     last.claim === 'unreadable' ? { status: 'done', remaining: [], nextSteps: [] } : last.claim;
   const base = {
     blockedReason: null,
-    artifacts: { pr: null, filesChanged: o.filesChanged },
-    evidence: [...evidenceOf(journal), ...reviewEvidence(o.state.review), ...claimedEvidence(claim)],
-    text,
-    nextSteps: [...claim.nextSteps, ...openEnds(o, claim)],
+    artifacts: { pr: null, filesChanged: options.filesChanged },
+    evidence: [...evidenceOf(journal), ...reviewEvidence(state.review), ...claimedEvidence(claim)],
+    text: last.text,
+    nextSteps: [...claim.nextSteps, ...openNextSteps(options, claim)],
   };
   const partial = (remaining: string[]): RunOutcome => ({ ...base, status: 'partial', remaining });
-  if (o.end.kind === 'stopped') {
-    const { code, reason: message, retryable } = o.end;
-    if (o.end.partial || doneSoFar(journal) !== undefined)
-      return partial([...claim.remaining, beyond(journal, message)]);
+  if (end.kind === 'stopped') {
+    const { code, reason: message, retryable } = end;
+    if (end.partial || doneSoFar(journal) !== undefined)
+      return partial([...claim.remaining, unfinished(journal, message)]);
     return { ...base, status: 'error', error: { code, message, retryable } };
   }
   if (claim.status === 'error') {
     const message = 'the agent could not do what the brief asks; its text says why';
-    const unfinished = claim.remaining.length > 0 ? { remaining: claim.remaining } : {};
+    const remaining = claim.remaining.length > 0 ? { remaining: claim.remaining } : {};
     const error = { code: 'task_failed', message, retryable: false };
-    return { ...base, ...unfinished, status: 'error', error };
+    return { ...base, ...remaining, status: 'error', error };
   }
   if (claim.status === 'partial') {
     if (claim.remaining.length > 0) return partial(claim.remaining);
-    return partial([beyond(journal, 'the model says that it is not done, and does not name what is left')]);
-  }
-  // A reply is only asked for again where the first one stated that all is done.
-  if (wrappedUp && !repaired && !last.stated)
     return partial([
-      beyond(journal, 'the token budget was nearly spent, and the model named nothing that is left'),
+      unfinished(journal, 'the model says that it is not done, and does not name what is left'),
     ]);
-  const reply = readReply(last, o.contract);
-  const doubts = [...claim.remaining.filter(isLeft), ...doubtsOf(o, o.end.finishReason), ...reply.problems];
-  if (doubts.length > 0) return partial(doubts);
+  }
+  // A repaired reply needs no statement: repair is requested only after a claim that all is done.
+  if (state.wrapped_up && !state.repaired && !last.stated)
+    return partial([
+      unfinished(journal, 'the token budget was nearly spent, and the model named nothing that is left'),
+    ]);
+  const reply = readReply(last, options.contract);
+  const remaining = [
+    ...claim.remaining.filter(namesWork),
+    ...doubts(options, end.finishReason),
+    ...reply.problems,
+  ];
+  if (remaining.length > 0) return partial(remaining);
   return 'output' in reply ? { ...base, status: 'done', output: reply.output } : { ...base, status: 'done' };
 }
 
-/** Some fill in a word where a list is to be empty. */
-const isLeft = (line: string): boolean => !/^\W*(?:(?:none|nothing|n\/a)\W*)?$/i.test(line);
+/** False for the placeholders that some models put in an empty list. */
+const namesWork = (line: string): boolean => !/^\W*(?:(?:none|nothing|n\/a)\W*)?$/i.test(line);
 
-const beyond = (journal: OutcomeOptions['state']['journal'], reason: string): string =>
+const unfinished = (journal: RunState['journal'], reason: string): string =>
   `what the brief asks for beyond the work so far (${doneSoFar(journal) ?? 'nothing'}): ${reason}`;
 
-function doubtsOf({ state: { journal }, contract, canRun }: OutcomeOptions, finishReason: string): string[] {
-  const doubts: string[] = [];
-  if (finishReason === 'length') doubts.push('the end of the answer: it was cut at the output limit');
+/** The reasons not to believe a claim that all is done. */
+function doubts({ state: { journal }, contract, canRun }: OutcomeOptions, finishReason: string): string[] {
+  const found: string[] = [];
+  if (finishReason === 'length') found.push('the end of the answer: it was cut at the output limit');
   if (['content-filter', 'error'].includes(finishReason)) {
-    doubts.push(`the end of the answer: the model stopped (${finishReason})`);
+    found.push(`the end of the answer: the model stopped (${finishReason})`);
   }
   const last = lastChange(journal);
-  if (last?.unknown)
-    doubts.push(`what the last ${last.tool} came to is not known: ${cut(last.detail ?? '')}`);
+  if (last?.unknown) found.push(`what the last ${last.tool} came to is not known: ${cut(last.detail ?? '')}`);
   else if (last?.ok === false)
-    doubts.push(`the last ${last.tool} failed: ${cut(last.detail ?? 'its call could not be carried out')}`);
+    found.push(`the last ${last.tool} failed: ${cut(last.detail ?? 'its call could not be carried out')}`);
   if (contract.kind === 'structured' && unverified(journal, canRun).files.length > 0)
-    doubts.push('nothing was verified after the last write');
-  return doubts;
+    found.push('nothing was verified after the last write');
+  return found;
 }
 
-/** What somebody should still do, since nobody has. */
-function openEnds({ state: { journal, review }, canRun, verifies }: OutcomeOptions, { pr }: Claim): string[] {
+/** Steps for the caller: verify, review or confirm what the run did not. */
+function openNextSteps(
+  { state: { journal, review }, canRun, verifies }: OutcomeOptions,
+  { pr }: Claim,
+): string[] {
   const { files, why } = unverified(journal, canRun);
   const doubt = why === undefined ? '' : ` (${why})`;
   const off = verifies ? '' : '; it was not asked to, since verifyBeforeComplete is off';
@@ -127,10 +168,9 @@ const UNREVIEWED: Readonly<Record<ClosedReview['verdict'], string | undefined>> 
 function unreviewed(review: NonNullable<RunState['review']>): string[] {
   if (review.state === 'open') return ['review the changes: the second check did not come to its end'];
   const why = UNREVIEWED[review.verdict];
-  return why === undefined ? [] : [`review the changes: ${why}${because(review.detail)}`];
+  if (why === undefined) return [];
+  return [`review the changes: ${why}${review.detail === '' ? '' : ` (${review.detail})`}`];
 }
-
-const because = (detail: string): string => (detail === '' ? '' : ` (${detail})`);
 
 const VERDICTS: Readonly<Record<ClosedReview['verdict'], string | undefined>> = {
   ok: 'no objections',
@@ -141,7 +181,6 @@ const VERDICTS: Readonly<Record<ClosedReview['verdict'], string | undefined>> = 
   failed: undefined,
 };
 
-/** A review that took place. */
 function reviewEvidence(review: RunState['review']): Evidence[] {
   if (review?.state !== 'closed') return [];
   const verdict = VERDICTS[review.verdict];

@@ -14,8 +14,8 @@ import { type ChatRequest, type Reply, say, use } from '../testing/scripted-serv
 const writes = (content: string): Reply => use([['write_file', { path: 'a.txt', content }]]);
 const look = use([['read_file', { path: 'a.txt' }]]);
 
-/** What the model does after each thing that it is asked; it follows from the conversation alone. */
-const AFTER: [ask: RegExp, steps: readonly Reply[], words: Reply][] = [
+/** The model's steps and final text after each prompt. They depend on the conversation alone. */
+const AFTER: [prompt: RegExp, steps: readonly Reply[], text: Reply][] = [
   [/^Not verified yet/, [look], say('{"checked":true}')],
   [/^A second, independent check objects/, [writes('A')], say('Corrected.')],
   [/^The reply does not fit/, [], say('{"done":true}')],
@@ -23,8 +23,8 @@ const AFTER: [ask: RegExp, steps: readonly Reply[], words: Reply][] = [
 ];
 
 /**
- * An urgent task that wants JSON: it writes, is told to verify, reads, is reviewed (a look, then an objection), writes
- * again, is told to verify, reads, and its reply fits or is asked for again.
+ * An urgent task with a JSON reply: it writes, is told to verify, reads, is reviewed (a read, then an objection), writes
+ * again, is told to verify, reads, and its reply fits or must be repaired.
  */
 function script(_: number, request: ChatRequest): Reply {
   if (isReview(request)) {
@@ -32,11 +32,11 @@ function script(_: number, request: ChatRequest): Reply {
     return say('Looked.\n```review\n{"verdict":"objections","objections":["it says B"]}\n```');
   }
   const last = userTexts(request).at(-1) ?? '';
-  const [, steps, words] = AFTER.find(([ask]) => ask.test(last)) ?? assert.fail(last);
+  const [, steps, text] = AFTER.find(([prompt]) => prompt.test(last)) ?? assert.fail(last);
   const unknown = request.messages
     .slice(request.messages.findLastIndex(({ role }) => role === 'user'))
     .filter(({ content }) => String(content).startsWith('outcome unknown')).length;
-  return steps[stepsSinceAsked(request) - unknown] ?? words;
+  return steps[stepsSinceAsked(request) - unknown] ?? text;
 }
 
 const TASK = {
@@ -53,16 +53,16 @@ const facts = ({ result }: ScriptedRun) => ({
   files: result.artifacts.filesChanged,
 });
 
-/** What was asked of the model, by its first words, as the last checkpoint has it. */
-const Asked = z.object({ messages: z.array(z.object({ role: z.string(), content: z.unknown() })) });
-function questions({ context }: ScriptedRun, from?: JsonObject): string[] {
-  const { messages } = Asked.parse(context.checkpoints.at(-1) ?? from);
+/** The first words of each user message in the last checkpoint. */
+const Prompts = z.object({ messages: z.array(z.object({ role: z.string(), content: z.unknown() })) });
+function prompts({ context }: ScriptedRun, from?: JsonObject): string[] {
+  const { messages } = Prompts.parse(context.checkpoints.at(-1) ?? from);
   return messages.flatMap(({ role, content }) =>
     role === 'user' ? [String(content).split(/[.\n]/, 1)[0] ?? ''] : [],
   );
 }
 
-test('a run with all its questions and a review goes on from every checkpoint to the same result', async (t) => {
+test('a run with every follow-up prompt and a review resumes from each checkpoint to the same result', async (t) => {
   let calls = 0;
   const run = await scriptedAgent(t, (turn, request) => {
     calls += 1;
@@ -79,7 +79,7 @@ test('a run with all its questions and a review goes on from every checkpoint to
     expected.evidence?.map(({ kind }) => kind),
     ['reread', 'reread', 'review'],
   );
-  assert.deepEqual(questions(whole), [
+  assert.deepEqual(prompts(whole), [
     '<task>',
     'Not verified yet',
     'A second, independent check objects',
@@ -102,19 +102,19 @@ test('a run with all its questions and a review goes on from every checkpoint to
         if (count >= saves) context.controller.abort(killed);
       },
     });
-    // What is aborted after its last checkpoint has nothing left to abort.
+    // An abort after the last checkpoint comes too late.
     if (saves < total) await assert.rejects(crashed, killed);
     else await crashed;
     assert.ok(checkpoint);
     const resumed = await run({ ...TASK, contextId, checkpoint });
     assert.deepEqual(facts(resumed), expected, `after ${saves}`);
-    assert.deepEqual(questions(resumed, checkpoint), questions(whole), `after ${saves}`);
-    // A write that may have happened is done again, at the model's word; no other call is made twice.
+    assert.deepEqual(prompts(resumed, checkpoint), prompts(whole), `after ${saves}`);
+    // The model repeats a write that may have happened; no other call is made twice.
     const again = calls - perRun;
     assert.ok(again === 0 || again === 1, `after ${saves}: ${calls} calls`);
     unknown += again;
   }
-  assert.equal(unknown, 2, 'two writes can be cut off');
+  assert.equal(unknown, 2, 'two writes can be interrupted');
 });
 
 test('a stop at any step of a run with a review changes nothing', async (t) => {
@@ -147,11 +147,11 @@ test('a stop at any step of a run with a review changes nothing', async (t) => {
   }
   assert.ok(end !== undefined && stops >= perRun - 1, String(stops));
   assert.deepEqual(facts(end), facts(whole));
-  assert.deepEqual(questions(end), questions(whole));
-  assert.equal(calls, perRun, 'no call of the model was made twice');
+  assert.deepEqual(prompts(end), prompts(whole));
+  assert.equal(calls, perRun, 'no model call was made twice');
 });
 
-test('a write that a crash cut off is not done before something has checked it', async (t) => {
+test('a write that a crash interrupted counts as unverified', async (t) => {
   const steps: readonly Reply[] = [
     use([['write_file', { path: './a.ts', content: 'x' }]]),
     use([['write_file', { path: 'b.md', content: 'y' }]]),

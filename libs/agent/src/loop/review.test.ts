@@ -12,7 +12,7 @@ const verdict = (value: object): Reply =>
 const writes = (content: string): Reply => use([['write_file', { path: 'a.txt', content }]]);
 const look = use([['read_file', { path: 'a.txt' }]]);
 
-/** Writes B, looks at it, and says that it is done; writes A once it is told of an objection, where it `corrects`. */
+/** Writes B, reads it and finishes; writes A after an objection if it `corrects`. */
 function author(request: ChatRequest, corrects = true): Reply {
   const told = OBJECTS.test(userTexts(request).at(-1) ?? '');
   if (told && !corrects) return say('I stand by it.');
@@ -29,7 +29,7 @@ const urgent = { brief: BRIEF, task: { priority: 'urgent' } } as const;
 const ofReview = (result: { evidence?: { kind: string; detail: string }[] | undefined }): string[] =>
   (result.evidence ?? []).filter(({ kind }) => kind === 'review').map(({ detail }) => detail);
 
-test('the second check is a conversation of its own that gets the brief and the diff, and may only look', async (t) => {
+test('a review is a separate conversation that sees the brief and the diff and has read-only tools', async (t) => {
   const run = await scriptedAgent(
     t,
     script((request) => (stepsSinceAsked(request) === 0 ? look : verdict({ verdict: 'ok' }))),
@@ -54,14 +54,14 @@ test('the second check is a conversation of its own that gets the brief and the 
   assert.doesNotMatch(JSON.stringify(first?.messages), /B it is|context-1/);
   assert.match(JSON.stringify(second?.messages.at(-1)), /"role":"tool".*\\"content\\":\\"B\\"/);
   const streamed = context.events.flatMap((event) => (event.type === 'text' ? [event.text] : [])).join('');
-  assert.equal(streamed, 'B it is.', 'what the second check says is not the reply');
+  assert.equal(streamed, 'B it is.', "the review's text is not part of the reply");
   const marked = context.events.filter(({ type, ...event }) => {
     return type === 'progress' && 'data' in event && event.data.review === true;
   });
   assert.equal(marked.length, 4, 'two steps, and a call that starts and ends');
 });
 
-test('objections are handed back once, and what is corrected is the result', async (t) => {
+test('objections are handed back once, and the corrected work is the result', async (t) => {
   const run = await scriptedAgent(
     t,
     script(() => verdict({ verdict: 'objections', objections: [OBJECTION, ' '] })),
@@ -76,7 +76,7 @@ test('objections are handed back once, and what is corrected is the result', asy
   assert.match(asked(told[0] ?? assert.fail()), new RegExp(`\n- ${OBJECTION}\n`));
 });
 
-test('objections that the model does not share stand in the evidence', async (t) => {
+test('objections that the model rejects are part of the evidence', async (t) => {
   const objecting = () => verdict({ verdict: 'ok', objections: [OBJECTION] });
   const run = await scriptedAgent(t, script(objecting, false));
   const { result, requests } = await run(urgent);
@@ -85,8 +85,13 @@ test('objections that the model does not share stand in the evidence', async (t)
   assert.equal(requests.filter(isReview).length, 1);
 });
 
-/** Second checks that come to nothing: what the result says, and what stands in the evidence. */
-const VAIN: [what: string, reviewer: (request: ChatRequest) => Reply, says: RegExp, evidence: string[]][] = [
+/** Reviews without a verdict: the result's next step, and the evidence. */
+const NO_VERDICT: [
+  what: string,
+  reviewer: (request: ChatRequest) => Reply,
+  says: RegExp,
+  evidence: string[],
+][] = [
   [
     'does not judge',
     () => verdict({ verdict: 'not_judged' }),
@@ -125,8 +130,8 @@ const VAIN: [what: string, reviewer: (request: ChatRequest) => Reply, says: RegE
   ],
 ];
 
-for (const [what, reviewer, says, evidence] of VAIN) {
-  test(`a second check that ${what} costs the run nothing but that it is said`, async (t) => {
+for (const [what, reviewer, says, evidence] of NO_VERDICT) {
+  test(`a review that ${what} does not fail the run, and the result says so`, async (t) => {
     const run = await scriptedAgent(t, script(reviewer));
     const { result, requests } = await run(urgent);
     assert.deepEqual([result.status, result.text], ['done', 'B it is.'], JSON.stringify(result));
@@ -137,7 +142,7 @@ for (const [what, reviewer, says, evidence] of VAIN) {
   });
 }
 
-test('a second check that tries to change something is told that it has no such tool', async (t) => {
+test('a review that tries to change something is told that the tool is unavailable', async (t) => {
   const run = await scriptedAgent(
     t,
     script((request) =>
@@ -159,7 +164,7 @@ test('a second check that tries to change something is told that it has no such 
   assert.match(last, /unavailable tool 'write_file'.*unavailable tool 'shell_exec'/);
 });
 
-test('near the end of its tokens the second check is asked for its verdict, and leaves room for the run', async (t) => {
+test('near the end of its tokens a review is asked for its verdict, and leaves enough for the run', async (t) => {
   const run = await scriptedAgent(
     t,
     script((request) =>
@@ -174,11 +179,14 @@ test('near the end of its tokens the second check is asked for its verdict, and 
   assert.equal(reviews.at(-1)?.tool_choice, 'none');
   assert.ok(context.budget.spent() <= 12_000, String(context.budget.spent()));
   assert.deepEqual(ofReview(result), [`objections, handed back once: ${OBJECTION}`]);
-  assert.ok(OBJECTS.test(userTexts(requests.at(-1) ?? assert.fail())[1] ?? ''), 'the run worked on it');
+  assert.ok(
+    OBJECTS.test(userTexts(requests.at(-1) ?? assert.fail())[1] ?? ''),
+    'the run addressed the objection',
+  );
   assert.ok(guards.includes('review warn'), guards.join());
 });
 
-test('what git leaves out of commits is not shown, and a long diff is cut', async (t) => {
+test('a review does not see uncommitted state files, and a long diff is cut', async (t) => {
   const lines = [
     'mkdir -p .scratch',
     'echo secret | tee .scratch/note > PROGRESS.json',
@@ -197,7 +205,7 @@ test('what git leaves out of commits is not shown, and a long diff is cut', asyn
   assert.ok(told.length < 41_000, String(told.length));
 });
 
-test('a run in a repository that its command broke fails as a whole, with or without a second check', async (t) => {
+test('a run whose command broke the repository fails, with or without a review', async (t) => {
   const breaks = 'echo broken > "$(git rev-parse --git-dir)/index"';
   const run = await scriptedAgent(t, (_, request) =>
     stepsSinceAsked(request) === 0 ? use([['shell_exec', { command: breaks }]]) : say('Done.'),
@@ -208,7 +216,7 @@ test('a run in a repository that its command broke fails as a whole, with or wit
   }
 });
 
-test('a verdict is read from the last block that is one', () => {
+test('a verdict is read from the last review block', () => {
   const block = (json: string): string => `Text.\n\`\`\`review\n${json}\n\`\`\``;
   assert.deepEqual(readVerdict(block('{"verdict":"ok"}')), { verdict: 'ok', detail: 'Text.' });
   assert.deepEqual(readVerdict(`${block('nonsense')}\n${block('{"verdict":"ok"}')}`), {
@@ -229,7 +237,7 @@ test('a verdict is read from the last block that is one', () => {
   assert.ok(many.objections.every((line) => line.length <= 501));
 });
 
-test('the files of a diff are those that it leaves in place', () => {
+test('the files of a diff are those that exist after it', () => {
   const diff = [
     'diff --git a/gone b/gone\n--- a/gone\n+++ /dev/null\n-+++ b/no',
     'diff --git a/x.txt b/x.txt\n--- /dev/null\n+++ b/x.txt\n+line',

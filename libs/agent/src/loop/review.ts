@@ -1,5 +1,5 @@
 import { type ErrorCode, FleetError } from '@hermes-fleet/protocol';
-import { verdictPrompt } from '../messages/asks.ts';
+import { verdictPrompt } from '../messages/follow-up-prompts.ts';
 import { lastText } from '../messages/history.ts';
 import { REVIEW_TOOLS, readVerdict, reviewInstructions, reviewMessage } from '../messages/review-prompt.ts';
 import { cut } from '../messages/text.ts';
@@ -10,49 +10,52 @@ import {
   newConversation,
   type RunState,
 } from '../run/run-state.ts';
-import { createLoopConversation, FOLLOW_UP_TOKENS } from './conversation.ts';
+import { createLoopConversation, FOLLOW_UP_TOKENS } from './loop-conversation.ts';
 
-/** A review that takes longer is no review. */
 const MAX_STEPS = 10;
 const MAX_DIFF_CHARS = 40_000;
-/** What objections may take, beside the steps that work on them. In tokens. */
+/** Tokens reserved for objections, besides the steps that address them. */
 const OBJECTION_TOKENS = 1000;
 
 export interface ReviewOptions {
   readonly state: RunState;
   readonly brief: string;
   readonly tools: readonly AgentTool[];
-  readonly parts: RunResources;
-  /** Makes the run durable as it stands. */
+  readonly resources: RunResources;
+  /** Checkpoints the run. */
   save(): Promise<void>;
-  /** The run's own conversation, which must still be able to work on what is found. */
+  /** The run's own conversation, which must be able to address the objections. */
   readonly main: Conversation;
 }
 
-type Closing = Omit<ClosedReview, 'state'>;
+type Verdict = Omit<ClosedReview, 'state'>;
 
 /**
- * The second, independent check of a finished run (design 3, B1): a conversation of its own with tools that only look,
- * which gets the brief and the diff, once, inside the run's budget. A crash resumes it where it was. One that does not
- * fit, or breaks off, is closed as such. Returns objections to work on; these the caller makes durable, in one with what
- * it asks about them.
+ * The independent review of a finished run (docs/agent.md#guards): a separate conversation with read-only tools that
+ * sees the brief and the diff. It happens once, within the run's budget, and survives a crash. A review that does not fit
+ * or that fails is recorded as such. Returns the objections to address; the caller saves the closed review together with
+ * its prompt.
  */
-export async function review(o: ReviewOptions): Promise<string[]> {
-  const { state } = o;
+export async function review(options: ReviewOptions): Promise<string[]> {
+  const { state, main } = options;
   if (state.review?.state === 'closed') return [];
-  let talk = state.review?.talk;
-  if (talk === undefined) {
-    const diff = await diffOf(o);
-    if (diff === undefined) return close(o, { verdict: 'skipped', detail: 'the diff could not be made' });
+  let conversation = state.review?.talk;
+  if (conversation === undefined) {
+    const diff = await diffOf(options);
+    if (diff === undefined)
+      return close(options, { verdict: 'skipped', detail: 'the diff could not be made' });
     if (diff === '') return [];
-    talk = newConversation(reviewMessage(o.brief, diff));
-    if (state.wrapped_up || !(await o.main.canAfford(2)) || !(await (await talkOf(talk, o)).canAfford(2)))
-      return close(o, { verdict: 'skipped', detail: SKIPPED });
-    state.review = { state: 'open', talk };
-    await o.save();
+    conversation = newConversation(reviewMessage(options.brief, diff));
+    const fits =
+      !state.wrapped_up &&
+      (await main.canAfford(2)) &&
+      (await (await reviewConversation(conversation, options)).canAfford(2));
+    if (!fits) return close(options, { verdict: 'skipped', detail: SKIPPED });
+    state.review = { state: 'open', talk: conversation };
+    await options.save();
   }
-  const verdict = await judge(talk, o);
-  if ('detail' in verdict) return close(o, verdict);
+  const verdict = await judge(conversation, options);
+  if ('detail' in verdict) return close(options, verdict);
   const detail = cut(verdict.objections.join('; '));
   state.review = { state: 'closed', verdict: 'objections', detail };
   return verdict.objections;
@@ -60,27 +63,28 @@ export async function review(o: ReviewOptions): Promise<string[]> {
 
 const SKIPPED = 'it does not fit into what is left of the budget or the context window';
 
-async function close({ state, save }: ReviewOptions, closing: Closing): Promise<string[]> {
-  state.review = { state: 'closed', ...closing };
+async function close({ state, save }: ReviewOptions, verdict: Verdict): Promise<string[]> {
+  state.review = { state: 'closed', ...verdict };
   await save();
   return [];
 }
 
-/** The run's changes; undefined where git does not say, which must not cost the run its result. */
-async function diffOf({ state, parts }: ReviewOptions): Promise<string | undefined> {
+/** The run's changes; undefined when git fails, which must not cost the run its result. */
+async function diffOf({ state, resources }: ReviewOptions): Promise<string | undefined> {
+  const { workspace, signal, log, task } = resources;
   try {
-    return await parts.workspace.diffSince(state.base, MAX_DIFF_CHARS);
+    return await workspace.diffSince(state.base, MAX_DIFF_CHARS);
   } catch (error) {
-    parts.signal.throwIfAborted();
-    parts.log.error({ task_id: parts.task.id, err: error }, 'the diff for a review could not be made');
+    signal.throwIfAborted();
+    log.error({ task_id: task.id, err: error }, 'the diff for a review could not be made');
     return undefined;
   }
 }
 
-/** What the run itself needs to work on objections is not the review's to spend. */
-async function talkOf(
+/** Keeps the tokens that the run needs to address objections. */
+async function reviewConversation(
   state: ConversationState,
-  { tools, parts, main, save }: ReviewOptions,
+  { tools, resources, main, save }: ReviewOptions,
 ): Promise<Conversation> {
   const options = {
     state,
@@ -94,26 +98,27 @@ async function talkOf(
     progressFields: { review: true },
     streamsText: false,
   };
-  return createLoopConversation(options, parts);
+  return createLoopConversation(options, resources);
 }
 
-/** What ends a review and not the run. */
-const BREAKS: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['BUDGET_EXHAUSTED', 'MODEL_FAILED']);
+/** Errors that end a review but not its run. */
+const REVIEW_ERRORS: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['BUDGET_EXHAUSTED', 'MODEL_FAILED']);
 
 async function judge(
   state: ConversationState,
-  o: ReviewOptions,
-): Promise<Closing | { readonly objections: string[] }> {
+  options: ReviewOptions,
+): Promise<Verdict | { readonly objections: string[] }> {
+  const { signal, log, task } = options.resources;
   try {
-    const talk = await talkOf(state, o);
-    if (!(await talk.runToEnd())) {
-      const detail = talk.guardStop()?.reason ?? `it came to no verdict within ${MAX_STEPS} steps`;
+    const conversation = await reviewConversation(state, options);
+    if (!(await conversation.runToEnd())) {
+      const detail = conversation.guardStop()?.reason ?? `it came to no verdict within ${MAX_STEPS} steps`;
       return { verdict: 'unreadable', detail };
     }
   } catch (error) {
-    o.parts.signal.throwIfAborted();
-    if (!(error instanceof FleetError) || !BREAKS.has(error.code)) throw error;
-    o.parts.log.warn({ task_id: o.parts.task.id, code: error.code, err: error }, 'a review broke off');
+    signal.throwIfAborted();
+    if (!(error instanceof FleetError) || !REVIEW_ERRORS.has(error.code)) throw error;
+    log.warn({ task_id: task.id, code: error.code, err: error }, 'a review broke off');
     return { verdict: 'failed', detail: error.message };
   }
   return readVerdict(lastText(state.messages));

@@ -1,19 +1,19 @@
 import type { Clock, RunContext } from '@hermes-fleet/protocol';
 import { outcomeBlock } from '../messages/final-message.ts';
 
-/** Text events are gathered for this long: ten a second at most (design 1, Decisions). */
-const GATHER_MS = 100;
-/** What may become the outcome block, also on a line that has only begun. */
-const MAY_BE = /^ {0,3}(?:`{3,}|~{3,})[ \t]*outcome/m;
-const BEGUN = /^ {0,3}(?:[`~]|$)/;
+/** Limits text events to ten per second. */
+const BATCH_MS = 100;
+/** The start of an outcome block, or of a line that may become one. */
+const OUTCOME_START = /^ {0,3}(?:`{3,}|~{3,})[ \t]*outcome/m;
+const PARTIAL_FENCE = /^ {0,3}(?:[`~]|$)/;
 
 export interface TextReporter {
   push(delta: string): void;
-  /** Sends what is left; rejects when an event could not be stored. */
+  /** Sends the rest; rejects when an event could not be stored. */
   finish(): Promise<void>;
 }
 
-/** Passes a step's text on in few events. The outcome block at its end is for the gateway and stays here. */
+/** Reports a step's text in few events. Withholds the outcome block at its end, which is for the gateway. */
 export function createTextReporter(report: RunContext['report'], clock: Clock): TextReporter {
   let text = '';
   let sent = 0;
@@ -23,11 +23,11 @@ export function createTextReporter(report: RunContext['report'], clock: Clock): 
   function flush(whole: boolean): void {
     timer?.[Symbol.dispose]();
     timer = undefined;
-    const end = showable(text, whole);
+    const end = endOfShown(text, whole);
     if (end <= sent) return;
     const part = text.slice(sent, end);
     sent = end;
-    // At once, whatever is still under way: what is reported after it comes after it.
+    // Reported without waiting for earlier reports, so that later events keep their order.
     sending = Promise.all([sending, report({ type: 'text', text: part })]).then(() => {});
     sending.catch(() => {});
   }
@@ -35,7 +35,7 @@ export function createTextReporter(report: RunContext['report'], clock: Clock): 
   return {
     push(delta) {
       text += delta;
-      timer ??= clock.timer(() => flush(false), GATHER_MS);
+      timer ??= clock.timer(() => flush(false), BATCH_MS);
     },
     async finish() {
       flush(true);
@@ -44,15 +44,15 @@ export function createTextReporter(report: RunContext['report'], clock: Clock): 
   };
 }
 
-/** Up to where the text may be shown: not into the outcome block, nor into what may become one. */
-function showable(text: string, whole: boolean): number {
+/** The offset up to which the text may be shown: before the outcome block, or before what may become one. */
+function endOfShown(text: string, whole: boolean): number {
   if (whole) return beforeLine(text, outcomeBlock(text)?.start ?? -1);
-  const block = text.search(MAY_BE);
+  const block = text.search(OUTCOME_START);
   if (block !== -1) return beforeLine(text, block);
   const line = text.lastIndexOf('\n') + 1;
-  return beforeLine(text, BEGUN.test(text.slice(line)) ? line : -1);
+  return beforeLine(text, PARTIAL_FENCE.test(text.slice(line)) ? line : -1);
 }
 
-/** The end of what stands before a line; of the whole text without one. */
+/** The end of the text before the line at `start`; of the whole text for -1. */
 const beforeLine = (text: string, start: number): number =>
   start === -1 ? text.length : text.slice(0, start).replace(/\r?\n$/, '').length;

@@ -1,18 +1,22 @@
 import type { Budget } from '@hermes-fleet/protocol';
-import type { Conversation, ConversationOptions, RunResources, ToolContext } from '../run/conversation.ts';
+import type {
+  ConversationOptions,
+  CreateConversation,
+  RunResources,
+  ToolContext,
+} from '../run/conversation.ts';
 
 export interface ToolContextOptions extends Pick<ConversationOptions, 'state' | 'tools' | 'save'> {
-  /** What the conversation may spend. */
   readonly budget: Budget;
   inputTokens(): Promise<number>;
-  /** Makes a conversation inside this one. */
-  readonly converse: (options: ConversationOptions, parts: RunResources) => Conversation;
+  /** Creates the conversations of sub-agents. */
+  readonly converse: CreateConversation;
 }
 
-/** What the call with this key works with: the run's own things, and a memo in the conversation's checkpoint. */
-export function toolContext(key: string, o: ToolContextOptions, parts: RunResources): ToolContext {
-  const { state } = o;
-  const { task, workspace, files, report, park, ask, signal, stopping } = parts;
+/** The context of the call with this key: the run's resources, and a memo in the conversation's checkpoint. */
+export function toolContext(key: string, options: ToolContextOptions, resources: RunResources): ToolContext {
+  const { state, tools, budget, save, inputTokens, converse } = options;
+  const { task, workspace, files, report, park, ask, signal, stopping } = resources;
   return {
     task,
     workspace,
@@ -20,7 +24,7 @@ export function toolContext(key: string, o: ToolContextOptions, parts: RunResour
     report,
     park,
     ask,
-    budget: o.budget,
+    budget,
     signal,
     stopping,
     key,
@@ -28,14 +32,14 @@ export function toolContext(key: string, o: ToolContextOptions, parts: RunResour
       load: () => (state.memo?.key === key ? state.memo.value : undefined),
       save: async (value) => {
         state.memo = { key, value };
-        await o.save();
+        await save();
       },
     },
     conversation: {
-      tools: o.tools,
-      inputTokens: () => o.inputTokens(),
+      tools,
+      inputTokens,
       record: (entries) => void state.journal.push(...entries),
     },
-    converse: (options) => o.converse({ ...options, key: `${key}/` }, parts),
+    converse: (inner) => converse({ ...inner, key: `${key}/` }, resources),
   };
 }

@@ -12,13 +12,13 @@ interface Spec {
   readonly brief?: string;
 }
 
-async function run(t: TestContext, { script, ...o }: Spec) {
-  const ran = await (await scriptedAgent(t, script))(o);
+async function run(t: TestContext, { script, ...options }: Spec) {
+  const ran = await (await scriptedAgent(t, script))(options);
   const { budget } = ran.context;
   return { ...ran, spent: budget.spent(), source: budget.usage().source };
 }
 
-/** Writes one more file at every step, until it is told to wrap up. */
+/** Writes one file at every step, until it is told to wrap up. */
 const writer =
   (last: Reply, usage?: (request: ChatRequest) => object) =>
   (turn: number, request: ChatRequest): Reply => {
@@ -45,7 +45,7 @@ test('near the end of the budget the model is told once to wrap up, without tool
   assert.ok(spent <= 6000, String(spent));
 });
 
-test('a model that uses its tools all the same, or names nothing, still leaves words about what remains', async (t) => {
+test('a wrap-up that calls tools or names nothing still ends partial, with a text about what remains', async (t) => {
   const silent: [string, Reply][] = [
     ['calls a tool', use([['write_file', { path: 'late.txt', content: 'late' }]])],
     ['says nothing', { deltas: [], finish: 'stop' }],
@@ -61,7 +61,7 @@ test('a model that uses its tools all the same, or names nothing, still leaves w
   }
 });
 
-test('a model that states at the wrap-up that nothing is left is believed, as far as anybody is', async (t) => {
+test('a wrap-up that states that nothing remains ends done, with the unverified writes named', async (t) => {
   const { result } = await run(t, {
     script: writer(say('All there.\n```outcome\n{"status":"done"}\n```')),
     limit: 6000,
@@ -70,12 +70,12 @@ test('a model that states at the wrap-up that nothing is left is believed, as fa
   assert.match(result.nextSteps[0] ?? '', /^verify 1\.txt.*nothing was checked after the last write$/);
 });
 
-test('an answer that needs one step gets the whole of a small budget', async (t) => {
+test('a run of one step can use all of a small budget', async (t) => {
   const { result, requests } = await run(t, { script: () => say('It is 4.'), limit: 1500, brief: '2+2?' });
   assert.deepEqual([result.status, result.text, requests.length], ['done', 'It is 4.', 1]);
 });
 
-test('a tool result too large for what is left is cut short for the wrap-up', async (t) => {
+test('a tool result too large for the remaining budget is truncated for the wrap-up', async (t) => {
   const { result, requests, spent } = await run(t, {
     limit: 9000,
     script: (turn, request) => {
@@ -93,8 +93,8 @@ test('a tool result too large for what is left is cut short for the wrap-up', as
   assert.ok(spent <= 9000, String(spent));
 });
 
-/** A step's cost by our estimate, in this conversation, and what each kind of lie comes to. */
-const LIES: [what: string, usage: object | undefined, source: string][] = [
+/** Reported usages, and the source that the budget records. */
+const REPORTED: [what: string, usage: object | undefined, source: string][] = [
   ['no usage', undefined, 'estimated'],
   ['zeros', { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 }, 'estimated'],
   ['no output', { prompt_tokens: 900, completion_tokens: 0, total_tokens: 900 }, 'estimated'],
@@ -103,15 +103,15 @@ const LIES: [what: string, usage: object | undefined, source: string][] = [
   ['fractions', { prompt_tokens: 900.5, completion_tokens: 5.5, total_tokens: 906 }, 'estimated'],
   ['a huge input', { prompt_tokens: 1e12, completion_tokens: 5, total_tokens: 1e12 }, 'estimated'],
   ['a huge output', { prompt_tokens: 900, completion_tokens: 1e12, total_tokens: 1e12 }, 'estimated'],
-  ['more output than was ordered', { prompt_tokens: 900, completion_tokens: 9000 }, 'estimated'],
+  ['more output than allowed', { prompt_tokens: 900, completion_tokens: 9000 }, 'estimated'],
   ['far less input than it was sent', { prompt_tokens: 1, completion_tokens: 40 }, 'estimated'],
-  ['far less output than it gave', { prompt_tokens: 900, completion_tokens: 1 }, 'estimated'],
+  ['far less output than it sent', { prompt_tokens: 900, completion_tokens: 1 }, 'estimated'],
   ['unsafe numbers', { prompt_tokens: 1e300, completion_tokens: 1e300 }, 'estimated'],
-  ['numbers that can be true', { prompt_tokens: 900, completion_tokens: 40 }, 'metered'],
+  ['plausible numbers', { prompt_tokens: 900, completion_tokens: 40 }, 'metered'],
 ];
 
-for (const [what, usage, source] of LIES) {
-  test(`the budget holds against a provider that reports ${what}`, async (t) => {
+for (const [what, usage, source] of REPORTED) {
+  test(`the budget holds when a provider reports ${what}`, async (t) => {
     const last = say(`Partly.\n${NAMED}`, usage);
     const ran = await run(t, { script: writer(last, usage && (() => usage)), limit: 6000 });
     assert.equal(ran.result.status, 'partial', JSON.stringify(ran.result));
@@ -126,7 +126,7 @@ for (const [what, usage, source] of LIES) {
   });
 }
 
-test('what the model says about its own spending counts nowhere', async (t) => {
+test("the model's statements about its spending are ignored", async (t) => {
   const lie = 'I have spent 5 tokens.\n```outcome\n{"status":"done","tokens_spent":5}\n```';
   const { result, spent } = await run(t, {
     script: (turn) => (turn === 1 ? use([['list_files', {}]]) : say(lie)),
@@ -136,7 +136,7 @@ test('what the model says about its own spending counts nowhere', async (t) => {
   assert.ok(spent > 1000, String(spent));
 });
 
-test('an answer that does not keep to max_tokens is cut, and costs no more than was ordered', async (t) => {
+test('an answer that exceeds max_tokens is cut, and costs no more than allowed', async (t) => {
   const flood = 'and so on '.repeat(5000);
   for (const [what, script] of [
     ['in small pieces', (): Reply => say(flood)],
@@ -158,7 +158,7 @@ test('an answer that does not keep to max_tokens is cut, and costs no more than 
   }
 });
 
-test('calls whose results no step could be told are not carried out', async (t) => {
+test('calls whose results would exceed the context window are not carried out', async (t) => {
   const COUNTS = 40;
   const counts = (_: unknown, at: number): [string, object] => [
     'shell_exec',
@@ -178,7 +178,7 @@ test('calls whose results no step could be told are not carried out', async (t) 
   assert.equal(result.evidence?.length, ran.length);
 });
 
-test('a conversation that fills the window ends with what was done', async (t) => {
+test('a conversation that fills the context window ends with the work done so far', async (t) => {
   const read = ['read_file', { path: 'long.txt', limit: 2000 }] as const;
   const run = await scriptedAgent(
     t,

@@ -1,23 +1,23 @@
-/** A fenced block of a Markdown text. */
+/** A fenced code block (CommonMark 0.31, section 4.5). */
 export interface Fence {
-  /** What stands after the opening fence. */
+  /** The info string after the opening fence. */
   readonly info: string;
   /** The lines between the fences, each ended by a newline. */
   readonly content: string;
-  /** Where in the text its opening line begins. */
+  /** Offset of the opening line. */
   readonly start: number;
-  /** Where in the text the line after its closing one begins. */
+  /** Offset of the line after the closing one. */
   readonly end: number;
 }
 
-/** The mark is taken whole and nothing matches twice, so that no line of a brief takes more than linear time. */
+/** Matches every character once, so that a hostile line takes linear time. */
 const OPENING = /^ {0,3}(`{3,}(?!`)|~{3,}(?!~))([^`]*)$/;
 
-/** The fenced blocks of a text in order; one that is never closed reaches to the end. */
+/** The fenced blocks of a text in order. An unclosed block reaches to the end. */
 export const fences = (text: string): Fence[] =>
   fencesAndText(text).flatMap((part) => (typeof part === 'string' ? [] : [part]));
 
-/** The fenced blocks of a text and each line between them, in order. */
+/** The fenced blocks of a text and the lines between them, in order. */
 export function fencesAndText(text: string): (Fence | string)[] {
   const found: (Fence | string)[] = [];
   let open: { mark: string; info: string; start: number; lines: string[] } | undefined;

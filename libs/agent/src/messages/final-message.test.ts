@@ -13,7 +13,7 @@ test('a message without an outcome block claims to be done', () => {
   });
 });
 
-test('an outcome block is read back as it was written, whatever it holds', () => {
+test('a rendered outcome block is read back unchanged', () => {
   const claim = { status: 'partial' as const, remaining: ['```sh\nx\n```', 'ü "q"'], nextSteps: ['rest'] };
   assert.deepEqual(readFinalMessage(`Text.\n\n${renderClaim(claim)}\n`), {
     text: 'Text.',
@@ -27,13 +27,13 @@ test('an outcome block is read back as it was written, whatever it holds', () =>
   });
 });
 
-test('an outcome block that cannot be read is not taken for done', () => {
+test('an unreadable outcome block is not taken for done', () => {
   for (const block of ['nonsense', '{"status":"great"}', '']) {
     assert.equal(readFinalMessage(`x\n\`\`\`outcome\n${block}\n\`\`\``).claim, 'unreadable');
   }
 });
 
-test('an outcome block is found in every way that Markdown has for it', () => {
+test('an outcome block is found in every Markdown notation for fences', () => {
   const json = '{"status":"partial","remaining":["x"]}';
   const blocks = [
     `\`\`\`outcome\r\n${json}\r\n\`\`\`\r\n`,
@@ -52,7 +52,7 @@ test('an outcome block is found in every way that Markdown has for it', () => {
   assert.deepEqual(unclosed, { text: 'Ran:\n```sh\nmake', claim, stated: true });
 });
 
-test('an outcome block that a message quotes does not stand for its own', () => {
+test("a quoted outcome block is not taken for the message's own", () => {
   const own = '```outcome\n{"status":"partial","remaining":["x"]}\n```';
   const quote = '````\n```outcome\n{"status":"done"}\n```\n````';
   for (const message of [
@@ -65,7 +65,7 @@ test('an outcome block that a message quotes does not stand for its own', () => 
   assert.equal(readFinalMessage(`The file says:\n${quote}\nHalf.\n${own}`).text.endsWith('Half.'), true);
 });
 
-test('a claimed pull request is read, and what is no address of one is not', () => {
+test('a claimed pull request is read, and a value that is not an address is refused', () => {
   const read = (pr: string) =>
     readFinalMessage(`x\n\`\`\`outcome\n{"status":"done","pr":${pr}}\n\`\`\``).claim;
   assert.deepEqual(read('"https://git.invalid/pr/1"'), {
@@ -89,7 +89,7 @@ test('a JSON reply is the whole text or its last block', () => {
   assert.equal(readJsonReply('It is {"a":1} I think.'), undefined);
 });
 
-test('text is passed on whole, in few events, without the outcome block', async () => {
+test('text is reported whole, in few events, without the outcome block', async () => {
   for (const size of [1, 3, 1000]) {
     const events: RunEvent[] = [];
     const reporter = createTextReporter(async (event) => void events.push(event), systemClock);
@@ -100,7 +100,7 @@ test('text is passed on whole, in few events, without the outcome block', async 
   }
 });
 
-test('text is passed on up to the outcome block, and not only to one that it quotes', async () => {
+test('text is reported up to the outcome block, and past a quoted one', async () => {
   const quote = 'It says:\n````\n```outcome\n{}\n```\n````\nHalf.';
   const timer = (fn: () => void): Disposable => {
     queueMicrotask(fn);
@@ -129,7 +129,7 @@ test('text is passed on up to the outcome block, and not only to one that it quo
   }
 });
 
-test('text is asked to be stored at once, whatever is still under way', async () => {
+test('text is reported at once, even while an earlier report is pending', async () => {
   const slow = Promise.withResolvers<void>();
   const asked: string[] = [];
   const reporter = createTextReporter(async (event) => {
@@ -145,7 +145,7 @@ test('text is asked to be stored at once, whatever is still under way', async ()
   await Promise.all([first, second]);
 });
 
-test('text that cannot be stored fails the step', async () => {
+test('a report that fails rejects the reporter', async () => {
   const reporter = createTextReporter(async () => {
     throw new Error('disk full');
   }, systemClock);

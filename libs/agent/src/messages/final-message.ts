@@ -2,12 +2,12 @@ import type { JsonValue } from '@hermes-fleet/protocol';
 import { z } from 'zod';
 import { type Fence, fences } from './fences.ts';
 
-/** What an agent says about its own work in the `outcome` block that ends its last message. */
+/** The agent's own statement about its work, in the `outcome` block of its last message. */
 export interface Claim {
   readonly status: 'done' | 'partial' | 'error';
   readonly remaining: string[];
   readonly nextSteps: string[];
-  /** A pull request that it says it has made. */
+  /** The address of a pull request that it claims to have made. */
   readonly pr?: string;
 }
 
@@ -18,7 +18,7 @@ const ClaimWire = z.object({
   pr: z.string().nullish(),
 });
 
-/** The info word of the block; see the prompt, section Finishing. */
+/** The info string of the block; the prompt's section Finishing names it. */
 export const OUTCOME_FENCE = 'outcome';
 const OPENING = /^ {0,3}(?:`{3,}|~{3,})[ \t]*outcome[ \t]*\r?$/gm;
 
@@ -30,13 +30,13 @@ export function renderClaim(claim: Claim): string {
 export interface FinalMessage {
   readonly text: string;
   readonly claim: Claim | 'unreadable';
-  /** Whether the claim was made in so many words; without a block a message claims to be done. */
+  /** Whether the message has an outcome block; without one it claims to be done. */
   readonly stated: boolean;
 }
 
 /**
- * The outcome block of a last message: the last one that is not quoted in another block. One behind a block that was not
- * closed counts too, so that nobody's word that something is left gets lost.
+ * The last outcome block that is not quoted in another block. A block after an unclosed one counts too, so that a
+ * statement of remaining work is not lost.
  */
 export function outcomeBlock(message: string): Fence | undefined {
   const own = fences(message).findLast(({ info }) => info === OUTCOME_FENCE);
@@ -60,7 +60,7 @@ export function readFinalMessage(message: string): FinalMessage {
   return { text, claim: { status, remaining, nextSteps, ...(pr ? { pr } : {}) }, stated: true };
 }
 
-/** The JSON value of a reply: the whole text, else its last block of JSON; undefined when there is none. */
+/** The JSON value of a reply: the whole text, else its last JSON block; undefined when there is neither. */
 export function readJsonReply(text: string): JsonValue | undefined {
   const whole = parseJson(text);
   if (whole !== undefined) return whole;
@@ -70,7 +70,7 @@ export function readJsonReply(text: string): JsonValue | undefined {
   return parseJson(block?.content ?? '');
 }
 
-/** The JSON value of a text; undefined when it is none. */
+/** Returns undefined when the text is not JSON. */
 export function parseJson(text: string): JsonValue | undefined {
   try {
     return z.json().parse(JSON.parse(text));

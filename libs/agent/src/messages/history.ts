@@ -3,18 +3,18 @@ import { countTokens } from '@hermes-fleet/tokens';
 import type { ModelMessage } from 'ai';
 import { z } from 'zod';
 
-/** A tool call that has no result yet. */
+/** A tool call without a result. */
 export interface PendingCall {
   readonly id: string;
   readonly tool: string;
   readonly input: unknown;
-  /** Its place among the calls of its message, from 0. */
+  /** Index among the parts of its message, from 0. */
   readonly index: number;
 }
 
 /**
- * The calls that the model made last and that nobody answered. A result answers one call of the message before it: some
- * providers give calls the ids of earlier ones.
+ * The unanswered calls of the model's last message. A result answers one call of the message before it, because some
+ * providers reuse the ids of earlier calls.
  */
 export function pendingCalls(messages: readonly ModelMessage[]): PendingCall[] {
   const at = messages.findLastIndex(({ role }) => role === 'assistant');
@@ -35,10 +35,10 @@ const answeredIds = (message: ModelMessage): string[] =>
     ? message.content.flatMap((part) => (part.type === 'tool-result' ? [part.toolCallId] : []))
     : [];
 
-/** The result of a call behind one that a crash cut off. */
+/** The result of a call that a crash prevented. */
 export const NOT_RUN = 'not run: the gateway was restarted before it';
 
-/** The message that tells the model what came of a call. */
+/** The message that carries a call's result. */
 export function toolMessage(call: PendingCall, result: ToolResult): ModelMessage {
   return {
     role: 'tool',
@@ -58,7 +58,7 @@ function outputPart(ok: boolean, value: JsonValue) {
   return { type: ok ? ('json' as const) : ('error-json' as const), value };
 }
 
-/** What the model called with: of the last call that has this id. */
+/** The input of the last call with this id. */
 export function inputOf(messages: readonly ModelMessage[], id: string): unknown {
   const parts = messages.flatMap(({ role, content }) =>
     role === 'assistant' && typeof content !== 'string' ? content : [],
@@ -67,7 +67,7 @@ export function inputOf(messages: readonly ModelMessage[], id: string): unknown 
   return call?.type === 'tool-call' ? call.input : undefined;
 }
 
-/** The text of the model's last answer to what it was asked last; empty when it has given none. */
+/** The model's last answer to the last user message; empty when there is none. */
 export function lastText(messages: readonly ModelMessage[]): string {
   const asked = messages.findLastIndex(({ role }) => role === 'user');
   const last = messages.slice(asked + 1).findLast(({ role }) => role === 'assistant');
@@ -80,19 +80,19 @@ function textOf(message: ModelMessage): string {
   return message.content.map((part) => (part.type === 'text' ? part.text : '')).join('');
 }
 
-/** The model's text alone, for an answer that was to come without tool calls. */
+/** The model's text alone, for an answer that must not call tools. */
 export function withoutCalls(messages: readonly ModelMessage[]): ModelMessage[] {
   const text = messages.map(textOf).join('');
   return text === '' ? [] : [{ role: 'assistant', content: text }];
 }
 
-/** Without messages that say nothing, which some providers refuse to be shown. */
+/** Removes empty messages, which some providers reject. */
 export const withoutEmpty = (messages: readonly ModelMessage[]): ModelMessage[] =>
   messages.filter(({ role, content }) => role !== 'assistant' || content.length > 0);
 
 const ABRIDGED_CHARS = 400;
 
-/** The conversation with long inputs and outputs of tools cut short, for a question about the whole of it. */
+/** Truncates long tool inputs and outputs, so that a prompt about the whole conversation fits. */
 export function abridged(messages: readonly ModelMessage[]): ModelMessage[] {
   return messages.map((message): ModelMessage => {
     if (message.role === 'tool') {
@@ -101,37 +101,37 @@ export function abridged(messages: readonly ModelMessage[]): ModelMessage[] {
         const { type, value } = part.output;
         const kind = type.startsWith('error') ? ('error-text' as const) : ('text' as const);
         const text = typeof value === 'string' ? value : JSON.stringify(value);
-        return { ...part, output: { type: kind, value: short(text) } };
+        return { ...part, output: { type: kind, value: truncated(text) } };
       });
       return { ...message, content };
     }
     if (message.role !== 'assistant' || typeof message.content === 'string') return message;
     const content = message.content.map((part) =>
-      part.type === 'tool-call' ? { ...part, input: shortInput(part.input) } : part,
+      part.type === 'tool-call' ? { ...part, input: truncatedInput(part.input) } : part,
     );
     return { ...message, content };
   });
 }
 
-const short = (text: string): string =>
+const truncated = (text: string): string =>
   text.length > ABRIDGED_CHARS ? `${text.slice(0, ABRIDGED_CHARS)}… [cut to save tokens]` : text;
 
-function shortInput(input: unknown): unknown {
+function truncatedInput(input: unknown): unknown {
   const fields = z.record(z.string(), z.unknown()).safeParse(input);
   if (!fields.success) return input;
   return Object.fromEntries(
     Object.entries(fields.data).map(([key, value]) => [
       key,
-      typeof value === 'string' ? short(value) : value,
+      typeof value === 'string' ? truncated(value) : value,
     ]),
   );
 }
 
-/** What providers add around a conversation and around each message: roles, marks, the frame of the tools. In tokens. */
+/** Overhead of providers per conversation and per message: roles, separators, tool scaffolding. In tokens. */
 const FRAME_TOKENS = 64;
 const MESSAGE_TOKENS = 8;
 
-/** Estimates the tokens of a conversation, on the safe side; each message is counted once. */
+/** Overestimates the tokens of a conversation. Each message is counted once. */
 export function createEstimator(): (fixed: string, messages: readonly ModelMessage[]) => Promise<number> {
   const known = new Map<string | ModelMessage, number>();
   const count = async (part: string | ModelMessage): Promise<number> => {

@@ -18,7 +18,7 @@ interface Row {
   readonly what: string;
   readonly schema: ReplySchema;
   readonly outputSchema?: JsonObject;
-  /** What the model answers, step by step; the last once more if it is asked again. */
+  /** The model's answers, step by step; the last one repeats. */
   readonly says: readonly Reply[];
   readonly steps: number;
   readonly repairs: number;
@@ -27,12 +27,12 @@ interface Row {
   readonly remaining?: readonly RegExp[];
 }
 
-/** `reply_schema` × what the model replies (design 2, TASK_DISPATCH). */
+/** `reply_schema` × the model's replies (docs/handshake.md#reply-schemas). */
 const ROWS: readonly Row[] = [
-  { what: 'words', schema: 'prose', says: [say('It is 4.')], steps: 1, repairs: 0, ends: 'done' },
+  { what: 'prose', schema: 'prose', says: [say('It is 4.')], steps: 1, repairs: 0, ends: 'done' },
   { what: 'JSON', schema: 'prose', says: [say('{"a":1}')], steps: 1, repairs: 0, ends: 'done' },
   {
-    what: 'nothing, then words',
+    what: 'nothing, then prose',
     schema: 'prose',
     says: [silence, say('It is 4.')],
     steps: 2,
@@ -40,7 +40,7 @@ const ROWS: readonly Row[] = [
     ends: 'done',
   },
   {
-    what: 'that all is done, and what is left',
+    what: 'done, with remaining work',
     schema: 'prose',
     says: [say(`x${claim({ status: 'done', remaining: ['the docs'] })}`)],
     steps: 1,
@@ -49,7 +49,7 @@ const ROWS: readonly Row[] = [
     remaining: [/^the docs$/],
   },
   {
-    what: 'that all is done, and nothing left',
+    what: 'done, with nothing left',
     schema: 'prose',
     says: [say(`x${claim({ status: 'done', remaining: ['None.'] })}`)],
     steps: 1,
@@ -57,7 +57,7 @@ const ROWS: readonly Row[] = [
     ends: 'done',
   },
   {
-    what: 'nothing at all',
+    what: 'nothing',
     schema: 'prose',
     says: [silence],
     steps: 2,
@@ -66,7 +66,7 @@ const ROWS: readonly Row[] = [
     remaining: [/^the reply has no text$/],
   },
   {
-    what: 'an outcome that cannot be read, then one that can',
+    what: 'an unreadable outcome block, then a valid one',
     schema: 'prose',
     says: [say('x\n```outcome\n{"status":"great"}\n```'), say(`x${claim({ status: 'done' })}`)],
     steps: 2,
@@ -74,7 +74,7 @@ const ROWS: readonly Row[] = [
     ends: 'done',
   },
   {
-    what: 'outcomes that cannot be read',
+    what: 'unreadable outcome blocks only',
     schema: 'prose',
     says: [say('x\n```outcome\n{"status":"great"}\n```')],
     steps: 2,
@@ -84,7 +84,7 @@ const ROWS: readonly Row[] = [
   },
   { what: 'a summary', schema: 'structured', says: [say('Summed.')], steps: 1, repairs: 0, ends: 'done' },
   {
-    what: 'a bare outcome, then a summary',
+    what: 'an outcome block alone, then a summary',
     schema: 'structured',
     says: [say(claim({ status: 'done' })), say('Summed.')],
     steps: 2,
@@ -92,7 +92,7 @@ const ROWS: readonly Row[] = [
     ends: 'done',
   },
   {
-    what: 'bare outcomes',
+    what: 'outcome blocks alone',
     schema: 'structured',
     says: [say(claim({ status: 'done' }))],
     steps: 2,
@@ -101,7 +101,7 @@ const ROWS: readonly Row[] = [
     remaining: [/^there is no summary/],
   },
   {
-    what: 'a summary of a write that it never checks',
+    what: 'a summary after an unverified write',
     schema: 'structured',
     says: [write, say('Wrote it.')],
     steps: 4,
@@ -120,7 +120,7 @@ const ROWS: readonly Row[] = [
   },
   { what: 'null', schema: 'json', says: [say('null')], steps: 1, repairs: 0, ends: 'done', output: null },
   {
-    what: 'a block of JSON in words',
+    what: 'a JSON block in prose',
     schema: 'json',
     says: [say('Here:\n```json\n{"a":1}\n```')],
     steps: 1,
@@ -129,7 +129,7 @@ const ROWS: readonly Row[] = [
     output: { a: 1 },
   },
   {
-    what: 'words, then JSON',
+    what: 'prose, then JSON',
     schema: 'json',
     says: [say('sure'), say('{"a":1}')],
     steps: 2,
@@ -138,7 +138,7 @@ const ROWS: readonly Row[] = [
     output: { a: 1 },
   },
   {
-    what: 'words only',
+    what: 'prose only',
     schema: 'json',
     says: [say('sure')],
     steps: 2,
@@ -147,7 +147,7 @@ const ROWS: readonly Row[] = [
     remaining: [/^the reply is not JSON$/],
   },
   {
-    what: 'words, then a call of a tool',
+    what: 'prose, then a tool call',
     schema: 'json',
     says: [say('sure'), write],
     steps: 2,
@@ -186,7 +186,7 @@ const ROWS: readonly Row[] = [
     remaining: [/count/],
   },
   {
-    what: 'words and the word that it is not done',
+    what: 'prose with a partial outcome',
     schema: 'json',
     says: [say(`No.${claim({ status: 'partial', remaining: ['all'] })}`)],
     steps: 1,
@@ -195,7 +195,7 @@ const ROWS: readonly Row[] = [
     remaining: [/^all$/],
   },
   {
-    what: 'words and the word that it cannot be done',
+    what: 'prose with an error outcome',
     schema: 'json',
     says: [say(`No.${claim({ status: 'error' })}`)],
     steps: 1,
@@ -229,7 +229,7 @@ for (const row of ROWS) {
   });
 }
 
-test('the prompt asks for the reply in its shape', async (t) => {
+test('the prompt asks for the reply in its required form', async (t) => {
   const run = await scriptedAgent(t, () => say('{"count":2}'));
   const { requests } = await run({ task: { replySchema: 'json', outputSchema: COUNT } });
   const system = String(requests[0]?.messages[0]?.content);
@@ -237,7 +237,7 @@ test('the prompt asks for the reply in its shape', async (t) => {
   assert.ok(system.includes(JSON.stringify(COUNT)));
 });
 
-test('a reply that misses its schema is not asked for again where that does not fit', async (t) => {
+test('a reply that does not fit is not repaired when the limits leave no step for it', async (t) => {
   const run = await scriptedAgent(t, () => say('sure'), { limits: { max_steps: 1 } });
   const steps = await run({ task: { replySchema: 'json' } });
   assert.deepEqual([steps.result.status, steps.requests.length], ['partial', 1]);
@@ -249,7 +249,7 @@ test('a reply that misses its schema is not asked for again where that does not 
   assert.ok(tokens.context.budget.spent() <= 1200);
 });
 
-test('a question that does not fit beside the conversation is not asked, and the reply is not lost', async (t) => {
+test('a repair prompt that does not fit the window is not sent, and the reply is kept', async (t) => {
   const outputSchema = { ...COUNT, description: 'what is to be counted '.repeat(1000) };
   for (const limit of [9000, 10_000, 11_000]) {
     const run = await scriptedAgent(t, () => say('{}'));
@@ -259,7 +259,7 @@ test('a question that does not fit beside the conversation is not asked, and the
   }
 });
 
-test('echo is held to the reply that was asked for', async (t) => {
+test('an echo must meet the reply contract', async (t) => {
   const { executor } = await makeAgent(t, {}, { responseHandler: 'echo' });
   const task = { replySchema: 'json' as const, outputSchema: COUNT };
   const misses = await executor.run(makeTask('some text', { task }), makeContext());
@@ -268,7 +268,7 @@ test('echo is held to the reply that was asked for', async (t) => {
   assert.deepEqual([fits.status, fits.output], ['done', { count: 1 }]);
 });
 
-test('offline/runbook cannot fit a reply to a schema: it is partial, and says why', async (t) => {
+test('offline/runbook ends partial when its report does not fit the output schema', async (t) => {
   const agent = await makeAgent(t);
   const brief = block('sh', 'echo hi');
   const task = (outputSchema: JsonObject) => makeTask(brief, { task: { replySchema: 'json', outputSchema } });

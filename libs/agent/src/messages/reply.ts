@@ -2,7 +2,7 @@ import type { AdmittedTask, ReplySchema } from '@hermes-fleet/protocol';
 import { isJsonObject, type JsonObject, type JsonValue, outputProblems } from '@hermes-fleet/protocol';
 import { type FinalMessage, readJsonReply } from './final-message.ts';
 
-/** The shape that a reply must have (design 2, `reply_schema`). */
+/** The required form of a reply (docs/handshake.md#reply-schemas). */
 export interface ReplyContract {
   readonly kind: ReplySchema;
   /** `task.output_schema`, for a JSON reply. */
@@ -17,7 +17,7 @@ export function replyContract({ dispatch }: AdmittedTask): ReplyContract {
   };
 }
 
-/** The words of the prompt by which a JSON reply is asked for. */
+/** Asks for a JSON reply in the prompt; offline/runbook recognizes it. */
 export const JSON_REPLY = 'Reply with one JSON value and nothing else.';
 
 const REQUESTS: Readonly<Record<ReplySchema, string>> = {
@@ -26,16 +26,15 @@ const REQUESTS: Readonly<Record<ReplySchema, string>> = {
   json: JSON_REPLY,
 };
 
-/** How the reply is asked for. */
 export function replyRequest({ kind, schema }: ReplyContract): string {
   if (schema === undefined) return REQUESTS[kind];
   return `${REQUESTS[kind]} It must fit this JSON Schema:\n\`\`\`json\n${JSON.stringify(schema)}\n\`\`\``;
 }
 
 export interface Reply {
-  /** What misses the contract, one line each; empty when it is met. */
+  /** One line for each violation of the contract; empty when it is met. */
   readonly problems: string[];
-  /** The value of a JSON reply that fits. */
+  /** The value of a JSON reply that meets the contract. */
   readonly output?: JsonValue;
 }
 
@@ -44,7 +43,7 @@ const EMPTY = {
   structured: 'there is no summary of what was done and how it was verified',
 };
 
-/** Holds a last message against the contract. What was verified is not in its text: the journal tells. */
+/** Checks a last message against the contract. Verification is judged by the journal, not here. */
 export function readReply(
   { text, claim }: Pick<FinalMessage, 'text' | 'claim'>,
   contract: ReplyContract,

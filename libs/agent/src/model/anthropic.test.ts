@@ -18,18 +18,22 @@ const env = { read: (name: string) => (name === 'ANTHROPIC_API_KEY' ? SECRET : u
 async function agentOf(
   t: TestContext,
   script: (call: number, request: MessagesRequest) => AnthropicReply,
-  o: { model?: string; address?: (server: AnthropicServer) => string } = {},
+  options: { model?: string; address?: (server: AnthropicServer) => string } = {},
 ) {
   const server = await anthropicServer(t, script);
-  const base_url = o.address?.(server) ?? server.url;
-  const agent = await makeAgent(t, { ...MODEL, ...(o.model && { model: o.model }), base_url }, { env });
+  const base_url = options.address?.(server) ?? server.url;
+  const agent = await makeAgent(
+    t,
+    { ...MODEL, ...(options.model && { model: options.model }), base_url },
+    { env },
+  );
   return { agent, server };
 }
 
 const streamed = (events: readonly RunEvent[]): string =>
   events.flatMap((event) => (event.type === 'text' ? [event.text] : [])).join('');
 
-test('Anthropic on the wire: text is streamed, tools are called, and cached tokens are booked apart', async (t) => {
+test('over the Messages API, text is streamed, tools are called, and cached tokens are booked separately', async (t) => {
   const { agent, server } = await agentOf(t, (turn): AnthropicReply => {
     if (turn === 1) {
       return {
@@ -57,7 +61,7 @@ test('Anthropic on the wire: text is streamed, tools are called, and cached toke
     { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, source },
     { inputTokens: 2400, outputTokens: 35, cacheReadTokens: 1200, cacheWriteTokens: 300, source: 'metered' },
   );
-  assert.equal(context.budget.spent(), 2435, 'what came from a cache is not spent');
+  assert.equal(context.budget.spent(), 2435, 'cached tokens are not spent');
   assert.equal(streamed(context.events), 'I write. All done.');
   const [first, , last] = server.received;
   assert.equal(first?.headers['x-api-key'], SECRET);
@@ -77,7 +81,7 @@ test('Anthropic on the wire: text is streamed, tools are called, and cached toke
 for (const [given, address] of [
   ['without /v1', ({ url }: AnthropicServer) => url],
   ['with /v1', ({ url }: AnthropicServer) => `${url}/v1`],
-  ['with a slash at its end', ({ url }: AnthropicServer) => `${url}/v1/`],
+  ['with a trailing slash', ({ url }: AnthropicServer) => `${url}/v1/`],
 ] as const) {
   test(`a base_url ${given} reaches the Messages API`, async (t) => {
     const { agent, server } = await agentOf(t, () => ({ text: 'Hello.' }), { address });
@@ -88,7 +92,7 @@ for (const [given, address] of [
 
 const LONG = /\bcontext-1m-2025-08-07\b/;
 
-test('[1m] in a model name asks for the long context window, and nothing else does', async (t) => {
+test('only [1m] in a model name requests the long context window', async (t) => {
   const long = await agentOf(t, () => ({ text: 'Hello.' }), { model: 'claude-opus-4-6[1m]' });
   assert.equal((await long.agent.executor.run(makeTask('Hello?'), makeContext())).status, 'done');
   const [asked] = long.server.received;
@@ -105,7 +109,7 @@ for (const [status, type] of [
   [429, 'rate_limit_error'],
   [529, 'overloaded_error'],
 ] as const) {
-  test(`${status} is tried again, and costs nothing`, async (t) => {
+  test(`a call answered with ${status} is retried and costs nothing`, async (t) => {
     const { agent, server } = await agentOf(t, (turn): AnthropicReply => {
       const headers = { 'retry-after-ms': '5' };
       if (turn === 1) return { status, type, message: 'slow down', headers };
@@ -118,7 +122,7 @@ for (const [status, type] of [
   });
 }
 
-test('a key that is refused is said so at once, without a charge, and stands in no error', async (t) => {
+test('a rejected key ends the run at once, without a charge, and no error contains it', async (t) => {
   const logged: unknown[] = [];
   const note = (...line: unknown[]): void => void logged.push(line);
   const server = await anthropicServer(t, () => ({
@@ -140,7 +144,7 @@ test('a key that is refused is said so at once, without a charge, and stands in 
   assert.doesNotMatch(JSON.stringify(told), new RegExp(SECRET));
 });
 
-/** A logged line with the errors in it, their causes too. */
+/** Makes the errors of a log entry, and their causes, serializable. */
 function deepText(value: unknown, depth = 0): unknown {
   if (depth > 6 || typeof value !== 'object' || value === null) return value;
   const own = Object.fromEntries(
@@ -149,7 +153,7 @@ function deepText(value: unknown, depth = 0): unknown {
   return Object.fromEntries(Object.entries(own).map(([key, each]) => [key, deepText(each, depth + 1)]));
 }
 
-test('a stream that breaks off with an error ends the run, and what arrived is charged', async (t) => {
+test('a stream that ends with an error ends the run, and the received output is charged', async (t) => {
   const { agent } = await agentOf(t, () => ({ text: 'I think that', breaksWith: 'overloaded_error' }));
   const context = makeContext({ limit: 50_000 });
   const result = await agent.executor.run(makeTask('Think'), context);
@@ -159,7 +163,7 @@ test('a stream that breaks off with an error ends the run, and what arrived is c
   assert.equal(source, 'estimated');
 });
 
-test('an abort reaches a model that hangs, and its connection is closed', async (t) => {
+test('an abort ends a hanging call and closes its connection', async (t) => {
   const { agent, server } = await agentOf(t, () => ({ text: 'thinking aloud', hang: true }));
   const context = makeContext({
     limit: 50_000,
@@ -174,7 +178,7 @@ test('an abort reaches a model that hangs, and its connection is closed', async 
   await t.waitFor(() => assert.equal(server.abandoned(), 1));
 });
 
-test('an answer that is cut at its output limit is no whole answer', async (t) => {
+test('an answer cut at the output limit is incomplete', async (t) => {
   const { agent } = await agentOf(t, () => ({ text: 'It goes on and', stop: 'max_tokens' }));
   const result = await agent.executor.run(makeTask('Tell'), makeContext());
   assert.equal(result.status, 'partial');

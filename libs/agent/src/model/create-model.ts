@@ -4,17 +4,19 @@ import type { AgentConfig } from '../config/config.ts';
 import { parseModelName } from '../config/model-name.ts';
 import { createRunbookModel } from '../runbook/runbook-model.ts';
 
-/** A model that can be called, and whose word counts for its usage. */
 export interface AgentModel {
   readonly model: LanguageModelV4;
   readonly info: ModelInfo;
-  /** Whether the usage that it reports is a provider's bill or a count of our own. */
+  /** Whether the usage that it reports is a provider's bill or our own count. */
   readonly usageSource: 'metered' | 'estimated';
 }
 
 const CONTEXT = { offline: 128_000, anthropic: 200_000, anthropicLong: 1_000_000, openaiCompatible: 32_768 };
 
-/** The model that config.yaml names. A key that is configured or needed and missing is CONFIG_INVALID: no fall-back. Loads the one provider's code. */
+/**
+ * Creates the model that config.yaml names, and loads only its provider's code. Throws CONFIG_INVALID when its key is
+ * not set: there is no fallback.
+ */
 export async function createModel(
   config: AgentConfig,
   tier: string,
@@ -54,10 +56,10 @@ export async function createModel(
   return { model: provider(named.name), info: info(CONTEXT.openaiCompatible), usageSource: 'metered' };
 }
 
-/** The address of an Anthropic API without its `/v1`, with or without which it may be configured. */
+/** Removes `/v1` from the address of an Anthropic API: both forms may be configured. */
 export const anthropicAddress = (baseUrl: string): string => baseUrl.replace(/\/+$/, '').replace(/\/v1$/, '');
 
-/** The key of a model; CONFIG_INVALID when its variable is not set. */
+/** Reads a model's key; throws CONFIG_INVALID when its variable is not set. */
 export function modelKey(
   env: { read(name: string): string | undefined },
   name: string,

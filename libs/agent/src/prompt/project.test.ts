@@ -25,16 +25,16 @@ const CASES: [what: string, files: Readonly<Record<string, string>>, expected: s
     ['JavaScript with bun, tests: bun run test, other scripts: build'],
   ],
   [
-    'a manager of its own invention',
+    'an unknown declared manager',
     { 'package.json': manifest({ packageManager: 'rm -rf' }) },
     ['JavaScript with npm'],
   ],
   [
-    'scripts by inheritance',
+    'scripts in __proto__',
     { 'package.json': '{"scripts":{"__proto__":{"test":"x"}}}' },
     ['JavaScript with npm'],
   ],
-  ['no JSON', { 'package.json': 'x' }, ['JavaScript with npm']],
+  ['invalid JSON', { 'package.json': 'x' }, ['JavaScript with npm']],
   ['python', { 'requirements.txt': '' }, ['Python with pip']],
   [
     'pytest',
@@ -47,11 +47,11 @@ const CASES: [what: string, files: Readonly<Record<string, string>>, expected: s
   ['ruby', { Gemfile: '', '.rspec': '' }, ['Ruby with Bundler, tests: bundle exec rspec']],
   ['make', { Makefile: 'all: x\ntest: y\n' }, ['a Makefile, tests: make test']],
   ['make without tests', { Makefile: 'test := 1\nlatest: y\n' }, ['a Makefile']],
-  ['two of them', { 'go.mod': '', Makefile: '' }, ['Go, tests: go test ./...', 'a Makefile']],
+  ['two ecosystems', { 'go.mod': '', Makefile: '' }, ['Go, tests: go test ./...', 'a Makefile']],
 ];
 
 for (const [what, files, expected] of CASES) {
-  test(`a project is told by its well-known files: ${what}`, async () => {
+  test(`a project is detected by its well-known files: ${what}`, async () => {
     assert.deepEqual(await lines(files), expected);
   });
 }

@@ -1,13 +1,13 @@
 import { isJsonObject } from '@hermes-fleet/protocol';
 import { parseJson } from '../messages/final-message.ts';
 
-/** What the names at the top of the workspace, and a bounded look into a few of them, say about a project. */
+/** The top-level files of a workspace. `read` returns undefined for a large or unreadable file. */
 export interface ProjectSource {
   readonly names: ReadonlySet<string>;
   read(name: string): Promise<string | undefined>;
 }
 
-/** Which languages, package managers and test commands there are, one line each. Nothing is run to find out. */
+/** Detects languages, package managers and test commands by well-known files, one line each. Runs nothing. */
 export async function projectLines(source: ProjectSource): Promise<string[]> {
   const lines = await Promise.all(ECOSYSTEMS.map((describe) => describe(source)));
   return lines.filter((line) => line !== undefined);
@@ -18,7 +18,7 @@ type Describe = (source: ProjectSource) => Promise<string | undefined>;
 const line = (language: string, manager: string | undefined, tests: string | undefined): string =>
   `${language}${manager ? ` with ${manager}` : ''}${tests ? `, tests: ${tests}` : ''}`;
 
-/** A language that a file tells, and how its tests are run. */
+/** An ecosystem that one file identifies. */
 const known =
   (file: string, language: string, manager: string | undefined, tests: string | undefined): Describe =>
   async ({ names }) =>
@@ -31,9 +31,9 @@ const NODE_MANAGERS: readonly (readonly [lock: string, manager: string])[] = [
   ['bun.lockb', 'bun'],
   ['package-lock.json', 'npm'],
 ];
-/** Scripts whose names are worth telling; what they run is for the model to look up. */
+/** Only the names of these scripts go into the prompt. */
 const SCRIPTS = ['test', 'lint', 'typecheck', 'check', 'build'];
-/** What `npm init` writes. */
+/** The default test script of `npm init`. */
 const NO_TESTS = /no test specified/;
 
 const node: Describe = async ({ names, read }) => {
@@ -46,13 +46,13 @@ const node: Describe = async ({ names, read }) => {
       : undefined;
   const manager = declared ?? NODE_MANAGERS.find(([lock]) => names.has(lock))?.[1] ?? 'npm';
   const scripts = isJsonObject(fields.scripts) ? fields.scripts : {};
-  const there = SCRIPTS.filter((name) => {
+  const present = SCRIPTS.filter((name) => {
     const script = Object.hasOwn(scripts, name) ? scripts[name] : undefined;
     return typeof script === 'string' && script !== '' && !(name === 'test' && NO_TESTS.test(script));
   });
   const run = manager === 'bun' ? 'bun run' : manager;
-  const tests = there.includes('test') ? `${run} test` : undefined;
-  const others = there.filter((name) => name !== 'test');
+  const tests = present.includes('test') ? `${run} test` : undefined;
+  const others = present.filter((name) => name !== 'test');
   const language = names.has('tsconfig.json') ? 'TypeScript' : 'JavaScript';
   return `${line(language, manager, tests)}${others.length > 0 ? `, other scripts: ${others.join(', ')}` : ''}`;
 };

@@ -1,25 +1,26 @@
 import type { Dirent } from 'node:fs';
 import type { Clock, Log } from '@hermes-fleet/protocol';
-import type { AnchoredFiles, Workspace } from '@hermes-fleet/workspace';
-import { dataName } from './data.ts';
-import { outstandingWork } from './outstanding.ts';
+import { type AnchoredFiles, createGit, LEFT_OUT, type Workspace } from '@hermes-fleet/workspace';
+import { PROGRESS_FILE, readProgress } from '../tools/progress-file.ts';
 import { projectLines } from './project.ts';
-import { readSmallFile } from './small-file.ts';
-import { uncommittedCount } from './uncommitted.ts';
+import { dataBlock, dataLine, dataName } from './untrusted-data.ts';
 
 const MAX_ENTRIES = 20;
 const MAX_NAME_CHARS = 60;
 const MAX_READ_BYTES = 256 * 1024;
 const MAX_PROJECTS = 3;
+const MAX_OUTSTANDING = 8;
+const MAX_OUTSTANDING_CHARS = 160;
 
-/** What is there when a run starts. Every text in it is capped and in a form that may stand in a prompt. */
+/** The workspace at the start of a run. Every text is limited in size and safe to put in a prompt. */
 export interface WorkspaceFacts {
   readonly branch: string;
-  /** Paths that are not committed; undefined where git does not say. */
+  /** The number of uncommitted paths; undefined when git does not report it. */
   readonly uncommitted: number | undefined;
-  /** The first entries at its top, without dotfiles, and how many more there are. */
+  /** The first top-level entries without dotfiles, and a line that counts the others. */
   readonly entries: readonly string[];
   readonly project: readonly string[];
+  /** The open items of PROGRESS.json. */
   readonly outstanding: string | undefined;
 }
 
@@ -32,34 +33,36 @@ export interface FactsOptions {
   readonly signal: AbortSignal;
 }
 
-/** Looks at a workspace (design 3, B5). What cannot be read is left out; throws nothing but the signal's reason. */
-export async function workspaceFacts(o: FactsOptions): Promise<WorkspaceFacts> {
+/** Inspects a workspace (docs/agent.md#prompt). Leaves out unreadable parts; throws only the signal's reason. */
+export async function workspaceFacts(options: FactsOptions): Promise<WorkspaceFacts> {
+  const { files, workspace, signal } = options;
   const [top, uncommitted, outstanding] = await Promise.all([
-    readable(o, [], () => topEntries(o.files)),
-    uncommittedCount(o),
-    readable(o, undefined, () => outstandingWork(o.files)),
+    readOr([], () => topEntries(files), options),
+    uncommittedCount(options),
+    readOr(undefined, () => outstandingWork(files), options),
   ]);
   const names = new Set(top.filter((entry) => !entry.isDirectory()).map(({ name }) => name));
-  const project = await projectLines({
-    names,
-    read: (name) => readSmallFile(o.files, name, MAX_READ_BYTES),
-  });
-  o.signal.throwIfAborted();
+  const project = await projectLines({ names, read: (name) => readSmallFile(files, name) });
+  signal.throwIfAborted();
   return {
-    branch: dataName(o.workspace.branch, MAX_NAME_CHARS),
+    branch: dataName(workspace.branch, MAX_NAME_CHARS),
     uncommitted,
-    entries: listed(top),
+    entries: entryLines(top),
     project: project.slice(0, MAX_PROJECTS),
     outstanding,
   };
 }
 
-async function readable<T>({ log }: FactsOptions, otherwise: T, read: () => Promise<T>): Promise<T> {
+async function readOr<T>(
+  fallback: T,
+  read: () => Promise<T>,
+  { log }: Pick<FactsOptions, 'log'>,
+): Promise<T> {
   try {
     return await read();
   } catch (error) {
     log.warn({ err: error }, 'a part of the workspace could not be read for the prompt');
-    return otherwise;
+    return fallback;
   }
 }
 
@@ -68,11 +71,55 @@ async function topEntries(files: AnchoredFiles): Promise<Dirent[]> {
   return folder === undefined ? [] : await folder.entries();
 }
 
-function listed(top: readonly Dirent[]): string[] {
+function entryLines(top: readonly Dirent[]): string[] {
   const shown = top.filter(({ name }) => !name.startsWith('.'));
   const lines = shown
     .slice(0, MAX_ENTRIES)
     .map((entry) => `- ${dataName(entry.name, MAX_NAME_CHARS)}${entry.isDirectory() ? '/' : ''}`);
   const rest = shown.length - lines.length;
   return rest > 0 ? [...lines, `... and ${rest} more`] : lines;
+}
+
+async function outstandingWork(files: AnchoredFiles): Promise<string | undefined> {
+  const found = await readProgress(files);
+  if (found.kind === 'invalid') return `Outstanding work: ${PROGRESS_FILE} is there, and is not valid.`;
+  const remaining = found.kind === 'progress' ? found.progress.remaining : [];
+  const items = remaining.map((item) => dataLine(item, MAX_OUTSTANDING_CHARS)).filter((item) => item !== '');
+  if (items.length === 0) return undefined;
+  const lines = items.slice(0, MAX_OUTSTANDING).map((item) => `- ${item}`);
+  if (items.length > MAX_OUTSTANDING) lines.push(`... and ${items.length - MAX_OUTSTANDING} more`);
+  return `Outstanding work, as ${PROGRESS_FILE} has it:\n${dataBlock(PROGRESS_FILE, lines)}`;
+}
+
+/** The text of a small regular file; undefined for anything else, and when it cannot be read. */
+async function readSmallFile(files: AnchoredFiles, path: string): Promise<string | undefined> {
+  try {
+    await using file = await files.openFile(path, 'read');
+    const { size } = await file.stat();
+    if (size > MAX_READ_BYTES) return undefined;
+    const bytes = Buffer.alloc(size);
+    const { bytesRead } = await file.read(bytes, 0, size, 0);
+    const text = bytes.subarray(0, bytesRead);
+    return text.includes(0) ? undefined : text.toString('utf8');
+  } catch {
+    return undefined;
+  }
+}
+
+const GIT_STATUS_MS = 5000;
+const GIT_STATUS = ['status', '--porcelain', '-z', '--no-renames', '--untracked-files=normal', ...LEFT_OUT];
+
+async function uncommittedCount(options: FactsOptions): Promise<number | undefined> {
+  const { workspace, clock, log, signal } = options;
+  const timeout = new AbortController();
+  using _timer = clock.timer(() => timeout.abort(), GIT_STATUS_MS);
+  try {
+    const place = { cwd: workspace.dir, gitDir: undefined, workTree: undefined, wrap: workspace.wrap };
+    const output = await createGit(options).run(place, GIT_STATUS, AbortSignal.any([signal, timeout.signal]));
+    return output.split('\0').filter((record) => record !== '').length;
+  } catch (error) {
+    signal.throwIfAborted();
+    log.warn({ err: error }, 'uncommitted changes could not be counted for the prompt');
+    return undefined;
+  }
 }

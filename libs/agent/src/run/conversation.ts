@@ -15,8 +15,8 @@ import type { GuardStop } from './guard-state.ts';
 import type { Guards } from './guards.ts';
 import type { ConversationState, JournalEntry } from './run-state.ts';
 
-/** What all conversations of a run share. */
-export interface RunResources extends Pick<RunContext, 'park' | 'ask'> {
+/** Shared by all conversations of a run. */
+export interface RunResources extends Pick<RunContext, 'park' | 'ask' | 'report'> {
   readonly task: AdmittedTask;
   readonly model: AgentModel;
   readonly limits: AgentConfig['limits'];
@@ -28,70 +28,70 @@ export interface RunResources extends Pick<RunContext, 'park' | 'ask'> {
   readonly stopping: AbortSignal;
   readonly clock: Clock;
   readonly log: Log;
-  readonly report: RunContext['report'];
   readonly onGuard?: ((guard: string, level: string) => void) | undefined;
   readonly onTokenDrift?: ((ratio: number) => void) | undefined;
 }
 
 export interface ConversationOptions {
   readonly state: ConversationState;
-  /** Begins the keys of its calls: no two conversations of a run have the same. */
+  /** Prefix of the call keys, unique among the conversations of a run. */
   readonly key: string;
-  /** Makes the whole run durable as it stands, this conversation included. */
+  /** Checkpoints the whole run, including this conversation. */
   save(): Promise<void>;
   readonly instructions: string;
   readonly tools: readonly AgentTool[];
   readonly maxSteps: number;
-  /** Instead of the run's: a slice of it. */
+  /** A slice of the run's budget; default: the run's budget. */
   readonly budget?: Budget;
-  /** Tokens of the budget that are not this conversation's to spend. */
+  /** Tokens of the budget that this conversation must not spend. */
   readonly keepTokens: number;
-  /** What tells the model that the budget is nearly spent. */
+  /** Renders the prompt for the end of the budget. */
   readonly wrapUpPrompt: (leftTokens: number) => string;
-  /** What its progress events say beside the usual. */
+  /** Added to the data of its progress events. */
   readonly progressFields: JsonObject;
-  /** Whether its text is the caller's to see. */
+  /** Whether the caller sees the model's text. */
   readonly streamsText: boolean;
 }
 
+export type CreateConversation = (options: ConversationOptions, resources: RunResources) => Conversation;
+
 export interface Conversation {
-  /** Lets the model work until it has finished; false when it may take no further step. */
+  /** Runs the model until it finishes; resolves with false when a limit or a guard ends it before. */
   runToEnd(): Promise<boolean>;
-  /** Asks something of a model that has finished; it goes on at the next `toEnd`. Not durable before the next save. */
+  /** Prompts a model that has finished; the next `runToEnd` continues. Not durable before the next save. */
   followUp(message: string, tools: 'on' | 'off'): void;
-  /** Whether this many more steps, the question before them and a short answer to each, fit into all the limits. */
-  canAfford(steps: number, question?: string): Promise<boolean>;
-  /** The estimate of what the next step sends. */
+  /** Whether so many more steps, with this prompt and a short answer to each, fit into every limit. */
+  canAfford(steps: number, prompt?: string): Promise<boolean>;
+  /** The estimated input of the next step. */
   inputTokens(): Promise<number>;
   readonly guards: Guards;
-  /** The guard that has ended it: it takes no further step, but to answer a last question without tools. */
+  /** The guard that ended it: it takes no further step, except to answer a follow-up prompt without tools. */
   guardStop(): GuardStop | undefined;
-  /** Ends what still runs for it; it takes no further step. Without it there is nothing to end. */
+  /** Ends its processes; it takes no further step. Absent when there are none. */
   close?(): Promise<void>;
 }
 
-/** What one call of an agent's own tool works with. */
+/** The context of one call of the agent's own tools. */
 export interface ToolContext extends ToolCall {
   readonly workspace: Workspace;
   readonly files: AnchoredFiles;
-  /** The conversation that called. */
   readonly conversation: CallingConversation;
-  /** A conversation inside this run: its budget, its workspace, its checkpoint (by the call's memo). */
+  /** Creates a conversation inside this run, with its workspace and its checkpoint (by the call's memo). */
   converse(options: Omit<ConversationOptions, 'key'>): Conversation;
 }
 
-/** What a tool may know of the conversation that calls it, and do to it. */
+/** The calling conversation, as a tool sees it. */
 export interface CallingConversation {
-  /** What it was offered. */
+  /** The tools that it was offered. */
   readonly tools: readonly AgentTool[];
-  /** The estimate of what its next step sends. */
+  /** The estimated input of its next step. */
   inputTokens(): Promise<number>;
   /**
-   * Puts what was done on its behalf into its journal, ahead of the call itself: evidence, and writes that it has to
-   * verify. Durable with the call's result.
+   * Records work done on its behalf in its journal, before the call itself: evidence, and writes that it must verify.
+   * Durable with the call's result.
    */
   record(entries: readonly JournalEntry[]): void;
 }
 
-/** A tool as the loop sees it; one that is offered from outside (`Tool<ToolCall>`) is one too. */
+/** A tool of the loop. External tools (`Tool<ToolCall>`) are assignable to it. */
 export type AgentTool = Tool<ToolContext>;

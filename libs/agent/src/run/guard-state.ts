@@ -3,17 +3,17 @@ import { z } from 'zod';
 const Count = z.int().nonnegative();
 const counts = z.array(z.tuple([z.string(), Count])).default([]);
 
-/** What the loop detector has counted; only calls that have come to an end count. */
+/** The loop detector's counters. Only ended calls count. */
 export const LoopCounts = z.object({
-  /** The file that was edited last, and how often since another one was edited or a verification tool was run. */
+  /** The last edited file, and its edits since another file was edited or a verification tool ran. */
   streak: z.object({ path: z.string(), edits: Count }).optional(),
   /** Edits of each file since the last passing check. */
   edits: counts,
-  /** Equal calls that succeeded since a file was edited or a check passed. */
+  /** Identical successful calls since a file was edited or a check passed. */
   calls: counts,
-  /** Equal errors since a check passed. */
+  /** Identical errors since a check passed. */
   errors: counts,
-  /** Warnings that were given, by what they are about: the level that each has reached. */
+  /** The highest warning level given for each subject. */
   warned: counts,
 });
 export type LoopCounts = z.output<typeof LoopCounts>;
@@ -22,10 +22,10 @@ export type LoopCounts = z.output<typeof LoopCounts>;
 export const GuardStop = z.object({ guard: z.string(), reason: z.string() });
 export type GuardStop = z.output<typeof GuardStop>;
 
-/** All that the guards of one conversation must know after a restart. */
+/** The state of one conversation's guards that survives a restart. */
 export const GuardState = z.object({
   loop: LoopCounts.prefault({}),
-  /** Bytes of full outputs that were kept in the workspace. */
+  /** Bytes of full outputs that are kept in the workspace. */
   spilled_bytes: Count.default(0),
   stop: GuardStop.optional(),
 });

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { JsonObject } from '@hermes-fleet/protocol';
-import { newConversation, type RunState, readCheckpoint, writeCheckpoint } from './run-state.ts';
+import { checkpointWriter, newConversation, type RunState, readCheckpoint } from './run-state.ts';
 
-test('a checkpoint of the first release is read: it has asked for nothing yet', () => {
+const writeCheckpoint = (state: RunState): JsonObject => checkpointWriter()(state);
+
+test('a checkpoint of the first release is read with no nudges', () => {
   const messages = [
     { role: 'user', content: '<task>\nx\n</task>' },
     {
@@ -16,7 +18,7 @@ test('a checkpoint of the first release is read: it has asked for nothing yet', 
   assert.deepEqual(readCheckpoint(old), { ...old, nudges: 0 });
 });
 
-test('what is written is read back as it was', () => {
+test('a written checkpoint is read back unchanged', () => {
   const state: RunState = {
     ...newConversation('hi'),
     version: 1,
@@ -33,7 +35,7 @@ test('what is written is read back as it was', () => {
   assert.deepEqual(readCheckpoint(writeCheckpoint(closed)), closed);
 });
 
-test('a checkpoint of another version, or broken, is refused', () => {
+test('a checkpoint of another version or an invalid one is refused', () => {
   const checkpoints: JsonObject[] = [
     {},
     { version: 2 },

@@ -2,45 +2,62 @@ import { FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protoco
 import { modelMessageSchema } from 'ai';
 import { z } from 'zod';
 import { GuardState } from './guard-state.ts';
-import { ClaudeSessionState } from './session-state.ts';
 
-/** What a tool call did, for evidence and verification. */
+/** A tool call's effect, for evidence and verification. */
 const JournalEntry = z.object({
   tool: z.string(),
   ok: z.boolean(),
   detail: z.string().optional(),
   exit_code: z.int().nullable().optional(),
-  /** A restart cut it off: whether it did what `detail` says is not known. */
+  /** A restart interrupted the call: whether it had the effect in `detail` is not known. */
   unknown: z.boolean().optional(),
-  /** How many tests its output says that it ran; absent where it says nothing. */
+  /** Tests that ran, by the call's output; absent where the output does not say. */
   tests: z.int().nonnegative().optional(),
 });
 export type JournalEntry = z.output<typeof JournalEntry>;
 
+/** A call that has started and whose result is not recorded yet. */
+const StartedCall = z.object({
+  id: z.string(),
+  /** The model's name for the tool. */
+  name: z.string(),
+  detail: z.string().optional(),
+  /** Present only for a repeatable tool of the agent's own. */
+  input: z.json().optional(),
+});
+export type StartedCall = z.output<typeof StartedCall>;
+
+/** State that a restart of a Claude Code session needs in addition. */
+export const ClaudeSessionState = z.object({
+  /** Claude Code's session id; the session files are in the workspace. */
+  id: z.string(),
+  begun: z.array(StartedCall),
+});
+export type ClaudeSessionState = z.output<typeof ClaudeSessionState>;
+
+/** One conversation with the model. */
 export const ConversationState = z.object({
   step: z.int().nonnegative(),
-  /** Why the model finished, once it has: a restart then only has to go on from there. */
+  /** The finish reason, once the model has finished: a restart then continues after the conversation. */
   finished: z.string().optional(),
   messages: z.array(modelMessageSchema),
-  /** It was paused before it started the calls that are pending: they can be carried out as they stand. */
+  /** Paused before the pending calls started: they can be carried out as they are. */
   paused: z.boolean().optional(),
   /** The model was told to wrap up, which happens once. */
   wrapped_up: z.boolean().optional(),
-  /** What was asked last is to be answered without tools. */
+  /** The last follow-up prompt must be answered without tools. */
   tools_off: z.boolean().optional(),
   journal: z.array(JournalEntry),
-  /** What the guards have counted (absent before the first call). */
+  /** Absent before the first call. */
   guards: GuardState.optional(),
-  /** The session of Claude Code that leads it, where one does. */
+  /** Present when Claude Code leads the conversation. */
   claude: ClaudeSessionState.optional(),
-  /** What the call under way has to know after a restart. */
+  /** Saved by the running call, for its repetition after a restart. */
   memo: z.object({ key: z.string(), value: z.record(z.string(), z.json()) }).optional(),
 });
-
-/** One conversation with the model. */
 export type ConversationState = z.output<typeof ConversationState>;
 
-/** The second, independent check: under way, or what came of it. */
+/** The independent review: running, or its result. */
 const Review = z.discriminatedUnion('state', [
   z.object({ state: z.literal('open'), talk: ConversationState }),
   z.object({
@@ -54,26 +71,25 @@ const RunState = ConversationState.extend({
   version: z.literal(1),
   /** The commit that the task started from; empty without a workspace. */
   base: z.string(),
-  /** The system prompt, as the run began with it. */
+  /** The system prompt that the run started with. */
   instructions: z.string().optional(),
-  /** How often the model was told what is not verified. */
+  /** How often the model was told what is unverified. */
   nudges: z.int().nonnegative().default(0),
-  /** A reply that missed its schema was asked for again, which happens once. */
+  /** The model was asked to repair its reply, which happens once. */
   repaired: z.boolean().optional(),
   review: Review.optional(),
 });
 
-/** Where a run stands: all that a restart needs. */
+/** A run's checkpoint: everything that a restart needs (docs/agent.md#resume). */
 export type RunState = z.output<typeof RunState>;
 export type ReviewState = NonNullable<RunState['review']>;
 export type ClosedReview = Extract<ReviewState, { state: 'closed' }>;
 
-/** A conversation that begins with a user's message. */
-export function newConversation(message: string): ConversationState {
-  return { step: 0, messages: [{ role: 'user', content: message }], journal: [] };
+export function newConversation(userMessage: string): ConversationState {
+  return { step: 0, messages: [{ role: 'user', content: userMessage }], journal: [] };
 }
 
-/** Reads a checkpoint; INTERNAL when it is not one of ours. */
+/** Throws INTERNAL when the checkpoint cannot be read. */
 export function readCheckpoint(checkpoint: JsonObject): RunState {
   const parsed = RunState.safeParse(checkpoint);
   if (parsed.success) return parsed.data;
@@ -82,11 +98,9 @@ export function readCheckpoint(checkpoint: JsonObject): RunState {
   });
 }
 
-export const writeCheckpoint = (state: RunState): JsonObject => checkpointWriter()(state);
-
 /**
- * Writes the checkpoints of one run. A message that is in the conversation stays as it is, so that each is made JSON
- * once: a step costs no more the longer the conversation is.
+ * Writes the checkpoints of one run. Messages never change once they are in the conversation, so each is converted to
+ * JSON once: the cost of a checkpoint does not grow with the conversation.
  */
 export function checkpointWriter(): (state: RunState) => JsonObject {
   const written = new WeakMap<object, JsonObject>();
@@ -103,5 +117,5 @@ export function checkpointWriter(): (state: RunState) => JsonObject {
 function toJson(value: object): JsonObject {
   const json: unknown = JSON.parse(JSON.stringify(value));
   if (isJsonObject(json)) return json;
-  throw new TypeError('a part of a checkpoint is no object');
+  throw new TypeError('a part of a checkpoint is not a JSON object');
 }

@@ -1,8 +1,9 @@
 import { defineTool, type ToolDefinition, ToolError } from '@hermes-fleet/protocol';
+import { jsonSchema, type ToolSet, tool } from 'ai';
 import type { z } from 'zod';
 import type { AgentTool, ToolContext } from './conversation.ts';
 
-const REFUSALS: Readonly<Record<string, string>> = {
+const FILE_ERRORS: Readonly<Record<string, string>> = {
   E2BIG: 'it is too long for a command; write it to a file and run that',
   EACCES: 'no permission',
   EISDIR: 'it is a directory',
@@ -15,18 +16,30 @@ const REFUSALS: Readonly<Record<string, string>> = {
   EPERM: 'no permission',
 };
 
-/** A tool that works on files: what the file system refuses becomes a result too. */
-export function defineFileTool<S extends z.ZodType>(o: ToolDefinition<S, ToolContext>): AgentTool {
+/** Defines a tool whose file system errors become results that the model can act on. */
+export function defineFileTool<S extends z.ZodType>(definition: ToolDefinition<S, ToolContext>): AgentTool {
   return defineTool<S, ToolContext>({
-    ...o,
+    ...definition,
     async run(input, context) {
       try {
-        return await o.run(input, context);
+        return await definition.run(input, context);
       } catch (error) {
         if (error instanceof ToolError) throw error;
-        const refusal = error instanceof Error && 'code' in error ? REFUSALS[String(error.code)] : undefined;
-        throw refusal === undefined ? error : new ToolError(refusal);
+        const reason =
+          error instanceof Error && 'code' in error ? FILE_ERRORS[String(error.code)] : undefined;
+        throw reason === undefined ? error : new ToolError(reason);
       }
     },
   });
+}
+
+/** The tools' definitions, for the AI SDK and as text for token estimates. The SDK cannot execute them. */
+export function toolDefinitions(tools: readonly AgentTool[]): { set: ToolSet; json: string } {
+  const set: ToolSet = {};
+  const described = tools.map(({ name, description, parameters }) => {
+    // The tool itself checks its input, so that invalid input becomes an ordinary failed result.
+    set[name] = tool({ description, inputSchema: jsonSchema(parameters) });
+    return { name, description, parameters };
+  });
+  return { set, json: JSON.stringify(described) };
 }

@@ -1,10 +1,10 @@
 import { isJsonObject, type JsonValue } from '@hermes-fleet/protocol';
 
-/** A tool call of the conversation with what came of it. */
+/** An answered tool call of the conversation. */
 export interface PastCall {
   readonly tool: string;
   readonly input: JsonValue;
-  /** `unknown`: the gateway went down while it ran; `not_run`: before it did. */
+  /** `unknown`: the gateway went down while the call ran; `not_run`: before it ran. */
   readonly outcome: 'ok' | 'failed' | 'unknown' | 'not_run';
   readonly output: JsonValue;
 }
@@ -17,7 +17,7 @@ const HEADS = {
   not_run: 'Stopped:',
 } satisfies Record<PastCall['outcome'], string>;
 
-/** What became of each call, in words. */
+/** The reply in prose: one line for each call. */
 export function summary(past: readonly PastCall[], end: PastCall['outcome']): string {
   return [HEADS[end], ...past.map((call) => `- ${line(call)}`)].join('\n');
 }
@@ -35,7 +35,7 @@ function line(call: PastCall): string {
   return `${name}: ${outcome === 'ok' ? 'ok' : 'failed'}${indented(text(output), outcome)}`;
 }
 
-/** What became of each call, for a reply in JSON. */
+/** The reply as JSON. */
 export function facts(past: readonly PastCall[]) {
   const called = past
     .filter(({ tool }) => !['shell_exec', 'write_file', 'read_file'].includes(tool))
@@ -60,7 +60,7 @@ const exitOf = (output: JsonValue): string => {
 const streams = (output: JsonValue): string =>
   `${field(output, 'stdout') ?? ''}${field(output, 'stderr') ?? ''}`;
 
-/** The beginning of what succeeded, and the end of what failed: there it says why. */
+/** The beginning of a successful output; the end of a failed one, which says why. */
 function indented(output: string, outcome: PastCall['outcome']): string {
   const trimmed = output.trim();
   if (trimmed === '') return '';
@@ -72,7 +72,6 @@ function indented(output: string, outcome: PastCall['outcome']): string {
 const cut = (value: string): string =>
   value.length > MAX_OUTPUT_CHARS ? `${value.slice(0, MAX_OUTPUT_CHARS)}…` : value;
 
-/** An output as it is, or the beginning of its text where it is long. */
 const bounded = (output: JsonValue): JsonValue =>
   text(output).length > MAX_OUTPUT_CHARS ? cut(text(output)) : output;
 

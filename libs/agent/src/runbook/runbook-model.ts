@@ -10,18 +10,17 @@ import type {
 import type { JsonValue } from '@hermes-fleet/protocol';
 import { countTokens } from '@hermes-fleet/tokens';
 import { z } from 'zod';
-import { filesToVerify, followUpKind } from '../messages/asks.ts';
+import { filesToVerify, followUpKind } from '../messages/follow-up-prompts.ts';
 import { NOT_RUN } from '../messages/history.ts';
 import { JSON_REPLY } from '../messages/reply.ts';
 import { REVIEW_ROLE } from '../messages/review-prompt.ts';
 import { OUTCOME_UNKNOWN, readTask } from '../messages/task-message.ts';
+import { type Decision, decide, decideReview, type RunbookConversation } from './decide.ts';
 import { field, type PastCall } from './report.ts';
-import { decideReview } from './review.ts';
-import { type Decision, decide, type RunbookConversation } from './runbook.ts';
 
 /**
- * `offline/runbook`: a language model without a network that carries out what a brief spells out (design 3). It is
- * deterministic, keeps no state, and counts its usage with the tokenizer.
+ * `offline/runbook`: a language model without a network that carries out what a brief spells out
+ * (docs/agent.md#offline-runbook). It is deterministic and stateless, and counts its usage with the tokenizer.
  */
 export function createRunbookModel(): LanguageModelV4 {
   return {
@@ -45,9 +44,9 @@ async function generate(options: LanguageModelV4CallOptions): Promise<LanguageMo
     JSON.stringify(content.map((part) => ('text' in part ? part.text : part))),
   );
   options.abortSignal?.throwIfAborted();
-  const room = options.maxOutputTokens ?? Number.POSITIVE_INFINITY;
-  const fits = output <= room;
-  const spent = fits ? output : room;
+  const limit = options.maxOutputTokens ?? Number.POSITIVE_INFINITY;
+  const fits = output <= limit;
+  const spent = fits ? output : limit;
   return {
     content: fits ? content : [{ type: 'text', text: 'Cut at the output limit.' }],
     finishReason: { unified: fits ? finish : 'length', raw: undefined },
@@ -87,11 +86,10 @@ function decisionOf(
   const request = userText(prompt.find(({ role }) => role === 'user'));
   if (instructions.startsWith(REVIEW_ROLE)) return decideReview({ request, past, tools });
   const json = instructions.includes(JSON_REPLY);
-  return decide({ brief: readTask(request), past, tools, json, ask: lastAsk(prompt) });
+  return decide({ brief: readTask(request), past, tools, json, followUp: lastFollowUp(prompt) });
 }
 
-/** What was asked last beside the brief, with the number of calls that came before it. */
-function lastAsk(prompt: LanguageModelV4Prompt): RunbookConversation['ask'] {
+function lastFollowUp(prompt: LanguageModelV4Prompt): RunbookConversation['followUp'] {
   const index = prompt.findLastIndex(({ role }) => role === 'user');
   const message = userText(prompt[index]);
   const kind = followUpKind(message);
@@ -104,7 +102,7 @@ function userText(message: LanguageModelV4Prompt[number] | undefined): string {
   return message.content.map((part) => (part.type === 'text' ? part.text : '')).join('');
 }
 
-/** The calls that have a result, in the order of the calls. */
+/** The calls with a result, in the order of the calls. */
 function pastCalls(prompt: LanguageModelV4Prompt): PastCall[] {
   const results = new Map<string, LanguageModelV4ToolResultOutput>();
   for (const message of prompt) {
@@ -125,17 +123,17 @@ function pastCalls(prompt: LanguageModelV4Prompt): PastCall[] {
 function pastCall(tool: string, input: JsonValue, output: LanguageModelV4ToolResultOutput): PastCall {
   const ok = output.type === 'text' || output.type === 'json';
   const value = 'value' in output ? toJson(output.value) : null;
-  if (ok && isUnfinished(tool, value)) return { tool, input, output: value, outcome: 'failed' };
+  if (ok && isIncomplete(tool, value)) return { tool, input, output: value, outcome: 'failed' };
   return { tool, input, output: value, outcome: ok ? 'ok' : failure(value) };
 }
 
-/** Tools that answer with what somebody else came to, and the words for work that is done. */
-const HANDED_ON: Readonly<Record<string, string>> = { fleet_send: 'done', delegate: 'finished' };
+/** Tools that return another agent's result, and the status that means done. */
+const DELEGATED_DONE: Readonly<Record<string, string>> = { fleet_send: 'done', delegate: 'finished' };
 
-/** Whether somebody else has not done all that was handed on: the call worked, the work did not. */
-const isUnfinished = (tool: string, output: JsonValue): boolean => {
-  const status = Object.hasOwn(HANDED_ON, tool) ? field(output, 'status') : undefined;
-  return status !== undefined && status !== HANDED_ON[tool];
+/** Whether the call succeeded but the other agent did not complete the work. */
+const isIncomplete = (tool: string, output: JsonValue): boolean => {
+  const status = Object.hasOwn(DELEGATED_DONE, tool) ? field(output, 'status') : undefined;
+  return status !== undefined && status !== DELEGATED_DONE[tool];
 };
 
 function failure(value: JsonValue): PastCall['outcome'] {

@@ -1,8 +1,8 @@
 import { defineTool, type RemoteAgents, ToolError, type ToolResult } from '@hermes-fleet/protocol';
 import { z } from 'zod';
-import { FOLLOW_UP_TOKENS } from '../loop/conversation.ts';
+import { FOLLOW_UP_TOKENS } from '../loop/loop-conversation.ts';
 import { taskMessage } from '../messages/task-message.ts';
-import { dataBlock, dataLine } from '../prompt/data.ts';
+import { dataBlock, dataLine } from '../prompt/untrusted-data.ts';
 import type { AgentTool, ToolContext } from '../run/conversation.ts';
 import { newConversation } from '../run/run-state.ts';
 import { sliceBudget, sliceTokens } from './budget-slice.ts';

@@ -23,11 +23,11 @@ export {
   type Script,
   type Subject,
   type Turn,
-} from './behaviour.ts';
-export { END_ROWS } from './behaviour-ends.ts';
-export { GUARD_ROWS } from './behaviour-guards.ts';
-export { HONESTY_ROWS } from './behaviour-honesty.ts';
-export { RESUME_ROWS } from './behaviour-resume.ts';
+} from './conformance.ts';
+export { END_ROWS } from './conformance-endings.ts';
+export { GUARD_ROWS } from './conformance-guards.ts';
+export { RESUME_ROWS } from './conformance-resume.ts';
+export { HONESTY_ROWS } from './conformance-trust.ts';
 export {
   block,
   makeAgent,

@@ -1,6 +1,6 @@
 import type { AdmittedTask, Log, ToolSource } from '@hermes-fleet/protocol';
 import type { AgentTool } from '../run/conversation.ts';
-import { toolDefinitions } from '../run/tool-set.ts';
+import { toolDefinitions } from '../run/tool.ts';
 import { mcpPrefix } from './mcp-names.ts';
 
 /** The tools of a run, and the groups of tools that its budget is too small for. */

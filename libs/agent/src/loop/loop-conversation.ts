@@ -1,0 +1,190 @@
+import { type JsonObject, toolFailure } from '@hermes-fleet/protocol';
+import { countTokens } from '@hermes-fleet/tokens';
+import type { ModelMessage } from 'ai';
+import {
+  abridged,
+  createEstimator,
+  NOT_RUN,
+  pendingCalls,
+  withoutCalls,
+  withoutEmpty,
+} from '../messages/history.ts';
+import { callModel, MIN_OUTPUT_TOKENS } from '../model/model-call.ts';
+import type { Conversation, ConversationOptions, RunResources, ToolContext } from '../run/conversation.ts';
+import { toolDefinitions } from '../run/tool.ts';
+import { createPendingWrites } from './pending-writes.ts';
+import { createTextReporter } from './text-reporter.ts';
+import { createToolCalls } from './tool-calls.ts';
+import { toolContext } from './tool-context.ts';
+
+/** The estimated cost of a follow-up prompt and a short answer, beside the conversation itself. */
+export const FOLLOW_UP_TOKENS = 300;
+
+/**
+ * The agent loop: a conversation with a model that uses tools (docs/agent.md#the-loop). Every step and every call is
+ * saved, so the conversation survives a crash. When the budget does not cover this step and one more, each with a short
+ * answer, the model is told once to wrap up without tools; never before its first step. Throws the errors of
+ * `callModel`, and the reason of `stopping`.
+ */
+export function createLoopConversation(options: ConversationOptions, resources: RunResources): Conversation {
+  const { state, instructions, maxSteps, keepTokens, save } = options;
+  const { signal, stopping, model, limits, log, report, task } = resources;
+  const budget = options.budget ?? resources.budget;
+  const definitions = toolDefinitions(options.tools);
+  const estimate = createEstimator();
+  const fixed = `${instructions}${definitions.json}`;
+  const left = (): number => Math.max(0, budget.remaining() - keepTokens);
+
+  const writes = createPendingWrites();
+  const calls = createToolCalls({ ...options, contextOf, pause, progress, writes }, resources);
+
+  async function progress(data: JsonObject): Promise<void> {
+    const spent = { spent_tokens: budget.spent(), budget_tokens: budget.limit ?? null };
+    await report({
+      type: 'progress',
+      data: { step: state.step, ...options.progressFields, ...data, ...spent },
+    });
+  }
+
+  function contextOf(key: string): ToolContext {
+    return toolContext(key, { ...options, budget, inputTokens, converse: createLoopConversation }, resources);
+  }
+
+  /** Called where nothing is in progress: the process may stop here, and the next start resumes without a trace. */
+  async function pauseIfStopping(): Promise<void> {
+    if (stopping.aborted) await pause();
+  }
+
+  async function pause(): Promise<never> {
+    state.paused = true;
+    await save();
+    throw stopping.reason;
+  }
+
+  /** One answer may call tools any number of times. Calls whose results would exceed the context window are not run. */
+  async function runPendingCalls(): Promise<void> {
+    for (const call of pendingCalls(state.messages)) {
+      await pauseIfStopping();
+      if (calls.guardStop() !== undefined) calls.answerUnsaved(call, toolFailure(STOPPED));
+      else if ((await inputTokens()) > model.info.contextWindow)
+        calls.answerUnsaved(call, toolFailure(WINDOW_FULL));
+      else await calls.run(call);
+    }
+  }
+
+  /** After a crash the first pending call may have run, the later ones have not. After a pause none has. */
+  async function resume(): Promise<void> {
+    if (calls.guardStop() !== undefined) return runPendingCalls();
+    if (state.paused) {
+      state.paused = undefined;
+      await save();
+      return runPendingCalls();
+    }
+    const [first, ...rest] = pendingCalls(state.messages);
+    if (first === undefined || calls.isRepeatable(first)) return runPendingCalls();
+    calls.answerUnknown(first);
+    for (const call of rest) calls.answer(call, toolFailure(NOT_RUN));
+  }
+
+  function followUp(message: string, tools: 'on' | 'off'): void {
+    state.messages.push({ role: 'user', content: message });
+    state.tools_off = tools === 'off';
+    state.finished = undefined;
+  }
+
+  const inputTokens = (): Promise<number> => estimate(fixed, state.messages);
+
+  async function wrapUpIfDue(): Promise<void> {
+    if (state.step === 0 || state.wrapped_up || state.tools_off) return;
+    if (left() >= 2 * ((await inputTokens()) + FOLLOW_UP_TOKENS)) return;
+    followUp(options.wrapUpPrompt(left()), 'off');
+    state.wrapped_up = true;
+    await save();
+    resources.onGuard?.('budget', 'wrap_up');
+  }
+
+  /** A prompt without tools that does not fit the budget is sent with an abridged history. */
+  async function messagesToSend(): Promise<{ messages: ModelMessage[]; inputTokens: number }> {
+    const whole = { messages: state.messages, inputTokens: await inputTokens() };
+    if (!state.tools_off || whole.inputTokens + MIN_OUTPUT_TOKENS <= left()) return whole;
+    const messages = abridged(state.messages);
+    return { messages, inputTokens: await estimate(fixed, messages) };
+  }
+
+  async function step(): Promise<void> {
+    await wrapUpIfDue();
+    const sent = await messagesToSend();
+    const toolsOff = state.tools_off === true;
+    const reporter = createTextReporter(report, resources.clock);
+    try {
+      const { messages, finishReason, meteredInputTokens, settled } = await callModel({
+        ...sent,
+        model,
+        budget,
+        keepTokens,
+        instructions,
+        tools: definitions.set,
+        toolsOff,
+        maxOutputTokens: limits.max_output_tokens,
+        signal,
+        onText: options.streamsText ? reporter.push : () => {},
+        ready: writes.durable,
+      });
+      writes.add(settled);
+      if (meteredInputTokens !== undefined) resources.onTokenDrift?.(meteredInputTokens / sent.inputTokens);
+      const kept = toolsOff ? withoutCalls(messages) : calls.withGuardNotes(withoutEmpty(messages));
+      state.messages.push(...kept);
+      state.step += 1;
+      if (endsConversation(kept)) state.finished = finishReason;
+      writes.add(reporter.finish(), save(), progress({}));
+    } catch (error) {
+      await reporter.finish();
+      throw error;
+    }
+  }
+
+  async function runSteps(): Promise<boolean> {
+    await resume();
+    while (state.finished === undefined) {
+      const isStopped = calls.guardStop() !== undefined && !state.tools_off;
+      if (isStopped || state.step >= maxSteps) return false;
+      signal.throwIfAborted();
+      await pauseIfStopping();
+      await step();
+      await runPendingCalls();
+    }
+    return true;
+  }
+
+  /** Rethrows once no write is in progress any more. */
+  async function settleAndThrow(error: unknown): Promise<never> {
+    await writes.durable().catch((err: unknown) => {
+      log.warn({ task_id: task.id, err }, 'the last writes of a run could not be saved');
+    });
+    throw error;
+  }
+
+  return {
+    async runToEnd() {
+      const isDone = state.finished !== undefined || (await runSteps().catch(settleAndThrow));
+      await writes.durable();
+      return isDone;
+    },
+    followUp,
+    async canAfford(steps, prompt = '') {
+      if (state.step + steps > maxSteps) return false;
+      const each = (await inputTokens()) + (await countTokens(prompt)) + FOLLOW_UP_TOKENS;
+      return each <= model.info.contextWindow && steps * each <= left();
+    },
+    inputTokens,
+    guards: calls.guards,
+    guardStop: calls.guardStop,
+  };
+}
+
+const STOPPED = 'not run: the conversation was ended, since it went in circles';
+const WINDOW_FULL = "not run: the conversation already fills the model's context window";
+
+/** Whether a step leaves nothing to do: no call to carry out, and no refused call to report to the model. */
+const endsConversation = (messages: readonly ModelMessage[]): boolean =>
+  pendingCalls(messages).length === 0 && messages.at(-1)?.role !== 'tool';

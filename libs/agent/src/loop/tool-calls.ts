@@ -1,0 +1,164 @@
+import { type JsonObject, ToolError, type ToolResult, toolFailure } from '@hermes-fleet/protocol';
+import type { ModelMessage } from 'ai';
+import { z } from 'zod';
+import { createGuards, entryOf, withNotes } from '../guards/guards.ts';
+import { loggable } from '../guards/redact.ts';
+import { inputOf, type PendingCall, toolMessage } from '../messages/history.ts';
+import { OUTCOME_UNKNOWN } from '../messages/task-message.ts';
+import type { ConversationOptions, RunResources, ToolContext } from '../run/conversation.ts';
+import { type GuardStop, newGuardState } from '../run/guard-state.ts';
+import type { GuardedCall, Guards } from '../run/guards.ts';
+import type { PendingWrites } from './pending-writes.ts';
+
+export interface ToolCallsOptions extends Pick<ConversationOptions, 'state' | 'key' | 'tools' | 'save'> {
+  contextOf(key: string): ToolContext;
+  /** Ends the run for now; the next start resumes it. */
+  pause(): Promise<never>;
+  progress(data: JsonObject): Promise<void>;
+  readonly writes: PendingWrites;
+}
+
+export interface ToolCalls {
+  readonly guards: Guards;
+  /** Carries out a call once all earlier writes are durable. On return its result is being written. */
+  run(call: PendingCall): Promise<void>;
+  /** Answers a call that is not carried out. On return the answer is being written. */
+  answer(call: PendingCall, result: ToolResult): void;
+  /** Answers a call that a restart interrupted: it may have had its effect, a part of it, or none. */
+  answerUnknown(call: PendingCall): void;
+  /** Answers a call that is not carried out. The answer is durable with the next save. */
+  answerUnsaved(call: PendingCall, result: ToolResult): void;
+  /** Adds the guards' notes to a step's calls that the SDK refused, e.g. of unknown tools. */
+  withGuardNotes(messages: readonly ModelMessage[]): ModelMessage[];
+  /** Whether the tool exists and its call may be repeated. */
+  isRepeatable(call: PendingCall): boolean;
+  guardStop(): GuardStop | undefined;
+}
+
+const Target = z.object({ path: z.string().optional(), command: z.string().optional() });
+
+/** The maximum output of one call: a quarter of the context window, at four bytes per token. */
+const outputBytes = (contextWindow: number): number => Math.min(64 * 1024, contextWindow);
+
+/** Carries out the tool calls of a conversation, under its guards, and records them. */
+export function createToolCalls(options: ToolCallsOptions, resources: RunResources): ToolCalls {
+  const { state, writes } = options;
+  const { signal, stopping, clock, log, task, hooks, files } = resources;
+  const tools = new Map(options.tools.map((tool) => [tool.name, tool]));
+  state.guards ??= newGuardState();
+  const guards = createGuards(
+    hooks,
+    {
+      taskId: task.id,
+      journal: state.journal,
+      files,
+      canRun: tools.has('shell_exec'),
+      maxOutputBytes: outputBytes(resources.model.info.contextWindow),
+      log,
+      onGuard: resources.onGuard,
+    },
+    state.guards,
+  );
+  const keyOf = (call: PendingCall): string => `${options.key}${state.step}.${call.index}`;
+  /** Hides a tool name that the model made up. */
+  const publicName = ({ tool }: PendingCall): string => (tools.has(tool) ? tool : 'unknown');
+  const guarded = (call: PendingCall): GuardedCall => ({
+    tool: call.tool,
+    input: call.input,
+    key: keyOf(call),
+    mutates: tools.get(call.tool)?.mutates ?? false,
+  });
+
+  function addResult(call: PendingCall, result: ToolResult): void {
+    state.messages.push(toolMessage(call, result));
+    state.memo = undefined;
+  }
+
+  function answerUnsaved(call: PendingCall, result: ToolResult): void {
+    addResult(call, result);
+    state.journal.push(entryOf(guarded(call), result));
+  }
+
+  /** The journal detail that the tool would have recorded. */
+  function targetOf({ tool, input }: PendingCall): string | undefined {
+    const { path, command } = Target.safeParse(input).data ?? {};
+    if (tool === 'shell_exec' || path === undefined) return tool === 'shell_exec' ? command : undefined;
+    try {
+      return files.normalize(path);
+    } catch (error) {
+      if (error instanceof ToolError) return undefined;
+      throw error;
+    }
+  }
+
+  const saveAnswer = (call: PendingCall, ok: boolean): void =>
+    writes.add(options.save(), options.progress({ tool: publicName(call), phase: 'ended', ok }));
+
+  async function execute(call: PendingCall): Promise<ToolResult> {
+    const tool = tools.get(call.tool);
+    if (tool === undefined)
+      return toolFailure(`there is no tool ${call.tool}; there are ${[...tools.keys()].join(', ')}`);
+    try {
+      return await tool.run(call.input, options.contextOf(keyOf(call)));
+    } catch (error) {
+      signal.throwIfAborted();
+      if (stopping.aborted && error === stopping.reason) return await options.pause();
+      log.error({ task_id: task.id, tool: call.tool, err: error }, 'a tool failed unexpectedly');
+      return toolFailure('the tool failed for a reason of its own; try another way');
+    }
+  }
+
+  return {
+    guards,
+    answerUnsaved,
+    async run(call) {
+      const tool = publicName(call);
+      writes.add(options.progress({ tool, phase: 'started' }));
+      await writes.durable();
+      const startedAt = clock.now();
+      const result = await execute(call);
+      const durationMs = Math.max(0, clock.now() - startedAt);
+      const { result: shown, notes, entry } = await guards.after(guarded(call), result);
+      addResult(call, withNotes(shown, notes));
+      const ended = { tool, phase: 'ended', ok: entry.ok, duration_ms: durationMs };
+      writes.add(options.save(), options.progress(ended));
+      if (hooks.logToolUse) {
+        const detail = loggable(entry.detail ?? '');
+        log.info(
+          { task_id: task.id, tool, ok: entry.ok, duration_ms: durationMs, detail },
+          'a tool was used',
+        );
+      }
+    },
+    answer(call, result) {
+      answerUnsaved(call, result);
+      saveAnswer(call, result.ok);
+    },
+    answerUnknown(call) {
+      const result = toolFailure(`${OUTCOME_UNKNOWN}: check before repeating it`);
+      addResult(call, result);
+      const target = targetOf(call);
+      state.journal.push({
+        ...entryOf(guarded(call), result),
+        ...(target && { detail: target, unknown: true }),
+      });
+      saveAnswer(call, false);
+    },
+    withGuardNotes: (messages) =>
+      messages.map((message) => {
+        if (message.role !== 'tool') return message;
+        const content = message.content.map((part) => {
+          if (part.type !== 'tool-result' || !('value' in part.output)) return part;
+          const { toolCallId: id, toolName: tool, output } = part;
+          const reason = typeof output.value === 'string' ? output.value : JSON.stringify(output.value);
+          const call = { tool, input: inputOf(messages, id), key: '', mutates: false };
+          const { notes } = guards.refused(call, reason);
+          if (notes.length === 0) return part;
+          return { ...part, output: { type: 'error-text' as const, value: [reason, ...notes].join('\n\n') } };
+        });
+        return { ...message, content };
+      }),
+    isRepeatable: ({ tool }) => tools.get(tool)?.repeatable ?? false,
+    guardStop: () => guards.state().stop,
+  };
+}

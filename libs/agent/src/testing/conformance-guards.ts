@@ -1,0 +1,179 @@
+import assert from 'node:assert/strict';
+import { needsScript, needsTools, type Row, runOn, type Script } from './conformance.ts';
+import { block } from './harness.ts';
+
+const STRUCTURED = { replySchema: 'structured' } as const;
+const written = (path: string, content: string) => ({ calls: [['write_file', { path, content }]] }) as const;
+const read = (path: string) => ({ calls: [['read_file', { path }]] }) as const;
+const run = (command: string) => ({ calls: [['shell_exec', { command }]] }) as const;
+
+const says = (asked: readonly string[], words: RegExp): boolean => asked.some((text) => words.test(text));
+const NOT_VERIFIED = /Not verified yet\. Nothing was checked after the last write of a\.txt/;
+
+/** The guards: verify before complete, loop detection, silent success and verbose failure (design 3, B1 to B3). */
+export const GUARD_ROWS: readonly Row[] = [
+  {
+    name: 'a model that writes and stops is sent back to verify, and is done once it has',
+    except: needsScript,
+    async run(t, subject) {
+      const bench = await subject.bench(t, (call, { users }) => {
+        if (call === 1) return written('a.txt', 'A\n');
+        if (!says(users, NOT_VERIFIED)) return { text: 'Written.' };
+        return call === 3 ? read('a.txt') : { text: 'Written, and read again.' };
+      });
+      const { result, context } = await runOn(bench, { task: STRUCTURED });
+      assert.deepEqual(
+        [result.status, result.text],
+        ['done', 'Written, and read again.'],
+        JSON.stringify(result),
+      );
+      assert.deepEqual(result.evidence, [{ kind: 'reread', detail: 'a.txt', afterWrite: true }]);
+      assert.deepEqual(result.artifacts.filesChanged, ['a.txt']);
+      assert.deepEqual(bench.guards, ['verify warn']);
+      assert.equal(bench.asked.length, 4);
+      assert.equal(context.budget.usage().source, 'metered');
+    },
+  },
+  {
+    name: 'one that never verifies is not done, and its result says what is open',
+    except: needsScript,
+    async run(t, subject) {
+      const bench = await subject.bench(t, (call) =>
+        call === 1 ? written('a.txt', 'A\n') : { text: 'All is done.' },
+      );
+      const { result } = await runOn(bench, { task: STRUCTURED });
+      assert.equal(result.status, 'partial');
+      assert.deepEqual(result.remaining, ['nothing was verified after the last write']);
+      assert.deepEqual(result.nextSteps, ['verify a.txt: nothing was checked after the last write']);
+      assert.ok(bench.guards.filter((guard) => guard === 'verify warn').length <= 3);
+    },
+  },
+  {
+    name: 'work that is verified by itself is done, with its evidence',
+    except: needsTools,
+    async run(t, subject) {
+      const script: Script = (call) => {
+        if (call === 1) return written('a.txt', 'A\n');
+        return call === 2 ? read('a.txt') : { text: 'Written, and read again.' };
+      };
+      const bench = await subject.bench(t, script);
+      const { result } = await runOn(bench, { brief: block('a.txt', 'A'), task: STRUCTURED });
+      assert.equal(result.status, 'done', JSON.stringify(result));
+      assert.deepEqual(result.evidence, [{ kind: 'reread', detail: 'a.txt', afterWrite: true }]);
+      assert.deepEqual(result.nextSteps, []);
+    },
+  },
+  {
+    name: 'one that edits A and B in turn for ever is warned, then ended as partial',
+    except: needsScript,
+    async run(t, subject) {
+      const bench = await subject.bench(t, (call) =>
+        written(call % 2 === 0 ? 'a.txt' : 'b.txt', `${call}\n`),
+      );
+      const { result } = await runOn(bench);
+      assert.equal(result.status, 'partial', JSON.stringify(result));
+      assert.match(result.remaining?.[0] ?? '', /the loop guard ended the run .*the same files/);
+      assert.ok(bench.guards.includes('loop stop'), bench.guards.join());
+      assert.ok(bench.asked.length <= 20, String(bench.asked.length));
+      const last = bench.asked.at(-1) ?? assert.fail();
+      assert.match(last.raw, /You've edited the same files .*Verify what you have/);
+      assert.deepEqual(result.artifacts.filesChanged, ['a.txt', 'b.txt']);
+    },
+  },
+  {
+    name: 'one that makes the same call again and again is warned, then ended',
+    except: needsScript,
+    async run(t, subject) {
+      const bench = await subject.bench(t, () => run('echo the same'));
+      const { result } = await runOn(bench);
+      assert.equal(result.status, 'partial', JSON.stringify(result));
+      assert.match(result.remaining?.[0] ?? '', /shell_exec was called 5 times with the same input/);
+      assert.equal(bench.asked.length, 5);
+      assert.match(bench.asked.at(-1)?.raw ?? '', /You've called shell_exec 3 times with the same input/);
+    },
+  },
+  {
+    name: '4,000 lines of success are fewer than 20 in its context, and the whole of them is kept',
+    except: needsScript,
+    async run(t, subject) {
+      const bench = await subject.bench(t, (call) =>
+        call === 1 ? run('seq -f "line %g passes" 1 4000') : { text: 'Ran.' },
+      );
+      await runOn(bench);
+      const [shown = ''] = bench.asked[1]?.results ?? [];
+      assert.match(shown, /Command succeeded \(4000 lines/);
+      assert.match(shown, /line 1 passes/);
+      assert.match(shown, /line 4000 passes/);
+      assert.ok(shown.split(/\n|\\n/).length < 20, String(shown.split(/\n|\\n/).length));
+      assert.match(shown, /the whole of it is in \.scratch\/outputs\//);
+    },
+  },
+  {
+    name: '4,000 lines of failure keep what matters, with the exit code',
+    except: needsScript,
+    async run(t, subject) {
+      const noise = 'seq -f "line %g of the noise that a long build prints" 1 2000';
+      const command = `${noise}; echo "ERROR: the reason stands here"; ${noise}; exit 3`;
+      const bench = await subject.bench(t, (call) => (call === 1 ? run(command) : { text: 'It failed.' }));
+      const { result } = await runOn(bench);
+      const [shown = ''] = bench.asked[1]?.results ?? [];
+      assert.match(shown, /ERROR: the reason stands here/);
+      assert.match(shown, /line 1 of the noise/);
+      assert.match(shown, /line 2000 of the noise/);
+      assert.match(shown, /"exit_code":3/);
+      assert.ok(shown.length < 80_000);
+      assert.equal(result.evidence?.[0]?.exitCode, 3);
+      assert.equal(result.status, 'partial', 'its last command failed');
+    },
+  },
+  {
+    name: 'a reply that misses its schema is asked for once more, without tools',
+    except: needsScript,
+    async run(t, subject) {
+      const bench = await subject.bench(t, (call) => {
+        if (call === 1) return { text: 'Here it is: done.' };
+        return call === 2
+          ? { calls: [['shell_exec', { command: 'touch late.txt' }]] }
+          : { text: '{"done":true}' };
+      });
+      const task = { replySchema: 'json', outputSchema: { required: ['done'] } } as const;
+      const { result } = await runOn(bench, { task });
+      assert.match(bench.asked[1]?.users.at(-1) ?? '', /The reply does not fit\.\n- the reply is not JSON/);
+      assert.deepEqual(result.artifacts.filesChanged, [], 'the tools were off');
+      assert.ok(bench.asked.length <= 3);
+      if (bench.asked.length === 3)
+        assert.deepEqual([result.status, result.output], ['done', { done: true }]);
+      else assert.equal(result.status, 'partial');
+    },
+  },
+  {
+    name: 'an urgent task gets a second, independent check, whose objections are worked on once',
+    except: needsScript,
+    async run(t, subject) {
+      const isReview = (system: string): boolean => system.includes('You are the second, independent check');
+      let reviews = 0;
+      const bench = await subject.bench(t, (_call, { system, users, results }) => {
+        if (isReview(system)) {
+          reviews += 1;
+          return { text: 'Looked.\n```review\n{"verdict":"objections","objections":["it says B"]}\n```' };
+        }
+        if (says(users, /A second, independent check objects/)) {
+          if (results.length === 2) return written('a.txt', 'A\n');
+          return results.length === 3 ? read('a.txt') : { text: 'Corrected.' };
+        }
+        if (results.length === 0) return written('a.txt', 'B\n');
+        return results.length === 1 ? read('a.txt') : { text: 'Written.' };
+      });
+      const { result } = await runOn(bench, { brief: 'Write A to a.txt.', task: { priority: 'urgent' } });
+      assert.equal(reviews, 1);
+      assert.deepEqual([result.status, result.text], ['done', 'Corrected.'], JSON.stringify(result));
+      assert.deepEqual(
+        result.evidence?.map(({ kind }) => kind),
+        ['reread', 'reread', 'review'],
+      );
+      const [seen] = bench.asked.filter(({ system }) => isReview(system));
+      assert.match(seen?.users[0] ?? '', /<diff>[\s\S]*\+B/);
+      assert.ok(!seen?.tools.some((name) => /write|edit|shell|Write|Edit/.test(name)), seen?.tools.join());
+    },
+  },
+];

@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
+import type { TestContext } from 'node:test';
+import { AgentConfigSchema, createModel } from '@hermes-fleet/agent';
+import {
+  type AnthropicReply,
+  anthropicServer,
+  type MessagesRequest,
+  makeContext,
+} from '@hermes-fleet/agent/testing';
+import { quietLog, SECRET } from '@hermes-fleet/workspace/testing';
+import { openMeteringProxy } from '../metering-proxy.ts';
+
+const MODEL = 'claude-sonnet-4-5';
+const env = { read: (name: string) => (name === 'ANTHROPIC_API_KEY' ? SECRET : undefined) };
+
+/** A call of the conversation. */
+export const REQUEST = {
+  model: MODEL,
+  max_tokens: 4096,
+  stream: true,
+  system: 'You are neo.',
+  tools: [{ name: 'Read', description: 'Read a file.', input_schema: { type: 'object', properties: {} } }],
+  messages: [{ role: 'user', content: 'Write about the sea. '.repeat(100) }],
+};
+
+/** A plausible usage for REQUEST. */
+export const USAGE = { input_tokens: 600, output_tokens: 40 };
+
+type ProxyOptions = Parameters<typeof makeContext>[0] & { readonly countCache?: boolean };
+
+/** A metering proxy in front of a provider at this address. */
+export async function proxyTo(
+  t: TestContext,
+  upstream: string,
+  { countCache = false, ...options }: ProxyOptions = {},
+) {
+  const context = makeContext(options);
+  const proxy = await openMeteringProxy({
+    upstream,
+    apiKey: SECRET,
+    modelName: MODEL,
+    countCache,
+    log: quietLog,
+    model: await createModel(AgentConfigSchema.parse({ model: `anthropic/${MODEL}` }), 'sonnet', env),
+    budget: context.budget,
+    signal: context.signal,
+  });
+  t.after(() => proxy[Symbol.asyncDispose]());
+  const call = (
+    body: object = {},
+    headers: Record<string, string> = {},
+    path = '/v1/messages?beta=true',
+    signal: AbortSignal | null = null,
+  ) =>
+    fetch(`${proxy.url}${path}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'x-api-key': proxy.key, ...headers },
+      body: JSON.stringify({ ...REQUEST, ...body }),
+      signal,
+    });
+  return { context, proxy, call };
+}
+
+/** A metering proxy in front of a scripted provider. */
+export async function scriptedProxy(
+  t: TestContext,
+  script: (call: number, request: MessagesRequest) => AnthropicReply,
+  options: ProxyOptions = {},
+) {
+  const server = await anthropicServer(t, script);
+  return { server, ...(await proxyTo(t, server.url, options)) };
+}
+
+/** A metering proxy in front of a provider whose responses the test writes itself. */
+export async function rawProxy(
+  t: TestContext,
+  respond: (response: ServerResponse) => void,
+  options: ProxyOptions = {},
+) {
+  const server = createServer((request, response) => {
+    request.resume();
+    respond(response);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const address = server.address();
+  assert.ok(address !== null && typeof address === 'object');
+  return proxyTo(t, `http://127.0.0.1:${address.port}`, options);
+}
