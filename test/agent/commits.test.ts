@@ -13,7 +13,7 @@ const silent = { debug() {}, info() {}, warn() {}, error() {} };
 const FEW = 5;
 const MANY = 15;
 
-test('a step with a call waits for the disk twice: before the model, and before the call', async (t) => {
+test('a step with a tool call waits for the disk twice: before the model call and before the tool call', async (t) => {
   const dir = mkdtempSync(join(tmpdir(), 'fleet-commits-'));
   t.after(() => rmSync(dir, { recursive: true, force: true }));
   let commits = 0;
@@ -42,7 +42,7 @@ test('a step with a call waits for the disk twice: before the model, and before 
     await ledger.close();
   });
 
-  /** The commits of a task of so many calls, each in a step of its own. */
+  /** The commits of a task with so many calls, one in each step. */
   async function commitsOf(calls: number): Promise<number> {
     const brief = Array.from({ length: calls }, (_, n) => `\`\`\`file${n}.txt\n${n}\n\`\`\`\n`).join('\n');
     const task: AdmittedTask = {
@@ -63,7 +63,7 @@ test('a step with a call waits for the disk twice: before the model, and before 
       model: config.model,
       limit: undefined,
       signal: new AbortController().signal,
-      ask: () => Promise.reject(new Error('nobody to ask')),
+      ask: () => Promise.reject(new Error('nobody answers')),
     });
     const before = commits;
     const { artifacts } = await agent.executor.run(task, context);

@@ -16,26 +16,26 @@ import { z } from 'zod';
 import { startScript } from './script-server.ts';
 
 /**
- * One life of a worker's process for the crash test: it takes its one task up where the ledger says, and kills itself, as
- * `kill -9` would, right before the write that it was told. When it gets to the end it prints the outcome.
+ * A worker's process for the crash test. It starts or resumes its task from the ledger, and kills itself with SIGKILL
+ * right before the given write. At the end of the task it prints the outcome.
  */
 const Order = z.object({
   dir: z.string(),
   script: z.custom<Script>(),
-  /** The write to die at, from 1; 0 for none. */
+  /** The number of the write to die before, from 1; 0 for none. */
   dieAt: z.int(),
   config: z.custom<z.input<typeof AgentConfigSchema>>(),
 });
 type Script = Parameters<typeof startScript>[0];
 const order = Order.parse(JSON.parse(process.argv[2] ?? ''));
-/** What the model was offered first: a sub-agent has a part of it. */
+/** The tools in the first model request: those of the task itself, not of a sub-agent. */
 let offered: readonly string[] | undefined;
 const server = await startScript(order.script, (tools) => {
   offered ??= tools;
-  // What the model's provider would bill: a line for each call, whatever becomes of this process.
+  // One line for each call that the provider would bill, even if this process dies.
   appendFileSync(join(order.dir, 'bill'), 'call\n');
 });
-/** As an MCP server's: what it does, it does elsewhere, and nobody can tell from here. */
+/** Like a tool of an MCP server: its effect is elsewhere and cannot be observed. */
 const post = defineTool({
   name: 'mcp__board__post',
   description: 'Post a line.',
@@ -56,7 +56,7 @@ const stateDir = join(order.dir, 'state');
 const ledger = openLedger({ file: join(stateDir, 'ledger.db'), profile: 'neo', clock, ids, log: silent });
 
 let writes = 0;
-/** A write that has to survive: the places between which a process can die. */
+/** Counts a durable write, and dies before the given one. */
 async function durable<T>(write: () => Promise<T>): Promise<T> {
   writes += 1;
   if (writes === order.dieAt) process.kill(process.pid, 'SIGKILL');
@@ -83,7 +83,7 @@ const ToolEvent = z.object({
   phase: z.enum(['started', 'ended']),
   ok: z.boolean().optional(),
 });
-/** What the ledger tells of the task's calls. */
+/** The tool events of the task in the ledger. */
 const calls = () => ledger.events(TASK).flatMap(({ data }) => ToolEvent.safeParse(data).data ?? []);
 const callsBefore = calls();
 const agent = await createAgent({

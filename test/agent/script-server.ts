@@ -4,7 +4,7 @@ import { z } from 'zod';
 
 type Calls = readonly (readonly [tool: string, input: object])[];
 
-/** What a model does, step by step, in the conversations whose first message holds a word; its last step is text. */
+/** The model's steps in a conversation whose first message contains `word`. The step after the last is text. */
 export type Script = readonly { readonly word: string; readonly steps: readonly Calls[] }[];
 
 const Chat = z.looseObject({
@@ -13,8 +13,8 @@ const Chat = z.looseObject({
 });
 
 /**
- * A model on loopback that follows a script over the real wire and keeps no state: which step is next, the conversation
- * that it is shown tells. So it goes on after a restart as any model would.
+ * A stateless model on loopback that follows a script over the chat completions API. The conversation determines the
+ * next step, so it continues after a restart like any model.
  */
 export async function startScript(
   script: Script,
@@ -61,7 +61,7 @@ export async function startScript(
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('the script has no port');
+  if (address === null || typeof address === 'string') throw new Error('the script server has no port');
   return {
     url: `http://127.0.0.1:${address.port}/v1`,
     close() {

@@ -6,20 +6,20 @@ import {
   type AnthropicReply,
   type AnthropicServer,
   anthropicServer,
-  begin,
   hasEnded,
   lastCheckpoint,
   type MessagesRequest,
   makeAgent,
   processesWith,
   resultsOf,
-  runOn,
+  runTask,
+  startRun,
   textsOf,
 } from '@hermes-fleet/agent/testing';
 import { FleetError } from '@hermes-fleet/protocol';
 import { cannotConfine, closedToOthers, SECRET } from '@hermes-fleet/workspace/testing';
 import { claudeCode } from './index.ts';
-import { claudeAbsent, keyedEnv } from './testing/executors-under-test.ts';
+import { claudeUnavailable, keyedEnv } from './testing/executors-under-test.ts';
 
 type Script = (call: number, request: MessagesRequest) => AnthropicReply;
 
@@ -37,23 +37,23 @@ async function claude(
     { ...MODEL, ...model, base_url: server.url, tools: { shell: { confine } } },
     { claudeCode, env: keyedEnv },
   );
-  return { agent, server, asked: [], guards: [] };
+  return { agent, server, requests: [], guards: [] };
 }
 
 const run = (command: string): AnthropicReply => ({ calls: [['shell_exec', { command }]] });
-const opening = (request: MessagesRequest | undefined): string => JSON.stringify(request?.messages ?? []);
+const messagesOf = (request: MessagesRequest | undefined): string => JSON.stringify(request?.messages ?? []);
 
-const live = { skip: claudeAbsent };
+const live = { skip: claudeUnavailable };
 const SDK_FOLDER = process.env.CLAUDE_AGENT_SDK_DIR || import.meta.dirname;
 
 for (const confine of ['bubblewrap', 'uid'] as const) {
   const skip =
-    claudeAbsent || cannotConfine(confine) || (confine === 'uid' && closedToOthers(join(SDK_FOLDER, 'sdk')));
-  test(`confined by ${confine}, Claude Code's own tools can read neither token nor ledger`, {
+    claudeUnavailable || cannotConfine(confine) || (confine === 'uid' && closedToOthers(join(SDK_FOLDER, 'sdk')));
+  test(`confined by ${confine}, Claude Code's own tools read neither the token nor the ledger`, {
     skip,
   }, async (t) => {
     let state = '';
-    const bench = await claude(
+    const fixture = await claude(
       t,
       (call): AnthropicReply => {
         if (call === 1)
@@ -64,46 +64,42 @@ for (const confine of ['bubblewrap', 'uid'] as const) {
       },
       { confine },
     );
-    state = bench.agent.place.stateDir;
-    const { context, result } = await runOn(bench);
-    const [, ...reads] = resultsOf(bench.server.requests.at(-1) ?? assert.fail());
+    state = fixture.agent.place.stateDir;
+    const { context, result } = await runTask(fixture);
+    const [, ...reads] = resultsOf(fixture.server.requests.at(-1) ?? assert.fail());
     assert.equal(reads.length, 4);
     assert.deepEqual(
       reads.map(({ isError, text }) => isError && /leads out of the workspace/.test(text)),
       [true, true, true, true],
       JSON.stringify(reads),
     );
-    const all = JSON.stringify([bench.server.requests, context.checkpoints, context.events, result]);
+    const all = JSON.stringify([fixture.server.requests, context.checkpoints, context.events, result]);
     assert.doesNotMatch(all, new RegExp(SECRET));
   });
 }
 
-test(
-  'the process has a key of its own, no variable of the gateway, and is gone with the run',
-  live,
-  async (t) => {
-    let environ = '';
-    let place = '';
-    const bench = await claude(t, (call) => {
-      if (call > 1) return { text: 'Done.' };
-      const own = processesWith('--permission-mode=dontAsk').filter((pid) => environOf(pid).includes(place));
-      environ = own.map(environOf).join('\0');
-      return run('env');
-    });
-    place = bench.agent.place.workspaceRoot;
-    await runOn(bench);
-    assert.match(environ, /ANTHROPIC_API_KEY=run-/);
-    assert.doesNotMatch(environ, new RegExp(SECRET));
-    const names = new Set(environ.split('\0').map((line) => line.split('=')[0] ?? ''));
-    for (const name of ['NODE_OPTIONS', 'NODE_TEST_CONTEXT', 'CLAUDE_AGENT_SDK_DIR', 'USER'])
-      assert.ok(!names.has(name), name);
-    const [shown] = resultsOf(bench.server.requests.at(-1) ?? assert.fail());
-    assert.doesNotMatch(shown?.text ?? '', /ANTHROPIC|CLAUDE/, 'a command has none of it');
-    assert.deepEqual(processesWith(place), []);
-  },
-);
+test('the process has its own key, no variable of the gateway, and ends with the run', live, async (t) => {
+  let environ = '';
+  let place = '';
+  const fixture = await claude(t, (call) => {
+    if (call > 1) return { text: 'Done.' };
+    const own = processesWith('--permission-mode=dontAsk').filter((pid) => environOf(pid).includes(place));
+    environ = own.map(environOf).join('\0');
+    return run('env');
+  });
+  place = fixture.agent.place.workspaceRoot;
+  await runTask(fixture);
+  assert.match(environ, /ANTHROPIC_API_KEY=run-/);
+  assert.doesNotMatch(environ, new RegExp(SECRET));
+  const names = new Set(environ.split('\0').map((line) => line.split('=')[0] ?? ''));
+  for (const name of ['NODE_OPTIONS', 'NODE_TEST_CONTEXT', 'CLAUDE_AGENT_SDK_DIR', 'USER'])
+    assert.ok(!names.has(name), name);
+  const [shown] = resultsOf(fixture.server.requests.at(-1) ?? assert.fail());
+  assert.doesNotMatch(shown?.text ?? '', /ANTHROPIC|CLAUDE/, 'a command has none of these variables');
+  assert.deepEqual(processesWith(place), []);
+});
 
-/** As root sees it; of a process that is gone it is empty. */
+/** Empty for a process that has ended. */
 function environOf(pid: string): string {
   try {
     return readFileSync(`/proc/${pid}/environ`, 'utf8');
@@ -112,35 +108,35 @@ function environOf(pid: string): string {
   }
 }
 
-test('its own tools follow no link and no pattern out of the workspace', live, async (t) => {
-  const looks = [
+test('its own tools follow no link or pattern out of the workspace', live, async (t) => {
+  const escapes = [
     ['Read', { file_path: 'words' }],
     ['Grep', { pattern: 'root', path: 'words', output_mode: 'content' }],
     ['Grep', { pattern: 'root', path: ' /etc/passwd', output_mode: 'content' }],
     ['Glob', { pattern: '/etc/pass*' }],
     ['Glob', { pattern: 'etc/pass*' }],
   ] as const;
-  const bench = await claude(t, (call): AnthropicReply => {
+  const fixture = await claude(t, (call): AnthropicReply => {
     if (call === 1) return run('ln -s /etc/passwd words; ln -s /etc etc; true');
-    const look = looks[call - 2];
-    return look === undefined ? { text: 'Nothing.' } : { calls: [look] };
+    const attempt = escapes[call - 2];
+    return attempt === undefined ? { text: 'Nothing.' } : { calls: [attempt] };
   });
-  await runOn(bench);
-  const [, ...seen] = resultsOf(bench.server.requests.at(-1) ?? assert.fail());
+  await runTask(fixture);
+  const [, ...seen] = resultsOf(fixture.server.requests.at(-1) ?? assert.fail());
   assert.deepEqual(
     seen.map(({ isError, text }) => isError && /leads out of the workspace/.test(text)),
-    looks.map(() => true),
+    escapes.map(() => true),
     JSON.stringify(seen),
   );
 });
 
-test('when its process dies, the command that it had begun ends before the run does', live, async (t) => {
+test('when the process dies, its commands end before the run does', live, async (t) => {
   const seconds = `3211.${process.pid}`;
-  const bench = await claude(t, () => ({
+  const fixture = await claude(t, () => ({
     calls: [1, 2].map((part) => ['shell_exec', { command: `sleep ${seconds}; echo ${part}` }] as const),
   }));
-  const place = bench.agent.place.workspaceRoot;
-  const { result } = begin(bench, { limit: 100_000 });
+  const place = fixture.agent.place.workspaceRoot;
+  const { result } = startRun(fixture, { limit: 100_000 });
   await t.waitFor(() => assert.ok(processesWith(`sleep\0${seconds}`).length > 0), { timeout: 30_000 });
   for (const pid of processesWith('--permission-mode=dontAsk').concat(processesWith('--permission-mode\0')))
     if (environOf(pid).includes(place)) process.kill(Number(pid), 'SIGKILL');
@@ -151,7 +147,7 @@ test('when its process dies, the command that it had begun ends before the run d
 });
 
 test(
-  'what lies in the workspace configures nothing, and a brief is no command of Claude Code',
+  'files in the workspace configure nothing, and a brief is not a command of Claude Code',
   live,
   async (t) => {
     const hook = { matcher: '', hooks: [{ type: 'command', command: 'touch hooked' }] };
@@ -161,41 +157,41 @@ test(
       'echo "PLANTED WORDS" > CLAUDE.md',
       `echo '{"mcpServers":{"evil":{"command":"touch","args":["served"]}}}' > .mcp.json`,
     ].join('\n');
-    const bench = await claude(t, (_call, request) => {
-      if (opening(request).includes('second task')) {
+    const fixture = await claude(t, (_call, request) => {
+      if (messagesOf(request).includes('second task')) {
         const read = resultsOf(request).length > 0;
         return read ? { text: 'Done.' } : { calls: [['Glob', { pattern: '*' }]] };
       }
       return resultsOf(request).length > 0 ? { text: 'Planted.' } : run(planted);
     });
-    await runOn(bench);
-    const { result } = await runOn(bench, { brief: '/init second task @CLAUDE.md @/etc/passwd' });
+    await runTask(fixture);
+    const { result } = await runTask(fixture, { brief: '/init second task @CLAUDE.md @/etc/passwd' });
     assert.equal(result.text, 'Done.', JSON.stringify(result));
-    const tree = join(bench.agent.place.workspaceRoot, 'contexts', 'context-1');
+    const tree = join(fixture.agent.place.workspaceRoot, 'contexts', 'context-1');
     assert.ok(existsSync(join(tree, '.claude/settings.json')));
     assert.deepEqual([existsSync(join(tree, 'hooked')), existsSync(join(tree, 'served'))], [false, false]);
-    const last = bench.server.requests.at(-1);
-    assert.match(opening(last), /\/init second task @CLAUDE\.md @\/etc\/passwd/);
-    assert.doesNotMatch(opening(last), /PLANTED WORDS|root:x:0/);
+    const last = fixture.server.requests.at(-1);
+    assert.match(messagesOf(last), /\/init second task @CLAUDE\.md @\/etc\/passwd/);
+    assert.doesNotMatch(messagesOf(last), /PLANTED WORDS|root:x:0/);
   },
 );
 
 test(
-  'its session is kept for a restart, hidden from its own tools, and removed when the task is over',
+  'session files are kept for a restart, hidden from its own tools, and removed when the task is over',
   live,
   async (t) => {
-    const bench = await claude(t, (call) => {
+    const fixture = await claude(t, (call) => {
       if (call === 1) return { calls: [['Grep', { pattern: 'MARKER-7', output_mode: 'content' }]] };
       return call === 2 ? { calls: [['Glob', { pattern: '**/*.jsonl' }]] } : { text: 'Nothing found.' };
     });
-    const scratch = join(bench.agent.place.workspaceRoot, 'contexts', 'context-1', '.scratch');
+    const scratch = join(fixture.agent.place.workspaceRoot, 'contexts', 'context-1', '.scratch');
     const sessions = (): string[] =>
       existsSync(scratch)
         ? readdirSync(scratch, { recursive: true })
             .map(String)
             .filter((name) => /\.claude-/.test(name))
         : [];
-    const first = begin(bench, {
+    const first = startRun(fixture, {
       brief: 'Find MARKER-7.',
       onEvent: (event, { pausing }) =>
         hasEnded(event, 'grep_files') && pausing.abort(new FleetError('SHUTTING_DOWN', 'stopping')),
@@ -205,48 +201,62 @@ test(
       sessions().some((name) => name.endsWith('.jsonl')),
       sessions().join(),
     );
-    const { result } = await runOn(bench, { again: first.task, checkpoint: lastCheckpoint(first.context) });
+    const { result } = await runTask(fixture, {
+      again: first.task,
+      checkpoint: lastCheckpoint(first.context),
+    });
     assert.equal(result.status, 'done', JSON.stringify(result));
-    for (const { text } of resultsOf(bench.server.requests.at(-1) ?? assert.fail()))
+    for (const { text } of resultsOf(fixture.server.requests.at(-1) ?? assert.fail()))
       assert.doesNotMatch(text, /MARKER-7|\.jsonl/);
     assert.deepEqual(sessions(), []);
   },
 );
 
-test('a run whose session is gone goes on in a new one, and is told what it did', live, async (t) => {
-  const bench = await claude(t, (_call, request) => {
-    if (/What was said before is lost/.test(opening(request))) return { text: 'I go on.' };
-    return resultsOf(request).length > 0 ? { text: 'Not this way.' } : run('echo step one');
-  });
-  const first = begin(bench, {
-    brief: 'Do two things.',
-    onEvent: (event, { controller }) =>
-      hasEnded(event, 'shell_exec') && controller.abort(new FleetError('SHUTTING_DOWN', 'stopping')),
-  });
-  await assert.rejects(first.result, { code: 'SHUTTING_DOWN' });
-  const saved = lastCheckpoint(first.context);
-  const other = { ...saved, claude: { id: '00000000-0000-4000-8000-000000000000', begun: [] } };
-  const { result } = await runOn(bench, { again: first.task, checkpoint: other });
-  assert.equal(result.text, 'I go on.', JSON.stringify(result));
-  const told = opening(bench.server.requests.at(-1));
-  assert.match(told, /<task>\\nDo two things\.\\n<\/task>/);
-  assert.match(told, /Done so far: ran echo step one\./);
-});
+test(
+  'a run whose session is lost continues in a new one that is told the work done so far',
+  live,
+  async (t) => {
+    const fixture = await claude(t, (_call, request) => {
+      if (/What was said before is lost/.test(messagesOf(request))) return { text: 'I go on.' };
+      return resultsOf(request).length > 0 ? { text: 'Not this way.' } : run('echo step one');
+    });
+    const first = startRun(fixture, {
+      brief: 'Do two things.',
+      onEvent: (event, { controller }) =>
+        hasEnded(event, 'shell_exec') && controller.abort(new FleetError('SHUTTING_DOWN', 'stopping')),
+    });
+    await assert.rejects(first.result, { code: 'SHUTTING_DOWN' });
+    const saved = lastCheckpoint(first.context);
+    const other = { ...saved, claude: { id: '00000000-0000-4000-8000-000000000000', begun: [] } };
+    const { result } = await runTask(fixture, { again: first.task, checkpoint: other });
+    assert.equal(result.text, 'I go on.', JSON.stringify(result));
+    const told = messagesOf(fixture.server.requests.at(-1));
+    assert.match(told, /<task>\\nDo two things\.\\n<\/task>/);
+    assert.match(told, /Done so far: ran echo step one\./);
+  },
+);
 
-test('Claude Code gets the model, the long window and our prompt, and calls nobody else', live, async (t) => {
-  const bench = await claude(t, () => ({ text: 'Hello.' }), { model: 'claude-opus-4-6[1m]' });
-  const { result, context } = await runOn(bench, { limit: 100_000 });
-  assert.equal(result.status, 'done', JSON.stringify(result));
-  const [received] = bench.server.received;
-  assert.equal(received?.body.model, 'claude-opus-4-6');
-  assert.match(String(received?.headers['anthropic-beta']), /context-1m-2025-08-07/);
-  assert.equal(received?.headers['x-api-key'], SECRET, 'put in by the proxy');
-  assert.match(textsOf(received?.body ?? assert.fail()).system, /You are neo, an agent of Hermes Fleet/);
-  assert.deepEqual([bench.server.requests.length, bench.server.strays], [1, []]);
-  assert.deepEqual(
-    received?.body.tools?.map(({ name }) => name).filter((name) => /^[A-Z]/.test(name)),
-    ['Edit', 'Glob', 'Grep', 'Read', 'Write'],
-    'nothing of its own but these',
-  );
-  assert.ok(context.budget.spent() > 1000 && context.budget.spent() < 15_000, String(context.budget.spent()));
-});
+test(
+  "Claude Code gets the model, the long context window and the agent's prompt, and calls nothing else",
+  live,
+  async (t) => {
+    const fixture = await claude(t, () => ({ text: 'Hello.' }), { model: 'claude-opus-4-6[1m]' });
+    const { result, context } = await runTask(fixture, { limit: 100_000 });
+    assert.equal(result.status, 'done', JSON.stringify(result));
+    const [received] = fixture.server.received;
+    assert.equal(received?.body.model, 'claude-opus-4-6');
+    assert.match(String(received?.headers['anthropic-beta']), /context-1m-2025-08-07/);
+    assert.equal(received?.headers['x-api-key'], SECRET, 'set by the proxy');
+    assert.match(textsOf(received?.body ?? assert.fail()).system, /You are neo, an agent of Hermes Fleet/);
+    assert.deepEqual([fixture.server.requests.length, fixture.server.strays], [1, []]);
+    assert.deepEqual(
+      received?.body.tools?.map(({ name }) => name).filter((name) => /^[A-Z]/.test(name)),
+      ['Edit', 'Glob', 'Grep', 'Read', 'Write'],
+      'no other tool of its own',
+    );
+    assert.ok(
+      context.budget.spent() > 1000 && context.budget.spent() < 15_000,
+      String(context.budget.spent()),
+    );
+  },
+);

@@ -181,7 +181,7 @@ export function createClaudeConversation(claude: ClaudeCodeOptions): CreateConve
       return (await openSession(ifLost, false)).turn();
     }
 
-    /** Whether the next start resumes the run, and needs its session files. */
+    /** True when the next start resumes the run and needs its session files. */
     const resumesLater = (): boolean =>
       stopping.aborted || (signal.reason instanceof FleetError && signal.reason.code === 'SHUTTING_DOWN');
 

@@ -1,33 +1,32 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
-  begin,
-  END_ROWS,
-  GUARD_ROWS,
-  HONESTY_ROWS,
-  holdTo,
+  type ConformanceCase,
+  ENDING_CASES,
+  GUARD_CASES,
   needsScript,
-  RESUME_ROWS,
-  type Row,
-  runOn,
+  RESUME_CASES,
+  runTask,
+  startRun,
+  TRUST_CASES,
+  testExecutor,
 } from '@hermes-fleet/agent/testing';
-import { SUBJECTS } from './testing/executors-under-test.ts';
+import { EXECUTORS_UNDER_TEST } from './testing/executors-under-test.ts';
 
-const hasModel: Row['except'] = ({ model }) =>
-  model === 'none' ? undefined : 'it has a model, whose words it passes on';
+const hasModel: ConformanceCase['skipFor'] = ({ model }) => (model === 'none' ? undefined : 'it has a model');
 
-/** What holds for the one executor without a model. */
-const ECHO_ROWS: readonly Row[] = [
+/** The executor without a model, and a run that ends before it starts. */
+const ECHO_CASES: readonly ConformanceCase[] = [
   {
-    name: 'ping is answered with pong, and anything else with itself, for no tokens',
-    except: hasModel,
-    async run(t, subject) {
-      const bench = await subject.bench(t, () => assert.fail('nobody is asked'));
+    name: 'echo answers ping with pong and any other brief with itself, without tokens',
+    skipFor: hasModel,
+    async run(t, executor) {
+      const fixture = await executor.setUp(t, () => assert.fail('no model is called'));
       for (const [brief, reply] of [
         [' Ping ', 'pong'],
         ['Say it again.', 'Say it again.'],
       ]) {
-        const { result, context } = await runOn(bench, { brief: brief ?? '' });
+        const { result, context } = await runTask(fixture, { brief: brief ?? '' });
         assert.deepEqual([result.status, result.text], ['done', reply]);
         assert.deepEqual(result.artifacts, { pr: null, filesChanged: [] });
         assert.deepEqual([context.budget.spent(), context.events], [0, []]);
@@ -35,40 +34,39 @@ const ECHO_ROWS: readonly Row[] = [
     },
   },
   {
-    name: 'an echo that is not the reply that was asked for is partial',
-    except: hasModel,
-    async run(t, subject) {
-      const bench = await subject.bench(t, () => assert.fail('nobody is asked'));
+    name: 'an echo that does not meet the reply contract is partial',
+    skipFor: hasModel,
+    async run(t, executor) {
+      const fixture = await executor.setUp(t, () => assert.fail('no model is called'));
       const task = { replySchema: 'json', outputSchema: { required: ['done'] } } as const;
-      const { result } = await runOn(bench, { brief: 'no JSON', task });
+      const { result } = await runTask(fixture, { brief: 'no JSON', task });
       assert.deepEqual([result.status, result.remaining], ['partial', ['the reply is not JSON']]);
-      const fits = await runOn(bench, { brief: '{"done":1}', task });
+      const fits = await runTask(fixture, { brief: '{"done":1}', task });
       assert.deepEqual([fits.result.status, fits.result.output], ['done', { done: 1 }]);
     },
   },
   {
-    name: 'a run that was ended before it began does nothing',
-    async run(t, subject) {
-      const bench = await subject.bench(t, () => ({ text: 'Hello.' }));
-      const { result, context } = begin(bench, {});
+    name: 'a run that is aborted before it starts does nothing',
+    async run(t, executor) {
+      const fixture = await executor.setUp(t, () => ({ text: 'Hello.' }));
+      const { result, context } = startRun(fixture, {});
       context.controller.abort(new Error('too late'));
-      if (needsScript(subject) === undefined) await assert.rejects(result);
+      if (needsScript(executor) === undefined) await assert.rejects(result);
       else await result.catch(() => {});
-      assert.ok(context.budget.spent() < subject.callTokens * 2 + 1);
+      assert.ok(context.budget.spent() < executor.callTokens * 2 + 1);
     },
   },
 ];
 
-for (const subject of SUBJECTS) {
-  holdTo(subject, [...GUARD_ROWS, ...END_ROWS, ...RESUME_ROWS, ...HONESTY_ROWS, ...ECHO_ROWS]);
-}
+const CASES = [...GUARD_CASES, ...ENDING_CASES, ...RESUME_CASES, ...TRUST_CASES, ...ECHO_CASES];
 
-test('every row holds for some executor', () => {
-  const rows = [...GUARD_ROWS, ...END_ROWS, ...RESUME_ROWS, ...HONESTY_ROWS, ...ECHO_ROWS];
-  for (const row of rows) {
+for (const executor of EXECUTORS_UNDER_TEST) testExecutor(executor, CASES);
+
+test('every case applies to some executor', () => {
+  for (const { name, skipFor } of CASES) {
     assert.ok(
-      SUBJECTS.some((subject) => row.except?.(subject) === undefined),
-      row.name,
+      EXECUTORS_UNDER_TEST.some((executor) => skipFor?.(executor) === undefined),
+      name,
     );
   }
 });

@@ -30,7 +30,7 @@ export interface MeteringProxyOptions {
   readonly modelName: string;
   readonly model: AgentModel;
   readonly budget: Budget;
-  /** Whether cached tokens count as spent. */
+  /** True when cached tokens count as spent. */
   readonly countCache: boolean;
   /** Ends all running calls. */
   readonly signal: AbortSignal;

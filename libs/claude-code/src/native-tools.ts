@@ -23,7 +23,7 @@ const SEARCHES: ReadonlySet<string> = new Set(['find_files', 'grep_files']);
 /** The model's name for one of the agent's tools. */
 export const nameInClaude = (tool: string): string => NATIVE[tool] ?? tool;
 
-/** Whether Claude Code's own tool replaces this one. */
+/** True when a tool of Claude Code replaces this one. */
 export const isNative = (tool: string): boolean => tool in NATIVE;
 
 /** A call of one of Claude Code's own tools, translated to the agent's tool. */

@@ -30,7 +30,7 @@ export function sessionOptions(
     /** Claude Code's name of the model. */
     readonly model: string;
     readonly id: string;
-    /** Whether the session exists and is resumed. */
+    /** True when the session exists and is resumed. */
     readonly resumed: boolean;
     readonly proxy: Pick<MeteringProxy, 'url' | 'key'>;
     readonly calls: Pick<SessionCalls, 'servedTools' | 'serve'>;

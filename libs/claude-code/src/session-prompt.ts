@@ -3,7 +3,7 @@ import type { SessionCalls } from './session-calls.ts';
 
 export interface SessionPrompt {
   readonly prompt: string;
-  /** Whether it resumes the session from before a restart. */
+  /** True when it resumes the session from before a restart. */
   readonly resumed: boolean;
   /** The prompt of a new session, in case the session to resume is lost. */
   readonly ifLost: string;

@@ -34,7 +34,7 @@ export interface LoopOptions {
   readonly hooks: AgentConfig['hooks'];
   readonly workspaces: Workspaces;
   readonly toolbox: Toolbox;
-  /** Whether commands run as another user than the gateway. */
+  /** True when commands run as another user than the gateway. */
   readonly otherUser: boolean;
   readonly clock: Clock;
   readonly log: Log;
@@ -282,7 +282,7 @@ const blocked = (unmet: Unmet): RunOutcome => ({
   artifacts: { pr: null, filesChanged: [] },
 });
 
-/** Whether the profile is stopping, so that its next start resumes the run. */
+/** True when the profile is stopping, so that its next start resumes the run. */
 function resumesLater({ signal, stopping }: RunContext, error: unknown): boolean {
   if (!signal.aborted) return stopping.aborted && error === stopping.reason;
   return signal.reason instanceof FleetError && signal.reason.code === 'SHUTTING_DOWN';

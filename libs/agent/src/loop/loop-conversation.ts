@@ -185,6 +185,6 @@ export function createLoopConversation(options: ConversationOptions, resources: 
 const STOPPED = 'not run: the conversation was ended, since it went in circles';
 const WINDOW_FULL = "not run: the conversation already fills the model's context window";
 
-/** Whether a step leaves nothing to do: no call to carry out, and no refused call to report to the model. */
+/** True when a step leaves nothing to do: no call to carry out, and no refused call to report to the model. */
 const endsConversation = (messages: readonly ModelMessage[]): boolean =>
   pendingCalls(messages).length === 0 && messages.at(-1)?.role !== 'tool';

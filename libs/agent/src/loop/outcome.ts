@@ -55,7 +55,7 @@ export interface OutcomeOptions {
   readonly message: string;
   readonly contract: ReplyContract;
   readonly state: Pick<RunState, 'journal' | 'wrapped_up' | 'repaired' | 'review'>;
-  /** Whether `shell_exec` was offered. */
+  /** True when `shell_exec` was offered. */
   readonly canRun: boolean;
   /** `hooks.verifyBeforeComplete`. */
   readonly verifies: boolean;

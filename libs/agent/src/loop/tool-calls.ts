@@ -30,7 +30,7 @@ export interface ToolCalls {
   answerUnsaved(call: PendingCall, result: ToolResult): void;
   /** Adds the guards' notes to a step's calls that the SDK refused, e.g. of unknown tools. */
   withGuardNotes(messages: readonly ModelMessage[]): ModelMessage[];
-  /** Whether the tool exists and its call may be repeated. */
+  /** True when the tool exists and its call may be repeated. */
   isRepeatable(call: PendingCall): boolean;
   guardStop(): GuardStop | undefined;
 }

@@ -30,7 +30,7 @@ export function renderClaim(claim: Claim): string {
 export interface FinalMessage {
   readonly text: string;
   readonly claim: Claim | 'unreadable';
-  /** Whether the message has an outcome block; without one it claims to be done. */
+  /** True when the message has an outcome block; without one it claims to be done. */
   readonly stated: boolean;
 }
 

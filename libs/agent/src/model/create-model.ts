@@ -7,7 +7,7 @@ import { createRunbookModel } from '../runbook/runbook-model.ts';
 export interface AgentModel {
   readonly model: LanguageModelV4;
   readonly info: ModelInfo;
-  /** Whether the usage that it reports is a provider's bill or our own count. */
+  /** Says if the reported usage is a provider's bill or our own count. */
   readonly usageSource: 'metered' | 'estimated';
 }
 

@@ -49,7 +49,7 @@ export interface ConversationOptions {
   readonly wrapUpPrompt: (leftTokens: number) => string;
   /** Added to the data of its progress events. */
   readonly progressFields: JsonObject;
-  /** Whether the caller sees the model's text. */
+  /** True when the caller sees the model's text. */
   readonly streamsText: boolean;
 }
 
@@ -60,7 +60,7 @@ export interface Conversation {
   runToEnd(): Promise<boolean>;
   /** Prompts a model that has finished; the next `runToEnd` continues. Not durable before the next save. */
   followUp(message: string, tools: 'on' | 'off'): void;
-  /** Whether so many more steps, with this prompt and a short answer to each, fit into every limit. */
+  /** Resolves with true when so many more steps, each with this prompt and a short answer, fit into every limit. */
   canAfford(steps: number, prompt?: string): Promise<boolean>;
   /** The estimated input of the next step. */
   inputTokens(): Promise<number>;

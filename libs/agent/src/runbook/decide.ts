@@ -13,7 +13,7 @@ export interface RunbookConversation {
   readonly brief: string;
   readonly past: readonly PastCall[];
   readonly tools: ReadonlySet<string>;
-  /** Whether the reply must be JSON. */
+  /** True when the reply must be JSON. */
   readonly json: boolean;
   readonly followUp?: FollowUp | undefined;
 }

@@ -130,7 +130,7 @@ function pastCall(tool: string, input: JsonValue, output: LanguageModelV4ToolRes
 /** Tools that return another agent's result, and the status that means done. */
 const DELEGATED_DONE: Readonly<Record<string, string>> = { fleet_send: 'done', delegate: 'finished' };
 
-/** Whether the call succeeded but the other agent did not complete the work. */
+/** True when the call succeeded but the other agent did not complete the work. */
 const isIncomplete = (tool: string, output: JsonValue): boolean => {
   const status = Object.hasOwn(DELEGATED_DONE, tool) ? field(output, 'status') : undefined;
   return status !== undefined && status !== DELEGATED_DONE[tool];

@@ -35,9 +35,9 @@ export interface AnthropicAnswer {
   readonly calls?: readonly (readonly [name: string, input: object])[];
   readonly usage?: AnthropicUsage;
   readonly stop?: 'end_turn' | 'tool_use' | 'max_tokens' | 'refusal';
-  /** Sends what there is and then nothing more, for ever. */
+  /** Sends the content and then hangs. */
   readonly hang?: boolean;
-  /** Breaks off with this error behind what was sent. */
+  /** Ends the stream with this error after the content. */
   readonly breaksWith?: string;
 }
 
@@ -51,7 +51,6 @@ export interface AnthropicRefusal {
 
 export type AnthropicReply = AnthropicAnswer | AnthropicRefusal;
 
-/** A request as it came in. */
 export interface Received {
   readonly path: string;
   readonly headers: IncomingMessage['headers'];
@@ -61,19 +60,16 @@ export interface Received {
 export interface AnthropicServer {
   /** Without `/v1`. */
   readonly url: string;
-  /** The bodies of all calls of the model. */
+  /** The bodies of all model calls. */
   readonly requests: readonly MessagesRequest[];
   readonly received: readonly Received[];
-  /** Paths that were asked for and do not exist. */
+  /** Requests for unknown paths. */
   readonly strays: readonly string[];
-  /** Calls whose client went away before the answer was whole. */
+  /** The number of calls whose client disconnected before the end of the answer. */
   readonly abandoned: () => number;
 }
 
-/**
- * A server on loopback that speaks Anthropic's Messages API, streaming and not, and `count_tokens`. It answers from a
- * script, one entry a call.
- */
+/** A loopback server for Anthropic's Messages API, with and without streaming, and `count_tokens`. A script answers. */
 export async function anthropicServer(
   t: TestContext,
   script: (call: number, request: MessagesRequest) => AnthropicReply,
@@ -143,7 +139,7 @@ function sendJson(response: ServerResponse, status: number, body: object, header
 const CHARS_PER_TOKEN = 4;
 const OUTPUT_TOKENS = 20;
 
-/** What a provider might say, where the script says nothing. */
+/** The usage when the script gives none. */
 const plausible = (asked: MessagesRequest): AnthropicUsage => ({
   input_tokens: Math.ceil(JSON.stringify(asked).length / CHARS_PER_TOKEN),
   output_tokens: OUTPUT_TOKENS,
@@ -174,7 +170,7 @@ function frameOf({ usage, turn, model }: Answer) {
 const stopOf = ({ stop, calls = [] }: AnthropicAnswer): string =>
   stop ?? (calls.length > 0 ? 'tool_use' : 'end_turn');
 
-/** The blocks of an answer, each with the deltas that it is streamed in. */
+/** The blocks of an answer, each with its stream deltas. */
 function blocksOf({ thinking, text, calls = [], turn }: Answer) {
   const thought = thinking === undefined ? [] : [thoughtOf(thinking)];
   const words = text === undefined ? [] : [wordsOf(text)];
@@ -247,7 +243,7 @@ function stream(response: ServerResponse, reply: Answer): void {
   response.end();
 }
 
-/** The texts of what is no tool's result in the user's messages, and the whole system prompt first. */
+/** The system prompt, and the text blocks of the user messages. */
 export function textsOf({ system, messages }: MessagesRequest): { system: string; user: string[] } {
   const user = messages.filter(({ role }) => role === 'user').map(({ content }) => textOf(content));
   return { system: textOf(system ?? ''), user: user.filter((text) => text !== '') };
@@ -258,7 +254,7 @@ export function textOf(content: string | readonly AnthropicBlock[]): string {
   return content.map((block) => (typeof block.text === 'string' ? block.text : '')).join('\n');
 }
 
-/** What the tools' results say that a request carries, in order. */
+/** The tool results in a request, in order. */
 export function resultsOf({ messages }: MessagesRequest): { isError: boolean; text: string }[] {
   const blocks = messages.flatMap(({ content }) => (typeof content === 'string' ? [] : content));
   return blocks

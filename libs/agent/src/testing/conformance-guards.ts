@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { needsScript, needsTools, type Row, runOn, type Script } from './conformance.ts';
+import { type ConformanceCase, needsScript, needsTools, runTask, type Script } from './conformance.ts';
 import { block } from './harness.ts';
 
 const STRUCTURED = { replySchema: 'structured' } as const;
@@ -10,18 +10,18 @@ const run = (command: string) => ({ calls: [['shell_exec', { command }]] }) as c
 const says = (asked: readonly string[], words: RegExp): boolean => asked.some((text) => words.test(text));
 const NOT_VERIFIED = /Not verified yet\. Nothing was checked after the last write of a\.txt/;
 
-/** The guards: verify before complete, loop detection, silent success and verbose failure (design 3, B1 to B3). */
-export const GUARD_ROWS: readonly Row[] = [
+/** The guards of docs/agent.md#guards. */
+export const GUARD_CASES: readonly ConformanceCase[] = [
   {
-    name: 'a model that writes and stops is sent back to verify, and is done once it has',
-    except: needsScript,
-    async run(t, subject) {
-      const bench = await subject.bench(t, (call, { users }) => {
+    name: 'a model that writes without verifying is told to verify, and is done afterwards',
+    skipFor: needsScript,
+    async run(t, executor) {
+      const fixture = await executor.setUp(t, (call, { users }) => {
         if (call === 1) return written('a.txt', 'A\n');
         if (!says(users, NOT_VERIFIED)) return { text: 'Written.' };
         return call === 3 ? read('a.txt') : { text: 'Written, and read again.' };
       });
-      const { result, context } = await runOn(bench, { task: STRUCTURED });
+      const { result, context } = await runTask(fixture, { task: STRUCTURED });
       assert.deepEqual(
         [result.status, result.text],
         ['done', 'Written, and read again.'],
@@ -29,78 +29,81 @@ export const GUARD_ROWS: readonly Row[] = [
       );
       assert.deepEqual(result.evidence, [{ kind: 'reread', detail: 'a.txt', afterWrite: true }]);
       assert.deepEqual(result.artifacts.filesChanged, ['a.txt']);
-      assert.deepEqual(bench.guards, ['verify warn']);
-      assert.equal(bench.asked.length, 4);
+      assert.deepEqual(fixture.guards, ['verify warn']);
+      assert.equal(fixture.requests.length, 4);
       assert.equal(context.budget.usage().source, 'metered');
     },
   },
   {
-    name: 'one that never verifies is not done, and its result says what is open',
-    except: needsScript,
-    async run(t, subject) {
-      const bench = await subject.bench(t, (call) =>
+    name: 'a model that never verifies is not done, and its result names what is unverified',
+    skipFor: needsScript,
+    async run(t, executor) {
+      const fixture = await executor.setUp(t, (call) =>
         call === 1 ? written('a.txt', 'A\n') : { text: 'All is done.' },
       );
-      const { result } = await runOn(bench, { task: STRUCTURED });
+      const { result } = await runTask(fixture, { task: STRUCTURED });
       assert.equal(result.status, 'partial');
       assert.deepEqual(result.remaining, ['nothing was verified after the last write']);
       assert.deepEqual(result.nextSteps, ['verify a.txt: nothing was checked after the last write']);
-      assert.ok(bench.guards.filter((guard) => guard === 'verify warn').length <= 3);
+      assert.ok(fixture.guards.filter((guard) => guard === 'verify warn').length <= 3);
     },
   },
   {
-    name: 'work that is verified by itself is done, with its evidence',
-    except: needsTools,
-    async run(t, subject) {
+    name: 'verified work is done, with its evidence',
+    skipFor: needsTools,
+    async run(t, executor) {
       const script: Script = (call) => {
         if (call === 1) return written('a.txt', 'A\n');
         return call === 2 ? read('a.txt') : { text: 'Written, and read again.' };
       };
-      const bench = await subject.bench(t, script);
-      const { result } = await runOn(bench, { brief: block('a.txt', 'A'), task: STRUCTURED });
+      const fixture = await executor.setUp(t, script);
+      const { result } = await runTask(fixture, { brief: block('a.txt', 'A'), task: STRUCTURED });
       assert.equal(result.status, 'done', JSON.stringify(result));
       assert.deepEqual(result.evidence, [{ kind: 'reread', detail: 'a.txt', afterWrite: true }]);
       assert.deepEqual(result.nextSteps, []);
     },
   },
   {
-    name: 'one that edits A and B in turn for ever is warned, then ended as partial',
-    except: needsScript,
-    async run(t, subject) {
-      const bench = await subject.bench(t, (call) =>
+    name: 'a model that alternates between two files is warned, then stopped as partial',
+    skipFor: needsScript,
+    async run(t, executor) {
+      const fixture = await executor.setUp(t, (call) =>
         written(call % 2 === 0 ? 'a.txt' : 'b.txt', `${call}\n`),
       );
-      const { result } = await runOn(bench);
+      const { result } = await runTask(fixture);
       assert.equal(result.status, 'partial', JSON.stringify(result));
       assert.match(result.remaining?.[0] ?? '', /the loop guard ended the run .*the same files/);
-      assert.ok(bench.guards.includes('loop stop'), bench.guards.join());
-      assert.ok(bench.asked.length <= 20, String(bench.asked.length));
-      const last = bench.asked.at(-1) ?? assert.fail();
+      assert.ok(fixture.guards.includes('loop stop'), fixture.guards.join());
+      assert.ok(fixture.requests.length <= 20, String(fixture.requests.length));
+      const last = fixture.requests.at(-1) ?? assert.fail();
       assert.match(last.raw, /You've edited the same files .*Verify what you have/);
       assert.deepEqual(result.artifacts.filesChanged, ['a.txt', 'b.txt']);
     },
   },
   {
-    name: 'one that makes the same call again and again is warned, then ended',
-    except: needsScript,
-    async run(t, subject) {
-      const bench = await subject.bench(t, () => run('echo the same'));
-      const { result } = await runOn(bench);
+    name: 'a model that repeats the same call is warned, then stopped',
+    skipFor: needsScript,
+    async run(t, executor) {
+      const fixture = await executor.setUp(t, () => run('echo the same'));
+      const { result } = await runTask(fixture);
       assert.equal(result.status, 'partial', JSON.stringify(result));
       assert.match(result.remaining?.[0] ?? '', /shell_exec was called 5 times with the same input/);
-      assert.equal(bench.asked.length, 5);
-      assert.match(bench.asked.at(-1)?.raw ?? '', /You've called shell_exec 3 times with the same input/);
+      assert.equal(fixture.requests.length, 5);
+      assert.match(
+        fixture.requests.at(-1)?.raw ?? '',
+        /You've called shell_exec 3 times with the same input/,
+      );
     },
   },
   {
-    name: '4,000 lines of success are fewer than 20 in its context, and the whole of them is kept',
-    except: needsScript,
-    async run(t, subject) {
-      const bench = await subject.bench(t, (call) =>
+    name: '4,000 lines of successful output add fewer than 20 to the context, and a file keeps all of them',
+    skipFor: needsScript,
+    async run(t, executor) {
+      const fixture = await executor.setUp(t, (call) =>
         call === 1 ? run('seq -f "line %g passes" 1 4000') : { text: 'Ran.' },
       );
-      await runOn(bench);
-      const [shown = ''] = bench.asked[1]?.results ?? [];
+      await runTask(fixture);
+      const [shown = ''] = fixture.requests[1]?.results ?? [];
       assert.match(shown, /Command succeeded \(4000 lines/);
       assert.match(shown, /line 1 passes/);
       assert.match(shown, /line 4000 passes/);
@@ -109,14 +112,14 @@ export const GUARD_ROWS: readonly Row[] = [
     },
   },
   {
-    name: '4,000 lines of failure keep what matters, with the exit code',
-    except: needsScript,
-    async run(t, subject) {
+    name: '4,000 lines of failed output keep the errors and the exit code',
+    skipFor: needsScript,
+    async run(t, executor) {
       const noise = 'seq -f "line %g of the noise that a long build prints" 1 2000';
       const command = `${noise}; echo "ERROR: the reason stands here"; ${noise}; exit 3`;
-      const bench = await subject.bench(t, (call) => (call === 1 ? run(command) : { text: 'It failed.' }));
-      const { result } = await runOn(bench);
-      const [shown = ''] = bench.asked[1]?.results ?? [];
+      const fixture = await executor.setUp(t, (call) => (call === 1 ? run(command) : { text: 'It failed.' }));
+      const { result } = await runTask(fixture);
+      const [shown = ''] = fixture.requests[1]?.results ?? [];
       assert.match(shown, /ERROR: the reason stands here/);
       assert.match(shown, /line 1 of the noise/);
       assert.match(shown, /line 2000 of the noise/);
@@ -127,32 +130,35 @@ export const GUARD_ROWS: readonly Row[] = [
     },
   },
   {
-    name: 'a reply that misses its schema is asked for once more, without tools',
-    except: needsScript,
-    async run(t, subject) {
-      const bench = await subject.bench(t, (call) => {
+    name: 'a reply that does not fit its schema is requested once more, without tools',
+    skipFor: needsScript,
+    async run(t, executor) {
+      const fixture = await executor.setUp(t, (call) => {
         if (call === 1) return { text: 'Here it is: done.' };
         return call === 2
           ? { calls: [['shell_exec', { command: 'touch late.txt' }]] }
           : { text: '{"done":true}' };
       });
       const task = { replySchema: 'json', outputSchema: { required: ['done'] } } as const;
-      const { result } = await runOn(bench, { task });
-      assert.match(bench.asked[1]?.users.at(-1) ?? '', /The reply does not fit\.\n- the reply is not JSON/);
+      const { result } = await runTask(fixture, { task });
+      assert.match(
+        fixture.requests[1]?.users.at(-1) ?? '',
+        /The reply does not fit\.\n- the reply is not JSON/,
+      );
       assert.deepEqual(result.artifacts.filesChanged, [], 'the tools were off');
-      assert.ok(bench.asked.length <= 3);
-      if (bench.asked.length === 3)
+      assert.ok(fixture.requests.length <= 3);
+      if (fixture.requests.length === 3)
         assert.deepEqual([result.status, result.output], ['done', { done: true }]);
       else assert.equal(result.status, 'partial');
     },
   },
   {
-    name: 'an urgent task gets a second, independent check, whose objections are worked on once',
-    except: needsScript,
-    async run(t, subject) {
+    name: 'an urgent task is reviewed, and the objections are addressed once',
+    skipFor: needsScript,
+    async run(t, executor) {
       const isReview = (system: string): boolean => system.includes('You are the second, independent check');
       let reviews = 0;
-      const bench = await subject.bench(t, (_call, { system, users, results }) => {
+      const fixture = await executor.setUp(t, (_call, { system, users, results }) => {
         if (isReview(system)) {
           reviews += 1;
           return { text: 'Looked.\n```review\n{"verdict":"objections","objections":["it says B"]}\n```' };
@@ -164,14 +170,14 @@ export const GUARD_ROWS: readonly Row[] = [
         if (results.length === 0) return written('a.txt', 'B\n');
         return results.length === 1 ? read('a.txt') : { text: 'Written.' };
       });
-      const { result } = await runOn(bench, { brief: 'Write A to a.txt.', task: { priority: 'urgent' } });
+      const { result } = await runTask(fixture, { brief: 'Write A to a.txt.', task: { priority: 'urgent' } });
       assert.equal(reviews, 1);
       assert.deepEqual([result.status, result.text], ['done', 'Corrected.'], JSON.stringify(result));
       assert.deepEqual(
         result.evidence?.map(({ kind }) => kind),
         ['reread', 'reread', 'review'],
       );
-      const [seen] = bench.asked.filter(({ system }) => isReview(system));
+      const [seen] = fixture.requests.filter(({ system }) => isReview(system));
       assert.match(seen?.users[0] ?? '', /<diff>[\s\S]*\+B/);
       assert.ok(!seen?.tools.some((name) => /write|edit|shell|Write|Edit/.test(name)), seen?.tools.join());
     },

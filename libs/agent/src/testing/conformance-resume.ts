@@ -1,24 +1,24 @@
 import assert from 'node:assert/strict';
 import { FleetError, type JsonObject, type RunOutcome } from '@hermes-fleet/protocol';
 import {
-  type Bench,
-  begin,
+  type ConformanceCase,
+  type Fixture,
   hasEnded,
   lastCheckpoint,
   needsScript,
-  type Row,
-  runOn,
+  runTask,
   type Script,
+  startRun,
 } from './conformance.ts';
 import { memoryTokens } from './harness.ts';
 
 const SHUTTING_DOWN = new FleetError('SHUTTING_DOWN', 'the profile is shutting down');
-const CUT_OFF = new Error('cut off');
+const INTERRUPTED = new Error('interrupted');
 
 const LOOK = 'echo SEEN; cat a.txt b.txt; true';
 const content = (path: string): string => `content of ${path}`;
 
-/** Looks, and writes what is missing, until it has seen both files; what it does follows from the conversation alone. */
+/** Reads both files and writes the missing ones. Its steps depend on the conversation alone. */
 const twoFiles: Script = (_call, { results }) => {
   const seen = results.at(-1) ?? '';
   if (!seen.includes('SEEN')) return { calls: [['shell_exec', { command: LOOK }]] };
@@ -37,76 +37,76 @@ function checkBoth(result: RunOutcome, when = ''): void {
   );
 }
 
-/** What a restart of the profile does to a run (design 3, Resume). */
-export const RESUME_ROWS: readonly Row[] = [
+/** Restarts of the profile during a run (docs/agent.md#resume). */
+export const RESUME_CASES: readonly ConformanceCase[] = [
   {
-    name: 'a run that was cut off goes on from its checkpoint, in the same budget',
-    except: needsScript,
-    async run(t, subject) {
-      const bench = await subject.bench(t, twoFiles);
-      const o = { limit: 200_000, store: memoryTokens() };
-      const first = begin(bench, {
-        ...o,
+    name: 'an interrupted run resumes from its checkpoint, in the same budget',
+    skipFor: needsScript,
+    async run(t, executor) {
+      const fixture = await executor.setUp(t, twoFiles);
+      const options = { limit: 200_000, store: memoryTokens() };
+      const first = startRun(fixture, {
+        ...options,
         onEvent: (event, { controller }) => hasEnded(event, 'write_file') && controller.abort(SHUTTING_DOWN),
       });
       await assert.rejects(first.result, { code: 'SHUTTING_DOWN' });
       const spent = first.context.budget.spent();
-      const calls = bench.asked.length;
+      const calls = fixture.requests.length;
       assert.ok(calls > 0 && spent > 0);
-      const { result, context } = await runOn(bench, {
-        ...o,
+      const { result, context } = await runTask(fixture, {
+        ...options,
         again: first.task,
         checkpoint: lastCheckpoint(first.context),
       });
       checkBoth(result);
-      assert.match(bench.asked[calls]?.raw ?? '', /SEEN/, 'it knows what it did');
+      assert.match(fixture.requests[calls]?.raw ?? '', /SEEN/, 'the conversation contains the earlier calls');
       assert.ok(context.budget.spent() > spent);
     },
   },
   {
-    name: 'a profile that stops lets the step under way end, and the next start goes on behind it',
-    except: needsScript,
-    async run(t, subject) {
-      const bench = await subject.bench(t, twoFiles);
-      const first = begin(bench, {
+    name: 'a stopping profile lets the running step end, and the next start resumes after it',
+    skipFor: needsScript,
+    async run(t, executor) {
+      const fixture = await executor.setUp(t, twoFiles);
+      const first = startRun(fixture, {
         onEvent: (event, { pausing }) => hasEnded(event, 'write_file') && pausing.abort(SHUTTING_DOWN),
       });
       await assert.rejects(first.result, { code: 'SHUTTING_DOWN' });
-      const { result } = await runOn(bench, {
+      const { result } = await runTask(fixture, {
         again: first.task,
         checkpoint: lastCheckpoint(first.context),
       });
       checkBoth(result);
-      assert.doesNotMatch(bench.asked.at(-1)?.results.join() ?? '', /outcome unknown: check/);
+      assert.doesNotMatch(fixture.requests.at(-1)?.results.join() ?? '', /outcome unknown: check/);
     },
   },
   {
-    name: 'cut off between any two of its persisted steps, it comes to the same end',
-    except: needsScript,
-    async run(t, subject) {
-      const bench = await subject.bench(t, twoFiles);
-      const whole = await runOn(bench, { contextId: 'whole' });
+    name: 'a run that is interrupted after any save comes to the same result',
+    skipFor: needsScript,
+    async run(t, executor) {
+      const fixture = await executor.setUp(t, twoFiles);
+      const whole = await runTask(fixture, { contextId: 'whole' });
       checkBoth(whole.result);
       const saves = whole.context.checkpoints.length;
       assert.ok(saves >= 5, String(saves));
       for (let at = 1; at < saves; at += 1) {
-        const { task, checkpoint } = await cutOffAfter(bench, at);
-        const { result } = await runOn(bench, { again: task, ...(checkpoint && { checkpoint }) });
-        checkBoth(result, `cut off after save ${at}`);
+        const { task, checkpoint } = await interruptAfter(fixture, at);
+        const { result } = await runTask(fixture, { again: task, ...(checkpoint && { checkpoint }) });
+        checkBoth(result, `interrupted after save ${at}`);
       }
     },
   },
   {
-    name: 'a question is answered in the same run, and asked once although the profile restarts',
-    except: needsScript,
-    async run(t, subject) {
-      const bench = await subject.bench(t, (_call, { raw }) =>
+    name: 'a question is answered in the same run, and asked under the same key after a restart',
+    skipFor: needsScript,
+    async run(t, executor) {
+      const fixture = await executor.setUp(t, (_call, { raw }) =>
         raw.includes('Make it blue')
           ? { text: 'Blue it is.' }
-          : { calls: [['ask_caller', { question: 'Which colour?' }]] },
+          : { calls: [['ask_caller', { question: 'Which color?' }]] },
       );
       const asked: [string, string][] = [];
-      const first = begin(bench, {
+      const first = startRun(fixture, {
         answer(question, key) {
           asked.push([question, key]);
           first.context.pausing.abort(SHUTTING_DOWN);
@@ -114,7 +114,7 @@ export const RESUME_ROWS: readonly Row[] = [
         },
       });
       await assert.rejects(first.result, { code: 'SHUTTING_DOWN' });
-      const { result } = await runOn(bench, {
+      const { result } = await runTask(fixture, {
         again: first.task,
         checkpoint: lastCheckpoint(first.context),
         async answer(question, key) {
@@ -124,19 +124,19 @@ export const RESUME_ROWS: readonly Row[] = [
       });
       assert.deepEqual([result.status, result.text], ['done', 'Blue it is.'], JSON.stringify(result));
       assert.equal(asked.length, 2);
-      assert.equal(asked[0]?.[0], 'Which colour?');
+      assert.equal(asked[0]?.[0], 'Which color?');
       assert.deepEqual(asked[0], asked[1], 'the same question, by the same key');
     },
   },
 ];
 
-/** A run that is cut off with its n-th save: as after a crash, nothing that comes later is durable. */
-async function cutOffAfter(bench: Bench, saves: number) {
+/** Interrupts a run at its n-th save. As after a crash, nothing later is durable. */
+async function interruptAfter(fixture: Fixture, saves: number) {
   let checkpoint: JsonObject | undefined;
-  const { result, task, context } = begin(bench, {
-    contextId: `cut-off-${saves}`,
+  const { result, task, context } = startRun(fixture, {
+    contextId: `interrupted-${saves}`,
     onSave(run) {
-      if (run.checkpoints.length > saves) throw CUT_OFF;
+      if (run.checkpoints.length > saves) throw INTERRUPTED;
       checkpoint = run.checkpoints.at(-1);
       if (run.checkpoints.length === saves) run.controller.abort(SHUTTING_DOWN);
     },

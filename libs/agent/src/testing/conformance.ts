@@ -18,84 +18,83 @@ import { makeContext, makeTask, type TestRun } from './harness.ts';
 
 export type Call = readonly [tool: string, input: { readonly [key: string]: unknown }];
 
-/** What a scripted model does in one answer; tools are called by our own names, whatever the executor calls them. */
+/** One answer of a scripted model. Tools have the agent's names, whatever the executor calls them. */
 export interface Turn {
   readonly text?: string;
   readonly calls?: readonly Call[];
-  /** It says this much and then nothing more, for ever. */
+  /** It sends this much and then hangs. */
   readonly hang?: boolean;
   readonly cutOff?: boolean;
-  /** The provider refuses the call. */
+  /** The HTTP status of a refusal. */
   readonly refused?: number;
-  /** Output tokens that the provider bills. */
+  /** The reported output tokens. */
   readonly output?: number;
 }
 
-/** What a model is asked, whatever the wire. */
-export interface Asked {
+/** A request to the model, independent of the wire protocol. */
+export interface ModelRequest {
   readonly system: string;
-  /** What users said, what the executor asks included. */
+  /** The user messages, follow-up prompts included. */
   readonly users: readonly string[];
-  /** What tools gave, in order. */
+  /** The tool results, in order. */
   readonly results: readonly string[];
   readonly tools: readonly string[];
-  /** All that was sent. */
+  /** The whole request. */
   readonly raw: string;
 }
 
-export type Script = (call: number, asked: Asked) => Turn;
+export type Script = (call: number, asked: ModelRequest) => Turn;
 type Config = z.input<typeof AgentConfigSchema>;
 
-export interface BenchOptions {
+export interface FixtureOptions {
   readonly config?: Config;
   readonly toolSources?: readonly ToolSource[];
   readonly place?: Place;
 }
 
-/** An agent with its scripted model. */
-export interface Bench {
+/** An agent with a scripted model. */
+export interface Fixture {
   readonly agent: Agent & { readonly place: Place };
-  /** All that the model was asked. */
-  readonly asked: readonly Asked[];
+  readonly requests: readonly ModelRequest[];
   readonly guards: readonly string[];
 }
 
-/** An executor with a model, to be held to the rows. */
-export interface Subject {
+/** An executor with a model. */
+export interface ExecutorUnderTest {
   readonly name: string;
-  /** Why nothing of it can run here. */
-  readonly absent: string | false;
-  /** Whether its model does what a script says; else what a brief spells out, or nothing at all. */
+  /** Why it cannot run here. */
+  readonly unavailable: string | false;
+  /** The model follows a script, follows the brief, or does not exist. */
   readonly model: 'scripted' | 'runbook' | 'none';
-  /** What a call with a short conversation takes of the budget, about. In tokens. */
+  /** The approximate cost of a call with a short conversation. In tokens. */
   readonly callTokens: number;
-  /** Its agent, over a model that does what the script says; a runbook reads the brief instead. */
-  bench(t: TestContext, script: Script, o?: BenchOptions): Promise<Bench>;
+  /** Creates an agent whose model follows the script; a runbook follows the brief instead. */
+  setUp(t: TestContext, script: Script, o?: FixtureOptions): Promise<Fixture>;
 }
 
-/** One thing that every executor has to do. */
-export interface Row {
+/** A behavior that every executor must have. */
+export interface ConformanceCase {
   readonly name: string;
-  /** Why it does not apply to a subject; undefined where it does. */
-  except?(subject: Subject): string | undefined;
-  run(t: TestContext, subject: Subject): Promise<void>;
+  /** Why it does not apply to an executor; undefined when it applies. */
+  skipFor?(executor: ExecutorUnderTest): string | undefined;
+  run(t: TestContext, executor: ExecutorUnderTest): Promise<void>;
 }
 
-/** For rows about what a model may get wrong. */
-export const needsScript = ({ model }: Subject): string | undefined => {
+/** For cases about the model's mistakes. */
+export const needsScript = ({ model }: ExecutorUnderTest): string | undefined => {
   if (model === 'runbook') return 'a runbook does what its brief spells out, and nothing else';
   return model === 'none' ? 'it has no model and no tools' : undefined;
 };
 
-/** For rows that a brief can bring about too. */
-export const needsTools = ({ model }: Subject): string | undefined =>
+/** For cases that a brief can cause, too. */
+export const needsTools = ({ model }: ExecutorUnderTest): string | undefined =>
   model === 'none' ? 'it has no model and no tools' : undefined;
 
-/** Holds a subject to the rows; those that cannot apply are skipped, and say why. */
-export function holdTo(subject: Subject, rows: readonly Row[]): void {
-  for (const row of rows) {
-    const skip = subject.absent || row.except?.(subject) || false;
-    test(`${subject.name}: ${row.name}`, { skip }, (t) => row.run(t, subject));
+/** Registers a test for each case. Cases that do not apply are skipped with the reason. */
+export function testExecutor(executor: ExecutorUnderTest, cases: readonly ConformanceCase[]): void {
+  for (const testCase of cases) {
+    const skip = executor.unavailable || testCase.skipFor?.(executor) || false;
+    test(`${executor.name}: ${testCase.name}`, { skip }, (t) => testCase.run(t, executor));
   }
 }
 
@@ -103,7 +102,7 @@ export interface RunOptions {
   readonly brief?: string;
   readonly task?: Partial<TaskDispatch['task']>;
   readonly contextId?: string;
-  /** The same task, taken up again. */
+  /** Resumes this task. */
   readonly again?: AdmittedTask;
   readonly limit?: number;
   readonly store?: TokenStore;
@@ -113,53 +112,48 @@ export interface RunOptions {
   answer?(question: string, key: string): Promise<string>;
 }
 
-export interface Ran {
+export interface FinishedRun {
   readonly result: RunOutcome;
   readonly context: TestRun;
   readonly task: AdmittedTask;
 }
 
-/** A run that is under way. */
-export interface Begun {
+export interface StartedRun {
   readonly result: Promise<RunOutcome>;
   readonly context: TestRun;
   readonly task: AdmittedTask;
 }
 
-export function begin({ agent }: Bench, o: RunOptions = {}): Begun {
-  const task =
-    o.again ??
-    makeTask(o.brief ?? 'Do it.', {
-      ...(o.task && { task: o.task }),
-      ...(o.contextId && { contextId: o.contextId }),
-    });
+export function startRun({ agent }: Fixture, options: RunOptions = {}): StartedRun {
+  const { again, brief = 'Do it.', limit, store, checkpoint } = options;
+  const { task: fields, contextId } = options;
+  const task = again ?? makeTask(brief, { ...(fields && { task: fields }), ...(contextId && { contextId }) });
   const made = makeContext({
-    ...(o.limit !== undefined && { limit: o.limit }),
-    ...(o.store && { store: o.store }),
-    ...(o.checkpoint && { checkpoint: o.checkpoint }),
-    onEvent: (event) => o.onEvent?.(event, context),
-    onSave: () => o.onSave?.(context),
+    ...(limit !== undefined && { limit }),
+    ...(store && { store }),
+    ...(checkpoint && { checkpoint }),
+    onEvent: (event) => options.onEvent?.(event, context),
+    onSave: () => options.onSave?.(context),
   });
   const context: TestRun = {
     ...made,
-    ask: (question, { key }) => o.answer?.(question, key) ?? assert.fail('nobody answers'),
+    ask: (question, { key }) => options.answer?.(question, key) ?? assert.fail('nobody answers'),
   };
   return { result: agent.executor.run(task, context), context, task };
 }
 
-export async function runOn(bench: Bench, o: RunOptions = {}): Promise<Ran> {
-  const { result, context, task } = begin(bench, o);
+export async function runTask(fixture: Fixture, options: RunOptions = {}): Promise<FinishedRun> {
+  const { result, context, task } = startRun(fixture, options);
   return { result: await result, context, task };
 }
 
-/** Whether an event tells of a call of the tool that has ended. */
+/** True for the progress event at the end of a call of this tool. */
 export const hasEnded = (event: RunEvent, tool: string): boolean =>
   event.type === 'progress' && event.data.tool === tool && event.data.phase === 'ended';
 
-/** The last checkpoint of a run. */
 export const lastCheckpoint = ({ checkpoints }: TestRun): JsonObject => checkpoints.at(-1) ?? assert.fail();
 
-/** The processes whose command line has this in it. */
+/** The pids of processes whose command line contains this text. */
 export function processesWith(text: string): string[] {
   return readdirSync('/proc')
     .filter((entry) => /^\d+$/.test(entry) && Number(entry) !== process.pid)

@@ -8,15 +8,15 @@ import { makeAgent, makeContext, makeTask, type TestRun } from './harness.ts';
 import { stepsSinceAsked } from './scripted-run.ts';
 import { type ChatRequest, env, KEYED, type Reply, say, scriptedServer, use } from './scripted-server.ts';
 
-/** What each agent answers, `main` and sub-agents by name; it follows from the conversation alone. */
+/** The answers of `main` and of the sub-agents, by name. They depend on the conversation alone. */
 export type Scripts = Readonly<Record<string, (request: ChatRequest, turn: number) => Reply>>;
 
 export interface DelegatingRun {
   readonly result: RunOutcome;
   readonly context: TestRun;
-  /** What each agent was sent in this run. */
+  /** The model requests of an agent in this run. */
   requests(agent: string): ChatRequest[];
-  /** What each call of `delegate` came to, as the main agent was told at its end. */
+  /** The results of the `delegate` calls, from the main agent's last request. */
   answers(): unknown[];
 }
 
@@ -35,11 +35,11 @@ export interface Delegating {
   }): Promise<DelegatingRun>;
 }
 
-/** Whose conversation a request is of. */
+/** The agent that a request belongs to. */
 export const agentOf = ({ messages }: ChatRequest): string =>
   /^You are (\S+), a sub-agent of /.exec(String(messages[0]?.content))?.[1] ?? 'main';
 
-/** An agent whose model, and whose sub-agents' model, answers from scripts. */
+/** An agent whose model follows scripts, as does the model of its sub-agents. */
 export async function delegating(
   t: TestContext,
   scripts: Scripts,
@@ -85,7 +85,7 @@ export async function delegating(
 
 const Told = z.array(z.looseObject({ role: z.string(), content: z.unknown() }));
 
-/** The results of calls that a request shows, parsed where they are JSON. */
+/** The tool results in a request, parsed if they are JSON. */
 export function toldOf(request: ChatRequest | undefined): unknown[] {
   return Told.parse(request?.messages ?? [])
     .filter(({ role }) => role === 'tool')
@@ -99,17 +99,17 @@ export function toldOf(request: ChatRequest | undefined): unknown[] {
     });
 }
 
-/** A model that hands a piece of work over. */
+/** An answer that delegates work. */
 export const hand = (agent: string, brief = 'Where is x?', token_budget?: number): Reply =>
   use([['delegate', { agent, brief, ...(token_budget ? { token_budget } : {}) }]]);
 
-/** Hands one piece of work over, then finishes. */
+/** A script that delegates once, then finishes. */
 export const handsOver =
   (...first: Parameters<typeof hand>) =>
   (request: ChatRequest): Reply =>
     stepsSinceAsked(request) === 0 ? hand(...first) : say('Done with it.');
 
-/** Whether progress is of a call that begins; it is reported again at its end. */
+/** True for the progress event at the start of a call. */
 export const isStart = ({ tool, ok }: JsonObject): boolean => tool !== undefined && ok === undefined;
 
 export const words = (count: number, word = 'fact'): string => Array(count).fill(word).join(' ');

@@ -9,7 +9,7 @@ import type { JournalEntry } from '../run/run-state.ts';
 
 export type Hooks = z.input<typeof AgentConfigSchema>['hooks'];
 
-/** A call with what came of it. */
+/** A call with its result. */
 export interface Act {
   readonly call: Omit<GuardedCall, 'key'>;
   readonly result: ToolResult;
@@ -40,14 +40,18 @@ export const fails = (tool: string, input: object, output: string): Act =>
 export interface Guarded {
   readonly guards: Guards;
   readonly journal: JournalEntry[];
-  /** What the guards reported, as `guard level`. */
+  /** The reported guards, as `guard level`. */
   readonly fired: string[];
-  /** Carries acts out and returns what the model is told beside their results, and `stop: …` where it is ended. */
+  /** Passes acts to the guards. Returns their notes, and `stop: …` when a guard ends the conversation. */
   after(...acts: Act[]): Promise<string[]>;
 }
 
-export function guarded(hooks: Hooks = {}, o: Partial<GuardsOptions> = {}, state?: GuardState): Guarded {
-  const journal = o.journal ?? [];
+export function guarded(
+  hooks: Hooks = {},
+  options: Partial<GuardsOptions> = {},
+  state?: GuardState,
+): Guarded {
+  const journal = options.journal ?? [];
   const fired: string[] = [];
   const guards = createGuards(
     AgentConfigSchema.parse({ hooks }).hooks,
@@ -58,7 +62,7 @@ export function guarded(hooks: Hooks = {}, o: Partial<GuardsOptions> = {}, state
       canRun: true,
       log: quietLog,
       onGuard: (guard, level) => fired.push(`${guard} ${level}`),
-      ...o,
+      ...options,
     },
     state,
   );

@@ -40,7 +40,7 @@ export async function makeAgent(
   return { ...agent, place };
 }
 
-/** A token store in memory. */
+/** An in-memory token store. */
 export function memoryTokens(): TokenStore {
   const booked = new Map<string, { taskId: string; entry: TokenEntry }>();
   const put = (taskId: string, entry: TokenEntry): string => {
@@ -66,14 +66,14 @@ export function memoryTokens(): TokenStore {
 export interface TestRun extends RunContext {
   readonly budget: TaskBudget;
   readonly events: RunEvent[];
-  /** Every checkpoint, in order. */
+  /** All checkpoints, in order. */
   readonly checkpoints: JsonObject[];
   readonly controller: AbortController;
   readonly pausing: AbortController;
 }
 
 export function makeContext(
-  o: {
+  options: {
     limit?: number;
     checkpoint?: JsonObject;
     onEvent?: (event: RunEvent) => void;
@@ -87,8 +87,8 @@ export function makeContext(
   const checkpoints: JsonObject[] = [];
   const budget = createBudget({
     taskId: 'task',
-    limit: o.limit,
-    store: o.store ?? memoryTokens(),
+    limit: options.limit,
+    store: options.store ?? memoryTokens(),
     model: 'offline/runbook',
   });
   return {
@@ -103,13 +103,13 @@ export function makeContext(
     ask: async () => assert.fail('nobody answers'),
     async report(event) {
       events.push(event);
-      o.onEvent?.(event);
+      options.onEvent?.(event);
     },
     checkpoint: {
-      load: () => o.checkpoint,
+      load: () => options.checkpoint,
       async save(state) {
         checkpoints.push(structuredClone(state));
-        o.onSave?.(checkpoints.length);
+        options.onSave?.(checkpoints.length);
       },
     },
   };
@@ -117,32 +117,32 @@ export function makeContext(
 
 export function makeTask(
   brief: string,
-  o: { contextId?: string; task?: Partial<TaskDispatch['task']>; resumes?: number } = {},
+  options: { contextId?: string; task?: Partial<TaskDispatch['task']>; resumes?: number } = {},
 ): AdmittedTask {
   return {
     id: systemIds.uuid(),
-    contextId: o.contextId ?? 'context-1',
+    contextId: options.contextId ?? 'context-1',
     caller: { name: 'tester', scopes: new Set(['dispatch']) },
     dispatch: {
       type: 'TASK_DISPATCH',
       protocolVersion: '2.0',
-      task: { taskId: 'task', ...o.task },
+      task: { taskId: 'task', ...options.task },
       brief,
     },
     deadlineAt: undefined,
-    resumes: o.resumes ?? 0,
+    resumes: options.resumes ?? 0,
   };
 }
 
 /** A fenced block of a brief. */
 export const block = (info: string, content: string): string => `\`\`\`${info}\n${content}\n\`\`\`\n`;
 
-/** What a tool is called with, on a directory that is no repository. */
+/** A tool's context in a directory that is not a repository. */
 export function makeToolContext(
-  o: Partial<ToolContext> & { readonly dir: string; readonly files: AnchoredFiles },
+  options: Partial<ToolContext> & { readonly dir: string; readonly files: AnchoredFiles },
 ): ToolContext {
   const { signal, stopping, budget, report, park, ask } = makeContext();
-  const { dir, ...rest } = o;
+  const { dir, ...rest } = options;
   let memo: JsonObject | undefined;
   return {
     signal,

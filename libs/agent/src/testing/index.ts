@@ -8,26 +8,26 @@ export {
   textsOf,
 } from './anthropic-server.ts';
 export {
-  type Asked,
-  type Bench,
-  type BenchOptions,
-  begin,
   type Call,
+  type ConformanceCase,
+  type ExecutorUnderTest,
+  type Fixture,
+  type FixtureOptions,
   hasEnded,
-  holdTo,
   lastCheckpoint,
+  type ModelRequest,
   needsScript,
   processesWith,
-  type Row,
-  runOn,
+  runTask,
   type Script,
-  type Subject,
+  startRun,
   type Turn,
+  testExecutor,
 } from './conformance.ts';
-export { END_ROWS } from './conformance-endings.ts';
-export { GUARD_ROWS } from './conformance-guards.ts';
-export { RESUME_ROWS } from './conformance-resume.ts';
-export { HONESTY_ROWS } from './conformance-trust.ts';
+export { ENDING_CASES } from './conformance-endings.ts';
+export { GUARD_CASES } from './conformance-guards.ts';
+export { RESUME_CASES } from './conformance-resume.ts';
+export { TRUST_CASES } from './conformance-trust.ts';
 export {
   block,
   makeAgent,

@@ -1,7 +1,6 @@
 /**
- * A small MCP server for tests, as a child process: `node mcp-server.ts <tools as JSON>`. Its tools answer with what
- * they were called with, or with their environment; one named `hang` never does. It lists nothing for `[]`, and does
- * not answer that question for `null`.
+ * An MCP server for tests, as a child process: `node mcp-server.ts <tools as JSON>`. Its tools return their input, or the
+ * environment (`environment`), an error (`fail`), or nothing (`hang`). With `null` it does not answer `tools/list`.
  */
 import { createInterface } from 'node:readline';
 

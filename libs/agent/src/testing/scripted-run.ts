@@ -11,10 +11,10 @@ import { type ChatRequest, env, KEYED, type Reply, scriptedServer } from './scri
 export interface ScriptedRun {
   readonly result: RunOutcome;
   readonly context: TestRun;
-  /** All that the model was asked in this run. */
+  /** The model requests of this run. */
   readonly requests: readonly ChatRequest[];
   readonly guards: readonly string[];
-  /** The provider's input over our estimate, for each call that counted as metered. */
+  /** The provider's input divided by our estimate, for each metered call. */
   readonly ratios: readonly number[];
 }
 
@@ -29,7 +29,7 @@ export type ScriptedAgent = (o?: {
   onEvent?: (event: RunEvent, context: TestRun) => unknown;
 }) => Promise<ScriptedRun>;
 
-/** An agent whose model answers from a script, to run one task after the other. */
+/** An agent whose model follows a script; runs one task after the other. */
 export async function scriptedAgent(
   t: TestContext,
   script: (turn: number, request: ChatRequest) => Reply,
@@ -82,15 +82,15 @@ export async function scriptedAgent(
 const contentOf = (message: ChatRequest['messages'][number] | undefined): string =>
   typeof message?.content === 'string' ? message.content : JSON.stringify(message?.content ?? '');
 
-/** Whether it is a question to the second, independent check. */
+/** True for a request of a review. */
 export const isReview = ({ messages }: ChatRequest): boolean =>
   contentOf(messages[0]).startsWith(REVIEW_ROLE);
 
-/** The texts of the user's messages in a request. */
+/** The user messages in a request. */
 export const userTexts = ({ messages }: ChatRequest): string[] =>
   messages.filter(({ role }) => role === 'user').map(contentOf);
 
-/** How many steps the model has taken since it was asked last. */
+/** The number of steps since the last user message. */
 export function stepsSinceAsked({ messages }: ChatRequest): number {
   const asked = messages.findLastIndex(({ role }) => role === 'user');
   return messages.slice(asked).filter(({ role }) => role === 'assistant').length;

@@ -25,7 +25,7 @@ export type Reply =
   | { status: number; body: string }
   | { hang: true; deltas: Delta[] };
 
-/** A chat completions server on loopback that answers from a script, one entry a call. */
+/** A loopback server for the chat completions API. A script answers. */
 export async function scriptedServer(t: TestContext, script: (call: number, request: ChatRequest) => Reply) {
   const requests: ChatRequest[] = [];
   const keys: (string | undefined)[] = [];
@@ -69,7 +69,7 @@ async function text(request: IncomingMessage): Promise<string> {
   return body;
 }
 
-/** Calls get ids that are their own in the whole conversation, unless they have one. */
+/** Gives calls without an id one that is unique in the conversation. */
 const withIds = ({ tool_calls: calls, ...delta }: Delta, turn: number): Delta =>
   calls === undefined
     ? delta
@@ -81,26 +81,26 @@ const toolCall = (index: number, name: string, args: object): ToolCall => ({
   function: { name, arguments: JSON.stringify(args) },
 });
 
-/** A call of a tool, as a delta of an answer. */
+/** A tool call, as a delta of an answer. */
 export const call = (id: string, name: string, args: object): Delta => ({
   tool_calls: [{ ...toolCall(0, name, args), id }],
 });
 
-/** An answer in words, streamed a few characters at a time, with the usage that the server reports. */
+/** A text answer, streamed a few characters at a time. */
 export const say = (text: string, usage?: object): Reply => ({
   deltas: (text.match(/[\s\S]{1,12}/g) ?? []).map((content) => ({ content })),
   finish: 'stop',
   ...(usage ? { usage } : {}),
 });
 
-/** An answer that calls tools, one after the other in one message. */
+/** An answer that calls tools, all in one message. */
 export const use = (calls: readonly [name: string, args: object][], usage?: object): Reply => ({
   deltas: calls.map(([name, args], index) => ({ tool_calls: [toolCall(index, name, args)] })),
   finish: 'tool_calls',
   ...(usage ? { usage } : {}),
 });
 
-/** The text of the last message of a request. */
+/** The text of the last message in a request. */
 export function asked(request: ChatRequest): string {
   const last = request.messages.at(-1);
   return typeof last?.content === 'string' ? last.content : JSON.stringify(last?.content);

@@ -7,7 +7,7 @@ import { makePlace, mayChangeUsers, type Place } from '@hermes-fleet/workspace/t
 import type { Agent, AgentOptions } from '../agent.ts';
 import { makeAgent } from './harness.ts';
 
-/** A repository of a user who may share it with the agent's commands. */
+/** A user's repository that the agent's commands can share. */
 export interface UsersTree {
   readonly dir: string;
   readonly place: Place;
@@ -15,11 +15,11 @@ export interface UsersTree {
   write(path: string, text: string): void;
   read(path: string): string;
   has(path: string): boolean;
-  /** What git says of the tree, one line each. */
+  /** The lines of `git status --porcelain`. */
   status(): string[];
-  /** The subjects of its commits, the newest first. */
+  /** The subjects of the commits, newest first. */
   log(): string[];
-  /** An agent that works in it. */
+  /** Creates an agent that works in place. */
   agent(options?: Partial<AgentOptions>): Promise<Agent>;
 }
 

@@ -2,7 +2,15 @@ import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { TestContext } from 'node:test';
 import type { AgentConfigSchema } from '@hermes-fleet/agent';
-import type { Asked, Bench, BenchOptions, Call, Script, Subject, Turn } from '@hermes-fleet/agent/testing';
+import type {
+  Call,
+  ExecutorUnderTest,
+  Fixture,
+  FixtureOptions,
+  ModelRequest,
+  Script,
+  Turn,
+} from '@hermes-fleet/agent/testing';
 import {
   type AnthropicReply,
   anthropicServer,
@@ -22,7 +30,7 @@ import { nameInClaude } from '../native-tools.ts';
 const CHARS_PER_TOKEN = 4;
 const OUTPUT_TOKENS = 20;
 
-/** Where the optional SDK of Claude Code is for tests: where CLAUDE_AGENT_SDK_DIR says, else in the cache of the checkout. */
+/** The folder of the optional SDK: CLAUDE_AGENT_SDK_DIR, else the cache of the checkout. */
 function sdkFolder(): string {
   const cached = resolve(import.meta.dirname, '../../../../.cache/claude-sdk');
   return process.env.CLAUDE_AGENT_SDK_DIR || cached;
@@ -30,118 +38,119 @@ function sdkFolder(): string {
 
 const hasSdk = existsSync(join(sdkFolder(), 'node_modules/@anthropic-ai/claude-agent-sdk/package.json'));
 const NO_SDK =
-  'the optional package @anthropic-ai/claude-agent-sdk is not there: name its folder in CLAUDE_AGENT_SDK_DIR';
+  'the optional package @anthropic-ai/claude-agent-sdk is missing: name its folder in CLAUDE_AGENT_SDK_DIR';
 
-/** Why tests that need Claude Code cannot run here, or false. */
-export const claudeAbsent: string | false = hasSdk ? false : NO_SDK;
+/** The reason to skip tests that need Claude Code, or false. */
+export const claudeUnavailable: string | false = hasSdk ? false : NO_SDK;
 
 const KEYS: Readonly<Record<string, string>> = {
   MODEL_KEY: SECRET,
   ANTHROPIC_API_KEY: SECRET,
   CLAUDE_AGENT_SDK_DIR: sdkFolder(),
 };
-/** With a model's key, and where Claude Code is. */
+/** An environment with model keys and the SDK's folder. */
 export const keyedEnv = { read: (name: string): string | undefined => KEYS[name] };
 
-export const SUBJECTS: readonly Subject[] = [
+export const EXECUTORS_UNDER_TEST: readonly ExecutorUnderTest[] = [
   {
     name: 'loop with openai-compatible',
-    absent: false,
+    unavailable: false,
     model: 'scripted',
     callTokens: 1500,
-    async bench(t, script, o = {}) {
-      const asked: Asked[] = [];
+    async setUp(t, script, options = {}) {
+      const requests: ModelRequest[] = [];
       const server = await scriptedServer(t, (call, request) => {
-        const seen = askedInChat(request);
-        asked.push(seen);
+        const seen = chatRequest(request);
+        requests.push(seen);
         return chatReply(script(call, seen), seen);
       });
       const model = { model: 'openai-compatible/m', base_url: server.url, api_key_env: 'MODEL_KEY' };
-      return bench(t, model, asked, o);
+      return createFixture(t, model, requests, options);
     },
   },
   {
     name: 'loop with anthropic',
-    absent: false,
+    unavailable: false,
     model: 'scripted',
     callTokens: 1500,
-    bench: (t, script, o = {}) => onAnthropic(t, script, 'loop', o),
+    setUp: (t, script, options = {}) => onAnthropic(t, script, 'loop', options),
   },
   {
     name: 'claude-code',
-    absent: claudeAbsent,
+    unavailable: claudeUnavailable,
     model: 'scripted',
     callTokens: 6000,
-    bench: (t, script, o = {}) => onAnthropic(t, script, 'claude-code', o),
+    setUp: (t, script, options = {}) => onAnthropic(t, script, 'claude-code', options),
   },
   {
     name: 'loop with offline/runbook',
-    absent: false,
+    unavailable: false,
     model: 'runbook',
     callTokens: 1500,
-    bench: (t, _script, o = {}) => bench(t, { model: 'offline/runbook' }, [], o),
+    setUp: (t, _script, options = {}) => createFixture(t, { model: 'offline/runbook' }, [], options),
   },
   {
     name: 'echo',
-    absent: false,
+    unavailable: false,
     model: 'none',
     callTokens: 0,
-    bench: (t, _script, o = {}) => bench(t, {}, [], o, { responseHandler: 'echo' }),
+    setUp: (t, _script, options = {}) => createFixture(t, {}, [], options, { responseHandler: 'echo' }),
   },
 ];
 
-async function bench(
+async function createFixture(
   t: TestContext,
   model: z.input<typeof AgentConfigSchema>,
-  asked: readonly Asked[],
-  { config, ...o }: BenchOptions,
+  requests: readonly ModelRequest[],
+  { config, ...options }: FixtureOptions,
   more: { responseHandler?: 'echo' } = {},
-): Promise<Bench> {
+): Promise<Fixture> {
   const guards: string[] = [];
   const onGuard = (guard: string, level: string): void => void guards.push(`${guard} ${level}`);
   const agent = await makeAgent(
     t,
     { ...config, ...model },
-    { ...o, ...more, claudeCode, env: keyedEnv, onGuard },
+    { ...options, ...more, claudeCode, env: keyedEnv, onGuard },
   );
-  return { agent, asked, guards };
+  return { agent, requests, guards };
 }
 
 async function onAnthropic(
   t: TestContext,
   script: Script,
   executor: 'loop' | 'claude-code',
-  o: BenchOptions,
-): Promise<Bench> {
-  const asked: Asked[] = [];
+  options: FixtureOptions,
+): Promise<Fixture> {
+  const requests: ModelRequest[] = [];
   const server = await anthropicServer(t, (call, request): AnthropicReply => {
     const { system, user } = textsOf(request);
-    const seen: Asked = {
+    const seen: ModelRequest = {
       system,
       users: user,
       raw: JSON.stringify(request),
       results: resultsOf(request).map(({ text }) => text),
       tools: request.tools?.map(({ name }) => name) ?? [],
     };
-    asked.push(seen);
-    // Its own helpers and the second check have no tools by Claude Code's names.
+    requests.push(seen);
+    // Requests of helpers and of the review do not offer Claude Code's own tools.
     const inClaude = executor === 'claude-code' && seen.tools.includes(nameInClaude('read_file'));
     return anthropicReply(script(call, seen), seen, inClaude);
   });
-  return bench(t, { model: 'anthropic/claude-sonnet-4-5', base_url: server.url, executor }, asked, o);
+  const model = { model: 'anthropic/claude-sonnet-4-5', base_url: server.url, executor };
+  return createFixture(t, model, requests, options);
 }
 
-const usageOf = (turn: Turn, { raw }: Asked): { input: number; output: number } => ({
+const usageOf = (turn: Turn, { raw }: ModelRequest): { input: number; output: number } => ({
   input: Math.ceil(raw.length / CHARS_PER_TOKEN),
   output: turn.output ?? OUTPUT_TOKENS,
 });
 
-function anthropicReply(turn: Turn, asked: Asked, inClaude: boolean): AnthropicReply {
+function anthropicReply(turn: Turn, request: ModelRequest, inClaude: boolean): AnthropicReply {
   if (turn.refused !== undefined) {
     const headers = { 'retry-after': '0', 'retry-after-ms': '1' };
     return { status: turn.refused, type: 'some_error', message: 'because', headers };
   }
-  const { input, output } = usageOf(turn, asked);
+  const { input, output } = usageOf(turn, request);
   return {
     ...(turn.text !== undefined && { text: turn.text }),
     calls: (turn.calls ?? []).map((call) => (inClaude ? callInClaude(call) : call)),
@@ -151,7 +160,7 @@ function anthropicReply(turn: Turn, asked: Asked, inClaude: boolean): AnthropicR
   };
 }
 
-/** The inputs of Claude Code's own tools. */
+/** Translates a call to Claude Code's own tool. */
 function callInClaude([tool, input]: Call): Call {
   const { path: file_path, old_text: old_string, new_text: new_string, ...rest } = input;
   const inputs: Readonly<Record<string, { readonly [key: string]: unknown }>> = {
@@ -162,7 +171,7 @@ function callInClaude([tool, input]: Call): Call {
   return [nameInClaude(tool), inputs[tool] ?? input];
 }
 
-function chatReply(turn: Turn, asked: Asked): Reply {
+function chatReply(turn: Turn, request: ModelRequest): Reply {
   if (turn.refused !== undefined) return { status: turn.refused, body: '{"error":{"message":"because"}}' };
   const words = turn.text === undefined ? [] : [{ content: turn.text }];
   const calls = (turn.calls ?? []).map(([name, input], index) => ({
@@ -170,12 +179,12 @@ function chatReply(turn: Turn, asked: Asked): Reply {
   }));
   const deltas = [...words, ...calls];
   if (turn.hang) return { hang: true, deltas };
-  const { input, output } = usageOf(turn, asked);
+  const { input, output } = usageOf(turn, request);
   const finish = turn.cutOff ? 'length' : calls.length > 0 ? 'tool_calls' : 'stop';
   return { deltas, finish, usage: { prompt_tokens: input, completion_tokens: output } };
 }
 
-function askedInChat(request: ChatRequest): Asked {
+function chatRequest(request: ChatRequest): ModelRequest {
   const of = (wanted: string): string[] =>
     request.messages
       .filter(({ role }) => role === wanted)
