@@ -1,21 +1,19 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { AgentConfigSchema, createAgent } from '@hermes-fleet/agent';
 import { type AdmittedTask, systemClock, systemIds } from '@hermes-fleet/protocol';
+import { silentLog, tempDir } from '@hermes-fleet/protocol/testing';
 import { ledgerRun, openTestLedger, startTask } from '../support/ledger-run.ts';
 
-const silent = { debug() {}, info() {}, warn() {}, error() {} };
 const FEW = 5;
 const MANY = 15;
 
 test('a step with a tool call waits for the disk twice: before the model call and before the tool call', async (t) => {
-  const dir = mkdtempSync(join(tmpdir(), 'fleet-commits-'));
-  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  const dir = tempDir(t);
   let commits = 0;
   const { exec } = DatabaseSync.prototype;
   t.mock.method(DatabaseSync.prototype, 'exec', function (this: DatabaseSync, sql: string) {
@@ -35,7 +33,7 @@ test('a step with a tool call waits for the disk twice: before the model call an
     env: { read: () => undefined },
     clock: systemClock,
     ids: systemIds,
-    log: silent,
+    log: silentLog,
   });
   t.after(async () => {
     await agent.close();

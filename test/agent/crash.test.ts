@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { tempDir } from '@hermes-fleet/protocol/testing';
 import type { Script } from './script-server.ts';
 
 /**
@@ -95,8 +96,7 @@ function runProcess(dir: string, dieAt: number): Promise<Survivor | undefined> {
 }
 
 function makeDir(t: TestContext): string {
-  const dir = mkdtempSync(join(tmpdir(), 'fleet-crash-'));
-  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  const dir = tempDir(t);
   mkdirSync(join(dir, 'state'), { mode: 0o700 });
   return dir;
 }

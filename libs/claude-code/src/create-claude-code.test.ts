@@ -5,8 +5,9 @@ import { type TestContext, test } from 'node:test';
 import { AgentConfigSchema } from '@hermes-fleet/agent';
 import { makeAgent } from '@hermes-fleet/agent/testing';
 import { FleetError, systemClock, systemIds } from '@hermes-fleet/protocol';
+import { tempDir } from '@hermes-fleet/protocol/testing';
 import type { Confinement } from '@hermes-fleet/workspace';
-import { mayChangeUsers, SECRET, tempDir } from '@hermes-fleet/workspace/testing';
+import { mayChangeUsers, SECRET } from '@hermes-fleet/workspace/testing';
 import { createClaudeCode, readableDirectories } from './create-claude-code.ts';
 import { claudeCode } from './index.ts';
 
@@ -24,7 +25,7 @@ const noConfinement: Confinement = {
 
 /** A folder with an SDK package that does nothing. */
 function fakeSdk(t: TestContext, source = 'export function query() {}', mode = 0o755): string {
-  const folder = tempDir(t, 'fleet-sdk-');
+  const folder = tempDir(t);
   const dir = join(folder, 'node_modules/@anthropic-ai/claude-agent-sdk');
   mkdirSync(dir, { recursive: true });
   const manifest = {
@@ -47,7 +48,7 @@ const invalid = (message: RegExp) => (error: unknown) => {
 };
 
 test('without the SDK the agent does not start, and the error names the command that installs it', async (t) => {
-  const folder = tempDir(t, 'fleet-sdk-');
+  const folder = tempDir(t);
   const env = envOf({ ANTHROPIC_API_KEY: SECRET, CLAUDE_AGENT_SDK_DIR: folder });
   const message =
     /npm install --prefix <folder> @anthropic-ai\/claude-agent-sdk@0\.3\.330 and set CLAUDE_AGENT_SDK_DIR/;

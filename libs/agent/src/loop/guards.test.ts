@@ -3,7 +3,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { JsonObject, RunEvent } from '@hermes-fleet/protocol';
-import { makePlace, quietLog } from '@hermes-fleet/workspace/testing';
+import { silentLog } from '@hermes-fleet/protocol/testing';
+import { makePlace } from '@hermes-fleet/workspace/testing';
 import { scriptedAgent, stepsSinceAsked, userTexts } from '../testing/scripted-run.ts';
 import { asked, type ChatRequest, type Reply, say, use } from '../testing/scripted-server.ts';
 
@@ -258,7 +259,7 @@ test('tool calls are logged if configured, without secrets', async (t) => {
   for (const logToolUse of [true, false]) {
     const logged: object[] = [];
     const log = {
-      ...quietLog,
+      ...silentLog,
       info: (fields: object, message: string) => void logged.push({ ...fields, message }),
     };
     const run = await scriptedAgent(

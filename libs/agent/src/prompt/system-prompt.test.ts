@@ -4,8 +4,8 @@ import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { FleetError, type JsonObject, systemClock } from '@hermes-fleet/protocol';
+import { silentLog, tempDir } from '@hermes-fleet/protocol/testing';
 import { anchoredFiles } from '@hermes-fleet/workspace';
-import { quietLog, tempDir } from '@hermes-fleet/workspace/testing';
 import type { AgentTool } from '../run/conversation.ts';
 import { makeTask, makeToolContext } from '../testing/harness.ts';
 import { scriptedAgent, stepsSinceAsked } from '../testing/scripted-run.ts';
@@ -15,7 +15,7 @@ import { type PromptOptions, SHORTEST_PROMPT_CHARS, systemPrompt } from './syste
 type Files = Readonly<Record<string, string | Buffer>>;
 
 function repository(t: TestContext, files: Files = {}): string {
-  const dir = tempDir(t, 'fleet-prompt-');
+  const dir = tempDir(t);
   execFileSync('git', ['init', '-q', dir], { env: { PATH: process.env.PATH, HOME: '/nonexistent' } });
   for (const [name, content] of Object.entries(files)) writeFileSync(join(dir, name), content);
   return dir;
@@ -50,7 +50,7 @@ function prompt(
     workspace: { ...workspace, branch },
     files,
     clock: systemClock,
-    log: quietLog,
+    log: silentLog,
     signal,
     verify: true,
     budget: { limit, remaining: () => limit ?? Number.POSITIVE_INFINITY },

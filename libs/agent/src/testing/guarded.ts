@@ -1,5 +1,5 @@
 import type { JsonValue, ToolResult } from '@hermes-fleet/protocol';
-import { quietLog } from '@hermes-fleet/workspace/testing';
+import { silentLog } from '@hermes-fleet/protocol/testing';
 import type { z } from 'zod';
 import { AgentConfigSchema } from '../config/config.ts';
 import { createGuards, type GuardsOptions } from '../guards/guards.ts';
@@ -60,7 +60,7 @@ export function guarded(
       journal,
       files: undefined,
       canRun: true,
-      log: quietLog,
+      log: silentLog,
       onGuard: (guard, level) => fired.push(`${guard} ${level}`),
       ...options,
     },

@@ -11,9 +11,10 @@ import {
   type TokenEntry,
   type TokenStore,
 } from '@hermes-fleet/protocol';
+import { silentLog } from '@hermes-fleet/protocol/testing';
 import { createBudget, type TaskBudget } from '@hermes-fleet/tokens';
 import type { AnchoredFiles } from '@hermes-fleet/workspace';
-import { makePlace, type Place, quietLog } from '@hermes-fleet/workspace/testing';
+import { makePlace, type Place } from '@hermes-fleet/workspace/testing';
 import type { z } from 'zod';
 import { type Agent, type AgentOptions, createAgent } from '../agent.ts';
 import { AgentConfigSchema } from '../config/config.ts';
@@ -33,7 +34,7 @@ export async function makeAgent(
     env: { read: () => undefined },
     clock: systemClock,
     ids: systemIds,
-    log: quietLog,
+    log: silentLog,
     ...options,
   });
   t.after(() => agent.close());

@@ -9,7 +9,8 @@ import {
   type MessagesRequest,
   makeContext,
 } from '@hermes-fleet/agent/testing';
-import { quietLog, SECRET } from '@hermes-fleet/workspace/testing';
+import { silentLog } from '@hermes-fleet/protocol/testing';
+import { SECRET } from '@hermes-fleet/workspace/testing';
 import { openMeteringProxy } from '../metering-proxy.ts';
 
 const MODEL = 'claude-sonnet-4-5';
@@ -42,7 +43,7 @@ export async function proxyTo(
     apiKey: SECRET,
     modelName: MODEL,
     countCache,
-    log: quietLog,
+    log: silentLog,
     model: await createModel(AgentConfigSchema.parse({ model: `anthropic/${MODEL}` }), 'sonnet', env),
     budget: context.budget,
     signal: context.signal,
