@@ -175,7 +175,7 @@ export function createClaudeConversation(claude: ClaudeCodeOptions): CreateConve
       const end = await opened.turn();
       if (end.kind !== 'lost') return end;
       // The session ended before it wrote its files, or they were removed.
-      log.warn({ task_id: task.id }, 'a session of Claude Code is gone; the run goes on in a new one');
+      log.warn({ task_id: task.id }, 'a session of Claude Code is lost; the run continues in a new one');
       await opened[Symbol.asyncDispose]();
       state.claude = undefined;
       return (await openSession(ifLost, false)).turn();

@@ -17,7 +17,7 @@ import { createTextReporter } from './text-reporter.ts';
 import { createToolCalls } from './tool-calls.ts';
 import { toolContext } from './tool-context.ts';
 
-/** The estimated cost of a follow-up prompt and a short answer, beside the conversation itself. */
+/** The estimated cost of a follow-up prompt and a short answer, besides the conversation itself. */
 export const FOLLOW_UP_TOKENS = 300;
 
 /**

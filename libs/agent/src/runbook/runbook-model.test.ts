@@ -151,10 +151,10 @@ const ALL = new Set([...TOOLS, 'progress_update', 'fleet_send']);
 const wroteA = past('write_file', { path: 'a.txt' });
 const updated = past('progress_update', { accomplished: ['a'] });
 const sent = past('fleet_send', { agent: 'neo', brief: 'Look at it.' });
-const mixed = (calls: PastCall[], o: { tools?: ReadonlySet<string>; json?: boolean } = {}) =>
-  decide({ brief: MIXED, past: calls, tools: ALL, json: false, ...o });
-const textOf = (calls: PastCall[], o?: Parameters<typeof mixed>[1]): string => {
-  const decision = mixed(calls, o);
+const mixed = (calls: PastCall[], options: { tools?: ReadonlySet<string>; json?: boolean } = {}) =>
+  decide({ brief: MIXED, past: calls, tools: ALL, json: false, ...options });
+const textOf = (calls: PastCall[], options?: Parameters<typeof mixed>[1]): string => {
+  const decision = mixed(calls, options);
   return decision.kind === 'finish' ? decision.text : assert.fail(JSON.stringify(decision));
 };
 
