@@ -29,7 +29,7 @@ import { scratchpadTools } from './scratchpad.ts';
 
 const SECRET = 'top secret needle';
 
-/** A workspace with a twin beside it, whose secret nothing may read and where nothing may be written. */
+/** Makes a workspace, and beside it a directory that no tool may read from or write to. */
 function makeTree(t: TestContext) {
   const base = tempDir(t, 'fleet-matrix-');
   const [root, outside] = [join(base, 'workspace'), join(base, 'workspace-secret')];
@@ -78,7 +78,7 @@ function toolsOn(tree: Tree, wrapFiles = (files: AnchoredFiles) => files) {
   };
 }
 
-/** Every tool that takes a path of the workspace, with a path in its place. */
+/** Input of every tool that takes a path of the workspace. */
 const BY_PATH: Readonly<Record<string, (path: string) => object>> = {
   read_file: (path) => ({ path }),
   write_file: (path) => ({ path, content: 'planted' }),
@@ -88,20 +88,20 @@ const BY_PATH: Readonly<Record<string, (path: string) => object>> = {
   grep_files: (path) => ({ pattern: 'needle', path }),
   'grep_files (in the gateway)': (path) => ({ pattern: 'needle', path }),
 };
-/** Those that take a pattern of paths. */
+/** Input of every tool that takes a path pattern. */
 const BY_PATTERN: Readonly<Record<string, (path: string) => object>> = {
   find_files: (pattern) => ({ pattern }),
   grep_files: (include) => ({ pattern: 'needle', include }),
   'grep_files (in the gateway)': (include) => ({ pattern: 'needle', include }),
 };
-/** Those that take a name in a folder of their own. */
+/** Input of every tool that takes a name in its own folder. */
 const BY_NAME: Readonly<Record<string, (name: string) => object>> = {
   scratchpad_read: (name) => ({ name }),
   scratchpad_write: (name) => ({ name, content: 'planted' }),
   memory_read: (name) => ({ name }),
   memory_write: (name) => ({ name, content: 'planted' }),
 };
-/** Those that take neither, and whose folder is attacked instead. */
+/** Input of the tools that take neither path nor name; the tests attack their folder. */
 const FIXED: Readonly<Record<string, object>> = {
   progress_read: {},
   progress_update: { remaining: ['x'] },
@@ -109,7 +109,7 @@ const FIXED: Readonly<Record<string, object>> = {
   memory_list: {},
 };
 
-test('the table has every tool that touches files', (t) => {
+test('the tables list every tool that touches files', (t) => {
   const { names } = toolsOn(makeTree(t));
   const tabled = [BY_PATH, BY_NAME, FIXED].flatMap(Object.keys);
   assert.deepEqual(names.toSorted(), tabled.toSorted());
@@ -123,7 +123,7 @@ const link =
     return name;
   };
 
-/** A device that says nothing; a user who may not make one has the machine's own. */
+/** Makes a null device; a user who may not make devices gets a symlink to one of the machine's. */
 function device({ root }: Tree): string {
   if (process.getuid?.() === 0) execFileSync('mknod', [join(root, 'device'), 'c', '1', '5']);
   else symlinkSync('/dev/zero', join(root, 'device'));
@@ -163,7 +163,7 @@ const ATTACKS: Readonly<Record<string, Attack>> = {
 };
 
 for (const [what, attack] of Object.entries(ATTACKS)) {
-  test(`${what} leads nowhere, with any tool`, { timeout: 60_000 }, async (t) => {
+  test(`no tool follows ${what}`, { timeout: 60_000 }, async (t) => {
     const attacked = async (name: string, inputOf: (path: string) => object) => {
       const tree = makeTree(t);
       const path = attack(tree);
@@ -176,16 +176,16 @@ for (const [what, attack] of Object.entries(ATTACKS)) {
       const { path, result } = await attacked(name, inputOf);
       assert.equal(result.ok, isFine(name, path), `${name} ${path}`);
     }
-    // A pattern may say nothing of this workspace, and then finds nothing.
+    // A pattern that matches nothing in the workspace is allowed to succeed.
     for (const [name, inputOf] of Object.entries(BY_PATTERN)) await attacked(name, inputOf);
   });
 }
 
-/** A plain name is one of a scratchpad, whatever it is called in the workspace. */
+/** A plain name is a valid scratchpad name, even when the workspace has a dangerous entry of that name. */
 const isFine = (tool: string, path: string): boolean =>
   tool === 'scratchpad_write' && /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/.test(path);
 
-/** What is planted in place of the folders and files that tools keep for themselves. */
+/** Planted in place of the folders and files that tools manage. */
 const PLANTED: Readonly<Record<string, (path: string, outside: string) => void>> = {
   'a symlink to a directory outside': (path, outside) => symlinkSync(outside, path),
   'a symlink to a file outside': (path, outside) => symlinkSync(join(outside, 'secret'), path),
@@ -208,7 +208,9 @@ const PLACES: Readonly<Record<string, readonly string[]>> = {
 };
 
 for (const [what, plant] of Object.entries(PLANTED)) {
-  test(`${what} in place of what a tool keeps leads nowhere`, { timeout: 60_000 }, async (t) => {
+  test(`no tool follows ${what} in place of a file or folder that it manages`, {
+    timeout: 60_000,
+  }, async (t) => {
     for (const [place, tools] of Object.entries(PLACES)) {
       for (const name of tools) {
         const tree = makeTree(t);
@@ -225,7 +227,7 @@ for (const [what, plant] of Object.entries(PLANTED)) {
   });
 }
 
-/** Every tool, with a path or name that lies in a directory that is being swapped for a link. */
+/** Every tool, with a path or name in a directory that is swapped for a symlink. */
 const SWAPPED: Readonly<Record<string, object>> = {
   ...Object.fromEntries(
     Object.entries(BY_PATH).map(([name, of]) => [
@@ -238,7 +240,7 @@ const SWAPPED: Readonly<Record<string, object>> = {
   ...FIXED,
 };
 
-/** What the tools of the scratchpad, of progress and of directories work in. */
+/** Adds the folders that the tools work in. */
 function withVictims(tree: Tree): Tree {
   for (const path of ['.scratch/task', 'dir']) {
     mkdirSync(join(tree.root, path), { recursive: true });
@@ -247,7 +249,7 @@ function withVictims(tree: Tree): Tree {
   return tree;
 }
 
-test('a symlink planted right after a path was judged leads nowhere, with any tool', async (t) => {
+test('no tool follows a symlink that is planted right after its path was checked', async (t) => {
   for (const [name, input] of Object.entries(SWAPPED)) {
     const tree = withVictims(makeTree(t));
     const swap = (): void => {
@@ -276,7 +278,7 @@ test('a symlink planted right after a path was judged leads nowhere, with any to
   }
 });
 
-/** Puts something in a place, over what a tool may have made there in the gap. */
+/** Puts something in a place, and replaces anything that a tool made there in the meantime. */
 function put(place: string, make: (place: string) => void): void {
   for (;;) {
     rmSync(place, { recursive: true, force: true });
@@ -289,7 +291,7 @@ function put(place: string, make: (place: string) => void): void {
   }
 }
 
-test('a directory that turns into a symlink again and again leads nowhere, with any tool', {
+test('no tool leaves the workspace while a directory keeps turning into a symlink', {
   timeout: 120_000,
 }, async (t) => {
   const tree = withVictims(makeTree(t));

@@ -85,7 +85,7 @@ for (const [what, path] of REFUSED) {
   });
 }
 
-test('file tools take what stays inside, through links too', async (t) => {
+test('file tools accept paths that stay inside the workspace, also through symlinks', async (t) => {
   const { root } = makeTree(t);
   const call = toolsOn(root);
   for (const path of ['dir/file', './dir//file', 'alias/file', 'dir/../dir/file', join(root, 'dir/file')]) {
@@ -113,7 +113,7 @@ test('file tools take what stays inside, through links too', async (t) => {
   assert.equal((await call('list_files', { path: 'out' })).ok, false);
 });
 
-test('a directory that cannot be entered does not hide the others', async (t) => {
+test('list_files lists the other directories when one cannot be entered', async (t) => {
   const { root } = makeTree(t);
   const files = anchoredFiles(root, false);
   const enter: typeof files.enter = async (directory, name) => {
@@ -125,11 +125,11 @@ test('a directory that cannot be entered does not hide the others', async (t) =>
   assert.match(JSON.stringify(output), /"dir\/file".*"locked\/"/);
 });
 
-test('a directory that turns into a symlink while files are opened never leads outside', async (t) => {
+test('file tools never leave the workspace while a directory keeps turning into a symlink', async (t) => {
   const { root, outside } = makeTree(t);
   const call = toolsOn(root);
   let stop = false;
-  /** Over what a concurrent write may have made in the gap. */
+  /** Renames, and replaces anything that a concurrent write made at the target. */
   const move = (from: string, to: string): void => {
     for (;;) {
       rmSync(join(root, to), { recursive: true, force: true });
@@ -166,7 +166,7 @@ test('a directory that turns into a symlink while files are opened never leads o
   assert.equal(planted, 'secret\n');
 });
 
-test('reading is paged, editing is exact, and mistakes are explained', async (t) => {
+test('reads are paged, edits match exactly, and errors explain the mistake', async (t) => {
   const { root } = makeTree(t);
   const call = toolsOn(root);
   const lines = Array.from({ length: 1200 }, (_, index) => `line ${index + 1}\n`).join('');

@@ -11,13 +11,13 @@ const NO_FILES = new Proxy(Object.create(null), { get: () => assert.fail('it tou
 const call = (input: JsonObject, ask: Ask) =>
   askTool().run(input, makeToolContext({ dir: '/nowhere', files: NO_FILES, ask, key: '3.1' }));
 
-test('the model is given what its caller answers, as that', async () => {
+test('the model gets the answer, labeled as the caller’s', async () => {
   const asked: unknown[] = [];
   const result = await call({ question: ' Which room? ' }, async (...args) => {
     asked.push(args);
     return 'The blue one.';
   });
-  assert.deepEqual(asked, [['Which room?', { key: '3.1' }]], 'the same key asks nobody twice');
+  assert.deepEqual(asked, [['Which room?', { key: '3.1' }]], 'the key identifies the question');
   assert.deepEqual(result, {
     ok: true,
     output: 'The caller answers:\n\nThe blue one.',
@@ -25,15 +25,15 @@ test('the model is given what its caller answers, as that', async () => {
   });
 });
 
-test('a long answer is cut, and says so', async () => {
+test('a long answer is cut, with a note', async () => {
   const { output } = await call({ question: 'All of it?' }, async () => 'x'.repeat(100_000));
   assert.ok(typeof output === 'string' && output.length < 65_000);
   assert.match(output, /the rest of a longer answer is cut\]$/);
   const emoji = await call({ question: 'All of it?' }, async () => `x${'\u{1f600}'.repeat(40_000)}`);
-  assert.ok(typeof emoji.output === 'string' && emoji.output.isWellFormed(), 'no character is cut in two');
+  assert.ok(typeof emoji.output === 'string' && emoji.output.isWellFormed(), 'no character is split');
 });
 
-test('no question, an endless one, and one too many are results that the model can act on', async () => {
+test('an empty question, an overlong one and one too many become tool results that the model can act on', async () => {
   const nobody: Ask = async () => assert.fail('it was asked');
   for (const question of ['', ' \n', 'x'.repeat(MAX_QUESTION_CHARS + 1)])
     assert.equal((await call({ question }, nobody)).ok, false);
@@ -45,7 +45,7 @@ test('no question, an endless one, and one too many are results that the model c
   assert.match(String(refused.output), /5 times, and did; decide yourself/);
 });
 
-test('a stop and an end go through, so that the run can go on later', async () => {
+test('a stop, a cancel and a deadline are passed on, so the run can resume later', async () => {
   for (const code of ['SHUTTING_DOWN', 'CANCELED', 'DEADLINE_EXCEEDED'] as const) {
     const reason = new FleetError(code, 'over');
     await assert.rejects(
@@ -57,7 +57,7 @@ test('a stop and an end go through, so that the run can go on later', async () =
 
 const BRIEF = `${block('tool ask_caller', '{"question": "Which room?"}')}${block('sh', 'echo painted >> out.txt; cat out.txt')}`;
 
-test('a run that asks goes on with the answer, also from a checkpoint: paused or cut off', async (t) => {
+test('a run that asks resumes from a checkpoint with the answer, after a pause and after a crash', async (t) => {
   const agent = await makeAgent(t, { tools: { shell: { confine: 'unconfined' } } });
   for (const how of ['paused', 'cut off'] as const) {
     const task = makeTask(BRIEF, { contextId: how });
@@ -97,7 +97,7 @@ test('a run that asks goes on with the answer, also from a checkpoint: paused or
   }
 });
 
-test('tools.ask.enabled: false offers it to nobody', async (t) => {
+test('tools.ask.enabled: false removes ask_caller from the tools', async (t) => {
   const on = await makeAgent(t);
   const off = await makeAgent(t, { tools: { ask: { enabled: false } } });
   assert.ok(on.capabilities().tools.includes('ask_caller'));

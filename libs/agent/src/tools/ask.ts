@@ -8,12 +8,12 @@ import {
 } from '@hermes-fleet/protocol';
 import { z } from 'zod';
 
-/** What of an answer a model is shown, in characters: as much as of a command that failed. */
+/** Maximum characters of an answer shown to the model, the same as for a failed command. */
 const MAX_ANSWER_CHARS = 64_000;
 
 /**
- * `ask_caller`: a question to whoever gave the task (design 3, Asking). The answer is the caller's word, like the brief.
- * It may take a day, and a restart: the same call then goes on with it.
+ * `ask_caller` asks the caller of the task (docs/agent.md#asking). The answer has the authority of the brief. It may
+ * take a day and outlast a restart: the same call then resumes with it.
  */
 export function askTool(): Tool {
   return defineTool({

@@ -8,8 +8,8 @@ import { tempDir } from '@hermes-fleet/workspace/testing';
 import { makeToolContext } from '../testing/harness.ts';
 import { fileTools } from './file-tools.ts';
 
-const MODULES = ['./file-tools.ts', './anchored-path.ts'].map((path) => import.meta.resolve(path));
-/** Edits and writes a.txt in its working directory to more than what a file may have there. */
+const MODULES = ['./file-tools.ts', '@hermes-fleet/workspace'].map((path) => import.meta.resolve(path));
+/** Edits and writes a.txt in its working directory beyond the file size limit. */
 const GROW = `
 const [{ fileTools }, { anchoredFiles }] = await Promise.all(${JSON.stringify(MODULES)}.map((url) => import(url)));
 const [, write, edit] = fileTools();
@@ -21,7 +21,7 @@ for (const [tool, input] of [[edit, { old_text: 'old', new_text: content }], [wr
 process.stdout.write(codes.join());
 `;
 
-test('a file that has no room for its new content keeps the old', (t) => {
+test('a file keeps its old content when the new content does not fit on the disk', (t) => {
   const cwd = tempDir(t, 'fleet-full-');
   writeFileSync(join(cwd, 'a.txt'), 'the old content\n');
   const limited = [
@@ -38,7 +38,7 @@ test('a file that has no room for its new content keeps the old', (t) => {
   assert.equal(readFileSync(join(cwd, 'a.txt'), 'utf8'), 'the old content\n');
 });
 
-test('a file that is replaced holds the new content alone, longer or shorter', async (t) => {
+test('a replaced file holds only the new content, longer or shorter', async (t) => {
   const dir = tempDir(t, 'fleet-replace-');
   const context = makeToolContext({ dir, files: anchoredFiles(dir, false) });
   const write = fileTools().find(({ name }) => name === 'write_file');

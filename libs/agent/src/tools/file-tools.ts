@@ -92,7 +92,7 @@ async function readText(file: FileHandle): Promise<string> {
   return textOf(bytes.subarray(0, bytesRead));
 }
 
-/** What goes beyond the old content is written first: where the disk is too full for it, the old content stays. */
+/** Writes the part beyond the old content first, so a full disk leaves the old content intact. */
 async function replace(file: FileHandle, bytes: Buffer): Promise<void> {
   const { size } = await file.stat();
   const kept = Math.min(size, bytes.length);

@@ -20,7 +20,7 @@ function treeOf(t: TestContext, paths: readonly string[]) {
   return { root, find: (input: object, more = {}) => find.run(input, { ...context, ...more }) };
 }
 
-test('files are found by a pattern, in order, and what is hidden is not', async (t) => {
+test('files that match a pattern are found in sorted order, without hidden ones', async (t) => {
   const { root, find } = treeOf(t, [
     ...['z.ts', 'b/c.ts', 'b/a.ts', 'b.ts', '.env', 'a/b/c/d/e/f.ts', 'node_modules/p/i.ts'],
     ...['.git/x.ts', '.scratch/x.ts', 'b/.git/x.ts'],
@@ -38,7 +38,7 @@ test('files are found by a pattern, in order, and what is hidden is not', async 
   assert.deepEqual((await find({ pattern: 'absent' })).output, { files: [] });
 });
 
-test('what is not a pattern of this workspace is explained', async (t) => {
+test('an invalid pattern or path is explained', async (t) => {
   const { find } = treeOf(t, ['a']);
   assert.match(String((await find({ pattern: '../*' })).output), /leads out of the workspace/);
   assert.match(String((await find({ pattern: '*', path: '..' })).output), /leads out of the workspace/);
@@ -48,7 +48,7 @@ test('what is not a pattern of this workspace is explained', async (t) => {
   assert.match(String((await find({ pattern: '' })).output), /wrong input/);
 });
 
-test('a search ends at its limits, and says so', async (t) => {
+test('a search stops at its limits and reports which', async (t) => {
   const many = Array.from({ length: 600 }, (_, index) => `${index % 7}/${index}.txt`);
   const { find } = treeOf(t, [...many, `${'d/'.repeat(45)}deep.md`]);
   const { output } = await find({ pattern: '*.txt' });
@@ -70,7 +70,7 @@ test('a search ends at its limits, and says so', async (t) => {
   await assert.rejects(find({ pattern: '*' }, { signal: AbortSignal.abort(reason) }), reason);
 });
 
-test('a directory with too many entries is not passed off as searched whole', {
+test('a directory with too many entries is reported as searched incompletely', {
   timeout: 60_000,
 }, async (t) => {
   const { root, find } = treeOf(t, ['few/a.ts']);
@@ -84,7 +84,7 @@ test('a directory with too many entries is not passed off as searched whole', {
   assert.deepEqual((await find({ ...absent, path: 'few' })).output, { files: [] });
 });
 
-test('a walk leaves the event loop to others', async (t) => {
+test('a walk yields to the event loop', async (t) => {
   const { root } = treeOf(
     t,
     Array.from({ length: 20 }, (_, index) => `${index}.txt`),

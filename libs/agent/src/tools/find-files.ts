@@ -9,7 +9,7 @@ import { parseGlob } from './search/glob.ts';
 const MAX_FOUND = 500;
 const LIMITS = { maxDepth: 40, maxEntries: 100_000, maxMs: 10_000 };
 
-/** `find_files`: the files whose path matches a pattern, in order; bounded in time, depth and number. */
+/** `find_files` lists the files whose path matches a pattern, sorted; bounded in time, depth and number. */
 export function findFilesTool(o: { readonly clock: Clock }): AgentTool {
   return defineFileTool({
     name: 'find_files',

@@ -41,7 +41,7 @@ for (const commands of [true, false]) {
   const by = commands ? 'by grep' : 'in the gateway';
   const notes = commands ? {} : { notes: ['searched for the text as it stands'] };
 
-  test(`text is found as it stands, ${by}`, async (t) => {
+  test(`literal text is found ${by}`, async (t) => {
     const { grep } = treeOf(t, commands);
     const fixed = commands ? { fixed: true } : {};
     const found = async (input: object) => (await grep({ ...fixed, ...input })).output;
@@ -78,7 +78,7 @@ for (const commands of [true, false]) {
     assert.match(String(await found({ pattern: 'a\nb' })), /line by line/);
   });
 
-  test(`many matches are counted, the first are shown, and long lines cut, ${by}`, async (t) => {
+  test(`all matches are counted, the first are shown and long lines are cut ${by}`, async (t) => {
     const { root, grep } = treeOf(t, commands);
     writeFileSync(join(root, 'many.txt'), 'needle\n'.repeat(5000));
     writeFileSync(join(root, 'wide.txt'), `${'x'.repeat(2_000_000)}needle${'y'.repeat(100_000)}\n`);
@@ -90,7 +90,7 @@ for (const commands of [true, false]) {
   });
 }
 
-test('expressions are read as Perl does, and wrong ones explained', async (t) => {
+test('expressions have Perl syntax, and invalid ones are explained', async (t) => {
   const { grep } = treeOf(t, true);
   const found = async (pattern: string) => (await grep({ pattern })).output;
   const calls = { matches: 2, files: 2, first: ['a.ts:2: foo(1)', 'src/b.ts:1: foo(2)'] };
@@ -100,7 +100,7 @@ test('expressions are read as Perl does, and wrong ones explained', async (t) =>
   assert.equal((await grep({ pattern: '[' })).ok, false);
 });
 
-test('an expression that explodes ends by itself or at its deadline, while the gateway goes on', async (t) => {
+test('an expression with catastrophic backtracking is stopped and does not block the event loop', async (t) => {
   const { root, grep } = treeOf(t, true);
   writeFileSync(join(root, 'bomb'), `${'a'.repeat(50_000)}\n`);
   let turns = 0;
@@ -120,7 +120,7 @@ test('an expression that explodes ends by itself or at its deadline, while the g
   await assert.rejects(search, reason);
 });
 
-test('a machine without grep, or one whose grep knows less, is dealt with honestly', async (t) => {
+test('a missing grep, a grep without Perl expressions and a failed start are reported', async (t) => {
   const { context } = treeOf(t, true);
   const grep = grepFilesTool({ clock: systemClock, commands: true });
   const run = (input: object, script: string) => {
@@ -147,7 +147,7 @@ test('a machine without grep, or one whose grep knows less, is dealt with honest
 });
 
 for (const confine of ['bubblewrap', 'uid'] as const) {
-  test(`a search is confined as commands are (${confine})`, { skip: cannotConfine(confine) }, async (t) => {
+  test(`a search is confined like commands (${confine})`, { skip: cannotConfine(confine) }, async (t) => {
     const place = makePlace(t);
     const confinement = await createConfinement({ confine, ...place, clock: systemClock, log: quietLog });
     const root = realpathSync(join(place.workspaceRoot, 'contexts'));

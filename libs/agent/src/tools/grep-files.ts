@@ -13,13 +13,13 @@ import type { GrepPlace, GrepSearch } from './search/search.ts';
 
 export interface GrepOptions {
   readonly clock: Clock;
-  /** Whether commands may be run; without them, only text as it stands is looked for. */
+  /** False when commands cannot run; then the tool searches for literal text only. */
   readonly commands: boolean;
 }
 
 /**
- * `grep_files`: lines that match, by the machine's `grep`, confined as the agent's commands are and with a deadline, so
- * that no expression can hold up the gateway. Where there is no such program, text as it stands is looked for here.
+ * * `grep_files` finds matching lines with the machine's `grep`, confined like the agent's commands and with a
+ * deadline, so no expression can block the gateway. Without a `grep`, the gateway itself searches for literal text.
  */
 export function grepFilesTool(o: GrepOptions): AgentTool {
   return defineFileTool({

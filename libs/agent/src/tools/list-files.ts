@@ -7,7 +7,7 @@ import { walkTree } from './search/file-walk.ts';
 const MAX_ENTRIES = 500;
 const LIMITS = { maxDepth: 3, maxEntries: 100_000, maxMs: 10_000, packages: true };
 
-/** `list_files`: the tree below a directory, three levels deep, in order; directories end in a slash. */
+/** `list_files` lists the tree below a directory, three levels deep, sorted; directories end in a slash. */
 export function listFilesTool(o: { readonly clock: Clock }): AgentTool {
   return defineFileTool({
     name: 'list_files',

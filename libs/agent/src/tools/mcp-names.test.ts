@@ -3,12 +3,12 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { mcpPrefix, mcpToolName } from './mcp-names.ts';
 
-test('names that every provider accepts stay as they are', () => {
+test('names that every provider accepts are unchanged', () => {
   assert.equal(mcpToolName('files', 'read_text_file'), 'mcp__files__read_text_file');
   assert.equal(mcpToolName('context_mode', 'a-B_9'), 'mcp__context_mode__a-B_9');
 });
 
-test('all others are made safe, and told apart', () => {
+test('other names become valid and stay distinct', () => {
   const names: [string, string][] = [
     ['files', 'read.file'],
     ['files', 'read/file'],
@@ -27,7 +27,7 @@ test('all others are made safe, and told apart', () => {
   for (const name of safe) assert.match(name, /^mcp__[a-zA-Z0-9_-]{1,59}$/);
 });
 
-test('any two tools have different names, and each begins with its server', () => {
+test('any two tools have different names, and each name begins with the prefix of its server', () => {
   const part = fc.string({ unit: fc.constantFrom('a', '_', '-', '.', 'ü'), minLength: 1, maxLength: 30 });
   fc.assert(
     fc.property(part, part, part, part, (server, tool, otherServer, otherTool) => {

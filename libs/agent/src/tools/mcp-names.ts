@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 
-/** What every provider accepts as a tool's name is `[a-zA-Z0-9_-]{1,64}`. */
+/** Every provider accepts tool names that match `[a-zA-Z0-9_-]{1,64}`. */
 const MAX_NAME = 64;
 const MAX_SERVER = 24;
 
-/** How the names of a server's tools begin, without the `__` behind it. */
+/** The common prefix of the names of a server's tools, without the `__` after it. */
 export function mcpPrefix(server: string): string {
   const safe = server
     .replace(/[^a-zA-Z0-9-]+/g, '_')
@@ -14,8 +14,8 @@ export function mcpPrefix(server: string): string {
 }
 
 /**
- * The name of a server's tool in the loop, `mcp__<server>__<tool>`. What no provider accepts is replaced, and what is too
- * long is cut: then a digest of the names keeps it apart from others. The same names give the same name.
+ * The name of a server's tool in the loop, `mcp__<server>__<tool>`. Invalid characters are replaced and a long name is
+ * cut; a digest of the original names then keeps it unique. The result is deterministic.
  */
 export function mcpToolName(server: string, tool: string): string {
   const prefix = `${mcpPrefix(server)}__`;

@@ -69,7 +69,7 @@ function callOf(task: AdmittedTask): ToolCall & { controller: AbortController; p
 const find = (tools: readonly Tool[], name: string): Tool =>
   tools.find((tool) => tool.name === name) ?? assert.fail(names(tools).join());
 
-test('every tool of every server is offered, and called in the name of the caller', {
+test('every tool of every server is offered, and calls are made on behalf of the caller', {
   timeout: 60_000,
 }, async (t) => {
   const schema = {
@@ -109,7 +109,9 @@ test('every tool of every server is offered, and called in the name of the calle
   });
 });
 
-test('the loop calls them like any other tool, and a failure is a result', { timeout: 60_000 }, async (t) => {
+test('the loop calls MCP tools like any other tool, and a failure is a result', {
+  timeout: 60_000,
+}, async (t) => {
   const { pool, source } = openSource(t, { files: server([read, { name: 'fail' }]) });
   await ready(pool, 'files');
   const agent = await makeAgent(t, {}, { toolSources: [source] });
@@ -123,7 +125,7 @@ test('the loop calls them like any other tool, and a failure is a result', { tim
   assert.match(bad.text ?? '', /called mcp__files__fail: failed/);
 });
 
-test('rights travel: a server with a scope is there for callers that have it', {
+test('the tools of a server with a scope are offered only to callers with that scope', {
   timeout: 60_000,
 }, async (t) => {
   const { pool, source } = openSource(t, {
@@ -138,7 +140,7 @@ test('rights travel: a server with a scope is there for callers that have it', {
   ]);
 });
 
-test('config.yaml chooses: all off, one server off, some tools of a server', {
+test('config.yaml turns off all servers, one server, or some tools of a server', {
   timeout: 60_000,
 }, async (t) => {
   const servers = {
@@ -154,7 +156,7 @@ test('config.yaml chooses: all off, one server off, some tools of a server', {
   assert.deepEqual(await off.source(as([]), never), []);
 });
 
-/** The real clock, with timers of some lengths fired by hand. */
+/** The system clock, except that timers of the given lengths fire manually. */
 function handClock(...held: number[]) {
   const waits = new Set<{ ms: number; fn: () => void }>();
   const clock: Clock = {
@@ -175,7 +177,7 @@ function handClock(...held: number[]) {
   };
 }
 
-test('a server that does not list holds a run up for 2 s, and for 10 s where it is required', {
+test('a server that does not list its tools delays a run for 2 s, and for 10 s when the task requires it', {
   timeout: 60_000,
 }, async (t) => {
   const time = handClock(2_000, 10_000);
@@ -198,7 +200,7 @@ test('a server that does not list holds a run up for 2 s, and for 10 s where it 
   await assert.rejects(source(task, gone.signal), /canceled/);
 });
 
-test('a server that is known to be down costs no wait', { timeout: 60_000 }, async (t) => {
+test('a server that is known to be down causes no delay', { timeout: 60_000 }, async (t) => {
   const down = { command: process.execPath, args: ['-e', 'process.exit(5)'] };
   const clock: Clock = { ...systemClock, timer: () => assert.fail('nothing to wait for') };
   const { pool, source, warnings } = openSource(t, { down }, { clock });
@@ -207,7 +209,7 @@ test('a server that is known to be down costs no wait', { timeout: 60_000 }, asy
   assert.deepEqual([warnings[0]?.server, warnings[0]?.reason], ['down', 'process exited with code 5']);
 });
 
-test('absurd descriptions are bounded: schemas left out, words cut, no more than 100 tools', {
+test('oversized schemas are left out, long descriptions are cut, and a server gets at most 100 tools', {
   timeout: 60_000,
 }, async (t) => {
   const deep = JSON.parse(`${'{"a":'.repeat(40)}1${'}'.repeat(40)}`) as object;
@@ -232,7 +234,7 @@ test('absurd descriptions are bounded: schemas left out, words cut, no more than
   assert.equal(odd[1], 'deep: its schema is nested deeper than 32');
 });
 
-test('a schema of any width is measured, and costs nobody else a tool', async () => {
+test('a very wide schema is left out and does not affect the tools of other servers', async () => {
   const health = { state: 'ok', detail: '', checkedAt: 1 } as const;
   const tool = (name: string, inputSchema: JsonObject) => ({ name, inputSchema, readOnly: true });
   const wide = tool('wide', { type: 'object', enum: Array.from({ length: 300_000 }, () => 1) });
@@ -250,7 +252,7 @@ test('a schema of any width is measured, and costs nobody else a tool', async ()
   assert.deepEqual(names(await source(as([]), never)), ['mcp__well__read']);
 });
 
-test('a cancel ends any call, a stop those that can be made again', { timeout: 60_000 }, async (t) => {
+test('a cancel ends any call, and a stop ends calls that can be repeated', { timeout: 60_000 }, async (t) => {
   const { pool, source } = openSource(t, {
     slow: server([{ name: 'hang', annotations: { readOnlyHint: true } }]),
   });
@@ -265,7 +267,7 @@ test('a cancel ends any call, a stop those that can be made again', { timeout: 6
   }
 });
 
-test('no server inherits the environment, confined or not', {
+test('no server inherits the gateway’s environment, confined or not', {
   timeout: 60_000,
   skip: cannotConfine('auto'),
 }, async (t) => {

@@ -13,13 +13,15 @@ import {
 import { z } from 'zod';
 import { mcpToolName } from './mcp-names.ts';
 
-/** What of config.yaml it goes by. */
 export interface McpToolsConfig {
   readonly mcp: { readonly servers: Readonly<Record<string, McpServerConfig>> };
   readonly tools: { readonly mcp: { readonly enabled: boolean } };
 }
 
-/** How long a run waits for a server's list of tools; longer for one that it requires, or built on before a restart. */
+/**
+ * Maximum wait of a run for a server's list of tools. It is longer for a server that the task requires, and after a
+ * restart, because the run may have used the server before.
+ */
 const WAIT_MS = 2_000;
 const PATIENT_MS = 10_000;
 const CALL_MS = 120_000;
@@ -29,10 +31,10 @@ const MAX_SCHEMA_DEPTH = 32;
 const MAX_DESCRIPTION_CHARS = 1_000;
 
 /**
- * The tools of all configured MCP servers, as `mcp__<server>__<tool>` (design 3, MCP). A server that is down, hangs or is
- * slow is left out of a run after 2 s at most, and the log says so; 10 s where the task requires it. Tools of a server
- * with a `scope` are offered to tasks whose caller has it. What a tool does is done in the name of the task's caller:
- * calls carry `on_behalf_of` and `task_id` in their `_meta`.
+ * * Provides the tools of all configured MCP servers, as `mcp__<server>__<tool>` (docs/agent.md#mcp-servers). A server
+ * that is down, hangs or is slow is left out of a run after at most 2 s, and after 10 s when the task requires it; the
+ * log says so. Tools of a server with a `scope` are offered to tasks whose caller has that scope. A tool acts on behalf
+ * of the task's caller: calls carry `on_behalf_of` and `task_id` in their `_meta`.
  */
 export function mcpToolSource(
   pool: Pick<McpPool, 'health' | 'listTools' | 'callTool'>,
@@ -53,7 +55,7 @@ export function mcpToolSource(
     return found.flat().filter(({ name }) => taken.size < taken.add(name).size);
   };
 
-  /** Undefined for a server that cannot be asked now; the log says why. */
+  /** Returns undefined, and logs why, when the server cannot list its tools now. */
   async function list(server: string, task: AdmittedTask, signal: AbortSignal) {
     const isRequired = task.dispatch.requirements?.requiredMcp?.includes(server) ?? false;
     const { state, checkedAt, detail } = pool.health()[server] ?? UNKNOWN;
@@ -64,10 +66,7 @@ export function mcpToolSource(
     } catch (error) {
       signal.throwIfAborted();
       const reason = error instanceof Error ? error.message : String(error);
-      o.log.warn(
-        { task_id: task.id, server, reason },
-        'an MCP server cannot be used: its tools are not offered',
-      );
+      o.log.warn({ task_id: task.id, server, reason }, 'MCP server unavailable; its tools are not offered');
       return undefined;
     }
   }
@@ -106,15 +105,15 @@ export function mcpToolSource(
     if (leftOut.length > 0)
       o.log.warn(
         { task_id: task.id, server, left_out: leftOut.slice(0, 20) },
-        'tools of an MCP server are left out',
+        'tools of an MCP server left out',
       );
     return tools.map((tool) => toTool(pool, server, tool));
   }
 }
 
-const UNKNOWN = { state: 'error', checkedAt: 1, detail: 'the pool does not know it' } as const;
+const UNKNOWN = { state: 'error', checkedAt: 1, detail: 'unknown to the pool' } as const;
 
-/** Why a tool cannot be offered as its server describes it. */
+/** Returns why a tool cannot be offered, undefined when it can. */
 function problemOf({ name, inputSchema }: McpTool): string | undefined {
   const shown = name.slice(0, 100);
   if (depth(inputSchema) > MAX_SCHEMA_DEPTH)
@@ -123,7 +122,7 @@ function problemOf({ name, inputSchema }: McpTool): string | undefined {
   return length > MAX_SCHEMA_CHARS ? `${shown}: its schema takes ${length} characters` : undefined;
 }
 
-/** Stops one below the limit, so that no depth of nesting costs more. */
+/** Measures the nesting depth; stops one level below the limit, which bounds the cost. */
 function depth(value: JsonValue, level = 0): number {
   if (typeof value !== 'object' || value === null || level > MAX_SCHEMA_DEPTH) return level;
   return Object.values(value).reduce<number>((most, inner) => Math.max(most, depth(inner, level + 1)), level);
@@ -143,7 +142,7 @@ function toTool(pool: Pick<McpPool, 'callTool'>, server: string, tool: McpTool):
       const input = readInput(raw);
       if (input === undefined) return toolFailure('wrong input: it must be an object');
       const { isError, content } = await pool.callTool(server, tool.name, input, {
-        // What can be called again need not be waited for.
+        // A stop need not wait for a call that can be repeated.
         signal: readOnly ? AbortSignal.any([signal, stopping]) : signal,
         timeoutMs: CALL_MS,
         meta: { on_behalf_of: task.caller.name, task_id: task.id },

@@ -33,7 +33,7 @@ function memoryOf(t: TestContext) {
   };
 }
 
-test('what one task keeps, a later one reads', async (t) => {
+test('a later task reads the memory that an earlier one wrote', async (t) => {
   const { dir, read, write, list } = memoryOf(t);
   assert.deepEqual(await list(), { files: [] });
   assert.match(String((await read('notes.md')).output), /there is no notes\.md/);
@@ -54,7 +54,7 @@ test('what one task keeps, a later one reads', async (t) => {
   assert.deepEqual(readdirSync(dir), ['notes.md']);
 });
 
-test('tasks that write at once lose nothing of each other', async (t) => {
+test('concurrent writes lose nothing', async (t) => {
   const { read, write } = memoryOf(t);
   await Promise.all(Array.from({ length: 40 }, (_, index) => write('log.md', `line ${index}\n`, true)));
   const { output } = await read('log.md');
@@ -62,19 +62,19 @@ test('tasks that write at once lose nothing of each other', async (t) => {
   assert.equal(output.lines, 40);
 });
 
-test('the memory is bounded', async (t) => {
+test('the memory is limited in file size and in number of files', async (t) => {
   const { dir, write } = memoryOf(t);
   assert.match(String((await write('a.md', 'x'.repeat(65_537))).output), /65536 are allowed/);
   assert.equal((await write('a.md', 'x'.repeat(65_536))).ok, true);
   assert.match(String((await write('a.md', 'x', true)).output), /65537 bytes/);
   for (let index = 0; index < 199; index += 1) writeFileSync(join(dir, `${index}.md`), 'x');
   assert.match(String((await write('one-more.md', 'x')).output), /200 files already/);
-  assert.equal((await write('a.md', 'x')).ok, true, 'one that is there can be written');
+  assert.equal((await write('a.md', 'x')).ok, true, 'an existing file can be written');
   assert.equal((await write('0.md', '')).ok, true);
   assert.equal((await write('one-more.md', 'x')).ok, true);
 });
 
-test('nothing but plain names of Markdown files is a name', async (t) => {
+test('only plain names of Markdown files are accepted', async (t) => {
   const { base, dir, read, write, list } = memoryOf(t);
   await write('a.md', 'x');
   writeFileSync(join(base, 'state', 'token.md'), 'top secret');

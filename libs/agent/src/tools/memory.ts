@@ -13,8 +13,8 @@ const isName = (name: string): boolean => NAME.test(name);
 const Name = z.string().regex(NAME, 'a name like deploy-notes.md; no directories');
 
 /**
- * `memory_read`, `memory_write` and `memory_list`: Markdown files that the profile keeps for all its tasks (design 3,
- * Tools). The folder is the gateway's own, out of the commands' reach; tasks that write at once do so in turn.
+ * `memory_read`, `memory_write` and `memory_list` manage Markdown files that all tasks of the profile share
+ * (docs/agent.md#progress-scratchpad-memory). Commands cannot access the folder. Concurrent writes are serialized.
  */
 export function memoryTools(o: { readonly dir: string }): AgentTool[] {
   const inTurn = createTurn();
@@ -73,7 +73,7 @@ export function memoryTools(o: { readonly dir: string }): AgentTool[] {
   return [read, write, list];
 }
 
-/** Runs one piece of work after the other. */
+/** Runs work strictly one after the other. */
 function createTurn(): <T>(work: () => Promise<T>) => Promise<T> {
   let last: Promise<unknown> = Promise.resolve();
   return (work) => {

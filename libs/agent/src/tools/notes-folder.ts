@@ -7,7 +7,7 @@ export interface NoteLimits {
   readonly maxFiles: number;
 }
 
-/** What is in a folder of notes: regular files with a plain name, others are not of it. */
+/** Names of the notes in a folder: its regular files with a valid name. */
 export async function listNotes(
   folder: AnchoredFolder,
   isName: (name: string) => boolean,
@@ -16,7 +16,6 @@ export async function listNotes(
   return entries.filter((entry) => entry.isFile() && isName(entry.name)).map(({ name }) => name);
 }
 
-/** A page of a note. */
 export async function readNote(
   folder: AnchoredFolder | undefined,
   name: string,
@@ -28,7 +27,7 @@ export async function readNote(
   return pageOf(textOf(bytes), page.offset, page.limit);
 }
 
-/** Writes a note as a whole, or adds to it; resolves with its size in bytes. */
+/** Replaces a note or appends to it; resolves with its size in bytes. */
 export async function writeNote(
   folder: AnchoredFolder,
   note: { readonly name: string; readonly content: string; readonly append: boolean },

@@ -6,7 +6,6 @@ export const PROGRESS_FILE = 'PROGRESS.json';
 export const MAX_PROGRESS_BYTES = 64 * 1024;
 const MAX_SET_ASIDE = 20;
 
-/** One list of progress: short sentences. */
 export const ProgressList = z.array(z.string().max(2000)).max(200);
 
 const ProgressSchema = z.strictObject({
@@ -16,20 +15,20 @@ const ProgressSchema = z.strictObject({
   blockers: ProgressList.default([]),
 });
 
-/** What an agent leaves for its next session (seed B4). */
+/** State that an agent leaves for its next session (docs/agent.md#progress-scratchpad-memory). */
 export type Progress = z.output<typeof ProgressSchema>;
 
 export const NO_PROGRESS: Progress = { accomplished: [], remaining: [], decisions: [], blockers: [] };
 
-/** What there is of a progress file: its checked content, or why it is none. */
+/** The validated content of a progress file, or why it is invalid. */
 export type FoundProgress =
   | { readonly kind: 'none' }
   | { readonly kind: 'progress'; readonly progress: Progress }
   | { readonly kind: 'invalid'; readonly problem: string };
 
 /**
- * The workspace's PROGRESS.json: at most 64 KiB, lists of at most 200 strings of at most 2,000 characters. Whatever
- * stands in its place is described, never followed: a link, a pipe, something huge.
+ * Reads the workspace's PROGRESS.json: at most 64 KiB, lists of at most 200 strings of at most 2,000 characters. A
+ * symlink, a pipe or a huge file in its place is reported as invalid and never followed.
  */
 export async function readProgress(files: AnchoredFiles): Promise<FoundProgress> {
   await using folder = await files.openFolder('.');
@@ -54,7 +53,7 @@ export async function readProgressIn(folder: AnchoredFolder): Promise<FoundProgr
   return invalid(z.prettifyError(parsed.error).slice(0, 500));
 }
 
-/** Puts what stands in place of a progress file aside, under a name that it resolves with. */
+/** Renames an invalid progress file to keep it; resolves with the new name. */
 export async function setAside(folder: AnchoredFolder): Promise<string> {
   const taken = new Set((await folder.entries()).map(({ name }) => name));
   for (let n = 1; n <= MAX_SET_ASIDE; n += 1) {

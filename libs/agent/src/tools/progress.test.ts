@@ -36,7 +36,7 @@ function workspaceOf(t: TestContext) {
   };
 }
 
-test('progress is kept from one session to the next, list by list', async (t) => {
+test('progress is kept between sessions, and each list is updated on its own', async (t) => {
   const { read, update, file, files, root } = workspaceOf(t);
   assert.equal((await read()).output, 'there is none yet');
   assert.deepEqual(await readProgress(files), { kind: 'none' });
@@ -57,7 +57,7 @@ test('progress is kept from one session to the next, list by list', async (t) =>
   assert.deepEqual(readdirSync(root), ['PROGRESS.json']);
 });
 
-test('what would not be progress is refused, and the file stays as it is', async (t) => {
+test('an invalid update is refused and leaves the file unchanged', async (t) => {
   const { update, file } = workspaceOf(t);
   await update({ accomplished: ['kept'] });
   const before = readFileSync(file);
@@ -114,7 +114,7 @@ const INVALID: readonly (readonly [what: string, plant: Plant, problem: RegExp])
 ];
 
 for (const [what, plant, problem] of INVALID) {
-  test(`${what} in place of progress is reported, and kept aside by the next update`, async (t) => {
+  test(`${what} in place of PROGRESS.json is reported, and the next update keeps it aside`, async (t) => {
     const { read, update, file, files, root, base } = workspaceOf(t);
     plant(file, base);
     const planted = lstatSync(file);
@@ -133,7 +133,7 @@ for (const [what, plant, problem] of INVALID) {
   });
 }
 
-test('what was kept aside is not written over, nor kept without end', async (t) => {
+test('invalid files kept aside are not overwritten, and their number is limited', async (t) => {
   const { update, file, root } = workspaceOf(t);
   for (let n = 1; n <= 20; n += 1) {
     writeFileSync(file, `broken ${n}`);
@@ -146,7 +146,7 @@ test('what was kept aside is not written over, nor kept without end', async (t) 
   assert.equal(readFileSync(file, 'utf8'), 'broken 21');
 });
 
-test('an update that was cut off leaves no trace', async (t) => {
+test('leftovers of an interrupted update are removed', async (t) => {
   const { update, read, root, base } = workspaceOf(t);
   writeFileSync(join(root, '.PROGRESS.json.tmp'), 'half a fi');
   assert.equal((await update({ remaining: ['x'] })).ok, true);

@@ -13,7 +13,7 @@ import {
   setAside,
 } from './progress-file.ts';
 
-/** `progress_read` and `progress_update`: what was done and what is left, across sessions (seed B4). */
+/** `progress_read` and `progress_update` keep progress across sessions (docs/agent.md#progress-scratchpad-memory). */
 export function progressTools(): AgentTool[] {
   return [readTool(), updateTool()];
 }

@@ -30,7 +30,7 @@ async function treesOf(t: TestContext, confine: 'auto' | 'bubblewrap' | 'uid' = 
     assert.ok(made);
   }
   const [one = '', two = ''] = trees;
-  /** A file of a tree, last changed this many days ago; its directory too. */
+  /** Creates a file in a tree; it and its directory were last changed this many days ago. */
   const put = async (tree: string, path: string, days: number): Promise<void> => {
     const files = anchoredFiles(tree, confinement.otherUser);
     await (await files.openFile(path, 'create')).close();
@@ -56,7 +56,7 @@ async function treesOf(t: TestContext, confine: 'auto' | 'bubblewrap' | 'uid' = 
 }
 
 for (const confine of ['bubblewrap', 'uid'] as const) {
-  test(`what was not used for so long goes, in every tree, and nothing else (${confine})`, {
+  test(`only scratchpads and outputs unused for keepDays are removed, from every tree (${confine})`, {
     skip: cannotConfine(confine),
   }, async (t) => {
     const { one, two, put, sweep, left } = await treesOf(t, confine);
@@ -82,7 +82,7 @@ for (const confine of ['bubblewrap', 'uid'] as const) {
   });
 }
 
-test('what a task that is not over may still use stays, however old', async (t) => {
+test('scratchpads and outputs of unfinished tasks stay, whatever their age', async (t) => {
   const { one, put, sweep, left } = await treesOf(t);
   await put(one, '.scratch/root-1/a', 90);
   await put(one, '.scratch/root-2/a', 90);
@@ -94,7 +94,7 @@ test('what a task that is not over may still use stays, however old', async (t) 
   assert.deepEqual(left(one, 'outputs'), ['id_1-0.1.txt']);
 });
 
-test('a link is removed, never followed', async (t) => {
+test('a symlink is removed, never followed', async (t) => {
   const { place, one, two, put, sweep, left } = await treesOf(t);
   const outside = join(place.stateDir, '..', 'outside');
   mkdirSync(outside);
@@ -111,7 +111,7 @@ test('a link is removed, never followed', async (t) => {
   assert.deepEqual(readdirSync(outside), ['kept']);
 });
 
-test('what a sweep that was cut off left goes with the next', async (t) => {
+test('the leftovers of an interrupted sweep are removed by the next', async (t) => {
   const { one, put, sweep, left } = await treesOf(t);
   await put(one, '.scratch/.swept-1/a', 0);
   await put(one, '.scratch/new/a', 0);
@@ -119,7 +119,7 @@ test('what a sweep that was cut off left goes with the next', async (t) => {
   assert.deepEqual(left(one), ['new']);
 });
 
-test('an agent sweeps when it starts and every day until it is closed, and spares what runs', async (t) => {
+test('an agent sweeps at its start and daily until it is closed, and spares running tasks', async (t) => {
   const place = makePlace(t);
   let now = Date.now();
   const naps: { ms: number; wake: () => void; signal: AbortSignal | undefined }[] = [];

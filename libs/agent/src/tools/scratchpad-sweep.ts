@@ -16,10 +16,9 @@ import { HOME, OUTPUTS, SCRATCH, scratchName } from './scratchpad.ts';
 
 const DAY_MS = 86_400_000;
 
-/** A task that is not over, by its ids. */
 export interface UnfinishedTask {
   readonly id: string;
-  /** Of the task that it is a part of, its own where it is no part. */
+  /** Id of its root task; its own id when it is not part of another task. */
   readonly rootId: string;
 }
 
@@ -27,7 +26,7 @@ export interface SweepOptions {
   readonly workspaces: Pick<Workspaces, 'trees'>;
   readonly confinement: Confinement;
   readonly keepDays: number;
-  /** Tasks whose scratchpad and outputs stay, however old. Asked for right before something is removed. */
+  /** Tasks whose scratchpad and outputs stay, whatever their age. Called right before each removal. */
   readonly unfinished: () => Iterable<UnfinishedTask>;
   readonly clock: Clock;
   readonly ids: Ids;
@@ -35,9 +34,10 @@ export interface SweepOptions {
 }
 
 /**
- * Removes the scratchpads and spilled outputs of tasks that are over, `keepDays` after their last use, in every tree
- * (design 3, Scratchpad). What goes is taken out of its place in one step, and then removed as a command, with no more
- * rights than a command has; links are removed, not followed. Resolves with the number of scratchpads and outputs.
+ * * Removes the scratchpads and spilled outputs of finished tasks from every tree, `keepDays` after their last use
+ * (docs/agent.md#progress-scratchpad-memory). Each is first renamed in one step, then removed by a confined command,
+ * with the rights of a command. Symlinks are removed, not followed. Resolves with the number of scratchpads and
+ * outputs.
  */
 export async function sweepScratch(o: SweepOptions, signal: AbortSignal): Promise<number> {
   let removed = 0;
@@ -47,7 +47,7 @@ export async function sweepScratch(o: SweepOptions, signal: AbortSignal): Promis
       removed += await sweepTree(tree, o, signal);
     } catch (err) {
       signal.throwIfAborted();
-      o.log.warn({ tree, err }, 'the scratchpads of a tree could not be swept');
+      o.log.warn({ tree, err }, 'cannot remove the old scratchpads of a tree');
     }
   }
   return removed;
@@ -62,11 +62,11 @@ export function startSweeping(o: SweepOptions): { close(): Promise<void> } {
     while (!signal.aborted) {
       try {
         const removed = await sweepScratch(o, signal);
-        if (removed > 0) o.log.info({ removed }, 'scratchpads and outputs of old tasks removed');
+        if (removed > 0) o.log.info({ removed }, 'removed old scratchpads and outputs');
         await o.clock.sleep(DAY_MS, signal);
       } catch (err) {
         if (signal.aborted) return;
-        o.log.warn({ err }, 'scratchpads not swept: trying again in a day');
+        o.log.warn({ err }, 'cannot remove old scratchpads; next try in a day');
         await o.clock.sleep(DAY_MS, signal).catch(() => undefined);
       }
     }
@@ -123,21 +123,21 @@ async function sweepFolder(place: Place, o: SweepOptions, signal: AbortSignal): 
   return removed;
 }
 
-/** Begins the names of what is to be removed. */
+/** Name prefix of entries that are about to be removed. */
 const SWEPT = '.swept-';
 
 function scratchInUse(name: string, o: SweepOptions): boolean {
   return [...o.unfinished()].some(({ rootId }) => scratchName(rootId) === name);
 }
 
-/** The name of an output begins with the id of its task, made safe for a file name. */
+/** The name of an output begins with its task's id, with unsafe characters replaced. */
 function outputInUse(name: string, o: SweepOptions): boolean {
   return [...o.unfinished()].some(({ id }) => lettersOf(name).startsWith(lettersOf(id)));
 }
 
 const lettersOf = (text: string): string => text.replace(/[^A-Za-z0-9]/g, '');
 
-/** In milliseconds since the epoch, as all times here; a thing that is gone was used now. */
+/** Modification time in milliseconds since the epoch; Infinity when the entry is gone, which keeps it from removal. */
 async function changed(folder: AnchoredFolder, name: string): Promise<number> {
   try {
     return (await lstat(at(folder.handle, name))).mtimeMs;
@@ -158,7 +158,7 @@ async function lastUse(files: AnchoredFiles, scratch: AnchoredFolder, name: stri
   return Math.max(used, ...times.filter(Number.isFinite));
 }
 
-/** As a command, which can remove what commands made; in the open directory itself. */
+/** Runs as a command, which may remove what commands made, in the open directory itself. */
 async function removeSwept(
   { tree, scratch: { handle } }: Place,
   { confinement, clock, log }: SweepOptions,
@@ -170,7 +170,7 @@ async function removeSwept(
   const cwd = `/proc/self/fd/${handle.fd}`;
   const { exitCode, stderr } = await runCommand(line, { cwd, env: COMMAND_ENV, ...LIMITS, signal, clock });
   if (exitCode !== 0)
-    log.warn({ tree, exitCode, stderr: stderr.slice(0, 500) }, 'not all of old scratchpads could be removed');
+    log.warn({ tree, exitCode, stderr: stderr.slice(0, 500) }, 'some old scratchpads could not be removed');
 }
 
 const LIMITS = { timeoutMs: 60_000, keepBytes: 2000, maxBytes: 1_000_000 };

@@ -23,7 +23,7 @@ function padOf(t: TestContext) {
   return { root, as };
 }
 
-test('a task and its sub-agents share what they write, and no other task does', async (t) => {
+test('a task and its sub-agents share a scratchpad that no other task sees', async (t) => {
   const { root, as } = padOf(t);
   const [parent, child, other] = [
     as({ taskId: 'root-1' }),
@@ -31,7 +31,7 @@ test('a task and its sub-agents share what they write, and no other task does', 
     as({ taskId: 'o' }),
   ];
   assert.deepEqual(await parent.list(), { files: [] });
-  assert.deepEqual(readdirSync(root), [], 'looking makes nothing');
+  assert.deepEqual(readdirSync(root), [], 'listing creates nothing');
   const written = await child.write('findings.md', 'a\nb\n');
   assert.deepEqual(written.output, { path: '.scratch/root-1/findings.md', bytes: 4 });
   await child.write('findings.md', 'c\n', true);
@@ -41,7 +41,7 @@ test('a task and its sub-agents share what they write, and no other task does', 
   assert.match(String((await other.read('findings.md')).output), /there is no findings\.md/);
 });
 
-test('any root id is a safe name of its own', () => {
+test('every root id maps to a safe, distinct name', () => {
   const ids = [
     'a',
     'A',
@@ -68,7 +68,7 @@ test('any root id is a safe name of its own', () => {
   assert.match(scratchDir(task), /^\.scratch\/h-[0-9a-f]{40}$/);
 });
 
-test('the scratchpad is bounded', async (t) => {
+test('the scratchpad is limited in file size and in number of files', async (t) => {
   const { root, as } = padOf(t);
   const pad = as();
   assert.match(String((await pad.write('a', 'x'.repeat(1024 * 1024 + 1))).output), /1048576 are allowed/);
@@ -77,7 +77,7 @@ test('the scratchpad is bounded', async (t) => {
   assert.match(String((await pad.write('b', 'x')).output), /200 files already/);
 });
 
-test('no link takes a write or a read out of the scratchpad, not even within the workspace', async (t) => {
+test('no symlink leads a read or a write out of the scratchpad, even within the workspace', async (t) => {
   const { root, as } = padOf(t);
   const pad = as();
   await pad.write('a', 'x');

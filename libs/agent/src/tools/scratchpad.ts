@@ -13,28 +13,28 @@ const isName = (name: string): boolean => NAME.test(name);
 const Name = z.string().regex(NAME, 'letters, digits, dots, dashes and underscores; no directories');
 
 export const SCRATCH = '.scratch';
-/** Beside the scratchpads: the commands' home, and outputs that were too long for a conversation. */
+/** Folders beside the scratchpads: the commands' home, and outputs too long for a conversation. */
 export const HOME = 'home';
 export const OUTPUTS = 'outputs';
 const RESERVED: readonly string[] = [HOME, OUTPUTS];
-/** Its time tells when the scratchpad was last used. */
+/** Marker file whose modification time is the last use of the scratchpad. */
 const USED = '.used';
 
-/** The id of the task that a task is a part of, its own where it is no part: all that comes of it shares a scratchpad. */
+/** Id of the root task, the task's own id when it has no root. All tasks of one root share a scratchpad. */
 export const rootIdOf = ({ dispatch }: AdmittedTask): string => dispatch.task.rootId ?? dispatch.task.taskId;
 
-/** The name of a scratchpad below `.scratch`. */
+/** Name of the scratchpad's folder below `.scratch`. */
 export function scratchName(rootId: string): string {
   if (!RESERVED.includes(rootId.toLowerCase())) return contextName(rootId);
   return `h-${createHash('sha256').update(rootId).digest('hex').slice(0, 40)}`;
 }
 
-/** Where a task's scratchpad is, relative to the workspace (seed B6). */
+/** Path of a task's scratchpad, relative to the workspace (docs/agent.md#progress-scratchpad-memory). */
 export const scratchDir = (task: AdmittedTask): string => `${SCRATCH}/${scratchName(rootIdOf(task))}`;
 
 /**
- * `scratchpad_read`, `scratchpad_write` and `scratchpad_list`: intermediate results that a task and its sub-agents share.
- * Who may do what is a matter of which of them it is given.
+ * * `scratchpad_read`, `scratchpad_write` and `scratchpad_list` manage intermediate results that a task and its
+ * sub-agents share. An agent's access depends on which of these tools it gets.
  */
 export function scratchpadTools(): AgentTool[] {
   return [readTool(), writeTool(), listTool()];
@@ -86,7 +86,7 @@ function listTool(): AgentTool {
   });
 }
 
-/** The task's scratchpad, where there is one; that it was used is noted in it. */
+/** Opens the task's scratchpad and marks it as used. A missing one is created with `make`, else undefined. */
 export async function openScratchpad(
   files: AnchoredFiles,
   task: AdmittedTask,

@@ -5,15 +5,18 @@ import { z } from 'zod';
 import type { AgentTool } from '../run/conversation.ts';
 import { defineFileTool } from '../run/tool.ts';
 
-/** Of each stream, so that the whole of most outputs can be kept; less where many commands run at once. */
+/** Bytes kept per stream, enough for most outputs; fewer when many commands run at the same time. */
 const KEEP_BYTES = 4 * 1024 * 1024;
 const LEAST_BYTES = 64 * 1024;
-/** Of all commands that run at once. */
+/** Bytes kept of all concurrent commands together. */
 const KEEP_ALL_BYTES = 64 * 1024 * 1024;
 const MAX_BYTES = 64 * 1024 * 1024;
 const MAX_TIMEOUT_S = 3600;
 
-/** `shell_exec`: a command in the workspace, confined, killed whole on time-out, abort and after its end. */
+/**
+ * * `shell_exec` runs a confined command in the workspace. All its processes are killed on timeout, on abort and after
+ * its exit.
+ */
 export function shellExecTool(o: {
   readonly profile: string;
   readonly timeoutS: number;
@@ -56,7 +59,7 @@ export function shellExecTool(o: {
 
 const IN_HOME = 'mkdir -p "$HOME"; exec /bin/sh -c "$1"';
 
-/** The worktree may belong to another user than the command's. */
+/** The worktree may belong to a user other than the command's. */
 const TRUST_WORKSPACE = {
   GIT_CONFIG_COUNT: '1',
   GIT_CONFIG_KEY_0: 'safe.directory',

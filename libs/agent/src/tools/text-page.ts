@@ -3,13 +3,13 @@ import { ToolError } from '@hermes-fleet/protocol';
 const MAX_PAGE_BYTES = 48 * 1024;
 const DEFAULT_LINES = 500;
 
-/** The text of a file; throws ToolError when it is none. */
+/** Decodes a text file; throws ToolError for a binary one. */
 export function textOf(content: Buffer): string {
   if (content.includes(0)) throw new ToolError('the file is binary');
   return content.toString('utf8');
 }
 
-/** A page of lines with what is needed to read on; the page is bounded in bytes too. */
+/** Returns a page of lines, also bounded in bytes, and the offset of the next page. */
 export function pageOf(content: string, first = 1, limit = DEFAULT_LINES) {
   const lines = content.split('\n');
   if (lines.at(-1) === '') lines.pop();

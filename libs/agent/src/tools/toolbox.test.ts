@@ -27,11 +27,11 @@ const ALL = [
   'mcp__files__list',
 ].map((name) => tool(name, name.padEnd(200, '.')));
 
-test('without a ceiling everything is offered', () => {
+test('without a budget limit, all tools are offered', () => {
   assert.deepEqual(fit(ALL, makeTask('x'), undefined), { tools: ALL, leftOut: [] });
 });
 
-test('a small budget gets the workspace, and group by group what a twentieth of it pays for', () => {
+test('a small budget gets the workspace tools, and the groups that a twentieth of it pays for', () => {
   const offered = (limit: number) => {
     const { tools, leftOut } = fit(ALL, makeTask('x'), limit);
     return [names(tools).slice(2), leftOut];
@@ -41,7 +41,7 @@ test('a small budget gets the workspace, and group by group what a twentieth of 
   assert.deepEqual(offered(100_000), [names(ALL).slice(2), []]);
 });
 
-test('what the task requires is offered whatever it costs', () => {
+test('tools that the task requires are offered whatever they cost', () => {
   const needing = (requirements: object) => {
     const task = makeTask('x');
     return fit(ALL, { ...task, dispatch: { ...task.dispatch, requirements } }, 100);
@@ -59,7 +59,7 @@ test('what the task requires is offered whatever it costs', () => {
   assert.deepEqual([names(offer.tools), offer.leftOut], [['mcp__browser__open'], []], 'by its server');
 });
 
-test('a source that fails costs its own tools alone, and is logged', async () => {
+test('a failing source is logged and loses only its own tools', async () => {
   const warnings: string[] = [];
   const log: Log = { ...quietLog, warn: (_fields: object, message: string) => void warnings.push(message) };
   const toolbox = createToolbox({

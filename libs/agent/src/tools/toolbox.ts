@@ -3,7 +3,7 @@ import type { AgentTool } from '../run/conversation.ts';
 import { toolDefinitions } from '../run/tool.ts';
 import { mcpPrefix } from './mcp-names.ts';
 
-/** The tools of a run, and the groups of tools that its budget is too small for. */
+/** The tools of a run, and the groups of tools that do not fit its budget. */
 export interface Offer {
   readonly tools: readonly AgentTool[];
   readonly leftOut: readonly string[];
@@ -16,8 +16,8 @@ export interface Toolbox {
 }
 
 /**
- * The agent's own tools, and those that are there when a run starts. A source that fails is left out of that run, and
- * said so in the log.
+ * Combines the agent's own tools with those that the sources provide at the start of a run. A source that fails is
+ * logged and left out of that run.
  */
 export function createToolbox(o: {
   readonly own: readonly AgentTool[];
@@ -33,10 +33,7 @@ export function createToolbox(o: {
             return await source(task, signal);
           } catch (error) {
             signal.throwIfAborted();
-            o.log.warn(
-              { task_id: task.id, err: error },
-              'a source of tools failed: its tools are not offered',
-            );
+            o.log.warn({ task_id: task.id, err: error }, 'a tool source failed; its tools are not offered');
             return [];
           }
         }),
@@ -46,23 +43,23 @@ export function createToolbox(o: {
   };
 }
 
-/** Of a task's budget, what the tools that it could do without may take at each step. */
+/** Fraction of a task's budget that optional tools may cost per step. */
 const SHARE = 1 / 20;
 const CHARS_PER_TOKEN = 4;
 const ALWAYS = new Set(['list_files', 'read_file', 'write_file', 'edit_file', 'shell_exec']);
 
-/** Whether a tool is offered whatever the budget. */
+/** True for a tool that is offered whatever the budget. */
 export const isAlwaysOffered = (name: string): boolean => ALWAYS.has(name);
 
 /**
- * Every definition is paid for at every step, so a small budget gets the tools of the workspace and those that the task
- * requires, and of the others, group by group in their order, what a twentieth of it pays for. It depends on the task
- * and on the tools alone: a run that goes on after a restart has the same ones, where there are the same.
+ * Every tool definition costs tokens at every step. A small budget therefore gets the workspace tools, the tools that
+ * the task requires, and as many groups of other tools, in order, as a twentieth of it pays for. The selection depends
+ * only on the task and the available tools, so a resumed run gets the same ones.
  */
 export function fit(tools: readonly AgentTool[], task: AdmittedTask, budgetLimit: number | undefined): Offer {
   if (budgetLimit === undefined) return { tools, leftOut: [] };
   const { requiredCapabilities = [], requiredMcp = [] } = task.dispatch.requirements ?? {};
-  // `browser` is what the MCP server of that name gives.
+  // The capability `browser` is provided by the MCP server of that name.
   const servers = [...requiredMcp, ...requiredCapabilities.filter((name) => name === 'browser')];
   const required = new Set([...requiredCapabilities, ...servers.map(mcpPrefix)]);
   let room = budgetLimit * SHARE;
@@ -82,7 +79,7 @@ export function fit(tools: readonly AgentTool[], task: AdmittedTask, budgetLimit
   return { tools: tools.filter((tool) => kept.has(tool)), leftOut };
 }
 
-/** `memory_read` is of `memory`, `mcp__files__read` of `mcp__files`; each tool of the workspace stands alone. */
+/** `memory_read` is in group `memory`, `mcp__files__read` in `mcp__files`. Each workspace tool is its own group. */
 function groupOf(name: string): string {
   if (ALWAYS.has(name)) return name;
   const [, server] = /^(mcp__.+?)__/.exec(name) ?? [];

@@ -42,7 +42,7 @@ const PAGE = `<!doctype html><html><head><title>T</title><style>p{}</style><scri
 <table><tr><th>a</th><th>b</th></tr><tr><td>1</td><td>2</td></tr></table><pre><code>x = 1</code></pre></body></html>`;
 
 describe('web_fetch', () => {
-  it('turns a page into Markdown, with its links absolute and without what is no text', async (t) => {
+  it('converts a page to Markdown with absolute links and without non-text elements', async (t) => {
     const url = await serve(t, page('text/html; charset=utf-8', PAGE));
     const { ok, fields, detail } = await get({ url: `${url}/news` });
     assert.deepEqual(
@@ -82,7 +82,7 @@ describe('web_fetch', () => {
     });
   }
 
-  it('shows a long text piece by piece, and says how to read on', async (t) => {
+  it('shows a long text in parts, with the offset of the next one', async (t) => {
     const text = Array.from({ length: 5_000 }, (_, at) => `line ${at}`).join('\n');
     const url = await serve(t, page('text/plain', text));
     let read = '';
@@ -97,7 +97,7 @@ describe('web_fetch', () => {
     assert.equal(read, text);
   });
 
-  it('reads no more than two megabytes, also of what is compressed, and says so', async (t) => {
+  it('reads at most 2 MiB, also of compressed content, and reports the cut', async (t) => {
     const gzip = { 'content-encoding': 'gzip' };
     const url = await serve(t, page('text/plain', gzipSync(Buffer.alloc(100_000_000, 'x')), gzip));
     const { ok, fields } = await get({ url });
@@ -105,7 +105,7 @@ describe('web_fetch', () => {
     assert.equal(Number(fields.next_offset) + Number(fields.chars_left), 2 * 1024 * 1024);
   });
 
-  it('does not fetch what cannot be shown', async (t) => {
+  it('does not fetch content that cannot be shown', async (t) => {
     const ended = Promise.withResolvers<boolean>();
     const url = await serve(t, (_request, response) => {
       response.once('close', () => ended.resolve(response.writableFinished));
@@ -118,7 +118,7 @@ describe('web_fetch', () => {
     assert.equal(await ended.promise, false);
   });
 
-  it('an error of the address is a failure with the beginning of what it says', async (t) => {
+  it('returns an error response as a failure with the beginning of its body', async (t) => {
     const url = await serve(t, (_request, response) =>
       response.writeHead(404, { 'content-type': 'text/plain' }).end('gone '.repeat(1_000)),
     );
@@ -126,7 +126,7 @@ describe('web_fetch', () => {
     assert.deepEqual([ok, fields.status, String(fields.content).length], [false, 404, 1_000]);
   });
 
-  it('asks no internal address, by itself or by a redirect', async (t) => {
+  it('sends no request to an internal address, directly or by a redirect', async (t) => {
     let asked = 0;
     const inside = await serve(t, (_request, response) => {
       asked += 1;
@@ -147,7 +147,7 @@ describe('web_fetch', () => {
     assert.equal(asked, 0);
   });
 
-  it('says what is wrong with an address', async () => {
+  it('explains an invalid address', async () => {
     const cases: [url: string, words: RegExp][] = [
       ['nonsense', /is not a url/],
       ['file:///etc/passwd', /only http and https/],
@@ -161,14 +161,14 @@ describe('web_fetch', () => {
     }
   });
 
-  it('ends with its signal', async (t) => {
+  it('ends on abort', async (t) => {
     const controller = new AbortController();
     const url = await serve(t, () => controller.abort(new Error('enough')));
     await assert.rejects(get({ url }, ['127.0.0.1'], controller.signal), /enough/);
   });
 });
 
-describe('a page that is built to block', () => {
+describe('a hostile page', () => {
   const url = 'http://a.example/';
   const clock = systemClock;
   const hostile: [name: string, html: string][] = [
@@ -177,7 +177,7 @@ describe('a page that is built to block', () => {
     ['misnested formatting', `${'<b><i><a>'.repeat(2_000)}${'</b>'.repeat(2_000)}`],
   ];
   for (const [name, html] of hostile) {
-    it(`holds nobody else up: ${name}`, async () => {
+    it(`does not block the event loop: ${name}`, async () => {
       let turns = 0;
       const ticking = setInterval(() => {
         turns += 1;
@@ -189,14 +189,14 @@ describe('a page that is built to block', () => {
     });
   }
 
-  it('is cut where its own long address makes a hundred times as much of it', async () => {
+  it('is cut when its long address makes the result a hundred times as large', async () => {
     const page = { html: '<a href=a>x</a> '.repeat(10_000), url: `http://x.example/${'p'.repeat(8_000)}/` };
     const markdown = await toMarkdown(page, { signal: new AbortController().signal, clock: systemClock });
     assert.ok(markdown !== undefined && markdown.length < 4_100_000, `${markdown?.length} characters`);
     assert.match(markdown, /\[cut: the page goes on\]$/);
   });
 
-  it('leaves nothing in memory but what is shown of it', async (t) => {
+  it('leaves only the shown part in memory', async (t) => {
     setFlagsFromString('--expose-gc');
     const collect: unknown = runInNewContext('gc');
     assert.ok(typeof collect === 'function');
@@ -215,7 +215,7 @@ describe('a page that is built to block', () => {
     assert.ok([first, ...more].every(({ fields }) => String(fields.content).length === 20_000));
   });
 
-  it('ends with the signal', async () => {
+  it('ends on abort', async () => {
     const controller = new AbortController();
     const converting = toMarkdown({ html: hostile[2]?.[1] ?? '', url }, { signal: controller.signal, clock });
     controller.abort(new Error('enough'));

@@ -2,7 +2,7 @@ import { existsSync, lstatSync, readlinkSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Reach } from './confinement.ts';
 
-/** What every command may read: programs, libraries, certificates, name look-up. No home, no state, no /run. */
+/** Every command may read programs, libraries, certificates and name look-up, but no home, no state and no /run. */
 const SYSTEM = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32'];
 const SETTINGS = [
   '/etc/alternatives',
@@ -22,15 +22,15 @@ const SETTINGS = [
 ];
 const TMP_BYTES = 256 * 1024 * 1024;
 
-/** To enter a directory of the commands' user, and to become that user: gone once it did. */
+/** Capabilities needed to enter a directory of the commands' user and to become that user, who has none of them. */
 const ROOT_KEEPS = ['CAP_DAC_READ_SEARCH', 'CAP_SETUID', 'CAP_SETGID'];
 
-/** The arguments of `bwrap` up to the command: an empty root with a list of what may be seen. */
+/** Builds the arguments of `bwrap` up to the command: an empty root, and the paths that are visible in it. */
 export function bubblewrapArgs(o: {
   readonly reach: Reach;
-  /** Read-only paths beside the system's, e.g. the Node that runs this. */
+  /** Read-only paths in addition to the system's, e.g. the running Node. */
   readonly readable: readonly string[];
-  /** Started by root: keeps what `setpriv` needs to change users, and makes no user namespace. */
+  /** True when root starts it: it keeps the capabilities that `setpriv` needs, and makes no user namespace. */
   readonly asRoot: boolean;
 }): string[] {
   const shown = [...SETTINGS, ...o.readable].filter((path) => existsSync(path));
@@ -53,7 +53,7 @@ function system(path: string): string[] {
   return ['--ro-bind', path, path];
 }
 
-/** Every directory above the paths, outermost first: bubblewrap would make them for their owner only. */
+/** All parent directories of the paths, outermost first: bubblewrap itself would make them for their owner only. */
 function parents(paths: readonly string[]): string[] {
   const found = new Set<string>();
   for (const path of paths) {

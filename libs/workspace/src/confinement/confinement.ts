@@ -3,34 +3,34 @@ import type { CommandLine } from '../process/run-command.ts';
 
 export type ConfinementMethod = 'bubblewrap' | 'uid' | 'unconfined' | 'none';
 
-/** What a confined command may reach beside the system's read-only directories. Absolute paths that exist. */
+/** Paths that a confined command may access, in addition to the system's. They are absolute and exist. */
 export interface Reach {
   readonly writable: readonly string[];
-  /** Inside a writable path: stays as it is. */
+  /** Read-only paths inside a writable one. */
   readonly readOnly: readonly string[];
 }
 
-/** How commands are kept away from the gateway's tokens, ledger and environment (design 3, Confinement). */
+/** Keeps commands away from the gateway's tokens, ledger and environment (SECURITY.md#protections). */
 export interface Confinement {
-  /** `none`: nothing on this machine confines, so the agent's commands are not run at all. */
+  /** `none`: no method works on this machine, so the agent's commands are not run. */
   readonly method: ConfinementMethod;
-  /** One line for the start-up log: what confines, or how to get it. */
+  /** One line for the start-up log: the method in use, or how to enable one. */
   readonly note: string;
-  /** A command line that runs confined to `reach`. With `none` and `unconfined` it is the command itself. */
+  /** Returns a command line that runs confined to `reach`; with `none` and `unconfined`, the command itself. */
   wrap(command: string, args: readonly string[], reach: Reach): CommandLine;
-  /** Confined to the whole workspace: for stdio MCP servers. */
+  /** Confines a stdio MCP server to the whole workspace. */
   launch(command: string, args: string[]): { command: string; args: string[] };
-  /** Whether commands run as another user, so that what the gateway makes must be shared with them. */
+  /** True when commands run as another user, with whom the gateway must share the files that it makes. */
   readonly otherUser: boolean;
 }
 
-/** The user and group that commands run as where the gateway may change users. */
+/** Commands run as this user and group where the gateway may change users. */
 export const COMMAND_UID = 1001;
 export const COMMAND_GID = 1001;
 
 const isRoot = (): boolean => process.getuid?.() === 0;
 
-/** Makes a directory that commands may write to, under a parent that they may not. */
+/** Makes a directory that commands may write to, below a parent that they may not write to. */
 export async function makeSharedDirectory(path: string, otherUser: boolean): Promise<void> {
   await mkdir(path, { recursive: true });
   if (!otherUser) return;

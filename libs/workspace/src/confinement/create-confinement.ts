@@ -10,17 +10,17 @@ import { type Confinement, type ConfinementMethod, makeSharedDirectory, type Rea
 import { createMarks, dropUser } from './uid-drop.ts';
 
 export interface ConfinementOptions {
-  /** `auto` takes the strongest that works here. */
+  /** `auto` selects the strongest method that works on this machine. */
   readonly confine: 'auto' | 'bubblewrap' | 'uid' | 'unconfined';
-  /** Holds the contexts' worktrees; made when absent. */
+  /** Holds the contexts' worktrees; created when absent. */
   readonly workspaceRoot: string;
-  /** The base repository where it lies outside `workspaceRoot`. */
+  /** The base repository, when it is outside `workspaceRoot`. */
   readonly repositoryPath?: string | undefined;
-  /** Holds the ledger: must be out of the commands' reach. */
+  /** Holds the ledger and must not be accessible to commands. */
   readonly stateDir: string;
-  /** Read-only paths beside the system's (`tools.shell.readable`). */
+  /** Read-only paths in addition to the system's (`tools.shell.readable`). */
   readonly readable?: readonly string[];
-  /** Where the confining programs are; default: wherever the system has them. */
+  /** Paths of the confining programs; default: found on the PATH. */
   readonly programs?: Programs;
   readonly clock: Clock;
   readonly log: Log;
@@ -36,8 +36,8 @@ const ENABLE =
   'install bubblewrap, or start the gateway with the right to change users, or set tools.shell.confine: unconfined';
 
 /**
- * Finds out, by really running a command, what confines on this machine, and returns it: bubblewrap, else another user,
- * else `none` (design 3, Confinement). A method that is asked for by name and does not work is CONFIG_INVALID.
+ * Probes each method by running a command, and returns the first that works: bubblewrap, then another user, else `none`
+ * (SECURITY.md#protections). Throws CONFIG_INVALID when a method that is configured by name does not work.
  */
 export async function createConfinement(o: ConfinementOptions): Promise<Confinement> {
   const writable = await prepare(o);
@@ -90,7 +90,10 @@ const CANDIDATES: readonly (readonly [ConfinementMethod, boolean])[] = [
 
 const asRoot = (): boolean => process.getuid?.() === 0;
 
-/** What commands may write to, the workspace first; the state directory lies in none of it, by no symlink either. */
+/**
+ * Returns the paths that commands may write to, the workspace first. Throws CONFIG_INVALID when the state directory is
+ * inside one of them, also through a symlink.
+ */
 async function prepare(o: ConfinementOptions): Promise<[string, ...string[]]> {
   await mkdir(o.workspaceRoot, { recursive: true });
   const root = await realpath(o.workspaceRoot);
@@ -99,7 +102,7 @@ async function prepare(o: ConfinementOptions): Promise<[string, ...string[]]> {
   if ([root, ...repository].some((path) => state === path || state.startsWith(path + sep))) {
     throw new FleetError(
       'CONFIG_INVALID',
-      'the state directory lies inside the workspace, where commands can reach it; put them side by side',
+      'the state directory is inside the workspace, where commands can access it; move it out of the workspace',
     );
   }
   return [root, ...repository];
@@ -109,7 +112,7 @@ async function realRepository(path: string): Promise<string> {
   try {
     return await realpath(path);
   } catch (cause) {
-    const reason = 'there is nothing at this path that can be read';
+    const reason = 'the path does not exist or cannot be read';
     throw new FleetError('CONFIG_INVALID', `workspace.path ${path} cannot be used: ${reason}`, {
       fields: [{ path: 'config.yaml workspace.path', reason }],
       cause,
@@ -117,7 +120,7 @@ async function realRepository(path: string): Promise<string> {
   }
 }
 
-/** The Node that runs this and the packages beside it, so that `node …/server.js` works for MCP servers. */
+/** Includes the running Node and the packages beside it, because MCP servers start as `node …/server.js`. */
 async function readablePaths(configured: readonly string[]): Promise<string[]> {
   const own = [dirname(process.execPath), resolve(import.meta.dirname, '../../../../node_modules')];
   const found = [...own, ...configured].filter((path) => existsSync(path));
@@ -142,7 +145,10 @@ function wrapper(
   };
 }
 
-/** Why the method does not work here, or undefined: a command must write in the workspace and see no state. */
+/**
+ * * Returns why the method does not work here, undefined when it does: a command must be able to write to the workspace
+ * and must not be able to read the state directory.
+ */
 async function probe(
   candidate: Confinement,
   root: string,
@@ -161,7 +167,7 @@ async function probe(
     const limits = { timeoutMs: PROBE_MS, keepBytes: 4096, maxBytes: 65_536, clock: o.clock };
     const result = await runCommand(line, { cwd: directory, env: COMMAND_ENV, ...limits });
     if (result.exitCode === 0) return undefined;
-    o.log.debug({ method: candidate.method, ...result }, 'a confinement method does not work here');
+    o.log.debug({ method: candidate.method, ...result }, 'confinement method does not work on this machine');
     return PROBE_REASONS[result.exitCode ?? -1] ?? firstLine(result.stderr) ?? 'the probe failed';
   } catch (error) {
     return error instanceof Error ? firstLine(error.message) : 'the probe failed';
@@ -180,7 +186,7 @@ const PROBE_REASONS: Readonly<Record<number, string>> = {
 const firstLine = (text: string): string | undefined =>
   text.trim().split('\n')[0]?.slice(0, 200) || undefined;
 
-/** Commands of another user pass through the root of the workspace, and may not change it. */
+/** Lets commands of another user pass through the root of the workspace without being able to change it. */
 async function openToCommands(root: string, otherUser: boolean): Promise<void> {
   if (!otherUser) return;
   const { uid, mode } = await stat(root);

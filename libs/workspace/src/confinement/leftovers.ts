@@ -12,7 +12,7 @@ const GONE_MS = 5000;
 const STEP_MS = 10;
 const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** Confinement whose commands are written down while they run. */
+/** Wraps a confinement so that its commands are recorded while they run. */
 export function recorded(confinement: Confinement, records: CommandRecords): Confinement {
   return {
     ...confinement,
@@ -21,9 +21,9 @@ export function recorded(confinement: Confinement, records: CommandRecords): Con
 }
 
 /**
- * Ends what a gateway that crashed left running, and resolves when it is gone (design 3, Tools). A process is killed
- * only when it is surely the recorded one: by number and start in the same boot and namespace, or by a mark that nobody
- * else carries. What belongs to a gateway that lives is left alone.
+ * Kills the commands that a crashed gateway left running, and resolves when they are gone (SECURITY.md#protections). A
+ * process is killed only when it is certainly the recorded one: same pid and start time in the same boot and namespace,
+ * or a mark that no other process carries. Commands of a gateway that is still running are left alone.
  */
 export async function killLeftovers(
   dir: string,
@@ -34,7 +34,7 @@ export async function killLeftovers(
     const path = join(dir, name);
     const stats = lstatSync(path);
     if (!ID.test(name) || !stats.isFile() || stats.size > MAX_RECORD_BYTES) {
-      o.log.warn({ path }, 'not the record of a command; it is left alone');
+      o.log.warn({ path }, 'not a command record; file ignored');
       continue;
     }
     const record = readCommandRecord(path);
@@ -60,7 +60,7 @@ async function end(
   ];
   const found = left();
   const leader = record?.leader;
-  // One that is dead but not reaped keeps its number, so that the group is its own still.
+  // A zombie keeps its pid, so the process group is still the command's own.
   if (leader !== undefined && processState(leader.pid)?.start === leader.start) killTree(leader.pid, {});
   if (found.length === 0) return;
   killMarked({ env });
@@ -69,7 +69,7 @@ async function end(
   while (left().length > 0 && o.clock.now() < until) await o.clock.sleep(STEP_MS);
   const rest = left();
   if (rest.length === 0) o.log.warn({ pids: found }, 'a command that a crash left running was ended');
-  else o.log.error({ pids: rest }, 'a command that a crash left running does not end');
+  else o.log.error({ pids: rest }, 'a command that a crash left running could not be killed');
 }
 
 const isSame = ({ pid, start }: { readonly pid: number; readonly start: string }): boolean => {
@@ -77,7 +77,7 @@ const isSame = ({ pid, start }: { readonly pid: number; readonly start: string }
   return state?.alive === true && state.start === start;
 };
 
-/** A group that marks commands is made of the gateway's process id: whoever has that id now makes the same ones. */
+/** Mark groups derive from the gateway's pid, so a new process with that pid makes the same ones. */
 function startedAfter(pid: number | undefined): (other: number) => boolean {
   const now = pid === undefined ? undefined : processState(pid)?.start;
   if (now === undefined) return () => false;

@@ -1,11 +1,11 @@
 import type { CommandLine } from '../process/run-command.ts';
 import { COMMAND_GID, COMMAND_UID } from './confinement.ts';
 
-/** Where marks start: far above any group that a system gives out. */
+/** Far above any group id that a system assigns. */
 const FIRST_MARK = 500_000_000;
 const MARKS = 256;
 
-/** Group ids that mark the processes of one command, different in every gateway process of a machine. */
+/** Makes group ids that mark the processes of one command. They differ between the gateway processes of a machine. */
 export function createMarks(pid: number): () => number {
   let next = 0;
   return () => {
@@ -15,8 +15,8 @@ export function createMarks(pid: number): () => number {
 }
 
 /**
- * The command as another user without any capability. Its files are open to its group, which the gateway shares in
- * containers. `markGid` becomes its only supplementary group, so that all its processes can be found again.
+ * Runs the command as another user, without capabilities. Its files are open to its group, which the gateway shares in
+ * containers. `markGid` becomes its only supplementary group, by which all its processes can be found.
  */
 export function dropUser(
   setpriv: string,

@@ -4,31 +4,31 @@ import { ToolError } from '@hermes-fleet/protocol';
 import { shareHandle } from '../confinement/confinement.ts';
 
 const { O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_TRUNC, O_WRONLY } = constants;
-/** Of one directory: a command can make more entries than a gateway has memory for. */
+/** Limit per directory: a command can make more entries than fit into the gateway's memory. */
 export const MAX_SCANNED = 10_000;
 
-/** A name right below an open directory, whatever becomes of the path to it. */
+/** Path of an entry of an open directory. It stays valid when the directory is moved or replaced. */
 export const at = (directory: FileHandle, name: string): string => `/proc/self/fd/${directory.fd}/${name}`;
 
 export const hasCode = (error: unknown, ...codes: readonly string[]): boolean =>
   error instanceof Error && 'code' in error && codes.includes(String(error.code));
 
-/** The files right in one open directory, by name. No name leads through a link, whatever is planted meanwhile. */
+/** Files directly in one open directory, by name. No symlink is followed, even one planted in the meantime. */
 export interface AnchoredFolder extends AsyncDisposable {
   readonly handle: FileHandle;
-  /** A file's whole content; undefined where there is nothing. Throws ToolError for what is no regular file, or longer. */
+  /** Returns the whole content, undefined when absent. Throws ToolError for a longer file, or not a regular file. */
   read(name: string, maxBytes: number): Promise<Buffer | undefined>;
-  /** A file as a whole, durably: who reads meanwhile sees the old or the new one. Replaces a link, never follows it. */
+  /** Replaces a file atomically and durably: readers see the old or the new content. Replaces a symlink itself. */
   write(name: string, bytes: Uint8Array): Promise<void>;
-  /** Sets the time of a file that is there for its time, and makes it. */
+  /** Sets the modification time of a marker file; creates it when absent. */
   touch(name: string): Promise<void>;
   rename(from: string, to: string): Promise<void>;
   remove(name: string): Promise<void>;
-  /** What is in it, sorted by name; never more than 10,000 entries. */
+  /** The entries, sorted by name, at most 10,000. */
   entries(): Promise<Dirent[]>;
 }
 
-/** Takes over the handle. `otherUser`: commands run as another user, who is to share what is written. */
+/** Takes ownership of the handle. `otherUser`: commands run as another user, with whom written files are shared. */
 export function anchoredFolder(handle: FileHandle, otherUser: boolean): AnchoredFolder {
   return {
     handle,
@@ -71,10 +71,10 @@ export function anchoredFolder(handle: FileHandle, otherUser: boolean): Anchored
   };
 }
 
-/** The name under which a file is written before it takes its place; one that a crash left is written over. */
+/** Name of a file while it is being written; a leftover of a crash is overwritten. */
 export const temporary = (name: string): string => `.${name}.tmp`;
 
-/** What is in an open directory, sorted by name; never more than 10,000 entries. */
+/** The entries of an open directory, sorted by name, at most 10,000. */
 export async function entriesOf(directory: FileHandle): Promise<Dirent[]> {
   const entries: Dirent[] = [];
   for await (const entry of await opendir(`/proc/self/fd/${directory.fd}`)) {

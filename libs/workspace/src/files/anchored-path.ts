@@ -8,22 +8,22 @@ import { type AnchoredFolder, anchoredFolder, at, hasCode } from './anchored-fol
 const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR } = constants;
 const MAX_PATH_BYTES = 4096;
 
-/** Files below one directory, out of which no path leads: not `..`, not a symlink, not one planted at the last moment. */
+/** Files below one root directory. No path leaves it: not by `..`, not by a symlink, not by one planted in a race. */
 export interface AnchoredFiles {
-  /** The path as the tools write it: relative to the root, normalised. */
+  /** Returns the normalized path, relative to the root. */
   normalize(path: string): string;
   openFile(path: string, mode: 'read' | 'edit' | 'create'): Promise<FileHandle>;
   openDirectory(path: string): Promise<FileHandle>;
-  /** A directory right below one that is open; no link is followed. */
+  /** Opens a direct subdirectory of an open directory; follows no symlink. */
   enter(directory: FileHandle, name: string): Promise<FileHandle>;
-  /** A directory that no link leads into, made where it is missing with `make`; else undefined. */
+  /** Opens a directory without following symlinks. A missing one is created with `make`, else undefined. */
   openFolder(path: string, o?: { readonly make: boolean }): Promise<AnchoredFolder | undefined>;
 }
 
 /**
- * The gateway opens these files with its own rights while confined commands may be changing the tree, so a check of the
- * path is not enough: symlinks are resolved and checked first, then every component is opened below its parent's
- * descriptor (`/proc/self/fd/N/name`) without following any link. What changes in between is an error, never an escape.
+ * * The gateway opens these files with its own rights while confined commands may change the tree, so checking the path
+ * is not enough. Symlinks are resolved and checked first. Then every component is opened below its parent's descriptor
+ * (`/proc/self/fd/N/name`) without following symlinks. A change in between causes an error, never an escape.
  */
 export function anchoredFiles(root: string, otherUser: boolean): AnchoredFiles {
   async function openFile(path: string, mode: 'read' | 'edit' | 'create'): Promise<FileHandle> {
@@ -56,7 +56,7 @@ export function anchoredFiles(root: string, otherUser: boolean): AnchoredFiles {
   };
 }
 
-/** The path relative to the root; throws what the model can act on. */
+/** Returns the path relative to the root. Throws a ToolError, which the model can act on, for an invalid path. */
 function relativePath(root: string, path: string): string {
   if (path.includes('\0')) throw new ToolError('a path must not contain a null byte');
   if (Buffer.byteLength(path) > MAX_PATH_BYTES) throw new ToolError('the path is too long');
@@ -75,7 +75,7 @@ function refuseGit(parts: readonly string[]): void {
   }
 }
 
-/** The real components of a path below the root: what exists resolved through symlinks, what is new as written. */
+/** Components of the path below the root: the existing part with symlinks resolved, the rest as written. */
 async function resolveInside(root: string, inside: string): Promise<string[]> {
   let existing = join(root, inside);
   const fresh: string[] = [];

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { CapturedOutput } from './captured-output.ts';
 
-test('it keeps the first and the last half, however the output came in', () => {
+test('the first and the last half are kept, however the output is split into chunks', () => {
   const chunks = fc.array(fc.string({ unit: fc.constantFrom(...'abcdefghij'), maxLength: 40 }), {
     maxLength: 30,
   });

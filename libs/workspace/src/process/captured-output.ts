@@ -1,10 +1,10 @@
-/** What a stream printed, bounded: the first and the last half of `limitBytes`, and how much there was in all. */
+/** Bounded output of a stream: its first and last bytes, half of `limitBytes` each, and the total length. */
 export class CapturedOutput {
   readonly #half: number;
-  /** Grows with what comes; `#headBytes` of it are filled. */
+  /** Grows with the output; the first `#headBytes` bytes are filled. */
   #head: Buffer = Buffer.alloc(0);
   #headBytes = 0;
-  /** A ring of the last bytes after the head, made when there are any. */
+  /** Ring buffer of the last bytes after the head, allocated on first use. */
   #ring: Buffer | undefined;
   #total = 0;
 

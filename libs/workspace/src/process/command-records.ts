@@ -4,23 +4,23 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { processSpace, processState } from './proc.ts';
 
-/** Where commands are written down while they run, so that a crash leaves word of them. */
+/** Records commands while they run, so that they can be found after a crash. */
 export interface CommandRecords {
-  /** Writes down that a command is about to start; disposed of when nothing of it is left. */
+  /** Records a command that is about to start. The record is disposed of when all its processes are gone. */
   open(markGid: number | undefined): CommandRecord;
 }
 
 export interface CommandRecord extends Disposable {
-  /** Goes into the environment of the command, and marks its processes. */
+  /** Added to the environment of the command; marks its processes. */
   readonly env: Readonly<Record<string, string>>;
-  /** The same as `NAME=value`, where the processes have no better mark. */
+  /** The same mark as `NAME=value`; undefined when the processes have a better one. */
   readonly mark: string | undefined;
   started(pid: number): void;
 }
 
 const VARIABLE = 'FLEET_COMMAND_ID';
 
-/** What the processes of the command with this record have in their environment. */
+/** The environment entry that marks the processes of the command with this record. */
 export const envMark = (id: string): string => `${VARIABLE}=${id}`;
 
 const ProcessSchema = z.object({ pid: z.int().min(2), start: z.string().regex(/^\d+$/) });
@@ -33,8 +33,8 @@ const OpenedSchema = z.object({
 type OpenedRecord = z.output<typeof OpenedSchema> & { readonly leader?: z.output<typeof ProcessSchema> };
 
 /**
- * Records in a folder, a small file each. Nothing is synced: a crash of the gateway loses no write, and a crash of the
- * machine leaves no process. `byEnv`: commands without a group of their own are known by their environment.
+ * * Keeps each record as a small file in `dir`. Nothing is synced: a crash of the gateway loses no write, and a crash
+ * of the machine leaves no process. `byEnv`: commands without a mark group are identified by their environment.
  */
 export function createCommandRecords(dir: string, o: { readonly byEnv: boolean }): CommandRecords {
   mkdirSync(dir, { recursive: true, mode: 0o700 });
@@ -60,7 +60,7 @@ export function createCommandRecords(dir: string, o: { readonly byEnv: boolean }
   };
 }
 
-/** What a record says; undefined for one that was cut off before it said anything, or is none. */
+/** Returns the record, undefined for a truncated or invalid file. */
 export function readCommandRecord(path: string): OpenedRecord | undefined {
   const [first, second] = readFileSync(path, 'utf8').split('\n').map(parse);
   const opened = OpenedSchema.safeParse(first);

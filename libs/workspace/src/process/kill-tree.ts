@@ -3,17 +3,18 @@ import { allProcesses, carriesMark, childrenOf, inGroup, isAlive } from './proc.
 /** Passes over /proc before giving up on a process that forks faster than it is killed. */
 const MAX_SWEEPS = 50;
 
-/** What the processes of one command carry, wherever they fork to. */
+/** Marks that all processes of one command inherit. */
 export interface Marks {
-  /** A supplementary group, which a process without rights cannot shed. */
+  /** A supplementary group, which an unprivileged process cannot drop. */
   readonly gid?: number | undefined;
-  /** A variable of the environment, `NAME=value`; it tells of those whose environment this process may read. */
+  /** An environment entry, `NAME=value`; it finds only processes whose environment this process may read. */
   readonly env?: string | undefined;
 }
 
 /**
- * Kills a command and everything it started: its process group, its descendants, and whatever carries one of its marks:
- * neither setsid nor a double fork escapes. Synchronous, so that nothing forks unseen between two steps of the event loop.
+ * * Kills a command and everything it started: its process group, its descendants, and all processes with one of its
+ * marks. Neither setsid nor a double fork escapes. Synchronous, because a process could fork between two event-loop
+ * turns.
  */
 export function killTree(pid: number, marks: Marks): void {
   const family = descendants(pid);
@@ -22,7 +23,7 @@ export function killTree(pid: number, marks: Marks): void {
   killMarked(marks);
 }
 
-/** Kills whatever carries a mark; `spare` keeps it from what only seems to. */
+/** Kills all processes with one of the marks, except those that `spare` returns true for. */
 export function killMarked(marks: Marks, spare: (pid: number) => boolean = () => false): void {
   if (marks.gid === undefined && marks.env === undefined) return;
   for (let sweep = 0; sweep < MAX_SWEEPS; sweep += 1) {
@@ -32,7 +33,7 @@ export function killMarked(marks: Marks, spare: (pid: number) => boolean = () =>
   }
 }
 
-/** The living processes that carry one of the marks. */
+/** Live processes that carry one of the marks. */
 export function carriersOf({ gid, env }: Marks): number[] {
   return allProcesses().filter(
     (pid) =>
@@ -45,7 +46,7 @@ function kill(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL');
   } catch (error) {
-    // Gone already; or a number that has passed to a process of somebody else.
+    // The process is gone, or its pid now belongs to another user's process.
     const code = error instanceof Error && 'code' in error ? error.code : undefined;
     if (code !== 'ESRCH' && code !== 'EPERM') throw error;
   }

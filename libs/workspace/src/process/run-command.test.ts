@@ -13,10 +13,10 @@ import { tempDir } from '../testing/temp-dir.ts';
 import { createCommandRecords } from './command-records.ts';
 import { type RunOptions, runCommand } from './run-command.ts';
 
-/** What it takes a command to be gone is measured; this bound is for a machine that is busy with other things. */
+/** The actual time is reported as a diagnostic; this bound allows for a busy machine. */
 const GENEROUS_MS = 3000;
 
-/** Ignores what asks it to end, leaves its group and its session, and forks without end. */
+/** Ignores termination signals, leaves its process group and session, and forks forever. */
 const STUBBORN = `
   trap '' TERM HUP INT QUIT
   beats='trap "" TERM HUP INT; exec > "$1"; while :; do echo x; sleep 0.02; done'
@@ -28,7 +28,7 @@ const PIPES = ['group', 'session', 'double', 'leader'];
 
 for (const confine of ['bubblewrap', 'uid', 'unconfined'] as const) {
   for (const by of ['abort', 'timeout'] as const) {
-    test(`a command that does not want to end is gone after its ${by} (${confine})`, {
+    test(`a command that resists termination is gone after its ${by} (${confine})`, {
       skip: confine === 'unconfined' ? false : cannotConfine(confine),
       timeout: 60_000,
     }, async (t) => {
@@ -85,7 +85,7 @@ const plainly = (t: TestContext): RunOptions => {
   return { cwd, env: COMMAND_ENV, timeoutMs: 30_000, keepBytes: 100, maxBytes: 1e6, clock: systemClock };
 };
 
-test('a command reads what it is given, and what it prints is seen as it comes', async (t) => {
+test('a command reads its standard input, and its output is passed on as it arrives', async (t) => {
   const o = plainly(t);
   writeFileSync(join(o.cwd, 'in'), 'from a file\n'.repeat(1000));
   const stdin = openSync(join(o.cwd, 'in'), 'r');

@@ -5,48 +5,47 @@ import { CapturedOutput } from './captured-output.ts';
 import type { CommandRecords } from './command-records.ts';
 import { killTree } from './kill-tree.ts';
 
-/** A command line as it is really run, with the group id that marks its processes where it has one. */
+/** The command line that is executed. `markGid` is the group id that marks its processes, if any. */
 export interface CommandLine {
   readonly command: string;
   readonly args: readonly string[];
   readonly markGid?: number;
-  /** Where it is written down while it runs. */
+  /** Records the command while it runs. */
   readonly records?: CommandRecords;
 }
 
 export interface RunOptions {
   readonly cwd: string;
-  /** The whole environment: nothing is inherited. */
+  /** The complete environment; nothing is inherited. */
   readonly env: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
-  /** Kept of each stream; the rest is counted and dropped. */
+  /** Bytes kept of each stream; the rest is counted and dropped. */
   readonly keepBytes: number;
-  /** The command is killed when it prints more than this. */
+  /** The command is killed when a stream exceeds this. */
   readonly maxBytes: number;
-  /** A descriptor to read from; default: nothing. */
+  /** File descriptor for standard input; default: none. */
   readonly stdin?: number;
-  /** Sees all of standard output as it comes. */
+  /** Receives all of standard output as it arrives. */
   readonly onStdout?: (chunk: Buffer) => void;
   readonly clock: Clock;
 }
 
 export interface CommandResult {
-  /** Null when a signal ended it. */
+  /** Null when a signal ended the command. */
   readonly exitCode: number | null;
   readonly stdout: string;
   readonly stderr: string;
-  /** Why it was killed, if it was. */
   readonly killed: 'timeout' | 'output' | undefined;
 }
 
-/** How long the streams of a killed command may stay open. */
+/** Maximum wait for the streams of a command to close after its exit. */
 const CLOSE_MS = 2000;
 
 /**
- * Runs a command in a process group of its own and returns when nothing of it is left: it is killed whole on time-out,
- * on too much output, on abort (then the signal's reason is thrown) and after its end, for what it left in the
- * background. Rejects when the command cannot be started.
+ * * Runs a command in its own process group and resolves when all its processes are gone. The whole process tree is
+ * killed on timeout, on too much output, on abort (which rejects with the signal's reason), and after the command's
+ * exit, for background processes that it left. Rejects when the command cannot be started.
  */
 export async function runCommand(line: CommandLine, o: RunOptions): Promise<CommandResult> {
   o.signal?.throwIfAborted();
@@ -102,7 +101,7 @@ function capture(
   return output;
 }
 
-/** Waits for `work`, at most `ms`. */
+/** Waits for `work`, for at most `ms` milliseconds. */
 async function within(work: Promise<unknown>, ms: number, clock: Clock): Promise<void> {
   const done = new AbortController();
   try {

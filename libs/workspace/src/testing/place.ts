@@ -11,10 +11,10 @@ export interface Place {
   readonly stateDir: string;
 }
 
-/** A workspace and a state directory with a token and a ledger in it, as a profile has them. */
+/** Makes a workspace, and a state directory with a token and a ledger in it, as a profile has them. */
 export function makePlace(t: TestContext): Place {
   const root = mkdtempSync(join(tmpdir(), 'fleet-agent-'));
-  // Every user may pass, as in a profile's directory; the state directory is the gateway's own.
+  // Every user may enter, as in a profile's directory; only the gateway may enter the state directory.
   chmodSync(root, 0o755);
   t.after(() => rmSync(root, { recursive: true, force: true }));
   const stateDir = join(root, 'state');
@@ -29,10 +29,10 @@ export const quietLog: Log = { debug() {}, info() {}, warn() {}, error() {} };
 const capabilities = /^CapEff:\s*([0-9a-f]+)/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1] ?? '0';
 const SETUID_AND_SETGID = 0b11000000n;
 
-/** Whether this process may start commands as another user: root, or a gateway as it runs in containers. */
+/** True when this process may start commands as another user: as root, or as a gateway does in a container. */
 export const mayChangeUsers = (BigInt(`0x${capabilities}`) & SETUID_AND_SETGID) === SETUID_AND_SETGID;
 
-/** Why the tests of one way of confinement cannot run here, or false. */
+/** Reason to skip the tests of a confinement method on this machine, or false. */
 export function cannotConfine(method: 'auto' | 'bubblewrap' | 'uid'): string | false {
   if (method === 'uid' && !mayChangeUsers) return 'this user may not change users';
   const inContainer = mayChangeUsers && process.getuid?.() !== 0;

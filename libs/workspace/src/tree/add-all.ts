@@ -4,15 +4,15 @@ import { LEFT_OUT, type Uncommitted } from './workspace.ts';
 const MAX_NAMED = 5;
 
 /**
- * Brings the files as they are into the index; resolves with what git cannot take in, by name: a repository in the tree
- * that has no commit yet, a file that must not be read. One such thing must not cost a task the rest of its work.
+ * Adds all files to the index. Resolves with the names of those that git cannot add: a nested repository without a
+ * commit, or an unreadable file. One such path must not cost a task the rest of its work.
  */
 export async function addAll(git: Git, place: GitPlace): Promise<Uncommitted | undefined> {
   const code = await git.ask(place, ['add', '--all', '--ignore-errors', ...LEFT_OUT]);
   if (code === 0) return undefined;
   const left = code === SOME_FAILED ? await notIn(git, place) : [];
   if (left.length === 0) {
-    // Not about single files: throws, and logs what git says.
+    // The failure does not concern single files: this throws and logs git's output.
     await git.run(place, ['add', '--all', ...LEFT_OUT]);
     return undefined;
   }

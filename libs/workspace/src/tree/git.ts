@@ -2,26 +2,26 @@ import { type Clock, FleetError, type Log } from '@hermes-fleet/protocol';
 import { COMMAND_ENV } from '../confinement/command-env.ts';
 import { type CommandLine, runCommand } from '../process/run-command.ts';
 
-/** Where git runs, and how it is confined there. */
+/** Where git runs, and its confinement. */
 export interface GitPlace {
   readonly cwd: string;
   readonly gitDir: string | undefined;
   readonly workTree: string | undefined;
-  /** Instead of the tree's own index. */
+  /** Replaces the tree's own index. */
   readonly indexFile?: string;
   wrap(command: string, args: readonly string[]): CommandLine;
 }
 
 export interface Git {
-  /** Standard output of a git command; a failure is INTERNAL, its text goes to the log. */
+  /** Returns standard output. A failure throws INTERNAL; its text goes to the log. */
   run(place: GitPlace, args: readonly string[], signal?: AbortSignal): Promise<string>;
-  /** The exit code, for questions that git answers by it. */
+  /** Returns the exit code, for questions that git answers with it. */
   ask(place: GitPlace, args: readonly string[]): Promise<number | null>;
-  /** The exit code of a shell script, run as git is. */
+  /** Returns the exit code of a shell script that runs confined as git does. */
   script(place: GitPlace, script: string, args: readonly string[]): Promise<number | null>;
 }
 
-/** No settings but these: none of the machine, and nothing that makes git run a program of the repository's choice. */
+/** Machine-wide settings are ignored. These keep git from running a program that the repository chooses. */
 const SETTINGS = [
   'core.hooksPath=/dev/null',
   'core.fsmonitor=false',
@@ -33,7 +33,7 @@ const SETTINGS = [
 
 const LIMITS = { timeoutMs: 60_000, keepBytes: 8 * 1024 * 1024, maxBytes: 64 * 1024 * 1024 };
 
-/** Git as the gateway runs it: confined like the agent's commands, since those can plant settings for it. */
+/** Runs git for the gateway, confined like the agent's commands, because those can plant settings for it. */
 export function createGit(o: { readonly profile: string; readonly clock: Clock; readonly log: Log }): Git {
   const identity = gitIdentity(o.profile);
   const exec = (place: GitPlace, command: string, args: readonly string[], signal?: AbortSignal) => {
@@ -64,7 +64,7 @@ export function createGit(o: { readonly profile: string; readonly clock: Clock; 
   };
 }
 
-/** Who commits, for git run by the gateway and by the agent's commands alike. */
+/** Author and committer, for git run by the gateway and by the agent's commands alike. */
 export function gitIdentity(profile: string): Record<string, string> {
   const name = `Hermes Fleet ${profile}`;
   const email = `${profile.replace(/[^A-Za-z0-9._-]/g, '-')}@hermes-fleet.invalid`;

@@ -20,7 +20,7 @@ export interface InPlaceOptions {
   readonly repository: Repository;
   readonly git: Git;
   readonly confinement: Confinement;
-  /** Nothing of this process was in the tree before. Milliseconds since the epoch. */
+  /** Start of this process's work in the tree, in milliseconds since the epoch. */
   readonly startedAt: number;
   /** The run's turn to work in the tree. */
   readonly turn: Disposable;
@@ -28,20 +28,19 @@ export interface InPlaceOptions {
   readonly log: Log;
 }
 
-/** How long a commit waits for somebody else's git command, e.g. an editor's. */
+/** Maximum wait for another git command, e.g. an editor's. */
 const LOCK_MS = 5000;
 const LOCK_STEP_MS = 100;
-/** Whatever the repository's settings say: what is untracked would be committed. */
+/** Overrides the repository's settings: untracked files would be committed. */
 const ALL_FILES = ['--untracked-files=normal'];
 
-/** The state of a tree that tasks work in. */
 export const inPlaceState = (git: Git, place: GitPlace): Promise<TreeState> =>
   treeState(git, place, ALL_FILES);
 
 /**
- * The base working tree itself, on the branch that is checked out (design 2, Write tasks). A task that found it clean
- * is committed at its end. One that did not is never: all it leaves is what it did to the files; the user's index and
- * commits stay as they were. Its base tells a resume which of the two it is.
+ * Opens the base working tree itself, on its checked-out branch (docs/configuration.md#working-in-place). The work of a
+ * task that found the tree clean is committed at its end. A task that found it dirty changes only files: the user's
+ * index and commits stay as they were. The base in the checkpoint tells a resume which case applies.
  */
 export async function inPlace(o: InPlaceOptions): Promise<Workspace> {
   const { git, log } = o;
@@ -57,14 +56,14 @@ export async function inPlace(o: InPlaceOptions): Promise<Workspace> {
   const { branch } = await inPlaceState(git, place);
   let commits = false;
 
-  /** Brings the files as they are into an index of our own, which knows from the tree's what need not be read again. */
+  /** Adds all files to a private copy of the index; the copy saves git from reading unchanged files again. */
   async function stage(): Promise<void> {
     if ((await git.script(place, COPY, index)) !== 0)
       throw new FleetError('INTERNAL', 'the index of the working tree cannot be copied');
     await addAll(git, aside);
   }
 
-  /** Waits while another git command works in the tree, for a while. */
+  /** Waits for another git command in the tree to end, at most `LOCK_MS`. */
   async function unlocked(): Promise<void> {
     const until = o.clock.now() + LOCK_MS;
     while ((await lockedSince(gitDir)) !== undefined && o.clock.now() < until)
@@ -96,7 +95,7 @@ export async function inPlace(o: InPlaceOptions): Promise<Workspace> {
       await git.run(place, ['rev-parse', '-q', '--verify', base]);
       commits = isCommitBase(base);
       const since = await lockedSince(gitDir);
-      // What the crash that interrupted the task left behind.
+      // The lock is a leftover of the crash that interrupted the task.
       if (since !== undefined && since < o.startedAt)
         await git.script(place, 'rm -f "$1"', [join(gitDir, 'index.lock')]);
     },
@@ -106,14 +105,14 @@ export async function inPlace(o: InPlaceOptions): Promise<Workspace> {
       await unlocked();
       const reason = await obstacle(git, place, gitDir);
       if (reason !== undefined) {
-        log.warn({ reason }, 'the work of a task stays in the working tree, uncommitted');
+        log.warn({ reason }, 'task work left uncommitted in the working tree');
         return uncommitted(reason);
       }
       const { branch: now, clean } = await inPlaceState(git, place);
       if (now !== branch)
         log.warn(
           { from: branch, to: now },
-          'the branch was switched during a task; its work goes to the new one',
+          'branch switched during a task; its work is committed to the new branch',
         );
       if (clean) return undefined;
       const left = await addAll(git, place);
@@ -121,7 +120,7 @@ export async function inPlace(o: InPlaceOptions): Promise<Workspace> {
       await git.run(place, ['commit', '-q', '--no-verify', '-m', message]);
       return left;
     },
-    // The tree is the interrupted task's until it goes on: a dirty tree keeps other write tasks off.
+    // The tree belongs to the interrupted task until it continues: a dirty tree blocks other write tasks.
     leave: async () => {},
     async changedSince(base) {
       await stage();
@@ -141,7 +140,7 @@ const uncommitted = (reason: string): Uncommitted => ({
   certain: false,
 });
 
-/** The copy keeps its time: git tells by it which files may have changed right after the index was written. */
+/** The copy keeps its modification time, by which git detects files that changed right after the index was written. */
 const COPY = 'rm -f "$2" "$2.lock"; test ! -e "$1" || cp -p "$1" "$2"';
-/** The commands' home, where they left nothing in it. */
+/** Removes the commands' home directory when it is empty. */
 const TIDY = 'cd "$1" && rmdir .scratch/home .scratch 2>/dev/null; true';

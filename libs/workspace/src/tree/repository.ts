@@ -8,18 +8,18 @@ export interface Repository {
   /** The base working tree. */
   readonly dir: string;
   readonly gitDir: string;
-  /** The base tree, for git commands that concern the repository as a whole. */
+  /** For git commands that concern the whole repository. */
   readonly place: GitPlace;
 }
 
 /**
- * The repository that contexts branch off: the one at `path`, which must have a commit, else `<root>/repo`, made with
- * an initial commit when it is not there.
+ * Opens the base repository of all contexts: the one at `path`, which must have a commit, else `<root>/repo`, which is
+ * created with an initial commit when absent.
  */
 export async function openRepository(o: {
   readonly root: string;
   readonly path: string | undefined;
-  /** Whether tasks work in the base tree itself, so that commands must be able to write to it. */
+  /** True when tasks work in the base tree itself, so commands must be able to write to it. */
   readonly inPlace: boolean;
   readonly git: Git;
   readonly confinement: Confinement;
@@ -54,7 +54,7 @@ export async function openRepository(o: {
   return { dir, gitDir, place };
 }
 
-/** Hooks must be there, so that commands can be shown a read-only one. */
+/** The hooks folder must exist, because commands get it mounted read-only. */
 const USABLE = 'test -w "$1/objects" && test -w "$1/refs" && mkdir -p "$1/hooks"';
 
 const WRITABLE = 'test -w "$1" && test -w "$2"';
@@ -64,7 +64,7 @@ async function existing(path: string): Promise<string> {
     await access(join(path, '.git'));
     return await realpath(path);
   } catch (cause) {
-    throw unusable(path, 'there is no git repository there', cause);
+    throw unusable(path, 'it is not a git repository', cause);
   }
 }
 

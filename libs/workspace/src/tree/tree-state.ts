@@ -8,7 +8,7 @@ export interface TreeState {
   readonly clean: boolean;
 }
 
-/** The branch that is checked out, and whether the tree is what was committed there. */
+/** Returns the checked-out branch, and whether the tree has no uncommitted changes. */
 export async function treeState(
   git: Git,
   place: GitPlace,
@@ -21,7 +21,7 @@ export async function treeState(
   return { branch, clean: lines.every((line) => line === '' || line.startsWith('#')) };
 }
 
-/** When the file that a git command at work in the tree holds was made; undefined when there is none. */
+/** Creation time of the index lock in milliseconds since the epoch, undefined when no git command holds it. */
 export async function lockedSince(gitDir: string): Promise<number | undefined> {
   return lstat(join(gitDir, 'index.lock')).then(
     ({ mtimeMs }) => mtimeMs,
@@ -29,7 +29,10 @@ export async function lockedSince(gitDir: string): Promise<number | undefined> {
   );
 }
 
-/** Why a commit now would be lost or would end what somebody else began, said of the tree; undefined when it is none. */
+/**
+ * * Returns why the tree is not fit for a commit, undefined when it is. A commit must neither be lost nor end an
+ * operation that somebody else began.
+ */
 export async function obstacle(git: Git, place: GitPlace, gitDir: string): Promise<string | undefined> {
   if ((await lockedSince(gitDir)) !== undefined)
     return 'is locked by a git command (.git/index.lock): wait for it, or remove what it left behind';
@@ -43,7 +46,7 @@ export async function obstacle(git: Git, place: GitPlace, gitDir: string): Promi
   return undefined;
 }
 
-/** What git keeps in its directory while something is under way. */
+/** Files that git keeps in its directory during an operation. */
 const UNDER_WAY: readonly (readonly [file: string, name: string])[] = [
   ['rebase-merge', 'rebase'],
   ['rebase-apply', 'rebase'],
@@ -54,5 +57,5 @@ const UNDER_WAY: readonly (readonly [file: string, name: string])[] = [
   ['BISECT_LOG', 'bisect'],
 ];
 const FIRST = 90;
-/** Exits with the number of the first file that is there. */
+/** Exits with `FIRST` plus the index of the first file that exists. */
 const WHICH = `d=$1; shift; n=${FIRST}; for f; do test ! -e "$d/$f" || exit $n; n=$((n+1)); done`;

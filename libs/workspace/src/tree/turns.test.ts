@@ -4,7 +4,7 @@ import { createTurns } from './turns.ts';
 
 const never = new AbortController().signal;
 
-test('turns are given one at a time, in the order of arrival, resumed runs first', async () => {
+test('turns are granted one at a time, in order of arrival, with resumed runs first', async () => {
   const turns = createTurns();
   const order: string[] = [];
   let inside = 0;
@@ -26,7 +26,7 @@ test('turns are given one at a time, in the order of arrival, resumed runs first
   );
 });
 
-test('who stops waiting takes nobody’s turn, and a turn ends once', async () => {
+test('a waiter that aborts leaves the queue, and disposing of a turn twice has no effect', async () => {
   const turns = createTurns();
   const first = await turns.take({ first: false, signal: never });
   const gone = new AbortController();
@@ -45,7 +45,7 @@ test('who stops waiting takes nobody’s turn, and a turn ends once', async () =
     given = true;
   });
   await new Promise((resolve) => setImmediate(resolve));
-  assert.equal(given, false, 'the second has not ended its turn');
+  assert.equal(given, false, 'the second turn has not ended');
   turn[Symbol.dispose]();
   (await third)[Symbol.dispose]();
   (await turns.take({ first: false, signal: never }))[Symbol.dispose]();

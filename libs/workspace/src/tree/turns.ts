@@ -1,8 +1,8 @@
-/** One at a time, in the order of arrival. */
+/** Grants exclusive turns, in order of arrival. */
 export interface Turns {
   /**
-   * A turn, which lasts until it is disposed of. `first`: ahead of all that wait and are not. Rejects with the signal's
-   * reason when it aborts first, and then takes nobody's turn.
+   * * Resolves with a turn, which lasts until it is disposed of. `first`: ahead of all waiters without it. Rejects with
+   * the signal's reason on abort, and leaves the queue.
    */
   take(o: { readonly first: boolean; readonly signal: AbortSignal }): Promise<Disposable>;
 }

@@ -1,75 +1,73 @@
 import type { Unmet } from '@hermes-fleet/protocol';
 import type { CommandLine } from '../process/run-command.ts';
 
-/** What a task starts from, for its checkpoint; or why it cannot start. */
+/** The base of a task, for its checkpoint, or why the task cannot start. */
 export type Beginning = { readonly base: string } | { readonly refused: Unmet };
 
-/** What a task leaves for somebody to commit. */
+/** Work that a task leaves for somebody to commit. */
 export interface Uncommitted {
   readonly todo: string;
-  /** Whether there is something in any case; else only where the task changed files. */
+  /** True when there certainly is such work; false when only if the task changed files. */
   readonly certain: boolean;
 }
 
-/** The working tree that a run has to itself until it is disposed of. */
+/** A working tree that a run uses exclusively until it is disposed of. */
 export interface Workspace extends Disposable {
   readonly dir: string;
   readonly branch: string;
-  /** A command line confined to this tree and the repository's objects. */
+  /** Returns a command line confined to this tree and the repository's `.git`. */
   wrap(command: string, args: readonly string[]): CommandLine;
-  /** Starts a task. `write`: it is meant to change the tree. */
+  /** Starts a task. `write`: the task is meant to change the tree. */
   begin(write: boolean): Promise<Beginning>;
-  /** Goes on with a task that began at `base`. Throws CONFIG_INVALID when it did not begin in such a tree. */
+  /** Continues a task that began at `base`. Throws CONFIG_INVALID when it began under another isolation. */
   resume(base: string): Promise<void>;
   /**
-   * Commits everything but `.scratch/` and PROGRESS.json, also one that was set aside; nothing when nothing changed.
-   * Resolves with what is left for somebody to do where changes stay uncommitted.
+   * Commits all changes except `.scratch/`, PROGRESS.json and the invalid ones kept aside. Resolves with the work that
+   * stays uncommitted, if any.
    */
   commit(message: string): Promise<Uncommitted | undefined>;
-  /** Leaves an interrupted task's work for it to go on with. */
+  /** Keeps the work of an interrupted task, which continues with it later. */
   leave(message: string): Promise<unknown>;
-  /** Paths that differ between `base` and the tree as the task leaves it, sorted; deleted ones included. */
+  /** Paths that differ between `base` and the end of the task, sorted, deleted ones included. */
   changedSince(base: string): Promise<string[]>;
-  /** What differs between `base` and the files as they are now, as git shows it, at most this long. */
+  /** Git's diff between `base` and the current files, cut to `maxChars`. */
   diffSince(base: string, maxChars: number): Promise<string>;
 }
 
-/** How a run comes to a workspace. */
 export interface Opening {
-  /** It goes on with a task that was interrupted: ahead of those that have not begun. */
+  /** True when the run continues an interrupted task; such runs go ahead of new ones. */
   readonly resumes: boolean;
   /** Ends the wait for the tree. */
   readonly signal: AbortSignal;
 }
 
 export interface Workspaces {
-  /** The context's tree, once the run may have it. */
+  /** Resolves with the context's tree when the run may use it. */
   open(contextId: string, opening: Opening): Promise<Workspace>;
-  /** The base repository's branch and whether its tree is clean; measured at most every 2 s. */
+  /** The base repository's branch and whether its tree is clean, at most 2 s old. */
   repoState(): Promise<{ branch: string; clean: boolean }>;
-  /** The directories of all trees that there are. */
+  /** Directories of all existing trees. */
   trees(): Promise<string[]>;
 }
 
-/** Left out of commits and of `files_changed` (design 2, Write tasks). */
+/** Pathspecs that leave files out of commits and of `files_changed` (docs/agent.md#progress-scratchpad-memory). */
 export const LEFT_OUT = [
   ...['--', '.', ':(exclude,top).scratch', ':(exclude,top)PROGRESS.json'],
   ...[':(exclude,top).PROGRESS.json.tmp', ':(exclude,top)PROGRESS.invalid-*.json'],
 ];
 
 const PLAIN = ['--no-renames', '--no-ext-diff', '--no-textconv'];
-/** Options of a diff that names the paths, whatever the repository's settings say. */
+/** Options of a diff that lists paths, independent of the repository's settings. */
 export const NAMES = ['--name-status', '-z', ...PLAIN];
-/** Options of a diff to read, whatever the repository's settings say. */
+/** Options of a readable diff, independent of the repository's settings. */
 export const READABLE = ['--no-color', ...PLAIN, '--src-prefix=a/', '--dst-prefix=b/'];
 
-/** The paths in the output of a diff with `NAMES`, sorted. */
+/** Parses the output of a diff with `NAMES` into sorted paths. */
 export const pathsOf = (output: string): string[] =>
   output
     .split('\0')
     .filter((_, index) => index % 2 === 1)
     .sort();
 
-/** A diff cut to this length. */
 export const shortened = (diff: string, maxChars: number): string =>
   diff.length > maxChars ? `${diff.slice(0, maxChars)}\n[the diff goes on: look at the files]` : diff;

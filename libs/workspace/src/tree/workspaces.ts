@@ -16,9 +16,9 @@ const STATE_MS = 2000;
 export interface WorkspacesOptions {
   readonly profile: string;
   readonly root: string;
-  /** `workspace.path`: a repository of the user's. */
+  /** `workspace.path`: the user's own repository. */
   readonly path: string | undefined;
-  /** `in_place`: every context works in the repository's own tree, one task at a time. */
+  /** `in_place`: all contexts work in the repository's own tree, one task at a time. */
   readonly isolation: 'worktree' | 'in_place';
   readonly confinement: Confinement;
   readonly clock: Clock;
@@ -33,8 +33,9 @@ interface Parts extends WorkspacesOptions {
 }
 
 /**
- * Opens the base repository and hands out trees (design 2, Write tasks): to every context a worktree of its own, made on
- * first use and found again after a restart; or, in place, the base tree to one run at a time.
+ * Opens the base repository and provides working trees (docs/decisions/0012-worktree-per-context.md): to every context
+ * its own worktree, which is created on first use and reused after a restart; or, in place, the base tree to one run at
+ * a time (docs/configuration.md#working-in-place).
  */
 export async function openWorkspaces(o: WorkspacesOptions): Promise<Workspaces> {
   const root = await realpath(o.root);
@@ -84,7 +85,7 @@ function openWorktrees(o: Parts): Workspaces['open'] {
       if (await workspace.ready()) return;
       throw new FleetError(
         'INTERNAL',
-        `the worktree of context ${name} could not be made; the log has the reason`,
+        `the worktree of context ${name} could not be created; the log has the reason`,
       );
     });
     adding = opened.catch(() => {});
@@ -113,7 +114,7 @@ function openInPlace(o: Parts, onRelease: () => void): Workspaces['open'] {
   };
 }
 
-/** A measurement that is kept for a while; one that fails is not. */
+/** Caches a measurement for `STATE_MS`; a failed one is not cached. */
 function measured(
   clock: Clock,
   measure: () => Promise<TreeState>,

@@ -17,7 +17,7 @@ import {
   type Workspace,
 } from './workspace.ts';
 
-/** A context's own git worktree on the branch `fleet/<name>`, which may still have to be made. */
+/** A context's git worktree on the branch `fleet/<name>`. It may not exist yet. */
 export function worktree(o: {
   readonly name: string;
   readonly dir: string;
@@ -34,7 +34,7 @@ export function worktree(o: {
   const wrap: Workspace['wrap'] = (command, args) => o.confinement.wrap(command, args, reach);
   const place: GitPlace = { cwd: dir, gitDir, workTree: dir, wrap };
 
-  /** No command runs now, and nobody else works here: a lock of the index is of a git that was killed. */
+  /** No command runs at this time and nobody else works here, so an index lock belongs to a killed git. */
   async function stage(): Promise<Uncommitted | undefined> {
     if ((await lockedSince(gitDir)) !== undefined) await git.script(place, UNLOCK, [gitDir]);
     return addAll(git, place);
@@ -82,7 +82,7 @@ export function worktree(o: {
 }
 
 const NOT_OURS = 90;
-/** One turn at a time works in a context, so an index lock that is there belongs to a git that was killed. */
+/** Only one turn at a time works in a context, so an existing index lock belongs to a killed git. */
 const UNLOCK = 'rm -f "$1/index.lock"';
-/** Whether the directory is the repository's worktree. */
+/** Exits with `NOT_OURS` when the directory is not this repository's worktree. */
 const READY = `test "$(cat "$1/gitdir")" = "$2" || exit ${NOT_OURS}; ${UNLOCK}`;

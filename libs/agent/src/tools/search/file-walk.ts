@@ -5,7 +5,7 @@ import type { Clock } from '@hermes-fleet/protocol';
 import type { AnchoredFiles } from '@hermes-fleet/workspace';
 import { entriesOf, hasCode, MAX_SCANNED } from '@hermes-fleet/workspace';
 
-/** The repository, what tasks keep for themselves, and what a package manager put there. */
+/** Git's own folder and the scratchpads are never visited. */
 const HIDDEN: ReadonlySet<string> = new Set(['.git', '.scratch']);
 export const PACKAGES = 'node_modules';
 
@@ -13,7 +13,7 @@ export interface WalkLimits {
   readonly maxDepth: number;
   readonly maxEntries: number;
   readonly maxMs: number;
-  /** Whether folders of packages are entered. */
+  /** True to enter `node_modules`. */
   readonly packages: boolean;
   readonly clock: Clock;
   readonly signal: AbortSignal;
@@ -23,20 +23,20 @@ export interface Found {
   /** Relative to the workspace. */
   readonly path: string;
   readonly name: string;
-  /** The open directory that it is in. */
+  /** Its parent directory, open. */
   readonly directory: FileHandle;
   readonly kind: 'file' | 'directory' | 'other';
 }
 
-/** Which limit ended a walk before it had seen everything. */
+/** The limit that ended a walk early. */
 export type WalkCut = 'depth' | 'crowd' | 'entries' | 'time' | 'enough';
 
-/** How long a walk may keep the event loop to itself. */
+/** A walk yields to the event loop at this interval. */
 const TURN_MS = 20;
 
 /**
- * Visits what is below a directory, each directory in order, until `visit` has enough; follows no link, and hides `.git`
- * and `.scratch`. A directory that cannot be entered hides nothing else.
+ * Visits the tree below a directory, each directory in sorted order, until `visit` returns `enough`. Follows no symlink
+ * and skips `.git` and `.scratch`. A directory that cannot be entered does not end the walk.
  */
 export async function walkTree(
   files: AnchoredFiles,
@@ -87,7 +87,7 @@ export async function walkTree(
   return (await inside(directory, start === '.' ? '' : start, 1)) ?? missed;
 }
 
-/** What the commands' user keeps to itself, or what was another thing a moment ago. */
+/** Ignores a directory that only the commands' user may enter, or that has just been replaced. */
 function unlessGone(error: unknown): undefined {
   if (!hasCode(error, 'EACCES', 'EPERM', 'ENOENT', 'ENOTDIR', 'ELOOP')) throw error;
 }

@@ -2,13 +2,12 @@ import { ToolError } from '@hermes-fleet/protocol';
 
 const MAX_ALTERNATIVES = 64;
 
-/** Whether a path matches. */
 export type Glob = (path: string) => boolean;
 
 /**
- * A pattern of paths: `*` and `?` within a name, `[a-z]` and `[!a-z]`, `**` for any directories, `{a,b}`. One without a
- * slash is a pattern of names in any directory. Its time grows with the product of the lengths of pattern and path,
- * whatever the pattern. Throws ToolError for one that cannot be read.
+ * * Parses a path pattern: `*` and `?` within a name, `[a-z]` and `[!a-z]`, `**` for any directories, `{a,b}`. A
+ * pattern without a slash matches names in any directory. Matching time is at most proportional to the product of the
+ * lengths of pattern and path. Throws ToolError for an invalid pattern.
  */
 export function parseGlob(pattern: string): Glob {
   const alternatives = expand(pattern).map((alternative) => {
@@ -39,7 +38,7 @@ const matchesName = (steps: readonly Step[], name: string): boolean =>
     (step, character) => step !== '*' && step(character),
   );
 
-/** Matches from the left; where it fails, the last star takes one item more. */
+/** Matches from the left; on a mismatch, backtracks and lets the last star take one more item. */
 function matches<P, I>(
   pattern: readonly P[],
   items: readonly I[],
@@ -87,7 +86,7 @@ function parseClass(inner: string): (character: string) => boolean {
     ) !== negated;
 }
 
-/** The pattern once for each choice of its braces. */
+/** Expands the braces of a pattern into all combinations. */
 function expand(pattern: string): string[] {
   const open = pattern.lastIndexOf('{');
   if (open < 0) return [pattern];

@@ -2,7 +2,7 @@ const MAX_SHOWN = 100;
 const MAX_SHOWN_CHARS = 16_000;
 const MAX_LINE_CHARS = 300;
 
-/** What was found: everything is counted, the first of it is kept. */
+/** Collects matches: counts all of them and keeps the first. */
 export class GrepMatches {
   readonly #shown: { path: string; line: number; text: string }[] = [];
   #chars = 0;
@@ -10,7 +10,7 @@ export class GrepMatches {
   lines = 0;
   files = 0;
 
-  /** The matches of a file come one after the other. */
+  /** All matches of one file must be added consecutively. */
   add(path: string, line: number, text: string): void {
     this.lines += 1;
     if (path !== this.#last) this.files += 1;
@@ -21,7 +21,7 @@ export class GrepMatches {
     this.#shown.push({ path, line, text: cut });
   }
 
-  /** As the model reads it, by path. */
+  /** The report for the model, sorted by path. */
   report(notes: readonly string[]) {
     const first = this.#shown
       .toSorted((a, b) => (a.path === b.path ? a.line - b.line : a.path < b.path ? -1 : 1))

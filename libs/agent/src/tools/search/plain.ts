@@ -12,7 +12,7 @@ const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
 const MAX_FILE_BYTES = 4 * 1024 * 1024;
 const LIMITS = { maxDepth: 40, maxEntries: 100_000, maxMs: 20_000 };
 
-/** Looks for a text as it stands, in the gateway itself. Its time grows with what there is to read, whatever the text. */
+/** Searches for literal text in the gateway's own process, in time linear in the size of the files. */
 export async function searchPlainly(
   search: GrepSearch,
   place: GrepPlace,

@@ -14,14 +14,14 @@ const MAX_LINE_BYTES = 8192;
 
 const NO_PROGRAM = 127;
 const MOVED = 91;
-/** Says first that it runs: what goes wrong before is told apart from a grep that finds nothing. */
+/** Prints an empty line first, which tells a failure to start apart from a grep that finds nothing. */
 const SCRIPT = `echo; test "$1" = - || test "$1" = "$(stat -c %d:%i .)" || exit ${MOVED}; shift
 command -v grep >/dev/null || exit ${NO_PROGRAM}; ulimit -v ${MAX_MEMORY_KB}; exec grep "$@"`;
 
 /**
- * Searches with `grep`, confined to the workspace: what it reads is what the agent's commands can read. It starts in the
- * open directory itself, or reads the open file, so that no link planted meanwhile leads it elsewhere. Resolves with
- * notes for the model.
+ * * Searches with `grep`, confined to the workspace, so it reads only files that the agent's commands can read. It
+ * starts in the open directory itself, or reads the open file, so a symlink planted in the meantime has no effect.
+ * Resolves with notes for the model.
  */
 export async function runGrep(
   search: GrepSearch,
@@ -46,7 +46,7 @@ export async function runGrep(
   throw new ToolError('the grep of this machine knows no regular expressions; use fixed: true');
 }
 
-/** What a grep says that was built without Perl's expressions. */
+/** Matches the error of a grep that was built without Perl expressions. */
 const UNKNOWN_DIALECT = /perl|-P\b|option: P|option -- '?P/i;
 
 function options(search: GrepSearch, { kind }: GrepPlace): string[] {
@@ -94,7 +94,7 @@ function notesOf({ killed, stderr, exitCode }: CommandResult): string[] {
 
 const firstLines = (text: string): string => text.trim().split('\n').slice(0, 3).join('; ').slice(0, 500);
 
-/** Reads `path NUL line:text` off a stream; of a long line only the beginning is kept. */
+/** Parses `path NUL line:text` from a stream; keeps only the beginning of a long line. */
 class LineReader {
   readonly #onMatch: (path: string, line: number, text: string) => void;
   #line: Buffer[] = [];

@@ -1,6 +1,6 @@
 import type { FileHandle } from 'node:fs/promises';
 
-/** Where to look: an open directory or file that no link can be put in the place of. */
+/** The open directory or file to search; a symlink planted later cannot replace it. */
 export interface GrepPlace {
   readonly handle: FileHandle;
   readonly kind: 'file' | 'directory';
@@ -12,8 +12,8 @@ export interface GrepSearch {
   readonly pattern: string;
   readonly fixed: boolean;
   readonly ignoreCase: boolean;
-  /** Names of files, as a pattern. */
+  /** Pattern of file names. */
   readonly include: string | undefined;
-  /** Whether folders of packages are searched. */
+  /** True to search `node_modules`. */
   readonly packages: boolean;
 }

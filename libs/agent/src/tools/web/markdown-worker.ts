@@ -2,7 +2,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import TurndownService from 'turndown';
 import { z } from 'zod';
 
-/** Runs as a thread of its own: a page decides how long its conversion takes, and may well never end it. */
+/** Runs in its own thread, because a hostile page can make the conversion last forever. */
 const { html, url } = z.object({ html: z.string(), url: z.string() }).parse(workerData);
 
 const NOT_TEXT = ['script', 'style', 'noscript', 'template', 'iframe', 'object', 'canvas', 'title'] as const;
@@ -28,7 +28,7 @@ service.addRule('cell', {
 });
 service.addRule('row', { filter: 'tr', replacement: (content) => `\n|${content}` });
 
-/** A long address makes much of a page of short links: only so much of it goes to the process that asked. */
+/** Limits the result: a page of short links with a long base address becomes far larger than the page. */
 const MAX_CHARS = 4_000_000;
 
 const markdown = service.turndown(html).replace(/\n{3,}/g, '\n\n');

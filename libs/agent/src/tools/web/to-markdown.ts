@@ -2,14 +2,14 @@ import { Worker } from 'node:worker_threads';
 import type { Clock } from '@hermes-fleet/protocol';
 import { z } from 'zod';
 
-/** A page of a megabyte takes about a second; one that takes longer is built to. */
+/** A page of 1 MB takes about a second; only a hostile page takes much longer. */
 const TIMEOUT_MS = 10_000;
 const LIMITS = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 32, stackSizeMb: 4 };
 
 /**
- * A page as Markdown, its links absolute; undefined where that takes too long or too much memory. No script of it runs.
- * The conversion has a thread of its own, so that a page which is built to last holds nobody else up. Throws the reason
- * of `signal`.
+ * Converts a page to Markdown with absolute links. Resolves with undefined when this takes too long or too much memory.
+ * No script of the page runs. The conversion has its own thread, so a hostile page does not block the event loop. On
+ * abort, rejects with the signal's reason.
  */
 export async function toMarkdown(
   page: { readonly html: string; readonly url: string },
@@ -33,7 +33,7 @@ export async function toMarkdown(
   signal.addEventListener('abort', onAbort, { once: true });
   using _deadline = clock.timer(() => ended.resolve(undefined), timeoutMs);
   worker.once('message', (message: unknown) => ended.resolve(z.string().parse(message)));
-  // Out of memory or of stack: it is the page's doing, and the same again next time.
+  // Out of memory or stack: the page is the cause, and a retry would fail again.
   worker.once('error', () => ended.resolve(undefined));
   worker.once('exit', () => ended.resolve(undefined));
   try {
