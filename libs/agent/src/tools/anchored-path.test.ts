@@ -5,14 +5,14 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { systemClock, type ToolResult } from '@hermes-fleet/protocol';
-import { anchoredFiles } from '@hermes-fleet/workspace';
-import { tempDir } from '@hermes-fleet/workspace/testing';
+import { tempDir } from '@hermes-fleet/protocol/testing';
+import { anchoredFiles, hasCode } from '@hermes-fleet/workspace';
 import { makeToolContext } from '../testing/harness.ts';
 import { fileTools } from './file-tools.ts';
 import { listFilesTool } from './list-files.ts';
 
 function makeTree(t: TestContext): { root: string; outside: string } {
-  const base = tempDir(t, 'fleet-paths-');
+  const base = tempDir(t);
   const [root, outside] = [join(base, 'ws'), join(base, 'ws-evil')];
   for (const directory of [root, outside, join(root, 'dir'), join(root, '.git')]) mkdirSync(directory);
   writeFileSync(join(outside, 'secret'), 'top secret');
@@ -137,10 +137,7 @@ test('file tools never leave the workspace while a directory keeps turning into 
         renameSync(join(root, from), join(root, to));
         return;
       } catch (error) {
-        if (
-          !(error instanceof Error && 'code' in error && ['EISDIR', 'ENOTEMPTY'].includes(String(error.code)))
-        )
-          throw error;
+        if (!hasCode(error, 'EISDIR', 'ENOTEMPTY')) throw error;
       }
     }
   };

@@ -3,8 +3,8 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { tempDir } from '@hermes-fleet/protocol/testing';
 import { anchoredFiles } from '@hermes-fleet/workspace';
-import { tempDir } from '@hermes-fleet/workspace/testing';
 import { makeToolContext } from '../testing/harness.ts';
 import { fileTools } from './file-tools.ts';
 
@@ -22,7 +22,7 @@ process.stdout.write(codes.join());
 `;
 
 test('a file keeps its old content when the new content does not fit on the disk', (t) => {
-  const cwd = tempDir(t, 'fleet-full-');
+  const cwd = tempDir(t);
   writeFileSync(join(cwd, 'a.txt'), 'the old content\n');
   const limited = [
     '-c',
@@ -39,7 +39,7 @@ test('a file keeps its old content when the new content does not fit on the disk
 });
 
 test('a replaced file holds only the new content, longer or shorter', async (t) => {
-  const dir = tempDir(t, 'fleet-replace-');
+  const dir = tempDir(t);
   const context = makeToolContext({ dir, files: anchoredFiles(dir, false) });
   const write = fileTools().find(({ name }) => name === 'write_file');
   for (const content of ['some', 'something longer', 'less', '', 'again']) {

@@ -3,14 +3,14 @@ import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { systemClock } from '@hermes-fleet/protocol';
+import { tempDir } from '@hermes-fleet/protocol/testing';
 import { anchoredFiles } from '@hermes-fleet/workspace';
-import { tempDir } from '@hermes-fleet/workspace/testing';
 import { makeToolContext } from '../testing/harness.ts';
 import { findFilesTool } from './find-files.ts';
 import { walkTree } from './search/file-walk.ts';
 
 function treeOf(t: TestContext, paths: readonly string[]) {
-  const root = tempDir(t, 'fleet-find-');
+  const root = tempDir(t);
   for (const path of paths) {
     mkdirSync(join(root, dirname(path)), { recursive: true });
     writeFileSync(join(root, path), 'x');

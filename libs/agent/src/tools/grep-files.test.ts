@@ -4,8 +4,9 @@ import { mkdirSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { systemClock } from '@hermes-fleet/protocol';
+import { silentLog, tempDir } from '@hermes-fleet/protocol/testing';
 import { anchoredFiles, createConfinement } from '@hermes-fleet/workspace';
-import { cannotConfine, makePlace, quietLog, tempDir } from '@hermes-fleet/workspace/testing';
+import { cannotConfine, makePlace } from '@hermes-fleet/workspace/testing';
 import { makeToolContext } from '../testing/harness.ts';
 import { grepFilesTool } from './grep-files.ts';
 
@@ -30,7 +31,7 @@ function fill(root: string): void {
 }
 
 function treeOf(t: TestContext, commands: boolean) {
-  const root = tempDir(t, 'fleet-grep-');
+  const root = tempDir(t);
   fill(root);
   const context = makeToolContext({ dir: root, files: anchoredFiles(root, false) });
   const grep = grepFilesTool({ clock: systemClock, commands });
@@ -149,7 +150,7 @@ test('a missing grep, a grep without Perl expressions and a failed start are rep
 for (const confine of ['bubblewrap', 'uid'] as const) {
   test(`a search is confined like commands (${confine})`, { skip: cannotConfine(confine) }, async (t) => {
     const place = makePlace(t);
-    const confinement = await createConfinement({ confine, ...place, clock: systemClock, log: quietLog });
+    const confinement = await createConfinement({ confine, ...place, clock: systemClock, log: silentLog });
     const root = realpathSync(join(place.workspaceRoot, 'contexts'));
     fill(root);
     const context = makeToolContext({ dir: root, files: anchoredFiles(root, confinement.otherUser) });

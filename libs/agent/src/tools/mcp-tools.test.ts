@@ -1,7 +1,4 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -15,8 +12,9 @@ import {
   type Tool,
   type ToolCall,
 } from '@hermes-fleet/protocol';
+import { silentLog } from '@hermes-fleet/protocol/testing';
 import { createConfinement } from '@hermes-fleet/workspace';
-import { cannotConfine, makePlace, quietLog } from '@hermes-fleet/workspace/testing';
+import { cannotConfine, makePlace } from '@hermes-fleet/workspace/testing';
 import { block, makeAgent, makeContext, makeTask } from '../testing/harness.ts';
 import { mcpToolSource } from './mcp-tools.ts';
 
@@ -47,9 +45,9 @@ function openSource(
   } = {},
 ) {
   const warnings: Warning[] = [];
-  const log: Log = { ...quietLog, warn: (fields: object) => void warnings.push(fields) };
+  const log: Log = { ...silentLog, warn: (fields: object) => void warnings.push(fields) };
   const { launch, clock = systemClock, enabled = true } = o;
-  const pool = createMcpPool({ servers, clock: systemClock, log: quietLog, ...(launch && { launch }) });
+  const pool = createMcpPool({ servers, clock: systemClock, log: silentLog, ...(launch && { launch }) });
   t.after(() => pool.close());
   const source = mcpToolSource(pool, { mcp: { servers }, tools: { mcp: { enabled } } }, { clock, log });
   return { pool, source, warnings };
@@ -247,7 +245,7 @@ test('a very wide schema is left out and does not affect the tools of other serv
   const source = mcpToolSource(
     pool,
     { mcp: { servers }, tools: { mcp: { enabled: true } } },
-    { clock: systemClock, log: quietLog },
+    { clock: systemClock, log: silentLog },
   );
   assert.deepEqual(names(await source(as([]), never)), ['mcp__well__read']);
 });
@@ -272,10 +270,8 @@ test('no server inherits the gateway’s environment, confined or not', {
   skip: cannotConfine('auto'),
 }, async (t) => {
   process.env.HERMES_TEST_SECRET = 'sk-secret';
-  const dir = mkdtempSync(join(tmpdir(), 'fleet-mcp-'));
   t.after(() => {
     delete process.env.HERMES_TEST_SECRET;
-    rmSync(dir, { recursive: true, force: true });
   });
   const place = makePlace(t);
   const confinement = await createConfinement({
@@ -284,7 +280,7 @@ test('no server inherits the gateway’s environment, confined or not', {
     readable: [fileURLToPath(new URL('../../../..', import.meta.url))],
     repositoryPath: undefined,
     clock: systemClock,
-    log: quietLog,
+    log: silentLog,
   });
   const launches: ((command: string, args: string[]) => { command: string; args: string[] })[] = [
     confinement.launch,

@@ -10,13 +10,13 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { tempDir } from '@hermes-fleet/protocol/testing';
 import { anchoredFiles } from '@hermes-fleet/workspace';
-import { tempDir } from '@hermes-fleet/workspace/testing';
 import { makeToolContext } from '../testing/harness.ts';
 import { memoryTools } from './memory.ts';
 
 function memoryOf(t: TestContext) {
-  const base = tempDir(t, 'fleet-memory-');
+  const base = tempDir(t);
   const root = join(base, 'ws');
   mkdirSync(root);
   const dir = join(base, 'state', 'memory');

@@ -12,14 +12,14 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { tempDir } from '@hermes-fleet/protocol/testing';
 import { anchoredFiles } from '@hermes-fleet/workspace';
-import { tempDir } from '@hermes-fleet/workspace/testing';
 import { makeToolContext } from '../testing/harness.ts';
 import { progressTools } from './progress.ts';
 import { readProgress } from './progress-file.ts';
 
 function workspaceOf(t: TestContext) {
-  const base = tempDir(t, 'fleet-progress-');
+  const base = tempDir(t);
   const root = join(base, 'ws');
   mkdirSync(root);
   const files = anchoredFiles(root, false);

@@ -11,8 +11,9 @@ import {
 import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { type Clock, systemClock, systemIds } from '@hermes-fleet/protocol';
+import { silentLog } from '@hermes-fleet/protocol/testing';
 import { anchoredFiles, createConfinement } from '@hermes-fleet/workspace';
-import { cannotConfine, makePlace, quietLog } from '@hermes-fleet/workspace/testing';
+import { cannotConfine, makePlace } from '@hermes-fleet/workspace/testing';
 import { block, makeAgent, makeContext, makeTask } from '../testing/harness.ts';
 import { sweepScratch, type UnfinishedTask } from './scratchpad-sweep.ts';
 
@@ -22,7 +23,7 @@ const at = (now: number): Clock => ({ ...systemClock, now: () => now * 1000 });
 
 async function treesOf(t: TestContext, confine: 'auto' | 'bubblewrap' | 'uid' = 'auto') {
   const place = makePlace(t);
-  const confinement = await createConfinement({ confine, ...place, clock: systemClock, log: quietLog });
+  const confinement = await createConfinement({ confine, ...place, clock: systemClock, log: silentLog });
   const contexts = realpathSync(join(place.workspaceRoot, 'contexts'));
   const trees = ['one', 'two'].map((name) => join(contexts, name));
   for (const tree of trees) {
@@ -43,7 +44,7 @@ async function treesOf(t: TestContext, confine: 'auto' | 'bubblewrap' | 'uid' = 
       {
         confinement,
         ids: systemIds,
-        log: quietLog,
+        log: silentLog,
         keepDays: o.keepDays ?? 7,
         clock: at(o.nowS ?? NOW_S),
         workspaces: { trees: async () => trees },

@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { tempDir } from '@hermes-fleet/protocol/testing';
 import { anchoredFiles } from '@hermes-fleet/workspace';
-import { tempDir } from '@hermes-fleet/workspace/testing';
 import { makeTask, makeToolContext } from '../testing/harness.ts';
 import { rootIdOf, scratchDir, scratchName, scratchpadTools } from './scratchpad.ts';
 
 function padOf(t: TestContext) {
-  const root = tempDir(t, 'fleet-scratch-');
+  const root = tempDir(t);
   const context = makeToolContext({ dir: root, files: anchoredFiles(root, false) });
   const [read, write, list] = scratchpadTools();
   assert.ok(read && write && list);

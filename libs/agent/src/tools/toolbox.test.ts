@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { defineTool, type Log, type Tool } from '@hermes-fleet/protocol';
-import { quietLog } from '@hermes-fleet/workspace/testing';
+import { defineTool, type Tool } from '@hermes-fleet/protocol';
+import { recordingLog, silentLog } from '@hermes-fleet/protocol/testing';
 import { z } from 'zod';
 import { makeTask } from '../testing/harness.ts';
 import { createToolbox, fit } from './toolbox.ts';
@@ -60,8 +60,7 @@ test('tools that the task requires are offered whatever they cost', () => {
 });
 
 test('a failing source is logged and loses only its own tools', async () => {
-  const warnings: string[] = [];
-  const log: Log = { ...quietLog, warn: (_fields: object, message: string) => void warnings.push(message) };
+  const log = recordingLog();
   const toolbox = createToolbox({
     own: [tool('read_file')],
     sources: [async () => [tool('fleet_peers')], async () => Promise.reject(new Error('away'))],
@@ -69,7 +68,7 @@ test('a failing source is logged and loses only its own tools', async () => {
   });
   const { tools } = await toolbox.offer(makeTask('x'), undefined, never);
   assert.deepEqual(names(tools), ['read_file', 'fleet_peers']);
-  assert.equal(warnings.length, 1);
+  assert.deepEqual(log.messages, ['warn: a tool source failed; its tools are not offered']);
   assert.deepEqual(toolbox.names, ['read_file']);
 });
 
@@ -78,7 +77,7 @@ test('an abort ends the wait for sources', async () => {
   const toolbox = createToolbox({
     own: [],
     sources: [async (_task, signal) => Promise.reject(signal.reason)],
-    log: quietLog,
+    log: silentLog,
   });
   await assert.rejects(toolbox.offer(makeTask('x'), undefined, AbortSignal.abort(reason)), reason);
 });

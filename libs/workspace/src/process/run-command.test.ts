@@ -5,11 +5,11 @@ import { closeSync, mkdirSync, openSync, readdirSync, writeFileSync } from 'node
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { systemClock } from '@hermes-fleet/protocol';
+import { silentLog, tempDir } from '@hermes-fleet/protocol/testing';
 import { COMMAND_ENV } from '../confinement/command-env.ts';
 import { createConfinement } from '../confinement/create-confinement.ts';
 import { recorded } from '../confinement/leftovers.ts';
-import { cannotConfine, makePlace, quietLog } from '../testing/index.ts';
-import { tempDir } from '../testing/temp-dir.ts';
+import { cannotConfine, makePlace } from '../testing/index.ts';
 import { createCommandRecords } from './command-records.ts';
 import { type RunOptions, runCommand } from './run-command.ts';
 
@@ -33,7 +33,7 @@ for (const confine of ['bubblewrap', 'uid', 'unconfined'] as const) {
       timeout: 60_000,
     }, async (t) => {
       const place = makePlace(t);
-      const made = await createConfinement({ confine, ...place, clock: systemClock, log: quietLog });
+      const made = await createConfinement({ confine, ...place, clock: systemClock, log: silentLog });
       const dir = join(place.stateDir, 'commands');
       const confinement = recorded(made, createCommandRecords(dir, { byEnv: confine !== 'bubblewrap' }));
       const cwd = join(place.workspaceRoot, 'contexts');
@@ -81,7 +81,7 @@ for (const confine of ['bubblewrap', 'uid', 'unconfined'] as const) {
 }
 
 const plainly = (t: TestContext): RunOptions => {
-  const cwd = tempDir(t, 'fleet-run-');
+  const cwd = tempDir(t);
   return { cwd, env: COMMAND_ENV, timeoutMs: 30_000, keepBytes: 100, maxBytes: 1e6, clock: systemClock };
 };
 

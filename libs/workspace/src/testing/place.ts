@@ -1,8 +1,7 @@
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import type { Log } from '@hermes-fleet/protocol';
+import { silentLog, tempDir } from '@hermes-fleet/protocol/testing';
 
 export const SECRET = 'sk-very-secret-0123456789';
 
@@ -13,10 +12,9 @@ export interface Place {
 
 /** Makes a workspace, and a state directory with a token and a ledger in it, as a profile has them. */
 export function makePlace(t: TestContext): Place {
-  const root = mkdtempSync(join(tmpdir(), 'fleet-agent-'));
+  const root = tempDir(t);
   // Every user may enter, as in a profile's directory; only the gateway may enter the state directory.
   chmodSync(root, 0o755);
-  t.after(() => rmSync(root, { recursive: true, force: true }));
   const stateDir = join(root, 'state');
   mkdirSync(stateDir, { mode: 0o700 });
   writeFileSync(join(stateDir, 'ledger.db'), SECRET, { mode: 0o600 });
@@ -24,7 +22,7 @@ export function makePlace(t: TestContext): Place {
   return { workspaceRoot: join(root, 'workspace'), stateDir };
 }
 
-export const quietLog: Log = { debug() {}, info() {}, warn() {}, error() {} };
+export const quietLog = silentLog;
 
 const capabilities = /^CapEff:\s*([0-9a-f]+)/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1] ?? '0';
 const SETUID_AND_SETGID = 0b11000000n;
