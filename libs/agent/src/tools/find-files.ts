@@ -10,7 +10,7 @@ const MAX_FOUND = 500;
 const LIMITS = { maxDepth: 40, maxEntries: 100_000, maxMs: 10_000 };
 
 /** `find_files` lists the files whose path matches a pattern, sorted; bounded in time, depth and number. */
-export function findFilesTool(o: { readonly clock: Clock }): AgentTool {
+export function findFilesTool(options: { readonly clock: Clock }): AgentTool {
   return defineFileTool({
     name: 'find_files',
     description: `Find files by a pattern: *.ts (any directory), src/**/*.{ts,js}. Skips ${PACKAGES} unless path leads there.`,
@@ -25,12 +25,17 @@ export function findFilesTool(o: { readonly clock: Clock }): AgentTool {
       const below = start === '.' ? 0 : start.length + 1;
       const found: string[] = [];
       const packages = start.split('/').includes(PACKAGES);
-      const cut = await walkTree(files, start, { ...LIMITS, ...o, packages, signal }, ({ path, kind }) => {
-        if (kind === 'directory' || !matches(path.slice(below))) return 'on';
-        if (found.length >= MAX_FOUND) return 'enough';
-        found.push(path);
-        return 'on';
-      });
+      const cut = await walkTree(
+        files,
+        start,
+        { ...LIMITS, ...options, packages, signal },
+        ({ path, kind }) => {
+          if (kind === 'directory' || !matches(path.slice(below))) return 'on';
+          if (found.length >= MAX_FOUND) return 'enough';
+          found.push(path);
+          return 'on';
+        },
+      );
       const output: JsonObject = { files: found.sort() };
       if (cut !== undefined) output.incomplete = `${WHY[cut]}; search a subdirectory`;
       return { ok: true, output, detail: `${input.pattern} in ${start}` };

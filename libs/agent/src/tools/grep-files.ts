@@ -21,14 +21,14 @@ export interface GrepOptions {
  * * `grep_files` finds matching lines with the machine's `grep`, confined like the agent's commands and with a
  * deadline, so no expression can block the gateway. Without a `grep`, the gateway itself searches for literal text.
  */
-export function grepFilesTool(o: GrepOptions): AgentTool {
+export function grepFilesTool(options: GrepOptions): AgentTool {
   return defineFileTool({
     name: 'grep_files',
-    description: `Find lines in files, by ${o.commands ? 'a Perl regular expression, or as text with fixed' : 'text: regular expressions are not available'}. Skips binary files, and ${PACKAGES} unless path leads there.`,
+    description: `Find lines in files, by ${options.commands ? 'a Perl regular expression, or as text with fixed' : 'text: regular expressions are not available'}. Skips binary files, and ${PACKAGES} unless path leads there.`,
     mutates: false,
     inputSchema: z.strictObject({
       pattern: z.string().min(1).max(1000),
-      ...(o.commands ? { fixed: z.boolean().optional() } : {}),
+      ...(options.commands ? { fixed: z.boolean().optional() } : {}),
       path: z.string().optional().describe('directory or file'),
       include: z.string().max(200).optional().describe('names, e.g. *.ts'),
       ignore_case: z.boolean().optional(),
@@ -43,12 +43,12 @@ export function grepFilesTool(o: GrepOptions): AgentTool {
       const search: GrepSearch = {
         pattern,
         include,
-        fixed: !o.commands || input.fixed === true,
+        fixed: !options.commands || input.fixed === true,
         ignoreCase: input.ignore_case === true,
         packages: place.path.split('/').includes(PACKAGES),
       };
       const found = new GrepMatches();
-      const notes = await searchAll(search, place, found, o, context);
+      const notes = await searchAll(search, place, found, options, context);
       return { ok: true, output: found.report(notes), detail: `${pattern} in ${place.path}` };
     },
   });
@@ -58,16 +58,16 @@ async function searchAll(
   search: GrepSearch,
   place: GrepPlace,
   found: GrepMatches,
-  o: GrepOptions,
+  options: GrepOptions,
   context: ToolContext,
 ): Promise<string[]> {
-  if (o.commands) {
-    const notes = await runGrep(search, place, found, o.clock, context);
+  if (options.commands) {
+    const notes = await runGrep(search, place, found, options.clock, context);
     if (notes !== 'no program') return notes;
     if (!search.fixed)
       throw new ToolError('there is no grep on this machine; look for a text with fixed: true');
   }
-  return searchPlainly(search, place, found, o.clock, context);
+  return searchPlainly(search, place, found, options.clock, context);
 }
 
 async function openPlace(files: AnchoredFiles, path: string): Promise<GrepPlace & AsyncDisposable> {

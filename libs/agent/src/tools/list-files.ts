@@ -8,7 +8,7 @@ const MAX_ENTRIES = 500;
 const LIMITS = { maxDepth: 3, maxEntries: 100_000, maxMs: 10_000, packages: true };
 
 /** `list_files` lists the tree below a directory, three levels deep, sorted; directories end in a slash. */
-export function listFilesTool(o: { readonly clock: Clock }): AgentTool {
+export function listFilesTool(options: { readonly clock: Clock }): AgentTool {
   return defineFileTool({
     name: 'list_files',
     description: 'List files, three directory levels deep.',
@@ -17,7 +17,7 @@ export function listFilesTool(o: { readonly clock: Clock }): AgentTool {
     async run(input, { files, signal }) {
       const start = files.normalize(input.path ?? '.');
       const found: string[] = [];
-      const cut = await walkTree(files, start, { ...LIMITS, ...o, signal }, ({ path, kind }) => {
+      const cut = await walkTree(files, start, { ...LIMITS, ...options, signal }, ({ path, kind }) => {
         if (found.length >= MAX_ENTRIES) return 'enough';
         found.push(kind === 'directory' ? `${path}/` : path);
         return 'on';

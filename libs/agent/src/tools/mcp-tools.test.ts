@@ -38,7 +38,7 @@ interface Warning {
 function openSource(
   t: TestContext,
   servers: Record<string, McpServerConfig>,
-  o: {
+  options: {
     clock?: Clock;
     enabled?: boolean;
     launch?: (c: string, a: string[]) => { command: string; args: string[] };
@@ -46,7 +46,7 @@ function openSource(
 ) {
   const warnings: Warning[] = [];
   const log: Log = { ...silentLog, warn: (fields: object) => void warnings.push(fields) };
-  const { launch, clock = systemClock, enabled = true } = o;
+  const { launch, clock = systemClock, enabled = true } = options;
   const pool = createMcpPool({ servers, clock: systemClock, log: silentLog, ...(launch && { launch }) });
   t.after(() => pool.close());
   const source = mcpToolSource(pool, { mcp: { servers }, tools: { mcp: { enabled } } }, { clock, log });

@@ -39,7 +39,7 @@ const MAX_DESCRIPTION_CHARS = 1_000;
 export function mcpToolSource(
   pool: Pick<McpPool, 'health' | 'listTools' | 'callTool'>,
   config: McpToolsConfig,
-  o: { readonly clock: Clock; readonly log: Log },
+  options: { readonly clock: Clock; readonly log: Log },
 ): ToolSource {
   const { servers } = config.mcp;
   if (!config.tools.mcp.enabled) return async () => [];
@@ -66,7 +66,10 @@ export function mcpToolSource(
     } catch (error) {
       signal.throwIfAborted();
       const reason = error instanceof Error ? error.message : String(error);
-      o.log.warn({ task_id: task.id, server, reason }, 'MCP server unavailable; its tools are not offered');
+      options.log.warn(
+        { task_id: task.id, server, reason },
+        'MCP server unavailable; its tools are not offered',
+      );
       return undefined;
     }
   }
@@ -74,7 +77,10 @@ export function mcpToolSource(
   async function within<T>(promise: Promise<T>, ms: number, signal: AbortSignal): Promise<T> {
     const { promise: given, resolve, reject } = Promise.withResolvers<T>();
     promise.then(resolve, reject);
-    using _limit = o.clock.timer(() => reject(new Error(`it did not list its tools within ${ms} ms`)), ms);
+    using _limit = options.clock.timer(
+      () => reject(new Error(`it did not list its tools within ${ms} ms`)),
+      ms,
+    );
     const abort = (): void => reject(signal.reason);
     if (signal.aborted) abort();
     signal.addEventListener('abort', abort, { once: true });
@@ -103,7 +109,7 @@ export function mcpToolSource(
       ),
     ];
     if (leftOut.length > 0)
-      o.log.warn(
+      options.log.warn(
         { task_id: task.id, server, left_out: leftOut.slice(0, 20) },
         'tools of an MCP server left out',
       );

@@ -16,12 +16,12 @@ const Name = z.string().regex(NAME, 'a name like deploy-notes.md; no directories
  * `memory_read`, `memory_write` and `memory_list` manage Markdown files that all tasks of the profile share
  * (docs/agent.md#progress-scratchpad-memory). Commands cannot access the folder. Concurrent writes are serialized.
  */
-export function memoryTools(o: { readonly dir: string }): AgentTool[] {
+export function memoryTools(options: { readonly dir: string }): AgentTool[] {
   const inTurn = createTurn();
 
   async function open(): Promise<AnchoredFolder> {
-    await mkdir(o.dir, { recursive: true, mode: 0o700 });
-    const folder = await anchoredFiles(o.dir, false).openFolder('.');
+    await mkdir(options.dir, { recursive: true, mode: 0o700 });
+    const folder = await anchoredFiles(options.dir, false).openFolder('.');
     if (folder === undefined) throw new ToolError('the memory of this profile cannot be opened');
     return folder;
   }

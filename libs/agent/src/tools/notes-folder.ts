@@ -20,9 +20,9 @@ export async function readNote(
   folder: AnchoredFolder | undefined,
   name: string,
   page: { readonly offset?: number | undefined; readonly limit?: number | undefined },
-  o: NoteLimits,
+  limits: NoteLimits,
 ) {
-  const bytes = await folder?.read(name, o.maxBytes);
+  const bytes = await folder?.read(name, limits.maxBytes);
   if (bytes === undefined) throw new ToolError(`there is no ${name}`);
   return pageOf(textOf(bytes), page.offset, page.limit);
 }
@@ -32,17 +32,17 @@ export async function writeNote(
   folder: AnchoredFolder,
   note: { readonly name: string; readonly content: string; readonly append: boolean },
   isName: (name: string) => boolean,
-  o: NoteLimits,
+  limits: NoteLimits,
 ): Promise<number> {
   const { name, append } = note;
-  const before = append ? await folder.read(name, o.maxBytes) : undefined;
+  const before = append ? await folder.read(name, limits.maxBytes) : undefined;
   const bytes = Buffer.concat([before ?? Buffer.alloc(0), Buffer.from(note.content)]);
-  if (bytes.length > o.maxBytes)
+  if (bytes.length > limits.maxBytes)
     throw new ToolError(
-      `it would have ${bytes.length} bytes; ${o.maxBytes} are allowed: shorten or divide it`,
+      `it would have ${bytes.length} bytes; ${limits.maxBytes} are allowed: shorten or divide it`,
     );
   const names = await listNotes(folder, isName);
-  if (!names.includes(name) && names.length >= o.maxFiles)
+  if (!names.includes(name) && names.length >= limits.maxFiles)
     throw new ToolError(`there are ${names.length} files already, and no more are allowed: use one of them`);
   await folder.write(name, bytes);
   return bytes.length;

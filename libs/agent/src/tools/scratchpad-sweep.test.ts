@@ -39,16 +39,16 @@ async function treesOf(t: TestContext, confine: 'auto' | 'bubblewrap' | 'uid' = 
     utimesSync(join(tree, path), used, used);
     utimesSync(join(tree, dirname(path)), used, used);
   };
-  const sweep = (o: { unfinished?: UnfinishedTask[]; nowS?: number; keepDays?: number } = {}) =>
+  const sweep = (options: { unfinished?: UnfinishedTask[]; nowS?: number; keepDays?: number } = {}) =>
     sweepScratch(
       {
         confinement,
         ids: systemIds,
         log: silentLog,
-        keepDays: o.keepDays ?? 7,
-        clock: at(o.nowS ?? NOW_S),
+        keepDays: options.keepDays ?? 7,
+        clock: at(options.nowS ?? NOW_S),
         workspaces: { trees: async () => trees },
-        unfinished: () => o.unfinished ?? [],
+        unfinished: () => options.unfinished ?? [],
       },
       new AbortController().signal,
     );

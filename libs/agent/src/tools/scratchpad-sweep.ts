@@ -39,35 +39,35 @@ export interface SweepOptions {
  * with the rights of a command. Symlinks are removed, not followed. Resolves with the number of scratchpads and
  * outputs.
  */
-export async function sweepScratch(o: SweepOptions, signal: AbortSignal): Promise<number> {
+export async function sweepScratch(options: SweepOptions, signal: AbortSignal): Promise<number> {
   let removed = 0;
-  for (const tree of await o.workspaces.trees()) {
+  for (const tree of await options.workspaces.trees()) {
     signal.throwIfAborted();
     try {
-      removed += await sweepTree(tree, o, signal);
+      removed += await sweepTree(tree, options, signal);
     } catch (err) {
       signal.throwIfAborted();
-      o.log.warn({ tree, err }, 'cannot remove the old scratchpads of a tree');
+      options.log.warn({ tree, err }, 'cannot remove the old scratchpads of a tree');
     }
   }
   return removed;
 }
 
 /** Sweeps now and once a day. */
-export function startSweeping(o: SweepOptions): { close(): Promise<void> } {
+export function startSweeping(options: SweepOptions): { close(): Promise<void> } {
   const closing = new AbortController();
   const { signal } = closing;
 
   async function keepSweeping(): Promise<void> {
     while (!signal.aborted) {
       try {
-        const removed = await sweepScratch(o, signal);
-        if (removed > 0) o.log.info({ removed }, 'removed old scratchpads and outputs');
-        await o.clock.sleep(DAY_MS, signal);
+        const removed = await sweepScratch(options, signal);
+        if (removed > 0) options.log.info({ removed }, 'removed old scratchpads and outputs');
+        await options.clock.sleep(DAY_MS, signal);
       } catch (err) {
         if (signal.aborted) return;
-        o.log.warn({ err }, 'cannot remove old scratchpads; next try in a day');
-        await o.clock.sleep(DAY_MS, signal).catch(() => undefined);
+        options.log.warn({ err }, 'cannot remove old scratchpads; next try in a day');
+        await options.clock.sleep(DAY_MS, signal).catch(() => undefined);
       }
     }
   }
@@ -81,10 +81,10 @@ export function startSweeping(o: SweepOptions): { close(): Promise<void> } {
   };
 }
 
-async function sweepTree(tree: string, o: SweepOptions, signal: AbortSignal): Promise<number> {
-  const files = anchoredFiles(tree, o.confinement.otherUser);
+async function sweepTree(tree: string, options: SweepOptions, signal: AbortSignal): Promise<number> {
+  const files = anchoredFiles(tree, options.confinement.otherUser);
   await using scratch = await files.openFolder(SCRATCH);
-  return scratch === undefined ? 0 : await sweepFolder({ tree, files, scratch }, o, signal);
+  return scratch === undefined ? 0 : await sweepFolder({ tree, files, scratch }, options, signal);
 }
 
 interface Place {
@@ -93,15 +93,15 @@ interface Place {
   readonly scratch: AnchoredFolder;
 }
 
-async function sweepFolder(place: Place, o: SweepOptions, signal: AbortSignal): Promise<number> {
+async function sweepFolder(place: Place, options: SweepOptions, signal: AbortSignal): Promise<number> {
   const { files, scratch } = place;
-  const before = o.clock.now() - o.keepDays * DAY_MS;
+  const before = options.clock.now() - options.keepDays * DAY_MS;
   const entries = await scratch.entries();
   let left = entries.some(({ name }) => name.startsWith(SWEPT));
   let removed = 0;
 
   function take(from: AnchoredFolder, name: string): void {
-    renameSync(at(from.handle, name), at(scratch.handle, `${SWEPT}${o.ids.uuid()}`));
+    renameSync(at(from.handle, name), at(scratch.handle, `${SWEPT}${options.ids.uuid()}`));
     removed += 1;
     left = true;
   }
@@ -111,15 +111,16 @@ async function sweepFolder(place: Place, o: SweepOptions, signal: AbortSignal): 
     const { name } = entry;
     if (name.startsWith(SWEPT) || name === HOME || (name === OUTPUTS && entry.isDirectory())) continue;
     const used = await (entry.isDirectory() ? lastUse(files, scratch, name) : changed(scratch, name));
-    if (used < before && !scratchInUse(name, o)) take(scratch, name);
+    if (used < before && !scratchInUse(name, options)) take(scratch, name);
   }
   const hasOutputs = entries.some((entry) => entry.name === OUTPUTS && entry.isDirectory());
   await using outputs = hasOutputs ? await files.openFolder(`${SCRATCH}/${OUTPUTS}`) : undefined;
   for (const { name } of (await outputs?.entries()) ?? []) {
     signal.throwIfAborted();
-    if (outputs && (await changed(outputs, name)) < before && !outputInUse(name, o)) take(outputs, name);
+    if (outputs && (await changed(outputs, name)) < before && !outputInUse(name, options))
+      take(outputs, name);
   }
-  if (left) await removeSwept(place, o, signal);
+  if (left) await removeSwept(place, options, signal);
   return removed;
 }
 

@@ -17,25 +17,25 @@ const MAX_TIMEOUT_S = 3600;
  * * `shell_exec` runs a confined command in the workspace. All its processes are killed on timeout, on abort and after
  * its exit.
  */
-export function shellExecTool(o: {
+export function shellExecTool(options: {
   readonly profile: string;
   readonly timeoutS: number;
   readonly clock: Clock;
 }): AgentTool {
   let kept = 0;
-  const env = { ...COMMAND_ENV, ...gitIdentity(o.profile), ...TRUST_WORKSPACE };
+  const env = { ...COMMAND_ENV, ...gitIdentity(options.profile), ...TRUST_WORKSPACE };
   return defineFileTool({
     name: 'shell_exec',
     description: 'Run a command with sh in the workspace. Nothing may be left running.',
     mutates: true,
     inputSchema: z.strictObject({
       command: z.string().min(1),
-      timeout_s: z.int().min(1).max(MAX_TIMEOUT_S).optional().describe(`default ${o.timeoutS}`),
+      timeout_s: z.int().min(1).max(MAX_TIMEOUT_S).optional().describe(`default ${options.timeoutS}`),
     }),
     async run(input, { workspace, signal }) {
       if (input.command.includes('\0'))
         return { ok: false, output: 'a command must not contain a null byte' };
-      const timeoutS = input.timeout_s ?? o.timeoutS;
+      const timeoutS = input.timeout_s ?? options.timeoutS;
       const line = workspace.wrap('/bin/sh', ['-c', IN_HOME, 'sh', input.command]);
       const keepBytes = Math.max(LEAST_BYTES, Math.min(KEEP_BYTES, Math.floor((KEEP_ALL_BYTES - kept) / 2)));
       const limits = { timeoutMs: timeoutS * 1000, keepBytes, maxBytes: MAX_BYTES };
@@ -43,7 +43,7 @@ export function shellExecTool(o: {
       const place = { cwd: workspace.dir, env: { ...env, HOME: home } };
       kept += 2 * keepBytes;
       try {
-        const result = await runCommand(line, { ...place, ...limits, signal, clock: o.clock });
+        const result = await runCommand(line, { ...place, ...limits, signal, clock: options.clock });
         return {
           ok: result.exitCode === 0 && result.killed === undefined,
           output: report(result, timeoutS),

@@ -19,26 +19,29 @@ export interface Toolbox {
  * Combines the agent's own tools with those that the sources provide at the start of a run. A source that fails is
  * logged and left out of that run.
  */
-export function createToolbox(o: {
+export function createToolbox(options: {
   readonly own: readonly AgentTool[];
   readonly sources: readonly ToolSource[];
   readonly log: Log;
 }): Toolbox {
   return {
-    names: o.own.map(({ name }) => name),
+    names: options.own.map(({ name }) => name),
     async offer(task, budgetLimit, signal) {
       const found = await Promise.all(
-        o.sources.map(async (source) => {
+        options.sources.map(async (source) => {
           try {
             return await source(task, signal);
           } catch (error) {
             signal.throwIfAborted();
-            o.log.warn({ task_id: task.id, err: error }, 'a tool source failed; its tools are not offered');
+            options.log.warn(
+              { task_id: task.id, err: error },
+              'a tool source failed; its tools are not offered',
+            );
             return [];
           }
         }),
       );
-      return fit([...o.own, ...found.flat()], task, budgetLimit);
+      return fit([...options.own, ...found.flat()], task, budgetLimit);
     },
   };
 }

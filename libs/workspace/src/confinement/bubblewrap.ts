@@ -26,23 +26,25 @@ const TMP_BYTES = 256 * 1024 * 1024;
 const ROOT_KEEPS = ['CAP_DAC_READ_SEARCH', 'CAP_SETUID', 'CAP_SETGID'];
 
 /** Builds the arguments of `bwrap` up to the command: an empty root, and the paths that are visible in it. */
-export function bubblewrapArgs(o: {
+export function bubblewrapArgs(options: {
   readonly reach: Reach;
   /** Read-only paths in addition to the system's, e.g. the running Node. */
   readonly readable: readonly string[];
   /** True when root starts it: it keeps the capabilities that `setpriv` needs, and makes no user namespace. */
   readonly asRoot: boolean;
 }): string[] {
-  const shown = [...SETTINGS, ...o.readable].filter((path) => existsSync(path));
+  const shown = [...SETTINGS, ...options.readable].filter((path) => existsSync(path));
   const args = SYSTEM.flatMap(system);
   args.push('--perms', '1777', '--size', String(TMP_BYTES), '--tmpfs', '/tmp', '--dev', '/dev');
-  for (const directory of parents([...shown, ...o.reach.writable])) args.push('--dir', directory);
+  for (const directory of parents([...shown, ...options.reach.writable])) args.push('--dir', directory);
   for (const path of shown) args.push('--ro-bind', path, path);
-  for (const path of o.reach.writable) args.push('--bind', path, path);
-  for (const path of o.reach.readOnly) args.push('--ro-bind', path, path);
+  for (const path of options.reach.writable) args.push('--bind', path, path);
+  for (const path of options.reach.readOnly) args.push('--ro-bind', path, path);
   args.push('--unshare-pid', '--unshare-ipc', '--unshare-uts', '--proc', '/proc');
   args.push('--new-session', '--die-with-parent');
-  const kept = o.asRoot ? ROOT_KEEPS.flatMap((capability) => ['--cap-add', capability]) : ['--unshare-user'];
+  const kept = options.asRoot
+    ? ROOT_KEEPS.flatMap((capability) => ['--cap-add', capability])
+    : ['--unshare-user'];
   args.push('--cap-drop', 'ALL', ...kept);
   return args;
 }

@@ -39,13 +39,18 @@ const ENABLE =
  * Probes each method by running a command, and returns the first that works: bubblewrap, then another user, else `none`
  * (SECURITY.md#protections). Throws CONFIG_INVALID when a method that is configured by name does not work.
  */
-export async function createConfinement(o: ConfinementOptions): Promise<Confinement> {
-  const writable = await prepare(o);
+export async function createConfinement(options: ConfinementOptions): Promise<Confinement> {
+  const writable = await prepare(options);
   const [root] = writable;
   const whole: Reach = { writable, readOnly: [] };
-  const readable = await readablePaths(o.readable ?? []);
+  const readable = await readablePaths(options.readable ?? []);
   const build = (method: ConfinementMethod, marked: boolean, note: string): Confinement => {
-    const wrap = wrapper(method, marked, readable, o.programs ?? { bwrap: 'bwrap', setpriv: 'setpriv' });
+    const wrap = wrapper(
+      method,
+      marked,
+      readable,
+      options.programs ?? { bwrap: 'bwrap', setpriv: 'setpriv' },
+    );
     return {
       method,
       note,
@@ -57,23 +62,23 @@ export async function createConfinement(o: ConfinementOptions): Promise<Confinem
       },
     };
   };
-  if (o.confine === 'unconfined') {
+  if (options.confine === 'unconfined') {
     return build('unconfined', false, "shell commands run UNCONFINED: they can read this gateway's secrets");
   }
   const reasons: string[] = [];
   for (const [method, marked] of CANDIDATES) {
-    if (o.confine !== 'auto' && o.confine !== method) continue;
+    if (options.confine !== 'auto' && options.confine !== method) continue;
     const user = method === 'uid' || asRoot() ? 'another user' : 'this user';
     const candidate = build(method, marked, `shell commands run confined by ${method}, as ${user}`);
-    const reason = await probe(candidate, root, o);
+    const reason = await probe(candidate, root, options);
     if (reason === undefined) return candidate;
     reasons.push(`${method}: ${reason}`);
   }
   const why = [...new Set(reasons)].join('; ');
-  if (o.confine !== 'auto') {
+  if (options.confine !== 'auto') {
     throw new FleetError(
       'CONFIG_INVALID',
-      `tools.shell.confine: ${o.confine} does not work here (${why}); use auto`,
+      `tools.shell.confine: ${options.confine} does not work here (${why}); use auto`,
       {
         fields: [{ path: 'config.yaml tools.shell.confine', reason: why }],
       },
@@ -94,11 +99,11 @@ const asRoot = (): boolean => process.getuid?.() === 0;
  * Returns the paths that commands may write to, the workspace first. Throws CONFIG_INVALID when the state directory is
  * inside one of them, also through a symlink.
  */
-async function prepare(o: ConfinementOptions): Promise<[string, ...string[]]> {
-  await mkdir(o.workspaceRoot, { recursive: true });
-  const root = await realpath(o.workspaceRoot);
-  const repository = o.repositoryPath ? [await realRepository(o.repositoryPath)] : [];
-  const state = await realpath(o.stateDir).catch(() => resolve(o.stateDir));
+async function prepare(options: ConfinementOptions): Promise<[string, ...string[]]> {
+  await mkdir(options.workspaceRoot, { recursive: true });
+  const root = await realpath(options.workspaceRoot);
+  const repository = options.repositoryPath ? [await realRepository(options.repositoryPath)] : [];
+  const state = await realpath(options.stateDir).catch(() => resolve(options.stateDir));
   if ([root, ...repository].some((path) => state === path || state.startsWith(path + sep))) {
     throw new FleetError(
       'CONFIG_INVALID',
@@ -152,7 +157,7 @@ function wrapper(
 async function probe(
   candidate: Confinement,
   root: string,
-  o: ConfinementOptions,
+  options: ConfinementOptions,
 ): Promise<string | undefined> {
   const contexts = join(root, 'contexts');
   const directory = join(contexts, `.probe-${randomUUID()}`);
@@ -160,14 +165,17 @@ async function probe(
     await openToCommands(root, candidate.otherUser);
     await makeSharedDirectory(contexts, candidate.otherUser);
     await makeSharedDirectory(directory, candidate.otherUser);
-    const line = candidate.wrap('/bin/sh', ['-c', PROBE, 'sh', directory, resolve(o.stateDir)], {
+    const line = candidate.wrap('/bin/sh', ['-c', PROBE, 'sh', directory, resolve(options.stateDir)], {
       writable: [directory],
       readOnly: [],
     });
-    const limits = { timeoutMs: PROBE_MS, keepBytes: 4096, maxBytes: 65_536, clock: o.clock };
+    const limits = { timeoutMs: PROBE_MS, keepBytes: 4096, maxBytes: 65_536, clock: options.clock };
     const result = await runCommand(line, { cwd: directory, env: COMMAND_ENV, ...limits });
     if (result.exitCode === 0) return undefined;
-    o.log.debug({ method: candidate.method, ...result }, 'confinement method does not work on this machine');
+    options.log.debug(
+      { method: candidate.method, ...result },
+      'confinement method does not work on this machine',
+    );
     return PROBE_REASONS[result.exitCode ?? -1] ?? firstLine(result.stderr) ?? 'the probe failed';
   } catch (error) {
     return error instanceof Error ? firstLine(error.message) : 'the probe failed';

@@ -27,19 +27,19 @@ export function recorded(confinement: Confinement, records: CommandRecords): Con
  */
 export async function killLeftovers(
   dir: string,
-  o: { readonly clock: Clock; readonly log: Log },
+  options: { readonly clock: Clock; readonly log: Log },
 ): Promise<void> {
   const space = processSpace();
   for (const name of readdirSync(dir).slice(0, MAX_RECORDS)) {
     const path = join(dir, name);
     const stats = lstatSync(path);
     if (!ID.test(name) || !stats.isFile() || stats.size > MAX_RECORD_BYTES) {
-      o.log.warn({ path }, 'not a command record; file ignored');
+      options.log.warn({ path }, 'not a command record; file ignored');
       continue;
     }
     const record = readCommandRecord(path);
     if (record !== undefined && isSame(record.gateway)) continue;
-    if (record === undefined || record.space === space) await end(name, record, o);
+    if (record === undefined || record.space === space) await end(name, record, options);
     unlinkSync(path);
   }
 }
@@ -49,7 +49,7 @@ type Record = ReturnType<typeof readCommandRecord>;
 async function end(
   id: string,
   record: Record,
-  o: { readonly clock: Clock; readonly log: Log },
+  options: { readonly clock: Clock; readonly log: Log },
 ): Promise<void> {
   const env = envMark(id);
   const isLater = startedAfter(record?.gateway.pid);
@@ -65,11 +65,11 @@ async function end(
   if (found.length === 0) return;
   killMarked({ env });
   killMarked({ gid: record?.gid }, isLater);
-  const until = o.clock.now() + GONE_MS;
-  while (left().length > 0 && o.clock.now() < until) await o.clock.sleep(STEP_MS);
+  const until = options.clock.now() + GONE_MS;
+  while (left().length > 0 && options.clock.now() < until) await options.clock.sleep(STEP_MS);
   const rest = left();
-  if (rest.length === 0) o.log.warn({ pids: found }, 'a command that a crash left running was ended');
-  else o.log.error({ pids: rest }, 'a command that a crash left running could not be killed');
+  if (rest.length === 0) options.log.warn({ pids: found }, 'a command that a crash left running was ended');
+  else options.log.error({ pids: rest }, 'a command that a crash left running could not be killed');
 }
 
 const isSame = ({ pid, start }: { readonly pid: number; readonly start: string }): boolean => {

@@ -17,7 +17,7 @@ export interface AnchoredFiles {
   /** Opens a direct subdirectory of an open directory; follows no symlink. */
   enter(directory: FileHandle, name: string): Promise<FileHandle>;
   /** Opens a directory without following symlinks. A missing one is created with `make`, else undefined. */
-  openFolder(path: string, o?: { readonly make: boolean }): Promise<AnchoredFolder | undefined>;
+  openFolder(path: string, options?: { readonly make: boolean }): Promise<AnchoredFolder | undefined>;
 }
 
 /**

@@ -36,7 +36,7 @@ type OpenedRecord = z.output<typeof OpenedSchema> & { readonly leader?: z.output
  * * Keeps each record as a small file in `dir`. Nothing is synced: a crash of the gateway loses no write, and a crash
  * of the machine leaves no process. `byEnv`: commands without a mark group are identified by their environment.
  */
-export function createCommandRecords(dir: string, o: { readonly byEnv: boolean }): CommandRecords {
+export function createCommandRecords(dir: string, options: { readonly byEnv: boolean }): CommandRecords {
   mkdirSync(dir, { recursive: true, mode: 0o700 });
   const gateway = { pid: process.pid, start: processState(process.pid)?.start };
   const space = processSpace();
@@ -49,7 +49,7 @@ export function createCommandRecords(dir: string, o: { readonly byEnv: boolean }
       write({ space, gateway, gid: markGid });
       return {
         env: { [VARIABLE]: id },
-        mark: o.byEnv && markGid === undefined ? envMark(id) : undefined,
+        mark: options.byEnv && markGid === undefined ? envMark(id) : undefined,
         started: (pid) => write({ pid, start: processState(pid)?.start }),
         [Symbol.dispose]() {
           closeSync(file);

@@ -40,12 +40,12 @@ for (const confine of ['bubblewrap', 'uid', 'unconfined'] as const) {
       mkdirSync(cwd, { recursive: true });
       const reach = { writable: [cwd], readOnly: [] };
       const limits = { timeoutMs: 30_000, keepBytes: 1000, maxBytes: 1e6, clock: systemClock };
-      const run = (script: string, o: Partial<RunOptions> = {}) =>
+      const run = (script: string, options: Partial<RunOptions> = {}) =>
         runCommand(confinement.wrap('/bin/sh', ['-c', script], reach), {
           cwd,
           env: COMMAND_ENV,
           ...limits,
-          ...o,
+          ...options,
         });
       assert.equal((await run(`mkfifo -m 666 ${PIPES.join(' ')}`)).exitCode, 0);
       const readers = PIPES.map((name) => {

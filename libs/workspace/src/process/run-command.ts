@@ -47,14 +47,14 @@ const CLOSE_MS = 2000;
  * killed on timeout, on too much output, on abort (which rejects with the signal's reason), and after the command's
  * exit, for background processes that it left. Rejects when the command cannot be started.
  */
-export async function runCommand(line: CommandLine, o: RunOptions): Promise<CommandResult> {
-  o.signal?.throwIfAborted();
+export async function runCommand(line: CommandLine, options: RunOptions): Promise<CommandResult> {
+  options.signal?.throwIfAborted();
   using record = line.records?.open(line.markGid);
   const child = spawn(line.command, line.args, {
-    cwd: o.cwd,
-    env: { ...o.env, ...record?.env },
+    cwd: options.cwd,
+    env: { ...options.env, ...record?.env },
     detached: true,
-    stdio: [o.stdin ?? 'ignore', 'pipe', 'pipe'],
+    stdio: [options.stdin ?? 'ignore', 'pipe', 'pipe'],
   });
   if (child.pid !== undefined) record?.started(child.pid);
   const closed = once(child, 'close');
@@ -68,35 +68,35 @@ export async function runCommand(line: CommandLine, o: RunOptions): Promise<Comm
     killed ??= reason;
     stop();
   };
-  if (o.onStdout !== undefined) child.stdout?.on('data', o.onStdout);
-  const stdout = capture(child, 'stdout', o, killFor('output'));
-  const stderr = capture(child, 'stderr', o, killFor('output'));
-  using _timer = o.clock.timer(killFor('timeout'), o.timeoutMs);
-  o.signal?.addEventListener('abort', stop, { once: true });
+  if (options.onStdout !== undefined) child.stdout?.on('data', options.onStdout);
+  const stdout = capture(child, 'stdout', options, killFor('output'));
+  const stderr = capture(child, 'stderr', options, killFor('output'));
+  using _timer = options.clock.timer(killFor('timeout'), options.timeoutMs);
+  options.signal?.addEventListener('abort', stop, { once: true });
   try {
-    if (o.signal?.aborted) stop();
+    if (options.signal?.aborted) stop();
     if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
     stop();
-    await within(closed, CLOSE_MS, o.clock);
+    await within(closed, CLOSE_MS, options.clock);
   } finally {
-    o.signal?.removeEventListener('abort', stop);
+    options.signal?.removeEventListener('abort', stop);
     child.stdout?.destroy();
     child.stderr?.destroy();
   }
-  o.signal?.throwIfAborted();
+  options.signal?.throwIfAborted();
   return { exitCode: child.exitCode, stdout: stdout.text(), stderr: stderr.text(), killed };
 }
 
 function capture(
   child: ChildProcess,
   name: 'stdout' | 'stderr',
-  o: RunOptions,
+  options: RunOptions,
   onOverflow: () => void,
 ): CapturedOutput {
-  const output = new CapturedOutput(o.keepBytes);
+  const output = new CapturedOutput(options.keepBytes);
   child[name]?.on('data', (chunk: Buffer) => {
     output.push(chunk);
-    if (output.totalBytes > o.maxBytes) onOverflow();
+    if (output.totalBytes > options.maxBytes) onOverflow();
   });
   return output;
 }

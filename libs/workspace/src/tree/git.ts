@@ -34,8 +34,12 @@ const SETTINGS = [
 const LIMITS = { timeoutMs: 60_000, keepBytes: 8 * 1024 * 1024, maxBytes: 64 * 1024 * 1024 };
 
 /** Runs git for the gateway, confined like the agent's commands, because those can plant settings for it. */
-export function createGit(o: { readonly profile: string; readonly clock: Clock; readonly log: Log }): Git {
-  const identity = gitIdentity(o.profile);
+export function createGit(options: {
+  readonly profile: string;
+  readonly clock: Clock;
+  readonly log: Log;
+}): Git {
+  const identity = gitIdentity(options.profile);
   const exec = (place: GitPlace, command: string, args: readonly string[], signal?: AbortSignal) => {
     const env: Record<string, string> = {
       ...COMMAND_ENV,
@@ -48,14 +52,20 @@ export function createGit(o: { readonly profile: string; readonly clock: Clock; 
     if (place.gitDir !== undefined) env.GIT_DIR = place.gitDir;
     if (place.workTree !== undefined) env.GIT_WORK_TREE = place.workTree;
     if (place.indexFile !== undefined) env.GIT_INDEX_FILE = place.indexFile;
-    return runCommand(place.wrap(command, args), { cwd: place.cwd, env, signal, clock: o.clock, ...LIMITS });
+    return runCommand(place.wrap(command, args), {
+      cwd: place.cwd,
+      env,
+      signal,
+      clock: options.clock,
+      ...LIMITS,
+    });
   };
   return {
     async run(place, args, signal) {
       const result = await exec(place, 'git', [...SETTINGS, ...args], signal);
       if (result.exitCode === 0) return result.stdout;
       const { exitCode, stderr, killed } = result;
-      o.log.error({ command: args[0], exitCode, killed, stderr: stderr.slice(0, 2000) }, 'git failed');
+      options.log.error({ command: args[0], exitCode, killed, stderr: stderr.slice(0, 2000) }, 'git failed');
       throw new FleetError('INTERNAL', `git ${args[0]} failed in the workspace; the log has its output`);
     },
     ask: async (place, args) => (await exec(place, 'git', [...SETTINGS, ...args])).exitCode,

@@ -42,14 +42,14 @@ export const inPlaceState = (git: Git, place: GitPlace): Promise<TreeState> =>
  * task that found the tree clean is committed at its end. A task that found it dirty changes only files: the user's
  * index and commits stay as they were. The base in the checkpoint tells a resume which case applies.
  */
-export async function inPlace(o: InPlaceOptions): Promise<Workspace> {
-  const { git, log } = o;
-  const { dir, gitDir } = o.repository;
+export async function inPlace(options: InPlaceOptions): Promise<Workspace> {
+  const { git, log } = options;
+  const { dir, gitDir } = options.repository;
   const reach: Reach = {
     writable: [dir, gitDir],
     readOnly: [join(gitDir, 'config'), join(gitDir, 'hooks')],
   };
-  const wrap: Workspace['wrap'] = (command, args) => o.confinement.wrap(command, args, reach);
+  const wrap: Workspace['wrap'] = (command, args) => options.confinement.wrap(command, args, reach);
   const place: GitPlace = { cwd: dir, gitDir, workTree: dir, wrap };
   const aside: GitPlace = { ...place, indexFile: join(gitDir, 'fleet-index') };
   const index = [join(gitDir, 'index'), join(gitDir, 'fleet-index')];
@@ -65,9 +65,9 @@ export async function inPlace(o: InPlaceOptions): Promise<Workspace> {
 
   /** Waits for another git command in the tree to end, at most `LOCK_MS`. */
   async function unlocked(): Promise<void> {
-    const until = o.clock.now() + LOCK_MS;
-    while ((await lockedSince(gitDir)) !== undefined && o.clock.now() < until)
-      await o.clock.sleep(LOCK_STEP_MS);
+    const until = options.clock.now() + LOCK_MS;
+    while ((await lockedSince(gitDir)) !== undefined && options.clock.now() < until)
+      await options.clock.sleep(LOCK_STEP_MS);
   }
 
   return {
@@ -96,7 +96,7 @@ export async function inPlace(o: InPlaceOptions): Promise<Workspace> {
       commits = isCommitBase(base);
       const since = await lockedSince(gitDir);
       // The lock is a leftover of the crash that interrupted the task.
-      if (since !== undefined && since < o.startedAt)
+      if (since !== undefined && since < options.startedAt)
         await git.script(place, 'rm -f "$1"', [join(gitDir, 'index.lock')]);
     },
     async commit(message) {
@@ -131,7 +131,7 @@ export async function inPlace(o: InPlaceOptions): Promise<Workspace> {
       const diff = await git.run(aside, ['diff', '--cached', ...READABLE, base, ...LEFT_OUT]);
       return shortened(diff, maxChars);
     },
-    [Symbol.dispose]: () => o.turn[Symbol.dispose](),
+    [Symbol.dispose]: () => options.turn[Symbol.dispose](),
   };
 }
 

@@ -16,7 +16,7 @@ export interface Repository {
  * Opens the base repository of all contexts: the one at `path`, which must have a commit, else `<root>/repo`, which is
  * created with an initial commit when absent.
  */
-export async function openRepository(o: {
+export async function openRepository(options: {
   readonly root: string;
   readonly path: string | undefined;
   /** True when tasks work in the base tree itself, so commands must be able to write to it. */
@@ -24,28 +24,43 @@ export async function openRepository(o: {
   readonly git: Git;
   readonly confinement: Confinement;
 }): Promise<Repository> {
-  const dir = o.path === undefined ? join(o.root, 'repo') : await existing(o.path);
-  if (o.path === undefined) await makeSharedDirectory(dir, o.confinement.otherUser);
-  const reach = { writable: o.path === undefined ? [o.root] : [o.root, dir], readOnly: [] };
-  const wrap: GitPlace['wrap'] = (command, args) => o.confinement.wrap(command, args, reach);
+  const dir = options.path === undefined ? join(options.root, 'repo') : await existing(options.path);
+  if (options.path === undefined) await makeSharedDirectory(dir, options.confinement.otherUser);
+  const reach = { writable: options.path === undefined ? [options.root] : [options.root, dir], readOnly: [] };
+  const wrap: GitPlace['wrap'] = (command, args) => options.confinement.wrap(command, args, reach);
   const gitDir = join(dir, '.git');
   const place: GitPlace = { cwd: dir, gitDir, workTree: dir, wrap };
-  if (o.path === undefined && !(await readdir(dir)).includes('.git')) {
-    await o.git.run({ cwd: dir, gitDir: undefined, workTree: undefined, wrap }, ['init', '-q', '-b', 'main']);
+  if (options.path === undefined && !(await readdir(dir)).includes('.git')) {
+    await options.git.run({ cwd: dir, gitDir: undefined, workTree: undefined, wrap }, [
+      'init',
+      '-q',
+      '-b',
+      'main',
+    ]);
   }
-  if ((await o.git.ask(place, ['rev-parse', '-q', '--verify', 'HEAD'])) !== 0) {
-    if (o.path !== undefined) {
-      throw unusable(o.path, 'it is not the top of a git repository with a commit that commands can read');
+  if ((await options.git.ask(place, ['rev-parse', '-q', '--verify', 'HEAD'])) !== 0) {
+    if (options.path !== undefined) {
+      throw unusable(
+        options.path,
+        'it is not the top of a git repository with a commit that commands can read',
+      );
     }
-    await o.git.run(place, ['commit', '-q', '--allow-empty', '--no-verify', '-m', 'Start the workspace']);
+    await options.git.run(place, [
+      'commit',
+      '-q',
+      '--allow-empty',
+      '--no-verify',
+      '-m',
+      'Start the workspace',
+    ]);
   }
-  if ((await o.git.script(place, USABLE, [gitDir])) !== 0) {
+  if ((await options.git.script(place, USABLE, [gitDir])) !== 0) {
     throw unusable(
       dir,
       'commands cannot write to its .git directory (uid 1001 where the gateway changes users)',
     );
   }
-  if (o.inPlace && (await o.git.script(place, WRITABLE, [dir, gitDir])) !== 0) {
+  if (options.inPlace && (await options.git.script(place, WRITABLE, [dir, gitDir])) !== 0) {
     throw unusable(
       dir,
       'commands cannot write to the working tree (uid 1001 where the gateway changes users)',

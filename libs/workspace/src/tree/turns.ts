@@ -4,7 +4,7 @@ export interface Turns {
    * * Resolves with a turn, which lasts until it is disposed of. `first`: ahead of all waiters without it. Rejects with
    * the signal's reason on abort, and leaves the queue.
    */
-  take(o: { readonly first: boolean; readonly signal: AbortSignal }): Promise<Disposable>;
+  take(options: { readonly first: boolean; readonly signal: AbortSignal }): Promise<Disposable>;
 }
 
 interface Waiter {

@@ -37,17 +37,17 @@ interface Parts extends WorkspacesOptions {
  * its own worktree, which is created on first use and reused after a restart; or, in place, the base tree to one run at
  * a time (docs/configuration.md#working-in-place).
  */
-export async function openWorkspaces(o: WorkspacesOptions): Promise<Workspaces> {
-  const root = await realpath(o.root);
-  const git = createGit(o);
+export async function openWorkspaces(options: WorkspacesOptions): Promise<Workspaces> {
+  const root = await realpath(options.root);
+  const git = createGit(options);
   const contexts = join(root, 'contexts');
-  await makeSharedDirectory(contexts, o.confinement.otherUser);
-  const { path, confinement } = o;
-  const isInPlace = o.isolation === 'in_place';
+  await makeSharedDirectory(contexts, options.confinement.otherUser);
+  const { path, confinement } = options;
+  const isInPlace = options.isolation === 'in_place';
   const repository = await openRepository({ root, path, inPlace: isInPlace, git, confinement });
-  const parts: Parts = { ...o, contexts, git, repository };
+  const parts: Parts = { ...options, contexts, git, repository };
   const measure = isInPlace ? inPlaceState : treeState;
-  const state = measured(o.clock, () => measure(git, repository.place));
+  const state = measured(options.clock, () => measure(git, repository.place));
   return {
     open: isInPlace ? openInPlace(parts, state.forget) : openWorktrees(parts),
     repoState: state.read,
@@ -61,14 +61,14 @@ async function treesIn(contexts: string): Promise<string[]> {
   return trees.map(({ name }) => join(contexts, name));
 }
 
-function openWorktrees(o: Parts): Workspaces['open'] {
-  const { git, repository, contexts } = o;
+function openWorktrees(parts: Parts): Workspaces['open'] {
+  const { git, repository, contexts } = parts;
   let adding: Promise<unknown> = Promise.resolve();
 
   async function add(name: string, dir: string): Promise<void> {
     const { place } = repository;
     const branch = `fleet/${name}`;
-    if (await exists(dir)) await rename(dir, join(contexts, `.broken-${o.ids.uuid()}`));
+    if (await exists(dir)) await rename(dir, join(contexts, `.broken-${parts.ids.uuid()}`));
     await git.run(place, ['worktree', 'prune']);
     const known = (await git.ask(place, ['rev-parse', '-q', '--verify', `refs/heads/${branch}`])) === 0;
     const from = known ? [dir, branch] : ['--no-track', '-b', branch, dir, 'HEAD'];
@@ -78,7 +78,7 @@ function openWorktrees(o: Parts): Workspaces['open'] {
   return async (contextId) => {
     const name = contextName(contextId);
     const dir = join(contexts, name);
-    const workspace = worktree({ ...o, name, dir });
+    const workspace = worktree({ ...parts, name, dir });
     const opened = adding.then(async () => {
       if (await workspace.ready()) return;
       await add(name, dir);
@@ -94,9 +94,9 @@ function openWorktrees(o: Parts): Workspaces['open'] {
   };
 }
 
-function openInPlace(o: Parts, onRelease: () => void): Workspaces['open'] {
+function openInPlace(parts: Parts, onRelease: () => void): Workspaces['open'] {
   const turns = createTurns();
-  const startedAt = o.clock.now();
+  const startedAt = parts.clock.now();
   return async (_contextId, { resumes, signal }) => {
     const taken = await turns.take({ first: resumes, signal });
     const turn: Disposable = {
@@ -106,7 +106,7 @@ function openInPlace(o: Parts, onRelease: () => void): Workspaces['open'] {
       },
     };
     try {
-      return await inPlace({ ...o, startedAt, turn });
+      return await inPlace({ ...parts, startedAt, turn });
     } catch (error) {
       turn[Symbol.dispose]();
       throw error;

@@ -18,20 +18,20 @@ import {
 } from './workspace.ts';
 
 /** A context's git worktree on the branch `fleet/<name>`. It may not exist yet. */
-export function worktree(o: {
+export function worktree(options: {
   readonly name: string;
   readonly dir: string;
   readonly repository: Repository;
   readonly git: Git;
   readonly confinement: Confinement;
 }): Workspace & { ready(): Promise<boolean> } {
-  const { git, dir, repository } = o;
-  const gitDir = join(repository.gitDir, 'worktrees', o.name);
+  const { git, dir, repository } = options;
+  const gitDir = join(repository.gitDir, 'worktrees', options.name);
   const reach: Reach = {
     writable: [dir, repository.gitDir],
     readOnly: [join(repository.gitDir, 'config'), join(repository.gitDir, 'hooks')],
   };
-  const wrap: Workspace['wrap'] = (command, args) => o.confinement.wrap(command, args, reach);
+  const wrap: Workspace['wrap'] = (command, args) => options.confinement.wrap(command, args, reach);
   const place: GitPlace = { cwd: dir, gitDir, workTree: dir, wrap };
 
   /** No command runs at this time and nobody else works here, so an index lock belongs to a killed git. */
@@ -49,7 +49,7 @@ export function worktree(o: {
 
   return {
     dir,
-    branch: `fleet/${o.name}`,
+    branch: `fleet/${options.name}`,
     wrap,
     async begin() {
       await commit('What an earlier task left behind');
@@ -74,7 +74,7 @@ export function worktree(o: {
       if (code === 0 || code === NOT_OURS) return code === 0;
       throw new FleetError(
         'INTERNAL',
-        `the worktree of context ${o.name} cannot be opened (exit code ${code})`,
+        `the worktree of context ${options.name} cannot be opened (exit code ${code})`,
       );
     },
     [Symbol.dispose]() {},

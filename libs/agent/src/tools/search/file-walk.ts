@@ -41,33 +41,33 @@ const TURN_MS = 20;
 export async function walkTree(
   files: AnchoredFiles,
   start: string,
-  o: WalkLimits,
+  limits: WalkLimits,
   visit: (found: Found) => 'on' | 'enough' | Promise<'on' | 'enough'>,
 ): Promise<WalkCut | undefined> {
-  const until = o.clock.now() + o.maxMs;
+  const until = limits.clock.now() + limits.maxMs;
   let seen = 0;
   let missed: 'depth' | 'crowd' | undefined;
-  let turnEnds = o.clock.now() + TURN_MS;
+  let turnEnds = limits.clock.now() + TURN_MS;
 
   async function inside(directory: FileHandle, prefix: string, depth: number): Promise<WalkCut | undefined> {
     const entries = await entriesOf(directory);
     if (entries.length >= MAX_SCANNED) missed = 'crowd';
     for (const entry of entries) {
-      if (o.clock.now() >= turnEnds) {
+      if (limits.clock.now() >= turnEnds) {
         await nextTurn();
-        turnEnds = o.clock.now() + TURN_MS;
+        turnEnds = limits.clock.now() + TURN_MS;
       }
-      o.signal.throwIfAborted();
+      limits.signal.throwIfAborted();
       if (HIDDEN.has(entry.name)) continue;
-      if (seen >= o.maxEntries) return 'entries';
-      if (o.clock.now() >= until) return 'time';
+      if (seen >= limits.maxEntries) return 'entries';
+      if (limits.clock.now() >= until) return 'time';
       seen += 1;
       const { name } = entry;
       const path = join(prefix, name);
       const kind = entry.isDirectory() ? 'directory' : entry.isFile() ? 'file' : 'other';
       if ((await visit({ path, name, directory, kind })) === 'enough') return 'enough';
-      if (kind !== 'directory' || (name === PACKAGES && !o.packages)) continue;
-      if (depth >= o.maxDepth) {
+      if (kind !== 'directory' || (name === PACKAGES && !limits.packages)) continue;
+      if (depth >= limits.maxDepth) {
         missed ??= 'depth';
         continue;
       }
