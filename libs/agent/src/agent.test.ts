@@ -67,7 +67,7 @@ test('a failing command stops the run, and the result says what remains', async 
   assert.deepEqual(alone.artifacts.filesChanged, []);
 });
 
-test('a brief that nothing can carry out without a model ends partial and says so', async (t) => {
+test('a brief that needs a model ends partial without one and says so', async (t) => {
   const agent = await makeAgent(t);
   const brief = 'Refactor the auth module.';
   const result = await agent.executor.run(makeTask(brief), makeContext());
@@ -94,7 +94,7 @@ test('PROGRESS.json and .scratch stay out of commits and of files_changed', asyn
   assert.deepEqual(second.artifacts.filesChanged, ['d/deleted']);
 });
 
-test('contexts that work at the same time do not see each other', async (t) => {
+test('concurrent contexts do not see each other’s files', async (t) => {
   const agent = await makeAgent(t);
   const ids = ['a', 'b', 'with/slash', '../up', 'x'.repeat(300)];
   const results = await Promise.all(
@@ -109,7 +109,7 @@ test('contexts that work at the same time do not see each other', async (t) => {
   assert.deepEqual(await agent.repoState(), { branch: 'main', clean: true });
 });
 
-test('a budget that is too small ends in error when nothing was done, in partial when something was', async (t) => {
+test('an insufficient budget ends in an error before any work, in partial after some', async (t) => {
   const guards: string[] = [];
   const agent = await makeAgent(t, {}, { onGuard: (guard, level) => guards.push(`${guard} ${level}`) });
   const none = makeContext({ limit: 300 });
@@ -124,11 +124,11 @@ test('a budget that is too small ends in error when nothing was done, in partial
   assert.match(result.remaining?.[0] ?? '', /beyond the work so far \(wrote src\/note\.txt\)/);
   assert.deepEqual(result.artifacts.filesChanged, ['src/note.txt']);
   assert.ok(some.budget.spent() > 0 && some.budget.spent() <= 1500, String(some.budget.spent()));
-  // Even the wrap-up, which was due, did not fit.
+  // The budget did not even cover the wrap-up prompt.
   assert.deepEqual(guards, ['budget stop', 'budget wrap_up', 'budget stop']);
 });
 
-test('offline/runbook wraps up when it is told to, and names what it has not done', async (t) => {
+test('offline/runbook wraps up on request and names the unfinished work', async (t) => {
   const agent = await makeAgent(t);
   const short = makeContext({ limit: 2400 });
   const result = await agent.executor.run(makeTask(BRIEF), short);
@@ -141,7 +141,7 @@ test('offline/runbook wraps up when it is told to, and names what it has not don
   assert.ok(enough.budget.spent() <= 3400, String(enough.budget.spent()));
 });
 
-test('capabilities name what is enabled and usable', async (t) => {
+test('capabilities list the enabled and usable tools', async (t) => {
   const all = await makeAgent(t);
   const files = ['read_file', 'write_file', 'edit_file', 'list_files', 'find_files', 'grep_files'];
   const others = [

@@ -40,22 +40,22 @@ import { shellExecTool } from './tools/shell-exec.ts';
 import { createToolbox, isAlwaysOffered } from './tools/toolbox.ts';
 import { webFetchTool } from './tools/web-fetch.ts';
 
-/** Leads a run's own conversation in place of the model loop. */
+/** An executor that replaces the model loop for a run's main conversation. */
 export interface ConversationLead {
   readonly converse: typeof createLoopConversation;
-  /** The name that its model knows a tool by. */
+  /** Maps a tool's name to the name its model calls it by. */
   nameOf(tool: string): string;
-  /** The tokens that it sends beside the agent's prompt and the brief. */
+  /** Tokens it sends in addition to the agent's prompt and the brief. */
   readonly baseTokens: number;
   /** Lines for the start-up log. */
   readonly notes: readonly string[];
 }
 
-/** Provides the executor that `executor: claude-code` names (libs/claude-code). */
+/** Implements `executor: claude-code` (libs/claude-code). */
 export interface LeadProvider {
-  /** Directories that its commands must be able to read beside the system's. CONFIG_INVALID when it is not installed. */
+  /** Directories its commands must be able to read besides the system's. Throws CONFIG_INVALID when it is not installed. */
   readableDirectories(config: AgentConfig, env: AgentOptions['env']): Promise<string[]>;
-  /** CONFIG_INVALID, with what to do, when it cannot run as configured. */
+  /** Throws CONFIG_INVALID, with the fix, when it cannot run as configured. */
   createLead(
     config: AgentConfig,
     options: Pick<AgentOptions, 'env' | 'ids' | 'clock'> & { readonly confinement: Confinement },
@@ -66,54 +66,54 @@ export interface AgentOptions {
   readonly profile: string;
   readonly config: AgentConfig;
   readonly tier: string;
-  /** The contexts' worktrees live below it, and the base repository where `workspace.path` names none. */
+  /** Parent directory of the contexts' worktrees, and of the base repository if `workspace.path` is not set. */
   readonly workspaceRoot: string;
-  /** Where the gateway keeps its ledger and tokens: checked to be out of the commands' reach. */
+  /** Directory of the gateway's ledger and tokens. Commands must not be able to read it; this is checked. */
   readonly stateDir: string;
   /** `response_handler` of fleet.yaml; default `agent`. */
   readonly responseHandler?: 'agent' | 'llm' | 'echo';
-  /** One that was made before, e.g. to launch MCP servers; without it the agent makes its own. */
+  /** An existing confinement, e.g. the one that launches MCP servers. By default the agent creates its own. */
   readonly confinement?: Confinement;
-  /** What `executor: claude-code` runs. */
+  /** Required for `executor: claude-code`. */
   readonly claudeCode?: LeadProvider;
   readonly env: { read(name: string): string | undefined };
   readonly clock: Clock;
   readonly ids: Ids;
   readonly log: Log;
   readonly onGuard?: (guard: string, level: string) => void;
-  /** After each call of the model that its provider metered: the provider's figure of the input over our estimate. */
+  /** Called after each metered model call with the provider's input token count divided by our estimate. */
   readonly onTokenDrift?: (ratio: number) => void;
   readonly peersSummary?: () => string;
-  /** The text of IDENTITY.md: who the agent is, in its prompt. */
+  /** The text of IDENTITY.md, which the prompt includes. */
   readonly identity?: string;
-  /** Tools from outside: MCP servers, the fleet, A2A agents. */
+  /** External tools: MCP servers, the fleet, A2A agents. */
   readonly toolSources?: readonly ToolSource[];
-  /** What those tools make usable now, in the vocabulary of the announce: the names of tools, and words for groups. */
+  /** Tool names and tool groups that the external tools provide now (docs/handshake.md#session_announce). */
   readonly outsideCapabilities?: () => readonly string[];
-  /** Agents elsewhere that `delegate` can hand work to. */
+  /** Remote agents that `delegate` can hand work to. */
   readonly remotes?: RemoteAgents;
-  /** Tasks that are not over, also those that no run works on now: their scratchpads stay. */
+  /** Unfinished tasks, including those without an active run. Their scratchpads are kept. */
   readonly unfinished?: () => readonly UnfinishedTask[];
-  /** A folder of Markdown files, each a sub-agent of the profile's own; it need not exist. */
+  /** Folder of the profile's own sub-agents, one Markdown file each. It need not exist. */
   readonly subagentsDir?: string;
 }
 
 export interface Agent {
   readonly executor: Executor;
-  /** What is enabled and usable now, in the vocabulary of design 2 (SESSION_ANNOUNCE). */
+  /** Tools that are enabled and usable now (docs/handshake.md#session_announce). */
   capabilities(): { tools: string[] };
   repoState(): Promise<{ branch: string; clean: boolean }>;
-  /** Tokens below which a run cannot even start. */
+  /** The smallest token budget with which a run can start. */
   readonly minimumBudget: number;
-  /** A command line that runs confined to the workspace, for stdio MCP servers. */
+  /** Launches a command confined to the workspace, for stdio MCP servers. */
   readonly launch: Confinement['launch'];
-  /** One line each for the start-up log. */
+  /** Lines for the start-up log. */
   readonly notes: readonly string[];
-  /** Aborts what still runs and waits for its end. */
+  /** Aborts active runs and waits until they end. */
   close(): Promise<void>;
 }
 
-/** Puts an agent together; throws CONFIG_INVALID for what cannot work as configured (design 3). */
+/** Creates an agent. Throws CONFIG_INVALID if the configuration cannot work (docs/configuration.md#configyaml). */
 export async function createAgent(o: AgentOptions): Promise<Agent> {
   const { config } = o;
   const handler = o.responseHandler ?? 'agent';
@@ -202,7 +202,7 @@ function leadOf(
 ): LeadProvider | undefined {
   if (handler !== 'agent' || config.executor !== 'claude-code') return undefined;
   if (claudeCode !== undefined) return claudeCode;
-  const reason = 'this process has no executor claude-code: name loop';
+  const reason = 'this process does not provide claude-code; use loop';
   throw new FleetError('CONFIG_INVALID', `config.yaml executor: ${reason}`, {
     fields: [{ path: 'config.yaml executor', reason }],
   });
@@ -246,7 +246,7 @@ function toolsOf(
 const CHARS_PER_TOKEN = 4;
 const SHORTEST_ANSWER = 64;
 
-/** A rough floor, without loading the tokenizer: the shortest prompt and a short answer. */
+/** Estimates the smallest usable budget (shortest prompt, short answer) without loading the tokenizer. */
 function floor(tools: readonly AgentTool[]): number {
   const fixed = toolDefinitions(tools).json.length + SHORTEST_PROMPT_CHARS;
   return Math.ceil(fixed / CHARS_PER_TOKEN) + SHORTEST_ANSWER;
@@ -278,7 +278,7 @@ function notesOf(
   return notes;
 }
 
-/** Lets `close` end what runs: each run ends with SHUTTING_DOWN and can be taken up by the next start. */
+/** Tracks active runs. `close` ends each with SHUTTING_DOWN, and the next start can resume it. */
 function trackRuns(executor: Executor): {
   executor: Executor;
   tasks(): UnfinishedTask[];
@@ -305,10 +305,7 @@ function trackRuns(executor: Executor): {
     },
     async close() {
       closing.abort(
-        new FleetError(
-          'SHUTTING_DOWN',
-          'the profile is shutting down; the task is taken up at its next start',
-        ),
+        new FleetError('SHUTTING_DOWN', 'the profile is shutting down; the task resumes at its next start'),
       );
       await Promise.allSettled(active.keys());
     },

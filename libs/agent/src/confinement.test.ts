@@ -20,12 +20,12 @@ import { block, makeAgent, makeContext, makeTask } from './testing/harness.ts';
 for (const confine of ['bubblewrap', 'uid'] as const) {
   const skip = cannotConfine(confine);
 
-  test(`a command reads neither token, ledger nor the gateway's environment (${confine})`, {
+  test(`a command reads neither the token, the ledger nor the gateway's environment (${confine})`, {
     skip,
   }, async (t) => {
     process.env.FLEET_TEST_SECRET = SECRET;
     t.after(() => delete process.env.FLEET_TEST_SECRET);
-    // All that the commands print is looked through.
+    // Without compaction, the test sees everything that the commands print.
     const hooks = { compactSuccessOutput: false };
     const agent = await makeAgent(t, { tools: { shell: { confine } }, hooks });
     const { stateDir } = agent.place;
@@ -57,7 +57,9 @@ for (const confine of ['bubblewrap', 'uid'] as const) {
     assert.equal(readFileSync(join(stateDir, 'token'), 'utf8'), SECRET);
   });
 
-  test(`what a command plants for git is not run by the gateway (${confine})`, { skip }, async (t) => {
+  test(`the gateway does not run git hooks and filters that a command planted (${confine})`, {
+    skip,
+  }, async (t) => {
     const agent = await makeAgent(t, { tools: { shell: { confine } } });
     const evil = join(agent.place.workspaceRoot, '..', 'pwned');
     const plant = [
@@ -77,7 +79,7 @@ for (const confine of ['bubblewrap', 'uid'] as const) {
     assert.equal(existsSync(evil), false);
   });
 
-  test(`launch starts a long-lived process that is confined too (${confine})`, { skip }, async (t) => {
+  test(`launch starts a long-lived process that is confined as well (${confine})`, { skip }, async (t) => {
     const place = makePlace(t);
     const confinement = await createConfinement({ confine, ...place, clock: systemClock, log: quietLog });
     const script = `try { require('fs').readFileSync(${JSON.stringify(join(place.stateDir, 'token'))}); console.log('leak') } catch (error) { console.log(error.code) }; process.stdin.resume()`;
@@ -93,7 +95,7 @@ for (const confine of ['bubblewrap', 'uid'] as const) {
     assert.equal(code, 0);
   });
 
-  test(`a time-out, too much output and the end itself leave nothing running (${confine})`, {
+  test(`no process survives a time-out, an output limit or a normal exit (${confine})`, {
     skip,
   }, async (t) => {
     const place = makePlace(t);
@@ -107,7 +109,7 @@ for (const confine of ['bubblewrap', 'uid'] as const) {
       const defaults = { timeoutMs: 30_000, keepBytes: 1000, maxBytes: 1e6, clock: systemClock };
       return runCommand(line, { cwd: contexts, env: COMMAND_ENV, ...defaults, ...limits });
     };
-    // Who writes into a pipe and has it open keeps its reader from seeing the end.
+    // A process that holds the pipe open keeps its reader from seeing the end.
     const endOf = (name: string): Promise<unknown> => {
       const pipe = join(contexts, name);
       execFileSync('mkfifo', ['-m', '666', pipe]);
@@ -129,7 +131,7 @@ for (const confine of ['bubblewrap', 'uid'] as const) {
   });
 }
 
-test('a state directory that others can read is no place for a gateway that changes users', async (t) => {
+test('a gateway that changes users refuses a state directory that others can read', async (t) => {
   if (!mayChangeUsers) return t.skip('this user may not change users');
   const place = makePlace(t);
   chmodSync(place.stateDir, 0o755);
@@ -137,7 +139,7 @@ test('a state directory that others can read is no place for a gateway that chan
   await assert.rejects(made, { code: 'CONFIG_INVALID', message: /mode 0700/ });
 });
 
-test('where nothing confines, shell_exec is not offered and a note says how to get it', async (t) => {
+test('without a confinement method, shell_exec is not offered and a note says how to enable it', async (t) => {
   const place = makePlace(t);
   const programs = { bwrap: '/bin/false', setpriv: join(place.stateDir, 'absent') };
   const parts = { ...place, programs, clock: systemClock, log: quietLog };
@@ -171,7 +173,7 @@ test('a state directory that commands could reach is refused', async (t) => {
   }
 });
 
-test('a repository that is not there is a problem of the configuration', async (t) => {
+test('a missing repository is a configuration error', async (t) => {
   const parts = { confine: 'auto', ...makePlace(t), clock: systemClock, log: quietLog } as const;
   const made = createConfinement({ ...parts, repositoryPath: join(parts.stateDir, 'nowhere') });
   await assert.rejects(made, { code: 'CONFIG_INVALID', message: /workspace\.path .* cannot be used/ });

@@ -9,7 +9,7 @@ import { closedToOthers } from '@hermes-fleet/workspace/testing';
 const GATEWAY_UID = '1000';
 const RIGHTS = '-all,+setuid,+setgid,+kill';
 
-/** A process with a container's rights: uid 1000, the commands' group, and SETUID, SETGID and KILL kept ambient. */
+/** Runs Node with a container's privileges: uid 1000, the commands' group, and ambient SETUID, SETGID and KILL. */
 async function asInContainer(args: readonly string[]): Promise<{ code: number | null; output: string }> {
   const user = ['--reuid', GATEWAY_UID, '--regid', GATEWAY_UID, '--groups', '1001'];
   const rights = [`--inh-caps=${RIGHTS}`, `--ambient-caps=${RIGHTS}`, `--bounding-set=${RIGHTS}`];
@@ -24,8 +24,8 @@ async function asInContainer(args: readonly string[]): Promise<{ code: number | 
   return { code, output };
 }
 
-test('all of confinement holds with the rights that a gateway has in a container', async (t) => {
-  if (process.getuid?.() !== 0) return t.skip('taking on a container’s rights needs root');
+test('confinement holds with the privileges of a gateway in a container', async (t) => {
+  if (process.getuid?.() !== 0) return t.skip('taking on a container’s privileges needs root');
   const files = ['confinement.test.ts', 'loop/interrupt.test.ts', 'agent.test.ts'];
   const paths = files.map((file) => join(import.meta.dirname, file));
   const closed = closedToOthers(import.meta.filename);

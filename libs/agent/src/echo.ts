@@ -2,8 +2,8 @@ import type { Executor } from '@hermes-fleet/protocol';
 import { readReply, replyContract } from './messages/reply.ts';
 
 /**
- * `response_handler: echo`: ping → pong, else the text back; partial where that is not the reply that was asked for. Costs
- * no tokens. For tests of the wiring.
+ * The executor of `response_handler: echo`, for wiring tests. Answers `ping` with `pong` and any other brief with its own
+ * text. The result is `partial` if that text does not satisfy the reply schema. Costs no tokens.
  */
 export function createEchoExecutor(tier: string): Executor {
   return {

@@ -22,7 +22,7 @@ const run = (
 };
 const stopped = new FleetError('SHUTTING_DOWN', 'the profile is shutting down');
 
-test('a task works in the tree itself, and is committed on the branch that is checked out', async (t) => {
+test('a task works in the user’s tree and commits to the branch that is checked out', async (t) => {
   const tree = usersTree(t, {
     'old.txt': 'a\nb\nc\n',
     'gone.txt': 'x',
@@ -46,7 +46,7 @@ test('a task works in the tree itself, and is committed on the branch that is ch
     'ü b.txt',
   ]);
   assert.deepEqual(tree.log(), ['Task task', 'first']);
-  assert.deepEqual(tree.status(), ['?? PROGRESS.json'], 'nothing of the agent’s is left but what stays out');
+  assert.deepEqual(tree.status(), ['?? PROGRESS.json'], 'only the agent’s uncommitted notes are left');
   assert.equal(tree.git('symbolic-ref', '--short', 'HEAD').trim(), 'trunk');
   assert.equal(tree.read('local'), 'the user’s own');
   assert.deepEqual(await agent.repoState(), { branch: 'trunk', clean: true });
@@ -57,7 +57,7 @@ test('a task works in the tree itself, and is committed on the branch that is ch
   assert.equal(tree.log().length, 2, 'nothing changed, nothing to commit');
 });
 
-test('without workspace.path it is the profile’s own repository', async (t) => {
+test('without workspace.path the task works in the profile’s own repository', async (t) => {
   const agent = await makeAgent(t, { workspace: { isolation: 'in_place' } });
   const result = await run(agent, block('a.txt', 'x'));
   assert.deepEqual(result.artifacts.filesChanged, ['a.txt']);
@@ -65,7 +65,7 @@ test('without workspace.path it is the profile’s own repository', async (t) =>
   assert.deepEqual(await agent.repoState(), { branch: 'main', clean: true });
 });
 
-test('contexts at the same time take the tree one after the other, a run that throws included', async (t) => {
+test('concurrent contexts use the tree one at a time, even if a run throws', async (t) => {
   const tree = usersTree(t);
   const agent = await tree.agent();
   const briefs = [0, 1, 2].map((index) =>
@@ -83,7 +83,7 @@ test('contexts at the same time take the tree one after the other, a run that th
   assert.deepEqual([tree.log().length, tree.status()], [4, []]);
 });
 
-/** A run that holds the tree, with a file written, until it is let go. */
+/** A run that writes a file and holds the tree until `release` is called. */
 async function holder(t: TestContext) {
   const tree = usersTree(t);
   const agent = await tree.agent();
@@ -102,7 +102,7 @@ async function holder(t: TestContext) {
   return { tree, agent, held, release: goOn.resolve };
 }
 
-test('who is aborted or stopped while it waits for the tree never gets it; the next one does', async (t) => {
+test('a task aborted or paused while it waits for the tree never runs; the next one does', async (t) => {
   const { tree, agent, held, release } = await holder(t);
   const canceled = makeContext();
   const paused = makeContext();
@@ -120,12 +120,16 @@ test('who is aborted or stopped while it waits for the tree never gets it; the n
   release();
   assert.deepEqual((await held).artifacts.filesChanged, ['held.txt']);
   assert.deepEqual((await last).artifacts.filesChanged, ['last.txt']);
-  assert.equal((await agent.repoState()).clean, true, 'what was measured while it was held no longer counts');
+  assert.equal(
+    (await agent.repoState()).clean,
+    true,
+    'the state measured during the run is no longer cached',
+  );
   assert.equal(tree.has('never.txt'), false);
   assert.equal(canceled.checkpoints.length + paused.checkpoints.length, 0);
 });
 
-test('closing the agent ends those that wait, too', async (t) => {
+test('closing the agent ends waiting tasks as well', async (t) => {
   const { agent, held, release } = await holder(t);
   const waits = run(agent, block('never.txt', 'x'), { contextId: 'waits' });
   const ends = Promise.allSettled([held, waits]);
@@ -139,7 +143,7 @@ test('closing the agent ends those that wait, too', async (t) => {
   );
 });
 
-test('in a dirty tree, what a task does is told apart from what is the user’s, which stays as it is', async (t) => {
+test('in a dirty tree, the task’s changes are reported and the user’s stay untouched', async (t) => {
   const tree = usersTree(t, {
     'edited.txt': 'old',
     'both.txt': 'old',
@@ -200,7 +204,7 @@ test('in a dirty tree, what a task does is told apart from what is the user’s,
 const STEPS = [block('one.txt', '1'), sh('echo ran >> count.txt', 'git mv README.md READ.md')].join('\n');
 
 for (const dirty of [false, true]) {
-  test(`an interrupted task finds its work again and goes on (the tree was ${dirty ? 'dirty' : 'clean'})`, async (t) => {
+  test(`an interrupted task resumes with its changes (in a ${dirty ? 'dirty' : 'clean'} tree)`, async (t) => {
     const total = await (async () => {
       const context = makeContext();
       await run(await usersTree(t).agent(), STEPS, { context });
@@ -220,7 +224,7 @@ for (const dirty of [false, true]) {
 
       const again = await tree.agent();
       const begun = tree.has('one.txt');
-      if (saves < total) assert.deepEqual(tree.log(), ['first'], 'what is half done is not committed');
+      if (saves < total) assert.deepEqual(tree.log(), ['first'], 'unfinished work is not committed');
       if (begun && saves < total) {
         assert.equal((await again.repoState()).clean, false);
         assert.equal((await run(again, block('b.txt', 'x'), { contextId: 'other' })).status, 'blocked');
@@ -240,7 +244,7 @@ for (const dirty of [false, true]) {
   });
 }
 
-test('of those that wait, an interrupted task goes first', async (t) => {
+test('an interrupted task is resumed before other waiting tasks', async (t) => {
   const { tree, agent, held, release } = await holder(t);
   const other = usersTree(t);
   const context = makeContext({ onSave: () => context.controller.abort(stopped) });
@@ -254,7 +258,7 @@ test('of those that wait, an interrupted task goes first', async (t) => {
   assert.equal(tree.read('log'), 'resumed\nfresh\n');
 });
 
-test('a lock that a crash left is removed by the resume; one that is held blocks a write task', async (t) => {
+test('a resume removes the git lock of a crash; a lock that is held blocks a write task', async (t) => {
   const tree = usersTree(t);
   const lock = join(tree.dir, '.git/index.lock');
   const context = makeContext({ onSave: (count) => count === 2 && context.controller.abort(stopped) });
@@ -276,7 +280,7 @@ test('a lock that a crash left is removed by the resume; one that is held blocks
   assert.equal((await run(again, block('x.txt', 'x'))).status, 'done');
 });
 
-test('where a commit would be lost, or end what the user began, a write task is refused and nothing is committed', async (t) => {
+test('a write task is refused in the middle of a merge, on a detached HEAD and on an unborn branch', async (t) => {
   const tree = usersTree(t);
   tree.git('checkout', '-q', '-b', 'side');
   tree.git('commit', '-q', '--allow-empty', '-m', 'side');
@@ -307,7 +311,7 @@ test('where a commit would be lost, or end what the user began, a write task is 
   assert.equal((await run(agent, block('x.txt', 'x'))).status, 'done');
 });
 
-test('a task that switches the branch is committed where it went; one that ends on none, or in a merge, is not', async (t) => {
+test('a task that switches the branch commits there; one that ends detached or in a merge does not commit', async (t) => {
   const tree = usersTree(t);
   const agent = await tree.agent();
   const moved = await run(agent, sh('git checkout -q -b feature', 'echo x > x.txt'));
@@ -335,7 +339,7 @@ test('a task that switches the branch is committed where it went; one that ends 
   assert.ok(tree.has('.git/MERGE_HEAD'));
 });
 
-test('commands can write in the tree and nowhere else', { skip: cannotConfine('bubblewrap') }, async (t) => {
+test('commands can write only inside the tree', { skip: cannotConfine('bubblewrap') }, async (t) => {
   const tree = usersTree(t);
   const agent = await makeAgent(
     t,
@@ -356,7 +360,7 @@ test('commands can write in the tree and nowhere else', { skip: cannotConfine('b
   assert.deepEqual(result.artifacts.filesChanged, ['in.txt']);
 });
 
-test('a tree that commands cannot write to is a problem of the configuration', async (t) => {
+test('a tree that commands cannot write to is a configuration error', async (t) => {
   const tree = usersTree(t);
   chmodSync(tree.dir, 0o555);
   const made = tree.agent();

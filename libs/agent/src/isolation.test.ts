@@ -9,7 +9,7 @@ const stopped = new FleetError('SHUTTING_DOWN', 'the profile is shutting down');
 const KINDS = ['worktree', 'in_place'] as const;
 
 for (const [began, goesOn] of [KINDS, KINDS.toReversed()] as const) {
-  test(`a task that was interrupted in ${began} does not go on in ${goesOn}, where its work is not`, async (t) => {
+  test(`a task interrupted in ${began} does not resume in ${goesOn}, which lacks its changes`, async (t) => {
     const tree = usersTree(t);
     const agentIn = (isolation: (typeof KINDS)[number] = 'worktree') =>
       makeAgent(t, { workspace: { path: tree.dir, isolation } }, { place: tree.place });
@@ -34,7 +34,7 @@ for (const [began, goesOn] of [KINDS, KINDS.toReversed()] as const) {
 }
 
 for (const isolation of KINDS) {
-  test(`a repository without a commit costs a task in ${isolation} only itself, and that is said`, async (t) => {
+  test(`a nested repository without a commit is left out and reported, and the task succeeds (${isolation})`, async (t) => {
     const tree = usersTree(t);
     const agent = await makeAgent(t, { workspace: { path: tree.dir, isolation } }, { place: tree.place });
     const run = (brief: string, write: boolean) =>
@@ -48,7 +48,7 @@ for (const isolation of KINDS) {
   });
 }
 
-test('the lock of a git that was killed costs a task in its worktree nothing', async (t) => {
+test('a stale git lock in a worktree does not affect the task', async (t) => {
   const agent = await makeAgent(t);
   const lock = sh('touch "$(git rev-parse --git-dir)/index.lock"; cat a.txt');
   const { status, artifacts } = await agent.executor.run(

@@ -29,7 +29,7 @@ type Confine = AgentConfig['tools']['shell']['confine'];
 
 const moduleAt = (path: string): string => pathToFileURL(join(import.meta.dirname, path)).href;
 
-/** A process that does what a gateway does: makes an agent on a place, and has it run a task. */
+/** A process that acts as a gateway: creates an agent and runs a task. */
 function startGateway(t: TestContext, place: Place, confine: Confine, script: string): ChildProcess {
   const source = `
     import { systemClock, systemIds } from '@hermes-fleet/protocol';
@@ -51,7 +51,7 @@ function startGateway(t: TestContext, place: Place, confine: Confine, script: st
   return child;
 }
 
-/** A reader of a pipe: what it reads, and that all who could write are gone. */
+/** Reads a pipe. `over` resolves once no writer is left. */
 function readerOf(t: TestContext, pipe: string) {
   const cat = spawn('cat', [pipe], { stdio: ['ignore', 'pipe', 'inherit'] });
   t.after(() => cat.kill('SIGKILL'));
@@ -60,7 +60,7 @@ function readerOf(t: TestContext, pipe: string) {
   return { beat: () => once(cat.stdout, 'data'), over, isOver: () => isOver };
 }
 
-/** Processes that leave the family in every way there is, each writing to a pipe of its own. */
+/** Processes that detach from the command in every possible manner, each writing to its own pipe. */
 const FAMILY = ['group', 'session', 'double', 'nohup', 'both'] as const;
 const BEATS = `trap '' TERM HUP; exec > .scratch/"$1"; while :; do echo x; sleep 0.05; done`;
 const SCRIPT = `
@@ -81,7 +81,7 @@ const CASES = [
 ] as const;
 
 for (const [confine, leader] of CASES) {
-  test(`nothing that a killed gateway left is there after the next start: ${confine}, the command ${leader}`, {
+  test(`the next start ends all processes of a killed gateway (${confine}, the command ${leader})`, {
     skip: confine === 'unconfined' ? false : cannotConfine(confine),
     timeout: 120_000,
   }, async (t) => {
@@ -103,7 +103,7 @@ for (const [confine, leader] of CASES) {
     const { pid } = JSON.parse(readFileSync(join(records, recorded[0] ?? ''), 'utf8').split('\n')[1] ?? '');
     gateway.kill('SIGKILL');
     await once(gateway, 'exit');
-    // Bubblewrap's processes die with their parent; the others really go on.
+    // Bubblewrap's processes die with their parent; the others survive it.
     if (confine === 'bubblewrap') await Promise.all(readers.map(({ over }) => over));
     else {
       await Promise.all(readers.map(({ beat }) => beat()));
@@ -124,7 +124,7 @@ for (const [confine, leader] of CASES) {
   });
 }
 
-/** A process of somebody else's. */
+/** An unrelated process. */
 async function bystander(t: TestContext, env: Record<string, string> = {}) {
   const child = spawn('sleep', ['600'], {
     detached: true,
@@ -159,10 +159,10 @@ function recordsOf(t: TestContext) {
   };
 }
 
-/** A gateway that is no more. */
+/** A gateway that does not exist any more. */
 const DEAD = { pid: 2 ** 22 + 1, start: '1' };
 
-test('a process is killed only when it is surely the recorded one', async (t) => {
+test('a process is killed only if it is certainly the recorded one', async (t) => {
   const { dir, put, start } = recordsOf(t);
   const space = processSpace();
   const opened = { space, gateway: DEAD };
@@ -181,10 +181,10 @@ test('a process is killed only when it is surely the recorded one', async (t) =>
   await start();
   await ended;
   for (const other of [reused, otherBoot, unknown, living]) assert.equal(other.isAlive(), true);
-  assert.deepEqual(readdirSync(dir), [kept], 'what belongs to a gateway that lives is left alone');
+  assert.deepEqual(readdirSync(dir), [kept], 'records of a running gateway are left alone');
 });
 
-test('a record that was cut off still finds its processes, by their environment', async (t) => {
+test('the processes of a truncated record are found by their environment', async (t) => {
   const { dir, put, start, warned } = recordsOf(t);
   const name = put('');
   const marked = await bystander(t, { FLEET_COMMAND_ID: name });
@@ -197,7 +197,7 @@ test('a record that was cut off still finds its processes, by their environment'
   assert.deepEqual(warned, ['a command that a crash left running was ended']);
 });
 
-test('a group that marks the commands of another gateway with the same process id is left alone', async (t) => {
+test('the group of another gateway with the same process ID is left alone', async (t) => {
   if (!mayChangeUsers) return t.skip('this user may not change groups');
   const { put, start } = recordsOf(t);
   const gid = 500_000_000 + 7;
@@ -215,7 +215,7 @@ test('a group that marks the commands of another gateway with the same process i
   const ours = await inGroup();
   const isAsOld = ({ start }: { start: string }): boolean => processState(ours.pid ?? 0)?.start === start;
   let successor = await bystander(t);
-  // The kernel counts in hundredths of a second.
+  // The kernel counts start times in hundredths of a second.
   while (isAsOld(successor)) successor = await bystander(t);
   const theirs = await inGroup();
   put({ space: processSpace(), gateway: { pid: successor.pid, start: '1' }, gid });
@@ -225,7 +225,7 @@ test('a group that marks the commands of another gateway with the same process i
   assert.equal(processState(theirs.pid ?? 0)?.alive, true);
 });
 
-test('what is no record is left alone, and said', async (t) => {
+test('entries that are not records are left alone and logged', async (t) => {
   const { dir, put, start, warned } = recordsOf(t);
   const outside = join(dir, '..', 'token');
   symlinkSync(outside, join(dir, systemIds.uuid()));

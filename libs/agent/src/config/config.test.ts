@@ -14,7 +14,7 @@ const problems = (config: unknown): string[] => {
     : parsed.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`);
 };
 
-test('an empty config.yaml is the offline runbook with all tools', () => {
+test('an empty config.yaml selects the offline runbook with all tools', () => {
   const config = AgentConfigSchema.parse({});
   assert.equal(config.model, 'offline/runbook');
   const { shell, web, ...others } = config.tools;
@@ -36,7 +36,7 @@ test('an empty config.yaml is the offline runbook with all tools', () => {
   assert.deepEqual(config.workspace, { isolation: 'worktree' });
 });
 
-test('config.yaml is strict, and says what to write instead', () => {
+test('config.yaml rejects unknown and invalid keys with the fix', () => {
   assert.match(problems({ modell: 'x' })[0] ?? '', /modell/);
   assert.match(problems({ tools: { shell: { enabled: 'yes' } } })[0] ?? '', /tools\.shell\.enabled/);
   assert.match(
@@ -45,11 +45,11 @@ test('config.yaml is strict, and says what to write instead', () => {
   );
   assert.match(problems({ model: 'gpt' })[0] ?? '', /^model: "gpt" names no model; use offline/);
   assert.match(problems({ model: 'openai-compatible/m' })[0] ?? '', /^base_url: is required/);
-  assert.match(problems({ base_url: 'http://127.0.0.1:1/v1' })[0] ?? '', /calls nobody/);
+  assert.match(problems({ base_url: 'http://127.0.0.1:1/v1' })[0] ?? '', /makes no requests/);
   assert.deepEqual(problems({ mcp: { servers: { files: { command: 'node' } } } }), []);
 });
 
-test('model names are read as the source writes them', () => {
+test('model names are parsed in all their notations', () => {
   assert.deepEqual(parseModelName('claude-opus-4-6[1m]'), {
     provider: 'anthropic',
     name: 'claude-opus-4-6',
@@ -68,7 +68,7 @@ test('model names are read as the source writes them', () => {
     assert.equal(parseModelName(wrong), undefined);
 });
 
-test('a configured model whose key is missing is an error, never the runbook', async () => {
+test('a configured model without its API key is an error, never a fallback to the runbook', async () => {
   const none = { read: () => undefined };
   for (const config of [
     { model: 'claude-x' },
@@ -90,7 +90,7 @@ test('a configured model whose key is missing is an error, never the runbook', a
   assert.equal((await createModel(long, 'opus', { read: () => 'key' })).info.contextWindow, 1_000_000);
 });
 
-test("the source document's example loads as it stands, with a note for each key that does nothing here", () => {
+test('a config.yaml of another Hermes deployment loads, with a note for each key that has no effect', () => {
   const config = AgentConfigSchema.parse(parse(SOURCE_CONFIG));
   assert.equal(config.model, 'claude-opus-4-6[1m]');
   assert.deepEqual(config.a2a.agents, {});

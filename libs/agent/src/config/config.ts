@@ -8,9 +8,9 @@ const enabled = z.strictObject({ enabled: toggle }).prefault({});
 const seconds = z.int().min(1).max(3600);
 
 const Workspace = z.strictObject({
-  /** A git repository to work on; without it the profile has one of its own. */
+  /** A git repository to work on. By default the profile has its own. */
   path: z.string().min(1).optional(),
-  /** `in_place`: every context works in the repository's own tree, one task at a time. */
+  /** With `in_place`, all contexts share the repository's own working tree, one task at a time. */
   isolation: z.enum(['worktree', 'in_place']).default('worktree'),
 });
 
@@ -21,7 +21,7 @@ const Tools = z.strictObject({
       enabled: toggle,
       confine: z.enum(['auto', 'bubblewrap', 'uid', 'unconfined']).default('auto'),
       timeout_s: seconds.default(120),
-      /** Directories that commands may read beside the system's. */
+      /** Directories that commands may read besides the system's. */
       readable: z.array(z.string().startsWith('/', 'must be an absolute path')).max(100).default([]),
     })
     .prefault({}),
@@ -31,7 +31,7 @@ const Tools = z.strictObject({
   web: z
     .strictObject({
       enabled: toggle,
-      /** Hosts that may be asked although they are internal addresses: `host` or `host:port`. */
+      /** Internal addresses that `web_fetch` may access: `host` or `host:port`. */
       allow_internal: z.array(z.string().min(1)).max(100).default([]),
     })
     .prefault({}),
@@ -42,30 +42,30 @@ const Tools = z.strictObject({
   ...SourceTools.shape,
 });
 
-/** The guards of the loop, by the source document's names and defaults (design 3, The loop). */
+/** Guards of the loop: docs/agent.md#guards. */
 const Hooks = z.strictObject({
-  /** Writes every tool call and its outcome to the log. */
+  /** Logs every tool call and its outcome. */
   logToolUse: z.boolean().default(false),
   verifyBeforeComplete: toggle,
   loopDetection: toggle,
-  /** Successful edits of one file, or equal calls, before a warning. */
+  /** Consecutive successful edits of one file, or identical calls, before the first warning. */
   loopDetectionThreshold: z.int().min(2).max(100).default(3),
   compactSuccessOutput: toggle,
-  /** Lines of a successful command's output above which it is summarised. */
+  /** A successful command's output is summarized above this many lines. */
   compactOutputThreshold: z.int().min(1).max(100_000).default(50),
 });
 
 const A2AAgent = z.strictObject({
   url: z.url({ protocol: /^https?$/ }),
   description: z.string().min(1).max(1000),
-  /** The variable that holds the token to show to it. */
+  /** Environment variable with the bearer token for this agent. */
   token_env: z.string().min(1).optional(),
 });
 
 const A2A = z.strictObject({
   enabled: toggle,
   port: SourceKeys.shape.a2a_port,
-  /** Registered remote agents, by name. */
+  /** Registered remote agents by name. */
   agents: z
     .record(z.string().regex(/^[a-z0-9][a-z0-9_-]{0,62}$/i), A2AAgent)
     .nullish()
@@ -74,14 +74,14 @@ const A2A = z.strictObject({
 
 const Subagents = z.strictObject({
   enabled: toggle,
-  /** Steps of one sub-agent whose definition says nothing. */
+  /** Step limit of a sub-agent whose definition sets none. */
   max_steps: z.int().min(1).max(200).default(20),
 });
 
 const Named = z.looseObject({ model: z.string(), base_url: z.string().optional() });
 
 /**
- * A profile's `config.yaml` (design 3, Tools). Model names: `offline/runbook`, `anthropic/<name>` (or a bare
+ * A profile's `config.yaml` (docs/configuration.md#configyaml). Model names: `offline/runbook`, `anthropic/<name>` (or a bare
  * `claude-…`), `openai-compatible/<name>` with `base_url`.
  */
 export const AgentConfigSchema = z
@@ -91,7 +91,6 @@ export const AgentConfigSchema = z
     api_key_env: z.string().min(1).optional(),
     /** In tokens. */
     context_window: z.int().min(1000).optional(),
-    /** What runs a task: the loop, or Claude Code. */
     executor: z.enum(['loop', 'claude-code']).default('loop'),
     effort: SourceKeys.shape.effort,
     defaultAgent: SourceKeys.shape.defaultAgent,
@@ -102,14 +101,14 @@ export const AgentConfigSchema = z
     subagents: Subagents.prefault({}),
     scratch: z
       .strictObject({
-        /** Days that a task's scratchpad and spilled outputs are kept after its last use. */
+        /** Days to keep a task's scratchpad and spilled outputs after their last use. */
         keep_days: z.int().min(0).max(3650).default(7),
       })
       .prefault({}),
     mcp: z.strictObject({ servers: z.record(z.string(), McpServerConfigSchema).default({}) }).prefault({}),
     budget: z
       .strictObject({
-        /** For tasks that state none, in tokens. */
+        /** In tokens, for tasks that set no budget. */
         default: z.int().positive().optional(),
         count_cache: z.boolean().default(false),
       })
@@ -126,7 +125,7 @@ export const AgentConfigSchema = z
       const problem = modelProblem(config.model, config.base_url);
       if (problem) ctx.addIssue({ code: 'custom', path: [problem.key], message: problem.reason });
     },
-    // Also beside other wrong keys, so that all are named at once.
+    // Runs even when other keys are invalid, so that one error lists all problems.
     { when: ({ value }) => Named.safeParse(value).success },
   );
 

@@ -1,13 +1,12 @@
-/** What `model` in config.yaml names. */
 export type ModelName =
   | { readonly provider: 'offline' }
   | { readonly provider: 'anthropic'; readonly name: string; readonly longContext: boolean }
   | { readonly provider: 'openai-compatible'; readonly name: string };
 
-/** The suffix by which the source document asks for the long context window: `claude-opus-4-6[1m]`. */
+/** Suffix that selects the long context window: `claude-opus-4-6[1m]`. */
 const LONG_CONTEXT = /\[1m\]$/i;
 
-/** Reads a model name; undefined when it names no provider that there is. */
+/** Parses `model` of config.yaml. Undefined if the provider is unknown. */
 export function parseModelName(model: string): ModelName | undefined {
   if (model === 'offline/runbook') return { provider: 'offline' };
   const full = model.startsWith('claude-') ? `anthropic/${model}` : model;
@@ -19,7 +18,7 @@ export function parseModelName(model: string): ModelName | undefined {
   return { provider, name: name.replace(LONG_CONTEXT, ''), longContext: LONG_CONTEXT.test(name) };
 }
 
-/** What is wrong with a model's settings, with the key to change. */
+/** Checks a model's settings. Returns the key to change and the reason, or undefined if they are valid. */
 export function modelProblem(model: string, baseUrl: string | undefined) {
   const parsed = parseModelName(model);
   if (parsed === undefined) {
@@ -35,7 +34,7 @@ export function modelProblem(model: string, baseUrl: string | undefined) {
   if (parsed.provider === 'offline' && baseUrl !== undefined) {
     return {
       key: 'base_url',
-      reason: 'is set, but offline/runbook calls nobody; name a model or remove it',
+      reason: 'is set, but offline/runbook makes no requests; name a model or remove it',
     } as const;
   }
   return undefined;

@@ -2,10 +2,10 @@ import { z } from 'zod';
 
 const enabled = z.strictObject({ enabled: z.boolean() }).optional();
 
-/** Tool domains that the source document switches and that have no meaning in this fleet. */
+/** Tool switches of other Hermes deployments that have no effect here. */
 export const SourceTools = z.object({ tasks: enabled, introspection: enabled, models: enabled });
 
-/** Keys of the source document's config.yaml that this fleet knows and does not need. */
+/** Keys of other Hermes deployments' config.yaml that are accepted and ignored. */
 export const SourceKeys = z.object({
   effort: z.string().min(1).optional(),
   defaultAgent: z.string().min(1).optional(),
@@ -19,7 +19,7 @@ interface WithSourceKeys {
   readonly tools: Partial<Record<keyof typeof SourceTools.shape, unknown>>;
 }
 
-/** One line for each key that was accepted and does nothing, with what to use instead (design 3, config.yaml). */
+/** One line for each accepted key that has no effect, with the replacement (docs/configuration.md#configyaml). */
 export function sourceKeyNotes({ effort, defaultAgent, a2a, tools }: WithSourceKeys): string[] {
   const noted: readonly (readonly [key: string, value: unknown, instead: string])[] = [
     ['effort', effort, 'every task has its own priority, which sets how deep it is verified'],

@@ -1,16 +1,16 @@
-/** Of the room that there is: what begins the text, what ends it, and what is kept of the rest. */
+/** Shares of the byte limit for the head and the tail. The rest is for lines of the middle. */
 const HEAD_SHARE = 0.375;
 const TAIL_SHARE = 0.375;
-/** For the words between the parts. In bytes. */
+/** Bytes reserved for the marker between the parts. */
 const FRAME_BYTES = 400;
-/** Lines that tell what went wrong, and how many after each are shown with it. */
+/** Lines that report errors, and the number of lines shown after each. */
 const MATTERS = /error|fail|✖|✗|✘|×|\bnot ok\b|assert|Traceback|panic|exception|\bat \S+:\d+/i;
 const BEHIND = 2;
 const MAX_LINE_BYTES = 500;
 
 /**
- * A text within `maxBytes`: whole where it fits, else its head, its tail, and of the middle the lines that tell of errors,
- * as far as there is room. `kept` says where the whole of it is.
+ * Shortens a text to `maxBytes`. A longer text keeps its head, its tail, and as many lines of the middle that report errors
+ * as fit. `kept` says where the full text is.
  */
 export function capText(text: string, maxBytes: number, kept: string | undefined): string {
   const bytes = Buffer.from(text);
@@ -26,11 +26,11 @@ export function capText(text: string, maxBytes: number, kept: string | undefined
   const found = telling(middle, Math.min(spare, Math.ceil(room * (1 - HEAD_SHARE - TAIL_SHARE))));
   const cut = `[… ${Buffer.byteLength(middle)} bytes of ${bytes.length} left out${where}${found === '' ? '' : '; lines of them that may matter:'} …]`;
   const whole = [head, cut, ...(found === '' ? [] : [found, '[…]']), tail].join('\n');
-  // A frame for which there is no room is not worth its words.
+  // If the marker does not fit, show the head alone.
   return Buffer.byteLength(whole) <= maxBytes ? whole : upTo(bytes, maxBytes);
 }
 
-/** The first bytes of a text, up to the end of a line where there is one in sight, and never half a character. */
+/** At most `max` first bytes, cut at a line end if one is in the second half, and never inside a character. */
 function upTo(bytes: Buffer, max: number): string {
   let end = Math.min(max, bytes.length);
   const line = bytes.subarray(0, end).lastIndexOf('\n');
@@ -47,10 +47,10 @@ function from(bytes: Buffer, max: number): string {
   return bytes.subarray(start).toString('utf8');
 }
 
-/** Whether a cut here would go through a character. */
+/** True for a UTF-8 continuation byte, where a cut would split a character. */
 const isInside = (bytes: Buffer, at: number): boolean => ((bytes[at] ?? 0) & 0xc0) === 0x80;
 
-/** The first lines that matter, each with what follows it, without repetitions. */
+/** The first lines that report errors, with the lines after them, without repetitions. */
 function telling(text: string, maxBytes: number): string {
   const shown: string[] = [];
   const seen = new Set<string>();

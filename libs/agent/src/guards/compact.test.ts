@@ -11,7 +11,7 @@ import type { GuardState } from '../run/guard-state.ts';
 import { newGuardState } from '../run/guard-state.ts';
 import { guarded, type Hooks } from '../testing/guarded.ts';
 import { capText } from './cap-text.ts';
-import { summarise } from './summary.ts';
+import { summarize } from './summary.ts';
 
 const KB = 1024;
 const lines = (count: number, text = 'ok'): string =>
@@ -25,7 +25,6 @@ function place(t: TestContext) {
   return { dir, files: anchoredFiles(dir, false) };
 }
 
-/** What the model sees of a result. */
 async function shown(
   result: ToolResult,
   o: {
@@ -53,7 +52,7 @@ const ran = (exitCode: number, stdout: string, stderr = ''): ToolResult => ({
   exitCode,
 });
 
-test('a long output of a command that succeeded becomes fewer than 20 lines, and the whole is kept', async (t) => {
+test('a long output of a successful command becomes fewer than 20 lines, and the full text is kept', async (t) => {
   const { dir, files } = place(t);
   const output = lines(4000);
   const { exit_code: exitCode, stdout } = await shown(ran(0, output), { files });
@@ -71,7 +70,7 @@ test('a long output of a command that succeeded becomes fewer than 20 lines, and
   assert.equal(readFileSync(join(dir, '.scratch/outputs/task-7.0.txt'), 'utf8'), output);
 });
 
-test('the limits are lines and bytes: at them it is passed on, above them not', async () => {
+test('an output is summarized only above the limits of lines and bytes', async () => {
   assert.equal((await shown(ran(0, lines(50)))).stdout, lines(50));
   assert.match(textOf((await shown(ran(0, lines(51)))).stdout), /^Command succeeded \(51 lines/);
   assert.match(
@@ -91,7 +90,7 @@ test('the limits are lines and bytes: at them it is passed on, above them not', 
   assert.ok(huge.length < KB, String(huge.length));
 });
 
-test('where the whole cannot be kept, it is said', async (t) => {
+test('a summary says when the full text could not be kept', async (t) => {
   const summary = async (
     files: ReturnType<typeof anchoredFiles> | undefined,
     state?: GuardState,
@@ -114,12 +113,12 @@ test('where the whole cannot be kept, it is said', async (t) => {
   assert.deepEqual(readdirSync(full.dir), []);
 });
 
-test('a failure is passed on whole', async () => {
+test('a failure is shown whole', async () => {
   const output = lines(1000, 'fails');
   assert.deepEqual(await shown(ran(2, output, 'why\n')), { exit_code: 2, stdout: output, stderr: 'why\n' });
 });
 
-test('a failure above 64 kB keeps its head, its tail, what matters between them, and the way to the rest', async (t) => {
+test('a failure above 64 kB keeps its head, its tail, error lines between them, and a pointer to the full text', async (t) => {
   const { dir, files } = place(t);
   const noise = 'all is well here, nothing to be seen by anybody\n';
   const middle = 'AssertionError: 1 !== 2\n    at checks (a.ts:7)\n';
@@ -136,7 +135,7 @@ test('a failure above 64 kB keeps its head, its tail, what matters between them,
   assert.equal(readFileSync(join(dir, '.scratch/outputs/task-7.0.txt'), 'utf8'), output);
 });
 
-test('both streams of a failure share the limit; the shorter one stays whole', async () => {
+test('both streams of a failure share the limit, and the shorter one stays whole', async () => {
   const both = await shown(ran(1, lines(50_000), 'why it failed\n'));
   assert.equal(both.stderr, 'why it failed\n');
   assert.ok(bytesOf(both) < 70 * KB);
@@ -144,17 +143,17 @@ test('both streams of a failure share the limit; the shorter one stays whole', a
   assert.ok(Math.abs(textOf(long.stdout).length - textOf(long.stderr).length) < KB);
 });
 
-test('a model with a small window gets a shorter failure', async () => {
+test('a model with a small context window gets a shorter failure', async () => {
   assert.ok(textOf((await shown(ran(1, lines(50_000)), { maxOutputBytes: 4 * KB })).stdout).length <= 4 * KB);
 });
 
-test('switched off, a success is passed on like a failure', async () => {
+test('with compaction off, a success is shown like a failure', async () => {
   const hooks = { compactSuccessOutput: false };
   assert.equal((await shown(ran(0, lines(1000)), { hooks })).stdout, lines(1000));
   assert.ok(Buffer.byteLength(textOf((await shown(ran(0, lines(50_000)), { hooks })).stdout)) <= 64 * KB);
 });
 
-test('long matches become their number and the first of them', async (t) => {
+test('a long list of matches becomes its length and its first entries', async (t) => {
   const { dir, files } = place(t);
   const first = Array.from({ length: 100 }, (_, at) => `src/${at}.ts:1: match`);
   const output = { matches: 2000, files: 100, first };
@@ -166,7 +165,7 @@ test('long matches become their number and the first of them', async (t) => {
   assert.deepEqual(await shown({ ok: true, output: few }, { tool: 'grep_files' }), few);
 });
 
-test('a long answer of an MCP server is summarised, its failure is not; a page of a file is left alone', async () => {
+test('a long answer of an MCP server is summarized; its failure and a page of a file are not', async () => {
   const { text } = await shown({ ok: true, output: lines(200) }, { tool: 'mcp__files__read' });
   assert.match(textOf(text), /^The call succeeded \(200 lines of output/);
   assert.deepEqual(await shown({ ok: false, output: lines(200) }, { tool: 'mcp__files__read' }), {
@@ -176,7 +175,7 @@ test('a long answer of an MCP server is summarised, its failure is not; a page o
   assert.deepEqual(await shown({ ok: true, output: page }, { tool: 'read_file' }), page);
 });
 
-test('whatever a tool gives, the model sees no more than 64 kB of it', async () => {
+test('the model sees at most 64 kB of any tool output', async () => {
   for (const tool of ['a2a_call', 'mcp__x__y', 'grep_files', 'delegate']) {
     for (const output of [
       'x'.repeat(300 * KB),
@@ -201,7 +200,7 @@ const anyText = fc.oneof(
     .map((all) => all.join('\n')),
 );
 
-test('a text that is cut stays within its limit, whole where it fits, and keeps how it begins', () => {
+test('a capped text stays within its limit, keeps its beginning, and is unchanged if it fits', () => {
   fc.assert(
     fc.property(anyText, fc.integer({ min: 0, max: 5000 }), (text, max) => {
       const cut = capText(text, max, 'the whole of it is elsewhere');
@@ -213,10 +212,10 @@ test('a text that is cut stays within its limit, whole where it fits, and keeps 
   );
 });
 
-test('a summary has fewer than 20 lines and 8 kB, whatever it is of', () => {
+test('a summary of any text has fewer than 20 lines and 8 kB', () => {
   fc.assert(
     fc.property(anyText, (text) => {
-      const summary = summarise('Command succeeded', text, 'the whole of it is elsewhere');
+      const summary = summarize('Command succeeded', text, 'the whole of it is elsewhere');
       assert.ok(summary.split('\n').length < 20);
       assert.ok(summary.length < 8 * KB);
     }),

@@ -4,17 +4,17 @@ import type { GuardedCall } from '../run/guards.ts';
 import { capText } from './cap-text.ts';
 import { outputText } from './output-text.ts';
 import type { Spill } from './spill.ts';
-import { isLong, measure, summarise } from './summary.ts';
+import { isLong, measure, summarize } from './summary.ts';
 
-/** What the model sees of one result, failures included (design 3, B3). */
+/** Maximum output of one tool call shown to the model, failures included. */
 export const MAX_OUTPUT_BYTES = 64 * 1024;
 const FIRST_ENTRIES = 10;
 const MAX_ENTRY_CHARS = 400;
 
 /**
- * Silent success, verbose failure (design 3, B3): a command that succeeded with a long output becomes a summary, and the
- * whole is kept in the workspace; so do long matches and long answers of MCP servers. What failed is passed on whole, up
- * to `maxBytes` (64 kB by default), and beyond that its head, its tail and the lines between them that tell of errors.
+ * Limits the output shown to the model (docs/agent.md#guards). A long output of a successful command, search or MCP call
+ * becomes a summary, and the workspace keeps the full text. A failure is shown whole up to `maxBytes` (64 kB by default);
+ * beyond that, the model sees its head, its tail and the lines between them that report errors.
  */
 export async function compact(
   call: GuardedCall,
@@ -30,7 +30,7 @@ export async function compact(
     const { stdout = '', stderr = '', ...rest } = output;
     const text = outputText(output);
     if (shortens && isLong(text, limits)) {
-      const summary = summarise('Command succeeded', text, await spill(call, text));
+      const summary = summarize('Command succeeded', text, await spill(call, text));
       return { ...result, output: { ...rest, stdout: summary } };
     }
     const streams = { stdout: String(stdout), stderr: String(stderr) };
@@ -45,7 +45,7 @@ export async function compact(
   return { ...result, output: capText(text, MAX_OUTPUT_BYTES, await spill(call, text)) };
 }
 
-/** Other tools bound and page what they give. */
+/** All other tools limit and page their own output. */
 const isCompacted = (tool: string): boolean => tool === 'grep_files' || tool.startsWith('mcp__');
 
 type CommandOutput = JsonObject & { readonly stdout?: JsonValue; readonly stderr?: JsonValue };
@@ -53,7 +53,7 @@ type CommandOutput = JsonObject & { readonly stdout?: JsonValue; readonly stderr
 const isCommandOutput = (output: JsonValue): output is CommandOutput =>
   isJsonObject(output) && 'exit_code' in output;
 
-/** Both streams of a command within one limit: the shorter one is cut only where half of it would not do. */
+/** Fits both streams into one limit. The shorter one is cut only if it exceeds half of the limit. */
 async function capped(
   streams: { readonly stdout: string; readonly stderr: string },
   text: string,
@@ -69,7 +69,7 @@ async function capped(
   return { ...(stdout !== '' && { stdout }), ...(stderr !== '' && { stderr }) };
 }
 
-/** The first of what was found and how much it was; undefined for what is short as it stands. */
+/** The first entries of a list and their total, or a summary. Undefined if the output is short enough. */
 async function shortened(
   call: GuardedCall,
   output: JsonValue,
@@ -78,14 +78,14 @@ async function shortened(
 ): Promise<JsonValue | undefined> {
   if (typeof output === 'string') {
     return isLong(output, limits)
-      ? summarise('The call succeeded', output, await spill(call, output))
+      ? summarize('The call succeeded', output, await spill(call, output))
       : undefined;
   }
   const text = JSON.stringify(output, undefined, 1);
   const [name, entries] = longestList(output) ?? [];
   if (name === undefined || entries === undefined) {
     if (!isLong(text, { lines: Number.POSITIVE_INFINITY })) return undefined;
-    return summarise('The call succeeded', text, await spill(call, text));
+    return summarize('The call succeeded', text, await spill(call, text));
   }
   if (entries.length <= limits.lines && !isLong(text, { lines: Number.POSITIVE_INFINITY })) return undefined;
   const kept = await spill(call, text);
@@ -93,7 +93,7 @@ async function shortened(
   const rest = isJsonObject(output) ? output : {};
   const shown = { ...rest, [name]: first, shown: `the first ${first.length} of ${entries.length}; ${kept}` };
   return measure(JSON.stringify(shown)).bytes > MAX_SHOWN_BYTES
-    ? summarise('The call succeeded', text, kept)
+    ? summarize('The call succeeded', text, kept)
     : shown;
 }
 

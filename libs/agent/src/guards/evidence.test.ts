@@ -17,7 +17,7 @@ const ran = (detail: string, exitCode: number | null = 0): JournalEntry => ({
   exit_code: exitCode,
 });
 
-test('evidence is what was run, and what was read again after it was written', () => {
+test('evidence lists commands, and files read again after they were written', () => {
   const journal = [ran('ls'), read('a'), wrote('a'), read('b'), read('a'), ran('make', 2), ran('x', null)];
   assert.deepEqual(evidenceOf(journal), [
     { kind: 'command', detail: 'ls', exitCode: 0, afterWrite: false },
@@ -29,20 +29,20 @@ test('evidence is what was run, and what was read again after it was written', (
   assert.deepEqual(
     evidenceOf(again).map(({ detail, afterWrite }) => `${detail} ${afterWrite}`),
     ['make false', 'a true', 'b false', 'ls true'],
-    'what came before the last write says nothing about it',
+    'a read before the last write is no evidence for it',
   );
   assert.equal(evidenceOf([ran('y'.repeat(10_000))])[0]?.detail.length, 501);
   assert.equal(evidenceOf(Array.from({ length: 500 }, () => ran('x'))).length, 100);
 });
 
-test('what was done so far is told in one line', () => {
+test('doneSoFar summarizes the work in one line', () => {
   assert.equal(doneSoFar([]), undefined);
   assert.equal(doneSoFar([wrote('a', false), ran('x', 1), read('b', false)]), undefined);
   assert.equal(doneSoFar([read('b')]), 'looked at the workspace');
   assert.equal(doneSoFar([wrote('a'), edited('a'), ran('make\nmore')]), 'wrote a; ran make');
 });
 
-test('only a structured reply lets a task of low priority be told', () => {
+test('a low-priority task gets a verification prompt only for a structured reply', () => {
   assert.deepEqual(
     (['low', 'normal', 'high', 'urgent'] as const).map((priority) => [
       maxNudges(priority, 'prose'),
@@ -64,7 +64,7 @@ const write = use([['write_file', { path: 'a.txt', content: 'A' }]]);
 const look = use([['read_file', { path: 'a.txt' }]]);
 const command = (line: string): Reply => use([['shell_exec', { command: line }]]);
 
-/** What the model does at the start, and each time that it is told what is unverified. */
+/** The model's steps at the start, and after each verification prompt. */
 const HABITS = {
   'writes nothing': [[], []],
   'writes and looks': [[write, look], []],
@@ -87,7 +87,7 @@ function script(habit: keyof typeof HABITS): (turn: number, request: ChatRequest
 const UNVERIFIED = 'verify a.txt: nothing was checked after the last write';
 const FAILED = 'the last shell_exec failed: exit 1';
 
-/** Priority × what happened: how often the model is told, whether a review follows, how it ends, and what it says. */
+/** Per habit and priority: verification prompts, reviews, final status, and remaining work. */
 const ROWS: [
   habit: keyof typeof HABITS,
   priority: Priority,
@@ -150,13 +150,13 @@ for (const habit of Object.keys(HABITS) as (keyof typeof HABITS)[]) {
   });
 }
 
-test('a task without a priority is normal', async (t) => {
+test('a task without a priority counts as normal', async (t) => {
   const run = await scriptedAgent(t, script('writes and never checks'));
   const { guards, result } = await run();
   assert.deepEqual([guards, result.nextSteps], [['verify warn', 'verify warn'], [UNVERIFIED]]);
 });
 
-test('a structured reply that nothing verified is told once even at low priority, and is partial', async (t) => {
+test('an unverified structured reply gets one prompt even at low priority, and is partial', async (t) => {
   const run = await scriptedAgent(t, script('writes and never checks'));
   const { guards, result } = await run({ task: { priority: 'low', replySchema: 'structured' } });
   assert.deepEqual(
@@ -165,9 +165,9 @@ test('a structured reply that nothing verified is told once even at low priority
   );
 });
 
-test('what the budget leaves no room for is not asked, and the result says so', async (t) => {
+test('no verification prompt is sent if the budget cannot cover it, and the result says so', async (t) => {
   const run = await scriptedAgent(t, script('writes and never checks'));
-  // Two steps and what they must leave to be no wrap-up, but not two more.
+  // Enough for two steps without a wrap-up, but not for two more.
   const twoSteps = await run({ limit: 5000, task: { priority: 'low' }, contextId: 'probe' });
   const limit = Math.round(1.75 * twoSteps.context.budget.spent()) + 600;
   const { result, guards, requests, context } = await run({ limit, task: { priority: 'urgent' } });
@@ -177,7 +177,7 @@ test('what the budget leaves no room for is not asked, and the result says so', 
   assert.ok(context.budget.spent() <= limit);
 });
 
-test('a model that owns up to unfinished work is not told anything', async (t) => {
+test('a model that admits unfinished work gets no verification prompt', async (t) => {
   const unfinished = say('Half.\n```outcome\n{"status":"partial","remaining":["b.txt"]}\n```');
   const run = await scriptedAgent(t, (turn) => (turn === 1 ? write : unfinished));
   const { result, requests } = await run({ task: { priority: 'urgent' } });
@@ -185,14 +185,14 @@ test('a model that owns up to unfinished work is not told anything', async (t) =
   assert.deepEqual(result.nextSteps, [UNVERIFIED]);
 });
 
-test('a look behind the end of a file verifies nothing', async (t) => {
+test('reading past the end of a file verifies nothing', async (t) => {
   const past = use([['read_file', { path: 'a.txt', offset: 1000 }]]);
   const run = await scriptedAgent(t, (turn) => [write, past][turn - 1] ?? say('Done.'));
   const { result } = await run({ task: { priority: 'low' } });
   assert.deepEqual([result.evidence, result.nextSteps], [[], [UNVERIFIED]], JSON.stringify(result));
 });
 
-test('the result says why the last change came to nothing', async (t) => {
+test('the result says why the last change failed', async (t) => {
   const edit = { path: 'gone.txt', old_text: 'a', new_text: 'b' };
   for (const [call, why] of [
     [['edit_file', edit], 'there is no such file or directory'],
@@ -209,7 +209,7 @@ test('the result says why the last change came to nothing', async (t) => {
   }
 });
 
-test('a claimed pull request is kept as a claim, and the result says that nothing confirms it', async (t) => {
+test('a claimed pull request is reported as an unconfirmed claim', async (t) => {
   const pr = 'https://git.invalid/fleet/pull/7';
   const run = await scriptedAgent(t, () =>
     say(`Opened it.\n\`\`\`outcome\n{"status":"done","pr":"${pr}"}\n\`\`\``),
@@ -234,7 +234,7 @@ for (const [priority, reviewed] of [
   ['high', true],
   ['urgent', true],
 ] as const) {
-  test(`offline/runbook at ${priority} priority looks at what it wrote, ${reviewed ? 'and at the diff' : 'once'}`, async (t) => {
+  test(`offline/runbook at ${priority} priority reads what it wrote${reviewed ? ' and the diff' : ' once'}`, async (t) => {
     const agent = await makeAgent(t);
     const brief = block('a.txt', 'A');
     const result = await agent.executor.run(makeTask(brief, { task: { priority } }), makeContext());
@@ -251,7 +251,7 @@ for (const [priority, reviewed] of [
   });
 }
 
-test('offline/runbook is told what it cannot read back, tries once more, and says so', async (t) => {
+test('offline/runbook retries a file that it cannot read back, and reports it as unverified', async (t) => {
   for (const [priority, told] of [
     ['low', 0],
     ['normal', 2],

@@ -6,23 +6,23 @@ import { createVerification, isFileTool, isFileWrite, lookedAt, type Verificatio
 
 const MAX_EVIDENCE = 100;
 
-/** How often the model is told what it has not verified (design 3, B1; design 2, `priority`). */
+/** Maximum verification prompts by priority (docs/handshake.md#priority-and-verification). */
 const NUDGES: Readonly<Record<Priority, number>> = { low: 0, normal: 2, high: 3, urgent: 3 };
 
-/** A structured reply is never done unverified, so even a task of low priority is told once. */
+/** A structured reply is never `done` while unverified, so even a low-priority task gets one prompt. */
 export const maxNudges = (priority: Priority, reply: ReplySchema): number =>
   Math.max(NUDGES[priority], reply === 'structured' ? 1 : 0);
 
-/** Whether a second, independent check is due. */
+/** True if the priority requires an independent review. */
 export const isDeep = (priority: Priority): boolean => priority === 'high' || priority === 'urgent';
 
 export const isWrite = isFileWrite;
 
-/** The last call that changes something, whether it succeeded or not. */
+/** The last call of a tool that can change files, successful or not. */
 export const lastChange = (journal: readonly JournalEntry[]): JournalEntry | undefined =>
   journal.findLast((entry) => isFileTool(entry) || entry.tool === 'shell_exec');
 
-/** What a run has written and not verified since; `canRun` where it was offered commands. */
+/** Files that a run wrote and did not verify afterwards. `canRun` is true if the run can execute commands. */
 export const unverified = (journal: readonly JournalEntry[], canRun: boolean): Unverified =>
   verify(journal, canRun).unverified();
 
@@ -33,8 +33,8 @@ function verify(journal: readonly JournalEntry[], canRun: boolean): Verification
 }
 
 /**
- * Commands with their exit codes, and files that were read again after they were written; `afterWrite` where no write
- * came after that (of the same file, for one that was read).
+ * Commands with their exit codes, and files read again after they were written. `afterWrite` is true if no write followed
+ * (for a file that was read: no write of the same file).
  */
 export function evidenceOf(journal: readonly JournalEntry[]): Evidence[] {
   const verification = verify(journal, true);
@@ -50,7 +50,7 @@ export function evidenceOf(journal: readonly JournalEntry[]): Evidence[] {
   return evidence.slice(-MAX_EVIDENCE);
 }
 
-/** What a run has done, in one line; undefined when nothing succeeded. */
+/** Summarizes in one line what a run did. Undefined if no call succeeded. */
 export function doneSoFar(journal: readonly JournalEntry[]): string | undefined {
   const written = [...new Set(journal.filter(isFileWrite).map(({ detail = '' }) => detail))];
   const ran = journal.filter(({ tool, ok }) => ok && tool === 'shell_exec');

@@ -16,19 +16,19 @@ import { createVerification, type Verified } from './verification.ts';
 
 export interface GuardsOptions {
   readonly taskId: string;
-  /** What was done so far, by whomever; every call is put into it. */
+  /** All calls of the run so far, sub-agents included. Every further call is appended. */
   readonly journal: JournalEntry[];
-  /** Where full outputs are kept; without it they are only cut. */
+  /** Holds full outputs. Without it, outputs are cut and not kept. */
   readonly files: AnchoredFiles | undefined;
-  /** Whether commands can be run: without, code is verified by reading it. */
+  /** True if the run can execute commands. Otherwise reading code verifies it. */
   readonly canRun: boolean;
-  /** Of one command's output, failures included; 64 kB by default. */
+  /** Limit for one command's output, failures included; 64 kB by default. */
   readonly maxOutputBytes?: number | undefined;
   readonly log: Log;
   readonly onGuard?: ((guard: string, level: string) => void) | undefined;
 }
 
-/** The guards of one conversation, by `hooks` of config.yaml. They change `state`, and go on from where it stands. */
+/** Creates a conversation's guards from `hooks` of config.yaml. They continue from `state` and mutate it. */
 export function createGuards(
   hooks: AgentConfig['hooks'],
   o: GuardsOptions,
@@ -39,7 +39,7 @@ export function createGuards(
   const verification = createVerification(o.canRun);
   let read = 0;
 
-  /** What was put into the journal since the last look; returns what its last entry did. */
+  /** Processes new journal entries and returns the effect of the last one. */
   function readOn(): Verified | undefined {
     let last: Verified | undefined;
     for (; read < o.journal.length; read += 1) {
@@ -76,7 +76,6 @@ export function createGuards(
 
 const NOTHING: Verified = { wrote: [], passed: undefined, tried: false };
 
-/** What is recorded of a call. */
 export function entryOf(call: GuardedCall, result: ToolResult): JournalEntry {
   const { ok, output, exitCode } = result;
   const detail = result.detail ?? (ok || typeof output !== 'string' ? undefined : cut(output));
@@ -90,7 +89,7 @@ export function entryOf(call: GuardedCall, result: ToolResult): JournalEntry {
   };
 }
 
-/** A result with what the model is told beside it. */
+/** Appends the guards' notes for the model to a result. */
 export function withNotes(result: ToolResult, notes: readonly string[]): ToolResult {
   if (notes.length === 0) return result;
   const { output } = result;

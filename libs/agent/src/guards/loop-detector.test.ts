@@ -7,13 +7,12 @@ import { type Act, edit, fails, guarded, look, shell } from '../testing/guarded.
 
 const times = (count: number, act: (at: number) => Act): Act[] =>
   Array.from({ length: count }, (_, at) => act(at));
-/** Different edits of one file. */
 const edits = (count: number, path = 'a.ts'): Act[] =>
   times(count, (at) => ({ ...edit(path), call: { tool: 'edit_file', input: { path, at }, mutates: true } }));
 const inTurn = (count: number): Act[] =>
   times(count, (at) => edits(at + 1, at % 2 === 0 ? 'a.ts' : 'b.ts')[at] ?? edit('a.ts'));
 
-test('the third edit of a file is warned of in the words of the source, the sixth harder, the twelfth is the end', async () => {
+test('edits of one file: a warning at 3, a stronger one at 6, a stop at 12', async () => {
   const { after, fired, guards } = guarded();
   assert.deepEqual(await after(...edits(2)), []);
   assert.deepEqual(await after(...edits(1)), [
@@ -24,7 +23,7 @@ test('the third edit of a file is warned of in the words of the source, the sixt
     (await after(...edits(1))).join(),
     /^You've edited a\.ts 6 times, and no check .* At 12 edits/,
   );
-  // The eighth is the eighth of all, too.
+  // The eighth edit also reaches the limit for all files.
   assert.match((await after(...edits(5))).join(), /^You've edited the same files \(a\.ts\) 8 times/);
   assert.equal(guards.before({ tool: 'x', input: {}, key: '1', mutates: false }).kind, 'allow');
   assert.deepEqual(await after(...edits(1)), ['stop: a.ts was edited 12 times, and no check passed']);
@@ -32,7 +31,7 @@ test('the third edit of a file is warned of in the words of the source, the sixt
   assert.equal(guards.before({ tool: 'x', input: {}, key: '1', mutates: false }).kind, 'stop');
 });
 
-test('a threshold of its own moves all limits', async () => {
+test('all limits scale with the threshold', async () => {
   const { after, fired } = guarded({ loopDetectionThreshold: 6 });
   assert.deepEqual(await after(...edits(5)), []);
   assert.match((await after(...edits(1))).join(), /edited a\.ts 6 times/);
@@ -42,7 +41,7 @@ test('a threshold of its own moves all limits', async () => {
   assert.equal(fired.at(-1), 'loop stop');
 });
 
-test('one path in two spellings is one file', async () => {
+test('two spellings of a path count as one file', async () => {
   const { after } = guarded();
   assert.equal(
     (await after(edit('./a.ts', 'a.ts'), edit('a.ts'), edit('x/../a.ts', 'a.ts'))).length,
@@ -53,7 +52,7 @@ test('one path in two spellings is one file', async () => {
   assert.equal((await calls.after(look('a'), look('./a'), look('x/../a'))).length, 1);
 });
 
-test('another file, or something that verifies, begins the count of a file anew', async () => {
+test('editing another file or running a verification resets a file’s count', async () => {
   for (const [what, between] of Object.entries({
     'another file': edit('b.ts'),
     'a look': look('a.ts'),
@@ -66,7 +65,7 @@ test('another file, or something that verifies, begins the count of a file anew'
   }
 });
 
-test('A and B in turn: warned at the eighth edit, ended at the sixteenth', async () => {
+test('alternating edits of two files: a warning at 8, a stop at 16', async () => {
   const { after, fired } = guarded();
   const acts = inTurn(16);
   assert.deepEqual(await after(...acts.slice(0, 7)), []);
@@ -81,12 +80,12 @@ test('A and B in turn: warned at the eighth edit, ended at the sixteenth', async
   assert.deepEqual(fired, ['loop warn', 'loop stop']);
 });
 
-test('many files that are written once are no loop', async () => {
+test('writing many files once is not a loop', async () => {
   const { after } = guarded();
   assert.deepEqual(await after(...times(100, (at) => edit(`src/${at}.ts`))), []);
 });
 
-test('a check that passes clears all; one that fails, that hides its end or ran no test does not', async () => {
+test('a passing check resets all counts; one that fails, hides its exit code or runs no test does not', async () => {
   for (const [act, told] of [
     [shell('npm test'), 0],
     [shell('tsc && echo ok'), 0],
@@ -101,7 +100,7 @@ test('a check that passes clears all; one that fails, that hides its end or ran 
   }
 });
 
-test('prose that is read again no longer counts; a look at prose does not clear what code counts for', async () => {
+test('reading prose again resets its count, but not the count of code', async () => {
   const { after } = guarded();
   for (let round = 0; round < 20; round += 1)
     assert.deepEqual(await after(...edits(round + 1, 'a.md').slice(-1), look('a.md', round)), []);
@@ -109,7 +108,7 @@ test('prose that is read again no longer counts; a look at prose does not clear 
   assert.equal((await after(edit('a.ts'))).length, 1);
 });
 
-test('the same call with the same input: warned at the third, ended at the fifth', async () => {
+test('identical calls: a warning at 3, a stop at 5', async () => {
   const { after, fired } = guarded();
   const acts = times(5, () => look('a'));
   assert.deepEqual(await after(...acts.slice(0, 2)), []);
@@ -119,7 +118,7 @@ test('the same call with the same input: warned at the third, ended at the fifth
   assert.deepEqual(fired, ['loop warn', 'loop stop']);
 });
 
-test('what answers something new, comes after an edit or a pause, or is a check that passes, is no repetition', async () => {
+test('a new answer, an edit, a pause or a passing check ends a repetition', async () => {
   const { after } = guarded();
   assert.deepEqual(await after(...times(20, (at) => look('a', `version ${at}`))), []);
   assert.deepEqual(await after(...times(20, (at) => (at % 2 === 0 ? look('a') : edit(`${at}.md`)))), []);
@@ -134,7 +133,7 @@ test('what answers something new, comes after an edit or a pause, or is a check 
   );
 });
 
-test('equal calls are equal whatever the order of their keys and the spaces of their commands', async () => {
+test('identical calls are recognized despite key order and whitespace in commands', async () => {
   const { after } = guarded();
   const call = (input: object): Act => ({
     ...shell('ls'),
@@ -148,7 +147,7 @@ test('equal calls are equal whatever the order of their keys and the spaces of t
   assert.match((await after(...acts)).join(), /^You've called shell_exec 3 times with the same input/);
 });
 
-test('the same error: warned at the third, ended at the fifth, whatever is done in between but a check that passes', async () => {
+test('identical errors: a warning at 3, a stop at 5, unless a check passes in between', async () => {
   const { after } = guarded();
   const failing = (at: number): Act =>
     shell('npm test', 1, `AssertionError: 1 !== 2\nduration_ms ${at}.${at}\nran in ${at}0 ms`);
@@ -160,7 +159,7 @@ test('the same error: warned at the third, ended at the fifth, whatever is done 
   assert.deepEqual(await cleared.after(...times(2, failing)), []);
 });
 
-test('errors that differ, or are about different things, are no repetition', async () => {
+test('different errors, or errors about different targets, are not a repetition', async () => {
   const { after } = guarded();
   assert.deepEqual(await after(...times(20, (at) => shell('npm test', 1, `${at} tests failed`))), []);
   assert.deepEqual(
@@ -174,7 +173,7 @@ test('errors that differ, or are about different things, are no repetition', asy
   assert.equal((await after(...edits)).length, 1, 'the same file is the same thing');
 });
 
-test('switched off, it says nothing', async () => {
+test('with loop detection off, there are no warnings', async () => {
   const { after, fired } = guarded({ loopDetection: false });
   assert.deepEqual(await after(...edits(50), ...inTurn(50), ...times(50, () => look('a'))), []);
   assert.deepEqual(fired, []);
@@ -188,7 +187,7 @@ const anyAct: fc.Arbitrary<Act> = fc.oneof(
   fc.constantFrom('a', 'b').map((path) => fails('edit_file', { path }, 'old_text does not occur')),
 );
 
-test('whatever is done: a restart changes no decision, and no run goes on for ever without a check that passes', async () => {
+test('a restart changes no decision, and every run without a passing check ends', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(anyAct, { maxLength: 60 }), fc.nat(60), async (acts, at) => {
       const whole = guarded();
@@ -213,7 +212,7 @@ test('whatever is done: a restart changes no decision, and no run goes on for ev
   );
 });
 
-test('whatever is done without a check that passes or a file that is only looked at: it ends, and its state stays small', async () => {
+test('every run without a passing check or a verifying read ends, and its state stays small', async () => {
   const idle = fc.oneof(
     fc.constantFrom('a.ts', 'b.ts', 'c.ts').map((path) => edit(path)),
     fc.constantFrom('a.ts', 'b.ts').map((path) => look(path)),
@@ -237,7 +236,7 @@ test('whatever is done without a check that passes or a file that is only looked
   assert.ok(JSON.stringify(guards.state()).length < 200_000);
 });
 
-test('a check that passes leaves nothing of what was counted', async () => {
+test('a passing check leaves no counts', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(anyAct, { maxLength: 40 }), async (acts) => {
       const { after, guards } = guarded();

@@ -8,9 +8,9 @@ import { callKey, errorKey } from './loop-keys.ts';
 import { callWords, errorWords, fileWords, type Limits, totalWords, type Words } from './loop-words.ts';
 import type { Verified } from './verification.ts';
 
-/** What is remembered of each signal; the oldest is forgotten first. */
+/** Maximum entries per counter; the oldest is dropped first. */
 const MAX_COUNTED = 256;
-/** Of a file's name. In characters. */
+/** In characters; longer paths keep their end. */
 const MAX_NAME = 200;
 
 export interface LoopFinding {
@@ -22,11 +22,11 @@ const LEVELS = ['none', 'warn', 'harder', 'stop'] as const;
 const STOP = LEVELS.indexOf('stop');
 
 export interface LoopDetector {
-  /** Counts a call that has come to its end. */
+  /** Counts a finished call. */
   after(call: GuardedCall, result: ToolResult, verified: Verified): LoopFinding;
 }
 
-/** The limits for a threshold: they are those of design 3 for 3, and grow with it. */
+/** Limits for a threshold; the default threshold 3 gives those in docs/agent.md#guards. */
 export function loopLimits(threshold: number): { file: Limits; total: Limits; same: Limits } {
   const scaled = (of3: number): number => Math.ceil((of3 * threshold) / 3);
   return {
@@ -37,11 +37,13 @@ export function loopLimits(threshold: number): { file: Limits; total: Limits; sa
 }
 
 /**
- * Recognises a model that goes in circles (design 3, B2), by four counts: edits of one file (until another one is edited
- * or a verification tool is run), edits of files that are edited again and again (until a check passes, so that A and B
- * in turn are seen), equal calls that succeed (until a file is edited), and equal errors. A check that passes clears
- * them all; a file that is read again, and verified by that, what it counts for. Each warning is given once per level
- * until a check passes. `counts` is what it changes: a detector that is made of them goes on from there.
+ * Detects a model that repeats itself (docs/agent.md#guards). It keeps four counters:
+ * - consecutive edits of one file, reset when another file is edited or a verification runs;
+ * - total edits of all files edited more than once, which catches alternation between files;
+ * - identical successful calls, reset when a file is edited;
+ * - identical errors.
+ * A passing check resets all counters. Reading a file again, where that verifies it, resets that file's counts. Each
+ * warning level is given once until a check passes. The detector continues from `counts` and mutates it.
  */
 export function createLoopDetector(
   hooks: AgentConfig['hooks'],
@@ -50,7 +52,7 @@ export function createLoopDetector(
 ): LoopDetector {
   const limits = loopLimits(hooks.loopDetectionThreshold);
 
-  /** The words for a level that was not reached before. */
+  /** The warning or stop for a level that `count` reaches for the first time. */
   function reached(what: string, count: number, limit: Limits, words: Words): LoopFinding {
     const level = levelOf(count, limit);
     if (level <= (lookUp(counts.warned, what) ?? 0)) return { notes: [] };
@@ -121,7 +123,7 @@ function levelOf(count: number, { warn, harder, stop }: Limits): number {
   return count >= warn ? LEVELS.indexOf('warn') : 0;
 }
 
-/** What is looked at after a pause may well have changed. */
+/** True for a command that sleeps: the next look may legitimately find something new. */
 function isWait({ tool, input }: GuardedCall): boolean {
   if (tool !== 'shell_exec' || typeof input !== 'object' || input === null || !('command' in input))
     return false;

@@ -5,21 +5,21 @@ import { z } from 'zod';
 import type { GuardedCall } from '../run/guards.ts';
 import { outputText } from './output-text.ts';
 
-/** What of an output tells it from others. In characters, from its start and from its end. */
+/** Characters compared at the start and at the end of an output. */
 const LOOK_CHARS = 32 * 1024;
 const KEY_CHARS = 32;
 
 const Input = z.record(z.string(), z.unknown());
 
-/** Equal for equal calls: the same tool, the same input, and of one that only looks the same answer. */
+/** Identifies equal calls: same tool, same input and, for a read-only tool, same output. */
 export function callKey({ tool, input, mutates }: GuardedCall, result: ToolResult): string {
   return hash([tool, stable(input), mutates ? '' : plain(outputText(result.output))]);
 }
 
-/** Equal for equal errors: the same tool on the same thing, with the same words but for times and addresses. */
+/** Identifies equal errors: same tool, same target, and same text apart from times and addresses. */
 export function errorKey({ tool, input }: GuardedCall, { output, exitCode }: ToolResult): string {
   const text = plain(outputText(output));
-  // A command's words are its error; without any, the command is.
+  // Without output, the command itself identifies the error.
   if (tool === 'shell_exec') return hash([tool, String(exitCode), text.trim() === '' ? stable(input) : text]);
   const fields = Input.safeParse(input);
   const about = fields.success ? (fields.data.path ?? fields.data.url) : undefined;
@@ -28,7 +28,7 @@ export function errorKey({ tool, input }: GuardedCall, { output, exitCode }: Too
 
 const ESCAPES = new RegExp(`${String.fromCharCode(27)}\\[[0-9;]*[A-Za-z]`, 'g');
 
-/** A text without what differs from one run to the next. */
+/** Masks what differs between runs: times, durations, addresses, process IDs and temporary paths. */
 function plain(text: string): string {
   const cut = text.length > 2 * LOOK_CHARS ? `${text.slice(0, LOOK_CHARS)}${text.slice(-LOOK_CHARS)}` : text;
   return cut
@@ -41,7 +41,7 @@ function plain(text: string): string {
     .replace(/\/tmp\/[\w./-]+/g, '#');
 }
 
-/** JSON with its keys in order, its paths as one writes them, and its command lines whatever their spaces. */
+/** JSON with sorted keys, normalized paths, and normalized whitespace in commands. */
 function stable(value: unknown, key = ''): string {
   if (typeof value === 'string') {
     if (key === 'command') return JSON.stringify(value.trim().replace(/\s+/g, ' '));

@@ -1,11 +1,11 @@
-/** The counts at which a warning is given, a harder one, and at which the run is ended. */
+/** Counts that trigger a warning, a stronger warning, and the end of the run. */
 export interface Limits {
   readonly warn: number;
   readonly harder?: number;
   readonly stop: number;
 }
 
-/** What the model is told at a level, and what the result says when the run is ended. */
+/** The warning for the model, and the reason in the result when the run is stopped. */
 export interface Words {
   warning(harder: boolean): string;
   readonly stop: string;
@@ -13,7 +13,7 @@ export interface Words {
 
 const MAX_LISTED = 5;
 
-/** Edits of one file; the warning is the source document's (B2). */
+/** Edits of one file. */
 export const fileWords = (path: string, count: number, { stop }: Limits): Words => ({
   warning: (harder) =>
     harder
@@ -24,7 +24,7 @@ export const fileWords = (path: string, count: number, { stop }: Limits): Words 
   stop: `${path} was edited ${count} times, and no check passed`,
 });
 
-/** Edits of several files in turn. */
+/** Alternating edits of several files. */
 export const totalWords = (paths: readonly string[], count: number, { stop }: Limits): Words => ({
   warning: () =>
     `You've edited the same files (${listed(paths)}) ${count} times since a check passed. Verify what you have before ` +

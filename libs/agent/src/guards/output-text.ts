@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonValue } from '@hermes-fleet/protocol';
 
-/** What a result says, as one text: a command's streams one after the other, else the text or the JSON as it stands. */
+/** A result as one text: a command's stdout followed by stderr; for other tools, the text or its JSON. */
 export function outputText(output: JsonValue): string {
   if (typeof output === 'string') return output;
   if (!isJsonObject(output)) return JSON.stringify(output);

@@ -4,7 +4,7 @@ import { loggable } from './redact.ts';
 
 const SECRET = 'hunter2secret99';
 
-test('nothing that looks like a secret gets into the log', () => {
+test('text that looks like a secret is redacted', () => {
   for (const command of [
     `curl -H "Authorization: Bearer ${SECRET}" http://x`,
     `curl -u me:${SECRET} http://x`,
@@ -26,7 +26,7 @@ test('nothing that looks like a secret gets into the log', () => {
   }
 });
 
-test('what is no secret is said, in one line and cut', () => {
+test('other text becomes one line of bounded length', () => {
   assert.equal(loggable('npm test\n  --all'), 'npm test --all');
   assert.equal(loggable('x'.repeat(1000)).length, 201);
   assert.ok(loggable('a '.repeat(1_000_000)).length <= 201);

@@ -17,9 +17,9 @@ const PATTERNS: readonly [RegExp, string][] = [
   [/\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*/g, REDACTED],
 ];
 
-/** A line for the log out of what a tool was called with: cut, and without what looks like a secret. */
+/** Turns a tool call's detail into a log line of bounded length, without anything that looks like a secret. */
 export function loggable(detail: string): string {
-  // Cut behind the secrets, so that none is shown because its end is out of sight.
+  // Redact before cutting: a cut secret would no longer match its pattern.
   const plain = PATTERNS.reduce(
     (text, [pattern, by]) => text.replace(pattern, by),
     detail.slice(0, 10 * MAX_CHARS).replace(/\s+/g, ' '),

@@ -3,13 +3,13 @@ import type { AnchoredFiles } from '@hermes-fleet/workspace';
 import type { GuardState } from '../run/guard-state.ts';
 import type { GuardedCall } from '../run/guards.ts';
 
-/** Where full outputs go, below the workspace; they are left out of commits, and swept with the scratchpads. */
+/** Directory of full outputs, below the workspace. It is not committed, and is swept with the scratchpads. */
 export const OUTPUTS_DIR = '.scratch/outputs';
-/** Of all outputs of one conversation. */
+/** Limit for all outputs of one conversation. */
 const MAX_BYTES = 64 * 1024 * 1024;
 const MAX_NAME = 80;
 
-/** Keeps the whole of an output for the model to look at; says where it is, or why it is nowhere. */
+/** Stores a full output for the model to read. Returns the clause that says where it is, or why it was not kept. */
 export type Spill = (call: GuardedCall, text: string) => Promise<string>;
 
 export function createSpill(
@@ -38,7 +38,7 @@ export function createSpill(
   };
 }
 
-/** A name of letters and digits; task ids are the gateway's own, keys are numbers and the names of conversations. */
+/** Makes a task ID or call key safe for a file name. */
 const safe = (name: string): string =>
   name
     .replace(/[^A-Za-z0-9.]+/g, '_')
@@ -47,5 +47,5 @@ const safe = (name: string): string =>
 
 function reasonOf(error: unknown): string {
   if (error instanceof ToolError) return error.message;
-  return error instanceof Error && 'code' in error ? String(error.code) : 'an unforeseen error';
+  return error instanceof Error && 'code' in error ? String(error.code) : 'an unexpected error';
 }

@@ -1,8 +1,8 @@
-/** An output above this is summarised, however few lines it has. */
+/** An output above this size is summarized regardless of its lines. */
 const MAX_BYTES = 8 * 1024;
 const FIRST_LINES = 5;
 const LAST_LINES = 10;
-/** Of each line that is shown, so that a summary stays below what it spares. */
+/** Limit for each line shown, so that a summary stays shorter than the output. */
 const MAX_LINE_CHARS = 300;
 
 export interface Measure {
@@ -10,21 +10,20 @@ export interface Measure {
   readonly bytes: number;
 }
 
-/** Without taking the text apart: it may have millions of lines. */
+/** Counts without splitting the text, which may have millions of lines. */
 export function measure(text: string): Measure {
   let lines = text === '' || text.endsWith('\n') ? 0 : 1;
   for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) lines += 1;
   return { lines, bytes: Buffer.byteLength(text) };
 }
 
-/** Whether an output is to be summarised: by its lines, or by its bytes. */
 export function isLong(text: string, limits: { readonly lines: number }): boolean {
   const { lines, bytes } = measure(text);
   return lines > limits.lines || bytes > MAX_BYTES;
 }
 
-/** What there was, where the whole of it is, its first lines and its last ones: fewer than 20 lines, below 8 kB. */
-export function summarise(what: string, text: string, kept: string): string {
+/** A summary below 20 lines and 8 kB: size, location of the full text, and the first and last lines. */
+export function summarize(what: string, text: string, kept: string): string {
   const { lines, bytes } = measure(text);
   const head = `${what} (${count(lines, 'line')} of output, ${bytes} bytes; ${kept}).`;
   if (lines <= FIRST_LINES + LAST_LINES) return [head, ...firstLines(text, lines).map(short)].join('\n');
@@ -59,7 +58,7 @@ function lastLines(text: string, wanted: number): string[] {
 
 const count = (number: number, what: string): string => `${number} ${what}${number === 1 ? '' : 's'}`;
 
-/** The beginning and the end of a long line. */
+/** Shortens a long line to its beginning and its end. */
 function short(line: string): string {
   if (line.length <= MAX_LINE_CHARS) return line;
   const half = MAX_LINE_CHARS / 2;

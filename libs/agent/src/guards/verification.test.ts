@@ -76,14 +76,14 @@ for (const [what, journal, files] of JOURNALS) {
   test(`what is unverified after ${what}`, () => assert.deepEqual(unverified(journal, true).files, files));
 }
 
-test('a write that a restart cut off is to be verified, too', () => {
+test('a write interrupted by a restart is unverified', () => {
   const cutOff = (tool: string, detail: string): JournalEntry => ({ tool, ok: false, detail, unknown: true });
   assert.deepEqual(unverified([cutOff('write_file', 'a.ts')], true).files, ['a.ts']);
   assert.deepEqual(unverified([cutOff('edit_file', 'a.md'), read('a.md')], true).files, []);
   assert.deepEqual(unverified([cutOff('shell_exec', 'sed -i s/a/b/ a.ts && make')], true).files, ['a.ts']);
 });
 
-test('a script runs what it loads, not what it names', () => {
+test('an inline script verifies the files that it loads, not those that it only mentions', () => {
   for (const [line, left] of [
     [`node -e "console.log('main works')"`, 1],
     [`python3 -c "print('main')"`, 1],
@@ -98,7 +98,7 @@ test('a script runs what it loads, not what it names', () => {
   assert.deepEqual(unverified([wrote('a.md'), ran('grep -q "see the a of it" b.md')], true).files, ['a.md']);
 });
 
-test('a command line of any length is judged in bounded time, and one that nobody writes is no check', () => {
+test('any command line is judged in bounded time, and one that is too long is no check', () => {
   const names = (count: number, letter: string) =>
     Array.from({ length: count }, (_, at) => `${letter}${at}.js`).join(' ');
   const long = ran(`touch ${names(20_000, 'f')} && npm test`);
@@ -109,12 +109,12 @@ test('a command line of any length is judged in bounded time, and one that nobod
   );
 });
 
-test('without commands even a program is verified by reading it', () => {
+test('without commands, reading verifies even a program', () => {
   assert.deepEqual(unverified([wrote('a.ts'), read('a.ts')], false).files, []);
   assert.deepEqual(unverified([wrote('a.ts'), read('b.ts')], false).files, ['a.ts']);
 });
 
-test('why the last check does not count', () => {
+test('the reason names why the last check does not count', () => {
   const why = (...journal: JournalEntry[]) => unverified([wrote('a.ts'), ...journal], true).why;
   assert.equal(
     why(ran('npm test | tail -5')),

@@ -6,30 +6,30 @@ import { isCode } from './commands/file-kind.ts';
 const WRITES = new Set(['write_file', 'edit_file']);
 const MAX_COMMAND = 80;
 
-/** What one call of the journal did to what is to be verified. */
+/** The effect of one journal entry on the verification state. */
 export interface Verified {
-  /** Files that it wrote, where it succeeded. */
+  /** Files that the call wrote, if it succeeded. */
   readonly wrote: readonly string[];
-  /** `all` where a check passed, else the file that was looked at again, or nothing. */
+  /** `all` if a check passed, or the file that was read again. */
   readonly passed: 'all' | { readonly path: string } | undefined;
-  /** It was something that verifies, whatever came of it. */
+  /** True if the call tried to verify something, whatever its outcome. */
   readonly tried: boolean;
 }
 
-/** A journal as it is read, entry by entry. */
+/** Follows a journal entry by entry, and knows what is unverified. */
 export interface Verification {
   add(entry: JournalEntry): Verified;
   unverified(): Unverified;
-  /** The places in the journal of the first and the last write of a file; undefined when it was not written. */
+  /** Journal positions of the first and the last write of a file; undefined if it was not written. */
   writesOf(path: string): { readonly first: number; readonly last: number } | undefined;
-  /** Whether anything was written, and nothing after that call (its own check came after its own writes). */
+  /** True if something was written and nothing was written after the call at `at`, or in it after its own check. */
   isAfterWrites(at: number): boolean;
 }
 
 export const isFileWrite = ({ tool, ok }: JournalEntry): boolean => ok && WRITES.has(tool);
 export const isFileTool = ({ tool }: JournalEntry): boolean => WRITES.has(tool);
 
-/** The file that a call looked at again. */
+/** The file or folder that a successful call read. */
 export function lookedAt({ tool, ok, detail = '' }: JournalEntry): string | undefined {
   if (!ok) return undefined;
   if (tool === 'grep_files') return detail.slice(detail.lastIndexOf(' in ') + ' in '.length);
@@ -37,13 +37,13 @@ export function lookedAt({ tool, ok, detail = '' }: JournalEntry): string | unde
 }
 
 /**
- * Reads what was written and what verified it (design 3, B1). A check that passed (tests of which at least one ran, a
- * build, a linter, the program that was written) verifies all that was written before it; reading or searching a file
- * again verifies that file, unless it is a program's source and commands can be run. Writes of commands count as far as
- * the words of the command line tell, and so do those that a restart cut off: what a program writes that it runs, or a tool of somebody else, is not seen.
+ * Tracks writes and what verified them (docs/agent.md#guards). A passing check (tests of which at least one ran, a build, a
+ * linter, or the written program itself) verifies everything written before it. Reading or searching a file again verifies
+ * that file, unless it is source code and commands can run. Writes by commands count as far as the command line shows them;
+ * writes that a restart interrupted count too. Writes by a program that a command runs, or by an external tool, are not seen.
  */
 export function createVerification(canRun: boolean): Verification {
-  /** What is not verified: whether looking at it again is enough. */
+  /** Unverified files, each with what verifies it: a look, or only a run. */
   const open = new Map<string, 'look' | 'run'>();
   const writes = new Map<string, { first: number; last: number }>();
   const checked = new Set<number>();
@@ -62,7 +62,7 @@ export function createVerification(canRun: boolean): Verification {
     checked.delete(at);
   }
 
-  /** File tools name a file from the workspace's root; a command may have written it by its whole path. */
+  /** File tools use paths relative to the workspace; a command may have used an absolute path. */
   function looked(path: string): void {
     for (const [name, how] of open) {
       const isIt = name === path || (name.startsWith('/') && name.endsWith(`/${path}`));
@@ -70,7 +70,7 @@ export function createVerification(canRun: boolean): Verification {
     }
   }
 
-  /** What is gone needs no look; without a program's source the rest may not work any more. */
+  /** A removed file needs no verification, but removing source code may break the rest. */
   function removed({ path, moved }: Effect & { kind: 'removal' }): void {
     for (const name of open.keys()) if (name === path || name.startsWith(`${path}/`)) open.delete(name);
     if (!moved && isCode(path)) wrote(path, false);

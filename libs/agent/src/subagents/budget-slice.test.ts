@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { memoryTokens } from '../testing/harness.ts';
 import { sliceBudget, sliceTokens } from './budget-slice.ts';
 
-test('a slice is what was asked for, else a third, and leaves its caller enough', () => {
+test('a slice is the requested amount or a third, and leaves the caller enough', () => {
   const slice = (remainingTokens: number, callerNeedsTokens: number, askedTokens?: number): number =>
     sliceTokens({ remainingTokens, callerNeedsTokens, askedTokens });
   assert.equal(slice(9000, 1000), 3000);
@@ -26,7 +26,7 @@ const usage = (inputTokens: number, outputTokens: number) => ({
   source: 'metered' as const,
 });
 
-test('whatever a slice is spent on, neither it nor the whole passes its ceiling, and its caller keeps its share', async () => {
+test('neither a slice nor the whole budget exceeds its limit, and the caller keeps its share', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.option(fc.integer({ min: 1, max: 6000 }), { nil: undefined }),

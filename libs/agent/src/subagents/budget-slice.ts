@@ -1,11 +1,11 @@
 import { type Budget, FleetError } from '@hermes-fleet/protocol';
 
-/** Of what is left, what an agent gets that no slice was asked for. */
+/** The default slice, as a share of the remaining budget. */
 const SHARE = 1 / 3;
 
 /**
- * The tokens that an agent may spend: what was asked for, else a third of what is left; never what the caller needs to
- * come to its end. Infinity where neither the task nor the call names any; 0 where nothing is left to give.
+ * The tokens that an agent may spend: the requested amount, or a third of the remaining budget. The slice never includes
+ * the tokens that the caller needs to finish. Infinity if neither task nor call sets a budget; 0 if nothing is left.
  */
 export function sliceTokens(o: {
   readonly remainingTokens: number;
@@ -17,8 +17,8 @@ export function sliceTokens(o: {
 }
 
 /**
- * A budget that is spent with the whole one, up to where the whole task has spent `ceilingTokens`. It holds over
- * restarts, since what the task has spent does.
+ * A budget that draws from the whole one until the whole task has spent `ceilingTokens`. The limit survives restarts,
+ * because the task's spent tokens do.
  */
 export function sliceBudget(whole: Budget, ceilingTokens: number): Budget {
   const remaining = (): number => Math.max(0, Math.min(whole.remaining(), ceilingTokens - whole.spent()));
@@ -31,7 +31,7 @@ export function sliceBudget(whole: Budget, ceilingTokens: number): Budget {
       if (room < Math.min(1, maxOutputTokens))
         throw new FleetError(
           'BUDGET_EXHAUSTED',
-          `a model call with ${inputTokens} input tokens does not fit into the ${remaining()} tokens left of a slice`,
+          `a model call with ${inputTokens} input tokens does not fit into the ${remaining()} tokens left of the budget slice`,
         );
       return whole.reserve({ inputTokens, maxOutputTokens: room });
     },

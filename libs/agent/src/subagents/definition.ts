@@ -1,24 +1,24 @@
-/** A sub-agent of this profile, as its Markdown file has it (design 3, Sub-agents). */
+/** A sub-agent as its Markdown file defines it (docs/agent.md#sub-agents). */
 export interface SubagentDefinition {
   readonly name: string;
-  /** One line for whoever hands work to it. */
+  /** One line that tells a delegating agent what this one is for. */
   readonly description: string;
-  /** Names of tools that it may use where the run has them; `mcp__<server>__*` stands for all of a server's. */
+  /** Tools it may use if the run offers them; `mcp__<server>__*` stands for all tools of a server. */
   readonly tools: readonly string[];
-  /** Model calls; undefined for `subagents.max_steps` of config.yaml. */
+  /** Limit of model calls; default: `subagents.max_steps` of config.yaml. */
   readonly maxSteps: number | undefined;
-  /** Of its answer. */
+  /** Word limit of its answer. */
   readonly maxWords: number;
-  /** The model that it names, which is the profile's in any case. */
+  /** Has no effect: sub-agents always use the profile's model. */
   readonly model: string | undefined;
-  /** What it is told, beside what every sub-agent is told. */
+  /** Its own part of the system prompt. */
   readonly instructions: string;
 }
 
-/** What no sub-agent may do: hand work on, and ask the task's caller. */
+/** Tools forbidden to every sub-agent: it can neither delegate nor ask the task's caller. */
 export const NEVER: ReadonlySet<string> = new Set(['delegate', 'ask_caller']);
 
-/** What a sub-agent may be given, by name. */
+/** Tools that a definition may name, besides those of MCP servers. */
 export const KNOWN_TOOLS: ReadonlySet<string> = new Set([
   ...['list_files', 'read_file', 'write_file', 'edit_file', 'find_files', 'grep_files', 'shell_exec'],
   ...['progress_read', 'progress_update', 'scratchpad_read', 'scratchpad_write', 'scratchpad_list'],
@@ -27,7 +27,7 @@ export const KNOWN_TOOLS: ReadonlySet<string> = new Set([
   ...['fleet_peers', 'fleet_route', 'fleet_send'],
 ]);
 
-/** Of the tools that a run offers, those that a definition names. */
+/** The tools of a run that a definition allows. */
 export const toolsFor = <T extends { readonly name: string }>(
   { tools }: Pick<SubagentDefinition, 'tools'>,
   offered: readonly T[],

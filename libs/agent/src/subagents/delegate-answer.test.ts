@@ -28,7 +28,7 @@ test('an answer of 5,000 words is condensed once, and then cut with a pointer to
   assert.equal(readFileSync(join(tree, path ?? ''), 'utf8'), words(5000));
 });
 
-test('an answer that is condensed as it should be is passed on as it is', async (t) => {
+test('an answer that was condensed below the limit is returned unchanged', async (t) => {
   const { run } = await delegating(t, {
     main: handsOver('writer'),
     writer: (request) => say(/^Your answer has/.test(asked(request)) ? 'In short: yes.' : words(4500)),
@@ -38,7 +38,7 @@ test('an answer that is condensed as it should be is passed on as it is', async 
   assert.match(JSON.stringify(answers()[0]), /"status":"finished","answer":"In short: yes\."/);
 });
 
-test('an answer stays what it was where its condensing breaks off', async (t) => {
+test('an answer is kept if condensing it fails', async (t) => {
   const { run } = await delegating(t, {
     main: handsOver('researcher'),
     researcher: (request) =>
@@ -51,7 +51,7 @@ test('an answer stays what it was where its condensing breaks off', async (t) =>
   );
 });
 
-test('a sub-agent whose model fails gives what it had said', async (t) => {
+test('a sub-agent whose model fails returns its last text', async (t) => {
   const { run } = await delegating(t, {
     main: handsOver('researcher'),
     researcher: (request) =>
@@ -75,7 +75,7 @@ test('a sub-agent whose model fails gives what it had said', async (t) => {
   );
 });
 
-test('a sub-agent that goes in circles is stopped by the guards, and sums up', async (t) => {
+test('the guards stop a sub-agent that repeats itself, and it sums up', async (t) => {
   const { run } = await delegating(t, {
     main: handsOver('researcher'),
     researcher: (request) =>
@@ -90,7 +90,7 @@ test('a sub-agent that goes in circles is stopped by the guards, and sums up', a
   assert.equal(result.status, 'done', 'the run itself goes on');
 });
 
-test('a sub-agent that runs out of steps sums up, and is said to', async (t) => {
+test('a sub-agent that runs out of steps sums up, and the answer says so', async (t) => {
   const { run } = await delegating(
     t,
     {
@@ -112,7 +112,7 @@ test('a sub-agent that runs out of steps sums up, and is said to', async (t) => 
   assert.equal(result.status, 'done');
 });
 
-test('a sub-agent spends its slice and no more, and its caller can finish', async (t) => {
+test('a sub-agent spends at most its slice, and its caller can finish', async (t) => {
   for (const [what, last, why] of [
     [
       'wraps up',
@@ -138,7 +138,7 @@ test('a sub-agent spends its slice and no more, and its caller can finish', asyn
   }
 });
 
-test('a slice is what was asked for; one that is too small is refused before it costs anything', async (t) => {
+test('the call sets the slice, and one that is too small is refused at no cost', async (t) => {
   const { run } = await delegating(t, {
     main: (request) =>
       [hand('researcher', 'x', 100), hand('researcher', 'x', 6000)][stepsSinceAsked(request)] ?? say('Done.'),
@@ -146,7 +146,7 @@ test('a slice is what was asked for; one that is too small is refused before it 
   });
   const { answers, requests } = await run();
   const [refused, spent] = answers().map((answer) => JSON.stringify(answer));
-  assert.match(refused ?? '', /its slice of the budget, 100 tokens, would not take it through two steps/);
+  assert.match(refused ?? '', /its budget slice of 100 tokens is too small for two steps/);
   assert.ok(Number(/"spent_tokens":(\d+)/.exec(spent ?? '')?.[1]) <= 6000, spent);
   assert.ok(requests('researcher').length > 1, 'a task without a ceiling has slices too');
 });
@@ -154,7 +154,7 @@ test('a slice is what was asked for; one that is too small is refused before it 
 const outcome = (remaining: readonly string[]): string =>
   `\n\`\`\`outcome\n${JSON.stringify({ status: 'partial', remaining })}\n\`\`\``;
 
-test('an answer that says what is missing still does once it is condensed', async (t) => {
+test('a condensed answer still lists what is missing', async (t) => {
   const { run } = await delegating(t, {
     main: handsOver('researcher'),
     researcher: (request) =>
@@ -166,7 +166,7 @@ test('an answer that says what is missing still does once it is condensed', asyn
   );
 });
 
-test('what a sub-agent says is left to do is capped too', async (t) => {
+test('the remaining work that a sub-agent reports is limited', async (t) => {
   const remaining = [words(100), ...Array.from({ length: 600 }, (_, at) => `item ${at}`)];
   const { run } = await delegating(t, {
     main: handsOver('researcher'),

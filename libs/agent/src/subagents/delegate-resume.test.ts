@@ -10,7 +10,7 @@ import { stepsSinceAsked } from '../testing/scripted-run.ts';
 import { asked, type ChatRequest, type Reply, say, use } from '../testing/scripted-server.ts';
 
 for (const code of ['DEADLINE_EXCEEDED', 'CANCELED'] as const) {
-  test(`${code} in the middle of a sub-agent leaves what it has written, as unverified`, async (t) => {
+  test(`after ${code} in a sub-agent, its writes are kept and count as unverified`, async (t) => {
     const { run } = await delegating(t, {
       main: handsOver('writer'),
       writer: () => use([['write_file', { path: 'half.md', content: 'half' }]]),
@@ -26,7 +26,7 @@ for (const code of ['DEADLINE_EXCEEDED', 'CANCELED'] as const) {
   });
 }
 
-/** A run with a writer that writes, looks, and answers at too great a length. */
+/** A run with a writer that writes, reads back, and gives an answer that is too long. */
 const WRITER = {
   main: handsOver('writer', 'Write a.md.'),
   writer: (request: ChatRequest): Reply => {
@@ -42,7 +42,7 @@ const WRITER = {
 
 const killed = new FleetError('SHUTTING_DOWN', 'killed');
 
-test('a run goes on from every checkpoint of its sub-agent to the same result', async (t) => {
+test('a run resumes from every checkpoint of its sub-agent to the same result', async (t) => {
   const { run } = await delegating(t, WRITER);
   const facts = ({ result, answers }: Awaited<ReturnType<typeof run>>) => ({
     status: result.status,
@@ -75,14 +75,14 @@ test('a run goes on from every checkpoint of its sub-agent to the same result', 
     }).catch((error) => assert.equal(error, killed));
     assert.ok(checkpoint);
     const resumed = await run({ contextId, store, checkpoint });
-    // The last checkpoint needs no further step, so nobody is told anything.
+    // The last checkpoint needs no further step, so no prompt is sent.
     const again = facts(resumed);
     if (resumed.requests('main').length === 0) again.answer = expected.answer;
     assert.deepEqual(again, expected, `after ${saves}`);
   }
 });
 
-test('a stop at any step of a sub-agent changes nothing, and no call of the model is made twice', async (t) => {
+test('a stop at any step of a sub-agent changes no result and repeats no model call', async (t) => {
   let calls = 0;
   const counted = Object.fromEntries(
     Object.entries(WRITER).map(([name, script]) => [
@@ -120,10 +120,10 @@ test('a stop at any step of a sub-agent changes nothing, and no call of the mode
 });
 
 for (const [what, config, told] of [
-  ['its definition is gone', {}, /^scribe is gone since a restart/],
+  ['its definition was removed', {}, /^scribe was removed at a restart/],
   ['sub-agents are switched off', { subagents: { enabled: false } }, /^outcome unknown/],
 ] as const) {
-  test(`what a sub-agent wrote before a restart has to be verified, also where ${what}`, async (t) => {
+  test(`a sub-agent’s writes before a restart must be verified, even if ${what}`, async (t) => {
     const place = makePlace(t);
     const dir = join(place.stateDir, 'agents');
     mkdirSync(dir);
@@ -156,7 +156,7 @@ for (const [what, config, told] of [
   });
 }
 
-test('a crash in the first call of a sub-agent does not give it another slice', async (t) => {
+test('a crash in the first model call of a sub-agent does not grant another slice', async (t) => {
   const { run } = await delegating(t, {
     main: handsOver('researcher', 'x', 6000),
     researcher: () => say('Here.'),

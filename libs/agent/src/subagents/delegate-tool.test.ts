@@ -7,7 +7,7 @@ import { asked, type ChatRequest, say, use } from '../testing/scripted-server.ts
 const toolNames = (request: ChatRequest | undefined): string[] =>
   (request?.tools ?? []).map((tool) => tool.function.name);
 
-test('a sub-agent gets its brief and its own prompt and tools, and its answer is condensed into a result', async (t) => {
+test('a sub-agent gets the brief, its own prompt and tools, and its answer becomes the result', async (t) => {
   const { run } = await delegating(t, {
     main: handsOver('researcher'),
     researcher: (request) =>
@@ -57,7 +57,7 @@ test('a sub-agent gets its brief and its own prompt and tools, and its answer is
   assert.equal(texts.join(''), 'Done with it.', 'its text is not the caller’s');
 });
 
-test('who there is stands in the description; an unknown agent and nested delegation are refused', async (t) => {
+test('the description lists the agents; an unknown agent and nested delegation are refused', async (t) => {
   const { run } = await delegating(t, {
     main: (request) =>
       [hand('plumber'), hand('researcher')][stepsSinceAsked(request)] ?? say('Done with it.'),
@@ -76,7 +76,7 @@ test('who there is stands in the description; an unknown agent and nested delega
   assert.match(refusals[1] ?? '', /tool '?ask_caller'?/);
 });
 
-test('what a sub-agent says of files is not believed: what it wrote is in the record', async (t) => {
+test('the files that a sub-agent wrote come from the journal, not from its claim', async (t) => {
   const { run } = await delegating(t, {
     main: handsOver('writer', 'Write report.md.'),
     writer: () => say('I have written and verified report.md.'),
@@ -86,7 +86,7 @@ test('what a sub-agent says of files is not believed: what it wrote is in the re
   assert.deepEqual([result.artifacts.filesChanged, result.evidence], [[], []]);
 });
 
-test('what a sub-agent writes has to be verified by whoever delegated', async (t) => {
+test('the caller must verify the writes of its sub-agent', async (t) => {
   const { run } = await delegating(t, {
     main: (request) => {
       if (!/^Not verified yet/.test(userTexts(request).at(-1) ?? ''))
@@ -106,7 +106,7 @@ test('what a sub-agent writes has to be verified by whoever delegated', async (t
   assert.deepEqual(result.evidence, [{ kind: 'reread', detail: 'report.md', afterWrite: true }]);
 });
 
-test('what a sub-agent checked of its own writes counts', async (t) => {
+test('a sub-agent’s verification of its own writes counts', async (t) => {
   const { run } = await delegating(t, {
     main: handsOver('writer', 'Write report.md.'),
     writer: (request) =>
@@ -121,7 +121,7 @@ test('what a sub-agent checked of its own writes counts', async (t) => {
   assert.equal(requests('main').length, 2, 'nothing more was asked');
 });
 
-test('sub-agents that are called together run one after the other', async (t) => {
+test('sub-agents called in one step run one after the other', async (t) => {
   const order: string[] = [];
   const { run } = await delegating(t, {
     main: (request) =>
@@ -145,7 +145,7 @@ test('sub-agents that are called together run one after the other', async (t) =>
   assert.equal(answers().length, 2);
 });
 
-test('without sub-agents there is no delegate', async (t) => {
+test('without sub-agents, delegate is not offered', async (t) => {
   const { run } = await delegating(t, { main: () => say('Alone.') }, { subagents: { enabled: false } });
   const { requests } = await run();
   assert.ok(!toolNames(requests('main')[0]).includes('delegate'));

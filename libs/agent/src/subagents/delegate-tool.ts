@@ -14,13 +14,13 @@ import { runRemote } from './remote-agent.ts';
 const MAX_BRIEF_CHARS = 40_000;
 const MAX_LISTED = 20;
 const MAX_LINE_CHARS = 160;
-/** What a remote agent's answer may have. */
+/** Word limit of a remote agent's answer. */
 const REMOTE_WORDS = 2000;
 const MIN_WORDS = 100;
-/** An answer stays in its caller's conversation: of what is left of the budget, what it may take there. */
+/** An answer stays in the caller's conversation, so it may take only this share of the remaining budget. */
 const ANSWER_SHARE = 1 / 10;
 const TOKENS_PER_WORD = 1.5;
-/** To begin with: its prompt, a step and a summary. */
+/** The steps that a slice must cover at least: one of work, and one to answer. */
 const FIRST_STEPS = 2;
 
 export interface DelegateOptions {
@@ -32,9 +32,9 @@ export interface DelegateOptions {
 }
 
 /**
- * `delegate`: hands a piece of work to a sub-agent of this profile or to an agent elsewhere, and waits for its condensed
- * answer (design 3, Sub-agents). Whoever it is gets the brief alone, works with the rights of the task's caller, and
- * spends a slice of the budget that leaves the caller enough to finish. A restart goes on in the middle of it.
+ * The tool `delegate`: hands work to a sub-agent of this profile or to a remote agent, and waits for a condensed answer
+ * (docs/agent.md#sub-agents). The agent sees only the brief, has the rights of the task's caller, and spends a slice of the
+ * budget that leaves the caller enough to finish. After a restart, the delegated work resumes where it was.
  */
 export function delegateTool(o: DelegateOptions): AgentTool {
   const tool = defineTool<typeof Input, ToolContext>({
@@ -47,7 +47,7 @@ export function delegateTool(o: DelegateOptions): AgentTool {
   });
   return {
     ...tool,
-    // Agents elsewhere come and go.
+    // A getter, because the list of remote agents changes.
     get description() {
       return describe(o);
     },
@@ -65,7 +65,7 @@ interface Listed {
   readonly description: string;
 }
 
-/** Those of the profile first; an agent elsewhere of the same name can't be reached by it. */
+/** The profile's own agents come first and hide remote agents of the same name. */
 function agentsOf({ definitions, remotes }: DelegateOptions): Listed[] {
   const own = new Set(definitions.map(({ name }) => name));
   return [...definitions, ...(remotes?.list() ?? []).filter(({ name }) => !own.has(name))];
@@ -93,7 +93,7 @@ async function delegate(
   const isElsewhere = under?.remote !== undefined;
   const definition = isElsewhere ? undefined : o.definitions.find(({ name }) => name === agent);
   if (under?.talk !== undefined && definition === undefined) throw gone(agent);
-  // Work that is under way is gone on with, also while nobody has heard of its agent since a restart.
+  // Started remote work continues even if its agent has not been discovered again since a restart.
   const remote = definition !== undefined ? undefined : isElsewhere ? o.remotes : remoteOf(o, agent, call);
   const state = under ?? (await begun(call, asked, definition?.maxWords ?? REMOTE_WORDS));
   const save = (): Promise<void> => call.memo.save(writeDelegation(state));
@@ -119,7 +119,7 @@ async function delegate(
     };
     if (saved === undefined) {
       if (!(await conversationOf(work).canAfford(FIRST_STEPS))) throw tooLittle(slice);
-      // Before anything is spent: a restart goes on with the same slice.
+      // Saved before anything is spent, so that a restart keeps the same slice.
       await save();
     }
     return runLocal(work);
@@ -133,13 +133,13 @@ async function delegate(
   };
 }
 
-/** The agents elsewhere, if this one is among them and the task's caller may have work sent to it. */
+/** The remote agents. Throws ToolError if `agent` is not one, or the task's caller may not dispatch. */
 function remoteOf(o: DelegateOptions, agent: string, { task }: ToolContext): RemoteAgents {
   const { remotes } = o;
   if (remotes === undefined || !remotes.list().some(({ name }) => name === agent)) throw nobody(o, agent);
   if (task.caller.scopes.has('dispatch')) return remotes;
   throw new ToolError(
-    `${agent} works elsewhere, and the caller of this task has no scope dispatch: do it with the agents of this profile`,
+    `${agent} is a remote agent, and the caller of this task lacks the scope dispatch: use the agents of this profile`,
   );
 }
 
@@ -152,15 +152,15 @@ function nobody(o: DelegateOptions, agent: string): ToolError {
 
 const gone = (agent: string): ToolError =>
   new ToolError(
-    `${dataLine(agent, 60)} is gone since a restart, in the middle of this work: look at what it has done before you go on`,
+    `${dataLine(agent, 60)} was removed at a restart, in the middle of this work: check what it has done before you continue`,
   );
 
 const tooLittle = (slice: number | undefined): ToolError =>
   new ToolError(
-    `its slice of the budget, ${slice ?? 0} tokens, would not take it through two steps: do the work yourself, or finish`,
+    `its budget slice of ${slice ?? 0} tokens is too small for two steps: do the work yourself, or finish`,
   );
 
-/** The slice of a new piece of work, and how long its answer may be. */
+/** Sets the budget slice and the word limit of new work. Throws ToolError if nothing is left. */
 async function begun(call: ToolContext, asked: number | undefined, maxWords: number): Promise<Delegation> {
   const remaining = call.budget.remaining();
   const words = Math.min(

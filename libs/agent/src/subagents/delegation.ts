@@ -2,23 +2,23 @@ import { FleetError, type JsonObject, type JsonValue } from '@hermes-fleet/proto
 import { z } from 'zod';
 import { ConversationState } from '../run/run-state.ts';
 
-/** Where a piece of delegated work stands: what a restart needs, in the call's memo. */
+/** The state of delegated work, stored in the call's memo, from which a restart resumes. */
 const Delegation = z.object({
-  /** What the agent may spend; absent where nothing bounds it. */
+  /** The agent's budget slice; absent if it is unlimited. */
   slice_tokens: z.number().optional(),
-  /** What the whole task had spent when the work began. */
+  /** Tokens the whole task had spent when the work began. */
   spent_before: z.number(),
-  /** What its answer may have. */
+  /** Word limit of the answer. */
   max_words: z.int(),
   /** A local agent's conversation. */
   talk: ConversationState.optional(),
-  /** Its steps were used up, and it was asked to sum up. */
+  /** True once the agent was asked to sum up because it may take no further step. */
   summed_up: z.boolean().optional(),
-  /** How much of its journal stands in its caller's. */
+  /** Number of journal entries already copied to the caller's journal. */
   recorded: z.int().nonnegative().optional(),
   /**
-   * Its answer was too long, and it was asked to condense it: where the full text is, if it could be kept, and what was
-   * missing in that.
+   * Set once the agent was asked to condense an answer that was too long: the path of the full text, if it was kept, and
+   * what the full answer left undone.
    */
   condensed: z
     .object({
@@ -32,7 +32,7 @@ const Delegation = z.object({
 });
 export type Delegation = z.output<typeof Delegation>;
 
-/** Reads a memo; INTERNAL when it is not one of ours. */
+/** Parses a memo. Throws INTERNAL if this version cannot read it. */
 export function readDelegation(memo: JsonObject): Delegation {
   const parsed = Delegation.safeParse(memo);
   if (parsed.success) return parsed.data;
@@ -44,20 +44,20 @@ export function readDelegation(memo: JsonObject): Delegation {
 export const writeDelegation = (delegation: Delegation): JsonObject =>
   z.record(z.string(), z.json()).parse(JSON.parse(JSON.stringify(delegation)));
 
-/** What whoever delegated is told, of a local agent and of a remote one alike. */
+/** The answer given to the caller, the same for local and remote agents. */
 export interface Answer {
   readonly status: 'finished' | 'partial' | 'failed';
   readonly text: string;
-  /** Why it is not finished. */
+  /** The reason why it is not finished. */
   readonly why?: string | undefined;
-  /** Files that it has written, by the record and not by its word. */
+  /** Files it wrote according to the journal, not according to its own claim. */
   readonly wrote?: readonly string[] | undefined;
-  /** What it says is left to do, capped. */
+  /** Remaining work that it reports, limited in length. */
   readonly remaining?: readonly string[] | undefined;
   readonly more?: JsonObject;
 }
 
-/** An answer as the result of a call. */
+/** An answer as the output of the `delegate` call. */
 export function answerOutput(agent: string, answer: Answer, spentTokens: number): JsonValue {
   const { status, text, why, wrote, remaining = [], more } = answer;
   return {

@@ -2,7 +2,7 @@ import type { ToolContext } from '../run/conversation.ts';
 import { openScratchpad, scratchDir } from '../tools/scratchpad.ts';
 import { firstWords } from './words.ts';
 
-/** Keeps the full text of an answer in the task's scratchpad; its path, or undefined where that can't be done. */
+/** Stores the full text of an answer in the task's scratchpad. Returns its path, or undefined if that fails. */
 export async function keepFullText(o: {
   readonly text: string;
   readonly agent: string;
@@ -21,7 +21,7 @@ export async function keepFullText(o: {
   }
 }
 
-/** An answer that is too long, cut, with what is needed to read on. */
+/** Cuts an answer to `maxWords` and adds a pointer to the full text. */
 export function cutAnswer(text: string, maxWords: number, full: string | undefined): string {
   const where = full === undefined ? 'the full text could not be kept' : `the full text is in ${full}`;
   return `${firstWords(text, maxWords)}…\n[cut at ${maxWords} words; ${where}]`;

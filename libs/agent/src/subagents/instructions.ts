@@ -1,6 +1,5 @@
 import type { SubagentDefinition } from './definition.ts';
 
-/** Design 3, B7, in the source document's words. */
 const responseFormat = (maxWords: number): string =>
   [
     '## Response Format',
@@ -13,7 +12,7 @@ const responseFormat = (maxWords: number): string =>
     `- Keep total response under ${maxWords} words unless the task explicitly requires more`,
   ].join('\n');
 
-/** The system prompt of a sub-agent: it sees this and its brief, and nothing of who sent it. */
+/** The system prompt of a sub-agent, which sees nothing else but its brief. */
 export function subagentInstructions(o: {
   readonly definition: SubagentDefinition;
   readonly profile: string;
@@ -30,14 +29,14 @@ export function subagentInstructions(o: {
   ].join('\n\n');
 }
 
-/** Near the end of its slice of the budget. */
+/** Sent when the budget slice is nearly spent. */
 export const wrapUpAsk = (leftTokens: number): string =>
   `Wrap up now. Your token budget is nearly spent: ${leftTokens} tokens are left, and the tools are off. Answer with what you have, and say what is missing.`;
 
-/** After its last step, or what a guard made its last. */
+/** Sent after the last step, or after a guard stopped the sub-agent. */
 export const lastStepAsk = (): string =>
   'Wrap up now. You may take no further step, and the tools are off. Answer with what you have, and say what is missing.';
 
-/** After an answer that is too long. */
+/** Sent after an answer that is too long. */
 export const condenseAsk = (words: number, maxWords: number): string =>
   `Your answer has about ${words} words. Condense it to under ${maxWords}: keep the direct answer, the findings and their citations. The tools are off; reply with the condensed answer and nothing else.`;

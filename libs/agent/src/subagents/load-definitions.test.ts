@@ -20,7 +20,7 @@ const load = (dir?: string) => loadSubagents({ dir, model: 'offline/runbook' });
 
 const READS = ['list_files', 'read_file', 'find_files', 'grep_files'];
 
-test('the built-in ones have the rights of the source document', async () => {
+test('each built-in sub-agent has its documented tools', async () => {
   const { definitions, notes } = await load();
   assert.deepEqual(
     Object.fromEntries(definitions.map(({ name, tools, maxWords }) => [name, { tools, maxWords }])),
@@ -46,7 +46,7 @@ test('the built-in ones have the rights of the source document', async () => {
   assert.deepEqual(notes, []);
 });
 
-test('a folder adds its own, and replaces a built-in one with a note', async (t) => {
+test('a folder adds sub-agents, and replaces a built-in one with a note', async (t) => {
   const writer = definition('name: writer\ndescription: Writes.\nmodel: gpt-x\nmax_steps: 3\nmax_words: 50');
   const dir = folder(t, { 'a.md': GOOD, 'b.md': writer, 'README.md': '# no agent', 'notes.txt': 'x' });
   const { definitions, notes } = await load(dir);
@@ -62,11 +62,11 @@ test('a folder adds its own, and replaces a built-in one with a note', async (t)
   ]);
 });
 
-test('a folder that is not there holds none', async (t) => {
+test('a missing folder holds no sub-agents', async (t) => {
   assert.equal((await load(join(folder(t), 'none'))).definitions.length, 3);
 });
 
-test('a link to a file is followed, as a mounted folder has them', async (t) => {
+test('a symbolic link to a file is followed, as mounted folders contain them', async (t) => {
   const dir = folder(t, { 'real.txt': GOOD });
   symlinkSync('real.txt', join(dir, 'reader.md'));
   assert.equal((await load(dir)).definitions.length, 4);
@@ -130,7 +130,7 @@ const WRONG: [what: string, text: string, problems: readonly [path: string, reas
 ];
 
 for (const [what, text, expected] of WRONG) {
-  test(`what is wrong is named by file, line and key, with the fix: ${what}`, () => {
+  test(`a problem names file, line, key and fix: ${what}`, () => {
     const read = readDefinition('x.md', text);
     assert.ok('problems' in read);
     assert.deepEqual(
@@ -163,7 +163,7 @@ test('all problems of a folder are reported at once', async (t) => {
   });
 });
 
-test('more files than anybody needs are refused', async (t) => {
+test('too many files are refused', async (t) => {
   const files = Array.from({ length: 51 }, (_, at) => [
     `a${at}.md`,
     definition(`name: a${at}\ndescription: y`),
@@ -171,7 +171,7 @@ test('more files than anybody needs are refused', async (t) => {
   await assert.rejects(load(folder(t, Object.fromEntries(files))), /has 51 sub-agents; at most 50/);
 });
 
-test('a definition gets of what a run offers what it names, and never what no sub-agent may have', () => {
+test('a sub-agent gets the offered tools that it names, and never a forbidden one', () => {
   const offered = [
     'read_file',
     'write_file',

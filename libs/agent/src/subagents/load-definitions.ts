@@ -9,15 +9,15 @@ const MAX_FILES = 50;
 const MAX_BYTES = 64 * 1024;
 
 export interface Subagents {
-  /** By name, in order. */
+  /** Sorted by name. */
   readonly definitions: readonly SubagentDefinition[];
-  /** What is right, and worth saying once at start. */
+  /** Lines for the start-up log. */
   readonly notes: readonly string[];
 }
 
 /**
- * The built-in sub-agents and those of a folder, each a Markdown file; one of a built-in's name replaces it. A folder that
- * is not there holds none. Throws one CONFIG_INVALID that lists all problems.
+ * Loads the built-in sub-agents and those of a folder, one Markdown file each. A definition with the name of a built-in one
+ * replaces it. A missing folder counts as empty. Throws one CONFIG_INVALID that lists all problems.
  */
 export async function loadSubagents(o: {
   readonly dir: string | undefined;
@@ -87,7 +87,7 @@ async function namesIn(dir: string): Promise<string[]> {
 async function readText(path: string): Promise<{ readonly text: string } | { readonly reason: string }> {
   try {
     const found = await stat(path);
-    if (!found.isFile()) return { reason: 'is no regular file; remove it' };
+    if (!found.isFile()) return { reason: 'is not a regular file; remove it' };
     if (found.size > MAX_BYTES) return { reason: `has ${found.size} bytes; at most ${MAX_BYTES}` };
     return { text: await readFile(path, 'utf8') };
   } catch (cause) {

@@ -14,21 +14,20 @@ export interface LocalWork {
   readonly definition: SubagentDefinition;
   readonly profile: string;
   readonly maxSteps: number;
-  /** Where it stands; changed as it goes on. */
+  /** Mutated as the work proceeds. */
   readonly state: Delegation & { readonly talk: NonNullable<Delegation['talk']> };
   save(): Promise<void>;
-  /** With the slice of the budget as its budget. */
+  /** Its budget is the slice of this work. */
   readonly call: ToolContext;
 }
 
-/** What ends a sub-agent and not the run. */
+/** Errors that end a sub-agent but not the run. */
 const BREAKS: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['BUDGET_EXHAUSTED', 'MODEL_FAILED']);
 
 /**
- * A sub-agent's conversation up to its answer, from wherever it stands (design 3, B7): a fresh one with its own tools,
- * steps and slice of the budget. One that runs out of them gives what it has, and says so. Its journal goes into its
- * caller's with every save, so that what it has written is known whatever becomes of it. Throws the reasons of the
- * signals.
+ * Runs a sub-agent's conversation to its answer, or resumes it (docs/agent.md#sub-agents). The conversation has its own
+ * tools, step limit and budget slice. A sub-agent that exhausts them returns what it has, and says so. Each save copies its
+ * journal into the caller's, so that its writes are known even if it fails. Throws the abort reason of the signal.
  */
 export async function runLocal(o: LocalWork): Promise<Answer> {
   const work: LocalWork = {
@@ -60,7 +59,7 @@ function record({ state, call }: LocalWork): void {
 const toolsOf = ({ definition, call }: LocalWork): AgentTool[] =>
   toolsFor(definition, call.conversation.tools);
 
-/** The conversation as it stands, with a step for each thing that it was asked beside its brief. */
+/** The conversation in its current state. Each follow-up prompt adds one step to the limit. */
 export function conversationOf(work: LocalWork, extraSteps = 0): Conversation {
   const { definition, profile, maxSteps, state, call } = work;
   const asked = (state.summed_up ? 1 : 0) + (state.condensed === undefined ? 0 : 1);
@@ -78,7 +77,7 @@ export function conversationOf(work: LocalWork, extraSteps = 0): Conversation {
   });
 }
 
-/** Lets it work until it has answered, or may not go on and has summed up; resolves with what broke it off. */
+/** Runs until the sub-agent has answered, or has summed up after its last step. Resolves with the error that ended it. */
 async function toAnswer(work: LocalWork): Promise<string | undefined> {
   const { state } = work;
   return unbroken(work, async () => {
@@ -103,14 +102,14 @@ async function unbroken({ call, definition }: LocalWork, run: () => Promise<void
   }
 }
 
-/** What it says, held against what is known. */
+/** Builds the answer from the last message, checked against the journal and the conversation state. */
 function read(work: LocalWork, broke: string | undefined): Answer {
   const { state, maxSteps } = work;
   const { talk } = state;
   const { text, claim } = readFinalMessage(lastText(talk.messages));
   const answer = text === '' ? anyText(talk.messages) : text;
   const says = claim === 'unreadable' ? undefined : claim;
-  // What breaks off the condensing of an answer takes nothing away from it.
+  // An error while condensing does not degrade the answer.
   const why =
     (state.condensed === undefined ? broke : state.condensed.why) ?? reason(conversationOf(work).guardStop());
   const writes = toolsOf(work).some(({ name }) => WRITING.has(name));
@@ -142,14 +141,14 @@ function capped(remaining: readonly string[]): string[] {
 
 const WRITING = new Set(['write_file', 'edit_file']);
 
-/** What it said last, in all of the conversation. */
+/** The last non-empty text of the whole conversation. */
 const anyText = (messages: LocalWork['state']['talk']['messages']): string =>
   messages
     .filter(({ role }) => role === 'assistant')
     .map((message) => readFinalMessage(lastText([message])).text)
     .findLast((text) => text !== '') ?? '';
 
-/** Whether an answer that is too long was asked for once more. Its full text stays in the scratchpad. */
+/** Asks once to condense an answer that is too long, and keeps its full text. False if there is no need or no budget. */
 async function condenses(work: LocalWork, { text, why, remaining }: Answer): Promise<boolean> {
   const { state } = work;
   const words = countWords(text);
@@ -165,7 +164,7 @@ async function condenses(work: LocalWork, { text, why, remaining }: Answer): Pro
   return true;
 }
 
-/** At most as many words as it may have; the rest is where the pointer leads. */
+/** Cuts an answer that is still too long, with a pointer to the full text. */
 async function fitted(work: LocalWork, answer: Answer): Promise<Answer> {
   const { condensed, max_words: maxWords } = work.state;
   if (countWords(answer.text) <= maxWords) return answer;

@@ -3,7 +3,7 @@ import { isMap, isScalar, LineCounter, parseDocument, type Document as YamlDocum
 import { z } from 'zod';
 import { KNOWN_TOOLS, NEVER, type SubagentDefinition } from './definition.ts';
 
-/** What a sub-agent's answer may have, where its definition says nothing. */
+/** Word limit of an answer if the definition sets none. */
 const DEFAULT_WORDS = 2000;
 const MAX_BODY_CHARS = 16_000;
 const MCP_TOOLS = /^mcp__[A-Za-z0-9_-]+__(?:[A-Za-z0-9_-]+|\*)$/;
@@ -37,7 +37,7 @@ export type ReadDefinition =
   | { readonly definition: SubagentDefinition }
   | { readonly problems: readonly FieldError[] };
 
-/** Reads a sub-agent from Markdown with front matter; every problem with its file, line, key and fix. */
+/** Parses a sub-agent from Markdown with front matter. Each problem names file, line, key and fix. */
 export function readDefinition(file: string, source: string): ReadDefinition {
   const text = source.replace(/^\uFEFF/, '').replace(/\r\n?/g, '\n');
   const problem = (line: number, key: string, reason: string): FieldError => ({
@@ -78,7 +78,7 @@ export function readDefinition(file: string, source: string): ReadDefinition {
   return { definition: { ...rest, maxSteps, maxWords, model: rest.model, instructions: body } };
 }
 
-/** An empty document has no keys; one with aliases, which nobody needs here, is no mapping. */
+/** An empty document counts as an empty mapping. Aliases are rejected as a non-mapping. */
 function contentOf(document: YamlDocument): unknown {
   try {
     return document.toJS({ maxAliasCount: 0 }) ?? {};
@@ -87,7 +87,7 @@ function contentOf(document: YamlDocument): unknown {
   }
 }
 
-/** The keys that an issue is about, and what to write. */
+/** The keys that an issue concerns, each with the fix. */
 function describe(issue: z.core.$ZodIssue): [key: string, reason: string][] {
   const known = Object.keys(FrontMatter.shape).join(', ');
   if (issue.code === 'unrecognized_keys')

@@ -5,8 +5,8 @@ import { cutAnswer, keepFullText } from './full-text.ts';
 import { countWords } from './words.ts';
 
 /**
- * Work for an agent elsewhere, in the same words as for one here: its failure is an answer too. It is not asked to
- * condense, which would be another task: an answer that is too long is cut.
+ * Sends work to a remote agent. A failure is returned as an answer, as for a local one. An answer that is too long is cut,
+ * not condensed, because condensing would be another task.
  */
 export async function runRemote(o: {
   readonly name: string;
@@ -34,13 +34,13 @@ export async function runRemote(o: {
   return { ...answer, text: cutAnswer(text, state.max_words, full) };
 }
 
-/** What a peer says of a task (`status`), or an A2A agent (`state`), that has not come to its end. */
+/** True if a peer (`status`) or an A2A agent (`state`) reports an unfinished task. */
 const isUnfinished = (output: JsonValue): boolean =>
   isJsonObject(output) &&
   ((output.status !== undefined && output.status !== 'done') ||
     (output.state !== undefined && output.state !== 'completed'));
 
-/** The text of a result, and what stands beside it where that is short; else all of it as text. */
+/** The text of a result and its other fields if those are short; otherwise the whole output as JSON text. */
 function readOutput(output: JsonValue): { text: string; more?: Answer['more'] } {
   if (typeof output === 'string') return { text: output };
   if (!isJsonObject(output)) return { text: JSON.stringify(output) };

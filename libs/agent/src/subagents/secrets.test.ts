@@ -14,7 +14,7 @@ const hand =
   (request: ChatRequest): Reply =>
     stepsSinceAsked(request) === 0 ? use([['delegate', { agent, brief: 'Look.' }]]) : say('Done with it.');
 
-test('no prompt of an agent or of its sub-agents holds a secret', async (t) => {
+test('no prompt of an agent or its sub-agents contains a secret', async (t) => {
   const place = makePlace(t);
   mkdirSync(place.workspaceRoot, { recursive: true });
   process.env.TEST_LEAK = SECRET;
@@ -50,7 +50,7 @@ test('no prompt of an agent or of its sub-agents holds a secret', async (t) => {
   assert.ok(!JSON.stringify(all).includes(place.stateDir), 'nor where secrets are');
 });
 
-test('a sub-agent acts for the caller of the task, with what the task may spend', async (t) => {
+test('a sub-agent acts for the task’s caller and within the task’s budget', async (t) => {
   const calls: ToolCall[] = [];
   const probe = defineTool({
     name: 'mcp__x__probe',

@@ -3,13 +3,13 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { countWords, firstWords } from './words.ts';
 
-test('words are counted, and a text without spaces is not one word', () => {
+test('a text without spaces counts as more than one word', () => {
   assert.equal(countWords(''), 0);
   assert.equal(countWords(' one  two\nthree '), 3);
   assert.equal(countWords('字'.repeat(1200)), 100);
 });
 
-test('what is kept is the beginning, and never longer than it may be', () => {
+test('firstWords keeps the beginning within the limit', () => {
   assert.equal(firstWords('one two three', 3), 'one two three');
   assert.equal(firstWords('one two three', 2), 'one two');
   fc.assert(

@@ -1,14 +1,14 @@
-/** A text without spaces has words too: this many characters count as one at most. */
+/** Maximum characters counted as one word, so that a text without spaces is not one word. */
 const CHARS_PER_WORD = 12;
 
-/** The words of a text, on the safe side. */
+/** Counts the words of a text; rather too many than too few. */
 export function countWords(text: string): number {
   let words = 0;
   for (const _word of text.matchAll(/\S+/g)) words += 1;
   return Math.max(words, Math.ceil(text.length / CHARS_PER_WORD));
 }
 
-/** The beginning of a text, of at most this many words; the text itself where it has no more. */
+/** The first `maxWords` words of a text. */
 export function firstWords(text: string, maxWords: number): string {
   if (countWords(text) <= maxWords) return text;
   let words = 0;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { effectsOf } from './effects.ts';
 
-/** What a command line does, one word each: `tests`, `check`, `run`, `look`; `>` a write, `-` a removal. */
+/** One word per effect: `tests`, `check`, `run` or `look`; `>` for a write, `-` for a removal. */
 const read = (line: string): string =>
   effectsOf(line)
     .map((effect) => {
@@ -261,12 +261,12 @@ const KINDS: Readonly<Record<string, readonly string[]>> = {
 };
 
 for (const [kinds, lines] of Object.entries(KINDS)) {
-  test(`a command line that does ${kinds === '' ? 'nothing of the kind' : kinds}`, () => {
+  test(`command lines with the effects: ${kinds === '' ? 'none' : kinds}`, () => {
     for (const line of lines) assert.equal(read(line), kinds, line);
   });
 }
 
-test('what is no part of the work is no write', () => {
+test('writes outside the work are ignored', () => {
   for (const to of [
     '/dev/null',
     '/tmp/x',
@@ -282,7 +282,7 @@ test('what is no part of the work is no write', () => {
   assert.equal(read('git apply --check x; git checkout -b x; git merge --abort; patch --dry-run'), '');
 });
 
-test('a check knows whether its exit code shows', () => {
+test('a check knows whether the exit code of the line proves its success', () => {
   const shown = (line: string) => effectsOf(line).map((effect) => effect.kind === 'check' && effect.shown);
   assert.deepEqual(shown('npm test'), [true]);
   assert.deepEqual(shown('npm test | tail'), [false]);

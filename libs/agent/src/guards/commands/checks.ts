@@ -2,8 +2,8 @@ import { type CommandWords, hasOption, operands } from './command-words.ts';
 import { stemOf } from './file-kind.ts';
 
 /**
- * How a command verifies: `tests` must also have run some, `check` is a build, a linter or a type check, `run` is the
- * program that was written, and `look` says something of the files that it names, as reading them does.
+ * How a command verifies. `tests` counts only if at least one test ran; `check` is a build, a linter or a type check;
+ * `run` executes the written program; `look` inspects the files that it names, as reading them does.
  */
 export type CheckKind = 'tests' | 'check' | 'run' | 'look';
 
@@ -14,7 +14,7 @@ const words = (text: string): string[] => text.split(' ');
 const rules = (kind: CheckKind, programs: string): [string, Rule][] =>
   words(programs).map((program) => [program, kind]);
 
-/** By the first word that is no option. */
+/** Decides by the first operand. */
 const verbs =
   (kinds: Readonly<Partial<Record<CheckKind, string>>>): Judge =>
   (args) => {
@@ -24,13 +24,13 @@ const verbs =
   };
 const KINDS: readonly CheckKind[] = ['tests', 'check', 'run', 'look'];
 
-/** Without one of these options it changes files, or only prints. */
+/** Without one of these options, the command changes files or only prints. */
 const only =
   (kind: CheckKind, ...options: string[]): Judge =>
   (args) =>
     hasOption(args, ...options) ? kind : undefined;
 
-/** What the name of a script, a target or a task says that it does. */
+/** Guesses the kind from the name of a script, target or task. */
 function named(name: string): CheckKind | undefined {
   if (/(?:^|[^a-z])(?:clean|install|watch|fix|write|deploy|publish|release|help)(?:[^a-z]|$)/i.test(name)) {
     return undefined;
@@ -45,10 +45,10 @@ function named(name: string): CheckKind | undefined {
     : undefined;
 }
 
-/** `make`, `just` and their like: without a target they build. */
+/** `make`, `just` and similar tools, which build by default. */
 const targets: Rule = (args) => {
   if (hasOption(args, '-n', '--dry-run', '--just-print', '--list', '--summary', '-T', '-q')) return undefined;
-  // It goes on, and ends with 0, whatever fails, or only marks as made.
+  // These ignore failures, or only mark targets as built.
   if (hasOption(args, '-i', '--ignore-errors', '-t', '--touch')) return undefined;
   const names = operands(args).filter((arg) => !arg.includes('=') && !/^\d+$/.test(arg));
   if (names.length === 0) return 'check';
@@ -61,7 +61,7 @@ const BUILT_IN = words(
     'prune publish rebuild remove rm root set store unlink update upgrade up version view why x ci whoami',
 );
 
-/** The scripts of a package, by npm and its like. */
+/** Package scripts run by npm and similar tools. `bare` is true if a script's name needs no `run`. */
 const scripts =
   (bare: boolean): Rule =>
   (args) => {
@@ -75,7 +75,7 @@ const scripts =
     if (name === 'start') return 'check';
     if (!bare || isRun) return named(name);
     if (/\.[cm]?[jt]sx?$/.test(name)) return 'run';
-    // Without a script of that name they run the program.
+    // Without a script of that name, they run the program itself.
     return named(name) ?? (TABLE.has(name) ? kindOf(name, args.slice(args.indexOf(name) + 1)) : undefined);
   };
 
@@ -119,7 +119,7 @@ const TABLE: ReadonlyMap<string, Rule> = new Map<string, Rule>([
   ),
   ...rules('look', 'test [ [[ grep egrep fgrep rg ag ack diff cmp jq'),
   ...rules('run', 'php lua luajit Rscript julia elixir racket ts-node java kotlin scala groovy swipl gforth'),
-  // With -n, -p or -i they go through files line by line.
+  // -n, -p and -i process files line by line.
   ...words('ruby perl').map((name): [string, Rule] => [
     name,
     (args) =>
@@ -209,7 +209,7 @@ function jvm(args: readonly string[]): CheckKind | undefined {
     : undefined;
 }
 
-/** Options with which a program only tells about itself, or about what it would do. */
+/** Options that only print information, or what the program would do. */
 const IDLE = [
   ...[
     '--help',
@@ -226,9 +226,9 @@ const IDLE = [
   ...['--list-tests', '--dry-run', '--showConfig', '--init', '--print-config', '--if-present'],
 ];
 
-/** How a command verifies what was written, if it does; whether it ended well is not asked here. */
+/** How a command verifies, or undefined if it does not. Its outcome is judged elsewhere. */
 export function checkKind({ program, path, args }: CommandWords): CheckKind | undefined {
-  // `script/test` is the project's own.
+  // `script/test` belongs to the project; it is not the shell's `test`.
   const isOwn = program === 'test' && path.includes('/') && !/^\/(?:usr\/)?bin\//.test(path);
   const kind = isOwn ? undefined : kindOf(program, args);
   if (kind === 'look') return kind;
@@ -251,7 +251,7 @@ const versioned = (program: string): Rule | undefined => {
 const isVersion = (args: readonly string[]): boolean =>
   args.length === 1 && /^-v$|^version$/.test(args[0] ?? '');
 
-/** `bash scripts/test.sh` runs the project's tests, by its name. */
+/** A script's name tells its kind: `bash scripts/test.sh` runs tests. */
 function scriptKind(args: readonly string[]): CheckKind | undefined {
   const [script] = operands(args);
   return script !== undefined && /\.\w+$/.test(script) ? named(stemOf(script)) : undefined;

@@ -1,16 +1,16 @@
-/** A command without what it is wrapped in: `CI=1 timeout 60 npx jest --ci` is `jest --ci`. */
+/** A command without its wrappers: `CI=1 timeout 60 npx jest --ci` becomes `jest --ci`. */
 export interface CommandWords {
   /** Without its directory. */
   readonly program: string;
-  /** As it was written. */
+  /** As written on the command line. */
   readonly path: string;
   readonly args: readonly string[];
-  /** It came through `xargs` or `find -exec`: what it works on is not in the command line. */
+  /** True if it ran through `xargs` or `find -exec`: the command line does not name its files. */
   readonly unnamed: boolean;
 }
 
 const ASSIGNMENT = /^[A-Za-z_]\w*\+?=/;
-/** Wrappers, with those of their options that take a value. */
+/** Wrappers, each with its options that take a value. */
 const WRAPPERS: Readonly<Record<string, readonly string[]>> = {
   builtin: [],
   c8: ['-r', '--reporter', '-o', '--reports-dir', '-x', '--exclude', '-n', '--include'],
@@ -34,7 +34,7 @@ const WRAPPERS: Readonly<Record<string, readonly string[]>> = {
   uvx: ['--with', '--from'],
   xargs: ['-n', '-I', '-P', '-L', '-d', '-a', '-s', '-E'],
 };
-/** Programs that run another one by a word of their own. */
+/** Programs that run another program through a subcommand. */
 const RUNNERS: Readonly<Record<string, ReadonlySet<string>>> = {
   npm: new Set(['exec', 'x']),
   pnpm: new Set(['exec', 'dlx']),
@@ -80,7 +80,7 @@ function unwrapped(program: string, args: readonly string[]): readonly string[] 
   return program === 'timeout' ? inner.slice(1) : inner;
 }
 
-/** What stands behind options. */
+/** Skips leading options and their values. */
 function past(args: readonly string[], withValue: readonly string[]): readonly string[] {
   let at = 0;
   while (args[at]?.startsWith('-')) {
@@ -90,9 +90,9 @@ function past(args: readonly string[], withValue: readonly string[]): readonly s
   return args.slice(at);
 }
 
-/** The arguments that are no options. */
+/** The arguments that are not options. */
 export const operands = (args: readonly string[]): string[] => args.filter((arg) => !arg.startsWith('-'));
 
-/** Whether one of the options is given, also as `--option=value`. */
+/** True if one of the options is given, also in the form `--option=value`. */
 export const hasOption = (args: readonly string[], ...options: readonly string[]): boolean =>
   args.some((arg) => options.includes(arg) || options.some((option) => arg.startsWith(`${option}=`)));

@@ -5,25 +5,25 @@ import { isCode, stemOf } from './file-kind.ts';
 import { isShell, shellCommands, TOO_LONG } from './shell-line.ts';
 import { writesOf } from './writes.ts';
 
-/** What a command line does to what is to be verified, one after the other. */
+/** One effect of a command line on the verification state. */
 export type Effect =
-  /** `path` is undefined where the command does not name what it changes. */
+  /** `path` is undefined if the command does not name the files that it changes. */
   | { readonly kind: 'write'; readonly path: string | undefined; readonly command: string }
-  /** A file, or all that is below it; `moved` ones are elsewhere now. */
+  /** A file, or a directory with its contents. `moved` means that it exists under another path now. */
   | { readonly kind: 'removal'; readonly path: string; readonly moved: boolean }
   | {
       readonly kind: 'check';
       readonly how: CheckKind;
       readonly command: string;
-      /** Whether success of the whole line says that it succeeded. */
+      /** True if exit code 0 of the whole line proves that this command succeeded. */
       readonly shown: boolean;
-      /** All that it was given, to be searched for files. */
+      /** The program, its arguments and its inputs, to be searched for file names. */
       readonly given: readonly string[];
     };
 
 /**
- * The writes and the checks of a command line (design 3, B1). A judgement by its words alone: it does not see what a
- * program that it runs does, what a variable holds, nor what the scripts of a package are made of.
+ * The writes, removals and checks of a command line, in order (docs/agent.md#guards). It judges by the text alone: it does
+ * not know the effects of a program that runs, the values of variables, or the content of package scripts.
  */
 export function effectsOf(line: string): Effect[] {
   const effects: Effect[] = [];
@@ -65,15 +65,15 @@ export function effectsOf(line: string): Effect[] {
 const inside = (directory: string, path: string): string =>
   path.startsWith('/') || /[\n$`]/.test(path) ? path : posix.join(directory, path);
 
-/** What is not part of the work: devices, temporary files, the agent's own notes. */
+/** True for paths outside the work: devices, temporary files, the agent's own notes. */
 const isElsewhere = (path: string): boolean =>
   /^(?:\/dev\/|\/tmp\/|\/var\/tmp\/|\/proc\/|~|\$HOME\b|\$TMPDIR\b|\$\(mktemp|\.scratch(?:\/|$)|\.git(?:\/|$)|PROGRESS\.json$|-$)/.test(
     path,
   );
 
 /**
- * The written files that a check is about, by what it was given: as they stand, as a module, by their name, or in a text
- * that does something with files of that name.
+ * The written files that a check covers. Its arguments may name a file by path, as a module, by its stem, or inside a
+ * script text that loads or expands it.
  */
 export function filesGiven(how: CheckKind, given: readonly string[], written: Iterable<string>): string[] {
   const exact = new Set(given);
@@ -89,7 +89,7 @@ export function filesGiven(how: CheckKind, given: readonly string[], written: It
   });
 }
 
-/** What a script says to run or to read another file. */
+/** Words with which a script runs or reads another file. */
 const LOADS =
   /\b(?:import|require|include|load|use|source|open|read|exec|spawn|system|run|fork|popen|subprocess|check_output|dofile)|`|\$\(/i;
 const EXPANDS = /`|\$\(/;
@@ -101,5 +101,5 @@ function names(text: string, name: string): boolean {
   return false;
 }
 
-/** A source, or what was made of one: `a`, `dist/a.js`, but not `a.csv`. */
+/** True for source code and what is built from it: `a`, `dist/a.js`, but not `a.csv`. */
 const isProgram = (arg: string): boolean => /^[\w./@-]+$/.test(arg) && (isCode(arg) || !/\.\w+$/.test(arg));

@@ -9,8 +9,8 @@ const CODE_NAMES =
   /^(?:(?:gnu)?makefile|dockerfile(?:\..+)?|containerfile|jenkinsfile|rakefile|gemfile|vagrantfile|justfile)$/i;
 
 /**
- * Whether a file is verified by running something: a program's source. Prose, data and what nobody knows is verified by
- * reading it again, too (design 3, B1: "a re-read for prose").
+ * True for source code, which only running something verifies. For prose, data and unknown types, reading the file again is
+ * enough (docs/agent.md#guards).
  */
 export function isCode(path: string): boolean {
   const name = path.slice(path.lastIndexOf('/') + 1);
@@ -18,6 +18,6 @@ export function isCode(path: string): boolean {
   return CODE_NAMES.test(name) || (dot > 0 && CODE.has(name.slice(dot + 1).toLowerCase()));
 }
 
-/** Its name without directory and extension. */
+/** A path's file name without extension. */
 export const stemOf = (path: string): string =>
   path.slice(path.lastIndexOf('/') + 1).replace(/(?<=.)\.[^.]*$/, '');

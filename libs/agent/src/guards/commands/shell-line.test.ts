@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { shellCommands } from './shell-line.ts';
 
-/** `+` where the exit code of the whole line tells of the command, `>` its outputs. */
+/** `+` if the exit code of the whole line proves the command's success; `>` for its outputs. */
 const read = (line: string): string =>
   shellCommands(line)
     .map(
@@ -62,10 +62,10 @@ const LINES: [line: string, commands: string][] = [
 ];
 
 for (const [line, commands] of LINES) {
-  test(`a command line is read: ${JSON.stringify(line)}`, () => assert.equal(read(line), commands));
+  test(`a command line is parsed: ${JSON.stringify(line)}`, () => assert.equal(read(line), commands));
 }
 
-test('no line makes it fail, hang or find more than there is', () => {
+test('no line makes the parser throw, hang or invent commands', () => {
   const pieces = fc.constantFrom(
     ...[
       'a',

@@ -1,14 +1,13 @@
 import { shellTokens, type Token } from './shell-tokens.ts';
 
-/** One command of a command line. */
 export interface ShellCommand {
-  /** Without quotes; expansions as they stand. */
+  /** Unquoted; expansions are not evaluated. */
   readonly words: readonly string[];
-  /** Files that its output goes to, as they are written. */
+  /** Files that its output is redirected to, as written. */
   readonly outputs: readonly string[];
-  /** Files that its input comes from, and the bodies of here-documents. */
+  /** Files that its input is redirected from, and the bodies of here-documents. */
   readonly inputs: readonly string[];
-  /** Whether exit code 0 of the whole line says that this command was run and ended with 0. */
+  /** True if exit code 0 of the whole line proves that this command ran and exited with 0. */
   readonly shown: boolean;
 }
 
@@ -20,7 +19,7 @@ type Element =
       readonly inputs: string[];
     }
   | { readonly kind: 'group'; readonly body: List; readonly outputs: string[]; readonly inputs: string[] }
-  /** `if`, `for`, `while`, `case`, a function: what is in it may run any number of times. */
+  /** `if`, `for`, `while`, `case` or a function. Its body may run any number of times. */
   | { readonly kind: 'compound'; readonly body: List; readonly outputs: string[]; readonly inputs: string[] };
 
 interface Pipeline {
@@ -30,7 +29,7 @@ interface Pipeline {
 
 interface AndOr {
   readonly pipelines: Pipeline[];
-  /** What stands before each pipeline but the first. */
+  /** The operator before each pipeline except the first. */
   readonly operators: ('&&' | '||')[];
   background: boolean;
 }
@@ -46,19 +45,18 @@ const CLOSES: Readonly<Record<string, string>> = {
   case: 'esac',
 };
 const BETWEEN = new Set(['then', 'do', 'else', 'elif']);
-/** Whether a program reads its input as a script of sh. */
+/** True if the program reads its input as a shell script. */
 export const isShell = (program: string): boolean => SHELLS.test(program);
 const SHELLS = /^(?:.*\/)?(?:sh|bash|dash|zsh|ksh|ash)$/;
 const MAX_DEPTH = 20;
 const MAX_WORDS = 5000;
 
-/** Stands for a line that nobody writes, and that would take long to judge. */
+/** Stands for a line that is too long to be judged. */
 export const TOO_LONG: ShellCommand = { words: ['…'], outputs: [], inputs: [], shown: false };
 
 /**
- * The commands of a command line in their order, those of `sh -c`, of groups and of loops included. What it does not
- * understand (traps, functions, `eval`) makes it say that no exit code is shown; of a line that is too long to judge it
- * says only that.
+ * The commands of a command line in order, including those of `sh -c`, groups and loops. If the line contains traps,
+ * functions or `eval`, no command counts as `shown`. A line that is too long to judge yields TOO_LONG alone.
  */
 export function shellCommands(line: string): ShellCommand[] {
   const found: ShellCommand[] = [];
@@ -74,7 +72,7 @@ const OPAQUE = new Set(['trap', 'eval', 'alias', 'function']);
 interface Flow {
   shown: boolean;
   errexit: boolean;
-  /** Its exit code is asked for further out, where sh does not heed `set -e`. */
+  /** True in a context where sh ignores `set -e`, since an outer operator tests the exit code. */
   guarded: boolean;
   pipefail: boolean;
   readonly depth: number;
@@ -102,7 +100,7 @@ function collect(list: List, flow: Flow, found: ShellCommand[]): void {
   }
 }
 
-/** `set -e` and `set -o pipefail` hold from there on; nothing behind `exit` is run. */
+/** `set -e` and `set -o pipefail` apply from here on. Nothing after `exit` runs. */
 function applyTo(flow: Flow, words: readonly string[]): void {
   const [name, ...args] = words;
   if (name === 'exit' || name === 'return' || (name === 'exec' && args.length > 0)) flow.shown = false;
@@ -114,11 +112,11 @@ function applyTo(flow: Flow, words: readonly string[]): void {
   if (args.includes('+o')) flow.pipefail = false;
 }
 
-/** The last pipeline of which success of the whole does not tell, for all that follows the `||` behind it; -1 for none. */
+/** The last pipeline whose failure a `||` can hide from the exit code of the whole; -1 if there is none. */
 const lastHidden = ({ pipelines, operators }: AndOr): number =>
   operators.findLastIndex((operator, at) => operator === '||' && !neverSucceeds(pipelines[at + 1]));
 
-/** `… || exit 1` hides nothing. */
+/** True for a right-hand side such as `exit 1`, which hides no failure. */
 function neverSucceeds(pipeline: Pipeline | undefined): boolean {
   const [element, ...others] = pipeline?.elements ?? [];
   if (element === undefined || others.length > 0 || pipeline?.negated) return false;
@@ -141,7 +139,7 @@ function collectElement(element: Element, flow: Flow, found: ShellCommand[]): vo
     found.push({ words: element.words, outputs, inputs, shown: flow.shown });
     return;
   }
-  // The shell opens the files before anything is run.
+  // The shell opens the files before it runs anything.
   if (outputs.length > 0) found.push({ words: [], outputs, inputs, shown: false });
   if (script !== undefined)
     collect(parse(script), { ...flow, errexit: false, guarded: false, pipefail: false }, found);
@@ -153,7 +151,7 @@ function collectElement(element: Element, flow: Flow, found: ShellCommand[]): vo
 function scriptOf([name = '', ...args]: readonly string[]): string | undefined {
   if (!SHELLS.test(name)) return undefined;
   const flag = args.findIndex((arg) => /^-[a-z]*c$/.test(arg));
-  // With -n nothing of it is run.
+  // With -n the shell runs nothing.
   if (args.slice(0, flag + 1).some((arg) => /^-[a-z]*n/.test(arg))) return '';
   return flag === -1 ? undefined : args[flag + 1];
 }
@@ -174,7 +172,7 @@ function parse(line: string): List {
     return true;
   };
 
-  /** Up to `end` (an operator or a word in the place of a command), which is taken; or to the end of the line. */
+  /** Parses up to and including `end`, an operator or a reserved word; without it, to the end of the line. */
   function list(end: string | undefined, depth: number): List {
     const found: List = [];
     while (at < tokens.length) {
@@ -245,7 +243,7 @@ function parse(line: string): List {
       if (token.kind === 'word') words.push(token.text);
       else redirect(token.text, targets);
     }
-    // What opens here is the body of a function.
+    // `name (` begins a function definition.
     if (words.length > 0 && isOperator('(')) words.unshift('function');
     const isNothing = words.length === 0 && targets.outputs.length === 0;
     return isNothing ? undefined : { kind: 'command', words, ...targets };

@@ -1,4 +1,3 @@
-/** A piece of a command line. */
 export type Token =
   | { readonly kind: 'word'; readonly text: string; readonly quoted: boolean }
   /** `&&`, `||`, `|`, `;`, `&`, `(`, `)`; a newline is `;`. */
@@ -6,13 +5,13 @@ export type Token =
   | { readonly kind: 'redirect'; readonly text: string };
 
 const OPERATORS = ['&&', '||', '|&', ';;', '|', ';', '&', '(', ')'] as const;
-/** Without `&>`: to sh that is `&` and `>`, a command in the background whose exit code nobody sees. */
+/** `&>` is not included: sh reads it as `&` and `>`, a background command whose exit code is lost. */
 const REDIRECTS = ['<<<', '<<-', '<<', '<>', '<&', '>>', '>&', '>|', '<', '>'] as const;
 const PLAIN = /[^\s"'\\$`|&;<>()#]+/y;
 
 /**
- * The tokens of a command line as sh reads it, expansions left as they stand. The body of a here-document stands in the
- * place of the word that ends it. It never fails: what is not closed reaches to the end.
+ * Splits a command line into tokens as sh does, without evaluating expansions. The body of a here-document replaces its
+ * delimiter word. Never throws: an unclosed quote or expansion extends to the end.
  */
 export function shellTokens(line: string): Token[] {
   const tokens: Token[] = [];
@@ -75,7 +74,7 @@ export function shellTokens(line: string): Token[] {
         at += text.length;
         continue;
       }
-      // A number right before a redirection is the descriptor that it is about.
+      // A digit directly before a redirection is its file descriptor.
       if (redirect !== undefined && word !== undefined && /^\d$/.test(word.text)) word = undefined;
       endWord();
       if (redirect === '<<' || redirect === '<<-') wanted = { tabs: redirect === '<<-' };
@@ -104,7 +103,7 @@ function endOfDouble(line: string, from: number): number {
 
 const PAIRS: Readonly<Record<string, string>> = { '(': ')', '{': '}' };
 
-/** Behind `$(…)`, `${…}` or backticks; quotes inside are passed over. */
+/** The index after `$(…)`, `${…}` or backticks. Quotes inside are skipped. */
 function endOfExpansion(line: string, from: number): number {
   if (line[from] === '`') return Math.min(endOf(line, '`', from + 1) + 1, line.length);
   const open = line.charAt(from + 1);

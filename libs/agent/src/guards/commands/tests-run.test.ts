@@ -36,10 +36,11 @@ const OUTPUTS: [output: string, tests: number | undefined][] = [
 ];
 
 for (const [output, tests] of OUTPUTS) {
-  test(`how many tests ran: ${JSON.stringify(output)}`, () => assert.equal(testsRun(output), tests));
+  test(`the number of tests is read from ${JSON.stringify(output)}`, () =>
+    assert.equal(testsRun(output), tests));
 }
 
-test('a long output is looked at from both ends, in bounded time', () => {
+test('a long output is examined at both ends, in bounded time', () => {
   const noise = '\n'.repeat(2_000_000);
   assert.equal(testsRun(`${noise}3 passed`), 3);
   assert.equal(testsRun(`3 passed${noise}`), 3);

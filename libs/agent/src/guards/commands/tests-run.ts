@@ -1,7 +1,7 @@
-/** What is looked at of an output, from its start and from its end: runners count at either. */
+/** Characters examined at the start and at the end of an output: runners print their totals at either. */
 const LOOK_CHARS = 64 * 1024;
 
-/** Statements of how many tests passed or were run, one capture each. */
+/** Phrases that report passed or executed tests, each with the count as its one capture. */
 const PASSED = [
   /\b(\d+) (?:tests? )?pass(?:ed|ing)?\b/gi,
   /^[^\w\n]{0,8}pass (\d+)$/gim,
@@ -15,7 +15,7 @@ const PASSED = [
   /\ball (\d+) tests? passed/gi,
   /\bexecuted (\d+) tests?\b/gi,
 ] as const;
-/** Only where nothing says how many passed. */
+/** Used only if no phrase reports passed tests. */
 const TOTAL = [
   /^[^\w\n]{0,8}tests:? {1,20}(\d+)\b/gim,
   /\b(\d+) tests?\b/gi,
@@ -29,8 +29,8 @@ const SKIPPED =
   /\b\d+ (?:skipped|deselected|ignored|pending|todo)\b|^[^\w\n]{0,8}(?:skipped|todo) [1-9]\d*$/im;
 
 /**
- * How many tests a runner says that it ran; 0 where it says that there were none, or that all were skipped; undefined
- * where it says nothing.
+ * The number of tests that a runner reports; 0 if it reports that there were none or that all were skipped; undefined if it
+ * reports nothing.
  */
 export function testsRun(output: string): number | undefined {
   const text =

@@ -1,12 +1,12 @@
 import { type CommandWords, hasOption, operands } from './command-words.ts';
 
-/** What a command writes, as far as its words tell. */
+/** Writes of a command, as far as its command line shows them. */
 export interface Writes {
   readonly files: readonly string[];
   readonly removed: readonly string[];
-  /** They are elsewhere now. */
+  /** Moved to another path. */
   readonly moved: readonly string[];
-  /** It changes files that it does not name: a patch, a formatter, an installation. */
+  /** True if it changes files that it does not name, as a patch, a formatter or an installation does. */
   readonly others: boolean;
 }
 
@@ -16,7 +16,7 @@ const OTHERS: Partial<Writes> = { others: true };
 const NOTHING: Partial<Writes> = {};
 
 const all: Rule = (args) => ({ files: operands(args) });
-/** The last operand, or what comes to lie in it where it is a directory. */
+/** The last operand, or the files placed in it if it ends in a slash. */
 const last: Rule = (args) => {
   const names = operands(args);
   const target = names.pop();
@@ -24,7 +24,7 @@ const last: Rule = (args) => {
   if (!target.endsWith('/')) return { files: [target] };
   return { files: names.map((name) => `${target}${name.slice(name.lastIndexOf('/') + 1)}`) };
 };
-/** With one of these options it writes the files that it names; it is told apart from a script by its place. */
+/** Edits the named files if one of the options is given. The first `scripts` operands are scripts, not files. */
 const inPlace =
   (scripts: number, ...options: RegExp[]): Rule =>
   (args) => {
@@ -138,7 +138,6 @@ const TABLE: Readonly<Record<string, Rule>> = {
   autopep8: inPlace(0, /^-[a-z]*i/, /^--in-place/),
 };
 
-/** What the words of a command say that it writes. */
 export function writesOf({ program, args, unnamed }: CommandWords): Writes {
   const rule = Object.hasOwn(TABLE, program) ? TABLE[program] : undefined;
   const { files = [], removed = [], moved = [], others = false } = rule?.(args) ?? NOTHING;
