@@ -16,29 +16,17 @@ import {
   openWorkspaces,
   recorded,
 } from '@hermes-fleet/workspace';
+import { capabilityNames, createAgentTools, minimumBudgetTokens } from './agent-tools.ts';
 import type { AgentConfig } from './config/config.ts';
 import { sourceKeyNotes } from './config/source-keys.ts';
 import { createEchoExecutor } from './echo.ts';
 import { createLoopExecutor } from './loop/executor.ts';
 import type { createLoopConversation } from './loop/loop-conversation.ts';
 import { type AgentModel, createModel } from './model/create-model.ts';
-import { SHORTEST_PROMPT_CHARS } from './prompt/system-prompt.ts';
-import type { AgentTool } from './run/conversation.ts';
-import { toolDefinitions } from './run/tool.ts';
-import { delegateTool } from './subagents/delegate-tool.ts';
-import { loadSubagents, type Subagents } from './subagents/load-definitions.ts';
-import { askTool } from './tools/ask.ts';
-import { fileTools } from './tools/file-tools.ts';
-import { findFilesTool } from './tools/find-files.ts';
-import { grepFilesTool } from './tools/grep-files.ts';
-import { listFilesTool } from './tools/list-files.ts';
-import { memoryTools } from './tools/memory.ts';
-import { progressTools } from './tools/progress.ts';
-import { rootIdOf, scratchpadTools } from './tools/scratchpad.ts';
+import { loadSubagents } from './subagents/load-definitions.ts';
+import { rootIdOf } from './tools/scratchpad.ts';
 import { startSweeping, type UnfinishedTask } from './tools/scratchpad-sweep.ts';
-import { shellExecTool } from './tools/shell-exec.ts';
-import { createToolbox, isAlwaysOffered } from './tools/toolbox.ts';
-import { webFetchTool } from './tools/web-fetch.ts';
+import { createToolbox } from './tools/toolbox.ts';
 
 /** An executor that replaces the model loop for a run's main conversation. */
 export interface ConversationLead {
@@ -114,76 +102,85 @@ export interface Agent {
 }
 
 /** Creates an agent. Throws CONFIG_INVALID if the configuration cannot work (docs/configuration.md#configyaml). */
-export async function createAgent(o: AgentOptions): Promise<Agent> {
-  const { config } = o;
-  const handler = o.responseHandler ?? 'agent';
-  const model = handler === 'echo' ? undefined : await createModel(config, o.tier, o.env);
-  const lead = leadOf(handler, o);
-  const commandsDir = join(o.stateDir, 'commands');
+export async function createAgent(options: AgentOptions): Promise<Agent> {
+  const { config } = options;
+  const handler = options.responseHandler ?? 'agent';
+  const model = handler === 'echo' ? undefined : await createModel(config, options.tier, options.env);
+  const lead = leadOf(handler, options);
+  const commandsDir = join(options.stateDir, 'commands');
   const made =
-    o.confinement ??
+    options.confinement ??
     (await createConfinement({
       confine: config.tools.shell.confine,
-      workspaceRoot: o.workspaceRoot,
+      workspaceRoot: options.workspaceRoot,
       repositoryPath: config.workspace.path,
-      stateDir: o.stateDir,
-      readable: (await lead?.readableDirectories(config, o.env)) ?? config.tools.shell.readable,
-      clock: o.clock,
-      log: o.log,
+      stateDir: options.stateDir,
+      readable: (await lead?.readableDirectories(config, options.env)) ?? config.tools.shell.readable,
+      clock: options.clock,
+      log: options.log,
     }));
   const records = createCommandRecords(commandsDir, { byEnv: made.method !== 'bubblewrap' });
-  await killLeftovers(commandsDir, o);
+  await killLeftovers(commandsDir, options);
   const confinement = recorded(made, records);
-  const claude = await lead?.createLead(config, { ...o, confinement });
+  const claude = await lead?.createLead(config, { ...options, confinement });
   const workspaces = await openWorkspaces({
-    ...o,
-    root: o.workspaceRoot,
+    ...options,
+    root: options.workspaceRoot,
     path: config.workspace.path,
     isolation: config.workspace.isolation,
     confinement,
   });
   const subagents =
     handler === 'agent' && config.subagents.enabled
-      ? await loadSubagents({ dir: o.subagentsDir, model: config.model })
+      ? await loadSubagents({ dir: options.subagentsDir, model: config.model })
       : undefined;
-  const tools = toolsOf(handler, config, confinement, o, subagents);
+  const tools =
+    handler === 'agent'
+      ? createAgentTools({
+          config,
+          profile: options.profile,
+          stateDir: options.stateDir,
+          confinement,
+          clock: options.clock,
+          subagents: subagents?.definitions,
+          remotes: options.remotes,
+        })
+      : [];
   const running = trackRuns(
     model === undefined
-      ? createEchoExecutor(o.tier)
+      ? createEchoExecutor(options.tier)
       : createLoopExecutor({
-          ...o,
+          ...options,
           model,
           limits: config.limits,
           hooks: config.hooks,
           workspaces,
           toolbox: createToolbox({
             own: tools,
-            sources: handler === 'agent' ? (o.toolSources ?? []) : [],
-            log: o.log,
+            sources: handler === 'agent' ? (options.toolSources ?? []) : [],
+            log: options.log,
           }),
           otherUser: confinement.otherUser,
           ...(claude && { main: claude.converse, nameOf: claude.nameOf }),
         }),
   );
   const sweeping = startSweeping({
-    ...o,
+    ...options,
     workspaces,
     confinement,
     keepDays: config.scratch.keep_days,
-    unfinished: () => [...running.tasks(), ...(o.unfinished?.() ?? [])],
+    unfinished: () => [...running.tasks(), ...(options.unfinished?.() ?? [])],
   });
   return {
     executor: running.executor,
     capabilities: () => ({
       tools: [
-        ...vocabulary(tools.map(({ name }) => name)),
-        ...(handler === 'agent' ? (o.outsideCapabilities?.() ?? []) : []),
+        ...capabilityNames(tools),
+        ...(handler === 'agent' ? (options.outsideCapabilities?.() ?? []) : []),
       ],
     }),
     repoState: () => workspaces.repoState(),
-    minimumBudget:
-      (model === undefined ? 0 : floor(tools.filter(({ name }) => isAlwaysOffered(name)))) +
-      (claude?.baseTokens ?? 0),
+    minimumBudget: (model === undefined ? 0 : minimumBudgetTokens(tools)) + (claude?.baseTokens ?? 0),
     launch: confinement.launch,
     notes: [
       ...notesOf(handler, config, confinement, model),
@@ -206,56 +203,6 @@ function leadOf(
   throw new FleetError('CONFIG_INVALID', `config.yaml executor: ${reason}`, {
     fields: [{ path: 'config.yaml executor', reason }],
   });
-}
-
-function toolsOf(
-  handler: 'agent' | 'llm' | 'echo',
-  config: AgentConfig,
-  confinement: Confinement,
-  o: Pick<AgentOptions, 'profile' | 'stateDir' | 'clock' | 'remotes'>,
-  subagents: Subagents | undefined,
-): AgentTool[] {
-  if (handler !== 'agent') return [];
-  const { workspace, shell, progress, scratchpad, memory, web, ask } = config.tools;
-  const { clock } = o;
-  const commands = confinement.method !== 'none';
-  const search = [listFilesTool({ clock }), findFilesTool({ clock }), grepFilesTool({ clock, commands })];
-  return [
-    ...(workspace.enabled ? [...fileTools(), ...search] : []),
-    ...(shell.enabled && commands
-      ? [shellExecTool({ profile: o.profile, timeoutS: shell.timeout_s, clock })]
-      : []),
-    ...(progress.enabled ? progressTools() : []),
-    ...(scratchpad.enabled ? scratchpadTools() : []),
-    ...(subagents === undefined
-      ? []
-      : [
-          delegateTool({
-            definitions: subagents.definitions,
-            remotes: o.remotes,
-            profile: o.profile,
-            maxSteps: config.subagents.max_steps,
-          }),
-        ]),
-    ...(memory.enabled ? memoryTools({ dir: join(o.stateDir, 'memory') }) : []),
-    ...(web.enabled ? [webFetchTool({ clock, allowInternal: web.allow_internal })] : []),
-    ...(ask.enabled ? [askTool()] : []),
-  ];
-}
-
-const CHARS_PER_TOKEN = 4;
-const SHORTEST_ANSWER = 64;
-
-/** Estimates the smallest usable budget (shortest prompt, short answer) without loading the tokenizer. */
-function floor(tools: readonly AgentTool[]): number {
-  const fixed = toolDefinitions(tools).json.length + SHORTEST_PROMPT_CHARS;
-  return Math.ceil(fixed / CHARS_PER_TOKEN) + SHORTEST_ANSWER;
-}
-
-function vocabulary(names: readonly string[]): string[] {
-  const words = { shell_exec: 'terminal', read_file: 'file', edit_file: 'patch' };
-  const general = Object.entries(words).flatMap(([name, word]) => (names.includes(name) ? [word] : []));
-  return [...general, ...names];
 }
 
 function notesOf(

@@ -48,7 +48,9 @@ const SDK_FOLDER = process.env.CLAUDE_AGENT_SDK_DIR || import.meta.dirname;
 
 for (const confine of ['bubblewrap', 'uid'] as const) {
   const skip =
-    claudeUnavailable || cannotConfine(confine) || (confine === 'uid' && closedToOthers(join(SDK_FOLDER, 'sdk')));
+    claudeUnavailable ||
+    cannotConfine(confine) ||
+    (confine === 'uid' && closedToOthers(join(SDK_FOLDER, 'sdk')));
   test(`confined by ${confine}, Claude Code's own tools read neither the token nor the ledger`, {
     skip,
   }, async (t) => {

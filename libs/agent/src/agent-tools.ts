@@ -1,0 +1,70 @@
+import { join } from 'node:path';
+import type { Clock, RemoteAgents } from '@hermes-fleet/protocol';
+import type { Confinement } from '@hermes-fleet/workspace';
+import type { AgentConfig } from './config/config.ts';
+import { SHORTEST_PROMPT_CHARS } from './prompt/system-prompt.ts';
+import type { AgentTool } from './run/conversation.ts';
+import { toolDefinitions } from './run/tool.ts';
+import type { SubagentDefinition } from './subagents/definition.ts';
+import { delegateTool } from './subagents/delegate-tool.ts';
+import { askTool } from './tools/ask.ts';
+import { fileTools } from './tools/file-tools.ts';
+import { findFilesTool } from './tools/find-files.ts';
+import { grepFilesTool } from './tools/grep-files.ts';
+import { listFilesTool } from './tools/list-files.ts';
+import { memoryTools } from './tools/memory.ts';
+import { progressTools } from './tools/progress.ts';
+import { scratchpadTools } from './tools/scratchpad.ts';
+import { shellExecTool } from './tools/shell-exec.ts';
+import { isAlwaysOffered } from './tools/toolbox.ts';
+import { webFetchTool } from './tools/web-fetch.ts';
+
+export interface AgentToolsOptions {
+  readonly config: AgentConfig;
+  readonly profile: string;
+  readonly stateDir: string;
+  readonly confinement: Pick<Confinement, 'method'>;
+  readonly clock: Clock;
+  /** Undefined if sub-agents are disabled. */
+  readonly subagents: readonly SubagentDefinition[] | undefined;
+  readonly remotes?: RemoteAgents | undefined;
+}
+
+/** The built-in tools that the configuration enables. `shell_exec` also needs a confinement method. */
+export function createAgentTools(options: AgentToolsOptions): AgentTool[] {
+  const { config, profile, stateDir, clock, subagents, remotes } = options;
+  const { workspace, shell, progress, scratchpad, memory, web, ask } = config.tools;
+  const commands = options.confinement.method !== 'none';
+  const search = [listFilesTool({ clock }), findFilesTool({ clock }), grepFilesTool({ clock, commands })];
+  const maxSteps = config.subagents.max_steps;
+  return [
+    ...(workspace.enabled ? [...fileTools(), ...search] : []),
+    ...(shell.enabled && commands ? [shellExecTool({ profile, timeoutS: shell.timeout_s, clock })] : []),
+    ...(progress.enabled ? progressTools() : []),
+    ...(scratchpad.enabled ? scratchpadTools() : []),
+    ...(subagents === undefined
+      ? []
+      : [delegateTool({ definitions: subagents, remotes, profile, maxSteps })]),
+    ...(memory.enabled ? memoryTools({ dir: join(stateDir, 'memory') }) : []),
+    ...(web.enabled ? [webFetchTool({ clock, allowInternal: web.allow_internal })] : []),
+    ...(ask.enabled ? [askTool()] : []),
+  ];
+}
+
+/** Names of the tools as announced: the general terms that apply, then the tools themselves. */
+export function capabilityNames(tools: readonly AgentTool[]): string[] {
+  const names = tools.map(({ name }) => name);
+  const terms = { shell_exec: 'terminal', read_file: 'file', edit_file: 'patch' };
+  const general = Object.entries(terms).flatMap(([name, term]) => (names.includes(name) ? [term] : []));
+  return [...general, ...names];
+}
+
+const CHARS_PER_TOKEN = 4;
+const SHORTEST_ANSWER_TOKENS = 64;
+
+/** Estimates the smallest usable budget (shortest prompt, short answer) without loading the tokenizer. */
+export function minimumBudgetTokens(tools: readonly AgentTool[]): number {
+  const offered = tools.filter(({ name }) => isAlwaysOffered(name));
+  const fixed = toolDefinitions(offered).json.length + SHORTEST_PROMPT_CHARS;
+  return Math.ceil(fixed / CHARS_PER_TOKEN) + SHORTEST_ANSWER_TOKENS;
+}
