@@ -68,15 +68,16 @@ test('the table and its totals count guard interventions', () => {
   assert.match(both, / verify warn ×2, loop stop$/);
 });
 
-test('offline/runbook passes every brief', { timeout: 280_000 }, async (t) => {
+test('offline/runbook passes every brief', { timeout: 280_000, concurrency: 2 }, async (t) => {
   const settings = evalSettings({}, {});
-  for (const { brief, id } of BRIEFS) {
-    await t.test(brief.name, async (t) => {
+  const judged = BRIEFS.map(({ brief, id }) =>
+    t.test(brief.name, async (t) => {
       const verdict = await runBrief(brief, id, settings, never);
       if (verdict.outcome === 'skip') return t.skip(verdict.why.join());
       assert.deepEqual([verdict.outcome, verdict.why], ['pass', []]);
-    });
-  }
+    }),
+  );
+  await Promise.all(judged);
 });
 
 test('a model that claims to be done but does nothing passes only the brief that never calls it', {
