@@ -9,16 +9,16 @@ import { createDecisionService } from '../../services/trader/src/control/create-
 import { openControlStore } from '../../services/trader/src/store/sqlite-store.ts';
 
 /**
- * One life of a trader for the crash test: the real desk over the real store, with a runtime that does nothing but count,
- * under decisions of several callers at once. It kills itself, as `kill -9` would, at the step that it was told; each answer
- * is a line in `acknowledged` before the next decision begins.
+ * One trader process of the crash test: the real decision service and store, with a runtime that only counts calls,
+ * under concurrent decisions of several callers. It kills itself like `kill -9` at the given step. Each answer
+ * is written as a line to `acknowledged` before the next decision begins.
  */
 const Order = z.object({
   dir: z.string(),
-  /** The step boundary to die at, and at which of its times, from 1. */
+  /** The step boundary to die at, and its occurrence, from 1. */
   step: z.string(),
   time: z.int(),
-  /** Of this life, for the ids of its decisions. */
+  /** Number of this process, used in decision ids. */
   life: z.int(),
   decisions: z.int(),
 });
@@ -47,7 +47,7 @@ const CONCERNS = MARKETS.map((marketSymbol) => ({
 }));
 
 let times = 0;
-/** A place between two steps of an apply. */
+/** A boundary between two steps of an apply. */
 function boundary(step: string): void {
   if (step !== order.step) return;
   times += 1;
@@ -94,7 +94,7 @@ const runtime: Runtime = {
     await clock.sleep(1);
     activations += 1;
     boundary('after the activation');
-    // Some fail, so that compensations are among what is cut off.
+    // Some fail, so that kills also hit compensations.
     if (recovered && activations % 7 === 0) throw new Error('the engine refuses');
     return { canceledOrders: 0 };
   },
@@ -105,7 +105,7 @@ const runtime: Runtime = {
 };
 let recovered = false;
 
-/** As a listener does: what waits for a lazy write is no reason for a process to live. */
+/** Keeps the process alive as a listener would: the timer of a deferred write does not. */
 const alive = setInterval(() => undefined, 60_000);
 await store.seed(STRATEGIES, CONCERNS);
 const desk = createDecisionService({
@@ -125,7 +125,7 @@ const caller = { name: 'operator', scopes: new Set(['trader:decide']) };
 const ACTIONS = ['switch', 'pause', 'resume', 'set_risk_mode'] as const;
 const RISKS = ['normal', 'cautious', 'reduce_only', 'halted'] as const;
 
-/** Decisions of one caller, one after the other; every second one is sent twice. */
+/** Sends one caller's decisions sequentially, every second one twice. */
 async function decideOn(market: (typeof MARKETS)[number], who: number): Promise<void> {
   for (let at = 0; at < order.decisions; at += 1) {
     const action = ACTIONS[(at + who + order.life) % ACTIONS.length] ?? 'pause';

@@ -34,7 +34,7 @@ const acknowledgedIn = (dir: string): Acknowledged[] => {
   });
 };
 
-/** The chain holds, and what is stored is what the decisions of the audit come to: a pause among it. */
+/** The chain is intact, and the stored state equals the replayed audit. */
 function holds(file: string, when: string): ReturnType<typeof readControlFile> {
   const found = readControlFile(file);
   assert.equal(brokenAt(found.audit), undefined, when);
@@ -58,7 +58,7 @@ test(`a trader that is killed ${LIVES} times under load, at every step of an app
   const died = new Map<string, number>();
   for (let life = 0; life < LIVES; life += 1) {
     const step = STEPS[life % STEPS.length] ?? assert.fail();
-    // An activation fails now and then only, and with it comes a compensation.
+    // Compensations are rarer: only some activations fail.
     const time = 1 + (step.endsWith('compensation') ? 0 : Math.floor(life / STEPS.length / 2));
     const order = JSON.stringify({ dir, step, time, life, decisions: DECISIONS });
     const { code, stderr } = await runProgram(process.execPath, [CHILD, order]);
@@ -91,7 +91,7 @@ test(`a trader that is killed ${LIVES} times under load, at every step of an app
     const ends = own
       .filter(({ record }) => record.status === 'applied')
       .map(({ seq }) => outcomes.get(seq)?.[0]?.record.outcome);
-    // One that failed may be tried again by its copy.
+    // A copy may retry a failed decision.
     assert.ok(ends.filter((end) => end !== 'compensated').length <= 1, `${id} ended ${ends}`);
     if (status === 'failed') assert.ok(ends.includes('compensated'), `${id} ended ${ends}`);
     if (status !== 'applied') continue;

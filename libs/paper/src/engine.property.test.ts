@@ -9,7 +9,7 @@ import type { EngineView, OrderView } from './market/runtime-port.ts';
 import type { Bar, Intent, StrategyView } from './market/strategy.ts';
 import { bar, counting, market, type Rig, rig, scripted } from './testing/rig.ts';
 
-/** Steps that divide into nothing nice, so that rounding has something to do. */
+/** Awkward steps, which exercise rounding. */
 const MARKET = market({
   balances: { quote: '700', base: '3' },
   fees_bps: '33.3',
@@ -18,7 +18,7 @@ const MARKET = market({
   steps: { price: '0.03', quantity: '0.07' },
 });
 
-/** What a strategy wants: an order, or the n-th of its open orders canceled. */
+/** An intent: an order, or the cancellation of the n-th open order. */
 type Want = Omit<Extract<Intent, { type: 'order' }>, 'type'> | { readonly nth: number };
 type Step =
   | {
@@ -91,7 +91,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.constant({ type: 'restart' as const }) },
 );
 
-/** An engine, its ids, and what its strategy is to want next. */
+/** An engine, its ids and its strategy's next intents. */
 interface Subject {
   readonly rig: Rig;
   readonly ids: ReturnType<typeof counting>;
@@ -135,7 +135,7 @@ const openOf = (view: Pick<EngineView, 'openOrders'>, side: OrderView['side']): 
 const total = (orders: readonly OrderView[]): Decimal => sum(orders.map(({ quantity }) => money(quantity)));
 const atMost = (a: Decimal, b: Decimal): void => assert.ok(a.lte(b), `${a} is above ${b}`);
 
-/** What holds at all times. */
+/** Invariants that hold at all times. */
 function checkState({ rig: { engine } }: Subject, { id, runState, riskMode }: Configured): void {
   const view = engine.view();
   const { cash, reserved, total: equity, realizedPnl, feesPaid } = view.equity;
@@ -166,7 +166,7 @@ function checkState({ rig: { engine } }: Subject, { id, runState, riskMode }: Co
 
 let firstOpen: Decimal | undefined;
 
-/** What a bar may have done, counted anew from the orders that it filled. */
+/** Recomputes the effect of a bar from the orders that it filled. */
 function checkBar(
   before: ReturnType<Rig['engine']['view']>,
   after: typeof before,
@@ -186,7 +186,7 @@ function checkBar(
     position = position.plus(sign.times(quantity));
     worth = worth.plus(sign.times(quantity).times(made.close.minus(price)));
     fees = fees.plus(money(fee ?? 'NaN'));
-    // Honest: against the order by the open, by its limit, and by the step of the price.
+    // The fill price is bounded by the open, the limit and the price step, always against the order.
     const [limit, open] = [sign.times(money(limitPrice ?? '0')), sign.times(made.open)];
     if (kind === 'market') atMost(open.plus(made.open.times(money('0.0017'))), sign.times(price));
     else {
@@ -211,7 +211,7 @@ function checkBar(
     assert.equal(after.position.quantity, before.position.quantity);
 }
 
-test('whatever comes: books balance to the last digit, modes are kept, a restart changes nothing', () => {
+test('for any sequence: books balance exactly, modes hold, and a restart changes nothing', () => {
   let fills = 0;
   fc.assert(
     fc.property(fc.array(step, { minLength: 1, maxLength: 80, size: 'max' }), (steps) => {

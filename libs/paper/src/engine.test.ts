@@ -6,7 +6,7 @@ import { HISTORY_BARS } from './broker/state.ts';
 import type { Intent } from './market/strategy.ts';
 import { bar, buy, buyAt, market, resting, rich, rig, scripted, sell, turns } from './testing/rig.ts';
 
-test('a market order fills at the open of the next bar, with slippage and fee, not at the bar it was made in', () => {
+test('a market order fills at the open of the next bar, with slippage and fee, not in the bar of its placement', () => {
   const r = rig();
   r.as({ trading: turns([buy('2')]) });
   r.run(bar(1, '90', '130', '80', '100'));
@@ -42,7 +42,7 @@ test('a market order fills at the open of the next bar, with slippage and fee, n
   ]);
 });
 
-test('limits rest until a bar trades through them, and both sides may fill in one bar', () => {
+test('limit orders rest until a bar trades through them, and both sides may fill in one bar', () => {
   const r = resting();
   r.run(bar(2, '100', '120', '80'));
   assert.deepEqual(r.open(), ['buy 2@80', 'sell 3@120']);
@@ -52,7 +52,7 @@ test('limits rest until a bar trades through them, and both sides may fill in on
   assert.equal(r.engine.view().equity.cash, '10194.8');
 });
 
-test('what an open buy has reserved, another cannot spend', () => {
+test('cash reserved by an open buy is not available to another', () => {
   const r = rig({ market: market({ balances: { quote: '100' } }) });
   r.as({ trading: turns([buyAt('60', '1'), buyAt('60', '1')]) });
   r.run(bar(1, '100'));
@@ -60,7 +60,7 @@ test('what an open buy has reserved, another cannot spend', () => {
   assert.match(r.recent()[0]?.reason ?? '', /^balance: it needs 60.6 with its fee, free is 39.4$/);
 });
 
-test('an open far above what was reserved takes free cash, and is rejected where there is none', () => {
+test('a buy that opens far above its reserved price uses free cash, and is rejected if there is none', () => {
   const r = rig({ market: market({ balances: { quote: '210' } }) });
   r.as({ trading: turns([buy('2')], [buy('0.5')]) });
   r.run(bar(1, '100'), bar(2, '110'));
@@ -74,7 +74,7 @@ test('an open far above what was reserved takes free cash, and is rejected where
   ]);
 });
 
-test('nothing is given away: a sale whose price falls below one step of it is rejected', () => {
+test('a sale whose price falls below one price step is rejected', () => {
   const r = rig({ market: rich });
   r.as({ trading: turns([sell('2')]) });
   r.run(bar(1, '100'), bar(2, '0.01'));
@@ -82,7 +82,7 @@ test('nothing is given away: a sale whose price falls below one step of it is re
   assert.equal(r.recent()[0]?.reason, 'the price is below one step of 0.01');
 });
 
-test('a refusal is a rejected order with its reason, a cut one says why it is smaller', () => {
+test('a refused order is recorded as rejected with its reason, and a reduced one says why', () => {
   const r = rig();
   r.as({ trading: turns([buyAt('10', '9'), sell('1')]) });
   r.run(bar(1, '100'));
@@ -95,7 +95,7 @@ test('a refusal is a rejected order with its reason, a cut one says why it is sm
   assert.equal(r.engine.view().execution.rejects, 1);
 });
 
-test('a strategy sees its own orders, its balance and the bars; it is asked once it has seen its warm-up', () => {
+test('a strategy sees its own orders, its balance and the bars, and is first asked after its warm-up', () => {
   const seen: string[] = [];
   const r = rig({ market: rich });
   const trading = scripted(({ bars, position, averagePrice, freeCash, equity, openOrders }) => {
@@ -114,16 +114,24 @@ test('a strategy sees its own orders, its balance and the bars; it is asked once
 
 const BAD: [name: string, wants: () => readonly Intent[], error: RegExp][] = [
   ['throws', () => assert.fail('out of ideas'), /out of ideas/],
-  ['wants a negative quantity', () => [buy('1'), buy('-1')], /order of -1: no quantity/],
-  ['wants no number', () => [buy('1'), buy('NaN')], /order of NaN: no quantity/],
-  ['wants without end', () => [buy('1'), buy('Infinity')], /no quantity/],
-  ['wants a limit at 0', () => [buy('1'), buyAt('0', '1')], /at 0: no price/],
-  ['cancels what is not open', () => [buy('1'), { type: 'cancel', orderId: 'x' }], /cancels order x/],
-  ['wants too much at once', () => Array(MAX_INTENTS + 1).fill(buy('1')), /wants 201 things at once/],
+  ['wants a negative quantity', () => [buy('1'), buy('-1')], /order of -1: not a valid quantity/],
+  [
+    'wants a quantity that is not a number',
+    () => [buy('1'), buy('NaN')],
+    /order of NaN: not a valid quantity/,
+  ],
+  ['wants an infinite quantity', () => [buy('1'), buy('Infinity')], /not a valid quantity/],
+  ['wants a limit at 0', () => [buy('1'), buyAt('0', '1')], /at 0: not a valid price/],
+  [
+    'cancels an order that is not open',
+    () => [buy('1'), { type: 'cancel', orderId: 'x' }],
+    /cancels order x/,
+  ],
+  ['has too many intents', () => Array(MAX_INTENTS + 1).fill(buy('1')), /has 201 intents after one bar/],
 ];
 
 for (const [name, wants, error] of BAD) {
-  test(`a strategy that ${name} has none of it done; the bar is done, and the error is counted`, () => {
+  test(`if a strategy ${name}, none of its intents apply, the bar still counts, and the error is counted`, () => {
     const r = resting();
     r.as({ trading: scripted(wants) });
     const result = r.engine.onBar(bar(2, '100', '121', '79'));
@@ -138,7 +146,7 @@ for (const [name, wants, error] of BAD) {
   });
 }
 
-test('the errors of a strategy are not counted against the one after it', () => {
+test('a switch resets the count of errors', () => {
   const r = rig();
   r.as({ trading: scripted(() => assert.fail('never')) });
   r.engine.onBar(bar(1, '100'));
@@ -150,14 +158,14 @@ test('the errors of a strategy are not counted against the one after it', () => 
 const NO_BARS: [name: string, given: ReturnType<typeof bar>, error: RegExp][] = [
   ['comes again', bar(1, '100'), /does not come after/],
   ['comes late', bar(0, '100'), /does not come after/],
-  ['has a price of 0', bar(2, '0'), /has a price that is none/],
-  ['has a price of NaN', bar(2, 'NaN'), /has a price that is none/],
+  ['has a price of 0', bar(2, '0'), /has an invalid price/],
+  ['has a price of NaN', bar(2, 'NaN'), /has an invalid price/],
   ['opens above its high', bar(2, '100', '99', '98', '98'), /outside its low and high/],
-  ['has no time', { ...bar(2, '100'), at: Number.NaN }, /has no time/],
+  ['has an invalid time', { ...bar(2, '100'), at: Number.NaN }, /has an invalid time/],
 ];
 
 for (const [name, given, error] of NO_BARS) {
-  test(`a bar that ${name} is none: it changes nothing but the count of errors`, () => {
+  test(`a bar that ${name} is invalid: it changes only the count of errors`, () => {
     const r = resting();
     const { consecutiveErrors: _, ...before } = r.engine.snapshot();
     assert.match(r.engine.onBar(given).error?.message ?? '', error);
@@ -167,7 +175,7 @@ for (const [name, given, error] of NO_BARS) {
   });
 }
 
-test('rejects are trouble for 20 bars; what was refused as commanded is none', () => {
+test('rejects count for 20 bars; orders refused by policy do not count', () => {
   const r = rig();
   r.as({ trading: turns([sell('1'), sell('1')], [sell('1')]) });
   r.run(bar(1, '100'), bar(2, '100'));
@@ -184,7 +192,7 @@ test('rejects are trouble for 20 bars; what was refused as commanded is none', (
   assert.equal(r.engine.view().execution.rejects, 4);
 });
 
-test('to want more than the limits let be held is no trouble, however long it lasts, and is told once', () => {
+test('orders beyond the position limit never degrade execution and are recorded once', () => {
   const r = rig();
   r.as({ trading: scripted(() => [buy('4')]) });
   r.run(...Array.from({ length: 60 }, (_, n) => bar(1 + n, '10')));
@@ -197,7 +205,7 @@ test('to want more than the limits let be held is no trouble, however long it la
   );
 });
 
-test('what lies below a step of the quantity is held, and not offered to a strategy for sale', () => {
+test('a remainder below the quantity step is held but not offered for sale', () => {
   const r = rig({ market: market({ balances: { quote: '1000', base: '1.23' } }) });
   r.as({ trading: scripted(({ position }) => (position.gt('0') ? [sell(position.toFixed())] : [])) });
   r.run(...Array.from({ length: 30 }, (_, n) => bar(1 + n, '10')));
@@ -205,7 +213,7 @@ test('what lies below a step of the quantity is held, and not offered to a strat
   assert.deepEqual(r.told, ['acc:xrpusd a placed', 'acc:xrpusd a filled']);
 });
 
-test('bars and ended orders are bounded, counts go on', () => {
+test('bars and ended orders are bounded, counts are not', () => {
   const r = rig();
   const seen: number[] = [];
   r.as({ trading: scripted(({ bars }) => [sell(`${seen.push(bars.length)}`)]) });
@@ -220,7 +228,7 @@ test('bars and ended orders are bounded, counts go on', () => {
   assert.deepEqual(r.engine.lastBar()?.at, bar(HISTORY_BARS + 29, '1').at);
 });
 
-test('before the first bar nothing is known of what a position is worth', () => {
+test('before the first bar the value of a position is unknown', () => {
   const { position, equity, lastBar, execution } = rig({ market: rich }).engine.view();
   assert.deepEqual(position, { quantity: '4', averagePrice: null, unrealizedPnl: '0' });
   assert.equal(equity.total, '10000');
@@ -228,7 +236,7 @@ test('before the first bar nothing is known of what a position is worth', () => 
   assert.equal(execution.averageSlippageBps, null);
 });
 
-test('a strategy that needs more bars than are kept is not taken, and the former goes on', () => {
+test('a strategy that needs more bars than the engine keeps is refused, and the previous one continues', () => {
   const r = resting();
   const before = r.engine.snapshot();
   const trading = scripted(() => [], HISTORY_BARS + 1);

@@ -16,22 +16,22 @@ import type { Bar, TradingStrategy } from './market/strategy.ts';
 export interface EngineOptions {
   readonly concernId: string;
   readonly market: Market;
-  /** Of an engine of this concern; it goes on where that one stopped, once it is configured. */
+  /** From an earlier engine of this concern, which this one resumes once it is configured. */
   readonly snapshot?: JsonObject | undefined;
   readonly ids: Ids;
   readonly watcher: Pick<RuntimeWatcher, 'order'>;
 }
 
 /**
- * A paper engine: spot, honest, deterministic (design 4, Runtime). Orders fill whole on a later bar or not at all.
- * STORE_UNAVAILABLE for a snapshot that cannot be read. `configure` throws CONFIG_INVALID, and changes nothing, for a
- * strategy that needs more bars than are kept.
+ * A deterministic paper trading engine for one spot account. An order fills whole on a bar after the one that it was
+ * placed in, or not at all. Throws STORE_UNAVAILABLE for a snapshot that cannot be read. `configure` throws
+ * CONFIG_INVALID and changes nothing for a strategy that needs more than `HISTORY_BARS` bars.
  */
 export function createEngine({ concernId, market, snapshot, ids, watcher }: EngineOptions): Engine {
   let state = snapshot === undefined ? firstState(market) : readSnapshot(snapshot, concernId);
   let trading: TradingStrategy | undefined;
 
-  /** All of a change or, where it throws, nothing. Gives how many orders it canceled. */
+  /** Applies a change whole or, where it throws, not at all. Returns the number of canceled orders. */
   function change(work: (tell: Tell) => EngineState): number {
     const told: [Order, Parameters<Tell>[1]][] = [];
     state = work((order, what) => told.push([order, what]));
@@ -86,6 +86,6 @@ export function createEngine({ concernId, market, snapshot, ids, watcher }: Engi
 }
 
 function tooLong({ id, trading }: { id: string; trading: TradingStrategy }): FleetError {
-  const reason = `it needs ${trading.warmupBars} bars before it wants anything, ${HISTORY_BARS} are kept`;
+  const reason = `it needs ${trading.warmupBars} bars of history, and the engine keeps ${HISTORY_BARS}`;
   return new FleetError('CONFIG_INVALID', `strategy ${id} cannot run: ${reason}`);
 }

@@ -22,27 +22,27 @@ export interface RuntimeOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly watcher: RuntimeWatcher;
-  /** Of orders. */
+  /** Makes order ids. */
   readonly ids?: Ids;
-  /** 0 to 1; spreads the pauses of a feed that fails. */
+  /** 0 to 1; jitters the backoff of a failing feed. */
   readonly random?: () => number;
-  /** What strategies there can be. */
+  /** Strategy kinds by name. */
   readonly kinds?: Readonly<Record<string, StrategyKind>>;
 }
 
-/** How long `close` waits for the last snapshots to be on disk. */
+/** `close` waits at most this long for the last snapshots to be durable. */
 const CLOSE_MS = 10_000;
 
 export interface TraderRuntime extends Runtime {
-  /** For tests: degrades a concern's execution, until it is called without a reason. NOT_FOUND for an unknown one. */
+  /** For tests: degrades a concern's execution until it is called without a reason. NOT_FOUND for an unknown concern. */
   degrade(concernId: string, reason: string | undefined): void;
 }
 
 /**
- * An engine per concern, each where its snapshot left it; it trades nothing before its first reconcile, and follows its
- * feed from then and from `start` on. A feed that fails is asked again, ever less often; a strategy that fails and fails is faulted in
- * the store, and opens nothing more; a snapshot that cannot be saved stops nothing, is tried again with each bar, and is
- * named by `health`, which it does not degrade (design 4, Runtime). Throws where a snapshot cannot be read.
+ * Runs one engine per concern, restored from its snapshot. An engine follows its feed after `start` and its first
+ * reconcile, and trades nothing before. A failing feed is retried with backoff. A strategy that fails repeatedly is
+ * marked as faulted in the store and enters no more positions (docs/trader.md#degraded). A snapshot that cannot be saved
+ * is retried with each bar; `health` reports it without counting as degraded. Throws where a snapshot cannot be read.
  */
 export function createRuntime(o: RuntimeOptions): TraderRuntime {
   const { store, clock, log, watcher, ids = systemIds, random = Math.random, kinds = STRATEGY_KINDS } = o;
@@ -71,11 +71,15 @@ export function createRuntime(o: RuntimeOptions): TraderRuntime {
     }
   }
 
-  /** Keeps the process alive meanwhile: what joins the store's next transaction waits for a timer that does not. */
+  /** The sleep keeps the process alive: a write that joins the store's next transaction waits for a timer that does not. */
   async function close(): Promise<void> {
     const closed = new AbortController();
     const tooLong = clock.sleep(CLOSE_MS, closed.signal).then(
-      () => log.error({}, `an engine was not on disk ${CLOSE_MS} ms after it was stopped; it is left behind`),
+      () =>
+        log.error(
+          {},
+          `an engine's snapshot was not saved within ${CLOSE_MS} ms of the stop and is abandoned`,
+        ),
       () => undefined,
     );
     const all = Promise.all([...followers.values()].map((follower) => follower.close()));

@@ -2,10 +2,10 @@ import type { GatewayAgent, GatewayOptions } from '@hermes-fleet/fleet';
 import { NO_MODEL } from '@hermes-fleet/peers';
 import { FleetError } from '@hermes-fleet/protocol';
 
-/** What callers find here: it is announced as this member's capabilities, and none of it is a tool for tasks. */
+/** The announced capabilities. They are methods for callers, not tools for tasks. */
 const OFFERED: readonly string[] = ['apply_control_decision', 'list_strategies', 'get_strategy'];
 
-/** A trader thinks with no model and does no tasks: its gateway blocks every one before an executor is asked. */
+/** The trader has no model and runs no tasks: its gateway blocks them before it asks an executor. */
 export const NO_AGENT: GatewayAgent = {
   executor: {
     model: NO_MODEL,
@@ -16,7 +16,7 @@ export const NO_AGENT: GatewayAgent = {
   minimumBudget: 0,
 };
 
-/** It has no MCP servers of its own either. */
+/** The trader uses no MCP servers. */
 export const NO_MCP: GatewayOptions['mcp'] = {
   names: () => [],
   health: () => ({}),

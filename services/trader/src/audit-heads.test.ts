@@ -16,7 +16,7 @@ async function bus(t: TestContext): Promise<NatsServer> {
   return server;
 }
 
-/** The head that the bus holds; undefined for none. */
+/** The published head, if any. */
 async function published(url: string): Promise<unknown> {
   const nc = await openConnection(connection(url), AbortSignal.timeout(10_000));
   try {
@@ -46,7 +46,7 @@ function watch(t: TestContext, store: AuditWatchOptions['store'], url: string | 
   return { audit, log, verdicts };
 }
 
-/** A file with five records whose head is on the bus, closed. */
+/** A closed file with five records whose head is published. */
 async function leftBehind(t: TestContext, url: string) {
   const control = controlFile(t, recordingLog());
   const store = control.open();
@@ -60,28 +60,24 @@ async function leftBehind(t: TestContext, url: string) {
   return control;
 }
 
-test(
-  'an audit that is whole has its head on the bus, and the next start goes on from it',
-  deadline,
-  async (t) => {
-    const { url } = await bus(t);
-    const control = await leftBehind(t, url);
-    const store = control.open();
-    await refuseSome(store, 1);
-    const { audit, verdicts, log } = watch(t, store, url);
-    assert.equal(await audit.heads?.flush(20_000), true);
-    assert.deepEqual(audit.state(), { state: 'ok', detail: undefined });
-    assert.ok(verdicts.length > 0 && verdicts.every(Boolean));
-    await refuseSome(store, 3);
-    assert.equal(store.head().seq, 9);
-    assert.equal(await audit.heads?.flush(20_000), true);
-    assert.deepEqual(await published(url), { store: store.id, ...store.head() });
-    assert.deepEqual(
-      log.entries.filter(({ level }) => level === 'error'),
-      [],
-    );
-  },
-);
+test('an intact audit has its head published, and the next start continues from it', deadline, async (t) => {
+  const { url } = await bus(t);
+  const control = await leftBehind(t, url);
+  const store = control.open();
+  await refuseSome(store, 1);
+  const { audit, verdicts, log } = watch(t, store, url);
+  assert.equal(await audit.heads?.flush(20_000), true);
+  assert.deepEqual(audit.state(), { state: 'ok', detail: undefined });
+  assert.ok(verdicts.length > 0 && verdicts.every(Boolean));
+  await refuseSome(store, 3);
+  assert.equal(store.head().seq, 9);
+  assert.equal(await audit.heads?.flush(20_000), true);
+  assert.deepEqual(await published(url), { store: store.id, ...store.head() });
+  assert.deepEqual(
+    log.entries.filter(({ level }) => level === 'error'),
+    [],
+  );
+});
 
 const FORGET = `UPDATE sqlite_sequence SET seq = (SELECT max(seq) FROM audit) WHERE name = 'audit'`;
 
@@ -101,7 +97,7 @@ const BROKEN: [what: string, sql: string, reason: RegExp][] = [
 ];
 
 for (const [what, sql, reason] of BROKEN) {
-  test(`${what} is found at the start, and no head is published over the last one`, deadline, async (t) => {
+  test(`${what} is detected at the start, and the last published head stays`, deadline, async (t) => {
     const { url } = await bus(t);
     const control = await leftBehind(t, url);
     const before = await published(url);
@@ -118,22 +114,18 @@ for (const [what, sql, reason] of BROKEN) {
   });
 }
 
-test(
-  'another file, also one with as many records, is not the audit that was published',
-  deadline,
-  async (t) => {
-    const { url } = await bus(t);
-    await leftBehind(t, url);
-    const store = controlFile(t, recordingLog()).open();
-    await store.seed([], [CONCERN]);
-    await refuseSome(store, 6);
-    const { audit, log } = watch(t, store, url);
-    await log.saw(/its head is published no more/);
-    assert.match(audit.state().detail ?? '', /of another file .* is of record 5, .* another record there/);
-  },
-);
+test('another file, even one with as many records, is not the published audit', deadline, async (t) => {
+  const { url } = await bus(t);
+  await leftBehind(t, url);
+  const store = controlFile(t, recordingLog()).open();
+  await store.seed([], [CONCERN]);
+  await refuseSome(store, 6);
+  const { audit, log } = watch(t, store, url);
+  await log.saw(/its head is published no more/);
+  assert.match(audit.state().detail ?? '', /of another file .* is of record 5, .* another record there/);
+});
 
-test('a file that was put back has its head published once the old one is forgotten', deadline, async (t) => {
+test('a restored file has its head published once the old head is deleted', deadline, async (t) => {
   const { url } = await bus(t);
   const control = await leftBehind(t, url);
   control.tamper(`DELETE FROM audit WHERE seq > 3; ${FORGET}`);
@@ -155,13 +147,13 @@ test('a file that was put back has its head published once the old one is forgot
   assert.deepEqual([audit.state().state, verdicts.includes(false)], ['ok', false]);
 });
 
-test('without a broker the chain is verified all the same', deadline, async (t) => {
+test('without a broker the chain is still verified', deadline, async (t) => {
   const control = controlFile(t, recordingLog());
   const store = control.open();
   await store.seed([], [CONCERN]);
   await refuseSome(store, 2);
   const whole = watch(t, store, undefined);
-  await whole.log.saw(/the audit is whole/);
+  await whole.log.saw(/the audit is intact/);
   assert.deepEqual(whole.audit.state(), { state: 'ok', detail: undefined });
   assert.deepEqual(whole.verdicts, [true]);
   assert.equal(whole.audit.heads, undefined);
@@ -175,12 +167,12 @@ test('without a broker the chain is verified all the same', deadline, async (t) 
   assert.match(broken.audit.state().detail ?? '', /^record 2 of the audit/);
 });
 
-test('while the bus is away it is not known whether a tail is missing, and says why', deadline, async (t) => {
+test('while the bus is unreachable the state is unknown, with the reason', deadline, async (t) => {
   const server = await bus(t);
   const control = await leftBehind(t, server.url);
   await server.kill();
   const { audit, log, verdicts } = watch(t, control.open(), server.url);
-  await log.saw(/the audit is whole/);
+  await log.saw(/the audit is intact/);
   await log.saw(/interrupted/);
   assert.equal(audit.state().state, 'unknown');
   assert.match(audit.state().detail ?? '', /last head is not read back yet: .*ECONNREFUSED/);
@@ -191,7 +183,7 @@ test('while the bus is away it is not known whether a tail is missing, and says 
 });
 
 test(
-  'a chain that cannot be read is not called broken, has no head published, and is tried again',
+  'an unreadable chain is not reported as broken, publishes no head, and is retried',
   deadline,
   async (t) => {
     const { url } = await bus(t);
@@ -215,7 +207,7 @@ test(
   },
 );
 
-test('it closes while the chain is walked', deadline, async (t) => {
+test('it closes during the verification', deadline, async (t) => {
   const store = controlFile(t, recordingLog()).open();
   await store.seed([], [CONCERN]);
   await refuseSome(store, 50);

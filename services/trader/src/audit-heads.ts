@@ -2,23 +2,23 @@ import { type BusConnection, type Head, type HeadPublisher, startHeadPublisher }
 import type { Clock, Log } from '@hermes-fleet/protocol';
 import type { ControlStore } from './control/control-store.ts';
 
-/** What is known of the audit (design 4, State). */
+/** The integrity of the audit (docs/trader.md#audit). */
 export interface AuditState {
-  /** `unknown` while its chain is walked, or the head that the bus holds was not read yet. `broken` is for good. */
+  /** `unknown` until the chain is verified and the published head is read. `broken` is final. */
   readonly state: 'unknown' | 'ok' | 'broken';
-  /** What is broken, or waited for. */
+  /** The break, or the pending step. */
   readonly detail: string | undefined;
 }
 
 export interface AuditWatchOptions {
-  /** Whose audit it is, e.g. `trader`. */
+  /** Owner of the audit, e.g. `trader`. */
   readonly service: string;
-  /** Undefined: heads go nowhere, and a tail that was cut off is found only as far as the file tells. */
+  /** Undefined: heads are not published, and a truncated tail is detected only by the file's own counter. */
   readonly connection: BusConnection | undefined;
   readonly store: Pick<ControlStore, 'id' | 'head' | 'audit' | 'verify' | 'onHead'>;
   readonly clock: Clock;
   readonly log: Log;
-  /** Called when it turns out whether the audit is whole. */
+  /** Called with the result when the verification is complete. */
   readonly onVerdict: (ok: boolean) => void;
 }
 
@@ -30,9 +30,9 @@ export interface AuditWatch {
 }
 
 /**
- * Walks the audit's chain once, beside everything else, and compares it with the head that the bus holds; from then on
- * the bus holds the newest head. A chain that is broken, or is not the one whose head was published, is logged as an
- * error and has no head published any more.
+ * Verifies the audit chain once in the background and compares it with the published head. From then on it publishes the
+ * newest head (docs/events.md#the-head-of-an-audit). If the chain is broken or differs from the published one, it logs an
+ * error and publishes no more heads.
  */
 export function watchAudit(o: AuditWatchOptions): AuditWatch {
   const { store, log } = o;
@@ -40,7 +40,7 @@ export function watchAudit(o: AuditWatchOptions): AuditWatch {
   let chain: AuditState = { state: 'unknown', detail: 'its chain is being verified' };
   let walk: Promise<string | undefined> | undefined;
 
-  /** Why the chain is broken; undefined when it is whole. Asked again after a failure. */
+  /** Why the chain is broken; undefined if it is intact. A failed verification is repeated by the next call. */
   const wrongChain = (): Promise<string | undefined> => {
     walk ??= walkChain().catch((error: unknown) => {
       walk = undefined;
@@ -53,7 +53,7 @@ export function watchAudit(o: AuditWatchOptions): AuditWatch {
     const { records, broken } = await store.verify({ signal: stop.signal });
     const reason = broken && `record ${broken.seq} of the audit: ${broken.reason}`;
     chain = { state: reason === undefined ? 'ok' : 'broken', detail: reason };
-    if (reason === undefined) log.info({ records }, 'the audit is whole');
+    if (reason === undefined) log.info({ records }, 'the audit is intact');
     else log.error({ seq: broken?.seq, reason }, 'the audit is broken');
     tell();
     return reason;
@@ -65,7 +65,7 @@ export function watchAudit(o: AuditWatchOptions): AuditWatch {
     if (head.audit !== 'unknown') return { state: head.audit, detail: head.reason };
     return {
       state: 'unknown',
-      detail: `its last head is not read back yet: ${head.lastError ?? 'no answer'}`,
+      detail: `the published head is not read yet: ${head.lastError ?? 'no answer'}`,
     };
   };
   const tell = (): void => {
@@ -102,7 +102,7 @@ export function watchAudit(o: AuditWatchOptions): AuditWatch {
   };
 }
 
-/** Why a head that was published is not one of this audit. */
+/** Why a published head does not belong to this audit; undefined if it does. */
 function contradiction(store: AuditWatchOptions['store'], published: Head): string | undefined {
   const last = store.head().seq;
   const [own] = store.audit(published.seq - 1, 1);

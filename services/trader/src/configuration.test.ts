@@ -16,7 +16,7 @@ const SECRETS = Object.fromEntries(
   ].map((name) => [name, `secret-of-the-test-${name}`]),
 );
 
-/** The shipped files in a home of their own, with these changed. */
+/** A home with a copy of the shipped files and these changes. */
 function homeWith(t: TestContext, files: Readonly<Record<string, string | undefined>> = {}): string {
   const home = mkdtempSync(join(tmpdir(), 'trader-configuration-'));
   t.after(() => rmSync(home, { recursive: true, force: true }));
@@ -57,7 +57,7 @@ function traderYaml(...changes: readonly (readonly [string, string])[]): string 
   }, shipped('trader.yaml'));
 }
 
-test('the shipped configuration is right, and is about what the source document is about', (t) => {
+test('the shipped configuration is valid and matches docs/trader.md', (t) => {
   const { trader, fleet, credentials, warnings, feeds } = read(homeWith(t));
   assert.deepEqual(warnings, []);
   assert.deepEqual(
@@ -92,7 +92,7 @@ test('the shipped configuration is right, and is about what the source document 
   assert.deepEqual(rate, { per_second: 50, burst: 200, kept_for_pause: 20 });
 });
 
-test('all problems of all files are told at once, each with its line', (t) => {
+test('all problems of all files are reported at once, each with its line', (t) => {
   const home = homeWith(t, {
     'IDENTITY.md': undefined,
     'fleet.yaml': shipped('fleet.yaml').replace('role: trader', 'rolle: trader'),
@@ -116,7 +116,7 @@ test('all problems of all files are told at once, each with its line', (t) => {
     new RegExp(`^fleet\\.yaml:${lines('fleet.yaml', 'rolle')} fleet\\.rolle `),
     new RegExp(`^fleet\\.yaml:${lines('fleet.yaml', 'user_env')} fleet\\.nats\\.user_env NATS_USER`),
     new RegExp(`^trader\\.yaml:${lines('trader.yaml', 'max_age_s')} trader\\.policy\\.max_age_s `),
-    new RegExp(`^trader\\.yaml:${lines('trader.yaml', 'swich')} trader\\.callers\\.swich is no caller`),
+    new RegExp(`^trader\\.yaml:${lines('trader.yaml', 'swich')} trader\\.callers\\.swich is not a caller`),
     new RegExp(
       `^trader\\.yaml:${lines('trader.yaml', 'max_order')} trader\\.concerns\\[0\\]\\.limits\\.max_order `,
     ),
@@ -144,9 +144,9 @@ const SECOND = `    - account_id: qndd8o9ppop6
       balances: { quote: "1" }
       limits: { max_order: "1", max_position: "1", min_order: "1" }
       feed: { kind: synthetic, start_price: "1" }
-  # What can be active.`;
+  # Strategies that can be active.`;
 
-/** What spans several keys or files, one row for each. */
+/** Checks that span several keys or files. */
 const CASES: readonly [what: string, changes: [string, string][], says: RegExp][] = [
   [
     'a strategy that is not there',
@@ -169,34 +169,30 @@ const CASES: readonly [what: string, changes: [string, string][], says: RegExp][
     /concerns\[0\]\.active_strategy_id strategy .* is of qndd8o9ppop7:xrpusd/,
   ],
   [
-    'a strategy of no concern',
+    'a strategy without a concern',
     [
       [
         `kind: trend_follower\n      account_id: qndd8o9ppop6`,
         `kind: trend_follower\n      account_id: other`,
       ],
     ],
-    /strategies\[1\] is of other:xrpusd, which is no concern/,
+    /strategies\[1\] is of other:xrpusd, which is not a concern/,
   ],
-  [
-    'an id that stands twice',
-    [[`- id: ${TREND}`, `- id: ${GRID}`]],
-    /strategies\[1\]\.id is the id of entry 1/,
-  ],
+  ['a repeated id', [[`- id: ${TREND}`, `- id: ${GRID}`]], /strategies\[1\]\.id repeats the id of entry 1/],
   [
     'two concerns of one account and market',
-    [['  # What can be active.', SECOND]],
-    /concerns\[1\] is the concern qndd8o9ppop6:xrpusd of entry 1 again/,
+    [['  # Strategies that can be active.', SECOND]],
+    /concerns\[1\] repeats the concern qndd8o9ppop6:xrpusd of entry 1/,
   ],
   [
     'a caller that fleet.yaml does not know',
     [['operator: { accounts', 'nobody: { accounts']],
-    /trader\.callers\.nobody is no caller of fleet\.yaml/,
+    /trader\.callers\.nobody is not a caller in fleet\.yaml/,
   ],
   [
-    'an account that no concern is of',
+    'an account without a concern',
     [['accounts: [qndd8o9ppop6]', 'accounts: [qndd8o9ppop9]']],
-    /trader\.callers\.switch\.accounts\[0\] no concern is of the account qndd8o9ppop9/,
+    /trader\.callers\.switch\.accounts\[0\] no concern belongs to the account qndd8o9ppop9/,
   ],
   [
     'a name with a colon',
@@ -213,11 +209,11 @@ const CASES: readonly [what: string, changes: [string, string][], says: RegExp][
     [['burst: 200', 'burst: 20']],
     /rate\.kept_for_pause must be below the burst of 20/,
   ],
-  ['a feed that is none', [['kind: synthetic', 'kind: syntetic']], /concerns\[0\]\.feed/],
+  ['an unknown feed', [['kind: synthetic', 'kind: syntetic']], /concerns\[0\]\.feed/],
   ['an unknown key', [['strict_degraded', 'strict_degradet']], /policy\.strict_degradet/],
 ];
 
-test('what no single key shows is told with the line of the key', async (t) => {
+test('problems that span several keys are reported with the line of the key', async (t) => {
   for (const [what, changes, says] of CASES)
     await t.test(what, () => {
       const told = problemsOf(homeWith(t, { 'trader.yaml': traderYaml(...changes) }));
@@ -227,7 +223,7 @@ test('what no single key shows is told with the line of the key', async (t) => {
     });
 });
 
-test('a file of bars is read with the configuration, beside trader.yaml', (t) => {
+test('a CSV file of bars is read with the configuration, from the folder of trader.yaml', (t) => {
   const feed =
     '        kind: synthetic\n        seed: 20260416\n        start_price: "2.1"\n        volatility_bps: 20\n';
   const yaml = traderYaml([feed, '        kind: csv\n        file: bars.csv\n']);
@@ -240,12 +236,9 @@ test('a file of bars is read with the configuration, beside trader.yaml', (t) =>
   assert.deepEqual([...read(right).feeds.keys()], ['qndd8o9ppop6:xrpusd']);
 });
 
-test('a caller with scopes of the trader and no accounts is told of, and no more than that', (t) => {
+test('a caller with trader scopes but no accounts causes only a warning', (t) => {
   const home = homeWith(t, {
     'trader.yaml': traderYaml(['    switch: { accounts: [qndd8o9ppop6] }\n', '']),
   });
-  assert.match(
-    read(home).warnings.join(),
-    /trader\.callers: switch has scopes of the trader and no accounts/,
-  );
+  assert.match(read(home).warnings.join(), /trader\.callers: switch has trader scopes but no accounts/);
 });

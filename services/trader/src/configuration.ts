@@ -21,8 +21,8 @@ export interface Configuration extends MemberConfiguration {
 }
 
 /**
- * Reads the trader's fleet.yaml, trader.yaml and IDENTITY.md, every secret and every file of bars that they name. Throws
- * one CONFIG_INVALID that lists all problems of all of them at once.
+ * Reads the trader's fleet.yaml, trader.yaml and IDENTITY.md with the secrets and CSV files that they name. Throws one
+ * CONFIG_INVALID that lists all problems.
  */
 export function readConfiguration(
   environment: MemberEnvironment,
@@ -51,14 +51,14 @@ export function readConfiguration(
   };
 }
 
-/** Who has a token in a fleet.yaml, which may be wrong. */
+/** The callers in an unvalidated fleet.yaml. */
 function callersIn(raw: unknown): JsonObject | undefined {
   const fleet = isJsonObject(raw) && isJsonObject(raw.fleet) ? raw.fleet : {};
   const { callers = {} } = isJsonObject(fleet.server) ? fleet.server : {};
   return isJsonObject(raw) && isJsonObject(callers) ? callers : undefined;
 }
 
-/** Callers of trader.yaml whom nobody could be. */
+/** Callers of trader.yaml without a token in fleet.yaml. */
 function unknownCallers(raw: unknown, known: JsonObject): FieldError[] {
   const trader = isJsonObject(raw) && isJsonObject(raw.trader) ? raw.trader : {};
   const named = isJsonObject(trader.callers) ? Object.keys(trader.callers) : [];
@@ -66,11 +66,11 @@ function unknownCallers(raw: unknown, known: JsonObject): FieldError[] {
     .filter((name) => !Object.hasOwn(known, name))
     .map((name) => ({
       path: `trader.callers.${name}`,
-      reason: `is no caller of fleet.yaml: give ${name} a token under fleet.server.callers there`,
+      reason: `is not a caller in fleet.yaml: give ${name} a token under fleet.server.callers there`,
     }));
 }
 
-/** Callers that may ask for everything, and are refused all of it. */
+/** Callers with trader scopes but without accounts: all their requests are refused. */
 function idleCallers({ trader }: TraderConfig, { fleet }: MemberConfiguration): string[] {
   return Object.entries(fleet.fleet.server?.callers ?? {})
     .filter(([name, { scopes }]) => {
@@ -79,6 +79,6 @@ function idleCallers({ trader }: TraderConfig, { fleet }: MemberConfiguration): 
     })
     .map(
       ([name]) =>
-        `trader.callers: ${name} has scopes of the trader and no accounts, so it is refused; list its accounts in trader.yaml`,
+        `trader.callers: ${name} has trader scopes but no accounts, so it is refused; list its accounts in trader.yaml`,
     );
 }

@@ -10,7 +10,7 @@ import { CONCERN, controlFile, rejectSome } from './testing/control-file.ts';
 const deadline = { timeout: 60_000 };
 const SETUP = { user: 'setup', pass: 'setup-pw' };
 
-/** A bus on which the trader may do what it may in a fleet, and no more. */
+/** A bus with the trader's permissions of a real fleet. */
 async function bus(t: TestContext) {
   const server = await startNatsServer(t, {
     users: [
@@ -64,7 +64,7 @@ function connectTo(t: TestContext, store: ControlStore, url: string | undefined)
 const events = (store: ControlStore) => store.outbox.read(0, 1_000).map(({ event }) => event.id);
 
 test(
-  'every decision is an event on its own subject, in order and once, and the head is beside it',
+  'every decision is published once, in order, on its own subject, and the audit head too',
   deadline,
   async (t) => {
     const { server, read } = await bus(t);
@@ -97,7 +97,7 @@ test(
 );
 
 test(
-  'what happens while the broker is away is there afterwards, over restarts of either',
+  'events of a broker outage are published afterwards, even after restarts of either side',
   deadline,
   async (t) => {
     const { server, read } = await bus(t);
@@ -131,7 +131,7 @@ test(
   },
 );
 
-test('a broken audit keeps no control event from the bus, and is told as what it is', deadline, async (t) => {
+test('a broken audit does not stop control events and is reported as broken', deadline, async (t) => {
   const { server, read } = await bus(t);
   const control = controlFile(t, recordingLog());
   const store = control.open();
@@ -152,12 +152,12 @@ test('a broken audit keeps no control event from the bus, and is told as what it
   while (!second.control.relay?.state().connected) await systemClock.sleep(5);
 });
 
-test('without a broker the audit is watched, and nothing else', deadline, async (t) => {
+test('without a broker only the audit is watched', deadline, async (t) => {
   const store = controlFile(t, recordingLog()).open();
   await store.seed([], [CONCERN]);
   const { control, log, seen } = connectTo(t, store, undefined);
   assert.equal(control.relay, undefined);
-  await log.saw(/the audit is whole/);
+  await log.saw(/the audit is intact/);
   assert.deepEqual([control.audit().state, seen.ok], ['ok', [true]]);
   await control.close();
 });

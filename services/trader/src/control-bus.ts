@@ -6,12 +6,12 @@ import type { FleetMetrics } from '@hermes-fleet/service';
 import { type AuditState, type AuditWatchOptions, watchAudit } from './audit-heads.ts';
 import type { ControlStore } from './control/control-store.ts';
 
-/** Below it lies every control event: `fleet.control.<account>.<market>`. */
+/** Subject prefix of control events: `fleet.control.<account>.<market>`. */
 const SUBJECTS = 'fleet.control';
 
 export interface ControlBusOptions {
   readonly service: string;
-  /** Undefined: there is no broker. */
+  /** Undefined without a broker. */
   readonly nats: FleetConfig['fleet']['nats'];
   readonly login: Credentials['bus'];
   readonly store: Pick<ControlStore, 'outbox'> & AuditWatchOptions['store'];
@@ -20,16 +20,16 @@ export interface ControlBusOptions {
   readonly metrics: Pick<FleetMetrics, 'eventPublished'> & { auditOk(ok: boolean): void };
 }
 
-/** What the trader has on NATS beside what every member has, and the eye on its audit. */
+/** The trader's own NATS connections and its audit watch. */
 export interface ControlBus {
-  /** Of control events and heads together; undefined without a broker. */
+  /** Control events and audit heads as one relay; undefined without a broker. */
   readonly relay: OutboxPublisher | undefined;
   audit(): AuditState;
-  /** Leaves in the outbox what was not flushed. */
+  /** Events that were not flushed stay in the outbox. */
   close(): Promise<void>;
 }
 
-/** Publishes control events and the head of the audit, each over a connection of its own, in the background. */
+/** Publishes control events and audit heads in the background, each over its own connection. */
 export function connectControlBus(o: ControlBusOptions): ControlBus {
   const { service, nats, store, clock, log } = o;
   const named = (name: string) => nats && busConnection(nats, `fleet/${service}/${name}`, o.login);
@@ -55,7 +55,7 @@ export function connectControlBus(o: ControlBusOptions): ControlBus {
     state() {
       const state = events.state();
       const head = audit.heads?.state();
-      // A broken audit has no connection any more: that is told by `audit`, and is no fault of the bus.
+      // A broken audit closes its connection: `audit` reports it, and the bus is not at fault.
       return state.connected && head && head.audit !== 'broken' && !head.connected
         ? { connected: false, lastError: head.lastError ?? 'the head of the audit is not published yet' }
         : state;

@@ -3,7 +3,7 @@ import { systemClock } from '@hermes-fleet/protocol';
 import type { SecretEnv } from '@hermes-fleet/service';
 import { readConfiguration } from './configuration.ts';
 
-/** `--doctor` of the trader: see examineMember. */
+/** Implements `--doctor`; see `examineMember`. */
 export function examineTrader(environment: MemberEnvironment, env: SecretEnv): Promise<DoctorReport> {
   return examineMember({
     environment,

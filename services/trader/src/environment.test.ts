@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { FleetError } from '@hermes-fleet/protocol';
 import { readEnvironment } from './environment.ts';
 
-test('the trader lives in HERMES_HOME/trader, whether it is named or not', () => {
+test('the trader uses HERMES_HOME/trader, with or without --profile', () => {
   const expected = {
     name: 'trader',
     home: '/srv',
@@ -15,7 +15,7 @@ test('the trader lives in HERMES_HOME/trader, whether it is named or not', () =>
     assert.deepEqual(readEnvironment(argv, { HERMES_HOME: '/srv' }), expected);
 });
 
-test('another name, and what is no option, are refused', () => {
+test('another name and unknown options are refused', () => {
   assert.throws(
     () => readEnvironment(['--profile', 'neo'], {}),
     (thrown) => thrown instanceof FleetError && thrown.code === 'CONFIG_INVALID',

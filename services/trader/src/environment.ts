@@ -2,12 +2,12 @@ import { parseArgs } from 'node:util';
 import { type MemberEnvironment, readMemberEnvironment, traderDir } from '@hermes-fleet/member';
 import { FleetError } from '@hermes-fleet/protocol';
 
-/** The one name that a trader has: there is one in a fleet. */
+/** The trader's name. A fleet has one trader. */
 export const TRADER = 'trader';
 
 /**
- * Reads the command line and the environment of the trader: `HERMES_HOME` holds `trader/`, and state defaults to a
- * folder in it. `--profile trader` is taken too, so that all members can be started alike.
+ * Reads the command line and the environment: `HERMES_HOME` contains `trader/`, and the state folder defaults to a folder
+ * in it. `--profile trader` is accepted, so that all members start with the same command line.
  */
 export function readEnvironment(argv: readonly string[], env: NodeJS.ProcessEnv): MemberEnvironment {
   const { values } = parseArgs({ args: [...argv], options: { profile: { type: 'string' } }, strict: true });

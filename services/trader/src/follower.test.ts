@@ -12,7 +12,7 @@ const health = ({ runtime }: Running) => runtime.health(CONCERN.id);
 const STALE = 'the feed is stale: no bar for more than 3 intervals';
 
 describe('a feed that is late', deadline, () => {
-  it('degrades execution by the clock alone, which is told once; the next bar ends it', async (t) => {
+  it('degrades execution by the clock alone and is reported once; the next bar ends it', async (t) => {
     const run = await running(t);
     await run.bar(100);
     const told = run.changes.length;
@@ -27,11 +27,11 @@ describe('a feed that is late', deadline, () => {
     assert.deepEqual([execution.state, execution.reasons], ['ok', []]);
     assert.deepEqual(run.log.messages, [
       `warn: execution is degraded: ${STALE}`,
-      'info: execution is sound again',
+      'info: execution is healthy again',
     ]);
   });
 
-  it('is stale also before its first bar, and when it has ended', async (t) => {
+  it('is stale before its first bar and after its end', async (t) => {
     const run = await running(t);
     run.clock.advance(3 * INTERVAL_MS + 1);
     assert.deepEqual(health(run).reasons, [STALE]);
@@ -44,7 +44,7 @@ describe('a feed that is late', deadline, () => {
 });
 
 describe('a feed that fails', deadline, () => {
-  it('is asked again, ever less often, and degrades execution until it has a bar', async (t) => {
+  it('is retried with backoff and degrades execution until its next bar', async (t) => {
     const run = await running(t);
     const asked: number[] = [];
     for (const pause of [500, 1_000, 2_000, 4_000]) {
@@ -65,20 +65,20 @@ describe('a feed that fails', deadline, () => {
     assert.equal(run.log.messages.filter((message) => message.includes('the feed failed')).length, 1);
   });
 
-  it('is one that gives a bar which is none: the engine goes on with the next', async (t) => {
+  it('includes one that returns an invalid bar: the engine continues with the next', async (t) => {
     const run = await running(t);
     const before = await run.bar(100);
     const one = money('1');
     const bar = { at: run.clock.now() + 1, open: one, high: one, low: one, close: one, volume: one };
     run.feed.push({ ...bar, high: money('0.5') });
     await run.clock.asleep(1);
-    assert.match(run.log.messages.join(), /warn: the feed failed; it is asked again/);
+    assert.match(run.log.messages.join(), /warn: the feed failed; it is retried/);
     assert.deepEqual(run.view().lastBar, before.lastBar);
   });
 });
 
 describe('orders that are rejected', deadline, () => {
-  it('degrade execution until twenty bars later', async (t) => {
+  it('degrade execution for twenty bars', async (t) => {
     const limits = { max_order: '1000', max_position: '1000', max_open_orders: 5, min_order: '999' };
     const run = await running(t, { market: market({ limits }) });
     await run.bar(100);
@@ -94,7 +94,7 @@ describe('orders that are rejected', deadline, () => {
 });
 
 describe('the test hook', () => {
-  it('degrades execution, and takes it back', async (t) => {
+  it('degrades execution and restores it', async (t) => {
     const run = await running(t);
     run.runtime.degrade(CONCERN.id, 'a drill');
     assert.deepEqual(health(run), { degraded: true, reasons: ['a drill'] });
@@ -105,7 +105,7 @@ describe('the test hook', () => {
 });
 
 describe('a strategy that fails', deadline, () => {
-  /** The grid, but for the bars at which `fails` says so. */
+  /** The grid strategy, which throws at the bars that `fails` selects. */
   const moody = (fails: () => boolean) => {
     const grid = STRATEGY_KINDS['grid_trader'] ?? assert.fail('there is no grid');
     const kind = strategyKind(grid.params, (params) => {
@@ -120,7 +120,7 @@ describe('a strategy that fails', deadline, () => {
     return { kinds: { ...STRATEGY_KINDS, moody: kind }, strategies: [member, ...MEMBERS.slice(1)] };
   };
 
-  it('degrades execution, and is forgiven when it comes to itself', async (t) => {
+  it('degrades execution until it succeeds again', async (t) => {
     let fails = false;
     const run = await running(
       t,
@@ -142,7 +142,7 @@ describe('a strategy that fails', deadline, () => {
     assert.equal(run.store.strategy(GRID)?.status, 'enabled');
   });
 
-  it('is faulted after ten errors in a row: the store says so, its entries go, its exits stay', async (t) => {
+  it('is faulted after ten consecutive errors: the store records it, its entries are canceled, its exits stay', async (t) => {
     let fails = false;
     const run = await running(
       t,
@@ -169,7 +169,7 @@ describe('a strategy that fails', deadline, () => {
     );
   });
 
-  it('opens nothing any more, whatever is desired of it, until another one is active', async (t) => {
+  it('places no entries, whatever is desired, until another strategy is active', async (t) => {
     let fails = true;
     const options = moody(() => fails);
     const run = await running(t, options);
@@ -185,7 +185,7 @@ describe('a strategy that fails', deadline, () => {
     assert.ok(Number((await run.bar(100)).position.quantity) > 0);
   });
 
-  it('is recorded as faulted with a later bar where the store could not', async (t) => {
+  it('is recorded as faulted with a later bar if the store failed', async (t) => {
     let refusals = 2;
     const run = await running(t, {
       ...moody(() => true),
@@ -208,7 +208,7 @@ describe('a strategy that fails', deadline, () => {
 });
 
 describe('an engine that cannot be saved', deadline, () => {
-  it('goes on, says so without being degraded, and is saved with the next bar that can be', async (t) => {
+  it('continues without being degraded, reports it, and is saved with the next possible bar', async (t) => {
     let isFull = false;
     let saves = 0;
     let saved = Promise.withResolvers<void>();
@@ -238,7 +238,7 @@ describe('an engine that cannot be saved', deadline, () => {
     }
     assert.equal(saves, 4);
     assert.equal(run.view().openOrders.length, 3);
-    const reason = "the engine's state is not on disk, and is tried with each bar: the disk is full";
+    const reason = "the engine's snapshot cannot be saved and is retried with each bar: the disk is full";
     assert.deepEqual(health(run), { degraded: false, reasons: [reason] });
     isFull = false;
     const done = saved.promise;
@@ -247,7 +247,7 @@ describe('an engine that cannot be saved', deadline, () => {
     await new Promise(setImmediate);
     assert.deepEqual(health(run), { degraded: false, reasons: [] });
     assert.deepEqual(run.log.messages, [
-      `error: the engine of ${CONCERN.id} was not saved; it goes on, and is tried again`,
+      `error: the engine of ${CONCERN.id} was not saved; it continues, and saving is retried`,
       `info: the engine of ${CONCERN.id} is saved again`,
     ]);
     await run.restart();

@@ -14,7 +14,7 @@ const GRID = '9cf29124-65a7-4950-ac18-65f938e0239b';
 const TREND = '0c555fee-e4c8-4543-ae70-c132517017e1';
 const LISTENING = 'Server listening at';
 
-/** The trader's port, and switch's, in a block that is free. */
+/** Free ports for the trader and switch. */
 async function ports(): Promise<{ trader: number; switch: number }> {
   const offset = await freeOffset();
   return { trader: 9220 + offset, switch: 9219 + offset };
@@ -31,7 +31,7 @@ async function stop(process: TraderProcess): Promise<void> {
   assert.deepEqual([code, stderr], [0, '']);
 }
 
-/** What the source document shows, decided just now. */
+/** The example decision of docs/trader.md with the current time. */
 const example = (id: string): JsonObject => ({
   decision_id: id,
   concern_id: 'qndd8o9ppop6:xrpusd',
@@ -48,12 +48,12 @@ const example = (id: string): JsonObject => ({
   requested_at: new Date().toISOString(),
 });
 
-test('it serves what every member serves, applies the decision of the source, and ends in order', async (t) => {
+test('it serves the routes of every member, applies a decision and stops in order', async (t) => {
   const at = await ports();
   const home = traderHome(t, { port: at.trader });
   const trader = home.run();
   await trader.says(LISTENING);
-  await trader.says('the audit is whole');
+  await trader.says('the audit is intact');
   const operator = operatorAt(at.trader);
   const get = async (path: string) => {
     const reply = await fetch(`${operator.url}${path}`);
@@ -116,7 +116,7 @@ test('it serves what every member serves, applies the decision of the source, an
 
 const toJson = (value: unknown): JsonObject => JSON.parse(JSON.stringify(value));
 
-test('tasks are blocked at no cost; a control decision in a message is a task with the answer', async (t) => {
+test('tasks are blocked at no cost; a control decision in a message becomes a task with the response', async (t) => {
   const at = await ports();
   const trader = traderHome(t, { port: at.trader }).run();
   await trader.says(LISTENING);
@@ -154,7 +154,7 @@ test('tasks are blocked at no cost; a control decision in a message is a task wi
   await stop(trader);
 });
 
-/** A peer that has a card and takes whatever is sent to it: `first` resolves with the first announce. */
+/** A peer with a card that accepts every message; `first` resolves with the first announce. */
 async function listeningPeer(t: TestContext, port: number) {
   const first = Promise.withResolvers<{ announce: string; authorization: string | undefined }>();
   const card = buildAgentCard({
@@ -181,7 +181,7 @@ async function listeningPeer(t: TestContext, port: number) {
   return first.promise;
 }
 
-test('it announces itself to switch as a trader without a model, and answers announces like everybody', async (t) => {
+test('it announces itself as a trader without a model, and answers announces', async (t) => {
   const at = await ports();
   const heard = listeningPeer(t, at.switch);
   const trader = traderHome(t, { port: at.trader, env: { SWITCH_PORT: String(at.switch) } }).run();
@@ -203,7 +203,7 @@ test('it announces itself to switch as a trader without a model, and answers ann
   await stop(trader);
 });
 
-test('there is one trader: a second process, and one whose port is taken, end at once and say why', async (t) => {
+test('a second process and a process whose port is taken exit at once with the reason', async (t) => {
   const at = await ports();
   const home = traderHome(t, { port: at.trader });
   const first = home.run();
@@ -221,7 +221,7 @@ test('there is one trader: a second process, and one whose port is taken, end at
   await stop(first);
 });
 
-test('a record that was changed behind its back: it serves, and says so everywhere', async (t) => {
+test('with a tampered record it serves and reports the damage everywhere', async (t) => {
   const at = await ports();
   const home = traderHome(t, { port: at.trader });
   const operator = operatorAt(at.trader);
@@ -247,7 +247,7 @@ test('a record that was changed behind its back: it serves, and says so everywhe
   await stop(trader);
 });
 
-test('a wrong configuration is one message with every problem, and nothing starts', async (t) => {
+test('an invalid configuration is reported with all problems at once, and nothing starts', async (t) => {
   const home = traderHome(t, { port: 99_999, broker: true });
   home.edit('trader.yaml', (text) =>
     text.replace('kind: grid_trader', 'kind: grid').replace('burst: 200', 'bust: 200'),
@@ -268,7 +268,7 @@ test('a wrong configuration is one message with every problem, and nothing start
   assert.match(wrongName.stderr, /this is the trader, not neo/);
 });
 
-test('--doctor looks at files and peers and writes nothing; --card prints the card', async (t) => {
+test('--doctor checks files and peers and writes nothing; --card prints the card', async (t) => {
   const at = await ports();
   const home = traderHome(t, { port: at.trader, env: { SWITCH_PORT: String(at.switch) } });
   const examined = await home.run('--doctor').ended;

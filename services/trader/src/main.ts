@@ -7,7 +7,6 @@ import { asksAboutAudit, lookAtAudit } from './verify-audit.ts';
 const argv = process.argv.slice(2);
 const audit = asksAboutAudit(argv);
 
-// The process of the trader: the only entry point of it that listens (design 1, Process roles).
 await runEntryPoint(
   {
     readEnvironment: (own, env) => readEnvironment(audit ? [] : own, env),

@@ -31,7 +31,7 @@ const VIEW: EngineView = {
   },
 };
 
-/** What the metrics look at, as it is now. */
+/** The current state that the metrics read. */
 interface World {
   concern: Concern | undefined;
   view: EngineView | undefined;
@@ -113,7 +113,7 @@ test('every recorder moves the series that it names, and no other', async () => 
   }
 });
 
-test('state is what stands in the store and the runtime when it is asked for', async () => {
+test('state metrics read the store and the runtime at each scrape', async () => {
   const { registry, world, metrics } = traderMetrics();
   const state = async (): Promise<Record<string, number>> =>
     Object.fromEntries(
@@ -152,7 +152,7 @@ test('state is what stands in the store and the runtime when it is asked for', a
   });
 });
 
-test('a store that cannot be read takes no other metric with it', async () => {
+test('an unreadable store does not affect other metrics', async () => {
   const { registry, world, metrics } = traderMetrics();
   metrics.desk.decided('resume', 'noop');
   world.fails = true;
@@ -171,13 +171,13 @@ test('a store that cannot be read takes no other metric with it', async () => {
   );
 });
 
-test('hostile labels make no series of their own, and many strategies only so many', async () => {
+test('unknown labels create no series, and the series of strategies are bounded', async () => {
   const strategies = Array.from({ length: 1_000 }, (_, n) => ({ id: `id${n}`, name: `n${n}` }));
   const { registry, metrics } = traderMetrics({ strategies });
   const before = Object.keys(await samples(registry)).length;
   for (let n = 0; n < 1_000; n += 1) {
     const word: string = `w${n}`;
-    // What a type forbids, a mistake may still bring.
+    // Values that the types forbid may still occur by mistake.
     Reflect.apply(metrics.desk.decided, undefined, [word, word]);
     Reflect.apply(metrics.desk.rejected, undefined, [word]);
     Reflect.apply(metrics.runtime.order, undefined, [word, `id${n}`, word]);

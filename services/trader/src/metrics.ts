@@ -4,21 +4,19 @@ import { Counter, Gauge, type Registry } from 'prom-client';
 import type { ControlStore } from './control/control-store.ts';
 import type { DeskWatcher } from './control/create-decision-service.ts';
 
-/** What a value outside the bounds of its label becomes. */
+/** Replaces unknown label values. */
 const OTHER = 'other';
 const ACTIONS = [...ControlAction.options, 'none'];
 const ORDER_KINDS = ['placed', 'filled', 'canceled', 'rejected'] as const;
 const RUN_STATES = ['running', 'paused'] as const;
-/** Strategies with a label of their own; those that are listed after them share one. */
+/** Most strategies with their own label; the others share one. */
 const MAX_STRATEGIES = 200;
 
 export interface TraderMetricsOptions {
-  /** That of createMetrics. */
   readonly registry: Registry;
   readonly store: Pick<ControlStore, 'head' | 'concern'>;
-  /** Asked at every scrape: a feed that has gone stale has no bar to tell of it. */
+  /** Read at every scrape, since a stale feed sends no bar that would report it. */
   readonly runtime: Pick<Runtime, 'view' | 'health'>;
-  /** Those of trader.yaml. */
   readonly concerns: readonly { readonly id: string }[];
   readonly strategies: readonly { readonly id: string; readonly name: string }[];
 }
@@ -26,14 +24,13 @@ export interface TraderMetricsOptions {
 export interface TraderMetrics {
   readonly desk: DeskWatcher;
   readonly runtime: RuntimeWatcher;
-  /** Whether the audit is whole, once that is known. */
+  /** Sets the result of the audit's verification. */
   auditOk(ok: boolean): void;
 }
 
 /**
- * The metric families of the trader (design 5, Metrics), the label sets that are known beforehand at 0. Recorders never
- * throw, and a label value outside its bounds counts as `other`. What stands in the store or the runtime is read there
- * when it is asked for; what cannot be read then is left out.
+ * The trader's metric families (docs/metrics.md). Known label sets start at 0, and unknown label values count as `other`.
+ * Values of the store and the runtime are read at each scrape and omitted if they cannot be read. Recorders never throw.
  */
 export function createTraderMetrics(o: TraderMetricsOptions): TraderMetrics {
   const { store, runtime } = o;
@@ -77,7 +74,6 @@ export function createTraderMetrics(o: TraderMetricsOptions): TraderMetrics {
     registers,
   });
 
-  /** A gauge with a value for each concern that has one. */
   const perConcern = <L extends string>(
     name: string,
     help: string,
@@ -142,13 +138,13 @@ export function createTraderMetrics(o: TraderMetricsOptions): TraderMetrics {
       decided: (action, status) =>
         decisions.inc({ action: label.action(action), status: label.status(status) }),
       rejected: (code) => rejections.inc({ code: label.code(code) }),
-      // Its records are counted by its head: outcomes and seeds are among them.
+      // The counter of records reads the audit head, which includes outcomes and seeds.
       audited: () => {},
     },
     runtime: {
       order: (_concern, strategy, kind) =>
         orders.inc({ strategy: names.get(strategy) ?? OTHER, kind: label.kind(kind) }),
-      // Everything that changes is read at the next scrape.
+      // Changes are read at the next scrape.
       changed: () => {},
     },
     auditOk: (ok) => auditOk.set(ok ? 1 : 0),
@@ -160,11 +156,11 @@ const allowed = (known: readonly string[]): ((value: string) => string) => {
   return (value) => (set.has(value) ? value : OTHER);
 };
 
-/** A store that cannot be read now leaves a value out; it must not take every other metric with it. */
+/** Omits a value that cannot be read, so that the other metrics are still served. */
 function quietly(read: () => void): void {
   try {
     read();
   } catch {
-    // Told by /ready, and by whoever reads the store for its work.
+    // /ready reports the failure.
   }
 }

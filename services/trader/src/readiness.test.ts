@@ -45,7 +45,7 @@ const TABLE: readonly [
   ['a stop', { stopping: true }, false, 'trader', 'down', /stopping/],
 ];
 
-test('the trader is ready while it can write; what it lacks beside that is told', async (t) => {
+test('the trader is ready while it can write, and reports everything else that is missing', async (t) => {
   const ok = { state: 'ok' };
   assert.deepEqual(readinessOf(fine), {
     ready: true,

@@ -7,13 +7,13 @@ import type { AuditState } from './audit-heads.ts';
 import type { ControlStore } from './control/control-store.ts';
 
 /**
- * What the trader needs to do its work. Without one of its files it can promise nothing; a broker that is away, degraded
- * execution and an audit that is not whole degrade it (design 4, Crash safety; design 5, Containers).
+ * The trader is down if one of its stores is unavailable, and degraded if the broker is unreachable, execution is degraded
+ * or the audit is broken (docs/trader.md#degraded).
  */
 export function readinessOf(o: {
   readonly ledger: Pick<Ledger, 'problem'>;
   readonly store: Pick<ControlStore, 'problem'>;
-  /** Those that fleet.yaml has a broker for. */
+  /** Undefined entries have no broker. */
   readonly relays: readonly (Pick<OutboxPublisher, 'state'> | undefined)[];
   readonly audit: AuditState;
   readonly runtime: Pick<Runtime, 'health'>;

@@ -12,7 +12,7 @@ const entries = (view: EngineView): OrderView[] => ofPurpose(view, 'entry');
 const exits = (view: EngineView): OrderView[] => ofPurpose(view, 'exit');
 const held = ({ position }: EngineView): number => Number(position.quantity);
 
-/** A grid that has bought its first level and rests the others. */
+/** A grid that has bought its first level; the other buys are open. */
 async function holding(run: Running): Promise<EngineView> {
   await run.bar(100);
   const view = await run.bar(98.9);
@@ -20,15 +20,15 @@ async function holding(run: Running): Promise<EngineView> {
   return view;
 }
 
-describe('what is decided shows in the orders and the position within two bars', deadline, () => {
-  it('running: the grid rests its entries, and sells what they bought', async (t) => {
+describe('decisions show in the orders and the position within two bars', deadline, () => {
+  it('running: the grid places its entries and sells the filled ones', async (t) => {
     const run = await running(t);
     assert.equal(entries(await run.bar(100)).length, 3);
     await holding(run);
     assert.equal(held(await run.bar(100.5)), 0);
   });
 
-  it('paused: the entries go at once and none comes, the exit stays and is filled; resumed: they are back', async (t) => {
+  it('paused: entries are canceled at once, the exit stays and is filled; resumed: entries return', async (t) => {
     const run = await running(t);
     const before = await holding(run);
     assert.deepEqual(await run.desire({ runState: 'paused' }), { canceledOrders: 2 });
@@ -65,7 +65,7 @@ describe('what is decided shows in the orders and the position within two bars',
     assert.equal(before, 0);
   });
 
-  it('halted: everything goes, and nothing comes', async (t) => {
+  it('halted: all orders are canceled and none is placed', async (t) => {
     const run = await running(t);
     const before = held(await holding(run));
     assert.deepEqual(await run.desire({ riskMode: 'halted' }), { canceledOrders: 3 });
@@ -75,7 +75,7 @@ describe('what is decided shows in the orders and the position within two bars',
     }
   });
 
-  it("switched to the protector: the grid's orders go, its position is inherited and brought to the target", async (t) => {
+  it("switched to the protector: the grid's orders are canceled, and its position is inherited and brought to the target", async (t) => {
     const run = await running(t);
     const before = await holding(run);
     assert.deepEqual(await run.desire({ activeStrategyId: SHIELD }), {
@@ -89,7 +89,7 @@ describe('what is decided shows in the orders and the position within two bars',
     assert.ok(Math.abs(share - 0.3) < 0.02, `the share is ${share}`);
   });
 
-  it('switched to the trend follower: what falls is sold', async (t) => {
+  it('switched to the trend follower: a falling position is sold', async (t) => {
     const run = await running(t);
     await holding(run);
     for (const price of [98.8, 98.7, 98.6]) await run.bar(price);
@@ -98,7 +98,7 @@ describe('what is decided shows in the orders and the position within two bars',
     assert.equal(held(await run.bar(98.4)), 0);
   });
 
-  it('nothing active: the orders go, and the position stays', async (t) => {
+  it('nothing active: orders are canceled, and the position stays', async (t) => {
     const run = await running(t);
     const before = held(await holding(run));
     assert.deepEqual(await run.desire({ activeStrategyId: null }), { canceledOrders: 3 });
@@ -116,7 +116,7 @@ describe('reconciling', deadline, () => {
     assert.deepEqual(run.view(), before);
   });
 
-  it('leaves the engine as it was where it cannot be done', async (t) => {
+  it('leaves the engine unchanged if it fails', async (t) => {
     const run = await running(t);
     const before = await holding(run);
     const other = { ...CONCERN, activeStrategyId: TREND, rev: 9 };
@@ -129,7 +129,7 @@ describe('reconciling', deadline, () => {
     assert.equal(entries(await run.bar(98.9)).length, 2);
   });
 
-  it('can always make safer what runs a strategy that was taken away, kind and all', async (t) => {
+  it('can always lower the risk of a strategy that was removed together with its kind', async (t) => {
     const run = await running(t);
     await holding(run);
     const gone = { status: 'disabled', kind: 'gone' } as const;
@@ -139,7 +139,7 @@ describe('reconciling', deadline, () => {
     assert.deepEqual((await run.bar(98.9)).openOrders, []);
   });
 
-  it('has no entries of a strategy that may not run', async (t) => {
+  it('allows no entries of a strategy that may not run', async (t) => {
     const run = await running(t);
     await holding(run);
     assert.deepEqual(await run.desire({}, { status: 'disabled' }), { canceledOrders: 2 });
@@ -147,8 +147,8 @@ describe('reconciling', deadline, () => {
   });
 });
 
-describe('what is asked before a switch', () => {
-  it('names what keeps a strategy from running, and changes nothing', async (t) => {
+describe('the preflight of a switch', () => {
+  it('returns why a strategy cannot run, and changes nothing', async (t) => {
     const { runtime, view } = await running(t);
     const before = view();
     assert.deepEqual(MEMBERS.map(runtime.preflight), [undefined, undefined, undefined]);
@@ -164,7 +164,7 @@ describe('what is asked before a switch', () => {
     assert.deepEqual(view(), before);
   });
 
-  it('knows nothing of concerns that are not there', async (t) => {
+  it('handles unknown concerns', async (t) => {
     const { runtime } = await running(t);
     assert.equal(runtime.view('a:b'), undefined);
     assert.equal(runtime.health('a:b').degraded, true);
@@ -201,14 +201,14 @@ describe('a restart', deadline, () => {
       assert.deepEqual(parted.store.loadEngine(CONCERN.id), whole.store.loadEngine(CONCERN.id));
     });
 
-  it('does not begin with a snapshot that cannot be read', async (t) => {
+  it('fails with a snapshot that cannot be read', async (t) => {
     const run = await running(t);
     await run.runtime.close();
     await run.store.saveEngine(CONCERN.id, { version: 99 });
     await assert.rejects(run.restart(), { code: 'STORE_UNAVAILABLE', message: /the stored engine of/ });
   });
 
-  it('fills nothing before it is told what is desired', async (t) => {
+  it('fills nothing before its first reconcile', async (t) => {
     const run = await running(t);
     const before = await holding(run);
     await run.restart({ isReconciled: false });
@@ -220,7 +220,7 @@ describe('a restart', deadline, () => {
     assert.deepEqual([openOrders, position.quantity], [[], before.position.quantity]);
   });
 
-  it('has what was canceled without a bar', async (t) => {
+  it('keeps cancellations that no bar followed', async (t) => {
     const run = await running(t);
     await holding(run);
     await run.desire({ runState: 'paused' });
@@ -230,7 +230,7 @@ describe('a restart', deadline, () => {
 });
 
 describe('closing', deadline, () => {
-  it('saves the last bar, whatever the runtime waits for, and takes no more', async (t) => {
+  it('saves the last bar and takes no more', async (t) => {
     const run = await running(t);
     await run.bar(100);
     await run.runtime.close();
@@ -249,14 +249,14 @@ describe('closing', deadline, () => {
     assert.equal(run.view().execution.bars, 1);
   });
 
-  it('ends a pause after a feed that failed', async (t) => {
+  it('ends the backoff of a failed feed', async (t) => {
     const run = await running(t);
     run.feed.fail(new Error('no line'));
     await run.clock.asleep(1);
     await run.runtime.close();
   });
 
-  it('leaves behind, and says so, what a store does not take in time', async (t) => {
+  it('abandons and reports a snapshot that the store does not save in time', async (t) => {
     const stuck = Promise.withResolvers<void>();
     const run = await running(t, {
       store: (store) => ({
@@ -270,7 +270,10 @@ describe('closing', deadline, () => {
     await run.clock.asleep(1);
     run.clock.advance(10_000);
     await closed;
-    assert.match(run.log.messages.join(), /error: an engine was not on disk 10000 ms after it was stopped/);
+    assert.match(
+      run.log.messages.join(),
+      /error: an engine's snapshot was not saved within 10000 ms of the stop/,
+    );
     stuck.resolve();
   });
 });

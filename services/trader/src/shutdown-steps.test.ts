@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Opened, shutdownSteps } from './shutdown-steps.ts';
 
-test('decisions end before the runtime, the runtime before the outboxes, and the files close last', async () => {
+test('decisions end before the runtime, the runtime ends before the outboxes, and the files close last', async () => {
   const said: string[] = [];
   const say = (what: string) => async (): Promise<void> => void said.push(what);
   const relay = (what: string) => ({

@@ -11,7 +11,7 @@ import type { RunningDecisionService } from './control/create-decision-service.t
 import type { ControlBus } from './control-bus.ts';
 import type { ControlIntake } from './transports/a2a.ts';
 
-/** Everything that a running trader has open. */
+/** The open resources of a running trader. */
 export interface Opened {
   readonly log: Log;
   readonly gateway: Pick<Gateway, 'stop'>;
@@ -31,8 +31,9 @@ export interface Opened {
 }
 
 /**
- * How the trader stops, in the order of design 1 (Start-up and shutdown): decisions under way are answered before the
- * runtime stops, and the runtime's last snapshots are on disk before the store closes. `leave` takes it out of rotation.
+ * The steps of a shutdown in their order (docs/operations.md#stop-crash-restart). Decisions in progress are answered before
+ * the runtime stops, and the runtime's last snapshots are durable before the store closes. `leave` takes the trader out of
+ * rotation.
  */
 export function shutdownSteps(o: Opened, leave: () => void, graceMs: number): ShutdownStep[] {
   return [
@@ -45,7 +46,7 @@ export function shutdownSteps(o: Opened, leave: () => void, graceMs: number): Sh
     },
     { name: 'close streams', run: () => o.a2a.closeStreams() },
     { name: 'close the listener', run: async () => void (await o.app.close()) },
-    { name: 'end the decisions under way', run: () => o.intake.close() },
+    { name: 'finish the decisions in progress', run: () => o.intake.close() },
     {
       name: 'stop the runtime',
       run: async () => {

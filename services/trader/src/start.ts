@@ -44,17 +44,16 @@ import { registerMcp } from './transports/mcp.ts';
 import { auditRefusals } from './transports/refusals.ts';
 import { controlMethods } from './transports/rpc.ts';
 
-/** The largest request body (design 4, Security). */
+/** Largest request body (docs/trader.md#security). */
 const BODY_LIMIT_BYTES = 16_384;
-/** Of the time that a stop may take, what is left for everything but tasks. */
+/** Part of the shutdown time that is reserved for the steps after the tasks. */
 const AFTER_TASKS_MS = 10_000;
-/** What a failed start waits for its gateway, which has no tasks to bring to an end. */
+/** A failed start has no tasks to finish, so its gateway gets only a short time to stop. */
 const FAILED_START_GRACE_MS = 2_000;
 
 /**
- * Starts the trader: configuration, ownership, ledger and control store, bus, runtime, desk, gateway, doors, and last of
- * all the listener (design 1, Start-up and shutdown). Resolves when the trader serves, or was told to stop before; what
- * throws leaves nothing behind: no listener, no lock.
+ * Starts the trader and opens its listener last. Resolves when the trader serves requests, or when it was told to stop
+ * before. A failed start releases every resource, including the listener and the ownership lock.
  */
 export async function startTrader(
   environment: MemberEnvironment,
@@ -271,7 +270,7 @@ export async function startTrader(
   const { signal } = stopping;
   try {
     await desk.recover();
-    // The control tasks first: the gateway knows nothing of them, and would block them as tasks.
+    // Control tasks first: the gateway does not know them and would block them.
     await intake.recover();
     await gateway.recover();
     if (!signal.aborted) {
@@ -284,7 +283,7 @@ export async function startTrader(
       throw error;
     }
   }
-  // All of it is the shutdown's from now on, which may be under way already.
+  // From now on the shutdown, which may already run, owns the resources.
   failed.move();
   if (!signal.aborted) announcer.start();
 }

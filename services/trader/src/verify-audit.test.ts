@@ -16,7 +16,7 @@ const NOBODY = 65_534;
 const LIKE_OTHERS = ['setpriv', '--bounding-set=-dac_override,-dac_read_search', '--inh-caps=-all'];
 const MAIN = join(import.meta.dirname, 'main.ts');
 
-/** Runs the trader's entry point on the file of a test; its broker is at `nats`. */
+/** Runs the trader's entry point on a test's file, with a broker at `nats`. */
 function ask(file: string, home: string, ...args: string[]) {
   return askBy([], file, home, ...args);
 }
@@ -60,7 +60,7 @@ function homeAt(t: { after(fn: () => void): void }, nats: string): string {
   return home;
 }
 
-test('the audit is verified and shown from its file, beside the trader and without it, and damage is named', async (t) => {
+test('the audit is verified and shown from its file, with or without a running trader, and damage is reported', async (t) => {
   const { file, open, tamper } = controlFile(t, log);
   const home = homeAt(t, 'nats://127.0.0.1:1');
   const nothing = await ask(file, home, '--verify-audit');
@@ -93,7 +93,7 @@ test('the audit is verified and shown from its file, beside the trader and witho
   assert.deepEqual([changed.lines[0].ok, changed.lines[0].broken.seq], [false, 3]);
 });
 
-test('a file of another user is told as that, and not as missing', async (t) => {
+test('a file of another user is not reported as missing', async (t) => {
   const { file, open } = controlFile(t, log);
   const store = open();
   await refuseSome(store, 1);
@@ -105,10 +105,10 @@ test('a file of another user is told as that, and not as missing', async (t) => 
   const { code, lines, stderr } = await askBy(asRoot ? LIKE_OTHERS : [], file, home, '--verify-audit');
   chmodSync(dirname(file), 0o700);
   assert.deepEqual([code, lines], [1, []]);
-  assert.match(stderr, /control\.db cannot be read: run this as the user that it belongs to/);
+  assert.match(stderr, /control\.db cannot be read: run this as its owner/);
 });
 
-test('a head that NATS holds and the file does not is told', { timeout: 60_000 }, async (t) => {
+test('a published head that the file lacks is reported', { timeout: 60_000 }, async (t) => {
   const trader = {
     user: 'trader',
     password: 'trader-pw',

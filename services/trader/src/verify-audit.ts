@@ -11,7 +11,7 @@ import { recordsAfter } from './store/audit.ts';
 import { CONTROL } from './store/schema.ts';
 import { verifyAudit } from './store/verify.ts';
 
-/** How long NATS is waited for: without it the file alone is judged, and the report says so. */
+/** Longest wait for NATS. Without it only the file is verified, and the report says so. */
 const HEAD_MS = 5_000;
 const OPTIONS = {
   'verify-audit': { type: 'boolean' },
@@ -21,14 +21,14 @@ const OPTIONS = {
   profile: { type: 'string' },
 } as const;
 
-/** Whether this command line asks about the audit, instead of starting the trader. */
+/** True for a command line that reads the audit instead of starting the trader. */
 export const asksAboutAudit = (argv: readonly string[]): boolean =>
   argv.includes('--verify-audit') || argv.includes('--show-audit');
 
 /**
- * `--verify-audit` prints a report of the whole chain, compared with the head that NATS holds where that answers, and
- * ends with 1 when it is broken. `--show-audit --after <seq> --limit <count>` prints records. One JSON object a line.
- * Both read the file and write nothing, so they may run beside the trader. Throws CONFIG_INVALID, STORE_UNAVAILABLE.
+ * `--verify-audit` verifies the whole chain, compares it with the head in NATS if that is reachable, prints a report and
+ * exits with 1 if the chain is broken. `--show-audit --after <seq> --limit <count>` prints records. The output is one JSON
+ * object per line. Both only read the file, so they may run beside the trader. Throws CONFIG_INVALID, STORE_UNAVAILABLE.
  */
 export async function lookAtAudit(
   argv: readonly string[],
@@ -37,7 +37,7 @@ export async function lookAtAudit(
 ): Promise<void> {
   const { values } = parseArgs({ args: [...argv], options: OPTIONS, strict: true });
   const file = join(environment.stateDir, 'control.db');
-  // Asked first: what was published by then is in a file that is whole.
+  // Read first: an intact file contains every head that was published before it is opened.
   const published = values['verify-audit'] ? await publishedHead(environment, processEnv) : undefined;
   mayBeRead(file);
   const reader = openReader(file, CONTROL);
@@ -55,19 +55,15 @@ export async function lookAtAudit(
   }
 }
 
-/** A file of another user is not one that is missing. Throws CONFIG_INVALID. */
+/** Throws CONFIG_INVALID for a file of another user, which would otherwise be reported as missing. */
 function mayBeRead(file: string): void {
   try {
     accessSync(file, constants.R_OK);
   } catch (cause) {
     if (!(cause instanceof Error && 'code' in cause && cause.code === 'EACCES')) return;
-    throw new FleetError(
-      'CONFIG_INVALID',
-      `${file} cannot be read: run this as the user that it belongs to`,
-      {
-        cause,
-      },
-    );
+    throw new FleetError('CONFIG_INVALID', `${file} cannot be read: run this as its owner`, {
+      cause,
+    });
   }
 }
 
@@ -88,7 +84,7 @@ async function verifyFile(reader: Reader, published: Published): Promise<JsonObj
   };
 }
 
-/** The head that NATS holds, or why it could not be asked: neither a broken fleet.yaml nor an outage hides the file. */
+/** The head in NATS, or why it is unavailable: the file is verified despite an invalid fleet.yaml or an outage. */
 async function publishedHead(
   environment: MemberEnvironment,
   processEnv: NodeJS.ProcessEnv,
@@ -98,7 +94,7 @@ async function publishedHead(
     const file = join(environment.dir, 'fleet.yaml');
     const config = loadYamlConfig({ file, schema: FleetConfigSchema, env }).value;
     const { nats } = config.fleet;
-    if (!nats) return { problem: 'fleet.yaml names no broker' };
+    if (!nats) return { problem: 'fleet.yaml configures no broker' };
     const connection = busConnection(nats, `fleet/${environment.name}/audit`, resolveTokens(config, env).bus);
     return { head: await readHead({ connection, service: environment.name, timeoutMs: HEAD_MS }) };
   } catch (error) {

@@ -11,7 +11,7 @@ const fill = (quantity: string, price: string, fee = '0') => ({
 const told = ({ cash, position, basis, realized, fees }: Account): string =>
   [cash, position, basis, realized, fees].map(text).join(' ');
 
-test('buys and sales move cash, position, cost, gain and fees', () => {
+test('buys and sales change cash, position, cost, gain and fees', () => {
   let account = openAccount(money('100'), money('0'), money('1'));
   account = bought(account, fill('2', '10', '0.2'));
   assert.equal(told(account), '79.8 2 20 0 0.2');
@@ -25,7 +25,7 @@ test('buys and sales move cash, position, cost, gain and fees', () => {
   assert.equal(averagePrice(account), undefined);
 });
 
-test('a cost that divides into no end is rounded up: no gain comes of rounding, and none is lost', () => {
+test('a cost with endless digits is rounded up, so that rounding yields no gain and loses none', () => {
   let account = openAccount(money('0'), money('3'), money('0'));
   account = { ...account, basis: money('1') };
   account = sold(account, fill('1', '1'));
@@ -36,13 +36,13 @@ test('a cost that divides into no end is rounded up: no gain comes of rounding, 
   assert.equal(text(account.basis), '0');
 });
 
-test('what is held at the start cost the price of that time', () => {
+test('the opening position costs the opening price', () => {
   const account = openAccount(money('5'), money('2'), money('7'));
   assert.equal(told(account), '5 2 14 0 0');
   assert.equal(String(averagePrice(account)), '7');
 });
 
-test('nothing is overdrawn', () => {
+test('fills never overdraw the account', () => {
   const account = openAccount(money('10'), money('1'), money('1'));
   assert.throws(() => bought(account, fill('1', '10', '0.01')), /overdraws the cash/);
   assert.throws(() => sold(account, fill('1.1', '10')), /exceeds the position/);

@@ -2,17 +2,17 @@ import type { Decimal } from 'decimal.js';
 import { money, smaller, text, ZERO } from '../market/money.ts';
 
 /**
- * A spot account on paper. To the last digit, at any price: cash + basis = what it began with + realized − fees, so that
- * equity = beginning + realized + unrealized − fees.
+ * A paper spot account. Exactly: cash + basis = opening balance + realized − fees. Hence, at any price,
+ * equity = opening balance + realized + unrealized − fees.
  */
 export interface Account {
-  /** Of the quote asset, reserved or not; never below 0. */
+  /** In the quote asset, including reserved cash; never below 0. */
   readonly cash: Decimal;
-  /** Of the base asset; never below 0. */
+  /** In the base asset; never below 0. */
   readonly position: Decimal;
-  /** What the position cost, without fees. */
+  /** Cost of the position, without fees. */
   readonly basis: Decimal;
-  /** Without fees. */
+  /** Realized profit or loss, without fees. */
   readonly realized: Decimal;
   readonly fees: Decimal;
 }
@@ -23,7 +23,7 @@ export interface Fill {
   readonly fee: Decimal;
 }
 
-/** What is held at the start is taken to have cost `price`. */
+/** The opening position counts as bought at `price`. */
 export const openAccount = (cash: Decimal, position: Decimal, price: Decimal): Account => ({
   cash,
   position,
@@ -32,7 +32,7 @@ export const openAccount = (cash: Decimal, position: Decimal, price: Decimal): A
   fees: ZERO,
 });
 
-/** Throws where the cash does not cover it. */
+/** Throws if the cash does not cover the fill. */
 export function bought(account: Account, { quantity, price, fee }: Fill): Account {
   const amount = quantity.times(price);
   const cash = account.cash.minus(amount).minus(fee);
@@ -46,17 +46,17 @@ export function bought(account: Account, { quantity, price, fee }: Fill): Accoun
   };
 }
 
-/** The digits of the cost of a part of the position: a quotient, and rounded up, so that no gain comes of rounding. */
+/** Digits of the cost of a part of the position. It is rounded up, so that rounding never yields a gain. */
 const BASIS_DIGITS = 18;
 const ROUND_UP = 0;
 
-/** Throws where there is less to sell. */
+/** Throws if the position is smaller than the fill. */
 export function sold(account: Account, { quantity, price, fee }: Fill): Account {
   const position = account.position.minus(quantity);
   if (position.lt(ZERO)) throw new Error(`a sale of ${text(quantity)} exceeds the position`);
   const amount = quantity.times(price);
   const share = account.basis.times(quantity).div(account.position);
-  // Of all that is held, rounded or not, it is the whole basis.
+  // A sale of the whole position costs exactly the whole basis.
   const cost = smaller(account.basis, share.toDecimalPlaces(BASIS_DIGITS, ROUND_UP));
   return {
     cash: account.cash.plus(amount).minus(fee),

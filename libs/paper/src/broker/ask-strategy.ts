@@ -14,7 +14,7 @@ interface Asking {
   readonly tell: Tell;
 }
 
-/** The state after the configured strategy had what it wants, as far as the gate lets it. Throws what the strategy throws. */
+/** Asks the configured strategy and applies those of its intents that the risk gate allows. Throws what the strategy throws. */
 export function askStrategy(before: EngineState, trading: TradingStrategy, asking: Asking): EngineState {
   const { strategyId } = before.configured;
   const bar = before.bars.at(-1);
@@ -76,7 +76,7 @@ function placed(
   return { ...state, open: [...state.open, order] };
 }
 
-/** A strategy that wants the same at every bar of a pause is told so once, not until it has pushed out all else. */
+/** A repeated refusal is recorded once, so that an intent repeated at every bar does not crowd out the recent orders. */
 const isTold = ({ recent }: EngineState, intent: OrderIntent, strategyId: string, reason: string): boolean =>
   recent.some(
     (order) =>

@@ -14,7 +14,7 @@ const order = (side: 'buy' | 'sell', limit?: string): OpenOrder => ({
   ...(limit === undefined ? {} : { limitPrice: money(limit) }),
 });
 
-/** Where it fills: `open 101`, `within 95`, or `not`. Slippage is 1 %, prices are in cents. */
+/** The place of the fill: `open 101`, `within 95`, or `not`. Slippage is 1 %, prices are in cents. */
 function met(each: OpenOrder, given: Bar): string {
   const first = atOpen(each, given, market());
   if (first !== undefined) return `open ${first.price}`;
@@ -59,12 +59,12 @@ for (const [name, each, given, where] of ROWS) {
   test(`the broker: ${name}`, () => assert.equal(met(each, given), where));
 }
 
-test('fees are counted to the last digit', () => {
+test('fees are exact', () => {
   assert.equal(text(feeOf(money('0.1'), money('0.01'), market({ fees_bps: '0.1' }))), '0.00000001');
   assert.equal(text(costOf(money('2'), money('101'), market())), '204.02');
 });
 
-test('without slippage the open is the price', () => {
+test('without slippage a market order fills at the open', () => {
   assert.equal(text(worse('buy', money('100'), market({ slippage_bps: '0' }))), '100');
   assert.equal(text(worse('sell', money('100'), market({ slippage_bps: '0' }))), '100');
 });

@@ -3,18 +3,18 @@ import type { Market } from '../market/market.ts';
 import { ceilTo, floorTo, fraction, greater, money, smaller } from '../market/money.ts';
 import type { Bar, OpenOrder } from '../market/strategy.ts';
 
-/** A price that a bar gives an order. */
+/** The price at which a bar fills an order. */
 export interface Execution {
   readonly price: Decimal;
-  /** The price that slippage is measured from; absent where a resting limit was met. */
+  /** The price that slippage is measured from; absent for a resting limit order. */
   readonly reference?: Decimal;
 }
 
 const ONE = money('1');
 
 /**
- * What an order fills at that is there when the bar opens. A market order: the open, with slippage against it. A limit
- * that the open has already passed: the same, yet never beyond its limit. Undefined: not at the open.
+ * The execution of an order at the open of a bar; undefined if it does not fill there. A market order fills at the open
+ * with slippage. So does a limit order that the open has already passed, but never beyond its limit.
  */
 export function atOpen(order: OpenOrder, { open }: Bar, market: Market): Execution | undefined {
   const { side, limitPrice } = order;
@@ -25,14 +25,14 @@ export function atOpen(order: OpenOrder, { open }: Bar, market: Market): Executi
   return open.gt(limitPrice) ? { price: greater(price, limitPrice), reference: open } : undefined;
 }
 
-/** A resting limit fills at its price when the bar trades through it: to touch it is not enough, others stood before it. */
+/** A resting limit order fills at its limit when the bar trades through it. A touch is not enough: other orders are ahead. */
 export function withinBar({ side, limitPrice }: OpenOrder, { low, high }: Bar): Execution | undefined {
   if (limitPrice === undefined) return undefined;
   const isCrossed = side === 'buy' ? low.lt(limitPrice) : high.gt(limitPrice);
   return isCrossed ? { price: limitPrice } : undefined;
 }
 
-/** A price with slippage, rounded to the price's step, both against the order. Of a sale it may be 0. */
+/** Applies slippage and rounds to the price step, both against the order. The result may be 0 for a sale. */
 export function worse(side: OpenOrder['side'], price: Decimal, { slippageBps, steps }: Market): Decimal {
   const slip = fraction(slippageBps);
   return side === 'buy'
@@ -40,10 +40,10 @@ export function worse(side: OpenOrder['side'], price: Decimal, { slippageBps, st
     : floorTo(price.times(ONE.minus(slip)), steps.price);
 }
 
-/** The fee of a fill, to the last digit. */
+/** The exact fee of a fill. */
 export const feeOf = (quantity: Decimal, price: Decimal, { feesBps }: Market): Decimal =>
   quantity.times(price).times(fraction(feesBps));
 
-/** What a buy costs with its fee. */
+/** The cost of a buy including its fee. */
 export const costOf = (quantity: Decimal, price: Decimal, market: Market): Decimal =>
   quantity.times(price).plus(feeOf(quantity, price, market));

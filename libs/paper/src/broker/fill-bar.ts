@@ -14,10 +14,7 @@ import {
   troubled,
 } from './state.ts';
 
-/**
- * The state after a bar has filled what it fills: first what is met at its open, then what it trades through, each in the
- * order of placing. Nothing that was placed after an earlier bar sees that bar.
- */
+/** Fills open orders by a bar: first those that fill at its open, then those that it trades through, oldest order first. */
 export function fillBar(before: EngineState, bar: Bar, market: Market, tell: Tell): EngineState {
   let state = begun(before, bar, market);
   for (const meet of [atOpen, withinBar]) {
@@ -69,7 +66,7 @@ function executed(state: EngineState, order: Order, meeting: Meeting, tell: Tell
   };
 }
 
-/** Why an order that met its price cannot be filled: the open may lie far from where the order was reserved for. */
+/** Why an order that met its price cannot be filled: the open may be far from the price that cash was reserved for. */
 function obstacle(state: EngineState, order: Order, { price, market }: Meeting): string | undefined {
   if (!price.gt(ZERO)) return `the price is below one step of ${text(market.steps.price)}`;
   if (order.side === 'sell') return undefined;

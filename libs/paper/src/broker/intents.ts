@@ -3,7 +3,7 @@ import { money, ZERO } from '../market/money.ts';
 import type { Bar, Intent, OpenOrder } from '../market/strategy.ts';
 import type { OrderIntent } from './risk-gate.ts';
 
-/** A strategy that wants more than this after one bar is taken to be out of its mind. */
+/** Most intents after one bar; more count as an error of the strategy. */
 export const MAX_INTENTS = 200;
 
 const MOST = money('1e15');
@@ -14,26 +14,28 @@ const LAST_DATE_MS = 8.64e15;
 const isWithin = (value: Decimal): boolean => value.isFinite() && value.gt(ZERO) && value.lt(MOST);
 
 /**
- * What a strategy wants, in the engine's decimals; `own` are its open orders. Throws where any of it makes no sense: then
- * none of it is done.
+ * Validates a strategy's intents and converts them to the engine's decimals; `own` are its open orders. Throws if any
+ * intent is invalid, and then none is applied.
  */
 export function readIntents(intents: readonly Intent[], own: readonly OpenOrder[]): readonly Intent[] {
   if (intents.length > MAX_INTENTS)
-    throw new Error(`the strategy wants ${intents.length} things at once; at most ${MAX_INTENTS}`);
+    throw new Error(
+      `the strategy has ${intents.length} intents after one bar; at most ${MAX_INTENTS} are allowed`,
+    );
   return intents.map((intent) => {
     if (intent.type === 'order') return readOrder(intent);
     if (own.some(({ id }) => id === intent.orderId)) return intent;
-    throw new Error(`the strategy cancels order ${intent.orderId}, which is none of its open ones`);
+    throw new Error(`the strategy cancels order ${intent.orderId}, which is not one of its open orders`);
   });
 }
 
 function readOrder(intent: OrderIntent): OrderIntent {
   const { side, kind, purpose, quantity, limitPrice, tag } = intent;
   const wrong = (what: string): Error => new Error(`the strategy wants a ${side} ${kind} order ${what}`);
-  if (!isWithin(quantity)) throw wrong(`of ${quantity}: no quantity`);
+  if (!isWithin(quantity)) throw wrong(`of ${quantity}: not a valid quantity`);
   if ((limitPrice !== undefined) !== (kind === 'limit'))
     throw wrong(limitPrice === undefined ? 'without a limit price' : 'with a limit price');
-  if (limitPrice !== undefined && !isWithin(limitPrice)) throw wrong(`at ${limitPrice}: no price`);
+  if (limitPrice !== undefined && !isWithin(limitPrice)) throw wrong(`at ${limitPrice}: not a valid price`);
   if (tag !== undefined && tag.length > MAX_TAG_CHARS)
     throw wrong(`with a tag of ${tag.length} characters; at most ${MAX_TAG_CHARS}`);
   return {
@@ -47,18 +49,18 @@ function readOrder(intent: OrderIntent): OrderIntent {
   };
 }
 
-/** A bar in the engine's decimals. Throws where it is none, or not after `last`. */
+/** Validates a bar and converts it to the engine's decimals. Throws if it is invalid or not after `last`. */
 export function readBar(bar: Bar, last: Bar | undefined): Bar {
   const { at, open, high, low, close, volume } = bar;
   const prices = [open, high, low, close];
   const wrong = (what: string): Error => new Error(`the bar at ${at} ${what}`);
-  if (!Number.isInteger(at) || at < 0 || at > LAST_DATE_MS) throw wrong('has no time');
+  if (!Number.isInteger(at) || at < 0 || at > LAST_DATE_MS) throw wrong('has an invalid time');
   if (last !== undefined && at <= last.at) throw wrong(`does not come after the one at ${last.at}`);
   if (!prices.every((price) => isWithin(price) && price.decimalPlaces() <= MOST_PLACES))
-    throw wrong('has a price that is none');
+    throw wrong('has an invalid price');
   if (prices.some((price) => price.gt(high) || price.lt(low)))
     throw wrong('has a price outside its low and high');
-  if (!volume.isFinite() || volume.lt(ZERO)) throw wrong('has no volume');
+  if (!volume.isFinite() || volume.lt(ZERO)) throw wrong('has an invalid volume');
   return {
     at,
     open: money(open),

@@ -3,18 +3,18 @@ import { text } from '../market/money.ts';
 import type { OrderView } from '../market/runtime-port.ts';
 import type { OpenOrder } from '../market/strategy.ts';
 
-/** An order of the paper market. Filled whole or not at all: there are no partial fills. */
+/** An order of the paper market. There are no partial fills. */
 export interface Order extends OpenOrder {
   readonly strategyId: string;
   readonly state: OrderView['state'];
-  /** What it sets aside while it is open: quote for a buy and its fee, base for a sale. */
+  /** Reserved while the order is open: quote for a buy and its fee, base for a sale. */
   readonly reserved: Decimal;
-  /** Whether cautious has halved it: it does so once. */
+  /** Risk mode `cautious` halves an order once. */
   readonly isHalved: boolean;
   readonly fillPrice?: Decimal;
   readonly fee?: Decimal;
   readonly reason?: string;
-  /** Of bars, ms since the epoch. */
+  /** Times of bars, ms since the epoch. */
   readonly placedAt: number;
   readonly endedAt?: number;
 }
@@ -40,7 +40,7 @@ export function viewOf(order: Order): OrderView {
   };
 }
 
-/** What its strategy sees of it. */
+/** The order as its strategy sees it. */
 export function openOrderOf(order: Order): OpenOrder {
   const { id, side, kind, purpose, quantity, limitPrice, tag } = order;
   return {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { bar, buy, buyAt, resting, rig, scripted, sell, sellAt, turns } from '../testing/rig.ts';
 
-test('pause cancels entries at once, and keeps position and exits; no entry comes until it is resumed', () => {
+test('pause cancels entries at once and keeps position and exits; no entry is placed until resume', () => {
   const r = resting();
   assert.deepEqual(r.as({ runState: 'paused', trading: scripted(() => [buy('1')]) }), { canceledOrders: 1 });
   assert.deepEqual(r.open(), ['sell 3@120']);
@@ -20,7 +20,7 @@ test('pause cancels entries at once, and keeps position and exits; no entry come
   assert.equal(r.position(), '2');
 });
 
-test('cautious halves open entries at once and once, and every entry that comes', () => {
+test('cautious halves each open entry once, and every new entry', () => {
   const r = resting();
   assert.deepEqual(r.as({ riskMode: 'cautious', trading: turns([buy('4')]) }), { canceledOrders: 0 });
   assert.deepEqual(r.open(), ['buy 1@80', 'sell 3@120']);
@@ -50,7 +50,7 @@ test('reduce_only cancels entries, and from then on the position only shrinks', 
   assert.equal(r.position(), '0');
 });
 
-test('halted cancels everything, and takes nothing but cancels', () => {
+test('halted cancels everything and accepts only cancellations', () => {
   const r = resting();
   const trading = scripted(() => [buy('1'), sell('1')]);
   assert.deepEqual(r.as({ riskMode: 'halted', trading }), { canceledOrders: 2 });
@@ -60,7 +60,7 @@ test('halted cancels everything, and takes nothing but cancels', () => {
   assert.equal(r.recent()[0]?.reason, 'risk mode halted: no orders');
 });
 
-test('a switch cancels what the former strategy had open, and hands its position over', () => {
+test('a switch cancels the open orders of the previous strategy and hands its position over', () => {
   const r = resting();
   const trading = scripted(() => [sellAt('130', '4')]);
   assert.deepEqual(r.as({ id: 'b', trading }), { canceledOrders: 2, inheritedPosition: '4' });
@@ -73,14 +73,14 @@ test('a switch cancels what the former strategy had open, and hands its position
   assert.equal(r.told.at(-1), 'acc:xrpusd b rejected');
 });
 
-test('a switch while paused has the new strategy start in a pause', () => {
+test('a switch while paused starts the new strategy paused', () => {
   const r = resting();
   r.as({ id: 'b', trading: scripted(() => [buy('1'), sell('1')]), runState: 'paused' });
   r.run(bar(2, '100'));
   assert.deepEqual(r.open(), ['sell 1']);
 });
 
-test('where nothing is active nothing is open, and what is held is held', () => {
+test('without an active strategy no order is open and the position is held', () => {
   const r = resting();
   assert.deepEqual(r.as({ strategy: undefined }), { canceledOrders: 2 });
   r.run(bar(2, '100', '200', '10'));
@@ -88,7 +88,7 @@ test('where nothing is active nothing is open, and what is held is held', () => 
   assert.deepEqual(r.open(), []);
 });
 
-test('to configure the same again changes nothing', () => {
+test('configuring the same state again changes nothing', () => {
   for (const o of [{ runState: 'paused' }, { riskMode: 'cautious' }, { riskMode: 'halted' }, {}] as const) {
     const r = resting();
     r.as(o);

@@ -5,7 +5,7 @@ import type { Order } from './order.ts';
 import { halfOf } from './risk-gate.ts';
 import { type EngineState, ended, type Tell } from './state.ts';
 
-/** The state in which no order is open that `desired` would not have (design 4, Runtime). Idempotent. */
+/** Cancels the open orders that `desired` does not allow, and halves entries under risk mode `cautious`. Idempotent. */
 export function reconcileOrders(
   before: EngineState,
   desired: Desired,

@@ -36,7 +36,7 @@ const halted: Partial<GateFacts> = { riskMode: 'halted' };
 const wrongly = (intent: Intent, purpose: 'entry' | 'exit'): Intent =>
   intent.type === 'order' ? { ...intent, purpose } : intent;
 
-/** What passes as `quantity [@limit] reserving reserved [because …]`, what does not as `no: reason`, `never:` as commanded. */
+/** Formats an allowed order as `quantity [@limit] reserving reserved [because …]`, a refused one as `no: reason`, or `never: reason` by policy. */
 function ruling(intent: Intent, given: Partial<GateFacts>): string {
   assert.equal(intent.type, 'order');
   if (intent.type !== 'order') return '';
@@ -206,10 +206,10 @@ const ROWS: [name: string, intent: Intent, given: Partial<GateFacts>, ruled: str
 ];
 
 for (const [name, intent, given, ruled] of ROWS) {
-  test(`the gate: ${name}`, () => assert.equal(ruling(intent, given), ruled));
+  test(`the risk gate: ${name}`, () => assert.equal(ruling(intent, given), ruled));
 }
 
-test('the gate keeps nothing: the same facts give the same ruling', () => {
+test('the risk gate is stateless: the same facts give the same result', () => {
   const given = facts(cautious);
   const intent = buyAt('10', '4');
   assert.equal(intent.type, 'order');

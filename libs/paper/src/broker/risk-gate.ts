@@ -7,37 +7,33 @@ import { costOf, worse } from './broker.ts';
 
 export type OrderIntent = Extract<Intent, { type: 'order' }>;
 
-/** All that a ruling rests on. */
 export interface GateFacts extends Pick<Concern, 'runState' | 'riskMode'> {
   readonly market: Market;
   readonly position: Decimal;
   /** Quote that no order has reserved. */
   readonly freeCash: Decimal;
   readonly open: readonly OpenOrder[];
-  /** What a market order is expected to fill near. */
+  /** The expected price of a market order. */
   readonly close: Decimal;
 }
 
-/** An order that may stand, at the size that it may have. */
+/** An allowed order, at its allowed size. */
 export interface Passed {
   readonly quantity: Decimal;
   readonly limitPrice?: Decimal;
   readonly reserved: Decimal;
   readonly isHalved: boolean;
-  /** Why it became smaller than it was wanted. */
+  /** Why the quantity is smaller than requested. */
   readonly scaled?: string;
 }
 
 export interface Refused {
   readonly refused: string;
-  /**
-   * Whether risk mode or run state, as decided, or a limit on what may be held and rest, as configured, are what refuses
-   * it: no fault of the execution.
-   */
+  /** Refused by the risk mode, the run state or a configured limit. Such a refusal does not degrade execution. */
   readonly isCommanded: boolean;
 }
 
-/** Room for a quantity, and the name of what bounds it. */
+/** An upper bound of a quantity, and its reason. */
 interface Bound {
   readonly most: Decimal;
   readonly why: string;
@@ -47,10 +43,9 @@ const quantityOf = (open: readonly OpenOrder[], side: OpenOrder['side']): Decima
   sum(open.filter((each) => each.side === side).map(({ quantity }) => quantity));
 
 /**
- * The one gate that every order passes (design 4, Runtime). Pure. Buys are cut to `max_order` and `max_position`, sales
- * to `max_order` and what no other order has reserved; what is then below `min_order` is refused, but a sale of the whole
- * position, which would be stuck otherwise. In a spot account buys are entries and sales are exits: any other purpose is
- * refused.
+ * The risk check of every order. Pure. Buys are reduced to `max_order` and `max_position`; sales to `max_order` and the
+ * unreserved position. Orders below `min_order` are refused, except a sale of the whole position, which would otherwise be
+ * stuck. In a spot account buys are entries and sales are exits; any other purpose is refused.
  */
 export function judgeOrder(intent: OrderIntent, facts: GateFacts): Passed | Refused {
   const { side, purpose } = intent;
@@ -109,18 +104,18 @@ function boundsOf({ side }: OrderIntent, { market, position, open }: GateFacts):
   return [order, { most: room, why: `limit max_position ${text(maxPosition)}` }];
 }
 
-/** Half of what would pass otherwise, so that cautious is seen also where a limit cuts. */
+/** Halves the quantity after the limits, so that `cautious` has an effect even where a limit reduces the order. */
 const HALF = { times: money('0.5'), why: 'risk mode cautious halves entries' };
 
-/** What an order of this quantity is in cautious. */
+/** The quantity under risk mode `cautious`. */
 export const halfOf = (quantity: Decimal, market: Market): Decimal =>
   onQuantityStep(quantity.times(HALF.times), market);
 
-/** What of a quantity can be ordered: of a position, all but the dust below a step, which no order can sell. */
+/** Rounds a quantity down to its step. No order can sell the rest of a position. */
 export const onQuantityStep = (quantity: Decimal, { steps }: Market): Decimal =>
   floorTo(quantity, steps.quantity);
 
-/** The wanted quantity on its step, never above it, and what made it smaller than its step does. */
+/** The requested quantity after bounds, rounding and halving, with the reasons for the reduction. */
 function cut(intent: OrderIntent, facts: GateFacts): { quantity: Decimal; why: readonly string[] } {
   const why: string[] = [];
   let { quantity } = intent;
@@ -134,7 +129,7 @@ function cut(intent: OrderIntent, facts: GateFacts): { quantity: Decimal; why: r
   return { quantity: halfOf(whole, facts.market), why: [...why, HALF.why] };
 }
 
-/** A limit on the price's step: never above what a buy, never below what a sale was to get. */
+/** Rounds a limit to the price step: down for a buy, up for a sale. */
 const onStep = (side: OpenOrder['side'], price: Decimal, { steps }: Market): Decimal =>
   side === 'buy' ? floorTo(price, steps.price) : ceilTo(price, steps.price);
 

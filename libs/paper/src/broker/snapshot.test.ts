@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { FleetError } from '@hermes-fleet/protocol';
 import { bar, buyAt, counting, market, resting, rich, rig, scripted, sell, turns } from '../testing/rig.ts';
 
-test('a restored engine has its orders, asks nobody until it is configured, and inherits nothing from itself', () => {
+test('a restored engine has its orders, asks no strategy until it is configured, and reports no inherited position', () => {
   const ids = counting();
   const r = resting();
   const restored = rig({ market: rich, ids, snapshot: JSON.parse(JSON.stringify(r.engine.snapshot())) });
@@ -15,14 +15,14 @@ test('a restored engine has its orders, asks nobody until it is configured, and 
   assert.deepEqual(restored.open(), ['buy 2@80', 'sell 1']);
 });
 
-test('balances of trader.yaml are what an account begins with, and no more than that', () => {
+test('balances of trader.yaml are opening balances only', () => {
   const r = resting();
   const changed = market({ balances: { quote: '1', base: '0' } });
   const restored = rig({ market: changed, snapshot: r.engine.snapshot() });
   assert.deepEqual(restored.engine.view().equity, r.engine.view().equity);
 });
 
-test('a fee that was raised meanwhile does not overdraw what was reserved before', () => {
+test('a raised fee does not overdraw cash that was reserved before', () => {
   const poor = rig({ market: market({ balances: { quote: '80.8' } }) });
   poor.as({ trading: turns([buyAt('80', '1')]) });
   poor.run(bar(1, '100'));
@@ -36,7 +36,7 @@ test('a fee that was raised meanwhile does not overdraw what was reserved before
   );
 });
 
-test('a snapshot that is none is named, and nothing is started from it', () => {
+test('an invalid snapshot is reported, and no engine starts from it', () => {
   const whole = resting().engine.snapshot();
   for (const snapshot of [
     {},

@@ -34,7 +34,7 @@ const order = z.strictObject({
   endedAt: count.optional(),
 });
 
-/** The state as it is stored. A change of its shape takes another version, and a reader of this one. */
+/** The stored form of the state. A change of its shape needs a new version and a reader of this one. */
 const Snapshot = z.strictObject({
   version: z.literal(1),
   account: z.strictObject({
@@ -57,7 +57,7 @@ const Snapshot = z.strictObject({
   }),
 });
 
-/** The state that `writeSnapshot` wrote, exactly. STORE_UNAVAILABLE, not retryable, where it is none. */
+/** Restores exactly the state that `writeSnapshot` wrote. STORE_UNAVAILABLE, not retryable, for an invalid snapshot. */
 export function readSnapshot(snapshot: JsonObject, concernId: string): EngineState {
   const parsed = Snapshot.safeParse(snapshot);
   if (parsed.success) {

@@ -6,34 +6,34 @@ import type { Bar } from '../market/strategy.ts';
 import { type Account, openAccount } from './account.ts';
 import type { Order } from './order.ts';
 
-/** Bars that a strategy can see. */
+/** Bars of history that a strategy sees. */
 export const HISTORY_BARS = 500;
-/** Orders that have ended and can still be seen. */
+/** Ended orders that views still show. */
 export const RECENT_ORDERS = 20;
-/** Bars that `recentRejects` looks back. */
+/** Bars over which `recentRejects` counts. */
 export const TROUBLE_BARS = 20;
 
-/** All that an engine is, between two bars: a value, replaced whole. */
+/** The immutable state of an engine between two bars. */
 export interface EngineState {
   readonly account: Account;
-  /** The newest last. */
+  /** Oldest first. */
   readonly bars: readonly Bar[];
-  /** In the order in which they were placed. */
+  /** Oldest first. */
   readonly open: readonly Order[];
-  /** The newest first. */
+  /** Newest first. */
   readonly recent: readonly Order[];
   readonly counts: {
     readonly bars: number;
     readonly fills: number;
     readonly rejects: number;
-    /** What fills at an open were worth there, and what slippage cost, in quote. */
+    /** Value of the fills at an open before slippage, and cost of their slippage, in quote. */
     readonly slipped: Decimal;
     readonly slippage: Decimal;
   };
-  /** Orders rejected in each of the last bars, the newest last; those that were refused as commanded are not trouble. */
+  /** Rejected orders of each of the last bars, oldest first, without those refused by policy. */
   readonly rejectsOfBars: readonly number[];
   readonly consecutiveErrors: number;
-  /** What it was configured to, last. */
+  /** The latest configuration. */
   readonly configured: Pick<Concern, 'runState' | 'riskMode'> & { readonly strategyId: string | null };
 }
 
@@ -48,22 +48,21 @@ export const firstState = ({ balances }: Market): EngineState => ({
   configured: { runState: 'paused', riskMode: 'halted', strategyId: null },
 });
 
-/** Quote that open orders have reserved. */
+/** Quote reserved by open orders. */
 export const reservedCash = ({ open }: EngineState): Decimal =>
   sum(open.filter(({ side }) => side === 'buy').map(({ reserved }) => reserved));
 
 export const freeCash = (state: EngineState): Decimal => state.account.cash.minus(reservedCash(state));
 
-/** Told of every order that is placed, and of every one that ends. */
+/** Called for each order that is placed and for each that ends. */
 export type Tell = (order: Order, what: 'placed' | 'filled' | 'canceled' | 'rejected') => void;
 
-/** How an order ends: its state, and what there is to say about it. */
 export type Ending = Pick<Order, 'fillPrice' | 'fee' | 'reason'> & {
   readonly state: 'filled' | 'canceled' | 'rejected';
   readonly endedAt: number;
 };
 
-/** Takes an order out of the open ones, if it is there, and keeps it among the recent. */
+/** Moves an order from the open to the recent orders. */
 export function ended(state: EngineState, order: Order, ending: Ending, tell: Tell): EngineState {
   const after: Order = { ...order, ...ending };
   tell(after, ending.state);
@@ -80,7 +79,7 @@ export function ended(state: EngineState, order: Order, ending: Ending, tell: Te
   };
 }
 
-/** Counts a reject of the present bar as trouble. */
+/** Counts a reject of the current bar. */
 export const troubled = (state: EngineState): EngineState => ({
   ...state,
   rejectsOfBars: state.rejectsOfBars.with(-1, (state.rejectsOfBars.at(-1) ?? 0) + 1),

@@ -7,7 +7,7 @@ import { type EngineState, freeCash, reservedCash } from './state.ts';
 const BPS = money('10000');
 const BPS_DIGITS = 4;
 
-/** An engine for those who look at it. Before the first bar nothing is known of what a position is worth: it counts 0. */
+/** The public view of an engine. Before the first bar the position has no known value and counts as 0. */
 export function viewEngine(state: EngineState): ReturnType<Engine['view']> {
   const { account, counts } = state;
   const last = state.bars.at(-1);

@@ -3,7 +3,7 @@ import { CsvError, parse } from 'csv-parse/sync';
 import { z } from 'zod';
 import { money } from '../market/money.ts';
 
-/** One row of a file of bars, checked. Its numbers are still text, which takes less room than decimals. */
+/** A validated row of a CSV file. Numbers stay text, which takes less memory than decimals. */
 export interface CsvRow {
   /** Ms since the epoch. */
   readonly at: number;
@@ -16,7 +16,7 @@ export interface CsvRow {
 
 const COLUMNS = ['time', 'open', 'high', 'low', 'close', 'volume'];
 const MAX_PROBLEMS = 50;
-/** Of a file: as many bars fit into the largest one; a parsed line takes far more room than its text. */
+/** As many bars fit into a file of `MAX_CSV_BYTES`. Bounds memory, since a parsed line is far larger than its text. */
 const MAX_LINES = 300_000;
 const MAX_LINE_CHARS = 1_000;
 
@@ -45,9 +45,9 @@ const Row = z
 const Records = z.array(z.object({ record: z.array(z.string()), info: z.object({ lines: z.number() }) }));
 
 /**
- * The bars of a CSV text with the columns time,open,high,low,close,volume: times are RFC 3339 and rise strictly, numbers
- * are decimals, and no price of a row is above its high or below its low. Throws CONFIG_INVALID that names the malformed
- * rows by `name:line`, the first 50 of them.
+ * Parses CSV text with the columns time,open,high,low,close,volume. Times are RFC 3339 and strictly increasing, numbers
+ * are decimals, and each row's prices lie between its low and its high. Throws CONFIG_INVALID that lists the first 50
+ * malformed rows as `name:line`.
  */
 export function readCsvRows(name: string, text: string): CsvRow[] {
   const problems: FieldError[] = [];
@@ -56,7 +56,7 @@ export function readCsvRows(name: string, text: string): CsvRow[] {
   };
   const [head, ...records] = recordsOf(name, text);
   if (head?.record.join() !== COLUMNS.join()) throw invalid(name, [at(name, 1, `must be ${COLUMNS.join()}`)]);
-  if (records.length === 0) throw invalid(name, [at(name, 1, 'is all there is: rows must follow')]);
+  if (records.length === 0) throw invalid(name, [at(name, 1, 'is the only line: add rows')]);
   const rows: CsvRow[] = [];
   for (const { record, info } of records) {
     if (record.length !== COLUMNS.length) {
@@ -94,7 +94,7 @@ function recordsOf(name: string, text: string): z.output<typeof Records> {
   } catch (thrown) {
     if (!(thrown instanceof CsvError)) throw thrown;
     const line = 'lines' in thrown && typeof thrown['lines'] === 'number' ? thrown['lines'] : 1;
-    throw invalid(name, [at(name, line, `is no CSV: ${thrown.message}`)]);
+    throw invalid(name, [at(name, line, `is not valid CSV: ${thrown.message}`)]);
   }
 }
 
@@ -111,7 +111,7 @@ function invalid(name: string, problems: readonly FieldError[]): FleetError {
   return new FleetError('CONFIG_INVALID', `${first?.path} ${first?.reason}`, {
     fields: [
       ...problems.slice(0, MAX_PROBLEMS),
-      ...(more > 0 ? [{ path: name, reason: `${more} more of its rows are wrong` }] : []),
+      ...(more > 0 ? [{ path: name, reason: `${more} more rows are malformed` }] : []),
     ],
   });
 }

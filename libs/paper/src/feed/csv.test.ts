@@ -36,8 +36,8 @@ function problems(load: () => unknown): string[] {
 
 const load = (file: string) => createCsvFeed({ file, intervalMs: 1_000 }, manualClock());
 
-describe('a file of bars', () => {
-  it('names every malformed row by its line, all at once', (t) => {
+describe('a CSV file of bars', () => {
+  it('lists every malformed row by its line', (t) => {
     const file = fileOf(
       t,
       `\ufeff${HEAD}`,
@@ -67,22 +67,25 @@ describe('a file of bars', () => {
     );
   });
 
-  it('names the first fifty, and counts the others', (t) => {
+  it('lists the first fifty malformed rows and counts the others', (t) => {
     const named = problems(() => load(fileOf(t, HEAD, ...Array.from({ length: 60 }, () => 'x'))));
     assert.equal(named.length, 51);
-    assert.equal(named.at(-1), 'bars.csv 10 more of its rows are wrong');
+    assert.equal(named.at(-1), 'bars.csv 10 more rows are malformed');
   });
 
-  it('is refused with other columns, without rows, as no CSV, as no text, and where it is not', (t) => {
+  it('is refused with other columns, without rows, as invalid CSV, as binary, and if it is missing', (t) => {
     assert.deepEqual(
       problems(() => load(fileOf(t, 'date,price', GOOD))),
       [`bars.csv:1 must be ${HEAD}`],
     );
     assert.deepEqual(
       problems(() => load(fileOf(t, HEAD))),
-      ['bars.csv:1 is all there is: rows must follow'],
+      ['bars.csv:1 is the only line: add rows'],
     );
-    assert.match(problems(() => load(fileOf(t, HEAD, GOOD, '"'))).join(), /bars\.csv:3 is no CSV: Quote Not/);
+    assert.match(
+      problems(() => load(fileOf(t, HEAD, GOOD, '"'))).join(),
+      /bars\.csv:3 is not valid CSV: Quote Not/,
+    );
     const binary = join(folder(t), 'bars.csv');
     writeFileSync(binary, Buffer.from([0xff, 0xfe, 0xfa]));
     assert.deepEqual(
@@ -93,7 +96,7 @@ describe('a file of bars', () => {
     assert.match(problems(() => load(folder(t))).join(), /is not a file/);
   });
 
-  it('is refused when it is too large to be held', (t) => {
+  it('is refused if it is too large', (t) => {
     const file = fileOf(t, ' '.repeat(MAX_CSV_BYTES));
     assert.match(problems(() => load(file)).join(), /is larger than 8000000 bytes/);
     for (const end of ['\n', '\r'])
@@ -105,10 +108,10 @@ describe('a file of bars', () => {
   });
 });
 
-describe('a feed of a file', () => {
+describe('a feed from a CSV file', () => {
   const bars = [HEAD, GOOD, GOOD.replace('20:15', '20:20'), GOOD.replace('20:15', '21:00')];
 
-  it('plays a bar at each multiple of its interval, whatever their times are, and then no more', async (t) => {
+  it("plays a bar at each multiple of its interval, regardless of the bars' times, until the end", async (t) => {
     const clock = manualClock();
     clock.advance(300);
     const config = FeedSchema.parse({ kind: 'csv', file: 'bars.csv', interval_s: 1 });
@@ -129,7 +132,7 @@ describe('a feed of a file', () => {
     assert.equal(await feed.next(await third, never), undefined);
   });
 
-  it('goes on after the bar that was the last before a restart, at once', async (t) => {
+  it('continues at once after the last bar before a restart', async (t) => {
     const file = fileOf(t, ...bars);
     const before = await load(file).next(undefined, never);
     const after = load(file);

@@ -6,12 +6,13 @@ import type { Bar, Feed } from '../market/strategy.ts';
 import { type CsvRow, readCsvRows } from './csv-rows.ts';
 import { boundary, until } from './pace.ts';
 
-/** The largest file of bars that is read: about 100,000 of them. */
+/** Largest CSV file, about 100,000 bars. */
 export const MAX_CSV_BYTES = 8_000_000;
 
 /**
- * Plays the bars of a file: one at each multiple of `intervalMs` on the clock, whatever the times of the bars are, from
- * the first one after `last`; then there are no more. The file is read and checked at once, and throws CONFIG_INVALID.
+ * Plays the bars of a CSV file from the first bar after `last` to the end of the file, one at each multiple of
+ * `intervalMs` on the clock, regardless of the bars' times. Reads the file at once and throws CONFIG_INVALID if it is
+ * not valid.
  */
 export function createCsvFeed(o: { readonly file: string; readonly intervalMs: number }, clock: Clock): Feed {
   const rows = readCsvRows(basename(o.file), readText(o.file));
@@ -68,6 +69,6 @@ function readText(file: string): string {
     if (thrown instanceof FleetError) throw thrown;
     if (thrown instanceof TypeError) throw bad('is not UTF-8 text; save it as UTF-8', thrown);
     const code = thrown instanceof Error && 'code' in thrown ? thrown.code : 'unknown';
-    throw bad(`cannot be read (${code}); check that it is there and who may read it`, thrown);
+    throw bad(`cannot be read (${code}); check its path and permissions`, thrown);
   }
 }

@@ -7,17 +7,12 @@ import type { Feed } from '../market/strategy.ts';
 import { createCsvFeed } from './csv.ts';
 import { createSyntheticFeed } from './synthetic.ts';
 
-const intervalS = z
-  .number()
-  .min(0.01)
-  .max(86_400)
-  .default(5)
-  .describe('Seconds from one bar to the next, by the clock');
+const intervalS = z.number().min(0.01).max(86_400).default(5).describe('Seconds between two bars');
 
-/** Where the bars of a concern come from, as trader.yaml says it (design 4, Runtime). */
+/** The feed of a concern in trader.yaml. */
 export const FeedSchema = z.discriminatedUnion('kind', [
   z.strictObject({
-    kind: z.literal('synthetic').describe('A walk that follows from its seed: offline and reproducible'),
+    kind: z.literal('synthetic').describe('A reproducible random walk that needs no network'),
     seed: z.int().min(0).max(4_294_967_295).default(1),
     start_price: decimalText({ above: '0' }),
     volatility_bps: z
@@ -25,11 +20,11 @@ export const FeedSchema = z.discriminatedUnion('kind', [
       .min(0)
       .max(1_000)
       .default(20)
-      .describe('How far a close is from the one before, as a rule: a standard deviation, in basis points'),
+      .describe('Standard deviation of the change from close to close, in basis points'),
     interval_s: intervalS,
   }),
   z.strictObject({
-    kind: z.literal('csv').describe('Bars of a file, with the columns time,open,high,low,close,volume'),
+    kind: z.literal('csv').describe('Bars from a file with the columns time,open,high,low,close,volume'),
     file: z.string().min(1).max(500).describe('Relative to the folder of trader.yaml'),
     interval_s: intervalS,
   }),
@@ -38,8 +33,8 @@ export const FeedSchema = z.discriminatedUnion('kind', [
 export type FeedConfig = z.output<typeof FeedSchema>;
 
 /**
- * The feed that a configuration describes; a relative `file` stands in `folder` (default: the working directory).
- * Throws CONFIG_INVALID for a file that cannot be read or has malformed rows, with each of them by its line.
+ * Creates the configured feed. A relative `file` is resolved against `folder` (default: the working directory). Throws
+ * CONFIG_INVALID for a file that cannot be read or that has malformed rows.
  */
 export function createFeed(config: FeedConfig, clock: Clock, folder = '.'): Feed {
   const intervalMs = Math.round(config.interval_s * 1000);

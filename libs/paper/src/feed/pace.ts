@@ -1,8 +1,8 @@
 import type { Clock } from '@hermes-fleet/protocol';
 
 /**
- * Waits until the clock shows `at` or later, which it looks up every `stepMs`; rejects with the signal's reason. A timer
- * knows nothing of a clock that is set, and may ring a little early.
+ * Waits until the clock reaches `at` and checks it every `stepMs`, since a timer ignores changes of the clock and may
+ * fire early. Rejects with the signal's reason.
  */
 export async function until(
   clock: Clock,
@@ -14,5 +14,5 @@ export async function until(
     await clock.sleep(Math.min(left, stepMs), signal);
 }
 
-/** The latest multiple of `stepMs` that is not after `at`. */
+/** Rounds a time down to a multiple of `stepMs`. */
 export const boundary = (at: number, stepMs: number): number => Math.floor(at / stepMs) * stepMs;

@@ -25,7 +25,7 @@ const seeds = fc.integer({ min: 0, max: 2 ** 32 - 1 });
 const volatility = fc.integer({ min: 0, max: 1_000 });
 
 describe('a synthetic walk', () => {
-  it('is the same for the same seed, and another for another', () => {
+  it('depends on the seed alone', () => {
     fc.assert(
       fc.property(seeds, fc.integer({ min: 1, max: 1_000 }), (seed, bps) => {
         assert.deepEqual(walk(options(seed, bps), 20), walk(options(seed, bps), 20));
@@ -47,7 +47,7 @@ describe('a synthetic walk', () => {
     );
   });
 
-  it('moves about as far as its volatility says, and as often up as down', () => {
+  it('matches its volatility, and rises as often as it falls', () => {
     const closes = walk(options(7, 20), 4_000).map(({ close }) => Math.log(close.toNumber()));
     const steps = closes.slice(1).map((close, i) => close - (closes[i] ?? 0));
     const mean = steps.reduce((sum, step) => sum + step, 0) / steps.length;
@@ -56,12 +56,12 @@ describe('a synthetic walk', () => {
     assert.ok(Math.abs(mean) < 0.0002, `the mean is ${mean}`);
   });
 
-  it('stands still without volatility', () => {
+  it('is constant without volatility', () => {
     for (const bar of walk(options(1, 0), 5))
       assert.deepEqual([bar.open, bar.high, bar.low, bar.close].map(String), Array(4).fill('0.5'));
   });
 
-  it('is the one that is written down here, on every machine', () => {
+  it('is the same on every machine', () => {
     const bars = walk(options(42, 20), 3);
     assert.deepEqual(
       bars.map(({ open, high, low, close, volume }) => [open, high, low, close, volume].map(String)),
@@ -75,7 +75,7 @@ describe('a synthetic walk', () => {
 });
 
 describe('a synthetic feed', () => {
-  it('gives the bar of now at once, and the next one at the next multiple of its interval', async () => {
+  it('returns the current bar at once, and the next one at the next multiple of its interval', async () => {
     const clock = manualClock();
     clock.advance(1_234);
     const feed = createSyntheticFeed(options(3, 20), clock);
@@ -90,13 +90,13 @@ describe('a synthetic feed', () => {
     assert.equal((await second)?.open.toString(), first?.close.toString());
   });
 
-  it('gives the same bar again to who asks again', async () => {
+  it('returns the same bar when asked again', async () => {
     const clock = manualClock();
     const feed = createSyntheticFeed(options(3, 20), clock);
     assert.deepEqual(await feed.next(undefined, never), await feed.next(undefined, never));
   });
 
-  it('goes on as soon as a clock that was set back is right again', async () => {
+  it('continues as soon as a clock that was set back is corrected', async () => {
     const clock = manualClock();
     let offMs = 0;
     const feed = createSyntheticFeed(options(3, 20), { ...clock, now: () => clock.now() + offMs });
@@ -109,7 +109,7 @@ describe('a synthetic feed', () => {
     assert.equal((await second)?.at, clock.now());
   });
 
-  it('makes no bars of the time in which nobody asked', async () => {
+  it('makes no bars for the time in which nobody asked', async () => {
     const clock = manualClock();
     const feed = createSyntheticFeed(options(3, 20), clock);
     const first = await feed.next(undefined, never);

@@ -8,7 +8,7 @@ import { randomAt } from './random.ts';
 export interface SyntheticOptions {
   readonly seed: number;
   readonly startPrice: Decimal;
-  /** How far a bar's close is from the one before, as a rule: one standard deviation, in basis points. */
+  /** Standard deviation of the change from close to close, in basis points. */
   readonly volatilityBps: Decimal;
   readonly intervalMs: number;
 }
@@ -17,13 +17,13 @@ const SCALE = money('65536');
 const WHOLE = money('10000');
 const ONE = money('1');
 const HALF = money('0.5');
-/** Of a price; so that no step makes it 0, however often it falls. */
+/** Significant digits of a price. A price rounded this way never becomes 0. */
 const DIGITS = 8;
 
 /**
- * A walk that nobody has to be online for: the close of a bar is the one before times a factor that follows from the
- * seed and the bar's place in time, at multiples of the interval. While nobody asks no bars are made: after a pause the
- * walk goes on from the last close with the bar of now (design 4, Runtime).
+ * A reproducible random walk. Each close is the previous close times a factor that depends on the seed and the bar's
+ * time, at multiples of the interval. No bars are made up for the time in which nobody asked: after a pause the walk
+ * continues from the last close with the current bar.
  */
 export function createSyntheticFeed(o: SyntheticOptions, clock: Clock): Feed {
   return {
@@ -38,11 +38,11 @@ export function createSyntheticFeed(o: SyntheticOptions, clock: Clock): Feed {
   };
 }
 
-/** The bar that closes at `at`, a multiple of the interval, after one that closed at `open`. */
+/** The bar that opens at the price `open` and closes at the time `at`, a multiple of the interval. */
 export function syntheticBar(o: SyntheticOptions, at: number, open: Decimal): Bar {
   const random = randomAt(o.seed, at / o.intervalMs);
   const deviation = o.volatilityBps.div(WHOLE);
-  // The sum of twelve even draws is nearly normal, with a standard deviation of one.
+  // The sum of twelve uniform draws is nearly normal, with a standard deviation of one.
   const step = money(String(evenSum(random, 12) - 6 * 65_536))
     .div(SCALE)
     .times(deviation);

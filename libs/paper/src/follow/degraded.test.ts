@@ -15,7 +15,7 @@ const sound: ExecutionFacts = {
 };
 
 describe('an execution', () => {
-  it('has thresholds by default, and takes no others than whole numbers', () => {
+  it('has default thresholds, and accepts whole numbers only', () => {
     assert.deepEqual(config, {
       stale_after_bars: 3,
       max_rejects: 5,
@@ -47,7 +47,7 @@ describe('an execution', () => {
     ],
     ['that a test degrades', { forced: 'because' }, ['because']],
   ] as const)
-    it(`${what}: ${reasons.length === 0 ? 'is sound' : 'is degraded'}`, () => {
+    it(`${what}: ${reasons.length === 0 ? 'is healthy' : 'is degraded'}`, () => {
       assert.deepEqual(degradations(config, { ...sound, ...facts }), reasons);
     });
 });

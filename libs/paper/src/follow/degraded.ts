@@ -2,44 +2,41 @@ import { z } from 'zod';
 
 const count = (most: number, fallback: number) => z.int().min(1).max(most).default(fallback);
 
-/** From where on execution counts as degraded, as trader.yaml says it (design 4, Runtime). */
+/** The thresholds of degraded execution in trader.yaml (docs/trader.md#degraded). */
 export const DegradedSchema = z
   .strictObject({
-    stale_after_bars: count(1_000, 3).describe('Bars that may be missing before the feed is stale'),
-    max_rejects: count(1_000, 5).describe('Orders of the last 20 bars that may have been rejected'),
-    max_errors: count(1_000, 3).describe('Errors in a row, of bars or of the feed, that are let pass'),
-    faulted_after_errors: count(10_000, 10).describe(
-      'Errors of a strategy in a row after which it is faulted',
-    ),
+    stale_after_bars: count(1_000, 3).describe('Missing bars before the feed counts as stale'),
+    max_rejects: count(1_000, 5).describe('Rejected orders of the last 20 bars that are tolerated'),
+    max_errors: count(1_000, 3).describe('Consecutive errors of bars or of the feed that are tolerated'),
+    faulted_after_errors: count(10_000, 10).describe('Consecutive errors after which a strategy is faulted'),
   })
   .prefault({});
 
 export type DegradedConfig = z.output<typeof DegradedSchema>;
 
-/** What one concern's execution is judged by. */
 export interface ExecutionFacts {
   /** Ms since the epoch. */
   readonly now: number;
-  /** When the last bar came, or the runtime was made. */
+  /** Time of the last bar's arrival or, before it, of the start. */
   readonly heardAt: number;
   readonly intervalMs: number;
   readonly hasFeedEnded: boolean;
-  /** In a row. */
+  /** Consecutive. */
   readonly feedErrors: number;
   readonly recentRejects: number;
   readonly consecutiveErrors: number;
-  /** What an operator or a test says is wrong. */
+  /** A reason set by an operator or a test. */
   readonly forced: string | undefined;
 }
 
-/** How long a feed may be silent, ms. */
+/** Longest silence of a feed, ms. */
 export const patienceMs = (config: DegradedConfig, intervalMs: number): number =>
   config.stale_after_bars * intervalMs;
 
-/** Everything that degrades an execution; empty when it is fine. It takes no more than the cause's end to recover. */
+/** All reasons why execution is degraded; empty if it is not. Execution recovers as soon as its causes end. */
 export function degradations(config: DegradedConfig, facts: ExecutionFacts): string[] {
   const { now, heardAt, intervalMs, feedErrors, recentRejects, consecutiveErrors, forced } = facts;
-  // Either way: a clock that was set back is no reason to believe in an old bar.
+  // Absolute: a clock that was set back does not make an old bar fresh.
   const isStale = Math.abs(now - heardAt) > patienceMs(config, intervalMs);
   const { stale_after_bars, max_rejects, max_errors } = config;
   const why = facts.hasFeedEnded ? ': it has no more bars' : '';

@@ -3,22 +3,22 @@ import type { EngineStore } from '../market/runtime-port.ts';
 
 export interface FaultsOptions {
   readonly concernId: string;
-  /** Errors in a row that fault a strategy. */
+  /** Consecutive errors that fault a strategy. */
   readonly after: number;
   readonly store: Pick<EngineStore, 'setStatus'>;
   readonly log: Log;
 }
 
-/** Strategies that fail and fail: once too often, and the store says that they are faulted, until the next start. */
+/** Counts the errors of strategies and marks those with too many as faulted in the store, until the next start. */
 export interface Faults {
-  /** One more error of a strategy; true where it is the one too many. */
+  /** Counts an error; true if it faults the strategy. */
   failed(strategyId: string, error: Error): boolean;
-  /** A bar without an error. */
+  /** Resets the count after a bar without an error. */
   succeeded(): void;
   reasonOf(strategyId: string): string | undefined;
-  /** Tells the store what it does not know yet. Never throws; what failed is tried again with the next call. */
+  /** Writes new faults to the store. Never throws; a failed write is retried by the next call. */
   record(): void;
-  /** Resolves when nothing is on its way to the store. */
+  /** Resolves when no write is in progress. */
   idle(): Promise<void>;
 }
 
@@ -47,7 +47,7 @@ export function createFaults({ concernId, after, store, log }: FaultsOptions): F
       const errors = streak?.strategyId === strategyId ? streak.errors + 1 : 1;
       streak = { strategyId, errors };
       const about = { concern_id: concernId, strategy_id: strategyId, err: error };
-      if (errors === 1) log.warn(about, 'a strategy failed; it is asked again with the next bar');
+      if (errors === 1) log.warn(about, 'a strategy failed; it runs again with the next bar');
       if (errors < after || reasons.has(strategyId)) return false;
       reasons.set(
         strategyId,

@@ -23,15 +23,15 @@ export interface FollowerOptions {
   readonly kinds: Readonly<Record<string, StrategyKind>>;
 }
 
-/** One concern's engine as it follows its feed. A bar and a reconcile are each done in one go, so they never mix. */
+/** Drives one concern's engine with its feed. Bars and reconciles are synchronous, so they never interleave. */
 export interface Follower {
   reconcile(concern: Concern, strategy: Strategy | undefined): Reconciled;
-  /** Why this strategy was faulted here, or undefined. */
+  /** Why this strategy was faulted, or undefined. */
   faulted(strategyId: string): string | undefined;
   health(): ReturnType<Runtime['health']>;
   view(): EngineView;
   degrade(reason: string | undefined): void;
-  /** Follows the feed, from the first reconcile on. */
+  /** Follows the feed after the first reconcile. */
   start(): void;
   close(): Promise<void>;
 }
@@ -68,7 +68,7 @@ export function createFollower(o: FollowerOptions): Follower {
     vitals.heard();
     const strategy = desired?.strategy;
     if (error === undefined) faults.succeeded();
-    // What it holds and what protects that stays in the market; it opens nothing any more.
+    // Its position and exits stay; it places no more entries.
     else if (desired && strategy && faults.failed(strategy.id, error))
       engine.configure({ ...desired, runState: 'paused' });
     faults.record();
@@ -92,22 +92,19 @@ export function createFollower(o: FollowerOptions): Follower {
     }
   }
 
-  /** Not before it is known what is desired: a bar would fill orders that should not be there any more. */
+  /** Waits for the first reconcile: until then a bar could fill orders that must be canceled. */
   function begin(): void {
     if (isStarted && desired !== undefined && !stop.signal.aborted) following ??= follow(stop.signal);
   }
 
-  /** One that may not run anyway must not keep a pause or a lower risk from being done: it wants nothing any more. */
+  /** A strategy that may not run and cannot be created becomes idle, so that pauses and lower risk modes still apply. */
   function tradingOf(strategy: Strategy): TradingStrategy {
     try {
       return createStrategy(strategy, o.kinds);
     } catch (err) {
       if (strategy.status === 'enabled') throw err;
       const about = { concern_id: concernId, strategy_id: strategy.id, err };
-      log.warn(
-        about,
-        `a strategy that is ${strategy.status} cannot be made any more; its exits stay as they are`,
-      );
+      log.warn(about, `a strategy that is ${strategy.status} cannot be created; its exits stay unchanged`);
       return IDLE;
     }
   }
@@ -130,7 +127,7 @@ export function createFollower(o: FollowerOptions): Follower {
   function health(): ReturnType<Runtime['health']> {
     const reasons = vitals.reasons();
     const unsaved = keeper.problem();
-    const note = `the engine's state is not on disk, and is tried with each bar: ${unsaved}`;
+    const note = `the engine's snapshot cannot be saved and is retried with each bar: ${unsaved}`;
     return { degraded: reasons.length > 0, reasons: unsaved === undefined ? reasons : [...reasons, note] };
   }
 
@@ -153,7 +150,7 @@ export function createFollower(o: FollowerOptions): Follower {
       begin();
     },
     close: async () => {
-      stop.abort(new Error('the runtime is being closed'));
+      stop.abort(new Error('the runtime is closing'));
       vitals.stop();
       await keeper.flush();
       faults.record();

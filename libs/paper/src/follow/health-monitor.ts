@@ -5,27 +5,25 @@ export interface HealthMonitorOptions {
   readonly concernId: string;
   readonly config: DegradedConfig;
   readonly intervalMs: number;
-  /** Of the engine. */
   readonly trouble: () => Pick<ExecutionFacts, 'recentRejects' | 'consecutiveErrors'>;
   readonly clock: Clock;
   readonly log: Log;
-  /** Execution is degraded now, or is no more, without a bar that says so. */
+  /** Called when execution becomes degraded or recovers. */
   readonly onChange: () => void;
 }
 
-/** Whether one concern's execution is sound: asked at any time, and told in the log when it changes. */
+/** Monitors the health of one concern's execution and logs its changes. */
 export interface HealthMonitor {
-  /** A bar came. */
   heard(): void;
-  /** The feed failed. Returns how often in a row. */
+  /** Returns the number of consecutive failures. */
   feedFailed(err: unknown): number;
   feedEnded(): void;
-  /** Degrades by order, until it is called with undefined. */
+  /** Degrades execution until it is called with undefined. */
   force(reason: string | undefined): void;
   reasons(): string[];
-  /** Begins to watch the time. */
+  /** Starts the timer that detects a stale feed. */
   start(): void;
-  /** Says what has changed. */
+  /** Logs and reports a change. */
   check(): void;
   stop(): void;
 }
@@ -46,7 +44,7 @@ export function createHealthMonitor(o: HealthMonitorOptions): HealthMonitor {
     const now = reasons().join('; ');
     if (now === known) return;
     known = now;
-    if (now === '') log.info(about, 'execution is sound again');
+    if (now === '') log.info(about, 'execution is healthy again');
     else log.warn(about, `execution is degraded: ${now}`);
     o.onChange();
   }
@@ -64,13 +62,13 @@ export function createHealthMonitor(o: HealthMonitorOptions): HealthMonitor {
     },
     feedFailed: (err) => {
       feed.feedErrors += 1;
-      if (feed.feedErrors === 1) log.warn({ ...about, err }, 'the feed failed; it is asked again');
+      if (feed.feedErrors === 1) log.warn({ ...about, err }, 'the feed failed; it is retried');
       check();
       return feed.feedErrors;
     },
     feedEnded: () => {
       feed.hasFeedEnded = true;
-      log.warn(about, 'the feed has no more bars; execution is degraded when the next ones are missed');
+      log.warn(about, 'the feed has no more bars; execution degrades when the next bars are overdue');
     },
     force: (reason) => {
       forced = reason;

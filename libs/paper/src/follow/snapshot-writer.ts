@@ -1,14 +1,14 @@
 import type { Log } from '@hermes-fleet/protocol';
 
-/** Keeps something that changes on disk: one save at a time, each of what is there when it begins. */
+/** Saves changing state, one save at a time. Each save takes the state at its start. */
 export interface SnapshotWriter {
-  /** It has changed, in a way that may wait for the next save. */
+  /** Marks the state as changed without starting a save. */
   touch(): void;
-  /** It has changed: saves it. Never throws; what failed is tried again with the next call. */
+  /** Marks the state as changed and saves it. Never throws; a failed save is retried by the next call. */
   keep(): void;
-  /** Why the last save failed; undefined once one has succeeded. */
+  /** Why the last save failed; undefined after a success. */
   problem(): string | undefined;
-  /** Saves what is not saved yet, once, and resolves when nothing is under way; never rejects. */
+  /** Saves pending changes once and resolves when no save is in progress; never rejects. */
   flush(): Promise<void>;
 }
 
@@ -30,7 +30,7 @@ export function createSnapshotWriter(o: {
         problem = undefined;
       } catch (err) {
         if (problem === undefined)
-          o.log.error({ err }, `${o.name} was not saved; it goes on, and is tried again`);
+          o.log.error({ err }, `${o.name} was not saved; it continues, and saving is retried`);
         problem = err instanceof Error ? err.message : String(err);
         isStale = true;
       }

@@ -1,6 +1,6 @@
 import type { JsonObject, RiskMode } from '@hermes-fleet/protocol';
 
-/** The control state of one account in one market (design 4, State): what audit and replay are about. */
+/** The control state of one account in one market (docs/trader.md#state). The audit records its changes. */
 export interface Concern {
   /** `<account>:<market>` */
   readonly id: string;
@@ -9,7 +9,7 @@ export interface Concern {
   readonly activeStrategyId: string | null;
   readonly runState: 'running' | 'paused';
   readonly riskMode: RiskMode;
-  /** Counts its changes. */
+  /** Incremented by each change. */
   readonly rev: number;
 }
 
@@ -20,6 +20,6 @@ export interface Strategy {
   readonly accountId: string;
   readonly marketSymbol: string;
   readonly params: JsonObject;
-  /** Whether it may run; which one does is the concern's to say. */
+  /** Says if the strategy may run. The concern says which strategy is active. */
   readonly status: 'enabled' | 'disabled' | 'faulted';
 }

@@ -3,14 +3,14 @@ import { money } from './money.ts';
 
 const PATTERN = /^\d{1,15}(\.\d{1,12})?$/;
 
-/** What a decimal of a configuration may be. */
+/** Bounds of a configured decimal. */
 export interface DecimalBounds {
   readonly above?: string;
   readonly atLeast?: string;
   readonly atMost?: string;
 }
 
-/** A decimal in quotes: text in and text out, never a float (design 4, Runtime). */
+/** The schema of a quoted decimal. The value stays text and never becomes a float. */
 export function decimalText({ above, atLeast, atMost }: DecimalBounds) {
   const bounds = [
     ...(above === undefined ? [] : [`above ${above}`]),

@@ -3,25 +3,28 @@ import type { Concern } from './concern.ts';
 import type { EngineView, Reconciled } from './runtime-port.ts';
 import type { Bar, TradingStrategy } from './strategy.ts';
 
-/** What an engine is to do. */
+/** The state that an engine is configured to. */
 export interface Desired extends Pick<Concern, 'runState' | 'riskMode'> {
-  /** Undefined: nothing is active, and what is held is held. */
+  /** Undefined: no strategy is active, and the position is held. */
   readonly strategy: { readonly id: string; readonly trading: TradingStrategy } | undefined;
 }
 
-/** The paper account and the orders of one concern: synchronous, deterministic, and only moved by bars and `configure`. */
+/** The paper account and the orders of one concern: synchronous, deterministic, and changed only by bars and `configure`. */
 export interface Engine {
-  /** At once, and idempotent: a pause cancels entries, halted cancels all, a switch cancels what the former strategy had open. */
+  /**
+   * Takes effect at once and is idempotent. A pause cancels entries, `halted` cancels all orders, and a switch cancels the
+   * open orders of the previous strategy.
+   */
   configure(desired: Desired): Reconciled;
-  /** Fills what the bar fills, then asks the strategy. Never throws: an error of the strategy is counted and returned. */
+  /** Fills orders by the bar, then asks the strategy. Never throws: a strategy's error is counted and returned. */
   onBar(bar: Bar): { readonly error?: Error };
-  /** Without the verdict on its execution, which is the runtime's. */
+  /** Lacks the health of the execution, which the runtime adds. */
   view(): Omit<EngineView, 'execution'> & {
     readonly execution: Omit<EngineView['execution'], 'state' | 'reasons'>;
   };
-  /** Of the last bars: orders rejected, and errors in a row. */
+  /** Orders rejected in the last bars, and consecutive errors. */
   trouble(): { readonly recentRejects: number; readonly consecutiveErrors: number };
   lastBar(): Bar | undefined;
-  /** Everything, as JSON; `createEngine` takes it again. */
+  /** The whole state as JSON, from which `createEngine` restores it. */
   snapshot(): JsonObject;
 }

@@ -10,7 +10,7 @@ const WHOLE = {
   steps: { price: '0.0001', quantity: '0.1' },
 };
 
-test('a market is read as it is written', () => {
+test('a market is parsed exactly', () => {
   const read = readMarket(MarketSchema.parse(WHOLE));
   assert.deepEqual(JSON.parse(JSON.stringify(read)), {
     balances: { quote: '10000', base: '2.5' },
@@ -21,7 +21,7 @@ test('a market is read as it is written', () => {
   });
 });
 
-test('balances and limits must be said, the rest has defaults', () => {
+test('balances and limits are required, the rest has defaults', () => {
   const { max_open_orders: _, ...limits } = WHOLE.limits;
   const least = MarketSchema.parse({ balances: { quote: '1' }, limits });
   assert.deepEqual(
@@ -51,7 +51,7 @@ const WRONG: [name: string, change: object, path: string][] = [
 ];
 
 for (const [name, change, path] of WRONG) {
-  test(`a market with ${name} is refused where it stands`, () => {
+  test(`a market with ${name} is refused at its path`, () => {
     const { error } = MarketSchema.safeParse({ ...WHOLE, ...change });
     assert.deepEqual(
       error?.issues.map((issue) => issue.path.join('.')),

@@ -3,14 +3,14 @@ import { test } from 'node:test';
 import { Decimal } from 'decimal.js';
 import { ceilTo, floorTo, fraction, money, text } from './money.ts';
 
-test('products of what a market lets in are exact, whatever others set decimal.js to', () => {
+test('products of valid amounts are exact, regardless of global decimal.js settings', () => {
   const long = money(new Decimal('123456789012345.123456789012'));
   const squared = '15241578753238699603719905417.168298285033153483936144';
   assert.equal(text(long.times(long)), squared);
   assert.equal(text(money('1').plus(long.times(long)).minus(long.times(long))), '1');
 });
 
-test('steps of any size are kept, downwards and upwards', () => {
+test('rounding to a step of any size works downwards and upwards', () => {
   for (const [value, step, down, up] of [
     ['1.9', '0.3', '1.8', '2.1'],
     ['1.8', '0.3', '1.8', '1.8'],

@@ -1,10 +1,10 @@
 import type { JsonObject } from '@hermes-fleet/protocol';
 import type { Concern, Strategy } from './concern.ts';
 
-/** What bringing an engine to the desired state did. */
+/** The effect of a reconcile. */
 export interface Reconciled {
   readonly canceledOrders: number;
-  /** What the new strategy took over, in units of the base asset; absent where none was switched. */
+  /** The position that the new strategy takes over, in the base asset; absent unless the strategy was switched. */
   readonly inheritedPosition?: string;
 }
 
@@ -20,9 +20,9 @@ export interface OrderView {
   readonly state: 'open' | 'filled' | 'canceled' | 'rejected';
   readonly fillPrice?: string;
   readonly fee?: string;
-  /** Why it was rejected, canceled, or made smaller. */
+  /** Why the order was rejected, canceled or reduced. */
   readonly reason?: string;
-  /** RFC 3339, of the bar that it was made in, and the one that ended it. */
+  /** RFC 3339 times of the bar in which the order was placed and the bar that ended it. */
   readonly placedAt: string;
   readonly endedAt?: string;
 }
@@ -37,7 +37,7 @@ export interface EngineView {
   readonly equity: {
     /** Cash, reserved cash, and the position at the last close. */
     readonly total: string;
-    /** What no order has reserved. */
+    /** Cash that no order has reserved. */
     readonly cash: string;
     readonly reserved: string;
     readonly realizedPnl: string;
@@ -58,32 +58,32 @@ export interface EngineView {
   };
 }
 
-/** The engines behind the concerns (design 4, Runtime). */
+/** The engines of all concerns. */
 export interface Runtime {
-  /** Why this strategy could not run (unknown kind, wrong params), or undefined. Changes nothing. */
+  /** Why this strategy cannot run (unknown kind, wrong params, faulted), or undefined. Changes nothing. */
   preflight(strategy: Strategy): string | undefined;
   /**
-   * Brings a concern's engine to the desired state at once: what is to be canceled is, when it resolves. Idempotent.
-   * Rejects when it could not; then the engine goes on as it was.
+   * Brings a concern's engine to the desired state. Orders are canceled when it resolves. Idempotent. When it rejects,
+   * the engine continues unchanged.
    */
   reconcile(concern: Concern, strategy: Strategy | undefined): Promise<Reconciled>;
-  /** Whether execution is degraded (stale feed, rejects, errors in ticks), and why. */
+  /** The health of execution, with the reasons of a degradation (stale feed, rejects, errors). */
   health(concernId: string): { readonly degraded: boolean; readonly reasons: readonly string[] };
   view(concernId: string): EngineView | undefined;
-  /** Begins to follow the feeds. */
+  /** Starts following the feeds. */
   start(): void;
-  /** Lets the bar under way end and its snapshot be durable. */
+  /** Finishes the current bar and waits until its snapshot is durable. */
   close(): Promise<void>;
 }
 
-/** What the runtime tells the metrics; never throws. */
+/** Receives the runtime's events for the metrics. Its functions never throw. */
 export interface RuntimeWatcher {
   order(concernId: string, strategyId: string, kind: 'placed' | 'filled' | 'canceled' | 'rejected'): void;
   /** After every bar and every reconcile. */
   changed(concernId: string): void;
 }
 
-/** Where engines and faulted strategies are kept. */
+/** Stores engine snapshots and the status of strategies. */
 export interface EngineStore {
   saveEngine(concernId: string, snapshot: JsonObject): Promise<void>;
   loadEngine(concernId: string): JsonObject | undefined;

@@ -1,6 +1,6 @@
 import type { Decimal } from 'decimal.js';
 
-/** One bar of a market; `at` is when it closed, ms since the epoch. */
+/** One bar of a market; `at` is its closing time, ms since the epoch. */
 export interface Bar {
   readonly at: number;
   readonly open: Decimal;
@@ -10,18 +10,18 @@ export interface Bar {
   readonly volume: Decimal;
 }
 
-/** Where bars come from; a live one can be added (design 4, Runtime). */
+/** A source of bars. */
 export interface Feed {
-  /** How far apart its bars come, ms by the clock. */
+  /** Clock time between two bars, ms. */
   readonly intervalMs: number;
   /**
-   * The bar after `last` (the first one after undefined), once its time has come; undefined when there are no more.
-   * Rejects with the signal's reason. The same `last` at the same time gives the same bar.
+   * Resolves with the bar after `last` (the first bar for undefined) when it is due, or with undefined after the last
+   * bar. Rejects with the signal's reason. The same `last` at the same time gives the same bar.
    */
   next(last: Bar | undefined, signal: AbortSignal): Promise<Bar | undefined>;
 }
 
-/** An order of this concern that waits for its fill. */
+/** An order that is not filled yet. */
 export interface OpenOrder {
   readonly id: string;
   readonly side: 'buy' | 'sell';
@@ -29,43 +29,43 @@ export interface OpenOrder {
   readonly purpose: 'entry' | 'exit';
   readonly quantity: Decimal;
   readonly limitPrice?: Decimal;
-  /** The strategy's own name for it, e.g. a level of a grid. */
+  /** Chosen by the strategy, e.g. a level of a grid. */
   readonly tag?: string;
 }
 
-/** What a strategy sees after a bar has closed. */
+/** The input of a strategy after a bar has closed. */
 export interface StrategyView {
-  /** The newest last, the bar that just closed; at most as many as the engine keeps. */
+  /** Oldest first, up to the bar that just closed; at most `HISTORY_BARS`. */
   readonly bars: readonly Bar[];
-  /** Units of the base asset that can be sold, so without what is below the quantity's step; never below 0. */
+  /** Sellable units of the base asset: the position rounded down to the quantity step; never below 0. */
   readonly position: Decimal;
   readonly averagePrice: Decimal | undefined;
   /** Quote asset that no order has reserved. */
   readonly freeCash: Decimal;
   /** Cash, reserved or not, and the position at the last close. */
   readonly equity: Decimal;
-  /** Its own. */
+  /** Only the strategy's own orders. */
   readonly openOrders: readonly OpenOrder[];
 }
 
-/** What a strategy wants: an order at full size (the risk gate makes it smaller, or refuses it), or one canceled. */
+/** A strategy's request to place an order, which the risk gate may reduce or refuse, or to cancel one. */
 export type Intent =
   | {
       readonly type: 'order';
       readonly side: 'buy' | 'sell';
       readonly kind: 'market' | 'limit';
-      /** `entry` opens or adds; `exit` protects or reduces, and lives on in a pause. */
+      /** `entry` opens or adds; `exit` protects or reduces, and stays open during a pause. */
       readonly purpose: 'entry' | 'exit';
       readonly quantity: Decimal;
-      /** With limit. */
+      /** Present for `limit` orders only. */
       readonly limitPrice?: Decimal;
       readonly tag?: string;
     }
   | { readonly type: 'cancel'; readonly orderId: string };
 
-/** A strategy that runs. It keeps nothing between bars: what it wants follows from what it sees, so a restart changes nothing. */
+/** A running strategy. It is stateless: its intents follow from its view alone, so a restart does not affect them. */
 export interface TradingStrategy {
-  /** Bars that it needs to see before it wants anything. */
+  /** Bars of history that the strategy needs before it is asked. */
   readonly warmupBars: number;
   onBar(view: StrategyView): readonly Intent[];
 }

@@ -11,35 +11,35 @@ const made = (target_share: string, tolerance: string) =>
 const wants = (situation: Situation): string[] => inWords(made('0.5', '0.1').onBar(viewOf(situation)));
 
 describe('exposure_protector', () => {
-  it('leaves alone what is inside its band', () => {
+  it('does nothing inside its band', () => {
     for (const position of ['67', '100', '149'])
       assert.deepEqual(wants({ closes: [10], position, cash: '1000' }), []);
   });
 
-  it('sells down to the target what is above the band', () => {
+  it('sells down to the target from above the band', () => {
     assert.deepEqual(wants({ closes: [10], position: '200' }), ['sell market 50 (reduce)']);
   });
 
-  it('buys up to the target what is below it, as far as there is cash', () => {
+  it('buys up to the target from below the band, as far as the cash allows', () => {
     assert.deepEqual(wants({ closes: [10] }), ['buy market 50 (restore)']);
     const most = made('1', '0.1').onBar(viewOf({ closes: [10] }));
     assert.deepEqual(inWords(most), ['buy market 98 (restore)']);
   });
 
-  it('sells all for a target of nothing', () => {
+  it('sells everything for a target of 0', () => {
     assert.deepEqual(inWords(made('0', '0.01').onBar(viewOf({ closes: [3], position: '7' }))), [
       'sell market 7 (reduce)',
     ]);
   });
 
-  it('waits for its order, and wants nothing without bars or equity', () => {
+  it('waits for its open order, and does nothing without bars or equity', () => {
     const order = { id: 'o', side: 'buy', kind: 'market', purpose: 'entry', quantity: money('1') } as const;
     assert.deepEqual(wants({ closes: [10], openOrders: [order] }), []);
     assert.deepEqual(wants({ closes: [] }), []);
     assert.deepEqual(wants({ closes: [10], cash: '0' }), []);
   });
 
-  it('is inside its band after two fills, from wherever it starts, also when buys are halved', () => {
+  it('is inside its band after two fills from any start, even when buys are halved', () => {
     const share = fc.integer({ min: 0, max: 100 });
     fc.assert(
       fc.property(
@@ -80,7 +80,7 @@ describe('exposure_protector', () => {
     );
   });
 
-  it('brings a real account into its band, with fees and slippage, and leaves it there', () => {
+  it('brings a real account into its band, with fees and slippage, and keeps it there', () => {
     const share = fc.integer({ min: 0, max: 95 });
     fc.assert(
       fc.property(

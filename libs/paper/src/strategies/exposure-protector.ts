@@ -8,13 +8,13 @@ import { strategyKind } from './kind.ts';
 const Params = z.strictObject({
   target_share: decimalText({ atLeast: '0', atMost: '1' })
     .default('0.5')
-    .describe('What the position is to be worth, as a share of the equity'),
+    .describe('Target value of the position, as a share of the equity'),
   tolerance: decimalText({ above: '0', atMost: '0.5' })
     .default('0.05')
-    .describe('How far from the target the share may be before anything is done'),
+    .describe('Deviation from the target that triggers no order, as a share of the equity'),
 });
 
-/** Brings what is at stake back to a share of the equity, at the market, whenever it has left the band around it. */
+/** Rebalances the position by market orders to a share of the equity when it leaves the tolerance band. */
 export const exposureProtector = strategyKind(Params, (params): TradingStrategy => {
   const target = money(params.target_share);
   const tolerance = money(params.tolerance);

@@ -11,7 +11,7 @@ const params = { centre: '100', levels: 3, spacing_bps: 100, order_share: '0.1' 
 const strategy = createStrategy({ id: 's', kind: 'grid_trader', params });
 const wants = (situation: Situation): string[] => inWords(strategy.onBar(viewOf(situation)));
 
-/** What rests when all of these intents are taken. */
+/** The open orders after all of these intents are accepted. */
 const resting = (intents: readonly Intent[]): OpenOrder[] =>
   intents.flatMap((intent, i) => (intent.type === 'order' ? [{ id: `o${i}`, ...intent }] : []));
 const first = resting(strategy.onBar(viewOf({ closes: [100] })));
@@ -19,7 +19,7 @@ const named = (orders: readonly OpenOrder[], ...tags: string[]): OpenOrder[] =>
   tags.map((tag) => orders.find((order) => order.tag === tag) ?? assert.fail(`no order ${tag}`));
 
 describe('grid_trader', () => {
-  it('rests a buy on each level below its centre, a share of the equity each', () => {
+  it('places a buy on each level below its center, each for a share of the equity', () => {
     assert.deepEqual(wants({ closes: [100] }), [
       'buy limit 1.00999999 @ 99.0099009901 (buy:-1)',
       'buy limit 1.02009999 @ 98.0296049407 (buy:-2)',
@@ -27,16 +27,16 @@ describe('grid_trader', () => {
     ]);
   });
 
-  it('leaves alone what rests', () => assert.deepEqual(wants({ closes: [100], openOrders: first }), []));
+  it('keeps its open orders', () => assert.deepEqual(wants({ closes: [100], openOrders: first }), []));
 
-  it('puts no buy above the price, nor one that there is no cash for', () => {
+  it('places no buy above the price or beyond the cash', () => {
     assert.deepEqual(wants({ closes: [98.5] }).length, 2);
     assert.deepEqual(wants({ closes: [90] }), []);
     const view = { ...viewOf({ closes: [100] }), freeCash: money('205') };
     assert.deepEqual(strategy.onBar(view).length, 2);
   });
 
-  it('sells a level that was filled one level above it, and buys it again when that is sold', () => {
+  it('sells a filled level one level above, and buys it again after the sale', () => {
     const left = named(first, 'buy:-2', 'buy:-3');
     const situation = { closes: [98.9], position: '1.01', cash: '900' };
     assert.deepEqual(wants({ ...situation, openOrders: left }), ['sell limit 1.01 @ 100 (sell:-1)']);
@@ -46,7 +46,7 @@ describe('grid_trader', () => {
     assert.match(again ?? '', /^buy limit 1\.011.* @ 99\.0099.* \(buy:-1\)$/);
   });
 
-  it('sells what another strategy has left behind above the price, and what is too much for it in one order', () => {
+  it('sells an inherited position above the price, and any excess in one order', () => {
     assert.deepEqual(wants({ closes: [98.5], position: '2', cash: '803' }), [
       'sell limit 1.02009999 @ 99.0099009901 (sell:-2)',
       'sell limit 0.97990001 @ 100 (sell:-1)',
@@ -63,7 +63,7 @@ describe('grid_trader', () => {
     );
   });
 
-  it('follows the mean of the closes by whole levels where it is given no centre', () => {
+  it('follows the mean close by whole levels if no center is configured', () => {
     const follows = createStrategy({
       id: 's',
       kind: 'grid_trader',
@@ -78,7 +78,7 @@ describe('grid_trader', () => {
     assert.match(moved.join(), /^cancel o1,buy limit .* \(buy:\d+\)$/);
   });
 
-  it('never rests and holds more than its levels, however the price moves', () => {
+  it('never orders and holds more than its levels, however the price moves', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 0, max: 2 ** 32 - 1 }),
@@ -121,7 +121,7 @@ describe('grid_trader', () => {
     );
   });
 
-  it('earns its steps in a market that goes up and down', () => {
+  it('earns a profit in an oscillating market', () => {
     const closes = [100, 98.9, 100.2, 98.9, 100.2, 98.9, 100.2];
     const bars = viewOf({ closes }).bars;
     const { execution, equity } = play({ trading: strategy, bars, market: market({ fees_bps: '0' }) }).view();

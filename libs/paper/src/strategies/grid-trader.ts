@@ -11,42 +11,41 @@ const Params = z
   .strictObject({
     centre: decimalText({ above: '0' })
       .optional()
-      .describe('The price above the first level; absent, the levels follow the mean of the closes'),
+      .describe('Price above the first level; by default the levels follow the mean close'),
     centre_bars: z.int().min(2).max(200).default(50),
-    levels: z.int().min(1).max(20).default(5).describe('How many buys there are at most, filled or not'),
+    levels: z.int().min(1).max(20).default(5).describe('Most buys at a time, open or filled'),
     spacing_bps: z
       .int()
       .min(1)
       .max(2_000)
       .default(50)
-      .describe('From one level to the next, in basis points'),
+      .describe('Distance between two levels, in basis points'),
     order_share: decimalText({ above: '0', atMost: '1' })
       .default('0.05')
-      .describe('What one level costs, as a share of the equity'),
+      .describe('Cost of one level, as a share of the equity'),
   })
   .refine(({ levels, order_share }) => money(order_share).times(levels).lte(1), {
     path: ['order_share'],
-    error: 'times levels must not be above 1: the cash would not do for all of them',
+    error: 'times levels must not be above 1: the cash would not cover all levels',
   });
 
-/** Of a level: less than this is not worth an order. */
+/** Share of a level below which no order is placed. */
 const CRUMB = money('0.1');
-/** Of a level: what the equity's change may have added to it since it was bought. */
+/** Share of a level up to which a quantity counts as one level: the equity may have changed since it was bought. */
 const MOST_OF_LEVEL = money('1.1');
 const REST = 'sell:rest';
 const sellTag = (level: number): string => `sell:${level}`;
 const buyTag = (level: number): string => `buy:${level}`;
 
-/** What a bar's orders are worked out from. */
 interface Scene {
   readonly view: StrategyView;
   readonly ladder: Ladder;
   readonly close: Decimal;
-  /** The levels for buys, the highest first. */
+  /** Levels for buys, the highest first. */
   readonly band: readonly number[];
-  /** The tags of what rests. */
+  /** Tags of the open orders. */
   readonly tags: ReadonlySet<string | undefined>;
-  /** What a level costs. */
+  /** Cost of a level. */
   readonly worth: Decimal;
   size(level: number): Decimal;
 }
@@ -54,10 +53,10 @@ interface Scene {
 type Order = Extract<Intent, { type: 'order' }>;
 
 /**
- * Rests buys on the levels below a centre, and for each that was filled a sale one level above it; once that is filled,
- * the buy is there again. Which levels are filled is read off the tags of the orders that rest, so nothing has to be
- * remembered: what is held without a sale (a level that was just bought, or what another strategy left behind) gets one
- * from the first free level above the price on.
+ * Places buys on the levels below a center price, and for each filled buy a sale one level above it. When the sale is
+ * filled, the buy is placed again. The tags of the open orders show which levels are filled, so the strategy needs no
+ * memory. A position without a sale (a level just bought, or inherited from another strategy) gets sales from the first
+ * free level above the price upwards.
  */
 export const gridTrader = strategyKind(Params, (params): TradingStrategy => {
   const ladder = createLadder(params);
@@ -99,7 +98,7 @@ const sale = (quantity: Decimal, limitPrice: Decimal, tag: string): Order => ({
   tag,
 });
 
-/** Sales for what is held without one: a level's worth each, and one for all that the levels have no room for. */
+/** Sales for the position that no open sale covers: one per free level, and one for the remainder. */
 function salesOf(scene: Scene): Intent[] {
   const { view, ladder, close, band, tags, size } = scene;
   const under = ladder.below(close);
@@ -118,7 +117,7 @@ function salesOf(scene: Scene): Intent[] {
   return [...before.map(cancel), ...orders, sale(left.plus(totalOf(before)), ladder.price(top + 1), REST)];
 }
 
-/** Buys for the levels that hold nothing, as many as are not held elsewhere; others are canceled. */
+/** Buys for the levels without a position, less the levels that sales cover; other buys are canceled. */
 function buysOf(scene: Scene, newSales: readonly Order[]): Intent[] {
   const { view, ladder, close, band, tags, worth, size } = scene;
   const replaced = newSales.some(({ tag }) => tag === REST);
@@ -142,6 +141,6 @@ function buysOf(scene: Scene, newSales: readonly Order[]): Intent[] {
   return [...canceled.map(cancel), ...orders];
 }
 
-/** How many levels a sale stands for. */
+/** The number of levels that a sale covers. */
 const levelsIn = (quantity: Decimal, size: Decimal): number =>
   size.gt(0) ? Math.max(1, Math.round(quantity.div(size).toNumber())) : 1;

@@ -18,7 +18,7 @@ function fieldsOf(kind: string, params: JsonObject): string[] {
   return assert.fail('the parameters were taken');
 }
 
-describe('the kinds of strategies', () => {
+describe('the strategy kinds', () => {
   it('are three', () => assert.deepEqual(Object.keys(STRATEGY_KINDS), KINDS));
 
   for (const kind of KINDS)
@@ -48,11 +48,11 @@ describe('the kinds of strategies', () => {
     ['market_maker', {}, ['kind']],
     ['constructor', {}, ['kind']],
   ] as const)
-    it(`names what is wrong in ${kind} ${JSON.stringify(params)}`, () => {
+    it(`names the wrong parameters in ${kind} ${JSON.stringify(params)}`, () => {
       assert.deepEqual(fieldsOf(kind, params), fields);
     });
 
-  it('need no more bars than an engine keeps, whatever their parameters', () => {
+  it('need no more bars than an engine keeps, for all parameters', () => {
     const longest = { fast_bars: 100, slow_bars: 150, atr_bars: 100, entry_bars: 20 };
     assert.ok(made('trend_follower', longest).warmupBars <= HISTORY_BARS);
     assert.ok(made('grid_trader', { centre_bars: 200 }).warmupBars <= HISTORY_BARS);

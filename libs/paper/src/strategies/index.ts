@@ -8,17 +8,14 @@ import { trendFollower } from './trend-follower.ts';
 
 export type { StrategyKind } from './kind.ts';
 
-/** Every kind of strategy that the trader can run, by its name in trader.yaml (design 4, Runtime). */
+/** The strategy kinds by their names in trader.yaml (docs/trader.md#strategies). */
 export const STRATEGY_KINDS: Readonly<Record<string, StrategyKind>> = {
   trend_follower: trendFollower,
   grid_trader: gridTrader,
   exposure_protector: exposureProtector,
 };
 
-/**
- * A strategy of its kind and parameters. Throws CONFIG_INVALID that names an unknown kind, and every wrong parameter.
- * `kinds`: others than the three, for a trader that has more.
- */
+/** Creates a strategy. Throws CONFIG_INVALID that names an unknown kind or every wrong parameter. */
 export function createStrategy(
   { id, kind, params }: Pick<Strategy, 'id' | 'kind' | 'params'>,
   kinds: Readonly<Record<string, StrategyKind>> = STRATEGY_KINDS,

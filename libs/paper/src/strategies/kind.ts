@@ -2,15 +2,15 @@ import { type FieldError, FleetError, fieldPath, type JsonObject } from '@hermes
 import type { z } from 'zod';
 import type { TradingStrategy } from '../market/strategy.ts';
 
-/** A kind of strategy: what its parameters are, and how one is made of them. */
+/** A kind of strategy: its parameters and its constructor. */
 export interface StrategyKind {
-  /** Strict; what it returns is JSON again, with the defaults filled in. */
+  /** Strict. The output is JSON with the defaults filled in. */
   readonly params: z.ZodType;
   /** Throws CONFIG_INVALID that names every wrong parameter. */
   create(params: JsonObject): TradingStrategy;
 }
 
-/** A kind of its schema and of what makes a strategy of checked parameters. */
+/** Builds a kind from a schema and a constructor that takes validated parameters. */
 export function strategyKind<S extends z.ZodType>(
   params: S,
   create: (params: z.output<S>) => TradingStrategy,

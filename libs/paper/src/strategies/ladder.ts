@@ -3,24 +3,24 @@ import { money } from '../market/money.ts';
 import type { Bar } from '../market/strategy.ts';
 import { meanClose } from './signals.ts';
 
-/** Prices at a constant ratio, numbered; each belongs to the same number for as long as the parameters stay. */
+/** Numbered price levels at a constant ratio. A level's price depends on the parameters alone. */
 export interface Ladder {
   price(level: number): Decimal;
-  /** The highest level that is not above a price, to the precision of a float. */
+  /** The highest level at or below a price, to the precision of a float. */
   below(price: Decimal): number;
-  /** The first level below the centre. */
+  /** The first level below the center. */
   top(bars: readonly Bar[]): number;
 }
 
 export interface LadderOptions {
-  /** Absent: the mean of the last `centre_bars` closes, on the nearest level, so that it moves by whole levels. */
+  /** Default: the mean of the last `centre_bars` closes, rounded to the nearest level. */
   readonly centre?: string | undefined;
   readonly centre_bars: number;
   readonly spacing_bps: number;
 }
 
 const DIGITS = 12;
-/** Prices are worked out once: a power of a decimal takes its time. */
+/** Cached prices: computing a power of a decimal is slow. */
 const MAX_KNOWN = 1_000;
 
 export function createLadder({ centre, centre_bars, spacing_bps }: LadderOptions): Ladder {

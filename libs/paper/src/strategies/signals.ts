@@ -4,13 +4,13 @@ import { money } from '../market/money.ts';
 import type { Bar } from '../market/strategy.ts';
 
 const DIGITS = 10;
-/** An average forgets: of what was so many times its length ago, less than one percent is left. */
+/** Lengths of history that an average needs: a value older than this has a weight below one percent. */
 const MEMORY = 5;
 
-/** A float as a decimal: what an indicator says is a signal, ten digits of it are plenty. */
+/** Converts an indicator's float. Ten digits are enough for a signal. */
 const decimal = (signal: number): Decimal => money(signal.toPrecision(DIGITS));
 
-/** Fast minus slow average of the closes, for each of the last bars; the newest last. Only their signs mean anything. */
+/** Fast minus slow average of the closes for each of the last bars, the newest last. Only the signs are meaningful. */
 export function crossing(
   bars: readonly Bar[],
   o: { readonly fastBars: number; readonly slowBars: number; readonly last: number },
@@ -25,7 +25,7 @@ export function crossing(
   return leads.slice(-o.last);
 }
 
-/** The average true range; undefined while there are too few bars, and 0 where nothing moves. */
+/** The average true range; undefined while there are too few bars, and 0 for constant prices. */
 export function trueRange(bars: readonly Bar[], ofBars: number): Decimal | undefined {
   const range = new ATR(ofBars);
   for (const { high, low, close } of bars.slice(-MEMORY * ofBars))
@@ -34,7 +34,6 @@ export function trueRange(bars: readonly Bar[], ofBars: number): Decimal | undef
   return value === null ? undefined : decimal(value);
 }
 
-/** The mean of the last closes. */
 export function meanClose(bars: readonly Bar[], ofBars: number): number {
   const closes = bars.slice(-ofBars).map(({ close }) => close.toNumber());
   return closes.reduce((sum, close) => sum + close, 0) / closes.length;

@@ -27,7 +27,7 @@ const resting: OpenOrder = {
 };
 
 describe('trend_follower', () => {
-  it('buys when the fast average has just crossed above the slow one, as much as its stop may lose', () => {
+  it('buys when the fast average has just crossed above the slow one, sized by the loss at its stop', () => {
     const [order, ...others] = strategy.onBar(viewOf({ closes: rising }));
     assert.ok(order?.type === 'order' && others.length === 0);
     assert.deepEqual([order.side, order.kind, order.purpose], ['buy', 'market', 'entry']);
@@ -35,7 +35,7 @@ describe('trend_follower', () => {
     assert.ok(order.quantity.gt(10 / 3.5) && order.quantity.lt(10 / 2.5), order.quantity.toFixed());
   });
 
-  it('spends no more than its share, nor than there is', () => {
+  it('spends no more than its share or the free cash', () => {
     const bold = createStrategy({ id: 's', kind: 'trend_follower', params: { ...params, risk_share: '1' } });
     const spent = (cash: string, equity: string): number => {
       const [order] = bold.onBar({ ...viewOf({ closes: rising, cash }), equity: money(equity) });
@@ -46,13 +46,13 @@ describe('trend_follower', () => {
     assert.ok(Math.abs(spent('100', '1000') - 98) < 0.01);
   });
 
-  it('wants nothing while it falls, once a trend is old, and where nothing moves', () => {
+  it('does nothing in a falling market, in an old trend and at constant prices', () => {
     assert.deepEqual(wants({ closes: falling }), []);
     assert.deepEqual(wants({ closes: risen }), []);
     assert.deepEqual(inWords(strategy.onBar({ ...viewOf({ closes: Array(20).fill(100) }), bars: [] })), []);
   });
 
-  it('rests what it holds as a sale at a profit, and leaves it there', () => {
+  it('covers its position by a take-profit sale, and keeps that open', () => {
     const [order] = strategy.onBar(viewOf({ closes: risen, position: '2', averagePrice: '101' }));
     assert.ok(order?.type === 'order' && order.limitPrice);
     assert.deepEqual([order.side, order.purpose, order.quantity.toFixed()], ['sell', 'exit', '2']);
@@ -61,7 +61,7 @@ describe('trend_follower', () => {
     assert.deepEqual(wants({ closes: risen, position: '2.1', openOrders: [resting] }), []);
   });
 
-  it('sells all, and takes back what rests, when the averages have crossed back', () => {
+  it('sells everything and cancels its open orders when the averages cross back', () => {
     const closes = [...risen, 100, 90];
     assert.deepEqual(wants({ closes, position: '2', openOrders: [resting] }), [
       'cancel o1',
@@ -69,7 +69,7 @@ describe('trend_follower', () => {
     ]);
   });
 
-  it('sells all at its stop, while the averages still say that it rises', () => {
+  it('sells everything at its stop, even while the averages still rise', () => {
     const jumped = [...risen, 120, 121, 122, 123, 114];
     const tight = createStrategy({ id: 's', kind: 'trend_follower', params: { ...params, stop_atr: '1' } });
     const loose = createStrategy({ id: 's', kind: 'trend_follower', params: { ...params, stop_atr: '50' } });
@@ -78,12 +78,12 @@ describe('trend_follower', () => {
     assert.match(inWords(loose.onBar(view)).join(), /^sell limit 2 @ .* \(profit\)$/);
   });
 
-  it('protects, or sells, what another strategy has left behind', () => {
+  it('protects or sells an inherited position', () => {
     assert.match(wants({ closes: risen, position: '7' }).join(), /^sell limit 7 @/);
     assert.deepEqual(wants({ closes: falling, position: '7' }), ['sell market 7 (stop)']);
   });
 
-  it('does not sell twice while a sale at the market is under way', () => {
+  it('does not sell again while a market sale is open', () => {
     const selling: OpenOrder = {
       id: 'o2',
       side: 'sell',
@@ -94,7 +94,7 @@ describe('trend_follower', () => {
     assert.deepEqual(wants({ closes: falling, position: '2', openOrders: [selling] }), []);
   });
 
-  it('trades a walk with a real account: it holds or it does not, all that it holds is for sale, nothing is rejected', () => {
+  it('trades a random walk in a real account: its whole position is always covered by sales, and nothing is rejected', () => {
     let fills = 0;
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 2 ** 32 - 1 }), (seed) => {

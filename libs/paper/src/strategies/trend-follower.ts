@@ -20,37 +20,34 @@ const Params = z
       .min(1)
       .max(20)
       .default(3)
-      .describe('For how many bars after the averages have crossed a trend may be entered'),
-    risk_share: share
-      .default('0.01')
-      .describe('What an entry may lose until its stop, as a share of the equity'),
-    max_share: share.default('0.5').describe('What an entry may cost, as a share of the equity'),
+      .describe('Bars after a crossing of the averages in which a trend may be entered'),
+    risk_share: share.default('0.01').describe('Loss of an entry at its stop, as a share of the equity'),
+    max_share: share.default('0.5').describe('Largest cost of an entry, as a share of the equity'),
     stop_atr: ratio
       .default('3')
-      .describe('How far below the highest close the stop is, in average true ranges'),
+      .describe('Distance of the stop below the highest close, in average true ranges'),
     profit_atr: ratio
       .default('8')
-      .describe('How far above its cost a position is sold, in average true ranges'),
+      .describe('Distance of the take-profit sale above the average cost, in average true ranges'),
   })
   .refine(({ fast_bars, slow_bars }) => fast_bars < slow_bars, {
     path: ['fast_bars'],
     error: 'must be below slow_bars',
   });
 
-/** What a bar says about the trend. */
 interface Signal {
   readonly close: Decimal;
   readonly range: Decimal;
   readonly stop: Decimal;
   readonly isUp: boolean;
-  /** It has been up for no longer than an entry may take. */
+  /** Up for at most `entry_bars` bars. */
   readonly isYoung: boolean;
 }
 
 /**
- * Buys when the fast average has crossed above the slow one, as much as may be lost until the stop; sells all when it
- * has crossed back or the stop is reached; what is held rests in the market as a sale at a profit. What another strategy
- * left behind is treated alike.
+ * Buys when the fast average crosses above the slow one, sized by the loss allowed at the stop. Sells all when the fast
+ * average crosses back or the stop is reached. A take-profit sale covers the position meanwhile. An inherited position is
+ * treated the same.
  */
 export const trendFollower = strategyKind(Params, (params): TradingStrategy => {
   const stopRanges = money(params.stop_atr);
@@ -90,7 +87,7 @@ export const trendFollower = strategyKind(Params, (params): TradingStrategy => {
   };
 });
 
-/** Sells all at the market, whatever rests there. */
+/** Cancels all orders and sells the whole position at the market. */
 function leave({ openOrders, position }: StrategyView): Intent[] {
   if (openOrders.some(({ side, kind }) => side === 'sell' && kind === 'market')) return [];
   const all = { side: 'sell', kind: 'market', purpose: 'exit', quantity: position, tag: 'stop' } as const;
@@ -100,7 +97,7 @@ function leave({ openOrders, position }: StrategyView): Intent[] {
   ];
 }
 
-/** Sees to it that what is held rests as a sale; a tenth of it may be left over, of a limit or a rounding. */
+/** Covers the position by a take-profit sale. A tenth may stay uncovered, since limits and rounding reduce orders. */
 function protect(view: StrategyView, above: Decimal): Intent[] {
   const { position, averagePrice, bars, openOrders } = view;
   const quantity = position.minus(sum(openOrders.filter(isSale).map((order) => order.quantity)));

@@ -6,7 +6,7 @@ import { type Market, MarketSchema, readMarket } from '../market/market.ts';
 import { money } from '../market/money.ts';
 import type { Bar, TradingStrategy } from '../market/strategy.ts';
 
-/** An account of 10,000 quote, without much in the way. */
+/** An account of 10,000 quote with generous limits. */
 export const market = (changes: object = {}): Market =>
   readMarket(
     MarketSchema.parse({
@@ -16,7 +16,7 @@ export const market = (changes: object = {}): Market =>
     }),
   );
 
-/** Ids that count up, so that two runs can be compared. */
+/** Sequential ids, which make two runs comparable. */
 export function countingIds(): { uuid(): string } {
   let count = 0;
   return {
@@ -29,7 +29,7 @@ export function countingIds(): { uuid(): string } {
 
 export const nobody = { order: () => undefined, changed: () => undefined };
 
-/** A seeded walk that begins at 0.5, with a standard deviation of 0.6 % a bar. */
+/** A seeded random walk from 0.5, with a standard deviation of 0.6 % per bar. */
 export function syntheticBars(seed: number, count: number): Bar[] {
   const o = { seed, startPrice: money('0.5'), volatilityBps: money('60'), intervalMs: 1_000 };
   const bars: Bar[] = [];
@@ -38,7 +38,7 @@ export function syntheticBars(seed: number, count: number): Bar[] {
   return bars;
 }
 
-/** A real engine that runs a strategy; `look` is called after every bar. */
+/** Runs a strategy in a real engine; `look` is called after every bar. */
 export function play(o: {
   readonly trading: TradingStrategy;
   readonly bars: Iterable<Bar>;

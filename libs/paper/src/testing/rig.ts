@@ -6,7 +6,7 @@ import { money, ZERO } from '../market/money.ts';
 import type { OrderView } from '../market/runtime-port.ts';
 import type { Bar, Intent, StrategyView, TradingStrategy } from '../market/strategy.ts';
 
-/** A fee of 1 %, slippage of 1 %, prices in cents, quantities in tenths: to be computed in the head. */
+/** A fee of 1 %, slippage of 1 %, prices in cents and quantities in tenths, for easy mental arithmetic. */
 export const market = (o: Record<string, unknown> = {}): Market =>
   readMarket(
     MarketSchema.parse({
@@ -19,7 +19,7 @@ export const market = (o: Record<string, unknown> = {}): Market =>
     }),
   );
 
-/** A bar of minute `minute`. */
+/** A bar that closes at minute `minute`. */
 export function bar(minute: number, open: string, high = open, low = open, close = open): Bar {
   return {
     at: minute * 60_000,
@@ -34,7 +34,6 @@ export function bar(minute: number, open: string, high = open, low = open, close
 type Wants = Omit<Extract<Intent, { type: 'order' }>, 'type'>;
 const order = (wants: Wants): Intent => ({ type: 'order', ...wants });
 
-/** Intents by their usual names; quantities and prices as text. */
 export const buy = (quantity: string): Intent =>
   order({ side: 'buy', kind: 'market', purpose: 'entry', quantity: money(quantity) });
 export const sell = (quantity: string): Intent =>
@@ -58,16 +57,16 @@ export const sellAt = (limit: string, quantity: string): Intent =>
 
 export type Script = (view: StrategyView) => readonly Intent[];
 
-/** A strategy that does what it is told. */
+/** A strategy from a function. */
 export const scripted = (onBar: Script, warmupBars = 1): TradingStrategy => ({ warmupBars, onBar });
 
-/** Wants the next of `turns` after each bar, then nothing. */
+/** A strategy that returns the next intents after each bar, and none after the last. */
 export function turns(...wanted: readonly (readonly Intent[])[]): TradingStrategy {
   const left = [...wanted];
   return scripted(() => left.shift() ?? []);
 }
 
-/** Ids that count, from `next`. */
+/** Sequential ids from `next`. */
 export function counting(next = 1): Ids & { next(): number } {
   let n = next;
   return { uuid: () => `order-${n++}`, next: () => n };
@@ -75,10 +74,10 @@ export function counting(next = 1): Ids & { next(): number } {
 
 export interface Rig {
   readonly engine: Engine;
-  /** What the watcher was told. */
+  /** Calls of the watcher. */
   readonly told: string[];
   run(...bars: readonly Bar[]): void;
-  /** Configures, with `normal` and `running` where nothing else is said. */
+  /** Configures the engine; risk mode `normal` and run state `running` by default. */
   as(o?: Partial<Desired> & { trading?: TradingStrategy; id?: string }): ReturnType<Engine['configure']>;
   /** Open orders as `side quantity@limit`. */
   open(): string[];
@@ -120,13 +119,13 @@ export function rig(o: { market?: Market; snapshot?: JsonObject; ids?: Ids } = {
   };
 }
 
-/** Enough of everything, and 4 held. */
+/** A market with ample balances and limits, and a position of 4. */
 export const rich = market({
   balances: { quote: '10000', base: '4' },
   limits: { max_order: '10', max_position: '20', max_open_orders: 5, min_order: '0.5' },
 });
 
-/** An engine that holds 4, with a buy of 2 at 80 and a sale of 3 at 120 open after its first bar. */
+/** An engine with a position of 4 and, after its first bar, an open buy of 2 at 80 and an open sale of 3 at 120. */
 export function resting(): Rig {
   const r = rig({ market: rich });
   r.as({ trading: turns([buyAt('80', '2'), sellAt('120', '3')]) });

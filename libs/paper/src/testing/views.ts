@@ -1,7 +1,7 @@
 import { money, ZERO } from '../market/money.ts';
 import type { Bar, Intent, OpenOrder, StrategyView } from '../market/strategy.ts';
 
-/** Bars that close at these prices, a second apart, with a little room above and below. */
+/** Bars with these closes, a second apart, with highs and lows slightly beyond open and close. */
 export function barsOf(closes: readonly (number | string)[]): Bar[] {
   return closes.map((price, i) => {
     const close = money(String(price));
@@ -20,7 +20,7 @@ export interface Situation {
   readonly openOrders?: readonly OpenOrder[];
 }
 
-/** What a strategy sees of an account with so much cash (1,000 by default) and position. */
+/** The view of a strategy on an account with this cash (1,000 by default) and position. */
 export function viewOf({
   closes,
   position = '0',
@@ -40,7 +40,7 @@ export function viewOf({
   };
 }
 
-/** Intents in few words: `buy limit 10 @ 0.5 (tag)`, `cancel id`. */
+/** Formats intents as `buy limit 10 @ 0.5 (tag)` or `cancel id`. */
 export const inWords = (intents: readonly Intent[]): string[] =>
   intents.map((intent) => {
     if (intent.type === 'cancel') return `cancel ${intent.orderId}`;

@@ -5,15 +5,15 @@ import type { z } from 'zod';
 type Path = (string | number)[];
 type Report = (path: Path, message: string) => void;
 
-/** One entry of a list as it stands in the file, which may be wrong. */
+/** An unvalidated entry of a list. */
 interface Entry {
   readonly at: number;
   readonly value: JsonObject;
 }
 
 /**
- * The checks of trader.yaml that span several keys. They run beside the field checks, not after them, so that a start
- * reports all problems at once; so they read a value that may still be wrong.
+ * The checks of trader.yaml that span several keys. They run together with the field checks, on an unvalidated value, so
+ * that a start reports all problems at once.
  */
 export function crossCheck(value: unknown, ctx: z.core.$RefinementCtx): void {
   const trader = isJsonObject(value) && isJsonObject(value.trader) ? value.trader : {};
@@ -31,7 +31,7 @@ function checkConcerns(concerns: readonly Entry[], strategies: readonly Entry[],
   reportRepeated(concerns, concernOf, (at, concern, first) =>
     report(
       ['concerns', at],
-      `is the concern ${concern} of entry ${first} again: keep one for each account and market`,
+      `repeats the concern ${concern} of entry ${first}: keep one for each account and market`,
     ),
   );
   for (const { at, value } of concerns) {
@@ -39,27 +39,27 @@ function checkConcerns(concerns: readonly Entry[], strategies: readonly Entry[],
     if (typeof id !== 'string') continue;
     const wrong = (message: string): void => report(['concerns', at, 'active_strategy_id'], message);
     const active = strategies.find((strategy) => strategy.value.id === id)?.value;
-    if (active === undefined) wrong(`there is no strategy ${id}: list it under strategies, or say null`);
+    if (active === undefined) wrong(`there is no strategy ${id}: list it under strategies, or use null`);
     else if (concernOf(active) !== concernOf(value))
       wrong(`strategy ${id} is of ${concernOf(active) ?? 'another concern'}`);
-    else if (active.status === 'disabled') wrong(`strategy ${id} is disabled: enable it, or say null`);
+    else if (active.status === 'disabled') wrong(`strategy ${id} is disabled: enable it, or use null`);
   }
 }
 
 function checkStrategies(concerns: readonly Entry[], strategies: readonly Entry[], report: Report): void {
   reportRepeated(strategies, textOf('id'), (at, id, first) =>
-    report(['strategies', at, 'id'], `is the id of entry ${first} too (${id}): each strategy needs its own`),
+    report(['strategies', at, 'id'], `repeats the id of entry ${first} (${id}): each strategy needs its own`),
   );
   const known = new Set(concerns.map(({ value }) => concernOf(value)));
   for (const { at, value } of strategies) {
     const concern = concernOf(value);
     if (concern !== undefined && !known.has(concern))
-      report(['strategies', at], `is of ${concern}, which is no concern: list that under concerns`);
+      report(['strategies', at], `is of ${concern}, which is not a concern: list it under concerns`);
     for (const { path, message } of problemsOf(value)) report(['strategies', at, ...path], message);
   }
 }
 
-/** What the runtime has against it: an unknown kind, parameters that the kind does not take. */
+/** Problems with the kind and its parameters. */
 function problemsOf({ id, kind, params = {} }: JsonObject): { path: Path; message: string }[] {
   if (typeof kind !== 'string' || !isJsonObject(params)) return [];
   try {
@@ -78,7 +78,7 @@ function checkAccounts(concerns: readonly Entry[], callers: JsonValue | undefine
     const accounts = isJsonObject(caller) && Array.isArray(caller.accounts) ? caller.accounts : [];
     for (const [at, account] of accounts.entries())
       if (typeof account === 'string' && account !== '*' && !known.has(account))
-        report(['callers', name, 'accounts', at], `no concern is of the account ${account}`);
+        report(['callers', name, 'accounts', at], `no concern belongs to the account ${account}`);
   }
 }
 
@@ -119,7 +119,7 @@ const textOf =
     return typeof text === 'string' ? text : undefined;
   };
 
-/** `params.levels[0].price` as the keys that it goes through. */
+/** Splits `params.levels[0].price` into its keys. */
 function pathOf(path: string): Path {
   const keys = path.split(/[.[\]]+/).filter((key) => key !== '');
   return keys.map((key) => (/^\d+$/.test(key) ? Number(key) : key));

@@ -3,7 +3,7 @@ import { RiskMode } from '@hermes-fleet/protocol';
 import { z } from 'zod';
 import { crossCheck } from './cross-check.ts';
 
-/** Accounts and markets are parts of a concern's id, and of the subjects of its events. */
+/** Accounts and markets are parts of concern ids and of event subjects. */
 const symbol = z
   .string()
   .regex(/^[A-Za-z0-9_-]{1,64}$/, 'must be a name of letters, digits, "_" or "-": it is part of subjects');
@@ -17,18 +17,30 @@ const seconds = z.number().positive().max(86_400);
 
 const Policy = z.strictObject({
   max_age_s: seconds.default(300).describe('A request older than this is stale'),
-  future_slack_s: z.number().nonnegative().max(86_400).default(60).describe('How far ahead a request may be'),
-  min_confidence: z.number().min(0).max(1).default(0).describe('Below it, what raises risk is refused'),
-  strict_degraded: z
-    .boolean()
-    .default(false)
-    .describe('Whether degraded execution refuses also what makes things safer'),
+  future_slack_s: z
+    .number()
+    .nonnegative()
+    .max(86_400)
+    .default(60)
+    .describe('How far in the future a request may be'),
+  min_confidence: z
+    .number()
+    .min(0)
+    .max(1)
+    .default(0)
+    .describe('Decisions that raise risk are refused below it'),
+  strict_degraded: z.boolean().default(false).describe('Refuse every decision while execution is degraded'),
 });
 
 const Rate = z.strictObject({
-  per_second: z.number().positive().max(100_000).default(50).describe('Of one caller at one concern'),
-  burst: whole(1).default(200).describe('How many may come at once'),
-  kept_for_pause: whole(0).default(20).describe('Of the burst, for pause alone'),
+  per_second: z
+    .number()
+    .positive()
+    .max(100_000)
+    .default(50)
+    .describe('Decisions of one caller about one concern'),
+  burst: whole(1).default(200).describe('Decisions that may arrive at once'),
+  kept_for_pause: whole(0).default(20).describe('Part of the burst that only a pause may use'),
 });
 
 const Caller = z.strictObject({
@@ -36,7 +48,7 @@ const Caller = z.strictObject({
     .array(z.union([symbol, z.literal('*')], { error: 'must be the name of an account, or "*" for all' }))
     .min(1)
     .max(1_000)
-    .describe('Those that it may see and decide about; "*" for all'),
+    .describe('Accounts that the caller may read and decide about; "*" for all'),
 });
 
 const Concern = z.strictObject({
@@ -51,13 +63,13 @@ const Concern = z.strictObject({
 });
 
 const Strategy = z.strictObject({
-  id: strategyId.describe('What decisions name it by'),
-  name: text.describe('For people'),
-  kind: text.describe('What it does'),
+  id: strategyId.describe('The id that decisions use'),
+  name: text.describe('A display name'),
+  kind: text.describe('The kind of the strategy'),
   account_id: symbol.describe('The account of its concern'),
   market_symbol: symbol.describe('The market of its concern'),
   params: z.record(z.string(), z.json()).default({}).describe("The kind's parameters"),
-  status: z.enum(['enabled', 'disabled']).default('enabled').describe('Whether it may run'),
+  status: z.enum(['enabled', 'disabled']).default('enabled').describe('A disabled strategy may not run'),
 });
 
 const Trader = z.strictObject({
@@ -68,10 +80,7 @@ const Trader = z.strictObject({
   strategies: z.array(Strategy).max(1_000).default([]),
 });
 
-/**
- * trader.yaml (design 4, State), strict, with the file's own snake_case names. What no single key shows (a strategy that
- * is not there, parameters that its kind does not take) is reported in the same pass.
- */
+/** The strict schema of trader.yaml (docs/configuration.md#traderyaml), including the checks that span several keys. */
 export const TraderConfigSchema = z
   .strictObject({ trader: Trader })
   .superRefine((value, ctx) => crossCheck(value, ctx), { when: () => true });

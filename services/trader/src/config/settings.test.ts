@@ -29,7 +29,7 @@ const config = TraderConfigSchema.parse({
   },
 });
 
-test('a caller has its accounts, "*" is all of them, and whoever is not listed has none', () => {
+test('a caller has its accounts, "*" stands for all, and an unlisted caller has none', () => {
   const { accountsOf } = settingsOf(config).access;
   assert.deepEqual(['operator', 'switch', 'neo', 'constructor', '__proto__'].map(accountsOf), [
     '*',
@@ -40,7 +40,7 @@ test('a caller has its accounts, "*" is all of them, and whoever is not listed h
   ]);
 });
 
-test('the file becomes what store, desk and runtime begin with, units and defaults included', () => {
+test('the file becomes the settings of store, decision service and runtime, with units and defaults', () => {
   const { policy, limits, strategies, concerns } = settingsOf(config);
   assert.deepEqual(policy, {
     maxAgeMs: 300_000,

@@ -3,15 +3,15 @@ import { readMarket } from '@hermes-fleet/paper';
 import type { Policy } from '../control/facts.ts';
 import type { TraderConfig } from './schema.ts';
 
-/** The id of the concern of an account in a market, as decisions name it. */
+/** The id of the concern of an account in a market. */
 export const concernId = (accountId: string, marketSymbol: string): string => `${accountId}:${marketSymbol}`;
 
-/** What trader.yaml says, in the terms of the parts that it is for. */
+/** The settings of trader.yaml in the types of their consumers. */
 export interface Settings {
   readonly policy: Policy;
   readonly access: { accountsOf(caller: string): readonly string[] | '*' };
   readonly limits: { readonly perSecond: number; readonly burst: number; readonly keptForPause: number };
-  /** What the store begins with. */
+  /** The input of `ControlStore.seed`. */
   readonly strategies: readonly Strategy[];
   readonly concerns: readonly Omit<Concern, 'rev'>[];
 }
@@ -52,7 +52,7 @@ export function settingsOf({ trader }: TraderConfig): Settings {
   };
 }
 
-/** What the runtime runs: each concern with the feed that was made for it. */
+/** The concerns with their markets and feeds, for the runtime. */
 export function runtimeConcerns(
   { trader }: TraderConfig,
   feeds: ReadonlyMap<string, Feed>,

@@ -1,8 +1,8 @@
 import { type Caller, FleetError } from '@hermes-fleet/protocol';
 
-/** Which accounts a caller is bound to (design 4, Security). */
+/** The accounts that each caller may access (docs/trader.md#security). */
 export interface Access {
-  /** '*' for all of them, an empty list for a caller that nobody configured. */
+  /** '*' for all accounts, an empty list for a caller that is not configured. */
   accountsOf(caller: string): readonly string[] | '*';
 }
 
@@ -10,7 +10,6 @@ export const READ = 'trader:read';
 export const DECIDE = 'trader:decide';
 export const OVERRIDE = 'trader:override';
 
-/** Whether the account is one of the caller's. */
 export function mayTouch(access: Access, caller: Caller, accountId: string): boolean {
   const accounts = access.accountsOf(caller.name);
   return accounts === '*' || accounts.includes(accountId);
@@ -22,4 +21,4 @@ export function needScope(caller: Caller, scope: string): void {
 }
 
 export const lacksScope = (scope: string): string =>
-  `the token lacks the scope ${scope}; ask whoever runs the trader for it`;
+  `the token lacks the scope ${scope}; ask the operator of the trader for it`;

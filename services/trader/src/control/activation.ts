@@ -4,21 +4,21 @@ import type { ControlStore } from './control-store.ts';
 import type { RetryQueue } from './retry-queue.ts';
 
 const DEADLINE_MS = 5000;
-/** Calls of one concern that never came back; more are not made. */
+/** Unanswered calls of one concern after which no more are made. */
 const MAX_HANGING = 10;
 
-/** Has the runtime do what the state says. */
+/** Brings the runtime to the control state. */
 export interface Activation {
   /**
-   * Rejects when the runtime could not, or not in time: DEADLINE_EXCEEDED. What ends after its deadline is followed by
-   * `converge`, so that it does not stay.
+   * Rejects if the runtime fails, or with DEADLINE_EXCEEDED if it does not answer in time. A call that ends after its
+   * deadline is followed by `converge`, so that its effect does not last.
    */
   activate(concern: Concern, strategy: Strategy | undefined): Promise<Reconciled>;
-  /** As `activate`, to what is stored. */
+  /** Activates the stored state. */
   reconcile(concernId: string): Promise<Reconciled>;
-  /** Owes it that the runtime does what is stored. */
+  /** Activates the stored state in the background and retries until it succeeds. */
   converge(concernId: string): void;
-  /** Whether the runtime does not do what it was last told to. */
+  /** True if the last activation failed, so the runtime may differ from the state. */
   isBehind(concernId: string): boolean;
 }
 
@@ -44,7 +44,7 @@ export function createActivation(o: {
     const timer = o.clock.timer(() => {
       isLate = true;
       hang(concern.id, 1);
-      const message = `the runtime did not take it within ${DEADLINE_MS / 1000} s`;
+      const message = `the runtime did not apply it within ${DEADLINE_MS / 1000} s`;
       reject(new FleetError('DEADLINE_EXCEEDED', message));
     }, DEADLINE_MS);
     const ended = (): void => {
@@ -61,7 +61,7 @@ export function createActivation(o: {
   const activate = async (concern: Concern, strategy: Strategy | undefined): Promise<Reconciled> => {
     try {
       if ((hanging.get(concern.id) ?? 0) >= MAX_HANGING)
-        throw new FleetError('DEADLINE_EXCEEDED', 'the runtime does not answer any more; restart the trader');
+        throw new FleetError('DEADLINE_EXCEEDED', 'the runtime no longer answers; restart the trader');
       const done = await inTime(concern, strategy);
       behind.delete(concern.id);
       return done;

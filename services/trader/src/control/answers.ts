@@ -4,7 +4,7 @@ import { createDraft, type Failure, type PayloadSummary } from './response-draft
 
 const NOTHING_SAID: PayloadSummary = { decisionId: null, concernId: null, action: null, dryRun: false };
 
-/** The answer to an attempt that was refused before it was judged: it tells nothing of the concern. */
+/** The response to an attempt that is refused before it is judged. It reveals nothing of the concern. */
 export function refused(
   said: PayloadSummary | undefined,
   errors: readonly Failure[],
@@ -16,7 +16,7 @@ export function refused(
   return draft.answer({ status: 'rejected', result, before: undefined, after: undefined, errors });
 }
 
-/** An answer turned into `failed`. `before`: the concern as it is again; left out, the answer keeps what it tells of it. */
+/** Turns a response into `failed`. `before` is the restored concern; without the key, the response keeps its concern. */
 export function failed(
   response: ControlResponse,
   o: {
@@ -45,7 +45,7 @@ export function failed(
   };
 }
 
-/** Why nothing is written, as an answer says it. */
+/** The failure of a write in the terms of a response. */
 export function unwritten(thrown: unknown): Failure {
   const { code, message } = FleetError.from(thrown);
   const isStore = code === 'STORE_UNAVAILABLE' || code === 'SHUTTING_DOWN';

@@ -5,7 +5,7 @@ import { failed, unwritten } from './answers.ts';
 import type { ControlStore, OpenApply } from './control-store.ts';
 import type { RetryQueue } from './retry-queue.ts';
 
-/** A verdict that changes a concern, with what is to run before and after. */
+/** The state and the active strategy of a concern before and after a decision. */
 export interface Change {
   readonly before: Concern;
   readonly former: Strategy | undefined;
@@ -13,20 +13,20 @@ export interface Change {
   readonly strategy: Strategy | undefined;
 }
 
-/** Above it, outcomes that can't be recorded are not kept. */
+/** Most outcomes that wait to be recorded; the next start records those beyond it. */
 const MAX_DUTIES = 1000;
 
-/** What is on disk says otherwise, until it can be written; the next start goes by what is on disk. */
+/** The stored state still holds the change until the rollback is written, and the next start applies the stored state. */
 const UNRECORDED =
-  ', but that could not be recorded yet: nothing else is decided here until it is, and a restart before that applies it';
+  ', but that could not be recorded yet: no other decision is made here until it is, and a restart before that applies the change';
 
 export interface Applier {
   /**
-   * Activates a change that is on disk, and records its outcome; takes it back where the runtime can't. Resolves with the
-   * answer: applied or failed.
+   * Activates a stored change and records its outcome, or rolls it back if the runtime fails. Resolves with the response:
+   * applied or failed.
    */
   apply(open: OpenApply, change: Change): Promise<ControlResponse>;
-  /** Nothing is decided about a concern while a change of it is to be taken back: rejects while that can't be written. */
+  /** Writes a pending rollback of the concern. Rejects while it cannot be written: no decision is made until then. */
   ready(concernId: string): Promise<void>;
 }
 
@@ -42,26 +42,27 @@ export function createApplier(o: {
     const { before, former } = change;
     o.log.error(
       { err: cause, decision_id: open.decisionId },
-      'an activation failed; what was before is restored',
+      'an activation failed; the previous state is restored',
     );
     const reconciled = await o.activation.activate(before, former).then(
       () => true,
       () => false,
     );
-    const message =
-      cause instanceof FleetError ? cause.message : 'the runtime could not do it; its log says why';
+    const message = cause instanceof FleetError ? cause.message : 'the runtime failed; its log has the cause';
     const because = (goesOn: string): ControlResponse =>
       failed(open.response, {
         before,
-        errors: [{ code: 'activation_failed', message: `${message}; what was before goes on${goesOn}` }],
+        errors: [
+          { code: 'activation_failed', message: `${message}; the previous state stays in effect${goesOn}` },
+        ],
         result: { modeChange: 'restored', reconciled },
       });
     const response = because('');
     o.duties.owe(undoing(open.concernId), async () => {
-      // Where the store said that it could not, and did.
+      // An earlier write may have succeeded although the store reported a failure.
       const isOpen = o.store.openApplies().some(({ auditSeq }) => auditSeq === open.auditSeq);
       if (isOpen) await o.store.compensate(open, before, response);
-      // Also what a call that hung did in the meantime is undone.
+      // Undoes the effect of a call that hung meanwhile.
       o.activation.converge(open.concernId);
     });
     try {
@@ -77,7 +78,8 @@ export function createApplier(o: {
     const { decisionId: decision_id, auditSeq } = open;
     if (o.duties.size < MAX_DUTIES)
       o.duties.owe(`record the outcome of ${auditSeq}`, () => o.store.settle(open, response));
-    else o.log.error({ decision_id }, 'too many outcomes wait to be recorded; the next start does it');
+    else
+      o.log.error({ decision_id }, 'too many outcomes wait to be recorded; the next start records this one');
   };
 
   return {
@@ -96,7 +98,7 @@ export function createApplier(o: {
   };
 }
 
-/** The answer with what the runtime did. */
+/** Adds the runtime's result to a response. */
 export function withOutcome(response: ControlResponse, done: Reconciled): ControlResponse {
   const { canceledOrders, inheritedPosition } = done;
   const inherited = inheritedPosition === undefined ? {} : { inheritedPosition };

@@ -1,23 +1,23 @@
 import type { Caller, ControlResponse } from '@hermes-fleet/protocol';
 
-/** Which of the three doors an attempt came through (design 4, Three doors). */
+/** The transport of an attempt (docs/trader.md#transports). */
 export type Transport = 'jsonrpc' | 'mcp' | 'a2a';
 
-/** One authenticated attempt at a decision, as it arrived. */
+/** An authenticated attempt at a decision, as received. */
 export interface Attempt {
   readonly door: Transport;
   readonly caller: Caller;
-  /** Whom the caller says it acts for: recorded, and believed for nothing. */
+  /** The principal that the caller claims to act for. It is recorded and grants nothing. */
   readonly onBehalfOf?: string;
-  /** The payload exactly as received; null where it was not read (too large, or never sent). */
+  /** The payload exactly as received; null if it was not read (too large, or never sent). */
   readonly text: string | null;
   readonly traceparent?: string;
 }
 
-/** What a door answers. */
+/** The answer to an attempt. */
 export interface Answer {
   readonly response: ControlResponse;
-  /** 200, or 403, 413, 429 where the attempt did not get as far as a judgement. Doors without a status leave it out. */
+  /** 200 for a judged attempt, else 403, 413 or 429. Transports without a status ignore it. */
   readonly httpStatus: 200 | 403 | 413 | 429;
   /** Seconds, with 429. */
   readonly retryAfterS?: number;

@@ -10,20 +10,20 @@ import type { Answer, Attempt } from './attempt.ts';
 import type { AttemptRecord, ControlStore } from './control-store.ts';
 import { isTooLarge } from './screening.ts';
 
-/** What the desk tells the metrics; never throws. */
+/** Receives the decision service's events for the metrics. Its functions never throw. */
 export interface DecisionObserver {
-  /** Once for every attempt; `action` is one of the contract's, or 'none'. */
+  /** Called once for each attempt; `action` is a known action, or 'none'. */
   decided(action: ControlAction | 'none', status: ControlStatus): void;
-  /** Once for every reason why one was rejected, or failed. */
+  /** Called once for each reason of a rejection or failure. */
   rejected(code: ControlCode): void;
-  /** An attempt is in the audit. */
+  /** Called once for each attempt in the audit. */
   audited(): void;
 }
 
-/** The longest `on_behalf_of` and traceparent that are kept. */
+/** Longest recorded `on_behalf_of` and traceparent. */
 const MAX_NOTE_CHARS = 200;
 
-/** What the audit keeps of an attempt: a payload that is too large was not read, and is not kept. */
+/** The audited form of an attempt. A payload above the size limit is not recorded. */
 export function recordOf(
   { door, caller, text, onBehalfOf, traceparent }: Attempt,
   now: number,
@@ -39,11 +39,11 @@ export function recordOf(
   };
 }
 
-/** Writes the attempts that were not judged into the audit, and tells log and metrics of all. */
+/** Audits the attempts that were not judged, and reports all attempts to log and metrics. */
 export interface AuditRecorder {
-  /** Resolves with the answer: one that could not be audited is `failed`, and says so. */
+  /** Resolves with the response, or with a `failed` response if the attempt cannot be audited. */
   audit(record: AttemptRecord, response: ControlResponse): Promise<ControlResponse>;
-  /** After an attempt is in the audit, however it came there. */
+  /** Counts an attempt that the store has audited. */
   audited(): void;
   tell(attempt: Attempt, decided: Answer): void;
 }

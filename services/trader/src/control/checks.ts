@@ -3,17 +3,17 @@ import { type ControlDecision, RiskMode } from '@hermes-fleet/protocol';
 import type { Facts } from './facts.ts';
 import type { Draft, Failure } from './response-draft.ts';
 
-/** One stage of the order of checks: all that it finds wrong, at once. */
+/** One stage of the checks; returns all failures of the stage. */
 export type Check = (request: ControlDecision, facts: Facts, draft: Draft) => readonly Failure[];
 
-/** The stages, in their order (design 4, Order of checks). The first that finds something wrong ends the judgement. */
+/** The stages in their order (docs/trader.md#decision-table). The first stage with a failure ends the judgment. */
 export const CHECKS: readonly Check[] = [whose, whom, fresh, confident, expected, safe];
 
 const boldness = (mode: RiskMode): number => -RiskMode.options.indexOf(mode);
 
 /**
- * Whether it could make things less safe: what makes them safer is never refused for being unsafe. A switch to what is
- * active already changes the risk mode alone.
+ * True if the decision can raise risk. Only such decisions are refused for low confidence or degraded execution. A switch
+ * to the strategy that is already active changes the risk mode alone.
  */
 export function raisesRisk(request: ControlDecision, concern: Concern): boolean {
   const { action, targetStrategyId, riskMode = concern.riskMode } = request;
@@ -35,7 +35,7 @@ function whose({ accountId, marketSymbol }: ControlDecision, { concern }: Facts,
       failure(
         'unknown_concern',
         'concern_id',
-        'there is no such concern; list_strategies names accounts and markets',
+        'there is no such concern; list_strategies lists accounts and markets',
       ),
     ];
   draft.validation.accountMatch = accountId === concern.accountId;
@@ -61,10 +61,10 @@ function whom({ action }: ControlDecision, facts: Facts, { validation }: Draft):
           failure(
             'target_not_found',
             'target_strategy_id',
-            'there is no such strategy; list_strategies names them',
+            'there is no such strategy; list_strategies lists them',
           ),
         ]
-      : [failure('no_active_strategy', 'action', `nothing is active: there is nothing to ${action}`)];
+      : [failure('no_active_strategy', 'action', `no strategy is active: there is nothing to ${action}`)];
   }
   const isOurs = strategy.accountId === concern?.accountId && strategy.marketSymbol === concern.marketSymbol;
   if (!isOurs) {
@@ -87,11 +87,11 @@ function fresh({ requestedAt, override }: ControlDecision, { now, policy }: Fact
   if (draft.validation.requestFresh) return [];
   const seconds = Math.round(Math.abs(ageMs) / 1000);
   if (isEarly) {
-    const message = `lies ${seconds} s in the future; set the caller's clock`;
+    const message = `is ${seconds} s in the future; set the caller's clock`;
     return [failure('requested_in_future', 'requested_at', message)];
   }
-  const message = `the request is ${seconds} s old, at most ${policy.maxAgeMs / 1000} s are taken`;
-  return guarded(override, draft, failure('stale_request', 'requested_at', `${message}; decide anew`));
+  const message = `the request is ${seconds} s old, at most ${policy.maxAgeMs / 1000} s are accepted`;
+  return guarded(override, draft, failure('stale_request', 'requested_at', `${message}; decide again`));
 }
 
 function confident(request: ControlDecision, { concern, policy }: Facts, draft: Draft): Failure[] {
@@ -100,7 +100,10 @@ function confident(request: ControlDecision, { concern, policy }: Facts, draft: 
   const message = `the confidence of ${request.confidence} is below ${policy.minConfidence}`;
   if (raisesRisk(request, concern))
     return guarded(request.override, draft, failure('confidence_too_low', 'confidence', message));
-  draft.warn('allowed_at_low_confidence', `${message}, which is enough for what makes things safer`);
+  draft.warn(
+    'allowed_at_low_confidence',
+    `${message}, which is enough for a decision that does not raise risk`,
+  );
   return [];
 }
 
@@ -109,14 +112,14 @@ function expected(request: ControlDecision, { concern }: Facts, draft: Draft): F
   if (belief === undefined) {
     draft.warn(
       'unguarded_transition',
-      'expected_active_strategy_id is absent: nobody checks what is replaced',
+      'expected_active_strategy_id is absent: the replaced strategy is not checked',
     );
     return [];
   }
   const active = concern?.activeStrategyId ?? null;
   draft.validation.expectedActiveMatch = belief === active;
   if (draft.validation.expectedActiveMatch) return [];
-  const message = `active is ${active ?? 'nothing'}, which was not expected; read it again and decide anew`;
+  const message = `active is ${active ?? 'nothing'}, which was not expected; read the state and decide again`;
   return guarded(
     override,
     draft,
@@ -130,13 +133,16 @@ function safe(request: ControlDecision, { concern, degraded, policy }: Facts, dr
   const message = 'execution is degraded; get_strategy says why';
   if (policy.strictDegraded || raisesRisk(request, concern))
     return guarded(request.override, draft, failure('execution_degraded', 'action', message));
-  draft.warn('allowed_while_degraded', 'execution is degraded; what makes things safer is done all the same');
+  draft.warn(
+    'allowed_while_degraded',
+    'execution is degraded; a decision that does not raise risk is applied nevertheless',
+  );
   return [];
 }
 
-/** A guard that an override passes: then it is a warning, and recorded as such. */
+/** A failure, or a recorded warning if the request has `override`. */
 function guarded(override: boolean, draft: Draft, found: Failure): Failure[] {
   if (!override) return [found];
-  draft.warn('override_used', `override passes ${found.code}: ${found.message}`);
+  draft.warn('override_used', `override bypasses ${found.code}: ${found.message}`);
   return [];
 }

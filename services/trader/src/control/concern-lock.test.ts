@@ -15,7 +15,7 @@ const entered = async (turn: Promise<Turn | undefined>): Promise<Turn> => {
   return got;
 };
 
-test('whoever waits gets in by arrival, also after coming in vain', deadline, async () => {
+test('waiting attempts are admitted by arrival, even after a busy turn', deadline, async () => {
   const { gate, clock } = open();
   const first = await entered(gate.enter('c', false));
   const order: number[] = [];
@@ -43,7 +43,7 @@ test('whoever waits gets in by arrival, also after coming in vain', deadline, as
   assert.deepEqual([gate.waiting, clock.timers], [0, 0]);
 });
 
-test('a wait ends: a pause outwaits whoever came before it', deadline, async () => {
+test('a wait is bounded, and a pause waits longer than any attempt before it', deadline, async () => {
   const { gate, clock } = open();
   const holder = await entered(gate.enter('c', false));
   holder.mark();
@@ -63,7 +63,7 @@ test('a wait ends: a pause outwaits whoever came before it', deadline, async () 
   assert.equal(clock.timers, 0);
 });
 
-test('the wait counts from the arrival, however often one comes in vain', deadline, async () => {
+test('the wait counts from the arrival, regardless of busy turns', deadline, async () => {
   const { gate, clock } = open();
   const [holder, patient] = await Promise.all([
     entered(gate.enter('c', false)),
@@ -80,7 +80,7 @@ test('the wait counts from the arrival, however often one comes in vain', deadli
   assert.equal((await entered(gate.enter('c', false))).isBusy(), false);
 });
 
-test('only so many wait, with places kept for a pause', deadline, async () => {
+test('waiting attempts are bounded, with places reserved for a pause', deadline, async () => {
   const { gate, clock } = open();
   const holder = await entered(gate.enter('c', false));
   holder.mark();

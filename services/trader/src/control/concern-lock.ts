@@ -1,28 +1,28 @@
 import type { Clock } from '@hermes-fleet/protocol';
 
-/** How many may ask the store about one concern at once: all of them share a commit, and all but one may have come in vain. */
+/** Most attempts that query the store about one concern at once. They share a commit, and one of them may apply a change. */
 const AT_ONCE = 32;
 const MAX_WAITING = 1000;
 const LONGEST_WAIT_MS = 15_000;
-/** A pause outwaits whoever came before it. */
+/** A pause waits longer than any attempt before it. */
 const LONGEST_PAUSE_WAIT_MS = 2 * LONGEST_WAIT_MS;
 
-/** An attempt's place at its concern, from its arrival on. */
+/** An attempt's turn at its concern. */
 export interface Turn {
-  /** Whether an apply of somebody else is being activated. */
+  /** True while another attempt's change is activated. */
   isBusy(): boolean;
-  /** From now on, everybody else finds the concern busy, until this one leaves. Called inside the transaction. */
+  /** Makes the concern busy for all others until `leave`. Called inside the transaction. */
   mark(): void;
-  /** Waits for another turn, before everybody who came later; false when it took too long. */
+  /** Waits for another turn, ahead of all later arrivals; false after the longest wait. */
   again(): Promise<boolean>;
   leave(): void;
 }
 
-/** One apply at a time in each concern (design 4, Concurrency): the others wait in the order of their arrival. */
+/** Admits one change at a time in each concern. Other attempts wait in the order of their arrival. */
 export interface ConcernLock {
-  /** Undefined: too many wait, or it took too long. */
+  /** Resolves with undefined if too many attempts wait, or after the longest wait. */
   enter(concernId: string, isPause: boolean): Promise<Turn | undefined>;
-  /** Attempts that wait for their turn. */
+  /** Number of waiting attempts. */
   readonly waiting: number;
 }
 

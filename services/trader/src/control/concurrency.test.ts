@@ -17,7 +17,7 @@ const risk = (riskMode: 'normal' | 'cautious' | 'reduce_only' | 'halted'): Reque
 });
 
 test(
-  'a hundred copies of a decision: one is applied, 99 are told so, 100 attempts are in the audit',
+  'a hundred copies of a decision: one is applied, 99 are noop, 100 attempts are audited',
   deadline,
   async (t) => {
     const test = await openDesk(t);
@@ -46,7 +46,7 @@ test('two rivals with the same expectation: one is applied, one is a mismatch', 
   assert.deepEqual(test.kinds().slice(1), ['attempt applied', 'outcome applied', 'attempt rejected']);
 });
 
-test('a hundred rivals: one is applied', deadline, async (t) => {
+test('of a hundred rivals one is applied', deadline, async (t) => {
   const test = await openDesk(t);
   const outcomes = await Promise.all(Array.from({ length: 100 }, () => test.ask(to('grid'))));
   assert.deepEqual(tally(outcomes), { applied: 1, 'rejected expected_active_mismatch': 99 });
@@ -55,25 +55,21 @@ test('a hundred rivals: one is applied', deadline, async (t) => {
   assert.equal(attempts(test), 100);
 });
 
-test(
-  'decisions that all apply are applied in the order of their arrival, one at a time',
-  deadline,
-  async (t) => {
-    const test = await openDesk(t);
-    const modes = ['cautious', 'reduce_only', 'halted', 'normal'] as const;
-    const wishes = Array.from({ length: 80 }, (_, at) => risk(modes[at % 4] ?? 'normal'));
-    const answers = await Promise.all(wishes.map((wish) => test.send(textOf(wish))));
-    assert.deepEqual(tally(answers.map(({ response }) => said(response))), { applied: 80 });
-    const applied = test.audit().filter(({ record }) => record['status'] === 'applied');
-    const order = answers.map(({ response }) => response.decisionId);
-    const inAudit = applied.map(({ record }) => JSON.parse(String(record['text'])).decision_id);
-    assert.deepEqual(inAudit, order);
-    assert.deepEqual([test.concern()?.rev, test.concern()?.riskMode], [80, 'normal']);
-    await test.assertSound();
-  },
-);
+test('applicable decisions are applied one at a time in the order of their arrival', deadline, async (t) => {
+  const test = await openDesk(t);
+  const modes = ['cautious', 'reduce_only', 'halted', 'normal'] as const;
+  const wishes = Array.from({ length: 80 }, (_, at) => risk(modes[at % 4] ?? 'normal'));
+  const answers = await Promise.all(wishes.map((wish) => test.send(textOf(wish))));
+  assert.deepEqual(tally(answers.map(({ response }) => said(response))), { applied: 80 });
+  const applied = test.audit().filter(({ record }) => record['status'] === 'applied');
+  const order = answers.map(({ response }) => response.decisionId);
+  const inAudit = applied.map(({ record }) => JSON.parse(String(record['text'])).decision_id);
+  assert.deepEqual(inAudit, order);
+  assert.deepEqual([test.concern()?.rev, test.concern()?.riskMode], [80, 'normal']);
+  await test.assertSound();
+});
 
-test('while an apply is being activated, its concern waits, and others do not', deadline, async (t) => {
+test('an activation blocks its own concern only', deadline, async (t) => {
   const test = await openDesk(t);
   test.runtime.fate.push('hangs');
   const first = test.ask(to('grid'));
@@ -88,7 +84,7 @@ test('while an apply is being activated, its concern waits, and others do not', 
   await test.assertSound();
 });
 
-test('who has waited for too long is sent away, and a pause gets its turn', deadline, async (t) => {
+test('an attempt that waits too long is refused, and a pause gets its turn', deadline, async (t) => {
   const test = await openDesk(t);
   const wishes = ['cautious', 'reduce_only', 'halted', 'cautious'] as const;
   for (const _ of wishes) test.runtime.fate.push('hangs', 'works', 'works');

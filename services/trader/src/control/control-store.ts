@@ -3,28 +3,28 @@ import type { ControlResponse, JsonObject, OutboxSource } from '@hermes-fleet/pr
 import type { Transport } from './attempt.ts';
 import type { Verdict } from './judge.ts';
 
-/** An attempt as the audit keeps it. */
+/** An attempt as the audit records it. */
 export interface AttemptRecord {
   readonly door: Transport;
   readonly caller: string;
   readonly onBehalfOf?: string;
-  /** As received; null where it was not read. */
+  /** As received; null if it was not read. */
   readonly text: string | null;
   readonly traceparent?: string;
   /** Ms since the epoch. */
   readonly receivedAt: number;
 }
 
-/** By what the store looks up the facts of a well-formed decision. */
+/** The keys by which the store looks up the facts of a well-formed decision. */
 export interface Wanted {
   readonly decisionId: string;
   readonly concernId: string;
   readonly targetStrategyId: string | undefined;
-  /** SHA-256 over the RFC 8785 form of the defaulted payload without `requested_at`. */
+  /** SHA-256 of the RFC 8785 form of the defaulted payload without `requested_at`. */
   readonly fingerprint: string;
 }
 
-/** What is committed, at the moment of the judgement. */
+/** The committed state at the time of the judgment. */
 export interface StoredFacts {
   readonly concern: Concern | undefined;
   readonly target: Strategy | undefined;
@@ -32,13 +32,13 @@ export interface StoredFacts {
   readonly previous: { readonly fingerprint: string; readonly response: ControlResponse } | undefined;
 }
 
-/** `busy`: nothing is written, not even the attempt; the caller waits and asks again. */
+/** `busy`: nothing is written, not even the attempt; the caller waits and retries. */
 export type Judgement = Verdict | 'busy';
 
-/** An attempt that is on disk. */
+/** A durable attempt. */
 export interface Written {
   readonly verdict: Verdict;
-  /** The sequence of its audit record. */
+  /** Sequence number of its audit record. */
   readonly auditSeq: number;
 }
 
@@ -50,19 +50,19 @@ export interface OpenApply {
   readonly response: ControlResponse;
 }
 
-/** The newest link of the audit chain. */
+/** The newest record of the audit chain. */
 export interface AuditHead {
   readonly seq: number;
-  /** Hex; of seq 0 sixty-four zeros. */
+  /** Hex; sixty-four zeros for seq 0. */
   readonly hash: string;
 }
 
 export interface VerifyReport {
   readonly ok: boolean;
-  /** How many records hold, and the last of them. */
+  /** The number of intact records, and the last of them. */
   readonly records: number;
   readonly head: AuditHead;
-  /** The first broken row and what is wrong with it. */
+  /** The first broken row and the reason. */
   readonly broken?: { readonly seq: number; readonly reason: string };
 }
 
@@ -76,63 +76,61 @@ export interface DecisionRecord {
 export interface AuditRecord {
   readonly seq: number;
   readonly hash: string;
-  /** `kind`: seed, attempt, outcome or status; see docs/trader.md. */
+  /** `kind` is seed, attempt, outcome or status (docs/trader.md#audit). */
   readonly record: JsonObject;
 }
 
 /**
- * The control state, its audit and its outbox. Whole commands only: each is one transaction, durable when its promise
- * resolves, and STORE_UNAVAILABLE when it rejects, with nothing of it written (design 4, Storage). PostgreSQL could
- * stand behind it.
+ * The control state with its audit and outbox. Each command is one transaction: durable when its promise resolves, and
+ * without effect when it rejects with STORE_UNAVAILABLE. The interface is independent of SQLite.
  */
 export interface ControlStore {
   readonly id: string;
-  /** `judge` runs in the transaction, synchronously, over what is committed; what it returns is written with the attempt. */
+  /** Runs `judge` synchronously in the transaction on the committed state, and writes its verdict with the attempt. */
   decide(
     attempt: AttemptRecord,
     wanted: Wanted,
     judge: (facts: StoredFacts) => Judgement,
   ): Promise<Written | 'busy'>;
-  /** The attempt and its answer, in the audit alone: malformed payloads, 403, 413, 429. */
+  /** Writes an attempt and its answer to the audit alone: malformed payloads, 403, 413, 429. */
   refuse(attempt: AttemptRecord, response: ControlResponse): Promise<void>;
   /**
-   * The activation succeeded: an outcome record, and the result that the answer has for copies from now on; nothing else of
-   * an answer changes by then. Written with the next transaction, at the latest after some milliseconds, so that it costs
-   * no commit of its own; resolves when it is durable.
+   * Records a successful activation: an outcome record, and the result in the answer to later copies. It is written with
+   * the next transaction or after some milliseconds, which saves a commit of its own. Resolves when it is durable.
    */
   settle(apply: OpenApply, response: Pick<ControlResponse, 'result'>): Promise<void>;
-  /** The activation failed: `before` is restored under the next rev, the decision's answer becomes `response` (failed). */
+  /** Rolls back a failed activation: restores `before` under the next rev and stores `response` (failed) as the answer. */
   compensate(apply: OpenApply, before: Concern, response: ControlResponse): Promise<Concern>;
   /**
-   * Brings strategies and concerns to what trader.yaml says, in one transaction with a `seed` record where anything
-   * differs. What is active, paused, and the risk mode of a concern that is there stay; a strategy that is listed no
-   * more is disabled, one that was faulted is tried again. A concern that is listed no more is none until it comes back,
-   * as it was. CONFIG_INVALID where what is active would be of another market, or missing.
+   * Applies the strategies and concerns of trader.yaml in one transaction, with a `seed` record if anything changes. An
+   * existing concern keeps its active strategy, run state and risk mode. A strategy that is no longer listed is disabled;
+   * a faulted one is enabled again. A concern that is no longer listed is hidden, and keeps its state for when it returns.
+   * CONFIG_INVALID if an active strategy is missing or belongs to another market.
    */
   seed(strategies: readonly Strategy[], concerns: readonly Omit<Concern, 'rev'>[]): Promise<void>;
-  /** A strategy's status, with a `status` record that says why. */
+  /** Sets a strategy's status, with a `status` record of the reason. */
   setStatus(strategyId: string, status: Strategy['status'], reason: string): Promise<void>;
   concern(id: string): Concern | undefined;
   concerns(): Concern[];
   strategy(id: string): Strategy | undefined;
   strategies(): Strategy[];
-  /** The newest first. */
+  /** Newest first. */
   decisions(concernId: string, limit: number): DecisionRecord[];
-  /** Applied decisions that a crash cut off before their outcome, oldest first. */
+  /** Applied decisions without a recorded outcome, oldest first. */
   openApplies(): OpenApply[];
-  /** An engine's snapshot; joined to the next transaction like `settle`. */
+  /** Saves an engine's snapshot with the next transaction, like `settle`. */
   saveEngine(concernId: string, snapshot: JsonObject): Promise<void>;
   loadEngine(concernId: string): JsonObject | undefined;
   head(): AuditHead;
   audit(afterSeq: number, limit: number): AuditRecord[];
   auditCount(): number;
-  /** Walks the whole chain in slices, without holding up decisions; `known` is a head that was published before. */
+  /** Verifies the whole chain without blocking decisions; `known` is a previously published head. */
   verify(o?: { readonly known?: AuditHead; readonly signal?: AbortSignal }): Promise<VerifyReport>;
-  /** Called after COMMIT with the new head. */
+  /** Calls the listener with the new head after each commit. */
   onHead(listener: (head: AuditHead) => void): Disposable;
   /** `fleet.control.<account>.<market>` events. */
   readonly outbox: OutboxSource;
-  /** Why it cannot write now (disk full, …), or undefined. */
+  /** Why writes fail at present (disk full, …), or undefined. */
   problem(): string | undefined;
   close(): Promise<void>;
 }

@@ -31,15 +31,15 @@ export interface DecisionServiceOptions {
   readonly watcher: DecisionObserver;
 }
 
-/** A desk that its process has brought up, and closes. */
+/** The decision service with the controls of its owner. */
 export interface RunningDecisionService extends DecisionService {
-  /** At boot, once the concerns are seeded and before a door opens. What it cannot do now, it goes on trying. */
+  /** Called at the start, after seeding and before a transport opens. Failed parts are retried in the background. */
   recover(): Promise<void>;
-  /** Ends what it tries again and again; decisions under way end by themselves, within their deadlines. */
+  /** Stops the retries. Decisions in progress end by themselves within their deadlines. */
   close(): void;
 }
 
-/** The room behind the doors (design 4, Three doors). Throws CONFIG_INVALID for limits that let nothing through. */
+/** Throws CONFIG_INVALID for limits that admit nothing. */
 export function createDecisionService(o: DecisionServiceOptions): RunningDecisionService {
   const { store, runtime, access, policy, limits, clock, log } = o;
   const clerk = createAuditRecorder({ store, watcher: o.watcher, log });
@@ -52,10 +52,7 @@ export function createDecisionService(o: DecisionServiceOptions): RunningDecisio
   const decide = createDecide({ store, runtime, activation, applier, gate, access, policy, clock, log });
 
   const unforeseen = (attempt: Attempt, error: unknown): Ruling => {
-    log.error(
-      { err: error, caller: attempt.caller.name },
-      'a decision ended in an error that was not foreseen',
-    );
+    log.error({ err: error, caller: attempt.caller.name }, 'a decision ended with an unexpected error');
     const { response } = refusal(summaryOfText(attempt.text), [unwritten(error)]);
     return { response: { ...response, status: 'failed' }, httpStatus: 200, isAudited: false };
   };
@@ -94,7 +91,7 @@ export function createDecisionService(o: DecisionServiceOptions): RunningDecisio
   };
 }
 
-/** Concerns are listed at the start: one that was there stays while the process runs. */
+/** Caches positive answers: concerns are seeded at the start and stay while the process runs. */
 function knownConcerns(store: Pick<ControlStore, 'concern'>): (id: string) => boolean {
   const known = new Set<string>();
   return (id) => {

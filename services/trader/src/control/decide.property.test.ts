@@ -11,7 +11,7 @@ const MODES = ['normal', 'cautious', 'reduce_only', 'halted'] as const satisfies
 const IDS = ['trend', 'grid', 'off', 'broken', 'foreign', 'others', 'nobody'] as const;
 const CONCERNS = [CONCERN, BITCOIN, OTHERS] as const;
 
-/** A decision in the making: what is expected is settled when it is sent, by what is active then. */
+/** A draft of a decision; the expected strategy is filled in from the active one when it is sent. */
 interface Wish {
   readonly of: 0 | 1 | 2;
   readonly request: Request;
@@ -98,7 +98,7 @@ function requestOf(test: TestDesk, { of, request, expects }: Wish): Request {
   return { ...request, concernId: id, accountId, marketSymbol, expectedActiveStrategyId: belief };
 }
 
-/** What must hold at any time. */
+/** Invariants that hold at all times. */
 function assertOrdered(test: TestDesk): void {
   for (const { activeStrategyId, accountId, marketSymbol } of test.store.concerns()) {
     if (activeStrategyId === null) continue;
@@ -113,7 +113,7 @@ function assertOrdered(test: TestDesk): void {
 
 const states = (test: TestDesk): Concern[] => test.store.concerns();
 
-/** What an answer says must be what became of the concern. */
+/** The answer matches the new state of the concern. */
 function assertTold(request: Request, response: ControlResponse, before: Concern, after: Concern): void {
   const { rev: _before, ...was } = before;
   const { rev: _after, ...is } = after;
@@ -135,7 +135,7 @@ function assertTold(request: Request, response: ControlResponse, before: Concern
   );
 }
 
-/** Whether it can only make things safer, worked out from what it asks for. */
+/** True if the request cannot raise risk. */
 function isSafer({ action, riskMode = 'normal' }: Request, before: Concern): boolean {
   if (action === 'pause') return true;
   return action === 'set_risk_mode' && MODES.indexOf(riskMode) >= MODES.indexOf(before.riskMode);
@@ -205,7 +205,7 @@ async function repeatOne(
 }
 
 test(
-  'any sequence of decisions leaves a concern with one active strategy of its own, as its audit tells',
+  'any sequence of decisions leaves a concern with one active strategy of its own, as its audit records',
   deadline,
   async (t) => {
     await fc.assert(

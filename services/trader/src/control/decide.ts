@@ -19,14 +19,14 @@ import { judge, type Verdict } from './judge.ts';
 import { createDraft, summaryOf } from './response-draft.ts';
 import { isRealPause, refusal } from './screening.ts';
 
-/** A decision that was let in, and who made it. */
+/** A well-formed decision that passed the screening. */
 export interface ScreenedAttempt {
   readonly caller: Caller;
   readonly record: AttemptRecord;
   readonly decision: ControlDecision;
 }
 
-/** An answer, and whether the attempt is in the audit already. */
+/** An answer; `isAudited` if the store has audited the attempt. */
 export type Ruling = Answer & { readonly isAudited: boolean };
 
 export interface DecideParts {
@@ -41,7 +41,7 @@ export interface DecideParts {
   readonly log: Log;
 }
 
-/** The judgement of a well-formed decision, and what follows from it (design 4, Concurrency and Crash safety). */
+/** Judges a well-formed decision, stores the verdict and applies it (docs/trader.md#state). */
 export function createDecide(o: DecideParts): (given: ScreenedAttempt) => Promise<Ruling> {
   return async (given) => {
     const { decision } = given;
@@ -78,7 +78,7 @@ async function inTurn(o: DecideParts, given: ScreenedAttempt, turn: Turn): Promi
       if (written === undefined) return lost(o, given, seen?.verdict, error);
       o.log.warn(
         { err: error, decision_id: decisionId },
-        'the store failed, and yet the decision is on disk',
+        'the store reported a failure, but the decision is on disk',
       );
     }
     if (written === 'busy') {
@@ -100,12 +100,12 @@ async function inTurn(o: DecideParts, given: ScreenedAttempt, turn: Turn): Promi
 const answer = (response: ControlResponse): Answer => ({ response, httpStatus: 200 });
 
 function crowded(decision: ControlDecision): Ruling {
-  const message = 'too many decisions wait for this concern; come again in 5 s';
+  const message = 'too many decisions wait for this concern; retry in 5 s';
   const o = { schemaValid: true, retryAfterS: 5 };
   return { ...refusal(summaryOf(decision), [{ code: 'rate_limited', message }], o), isAudited: false };
 }
 
-/** What is stored, as far as the caller may see it, and what the runtime says to it. */
+/** The stored facts that the caller may see, with those of the runtime. */
 function factsOf(o: DecideParts, { caller, decision }: ScreenedAttempt, stored: StoredFacts): Facts {
   const own = <T extends Concern | Strategy>(each: T | undefined): T | undefined =>
     each !== undefined && mayTouch(o.access, caller, each.accountId) ? each : undefined;
@@ -128,7 +128,7 @@ function factsOf(o: DecideParts, { caller, decision }: ScreenedAttempt, stored: 
   };
 }
 
-/** A change that is on disk although the store said that it is not: it is carried on with. */
+/** Finds a change that is on disk although the store reported a failure. */
 function writtenAllTheSame(
   o: DecideParts,
   decisionId: string,
@@ -139,12 +139,12 @@ function writtenAllTheSame(
     const open = o.store.openApplies().find((each) => each.decisionId === decisionId);
     return open && { verdict, auditSeq: open.auditSeq };
   } catch (error) {
-    o.log.warn({ err: error, decision_id: decisionId }, 'the store cannot be read either');
+    o.log.warn({ err: error, decision_id: decisionId }, 'the store cannot be read');
     return undefined;
   }
 }
 
-/** The answer where nothing was written: what was before goes on. */
+/** The failed answer to a decision that could not be written; the previous state stays in effect. */
 function lost(
   o: DecideParts,
   { caller, decision }: ScreenedAttempt,
@@ -166,7 +166,7 @@ function stateOf(o: DecideParts, caller: Caller, concernId: string): Concern | u
     const concern = o.store.concern(concernId);
     return concern !== undefined && mayTouch(o.access, caller, concern.accountId) ? concern : undefined;
   } catch {
-    // It cannot be read either: the answer says that the store is unavailable, and of the concern nothing.
+    // The store cannot be read: the answer reports it as unavailable and omits the concern.
     return undefined;
   }
 }

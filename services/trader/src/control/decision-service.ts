@@ -1,19 +1,19 @@
 import type { Caller, ControlCode, ControlResponse, JsonObject } from '@hermes-fleet/protocol';
 import type { Answer, Attempt } from './attempt.ts';
 
-/** The one room behind the three doors (design 4, Three doors). */
+/** The service behind all three transports (docs/trader.md#transports). */
 export interface DecisionService {
   /**
-   * Decides an authenticated attempt: scope, account, rate, schema, judgement, apply. Every attempt is in the audit when
-   * it resolves; the answer to one that could not be audited is `failed` and says so. Never throws.
+   * Checks, judges and applies an authenticated attempt. The attempt is in the audit when it resolves; an attempt that
+   * cannot be audited gets a `failed` answer. Never throws.
    */
   decide(attempt: Attempt): Promise<Answer>;
-  /** Audits an attempt that a door could not hand over (too large, no JSON), and gives the answer to it. */
+  /** Audits and answers an attempt that a transport refused (too large, not JSON). */
   refuse(attempt: Attempt, code: ControlCode, message: string): Promise<Answer>;
-  /** Audits a copy of a message whose door knows already what came of `first`, and gives the answer to it. */
+  /** Audits and answers a copy of a message whose first response the transport already has. */
   copied(attempt: Attempt, first: ControlResponse): Promise<Answer>;
-  /** `list_strategies(filter)` for this caller's accounts. Throws FORBIDDEN, INVALID_PARAMS. */
+  /** Lists the strategies of the caller's accounts. Throws FORBIDDEN, INVALID_PARAMS. */
   list(caller: Caller, filterText: string): JsonObject;
-  /** `get_strategy({strategy_id})`. Throws FORBIDDEN, INVALID_PARAMS. */
+  /** Returns one strategy in detail. Throws FORBIDDEN, INVALID_PARAMS. */
   get(caller: Caller, filterText: string): JsonObject;
 }

@@ -2,29 +2,29 @@ import type { Concern, Strategy } from '@hermes-fleet/paper';
 import type { ControlResponse } from '@hermes-fleet/protocol';
 
 export interface Policy {
-  /** How old a request may be, and how far ahead, ms. */
+  /** Highest age of a request, and how far its time may be in the future, ms. */
   readonly maxAgeMs: number;
   readonly futureSlackMs: number;
-  /** Below it, what raises risk is refused. */
+  /** Decisions that raise risk are refused below it. */
   readonly minConfidence: number;
-  /** Whether everything is refused while execution is degraded, also what makes things safer. */
+  /** Refuses every decision while execution is degraded, even those that lower risk. */
   readonly strictDegraded: boolean;
 }
 
-/** All that a judgement rests on. */
+/** The input of a judgment besides the request. */
 export interface Facts {
   /** Ms since the epoch. */
   readonly now: number;
-  /** By the request's concern_id. */
+  /** The concern with the request's concern_id. */
   readonly concern: Concern | undefined;
-  /** By the request's target_strategy_id, of whatever concern. */
+  /** The strategy with the request's target_strategy_id, in any concern. */
   readonly target: Strategy | undefined;
   /** The strategy that is active in the concern. */
   readonly active: Strategy | undefined;
   readonly degraded: boolean;
-  /** Why the strategy that is to run could not (the runtime's preflight); undefined where nothing is in its way. */
+  /** Why the strategy that is to run cannot (the runtime's preflight); undefined if it can. */
   readonly unrunnable?: string | undefined;
-  /** The first decision of this id that was judged and was no dry run. */
+  /** The first judged decision with this id that was not a dry run. */
   readonly previous: { readonly fingerprint: string; readonly response: ControlResponse } | undefined;
   readonly policy: Policy;
 }

@@ -40,27 +40,23 @@ for (const fate of ['fails', 'throws'] as const) {
   );
 }
 
-test(
-  'an activation that hangs ends by its deadline, and what it does later is undone',
-  deadline,
-  async (t) => {
-    const test = await openDesk(t);
-    test.runtime.fate.push('hangs');
-    const answer = test.send(textOf(to('grid')));
-    await test.runtime.hanging(1);
-    test.clock.advance(5000);
-    const { response } = await answer;
-    assert.equal(said(response), 'failed activation_failed');
-    assert.match(response.errors[0]?.message ?? '', /within 5 s/);
-    await test.assertSound();
-    test.runtime.release();
-    assert.equal(test.runtime.does.get(CONCERN.id)?.activeStrategyId, 'grid');
-    await test.assertSound();
-    assert.equal(test.runtime.does.get(CONCERN.id)?.activeStrategyId, 'trend');
-  },
-);
+test('a hanging activation ends at its deadline, and its later effect is undone', deadline, async (t) => {
+  const test = await openDesk(t);
+  test.runtime.fate.push('hangs');
+  const answer = test.send(textOf(to('grid')));
+  await test.runtime.hanging(1);
+  test.clock.advance(5000);
+  const { response } = await answer;
+  assert.equal(said(response), 'failed activation_failed');
+  assert.match(response.errors[0]?.message ?? '', /within 5 s/);
+  await test.assertSound();
+  test.runtime.release();
+  assert.equal(test.runtime.does.get(CONCERN.id)?.activeStrategyId, 'grid');
+  await test.assertSound();
+  assert.equal(test.runtime.does.get(CONCERN.id)?.activeStrategyId, 'trend');
+});
 
-test('a runtime that never comes back is not called for ever', deadline, async (t) => {
+test('calls to a hanging runtime are bounded', deadline, async (t) => {
   const test = await openDesk(t);
   test.runtime.fate.push(...Array<'hangs'>(40).fill('hangs'));
   const answer = test.ask(to('grid'));
@@ -74,7 +70,7 @@ test('a runtime that never comes back is not called for ever', deadline, async (
 });
 
 test(
-  'where what was before cannot be restored either, it says so, and goes on trying',
+  'if the previous state cannot be restored, the answer says so and the restore is retried',
   deadline,
   async (t) => {
     const test = await openDesk(t);
@@ -89,7 +85,7 @@ test(
   },
 );
 
-test('a pause goes through while the runtime is behind, and brings it up', deadline, async (t) => {
+test('a pause is applied while the runtime is behind, and updates it', deadline, async (t) => {
   const test = await openDesk(t);
   test.runtime.fate.push('fails', 'fails', 'fails');
   await test.ask(to('grid'));
@@ -100,7 +96,7 @@ test('a pause goes through while the runtime is behind, and brings it up', deadl
 });
 
 test(
-  'a store that cannot write: failed, it says so, the old state goes on, and the same id succeeds later',
+  'if the store cannot write, the decision fails, the old state stays, and the same id succeeds later',
   deadline,
   async (t) => {
     const test = await openDesk(t);
@@ -134,7 +130,7 @@ test(
 );
 
 test(
-  'a store that cannot be read either: failed, and nothing is told of the concern',
+  'if the store cannot be read, the decision fails and the answer omits the concern',
   deadline,
   async (t) => {
     const test = await openDesk(t);
@@ -158,7 +154,7 @@ test(
   },
 );
 
-test('an attempt that could not be decided is audited where it can be', deadline, async (t) => {
+test('an attempt that could not be decided is audited if possible', deadline, async (t) => {
   const test = await openDesk(t);
   test.store.faults.set('decide', 'breaks');
   const { response } = await test.send(textOf(to('grid')));
@@ -168,7 +164,7 @@ test('an attempt that could not be decided is audited where it can be', deadline
   await test.assertSound();
 });
 
-test('written, although the store said that it was not: it is carried on with', deadline, async (t) => {
+test('a decision that was written despite a reported failure is applied', deadline, async (t) => {
   const test = await openDesk(t);
   test.store.faults.set('decide', 'lies');
   const text = textOf(to('grid'));
@@ -184,7 +180,7 @@ test('written, although the store said that it was not: it is carried on with', 
 });
 
 test(
-  'a compensation that cannot be written holds up its concern alone, and is made up for',
+  'a compensation that cannot be written blocks only its concern, and is written later',
   deadline,
   async (t) => {
     const test = await openDesk(t);
@@ -193,7 +189,7 @@ test(
     test.runtime.fate.push('fails');
     const first = await test.send(text);
     assert.equal(said(first.response), 'failed activation_failed store_unavailable');
-    assert.match(first.response.errors[0]?.message ?? '', /a restart before that applies it/);
+    assert.match(first.response.errors[0]?.message ?? '', /a restart before that applies the change/);
     assert.equal(said((await test.send(text)).response), 'failed store_unavailable');
     assert.equal(await test.ask({}), 'failed store_unavailable');
     assert.equal(await test.ask(BITCOIN), 'applied');
@@ -210,7 +206,7 @@ test(
 );
 
 test(
-  'a compensation is made up for without anybody asking, also one that was written after all',
+  'a pending compensation is written without a further request, even if it was written before',
   deadline,
   async (t) => {
     const test = await openDesk(t);
@@ -226,7 +222,7 @@ test(
 );
 
 test(
-  'an outcome that cannot be recorded is recorded later; the answer does not wait for it',
+  'an outcome that cannot be recorded is recorded later, and the answer does not wait',
   deadline,
   async (t) => {
     const test = await openDesk(t);
@@ -241,18 +237,14 @@ test(
   },
 );
 
-test(
-  'outcomes that cannot be recorded pile up only so far; the next start records them all',
-  deadline,
-  async (t) => {
-    const test = await openDesk(t);
-    test.store.faults.set('settle', 'refuses');
-    for (let count = 0; count < 1002; count += 1)
-      await test.ask({ action: 'set_risk_mode', riskMode: count % 2 ? 'normal' : 'cautious' });
-    await test.pass(0);
-    assert.equal(test.store.openApplies().length, 1002);
-    assert.equal(test.log.messages.filter((message) => message.includes('too many outcomes')).length, 2);
-    const after = await test.restart();
-    await after.assertSound();
-  },
-);
+test('pending outcomes are bounded, and the next start records them all', deadline, async (t) => {
+  const test = await openDesk(t);
+  test.store.faults.set('settle', 'refuses');
+  for (let count = 0; count < 1002; count += 1)
+    await test.ask({ action: 'set_risk_mode', riskMode: count % 2 ? 'normal' : 'cautious' });
+  await test.pass(0);
+  assert.equal(test.store.openApplies().length, 1002);
+  assert.equal(test.log.messages.filter((message) => message.includes('too many outcomes')).length, 2);
+  const after = await test.restart();
+  await after.assertSound();
+});

@@ -56,7 +56,7 @@ for (const [name, request, outcome, state = {}, given = {}, changed] of TABLE) {
   });
 }
 
-test('a dry run says what a real one would come to, and of what', () => {
+test('a dry run returns the status and the state that a real one would have', () => {
   const would = (request: Request): unknown => {
     const { response } = decide({ ...request, dryRun: true });
     return [response.result.modeChange, response.result.wouldStatus, response.toStrategyId, response.dryRun];
@@ -65,7 +65,7 @@ test('a dry run says what a real one would come to, and of what', () => {
   assert.deepEqual(would(to('trend')), ['simulated', 'noop', 'trend', true]);
 });
 
-test('what was checked is told, the rest is null', () => {
+test('completed checks are reported, the others are null', () => {
   const reached = (request: Request, given: Given = {}): string[] =>
     Object.entries(decide(request, {}, given).response.validation).flatMap(([name, value]) =>
       value === null ? [] : [`${value ? '' : 'not '}${name}`],
@@ -82,7 +82,7 @@ test('what was checked is told, the rest is null', () => {
   ]);
 });
 
-test('a decision that was there before gets the first answer, however the world has changed', () => {
+test('a repeated decision gets the first answer, regardless of later changes', () => {
   const first = (request: Request, state: State = {}): NonNullable<Facts['previous']> => ({
     fingerprint: 'print',
     response: decide(request, state).response,

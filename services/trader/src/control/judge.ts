@@ -4,19 +4,19 @@ import { CHECKS } from './checks.ts';
 import type { Facts } from './facts.ts';
 import { createDraft, type Draft, summaryOf } from './response-draft.ts';
 
-/** The answer, and what is to become of the concern; absent, nothing changes. */
 export interface Verdict {
   readonly response: ControlResponse;
+  /** The new state of the concern; absent if nothing changes. */
   readonly next?: Concern;
-  /** Whether the answer is kept as the one of this decision_id. */
+  /** The response is stored as the answer to this decision_id. */
   readonly isFirst: boolean;
 }
 
 const UNCHANGED: ControlResponse['result'] = { modeChange: 'none', reconciled: true };
 
 /**
- * What becomes of a well-formed decision (design 4, the decision table): pure, so that the same facts give the same
- * verdict. `fingerprint` tells whether two payloads are the same.
+ * Judges a well-formed decision by the decision table (docs/trader.md#decision-table). Pure: the same facts give the same
+ * verdict. Equal fingerprints mean equal payloads.
  */
 export function judge(request: ControlDecision, fingerprint: string, facts: Facts): Verdict {
   const draft = createDraft(summaryOf(request));
@@ -24,7 +24,7 @@ export function judge(request: ControlDecision, fingerprint: string, facts: Fact
   return repeated(request, fingerprint, facts, draft) ?? judged(request, facts, draft);
 }
 
-/** The verdict on a decision that was there before; undefined for a new one, and for one that may be tried again. */
+/** The verdict on a repeated decision; undefined for a new decision, and for one that failed and may be retried. */
 function repeated(
   request: ControlDecision,
   fingerprint: string,
@@ -43,14 +43,11 @@ function repeated(
   return { response: copyOf(response), isFirst: false };
 }
 
-/** What a copy is answered: it changes nothing, and hears what came of the first. */
+/** The answer to a copy: a no-op with the result of the first. */
 export function copyOf(response: ControlResponse): ControlResponse {
   if (!response.ok) return response;
   const code = 'duplicate_decision' as const;
-  const warnings = [
-    ...response.warnings,
-    { code, message: 'it was decided before; this is what came of it' },
-  ];
+  const warnings = [...response.warnings, { code, message: 'it was decided before; this is its result' }];
   return { ...response, status: 'noop', warnings };
 }
 
@@ -71,7 +68,7 @@ function judged(request: ControlDecision, facts: Facts, draft: Draft): Verdict {
     request.action === 'switch' &&
     next.activeStrategyId !== concern.activeStrategyId
   )
-    draft.warn('stays_paused', 'the concern is paused, and stays so: resume it to have the new strategy run');
+    draft.warn('stays_paused', 'the concern stays paused: resume it to run the new strategy');
   if (request.dryRun) {
     const result = {
       modeChange: 'simulated' as const,
@@ -96,7 +93,7 @@ function judged(request: ControlDecision, facts: Facts, draft: Draft): Verdict {
   };
 }
 
-/** The concern as the decision wants it; undefined where it is so already. */
+/** The concern after the decision; undefined if the decision changes nothing. */
 export function changed(request: ControlDecision, concern: Concern): Concern | undefined {
   const wanted: Concern = { ...concern, ...wishes(request) };
   const isSame =

@@ -11,7 +11,7 @@ const clock = (now = 0) => ({
   },
 });
 
-test('whatever comes, never more than burst and rate let through, and a pause always has its share', () => {
+test('for any sequence, at most burst plus rate are admitted, and a pause always has its share', () => {
   const limits = { perSecond: 5, burst: 20, keptForPause: 4 };
   const step = fc.record({ ms: fc.integer({ min: 0, max: 400 }), isPause: fc.boolean() });
   fc.assert(
@@ -32,7 +32,7 @@ test('whatever comes, never more than burst and rate let through, and a pause al
   );
 });
 
-test('who comes again when told to is let through', () => {
+test('a retry after the returned time is admitted', () => {
   const time = clock();
   const limiter = createLimiter({ perSecond: 0.5, burst: 2, keptForPause: 1 }, time);
   assert.equal(limiter.take('a', 'c', false), 0);
@@ -42,7 +42,7 @@ test('who comes again when told to is let through', () => {
   assert.equal(limiter.take('a', 'c', false), 0);
 });
 
-test('a clock that is set back neither gives nor takes', () => {
+test('a clock that is set back neither adds nor removes tokens', () => {
   const time = clock(10_000);
   const limiter = createLimiter({ perSecond: 1, burst: 2, keptForPause: 0 }, time);
   for (const expected of [0, 0]) assert.equal(limiter.take('a', 'c', false), expected);
@@ -52,7 +52,7 @@ test('a clock that is set back neither gives nor takes', () => {
   assert.equal(limiter.take('a', 'c', false), 0);
 });
 
-test('only so many pairs are remembered, and a busy one is not forgotten', () => {
+test('buckets are bounded, and a busy one is kept', () => {
   const limiter = createLimiter({ perSecond: 0.001, burst: 1, keptForPause: 0 }, clock(), 3);
   assert.equal(limiter.take('busy', 'c', false), 0);
   for (let count = 0; count < 100; count += 1) {
@@ -62,7 +62,7 @@ test('only so many pairs are remembered, and a busy one is not forgotten', () =>
   assert.equal(limiter.take('caller 0', 'c', false), 0);
 });
 
-test('limits that let nothing through are refused', () => {
+test('limits that admit nothing are refused', () => {
   for (const limits of [
     { perSecond: 0, burst: 10, keptForPause: 0 },
     { perSecond: 1, burst: 5, keptForPause: 5 },

@@ -1,20 +1,20 @@
 import { type Clock, FleetError } from '@hermes-fleet/protocol';
 
-/** How often a caller may decide about a concern. */
+/** The rate of decisions of one caller about one concern. */
 export interface Limits {
   readonly perSecond: number;
-  /** How many may come at once after a pause. */
+  /** Capacity of the token bucket. */
   readonly burst: number;
-  /** Of the burst, what only a pause may use. */
+  /** Part of the burst that only a pause may use. */
   readonly keptForPause: number;
 }
 
 export interface Limiter {
-  /** Takes one decision of a caller about a concern. 0, or the seconds after which to come again: then nothing is taken. */
+  /** Takes one token and returns 0, or takes none and returns the seconds to wait. */
   take(caller: string, concernId: string, isPause: boolean): number;
 }
 
-/** Pairs of caller and concern that are remembered; the one that was quiet for the longest is forgotten first. */
+/** Most buckets in memory; the least recently used is dropped first. */
 const MAX_BUCKETS = 10_000;
 const LONGEST_WAIT_S = 3600;
 
@@ -23,17 +23,17 @@ interface Bucket {
   readonly at: number;
 }
 
-/** A token bucket per caller and concern (design 4, Security). Throws CONFIG_INVALID for limits that let nothing through. */
+/** A token bucket per caller and concern (docs/trader.md#security). Throws CONFIG_INVALID for limits that admit nothing. */
 export function createLimiter(limits: Limits, clock: Pick<Clock, 'now'>, maxBuckets = MAX_BUCKETS): Limiter {
   const { perSecond, burst, keptForPause } = limits;
   if (!(perSecond > 0 && burst >= keptForPause + 1)) {
-    const message = `a rate of ${perSecond} a second with ${keptForPause} of ${burst} kept for pause lets nothing through`;
+    const message = `a rate of ${perSecond} a second with ${keptForPause} of ${burst} kept for pause admits nothing`;
     throw new FleetError('CONFIG_INVALID', `${message}; raise it, or the burst`);
   }
   const buckets = new Map<string, Bucket>();
   const filled = (bucket: Bucket | undefined, now: number): number => {
     if (bucket === undefined) return burst;
-    // A clock that was set back takes nothing away.
+    // A clock that was set back removes no tokens.
     const seconds = Math.max(0, now - bucket.at) / 1000;
     return Math.min(burst, bucket.tokens + seconds * perSecond);
   };

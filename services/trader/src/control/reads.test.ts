@@ -66,7 +66,7 @@ const VIEW: EngineView = {
   },
 };
 
-test('a caller sees the strategies of its accounts, and may ask for fewer', deadline, async (t) => {
+test('a caller sees the strategies of its accounts and may filter them', deadline, async (t) => {
   const test = await openDesk(t);
   const own = ['broken faulted', 'foreign active', 'grid standby', 'off disabled', 'trend active'];
   assert.deepEqual(listed(test, SWITCH).sort(), own);
@@ -79,7 +79,7 @@ test('a caller sees the strategies of its accounts, and may ask for fewer', dead
   assert.deepEqual(listed(test, SWITCH, '{"status":"active"}').sort(), ['foreign active', 'grid active']);
 });
 
-test('without the scope, or of an account of somebody else, nothing is read', deadline, async (t) => {
+test('nothing is readable without the scope or of an account of another caller', deadline, async (t) => {
   const test = await openDesk(t);
   throws('FORBIDDEN', () => test.desk.list(NOBODY, ''));
   throws('FORBIDDEN', () => test.desk.get(NOBODY, '{"strategy_id":"trend"}'));
@@ -105,7 +105,7 @@ test('parameters are strict', deadline, async (t) => {
 });
 
 test(
-  'a strategy is told with its concern, its own orders, and what was decided last',
+  'a strategy is returned with its concern, its own orders and the last decisions',
   deadline,
   async (t) => {
     const test = await openDesk(t);
@@ -152,7 +152,7 @@ test(
   },
 );
 
-test('degraded, behind, or without an engine: it says so', deadline, async (t) => {
+test('degraded, outdated and missing engines are reported', deadline, async (t) => {
   const test = await openDesk(t);
   const bare = get(test, 'grid');
   assert.deepEqual([bare['position'], bare['equity'], bare['execution']], [null, null, null]);
@@ -167,12 +167,12 @@ test('degraded, behind, or without an engine: it says so', deadline, async (t) =
   const behind = part(get(test, 'grid'), 'execution');
   assert.deepEqual(
     [behind['state'], behind['reasons']],
-    ['degraded', ['the runtime does not do what the state says']],
+    ['degraded', ['the runtime differs from the control state']],
   );
 });
 
 test(
-  "what a stranger asked of a concern is neither among its decisions nor on the account's subject",
+  'a decision of a stranger is neither listed under the concern nor published on its subject',
   deadline,
   async (t) => {
     const test = await openDesk(t);

@@ -19,7 +19,7 @@ import type { DecisionService } from './decision-service.ts';
 
 const LAST_DECISIONS = 10;
 
-/** The two reads, each over what the caller's accounts hold: others' strategies are as if they were not there. */
+/** The two read methods. Strategies of other accounts are treated as nonexistent. */
 export function createReads(o: {
   store: Pick<ControlStore, 'concerns' | 'strategies' | 'strategy' | 'decisions'>;
   runtime: Pick<Runtime, 'health' | 'view'>;
@@ -34,7 +34,7 @@ export function createReads(o: {
       if (account !== undefined && !mayTouch(o.access, caller, account))
         throw new FleetError(
           'FORBIDDEN',
-          "the account is none of the caller's; leave it out to see your own",
+          'the caller has no access to the account; omit it to list all accounts of the caller',
         );
       const concerns = o.store.concerns();
       const strategies = o.store
@@ -57,7 +57,7 @@ export function createReads(o: {
       if (strategy === undefined || concern === undefined) throw unknownStrategy();
       const health = o.runtime.health(concern.id);
       const isDegraded = health.degraded || o.activation.isBehind(concern.id);
-      const behind = o.activation.isBehind(concern.id) ? ['the runtime does not do what the state says'] : [];
+      const behind = o.activation.isBehind(concern.id) ? ['the runtime differs from the control state'] : [];
       const view = o.runtime.view(concern.id);
       return encodeStrategyDetail({
         strategy: shown(strategy, concern),
@@ -96,9 +96,9 @@ function read<S extends z.ZodType>(schema: S, text: string): z.output<S> {
   throw new FleetError('INVALID_PARAMS', `the parameters are not valid: ${list}`, { fields });
 }
 
-/** What one is asked for is a parameter: in JSON-RPC a NOT_FOUND would say that there is no such method. */
+/** INVALID_PARAMS, since NOT_FOUND in JSON-RPC means an unknown method. */
 function unknownStrategy(): FleetError {
-  const reason = 'there is no such strategy; list_strategies names them';
+  const reason = 'there is no such strategy; list_strategies lists them';
   return new FleetError('INVALID_PARAMS', reason, { fields: [{ path: 'strategy_id', reason }] });
 }
 

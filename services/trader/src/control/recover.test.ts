@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { CONCERN, said, to } from './testing/decision-table.ts';
 import { deadline, openDesk, textOf } from './testing/harness.ts';
 
-test('after a crash the runtime does what is stored: a pause stays one', deadline, async (t) => {
+test('after a crash the runtime matches the stored state: a pause stays a pause', deadline, async (t) => {
   const before = await openDesk(t);
   assert.equal(await before.ask({}), 'applied');
   assert.equal(await before.ask({ ...to('grid'), riskMode: 'reduce_only' }), 'applied !stays_paused');
@@ -13,26 +13,22 @@ test('after a crash the runtime does what is stored: a pause stays one', deadlin
   await after.assertSound();
 });
 
-test(
-  'an apply that a crash cut off is carried to its end, and its copies are told so',
-  deadline,
-  async (t) => {
-    const before = await openDesk(t);
-    const text = textOf(to('grid'));
-    before.runtime.fate.push('hangs');
-    void before.send(text);
-    await before.runtime.hanging(1);
-    const after = await before.restart();
-    assert.deepEqual(after.kinds(), ['seed', 'attempt applied', 'outcome applied']);
-    await after.assertSound();
-    const copy = await after.send(text);
-    assert.equal(said(copy.response), 'noop !duplicate_decision');
-    assert.equal(copy.response.result.canceledOrders, 2);
-  },
-);
+test('an interrupted apply is completed, and its copies get the result', deadline, async (t) => {
+  const before = await openDesk(t);
+  const text = textOf(to('grid'));
+  before.runtime.fate.push('hangs');
+  void before.send(text);
+  await before.runtime.hanging(1);
+  const after = await before.restart();
+  assert.deepEqual(after.kinds(), ['seed', 'attempt applied', 'outcome applied']);
+  await after.assertSound();
+  const copy = await after.send(text);
+  assert.equal(said(copy.response), 'noop !duplicate_decision');
+  assert.equal(copy.response.result.canceledOrders, 2);
+});
 
 test(
-  'what the runtime cannot do at the start is tried until it can, and counts as degraded',
+  'a failed activation at the start is retried, and the concern counts as degraded',
   deadline,
   async (t) => {
     const before = await openDesk(t);
@@ -49,22 +45,18 @@ test(
   },
 );
 
-test(
-  'what is applied while the start is still being made up for has its own outcome',
-  deadline,
-  async (t) => {
-    const before = await openDesk(t);
-    before.runtime.fate.push('hangs');
-    void before.ask(to('grid'));
-    await before.runtime.hanging(1);
-    const after = await before.restart('fails', 'fails', 'fails', 'hangs');
-    const pause = after.ask({ expectedActiveStrategyId: 'grid' });
-    await after.runtime.hanging(1);
-    await after.pass(5000);
-    assert.equal(await pause, 'failed activation_failed !allowed_while_degraded');
-    assert.deepEqual([after.concern()?.runState, after.concern()?.activeStrategyId], ['running', 'grid']);
-    await after.assertSound();
-    const outcomes = after.kinds().filter((kind) => kind.startsWith('outcome'));
-    assert.deepEqual(outcomes.sort(), ['outcome applied', 'outcome compensated']);
-  },
-);
+test('a decision applied during recovery has its own outcome', deadline, async (t) => {
+  const before = await openDesk(t);
+  before.runtime.fate.push('hangs');
+  void before.ask(to('grid'));
+  await before.runtime.hanging(1);
+  const after = await before.restart('fails', 'fails', 'fails', 'hangs');
+  const pause = after.ask({ expectedActiveStrategyId: 'grid' });
+  await after.runtime.hanging(1);
+  await after.pass(5000);
+  assert.equal(await pause, 'failed activation_failed !allowed_while_degraded');
+  assert.deepEqual([after.concern()?.runState, after.concern()?.activeStrategyId], ['running', 'grid']);
+  await after.assertSound();
+  const outcomes = after.kinds().filter((kind) => kind.startsWith('outcome'));
+  assert.deepEqual(outcomes.sort(), ['outcome applied', 'outcome compensated']);
+});

@@ -4,12 +4,12 @@ import { withOutcome } from './apply.ts';
 import type { ControlStore, OpenApply } from './control-store.ts';
 import type { RetryQueue } from './retry-queue.ts';
 
-/** How long a start waits for it. */
+/** A start waits at most this long; recovery continues in the background. */
 const LONGEST_MS = 30_000;
 
 /**
- * Has the runtime do what is stored, and records the outcome of what a crash cut off (design 4, Crash safety). What
- * can't be done now is owed, and the concern counts as degraded until it is.
+ * Activates the stored state and records the outcomes of decisions that a crash interrupted. Failed parts are retried, and
+ * the concern counts as degraded until they succeed.
  */
 export function createRecover(o: {
   store: Pick<ControlStore, 'concerns' | 'openApplies' | 'settle'>;
@@ -22,7 +22,7 @@ export function createRecover(o: {
     await Promise.all(cutOff.map((open) => o.store.settle(open, withOutcome(open.response, done))));
   };
   return async () => {
-    // As it is now: what is applied later has its own outcome.
+    // Read once: decisions that are applied later record their own outcome.
     const cutOff = o.store.openApplies();
     const keys = o.store.concerns().map(({ id }) => {
       const key = `recover ${id}`;
@@ -30,7 +30,7 @@ export function createRecover(o: {
       o.duties.owe(key, () => recoverConcern(id, own));
       return key;
     });
-    // A sleep keeps the process alive: at a start nothing else may, and what joins the next transaction waits for a timer.
+    // The sleep keeps the process alive: a write that joins the next transaction waits for a timer that does not.
     const ended = new AbortController();
     const tooLong = o.clock.sleep(LONGEST_MS, ended.signal).catch(() => undefined);
     await Promise.race([Promise.allSettled(keys.map((key) => o.duties.pay(key))), tooLong]);

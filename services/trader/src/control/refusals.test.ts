@@ -20,7 +20,7 @@ const withText = (name: string, value: string): string => {
   return `${JSON.stringify(rest).slice(0, -1)},"${name}":${value}}`;
 };
 
-/** What the issue and design 4 name, and more of its kind: none of it is coerced. */
+/** Malformed payloads. None is coerced. */
 const MALFORMED: [name: string, text: string, code: ControlCode, field?: string][] = [
   ...['null', '"0.8"', 'true', '1.01', '-0.01', '1e400', '[0.8]', '{}', '""'].map(
     (value): [string, string, ControlCode, string] => [
@@ -89,13 +89,13 @@ for (const [name, text, code, field] of MALFORMED) {
     assert.deepEqual(test.store.concerns(), before);
     assert.equal(test.runtime.calls, before.length);
     assert.deepEqual(test.kinds(), ['seed', 'attempt rejected']);
-    // Once it is put right, the same id is taken: what was malformed has not used it up.
+    // The corrected payload may use the same id: malformed payloads do not consume it.
     assert.equal((await test.send(TEXT)).response.status, 'applied');
     await test.assertSound();
   });
 }
 
-test('what a malformed payload says of itself is in the answer', deadline, async (t) => {
+test('the answer repeats the readable fields of a malformed payload', deadline, async (t) => {
   const test = await openDesk(t);
   const { response } = await test.send(withText('confidence', '"0.8"'));
   assert.deepEqual([response.decisionId, response.concernId, response.action], ['d1', 'acc:xrpusd', 'pause']);
@@ -103,7 +103,7 @@ test('what a malformed payload says of itself is in the answer', deadline, async
   assert.equal(long.response.decisionId, null);
 });
 
-test('without the scope, whatever it is, it is forbidden, and audited', deadline, async (t) => {
+test('without the scope every payload is forbidden and audited', deadline, async (t) => {
   const test = await openDesk(t);
   for (const text of [TEXT, 'nonsense', '{"override": "true"}']) {
     const { response, httpStatus } = await test.send(text, { caller: NOBODY });
@@ -117,7 +117,7 @@ test('without the scope, whatever it is, it is forbidden, and audited', deadline
 });
 
 test(
-  'an account of somebody else is forbidden; a concern, and a target, is as if it were not there',
+  'accounts of other callers are forbidden, and their concerns and strategies do not exist',
   deadline,
   async (t) => {
     const test = await openDesk(t);
@@ -138,7 +138,7 @@ test(
   },
 );
 
-test('override needs its scope, also where it would not help', deadline, async (t) => {
+test('override needs its scope, even where it has no effect', deadline, async (t) => {
   const test = await openDesk(t);
   for (const request of [{}, to('nobody'), { dryRun: true }]) {
     const { response, httpStatus } = await test.send(textOf({ ...request, override: true }), {
@@ -150,7 +150,7 @@ test('override needs its scope, also where it would not help', deadline, async (
   assert.equal(await test.ask({}, { caller: SWITCH }), 'applied');
 });
 
-test('more than 16 kB are not read, and not kept', deadline, async (t) => {
+test('payloads above 16 kB are neither read nor recorded', deadline, async (t) => {
   const test = await openDesk(t);
   const fits = `${TEXT}${' '.repeat(16_384 - TEXT.length)}`;
   assert.equal((await test.send(fits)).response.status, 'applied');
@@ -168,7 +168,7 @@ test('more than 16 kB are not read, and not kept', deadline, async (t) => {
   );
 });
 
-test('what a door could not hand over is audited with its answer', deadline, async (t) => {
+test('a request that a transport refused is audited with its answer', deadline, async (t) => {
   const test = await openDesk(t);
   const refuse = (text: string | null, code: ControlCode, message: string) =>
     test.desk.refuse({ door: 'a2a', caller: SWITCH, text }, code, message);
@@ -191,7 +191,7 @@ test('what a door could not hand over is audited with its answer', deadline, asy
 });
 
 test(
-  'over the rate: 429, when to come again, audited; another caller and another concern are free',
+  'above the rate: 429 with a retry time, audited; other callers and concerns are not affected',
   deadline,
   async (t) => {
     const test = await openDesk(t, { limits: { perSecond: 2, burst: 5, keptForPause: 2 } });
@@ -222,7 +222,7 @@ test(
   },
 );
 
-test('names of concerns that are made up share one limit, with what cannot be read', deadline, async (t) => {
+test('unknown concerns and unreadable payloads share one limit', deadline, async (t) => {
   const test = await openDesk(t, { limits: { perSecond: 1, burst: 3, keptForPause: 0 } });
   const outcomes = [await test.ask({ concernId: 'a' }), await test.ask({ concernId: 'b' })];
   outcomes.push(said((await test.send('nonsense')).response), await test.ask({ concernId: 'c' }));

@@ -9,18 +9,18 @@ import type {
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
-/** One reason why a decision is refused. */
+/** A reason for refusing a decision. */
 export interface Failure {
   readonly code: ControlCode;
   readonly message: string;
   readonly field?: string;
 }
 
-/** An answer in the making: what was checked so far, and what is to be known of it. */
+/** Collects the checks and warnings of a response. */
 export interface Draft {
   readonly validation: Mutable<ControlValidation>;
   warn(code: ControlWarning, message: string): void;
-  /** The answer, of the concern as it was before and as it is now. */
+  /** Builds the response from the concern before and after the decision. */
   answer(
     o: Pick<ControlResponse, 'status' | 'result'> & {
       readonly before: Concern | undefined;
@@ -44,7 +44,7 @@ const UNCHECKED: ControlValidation = {
   executionSafe: null,
 };
 
-/** What a payload says of itself, as far as it can be read. */
+/** The identifying fields of a payload, as far as they can be read. */
 export interface PayloadSummary {
   readonly decisionId: string | null;
   readonly concernId: string | null;

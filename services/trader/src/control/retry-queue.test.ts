@@ -12,7 +12,7 @@ const open = () => {
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-test('what fails is tried again every five seconds until it succeeds', deadline, async () => {
+test('failed work is retried every five seconds until it succeeds', deadline, async () => {
   const { clock, duties, log } = open();
   const tries: string[] = [];
   let isBroken = true;
@@ -32,7 +32,7 @@ test('what fails is tried again every five seconds until it succeeds', deadline,
   assert.equal(log.messages.length, 2);
 });
 
-test('paying joins the try under way, and makes a new one between tries', deadline, async () => {
+test('running a key joins its current attempt, or starts one between attempts', deadline, async () => {
   const { duties } = open();
   await duties.pay('nothing');
   const { promise, reject } = Promise.withResolvers<void>();
@@ -52,7 +52,7 @@ test('paying joins the try under way, and makes a new one between tries', deadli
   assert.deepEqual([tries, duties.size], [2, 0]);
 });
 
-test('the newest of a key is the one that is owed', deadline, async () => {
+test('newer work replaces work with the same key', deadline, async () => {
   const { duties } = open();
   const old = Promise.withResolvers<void>();
   duties.owe('a', () => old.promise);
@@ -63,7 +63,7 @@ test('the newest of a key is the one that is owed', deadline, async () => {
   await assert.rejects(duties.pay('a'), { message: 'new' });
 });
 
-test('once closed, what is owed is tried no more, and what comes is tried once', deadline, async () => {
+test('after close, queued work is not retried and new work runs once', deadline, async () => {
   const { clock, duties } = open();
   let tries = 0;
   const fails = async (): Promise<void> => {

@@ -2,15 +2,15 @@ import type { Clock, Log } from '@hermes-fleet/protocol';
 
 const RETRY_EVERY_MS = 5000;
 
-/** What is owed until it succeeds: it is tried at once, and then every five seconds. */
+/** Runs work at once and then every five seconds until it succeeds. */
 export interface RetryQueue {
-  /** The same key again takes the place of what was owed under it. */
+  /** Adds work; it replaces the work with the same key. */
   owe(key: string, work: () => Promise<void>): void;
-  /** Rejects as the try that is under way does, else as a new one; resolves when it is done, or nothing is owed. */
+  /** Joins the current attempt or starts one, and settles as it does; resolves if nothing is queued under the key. */
   pay(key: string): Promise<void>;
-  /** From now on, everything is tried once. */
+  /** Ends the retries: later work runs once. */
   close(): void;
-  /** How many are owed. */
+  /** Number of queued entries. */
   readonly size: number;
 }
 
@@ -29,7 +29,7 @@ export function createRetryQueue(o: { clock: Pick<Clock, 'timer'>; log: Log }): 
       await duty.work();
       if (owed.get(key) === duty) owed.delete(key);
     } catch (error) {
-      o.log.warn({ err: error, duty: key }, 'it could not be done; it is tried again');
+      o.log.warn({ err: error, duty: key }, 'queued work failed; it is retried');
       if (!isClosed) timer ??= o.clock.timer(retryAll, RETRY_EVERY_MS);
       throw error;
     } finally {
@@ -44,7 +44,7 @@ export function createRetryQueue(o: { clock: Pick<Clock, 'timer'>; log: Log }): 
 
   const retryAll = (): void => {
     timer = undefined;
-    // A failure is told by its log line, and stays owed.
+    // A failure is logged by `attempt` and stays queued.
     for (const [key, duty] of owed) tryNow(key, duty).catch(() => undefined);
   };
 

@@ -11,10 +11,10 @@ import type { Answer, Attempt } from './attempt.ts';
 import type { Limiter } from './limits.ts';
 import { type Failure, type PayloadSummary, summaryOf } from './response-draft.ts';
 
-/** The longest payload that is read, in bytes of UTF-8 (design 4, Security). */
+/** Largest payload, in bytes of UTF-8 (docs/trader.md#security). */
 export const MAX_PAYLOAD_BYTES = 16 * 1024;
 
-/** A payload that is to be judged, or the answer to one that is not. */
+/** A decision to be judged, or the answer to a refused attempt. */
 export type Screened = { readonly decision: ControlDecision } | Answer;
 
 export const isTooLarge = (text: string): boolean => Buffer.byteLength(text) > MAX_PAYLOAD_BYTES;
@@ -25,10 +25,10 @@ const STATUS: ReadonlyMap<ControlCode, Answer['httpStatus']> = new Map([
   ['rate_limited', 429],
 ]);
 
-/** Whether it may use what is kept for a pause. */
+/** A pause that may use the reserved part of the burst; a dry run may not. */
 export const isRealPause = ({ action, dryRun }: ControlDecision): boolean => action === 'pause' && !dryRun;
 
-/** The answer to an attempt that does not get as far as a judgement. */
+/** The answer to an attempt that is not judged. */
 export function refusal(
   said: PayloadSummary | undefined,
   errors: readonly [Failure, ...Failure[]],
@@ -40,7 +40,7 @@ export function refusal(
   return { response: refused(said, errors, o.schemaValid ?? null), httpStatus, ...retry };
 }
 
-/** What a payload says of itself; undefined for one that is not read. */
+/** Summarizes a payload; undefined if it was not read. */
 export function summaryOfText(text: string | null): PayloadSummary | undefined {
   if (text === null || isTooLarge(text)) return undefined;
   return saidOf(readControlDecision(text));
@@ -49,7 +49,7 @@ export function summaryOfText(text: string | null): PayloadSummary | undefined {
 const saidOf = (reading: ControlReading): PayloadSummary =>
   'decision' in reading ? summaryOf(reading.decision) : reading.said;
 
-/** All that comes before the judgement: scope, rate, size, schema, account (design 4, Order of checks). */
+/** The checks before the judgment: scope, rate, size, schema, account (docs/trader.md#decision-table). */
 export function createScreening(o: {
   access: Access;
   limiter: Limiter;
@@ -63,15 +63,15 @@ export function createScreening(o: {
 
     const concernId = said?.concernId ?? '';
     const isPause = reading !== undefined && 'decision' in reading && isRealPause(reading.decision);
-    // What is no concern shares one bucket, so that names that are made up get nowhere.
+    // Unknown concerns share one bucket, so that made-up names do not evade the limit.
     const retryAfterS = o.limiter.take(caller.name, o.isConcern(concernId) ? concernId : '', isPause);
     if (retryAfterS > 0) {
-      const message = `too many decisions about this concern; come again in ${retryAfterS} s`;
+      const message = `too many decisions about this concern; retry in ${retryAfterS} s`;
       return refusal(said, [{ code: 'rate_limited', message }], { retryAfterS });
     }
 
     if (reading === undefined) {
-      const message = `the payload is larger than ${MAX_PAYLOAD_BYTES} bytes; a reason is short`;
+      const message = `the payload is larger than ${MAX_PAYLOAD_BYTES} bytes; shorten the reason`;
       return refusal(said, [{ code: 'payload_too_large', message }]);
     }
     if ('code' in reading) return refusal(said, malformed(reading), { schemaValid: false });
@@ -94,7 +94,7 @@ function notAllowed(access: Access, caller: Caller, decision: ControlDecision): 
   const forbid = (field: string, message: string): Answer =>
     refusal(summaryOf(decision), [{ code: 'forbidden', field, message }], { schemaValid: true });
   if (!mayTouch(access, caller, decision.accountId))
-    return forbid('account_id', "the account is none of the caller's");
+    return forbid('account_id', 'the caller has no access to the account');
   if (decision.override && !caller.scopes.has(OVERRIDE)) return forbid('override', lacksScope(OVERRIDE));
   return undefined;
 }

@@ -3,22 +3,19 @@ import { integer, json, type Queries, type Row, text } from '@hermes-fleet/store
 import type { AuditHead, AuditRecord } from '../control/control-store.ts';
 import { canonical, GENESIS, linked } from './canonical.ts';
 
-/** The newest link of the chain. */
+/** The newest record of the chain. */
 export function headOf(db: Queries): AuditHead {
   const row = db.get('SELECT seq, hash FROM audit ORDER BY seq DESC LIMIT 1');
   return row ? { seq: integer(row, 'seq'), hash: text(row, 'hash') } : { seq: 0, hash: GENESIS };
 }
 
-/**
- * How far the file has numbered its records. It outlives the removal of rows, so that a gap stays where a tail was cut
- * off.
- */
+/** The highest sequence number ever assigned. It outlives the removal of rows, which reveals a truncated tail. */
 export function writtenUpTo(db: Queries): number {
   const row = db.get(`SELECT seq FROM sqlite_sequence WHERE name = 'audit'`);
   return row ? integer(row, 'seq') : 0;
 }
 
-/** Adds a record to the chain, in the transaction under way (design 4, State). */
+/** Appends a record to the chain in the current transaction (docs/trader.md#audit). */
 export function appendRecord(db: Queries, record: JsonObject): AuditHead {
   const { last, previous } = endOf(db);
   const seq = last + 1;
@@ -28,7 +25,7 @@ export function appendRecord(db: Queries, record: JsonObject): AuditHead {
   return { seq, hash };
 }
 
-/** What the next record follows: `headOf` and `writtenUpTo` in one question, since every record asks it. */
+/** `headOf` and `writtenUpTo` in one query, since each append needs both. */
 function endOf(db: Queries): { last: number; previous: string } {
   const row = db.get(
     `SELECT hash, max(seq, ifnull((SELECT seq FROM sqlite_sequence WHERE name = 'audit'), 0)) AS last

@@ -10,7 +10,7 @@ const value = fc.jsonValue({ stringUnit: 'grapheme' }).map((json): JsonObject =>
   return isJsonObject(parsed) ? parsed : {};
 });
 
-test('the form of what RFC 8785 has a form for is its own', () => {
+test('values that RFC 8785 covers have its form', () => {
   fc.assert(
     fc.property(value, (json) => {
       assert.equal(createHash('sha256').update(canonical(json)).digest('hex'), fingerprint(json));
@@ -18,7 +18,7 @@ test('the form of what RFC 8785 has a form for is its own', () => {
   );
 });
 
-test('any text comes back as it was', () => {
+test('any text survives a round trip', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), fc.string({ unit: 'binary' }), (name, text) => {
       const json: JsonObject = JSON.parse(`{${JSON.stringify(name)}:${JSON.stringify(`\ud800${text}\0`)}}`);
@@ -28,6 +28,6 @@ test('any text comes back as it was', () => {
   );
 });
 
-test('a number that JSON has no form for is refused, not changed', () => {
+test('a number without a JSON form is refused', () => {
   assert.throws(() => canonical({ n: Number.POSITIVE_INFINITY }), { code: 'INTERNAL' });
 });

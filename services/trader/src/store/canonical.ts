@@ -1,12 +1,12 @@
 import { createHash, hash } from 'node:crypto';
 import { FleetError, isJsonObject, type JsonValue } from '@hermes-fleet/protocol';
 
-/** What the first record continues. */
+/** The hash before the first record. */
 export const GENESIS = '0'.repeat(64);
 
 /**
- * The RFC 8785 form of a JSON value. Half of a surrogate pair, for which there is none, stands as the escape that
- * `JSON.stringify` gives it: a payload may hold one, and the audit keeps it as it came.
+ * The RFC 8785 form of a JSON value. RFC 8785 excludes lone surrogates, but a payload may hold one and the audit records
+ * it unchanged: it becomes the escape that `JSON.stringify` writes.
  */
 export function canonical(value: JsonValue): string {
   if (typeof value === 'string') return quoted(value);
@@ -19,16 +19,16 @@ export function canonical(value: JsonValue): string {
     return `{${members}}`;
   }
   if (typeof value === 'number' && !Number.isFinite(value))
-    throw new FleetError('INTERNAL', `${value} has no form in JSON, and so none in the audit`);
+    throw new FleetError('INTERNAL', `${value} cannot be written as JSON, so it cannot be audited`);
   return JSON.stringify(value);
 }
 
-/** Printable ASCII that JSON escapes nothing of, as almost every name and value here is. */
+/** Printable ASCII without JSON escapes: a fast path for almost all names and values. */
 const PLAIN = /^[ !#-[\]-~]*$/;
 
 const quoted = (text: string): string => (PLAIN.test(text) ? `"${text}"` : JSON.stringify(text));
 
-/** The hash of a record behind the one that `previous` is the hash of (design 4, State). */
+/** The hash of a record that follows the record with the hash `previous` (docs/trader.md#audit). */
 export const linked = (previous: string, record: string | Uint8Array): string =>
   typeof record === 'string'
     ? hash('sha256', previous + record)

@@ -2,18 +2,18 @@ import type { Concern } from '@hermes-fleet/paper';
 import type { CloudEvent, ControlResponse } from '@hermes-fleet/protocol';
 import type { AuditHead } from '../control/control-store.ts';
 
-/** An event on its way to the outbox, which gives it its id. */
+/** An event for the outbox, which assigns its id. */
 export interface ControlEvent {
   readonly subject: string;
   readonly event: Omit<CloudEvent, 'id'>;
 }
 
-/** One word of a subject: what it cannot carry, or only with care, is replaced. */
+/** A token of a NATS subject; other characters are replaced. */
 const word = (name: string): string => name.replace(/[^A-Za-z0-9_-]/gu, '_') || '_';
 
 /**
- * What became of a decision, for the bus (design 5, Events). Never the reason, which is a caller's text. A decision on
- * a concern that there is none of has a subject of its own: a caller's word is no subject.
+ * The event of a decision (docs/events.md#control-events). It omits the reason, which is a caller's text. A decision on an
+ * unknown concern has a fixed subject, so that callers cannot choose subjects.
  */
 export function controlEvent(o: {
   readonly response: ControlResponse;

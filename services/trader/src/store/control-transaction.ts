@@ -4,17 +4,16 @@ import type { AuditHead } from '../control/control-store.ts';
 import { appendRecord } from './audit.ts';
 import type { ControlEvent } from './control-event.ts';
 
-/** One transaction, and what it adds to the audit and the outbox. */
+/** A transaction that may append to the audit and the outbox. */
 export interface ControlTransaction {
   readonly db: Queries;
   /** Ms since the epoch. */
   readonly now: number;
-  /** Adds a record of this kind to the audit. */
   append(kind: 'seed' | 'attempt' | 'outcome' | 'status', record: JsonObject): AuditHead;
   emit(event: ControlEvent): void;
-  /** The newest record that it added. */
+  /** The newest record that the transaction appended. */
   readonly head: AuditHead | undefined;
-  /** Whether it added an event. */
+  /** True if the transaction added an event. */
   readonly hasNews: boolean;
 }
 

@@ -13,7 +13,7 @@ import { createTestLog, tempDir } from './testing/harness.ts';
 
 const ROUNDS = 20;
 
-/** Runs the writer on `file` until it has acknowledged `writes` writes, kills it, and returns all that it said. */
+/** Runs the writer on `file` until it has acknowledged `writes` writes, kills it and returns its output. */
 async function writeAndKill(file: string, round: number, writes: number): Promise<string[][]> {
   const script = join(import.meta.dirname, 'testing/crash-writer.ts');
   const child = spawn(process.execPath, [script, file, String(round)], {
@@ -30,7 +30,7 @@ async function writeAndKill(file: string, round: number, writes: number): Promis
   return lines;
 }
 
-/** Every acknowledged word of a life that was cut off is kept. */
+/** Every write that was acknowledged before the kill is durable. */
 function assertKept(store: ControlStore, said: readonly string[][], seed: number): void {
   const decisions = new Map(
     store.decisions('qndd8o9ppop6:xrpusd', 1_000_000).map((decision) => [decision.decisionId, decision]),
@@ -53,7 +53,7 @@ function assertKept(store: ControlStore, said: readonly string[][], seed: number
   }
 }
 
-/** Every invariant between the tables. */
+/** All invariants between the tables. */
 function assertWhole(file: string, seed: number): void {
   using db = new DatabaseSync(file, { readOnly: true });
   const none = (sql: string): void => assert.deepEqual(db.prepare(sql).all(), [], `SEED=${seed}: ${sql}`);
@@ -68,7 +68,7 @@ function assertWhole(file: string, seed: number): void {
   none('SELECT o.seq FROM outbox o, cursor c WHERE o.seq <= c.seq');
 }
 
-test('kill -9 at any moment keeps every acknowledged decision, and a chain that holds and replays', {
+test('kill -9 at any moment keeps every acknowledged decision and an intact, replayable chain', {
   timeout: 240_000,
 }, async (t) => {
   const seed = Number(process.env.SEED ?? Math.floor(Math.random() * 2 ** 31));

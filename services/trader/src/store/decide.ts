@@ -20,7 +20,7 @@ import type { ControlTransaction } from './control-transaction.ts';
 import { changeRecord } from './rows.ts';
 import { closeDecision, concernIn, decisionIn, putConcern, putDecision, strategyIn } from './tables.ts';
 
-/** Judges by what is committed, and writes what comes of it; on `busy` nothing. */
+/** Judges on the committed state and writes the verdict; writes nothing on `busy`. */
 export function decide(
   unit: ControlTransaction,
   attempt: AttemptRecord,
@@ -58,7 +58,7 @@ export function refuse(unit: ControlTransaction, attempt: AttemptRecord, respons
   unit.append('attempt', attemptRecord(attempt, encodeControlResponse(response), undefined));
 }
 
-/** Records that an apply is activated; one whose outcome is recorded already stays as it is. */
+/** Records a successful activation unless an outcome is already recorded. */
 export function settle(
   unit: ControlTransaction,
   { decisionId, auditSeq }: OpenApply,
@@ -69,7 +69,7 @@ export function settle(
     unit.append('outcome', { of: auditSeq, outcome: 'applied', result: done });
 }
 
-/** Takes an apply back. Throws INTERNAL for one whose outcome is recorded already. */
+/** Rolls back an applied decision. Throws INTERNAL if an outcome is already recorded. */
 export function compensate(
   unit: ControlTransaction,
   { decisionId, auditSeq }: OpenApply,
@@ -79,7 +79,7 @@ export function compensate(
   const decision = decisionIn(unit.db, decisionId);
   const concern = concernIn(unit.db, before.id);
   if (decision?.attemptSeq !== auditSeq || !decision.open || concern === undefined)
-    throw new FleetError('INTERNAL', `there is no open apply of decision ${decisionId} to be taken back`);
+    throw new FleetError('INTERNAL', `decision ${decisionId} has no open apply to roll back`);
   const restored = { ...before, rev: concern.rev + 1 };
   const answer = encodeControlResponse(response);
   const link = unit.append('outcome', {
@@ -108,17 +108,16 @@ function factsOf(
   };
 }
 
-/** Whether it is one about its concern: one that is none to its caller shows no decision of it, and tells of none. */
+/** False if the concern does not exist for the caller: the decision is then neither listed nor published under it. */
 const seesConcern = ({ validation }: ControlResponse): boolean => validation.concernMatch !== false;
 
-/** A verdict was reached on one state, and leads to the next. */
 function move({ db }: ControlTransaction, concern: Concern | undefined, next: Concern): void {
   if (concern?.id !== next.id || concern.rev + 1 !== next.rev)
     throw new FleetError('INTERNAL', `a verdict on ${next.id} does not follow revision ${concern?.rev}`);
   putConcern(db, next, true);
 }
 
-/** Whether it was answered from the first of the same decision. */
+/** True if the answer repeats that of the first decision with the same id. */
 const isCopy = (
   { isFirst, response }: Verdict,
   { fingerprint }: Wanted,

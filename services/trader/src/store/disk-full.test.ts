@@ -36,7 +36,7 @@ async function openFragile(t: TestContext) {
   return { store, clock, writer, fill: () => limit(1), repair: () => limit(1_000_000) };
 }
 
-/** All that a decision could have left behind. */
+/** Everything that a decision can write. */
 const stateOf = (store: ControlStore) => [
   ...[store.concerns(), store.strategies(), store.openApplies(), store.decisions(CONCERN.id, 1000)],
   ...[store.head(), store.outbox.backlog().count, store.loadEngine(CONCERN.id)],
@@ -45,7 +45,7 @@ const stateOf = (store: ControlStore) => [
 const big = (o = {}) => switchTo(TREND, { reason: 'x'.repeat(1_000), ...o });
 
 test(
-  'a full disk: unavailable, nothing of it there, and the same id succeeds after repair',
+  'on a full disk a write is unavailable and has no effect, and the same id succeeds after repair',
   deadline,
   async (t) => {
     const { store, fill, repair, clock } = await openFragile(t);
@@ -77,7 +77,7 @@ test(
   },
 );
 
-test('a compensation that could not be written can be tried again', deadline, async (t) => {
+test('a compensation that could not be written can be retried', deadline, async (t) => {
   const { store, fill, repair } = await openFragile(t);
   const before = store.concern(CONCERN.id);
   assert.ok(before);
@@ -94,7 +94,7 @@ test('a compensation that could not be written can be tried again', deadline, as
   assert.deepEqual(replay(store.audit(0, 100)).get(CONCERN.id), { ...before, rev: 2 });
 });
 
-/** Has the connection fail at one statement, with the code that SQLite would have. */
+/** Makes the connection fail at one statement with an SQLite error code. */
 function failAt(t: TestContext, writer: DatabaseSync, statement: string, errcode: number): () => void {
   const { exec } = writer;
   const mock = t.mock.method(writer, 'exec', (sql: string) => {
@@ -109,7 +109,7 @@ for (const [statement, errcode] of [
   ['RELEASE one', 13],
   ['COMMIT', 10],
 ] as const) {
-  test(`a failure at ${statement} leaves nothing behind`, deadline, async (t) => {
+  test(`a failure at ${statement} has no effect`, deadline, async (t) => {
     const { store, writer } = await openFragile(t);
     const { response } = (await decided(store, payload({ dry_run: true }))).verdict;
     const before = stateOf(store);

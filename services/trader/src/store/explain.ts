@@ -2,38 +2,38 @@ import type { AuditHead } from '../control/control-store.ts';
 import { GENESIS, linked } from './canonical.ts';
 import { continues, type Link } from './links.ts';
 
-/** The first broken row, and what is wrong with it. */
+/** The first broken row and the reason. */
 export interface Broken {
   readonly seq: number;
   readonly reason: string;
 }
 
 interface Break {
-  /** The whole chain, from its beginning. */
+  /** The whole chain. */
   readonly slices: AsyncIterable<readonly Link[]>;
-  /** The last that holds. */
+  /** The last intact record. */
   readonly head: AuditHead;
-  /** The one after it, which does not continue it. */
+  /** The row after it, which does not continue it. */
   readonly link: Link;
   readonly known: AuditHead | undefined;
-  /** How far the file has numbered its records. */
+  /** The highest sequence number ever assigned. */
   readonly written: number;
 }
 
-/** What else continues what, where a chain is broken. */
+/** Relations between the broken row and other rows. */
 interface Finds {
-  /** Where a row stands that continues the last one that holds. */
+  /** The row that continues the last intact record. */
   belongs?: number;
-  /** Which row the broken one continues. */
+  /** The row that the broken row continues. */
   follows?: number;
-  /** The row after the broken one. */
+  /** The row after the broken row. */
   next?: Link;
   tail: number;
 }
 
 /**
- * Why a chain breaks at a row: its neighbours' hashes tell whether it was changed, inserted, or stands in another's
- * place. Names an earlier row where that one was inserted.
+ * Explains why a chain breaks at a row. The hashes of other rows show if it was changed, inserted or moved. Names an
+ * earlier row if that one was inserted.
  */
 export async function explain(o: Break): Promise<Broken> {
   const { head, link } = o;

@@ -15,7 +15,7 @@ function setUp() {
   return { clock, started, lazy, join };
 }
 
-test('what waits starts when its time is up, in its order, once', deadline, async () => {
+test('deferred writes start after the delay, in order, once', deadline, async () => {
   const { clock, started, join } = setUp();
   const all = [join('a', 'a1'), join('b', 'b1')];
   clock.advance(19);
@@ -26,7 +26,7 @@ test('what waits starts when its time is up, in its order, once', deadline, asyn
   assert.equal(clock.timers, 0);
 });
 
-test('the newest of a key is written, and both who asked are told', deadline, async () => {
+test('the newest write of a key runs, and both callers get its result', deadline, async () => {
   const { started, lazy, join } = setUp();
   const all = [join('a', 'a1'), join('b', 'b1'), join('a', 'a2')];
   lazy.flush();
@@ -34,7 +34,7 @@ test('the newest of a key is written, and both who asked are told', deadline, as
   assert.deepEqual(started, ['a2', 'b1']);
 });
 
-test('one that fails fails alone', deadline, async () => {
+test('a failed write does not affect others', deadline, async () => {
   const { lazy, join } = setUp();
   const failing = join('a', 'a1', new Error('disk'));
   const other = join('b', 'b1');
@@ -43,7 +43,7 @@ test('one that fails fails alone', deadline, async () => {
   await other;
 });
 
-test('at close what waits starts, and nothing waits afterwards', deadline, async () => {
+test('close starts deferred writes, and later writes start at once', deadline, async () => {
   const { clock, started, lazy, join } = setUp();
   const waiting = join('a', 'a1');
   lazy.close();

@@ -1,15 +1,15 @@
 import type { Clock } from '@hermes-fleet/protocol';
 
-/** Writes that can wait for company: they cost no commit of their own where others are under way. */
+/** Defers writes to share the commit of other writes. */
 export interface LazyWrites {
   /**
-   * Has `start` called at the next flush; resolves and rejects as what it returns. The newest of a key replaces those that
-   * wait, whose promises it keeps.
+   * Calls `start` at the next flush and settles as its promise does. A newer call with the same key replaces a waiting one
+   * and settles its promise too.
    */
   join(key: string, start: () => Promise<void>): Promise<void>;
-  /** Starts what waits, in the order in which it came. */
+  /** Starts all waiting writes, oldest first. */
   flush(): void;
-  /** Starts what waits; what comes later starts at once. */
+  /** Flushes; later writes start at once. */
   close(): void;
 }
 

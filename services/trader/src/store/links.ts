@@ -5,7 +5,7 @@ import { linked } from './canonical.ts';
 
 const SLICE = 64;
 
-/** A row of the audit as its bytes are. Text would do: a changed byte can decode to the same character. */
+/** A row of the audit as bytes. Text would hide changes: different bytes can decode to the same character. */
 export interface Link {
   readonly seq: number;
   readonly record: Uint8Array;
@@ -14,13 +14,13 @@ export interface Link {
   readonly isText: boolean;
 }
 
-/** A row that the file cannot give. */
+/** A row that the file cannot return. */
 export class Unreadable extends Error {}
 
 export const continues = (previousHash: string, { record, hash }: Link): boolean =>
   linked(previousHash, record) === hash;
 
-/** The rows up to `end`, in slices between which others run. Throws Unreadable, and the signal's reason. */
+/** Reads the rows up to `end` in slices and yields to the event loop between them. Throws Unreadable and the signal's reason. */
 export async function* slicesOf(
   store: Pick<Store, 'read'>,
   end: number,
@@ -38,7 +38,7 @@ export async function* slicesOf(
   }
 }
 
-/** Where a slice cannot be read, one row at a time, so that those before the damage are there. */
+/** Reads a damaged slice row by row, which returns the rows before the damage. */
 function sliceOf(store: Pick<Store, 'read'>, after: number, end: number, limit: number): Link[] {
   try {
     return store.read((db) => linksAfter(db, after, end, limit));
@@ -72,7 +72,7 @@ function bytes(row: Row, column: string): Uint8Array {
   return value instanceof Uint8Array ? value : new Uint8Array();
 }
 
-/** Whether the file is damaged, as against closed, locked or on a disk that fails for now. */
+/** True for a damaged file; false for one that is closed, locked or temporarily unreadable. */
 export function isDamage(error: unknown): error is Error {
   if (!(error instanceof FleetError)) return error instanceof RangeError;
   const code = resultCode(error.cause);

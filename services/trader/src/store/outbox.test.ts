@@ -17,7 +17,7 @@ import {
   TREND,
 } from './testing/harness.ts';
 
-test('a decision becomes a CloudEvent that says all but the reason', deadline, async (t) => {
+test('a decision becomes a CloudEvent without its reason', deadline, async (t) => {
   const { store } = await openSeeded(t);
   const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
   const wish = switchTo(TREND, { decision_id: 'd1', reason: 'the secret reason' });
@@ -60,30 +60,26 @@ test('a decision becomes a CloudEvent that says all but the reason', deadline, a
   assert.ok(events[1] && !('traceparent' in events[1].event));
 });
 
-test(
-  'a judged attempt is told of, a copy of it is not; a conflict and a compensation are',
-  deadline,
-  async (t) => {
-    const { store } = await openSeeded(t);
-    const [applied, rejected] = [switchTo(TREND), switchTo('none')];
-    const before = store.concern(CONCERN.id);
-    const written = await decided(store, applied);
-    await decided(store, applied);
-    await decided(store, rejected);
-    await decided(store, rejected);
-    await decided(store, { ...rejected, reason: 'another' });
-    assert.ok(before);
-    await store.compensate(applyOf(written), before, failedFrom(written.verdict.response));
-    await decided(store, applied);
-    assert.deepEqual(
-      store.outbox.read(0, 100).map(({ event }) => event.data['status']),
-      ['applied', 'rejected', 'rejected', 'failed', 'applied'],
-    );
-  },
-);
+test('judged attempts, conflicts and compensations are published; copies are not', deadline, async (t) => {
+  const { store } = await openSeeded(t);
+  const [applied, rejected] = [switchTo(TREND), switchTo('none')];
+  const before = store.concern(CONCERN.id);
+  const written = await decided(store, applied);
+  await decided(store, applied);
+  await decided(store, rejected);
+  await decided(store, rejected);
+  await decided(store, { ...rejected, reason: 'another' });
+  assert.ok(before);
+  await store.compensate(applyOf(written), before, failedFrom(written.verdict.response));
+  await decided(store, applied);
+  assert.deepEqual(
+    store.outbox.read(0, 100).map(({ event }) => event.data['status']),
+    ['applied', 'rejected', 'rejected', 'failed', 'applied'],
+  );
+});
 
 test(
-  'what a subject cannot carry is replaced, and a concern that there is none of has no say',
+  'invalid characters of a subject are replaced, and an unknown concern has a fixed subject',
   deadline,
   async (t) => {
     const { store } = openTestStore(t);
@@ -101,7 +97,7 @@ test(
 );
 
 test(
-  'the cursor moves forward only, outlives a restart, and lets go of what the bus has',
+  'the cursor only moves forward, outlives a restart, and deletes acknowledged events',
   deadline,
   async (t) => {
     const { store, clock, reopen } = await openSeeded(t);
@@ -135,7 +131,7 @@ test(
   },
 );
 
-test('a wait ends with the next event, and with its signal', deadline, async (t) => {
+test('a wait ends with the next event or with its signal', deadline, async (t) => {
   const { store } = await openSeeded(t);
   const news = store.outbox.wait(0, never);
   await decided(store, payload());

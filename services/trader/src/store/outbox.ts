@@ -7,12 +7,12 @@ import {
 } from '@hermes-fleet/protocol';
 import { integer, json, type Queries, type Row, type Store, text, type Wakeups } from '@hermes-fleet/store';
 
-/** The key that outbox waits are kept under. */
+/** The wake-up key of outbox waits. */
 export const NEWS = 'outbox';
 
 /**
- * The events of the control store, and how far the bus has acknowledged them; those that it has are let go (design 5,
- * Events). `advance` moves the cursor by `write`.
+ * The outbox of the control store (docs/events.md#control-events). `advance` moves the cursor through `write` and deletes
+ * the acknowledged events.
  */
 export function createOutbox(o: {
   readonly store: Store;
@@ -70,7 +70,7 @@ export function createOutbox(o: {
 
 const cursorOf = (db: Queries): number => integer(db.get('SELECT seq FROM cursor') ?? {}, 'seq');
 
-/** The newest that was ever written. */
+/** The highest sequence number ever assigned. */
 function newestOf(db: Queries): number {
   const row = db.get(`SELECT seq FROM sqlite_sequence WHERE name = 'outbox'`);
   return row ? integer(row, 'seq') : 0;

@@ -13,44 +13,40 @@ import {
   TREND,
 } from './testing/harness.ts';
 
-test(
-  'an outcome waits for the next transaction, and is there when that one is judged',
-  deadline,
-  async (t) => {
-    const { store, clock } = await openSeeded(t);
-    const wish = switchTo(TREND);
-    const written = await decided(store, wish);
-    const { response } = written.verdict;
-    const full = {
-      ...response,
-      result: { ...response.result, canceledOrders: 3, inheritedPosition: '12.5' },
-    };
-    const settled = store.settle(applyOf(written), full);
-    assert.equal(store.openApplies().length, 1);
-    const copy = await decided(store, wish);
-    await settled;
-    assert.equal(copy.verdict.response.result.canceledOrders, 3);
-    assert.equal(copy.verdict.response.result.inheritedPosition, '12.5');
-    assert.deepEqual(kindsOf(store), ['seed', 'attempt applied', 'outcome applied', 'attempt noop']);
-    const [outcome] = store.audit(2, 1);
-    const result = {
-      mode_change: 'applied',
-      reconciled: true,
-      canceled_orders: 3,
-      inherited_position: '12.5',
-    };
-    const at = new Date(clock.now()).toISOString();
-    assert.deepEqual(outcome?.record, { kind: 'outcome', at, of: 2, outcome: 'applied', result });
-    assert.deepEqual(store.openApplies(), []);
-    assert.equal(clock.timers, 0);
-    const again = store.settle(applyOf(written), full);
-    clock.advance(20);
-    await again;
-    assert.equal(store.auditCount(), 4);
-  },
-);
+test('an outcome joins the next transaction and is visible to its judgment', deadline, async (t) => {
+  const { store, clock } = await openSeeded(t);
+  const wish = switchTo(TREND);
+  const written = await decided(store, wish);
+  const { response } = written.verdict;
+  const full = {
+    ...response,
+    result: { ...response.result, canceledOrders: 3, inheritedPosition: '12.5' },
+  };
+  const settled = store.settle(applyOf(written), full);
+  assert.equal(store.openApplies().length, 1);
+  const copy = await decided(store, wish);
+  await settled;
+  assert.equal(copy.verdict.response.result.canceledOrders, 3);
+  assert.equal(copy.verdict.response.result.inheritedPosition, '12.5');
+  assert.deepEqual(kindsOf(store), ['seed', 'attempt applied', 'outcome applied', 'attempt noop']);
+  const [outcome] = store.audit(2, 1);
+  const result = {
+    mode_change: 'applied',
+    reconciled: true,
+    canceled_orders: 3,
+    inherited_position: '12.5',
+  };
+  const at = new Date(clock.now()).toISOString();
+  assert.deepEqual(outcome?.record, { kind: 'outcome', at, of: 2, outcome: 'applied', result });
+  assert.deepEqual(store.openApplies(), []);
+  assert.equal(clock.timers, 0);
+  const again = store.settle(applyOf(written), full);
+  clock.advance(20);
+  await again;
+  assert.equal(store.auditCount(), 4);
+});
 
-test('an outcome that nothing follows is written by itself', deadline, async (t) => {
+test('an outcome without a following transaction is written by itself', deadline, async (t) => {
   const { store, clock } = await openSeeded(t);
   const written = await decided(store, switchTo(TREND));
   const settled = store.settle(applyOf(written), written.verdict.response);
@@ -59,7 +55,7 @@ test('an outcome that nothing follows is written by itself', deadline, async (t)
   assert.deepEqual(store.openApplies(), []);
 });
 
-test('a failed apply is taken back under the next revision, and may be tried again', deadline, async (t) => {
+test('a failed apply is rolled back under the next revision and may be retried', deadline, async (t) => {
   const { store, reopen } = await openSeeded(t);
   const before = store.concern(CONCERN.id);
   assert.ok(before);
@@ -89,7 +85,7 @@ test('a failed apply is taken back under the next revision, and may be tried aga
   assert.equal(again.decisions(CONCERN.id, 10).length, 1);
 });
 
-test('applies without an outcome are told oldest first', deadline, async (t) => {
+test('applies without an outcome are listed oldest first', deadline, async (t) => {
   const { store, reopen } = await openSeeded(t);
   const first = await decided(store, payload({ decision_id: 'b' }));
   const second = await decided(store, payload({ decision_id: 'a', action: 'resume' }));

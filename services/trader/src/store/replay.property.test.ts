@@ -91,12 +91,12 @@ const whole = async (store: ControlStore): Promise<void> => {
   const told = replay(store.audit(0, 10_000));
   const there = new Map<string, Concern>(store.concerns().map((concern) => [concern.id, concern]));
   assert.deepEqual(told, there);
-  // Outcomes that waited may be written while it walks: it goes as far as the chain did when it began.
+  // Deferred outcomes may be written during the walk, which ends where the chain ended at its start.
   const head = store.head();
   assert.deepEqual(await store.verify({ known: head }), { ok: true, records: head.seq, head });
 };
 
-test('whatever is commanded: the audit replays to the concerns, and its chain holds', deadline, async (t) => {
+test('for any commands the audit replays to the concerns, and its chain is intact', deadline, async (t) => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 30 }), async (steps) => {
       const { store: first, reopen, clock } = openTestStore(t);
@@ -123,7 +123,7 @@ test('whatever is commanded: the audit replays to the concerns, and its chain ho
   );
 });
 
-test('an audit that cannot have come about is not replayed', deadline, async (t) => {
+test('an inconsistent audit is not replayed', deadline, async (t) => {
   const { store } = openTestStore(t);
   await store.seed(...SEED);
   await decided(store, payload());
@@ -132,18 +132,18 @@ test('an audit that cannot have come about is not replayed', deadline, async (t)
   assert.ok(seed && pause && resume);
   const impossible = (why: RegExp, ...records: (typeof seed)[]): void =>
     assert.throws(() => replay(records), { code: 'INTERNAL', message: why });
-  impossible(/record 2 cannot be replayed: there was no such concern/, pause);
+  impossible(/record 2 cannot be replayed: its concern does not exist/, pause);
   impossible(/record 3 cannot be replayed: it changed nothing/, seed, resume);
-  impossible(/it applied no decision/, seed, { ...pause, record: { ...pause.record, text: '{}' } });
-  impossible(/it applied no decision/, seed, { ...pause, record: { ...pause.record, text: null } });
+  impossible(/its payload is not a decision/, seed, { ...pause, record: { ...pause.record, text: '{}' } });
+  impossible(/its payload is not a decision/, seed, { ...pause, record: { ...pause.record, text: null } });
   impossible(/ends no apply that is open/, seed, { ...pause, record: { kind: 'outcome', of: 9 } });
-  impossible(/nothing is known of its kind/, { ...seed, record: { kind: 'note' } });
-  impossible(/a concern of it is no object/, { ...seed, record: { kind: 'seed', concerns: [1] } });
+  impossible(/its kind is unknown/, { ...seed, record: { kind: 'note' } });
+  impossible(/one of its concerns is not an object/, { ...seed, record: { kind: 'seed', concerns: [1] } });
   impossible(/lacks what it needs/, { ...seed, record: { kind: 'seed', concerns: [{ concern_id: 'a' }] } });
   assert.deepEqual(replay([]), new Map());
 });
 
-test('replay goes by what was decided, not by the state that was written beside it', deadline, async (t) => {
+test('replay uses the decisions, not the stored state', deadline, async (t) => {
   const { store } = openTestStore(t);
   await store.seed(...SEED);
   await decided(store, payload());

@@ -10,13 +10,12 @@ import type { AuditRecord } from '../control/control-store.ts';
 import { changed } from '../control/judge.ts';
 
 /**
- * The control state, rebuilt from the audit alone: what the seeds listed, and what was decided since, applied again from
- * the payloads as they were received (design 4, Crash safety). The records are to be all, from the first. Throws INTERNAL
- * for one that cannot have come of those before it.
+ * Rebuilds the control state from the audit alone: applies the seeds and the recorded payloads again
+ * (docs/trader.md#audit). Needs all records from the first. Throws INTERNAL for a record that contradicts those before it.
  */
 export function replay(records: Iterable<AuditRecord>): Map<string, Concern> {
   const concerns = new Map<string, Concern>();
-  /** What was before each apply whose outcome has not come yet, by its record. */
+  /** The concern before each applied decision without an outcome, by audit record. */
   const open = new Map<number, Concern>();
   for (const { seq, record } of records) {
     const impossible = (why: string): FleetError =>
@@ -38,7 +37,7 @@ export function replay(records: Iterable<AuditRecord>): Map<string, Concern> {
         const before = typeof of === 'number' ? open.get(of) : undefined;
         const now = before && concerns.get(before.id);
         if (typeof of !== 'number' || before === undefined || now === undefined)
-          throw impossible('it ends no apply that is open');
+          throw impossible('it is the outcome of no open apply');
         open.delete(of);
         if (record['outcome'] === 'compensated') concerns.set(before.id, { ...before, rev: now.rev + 1 });
         break;
@@ -46,7 +45,7 @@ export function replay(records: Iterable<AuditRecord>): Map<string, Concern> {
       case 'status':
         break;
       default:
-        throw impossible('nothing is known of its kind');
+        throw impossible('its kind is unknown');
     }
   }
   return concerns;
@@ -60,9 +59,9 @@ function applied(
   impossible: Impossible,
 ): { before: Concern; after: Concern } {
   const reading = typeof text === 'string' ? readControlDecision(text) : undefined;
-  if (reading === undefined || !('decision' in reading)) throw impossible('it applied no decision');
+  if (reading === undefined || !('decision' in reading)) throw impossible('its payload is not a decision');
   const before = concerns.get(reading.decision.concernId);
-  if (before === undefined) throw impossible('there was no such concern');
+  if (before === undefined) throw impossible('its concern does not exist');
   const after = changed(reading.decision, before);
   if (after === undefined) throw impossible('it changed nothing');
   return { before, after };
@@ -70,7 +69,7 @@ function applied(
 
 function seeded(record: JsonObject, impossible: Impossible): Concern[] {
   return listOf(record['concerns']).map((wire) => {
-    if (!isJsonObject(wire)) throw impossible('a concern of it is no object');
+    if (!isJsonObject(wire)) throw impossible('one of its concerns is not an object');
     const { concern_id, account_id, market_symbol, active_strategy_id, run_state, risk_mode, rev } = wire;
     const mode = RiskMode.safeParse(risk_mode);
     if (
@@ -82,7 +81,7 @@ function seeded(record: JsonObject, impossible: Impossible): Concern[] {
       typeof rev !== 'number' ||
       !mode.success
     )
-      throw impossible('a concern of it lacks what it needs');
+      throw impossible('one of its concerns is incomplete');
     return {
       id: concern_id,
       accountId: account_id,

@@ -17,13 +17,10 @@ const RISK_MODES: Readonly<Record<RiskMode, true>> = {
 };
 const STATUSES: Readonly<Record<Strategy['status'], true>> = { enabled: true, disabled: true, faulted: true };
 
-/**
- * A name as a column holds it: escaped as in JSON. SQLite's text is UTF-8, in which two ids with half a surrogate pair
- * each would be one.
- */
+/** Escapes a name for a column as in JSON. SQLite stores UTF-8, in which ids with different lone surrogates are equal. */
 export const stored = (name: string): string => JSON.stringify(name).slice(1, -1);
 
-/** A name from a column. Throws as `text` does. */
+/** Reads an escaped name. Throws as `text` does. */
 function named(row: Row, column: string): string {
   const value = text(row, column);
   if (!value.includes('\\')) return value;
@@ -55,19 +52,19 @@ export function strategyOf(row: Row): Strategy {
   };
 }
 
-/** One decision_id, and the first judgement of it. */
+/** The first judgment of a decision_id. */
 export interface Decision {
   readonly decisionId: string;
   readonly caller: string;
-  /** '' where there is no such concern, or none that the caller may see. */
+  /** '' if the concern does not exist for the caller. */
   readonly concernId: string;
   readonly fingerprint: string;
   readonly response: ControlResponse;
   /** Ms since the epoch. */
   readonly decidedAt: number;
-  /** The audit record of the attempt. */
+  /** Audit record of the attempt. */
   readonly attemptSeq: number;
-  /** Applied, and its outcome is not recorded yet. */
+  /** Applied, but without a recorded outcome. */
   readonly open: boolean;
 }
 
@@ -84,7 +81,7 @@ export function decisionOf(row: Row): Decision {
   };
 }
 
-/** A strategy as a `seed` record holds it. */
+/** A strategy in a `seed` record. */
 export const strategyRecord = ({ accountId, marketSymbol, params, ...rest }: Strategy): JsonObject => ({
   ...rest,
   account_id: accountId,
@@ -92,7 +89,7 @@ export const strategyRecord = ({ accountId, marketSymbol, params, ...rest }: Str
   params,
 });
 
-/** A concern's state as a record holds it under `change`. */
+/** A concern's state in the `change` of a record. */
 export const changeRecord = ({ id, rev, activeStrategyId, runState, riskMode }: Concern): JsonObject => ({
   concern_id: id,
   rev,

@@ -1,8 +1,8 @@
 import type { StoreSchema } from '@hermes-fleet/store';
 
 /**
- * The trader's own file (design 4, State). `audit` is a chain: rows are added, never changed or removed, which triggers
- * see to. `decisions` holds the first judgement of each decision_id; dry runs and refusals are in the audit alone.
+ * The schema of control.db (docs/trader.md#state). Triggers make `audit` append-only. `decisions` holds the first judgment
+ * of each decision_id; dry runs and refusals are in the audit alone.
  */
 const MIGRATIONS: readonly string[] = [
   `

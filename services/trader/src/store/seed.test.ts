@@ -19,7 +19,7 @@ import {
   TREND,
 } from './testing/harness.ts';
 
-test('the first start writes what is listed; the next ones only what differs', deadline, async (t) => {
+test('the first start writes the listed entries, later starts only the differences', deadline, async (t) => {
   const { store } = await openSeeded(t);
   assert.deepEqual(
     store.concerns().map(({ id, rev }) => [id, rev]),
@@ -36,7 +36,7 @@ test('the first start writes what is listed; the next ones only what differs', d
   assert.deepEqual(Object.keys(record).sort(), ['at', 'concerns', 'kind', 'removed', 'strategies']);
 });
 
-test('what is active, paused, and the risk mode stay; strategies follow the list', deadline, async (t) => {
+test('active strategy, run state and risk mode stay; strategies follow the list', deadline, async (t) => {
   const { store } = await openSeeded(t);
   await decided(store, switchTo(TREND, { risk_mode: 'cautious' }));
   await decided(store, payload());
@@ -52,7 +52,7 @@ test('what is active, paused, and the risk mode stay; strategies follow the list
   assert.equal(store.strategy(TREND)?.status, 'enabled');
 });
 
-test('a concern that is listed no more is none, and comes back as it was', deadline, async (t) => {
+test('a concern that is no longer listed is hidden, and returns unchanged', deadline, async (t) => {
   const { store } = await openSeeded(t);
   await decided(store, payload());
   await store.seed([...STRATEGIES, OTHERS_GRID], [OTHER]);
@@ -64,7 +64,7 @@ test('a concern that is listed no more is none, and comes back as it was', deadl
   assert.deepEqual(replay(store.audit(0, 100)).get(CONCERN.id), store.concern(CONCERN.id));
 });
 
-test('a strategy that is active can neither be missing nor move to another market', deadline, async (t) => {
+test('an active strategy can neither be removed nor move to another market', deadline, async (t) => {
   const { store } = await openSeeded(t);
   const moved = strategy({ marketSymbol: 'btcusd' });
   const refused = store.seed([moved, ...STRATEGIES.slice(1), OTHERS_GRID], [CONCERN, OTHER]);

@@ -5,11 +5,7 @@ import type { ControlTransaction } from './control-transaction.ts';
 import { changeRecord, strategyRecord } from './rows.ts';
 import { concernsIn, putConcern, putStrategy, strategiesIn, strategyIn, unlistedIn } from './tables.ts';
 
-/**
- * Brings strategies and concerns to what trader.yaml says; see ControlStore.seed. A concern that it has no more is put
- * aside with its state, and has it again when it comes back. Throws CONFIG_INVALID where what is active would not be a
- * strategy of the concern.
- */
+/** Implements `ControlStore.seed`. */
 export function seed(
   unit: ControlTransaction,
   strategies: readonly Strategy[],
@@ -43,7 +39,7 @@ export function seed(
   });
 }
 
-/** Gives a strategy a status and says why; nothing where it has it. Throws NOT_FOUND. */
+/** Sets and records a strategy's status if it differs. Throws NOT_FOUND. */
 export function setStatus(
   unit: ControlTransaction,
   strategyId: string,
@@ -78,6 +74,6 @@ function assertOwn(
   const what = active ? `is of ${active.accountId}:${active.marketSymbol}` : 'does not exist';
   throw new FleetError(
     'CONFIG_INVALID',
-    `strategy ${activeStrategyId} is active in concern ${id}, but ${what}: put it back as it was, and switch to another one first`,
+    `strategy ${activeStrategyId} is active in concern ${id}, but ${what}: restore it, and switch to another strategy first`,
   );
 }

@@ -25,7 +25,7 @@ import {
   wantedBy,
 } from './testing/harness.ts';
 
-test('a decision is there once it is acknowledged: state, answer, audit, event', deadline, async (t) => {
+test('an acknowledged decision has its state, answer, audit record and event', deadline, async (t) => {
   const { store, file } = await openSeeded(t);
   const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
   const wish = switchTo(TREND, { decision_id: 'd1', risk_mode: 'cautious' });
@@ -63,7 +63,7 @@ test('a decision is there once it is acknowledged: state, answer, audit, event',
   assert.equal(statSync(file).mode & 0o777, 0o600);
 });
 
-test('what is committed outlives the process that wrote it', deadline, async (t) => {
+test('committed data outlives the process', deadline, async (t) => {
   const { store, reopen } = await openSeeded(t);
   await decided(store, payload());
   const before = [store.concerns(), store.strategies(), store.openApplies(), store.head()];
@@ -87,16 +87,20 @@ test('two decisions of one batch see each other', deadline, async (t) => {
   assert.equal(store.concern(CONCERN.id)?.rev, 1);
 });
 
-test('a hundred copies at once: one applied, ninety-nine noop, a hundred attempts', deadline, async (t) => {
-  const { store } = await openSeeded(t);
-  const wish = switchTo(TREND);
-  const all = await Promise.all(Array.from({ length: 100 }, () => decided(store, wish)));
-  const count = (status: string) => all.filter(({ verdict }) => verdict.response.status === status).length;
-  assert.deepEqual([count('applied'), count('noop')], [1, 99]);
-  assert.equal(kindsOf(store).filter((kind) => kind.startsWith('attempt')).length, 100);
-  assert.equal(store.outbox.read(0, 1000).length, 1);
-  assert.equal(store.openApplies().length, 1);
-});
+test(
+  'a hundred concurrent copies: one applied, ninety-nine noop, a hundred attempts',
+  deadline,
+  async (t) => {
+    const { store } = await openSeeded(t);
+    const wish = switchTo(TREND);
+    const all = await Promise.all(Array.from({ length: 100 }, () => decided(store, wish)));
+    const count = (status: string) => all.filter(({ verdict }) => verdict.response.status === status).length;
+    assert.deepEqual([count('applied'), count('noop')], [1, 99]);
+    assert.equal(kindsOf(store).filter((kind) => kind.startsWith('attempt')).length, 100);
+    assert.equal(store.outbox.read(0, 1000).length, 1);
+    assert.equal(store.openApplies().length, 1);
+  },
+);
 
 test('busy writes nothing', deadline, async (t) => {
   const { store } = await openSeeded(t);
@@ -108,7 +112,7 @@ test('busy writes nothing', deadline, async (t) => {
   assert.deepEqual(store.outbox.backlog(), { count: 0, oldestAgeMs: 0 });
 });
 
-test('a judgement that throws writes nothing, and takes nobody with it', deadline, async (t) => {
+test('a judgment that throws writes nothing and affects no others', deadline, async (t) => {
   const { store } = await openSeeded(t);
   const text = JSON.stringify(payload());
   const failing = store.decide(attemptOf(text), wantedBy(text), () => {
@@ -121,7 +125,7 @@ test('a judgement that throws writes nothing, and takes nobody with it', deadlin
   assert.equal((await store.verify()).ok, true);
 });
 
-test('a verdict that does not follow what is committed is not written', deadline, async (t) => {
+test('a verdict that does not follow the committed state is not written', deadline, async (t) => {
   const { store } = await openSeeded(t);
   const text = JSON.stringify(payload());
   for (const next of [
@@ -134,7 +138,7 @@ test('a verdict that does not follow what is committed is not written', deadline
   assert.deepEqual(kindsOf(store), ['seed']);
 });
 
-test('a dry run is in the audit, and uses up nothing', deadline, async (t) => {
+test('a dry run is audited and consumes nothing', deadline, async (t) => {
   const { store } = await openSeeded(t);
   const wish = switchTo(TREND);
   const { verdict } = await decided(store, { ...wish, dry_run: true });
@@ -145,7 +149,7 @@ test('a dry run is in the audit, and uses up nothing', deadline, async (t) => {
   assert.equal((await decided(store, wish)).verdict.response.status, 'applied');
 });
 
-test('a refusal is in the audit alone, also without a text', deadline, async (t) => {
+test('a refusal is in the audit alone, even without a text', deadline, async (t) => {
   const { store } = await openSeeded(t);
   const { response } = (await decided(store, payload({ concern_id: 'nowhere' }))).verdict;
   const events = store.outbox.read(0, 10).length;
@@ -155,7 +159,7 @@ test('a refusal is in the audit alone, also without a text', deadline, async (t)
   assert.equal(store.outbox.read(0, 10).length, events);
 });
 
-test('close writes what waited', deadline, async (t) => {
+test('close writes deferred writes', deadline, async (t) => {
   const { store, reopen } = await openSeeded(t);
   const written = await decided(store, switchTo(TREND));
   const waiting = [
@@ -173,50 +177,42 @@ test('close writes what waited', deadline, async (t) => {
   assert.throws(() => store.concerns(), { code: 'SHUTTING_DOWN' });
 });
 
-test(
-  'an engine is the newest that was saved, kept as it was when it was handed over',
-  deadline,
-  async (t) => {
-    const { store, clock } = await openSeeded(t);
-    assert.equal(store.loadEngine(CONCERN.id), undefined);
-    const snapshot = { bars: 1 };
-    const saved = store.saveEngine(CONCERN.id, snapshot);
-    snapshot.bars = 2;
-    clock.advance(20);
-    await saved;
-    assert.deepEqual(store.loadEngine(CONCERN.id), { bars: 1 });
-    const unknown = store.saveEngine('nowhere', {});
-    clock.advance(20);
-    await assert.rejects(unknown, { code: 'INTERNAL' });
-  },
-);
+test('the newest engine snapshot is stored, as it was when it was passed', deadline, async (t) => {
+  const { store, clock } = await openSeeded(t);
+  assert.equal(store.loadEngine(CONCERN.id), undefined);
+  const snapshot = { bars: 1 };
+  const saved = store.saveEngine(CONCERN.id, snapshot);
+  snapshot.bars = 2;
+  clock.advance(20);
+  await saved;
+  assert.deepEqual(store.loadEngine(CONCERN.id), { bars: 1 });
+  const unknown = store.saveEngine('nowhere', {});
+  clock.advance(20);
+  await assert.rejects(unknown, { code: 'INTERNAL' });
+});
 
-test(
-  'who asks is told of each new head, after it is there, and once an error of theirs is logged',
-  deadline,
-  async (t) => {
-    const { store, log } = await openSeeded(t);
-    const heads: AuditHead[] = [];
-    using _failing = store.onHead(() => {
-      throw new Error('metrics');
-    });
-    const watching = store.onHead((head) => {
-      assert.ok(store.head().seq >= head.seq);
-      heads.push(head);
-    });
-    await Promise.all([decided(store, payload()), decided(store, payload())]);
-    watching[Symbol.dispose]();
-    await decided(store, payload());
-    assert.deepEqual(
-      heads.map(({ seq }) => seq),
-      [2, 3],
-    );
-    assert.equal(heads[1]?.hash, store.audit(2, 1)[0]?.hash);
-    assert.equal(log.messages.filter((message) => message.startsWith('error')).length, 3);
-  },
-);
+test('a listener gets each new head after its commit, and its errors are logged', deadline, async (t) => {
+  const { store, log } = await openSeeded(t);
+  const heads: AuditHead[] = [];
+  using _failing = store.onHead(() => {
+    throw new Error('metrics');
+  });
+  const watching = store.onHead((head) => {
+    assert.ok(store.head().seq >= head.seq);
+    heads.push(head);
+  });
+  await Promise.all([decided(store, payload()), decided(store, payload())]);
+  watching[Symbol.dispose]();
+  await decided(store, payload());
+  assert.deepEqual(
+    heads.map(({ seq }) => seq),
+    [2, 3],
+  );
+  assert.equal(heads[1]?.hash, store.audit(2, 1)[0]?.hash);
+  assert.equal(log.messages.filter((message) => message.startsWith('error')).length, 3);
+});
 
-test('a file of another service, and one that is none of ours, is refused', deadline, async (t) => {
+test('a file of another service and a foreign database are refused', deadline, async (t) => {
   const { store, file } = openTestStore(t);
   await store.close();
   const o = { clock: createTestClock(), ids: systemIds, log: createTestLog() };
@@ -229,7 +225,7 @@ test('a file of another service, and one that is none of ours, is refused', dead
   });
 });
 
-test('the empty file has a head: nothing, and sixty-four zeros', deadline, async (t) => {
+test('an empty file has the head 0 with sixty-four zeros', deadline, async (t) => {
   const { store } = openTestStore(t);
   assert.deepEqual(store.head(), { seq: 0, hash: '0'.repeat(64) });
   assert.deepEqual(await store.verify(), { ok: true, records: 0, head: store.head() });

@@ -12,16 +12,16 @@ import { seed, setStatus } from './seed.ts';
 import { concernIn, concernsIn, decisionsIn, openDecisionsIn, strategiesIn, strategyIn } from './tables.ts';
 import { verifyAudit } from './verify.ts';
 
-/** How long a write that can wait waits for another one to join, ms. */
+/** Longest delay of a deferred write, ms. */
 const LAZY_MS = 20;
 
 /**
- * Opens the control store, made when it is not there. Throws CONFIG_INVALID (no such database, or another service's) or
- * STORE_UNAVAILABLE (locked, disk full).
+ * Opens the control store and creates it if it does not exist. Throws CONFIG_INVALID (not a control store, or another
+ * service's) or STORE_UNAVAILABLE (locked, disk full).
  */
 export function openControlStore(o: {
   readonly file: string;
-  /** Whose it is. */
+  /** Owner of the file. */
   readonly service: string;
   readonly clock: Clock;
   readonly ids: Ids;
@@ -30,7 +30,7 @@ export function openControlStore(o: {
   return createControlStore(openStore({ ...o, schema: CONTROL, profile: o.service }), o);
 }
 
-/** The control store over a file that is open; it closes it. */
+/** Wraps an open store, which `close` closes. */
 export function createControlStore(
   store: Store,
   { clock, log }: { readonly clock: Clock; readonly log: Log },
@@ -43,7 +43,7 @@ export function createControlStore(
     try {
       listener(head);
     } catch (error) {
-      log.error({ err: error }, 'who was told of a new audit head failed');
+      log.error({ err: error }, 'a listener for audit heads failed');
     }
   };
 
@@ -63,7 +63,7 @@ export function createControlStore(
     return value;
   };
 
-  /** What waits goes first: an outcome is there before the next decision is judged. */
+  /** Flushes deferred writes first, so that outcomes are visible to the next judgment. */
   const command = <T>(transaction: (unit: ControlTransaction) => T): Promise<T> => {
     lazy.flush();
     return write(transaction);

@@ -12,7 +12,7 @@ export const concernIn = (db: Queries, id: string): Concern | undefined =>
 export const concernsIn = (db: Queries): Concern[] =>
   db.all('SELECT * FROM concerns WHERE listed = 1 ORDER BY id').map(concernOf);
 
-/** Those that trader.yaml has no more. */
+/** Concerns that trader.yaml no longer lists. */
 export const unlistedIn = (db: Queries): Concern[] =>
   db.all('SELECT * FROM concerns WHERE listed = 0 ORDER BY id').map(concernOf);
 
@@ -64,7 +64,7 @@ export function putStrategy(db: Queries, strategy: Strategy): void {
   );
 }
 
-/** A decision that is new, or tried again, or whose answer became another one; `answer` as it stands on the wire. */
+/** Inserts or replaces a decision; `answer` has the wire format. */
 export function putDecision(
   db: Queries,
   decision: Omit<Decision, 'response'> & { readonly answer: JsonObject },
@@ -84,7 +84,7 @@ export function putDecision(
   );
 }
 
-/** Gives the answer of an open decision its last result; false, and nothing changes, where that attempt of it is not open. */
+/** Sets the final result of an open decision. Returns false and changes nothing if that attempt is not open. */
 export function closeDecision(
   db: Queries,
   decisionId: string,

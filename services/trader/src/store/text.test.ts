@@ -29,7 +29,7 @@ const TEXTS: readonly [name: string, text: string][] = [
 ];
 
 for (const [name, text] of TEXTS) {
-  test(`${name}: the audit keeps it as it came`, deadline, async (t) => {
+  test(`${name}: the audit records it as received`, deadline, async (t) => {
     const { store, reopen } = await openSeeded(t);
     const { response } = (await decided(store, payload())).verdict;
     await store.refuse(attemptOf(text, { onBehalfOf: text }), { ...response, decisionId: text });
@@ -44,7 +44,7 @@ for (const [name, text] of TEXTS) {
   });
 }
 
-test('ids that differ in half a surrogate pair alone are two', deadline, async (t) => {
+test('ids that differ only in a lone surrogate are distinct', deadline, async (t) => {
   const { store, reopen } = await openSeeded(t);
   const ids = ['\ud800', '\ud801', '\ufffd', '\0', '\0a', '__proto__', '\\ud800', '"', "'"];
   const { response } = (await decided(store, payload())).verdict;
@@ -67,7 +67,7 @@ test('ids that differ in half a surrogate pair alone are two', deadline, async (
   assert.equal((await again.verify()).ok, true);
 });
 
-test('names and params of a strategy come back as they were', deadline, async (t) => {
+test('names and params of a strategy survive a round trip', deadline, async (t) => {
   const { store, reopen } = await openSeeded(t);
   const params: JsonObject = JSON.parse('{"__proto__":{"a":"\\ud800\\u0000"},"b":[1e21,-0.5,null,true]}');
   const odd = strategy({ id: 'a\0\ud800\\', name: '"\udfff\n', kind: '__proto__', params });
@@ -82,7 +82,7 @@ test('names and params of a strategy come back as they were', deadline, async (t
   assert.equal(again.concern(CONCERN.id)?.activeStrategyId, odd.id);
 });
 
-test("an engine's snapshot comes back as it was", deadline, async (t) => {
+test("an engine's snapshot survives a round trip", deadline, async (t) => {
   const { store, reopen } = await openSeeded(t);
   const snapshot: JsonObject = JSON.parse(
     '{"__proto__":{"x":"\\ud800"},"z":"\\u0000","big":"12345678901234567890.1"}',

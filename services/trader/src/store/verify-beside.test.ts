@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { openChain, RECORDS } from './testing/chain.ts';
 import { deadline, decided, openSeeded, payload } from './testing/harness.ts';
 
-test('the triggers refuse what no one but a tamperer asks for', deadline, async (t) => {
+test('the triggers refuse changes that only a tamperer makes', deadline, async (t) => {
   const { store, file } = await openChain(t);
   using db = new DatabaseSync(file, { timeout: 2000 });
   for (const sql of [
@@ -22,7 +22,7 @@ test('the triggers refuse what no one but a tamperer asks for', deadline, async 
   assert.deepEqual(await store.verify(), { ok: true, records: RECORDS, head: store.head() });
 });
 
-test('verifying holds up nobody, and does not chase what is written meanwhile', deadline, async (t) => {
+test('verification blocks no writes and ends where the chain ended at its start', deadline, async (t) => {
   const { store } = await openSeeded(t);
   await Promise.all(Array.from({ length: 1000 }, () => decided(store, payload())));
   const known = store.head();
@@ -40,7 +40,7 @@ test('verifying holds up nobody, and does not chase what is written meanwhile', 
   assert.deepEqual(await report, { ok: true, records: 1001, head: known });
 });
 
-test('a walk that nobody waits for any more ends with the reason', deadline, async (t) => {
+test('an aborted verification rejects with the reason', deadline, async (t) => {
   const { store } = await openChain(t);
   const reason = new Error('the caller left');
   const controller = new AbortController();

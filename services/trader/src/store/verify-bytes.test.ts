@@ -6,7 +6,7 @@ import { canonical } from './canonical.ts';
 import { openChain } from './testing/chain.ts';
 import { deadline, decided, payload, type TestStore } from './testing/harness.ts';
 
-/** Verifies the file after `change` was made to its bytes while nobody had it open. */
+/** Applies `change` to the bytes of the closed file and verifies it. */
 async function verifiedAfter(test: TestStore, change: (bytes: Buffer) => void): Promise<VerifyReport> {
   await (await test.reopen()).close();
   const bytes = readFileSync(test.file);
@@ -15,7 +15,7 @@ async function verifiedAfter(test: TestStore, change: (bytes: Buffer) => void): 
   return (await test.reopen()).verify();
 }
 
-/** Where a record and its hash stand in the file: once, and maybe again where a page left them behind. */
+/** Offsets of a record and its hash in the file, including stale copies in freed pages. */
 function placesOf(bytes: Buffer, { record, hash }: AuditRecord): number[] {
   const found: number[] = [];
   const text = canonical(record) + hash;
@@ -24,7 +24,7 @@ function placesOf(bytes: Buffer, { record, hash }: AuditRecord): number[] {
   return found;
 }
 
-test('one changed byte of the file is found, wherever in a record or a hash it is', deadline, async (t) => {
+test('one changed byte in any record or hash is detected', deadline, async (t) => {
   const test = await openChain(t);
   const [sixth] = test.store.audit(5, 1);
   assert.ok(sixth);
@@ -44,7 +44,7 @@ test('one changed byte of the file is found, wherever in a record or a hash it i
   }
 });
 
-test('a byte that decodes to the same character is found too', deadline, async (t) => {
+test('a changed byte that decodes to the same character is detected', deadline, async (t) => {
   const test = await openChain(t);
   const [third] = test.store.audit(2, 1);
   assert.ok(third);
@@ -54,7 +54,7 @@ test('a byte that decodes to the same character is found too', deadline, async (
   assert.deepEqual(report.broken, { seq: 3, reason: 'its record was changed' });
 });
 
-test('a page that cannot be read is told of by the first record that is on it', deadline, async (t) => {
+test('an unreadable page is reported by the first record on it', deadline, async (t) => {
   const test = await openChain(t);
   for (let n = 0; n < 40; n += 1) await decided(test.store, payload({ reason: 'x'.repeat(900) }));
   const [record] = test.store.audit(24, 1);

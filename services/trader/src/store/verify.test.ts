@@ -12,7 +12,7 @@ const all = (db: DatabaseSync) =>
     .all()
     .map(({ seq, record, hash }) => ({ seq: Number(seq), record: String(record), hash: String(hash) }));
 
-/** Rewrites the whole table by another order, or with others. */
+/** Rewrites the whole table with other rows. */
 function rewrite(db: DatabaseSync, rows: readonly { record: string; hash: string }[]): void {
   db.exec('DELETE FROM audit');
   rows.forEach(({ record, hash }, at) => {
@@ -36,7 +36,7 @@ const swap = (a: number, b: number) => (db: DatabaseSync) => {
   );
 };
 
-/** Puts records, hashed on, between the first `after` ones and the rest. */
+/** Inserts correctly hashed records after the first `after` records. */
 const insert = (after: number, records: readonly string[], junk?: string) => (db: DatabaseSync) => {
   const rows = all(db);
   let hash = rows[after - 1]?.hash ?? '0'.repeat(64);
@@ -184,7 +184,7 @@ const TAMPERED: readonly [name: string, how: (db: DatabaseSync) => void, seq: nu
 ];
 
 for (const [name, how, seq, reason] of TAMPERED) {
-  test(`${name} is found and named, also after a restart`, deadline, async (t) => {
+  test(`${name} is detected and described, even after a restart`, deadline, async (t) => {
     const { store, tamper, reopen } = await openChain(t);
     assert.deepEqual(await store.verify(), { ok: true, records: RECORDS, head: store.head() });
     tamper(how);
@@ -199,26 +199,22 @@ for (const [name, how, seq, reason] of TAMPERED) {
   });
 }
 
-test(
-  'a published head finds the tail that was cut off, though the file was made to forget it',
-  deadline,
-  async (t) => {
-    const { store, tamper } = await openChain(t);
-    const known = store.head();
-    assert.equal((await store.verify({ known })).ok, true);
-    tamper((db) => {
-      db.exec(`DELETE FROM audit WHERE seq > 8; UPDATE sqlite_sequence SET seq = 8 WHERE name = 'audit'`);
-    });
-    assert.equal((await store.verify()).ok, true);
-    const { ok, head, broken } = await store.verify({ known });
-    assert.deepEqual(
-      [ok, head.seq, broken],
-      [false, 8, { seq: 9, reason: 'records 9 to 10 are gone: the tail was cut off' }],
-    );
-  },
-);
+test('a published head reveals a truncated tail even after its counter was reset', deadline, async (t) => {
+  const { store, tamper } = await openChain(t);
+  const known = store.head();
+  assert.equal((await store.verify({ known })).ok, true);
+  tamper((db) => {
+    db.exec(`DELETE FROM audit WHERE seq > 8; UPDATE sqlite_sequence SET seq = 8 WHERE name = 'audit'`);
+  });
+  assert.equal((await store.verify()).ok, true);
+  const { ok, head, broken } = await store.verify({ known });
+  assert.deepEqual(
+    [ok, head.seq, broken],
+    [false, 8, { seq: 9, reason: 'records 9 to 10 are gone: the tail was cut off' }],
+  );
+});
 
-test('a published head finds a chain that was written anew', deadline, async (t) => {
+test('a published head reveals a rewritten chain', deadline, async (t) => {
   const { store, tamper } = await openChain(t);
   const known = store.head();
   tamper(rehash(5));
@@ -240,7 +236,7 @@ test('a published head tells a changed last record from a changed last hash', de
   }
 });
 
-test('what is written after a cut leaves the gap where it is', deadline, async (t) => {
+test('records written after a truncation leave the gap visible', deadline, async (t) => {
   const { store, tamper } = await openChain(t);
   tamper(run('DELETE FROM audit WHERE seq > 8'));
   await decided(store, payload());
@@ -248,7 +244,7 @@ test('what is written after a cut leaves the gap where it is', deadline, async (
   assert.deepEqual((await store.verify()).broken, { seq: 9, reason: 'records 9 to 10 are gone: deleted' });
 });
 
-test('decisions go on over a numbering that was set back', deadline, async (t) => {
+test('decisions continue after the numbering was reset', deadline, async (t) => {
   const { store, tamper } = await openChain(t);
   tamper((db) => db.exec(`UPDATE sqlite_sequence SET seq = 3 WHERE name = 'audit'`));
   await decided(store, payload());

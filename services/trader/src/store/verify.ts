@@ -6,15 +6,15 @@ import { type Broken, explain } from './explain.ts';
 import { continues, isDamage, type Link, slicesOf, Unreadable } from './links.ts';
 
 export interface VerifyOptions {
-  /** A head that was published before: it tells of a tail that was cut off, and of a chain that was written anew. */
+  /** A previously published head. It reveals a truncated tail and a rewritten chain. */
   readonly known?: AuditHead;
   readonly signal?: AbortSignal;
 }
 
 /**
- * Walks the audit chain from its beginning to where it ended when this was called, in slices between which others run
- * (design 4, State). `records` and `head` tell how far it holds. Rejects with the signal's reason, and with
- * STORE_UNAVAILABLE where the file cannot be read for now.
+ * Verifies the audit chain from its beginning to its end at the time of the call, in slices that yield to the event loop
+ * (docs/trader.md#audit). `records` and `head` describe the intact part. Rejects with the signal's reason, and with
+ * STORE_UNAVAILABLE if the file is temporarily unreadable.
  */
 export async function verifyAudit(
   store: Pick<Store, 'read'>,
@@ -49,7 +49,7 @@ export async function verifyAudit(
   return { ok: true, records, head };
 }
 
-/** What is wrong with where a row stands, and how; undefined where nothing is. */
+/** A defect of a row's position or type; undefined if there is none. */
 function placeOf({ seq, isText }: Link, head: AuditHead): Broken | undefined {
   if (seq < 1) return { seq, reason: 'it was inserted: the chain begins at 1' };
   if (seq > head.seq + 1) return gone(head.seq + 1, seq - 1, 'deleted');
@@ -67,7 +67,7 @@ const rewritten = ({ seq }: Link): Broken => ({
     'it is not the one that was published: it or one before it was changed, and those after it hashed anew',
 });
 
-/** The newest row that can be seen; without one where the file is damaged there, which the walk then comes to. */
+/** The newest visible row; unbounded if the file is damaged there, since the walk then reaches the damage. */
 function tailOf(store: Pick<Store, 'read'>): number {
   const newest = (db: Queries): number =>
     integer(db.get('SELECT ifnull(max(seq), 0) AS seq FROM audit') ?? {}, 'seq');

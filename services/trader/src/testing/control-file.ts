@@ -19,12 +19,12 @@ export const CONCERN: Omit<Concern, 'rev'> = {
   riskMode: 'normal',
 };
 
-/** A real control store in a file of its own, for tests. */
+/** A real control store in a temporary file. */
 export interface ControlFile {
   readonly file: string;
-  /** Opens it; closed with the test. */
+  /** Opens the store and closes it after the test. */
   open(): ControlStore;
-  /** Changes the closed file behind everybody's back: its triggers are gone. */
+  /** Tampers with the closed file after dropping its triggers. */
   tamper(sql: string): void;
 }
 
@@ -63,12 +63,12 @@ const rejection = (decisionId: string): ControlResponse =>
     errors: [{ code: 'no_active_strategy', message: 'nothing is active' }],
   });
 
-/** Attempts that are in the audit alone. */
+/** Writes attempts to the audit alone. */
 export async function refuseSome(store: ControlStore, count: number): Promise<void> {
   for (let n = 0; n < count; n += 1) await store.refuse(attempt(`refused ${n}`), rejection('refused'));
 }
 
-/** Decisions that were judged, each with an event in the outbox. */
+/** Writes judged decisions, each with an event in the outbox. */
 export async function rejectSome(store: ControlStore, count: number): Promise<void> {
   for (let n = 0; n < count; n += 1) {
     const decisionId = `dec-${store.head().seq}-${n}`;

@@ -17,7 +17,7 @@ export const INTERVAL_MS = 1_000;
 
 const TAME = { centre: '100', levels: 3, spacing_bps: 100, order_share: '0.1' };
 
-/** Strategies of the three kinds, with parameters that show an effect soon. */
+/** One strategy of each kind, with parameters that take effect within a few bars. */
 export const MEMBERS: readonly Strategy[] = [
   strategy({ params: TAME }),
   strategy({
@@ -28,10 +28,10 @@ export const MEMBERS: readonly Strategy[] = [
   strategy({ id: SHIELD, kind: 'exposure_protector', params: { target_share: '0.3', tolerance: '0.02' } }),
 ];
 
-/** A feed whose bars a test gives. */
+/** A feed whose bars come from the test. */
 export interface ScriptedFeed extends Feed {
   push(bar: Bar): void;
-  /** The next that asks for a bar that is not there gets this. */
+  /** The next request for a missing bar rejects with this error. */
   fail(error: Error): void;
   end(): void;
 }
@@ -52,7 +52,7 @@ export function scriptedFeed(): ScriptedFeed {
         if (signal.aborted) reject(signal.reason);
         signal.addEventListener('abort', () => reject(signal.reason), { once: true });
       });
-      // It may be aborted when nobody waits any more.
+      // The abort may come when nobody waits.
       aborted.catch(() => undefined);
       for (;;) {
         const error = errors.shift();
@@ -83,19 +83,19 @@ export interface Running {
   readonly clock: ManualClock;
   readonly feed: ScriptedFeed;
   readonly log: Log & { readonly messages: string[] };
-  /** The concerns that the watcher was told to have changed. */
+  /** Concerns that were reported as changed. */
   readonly changes: string[];
-  /** Resolves when the watcher is told the next time. */
+  /** Resolves with the next reported change. */
   change(): Promise<void>;
-  /** Moves the clock on by an interval, gives a bar that closes at this price, and waits until it is taken. */
+  /** Advances the clock by an interval, feeds a bar with this close and waits until it is processed. */
   bar(close: number, o?: { high?: number; low?: number }): Promise<EngineView>;
-  /** Reconciles to the concern, changed so. */
+  /** Reconciles to the concern with these changes. */
   desire(
     change?: Partial<Concern>,
     of?: Partial<Strategy>,
   ): Promise<{ canceledOrders: number; inheritedPosition?: string }>;
   view(): EngineView;
-  /** Closes the runtime, and starts another one over the same store and feed, reconciled unless it is not to be. */
+  /** Closes the runtime and starts another on the same store and feed, reconciled by default. */
   restart(o?: { readonly isReconciled: boolean }): Promise<void>;
 }
 
@@ -107,7 +107,7 @@ export interface RunningOptions {
   readonly strategies?: readonly Strategy[];
 }
 
-/** A runtime that has started over a real store, with one concern that is to run the grid. */
+/** A started runtime on a real store, with one concern that runs the grid. */
 export async function running(t: TestContext, o: RunningOptions = {}): Promise<Running> {
   const clock = manualClock();
   const log = createTestLog();

@@ -16,19 +16,19 @@ export const TOKENS: Readonly<Record<string, string>> = {
   A2A_HERMES_TOKEN_TRADER_TO_SWITCH: 'token-of-the-trader-at-switch-0123456789',
 };
 
-/** A folder as a trader's process finds it: the shipped configuration, without a broker unless told otherwise. */
+/** The folder of a trader process with the shipped configuration, by default without a broker. */
 export interface TraderHome {
   readonly stateDir: string;
-  /** Changes a file of the configuration. */
+  /** Edits a configuration file. */
   edit(file: string, change: (text: string) => string): void;
-  /** Runs the process; it is killed with the test. */
+  /** Runs the process and kills it after the test. */
   run(...args: readonly string[]): TraderProcess;
 }
 
 export interface TraderProcess {
-  /** The exit code, and all that it wrote, once it has ended. */
+  /** Resolves with the exit code and the output when the process ends. */
   readonly ended: Promise<{ code: number | null; stdout: string; stderr: string }>;
-  /** Resolves with the first line of its log that says this; rejects when it ends before. */
+  /** Resolves with the first log line with this message; rejects if the process ends first. */
   says(text: string): Promise<string>;
   signal(signal: NodeJS.Signals): void;
 }

@@ -4,7 +4,7 @@ import { FleetError, type JsonObject, systemIds } from '@hermes-fleet/protocol';
 import { message, part, taskOf } from './testing/a2a-client.ts';
 import { at, callerNamed, codesOf, decision, type OpenDoors, openDoors } from './testing/transports.ts';
 
-/** A task as a crash leaves it between accepting and deciding. */
+/** A task that a crash interrupted between acceptance and decision. */
 async function acceptOnly({ ledger }: Pick<OpenDoors, 'ledger'>, payload: JsonObject, caller: string) {
   const text = JSON.stringify(payload);
   const { task } = await ledger.accept({
@@ -19,7 +19,7 @@ async function acceptOnly({ ledger }: Pick<OpenDoors, 'ledger'>, payload: JsonOb
   return { id: task.id, text };
 }
 
-test('what a crash cut off is decided by the next start, once', async (t) => {
+test('the next start decides interrupted decisions once', async (t) => {
   const doors = await openDoors(t);
   const cutOff = (payload: JsonObject, caller: string) => acceptOnly(doors, payload, caller);
   // The first was decided before the crash, the second was not, the third's caller has lost its scope since.
@@ -54,7 +54,7 @@ test('what a crash cut off is decided by the next start, once', async (t) => {
   assert.deepEqual(doors.audited(), []);
 });
 
-test('what was applied before a crash is not told to be rejected because many were cut off with it', async (t) => {
+test('the rate limit does not reject interrupted decisions that were applied before a crash', async (t) => {
   const doors = await openDoors(t, { limits: { perSecond: 5, burst: 3, keptForPause: 0 } });
   const payload = decision();
   await taskOf(doors, payload);
@@ -68,7 +68,7 @@ test('what was applied before a crash is not told to be rejected because many we
   );
 });
 
-test('a recovery that a stop cuts short leaves the rest to the next start', async (t) => {
+test('a recovery that a stop interrupts leaves the rest to the next start', async (t) => {
   const doors = await openDoors(t, { limits: { perSecond: 0.1, burst: 1, keptForPause: 0 } });
   const payload = decision();
   await taskOf(doors, payload);
@@ -83,7 +83,7 @@ test('a recovery that a stop cuts short leaves the rest to the next start', asyn
   assert.equal(doors.ledger.get(id)?.state, 'submitted');
 });
 
-test('a door that is closed takes no decision, waits for those under way, and still audits', async (t) => {
+test('a closed transport takes no decision, waits for those in progress, and still audits', async (t) => {
   const held = Promise.withResolvers<void>();
   const asked = Promise.withResolvers<void>();
   const doors = await openDoors(t, {
@@ -108,7 +108,7 @@ test('a door that is closed takes no decision, waits for those under way, and st
   assert.equal(at((await under).data[0], 'output', 'status'), 'applied');
 });
 
-test('a result that the ledger does not take at once is written when it does', async (t) => {
+test('a result is written as soon as the ledger is writable', async (t) => {
   const doors = await openDoors(t);
   const { append } = doors.ledger;
   let refusals = 2;
@@ -121,7 +121,7 @@ test('a result that the ledger does not take at once is written when it does', a
   assert.deepEqual([task.state, refusals], ['completed', 0]);
 });
 
-test('a desk that breaks its promise leaves no task hanging, and its words stay inside', async (t) => {
+test('an unexpected error ends its task and does not reach the caller', async (t) => {
   const doors = await openDoors(t);
   doors.desk.decide = () => Promise.reject(new Error('secret: /etc/hermes/token'));
   const task = await taskOf(doors, decision());
@@ -130,7 +130,7 @@ test('a desk that breaks its promise leaves no task hanging, and its words stay 
   assert.doesNotMatch(JSON.stringify(task), /secret/);
 });
 
-test('a decision without the text that it stands in is nothing that can be decided', async (t) => {
+test('a decision without its source text is refused', async (t) => {
   const doors = await openDoors(t);
   const data = [{ data: { type: 'CONTROL_DECISION', payload: decision() }, mediaType: undefined }];
   const message = { messageId: 'm', contextId: undefined, taskId: undefined, text: '', data, raw: {} };
@@ -138,7 +138,7 @@ test('a decision without the text that it stands in is nothing that can be decid
   assert.deepEqual(doors.ledger.unfinished(), []);
 });
 
-test('a decision that the ledger does not take is refused as retryable, and audited', async (t) => {
+test('a decision that the ledger cannot store is refused as retryable, and audited', async (t) => {
   const doors = await openDoors(t);
   doors.ledger.accept = () => Promise.reject(new FleetError('STORE_UNAVAILABLE', 'the disk is full'));
   const payload = decision();

@@ -45,7 +45,7 @@ test('a decision is a task, and its TASK_RESULT has the response as output', asy
   assert.deepEqual(types.flat().sort(), ['blocked', 'error', 'submitted', 'submitted']);
 });
 
-test('its events on the bus say small facts, never the reason or the response', async (t) => {
+test('its events on the bus omit the reason and the response', async (t) => {
   const doors = await openDoors(t);
   await taskOf(doors, decision({ reason: 'a secret of the house' }));
   await taskOf(doors, decision({ reason: 'a secret of the house', action: 'keep' }));
@@ -62,7 +62,7 @@ test('its events on the bus say small facts, never the reason or the response', 
   );
 });
 
-test('a stream tells the same', async (t) => {
+test('a stream carries the same result', async (t) => {
   const doors = await openDoors(t);
   const states: string[] = [];
   let last: PeerTask | undefined;
@@ -80,7 +80,7 @@ test('a stream tells the same', async (t) => {
   assert.deepEqual([at(output, 'status'), at(output, 'decision_id')], ['applied', 'streamed']);
 });
 
-test('one that does not wait gets its task, and finds the response there', async (t) => {
+test('a non-blocking caller gets a task and finds the response there', async (t) => {
   const doors = await openDoors(t);
   const reply = await client.send(peer(doors), { ...deciding(decision()), blocking: false }, IN_TIME);
   assert.ok(reply.kind === 'task');
@@ -91,7 +91,7 @@ test('one that does not wait gets its task, and finds the response there', async
     if (task.terminal) assert.equal(at(task.data[0], 'output', 'status'), 'applied');
 });
 
-test('a copy of a message is the same task, another payload under its id is refused and audited', async (t) => {
+test('a copy of a message answers with the same task; another payload under its id is refused and audited', async (t) => {
   const doors = await openDoors(t);
   const payload = decision();
   const copies = await Promise.all(Array.from({ length: 20 }, () => taskOf(doors, payload, 'm-1')));
@@ -111,7 +111,7 @@ test('a copy of a message is the same task, another payload under its id is refu
   );
 });
 
-test('a copy that cannot be audited is told so, and its task stays as it is', async (t) => {
+test('a copy that cannot be audited is refused, and its task stays unchanged', async (t) => {
   const reconcile = async () => {
     throw new FleetError('INTERNAL', 'it does not start');
   };
@@ -168,7 +168,7 @@ test('a message that is not one decision alone is refused clearly, and all of it
   assert.equal(doors.passedOn.length, 0);
 });
 
-test('everything else is for the gateway, canceling included', async (t) => {
+test('all other messages and cancellations go to the gateway', async (t) => {
   const doors = await openDoors(t);
   const others = [[{ text: 'hello' }], [{ data: { type: 'TASK_DISPATCH' } }], [{ data: 'CONTROL_DECISION' }]];
   for (const parts of others) await doors.post('/jsonrpc', message(parts));

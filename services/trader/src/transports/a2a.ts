@@ -24,27 +24,27 @@ import { codeOf } from './refusals.ts';
 export interface ControlIntakeOptions {
   readonly desk: DecisionService;
   readonly ledger: Pick<Ledger, 'accept' | 'append' | 'get' | 'unfinished'>;
-  /** Takes every other message. */
+  /** Receives all other messages. */
   readonly gateway: Intake;
-  /** A caller with the scopes that it has now; for tasks that outlived a restart. */
+  /** Returns a caller with its current scopes, for tasks that outlived a restart. */
   readonly callerNamed: (name: string) => Caller;
   readonly clock: Clock;
   readonly ids: Ids;
   readonly log: Log;
 }
 
-/** The A2A door: a CONTROL_DECISION becomes a task, everything else is the gateway's (design 4, Three doors). */
+/** The A2A transport: a CONTROL_DECISION becomes a task, and other messages go to the gateway (docs/trader.md#transports). */
 export interface ControlIntake extends Intake {
   /**
-   * Decides again what a former process accepted and did not end: idempotent by `decision_id`. To be called before the
-   * gateway's own, which knows nothing of such tasks. Rejects where the ledger takes nothing, and once this is closed.
+   * Decides again the unfinished tasks of an earlier process; idempotent by `decision_id`. Called before the gateway's
+   * `recover`, which does not know such tasks. Rejects if the ledger is not writable or this is closed.
    */
   recover(): Promise<void>;
-  /** Takes no more decisions; resolves when none is under way. What could not be written is left to the next start. */
+  /** Refuses new decisions and waits for those in progress. Results that cannot be written are left to the next start. */
   close(): Promise<void>;
 }
 
-/** How long a start waits for the rate, which begins anew with it, to let through what was let through before. */
+/** Longest wait of a start for the rate limit, which restarts empty and may delay decisions that were admitted before. */
 const RECOVER_MS = 30_000;
 const PAUSE = { firstMs: 100, longestMs: 5_000, random: Math.random };
 
@@ -61,8 +61,8 @@ export function createControlIntake(o: ControlIntakeOptions): ControlIntake {
       closing.signal.throwIfAborted();
       requireScope(caller, DECIDE);
       if (message.data.length > 1)
-        throw wrongPart('is the only data of its message; send a message for each');
-      if (message.taskId !== undefined) throw wrongPart('is a task of its own; send it without a task id');
+        throw wrongPart('must be the only data part of its message; send a message for each');
+      if (message.taskId !== undefined) throw wrongPart('always creates a task; send it without a task id');
       return await acceptDecision(payloadText(part), message, caller);
     } catch (thrown) {
       const error = FleetError.from(thrown);
@@ -83,7 +83,7 @@ export function createControlIntake(o: ControlIntakeOptions): ControlIntake {
       key: messageId,
       fingerprint: createHash('sha256').update(text).digest('hex'),
       message: message.raw,
-      // As text: what is parsed and written again is not what was sent.
+      // As text: parsing and rewriting would change it.
       dispatch: { type: CONTROL_DECISION, payload_text: text },
       ...(traceparent === undefined ? {} : { traceparent }),
     });
@@ -91,8 +91,8 @@ export function createControlIntake(o: ControlIntakeOptions): ControlIntake {
       throw nameConflict(thrown, messageId);
     });
     const fields = { task_id: task.id, context_id: task.contextId, caller: caller.name };
-    log.info(fields, created ? 'decision accepted' : 'decision is known already: the same task answers');
-    // Read again: a copy may hold a record from before the first one was decided.
+    log.info(fields, created ? 'decision accepted' : 'decision is already known: its task answers');
+    // Read again: the record of a copy may predate the decision.
     const { state } = ledger.get(task.id) ?? task;
     if (!isTerminal(state) && !underWay.has(task.id)) {
       const work = decideAndPersist(task, caller)
@@ -104,18 +104,18 @@ export function createControlIntake(o: ControlIntakeOptions): ControlIntake {
     return { kind: 'task', taskId: task.id };
   }
 
-  /** A copy of a message is an attempt too. What came of the first is its answer, once there is one. */
+  /** A copy of a message is audited as an attempt too, once the first has a response. */
   async function auditCopy({ id }: TaskRecord, attempt: Attempt): Promise<void> {
     await underWay.get(id);
     const first = responseIn(ledger.get(id)?.result);
     if (first === undefined) return;
     const { response } = await desk.copied(attempt, first);
-    // The desk says anything else than what came of the first only where it could not write it down.
+    // Any other response means that the copy could not be audited.
     if (!isDeepStrictEqual(response, copyOf(first)))
       throw new FleetError('STORE_UNAVAILABLE', 'this copy could not be audited; send it again');
   }
 
-  /** What comes too fast waits as long as that is over by `until`. */
+  /** Waits out the rate limit if the wait ends by `until`. */
   async function decide(task: TaskRecord, caller: Caller, until: number): Promise<ControlEnding> {
     const { payload_text: text } = task.dispatch;
     try {
@@ -130,8 +130,8 @@ export function createControlIntake(o: ControlIntakeOptions): ControlIntake {
         await clock.sleep(waitMs, closing.signal).catch(() => undefined);
       }
     } catch (thrown) {
-      // The desk promises not to throw: this is a defect, and its task must not hang.
-      log.error({ task_id: task.id, err: thrown }, 'decision broke');
+      // `decide` promises not to throw: this is a defect, and the task must still end.
+      log.error({ task_id: task.id, err: thrown }, 'a decision failed unexpectedly');
       return brokenEnding(task.key, FleetError.from(thrown));
     }
   }
@@ -139,7 +139,7 @@ export function createControlIntake(o: ControlIntakeOptions): ControlIntake {
   const end = (task: TaskRecord, { event, result }: ControlEnding) =>
     ledger.append(task.id, event, { result });
 
-  /** Writes what was decided again and again while the ledger takes nothing, until it does or this door closes. */
+  /** Retries the write of the ending until the ledger is writable or the transport closes. */
   async function decideAndPersist(task: TaskRecord, caller: Caller): Promise<void> {
     const ending = await decide(task, caller, 0);
     for (let failures = 1; ; failures += 1) {
@@ -149,7 +149,7 @@ export function createControlIntake(o: ControlIntakeOptions): ControlIntake {
       } catch (error) {
         const isTransient = error instanceof FleetError && error.code === 'STORE_UNAVAILABLE';
         if (!isTransient || closing.signal.aborted) throw error;
-        log.warn({ task_id: task.id, err: error, failures }, 'ledger not writable: trying again');
+        log.warn({ task_id: task.id, err: error, failures }, 'ledger not writable: retrying');
         await clock.sleep(backoffMs(failures, PAUSE), closing.signal).catch(() => undefined);
       }
     }
@@ -161,15 +161,15 @@ export function createControlIntake(o: ControlIntakeOptions): ControlIntake {
       const task = ledger.get(taskId);
       if (task?.caller !== caller.name || task.dispatch.type !== CONTROL_DECISION)
         return gateway.cancel(taskId, caller);
-      throw new FleetError('TASK_NOT_CANCELABLE', 'a decision cannot be taken back; send another one');
+      throw new FleetError('TASK_NOT_CANCELABLE', 'a decision cannot be canceled; send another decision');
     },
     async recover() {
       const until = clock.now() + RECOVER_MS;
       for (const task of ledger.unfinished()) {
         if (task.dispatch.type !== CONTROL_DECISION) continue;
-        log.info({ task_id: task.id, caller: task.caller }, 'decision taken up again');
+        log.info({ task_id: task.id, caller: task.caller }, 'decision resumed');
         const ending = await decide(task, o.callerNamed(task.caller), until);
-        // Cut short, it may not be what was decided: the next start asks again.
+        // An interrupted decision may differ from the one on record: the next start decides again.
         closing.signal.throwIfAborted();
         await end(task, ending);
       }
@@ -192,7 +192,7 @@ function attemptOf({
   return { door: 'a2a', ...of, ...(traceparent === undefined ? {} : { traceparent }) };
 }
 
-/** The ledger names a conflict by what a TASK_DISPATCH calls its key. */
+/** The ledger's error names the key of a TASK_DISPATCH; this names the A2A field. */
 function nameConflict(thrown: unknown, messageId: string): unknown {
   if (!(thrown instanceof FleetError) || thrown.code !== 'TASK_ID_CONFLICT') return thrown;
   const reason = `"${messageId}" was used for another message; use a new one`;

@@ -11,7 +11,7 @@ import {
   type Unmet,
 } from '@hermes-fleet/protocol';
 
-/** How the task of a decision ends: its terminal event, and the TASK_RESULT that goes with it. */
+/** The end of a decision's task: its terminal event and its TASK_RESULT. */
 export interface ControlEnding {
   readonly event: { readonly type: 'done' | 'blocked' | 'error'; readonly data: JsonObject };
   readonly result: JsonObject;
@@ -19,7 +19,7 @@ export interface ControlEnding {
 
 const EXECUTED_BY = 'trader';
 
-/** The response as the `output` of a TASK_RESULT: applied and noop are done, rejected is blocked, failed is an error. */
+/** Puts the response into the `output` of a TASK_RESULT: applied and noop are done, rejected is blocked, failed is error. */
 export function endingOf(taskId: string, response: ControlResponse, retryAfterS?: number): ControlEnding {
   const { status, errors, action, concernId } = response;
   const output = encodeControlResponse(response);
@@ -43,7 +43,7 @@ export function endingOf(taskId: string, response: ControlResponse, retryAfterS?
   }
 }
 
-/** For a decision that broke on its way. */
+/** The end of a decision that failed with an unexpected error. */
 export function brokenEnding(taskId: string, { code, message, retryable }: FleetError): ControlEnding {
   return ending({
     ...base(taskId),
@@ -52,7 +52,7 @@ export function brokenEnding(taskId: string, { code, message, retryable }: Fleet
   });
 }
 
-/** The response in a TASK_RESULT of a decision; undefined for one that broke on its way. */
+/** Reads the response from a decision's TASK_RESULT; undefined after an unexpected error. */
 export function responseIn(result: JsonObject | undefined): ControlResponse | undefined {
   const { success, data } = ControlResponseWire.safeParse(result?.output);
   return success ? camelize(ControlResponseWire, data) : undefined;
@@ -65,7 +65,7 @@ function unmet({ code, message }: ControlResponse['errors'][number]): Unmet {
   return { kind, name: code, detail: message, transient: code === 'rate_limited' };
 }
 
-/** On the bus: small facts, and no words of the caller's. */
+/** The event goes to the bus, so it holds no text of the caller. */
 function ending(result: TaskResult & { readonly status: 'done' | 'blocked' | 'error' }): ControlEnding {
   const { status, error } = result;
   const reasons = (result.unmet ?? []).map(({ kind, name }) => ({ kind, name }));

@@ -13,18 +13,18 @@ type Part = InboundMessage['data'][number];
 export const isControlDecision = (data: JsonValue): boolean =>
   isJsonObject(data) && data.type === CONTROL_DECISION;
 
-/** The parts of a message that say that they are decisions. */
+/** The parts of a message whose type is CONTROL_DECISION. */
 export const controlParts = ({ data }: InboundMessage): readonly Part[] =>
   data.filter((part) => isControlDecision(part.data));
 
-/** The text of a decision's payload, empty where it has none. Throws INVALID_PARAMS for two payloads. */
+/** The text of a decision's payload, empty if it has none. Throws INVALID_PARAMS for two payloads. */
 export function payloadText(part: Part): string {
   const payloads = payloadsOf(part);
-  if (payloads.length > 1) throw wrongPart('has one payload; send a message for each');
+  if (payloads.length > 1) throw wrongPart('must have one payload; send a message for each');
   return payloads[0] ?? '';
 }
 
-/** What such a part says, for the audit: its payload, or all of it where that is not one. */
+/** The audited text of a part: its payload or, unless it has exactly one, the whole part. */
 export function saidIn(part: Part): string {
   const [payload, ...more] = payloadsOf(part);
   return payload === undefined || more.length > 0 ? textOf(part) : payload;
@@ -37,7 +37,7 @@ function payloadsOf(part: Part): string[] {
 
 function textOf({ text }: Part): string {
   if (text !== undefined) return text;
-  throw new FleetError('INTERNAL', 'a CONTROL_DECISION came without the text that it stands in');
+  throw new FleetError('INTERNAL', 'a CONTROL_DECISION arrived without its source text');
 }
 
 export function wrongPart(reason: string): FleetError {

@@ -7,31 +7,31 @@ import {
 } from '@hermes-fleet/protocol';
 import { GET_TOOL, LIST_TOOL } from './mcp-tools.ts';
 
-/** A call of a tool, as it stands in the request. */
+/** A tool call as received. */
 export interface ToolCall {
-  /** Undefined where the call does not say one. */
+  /** Undefined if the call names no tool. */
   readonly tool: string | undefined;
-  /** The text of its arguments; undefined where there are none. */
+  /** The text of the arguments; undefined if there are none. */
   readonly argumentsText: string | undefined;
-  /** Whom the caller says that it acts for. */
+  /** The principal that the caller claims to act for. */
   readonly onBehalfOf: string | undefined;
 }
 
-/** A body of POST /mcp: a message for the SDK, with the call in it, if it is one. */
+/** A parsed body of POST /mcp. */
 export interface McpBody {
   readonly id: string | number | null;
-  /** Without the arguments of a call, so that the SDK can refuse none. */
+  /** The message for the SDK. It lacks the arguments of a call, so that the SDK cannot refuse them. */
   readonly message: JsonObject;
   readonly call: ToolCall | undefined;
-  /** Whether it is, or may be meant as, an attempt at a decision. */
+  /** True for a message that is, or may be meant as, an attempt at a decision. */
   readonly isAttempt: boolean;
 }
 
-/** What MCP has beside calls of tools: none of it decides anything. */
+/** The methods of MCP other than tools/call. They are not attempts at a decision. */
 const OF_MCP =
   /^(initialize|ping|tools\/list|(notifications|resources|prompts|completion|logging|tasks)\/.+)$/;
 
-/** Throws PARSE_ERROR for what is no JSON, and INVALID_REQUEST for what is no single message, or calls twice at once. */
+/** Throws PARSE_ERROR for invalid JSON, and INVALID_REQUEST for anything but a single message with a single call. */
 export function readMcpBody(text: string): McpBody {
   let body: JsonValue;
   try {
@@ -52,7 +52,7 @@ export function readMcpBody(text: string): McpBody {
     argumentsText: sole(sole(text, 'params'), 'arguments'),
     onBehalfOf: nameOf(meta.on_behalf_of),
   };
-  // Without a name it is a tool that is not there: the SDK's own words for that are none for a caller.
+  // A missing name becomes an unknown tool, for which the error message is clearer than the SDK's.
   const bare: JsonObject = { name: tool ?? '', arguments: {} };
   const isAttempt = tool !== LIST_TOOL && tool !== GET_TOOL;
   return { id, message: { ...body, params: bare }, call, isAttempt };
@@ -67,13 +67,13 @@ function nameOf(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined;
 }
 
-/** The text of a member; INVALID_REQUEST where it stands there twice, and nobody can tell which one counts. */
+/** The text of a member. Throws INVALID_REQUEST for a repeated member, which is ambiguous. */
 function sole(text: string | undefined, name: string): string | undefined {
   const members = (text === undefined ? undefined : jsonMembers(text))?.filter((each) => each.name === name);
   if (members !== undefined && members.length > 1)
     throw new FleetError(
       'INVALID_REQUEST',
-      `${name} stands more than once in the call; send one call at a time`,
+      `${name} occurs more than once in the call; send one call at a time`,
     );
   return members?.[0]?.text;
 }

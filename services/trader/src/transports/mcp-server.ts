@@ -11,7 +11,7 @@ import {
 } from '@modelcontextprotocol/sdk/types.js';
 import { AjvJsonSchemaValidator } from '@modelcontextprotocol/sdk/validation/ajv';
 
-/** Has the SDK answer one message; `run` is called for a tool that is listed. */
+/** Answers one message; `run` is called for a listed tool. */
 export type Speak = (
   message: JsonObject,
   headers: Headers,
@@ -19,11 +19,11 @@ export type Speak = (
 ) => Promise<{ readonly status: number; readonly text: string }>;
 
 /**
- * MCP over Streamable HTTP by the official SDK, without sessions: a server and a transport per message, answers as JSON.
- * What `run` throws would be shown to the caller.
+ * MCP over Streamable HTTP by the official SDK, without sessions: each message has its own server and transport, and the
+ * answer is JSON. The caller sees the message of an error that `run` throws.
  */
 export function createSpeaker(info: { name: string; version: string }, tools: readonly Tool[]): Speak {
-  // Made once: each server would make its own.
+  // Shared: by default each server creates its own.
   const jsonSchemaValidator = new AjvJsonSchemaValidator();
   return async (message, headers, run) => {
     const server = new Server(info, { capabilities: { tools: {} }, jsonSchemaValidator });
@@ -32,13 +32,13 @@ export function createSpeaker(info: { name: string; version: string }, tools: re
       if (tools.some((tool) => tool.name === name)) return run(name);
       throw new McpError(
         ErrorCode.InvalidParams,
-        `there is no tool "${name.slice(0, 100)}"; tools/list says which there are`,
+        `there is no tool "${name.slice(0, 100)}"; tools/list returns the available tools`,
       );
     });
     const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true });
     try {
       await server.connect(transport);
-      // Of the address nothing is used.
+      // The SDK ignores the address.
       const request = new Request('http://localhost/mcp', { method: 'POST', headers });
       const response = await transport.handleRequest(request, { parsedBody: message });
       return { status: response.status, text: await response.text() };

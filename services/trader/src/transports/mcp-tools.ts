@@ -7,11 +7,11 @@ export const GET_TOOL = 'get_strategy';
 
 const READ = { readOnlyHint: true, idempotentHint: true, destructiveHint: false, openWorldHint: false };
 
-/** The trader's three tools as MCP lists them (design 4, Three doors). */
+/** The trader's tools in the form of tools/list. */
 export function mcpTools(): Tool[] {
   const schemas = controlSchemas();
   const schema = (name: ControlMessage): Tool['inputSchema'] => {
-    // A client's validator may know another dialect, and none of our names.
+    // A client's validator may not know this dialect or resolve this id.
     const { $schema: _dialect, $id: _name, title: _title, description: _text, ...rest } = schemas[name];
     return { ...rest, type: 'object' };
   };

@@ -24,7 +24,7 @@ async function connect(t: TestContext, { url }: OpenDoors, as = 'operator'): Pro
   return client;
 }
 
-test('the official client lists three tools, with strict schemas and what a client should know of them', async (t) => {
+test('the official client lists three tools with strict schemas and annotations', async (t) => {
   const doors = await openDoors(t);
   const client = await connect(t, doors);
   assert.deepEqual(client.getServerVersion(), { name: 'trader', version: '0.1.0' });
@@ -47,7 +47,7 @@ test('the official client lists three tools, with strict schemas and what a clie
   assert.deepEqual(doors.audited(), []);
 });
 
-test('it calls all three, and what they answer is as their output schemas say', async (t) => {
+test('it calls all three, and their results match their output schemas', async (t) => {
   const doors = await openDoors(t);
   const client = await connect(t, doors);
   // From here on the client itself checks every result against its schema.
@@ -72,7 +72,7 @@ test('it calls all three, and what they answer is as their output schemas say', 
   assert.equal(at(one, 'structuredContent', 'last_decisions', 0, 'status'), 'applied');
 });
 
-test('a read that fails is a result that says why; it is no attempt', async (t) => {
+test('a failed read returns an error result, and is not an attempt', async (t) => {
   const doors = await openDoors(t);
   const client = await connect(t, doors);
   const failing: [name: string, args: Record<string, unknown>, words: RegExp][] = [
@@ -112,7 +112,7 @@ test('a decision that failed is an error with its response', async (t) => {
   assert.deepEqual(codesOf(result.structuredContent), ['activation_failed']);
 });
 
-test('whom a call is made for is recorded, and believed for nothing', async (t) => {
+test('on_behalf_of is recorded and grants nothing', async (t) => {
   const doors = await openDoors(t);
   const client = await connect(t, doors, 'decider');
   const say = async (onBehalfOf: unknown) => {
@@ -130,7 +130,7 @@ test('whom a call is made for is recorded, and believed for nothing', async (t) 
   for (const nobody of [undefined, '', 7, { a: 1 }]) assert.equal(await say(nobody), undefined);
 });
 
-test('what the SDK refuses of a decision is audited before it is answered', async (t) => {
+test('a decision that the SDK refuses is audited before it is answered', async (t) => {
   const doors = await openDoors(t);
   const payload = JSON.stringify(decision());
   const params = `{"name":"apply_control_decision","arguments":${payload}}`;
@@ -168,7 +168,7 @@ test('what the SDK refuses of a decision is audited before it is answered', asyn
   assert.equal(doors.store.concern('qndd8o9ppop6:xrpusd')?.rev, 0);
 });
 
-test('a decision that came to /mcp as no call of a tool is audited as it arrived', async (t) => {
+test('a decision on /mcp outside a tool call is audited as received', async (t) => {
   const doors = await openDoors(t);
   const params = decision();
   const bodies: [body: string, as: string, status: number, code: string][] = [
@@ -197,7 +197,7 @@ test('a decision that came to /mcp as no call of a tool is audited as it arrived
   assert.deepEqual(doors.audited(), []);
 });
 
-test('what is no JSON by its type is 415, and nothing but POST is allowed', async (t) => {
+test('other content types are 415, and other methods than POST are refused', async (t) => {
   const doors = await openDoors(t);
   const typed = await doors.post('/mcp', JSON.stringify(decision()), {
     headers: { 'content-type': 'application/x-www-form-urlencoded' },
@@ -216,13 +216,13 @@ test('what is no JSON by its type is 415, and nothing but POST is allowed', asyn
   assert.deepEqual([words.status, at(words.body, 'error', 'code')], [400, -32600]);
 });
 
-test('whoever has no scope of the trader is not spoken to', async (t) => {
+test('a caller without a trader scope is refused', async (t) => {
   const doors = await openDoors(t);
   await assert.rejects(connect(t, doors, 'guest'), { code: 403 });
   assert.deepEqual(doors.audited(), []);
 });
 
-test('what is no call of a tool is answered by the SDK, and is no attempt', async (t) => {
+test('messages other than tool calls are answered by the SDK and are not attempts', async (t) => {
   const doors = await openDoors(t);
   const ask = async (method: string) =>
     (await doors.post('/mcp', JSON.stringify({ jsonrpc: '2.0', id: 1, method }))).body;

@@ -19,15 +19,15 @@ import { codeOf } from './refusals.ts';
 
 export interface McpDoorOptions {
   readonly desk: DecisionService;
-  /** What the server calls itself. */
+  /** The server's name in `initialize`. */
   readonly name: string;
   readonly version: string;
 }
 
 /**
- * POST /mcp: the trader's three methods as tools of MCP (design 4, Three doors). Lives in a scope of its own. The SDK's
- * server speaks the protocol but sees no arguments: the desk gets them as they arrived. What is refused before that is in the
- * audit before it is answered. A caller needs `trader:read` or `trader:decide` to be spoken to.
+ * Registers POST /mcp in its own scope: the trader's methods as MCP tools (docs/trader.md#transports). The SDK handles the
+ * protocol but sees no arguments; the decision service gets them as received. Refused attempts are audited before they are
+ * answered. A caller needs `trader:read` or `trader:decide`.
  */
 export function registerMcp(app: FastifyInstance, { desk, ...info }: McpDoorOptions): void {
   const speak = createSpeaker(info, mcpTools());
@@ -36,7 +36,7 @@ export function registerMcp(app: FastifyInstance, { desk, ...info }: McpDoorOpti
 
   async function answer(request: FastifyRequest, reply: FastifyReply, text: string): Promise<FastifyReply> {
     let body: McpBody | undefined;
-    /** What is to be audited if it is refused; undefined once the desk has it, and for what is no attempt. */
+    /** The attempt to audit on a refusal; undefined once the decision service has it, and for other messages. */
     let attempt: Attempt | undefined = attemptOf(request, text);
     try {
       body = readMcpBody(text);
@@ -84,7 +84,7 @@ export function registerMcp(app: FastifyInstance, { desk, ...info }: McpDoorOpti
       async (_request: unknown, body: Buffer) => bodyText(body),
     );
     const known = new WeakSet<object>();
-    // Not reached by a request that authentication refused.
+    // Marks authenticated requests: this hook does not run after authentication has refused a request.
     scope.addHook('onRequest', async (request) => {
       known.add(request);
     });
@@ -109,7 +109,7 @@ function requireAny(caller: Caller, scopes: readonly string[]): void {
   throw new FleetError('FORBIDDEN', `caller "${caller.name}" lacks the scopes ${scopes.join(' and ')}`);
 }
 
-/** What the SDK looks at. */
+/** The headers that the SDK reads. */
 function headersOf({ headers }: FastifyRequest): Headers {
   const kept = new Headers();
   for (const name of ['accept', 'content-type', 'mcp-protocol-version']) {
@@ -123,9 +123,9 @@ function result(output: JsonObject): CallToolResult {
   return { content: [{ type: 'text', text: JSON.stringify(output) }], structuredContent: output };
 }
 
-/** Why the SDK did not run a call; an answer without a body is one to a message without an id. */
+/** Why the SDK did not run a call. An empty body answers a message without an id. */
 function refusalIn({ text }: { readonly text: string }): string {
-  if (text === '') return 'the call has no id: it was not carried out';
+  if (text === '') return 'the call has no id and was not executed';
   const answer: unknown = JSON.parse(text);
   const error = isJsonObject(answer) && isJsonObject(answer.error) ? answer.error : {};
   return `the call was refused: ${String(error.message)}`;

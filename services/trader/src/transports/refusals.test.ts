@@ -5,7 +5,7 @@ import { FleetError } from '@hermes-fleet/protocol';
 import { codeOf } from './refusals.ts';
 import { at, decision, openDoors, tokenOf } from './testing/transports.ts';
 
-test('what /jsonrpc refuses is audited unless it is known to decide nothing', async (t) => {
+test('requests that /jsonrpc refuses are audited unless they cannot be decisions', async (t) => {
   const doors = await openDoors(t);
   const call = (method: string, params: unknown = {}, more: object = {}): string =>
     JSON.stringify({ jsonrpc: '2.0', id: 1, method, params, ...more });
@@ -37,7 +37,7 @@ test('what /jsonrpc refuses is audited unless it is known to decide nothing', as
   }
 });
 
-test('a decision whose sender leaves in the middle of it is audited', async (t) => {
+test('a decision whose sender disconnects is audited', async (t) => {
   const doors = await openDoors(t);
   for (const path of ['/jsonrpc', '/mcp']) {
     const heard = Promise.withResolvers<void>();
@@ -78,7 +78,7 @@ test('the reads are JSON-RPC methods, with or without params', async (t) => {
   assert.equal(at(await call('list_strategies', ',"params":{"states":"x"}'), 'error', 'code'), -32602);
 });
 
-test('a strategy that is not there is a wrong parameter, in JSON-RPC as in MCP', async (t) => {
+test('an unknown strategy is an invalid parameter in JSON-RPC and in MCP', async (t) => {
   const doors = await openDoors(t);
   const call = (method: string, params: object): string =>
     JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
@@ -93,7 +93,7 @@ test('a strategy that is not there is a wrong parameter, in JSON-RPC as in MCP',
   assert.equal(at(mcp.body, 'result', 'content', 0, 'text'), message);
 });
 
-test('what stopped a decision on its way is audited by what it was', () => {
+test('the audit names the error that stopped a decision', () => {
   const codes = (['REQUEST_TIMEOUT', 'SHUTTING_DOWN', 'QUEUE_FULL', 'CANCELED', 'INTERNAL'] as const).map(
     (code) => codeOf(new FleetError(code, 'x')),
   );
@@ -102,7 +102,7 @@ test('what stopped a decision on its way is audited by what it was', () => {
   ]);
 });
 
-test('a notification of a decision is carried out and audited, and not answered', async (t) => {
+test('a decision as a notification is applied and audited, and not answered', async (t) => {
   const doors = await openDoors(t);
   const params = decision();
   const body = JSON.stringify({ jsonrpc: '2.0', method: 'apply_control_decision', params });

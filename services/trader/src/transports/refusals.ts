@@ -9,13 +9,13 @@ const SENDS: ReadonlySet<string | undefined> = new Set([
   'message/send',
   'message/stream',
 ]);
-/** Methods that decide nothing, whatever comes with them. */
+/** Methods that cannot carry a decision. */
 const READS =
   /^((Get|List|Cancel|SubscribeTo|Create|Delete)[A-Z]\w*|(tasks|agent)\/.+|(list_strategies|get_strategy))$/;
 
 /**
- * Audits what `/jsonrpc` refused before the desk or the intake got it (design 4, Three doors): every authenticated attempt
- * is in the audit, malformed ones too. What is known to be no attempt at a decision is not.
+ * Audits requests that `/jsonrpc` refused before they reached the decision service (docs/trader.md#audit). Requests that
+ * cannot be attempts at a decision are omitted.
  */
 export function auditRefusals(desk: DecisionService): OnRefused {
   return async ({ caller, text, method, error, traceparent }) => {
@@ -26,7 +26,7 @@ export function auditRefusals(desk: DecisionService): OnRefused {
 
 const doorOf = (method: RefusedRequest['method']): Transport => (SENDS.has(method) ? 'a2a' : 'jsonrpc');
 
-/** What an error of a door is to a decision. */
+/** Maps an error of a transport to a code of a decision. */
 export function codeOf({ code, retryable }: FleetError): ControlCode {
   switch (code) {
     case 'BODY_TOO_LARGE':

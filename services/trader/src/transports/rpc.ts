@@ -4,8 +4,8 @@ import type { Answer } from '../control/attempt.ts';
 import type { DecisionService } from '../control/decision-service.ts';
 
 /**
- * The trader's JSON-RPC methods beside those of A2A (design 4, Three doors): `params` is the payload, the result is the
- * response. 403 and 429 come with a response too.
+ * The trader's own JSON-RPC methods (docs/trader.md#transports): `params` is the payload, and the result is the response,
+ * also with the statuses 403 and 429.
  */
 export function controlMethods(desk: DecisionService): Readonly<Record<string, CustomMethod>> {
   return {
@@ -22,7 +22,7 @@ export function controlMethods(desk: DecisionService): Readonly<Record<string, C
   };
 }
 
-/** Throws BODY_TOO_LARGE: what is too large is no result in JSON-RPC. */
+/** Throws BODY_TOO_LARGE, since JSON-RPC answers it with an error instead of a result. */
 function reply({ response, httpStatus: status, retryAfterS }: Answer): CustomMethodReply {
   if (status === 413) throw new FleetError('BODY_TOO_LARGE', response.errors[0]?.message ?? 'too large');
   return {

@@ -4,14 +4,14 @@ import { isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
 import { say, statusOf, WAYS } from './testing/through.ts';
 import { at, codesOf, decision, GRID, openDoors, TREND } from './testing/transports.ts';
 
-/** A payload with one field as it is written here. */
+/** A payload with one field replaced by raw text. */
 const withField = (field: string, text: string, rest: JsonObject = {}): string => {
   const { [field]: _replaced, ...others } = decision({ decision_id: 'dec-1', ...rest });
   return `{${JSON.stringify(field)}:${text}, ${JSON.stringify(others).slice(1)}`;
 };
 const DEEP = `${'['.repeat(5_000)}${']'.repeat(5_000)}`;
 
-/** What is wrong is named by the error's field, or in its words. */
+/** True if the error names the field or mentions it. */
 const MALFORMED: readonly [what: string, payload: string | undefined, code: string, named?: string][] = [
   ['confidence null', withField('confidence', 'null'), 'invalid_payload', 'confidence'],
   ['confidence as text', withField('confidence', '"0.8"'), 'invalid_payload', 'confidence'],
@@ -51,7 +51,7 @@ const MALFORMED: readonly [what: string, payload: string | undefined, code: stri
   ['half a surrogate pair', withField('extra', '"\\ud800"'), 'invalid_payload', 'extra'],
 ];
 
-test('what is malformed is rejected alike at every door, coerced at none, and audited as it arrived', async (t) => {
+test('malformed payloads are rejected alike on every transport, never coerced, and audited as received', async (t) => {
   const doors = await openDoors(t);
   for (const [what, payload, code, named = ''] of MALFORMED) {
     const responses: unknown[] = [];
@@ -79,7 +79,7 @@ test('what is malformed is rejected alike at every door, coerced at none, and au
   assert.deepEqual([concern?.rev, concern?.runState, concern?.activeStrategyId], [0, 'running', GRID]);
 });
 
-test('what is well-formed is decided alike at every door, and audited as it arrived', async (t) => {
+test('well-formed payloads are decided alike on every transport and audited as received', async (t) => {
   for (const way of WAYS) {
     const doors = await openDoors(t);
     const payload = JSON.stringify(
@@ -113,7 +113,7 @@ test('what is well-formed is decided alike at every door, and audited as it arri
   }
 });
 
-test('a hundred copies through all doors at once are one applied and 99 noop', async (t) => {
+test('a hundred concurrent copies on all transports are one applied and 99 noop', async (t) => {
   const doors = await openDoors(t);
   const payload = JSON.stringify(decision());
   const answers = await Promise.all(
@@ -129,7 +129,7 @@ test('a hundred copies through all doors at once are one applied and 99 noop', a
   assert.ok(audited.every(({ text }) => text === payload));
 });
 
-test('a reason of 1 MB is 413 at every door, and audited without its text', async (t) => {
+test('a reason of 1 MB is 413 on every transport, and audited without its text', async (t) => {
   const doors = await openDoors(t);
   const payload = JSON.stringify(decision({ reason: 'x'.repeat(1_000_000) }));
   for (const way of WAYS) {
@@ -137,7 +137,7 @@ test('a reason of 1 MB is 413 at every door, and audited without its text', asyn
     assert.deepEqual([status, at(body, 'error', 'code'), response], [413, -32600, undefined], way.name);
     const [attempt, ...more] = doors.audited();
     assert.deepEqual(more, []);
-    // Which door it was meant for stands in what was not read; /mcp is one of its own.
+    // The unread body would tell A2A from JSON-RPC; /mcp has its own path.
     assert.equal(attempt?.door, way.door === 'mcp' ? 'mcp' : 'jsonrpc');
     assert.deepEqual(
       [attempt?.text, attempt?.status, attempt?.codes],
@@ -146,7 +146,7 @@ test('a reason of 1 MB is 413 at every door, and audited without its text', asyn
   }
 });
 
-test('truncated JSON is -32700 at every door, and audited as far as it came', async (t) => {
+test('truncated JSON is -32700 on every transport, and audited as received', async (t) => {
   const doors = await openDoors(t);
   for (const way of WAYS) {
     const body = way.around(JSON.stringify(decision())).slice(0, -5);
@@ -158,7 +158,7 @@ test('truncated JSON is -32700 at every door, and audited as far as it came', as
   }
 });
 
-test('bytes that are no UTF-8 are -32700 at every door, and decide nothing', async (t) => {
+test('invalid UTF-8 is -32700 on every transport, and decides nothing', async (t) => {
   const doors = await openDoors(t);
   for (const way of WAYS) {
     const [before = '', after = ''] = way.around(JSON.stringify(decision({ reason: '<>' }))).split('<>');
@@ -175,7 +175,7 @@ test('bytes that are no UTF-8 are -32700 at every door, and decide nothing', asy
   }
 });
 
-test('batches of JSON-RPC are -32600 at every door, and audited as they arrived', async (t) => {
+test('JSON-RPC batches are -32600 on every transport, and audited as received', async (t) => {
   const doors = await openDoors(t);
   for (const way of WAYS) {
     const body = `[${way.around(JSON.stringify(decision()))}]`;
@@ -188,7 +188,7 @@ test('batches of JSON-RPC are -32600 at every door, and audited as they arrived'
   }
 });
 
-test('two payloads at once are refused at every door, and all of it is audited', async (t) => {
+test('two payloads in one request are refused on every transport, and audited whole', async (t) => {
   const doors = await openDoors(t);
   const [first, second] = [JSON.stringify(decision()), JSON.stringify(decision())];
   const twice: Readonly<Record<string, string>> = { jsonrpc: 'params', mcp: 'arguments', a2a: 'payload' };
@@ -203,7 +203,7 @@ test('two payloads at once are refused at every door, and all of it is audited',
   }
 });
 
-test('without a token nobody is heard, and nothing is audited', async (t) => {
+test('requests without a token are refused and not audited', async (t) => {
   const doors = await openDoors(t);
   for (const way of WAYS) {
     const { status, headers, body } = await say(doors, way, JSON.stringify(decision()), { as: null });
@@ -215,14 +215,14 @@ test('without a token nobody is heard, and nothing is audited', async (t) => {
   assert.deepEqual(doors.audited(), []);
 });
 
-test('without the scope it is forbidden at every door, and audited', async (t) => {
+test('without the scope a decision is forbidden on every transport, and audited', async (t) => {
   const doors = await openDoors(t);
   const payload = JSON.stringify(decision());
   for (const way of WAYS)
     for (const as of ['reader', 'guest']) {
       const { status, body, response } = await say(doors, way, payload, { as });
       const name = `${way.name} as ${as}`;
-      // To whom MCP speaks at all, it says what a tool answered with 200.
+      // MCP returns tool results with status 200.
       assert.equal(status, way.name === 'MCP' && as === 'reader' ? 200 : 403, name);
       if (response === undefined) assert.equal(at(body, 'error', 'code'), -32000, name);
       else assert.deepEqual(codesOf(response), ['forbidden'], name);
@@ -234,7 +234,7 @@ test('without the scope it is forbidden at every door, and audited', async (t) =
     }
 });
 
-test('an override needs its own scope at every door', async (t) => {
+test('an override needs its own scope on every transport', async (t) => {
   const doors = await openDoors(t);
   for (const way of WAYS) {
     const payload = JSON.stringify(decision({ override: true }));
@@ -243,7 +243,7 @@ test('an override needs its own scope at every door', async (t) => {
   }
 });
 
-test('above the rate every door says when to come again', async (t) => {
+test('above the rate every transport returns the retry time', async (t) => {
   const doors = await openDoors(t, { limits: { perSecond: 0.01, burst: 2, keptForPause: 1 } });
   const risk = () => JSON.stringify(decision({ action: 'set_risk_mode', risk_mode: 'normal' }));
   for (const way of WAYS) {

@@ -39,7 +39,7 @@ export type Given = Partial<Pick<Facts, 'degraded' | 'policy' | 'unrunnable'>> &
   readonly unknown?: boolean;
 };
 
-/** A decision of the table: what the request does not say otherwise. */
+/** The default request of a row. */
 export const decisionOf = (request: Request): ControlDecision => ({
   decisionId: 'd1',
   concernId: 'acc:xrpusd',
@@ -76,7 +76,7 @@ export type Row = [
   changed?: State,
 ];
 
-/** The decision table of design 4: a status, its codes, and `!` with its warnings; and what becomes of the concern. */
+/** The decision table (docs/trader.md#decision-table): a status, its codes, `!` with its warnings, and the new state. */
 export const TABLE: Row[] = [
   ['switch to another', to('grid'), 'applied', {}, {}, { activeStrategyId: 'grid' }],
   ['switch while paused', to('grid'), 'applied !stays_paused', PAUSED, {}, { activeStrategyId: 'grid' }],

@@ -1,11 +1,11 @@
 import { FleetError } from '@hermes-fleet/protocol';
 import type { ControlStore } from '../control-store.ts';
 
-/** What a command of the store does wrong: nothing of it is written, or all of it and it says otherwise, or it breaks. */
+/** Faults of a store command: nothing is written, everything is written but reported as failed, or it throws. */
 export type Fault = 'refuses' | 'lies' | 'breaks';
 
 export interface FaultyStore extends ControlStore {
-  /** By command, until it is taken away. */
+  /** Active faults by command. */
   readonly faults: Map<'decide' | 'refuse' | 'settle' | 'compensate' | 'read', Fault>;
 }
 
@@ -14,7 +14,7 @@ const full = (): FleetError =>
     retryAfterS: 5,
   });
 
-/** A real store with faults that a test can switch on. */
+/** A real store with faults that a test switches on. */
 export function withFaults(store: ControlStore): FaultyStore {
   const faults: FaultyStore['faults'] = new Map();
   const faulty = async <T>(

@@ -27,9 +27,9 @@ export { deadline } from '../../store/testing/harness.ts';
 
 const caller = (name: string, ...scopes: string[]): Caller => ({ name, scopes: new Set(scopes) });
 export const OPERATOR = caller('operator', 'trader:read', 'trader:decide', 'trader:override');
-/** Bound to the account `acc`, and without override. */
+/** A caller with the account `acc`, without override. */
 export const SWITCH = caller('switch', 'trader:read', 'trader:decide');
-/** Bound to the account `other`. */
+/** A caller with the account `other`. */
 export const STRANGER = caller('stranger', 'trader:read', 'trader:decide', 'trader:override');
 export const NOBODY = caller('nobody', 'read', 'dispatch');
 
@@ -71,33 +71,33 @@ export interface TestDesk {
   readonly runtime: TestRuntime;
   readonly clock: TestClock;
   readonly log: ReturnType<typeof createTestLog>;
-  /** What the watcher was told. */
+  /** Calls of the observer. */
   readonly told: string[];
   /** Sends a payload text. */
   send(text: string | null, o?: Partial<Attempt>): Promise<Answer>;
-  /** Sends a decision, and says what became of it. */
+  /** Sends a decision and returns its result as text. */
   ask(request: Request, o?: Partial<Attempt>): Promise<string>;
   concern(id?: string): Concern | undefined;
-  /** All that is in the audit. */
+  /** All audit records. */
   audit(): AuditRecord[];
-  /** A status, kind or outcome for each audit record. */
+  /** The status, kind or outcome of each audit record. */
   kinds(): string[];
-  /** Lets what waits for a timer of up to `ms` happen, and be written. */
+  /** Advances the clock by `ms` and waits for the resulting writes. */
   pass(ms: number): Promise<void>;
-  /** A new desk over the same file, as after a crash, with a new runtime. */
+  /** A new decision service and runtime on the same file, as after a crash. */
   restart(...fate: TestRuntime['fate']): Promise<TestDesk>;
-  /** Asserts that the audit is whole, tells the state by itself, and that the runtime does what the state says. */
+  /** Asserts that the audit is intact and replays to the state, and that the runtime matches the state. */
   assertSound(): Promise<void>;
 }
 
 let counter = 0;
-/** An id that was not used before. */
+/** A new decision id. */
 export const freshId = (): string => {
   counter += 1;
   return `dec-${counter}`;
 };
 
-/** A payload as a caller writes it. */
+/** A payload as JSON text. */
 export const payloadOf = (decision: ControlDecision): JsonObject =>
   JSON.parse(JSON.stringify(snakeize(ControlDecisionWire, decision)));
 
@@ -192,7 +192,7 @@ export async function openDesk(
   return build(withFaults(file.store));
 }
 
-/** Everything that was asked of the store before is done when it resolves, and what follows from it: it asks for nothing. */
+/** Resolves when all earlier store commands and their continuations are done. */
 async function settled(store: FaultyStore): Promise<void> {
   for (let turn = 0; turn < 3; turn += 1) await store.setStatus('trend', 'enabled', 'it is');
 }

@@ -2,22 +2,22 @@ import type { Concern, EngineView, Reconciled, Runtime, Strategy } from '@hermes
 
 type Desired = Pick<Concern, 'activeStrategyId' | 'runState' | 'riskMode'>;
 
-/** A runtime that does what it is told, at once, unless a test says otherwise. */
+/** A fake runtime that obeys at once by default. */
 export interface TestRuntime extends Pick<Runtime, 'preflight' | 'reconcile' | 'health' | 'view'> {
-  /** What each concern does. */
+  /** The activated state by concern. */
   readonly does: ReadonlyMap<string, Desired>;
-  /** What becomes of the calls to come, one each; then everything works again. */
+  /** The results of the next calls; later calls succeed. */
   readonly fate: ('works' | 'fails' | 'throws' | 'hangs')[];
   /** Concerns whose execution is degraded. */
   readonly degraded: Set<string>;
-  /** Why a strategy cannot run. */
+  /** Preflight failures by strategy. */
   readonly unrunnable: Map<string, string>;
   readonly views: Map<string, EngineView>;
   /** Calls of `reconcile` so far. */
   readonly calls: number;
-  /** Lets the calls that hang end well. */
+  /** Ends the hanging calls successfully. */
   release(): void;
-  /** Resolves once that many calls hang. */
+  /** Resolves when this many calls hang. */
   hanging(count: number): Promise<void>;
 }
 

@@ -4,7 +4,7 @@ import { openControlStore } from '../sqlite-store.ts';
 import { applyOf, CONCERN, decided, failedFrom, GRID, payload, SEED, switchTo, TREND } from './harness.ts';
 
 /**
- * Child process of the crash test: eight flows decide for ever, and print each decision as soon as it is acknowledged:
+ * Child process of the crash test: eight flows decide in an endless loop and print each acknowledgment:
  * `<status> <decision_id> <audit seq>`, `settled <decision_id>`, `compensated <decision_id> <rev>`, `advanced <seq>`.
  */
 const silent = (): void => undefined;
@@ -14,7 +14,7 @@ const store = openControlStore({ file, service: 'trader', clock: systemClock, id
 const say = (...words: (string | number | undefined)[]) => writeSync(1, `${words.join(' ')}\n`);
 await store.seed(...SEED);
 
-/** One apply at a time, as the desk sees to. */
+/** Serializes applies, as the decision service does. */
 let busy = false;
 
 async function flow(name: number): Promise<never> {

@@ -66,7 +66,7 @@ export const CONCERN: Omit<Concern, 'rev'> = {
   riskMode: 'normal',
 };
 
-/** A second concern, with a strategy of its own. */
+/** A second concern with its own strategy. */
 export const OTHER: Omit<Concern, 'rev'> = {
   id: 'qndd8o9ppop6:btcusd',
   accountId: 'qndd8o9ppop6',
@@ -89,7 +89,7 @@ export interface TestStore {
   readonly log: ReturnType<typeof createTestLog>;
   /** Closes the store and opens the same file again. */
   reopen(): Promise<ControlStore>;
-  /** Another connection to the same file, with the triggers dropped that guard the audit. */
+  /** Another connection to the same file, without the audit triggers. */
   tamper(change: (db: DatabaseSync) => void): void;
 }
 
@@ -167,7 +167,7 @@ export function wantedBy(text: string): Wanted {
   return { decisionId, concernId, targetStrategyId, fingerprint };
 }
 
-/** The judgement of the trader's own table. */
+/** Judges by the trader's decision table. */
 export const judging =
   (text: string) =>
   (facts: StoredFacts): ReturnType<typeof judge> =>
@@ -189,7 +189,7 @@ export async function decided(
   return written;
 }
 
-/** The apply that a written decision began. */
+/** The open apply of a written decision. */
 export const applyOf = ({ verdict: { response }, auditSeq }: Written): OpenApply => ({
   decisionId: response.decisionId ?? '',
   concernId: response.concernId ?? '',
@@ -207,7 +207,7 @@ export const failedFrom = (response: ControlResponse): ControlResponse => ({
   result: { modeChange: 'restored', reconciled: true },
 });
 
-/** What the chain says of itself. */
+/** The kinds of the audit records. */
 export const kindsOf = (store: ControlStore): string[] =>
   store
     .audit(0, 1000)

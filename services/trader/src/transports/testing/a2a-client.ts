@@ -17,7 +17,7 @@ export const deciding = (payload: JsonObject, messageId = systemIds.uuid()) => (
   blocking: true,
 });
 
-/** The task that a decision became, when it is over. */
+/** The finished task of a decision. */
 export async function taskOf(doors: OpenDoors, payload: JsonObject, messageId?: string): Promise<PeerTask> {
   const reply = await client.send(peer(doors), deciding(payload, messageId), IN_TIME);
   assert.ok(reply.kind === 'task');

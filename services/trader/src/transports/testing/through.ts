@@ -2,12 +2,12 @@ import { isJsonObject, type JsonObject, systemIds } from '@hermes-fleet/protocol
 import type { Transport } from '../../control/attempt.ts';
 import { at, type OpenDoors, type Posted, type PostOptions } from './transports.ts';
 
-/** A way to say a decision, and where the response is in the answer. */
+/** A transport: how to send a decision and where to find the response. */
 export interface Way {
   readonly name: string;
   readonly door: Transport;
   readonly path: string;
-  /** The body around the text of a payload; undefined: without one. */
+  /** The body around a payload text; undefined: without a payload. */
   around(payload: string | undefined): string;
   responseIn(body: JsonObject): unknown;
 }
@@ -18,7 +18,7 @@ const rpc = (method: string, params: string): string =>
 const data = (payload: string | undefined): string =>
   `{"type":"CONTROL_DECISION"${payload === undefined ? '' : `,"payload":${payload}`}}`;
 
-/** The output of the TASK_RESULT among a task's artifacts. */
+/** Finds the output of the TASK_RESULT in a task's artifacts. */
 export const outputOf = (task: unknown): unknown => at(task, 'artifacts', 0, 'parts', 0, 'data', 'output');
 
 export const WAYS: readonly Way[] = [
@@ -71,7 +71,7 @@ export interface Answered extends Posted {
   readonly response: unknown;
 }
 
-/** Says a payload at a door. */
+/** Sends a payload through a transport. */
 export async function say(
   doors: OpenDoors,
   way: Way,

@@ -52,7 +52,7 @@ const SCOPES: Readonly<Record<string, readonly Scope[]>> = {
 export const tokenOf = (caller: string): string => `token-of-${caller}-0123456789`;
 export const callerNamed = (name: string): Caller => ({ name, scopes: new Set(SCOPES[name] ?? []) });
 
-/** A payload of a decision; a pause unless told otherwise. */
+/** The payload of a decision; a pause by default. */
 export const decision = (fields: JsonObject = {}): JsonObject => ({
   decision_id: systemIds.uuid(),
   concern_id: CONCERN.id,
@@ -64,7 +64,7 @@ export const decision = (fields: JsonObject = {}): JsonObject => ({
   ...fields,
 });
 
-/** What the audit has of an attempt. */
+/** The audit record of an attempt. */
 export interface Audited {
   readonly door: string;
   readonly caller: string;
@@ -81,16 +81,16 @@ export interface OpenDoors {
   readonly store: ControlStore;
   readonly ledger: Ledger;
   readonly intake: ControlIntake;
-  /** What went to the gateway. */
+  /** Messages that the gateway received. */
   readonly passedOn: InboundMessage[];
   readonly canceled: string[];
-  /** The attempts in the audit that this has not returned before. */
+  /** Audited attempts since the previous call. */
   audited(): Audited[];
   post(path: string, body: string | Buffer<ArrayBuffer>, o?: PostOptions): Promise<Posted>;
 }
 
 export interface PostOptions {
-  /** `operator` when absent; null: nobody. */
+  /** Default: `operator`; null sends no token. */
   readonly as?: string | null;
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -106,7 +106,7 @@ export interface DoorsOptions {
   readonly limits?: DecisionServiceOptions['limits'];
 }
 
-/** The three doors on a real server, over a real desk, store and ledger; only engines and gateway are stand-ins. */
+/** All transports on a real server with real decision service, store and ledger; engines and gateway are fakes. */
 export async function openDoors(t: TestContext, o: DoorsOptions = {}): Promise<OpenDoors> {
   const dir = mkdtempSync(join(tmpdir(), 'hermes-doors-'));
   t.after(() => rmSync(dir, { recursive: true, force: true }));
@@ -218,7 +218,7 @@ export function codesOf(response: unknown): string[] {
   return errors.filter(isJsonObject).map(({ code }) => String(code));
 }
 
-/** A value deep in JSON, by keys and indices; undefined where the path ends. */
+/** Reads a nested JSON value by keys and indices; undefined if the path does not exist. */
 export function at(value: unknown, ...path: (string | number)[]): unknown {
   return path.reduce<unknown>((found, key) => {
     if (Array.isArray(found)) return found[Number(key)];
