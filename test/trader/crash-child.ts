@@ -108,7 +108,7 @@ let recovered = false;
 /** Keeps the process alive as a listener would: the timer of a deferred write does not. */
 const alive = setInterval(() => undefined, 60_000);
 await store.seed(STRATEGIES, CONCERNS);
-const desk = createDecisionService({
+const decisions = createDecisionService({
   store: watched,
   runtime,
   clock,
@@ -118,7 +118,7 @@ const desk = createDecisionService({
   limits: { perSecond: 1_000_000, burst: 1_000_000, keptForPause: 0 },
   watcher: { decided() {}, rejected() {}, audited() {} },
 });
-await desk.recover();
+await decisions.recover();
 recovered = true;
 
 const caller = { name: 'operator', scopes: new Set(['trader:decide']) };
@@ -142,7 +142,7 @@ async function decideOn(market: (typeof MARKETS)[number], who: number): Promise<
     };
     const text = JSON.stringify(decision);
     for (let copy = 0; copy <= at % 2; copy += 1) {
-      const { response } = await desk.decide({ door: 'jsonrpc', caller, text });
+      const { response } = await decisions.decide({ transport: 'jsonrpc', caller, text });
       boundary('before the answer');
       appendFileSync(
         join(order.dir, 'acknowledged'),

@@ -139,10 +139,10 @@ for (const [name, wants, error] of BAD) {
     assert.equal(r.position(), '3');
     assert.deepEqual(r.open(), []);
     assert.ok(r.engine.onBar(bar(3, '100')).error);
-    assert.deepEqual(r.engine.trouble(), { recentRejects: 0, consecutiveErrors: 2 });
+    assert.deepEqual(r.engine.failureCounts(), { recentRejects: 0, consecutiveErrors: 2 });
     r.as({ trading: scripted(() => []) });
     r.run(bar(4, '100'));
-    assert.equal(r.engine.trouble().consecutiveErrors, 0);
+    assert.equal(r.engine.failureCounts().consecutiveErrors, 0);
   });
 }
 
@@ -150,9 +150,9 @@ test('a switch resets the count of errors', () => {
   const r = rig();
   r.as({ trading: scripted(() => assert.fail('never')) });
   r.engine.onBar(bar(1, '100'));
-  assert.equal(r.engine.trouble().consecutiveErrors, 1);
+  assert.equal(r.engine.failureCounts().consecutiveErrors, 1);
   r.as({ id: 'b', trading: turns() });
-  assert.equal(r.engine.trouble().consecutiveErrors, 0);
+  assert.equal(r.engine.failureCounts().consecutiveErrors, 0);
 });
 
 const NO_BARS: [name: string, given: ReturnType<typeof bar>, error: RegExp][] = [
@@ -179,16 +179,16 @@ test('rejects count for 20 bars; orders refused by policy do not count', () => {
   const r = rig();
   r.as({ trading: turns([sell('1'), sell('1')], [sell('1')]) });
   r.run(bar(1, '100'), bar(2, '100'));
-  assert.equal(r.engine.trouble().recentRejects, 3);
+  assert.equal(r.engine.failureCounts().recentRejects, 3);
   r.run(...Array.from({ length: 18 }, (_, n) => bar(3 + n, '100')));
-  assert.equal(r.engine.trouble().recentRejects, 3);
+  assert.equal(r.engine.failureCounts().recentRejects, 3);
   r.run(bar(21, '100'));
-  assert.equal(r.engine.trouble().recentRejects, 1);
+  assert.equal(r.engine.failureCounts().recentRejects, 1);
   r.run(bar(22, '100'));
-  assert.equal(r.engine.trouble().recentRejects, 0);
+  assert.equal(r.engine.failureCounts().recentRejects, 0);
   r.as({ runState: 'paused', trading: scripted(() => [buy('1')]) });
   r.run(bar(23, '100'));
-  assert.equal(r.engine.trouble().recentRejects, 0);
+  assert.equal(r.engine.failureCounts().recentRejects, 0);
   assert.equal(r.engine.view().execution.rejects, 4);
 });
 
@@ -197,7 +197,7 @@ test('orders beyond the position limit never degrade execution and are recorded 
   r.as({ trading: scripted(() => [buy('4')]) });
   r.run(...Array.from({ length: 60 }, (_, n) => bar(1 + n, '10')));
   assert.equal(r.position(), '8');
-  assert.deepEqual(r.engine.trouble(), { recentRejects: 0, consecutiveErrors: 0 });
+  assert.deepEqual(r.engine.failureCounts(), { recentRejects: 0, consecutiveErrors: 0 });
   const rejected = r.recent().filter(({ state }) => state === 'rejected');
   assert.deepEqual(
     rejected.map(({ reason }) => reason),

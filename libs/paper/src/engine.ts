@@ -5,7 +5,7 @@ import { readBar } from './broker/intents.ts';
 import type { Order } from './broker/order.ts';
 import { reconcileOrders } from './broker/reconcile-orders.ts';
 import { readSnapshot, writeSnapshot } from './broker/snapshot.ts';
-import { type EngineState, firstState, HISTORY_BARS, type Tell } from './broker/state.ts';
+import { type EngineState, firstState, HISTORY_BARS, type OrderListener } from './broker/state.ts';
 import { viewEngine } from './broker/view.ts';
 import type { Desired, Engine } from './market/engine-port.ts';
 import type { Market } from './market/market.ts';
@@ -32,8 +32,8 @@ export function createEngine({ concernId, market, snapshot, ids, watcher }: Engi
   let trading: TradingStrategy | undefined;
 
   /** Applies a change whole or, where it throws, not at all. Returns the number of canceled orders. */
-  function change(work: (tell: Tell) => EngineState): number {
-    const told: [Order, Parameters<Tell>[1]][] = [];
+  function change(work: (tell: OrderListener) => EngineState): number {
+    const told: [Order, Parameters<OrderListener>[1]][] = [];
     state = work((order, what) => told.push([order, what]));
     for (const [{ strategyId }, what] of told) watcher.order(concernId, strategyId, what);
     return told.filter(([, what]) => what === 'canceled').length;
@@ -76,7 +76,7 @@ export function createEngine({ concernId, market, snapshot, ids, watcher }: Engi
     configure,
     onBar,
     view: () => viewEngine(state),
-    trouble: () => ({
+    failureCounts: () => ({
       recentRejects: state.rejectsOfBars.reduce((total, each) => total + each, 0),
       consecutiveErrors: state.consecutiveErrors,
     }),

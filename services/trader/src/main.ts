@@ -2,15 +2,15 @@ import { runEntryPoint } from '@hermes-fleet/member';
 import { examineTrader } from './doctor.ts';
 import { readEnvironment } from './environment.ts';
 import { startTrader } from './start.ts';
-import { asksAboutAudit, lookAtAudit } from './verify-audit.ts';
+import { isAuditCommand, readAudit } from './verify-audit.ts';
 
 const argv = process.argv.slice(2);
-const audit = asksAboutAudit(argv);
+const audit = isAuditCommand(argv);
 
 await runEntryPoint(
   {
     readEnvironment: (own, env) => readEnvironment(audit ? [] : own, env),
-    start: audit ? (environment, env) => lookAtAudit(argv, environment, env) : startTrader,
+    start: audit ? (environment, env) => readAudit(argv, environment, env) : startTrader,
     examine: examineTrader,
   },
   argv,

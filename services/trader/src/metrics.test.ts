@@ -96,9 +96,9 @@ test('known label sets start at 0', async () => {
 });
 
 const RECORDED: [record: (metrics: TraderMetrics) => void, name: string, value: number][] = [
-  [(m) => m.desk.decided('pause', 'applied'), 'decisions_total{action="pause",status="applied"}', 1],
-  [(m) => m.desk.decided('none', 'rejected'), 'decisions_total{action="none",status="rejected"}', 1],
-  [(m) => m.desk.rejected('stale_request'), 'rejections_total{code="stale_request"}', 1],
+  [(m) => m.decisions.decided('pause', 'applied'), 'decisions_total{action="pause",status="applied"}', 1],
+  [(m) => m.decisions.decided('none', 'rejected'), 'decisions_total{action="none",status="rejected"}', 1],
+  [(m) => m.decisions.rejected('stale_request'), 'rejections_total{code="stale_request"}', 1],
   [(m) => m.runtime.order(CONCERN.id, 's1', 'filled'), 'orders_total{strategy="Grid",kind="filled"}', 1],
   [(m) => m.runtime.order(CONCERN.id, 'gone', 'placed'), 'orders_total{strategy="other",kind="placed"}', 1],
   [(m) => m.auditOk(false), 'audit_ok', 0],
@@ -137,7 +137,7 @@ test('state metrics read the store and the runtime at each scrape', async () => 
   world.degraded = true;
   world.seq = 9;
   world.view = undefined;
-  metrics.desk.audited();
+  metrics.decisions.audited();
   metrics.runtime.changed(CONCERN.id);
   assert.deepEqual(await state(), {
     fleet_trader_audit_records_total: 9,
@@ -154,7 +154,7 @@ test('state metrics read the store and the runtime at each scrape', async () => 
 
 test('an unreadable store does not affect other metrics', async () => {
   const { registry, world, metrics } = traderMetrics();
-  metrics.desk.decided('resume', 'noop');
+  metrics.decisions.decided('resume', 'noop');
   world.fails = true;
   const found = await samples(registry);
   assert.equal(found['fleet_trader_decisions_total{action="resume",status="noop"}'], 1);
@@ -178,8 +178,8 @@ test('unknown labels create no series, and the series of strategies are bounded'
   for (let n = 0; n < 1_000; n += 1) {
     const word: string = `w${n}`;
     // Values that the types forbid may still occur by mistake.
-    Reflect.apply(metrics.desk.decided, undefined, [word, word]);
-    Reflect.apply(metrics.desk.rejected, undefined, [word]);
+    Reflect.apply(metrics.decisions.decided, undefined, [word, word]);
+    Reflect.apply(metrics.decisions.rejected, undefined, [word]);
     Reflect.apply(metrics.runtime.order, undefined, [word, `id${n}`, word]);
   }
   const after = Object.keys(await samples(registry)).length;

@@ -1,8 +1,8 @@
 import type { Runtime, RuntimeWatcher } from '@hermes-fleet/paper';
 import { ControlAction, ControlCode, ControlStatus, RiskMode } from '@hermes-fleet/protocol';
 import { Counter, Gauge, type Registry } from 'prom-client';
+import type { DecisionObserver } from './control/audit-recorder.ts';
 import type { ControlStore } from './control/control-store.ts';
-import type { DeskWatcher } from './control/create-decision-service.ts';
 
 /** Replaces unknown label values. */
 const OTHER = 'other';
@@ -22,7 +22,7 @@ export interface TraderMetricsOptions {
 }
 
 export interface TraderMetrics {
-  readonly desk: DeskWatcher;
+  readonly decisions: DecisionObserver;
   readonly runtime: RuntimeWatcher;
   /** Sets the result of the audit's verification. */
   auditOk(ok: boolean): void;
@@ -134,7 +134,7 @@ export function createTraderMetrics(o: TraderMetricsOptions): TraderMetrics {
     kind: allowed(ORDER_KINDS),
   };
   return {
-    desk: {
+    decisions: {
       decided: (action, status) =>
         decisions.inc({ action: label.action(action), status: label.status(status) }),
       rejected: (code) => rejections.inc({ code: label.code(code) }),

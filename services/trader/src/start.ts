@@ -136,7 +136,7 @@ export async function startTrader(
     limits,
     clock,
     log,
-    watcher: watchers.desk,
+    watcher: watchers.decisions,
   });
   failed.defer(() => desk.close());
 
@@ -185,7 +185,7 @@ export async function startTrader(
   });
   failed.defer(() => gateway.stop(FAILED_START_GRACE_MS));
   const intake = createControlIntake({
-    desk,
+    decisions: desk,
     ledger,
     gateway,
     clock,
@@ -227,7 +227,7 @@ export async function startTrader(
     readsText: isControlDecision,
     onRefused: auditRefusals(desk),
   });
-  registerMcp(app, { desk, name, version });
+  registerMcp(app, { decisions: desk, name, version });
   registerFleetRoutes(app, { profile: name, peers, gateway, ledger, clock, countCache: false });
 
   const retention = startRetention({

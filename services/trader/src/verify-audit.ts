@@ -22,7 +22,7 @@ const OPTIONS = {
 } as const;
 
 /** True for a command line that reads the audit instead of starting the trader. */
-export const asksAboutAudit = (argv: readonly string[]): boolean =>
+export const isAuditCommand = (argv: readonly string[]): boolean =>
   argv.includes('--verify-audit') || argv.includes('--show-audit');
 
 /**
@@ -30,7 +30,7 @@ export const asksAboutAudit = (argv: readonly string[]): boolean =>
  * exits with 1 if the chain is broken. `--show-audit --after <seq> --limit <count>` prints records. The output is one JSON
  * object per line. Both only read the file, so they may run beside the trader. Throws CONFIG_INVALID, STORE_UNAVAILABLE.
  */
-export async function lookAtAudit(
+export async function readAudit(
   argv: readonly string[],
   environment: MemberEnvironment,
   processEnv: NodeJS.ProcessEnv,
@@ -39,7 +39,7 @@ export async function lookAtAudit(
   const file = join(environment.stateDir, 'control.db');
   // Read first: an intact file contains every head that was published before it is opened.
   const published = values['verify-audit'] ? await publishedHead(environment, processEnv) : undefined;
-  mayBeRead(file);
+  assertReadable(file);
   const reader = openReader(file, CONTROL);
   try {
     if (published) {
@@ -56,7 +56,7 @@ export async function lookAtAudit(
 }
 
 /** Throws CONFIG_INVALID for a file of another user, which would otherwise be reported as missing. */
-function mayBeRead(file: string): void {
+function assertReadable(file: string): void {
   try {
     accessSync(file, constants.R_OK);
   } catch (cause) {

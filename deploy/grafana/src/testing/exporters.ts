@@ -63,9 +63,9 @@ export function traderMetrics() {
   });
   const record = (): void => {
     seq += 1;
-    metrics.desk.decided('switch', 'applied');
-    metrics.desk.decided('pause', 'rejected');
-    metrics.desk.rejected('no_active_strategy');
+    metrics.decisions.decided('switch', 'applied');
+    metrics.decisions.decided('pause', 'rejected');
+    metrics.decisions.rejected('no_active_strategy');
     metrics.runtime.order(CONCERN.id, 's1', 'filled');
     outbox({ count: 0, oldestAgeS: 0 });
   };

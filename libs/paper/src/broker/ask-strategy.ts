@@ -6,27 +6,31 @@ import { averagePrice } from './account.ts';
 import { readIntents } from './intents.ts';
 import { type Order, openOrderOf } from './order.ts';
 import { judgeOrder, type OrderIntent, onQuantityStep } from './risk-gate.ts';
-import { type EngineState, ended, freeCash, orderOf, type Tell, troubled } from './state.ts';
+import { countReject, type EngineState, endOrder, freeCash, type OrderListener, orderOf } from './state.ts';
 
-interface Asking {
+interface StrategyContext {
   readonly market: Market;
   readonly ids: Ids;
-  readonly tell: Tell;
+  readonly tell: OrderListener;
 }
 
 /** Asks the configured strategy and applies those of its intents that the risk gate allows. Throws what the strategy throws. */
-export function askStrategy(before: EngineState, trading: TradingStrategy, asking: Asking): EngineState {
+export function askStrategy(
+  before: EngineState,
+  trading: TradingStrategy,
+  asking: StrategyContext,
+): EngineState {
   const { strategyId } = before.configured;
   const bar = before.bars.at(-1);
   if (strategyId === null || bar === undefined || before.bars.length < trading.warmupBars) return before;
-  const view = seenBy(before, { ...asking, strategyId, bar });
+  const view = viewFor(before, { ...asking, strategyId, bar });
   return readIntents(trading.onBar(view), view.openOrders).reduce<EngineState>(
-    (state, intent) => done(state, intent, { ...asking, strategyId, bar }),
+    (state, intent) => applyIntent(state, intent, { ...asking, strategyId, bar }),
     before,
   );
 }
 
-function seenBy(state: EngineState, { strategyId, bar: { close }, market }: Doing): StrategyView {
+function viewFor(state: EngineState, { strategyId, bar: { close }, market }: IntentContext): StrategyView {
   const { account, bars, open } = state;
   return {
     bars,
@@ -38,23 +42,23 @@ function seenBy(state: EngineState, { strategyId, bar: { close }, market }: Doin
   };
 }
 
-interface Doing extends Asking {
+interface IntentContext extends StrategyContext {
   readonly strategyId: string;
   readonly bar: Bar;
 }
 
-function done(state: EngineState, intent: Intent, doing: Doing): EngineState {
-  if (intent.type === 'order') return placed(state, intent, doing);
+function applyIntent(state: EngineState, intent: Intent, doing: IntentContext): EngineState {
+  if (intent.type === 'order') return placeOrder(state, intent, doing);
   const order = orderOf(state, intent.orderId);
   if (order === undefined) return state;
   const reason = 'the strategy canceled it';
-  return ended(state, order, { state: 'canceled', endedAt: doing.bar.at, reason }, doing.tell);
+  return endOrder(state, order, { state: 'canceled', endedAt: doing.bar.at, reason }, doing.tell);
 }
 
-function placed(
+function placeOrder(
   state: EngineState,
   intent: OrderIntent,
-  { market, ids, tell, strategyId, bar }: Doing,
+  { market, ids, tell, strategyId, bar }: IntentContext,
 ): EngineState {
   const { type: _, ...wanted } = intent;
   const { position } = state.account;
@@ -62,12 +66,12 @@ function placed(
   const ruling = judgeOrder(intent, { ...facts, close: bar.close });
   const common = { ...wanted, id: ids.uuid(), strategyId, placedAt: bar.at };
   if ('refused' in ruling) {
-    if (ruling.isCommanded && isTold(state, intent, strategyId, ruling.refused)) return state;
+    if (ruling.isByPolicy && isAlreadyRecorded(state, intent, strategyId, ruling.refused)) return state;
     const quantity = floorTo(intent.quantity, market.steps.quantity);
     const order: Order = { ...common, quantity, state: 'open', reserved: ZERO, isHalved: false };
     const ending = { state: 'rejected' as const, endedAt: bar.at, reason: ruling.refused };
-    const after = ended(state, order, ending, tell);
-    return ruling.isCommanded ? after : troubled(after);
+    const after = endOrder(state, order, ending, tell);
+    return ruling.isByPolicy ? after : countReject(after);
   }
   const { scaled, ...passed } = ruling;
   const reason = scaled === undefined ? {} : { reason: scaled };
@@ -77,7 +81,12 @@ function placed(
 }
 
 /** A repeated refusal is recorded once, so that an intent repeated at every bar does not crowd out the recent orders. */
-const isTold = ({ recent }: EngineState, intent: OrderIntent, strategyId: string, reason: string): boolean =>
+const isAlreadyRecorded = (
+  { recent }: EngineState,
+  intent: OrderIntent,
+  strategyId: string,
+  reason: string,
+): boolean =>
   recent.some(
     (order) =>
       order.state === 'rejected' &&

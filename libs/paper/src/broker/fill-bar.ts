@@ -5,53 +5,53 @@ import { bought, openAccount, sold } from './account.ts';
 import { atOpen, costOf, type Execution, feeOf, withinBar } from './broker.ts';
 import type { Order } from './order.ts';
 import {
+  countReject,
   type EngineState,
-  ended,
+  endOrder,
   freeCash,
   HISTORY_BARS,
-  type Tell,
-  TROUBLE_BARS,
-  troubled,
+  type OrderListener,
+  REJECT_WINDOW_BARS,
 } from './state.ts';
 
 /** Fills open orders by a bar: first those that fill at its open, then those that it trades through, oldest order first. */
-export function fillBar(before: EngineState, bar: Bar, market: Market, tell: Tell): EngineState {
-  let state = begun(before, bar, market);
+export function fillBar(before: EngineState, bar: Bar, market: Market, tell: OrderListener): EngineState {
+  let state = withBar(before, bar, market);
   for (const meet of [atOpen, withinBar]) {
     for (const order of state.open) {
       const execution = meet(order, bar, market);
-      if (execution !== undefined) state = executed(state, order, { ...execution, bar, market }, tell);
+      if (execution !== undefined) state = fillOrder(state, order, { ...execution, bar, market }, tell);
     }
   }
   return state;
 }
 
-function begun(state: EngineState, bar: Bar, { balances }: Market): EngineState {
+function withBar(state: EngineState, bar: Bar, { balances }: Market): EngineState {
   const { account, counts } = state;
   return {
     ...state,
     account: counts.bars === 0 ? openAccount(balances.quote, balances.base, bar.open) : account,
     bars: [...state.bars, bar].slice(-HISTORY_BARS),
     counts: { ...counts, bars: counts.bars + 1 },
-    rejectsOfBars: [...state.rejectsOfBars, 0].slice(-TROUBLE_BARS),
+    rejectsOfBars: [...state.rejectsOfBars, 0].slice(-REJECT_WINDOW_BARS),
   };
 }
 
-interface Meeting extends Execution {
+interface FillContext extends Execution {
   readonly bar: Bar;
   readonly market: Market;
 }
 
-function executed(state: EngineState, order: Order, meeting: Meeting, tell: Tell): EngineState {
+function fillOrder(state: EngineState, order: Order, meeting: FillContext, tell: OrderListener): EngineState {
   const { price, reference, bar, market } = meeting;
   const { quantity, side } = order;
   const endedAt = bar.at;
-  const reason = obstacle(state, order, meeting);
+  const reason = rejectReason(state, order, meeting);
   if (reason !== undefined)
-    return troubled(ended(state, order, { state: 'rejected', endedAt, reason }, tell));
+    return countReject(endOrder(state, order, { state: 'rejected', endedAt, reason }, tell));
   const fee = feeOf(quantity, price, market);
   const account = (side === 'buy' ? bought : sold)(state.account, { quantity, price, fee });
-  const after = ended(state, order, { state: 'filled', endedAt, fillPrice: price, fee }, tell);
+  const after = endOrder(state, order, { state: 'filled', endedAt, fillPrice: price, fee }, tell);
   if (reference === undefined) return { ...after, account };
   const slippage = price.minus(reference).abs().times(quantity);
   const { counts } = after;
@@ -67,7 +67,7 @@ function executed(state: EngineState, order: Order, meeting: Meeting, tell: Tell
 }
 
 /** Why an order that met its price cannot be filled: the open may be far from the price that cash was reserved for. */
-function obstacle(state: EngineState, order: Order, { price, market }: Meeting): string | undefined {
+function rejectReason(state: EngineState, order: Order, { price, market }: FillContext): string | undefined {
   if (!price.gt(ZERO)) return `the price is below one step of ${text(market.steps.price)}`;
   if (order.side === 'sell') return undefined;
   const cost = costOf(order.quantity, price, market);

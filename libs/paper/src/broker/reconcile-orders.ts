@@ -3,27 +3,27 @@ import type { Market } from '../market/market.ts';
 import { text } from '../market/money.ts';
 import type { Order } from './order.ts';
 import { halfOf } from './risk-gate.ts';
-import { type EngineState, ended, type Tell } from './state.ts';
+import { type EngineState, endOrder, type OrderListener } from './state.ts';
 
 /** Cancels the open orders that `desired` does not allow, and halves entries under risk mode `cautious`. Idempotent. */
 export function reconcileOrders(
   before: EngineState,
   desired: Desired,
   market: Market,
-  tell: Tell,
+  tell: OrderListener,
 ): EngineState {
   let state = before;
   for (const order of before.open) {
-    const reason = unwanted(order, desired);
+    const reason = cancelReason(order, desired);
     const endedAt = before.bars.at(-1)?.at ?? order.placedAt;
-    if (reason !== undefined) state = ended(state, order, { state: 'canceled', endedAt, reason }, tell);
+    if (reason !== undefined) state = endOrder(state, order, { state: 'canceled', endedAt, reason }, tell);
     else if (desired.riskMode === 'cautious' && order.purpose === 'entry' && !order.isHalved)
-      state = halved(state, order, { endedAt, market }, tell);
+      state = halveOrder(state, order, { endedAt, market }, tell);
   }
   return state;
 }
 
-function unwanted(
+function cancelReason(
   { strategyId, purpose }: Order,
   { strategy, riskMode, runState }: Desired,
 ): string | undefined {
@@ -35,17 +35,17 @@ function unwanted(
   return runState === 'paused' ? 'paused: no entries' : undefined;
 }
 
-function halved(
+function halveOrder(
   state: EngineState,
   order: Order,
   { endedAt, market }: { endedAt: number; market: Market },
-  tell: Tell,
+  tell: OrderListener,
 ): EngineState {
   const quantity = halfOf(order.quantity, market);
   const least = market.limits.minOrder;
   if (quantity.lt(least)) {
     const reason = `risk mode cautious leaves ${text(quantity)} of it, limit min_order is ${text(least)}`;
-    return ended(state, order, { state: 'canceled', endedAt, reason }, tell);
+    return endOrder(state, order, { state: 'canceled', endedAt, reason }, tell);
   }
   const reserved = order.reserved.div(order.quantity).times(quantity);
   const why = 'risk mode cautious halves entries';

@@ -41,7 +41,7 @@ function ruling(intent: Intent, given: Partial<GateFacts>): string {
   assert.equal(intent.type, 'order');
   if (intent.type !== 'order') return '';
   const ruled = judgeOrder(intent, facts(given));
-  if ('refused' in ruled) return `${ruled.isCommanded ? 'never' : 'no'}: ${ruled.refused}`;
+  if ('refused' in ruled) return `${ruled.isByPolicy ? 'never' : 'no'}: ${ruled.refused}`;
   const limit = ruled.limitPrice === undefined ? '' : ` @${ruled.limitPrice}`;
   const halved = ruled.isHalved ? ' halved' : '';
   return `${ruled.quantity}${limit} reserving ${ruled.reserved}${halved}${ruled.scaled === undefined ? '' : `, ${ruled.scaled}`}`;

@@ -30,12 +30,12 @@ export interface Passed {
 export interface Refused {
   readonly refused: string;
   /** Refused by the risk mode, the run state or a configured limit. Such a refusal does not degrade execution. */
-  readonly isCommanded: boolean;
+  readonly isByPolicy: boolean;
 }
 
 /** An upper bound of a quantity, and its reason. */
 interface Bound {
-  readonly most: Decimal;
+  readonly max: Decimal;
   readonly why: string;
 }
 
@@ -51,32 +51,33 @@ export function judgeOrder(intent: OrderIntent, facts: GateFacts): Passed | Refu
   const { side, purpose } = intent;
   const { riskMode, runState, market, open } = facts;
   const { limits } = market;
-  if (riskMode === 'halted') return commanded('risk mode halted: no orders');
+  if (riskMode === 'halted') return refusedByPolicy('risk mode halted: no orders');
   if ((side === 'buy') !== (purpose === 'entry'))
     return refused(`a ${side} cannot be an ${purpose} of a spot account: buys enter, sales exit`);
-  if (side === 'buy' && runState === 'paused') return commanded('paused: no entries');
-  if (side === 'buy' && riskMode === 'reduce_only') return commanded('risk mode reduce_only: no entries');
+  if (side === 'buy' && runState === 'paused') return refusedByPolicy('paused: no entries');
+  if (side === 'buy' && riskMode === 'reduce_only')
+    return refusedByPolicy('risk mode reduce_only: no entries');
   const ofSide = open.filter((each) => each.side === side).length;
   if (ofSide >= limits.maxOpenOrders) {
     const reason = `limit max_open_orders: ${ofSide} ${side} orders are open already`;
-    return side === 'buy' ? commanded(reason) : refused(reason);
+    return side === 'buy' ? refusedByPolicy(reason) : refused(reason);
   }
-  return sized(intent, facts);
+  return sizeOrder(intent, facts);
 }
 
-function sized(intent: OrderIntent, facts: GateFacts): Passed | Refused {
+function sizeOrder(intent: OrderIntent, facts: GateFacts): Passed | Refused {
   const { side } = intent;
   const { market, close, position, freeCash } = facts;
   const limitPrice = intent.limitPrice === undefined ? undefined : onStep(side, intent.limitPrice, market);
   const price = limitPrice ?? worse(side, close, market);
   if (!price.gt(ZERO)) return refused(`the price is below one step of ${text(market.steps.price)}`);
-  const { quantity, why } = cut(intent, facts);
+  const { quantity, why } = reduceQuantity(intent, facts);
   const least = market.limits.minOrder;
   const isAll = side === 'sell' && quantity.eq(onQuantityStep(position, market)) && quantity.gt(ZERO);
   if (quantity.lt(least) && !isAll) {
     const reason = `limit min_order ${text(least)}: ${text(quantity)} is left${after(why)}`;
     const isWantedTooSmall = onQuantityStep(intent.quantity, market).lt(least);
-    return side === 'sell' || isWantedTooSmall ? refused(reason) : commanded(reason);
+    return side === 'sell' || isWantedTooSmall ? refused(reason) : refusedByPolicy(reason);
   }
   const cost = costOf(quantity, price, market);
   if (side === 'buy' && cost.gt(freeCash))
@@ -95,13 +96,13 @@ const isHalving = ({ purpose }: OrderIntent, { riskMode }: GateFacts): boolean =
 
 function boundsOf({ side }: OrderIntent, { market, position, open }: GateFacts): Bound[] {
   const { maxOrder, maxPosition } = market.limits;
-  const order = { most: maxOrder, why: `limit max_order ${text(maxOrder)}` };
+  const order = { max: maxOrder, why: `limit max_order ${text(maxOrder)}` };
   if (side === 'sell') {
     const free = position.minus(quantityOf(open, 'sell'));
-    return [order, { most: free, why: `${text(free)} held that no other order sells` }];
+    return [order, { max: free, why: `${text(free)} held that no other order sells` }];
   }
   const room = greater(ZERO, maxPosition.minus(position).minus(quantityOf(open, 'buy')));
-  return [order, { most: room, why: `limit max_position ${text(maxPosition)}` }];
+  return [order, { max: room, why: `limit max_position ${text(maxPosition)}` }];
 }
 
 /** Halves the quantity after the limits, so that `cautious` has an effect even where a limit reduces the order. */
@@ -116,12 +117,15 @@ export const onQuantityStep = (quantity: Decimal, { steps }: Market): Decimal =>
   floorTo(quantity, steps.quantity);
 
 /** The requested quantity after bounds, rounding and halving, with the reasons for the reduction. */
-function cut(intent: OrderIntent, facts: GateFacts): { quantity: Decimal; why: readonly string[] } {
+function reduceQuantity(
+  intent: OrderIntent,
+  facts: GateFacts,
+): { quantity: Decimal; why: readonly string[] } {
   const why: string[] = [];
   let { quantity } = intent;
   for (const bound of boundsOf(intent, facts)) {
-    if (!bound.most.lt(quantity)) continue;
-    quantity = bound.most;
+    if (!bound.max.lt(quantity)) continue;
+    quantity = bound.max;
     why.push(bound.why);
   }
   const whole = onQuantityStep(quantity, facts.market);
@@ -135,5 +139,5 @@ const onStep = (side: OpenOrder['side'], price: Decimal, { steps }: Market): Dec
 
 const after = (why: readonly string[]): string => (why.length === 0 ? '' : ` after ${why.join(', ')}`);
 
-const refused = (reason: string): Refused => ({ refused: reason, isCommanded: false });
-const commanded = (reason: string): Refused => ({ refused: reason, isCommanded: true });
+const refused = (reason: string): Refused => ({ refused: reason, isByPolicy: false });
+const refusedByPolicy = (reason: string): Refused => ({ refused: reason, isByPolicy: true });

@@ -11,7 +11,7 @@ export const HISTORY_BARS = 500;
 /** Ended orders that views still show. */
 export const RECENT_ORDERS = 20;
 /** Bars over which `recentRejects` counts. */
-export const TROUBLE_BARS = 20;
+export const REJECT_WINDOW_BARS = 20;
 
 /** The immutable state of an engine between two bars. */
 export interface EngineState {
@@ -55,7 +55,7 @@ export const reservedCash = ({ open }: EngineState): Decimal =>
 export const freeCash = (state: EngineState): Decimal => state.account.cash.minus(reservedCash(state));
 
 /** Called for each order that is placed and for each that ends. */
-export type Tell = (order: Order, what: 'placed' | 'filled' | 'canceled' | 'rejected') => void;
+export type OrderListener = (order: Order, what: 'placed' | 'filled' | 'canceled' | 'rejected') => void;
 
 export type Ending = Pick<Order, 'fillPrice' | 'fee' | 'reason'> & {
   readonly state: 'filled' | 'canceled' | 'rejected';
@@ -63,7 +63,7 @@ export type Ending = Pick<Order, 'fillPrice' | 'fee' | 'reason'> & {
 };
 
 /** Moves an order from the open to the recent orders. */
-export function ended(state: EngineState, order: Order, ending: Ending, tell: Tell): EngineState {
+export function endOrder(state: EngineState, order: Order, ending: Ending, tell: OrderListener): EngineState {
   const after: Order = { ...order, ...ending };
   tell(after, ending.state);
   const { counts } = state;
@@ -80,7 +80,7 @@ export function ended(state: EngineState, order: Order, ending: Ending, tell: Te
 }
 
 /** Counts a reject of the current bar. */
-export const troubled = (state: EngineState): EngineState => ({
+export const countReject = (state: EngineState): EngineState => ({
   ...state,
   rejectsOfBars: state.rejectsOfBars.with(-1, (state.rejectsOfBars.at(-1) ?? 0) + 1),
 });

@@ -4,7 +4,7 @@ import { type Clock, FleetError } from '@hermes-fleet/protocol';
 import { money } from '../market/money.ts';
 import type { Bar, Feed } from '../market/strategy.ts';
 import { type CsvRow, readCsvRows } from './csv-rows.ts';
-import { boundary, until } from './pace.ts';
+import { floorToStep, sleepUntil } from './pace.ts';
 
 /** Largest CSV file, about 100,000 bars. */
 export const MAX_CSV_BYTES = 8_000_000;
@@ -22,12 +22,13 @@ export function createCsvFeed(o: { readonly file: string; readonly intervalMs: n
     next: async (last, signal) => {
       signal.throwIfAborted();
       if (asked === undefined || asked.after !== last?.at) {
-        const dueAt = asked === undefined ? clock.now() : boundary(clock.now(), o.intervalMs) + o.intervalMs;
+        const dueAt =
+          asked === undefined ? clock.now() : floorToStep(clock.now(), o.intervalMs) + o.intervalMs;
         asked = { after: last?.at, dueAt };
       }
       const row = last === undefined ? rows[0] : firstAfter(rows, last.at);
       if (row === undefined) return undefined;
-      await until(clock, { at: asked.dueAt, stepMs: o.intervalMs }, signal);
+      await sleepUntil(clock, { at: asked.dueAt, stepMs: o.intervalMs }, signal);
       return barOf(row);
     },
   };

@@ -4,7 +4,7 @@ import type { Clock } from '@hermes-fleet/protocol';
  * Waits until the clock reaches `at` and checks it every `stepMs`, since a timer ignores changes of the clock and may
  * fire early. Rejects with the signal's reason.
  */
-export async function until(
+export async function sleepUntil(
   clock: Clock,
   { at, stepMs }: { readonly at: number; readonly stepMs: number },
   signal: AbortSignal,
@@ -15,4 +15,4 @@ export async function until(
 }
 
 /** Rounds a time down to a multiple of `stepMs`. */
-export const boundary = (at: number, stepMs: number): number => Math.floor(at / stepMs) * stepMs;
+export const floorToStep = (at: number, stepMs: number): number => Math.floor(at / stepMs) * stepMs;

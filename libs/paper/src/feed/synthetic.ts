@@ -2,7 +2,7 @@ import type { Clock } from '@hermes-fleet/protocol';
 import type { Decimal } from 'decimal.js';
 import { greater, money, smaller } from '../market/money.ts';
 import type { Bar, Feed } from '../market/strategy.ts';
-import { boundary, until } from './pace.ts';
+import { floorToStep, sleepUntil } from './pace.ts';
 import { randomAt } from './random.ts';
 
 export interface SyntheticOptions {
@@ -29,10 +29,10 @@ export function createSyntheticFeed(o: SyntheticOptions, clock: Clock): Feed {
   return {
     intervalMs: o.intervalMs,
     next: async (last, signal) => {
-      const latest = boundary(clock.now(), o.intervalMs);
+      const latest = floorToStep(clock.now(), o.intervalMs);
       const at =
-        last === undefined ? latest : Math.max(latest, boundary(last.at, o.intervalMs) + o.intervalMs);
-      await until(clock, { at, stepMs: o.intervalMs }, signal);
+        last === undefined ? latest : Math.max(latest, floorToStep(last.at, o.intervalMs) + o.intervalMs);
+      await sleepUntil(clock, { at, stepMs: o.intervalMs }, signal);
       return syntheticBar(o, at, last?.close ?? o.startPrice);
     },
   };

@@ -5,7 +5,7 @@ import { DegradedSchema, degradations, type ExecutionFacts } from './degraded.ts
 const config = DegradedSchema.parse(undefined);
 const sound: ExecutionFacts = {
   now: 100_000,
-  heardAt: 100_000,
+  lastBarAt: 100_000,
   intervalMs: 1_000,
   hasFeedEnded: false,
   feedErrors: 0,
@@ -28,11 +28,11 @@ describe('an execution', () => {
 
   for (const [what, facts, reasons] of [
     ['with nothing wrong', {}, []],
-    ['whose feed is as late as it may be', { heardAt: 97_000 }, []],
-    ['whose feed is later', { heardAt: 96_999 }, ['the feed is stale: no bar for more than 3 intervals']],
+    ['whose feed is as late as it may be', { lastBarAt: 97_000 }, []],
+    ['whose feed is later', { lastBarAt: 96_999 }, ['the feed is stale: no bar for more than 3 intervals']],
     [
       'whose feed has ended and is missed',
-      { heardAt: 0, hasFeedEnded: true },
+      { lastBarAt: 0, hasFeedEnded: true },
       ['the feed is stale: no bar for more than 3 intervals: it has no more bars'],
     ],
     ['whose feed has just ended', { hasFeedEnded: true }, []],

@@ -18,7 +18,7 @@ export interface ExecutionFacts {
   /** Ms since the epoch. */
   readonly now: number;
   /** Time of the last bar's arrival or, before it, of the start. */
-  readonly heardAt: number;
+  readonly lastBarAt: number;
   readonly intervalMs: number;
   readonly hasFeedEnded: boolean;
   /** Consecutive. */
@@ -30,14 +30,14 @@ export interface ExecutionFacts {
 }
 
 /** Longest silence of a feed, ms. */
-export const patienceMs = (config: DegradedConfig, intervalMs: number): number =>
+export const staleAfterMs = (config: DegradedConfig, intervalMs: number): number =>
   config.stale_after_bars * intervalMs;
 
 /** All reasons why execution is degraded; empty if it is not. Execution recovers as soon as its causes end. */
 export function degradations(config: DegradedConfig, facts: ExecutionFacts): string[] {
-  const { now, heardAt, intervalMs, feedErrors, recentRejects, consecutiveErrors, forced } = facts;
+  const { now, lastBarAt: heardAt, intervalMs, feedErrors, recentRejects, consecutiveErrors, forced } = facts;
   // Absolute: a clock that was set back does not make an old bar fresh.
-  const isStale = Math.abs(now - heardAt) > patienceMs(config, intervalMs);
+  const isStale = Math.abs(now - heardAt) > staleAfterMs(config, intervalMs);
   const { stale_after_bars, max_rejects, max_errors } = config;
   const why = facts.hasFeedEnded ? ': it has no more bars' : '';
   return [

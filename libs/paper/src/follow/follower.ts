@@ -45,14 +45,14 @@ export function createFollower(o: FollowerOptions): Follower {
   const stop = new AbortController();
   const changed = (): void => o.watcher.changed(concernId);
   const save = (): Promise<void> => store.saveEngine(concernId, engine.snapshot());
-  const keeper = createSnapshotWriter({ name: `the engine of ${concernId}`, save, log });
+  const snapshotWriter = createSnapshotWriter({ name: `the engine of ${concernId}`, save, log });
   const faults = createFaults({ concernId, after: o.degraded.faulted_after_errors, store, log });
   const { intervalMs } = feed;
-  const trouble = engine.trouble;
-  const vitals = createHealthMonitor({
+  const trouble = engine.failureCounts;
+  const healthMonitor = createHealthMonitor({
     concernId,
     intervalMs,
-    trouble,
+    failureCounts: trouble,
     clock,
     log,
     config: o.degraded,
@@ -65,15 +65,15 @@ export function createFollower(o: FollowerOptions): Follower {
   function take(bar: Bar): void {
     const { error } = engine.onBar(bar);
     if (engine.lastBar()?.at !== bar.at) throw error ?? new Error(`the engine took no bar at ${bar.at}`);
-    vitals.heard();
+    healthMonitor.barReceived();
     const strategy = desired?.strategy;
     if (error === undefined) faults.succeeded();
     // Its position and exits stay; it places no more entries.
     else if (desired && strategy && faults.failed(strategy.id, error))
       engine.configure({ ...desired, runState: 'paused' });
     faults.record();
-    keeper.keep();
-    vitals.check();
+    snapshotWriter.requestSave();
+    healthMonitor.check();
     changed();
   }
 
@@ -81,12 +81,12 @@ export function createFollower(o: FollowerOptions): Follower {
     while (!signal.aborted) {
       try {
         const bar = await feed.next(engine.lastBar(), signal);
-        if (bar === undefined) return vitals.feedEnded();
+        if (bar === undefined) return healthMonitor.feedEnded();
         if (!signal.aborted) take(bar);
       } catch (err) {
         if (signal.aborted) return;
         await clock
-          .sleep(backoffMs(vitals.feedFailed(err), { ...PAUSE, random }), signal)
+          .sleep(backoffMs(healthMonitor.feedFailed(err), { ...PAUSE, random }), signal)
           .catch(() => undefined);
       }
     }
@@ -117,16 +117,16 @@ export function createFollower(o: FollowerOptions): Follower {
     const done = engine.configure({ runState, riskMode, strategy: trading });
     desired = { runState, riskMode, strategy: trading };
     begin();
-    if (done.canceledOrders > 0 || done.inheritedPosition !== undefined) keeper.keep();
-    else keeper.touch();
-    vitals.check();
+    if (done.canceledOrders > 0 || done.inheritedPosition !== undefined) snapshotWriter.requestSave();
+    else snapshotWriter.markDirty();
+    healthMonitor.check();
     changed();
     return done;
   }
 
   function health(): ReturnType<Runtime['health']> {
-    const reasons = vitals.reasons();
-    const unsaved = keeper.problem();
+    const reasons = healthMonitor.reasons();
+    const unsaved = snapshotWriter.problem();
     const note = `the engine's snapshot cannot be saved and is retried with each bar: ${unsaved}`;
     return { degraded: reasons.length > 0, reasons: unsaved === undefined ? reasons : [...reasons, note] };
   }
@@ -142,17 +142,17 @@ export function createFollower(o: FollowerOptions): Follower {
     faulted: faults.reasonOf,
     health,
     view,
-    degrade: vitals.force,
+    degrade: healthMonitor.forceDegraded,
     start: () => {
       if (stop.signal.aborted || isStarted) return;
       isStarted = true;
-      vitals.start();
+      healthMonitor.start();
       begin();
     },
     close: async () => {
       stop.abort(new Error('the runtime is closing'));
-      vitals.stop();
-      await keeper.flush();
+      healthMonitor.stop();
+      await snapshotWriter.flush();
       faults.record();
       await faults.idle();
       await following;

@@ -1,11 +1,11 @@
 import type { Clock, Log } from '@hermes-fleet/protocol';
-import { type DegradedConfig, degradations, type ExecutionFacts, patienceMs } from './degraded.ts';
+import { type DegradedConfig, degradations, type ExecutionFacts, staleAfterMs } from './degraded.ts';
 
 export interface HealthMonitorOptions {
   readonly concernId: string;
   readonly config: DegradedConfig;
   readonly intervalMs: number;
-  readonly trouble: () => Pick<ExecutionFacts, 'recentRejects' | 'consecutiveErrors'>;
+  readonly failureCounts: () => Pick<ExecutionFacts, 'recentRejects' | 'consecutiveErrors'>;
   readonly clock: Clock;
   readonly log: Log;
   /** Called when execution becomes degraded or recovers. */
@@ -14,12 +14,12 @@ export interface HealthMonitorOptions {
 
 /** Monitors the health of one concern's execution and logs its changes. */
 export interface HealthMonitor {
-  heard(): void;
+  barReceived(): void;
   /** Returns the number of consecutive failures. */
   feedFailed(err: unknown): number;
   feedEnded(): void;
   /** Degrades execution until it is called with undefined. */
-  force(reason: string | undefined): void;
+  forceDegraded(reason: string | undefined): void;
   reasons(): string[];
   /** Starts the timer that detects a stale feed. */
   start(): void;
@@ -34,11 +34,11 @@ export function createHealthMonitor(o: HealthMonitorOptions): HealthMonitor {
   let alarm: Disposable | undefined;
   let isWatching = false;
   let known = '';
-  const feed = { heardAt: clock.now(), hasFeedEnded: false, feedErrors: 0 };
+  const feed = { lastBarAt: clock.now(), hasFeedEnded: false, feedErrors: 0 };
   let forced: string | undefined;
 
   const reasons = (): string[] =>
-    degradations(config, { ...feed, ...o.trouble(), forced, intervalMs, now: clock.now() });
+    degradations(config, { ...feed, ...o.failureCounts(), forced, intervalMs, now: clock.now() });
 
   function check(): void {
     const now = reasons().join('; ');
@@ -51,12 +51,12 @@ export function createHealthMonitor(o: HealthMonitorOptions): HealthMonitor {
 
   function watch(): void {
     alarm?.[Symbol.dispose]();
-    if (isWatching) alarm = clock.timer(check, patienceMs(config, intervalMs) + 1);
+    if (isWatching) alarm = clock.timer(check, staleAfterMs(config, intervalMs) + 1);
   }
 
   return {
-    heard: () => {
-      feed.heardAt = clock.now();
+    barReceived: () => {
+      feed.lastBarAt = clock.now();
       feed.feedErrors = 0;
       watch();
     },
@@ -70,7 +70,7 @@ export function createHealthMonitor(o: HealthMonitorOptions): HealthMonitor {
       feed.hasFeedEnded = true;
       log.warn(about, 'the feed has no more bars; execution degrades when the next bars are overdue');
     },
-    force: (reason) => {
+    forceDegraded: (reason) => {
       forced = reason;
       check();
     },

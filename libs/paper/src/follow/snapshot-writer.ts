@@ -3,9 +3,9 @@ import type { Log } from '@hermes-fleet/protocol';
 /** Saves changing state, one save at a time. Each save takes the state at its start. */
 export interface SnapshotWriter {
   /** Marks the state as changed without starting a save. */
-  touch(): void;
+  markDirty(): void;
   /** Marks the state as changed and saves it. Never throws; a failed save is retried by the next call. */
-  keep(): void;
+  requestSave(): void;
   /** Why the last save failed; undefined after a success. */
   problem(): string | undefined;
   /** Saves pending changes once and resolves when no save is in progress; never rejects. */
@@ -44,10 +44,10 @@ export function createSnapshotWriter(o: {
   }
 
   return {
-    touch: () => {
+    markDirty: () => {
       isStale = true;
     },
-    keep,
+    requestSave: keep,
     problem: () => problem,
     flush: async () => {
       await running;

@@ -23,7 +23,7 @@ export interface Engine {
     readonly execution: Omit<EngineView['execution'], 'state' | 'reasons'>;
   };
   /** Orders rejected in the last bars, and consecutive errors. */
-  trouble(): { readonly recentRejects: number; readonly consecutiveErrors: number };
+  failureCounts(): { readonly recentRejects: number; readonly consecutiveErrors: number };
   lastBar(): Bar | undefined;
   /** The whole state as JSON, from which `createEngine` restores it. */
   snapshot(): JsonObject;

@@ -3,12 +3,12 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { money } from '../market/money.ts';
 import { market, play } from '../testing/play.ts';
-import { barsOf, inWords, type Situation, viewOf } from '../testing/views.ts';
+import { barsOf, formatIntents, type Situation, viewOf } from '../testing/views.ts';
 import { createStrategy } from './index.ts';
 
 const made = (target_share: string, tolerance: string) =>
   createStrategy({ id: 's', kind: 'exposure_protector', params: { target_share, tolerance } });
-const wants = (situation: Situation): string[] => inWords(made('0.5', '0.1').onBar(viewOf(situation)));
+const wants = (situation: Situation): string[] => formatIntents(made('0.5', '0.1').onBar(viewOf(situation)));
 
 describe('exposure_protector', () => {
   it('does nothing inside its band', () => {
@@ -23,11 +23,11 @@ describe('exposure_protector', () => {
   it('buys up to the target from below the band, as far as the cash allows', () => {
     assert.deepEqual(wants({ closes: [10] }), ['buy market 50 (restore)']);
     const most = made('1', '0.1').onBar(viewOf({ closes: [10] }));
-    assert.deepEqual(inWords(most), ['buy market 98 (restore)']);
+    assert.deepEqual(formatIntents(most), ['buy market 98 (restore)']);
   });
 
   it('sells everything for a target of 0', () => {
-    assert.deepEqual(inWords(made('0', '0.01').onBar(viewOf({ closes: [3], position: '7' }))), [
+    assert.deepEqual(formatIntents(made('0', '0.01').onBar(viewOf({ closes: [3], position: '7' }))), [
       'sell market 7 (reduce)',
     ]);
   });

@@ -4,12 +4,12 @@ import fc from 'fast-check';
 import { money, sum } from '../market/money.ts';
 import type { Intent, OpenOrder } from '../market/strategy.ts';
 import { market, play, syntheticBars } from '../testing/play.ts';
-import { inWords, type Situation, viewOf } from '../testing/views.ts';
+import { formatIntents, type Situation, viewOf } from '../testing/views.ts';
 import { createStrategy } from './index.ts';
 
 const params = { centre: '100', levels: 3, spacing_bps: 100, order_share: '0.1' };
 const strategy = createStrategy({ id: 's', kind: 'grid_trader', params });
-const wants = (situation: Situation): string[] => inWords(strategy.onBar(viewOf(situation)));
+const wants = (situation: Situation): string[] => formatIntents(strategy.onBar(viewOf(situation)));
 
 /** The open orders after all of these intents are accepted. */
 const resting = (intents: readonly Intent[]): OpenOrder[] =>
@@ -74,7 +74,7 @@ describe('grid_trader', () => {
       follows.onBar(viewOf({ closes: Array(4).fill(price), openOrders }));
     const before = resting(at(100));
     assert.deepEqual(at(100.2, before), []);
-    const moved = inWords(at(101, before));
+    const moved = formatIntents(at(101, before));
     assert.match(moved.join(), /^cancel o1,buy limit .* \(buy:\d+\)$/);
   });
 

@@ -30,14 +30,14 @@ const Params = z
   });
 
 /** Share of a level below which no order is placed. */
-const CRUMB = money('0.1');
+const MIN_LEVEL_SHARE = money('0.1');
 /** Share of a level up to which a quantity counts as one level: the equity may have changed since it was bought. */
-const MOST_OF_LEVEL = money('1.1');
-const REST = 'sell:rest';
+const MAX_LEVEL_SHARE = money('1.1');
+const REMAINDER_TAG = 'sell:rest';
 const sellTag = (level: number): string => `sell:${level}`;
 const buyTag = (level: number): string => `buy:${level}`;
 
-interface Scene {
+interface GridState {
   readonly view: StrategyView;
   readonly ladder: Ladder;
   readonly close: Decimal;
@@ -46,7 +46,7 @@ interface Scene {
   /** Tags of the open orders. */
   readonly tags: ReadonlySet<string | undefined>;
   /** Cost of a level. */
-  readonly worth: Decimal;
+  readonly levelCost: Decimal;
   size(level: number): Decimal;
 }
 
@@ -67,11 +67,11 @@ export const gridTrader = strategyKind(Params, (params): TradingStrategy => {
       if (close === undefined || !view.equity.gt(0)) return [];
       const top = ladder.top(view.bars);
       const worth = view.equity.times(params.order_share);
-      const scene: Scene = {
+      const scene: GridState = {
         view,
         ladder,
         close,
-        worth,
+        levelCost: worth,
         band: Array.from({ length: params.levels }, (_, i) => top - i),
         tags: new Set(view.openOrders.map(({ tag }) => tag)),
         size: (level) => quantityFor(worth, ladder.price(level)),
@@ -99,29 +99,36 @@ const sale = (quantity: Decimal, limitPrice: Decimal, tag: string): Order => ({
 });
 
 /** Sales for the position that no open sale covers: one per free level, and one for the remainder. */
-function salesOf(scene: Scene): Intent[] {
+function salesOf(scene: GridState): Intent[] {
   const { view, ladder, close, band, tags, size } = scene;
   const under = ladder.below(close);
   const isFree = (level: number): boolean => !tags.has(sellTag(level)) && !tags.has(buyTag(level));
   const orders: Order[] = [];
   let left = view.position.minus(totalOf(ofSide(view, 'sell')));
   for (const level of band.filter((each) => each >= under && isFree(each)).reverse()) {
-    if (left.lte(size(level).times(CRUMB))) return orders;
-    const quantity = left.lte(size(level).times(MOST_OF_LEVEL)) ? left : size(level);
+    if (left.lte(size(level).times(MIN_LEVEL_SHARE))) return orders;
+    const quantity = left.lte(size(level).times(MAX_LEVEL_SHARE)) ? left : size(level);
     orders.push(sale(quantity, ladder.price(level + 1), sellTag(level)));
     left = left.minus(quantity);
   }
   const top = Math.max(band[0] ?? under, under);
-  if (left.lte(size(top).times(CRUMB))) return orders;
-  const before = view.openOrders.filter(({ tag }) => tag === REST);
-  return [...before.map(cancel), ...orders, sale(left.plus(totalOf(before)), ladder.price(top + 1), REST)];
+  if (left.lte(size(top).times(MIN_LEVEL_SHARE))) return orders;
+  const before = view.openOrders.filter(({ tag }) => tag === REMAINDER_TAG);
+  return [
+    ...before.map(cancel),
+    ...orders,
+    sale(left.plus(totalOf(before)), ladder.price(top + 1), REMAINDER_TAG),
+  ];
 }
 
 /** Buys for the levels without a position, less the levels that sales cover; other buys are canceled. */
-function buysOf(scene: Scene, newSales: readonly Order[]): Intent[] {
-  const { view, ladder, close, band, tags, worth, size } = scene;
-  const replaced = newSales.some(({ tag }) => tag === REST);
-  const sales = [...newSales, ...ofSide(view, 'sell').filter(({ tag }) => !(replaced && tag === REST))];
+function buysOf(scene: GridState, newSales: readonly Order[]): Intent[] {
+  const { view, ladder, close, band, tags, levelCost: worth, size } = scene;
+  const replaced = newSales.some(({ tag }) => tag === REMAINDER_TAG);
+  const sales = [
+    ...newSales,
+    ...ofSide(view, 'sell').filter(({ tag }) => !(replaced && tag === REMAINDER_TAG)),
+  ];
   const sold = new Set(sales.map(({ tag }) => tag));
   const held = sales.reduce((count, { quantity }) => count + levelsIn(quantity, size(band[0] ?? 0)), 0);
   const wanted = band.filter((level) => !sold.has(sellTag(level))).slice(0, Math.max(0, band.length - held));

@@ -11,7 +11,7 @@ const MEMORY = 5;
 const decimal = (signal: number): Decimal => money(signal.toPrecision(DIGITS));
 
 /** Fast minus slow average of the closes for each of the last bars, the newest last. Only the signs are meaningful. */
-export function crossing(
+export function averageCrossing(
   bars: readonly Bar[],
   o: { readonly fastBars: number; readonly slowBars: number; readonly last: number },
 ): number[] {
@@ -26,7 +26,7 @@ export function crossing(
 }
 
 /** The average true range; undefined while there are too few bars, and 0 for constant prices. */
-export function trueRange(bars: readonly Bar[], ofBars: number): Decimal | undefined {
+export function averageTrueRange(bars: readonly Bar[], ofBars: number): Decimal | undefined {
   const range = new ATR(ofBars);
   for (const { high, low, close } of bars.slice(-MEMORY * ofBars))
     range.add({ high: high.toNumber(), low: low.toNumber(), close: close.toNumber() });

@@ -4,12 +4,12 @@ import fc from 'fast-check';
 import { money } from '../market/money.ts';
 import type { OpenOrder } from '../market/strategy.ts';
 import { play, syntheticBars } from '../testing/play.ts';
-import { inWords, type Situation, viewOf } from '../testing/views.ts';
+import { formatIntents, type Situation, viewOf } from '../testing/views.ts';
 import { createStrategy } from './index.ts';
 
 const params = { fast_bars: 3, slow_bars: 6, atr_bars: 5, entry_bars: 2, risk_share: '0.01', stop_atr: '2' };
 const strategy = createStrategy({ id: 's', kind: 'trend_follower', params });
-const wants = (situation: Situation): string[] => inWords(strategy.onBar(viewOf(situation)));
+const wants = (situation: Situation): string[] => formatIntents(strategy.onBar(viewOf(situation)));
 
 const flat = Array.from({ length: 10 }, (_, i) => 100 + (i % 2) / 100);
 const falling = [...flat, 99, 98, 97, 96];
@@ -49,7 +49,10 @@ describe('trend_follower', () => {
   it('does nothing in a falling market, in an old trend and at constant prices', () => {
     assert.deepEqual(wants({ closes: falling }), []);
     assert.deepEqual(wants({ closes: risen }), []);
-    assert.deepEqual(inWords(strategy.onBar({ ...viewOf({ closes: Array(20).fill(100) }), bars: [] })), []);
+    assert.deepEqual(
+      formatIntents(strategy.onBar({ ...viewOf({ closes: Array(20).fill(100) }), bars: [] })),
+      [],
+    );
   });
 
   it('covers its position by a take-profit sale, and keeps that open', () => {
@@ -74,8 +77,8 @@ describe('trend_follower', () => {
     const tight = createStrategy({ id: 's', kind: 'trend_follower', params: { ...params, stop_atr: '1' } });
     const loose = createStrategy({ id: 's', kind: 'trend_follower', params: { ...params, stop_atr: '50' } });
     const view = viewOf({ closes: jumped, position: '2' });
-    assert.deepEqual(inWords(tight.onBar(view)), ['sell market 2 (stop)']);
-    assert.match(inWords(loose.onBar(view)).join(), /^sell limit 2 @ .* \(profit\)$/);
+    assert.deepEqual(formatIntents(tight.onBar(view)), ['sell market 2 (stop)']);
+    assert.match(formatIntents(loose.onBar(view)).join(), /^sell limit 2 @ .* \(profit\)$/);
   });
 
   it('protects or sells an inherited position', () => {

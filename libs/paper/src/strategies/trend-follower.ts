@@ -5,7 +5,7 @@ import { greater, money, smaller, sum, ZERO } from '../market/money.ts';
 import type { Intent, OpenOrder, StrategyView, TradingStrategy } from '../market/strategy.ts';
 import { affordable, quantityFor } from './amounts.ts';
 import { strategyKind } from './kind.ts';
-import { crossing, trueRange } from './signals.ts';
+import { averageCrossing, averageTrueRange } from './signals.ts';
 
 const ratio = decimalText({ atLeast: '0.1', atMost: '100' });
 const share = decimalText({ above: '0', atMost: '1' });
@@ -54,11 +54,11 @@ export const trendFollower = strategyKind(Params, (params): TradingStrategy => {
   const profitRanges = money(params.profit_atr);
 
   function signalOf({ bars }: StrategyView): Signal | undefined {
-    const range = trueRange(bars, params.atr_bars);
+    const range = averageTrueRange(bars, params.atr_bars);
     const close = bars.at(-1)?.close;
     if (range === undefined || close === undefined) return undefined;
     const { fast_bars: fastBars, slow_bars: slowBars } = params;
-    const leads = crossing(bars, { fastBars, slowBars, last: params.entry_bars + 1 });
+    const leads = averageCrossing(bars, { fastBars, slowBars, last: params.entry_bars + 1 });
     const highest = bars.slice(-params.atr_bars).reduce((top, bar) => greater(top, bar.close), close);
     const stop = highest.minus(range.times(stopRanges));
     const isUp = (leads.at(-1) ?? 0) > 0;
@@ -80,7 +80,9 @@ export const trendFollower = strategyKind(Params, (params): TradingStrategy => {
       if (signal === undefined || !signal.range.gt(ZERO)) return [];
       const isStopped = signal.close.lte(signal.stop);
       if (view.position.gt(ZERO))
-        return isStopped || !signal.isUp ? leave(view) : protect(view, signal.range.times(profitRanges));
+        return isStopped || !signal.isUp
+          ? exitPosition(view)
+          : takeProfit(view, signal.range.times(profitRanges));
       const mayEnter = signal.isYoung && !isStopped && view.openOrders.length === 0;
       return mayEnter ? enter(view, signal) : [];
     },
@@ -88,7 +90,7 @@ export const trendFollower = strategyKind(Params, (params): TradingStrategy => {
 });
 
 /** Cancels all orders and sells the whole position at the market. */
-function leave({ openOrders, position }: StrategyView): Intent[] {
+function exitPosition({ openOrders, position }: StrategyView): Intent[] {
   if (openOrders.some(({ side, kind }) => side === 'sell' && kind === 'market')) return [];
   const all = { side: 'sell', kind: 'market', purpose: 'exit', quantity: position, tag: 'stop' } as const;
   return [
@@ -98,7 +100,7 @@ function leave({ openOrders, position }: StrategyView): Intent[] {
 }
 
 /** Covers the position by a take-profit sale. A tenth may stay uncovered, since limits and rounding reduce orders. */
-function protect(view: StrategyView, above: Decimal): Intent[] {
+function takeProfit(view: StrategyView, above: Decimal): Intent[] {
   const { position, averagePrice, bars, openOrders } = view;
   const quantity = position.minus(sum(openOrders.filter(isSale).map((order) => order.quantity)));
   const close = bars.at(-1)?.close;

@@ -27,7 +27,7 @@ export function countingIds(): { uuid(): string } {
   };
 }
 
-export const nobody = { order: () => undefined, changed: () => undefined };
+export const silentWatcher = { order: () => undefined, changed: () => undefined };
 
 /** A seeded random walk from 0.5, with a standard deviation of 0.6 % per bar. */
 export function syntheticBars(seed: number, count: number): Bar[] {
@@ -50,7 +50,7 @@ export function play(o: {
     concernId: 'a:xrpusd',
     market: o.market ?? market(),
     ids: countingIds(),
-    watcher: nobody,
+    watcher: silentWatcher,
   });
   const strategy = { id: 's1', trading: o.trading };
   engine.configure({ runState: 'running', riskMode: o.riskMode ?? 'normal', strategy });

@@ -41,7 +41,7 @@ export function viewOf({
 }
 
 /** Formats intents as `buy limit 10 @ 0.5 (tag)` or `cancel id`. */
-export const inWords = (intents: readonly Intent[]): string[] =>
+export const formatIntents = (intents: readonly Intent[]): string[] =>
   intents.map((intent) => {
     if (intent.type === 'cancel') return `cancel ${intent.orderId}`;
     const { side, kind, quantity, limitPrice, tag } = intent;

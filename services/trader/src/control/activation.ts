@@ -19,13 +19,13 @@ export interface Activation {
   /** Activates the stored state in the background and retries until it succeeds. */
   converge(concernId: string): void;
   /** True if the last activation failed, so the runtime may differ from the state. */
-  isBehind(concernId: string): boolean;
+  isOutOfSync(concernId: string): boolean;
 }
 
 export function createActivation(o: {
   runtime: Pick<Runtime, 'reconcile'>;
   store: Pick<ControlStore, 'concern' | 'strategy'>;
-  duties: RetryQueue;
+  retryQueue: RetryQueue;
   clock: Pick<Clock, 'timer'>;
 }): Activation {
   const behind = new Set<string>();
@@ -79,9 +79,9 @@ export function createActivation(o: {
   };
 
   const converge = (concernId: string): void =>
-    o.duties.owe(`reconcile ${concernId}`, async () => {
+    o.retryQueue.enqueue(`reconcile ${concernId}`, async () => {
       await reconcile(concernId);
     });
 
-  return { activate, reconcile, converge, isBehind: (concernId) => behind.has(concernId) };
+  return { activate, reconcile, converge, isOutOfSync: (concernId) => behind.has(concernId) };
 }

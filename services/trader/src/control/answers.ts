@@ -5,7 +5,7 @@ import { createDraft, type Failure, type PayloadSummary } from './response-draft
 const NOTHING_SAID: PayloadSummary = { decisionId: null, concernId: null, action: null, dryRun: false };
 
 /** The response to an attempt that is refused before it is judged. It reveals nothing of the concern. */
-export function refused(
+export function refusedResponse(
   said: PayloadSummary | undefined,
   errors: readonly Failure[],
   schemaValid: boolean | null = null,
@@ -17,7 +17,7 @@ export function refused(
 }
 
 /** Turns a response into `failed`. `before` is the restored concern; without the key, the response keeps its concern. */
-export function failed(
+export function failedResponse(
   response: ControlResponse,
   o: {
     readonly before?: Concern | undefined;
@@ -46,7 +46,7 @@ export function failed(
 }
 
 /** The failure of a write in the terms of a response. */
-export function unwritten(thrown: unknown): Failure {
+export function writeFailure(thrown: unknown): Failure {
   const { code, message } = FleetError.from(thrown);
   const isStore = code === 'STORE_UNAVAILABLE' || code === 'SHUTTING_DOWN';
   return { code: isStore ? 'store_unavailable' : 'internal_error', message };

@@ -1,20 +1,20 @@
 import type { Concern, Reconciled, Strategy } from '@hermes-fleet/paper';
 import { type ControlResponse, FleetError, type Log } from '@hermes-fleet/protocol';
 import type { Activation } from './activation.ts';
-import { failed, unwritten } from './answers.ts';
+import { failedResponse, writeFailure } from './answers.ts';
 import type { ControlStore, OpenApply } from './control-store.ts';
 import type { RetryQueue } from './retry-queue.ts';
 
 /** The state and the active strategy of a concern before and after a decision. */
 export interface Change {
   readonly before: Concern;
-  readonly former: Strategy | undefined;
+  readonly previous: Strategy | undefined;
   readonly next: Concern;
   readonly strategy: Strategy | undefined;
 }
 
 /** Most outcomes that wait to be recorded; the next start records those beyond it. */
-const MAX_DUTIES = 1000;
+const MAX_PENDING_OUTCOMES = 1000;
 
 /** The stored state still holds the change until the rollback is written, and the next start applies the stored state. */
 const UNRECORDED =
@@ -27,19 +27,19 @@ export interface Applier {
    */
   apply(open: OpenApply, change: Change): Promise<ControlResponse>;
   /** Writes a pending rollback of the concern. Rejects while it cannot be written: no decision is made until then. */
-  ready(concernId: string): Promise<void>;
+  awaitRollback(concernId: string): Promise<void>;
 }
 
 export function createApplier(o: {
   store: Pick<ControlStore, 'settle' | 'compensate' | 'openApplies'>;
   activation: Activation;
-  duties: RetryQueue;
+  retryQueue: RetryQueue;
   log: Log;
 }): Applier {
-  const undoing = (concernId: string): string => `take back ${concernId}`;
+  const rollbackKey = (concernId: string): string => `take back ${concernId}`;
 
-  const takeBack = async (open: OpenApply, change: Change, cause: unknown): Promise<ControlResponse> => {
-    const { before, former } = change;
+  const rollBack = async (open: OpenApply, change: Change, cause: unknown): Promise<ControlResponse> => {
+    const { before, previous: former } = change;
     o.log.error(
       { err: cause, decision_id: open.decisionId },
       'an activation failed; the previous state is restored',
@@ -50,7 +50,7 @@ export function createApplier(o: {
     );
     const message = cause instanceof FleetError ? cause.message : 'the runtime failed; its log has the cause';
     const because = (goesOn: string): ControlResponse =>
-      failed(open.response, {
+      failedResponse(open.response, {
         before,
         errors: [
           { code: 'activation_failed', message: `${message}; the previous state stays in effect${goesOn}` },
@@ -58,7 +58,7 @@ export function createApplier(o: {
         result: { modeChange: 'restored', reconciled },
       });
     const response = because('');
-    o.duties.owe(undoing(open.concernId), async () => {
+    o.retryQueue.enqueue(rollbackKey(open.concernId), async () => {
       // An earlier write may have succeeded although the store reported a failure.
       const isOpen = o.store.openApplies().some(({ auditSeq }) => auditSeq === open.auditSeq);
       if (isOpen) await o.store.compensate(open, before, response);
@@ -66,18 +66,18 @@ export function createApplier(o: {
       o.activation.converge(open.concernId);
     });
     try {
-      await o.duties.pay(undoing(open.concernId));
+      await o.retryQueue.runNow(rollbackKey(open.concernId));
       return response;
     } catch (error) {
       const owed = because(UNRECORDED);
-      return failed(owed, { before, errors: [unwritten(error)], result: owed.result });
+      return failedResponse(owed, { before, errors: [writeFailure(error)], result: owed.result });
     }
   };
 
   const settle = (open: OpenApply, response: ControlResponse): void => {
     const { decisionId: decision_id, auditSeq } = open;
-    if (o.duties.size < MAX_DUTIES)
-      o.duties.owe(`record the outcome of ${auditSeq}`, () => o.store.settle(open, response));
+    if (o.retryQueue.size < MAX_PENDING_OUTCOMES)
+      o.retryQueue.enqueue(`record the outcome of ${auditSeq}`, () => o.store.settle(open, response));
     else
       o.log.error({ decision_id }, 'too many outcomes wait to be recorded; the next start records this one');
   };
@@ -88,13 +88,13 @@ export function createApplier(o: {
       try {
         done = await o.activation.activate(change.next, change.strategy);
       } catch (error) {
-        return takeBack(open, change, error);
+        return rollBack(open, change, error);
       }
       const response = withOutcome(open.response, done);
       settle(open, response);
       return response;
     },
-    ready: (concernId) => o.duties.pay(undoing(concernId)),
+    awaitRollback: (concernId) => o.retryQueue.runNow(rollbackKey(concernId)),
   };
 }
 

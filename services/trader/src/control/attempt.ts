@@ -5,7 +5,7 @@ export type Transport = 'jsonrpc' | 'mcp' | 'a2a';
 
 /** An authenticated attempt at a decision, as received. */
 export interface Attempt {
-  readonly door: Transport;
+  readonly transport: Transport;
   readonly caller: Caller;
   /** The principal that the caller claims to act for. It is recorded and grants nothing. */
   readonly onBehalfOf?: string;

@@ -5,7 +5,7 @@ import {
   type ControlStatus,
   type Log,
 } from '@hermes-fleet/protocol';
-import { failed, unwritten } from './answers.ts';
+import { failedResponse, writeFailure } from './answers.ts';
 import type { Answer, Attempt } from './attempt.ts';
 import type { AttemptRecord, ControlStore } from './control-store.ts';
 import { isTooLarge } from './screening.ts';
@@ -25,12 +25,12 @@ const MAX_NOTE_CHARS = 200;
 
 /** The audited form of an attempt. A payload above the size limit is not recorded. */
 export function recordOf(
-  { door, caller, text, onBehalfOf, traceparent }: Attempt,
+  { transport, caller, text, onBehalfOf, traceparent }: Attempt,
   now: number,
 ): AttemptRecord {
   const note = (said: string): string => said.slice(0, MAX_NOTE_CHARS).toWellFormed();
   return {
-    door,
+    transport,
     caller: caller.name,
     receivedAt: now,
     text: text === null || isTooLarge(text) ? null : text,
@@ -45,7 +45,7 @@ export interface AuditRecorder {
   audit(record: AttemptRecord, response: ControlResponse): Promise<ControlResponse>;
   /** Counts an attempt that the store has audited. */
   audited(): void;
-  tell(attempt: Attempt, decided: Answer): void;
+  report(attempt: Attempt, decided: Answer): void;
 }
 
 export function createAuditRecorder(o: {
@@ -62,20 +62,20 @@ export function createAuditRecorder(o: {
         return response;
       } catch (error) {
         log.error({ err: error, caller: record.caller }, 'an attempt could not be audited');
-        const { code, message } = unwritten(error);
+        const { code, message } = writeFailure(error);
         const others = response.errors.filter((each) => each.code !== code);
         const errors = [{ code, message: `this attempt is not in the audit: ${message}` }];
-        return failed({ ...response, errors: others }, { errors, result: response.result });
+        return failedResponse({ ...response, errors: others }, { errors, result: response.result });
       }
     },
     audited: watcher.audited,
-    tell: ({ caller, door }, { response }) => {
+    report: ({ caller, transport }, { response }) => {
       const { decisionId: decision_id, concernId: concern_id, status } = response;
       const action = ControlAction.safeParse(response.action).data ?? 'none';
       const codes = response.errors.map(({ code }) => code);
       watcher.decided(action, status);
       for (const code of codes) watcher.rejected(code);
-      const fields = { decision_id, concern_id, action, status, codes, caller: caller.name, door };
+      const fields = { decision_id, concern_id, action, status, codes, caller: caller.name, door: transport };
       if (status === 'failed') log.error(fields, 'a decision failed');
       else log.info(fields, 'a decision was answered');
     },

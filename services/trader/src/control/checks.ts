@@ -7,9 +7,16 @@ import type { Draft, Failure } from './response-draft.ts';
 export type Check = (request: ControlDecision, facts: Facts, draft: Draft) => readonly Failure[];
 
 /** The stages in their order (docs/trader.md#decision-table). The first stage with a failure ends the judgment. */
-export const CHECKS: readonly Check[] = [whose, whom, fresh, confident, expected, safe];
+export const CHECKS: readonly Check[] = [
+  checkConcern,
+  checkTarget,
+  checkFreshness,
+  checkConfidence,
+  checkExpectedActive,
+  checkExecution,
+];
 
-const boldness = (mode: RiskMode): number => -RiskMode.options.indexOf(mode);
+const riskOf = (mode: RiskMode): number => -RiskMode.options.indexOf(mode);
 
 /**
  * True if the decision can raise risk. Only such decisions are refused for low confidence or degraded execution. A switch
@@ -17,7 +24,7 @@ const boldness = (mode: RiskMode): number => -RiskMode.options.indexOf(mode);
  */
 export function raisesRisk(request: ControlDecision, concern: Concern): boolean {
   const { action, targetStrategyId, riskMode = concern.riskMode } = request;
-  const step = boldness(riskMode) - boldness(concern.riskMode);
+  const step = riskOf(riskMode) - riskOf(concern.riskMode);
   if (action === 'switch') return targetStrategyId !== concern.activeStrategyId || step >= 0;
   return action === 'resume' || step > 0;
 }
@@ -28,7 +35,11 @@ const failure = (code: Failure['code'], field: string, message: string): Failure
   message,
 });
 
-function whose({ accountId, marketSymbol }: ControlDecision, { concern }: Facts, draft: Draft): Failure[] {
+function checkConcern(
+  { accountId, marketSymbol }: ControlDecision,
+  { concern }: Facts,
+  draft: Draft,
+): Failure[] {
   draft.validation.concernMatch = concern !== undefined;
   if (concern === undefined)
     return [
@@ -50,7 +61,7 @@ function whose({ accountId, marketSymbol }: ControlDecision, { concern }: Facts,
   ];
 }
 
-function whom({ action }: ControlDecision, facts: Facts, { validation }: Draft): Failure[] {
+function checkTarget({ action }: ControlDecision, facts: Facts, { validation }: Draft): Failure[] {
   if (action === 'set_risk_mode') return [];
   const { target, active, concern } = facts;
   const strategy = action === 'switch' ? target : active;
@@ -80,7 +91,11 @@ function whom({ action }: ControlDecision, facts: Facts, { validation }: Draft):
   return [failure('target_not_runnable', field, `strategy ${strategy.id} ${why}`)];
 }
 
-function fresh({ requestedAt, override }: ControlDecision, { now, policy }: Facts, draft: Draft): Failure[] {
+function checkFreshness(
+  { requestedAt, override }: ControlDecision,
+  { now, policy }: Facts,
+  draft: Draft,
+): Failure[] {
   const ageMs = requestedAt === undefined ? 0 : now - Date.parse(requestedAt);
   const isEarly = ageMs < -policy.futureSlackMs;
   draft.validation.requestFresh = !isEarly && ageMs <= policy.maxAgeMs;
@@ -91,15 +106,19 @@ function fresh({ requestedAt, override }: ControlDecision, { now, policy }: Fact
     return [failure('requested_in_future', 'requested_at', message)];
   }
   const message = `the request is ${seconds} s old, at most ${policy.maxAgeMs / 1000} s are accepted`;
-  return guarded(override, draft, failure('stale_request', 'requested_at', `${message}; decide again`));
+  return unlessOverridden(
+    override,
+    draft,
+    failure('stale_request', 'requested_at', `${message}; decide again`),
+  );
 }
 
-function confident(request: ControlDecision, { concern, policy }: Facts, draft: Draft): Failure[] {
+function checkConfidence(request: ControlDecision, { concern, policy }: Facts, draft: Draft): Failure[] {
   draft.validation.confidenceAccepted = request.confidence >= policy.minConfidence;
   if (draft.validation.confidenceAccepted || concern === undefined) return [];
   const message = `the confidence of ${request.confidence} is below ${policy.minConfidence}`;
   if (raisesRisk(request, concern))
-    return guarded(request.override, draft, failure('confidence_too_low', 'confidence', message));
+    return unlessOverridden(request.override, draft, failure('confidence_too_low', 'confidence', message));
   draft.warn(
     'allowed_at_low_confidence',
     `${message}, which is enough for a decision that does not raise risk`,
@@ -107,7 +126,7 @@ function confident(request: ControlDecision, { concern, policy }: Facts, draft: 
   return [];
 }
 
-function expected(request: ControlDecision, { concern }: Facts, draft: Draft): Failure[] {
+function checkExpectedActive(request: ControlDecision, { concern }: Facts, draft: Draft): Failure[] {
   const { expectedActiveStrategyId: belief, override } = request;
   if (belief === undefined) {
     draft.warn(
@@ -120,19 +139,23 @@ function expected(request: ControlDecision, { concern }: Facts, draft: Draft): F
   draft.validation.expectedActiveMatch = belief === active;
   if (draft.validation.expectedActiveMatch) return [];
   const message = `active is ${active ?? 'nothing'}, which was not expected; read the state and decide again`;
-  return guarded(
+  return unlessOverridden(
     override,
     draft,
     failure('expected_active_mismatch', 'expected_active_strategy_id', message),
   );
 }
 
-function safe(request: ControlDecision, { concern, degraded, policy }: Facts, draft: Draft): Failure[] {
+function checkExecution(
+  request: ControlDecision,
+  { concern, degraded, policy }: Facts,
+  draft: Draft,
+): Failure[] {
   draft.validation.executionSafe = !degraded;
   if (!degraded || concern === undefined) return [];
   const message = 'execution is degraded; get_strategy says why';
   if (policy.strictDegraded || raisesRisk(request, concern))
-    return guarded(request.override, draft, failure('execution_degraded', 'action', message));
+    return unlessOverridden(request.override, draft, failure('execution_degraded', 'action', message));
   draft.warn(
     'allowed_while_degraded',
     'execution is degraded; a decision that does not raise risk is applied nevertheless',
@@ -141,7 +164,7 @@ function safe(request: ControlDecision, { concern, degraded, policy }: Facts, dr
 }
 
 /** A failure, or a recorded warning if the request has `override`. */
-function guarded(override: boolean, draft: Draft, found: Failure): Failure[] {
+function unlessOverridden(override: boolean, draft: Draft, found: Failure): Failure[] {
   if (!override) return [found];
   draft.warn('override_used', `override bypasses ${found.code}: ${found.message}`);
   return [];

@@ -20,21 +20,21 @@ test('waiting attempts are admitted by arrival, even after a busy turn', deadlin
   const first = await entered(gate.enter('c', false));
   const order: number[] = [];
   const through = async (number: number, turn: Turn): Promise<void> => {
-    while (turn.isBusy()) assert.ok(await turn.again());
+    while (turn.isBusy()) assert.ok(await turn.waitAgain());
     order.push(number);
-    turn.mark();
+    turn.holdConcern();
     await new Promise((resolve) => setImmediate(resolve));
-    turn.leave();
+    turn.release();
   };
   const early = await Promise.all([1, 2].map(() => entered(gate.enter('c', false))));
-  first.mark();
+  first.holdConcern();
   assert.equal(first.isBusy(), false);
   const late = Array.from({ length: 60 }, (_, at) =>
     entered(gate.enter('c', at % 7 === 0)).then((turn) => through(at + 2, turn)),
   );
   const others = early.map((turn, at) => through(at, turn));
   assert.equal((await entered(gate.enter('another', false))).isBusy(), false);
-  first.leave();
+  first.release();
   await Promise.all([...others, ...late]);
   assert.deepEqual(
     order,
@@ -46,20 +46,20 @@ test('waiting attempts are admitted by arrival, even after a busy turn', deadlin
 test('a wait is bounded, and a pause waits longer than any attempt before it', deadline, async () => {
   const { gate, clock } = open();
   const holder = await entered(gate.enter('c', false));
-  holder.mark();
+  holder.holdConcern();
   const other = gate.enter('c', false);
   const pause = gate.enter('c', true);
   clock.advance(15_000);
   assert.equal(await other, undefined);
   assert.equal(gate.waiting, 1);
-  holder.leave();
+  holder.release();
   const turn = await entered(pause);
-  turn.mark();
+  turn.holdConcern();
   const second = await entered(gate.enter('d', false));
-  second.leave();
+  second.release();
   clock.advance(15_000);
   assert.equal(turn.isBusy(), false);
-  turn.leave();
+  turn.release();
   assert.equal(clock.timers, 0);
 });
 
@@ -69,21 +69,21 @@ test('the wait counts from the arrival, regardless of busy turns', deadline, asy
     entered(gate.enter('c', false)),
     entered(gate.enter('c', false)),
   ]);
-  holder.mark();
-  const again = patient.again();
+  holder.holdConcern();
+  const again = patient.waitAgain();
   clock.advance(14_999);
-  holder.leave();
+  holder.release();
   assert.equal(await again, true);
   clock.advance(1);
-  assert.equal(await patient.again(), false);
-  patient.leave();
+  assert.equal(await patient.waitAgain(), false);
+  patient.release();
   assert.equal((await entered(gate.enter('c', false))).isBusy(), false);
 });
 
 test('waiting attempts are bounded, with places reserved for a pause', deadline, async () => {
   const { gate, clock } = open();
   const holder = await entered(gate.enter('c', false));
-  holder.mark();
+  holder.holdConcern();
   const waiting = Array.from({ length: 1000 }, () => gate.enter('c', false));
   assert.equal(await gate.enter('c', false), undefined);
   const pauses = Array.from({ length: 5 }, () => gate.enter('c', true));
@@ -92,5 +92,5 @@ test('waiting attempts are bounded, with places reserved for a pause', deadline,
   clock.advance(30_000);
   assert.deepEqual(new Set(await Promise.all([...waiting, ...pauses])), new Set([undefined]));
   assert.equal(gate.waiting, 0);
-  holder.leave();
+  holder.release();
 });

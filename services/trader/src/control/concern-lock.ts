@@ -12,10 +12,10 @@ export interface Turn {
   /** True while another attempt's change is activated. */
   isBusy(): boolean;
   /** Makes the concern busy for all others until `leave`. Called inside the transaction. */
-  mark(): void;
+  holdConcern(): void;
   /** Waits for another turn, ahead of all later arrivals; false after the longest wait. */
-  again(): Promise<boolean>;
-  leave(): void;
+  waitAgain(): Promise<boolean>;
+  release(): void;
 }
 
 /** Admits one change at a time in each concern. Other attempts wait in the order of their arrival. */
@@ -42,70 +42,70 @@ export function createConcernLock(o: {
   keptForPause: number;
 }): ConcernLock {
   const { clock } = o;
-  const rooms = new Map<string, Waiters>();
+  const waitersByConcern = new Map<string, Waiters>();
   let tickets = 0;
 
-  const admit = (room: Waiters): void => {
-    while (room.holder === undefined && room.asking < AT_ONCE) {
-      const place = room.queue.shift();
-      if (place === undefined) return;
-      room.asking += 1;
-      place.admit();
+  const admit = (waiters: Waiters): void => {
+    while (waiters.holder === undefined && waiters.asking < AT_ONCE) {
+      const waiter = waiters.queue.shift();
+      if (waiter === undefined) return;
+      waiters.asking += 1;
+      waiter.admit();
     }
   };
 
-  const turnOf = (room: Waiters, ticket: number, until: number): Promise<boolean> => {
+  const turnOf = (waiters: Waiters, ticket: number, until: number): Promise<boolean> => {
     if (clock.now() >= until) return Promise.resolve(false);
     const { promise, resolve } = Promise.withResolvers<boolean>();
     const giveUp = (): void => {
-      room.queue.splice(room.queue.indexOf(place), 1);
+      waiters.queue.splice(waiters.queue.indexOf(waiter), 1);
       resolve(false);
     };
     const timer = clock.timer(giveUp, until - clock.now());
-    const place: Waiter = {
+    const waiter: Waiter = {
       ticket,
       admit: () => {
         timer[Symbol.dispose]();
         resolve(true);
       },
     };
-    const behind = room.queue.findIndex((other) => other.ticket > ticket);
-    room.queue.splice(behind === -1 ? room.queue.length : behind, 0, place);
-    admit(room);
+    const behind = waiters.queue.findIndex((other) => other.ticket > ticket);
+    waiters.queue.splice(behind === -1 ? waiters.queue.length : behind, 0, waiter);
+    admit(waiters);
     return promise;
   };
 
   const enter = async (concernId: string, isPause: boolean): Promise<Turn | undefined> => {
-    const room = rooms.get(concernId) ?? { queue: [], asking: 0, holder: undefined };
-    if (room.queue.length >= MAX_WAITING + (isPause ? o.keptForPause : 0)) return undefined;
-    rooms.set(concernId, room);
+    const waiters = waitersByConcern.get(concernId) ?? { queue: [], asking: 0, holder: undefined };
+    if (waiters.queue.length >= MAX_WAITING + (isPause ? o.keptForPause : 0)) return undefined;
+    waitersByConcern.set(concernId, waiters);
     tickets += 1;
     const ticket = tickets;
     const until = clock.now() + (isPause ? LONGEST_PAUSE_WAIT_MS : LONGEST_WAIT_MS);
-    const isFree = room.holder === undefined && room.asking < AT_ONCE && room.queue.length === 0;
-    if (isFree) room.asking += 1;
-    else if (!(await turnOf(room, ticket, until))) return undefined;
+    const isFree = waiters.holder === undefined && waiters.asking < AT_ONCE && waiters.queue.length === 0;
+    if (isFree) waiters.asking += 1;
+    else if (!(await turnOf(waiters, ticket, until))) return undefined;
 
     let isAsking = true;
     const stepBack = (): void => {
-      if (isAsking) room.asking -= 1;
+      if (isAsking) waiters.asking -= 1;
       isAsking = false;
     };
     const turn: Turn = {
-      isBusy: () => room.holder !== undefined && room.holder !== turn,
-      mark: () => {
-        room.holder = turn;
+      isBusy: () => waiters.holder !== undefined && waiters.holder !== turn,
+      holdConcern: () => {
+        waiters.holder = turn;
       },
-      again: async () => {
+      waitAgain: async () => {
         stepBack();
-        isAsking = await turnOf(room, ticket, until);
+        isAsking = await turnOf(waiters, ticket, until);
         return isAsking;
       },
-      leave: () => {
+      release: () => {
         stepBack();
-        if (room.holder === turn) room.holder = undefined;
-        admit(room);
-        if (room.asking === 0 && room.queue.length === 0) rooms.delete(concernId);
+        if (waiters.holder === turn) waiters.holder = undefined;
+        admit(waiters);
+        if (waiters.asking === 0 && waiters.queue.length === 0) waitersByConcern.delete(concernId);
       },
     };
     return turn;
@@ -114,7 +114,7 @@ export function createConcernLock(o: {
   return {
     enter,
     get waiting() {
-      return rooms.values().reduce((sum, { queue }) => sum + queue.length, 0);
+      return waitersByConcern.values().reduce((sum, { queue }) => sum + queue.length, 0);
     },
   };
 }

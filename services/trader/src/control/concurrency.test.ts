@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ControlResponse } from '@hermes-fleet/protocol';
 import { CONCERN, type Request, said, to } from './testing/decision-table.ts';
-import { deadline, openDesk, type TestDesk, textOf } from './testing/harness.ts';
+import { deadline, openDecisionService, type TestDesk, textOf } from './testing/harness.ts';
 
 const tally = (outcomes: readonly string[]): Record<string, number> =>
   Object.fromEntries(
@@ -20,7 +20,7 @@ test(
   'a hundred copies of a decision: one is applied, 99 are noop, 100 attempts are audited',
   deadline,
   async (t) => {
-    const test = await openDesk(t);
+    const test = await openDecisionService(t);
     const text = textOf(to('grid'));
     const answers = await Promise.all(Array.from({ length: 100 }, () => test.send(text)));
     assert.deepEqual(tally(answers.map(({ response }) => said(response))), {
@@ -37,7 +37,7 @@ test(
 );
 
 test('two rivals with the same expectation: one is applied, one is a mismatch', deadline, async (t) => {
-  const test = await openDesk(t);
+  const test = await openDecisionService(t);
   const rivals: Request[] = [to('grid'), { ...to('trend'), riskMode: 'cautious' }];
   const outcomes = await Promise.all(rivals.map((rival) => test.ask(rival)));
   assert.deepEqual(outcomes, ['applied', 'rejected expected_active_mismatch']);
@@ -47,7 +47,7 @@ test('two rivals with the same expectation: one is applied, one is a mismatch', 
 });
 
 test('of a hundred rivals one is applied', deadline, async (t) => {
-  const test = await openDesk(t);
+  const test = await openDecisionService(t);
   const outcomes = await Promise.all(Array.from({ length: 100 }, () => test.ask(to('grid'))));
   assert.deepEqual(tally(outcomes), { applied: 1, 'rejected expected_active_mismatch': 99 });
   assert.equal(test.concern()?.rev, 1);
@@ -56,7 +56,7 @@ test('of a hundred rivals one is applied', deadline, async (t) => {
 });
 
 test('applicable decisions are applied one at a time in the order of their arrival', deadline, async (t) => {
-  const test = await openDesk(t);
+  const test = await openDecisionService(t);
   const modes = ['cautious', 'reduce_only', 'halted', 'normal'] as const;
   const wishes = Array.from({ length: 80 }, (_, at) => risk(modes[at % 4] ?? 'normal'));
   const answers = await Promise.all(wishes.map((wish) => test.send(textOf(wish))));
@@ -70,7 +70,7 @@ test('applicable decisions are applied one at a time in the order of their arriv
 });
 
 test('an activation blocks its own concern only', deadline, async (t) => {
-  const test = await openDesk(t);
+  const test = await openDecisionService(t);
   test.runtime.fate.push('hangs');
   const first = test.ask(to('grid'));
   await test.runtime.hanging(1);
@@ -85,7 +85,7 @@ test('an activation blocks its own concern only', deadline, async (t) => {
 });
 
 test('an attempt that waits too long is refused, and a pause gets its turn', deadline, async (t) => {
-  const test = await openDesk(t);
+  const test = await openDecisionService(t);
   const wishes = ['cautious', 'reduce_only', 'halted', 'cautious'] as const;
   for (const _ of wishes) test.runtime.fate.push('hangs', 'works', 'works');
   const answers = wishes.map((mode) => test.send(textOf(risk(mode))));

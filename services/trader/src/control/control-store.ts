@@ -5,7 +5,7 @@ import type { Verdict } from './judge.ts';
 
 /** An attempt as the audit records it. */
 export interface AttemptRecord {
-  readonly door: Transport;
+  readonly transport: Transport;
   readonly caller: string;
   readonly onBehalfOf?: string;
   /** As received; null if it was not read. */
@@ -16,7 +16,7 @@ export interface AttemptRecord {
 }
 
 /** The keys by which the store looks up the facts of a well-formed decision. */
-export interface Wanted {
+export interface DecisionKey {
   readonly decisionId: string;
   readonly concernId: string;
   readonly targetStrategyId: string | undefined;
@@ -33,10 +33,10 @@ export interface StoredFacts {
 }
 
 /** `busy`: nothing is written, not even the attempt; the caller waits and retries. */
-export type Judgement = Verdict | 'busy';
+export type Judgment = Verdict | 'busy';
 
 /** A durable attempt. */
-export interface Written {
+export interface WrittenAttempt {
   readonly verdict: Verdict;
   /** Sequence number of its audit record. */
   readonly auditSeq: number;
@@ -89,9 +89,9 @@ export interface ControlStore {
   /** Runs `judge` synchronously in the transaction on the committed state, and writes its verdict with the attempt. */
   decide(
     attempt: AttemptRecord,
-    wanted: Wanted,
-    judge: (facts: StoredFacts) => Judgement,
-  ): Promise<Written | 'busy'>;
+    wanted: DecisionKey,
+    judge: (facts: StoredFacts) => Judgment,
+  ): Promise<WrittenAttempt | 'busy'>;
   /** Writes an attempt and its answer to the audit alone: malformed payloads, 403, 413, 429. */
   refuse(attempt: AttemptRecord, response: ControlResponse): Promise<void>;
   /**

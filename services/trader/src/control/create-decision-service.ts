@@ -2,7 +2,7 @@ import type { Runtime } from '@hermes-fleet/paper';
 import type { Clock, Log } from '@hermes-fleet/protocol';
 import type { Access } from './access.ts';
 import { createActivation } from './activation.ts';
-import { unwritten } from './answers.ts';
+import { writeFailure } from './answers.ts';
 import { createApplier } from './apply.ts';
 import type { Answer, Attempt } from './attempt.ts';
 import { createAuditRecorder, type DecisionObserver, recordOf } from './audit-recorder.ts';
@@ -11,14 +11,12 @@ import type { AttemptRecord, ControlStore } from './control-store.ts';
 import { createDecide, type Ruling } from './decide.ts';
 import type { DecisionService } from './decision-service.ts';
 import type { Policy } from './facts.ts';
-import { copyOf } from './judge.ts';
+import { duplicateAnswer } from './judge.ts';
 import { createLimiter, type Limits } from './limits.ts';
 import { createReads } from './reads.ts';
 import { createRecover } from './recover.ts';
 import { createRetryQueue } from './retry-queue.ts';
 import { createScreening, refusal, summaryOfText } from './screening.ts';
-
-export type { DecisionObserver as DeskWatcher } from './audit-recorder.ts';
 
 export interface DecisionServiceOptions {
   readonly store: ControlStore;
@@ -42,18 +40,28 @@ export interface RunningDecisionService extends DecisionService {
 /** Throws CONFIG_INVALID for limits that admit nothing. */
 export function createDecisionService(o: DecisionServiceOptions): RunningDecisionService {
   const { store, runtime, access, policy, limits, clock, log } = o;
-  const clerk = createAuditRecorder({ store, watcher: o.watcher, log });
-  const duties = createRetryQueue({ clock, log });
-  const activation = createActivation({ runtime, store, duties, clock });
-  const applier = createApplier({ store, activation, duties, log });
-  const gate = createConcernLock({ clock, keptForPause: limits.keptForPause });
+  const auditRecorder = createAuditRecorder({ store, watcher: o.watcher, log });
+  const retryQueue = createRetryQueue({ clock, log });
+  const activation = createActivation({ runtime, store, retryQueue, clock });
+  const applier = createApplier({ store, activation, retryQueue, log });
+  const concernLock = createConcernLock({ clock, keptForPause: limits.keptForPause });
   const limiter = createLimiter(limits, clock);
   const enter = createScreening({ access, limiter, isConcern: knownConcerns(store) });
-  const decide = createDecide({ store, runtime, activation, applier, gate, access, policy, clock, log });
+  const decide = createDecide({
+    store,
+    runtime,
+    activation,
+    applier,
+    concernLock: concernLock,
+    access,
+    policy,
+    clock,
+    log,
+  });
 
   const unforeseen = (attempt: Attempt, error: unknown): Ruling => {
     log.error({ err: error, caller: attempt.caller.name }, 'a decision ended with an unexpected error');
-    const { response } = refusal(summaryOfText(attempt.text), [unwritten(error)]);
+    const { response } = refusal(summaryOfText(attempt.text), [writeFailure(error)]);
     return { response: { ...response, status: 'failed' }, httpStatus: 200, isAudited: false };
   };
 
@@ -64,9 +72,9 @@ export function createDecisionService(o: DecisionServiceOptions): RunningDecisio
     const record = recordOf(attempt, clock.now());
     const ruling = await rule(record).catch((error: unknown) => unforeseen(attempt, error));
     const { isAudited, ...decided } = ruling;
-    if (isAudited) clerk.audited();
-    const response = isAudited ? decided.response : await clerk.audit(record, decided.response);
-    clerk.tell(attempt, { ...decided, response });
+    if (isAudited) auditRecorder.audited();
+    const response = isAudited ? decided.response : await auditRecorder.audit(record, decided.response);
+    auditRecorder.report(attempt, { ...decided, response });
     return { ...decided, response };
   };
 
@@ -84,10 +92,10 @@ export function createDecisionService(o: DecisionServiceOptions): RunningDecisio
         return { ...refusal(summaryOfText(attempt.text), [{ code, message }], reached), isAudited: false };
       }),
     copied: (attempt, first) =>
-      answer(attempt, async () => ({ response: copyOf(first), httpStatus: 200, isAudited: false })),
+      answer(attempt, async () => ({ response: duplicateAnswer(first), httpStatus: 200, isAudited: false })),
     ...createReads({ store, runtime, activation, access }),
-    recover: createRecover({ store, activation, duties, clock }),
-    close: duties.close,
+    recover: createRecover({ store, activation, retryQueue, clock }),
+    close: retryQueue.close,
   };
 }
 

@@ -4,7 +4,7 @@ import type { Concern, Strategy } from '@hermes-fleet/paper';
 import type { ControlResponse, RiskMode } from '@hermes-fleet/protocol';
 import fc from 'fast-check';
 import { at, CONCERN, POLICY, type Request, said } from './testing/decision-table.ts';
-import { BITCOIN, OTHERS, openDesk, SWITCH, type TestDesk, textOf } from './testing/harness.ts';
+import { BITCOIN, OTHERS, openDecisionService, SWITCH, type TestDesk, textOf } from './testing/harness.ts';
 
 const deadline = { timeout: 300_000 };
 const MODES = ['normal', 'cautious', 'reduce_only', 'halted'] as const satisfies readonly RiskMode[];
@@ -105,7 +105,7 @@ function assertOrdered(test: TestDesk): void {
     const active = test.store.strategy(activeStrategyId);
     assert.deepEqual([active?.accountId, active?.marketSymbol], [accountId, marketSymbol]);
   }
-  const listed = test.desk.list(SWITCH, '{"status":"active"}')['strategies'];
+  const listed = test.decisions.list(SWITCH, '{"status":"active"}')['strategies'];
   assert.ok(Array.isArray(listed));
   const perMarket = listed.map((each) => JSON.stringify(each)).map((text) => JSON.parse(text).market_symbol);
   assert.equal(new Set(perMarket).size, perMarket.length);
@@ -210,7 +210,7 @@ test(
   async (t) => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 30 }), async (steps) => {
-        let test = await openDesk(t, { policy: { ...POLICY, minConfidence: 0.5 } });
+        let test = await openDecisionService(t, { policy: { ...POLICY, minConfidence: 0.5 } });
         const sent = new Map<string, ControlResponse>();
         for (const each of steps) {
           if (each.type === 'send') await sendOne(test, each.wish, sent);

@@ -9,11 +9,11 @@ import {
 } from '@hermes-fleet/protocol';
 import { type Access, mayTouch } from './access.ts';
 import type { Activation } from './activation.ts';
-import { failed, unwritten } from './answers.ts';
+import { failedResponse, writeFailure } from './answers.ts';
 import type { Applier } from './apply.ts';
 import type { Answer } from './attempt.ts';
 import type { ConcernLock, Turn } from './concern-lock.ts';
-import type { AttemptRecord, ControlStore, OpenApply, StoredFacts, Written } from './control-store.ts';
+import type { AttemptRecord, ControlStore, OpenApply, StoredFacts, WrittenAttempt } from './control-store.ts';
 import type { Facts, Policy } from './facts.ts';
 import { judge, type Verdict } from './judge.ts';
 import { createDraft, summaryOf } from './response-draft.ts';
@@ -34,7 +34,7 @@ export interface DecideParts {
   readonly runtime: Pick<Runtime, 'health' | 'preflight'>;
   readonly activation: Activation;
   readonly applier: Applier;
-  readonly gate: ConcernLock;
+  readonly concernLock: ConcernLock;
   readonly access: Access;
   readonly policy: Policy;
   readonly clock: Pick<Clock, 'now'>;
@@ -45,45 +45,45 @@ export interface DecideParts {
 export function createDecide(o: DecideParts): (given: ScreenedAttempt) => Promise<Ruling> {
   return async (given) => {
     const { decision } = given;
-    const turn = await o.gate.enter(decision.concernId, isRealPause(decision));
-    if (turn === undefined) return crowded(decision);
+    const turn = await o.concernLock.enter(decision.concernId, isRealPause(decision));
+    if (turn === undefined) return overloaded(decision);
     try {
-      return await inTurn(o, given, turn);
+      return await decideInTurn(o, given, turn);
     } finally {
-      turn.leave();
+      turn.release();
     }
   };
 }
 
-async function inTurn(o: DecideParts, given: ScreenedAttempt, turn: Turn): Promise<Ruling> {
+async function decideInTurn(o: DecideParts, given: ScreenedAttempt, turn: Turn): Promise<Ruling> {
   const { decision, record } = given;
   const { decisionId, concernId, targetStrategyId } = decision;
   const fingerprint = controlFingerprint(decision);
   const wanted = { decisionId, concernId, targetStrategyId, fingerprint };
   for (;;) {
     let seen: { readonly facts: Facts; readonly verdict: Verdict } | undefined;
-    let written: Written | 'busy' | undefined;
+    let written: WrittenAttempt | 'busy' | undefined;
     try {
-      await o.applier.ready(concernId);
+      await o.applier.awaitRollback(concernId);
       written = await o.store.decide(record, wanted, (stored) => {
         if (turn.isBusy()) return 'busy';
         const facts = factsOf(o, given, stored);
         const verdict = judge(decision, fingerprint, facts);
         seen = { facts, verdict };
-        if (verdict.next !== undefined) turn.mark();
+        if (verdict.next !== undefined) turn.holdConcern();
         return verdict;
       });
     } catch (error) {
-      written = writtenAllTheSame(o, decisionId, seen?.verdict);
-      if (written === undefined) return lost(o, given, seen?.verdict, error);
+      written = findWritten(o, decisionId, seen?.verdict);
+      if (written === undefined) return writeFailed(o, given, seen?.verdict, error);
       o.log.warn(
         { err: error, decision_id: decisionId },
         'the store reported a failure, but the decision is on disk',
       );
     }
     if (written === 'busy') {
-      if (await turn.again()) continue;
-      return crowded(decision);
+      if (await turn.waitAgain()) continue;
+      return overloaded(decision);
     }
     const { verdict, auditSeq } = written;
     const { response, next } = verdict;
@@ -93,13 +93,16 @@ async function inTurn(o: DecideParts, given: ScreenedAttempt, turn: Turn): Promi
     const { active: former, target } = seen.facts;
     const strategy = [former, target].find((each) => each?.id === next.activeStrategyId);
     const open: OpenApply = { decisionId, concernId, auditSeq, response };
-    return { ...answer(await o.applier.apply(open, { before, former, next, strategy })), isAudited: true };
+    return {
+      ...answer(await o.applier.apply(open, { before, previous: former, next, strategy })),
+      isAudited: true,
+    };
   }
 }
 
 const answer = (response: ControlResponse): Answer => ({ response, httpStatus: 200 });
 
-function crowded(decision: ControlDecision): Ruling {
+function overloaded(decision: ControlDecision): Ruling {
   const message = 'too many decisions wait for this concern; retry in 5 s';
   const o = { schemaValid: true, retryAfterS: 5 };
   return { ...refusal(summaryOf(decision), [{ code: 'rate_limited', message }], o), isAudited: false };
@@ -123,17 +126,18 @@ function factsOf(o: DecideParts, { caller, decision }: ScreenedAttempt, stored: 
     previous: stored.previous,
     policy: o.policy,
     degraded:
-      concern !== undefined && (o.activation.isBehind(concern.id) || o.runtime.health(concern.id).degraded),
+      concern !== undefined &&
+      (o.activation.isOutOfSync(concern.id) || o.runtime.health(concern.id).degraded),
     unrunnable: toRun?.status === 'enabled' ? o.runtime.preflight(toRun) : undefined,
   };
 }
 
 /** Finds a change that is on disk although the store reported a failure. */
-function writtenAllTheSame(
+function findWritten(
   o: DecideParts,
   decisionId: string,
   verdict: Verdict | undefined,
-): Written | undefined {
+): WrittenAttempt | undefined {
   if (verdict?.next === undefined) return undefined;
   try {
     const open = o.store.openApplies().find((each) => each.decisionId === decisionId);
@@ -145,7 +149,7 @@ function writtenAllTheSame(
 }
 
 /** The failed answer to a decision that could not be written; the previous state stays in effect. */
-function lost(
+function writeFailed(
   o: DecideParts,
   { caller, decision }: ScreenedAttempt,
   verdict: Verdict | undefined,
@@ -156,12 +160,16 @@ function lost(
   draft.validation.schemaValid = true;
   const result = { modeChange: 'none' as const, reconciled: true };
   const unjudged = draft.answer({ status: 'failed', result, before: undefined, after: undefined });
-  const before = stateOf(o, caller, decision.concernId);
-  const response = failed(verdict?.response ?? unjudged, { before, errors: [unwritten(error)], result });
+  const before = visibleConcern(o, caller, decision.concernId);
+  const response = failedResponse(verdict?.response ?? unjudged, {
+    before,
+    errors: [writeFailure(error)],
+    result,
+  });
   return { ...answer(response), isAudited: false };
 }
 
-function stateOf(o: DecideParts, caller: Caller, concernId: string): Concern | undefined {
+function visibleConcern(o: DecideParts, caller: Caller, concernId: string): Concern | undefined {
   try {
     const concern = o.store.concern(concernId);
     return concern !== undefined && mayTouch(o.access, caller, concern.accountId) ? concern : undefined;

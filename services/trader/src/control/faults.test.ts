@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { CONCERN, said, to } from './testing/decision-table.ts';
-import { deadline, NOBODY, openDesk, textOf } from './testing/harness.ts';
+import { deadline, NOBODY, openDecisionService, textOf } from './testing/harness.ts';
 
 const BITCOIN = { concernId: 'acc:btcusd', marketSymbol: 'btcusd', expectedActiveStrategyId: 'foreign' };
 
@@ -10,7 +10,7 @@ for (const fate of ['fails', 'throws'] as const) {
     `an activation that ${fate}: failed, restored, both in the audit, and the same id again succeeds`,
     deadline,
     async (t) => {
-      const test = await openDesk(t);
+      const test = await openDecisionService(t);
       const text = textOf({ ...to('grid'), riskMode: 'cautious' });
       test.runtime.fate.push(fate);
       const { response, httpStatus } = await test.send(text);
@@ -41,7 +41,7 @@ for (const fate of ['fails', 'throws'] as const) {
 }
 
 test('a hanging activation ends at its deadline, and its later effect is undone', deadline, async (t) => {
-  const test = await openDesk(t);
+  const test = await openDecisionService(t);
   test.runtime.fate.push('hangs');
   const answer = test.send(textOf(to('grid')));
   await test.runtime.hanging(1);
@@ -57,7 +57,7 @@ test('a hanging activation ends at its deadline, and its later effect is undone'
 });
 
 test('calls to a hanging runtime are bounded', deadline, async (t) => {
-  const test = await openDesk(t);
+  const test = await openDecisionService(t);
   test.runtime.fate.push(...Array<'hangs'>(40).fill('hangs'));
   const answer = test.ask(to('grid'));
   await test.runtime.hanging(1);
@@ -73,7 +73,7 @@ test(
   'if the previous state cannot be restored, the answer says so and the restore is retried',
   deadline,
   async (t) => {
-    const test = await openDesk(t);
+    const test = await openDecisionService(t);
     test.runtime.fate.push('fails', 'fails', 'fails');
     const { response } = await test.send(textOf(to('grid')));
     assert.deepEqual(response.result, { modeChange: 'restored', reconciled: false });
@@ -86,7 +86,7 @@ test(
 );
 
 test('a pause is applied while the runtime is behind, and updates it', deadline, async (t) => {
-  const test = await openDesk(t);
+  const test = await openDecisionService(t);
   test.runtime.fate.push('fails', 'fails', 'fails');
   await test.ask(to('grid'));
   await test.pass(0);
@@ -99,7 +99,7 @@ test(
   'if the store cannot write, the decision fails, the old state stays, and the same id succeeds later',
   deadline,
   async (t) => {
-    const test = await openDesk(t);
+    const test = await openDecisionService(t);
     const text = textOf(to('grid'));
     for (const command of ['decide', 'refuse'] as const) test.store.faults.set(command, 'refuses');
     const { response, httpStatus } = await test.send(text);
@@ -133,7 +133,7 @@ test(
   'if the store cannot be read, the decision fails and the answer omits the concern',
   deadline,
   async (t) => {
-    const test = await openDesk(t);
+    const test = await openDecisionService(t);
     const failing = async (): Promise<void> => {
       for (const command of ['decide', 'refuse', 'read'] as const) test.store.faults.set(command, 'refuses');
       const { response } = await test.send(textOf(to('grid')));
@@ -155,7 +155,7 @@ test(
 );
 
 test('an attempt that could not be decided is audited if possible', deadline, async (t) => {
-  const test = await openDesk(t);
+  const test = await openDecisionService(t);
   test.store.faults.set('decide', 'breaks');
   const { response } = await test.send(textOf(to('grid')));
   assert.equal(said(response), 'failed internal_error');
@@ -165,7 +165,7 @@ test('an attempt that could not be decided is audited if possible', deadline, as
 });
 
 test('a decision that was written despite a reported failure is applied', deadline, async (t) => {
-  const test = await openDesk(t);
+  const test = await openDecisionService(t);
   test.store.faults.set('decide', 'lies');
   const text = textOf(to('grid'));
   assert.equal(said((await test.send(text)).response), 'applied');
@@ -183,7 +183,7 @@ test(
   'a compensation that cannot be written blocks only its concern, and is written later',
   deadline,
   async (t) => {
-    const test = await openDesk(t);
+    const test = await openDecisionService(t);
     const text = textOf(to('grid'));
     test.store.faults.set('compensate', 'refuses');
     test.runtime.fate.push('fails');
@@ -209,7 +209,7 @@ test(
   'a pending compensation is written without a further request, even if it was written before',
   deadline,
   async (t) => {
-    const test = await openDesk(t);
+    const test = await openDecisionService(t);
     test.store.faults.set('compensate', 'lies');
     test.runtime.fate.push('fails');
     await test.ask(to('grid'));
@@ -225,7 +225,7 @@ test(
   'an outcome that cannot be recorded is recorded later, and the answer does not wait',
   deadline,
   async (t) => {
-    const test = await openDesk(t);
+    const test = await openDecisionService(t);
     test.store.faults.set('settle', 'refuses');
     assert.equal(await test.ask(to('grid')), 'applied');
     await test.pass(0);
@@ -238,7 +238,7 @@ test(
 );
 
 test('pending outcomes are bounded, and the next start records them all', deadline, async (t) => {
-  const test = await openDesk(t);
+  const test = await openDecisionService(t);
   test.store.faults.set('settle', 'refuses');
   for (let count = 0; count < 1002; count += 1)
     await test.ask({ action: 'set_risk_mode', riskMode: count % 2 ? 'normal' : 'cautious' });

@@ -21,11 +21,11 @@ const UNCHANGED: ControlResponse['result'] = { modeChange: 'none', reconciled: t
 export function judge(request: ControlDecision, fingerprint: string, facts: Facts): Verdict {
   const draft = createDraft(summaryOf(request));
   draft.validation.schemaValid = true;
-  return repeated(request, fingerprint, facts, draft) ?? judged(request, facts, draft);
+  return judgeRepeat(request, fingerprint, facts, draft) ?? judgeNew(request, facts, draft);
 }
 
 /** The verdict on a repeated decision; undefined for a new decision, and for one that failed and may be retried. */
-function repeated(
+function judgeRepeat(
   request: ControlDecision,
   fingerprint: string,
   { previous, concern }: Facts,
@@ -40,18 +40,18 @@ function repeated(
   }
   const { response } = previous;
   if (response.status === 'failed') return undefined;
-  return { response: copyOf(response), isFirst: false };
+  return { response: duplicateAnswer(response), isFirst: false };
 }
 
 /** The answer to a copy: a no-op with the result of the first. */
-export function copyOf(response: ControlResponse): ControlResponse {
+export function duplicateAnswer(response: ControlResponse): ControlResponse {
   if (!response.ok) return response;
   const code = 'duplicate_decision' as const;
   const warnings = [...response.warnings, { code, message: 'it was decided before; this is its result' }];
   return { ...response, status: 'noop', warnings };
 }
 
-function judged(request: ControlDecision, facts: Facts, draft: Draft): Verdict {
+function judgeNew(request: ControlDecision, facts: Facts, draft: Draft): Verdict {
   const { concern, now } = facts;
   const isFirst = !request.dryRun;
   for (const check of CHECKS) {
@@ -61,7 +61,7 @@ function judged(request: ControlDecision, facts: Facts, draft: Draft): Verdict {
     return { response: draft.answer(ends), isFirst };
   }
   if (concern === undefined) throw new Error('a decision without a concern passed the checks');
-  const next = changed(request, concern);
+  const next = nextState(request, concern);
   const status = next === undefined ? 'noop' : 'applied';
   if (
     next?.runState === 'paused' &&
@@ -94,8 +94,8 @@ function judged(request: ControlDecision, facts: Facts, draft: Draft): Verdict {
 }
 
 /** The concern after the decision; undefined if the decision changes nothing. */
-export function changed(request: ControlDecision, concern: Concern): Concern | undefined {
-  const wanted: Concern = { ...concern, ...wishes(request) };
+export function nextState(request: ControlDecision, concern: Concern): Concern | undefined {
+  const wanted: Concern = { ...concern, ...requestedChange(request) };
   const isSame =
     wanted.activeStrategyId === concern.activeStrategyId &&
     wanted.runState === concern.runState &&
@@ -103,7 +103,7 @@ export function changed(request: ControlDecision, concern: Concern): Concern | u
   return isSame ? undefined : { ...wanted, rev: concern.rev + 1 };
 }
 
-function wishes({ action, targetStrategyId, riskMode }: ControlDecision): Partial<Concern> {
+function requestedChange({ action, targetStrategyId, riskMode }: ControlDecision): Partial<Concern> {
   const risk = riskMode === undefined ? {} : { riskMode };
   switch (action) {
     case 'switch':

@@ -11,15 +11,23 @@ import {
   StrategyListWire,
 } from '@hermes-fleet/protocol';
 import { CONCERN, to } from './testing/decision-table.ts';
-import { deadline, NOBODY, OPERATOR, openDesk, STRANGER, SWITCH, type TestDesk } from './testing/harness.ts';
+import {
+  deadline,
+  NOBODY,
+  OPERATOR,
+  openDecisionService,
+  STRANGER,
+  SWITCH,
+  type TestDesk,
+} from './testing/harness.ts';
 
 const listed = (test: TestDesk, caller: Caller, filter = ''): string[] =>
-  StrategyListWire.parse(test.desk.list(caller, filter)).strategies.map(
+  StrategyListWire.parse(test.decisions.list(caller, filter)).strategies.map(
     ({ id, status }) => `${id} ${status}`,
   );
 
 const get = (test: TestDesk, id: string, caller = OPERATOR): JsonObject => {
-  const detail = test.desk.get(caller, JSON.stringify({ strategy_id: id }));
+  const detail = test.decisions.get(caller, JSON.stringify({ strategy_id: id }));
   StrategyDetailWire.parse(detail);
   return detail;
 };
@@ -67,7 +75,7 @@ const VIEW: EngineView = {
 };
 
 test('a caller sees the strategies of its accounts and may filter them', deadline, async (t) => {
-  const test = await openDesk(t);
+  const test = await openDecisionService(t);
   const own = ['broken faulted', 'foreign active', 'grid standby', 'off disabled', 'trend active'];
   assert.deepEqual(listed(test, SWITCH).sort(), own);
   assert.deepEqual(listed(test, STRANGER), ['others active']);
@@ -80,16 +88,16 @@ test('a caller sees the strategies of its accounts and may filter them', deadlin
 });
 
 test('nothing is readable without the scope or of an account of another caller', deadline, async (t) => {
-  const test = await openDesk(t);
-  throws('FORBIDDEN', () => test.desk.list(NOBODY, ''));
-  throws('FORBIDDEN', () => test.desk.get(NOBODY, '{"strategy_id":"trend"}'));
-  throws('FORBIDDEN', () => test.desk.list(SWITCH, '{"account_id":"other"}'));
+  const test = await openDecisionService(t);
+  throws('FORBIDDEN', () => test.decisions.list(NOBODY, ''));
+  throws('FORBIDDEN', () => test.decisions.get(NOBODY, '{"strategy_id":"trend"}'));
+  throws('FORBIDDEN', () => test.decisions.list(SWITCH, '{"account_id":"other"}'));
   throws('INVALID_PARAMS', () => get(test, 'others', SWITCH));
   throws('INVALID_PARAMS', () => get(test, 'nobody'));
 });
 
 test('parameters are strict', deadline, async (t) => {
-  const test = await openDesk(t);
+  const test = await openDecisionService(t);
   for (const text of [
     '[]',
     'null',
@@ -99,16 +107,16 @@ test('parameters are strict', deadline, async (t) => {
     '{',
     '{"__proto__":{}}',
   ])
-    throws('INVALID_PARAMS', () => test.desk.list(OPERATOR, text));
+    throws('INVALID_PARAMS', () => test.decisions.list(OPERATOR, text));
   for (const text of ['', '{}', '{"strategy_id":""}', '{"strategy_id":7}', '{"strategy_id":"trend","x":1}'])
-    throws('INVALID_PARAMS', () => test.desk.get(OPERATOR, text));
+    throws('INVALID_PARAMS', () => test.decisions.get(OPERATOR, text));
 });
 
 test(
   'a strategy is returned with its concern, its own orders and the last decisions',
   deadline,
   async (t) => {
-    const test = await openDesk(t);
+    const test = await openDecisionService(t);
     test.runtime.views.set(CONCERN.id, VIEW);
     for (let count = 0; count < 12; count += 1)
       await test.ask({ action: 'set_risk_mode', riskMode: count % 2 ? 'normal' : 'cautious' });
@@ -153,7 +161,7 @@ test(
 );
 
 test('degraded, outdated and missing engines are reported', deadline, async (t) => {
-  const test = await openDesk(t);
+  const test = await openDecisionService(t);
   const bare = get(test, 'grid');
   assert.deepEqual([bare['position'], bare['equity'], bare['execution']], [null, null, null]);
   test.runtime.views.set(CONCERN.id, VIEW);
@@ -175,7 +183,7 @@ test(
   'a decision of a stranger is neither listed under the concern nor published on its subject',
   deadline,
   async (t) => {
-    const test = await openDesk(t);
+    const test = await openDecisionService(t);
     await test.ask({});
     const foreign = { concernId: CONCERN.id, accountId: 'other' };
     assert.equal(await test.ask(foreign, { caller: STRANGER }), 'rejected unknown_concern');

@@ -23,13 +23,13 @@ const LAST_DECISIONS = 10;
 export function createReads(o: {
   store: Pick<ControlStore, 'concerns' | 'strategies' | 'strategy' | 'decisions'>;
   runtime: Pick<Runtime, 'health' | 'view'>;
-  activation: Pick<Activation, 'isBehind'>;
+  activation: Pick<Activation, 'isOutOfSync'>;
   access: Access;
 }): Pick<DecisionService, 'list' | 'get'> {
   return {
     list: (caller, filterText) => {
       needScope(caller, READ);
-      const filter = read(ListStrategiesParams, filterText.trim() === '' ? '{}' : filterText);
+      const filter = parseParams(ListStrategiesParams, filterText.trim() === '' ? '{}' : filterText);
       const { account_id: account, market_symbol: market, status } = filter;
       if (account !== undefined && !mayTouch(o.access, caller, account))
         throw new FleetError(
@@ -40,7 +40,7 @@ export function createReads(o: {
       const strategies = o.store
         .strategies()
         .filter(({ accountId }) => mayTouch(o.access, caller, accountId))
-        .map((strategy) => shown(strategy, concernOf(concerns, strategy)))
+        .map((strategy) => strategyView(strategy, concernOf(concerns, strategy)))
         .filter(
           (each) =>
             (account === undefined || each.accountId === account) &&
@@ -51,16 +51,18 @@ export function createReads(o: {
     },
     get: (caller, filterText) => {
       needScope(caller, READ);
-      const { strategy_id: id } = read(GetStrategyParams, filterText);
+      const { strategy_id: id } = parseParams(GetStrategyParams, filterText);
       const strategy = own(o.access, caller, o.store.strategy(id));
       const concern = strategy && concernOf(o.store.concerns(), strategy);
       if (strategy === undefined || concern === undefined) throw unknownStrategy();
       const health = o.runtime.health(concern.id);
-      const isDegraded = health.degraded || o.activation.isBehind(concern.id);
-      const behind = o.activation.isBehind(concern.id) ? ['the runtime differs from the control state'] : [];
+      const isDegraded = health.degraded || o.activation.isOutOfSync(concern.id);
+      const behind = o.activation.isOutOfSync(concern.id)
+        ? ['the runtime differs from the control state']
+        : [];
       const view = o.runtime.view(concern.id);
       return encodeStrategyDetail({
-        strategy: shown(strategy, concern),
+        strategy: strategyView(strategy, concern),
         control: {
           concernId: concern.id,
           activeStrategyId: concern.activeStrategyId,
@@ -75,14 +77,14 @@ export function createReads(o: {
           open: ordersOf(strategy, view?.openOrders),
           recent: ordersOf(strategy, view?.recentOrders),
         },
-        execution: view ? quality(view, isDegraded, [...health.reasons, ...behind]) : null,
-        lastDecisions: o.store.decisions(concern.id, LAST_DECISIONS).flatMap(brief),
+        execution: view ? executionQuality(view, isDegraded, [...health.reasons, ...behind]) : null,
+        lastDecisions: o.store.decisions(concern.id, LAST_DECISIONS).flatMap(decisionSummary),
       });
     },
   };
 }
 
-function read<S extends z.ZodType>(schema: S, text: string): z.output<S> {
+function parseParams<S extends z.ZodType>(schema: S, text: string): z.output<S> {
   let params: unknown;
   try {
     params = JSON.parse(text);
@@ -111,7 +113,7 @@ const concernOf = (
 ): Concern | undefined =>
   concerns.find((each) => each.accountId === accountId && each.marketSymbol === marketSymbol);
 
-function shown(strategy: Strategy, concern: Concern | undefined): StrategyDetail['strategy'] {
+function strategyView(strategy: Strategy, concern: Concern | undefined): StrategyDetail['strategy'] {
   const { id, name, kind, accountId, marketSymbol, params } = strategy;
   return { id, name, kind, accountId, marketSymbol, params, status: statusOf(strategy, concern) };
 }
@@ -124,7 +126,11 @@ function statusOf({ id, status }: Strategy, concern: Concern | undefined): Strat
 const ordersOf = ({ id }: Strategy, orders: readonly OrderView[] = []): StrategyDetail['orders']['open'] =>
   orders.filter(({ strategyId }) => strategyId === id).map(({ strategyId: _strategyId, ...order }) => order);
 
-function quality(view: EngineView, isDegraded: boolean, reasons: string[]): StrategyDetail['execution'] {
+function executionQuality(
+  view: EngineView,
+  isDegraded: boolean,
+  reasons: string[],
+): StrategyDetail['execution'] {
   const { bars, fills, rejects, consecutiveErrors, averageSlippageBps } = view.execution;
   return {
     state: isDegraded ? 'degraded' : 'ok',
@@ -138,7 +144,12 @@ function quality(view: EngineView, isDegraded: boolean, reasons: string[]): Stra
   };
 }
 
-function brief({ decisionId, caller, decidedAt, response }: DecisionRecord): StrategyDetail['lastDecisions'] {
+function decisionSummary({
+  decisionId,
+  caller,
+  decidedAt,
+  response,
+}: DecisionRecord): StrategyDetail['lastDecisions'] {
   const action = ControlAction.safeParse(response.action);
   if (!action.success) return [];
   const { status, fromStrategyId, toStrategyId, riskMode } = response;

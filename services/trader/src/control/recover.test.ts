@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { CONCERN, said, to } from './testing/decision-table.ts';
-import { deadline, openDesk, textOf } from './testing/harness.ts';
+import { deadline, openDecisionService, textOf } from './testing/harness.ts';
 
 test('after a crash the runtime matches the stored state: a pause stays a pause', deadline, async (t) => {
-  const before = await openDesk(t);
+  const before = await openDecisionService(t);
   assert.equal(await before.ask({}), 'applied');
   assert.equal(await before.ask({ ...to('grid'), riskMode: 'reduce_only' }), 'applied !stays_paused');
   const after = await before.restart();
@@ -14,7 +14,7 @@ test('after a crash the runtime matches the stored state: a pause stays a pause'
 });
 
 test('an interrupted apply is completed, and its copies get the result', deadline, async (t) => {
-  const before = await openDesk(t);
+  const before = await openDecisionService(t);
   const text = textOf(to('grid'));
   before.runtime.fate.push('hangs');
   void before.send(text);
@@ -31,7 +31,7 @@ test(
   'a failed activation at the start is retried, and the concern counts as degraded',
   deadline,
   async (t) => {
-    const before = await openDesk(t);
+    const before = await openDecisionService(t);
     before.runtime.fate.push('hangs');
     void before.ask(to('grid'));
     await before.runtime.hanging(1);
@@ -46,7 +46,7 @@ test(
 );
 
 test('a decision applied during recovery has its own outcome', deadline, async (t) => {
-  const before = await openDesk(t);
+  const before = await openDecisionService(t);
   before.runtime.fate.push('hangs');
   void before.ask(to('grid'));
   await before.runtime.hanging(1);

@@ -14,7 +14,7 @@ const LONGEST_MS = 30_000;
 export function createRecover(o: {
   store: Pick<ControlStore, 'concerns' | 'openApplies' | 'settle'>;
   activation: Activation;
-  duties: RetryQueue;
+  retryQueue: RetryQueue;
   clock: Pick<Clock, 'sleep'>;
 }): () => Promise<void> {
   const recoverConcern = async (concernId: string, cutOff: readonly OpenApply[]): Promise<void> => {
@@ -27,13 +27,13 @@ export function createRecover(o: {
     const keys = o.store.concerns().map(({ id }) => {
       const key = `recover ${id}`;
       const own = cutOff.filter(({ concernId }) => concernId === id);
-      o.duties.owe(key, () => recoverConcern(id, own));
+      o.retryQueue.enqueue(key, () => recoverConcern(id, own));
       return key;
     });
     // The sleep keeps the process alive: a write that joins the next transaction waits for a timer that does not.
     const ended = new AbortController();
     const tooLong = o.clock.sleep(LONGEST_MS, ended.signal).catch(() => undefined);
-    await Promise.race([Promise.allSettled(keys.map((key) => o.duties.pay(key))), tooLong]);
+    await Promise.race([Promise.allSettled(keys.map((key) => o.retryQueue.runNow(key))), tooLong]);
     ended.abort();
   };
 }

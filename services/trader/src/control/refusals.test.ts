@@ -6,7 +6,7 @@ import {
   deadline,
   NOBODY,
   OPERATOR,
-  openDesk,
+  openDecisionService,
   payloadOf,
   STRANGER,
   SWITCH,
@@ -74,7 +74,7 @@ const unreached = ({ validation: { schemaValid: _schema, ...rest } }: ControlRes
 
 for (const [name, text, code, field] of MALFORMED) {
   test(`${name}: rejected ${code}, audited, and nothing changes`, deadline, async (t) => {
-    const test = await openDesk(t);
+    const test = await openDecisionService(t);
     const before = test.store.concerns();
     const { response, httpStatus } = await test.send(text);
     assert.equal(response.status, 'rejected');
@@ -96,7 +96,7 @@ for (const [name, text, code, field] of MALFORMED) {
 }
 
 test('the answer repeats the readable fields of a malformed payload', deadline, async (t) => {
-  const test = await openDesk(t);
+  const test = await openDecisionService(t);
   const { response } = await test.send(withText('confidence', '"0.8"'));
   assert.deepEqual([response.decisionId, response.concernId, response.action], ['d1', 'acc:xrpusd', 'pause']);
   const long = await test.send(withText('decision_id', `"${'x'.repeat(201)}"`));
@@ -104,7 +104,7 @@ test('the answer repeats the readable fields of a malformed payload', deadline, 
 });
 
 test('without the scope every payload is forbidden and audited', deadline, async (t) => {
-  const test = await openDesk(t);
+  const test = await openDecisionService(t);
   for (const text of [TEXT, 'nonsense', '{"override": "true"}']) {
     const { response, httpStatus } = await test.send(text, { caller: NOBODY });
     assert.equal(said(response), 'rejected forbidden');
@@ -120,7 +120,7 @@ test(
   'accounts of other callers are forbidden, and their concerns and strategies do not exist',
   deadline,
   async (t) => {
-    const test = await openDesk(t);
+    const test = await openDecisionService(t);
     const foreign = await test.send(TEXT, { caller: STRANGER });
     assert.equal(said(foreign.response), 'rejected forbidden');
     assert.equal(foreign.httpStatus, 403);
@@ -139,7 +139,7 @@ test(
 );
 
 test('override needs its scope, even where it has no effect', deadline, async (t) => {
-  const test = await openDesk(t);
+  const test = await openDecisionService(t);
   for (const request of [{}, to('nobody'), { dryRun: true }]) {
     const { response, httpStatus } = await test.send(textOf({ ...request, override: true }), {
       caller: SWITCH,
@@ -151,7 +151,7 @@ test('override needs its scope, even where it has no effect', deadline, async (t
 });
 
 test('payloads above 16 kB are neither read nor recorded', deadline, async (t) => {
-  const test = await openDesk(t);
+  const test = await openDecisionService(t);
   const fits = `${TEXT}${' '.repeat(16_384 - TEXT.length)}`;
   assert.equal((await test.send(fits)).response.status, 'applied');
   const wide = textOf({}).replace('"r"', `"${'é'.repeat(8_192)}"`);
@@ -169,9 +169,9 @@ test('payloads above 16 kB are neither read nor recorded', deadline, async (t) =
 });
 
 test('a request that a transport refused is audited with its answer', deadline, async (t) => {
-  const test = await openDesk(t);
+  const test = await openDecisionService(t);
   const refuse = (text: string | null, code: ControlCode, message: string) =>
-    test.desk.refuse({ door: 'a2a', caller: SWITCH, text }, code, message);
+    test.decisions.refuse({ transport: 'a2a', caller: SWITCH, text }, code, message);
   const torn = await refuse('{"jsonrpc": ', 'invalid_payload', 'the request is not JSON');
   assert.deepEqual([torn.httpStatus, torn.response.validation.schemaValid], [200, false]);
   assert.deepEqual(torn.response.errors, [{ code: 'invalid_payload', message: 'the request is not JSON' }]);
@@ -194,7 +194,7 @@ test(
   'above the rate: 429 with a retry time, audited; other callers and concerns are not affected',
   deadline,
   async (t) => {
-    const test = await openDesk(t, { limits: { perSecond: 2, burst: 5, keptForPause: 2 } });
+    const test = await openDecisionService(t, { limits: { perSecond: 2, burst: 5, keptForPause: 2 } });
     const rate = { action: 'set_risk_mode', riskMode: 'normal' } as const;
     const outcomes: string[] = [];
     for (let count = 0; count < 4; count += 1) outcomes.push(await test.ask(rate));
@@ -223,7 +223,7 @@ test(
 );
 
 test('unknown concerns and unreadable payloads share one limit', deadline, async (t) => {
-  const test = await openDesk(t, { limits: { perSecond: 1, burst: 3, keptForPause: 0 } });
+  const test = await openDecisionService(t, { limits: { perSecond: 1, burst: 3, keptForPause: 0 } });
   const outcomes = [await test.ask({ concernId: 'a' }), await test.ask({ concernId: 'b' })];
   outcomes.push(said((await test.send('nonsense')).response), await test.ask({ concernId: 'c' }));
   assert.deepEqual(

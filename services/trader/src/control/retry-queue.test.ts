@@ -17,7 +17,7 @@ test('failed work is retried every five seconds until it succeeds', deadline, as
   const tries: string[] = [];
   let isBroken = true;
   for (const key of ['a', 'b'])
-    duties.owe(key, async () => {
+    duties.enqueue(key, async () => {
       tries.push(key);
       if (isBroken) throw new Error('not yet');
     });
@@ -34,33 +34,33 @@ test('failed work is retried every five seconds until it succeeds', deadline, as
 
 test('running a key joins its current attempt, or starts one between attempts', deadline, async () => {
   const { duties } = open();
-  await duties.pay('nothing');
+  await duties.runNow('nothing');
   const { promise, reject } = Promise.withResolvers<void>();
   let tries = 0;
-  duties.owe('a', () => {
+  duties.enqueue('a', () => {
     tries += 1;
     return tries === 1 ? promise : Promise.resolve();
   });
-  const both = Promise.allSettled([duties.pay('a'), duties.pay('a')]);
+  const both = Promise.allSettled([duties.runNow('a'), duties.runNow('a')]);
   reject(new Error('broken'));
   assert.deepEqual(
     (await both).map(({ status }) => status),
     ['rejected', 'rejected'],
   );
   assert.equal(tries, 1);
-  await duties.pay('a');
+  await duties.runNow('a');
   assert.deepEqual([tries, duties.size], [2, 0]);
 });
 
 test('newer work replaces work with the same key', deadline, async () => {
   const { duties } = open();
   const old = Promise.withResolvers<void>();
-  duties.owe('a', () => old.promise);
-  duties.owe('a', () => Promise.reject(new Error('new')));
+  duties.enqueue('a', () => old.promise);
+  duties.enqueue('a', () => Promise.reject(new Error('new')));
   old.resolve();
   await turn();
   assert.equal(duties.size, 1);
-  await assert.rejects(duties.pay('a'), { message: 'new' });
+  await assert.rejects(duties.runNow('a'), { message: 'new' });
 });
 
 test('after close, queued work is not retried and new work runs once', deadline, async () => {
@@ -70,11 +70,11 @@ test('after close, queued work is not retried and new work runs once', deadline,
     tries += 1;
     throw new Error('broken');
   };
-  duties.owe('a', fails);
+  duties.enqueue('a', fails);
   await turn();
   duties.close();
-  duties.owe('b', fails);
-  await assert.rejects(duties.pay('b'));
+  duties.enqueue('b', fails);
+  await assert.rejects(duties.runNow('b'));
   clock.advance(60_000);
   assert.deepEqual([tries, clock.timers], [2, 0]);
 });

@@ -6,7 +6,7 @@ import {
   readControlDecision,
 } from '@hermes-fleet/protocol';
 import { type Access, DECIDE, lacksScope, mayTouch, OVERRIDE } from './access.ts';
-import { refused } from './answers.ts';
+import { refusedResponse } from './answers.ts';
 import type { Answer, Attempt } from './attempt.ts';
 import type { Limiter } from './limits.ts';
 import { type Failure, type PayloadSummary, summaryOf } from './response-draft.ts';
@@ -37,16 +37,16 @@ export function refusal(
   const [{ code }] = errors;
   const httpStatus = STATUS.get(code) ?? 200;
   const retry = o.retryAfterS === undefined ? {} : { retryAfterS: o.retryAfterS };
-  return { response: refused(said, errors, o.schemaValid ?? null), httpStatus, ...retry };
+  return { response: refusedResponse(said, errors, o.schemaValid ?? null), httpStatus, ...retry };
 }
 
 /** Summarizes a payload; undefined if it was not read. */
 export function summaryOfText(text: string | null): PayloadSummary | undefined {
   if (text === null || isTooLarge(text)) return undefined;
-  return saidOf(readControlDecision(text));
+  return summaryOfReading(readControlDecision(text));
 }
 
-const saidOf = (reading: ControlReading): PayloadSummary =>
+const summaryOfReading = (reading: ControlReading): PayloadSummary =>
   'decision' in reading ? summaryOf(reading.decision) : reading.said;
 
 /** The checks before the judgment: scope, rate, size, schema, account (docs/trader.md#decision-table). */
@@ -57,7 +57,7 @@ export function createScreening(o: {
 }): (attempt: Attempt) => Screened {
   return ({ caller, text }) => {
     const reading = text === null || isTooLarge(text) ? undefined : readControlDecision(text);
-    const said = reading && saidOf(reading);
+    const said = reading && summaryOfReading(reading);
     if (!caller.scopes.has(DECIDE))
       return refusal(said, [{ code: 'forbidden', message: lacksScope(DECIDE) }]);
 
@@ -74,12 +74,15 @@ export function createScreening(o: {
       const message = `the payload is larger than ${MAX_PAYLOAD_BYTES} bytes; shorten the reason`;
       return refusal(said, [{ code: 'payload_too_large', message }]);
     }
-    if ('code' in reading) return refusal(said, malformed(reading), { schemaValid: false });
-    return notAllowed(o.access, caller, reading.decision) ?? reading;
+    if ('code' in reading) return refusal(said, schemaFailures(reading), { schemaValid: false });
+    return accessRefusal(o.access, caller, reading.decision) ?? reading;
   };
 }
 
-function malformed({ code, fields }: Extract<ControlReading, { code: string }>): [Failure, ...Failure[]] {
+function schemaFailures({
+  code,
+  fields,
+}: Extract<ControlReading, { code: string }>): [Failure, ...Failure[]] {
   const [first, ...rest] = fields.map(
     ({ path, reason }): Failure => ({
       code: path === 'action' ? code : 'invalid_payload',
@@ -90,7 +93,7 @@ function malformed({ code, fields }: Extract<ControlReading, { code: string }>):
   return [first ?? { code, message: 'the payload is not valid' }, ...rest];
 }
 
-function notAllowed(access: Access, caller: Caller, decision: ControlDecision): Answer | undefined {
+function accessRefusal(access: Access, caller: Caller, decision: ControlDecision): Answer | undefined {
   const forbid = (field: string, message: string): Answer =>
     refusal(summaryOf(decision), [{ code: 'forbidden', field, message }], { schemaValid: true });
   if (!mayTouch(access, caller, decision.accountId))

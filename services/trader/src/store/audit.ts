@@ -1,7 +1,7 @@
 import type { JsonObject } from '@hermes-fleet/protocol';
 import { integer, json, type Queries, type Row, text } from '@hermes-fleet/store';
 import type { AuditHead, AuditRecord } from '../control/control-store.ts';
-import { canonical, GENESIS, linked } from './canonical.ts';
+import { canonical, chainHash, GENESIS } from './canonical.ts';
 
 /** The newest record of the chain. */
 export function headOf(db: Queries): AuditHead {
@@ -20,7 +20,7 @@ export function appendRecord(db: Queries, record: JsonObject): AuditHead {
   const { last, previous } = endOf(db);
   const seq = last + 1;
   const written = canonical(record);
-  const hash = linked(previous, written);
+  const hash = chainHash(previous, written);
   db.run('INSERT INTO audit (seq, record, hash) VALUES (?, ?, ?)', seq, written, hash);
   return { seq, hash };
 }

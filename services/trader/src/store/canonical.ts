@@ -29,7 +29,7 @@ const PLAIN = /^[ !#-[\]-~]*$/;
 const quoted = (text: string): string => (PLAIN.test(text) ? `"${text}"` : JSON.stringify(text));
 
 /** The hash of a record that follows the record with the hash `previous` (docs/trader.md#audit). */
-export const linked = (previous: string, record: string | Uint8Array): string =>
+export const chainHash = (previous: string, record: string | Uint8Array): string =>
   typeof record === 'string'
     ? hash('sha256', previous + record)
     : createHash('sha256').update(previous).update(record).digest('hex');

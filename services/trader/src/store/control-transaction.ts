@@ -14,7 +14,7 @@ export interface ControlTransaction {
   /** The newest record that the transaction appended. */
   readonly head: AuditHead | undefined;
   /** True if the transaction added an event. */
-  readonly hasNews: boolean;
+  readonly hasEvents: boolean;
 }
 
 export function createControlTransaction(db: Queries, now: number): ControlTransaction {
@@ -34,7 +34,7 @@ export function createControlTransaction(db: Queries, now: number): ControlTrans
     get head() {
       return head;
     },
-    get hasNews() {
+    get hasEvents() {
       return hasNews;
     },
   };

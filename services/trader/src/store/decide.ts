@@ -8,11 +8,11 @@ import {
 } from '@hermes-fleet/protocol';
 import type {
   AttemptRecord,
-  Judgement,
+  DecisionKey,
+  Judgment,
   OpenApply,
   StoredFacts,
-  Wanted,
-  Written,
+  WrittenAttempt,
 } from '../control/control-store.ts';
 import type { Verdict } from '../control/judge.ts';
 import { controlEvent } from './control-event.ts';
@@ -22,81 +22,81 @@ import { closeDecision, concernIn, decisionIn, putConcern, putDecision, strategy
 
 /** Judges on the committed state and writes the verdict; writes nothing on `busy`. */
 export function decide(
-  unit: ControlTransaction,
+  tx: ControlTransaction,
   attempt: AttemptRecord,
-  wanted: Wanted,
-  judge: (facts: StoredFacts) => Judgement,
-): Written | 'busy' {
-  const facts = factsOf(unit, wanted);
+  wanted: DecisionKey,
+  judge: (facts: StoredFacts) => Judgment,
+): WrittenAttempt | 'busy' {
+  const facts = factsOf(tx, wanted);
   const verdict = judge(facts);
   if (verdict === 'busy') return 'busy';
   const { response, next, isFirst } = verdict;
   const isSeen = seesConcern(response);
   const answer = encodeControlResponse(response);
-  const link = unit.append('attempt', attemptRecord(attempt, answer, next));
-  if (next !== undefined) move(unit, facts.concern, next);
+  const link = tx.append('attempt', attemptRecord(attempt, answer, next));
+  if (next !== undefined) advance(tx, facts.concern, next);
   if (isFirst)
-    putDecision(unit.db, {
+    putDecision(tx.db, {
       decisionId: wanted.decisionId,
       concernId: isSeen ? wanted.concernId : '',
       fingerprint: wanted.fingerprint,
       caller: attempt.caller,
       answer,
-      decidedAt: unit.now,
+      decidedAt: tx.now,
       attemptSeq: link.seq,
       open: next !== undefined,
     });
   if (!isCopy(verdict, wanted, facts)) {
     const { caller, traceparent } = attempt;
     const concern = isSeen ? facts.concern : undefined;
-    unit.emit(controlEvent({ response, concern, caller, traceparent, link, at: unit.now }));
+    tx.emit(controlEvent({ response, concern, caller, traceparent, link, at: tx.now }));
   }
   return { verdict, auditSeq: link.seq };
 }
 
-export function refuse(unit: ControlTransaction, attempt: AttemptRecord, response: ControlResponse): void {
-  unit.append('attempt', attemptRecord(attempt, encodeControlResponse(response), undefined));
+export function refuse(tx: ControlTransaction, attempt: AttemptRecord, response: ControlResponse): void {
+  tx.append('attempt', attemptRecord(attempt, encodeControlResponse(response), undefined));
 }
 
 /** Records a successful activation unless an outcome is already recorded. */
 export function settle(
-  unit: ControlTransaction,
+  tx: ControlTransaction,
   { decisionId, auditSeq }: OpenApply,
   { result }: Pick<ControlResponse, 'result'>,
 ): void {
   const done = encodeControlResult(result);
-  if (closeDecision(unit.db, decisionId, auditSeq, done))
-    unit.append('outcome', { of: auditSeq, outcome: 'applied', result: done });
+  if (closeDecision(tx.db, decisionId, auditSeq, done))
+    tx.append('outcome', { of: auditSeq, outcome: 'applied', result: done });
 }
 
 /** Rolls back an applied decision. Throws INTERNAL if an outcome is already recorded. */
 export function compensate(
-  unit: ControlTransaction,
+  tx: ControlTransaction,
   { decisionId, auditSeq }: OpenApply,
   before: Concern,
   response: ControlResponse,
 ): Concern {
-  const decision = decisionIn(unit.db, decisionId);
-  const concern = concernIn(unit.db, before.id);
+  const decision = decisionIn(tx.db, decisionId);
+  const concern = concernIn(tx.db, before.id);
   if (decision?.attemptSeq !== auditSeq || !decision.open || concern === undefined)
     throw new FleetError('INTERNAL', `decision ${decisionId} has no open apply to roll back`);
   const restored = { ...before, rev: concern.rev + 1 };
   const answer = encodeControlResponse(response);
-  const link = unit.append('outcome', {
+  const link = tx.append('outcome', {
     of: auditSeq,
     outcome: 'compensated',
     response: answer,
     change: changeRecord(restored),
   });
-  putConcern(unit.db, restored, true);
-  putDecision(unit.db, { ...decision, answer, open: false });
-  unit.emit(controlEvent({ response, concern: restored, caller: decision.caller, link, at: unit.now }));
+  putConcern(tx.db, restored, true);
+  putDecision(tx.db, { ...decision, answer, open: false });
+  tx.emit(controlEvent({ response, concern: restored, caller: decision.caller, link, at: tx.now }));
   return restored;
 }
 
 function factsOf(
   { db }: ControlTransaction,
-  { decisionId, concernId, targetStrategyId }: Wanted,
+  { decisionId, concernId, targetStrategyId }: DecisionKey,
 ): StoredFacts {
   const concern = concernIn(db, concernId);
   const strategy = (id: string | null | undefined) => (id == null ? undefined : strategyIn(db, id));
@@ -111,7 +111,7 @@ function factsOf(
 /** False if the concern does not exist for the caller: the decision is then neither listed nor published under it. */
 const seesConcern = ({ validation }: ControlResponse): boolean => validation.concernMatch !== false;
 
-function move({ db }: ControlTransaction, concern: Concern | undefined, next: Concern): void {
+function advance({ db }: ControlTransaction, concern: Concern | undefined, next: Concern): void {
   if (concern?.id !== next.id || concern.rev + 1 !== next.rev)
     throw new FleetError('INTERNAL', `a verdict on ${next.id} does not follow revision ${concern?.rev}`);
   putConcern(db, next, true);
@@ -120,15 +120,15 @@ function move({ db }: ControlTransaction, concern: Concern | undefined, next: Co
 /** True if the answer repeats that of the first decision with the same id. */
 const isCopy = (
   { isFirst, response }: Verdict,
-  { fingerprint }: Wanted,
+  { fingerprint }: DecisionKey,
   { previous }: StoredFacts,
 ): boolean => !isFirst && !response.dryRun && previous?.fingerprint === fingerprint;
 
 function attemptRecord(attempt: AttemptRecord, answer: JsonObject, next: Concern | undefined): JsonObject {
-  const { door, caller, onBehalfOf, text, traceparent, receivedAt } = attempt;
+  const { transport, caller, onBehalfOf, text, traceparent, receivedAt } = attempt;
   const { status = null } = answer;
   return {
-    door,
+    door: transport,
     caller,
     text,
     status,

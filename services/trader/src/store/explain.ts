@@ -1,6 +1,6 @@
 import type { AuditHead } from '../control/control-store.ts';
-import { GENESIS, linked } from './canonical.ts';
-import { continues, type Link } from './links.ts';
+import { chainHash, GENESIS } from './canonical.ts';
+import { type AuditRow, continues } from './links.ts';
 
 /** The first broken row and the reason. */
 export interface Broken {
@@ -8,26 +8,26 @@ export interface Broken {
   readonly reason: string;
 }
 
-interface Break {
+interface BrokenChain {
   /** The whole chain. */
-  readonly slices: AsyncIterable<readonly Link[]>;
+  readonly slices: AsyncIterable<readonly AuditRow[]>;
   /** The last intact record. */
   readonly head: AuditHead;
   /** The row after it, which does not continue it. */
-  readonly link: Link;
+  readonly link: AuditRow;
   readonly known: AuditHead | undefined;
   /** The highest sequence number ever assigned. */
   readonly written: number;
 }
 
 /** Relations between the broken row and other rows. */
-interface Finds {
+interface Findings {
   /** The row that continues the last intact record. */
   belongs?: number;
   /** The row that the broken row continues. */
   follows?: number;
   /** The row after the broken row. */
-  next?: Link;
+  next?: AuditRow;
   tail: number;
 }
 
@@ -35,9 +35,9 @@ interface Finds {
  * Explains why a chain breaks at a row. The hashes of other rows show if it was changed, inserted or moved. Names an
  * earlier row if that one was inserted.
  */
-export async function explain(o: Break): Promise<Broken> {
+export async function explainBreak(o: BrokenChain): Promise<Broken> {
   const { head, link } = o;
-  const { belongs, follows, next, tail } = await searched(o);
+  const { belongs, follows, next, tail } = await searchChain(o);
   if (follows !== undefined && follows < head.seq) {
     const seq = follows + 1;
     return { seq, reason: `it was inserted: record ${link.seq} continues ${follows || 'nothing'}` };
@@ -50,8 +50,8 @@ export async function explain(o: Break): Promise<Broken> {
   return { seq, reason: changed(o, next, tail) };
 }
 
-async function searched({ slices, head, link }: Break): Promise<Finds> {
-  const finds: Finds = { tail: 0 };
+async function searchChain({ slices, head, link }: BrokenChain): Promise<Findings> {
+  const finds: Findings = { tail: 0 };
   if (continues(GENESIS, link)) finds.follows = 0;
   for await (const slice of slices) {
     for (const other of slice) {
@@ -64,8 +64,12 @@ async function searched({ slices, head, link }: Break): Promise<Finds> {
   return finds;
 }
 
-function changed({ head, link, known, written }: Break, next: Link | undefined, tail: number): string {
-  const computed = linked(head.hash, link.record);
+function changed(
+  { head, link, known, written }: BrokenChain,
+  next: AuditRow | undefined,
+  tail: number,
+): string {
+  const computed = chainHash(head.hash, link.record);
   const isHash = (hash: string): boolean =>
     (next !== undefined && continues(hash, next)) || (known?.seq === link.seq && known.hash === hash);
   if (isHash(computed)) return 'its hash was changed';

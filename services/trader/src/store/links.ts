@@ -1,12 +1,12 @@
 import { setImmediate } from 'node:timers/promises';
 import { FleetError } from '@hermes-fleet/protocol';
 import { integer, type Queries, type Row, resultCode, SQLITE, type Store } from '@hermes-fleet/store';
-import { linked } from './canonical.ts';
+import { chainHash } from './canonical.ts';
 
 const SLICE = 64;
 
 /** A row of the audit as bytes. Text would hide changes: different bytes can decode to the same character. */
-export interface Link {
+export interface AuditRow {
   readonly seq: number;
   readonly record: Uint8Array;
   /** One character per byte. */
@@ -17,15 +17,15 @@ export interface Link {
 /** A row that the file cannot return. */
 export class Unreadable extends Error {}
 
-export const continues = (previousHash: string, { record, hash }: Link): boolean =>
-  linked(previousHash, record) === hash;
+export const continues = (previousHash: string, { record, hash }: AuditRow): boolean =>
+  chainHash(previousHash, record) === hash;
 
 /** Reads the rows up to `end` in slices and yields to the event loop between them. Throws Unreadable and the signal's reason. */
-export async function* slicesOf(
+export async function* readSlices(
   store: Pick<Store, 'read'>,
   end: number,
   signal: AbortSignal | undefined,
-): AsyncGenerator<readonly Link[]> {
+): AsyncGenerator<readonly AuditRow[]> {
   let after = Number.MIN_SAFE_INTEGER;
   for (;;) {
     await setImmediate();
@@ -39,9 +39,9 @@ export async function* slicesOf(
 }
 
 /** Reads a damaged slice row by row, which returns the rows before the damage. */
-function sliceOf(store: Pick<Store, 'read'>, after: number, end: number, limit: number): Link[] {
+function sliceOf(store: Pick<Store, 'read'>, after: number, end: number, limit: number): AuditRow[] {
   try {
-    return store.read((db) => linksAfter(db, after, end, limit));
+    return store.read((db) => rowsAfter(db, after, end, limit));
   } catch (error) {
     if (!isDamage(error)) throw error;
     if (limit > 1) return sliceOf(store, after, end, 1);
@@ -50,7 +50,7 @@ function sliceOf(store: Pick<Store, 'read'>, after: number, end: number, limit: 
   }
 }
 
-const linksAfter = (db: Queries, after: number, end: number, limit: number): Link[] =>
+const rowsAfter = (db: Queries, after: number, end: number, limit: number): AuditRow[] =>
   db
     .all(
       `SELECT seq, CAST(record AS BLOB) AS record, CAST(hash AS BLOB) AS hash,

@@ -8,7 +8,7 @@ import {
 import { integer, json, type Queries, type Row, type Store, text, type Wakeups } from '@hermes-fleet/store';
 
 /** The wake-up key of outbox waits. */
-export const NEWS = 'outbox';
+export const OUTBOX_KEY = 'outbox';
 
 /**
  * The outbox of the control store (docs/events.md#control-events). `advance` moves the cursor through `write` and deletes
@@ -45,7 +45,7 @@ export function createOutbox(o: {
       if (seq <= store.read(cursorOf)) return;
       wanted = Math.max(wanted, seq);
       const upTo = wanted;
-      await o.write(NEWS, (db) => {
+      await o.write(OUTBOX_KEY, (db) => {
         db.run('UPDATE cursor SET seq = max(seq, ?)', upTo);
         db.run('DELETE FROM outbox WHERE seq <= ?', upTo);
       });
@@ -54,7 +54,7 @@ export function createOutbox(o: {
       for (;;) {
         signal.throwIfAborted();
         if (store.read(newestOf) > afterSeq) return;
-        await wakeups.wait(NEWS, signal).woken;
+        await wakeups.wait(OUTBOX_KEY, signal).woken;
       }
     },
     backlog: () =>

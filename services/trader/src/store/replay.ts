@@ -7,7 +7,7 @@ import {
   readControlDecision,
 } from '@hermes-fleet/protocol';
 import type { AuditRecord } from '../control/control-store.ts';
-import { changed } from '../control/judge.ts';
+import { nextState } from '../control/judge.ts';
 
 /**
  * Rebuilds the control state from the audit alone: applies the seeds and the recorded payloads again
@@ -62,7 +62,7 @@ function applied(
   if (reading === undefined || !('decision' in reading)) throw impossible('its payload is not a decision');
   const before = concerns.get(reading.decision.concernId);
   if (before === undefined) throw impossible('its concern does not exist');
-  const after = changed(reading.decision, before);
+  const after = nextState(reading.decision, before);
   if (after === undefined) throw impossible('it changed nothing');
   return { before, after };
 }

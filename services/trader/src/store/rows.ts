@@ -18,10 +18,10 @@ const RISK_MODES: Readonly<Record<RiskMode, true>> = {
 const STATUSES: Readonly<Record<Strategy['status'], true>> = { enabled: true, disabled: true, faulted: true };
 
 /** Escapes a name for a column as in JSON. SQLite stores UTF-8, in which ids with different lone surrogates are equal. */
-export const stored = (name: string): string => JSON.stringify(name).slice(1, -1);
+export const escapeName = (name: string): string => JSON.stringify(name).slice(1, -1);
 
 /** Reads an escaped name. Throws as `text` does. */
-function named(row: Row, column: string): string {
+function readName(row: Row, column: string): string {
   const value = text(row, column);
   if (!value.includes('\\')) return value;
   const { name } = json({ [column]: `{"name":"${value}"}` }, column);
@@ -30,10 +30,10 @@ function named(row: Row, column: string): string {
 
 export function concernOf(row: Row): Concern {
   return {
-    id: named(row, 'id'),
-    accountId: named(row, 'account_id'),
-    marketSymbol: named(row, 'market_symbol'),
-    activeStrategyId: row.active_strategy_id === null ? null : named(row, 'active_strategy_id'),
+    id: readName(row, 'id'),
+    accountId: readName(row, 'account_id'),
+    marketSymbol: readName(row, 'market_symbol'),
+    activeStrategyId: row.active_strategy_id === null ? null : readName(row, 'active_strategy_id'),
     runState: oneOf(row, 'run_state', RUN_STATES),
     riskMode: oneOf(row, 'risk_mode', RISK_MODES),
     rev: integer(row, 'rev'),
@@ -42,11 +42,11 @@ export function concernOf(row: Row): Concern {
 
 export function strategyOf(row: Row): Strategy {
   return {
-    id: named(row, 'id'),
-    name: named(row, 'name'),
-    kind: named(row, 'kind'),
-    accountId: named(row, 'account_id'),
-    marketSymbol: named(row, 'market_symbol'),
+    id: readName(row, 'id'),
+    name: readName(row, 'name'),
+    kind: readName(row, 'kind'),
+    accountId: readName(row, 'account_id'),
+    marketSymbol: readName(row, 'market_symbol'),
     params: json(row, 'params'),
     status: oneOf(row, 'status', STATUSES),
   };
@@ -70,9 +70,9 @@ export interface Decision {
 
 export function decisionOf(row: Row): Decision {
   return {
-    decisionId: named(row, 'decision_id'),
-    caller: named(row, 'caller'),
-    concernId: named(row, 'concern_id'),
+    decisionId: readName(row, 'decision_id'),
+    caller: readName(row, 'caller'),
+    concernId: readName(row, 'concern_id'),
     fingerprint: text(row, 'fingerprint'),
     response: camelize(ControlResponseWire, ControlResponseWire.parse(json(row, 'response'))),
     decidedAt: integer(row, 'decided_at'),

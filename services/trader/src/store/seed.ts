@@ -7,11 +7,11 @@ import { concernsIn, putConcern, putStrategy, strategiesIn, strategyIn, unlisted
 
 /** Implements `ControlStore.seed`. */
 export function seed(
-  unit: ControlTransaction,
+  tx: ControlTransaction,
   strategies: readonly Strategy[],
   concerns: readonly Omit<Concern, 'rev'>[],
 ): void {
-  const { db } = unit;
+  const { db } = tx;
   const changed = changedStrategies(strategiesIn(db), strategies);
   for (const strategy of changed) putStrategy(db, strategy);
 
@@ -23,12 +23,12 @@ export function seed(
   const added = concerns
     .filter(({ id }) => !kept.some((concern) => concern.id === id))
     .map((concern): Concern => aside.get(concern.id) ?? { ...concern, rev: 0 });
-  for (const concern of [...kept, ...added]) assertOwn(unit, concern);
+  for (const concern of [...kept, ...added]) assertOwn(tx, concern);
   for (const concern of added) putConcern(db, concern, true);
   for (const concern of removed) putConcern(db, concern, false);
 
   if (changed.length + added.length + removed.length === 0) return;
-  unit.append('seed', {
+  tx.append('seed', {
     strategies: changed.map(strategyRecord),
     concerns: added.map((concern) => ({
       ...changeRecord(concern),
@@ -41,16 +41,16 @@ export function seed(
 
 /** Sets and records a strategy's status if it differs. Throws NOT_FOUND. */
 export function setStatus(
-  unit: ControlTransaction,
+  tx: ControlTransaction,
   strategyId: string,
   status: Strategy['status'],
   reason: string,
 ): void {
-  const strategy = strategyIn(unit.db, strategyId);
+  const strategy = strategyIn(tx.db, strategyId);
   if (strategy === undefined) throw new FleetError('NOT_FOUND', `there is no strategy ${strategyId}`);
   if (strategy.status === status) return;
-  putStrategy(unit.db, { ...strategy, status });
-  unit.append('status', { strategy_id: strategyId, status, reason });
+  putStrategy(tx.db, { ...strategy, status });
+  tx.append('status', { strategy_id: strategyId, status, reason });
 }
 
 function changedStrategies(known: readonly Strategy[], listed: readonly Strategy[]): Strategy[] {

@@ -153,7 +153,7 @@ test('a refusal is in the audit alone, even without a text', deadline, async (t)
   const { store } = await openSeeded(t);
   const { response } = (await decided(store, payload({ concern_id: 'nowhere' }))).verdict;
   const events = store.outbox.read(0, 10).length;
-  await store.refuse(attemptOf(null, { door: 'mcp' }), response);
+  await store.refuse(attemptOf(null, { transport: 'mcp' }), response);
   const record = store.audit(2, 10)[0]?.record;
   assert.deepEqual([record?.['text'], record?.['door'], record?.['status']], [null, 'mcp', 'rejected']);
   assert.equal(store.outbox.read(0, 10).length, events);

@@ -5,8 +5,8 @@ import { headOf, recordsAfter } from './audit.ts';
 import { type ControlTransaction, createControlTransaction } from './control-transaction.ts';
 import { compensate, decide, refuse, settle } from './decide.ts';
 import { createLazyWrites } from './lazy-writes.ts';
-import { createOutbox, NEWS } from './outbox.ts';
-import { stored } from './rows.ts';
+import { createOutbox, OUTBOX_KEY } from './outbox.ts';
+import { escapeName } from './rows.ts';
 import { CONTROL } from './schema.ts';
 import { seed, setStatus } from './seed.ts';
 import { concernIn, concernsIn, decisionsIn, openDecisionsIn, strategiesIn, strategyIn } from './tables.ts';
@@ -47,39 +47,39 @@ export function createControlStore(
     }
   };
 
-  const committed = ({ head, hasNews }: ControlTransaction): void => {
+  const committed = ({ head, hasEvents: hasNews }: ControlTransaction): void => {
     if (head) for (const listener of [...listeners]) tell(listener, head);
-    if (hasNews) wakeups.wake(NEWS);
+    if (hasNews) wakeups.wake(OUTBOX_KEY);
   };
 
-  const write = async <T>(transaction: (unit: ControlTransaction) => T): Promise<T> => {
+  const write = async <T>(transaction: (tx: ControlTransaction) => T): Promise<T> => {
     const { value } = await store.write(
       (db) => {
-        const unit = createControlTransaction(db, clock.now());
-        return { value: transaction(unit), unit };
+        const tx = createControlTransaction(db, clock.now());
+        return { value: transaction(tx), tx };
       },
-      ({ unit }) => committed(unit),
+      ({ tx }) => committed(tx),
     );
     return value;
   };
 
   /** Flushes deferred writes first, so that outcomes are visible to the next judgment. */
-  const command = <T>(transaction: (unit: ControlTransaction) => T): Promise<T> => {
+  const command = <T>(transaction: (tx: ControlTransaction) => T): Promise<T> => {
     lazy.flush();
     return write(transaction);
   };
 
-  const joined = (key: string, transaction: (unit: ControlTransaction) => void): Promise<void> =>
+  const joined = (key: string, transaction: (tx: ControlTransaction) => void): Promise<void> =>
     lazy.join(key, () => write(transaction));
 
   return {
     id: store.id,
-    decide: (attempt, wanted, judge) => command((unit) => decide(unit, attempt, wanted, judge)),
-    refuse: (attempt, response) => command((unit) => refuse(unit, attempt, response)),
-    settle: (apply, response) => joined(`settle ${apply.auditSeq}`, (unit) => settle(unit, apply, response)),
-    compensate: (apply, before, response) => command((unit) => compensate(unit, apply, before, response)),
-    seed: (strategies, concerns) => command((unit) => seed(unit, strategies, concerns)),
-    setStatus: (id, status, reason) => command((unit) => setStatus(unit, id, status, reason)),
+    decide: (attempt, wanted, judge) => command((tx) => decide(tx, attempt, wanted, judge)),
+    refuse: (attempt, response) => command((tx) => refuse(tx, attempt, response)),
+    settle: (apply, response) => joined(`settle ${apply.auditSeq}`, (tx) => settle(tx, apply, response)),
+    compensate: (apply, before, response) => command((tx) => compensate(tx, apply, before, response)),
+    seed: (strategies, concerns) => command((tx) => seed(tx, strategies, concerns)),
+    setStatus: (id, status, reason) => command((tx) => setStatus(tx, id, status, reason)),
     concern: (id) => store.read((db) => concernIn(db, id)),
     concerns: () => store.read(concernsIn),
     strategy: (id) => store.read((db) => strategyIn(db, id)),
@@ -103,12 +103,12 @@ export function createControlStore(
     saveEngine: (concernId, snapshot) => {
       const text = JSON.stringify(snapshot);
       return joined(`engine ${concernId}`, ({ db }) => {
-        db.run('INSERT OR REPLACE INTO engines VALUES (?, ?)', stored(concernId), text);
+        db.run('INSERT OR REPLACE INTO engines VALUES (?, ?)', escapeName(concernId), text);
       });
     },
     loadEngine: (concernId) => {
       const row = store.read((db) =>
-        db.get('SELECT snapshot FROM engines WHERE concern_id = ?', stored(concernId)),
+        db.get('SELECT snapshot FROM engines WHERE concern_id = ?', escapeName(concernId)),
       );
       return row && json(row, 'snapshot');
     },

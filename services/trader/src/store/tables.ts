@@ -1,13 +1,13 @@
 import type { Concern, Strategy } from '@hermes-fleet/paper';
 import type { JsonObject } from '@hermes-fleet/protocol';
 import type { Queries, Row } from '@hermes-fleet/store';
-import { concernOf, type Decision, decisionOf, stored, strategyOf } from './rows.ts';
+import { concernOf, type Decision, decisionOf, escapeName, strategyOf } from './rows.ts';
 
 const maybe = <T>(row: Row | undefined, read: (row: Row) => T): T | undefined =>
   row === undefined ? undefined : read(row);
 
 export const concernIn = (db: Queries, id: string): Concern | undefined =>
-  maybe(db.get('SELECT * FROM concerns WHERE id = ? AND listed = 1', stored(id)), concernOf);
+  maybe(db.get('SELECT * FROM concerns WHERE id = ? AND listed = 1', escapeName(id)), concernOf);
 
 export const concernsIn = (db: Queries): Concern[] =>
   db.all('SELECT * FROM concerns WHERE listed = 1 ORDER BY id').map(concernOf);
@@ -17,19 +17,19 @@ export const unlistedIn = (db: Queries): Concern[] =>
   db.all('SELECT * FROM concerns WHERE listed = 0 ORDER BY id').map(concernOf);
 
 export const strategyIn = (db: Queries, id: string): Strategy | undefined =>
-  maybe(db.get('SELECT * FROM strategies WHERE id = ?', stored(id)), strategyOf);
+  maybe(db.get('SELECT * FROM strategies WHERE id = ?', escapeName(id)), strategyOf);
 
 export const strategiesIn = (db: Queries): Strategy[] =>
   db.all('SELECT * FROM strategies ORDER BY id').map(strategyOf);
 
 export const decisionIn = (db: Queries, id: string): Decision | undefined =>
-  maybe(db.get('SELECT * FROM decisions WHERE decision_id = ?', stored(id)), decisionOf);
+  maybe(db.get('SELECT * FROM decisions WHERE decision_id = ?', escapeName(id)), decisionOf);
 
 export const decisionsIn = (db: Queries, concernId: string, limit: number): Decision[] =>
   db
     .all(
       'SELECT * FROM decisions WHERE concern_id = ? ORDER BY attempt_seq DESC LIMIT ?',
-      stored(concernId),
+      escapeName(concernId),
       limit,
     )
     .map(decisionOf);
@@ -43,8 +43,8 @@ export function putConcern(db: Queries, concern: Concern, listed: boolean): void
     `INSERT INTO concerns VALUES (?, ?, ?, ?, ?, ?, ?, ?)
      ON CONFLICT (id) DO UPDATE SET active_strategy_id = excluded.active_strategy_id, run_state = excluded.run_state,
        risk_mode = excluded.risk_mode, rev = excluded.rev, listed = excluded.listed`,
-    ...[id, accountId, marketSymbol].map(stored),
-    activeStrategyId === null ? null : stored(activeStrategyId),
+    ...[id, accountId, marketSymbol].map(escapeName),
+    activeStrategyId === null ? null : escapeName(activeStrategyId),
     runState,
     riskMode,
     rev,
@@ -58,7 +58,7 @@ export function putStrategy(db: Queries, strategy: Strategy): void {
     `INSERT INTO strategies VALUES (?, ?, ?, ?, ?, ?, ?)
      ON CONFLICT (id) DO UPDATE SET name = excluded.name, kind = excluded.kind, account_id = excluded.account_id,
        market_symbol = excluded.market_symbol, params = excluded.params, status = excluded.status`,
-    ...[id, name, kind, accountId, marketSymbol].map(stored),
+    ...[id, name, kind, accountId, marketSymbol].map(escapeName),
     JSON.stringify(params),
     status,
   );
@@ -75,7 +75,7 @@ export function putDecision(
      ON CONFLICT (decision_id) DO UPDATE SET caller = excluded.caller, concern_id = excluded.concern_id,
        fingerprint = excluded.fingerprint, response = excluded.response, decided_at = excluded.decided_at,
        attempt_seq = excluded.attempt_seq, open = excluded.open`,
-    ...[decisionId, caller, concernId].map(stored),
+    ...[decisionId, caller, concernId].map(escapeName),
     fingerprint,
     JSON.stringify(answer),
     decidedAt,
@@ -95,7 +95,7 @@ export function closeDecision(
     `UPDATE decisions SET response = json_replace(response, '$.result', json(?)), open = 0
      WHERE decision_id = ? AND attempt_seq = ? AND open = 1`,
     JSON.stringify(result),
-    stored(decisionId),
+    escapeName(decisionId),
     attemptSeq,
   );
   return changes === 1;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { test } from 'node:test';
 import type { VerifyReport } from '../control/control-store.ts';
-import { linked } from './canonical.ts';
+import { chainHash } from './canonical.ts';
 import { openChain, RECORDS } from './testing/chain.ts';
 import { deadline, decided, payload } from './testing/harness.ts';
 
@@ -41,7 +41,7 @@ const insert = (after: number, records: readonly string[], junk?: string) => (db
   const rows = all(db);
   let hash = rows[after - 1]?.hash ?? '0'.repeat(64);
   const inserted = records.map((record) => {
-    hash = junk ?? linked(hash, record);
+    hash = junk ?? chainHash(hash, record);
     return { record, hash };
   });
   rewrite(db, [...rows.slice(0, after), ...inserted, ...rows.slice(after)]);
@@ -52,7 +52,7 @@ const rehash = (from: number) => (db: DatabaseSync) => {
   let hash = rows[from - 2]?.hash ?? '0'.repeat(64);
   for (const { seq, record } of rows.slice(from - 1)) {
     const changed = seq === from ? record.replace('"door":"jsonrpc"', '"door":"mcp"') : record;
-    hash = linked(hash, changed);
+    hash = chainHash(hash, changed);
     run('UPDATE audit SET record = ?, hash = ? WHERE seq = ?', changed, hash, seq)(db);
   }
 };

@@ -2,8 +2,8 @@ import { integer, type Queries, type Store } from '@hermes-fleet/store';
 import type { AuditHead, VerifyReport } from '../control/control-store.ts';
 import { writtenUpTo } from './audit.ts';
 import { GENESIS } from './canonical.ts';
-import { type Broken, explain } from './explain.ts';
-import { continues, isDamage, type Link, slicesOf, Unreadable } from './links.ts';
+import { type Broken, explainBreak } from './explain.ts';
+import { type AuditRow, continues, isDamage, readSlices, Unreadable } from './links.ts';
 
 export interface VerifyOptions {
   /** A previously published head. It reveals a truncated tail and a rewritten chain. */
@@ -27,13 +27,13 @@ export async function verifyAudit(
   const broken = (found: Broken): VerifyReport => ({ ok: false, records, head, broken: found });
 
   try {
-    for await (const slice of slicesOf(store, end, signal)) {
+    for await (const slice of readSlices(store, end, signal)) {
       for (const link of slice) {
-        const misplaced = placeOf(link, head);
+        const misplaced = misplacement(link, head);
         if (misplaced) return broken(misplaced);
         if (!continues(head.hash, link)) {
-          const slices = slicesOf(store, end, signal);
-          return broken(await explain({ slices, head, link, known, written }));
+          const slices = readSlices(store, end, signal);
+          return broken(await explainBreak({ slices, head, link, known, written }));
         }
         if (link.seq === known?.seq && link.hash !== known.hash) return broken(rewritten(link));
         head = { seq: link.seq, hash: link.hash };
@@ -45,23 +45,23 @@ export async function verifyAudit(
     return broken({ seq: head.seq + 1, reason: `it cannot be read: ${error.message}` });
   }
   const expected = Math.max(written, known?.seq ?? 0);
-  if (head.seq < expected) return broken(gone(head.seq + 1, expected, 'the tail was cut off'));
+  if (head.seq < expected) return broken(missing(head.seq + 1, expected, 'the tail was cut off'));
   return { ok: true, records, head };
 }
 
 /** A defect of a row's position or type; undefined if there is none. */
-function placeOf({ seq, isText }: Link, head: AuditHead): Broken | undefined {
+function misplacement({ seq, isText }: AuditRow, head: AuditHead): Broken | undefined {
   if (seq < 1) return { seq, reason: 'it was inserted: the chain begins at 1' };
-  if (seq > head.seq + 1) return gone(head.seq + 1, seq - 1, 'deleted');
+  if (seq > head.seq + 1) return missing(head.seq + 1, seq - 1, 'deleted');
   return isText ? undefined : { seq, reason: 'it was changed: its record or hash is no text' };
 }
 
-const gone = (from: number, to: number, how: string): Broken => ({
+const missing = (from: number, to: number, how: string): Broken => ({
   seq: from,
   reason: from === to ? `it is gone: ${how}` : `records ${from} to ${to} are gone: ${how}`,
 });
 
-const rewritten = ({ seq }: Link): Broken => ({
+const rewritten = ({ seq }: AuditRow): Broken => ({
   seq,
   reason:
     'it is not the one that was published: it or one before it was changed, and those after it hashed anew',

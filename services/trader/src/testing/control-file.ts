@@ -48,7 +48,7 @@ export function controlFile(t: After, log: Log): ControlFile {
 }
 
 const attempt = (text: string) => ({
-  door: 'jsonrpc' as const,
+  transport: 'jsonrpc' as const,
   caller: 'operator',
   text,
   receivedAt: 0,

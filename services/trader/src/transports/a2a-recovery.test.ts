@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { FleetError, type JsonObject, systemIds } from '@hermes-fleet/protocol';
 import { message, part, taskOf } from './testing/a2a-client.ts';
-import { at, callerNamed, codesOf, decision, type OpenDoors, openDoors } from './testing/transports.ts';
+import { at, callerNamed, codesOf, decision, type OpenDoors, openTransports } from './testing/transports.ts';
 
 /** A task that a crash interrupted between acceptance and decision. */
 async function acceptOnly({ ledger }: Pick<OpenDoors, 'ledger'>, payload: JsonObject, caller: string) {
@@ -20,16 +20,16 @@ async function acceptOnly({ ledger }: Pick<OpenDoors, 'ledger'>, payload: JsonOb
 }
 
 test('the next start decides interrupted decisions once', async (t) => {
-  const doors = await openDoors(t);
-  const cutOff = (payload: JsonObject, caller: string) => acceptOnly(doors, payload, caller);
+  const transports = await openTransports(t);
+  const cutOff = (payload: JsonObject, caller: string) => acceptOnly(transports, payload, caller);
   // The first was decided before the crash, the second was not, the third's caller has lost its scope since.
   const payload = decision();
-  await taskOf(doors, payload);
-  doors.audited();
+  await taskOf(transports, payload);
+  transports.audited();
   const decided = await cutOff(payload, 'operator');
   const undecided = await cutOff(decision({ action: 'resume' }), 'operator');
   const robbed = await cutOff(decision(), 'reader');
-  const foreign = await doors.ledger.accept({
+  const foreign = await transports.ledger.accept({
     id: systemIds.uuid(),
     contextId: 'c',
     caller: 'operator',
@@ -38,30 +38,30 @@ test('the next start decides interrupted decisions once', async (t) => {
     message: {},
     dispatch: { type: 'TASK_DISPATCH' },
   });
-  await doors.intake.recover();
-  const outputs = [decided, undecided, robbed].map(({ id }) => doors.ledger.get(id)?.result?.output);
+  await transports.intake.recover();
+  const outputs = [decided, undecided, robbed].map(({ id }) => transports.ledger.get(id)?.result?.output);
   assert.deepEqual(
     outputs.map((output) => at(output, 'status')),
     ['noop', 'applied', 'rejected'],
   );
   assert.deepEqual(codesOf(outputs[2]), ['forbidden']);
   assert.deepEqual(
-    doors.audited().map(({ text, door }) => [text, door]),
+    transports.audited().map(({ text, transport }) => [text, transport]),
     [decided, undecided, robbed].map(({ text }) => [text, 'a2a']),
   );
-  assert.equal(doors.ledger.get(foreign.task.id)?.state, 'submitted');
-  await doors.intake.recover();
-  assert.deepEqual(doors.audited(), []);
+  assert.equal(transports.ledger.get(foreign.task.id)?.state, 'submitted');
+  await transports.intake.recover();
+  assert.deepEqual(transports.audited(), []);
 });
 
 test('the rate limit does not reject interrupted decisions that were applied before a crash', async (t) => {
-  const doors = await openDoors(t, { limits: { perSecond: 5, burst: 3, keptForPause: 0 } });
+  const transports = await openTransports(t, { limits: { perSecond: 5, burst: 3, keptForPause: 0 } });
   const payload = decision();
-  await taskOf(doors, payload);
+  await taskOf(transports, payload);
   const ids: string[] = [];
-  for (let count = 0; count < 6; count += 1) ids.push((await acceptOnly(doors, payload, 'operator')).id);
-  await doors.intake.recover();
-  const outputs = ids.map((id) => doors.ledger.get(id)?.result?.output);
+  for (let count = 0; count < 6; count += 1) ids.push((await acceptOnly(transports, payload, 'operator')).id);
+  await transports.intake.recover();
+  const outputs = ids.map((id) => transports.ledger.get(id)?.result?.output);
   assert.deepEqual(
     outputs.map((output) => at(output, 'status')),
     ids.map(() => 'noop'),
@@ -69,24 +69,24 @@ test('the rate limit does not reject interrupted decisions that were applied bef
 });
 
 test('a recovery that a stop interrupts leaves the rest to the next start', async (t) => {
-  const doors = await openDoors(t, { limits: { perSecond: 0.1, burst: 1, keptForPause: 0 } });
+  const transports = await openTransports(t, { limits: { perSecond: 0.1, burst: 1, keptForPause: 0 } });
   const payload = decision();
-  await taskOf(doors, payload);
-  const { id } = await acceptOnly(doors, payload, 'operator');
+  await taskOf(transports, payload);
+  const { id } = await acceptOnly(transports, payload, 'operator');
   const limited = Promise.withResolvers<void>();
-  using _listener = doors.store.onHead(() => limited.resolve());
-  const recovered = doors.intake.recover();
+  using _listener = transports.store.onHead(() => limited.resolve());
+  const recovered = transports.intake.recover();
   const refused = assert.rejects(recovered, { code: 'SHUTTING_DOWN' });
   await limited.promise;
-  await doors.intake.close();
+  await transports.intake.close();
   await refused;
-  assert.equal(doors.ledger.get(id)?.state, 'submitted');
+  assert.equal(transports.ledger.get(id)?.state, 'submitted');
 });
 
 test('a closed transport takes no decision, waits for those in progress, and still audits', async (t) => {
   const held = Promise.withResolvers<void>();
   const asked = Promise.withResolvers<void>();
-  const doors = await openDoors(t, {
+  const transports = await openTransports(t, {
     runtime: {
       reconcile: async () => {
         asked.resolve();
@@ -95,60 +95,60 @@ test('a closed transport takes no decision, waits for those in progress, and sti
       },
     },
   });
-  const under = taskOf(doors, decision());
+  const under = taskOf(transports, decision());
   await asked.promise;
-  const closed = doors.intake.close();
+  const closed = transports.intake.close();
   const late = JSON.stringify(decision());
-  const answer = await doors.post('/jsonrpc', message([part(JSON.parse(late))]));
+  const answer = await transports.post('/jsonrpc', message([part(JSON.parse(late))]));
   assert.deepEqual([answer.status, at(answer.body, 'error', 'data', 0, 'reason')], [503, 'SHUTTING_DOWN']);
   assert.ok(Number(answer.headers.get('retry-after')) > 0);
-  assert.ok(doors.audited().some(({ text, status }) => text === late && status === 'rejected'));
+  assert.ok(transports.audited().some(({ text, status }) => text === late && status === 'rejected'));
   held.resolve();
   await closed;
   assert.equal(at((await under).data[0], 'output', 'status'), 'applied');
 });
 
 test('a result is written as soon as the ledger is writable', async (t) => {
-  const doors = await openDoors(t);
-  const { append } = doors.ledger;
+  const transports = await openTransports(t);
+  const { append } = transports.ledger;
   let refusals = 2;
-  doors.ledger.append = (...args) => {
+  transports.ledger.append = (...args) => {
     if (refusals === 0) return append(...args);
     refusals -= 1;
     return Promise.reject(new FleetError('STORE_UNAVAILABLE', 'the disk is full'));
   };
-  const task = await taskOf(doors, decision());
+  const task = await taskOf(transports, decision());
   assert.deepEqual([task.state, refusals], ['completed', 0]);
 });
 
 test('an unexpected error ends its task and does not reach the caller', async (t) => {
-  const doors = await openDoors(t);
-  doors.desk.decide = () => Promise.reject(new Error('secret: /etc/hermes/token'));
-  const task = await taskOf(doors, decision());
+  const transports = await openTransports(t);
+  transports.decisions.decide = () => Promise.reject(new Error('secret: /etc/hermes/token'));
+  const task = await taskOf(transports, decision());
   assert.equal(task.state, 'failed');
   assert.equal(at(task.data[0], 'error', 'code'), 'internal');
   assert.doesNotMatch(JSON.stringify(task), /secret/);
 });
 
 test('a decision without its source text is refused', async (t) => {
-  const doors = await openDoors(t);
+  const transports = await openTransports(t);
   const data = [{ data: { type: 'CONTROL_DECISION', payload: decision() }, mediaType: undefined }];
   const message = { messageId: 'm', contextId: undefined, taskId: undefined, text: '', data, raw: {} };
-  await assert.rejects(doors.intake.accept(message, callerNamed('operator')), { code: 'INTERNAL' });
-  assert.deepEqual(doors.ledger.unfinished(), []);
+  await assert.rejects(transports.intake.accept(message, callerNamed('operator')), { code: 'INTERNAL' });
+  assert.deepEqual(transports.ledger.unfinished(), []);
 });
 
 test('a decision that the ledger cannot store is refused as retryable, and audited', async (t) => {
-  const doors = await openDoors(t);
-  doors.ledger.accept = () => Promise.reject(new FleetError('STORE_UNAVAILABLE', 'the disk is full'));
+  const transports = await openTransports(t);
+  transports.ledger.accept = () => Promise.reject(new FleetError('STORE_UNAVAILABLE', 'the disk is full'));
   const payload = decision();
-  const answer = await doors.post('/jsonrpc', message([part(payload)]));
+  const answer = await transports.post('/jsonrpc', message([part(payload)]));
   assert.deepEqual(
     [answer.status, at(answer.body, 'error', 'data', 0, 'reason')],
     [503, 'STORE_UNAVAILABLE'],
   );
   assert.deepEqual(
-    doors.audited().map(({ text, codes }) => [text, codes]),
+    transports.audited().map(({ text, codes }) => [text, codes]),
     [[JSON.stringify(payload), ['store_unavailable']]],
   );
 });

@@ -3,11 +3,11 @@ import { test } from 'node:test';
 import type { PeerTask } from '@hermes-fleet/a2a';
 import { decodeResult, FleetError, type JsonObject } from '@hermes-fleet/protocol';
 import { client, deciding, IN_TIME, message, part, peer, taskOf } from './testing/a2a-client.ts';
-import { at, decision, GRID, openDoors, TREND } from './testing/transports.ts';
+import { at, decision, GRID, openTransports, TREND } from './testing/transports.ts';
 
 test('a decision is a task, and its TASK_RESULT has the response as output', async (t) => {
   const failing = new Set([TREND]);
-  const doors = await openDoors(t, {
+  const transports = await openTransports(t, {
     runtime: {
       reconcile: async ({ activeStrategyId }) => {
         if (failing.has(activeStrategyId ?? '')) throw new FleetError('INTERNAL', 'it does not start');
@@ -27,7 +27,7 @@ test('a decision is a task, and its TASK_RESULT has the response as output', asy
     ],
   ];
   for (const [payload, response, state, status] of cases) {
-    const task = await taskOf(doors, payload, `m-${payload.decision_id}`);
+    const task = await taskOf(transports, payload, `m-${payload.decision_id}`);
     assert.equal(task.state, state);
     const [wire] = task.data;
     const result = decodeResult(wire);
@@ -40,16 +40,18 @@ test('a decision is a task, and its TASK_RESULT has the response as output', asy
       [response, payload.decision_id],
     );
   }
-  const [blocked, failed] = doors.ledger.list({ states: ['rejected', 'failed'], pageSize: 10 }).tasks;
-  const types = [blocked, failed].map((task) => doors.ledger.events(task?.id ?? '').map(({ type }) => type));
+  const [blocked, failed] = transports.ledger.list({ states: ['rejected', 'failed'], pageSize: 10 }).tasks;
+  const types = [blocked, failed].map((task) =>
+    transports.ledger.events(task?.id ?? '').map(({ type }) => type),
+  );
   assert.deepEqual(types.flat().sort(), ['blocked', 'error', 'submitted', 'submitted']);
 });
 
 test('its events on the bus omit the reason and the response', async (t) => {
-  const doors = await openDoors(t);
-  await taskOf(doors, decision({ reason: 'a secret of the house' }));
-  await taskOf(doors, decision({ reason: 'a secret of the house', action: 'keep' }));
-  const events = doors.ledger.outbox.read(0, 100).map(({ event }) => event);
+  const transports = await openTransports(t);
+  await taskOf(transports, decision({ reason: 'a secret of the house' }));
+  await taskOf(transports, decision({ reason: 'a secret of the house', action: 'keep' }));
+  const events = transports.ledger.outbox.read(0, 100).map(({ event }) => event);
   assert.doesNotMatch(JSON.stringify(events), /secret of the house|decision_id/);
   const [done, blocked] = events.filter(({ type }) => /done|blocked/.test(type)).map(({ data }) => data);
   assert.deepEqual(
@@ -63,10 +65,10 @@ test('its events on the bus omit the reason and the response', async (t) => {
 });
 
 test('a stream carries the same result', async (t) => {
-  const doors = await openDoors(t);
+  const transports = await openTransports(t);
   const states: string[] = [];
   let last: PeerTask | undefined;
-  const stream = client.stream(peer(doors), deciding(decision({ decision_id: 'streamed' })), {
+  const stream = client.stream(peer(transports), deciding(decision({ decision_id: 'streamed' })), {
     idleTimeoutMs: 30_000,
     signal: new AbortController().signal,
   });
@@ -81,10 +83,10 @@ test('a stream carries the same result', async (t) => {
 });
 
 test('a non-blocking caller gets a task and finds the response there', async (t) => {
-  const doors = await openDoors(t);
-  const reply = await client.send(peer(doors), { ...deciding(decision()), blocking: false }, IN_TIME);
+  const transports = await openTransports(t);
+  const reply = await client.send(peer(transports), { ...deciding(decision()), blocking: false }, IN_TIME);
   assert.ok(reply.kind === 'task');
-  for await (const task of client.watch(peer(doors), reply.task.id, {
+  for await (const task of client.watch(peer(transports), reply.task.id, {
     idleTimeoutMs: 30_000,
     signal: new AbortController().signal,
   }))
@@ -92,21 +94,21 @@ test('a non-blocking caller gets a task and finds the response there', async (t)
 });
 
 test('a copy of a message answers with the same task; another payload under its id is refused and audited', async (t) => {
-  const doors = await openDoors(t);
+  const transports = await openTransports(t);
   const payload = decision();
-  const copies = await Promise.all(Array.from({ length: 20 }, () => taskOf(doors, payload, 'm-1')));
+  const copies = await Promise.all(Array.from({ length: 20 }, () => taskOf(transports, payload, 'm-1')));
   assert.equal(new Set(copies.map(({ id }) => id)).size, 1);
   assert.ok(copies.every(({ data }) => at(data[0], 'output', 'status') === 'applied'));
-  const tried = doors.audited().map(({ text, status }) => [text === JSON.stringify(payload), status]);
+  const tried = transports.audited().map(({ text, status }) => [text === JSON.stringify(payload), status]);
   assert.equal(tried.filter(([isIt, status]) => isIt && status === 'applied').length, 1);
   assert.equal(tried.filter(([isIt, status]) => isIt && status === 'noop').length, 19);
   const other = decision();
   const body = message([part(other)], { messageId: 'm-1' });
-  const answer = await doors.post('/jsonrpc', body);
+  const answer = await transports.post('/jsonrpc', body);
   assert.equal(at(answer.body, 'error', 'data', 0, 'reason'), 'TASK_ID_CONFLICT');
   assert.match(String(at(answer.body, 'error', 'message')), /messageId "m-1" was used for another message/);
   assert.deepEqual(
-    doors.audited().map(({ text, codes }) => [text, codes]),
+    transports.audited().map(({ text, codes }) => [text, codes]),
     [[JSON.stringify(other), ['invalid_payload']]],
   );
 });
@@ -119,23 +121,23 @@ test('a copy that cannot be audited is refused, and its task stays unchanged', a
     [{}, 'completed'],
     [{ reconcile }, 'failed'],
   ] as const) {
-    const doors = await openDoors(t, { runtime });
+    const transports = await openTransports(t, { runtime });
     const payload = decision();
-    const { id } = await taskOf(doors, payload, 'm-1');
-    await doors.store.close();
-    const answer = await doors.post('/jsonrpc', message([part(payload)], { messageId: 'm-1' }));
+    const { id } = await taskOf(transports, payload, 'm-1');
+    await transports.store.close();
+    const answer = await transports.post('/jsonrpc', message([part(payload)], { messageId: 'm-1' }));
     assert.equal(at(answer.body, 'error', 'data', 0, 'reason'), 'STORE_UNAVAILABLE', state);
-    assert.equal(doors.ledger.get(id)?.state, state);
+    assert.equal(transports.ledger.get(id)?.state, state);
   }
 });
 
 test('a message that is not one decision alone is refused clearly, and all of it is audited', async (t) => {
-  const doors = await openDoors(t);
+  const transports = await openTransports(t);
   const [a, b] = [decision(), decision()];
   const twice = `{"type":"CONTROL_DECISION","payload":${JSON.stringify(a)},"payload":${JSON.stringify(b)}}`;
   const texts = (...payloads: object[]) => payloads.map((payload) => JSON.stringify(payload));
-  const open = (await taskOf(doors, decision())).id;
-  doors.audited();
+  const open = (await taskOf(transports, decision())).id;
+  transports.audited();
   const cases: [what: string, body: string, audited: string[], words: RegExp][] = [
     ['two decisions', message([part(a), part(b)]), texts(a, b), /a message for each/],
     [
@@ -152,34 +154,34 @@ test('a message that is not one decision alone is refused clearly, and all of it
     ],
   ];
   for (const [what, body, audited, words] of cases) {
-    const answer = await doors.post('/jsonrpc', body);
+    const answer = await transports.post('/jsonrpc', body);
     assert.equal(at(answer.body, 'error', 'code'), -32602, what);
     assert.match(String(at(answer.body, 'error', 'message')), words, what);
     assert.deepEqual(
-      doors.audited().map(({ text, codes, door }) => [text, codes, door]),
+      transports.audited().map(({ text, codes, transport }) => [text, codes, transport]),
       audited.map((text) => [text, ['invalid_payload'], 'a2a']),
       what,
     );
   }
-  const late = await doors.post('/jsonrpc', message([part(a)], { taskId: open }));
+  const late = await transports.post('/jsonrpc', message([part(a)], { taskId: open }));
   assert.equal(at(late.body, 'error', 'code'), -32004);
-  assert.deepEqual(doors.audited()[0]?.codes, ['invalid_payload']);
-  assert.equal(doors.store.concern('qndd8o9ppop6:xrpusd')?.activeStrategyId, GRID);
-  assert.equal(doors.passedOn.length, 0);
+  assert.deepEqual(transports.audited()[0]?.codes, ['invalid_payload']);
+  assert.equal(transports.store.concern('qndd8o9ppop6:xrpusd')?.activeStrategyId, GRID);
+  assert.equal(transports.passedOn.length, 0);
 });
 
 test('all other messages and cancellations go to the gateway', async (t) => {
-  const doors = await openDoors(t);
+  const transports = await openTransports(t);
   const others = [[{ text: 'hello' }], [{ data: { type: 'TASK_DISPATCH' } }], [{ data: 'CONTROL_DECISION' }]];
-  for (const parts of others) await doors.post('/jsonrpc', message(parts));
-  assert.equal(doors.passedOn.length, others.length);
-  assert.deepEqual(doors.audited(), []);
+  for (const parts of others) await transports.post('/jsonrpc', message(parts));
+  assert.equal(transports.passedOn.length, others.length);
+  assert.deepEqual(transports.audited(), []);
   const caller = { name: 'operator', scopes: new Set<string>() };
-  await doors.intake.cancel('some-task', caller);
-  assert.deepEqual(doors.canceled, ['some-task']);
+  await transports.intake.cancel('some-task', caller);
+  assert.deepEqual(transports.canceled, ['some-task']);
   const held = Promise.withResolvers<void>();
   t.after(() => held.resolve());
-  const slow = await openDoors(t, {
+  const slow = await openTransports(t, {
     runtime: { reconcile: () => held.promise.then(() => ({ canceledOrders: 0 })) },
   });
   const reply = await client.send(peer(slow), { ...deciding(decision()), blocking: false }, IN_TIME);

@@ -16,13 +16,13 @@ import { requireScope } from '@hermes-fleet/service';
 import { DECIDE } from '../control/access.ts';
 import type { Attempt } from '../control/attempt.ts';
 import type { DecisionService } from '../control/decision-service.ts';
-import { copyOf } from '../control/judge.ts';
+import { duplicateAnswer } from '../control/judge.ts';
 import { brokenEnding, type ControlEnding, endingOf, responseIn } from './control-ending.ts';
-import { CONTROL_DECISION, controlParts, payloadText, saidIn, wrongPart } from './control-part.ts';
+import { auditedText, CONTROL_DECISION, controlParts, payloadText, wrongPart } from './control-part.ts';
 import { codeOf } from './refusals.ts';
 
 export interface ControlIntakeOptions {
-  readonly desk: DecisionService;
+  readonly decisions: DecisionService;
   readonly ledger: Pick<Ledger, 'accept' | 'append' | 'get' | 'unfinished'>;
   /** Receives all other messages. */
   readonly gateway: Intake;
@@ -49,7 +49,7 @@ const RECOVER_MS = 30_000;
 const PAUSE = { firstMs: 100, longestMs: 5_000, random: Math.random };
 
 export function createControlIntake(o: ControlIntakeOptions): ControlIntake {
-  const { desk, ledger, gateway, clock, log } = o;
+  const { decisions, ledger, gateway, clock, log } = o;
   const closing = new AbortController();
   const underWay = new Map<string, Promise<void>>();
 
@@ -66,9 +66,9 @@ export function createControlIntake(o: ControlIntakeOptions): ControlIntake {
       return await acceptDecision(payloadText(part), message, caller);
     } catch (thrown) {
       const error = FleetError.from(thrown);
-      for (const text of parts.map(saidIn)) {
+      for (const text of parts.map(auditedText)) {
         const { traceparent } = message;
-        await desk.refuse(attemptOf({ text, caller, traceparent }), codeOf(error), error.message);
+        await decisions.refuse(attemptOf({ text, caller, traceparent }), codeOf(error), error.message);
       }
       throw thrown;
     }
@@ -109,9 +109,9 @@ export function createControlIntake(o: ControlIntakeOptions): ControlIntake {
     await underWay.get(id);
     const first = responseIn(ledger.get(id)?.result);
     if (first === undefined) return;
-    const { response } = await desk.copied(attempt, first);
+    const { response } = await decisions.copied(attempt, first);
     // Any other response means that the copy could not be audited.
-    if (!isDeepStrictEqual(response, copyOf(first)))
+    if (!isDeepStrictEqual(response, duplicateAnswer(first)))
       throw new FleetError('STORE_UNAVAILABLE', 'this copy could not be audited; send it again');
   }
 
@@ -121,7 +121,7 @@ export function createControlIntake(o: ControlIntakeOptions): ControlIntake {
     try {
       if (typeof text !== 'string') throw new Error(`task ${task.id} has no payload_text`);
       for (;;) {
-        const { response, retryAfterS } = await desk.decide(
+        const { response, retryAfterS } = await decisions.decide(
           attemptOf({ text, caller, traceparent: task.traceparent }),
         );
         const waitMs = (retryAfterS ?? 0) * 1000;
@@ -189,7 +189,7 @@ function attemptOf({
   traceparent,
   ...of
 }: Pick<Attempt, 'text' | 'caller'> & { traceparent: string | undefined }): Attempt {
-  return { door: 'a2a', ...of, ...(traceparent === undefined ? {} : { traceparent }) };
+  return { transport: 'a2a', ...of, ...(traceparent === undefined ? {} : { traceparent }) };
 }
 
 /** The ledger's error names the key of a TASK_DISPATCH; this names the A2A field. */

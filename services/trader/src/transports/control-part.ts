@@ -25,7 +25,7 @@ export function payloadText(part: Part): string {
 }
 
 /** The audited text of a part: its payload or, unless it has exactly one, the whole part. */
-export function saidIn(part: Part): string {
+export function auditedText(part: Part): string {
   const [payload, ...more] = payloadsOf(part);
   return payload === undefined || more.length > 0 ? textOf(part) : payload;
 }

@@ -49,7 +49,7 @@ export function readMcpBody(text: string): McpBody {
   const meta = isJsonObject(params._meta) ? params._meta : {};
   const call = {
     tool,
-    argumentsText: sole(sole(text, 'params'), 'arguments'),
+    argumentsText: onlyMember(onlyMember(text, 'params'), 'arguments'),
     onBehalfOf: nameOf(meta.on_behalf_of),
   };
   // A missing name becomes an unknown tool, for which the error message is clearer than the SDK's.
@@ -68,7 +68,7 @@ function nameOf(value: unknown): string | undefined {
 }
 
 /** The text of a member. Throws INVALID_REQUEST for a repeated member, which is ambiguous. */
-function sole(text: string | undefined, name: string): string | undefined {
+function onlyMember(text: string | undefined, name: string): string | undefined {
   const members = (text === undefined ? undefined : jsonMembers(text))?.filter((each) => each.name === name);
   if (members !== undefined && members.length > 1)
     throw new FleetError(

@@ -12,7 +12,7 @@ import {
 import { AjvJsonSchemaValidator } from '@modelcontextprotocol/sdk/validation/ajv';
 
 /** Answers one message; `run` is called for a listed tool. */
-export type Speak = (
+export type McpResponder = (
   message: JsonObject,
   headers: Headers,
   run: (tool: string) => Promise<CallToolResult>,
@@ -22,7 +22,10 @@ export type Speak = (
  * MCP over Streamable HTTP by the official SDK, without sessions: each message has its own server and transport, and the
  * answer is JSON. The caller sees the message of an error that `run` throws.
  */
-export function createSpeaker(info: { name: string; version: string }, tools: readonly Tool[]): Speak {
+export function createMcpResponder(
+  info: { name: string; version: string },
+  tools: readonly Tool[],
+): McpResponder {
   // Shared: by default each server creates its own.
   const jsonSchemaValidator = new AjvJsonSchemaValidator();
   return async (message, headers, run) => {

@@ -9,7 +9,7 @@ import {
   decision,
   GRID,
   type OpenDoors,
-  openDoors,
+  openTransports,
   TREND,
   tokenOf,
 } from './testing/transports.ts';
@@ -25,8 +25,8 @@ async function connect(t: TestContext, { url }: OpenDoors, as = 'operator'): Pro
 }
 
 test('the official client lists three tools with strict schemas and annotations', async (t) => {
-  const doors = await openDoors(t);
-  const client = await connect(t, doors);
+  const transports = await openTransports(t);
+  const client = await connect(t, transports);
   assert.deepEqual(client.getServerVersion(), { name: 'trader', version: '0.1.0' });
   const { tools } = await client.listTools();
   assert.deepEqual(
@@ -44,12 +44,12 @@ test('the official client lists three tools with strict schemas and annotations'
   }
   const [decide] = tools;
   assert.deepEqual(decide?.inputSchema.required, controlSchemas()['control-decision'].required);
-  assert.deepEqual(doors.audited(), []);
+  assert.deepEqual(transports.audited(), []);
 });
 
 test('it calls all three, and their results match their output schemas', async (t) => {
-  const doors = await openDoors(t);
-  const client = await connect(t, doors);
+  const transports = await openTransports(t);
+  const client = await connect(t, transports);
   // From here on the client itself checks every result against its schema.
   await client.listTools();
   const call = (name: string, args: Record<string, unknown>) => client.callTool({ name, arguments: args });
@@ -73,8 +73,8 @@ test('it calls all three, and their results match their output schemas', async (
 });
 
 test('a failed read returns an error result, and is not an attempt', async (t) => {
-  const doors = await openDoors(t);
-  const client = await connect(t, doors);
+  const transports = await openTransports(t);
+  const client = await connect(t, transports);
   const failing: [name: string, args: Record<string, unknown>, words: RegExp][] = [
     ['get_strategy', { strategy_id: 'nope' }, /no such strategy/],
     ['get_strategy', { strategy_id: 1 }, /strategy_id/],
@@ -86,15 +86,15 @@ test('a failed read returns an error result, and is not an attempt', async (t) =
     assert.deepEqual([isError, structuredContent], [true, undefined], name);
     assert.match(String(at(content, 0, 'text')), words);
   }
-  const blind = await connect(t, doors, 'decider');
+  const blind = await connect(t, transports, 'decider');
   const { isError, content } = await blind.callTool({ name: 'list_strategies', arguments: {} });
   assert.equal(isError, true);
   assert.match(String(at(content, 0, 'text')), /trader:read/);
-  assert.deepEqual(doors.audited(), []);
+  assert.deepEqual(transports.audited(), []);
 });
 
 test('a decision that failed is an error with its response', async (t) => {
-  const doors = await openDoors(t, {
+  const transports = await openTransports(t, {
     runtime: {
       reconcile: async ({ activeStrategyId }) => {
         if (activeStrategyId === TREND) throw new FleetError('INTERNAL', 'it does not start');
@@ -102,7 +102,7 @@ test('a decision that failed is an error with its response', async (t) => {
       },
     },
   });
-  const client = await connect(t, doors);
+  const client = await connect(t, transports);
   await client.listTools();
   const result = await client.callTool({
     name: 'apply_control_decision',
@@ -113,15 +113,15 @@ test('a decision that failed is an error with its response', async (t) => {
 });
 
 test('on_behalf_of is recorded and grants nothing', async (t) => {
-  const doors = await openDoors(t);
-  const client = await connect(t, doors, 'decider');
+  const transports = await openTransports(t);
+  const client = await connect(t, transports, 'decider');
   const say = async (onBehalfOf: unknown) => {
     await client.callTool({
       name: 'apply_control_decision',
       arguments: decision({ override: true }),
       _meta: { on_behalf_of: onBehalfOf, task_id: 't' },
     });
-    const [attempt] = doors.audited();
+    const [attempt] = transports.audited();
     assert.deepEqual(attempt?.codes, ['forbidden']);
     return attempt?.onBehalfOf;
   };
@@ -131,7 +131,7 @@ test('on_behalf_of is recorded and grants nothing', async (t) => {
 });
 
 test('a decision that the SDK refuses is audited before it is answered', async (t) => {
-  const doors = await openDoors(t);
+  const transports = await openTransports(t);
   const payload = JSON.stringify(decision());
   const params = `{"name":"apply_control_decision","arguments":${payload}}`;
   const call = `{"jsonrpc":"2.0","id":"a","method":"tools/call","params":${params}}`;
@@ -148,28 +148,28 @@ test('a decision that the SDK refuses is audited before it is answered', async (
       ['no params', '{"jsonrpc":"2.0","id":"a","method":"tools/call"}', {}, 200, ''],
     ];
   for (const [what, body, headers, status, text] of cases) {
-    const answer = await doors.post('/mcp', body, { headers });
+    const answer = await transports.post('/mcp', body, { headers });
     assert.equal(answer.status, status, what);
     if (status === 202) assert.deepEqual(answer.body, {}, what);
     else assert.equal(typeof at(answer.body, 'error', 'message'), 'string', what);
-    const audited = doors.audited();
+    const audited = transports.audited();
     assert.deepEqual(
-      audited.map((attempt) => [attempt.text, attempt.door, attempt.codes]),
+      audited.map((attempt) => [attempt.text, attempt.transport, attempt.codes]),
       [[text === '' ? body : text, 'mcp', ['invalid_payload']]],
       what,
     );
   }
-  const unknown = await doors.post('/mcp', call.replace('apply_control_decision', 'pause_strategy'));
+  const unknown = await transports.post('/mcp', call.replace('apply_control_decision', 'pause_strategy'));
   assert.deepEqual([unknown.body.id, at(unknown.body, 'error', 'code')], ['a', -32602]);
   assert.match(String(at(unknown.body, 'error', 'message')), /no tool "pause_strategy"; tools\/list/);
-  const absent = await doors.post('/mcp', nameless);
+  const absent = await transports.post('/mcp', nameless);
   assert.equal(at(absent.body, 'error', 'code'), -32602);
   assert.match(String(at(absent.body, 'error', 'message')), /there is no tool ""/);
-  assert.equal(doors.store.concern('qndd8o9ppop6:xrpusd')?.rev, 0);
+  assert.equal(transports.store.concern('qndd8o9ppop6:xrpusd')?.rev, 0);
 });
 
 test('a decision on /mcp outside a tool call is audited as received', async (t) => {
-  const doors = await openDoors(t);
+  const transports = await openTransports(t);
   const params = decision();
   const bodies: [body: string, as: string, status: number, code: string][] = [
     [
@@ -184,49 +184,49 @@ test('a decision on /mcp outside a tool call is audited as received', async (t) 
     [JSON.stringify(params), 'guest', 403, 'forbidden'],
   ];
   for (const [body, as, status, code] of bodies) {
-    const answer = await doors.post('/mcp', body, { as });
+    const answer = await transports.post('/mcp', body, { as });
     assert.equal(answer.status, status, body);
     assert.equal(typeof at(answer.body, 'error', 'code'), 'number', body);
     assert.deepEqual(
-      doors.audited().map((attempt) => [attempt.text, attempt.caller, attempt.codes]),
+      transports.audited().map((attempt) => [attempt.text, attempt.caller, attempt.codes]),
       [[body, as, [code || 'invalid_payload']]],
     );
   }
-  const reply = await doors.post('/mcp', JSON.stringify({ jsonrpc: '2.0', id: 1, result: {} }));
+  const reply = await transports.post('/mcp', JSON.stringify({ jsonrpc: '2.0', id: 1, result: {} }));
   assert.equal(reply.status, 202);
-  assert.deepEqual(doors.audited(), []);
+  assert.deepEqual(transports.audited(), []);
 });
 
 test('other content types are 415, and other methods than POST are refused', async (t) => {
-  const doors = await openDoors(t);
-  const typed = await doors.post('/mcp', JSON.stringify(decision()), {
+  const transports = await openTransports(t);
+  const typed = await transports.post('/mcp', JSON.stringify(decision()), {
     headers: { 'content-type': 'application/x-www-form-urlencoded' },
   });
   assert.deepEqual([typed.status, at(typed.body, 'error', 'code')], [415, -32600]);
   assert.deepEqual(
-    doors.audited().map(({ text, codes, door }) => [text, codes, door]),
+    transports.audited().map(({ text, codes, transport }) => [text, codes, transport]),
     [[null, ['invalid_payload'], 'mcp']],
   );
   for (const method of ['GET', 'DELETE', 'PUT']) {
     const headers = { authorization: `Bearer ${tokenOf('operator')}`, accept: 'text/event-stream' };
-    const { status, headers: answered } = await fetch(`${doors.url}/mcp`, { method, headers });
+    const { status, headers: answered } = await fetch(`${transports.url}/mcp`, { method, headers });
     assert.deepEqual([status, answered.get('allow')], [405, 'POST'], method);
   }
-  const words = await doors.post('/mcp', '"tools/call"');
+  const words = await transports.post('/mcp', '"tools/call"');
   assert.deepEqual([words.status, at(words.body, 'error', 'code')], [400, -32600]);
 });
 
 test('a caller without a trader scope is refused', async (t) => {
-  const doors = await openDoors(t);
-  await assert.rejects(connect(t, doors, 'guest'), { code: 403 });
-  assert.deepEqual(doors.audited(), []);
+  const transports = await openTransports(t);
+  await assert.rejects(connect(t, transports, 'guest'), { code: 403 });
+  assert.deepEqual(transports.audited(), []);
 });
 
 test('messages other than tool calls are answered by the SDK and are not attempts', async (t) => {
-  const doors = await openDoors(t);
+  const transports = await openTransports(t);
   const ask = async (method: string) =>
-    (await doors.post('/mcp', JSON.stringify({ jsonrpc: '2.0', id: 1, method }))).body;
+    (await transports.post('/mcp', JSON.stringify({ jsonrpc: '2.0', id: 1, method }))).body;
   assert.deepEqual((await ask('ping')).result, {});
   assert.equal(at(await ask('resources/list'), 'error', 'code'), -32601);
-  assert.deepEqual(doors.audited(), []);
+  assert.deepEqual(transports.audited(), []);
 });

@@ -13,12 +13,12 @@ import { DECIDE, READ } from '../control/access.ts';
 import type { Attempt } from '../control/attempt.ts';
 import type { DecisionService } from '../control/decision-service.ts';
 import { type McpBody, readMcpBody } from './mcp-body.ts';
-import { createSpeaker } from './mcp-server.ts';
+import { createMcpResponder } from './mcp-server.ts';
 import { DECIDE_TOOL, LIST_TOOL, mcpTools } from './mcp-tools.ts';
 import { codeOf } from './refusals.ts';
 
-export interface McpDoorOptions {
-  readonly desk: DecisionService;
+export interface McpTransportOptions {
+  readonly decisions: DecisionService;
   /** The server's name in `initialize`. */
   readonly name: string;
   readonly version: string;
@@ -29,10 +29,11 @@ export interface McpDoorOptions {
  * protocol but sees no arguments; the decision service gets them as received. Refused attempts are audited before they are
  * answered. A caller needs `trader:read` or `trader:decide`.
  */
-export function registerMcp(app: FastifyInstance, { desk, ...info }: McpDoorOptions): void {
-  const speak = createSpeaker(info, mcpTools());
+export function registerMcp(app: FastifyInstance, { decisions, ...info }: McpTransportOptions): void {
+  const speak = createMcpResponder(info, mcpTools());
 
-  const refuse = (attempt: Attempt, error: FleetError) => desk.refuse(attempt, codeOf(error), error.message);
+  const refuse = (attempt: Attempt, error: FleetError) =>
+    decisions.refuse(attempt, codeOf(error), error.message);
 
   async function answer(request: FastifyRequest, reply: FastifyReply, text: string): Promise<FastifyReply> {
     let body: McpBody | undefined;
@@ -47,7 +48,7 @@ export function registerMcp(app: FastifyInstance, { desk, ...info }: McpDoorOpti
         attempt = undefined;
         return run(tool, request, body?.call);
       });
-      if (attempt !== undefined) await desk.refuse(attempt, 'invalid_payload', refusalIn(answered));
+      if (attempt !== undefined) await decisions.refuse(attempt, 'invalid_payload', refusalIn(answered));
       return send(reply, answered.status, answered.text);
     } catch (thrown) {
       const error = translateError(thrown, request, reply);
@@ -60,7 +61,7 @@ export function registerMcp(app: FastifyInstance, { desk, ...info }: McpDoorOpti
     const { caller } = request;
     if (tool === DECIDE_TOOL) {
       const attempt = attemptOf(request, call?.argumentsText ?? '', call?.onBehalfOf);
-      const { response } = await desk.decide(attempt);
+      const { response } = await decisions.decide(attempt);
       return {
         ...result(encodeControlResponse(response)),
         ...(response.status === 'failed' && { isError: true }),
@@ -68,7 +69,7 @@ export function registerMcp(app: FastifyInstance, { desk, ...info }: McpDoorOpti
     }
     try {
       const filter = call?.argumentsText ?? '{}';
-      return result(tool === LIST_TOOL ? desk.list(caller, filter) : desk.get(caller, filter));
+      return result(tool === LIST_TOOL ? decisions.list(caller, filter) : decisions.get(caller, filter));
     } catch (thrown) {
       const error = FleetError.from(thrown);
       request.failure = error;
@@ -101,7 +102,7 @@ export function registerMcp(app: FastifyInstance, { desk, ...info }: McpDoorOpti
 
 function attemptOf({ caller, trace }: FastifyRequest, text: string | null, onBehalfOf?: string): Attempt {
   const { traceparent } = trace;
-  return { door: 'mcp', caller, text, traceparent, ...(onBehalfOf === undefined ? {} : { onBehalfOf }) };
+  return { transport: 'mcp', caller, text, traceparent, ...(onBehalfOf === undefined ? {} : { onBehalfOf }) };
 }
 
 function requireAny(caller: Caller, scopes: readonly string[]): void {

@@ -3,14 +3,14 @@ import { connect } from 'node:net';
 import { test } from 'node:test';
 import { FleetError } from '@hermes-fleet/protocol';
 import { codeOf } from './refusals.ts';
-import { at, decision, openDoors, tokenOf } from './testing/transports.ts';
+import { at, decision, openTransports, tokenOf } from './testing/transports.ts';
 
 test('requests that /jsonrpc refuses are audited unless they cannot be decisions', async (t) => {
-  const doors = await openDoors(t);
+  const transports = await openTransports(t);
   const call = (method: string, params: unknown = {}, more: object = {}): string =>
     JSON.stringify({ jsonrpc: '2.0', id: 1, method, params, ...more });
   const payload = decision();
-  const cases: [body: string, as: string, door: string | undefined, code: string, headers?: object][] = [
+  const cases: [body: string, as: string, transport: string | undefined, code: string, headers?: object][] = [
     [call('pause_strategy', payload), 'operator', 'jsonrpc', 'unsupported_action'],
     [call('apply_control_decision', payload, { jsonrpc: '1.0' }), 'operator', 'jsonrpc', 'invalid_payload'],
     [call('SendMessage', { message: payload }), 'operator', 'a2a', 'invalid_payload'],
@@ -25,12 +25,12 @@ test('requests that /jsonrpc refuses are audited unless they cannot be decisions
     [call('get_strategy', {}), 'operator', undefined, ''],
     [call('list_strategies', {}), 'decider', undefined, ''],
   ];
-  for (const [body, as, door, code, headers] of cases) {
-    const answer = await doors.post('/jsonrpc', body, { as, headers: { ...headers } });
+  for (const [body, as, transport, code, headers] of cases) {
+    const answer = await transports.post('/jsonrpc', body, { as, headers: { ...headers } });
     assert.equal(typeof at(answer.body, 'error', 'code'), 'number', body);
-    const expected = door === undefined ? [] : [[door, as, body, [code]]];
+    const expected = transport === undefined ? [] : [[transport, as, body, [code]]];
     assert.deepEqual(
-      doors.audited().map((attempt) => [attempt.door, attempt.caller, attempt.text, attempt.codes]),
+      transports.audited().map((attempt) => [attempt.transport, attempt.caller, attempt.text, attempt.codes]),
       expected,
       body,
     );
@@ -38,11 +38,11 @@ test('requests that /jsonrpc refuses are audited unless they cannot be decisions
 });
 
 test('a decision whose sender disconnects is audited', async (t) => {
-  const doors = await openDoors(t);
+  const transports = await openTransports(t);
   for (const path of ['/jsonrpc', '/mcp']) {
     const heard = Promise.withResolvers<void>();
-    using _listener = doors.store.onHead(() => heard.resolve());
-    const { hostname, port } = new URL(doors.url);
+    using _listener = transports.store.onHead(() => heard.resolve());
+    const { hostname, port } = new URL(transports.url);
     const socket = connect(Number(port), hostname, () => {
       const head = `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n`;
       const rest = `authorization: Bearer ${tokenOf('operator')}\r\ncontent-length: 500\r\n\r\n{"jsonrpc":`;
@@ -50,17 +50,17 @@ test('a decision whose sender disconnects is audited', async (t) => {
     });
     await heard.promise;
     assert.deepEqual(
-      doors.audited().map(({ text, codes }) => [text, codes]),
+      transports.audited().map(({ text, codes }) => [text, codes]),
       [[null, ['invalid_payload']]],
     );
   }
 });
 
 test('the reads are JSON-RPC methods, with or without params', async (t) => {
-  const doors = await openDoors(t);
+  const transports = await openTransports(t);
   const call = async (method: string, params: string): Promise<unknown> => {
     const body = `{"jsonrpc":"2.0","id":1,"method":"${method}"${params}}`;
-    return (await doors.post('/jsonrpc', body, { as: 'reader' })).body;
+    return (await transports.post('/jsonrpc', body, { as: 'reader' })).body;
   };
   for (const params of ['', ',"params":{}']) {
     const strategies = at(await call('list_strategies', params), 'result', 'strategies');
@@ -79,16 +79,18 @@ test('the reads are JSON-RPC methods, with or without params', async (t) => {
 });
 
 test('an unknown strategy is an invalid parameter in JSON-RPC and in MCP', async (t) => {
-  const doors = await openDoors(t);
+  const transports = await openTransports(t);
   const call = (method: string, params: object): string =>
     JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
-  const rpc = await doors.post('/jsonrpc', call('get_strategy', { strategy_id: 'nope' }), { as: 'reader' });
+  const rpc = await transports.post('/jsonrpc', call('get_strategy', { strategy_id: 'nope' }), {
+    as: 'reader',
+  });
   const message = at(rpc.body, 'error', 'message');
   assert.equal(at(rpc.body, 'error', 'code'), -32602);
   assert.match(String(message), /no such strategy/);
   assert.equal(at(rpc.body, 'error', 'data', 1, 'fieldViolations', 0, 'field'), 'strategy_id');
   const asked = { name: 'get_strategy', arguments: { strategy_id: 'nope' } };
-  const mcp = await doors.post('/mcp', call('tools/call', asked), { as: 'reader' });
+  const mcp = await transports.post('/mcp', call('tools/call', asked), { as: 'reader' });
   assert.equal(at(mcp.body, 'result', 'isError'), true);
   assert.equal(at(mcp.body, 'result', 'content', 0, 'text'), message);
 });
@@ -103,13 +105,13 @@ test('the audit names the error that stopped a decision', () => {
 });
 
 test('a decision as a notification is applied and audited, and not answered', async (t) => {
-  const doors = await openDoors(t);
+  const transports = await openTransports(t);
   const params = decision();
   const body = JSON.stringify({ jsonrpc: '2.0', method: 'apply_control_decision', params });
-  const answer = await doors.post('/jsonrpc', body);
+  const answer = await transports.post('/jsonrpc', body);
   assert.deepEqual([answer.status, answer.body], [204, {}]);
   assert.deepEqual(
-    doors.audited().map(({ status, text }) => [status, text]),
+    transports.audited().map(({ status, text }) => [status, text]),
     [['applied', JSON.stringify(params)]],
   );
 });

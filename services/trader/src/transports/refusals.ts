@@ -17,14 +17,18 @@ const READS =
  * Audits requests that `/jsonrpc` refused before they reached the decision service (docs/trader.md#audit). Requests that
  * cannot be attempts at a decision are omitted.
  */
-export function auditRefusals(desk: DecisionService): OnRefused {
+export function auditRefusals(decisions: DecisionService): OnRefused {
   return async ({ caller, text, method, error, traceparent }) => {
     if (method !== undefined && READS.test(method)) return;
-    await desk.refuse({ door: doorOf(method), caller, text, traceparent }, codeOf(error), error.message);
+    await decisions.refuse(
+      { transport: transportOf(method), caller, text, traceparent },
+      codeOf(error),
+      error.message,
+    );
   };
 }
 
-const doorOf = (method: RefusedRequest['method']): Transport => (SENDS.has(method) ? 'a2a' : 'jsonrpc');
+const transportOf = (method: RefusedRequest['method']): Transport => (SENDS.has(method) ? 'a2a' : 'jsonrpc');
 
 /** Maps an error of a transport to a code of a decision. */
 export function codeOf({ code, retryable }: FleetError): ControlCode {

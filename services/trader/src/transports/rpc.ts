@@ -7,17 +7,23 @@ import type { DecisionService } from '../control/decision-service.ts';
  * The trader's own JSON-RPC methods (docs/trader.md#transports): `params` is the payload, and the result is the response,
  * also with the statuses 403 and 429.
  */
-export function controlMethods(desk: DecisionService): Readonly<Record<string, CustomMethod>> {
+export function controlMethods(decisions: DecisionService): Readonly<Record<string, CustomMethod>> {
   return {
     apply_control_decision: {
       run: async ({ paramsText = '', ...from }) =>
-        reply(await desk.decide({ door: 'jsonrpc', text: paramsText, ...from })),
+        reply(await decisions.decide({ transport: 'jsonrpc', text: paramsText, ...from })),
     },
     list_strategies: {
-      run: async ({ paramsText = '{}', caller }) => ({ status: 200, result: desk.list(caller, paramsText) }),
+      run: async ({ paramsText = '{}', caller }) => ({
+        status: 200,
+        result: decisions.list(caller, paramsText),
+      }),
     },
     get_strategy: {
-      run: async ({ paramsText = '{}', caller }) => ({ status: 200, result: desk.get(caller, paramsText) }),
+      run: async ({ paramsText = '{}', caller }) => ({
+        status: 200,
+        result: decisions.get(caller, paramsText),
+      }),
     },
   };
 }

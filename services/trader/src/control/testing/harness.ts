@@ -66,7 +66,7 @@ export const ALL_STRATEGIES: readonly Strategy[] = [
 ];
 
 export interface TestDesk {
-  readonly desk: RunningDecisionService;
+  readonly decisions: RunningDecisionService;
   readonly store: FaultyStore;
   readonly runtime: TestRuntime;
   readonly clock: TestClock;
@@ -104,7 +104,7 @@ export const payloadOf = (decision: ControlDecision): JsonObject =>
 export const textOf = (request: Request): string =>
   JSON.stringify(payloadOf(decisionOf({ decisionId: freshId(), ...request })));
 
-export async function openDesk(
+export async function openDecisionService(
   t: TestContext,
   o: Partial<Pick<DecisionServiceOptions, 'policy' | 'limits'>> & {
     readonly concern?: Partial<Concern>;
@@ -128,7 +128,7 @@ export async function openDesk(
     const runtime = createTestRuntime(...fate);
     const log = createTestLog();
     const told: string[] = [];
-    const desk = createDecisionService({
+    const decisions = createDecisionService({
       store,
       runtime,
       log,
@@ -144,18 +144,18 @@ export async function openDesk(
         audited: () => told.push('audited'),
       },
     });
-    t.after(() => desk.close());
-    const recovered = desk.recover();
+    t.after(() => decisions.close());
+    const recovered = decisions.recover();
     await settled(store);
     await recovered;
     const send: TestDesk['send'] = async (text, attempt = {}) => {
-      const decided = await desk.decide({ door: 'jsonrpc', caller: OPERATOR, text, ...attempt });
+      const decided = await decisions.decide({ transport: 'jsonrpc', caller: OPERATOR, text, ...attempt });
       ControlResponseWire.parse(encodeControlResponse(decided.response));
       return decided;
     };
     const audit = (): AuditRecord[] => store.audit(0, 10_000);
     const test: TestDesk = {
-      desk,
+      decisions,
       store,
       runtime,
       log,
@@ -174,7 +174,7 @@ export async function openDesk(
         await settled(store);
       },
       restart: async (...fate) => {
-        desk.close();
+        decisions.close();
         return build(withFaults(await file.reopen()), fate);
       },
       assertSound: async () => {

@@ -14,10 +14,10 @@ import { createTestClock, createTestLog, START, type TestClock, tempDir } from '
 import type {
   AttemptRecord,
   ControlStore,
+  DecisionKey,
   OpenApply,
   StoredFacts,
-  Wanted,
-  Written,
+  WrittenAttempt,
 } from '../../control/control-store.ts';
 import type { Policy } from '../../control/facts.ts';
 import { judge } from '../../control/judge.ts';
@@ -145,7 +145,7 @@ export const switchTo = (target: string, o: JsonObject = {}): JsonObject =>
   payload({ action: 'switch', target_strategy_id: target, ...o });
 
 export const attemptOf = (text: string | null, o: Partial<AttemptRecord> = {}): AttemptRecord => ({
-  door: 'jsonrpc',
+  transport: 'jsonrpc',
   caller: 'operator',
   text,
   receivedAt: START - 5,
@@ -160,7 +160,7 @@ export function decisionIn(text: string): ControlDecision {
   throw new Error(`not a decision: ${JSON.stringify(reading.fields)}`);
 }
 
-export function wantedBy(text: string): Wanted {
+export function wantedBy(text: string): DecisionKey {
   const { decisionId, concernId, targetStrategyId } = decisionIn(text);
   const value: JsonObject = JSON.parse(text);
   const fingerprint = createHash('sha256').update(canonical(value)).digest('hex');
@@ -182,7 +182,7 @@ export async function decided(
   store: ControlStore,
   value: JsonObject,
   o: Partial<AttemptRecord> = {},
-): Promise<Written> {
+): Promise<WrittenAttempt> {
   const text = o.text ?? JSON.stringify(value);
   const written = await store.decide(attemptOf(text, o), wantedBy(text), judging(text));
   if (written === 'busy') throw new Error('the table is never busy');
@@ -190,7 +190,7 @@ export async function decided(
 }
 
 /** The open apply of a written decision. */
-export const applyOf = ({ verdict: { response }, auditSeq }: Written): OpenApply => ({
+export const applyOf = ({ verdict: { response }, auditSeq }: WrittenAttempt): OpenApply => ({
   decisionId: response.decisionId ?? '',
   concernId: response.concernId ?? '',
   auditSeq,

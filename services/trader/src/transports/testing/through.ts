@@ -3,9 +3,9 @@ import type { Transport } from '../../control/attempt.ts';
 import { at, type OpenDoors, type Posted, type PostOptions } from './transports.ts';
 
 /** A transport: how to send a decision and where to find the response. */
-export interface Way {
+export interface TestTransport {
   readonly name: string;
-  readonly door: Transport;
+  readonly transport: Transport;
   readonly path: string;
   /** The body around a payload text; undefined: without a payload. */
   around(payload: string | undefined): string;
@@ -21,10 +21,10 @@ const data = (payload: string | undefined): string =>
 /** Finds the output of the TASK_RESULT in a task's artifacts. */
 export const outputOf = (task: unknown): unknown => at(task, 'artifacts', 0, 'parts', 0, 'data', 'output');
 
-export const WAYS: readonly Way[] = [
+export const TRANSPORTS: readonly TestTransport[] = [
   {
     name: 'JSON-RPC',
-    door: 'jsonrpc',
+    transport: 'jsonrpc',
     path: '/jsonrpc',
     around: (payload) =>
       payload === undefined
@@ -34,7 +34,7 @@ export const WAYS: readonly Way[] = [
   },
   {
     name: 'MCP',
-    door: 'mcp',
+    transport: 'mcp',
     path: '/mcp',
     around: (payload) =>
       rpc(
@@ -45,7 +45,7 @@ export const WAYS: readonly Way[] = [
   },
   {
     name: 'A2A',
-    door: 'a2a',
+    transport: 'a2a',
     path: '/jsonrpc',
     around: (payload) =>
       rpc(
@@ -56,7 +56,7 @@ export const WAYS: readonly Way[] = [
   },
   {
     name: 'A2A 0.3',
-    door: 'a2a',
+    transport: 'a2a',
     path: '/jsonrpc',
     around: (payload) =>
       rpc(
@@ -74,7 +74,7 @@ export interface Answered extends Posted {
 /** Sends a payload through a transport. */
 export async function say(
   doors: OpenDoors,
-  way: Way,
+  way: TestTransport,
   payload: string | undefined,
   o: PostOptions = {},
 ): Promise<Answered> {

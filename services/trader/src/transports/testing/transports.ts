@@ -66,7 +66,7 @@ export const decision = (fields: JsonObject = {}): JsonObject => ({
 
 /** The audit record of an attempt. */
 export interface Audited {
-  readonly door: string;
+  readonly transport: string;
   readonly caller: string;
   readonly text: string | null;
   readonly status: string;
@@ -77,7 +77,7 @@ export interface Audited {
 
 export interface OpenDoors {
   readonly url: string;
-  readonly desk: DecisionService;
+  readonly decisions: DecisionService;
   readonly store: ControlStore;
   readonly ledger: Ledger;
   readonly intake: ControlIntake;
@@ -107,7 +107,7 @@ export interface DoorsOptions {
 }
 
 /** All transports on a real server with real decision service, store and ledger; engines and gateway are fakes. */
-export async function openDoors(t: TestContext, o: DoorsOptions = {}): Promise<OpenDoors> {
+export async function openTransports(t: TestContext, o: DoorsOptions = {}): Promise<OpenDoors> {
   const dir = mkdtempSync(join(tmpdir(), 'hermes-doors-'));
   t.after(() => rmSync(dir, { recursive: true, force: true }));
   const log = createLogger({ name: 'trader', level: 'silent' });
@@ -117,7 +117,7 @@ export async function openDoors(t: TestContext, o: DoorsOptions = {}): Promise<O
   const ledger = openLedger({ file: join(dir, 'ledger.db'), profile: 'trader', ...common });
   t.after(() => ledger.close());
   await store.seed(STRATEGIES, [CONCERN]);
-  const desk = createDecisionService({
+  const decisions = createDecisionService({
     store,
     runtime: { ...RUNTIME, ...o.runtime },
     clock: systemClock,
@@ -127,7 +127,7 @@ export async function openDoors(t: TestContext, o: DoorsOptions = {}): Promise<O
     limits: o.limits ?? { perSecond: 1000, burst: 1000, keptForPause: 20 },
     watcher: { decided: () => undefined, rejected: () => undefined, audited: () => undefined },
   });
-  t.after(() => desk.close());
+  t.after(() => decisions.close());
   const passedOn: InboundMessage[] = [];
   const canceled: string[] = [];
   const gateway: Intake = {
@@ -137,7 +137,7 @@ export async function openDoors(t: TestContext, o: DoorsOptions = {}): Promise<O
     },
     cancel: async (taskId) => void canceled.push(taskId),
   };
-  const intake = createControlIntake({ desk, ledger, gateway, callerNamed, ...common });
+  const intake = createControlIntake({ decisions, ledger, gateway, callerNamed, ...common });
   const app = createApp({
     name: 'trader',
     version: '0.1.0',
@@ -155,13 +155,13 @@ export async function openDoors(t: TestContext, o: DoorsOptions = {}): Promise<O
     extensions: [],
     log,
     clock: systemClock,
-    methods: controlMethods(desk),
-    onRefused: auditRefusals(desk),
+    methods: controlMethods(decisions),
+    onRefused: auditRefusals(decisions),
     sendScopes: [DECIDE],
     readsText: isControlDecision,
     card: () => AgentCard.fromJSON({ name: 'trader', capabilities: { streaming: true } }),
   });
-  registerMcp(app, { desk, name: 'trader', version: '0.1.0' });
+  registerMcp(app, { decisions, name: 'trader', version: '0.1.0' });
   const url = await app.listen({ host: '127.0.0.1', port: 0 });
   t.after(async () => {
     app.server.closeAllConnections();
@@ -190,7 +190,7 @@ export async function openDoors(t: TestContext, o: DoorsOptions = {}): Promise<O
     const parsed: unknown = text === '' ? {} : JSON.parse(text);
     return { status: response.status, headers: response.headers, body: isJsonObject(parsed) ? parsed : {} };
   };
-  return { url, desk, store, ledger, intake, passedOn, canceled, audited, post };
+  return { url, decisions, store, ledger, intake, passedOn, canceled, audited, post };
 }
 
 const RUNTIME: Pick<Runtime, 'preflight' | 'reconcile' | 'health' | 'view'> = {
@@ -203,7 +203,7 @@ const RUNTIME: Pick<Runtime, 'preflight' | 'reconcile' | 'health' | 'view'> = {
 function attemptIn(record: JsonObject): Audited {
   const word = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
   return {
-    door: String(record.door),
+    transport: String(record.door),
     caller: String(record.caller),
     text: word(record.text) ?? null,
     status: String(record.status),
