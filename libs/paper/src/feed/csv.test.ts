@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { FleetError } from '@hermes-fleet/protocol';
-import { manualClock } from '../testing/manual-clock.ts';
+import { manualClock } from '@hermes-fleet/protocol/testing';
 import { createCsvFeed, MAX_CSV_BYTES } from './csv.ts';
 import { createFeed, FeedSchema } from './feed-config.ts';
 
@@ -34,7 +34,8 @@ function problems(load: () => unknown): string[] {
   return assert.fail('the file was taken');
 }
 
-const load = (file: string) => createCsvFeed({ file, intervalMs: 1_000 }, manualClock());
+const load = (file: string) =>
+  createCsvFeed({ file, intervalMs: 1_000 }, manualClock(Date.parse('2026-04-16T20:15:00Z')));
 
 describe('a CSV file of bars', () => {
   it('lists every malformed row by its line', (t) => {
@@ -112,7 +113,7 @@ describe('a feed from a CSV file', () => {
   const bars = [HEAD, GOOD, GOOD.replace('20:15', '20:20'), GOOD.replace('20:15', '21:00')];
 
   it("plays a bar at each multiple of its interval, regardless of the bars' times, until the end", async (t) => {
-    const clock = manualClock();
+    const clock = manualClock(Date.parse('2026-04-16T20:15:00Z'));
     clock.advance(300);
     const config = FeedSchema.parse({ kind: 'csv', file: 'bars.csv', interval_s: 1 });
     const feed = createFeed(config, clock, join(fileOf(t, ...bars), '..'));

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { manualClock } from '@hermes-fleet/protocol/testing';
 import fc from 'fast-check';
 import { money } from '../market/money.ts';
 import type { Bar } from '../market/strategy.ts';
-import { manualClock } from '../testing/manual-clock.ts';
 import { createSyntheticFeed, type SyntheticOptions, syntheticBar } from './synthetic.ts';
 
 const never = new AbortController().signal;
@@ -76,7 +76,7 @@ describe('a synthetic walk', () => {
 
 describe('a synthetic feed', () => {
   it('returns the current bar at once, and the next one at the next multiple of its interval', async () => {
-    const clock = manualClock();
+    const clock = manualClock(Date.parse('2026-04-16T20:15:00Z'));
     clock.advance(1_234);
     const feed = createSyntheticFeed(options(3, 20), clock);
     const first = await feed.next(undefined, never);
@@ -91,13 +91,13 @@ describe('a synthetic feed', () => {
   });
 
   it('returns the same bar when asked again', async () => {
-    const clock = manualClock();
+    const clock = manualClock(Date.parse('2026-04-16T20:15:00Z'));
     const feed = createSyntheticFeed(options(3, 20), clock);
     assert.deepEqual(await feed.next(undefined, never), await feed.next(undefined, never));
   });
 
   it('continues as soon as a clock that was set back is corrected', async () => {
-    const clock = manualClock();
+    const clock = manualClock(Date.parse('2026-04-16T20:15:00Z'));
     let offMs = 0;
     const feed = createSyntheticFeed(options(3, 20), { ...clock, now: () => clock.now() + offMs });
     const first = await feed.next(undefined, never);
@@ -110,7 +110,7 @@ describe('a synthetic feed', () => {
   });
 
   it('makes no bars for the time in which nobody asked', async () => {
-    const clock = manualClock();
+    const clock = manualClock(Date.parse('2026-04-16T20:15:00Z'));
     const feed = createSyntheticFeed(options(3, 20), clock);
     const first = await feed.next(undefined, never);
     clock.advance(3_600_000);
@@ -120,7 +120,7 @@ describe('a synthetic feed', () => {
   });
 
   it('rejects with the reason of a signal that aborts the wait', async () => {
-    const clock = manualClock();
+    const clock = manualClock(Date.parse('2026-04-16T20:15:00Z'));
     const feed = createSyntheticFeed(options(3, 20), clock);
     const stop = new AbortController();
     const first = await feed.next(undefined, stop.signal);

@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createTestClock } from '../store/testing/harness.ts';
+import { deadline, manualClock } from '@hermes-fleet/protocol/testing';
 import { createConcernLock, type Turn } from './concern-lock.ts';
-import { deadline } from './testing/harness.ts';
 
 const open = () => {
-  const clock = createTestClock();
+  const clock = manualClock();
   return { clock, gate: createConcernLock({ clock, keptForPause: 5 }) };
 };
 

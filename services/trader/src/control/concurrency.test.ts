@@ -1,15 +1,17 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ControlResponse } from '@hermes-fleet/protocol';
+import { deadline } from '@hermes-fleet/protocol/testing';
 import { CONCERN, type Request, said, to } from './testing/decision-table.ts';
-import { deadline, openDecisionService, type TestDesk, textOf } from './testing/harness.ts';
+import { openDecisionService, type TestDecisionService, textOf } from './testing/harness.ts';
 
 const tally = (outcomes: readonly string[]): Record<string, number> =>
   Object.fromEntries(
     [...new Set(outcomes)].sort().map((each) => [each, outcomes.filter((o) => o === each).length]),
   );
 
-const attempts = (test: TestDesk): number => test.kinds().filter((kind) => kind.startsWith('attempt')).length;
+const attempts = (test: TestDecisionService): number =>
+  test.kinds().filter((kind) => kind.startsWith('attempt')).length;
 
 const risk = (riskMode: 'normal' | 'cautious' | 'reduce_only' | 'halted'): Request => ({
   action: 'set_risk_mode',

@@ -4,7 +4,14 @@ import type { Concern, Strategy } from '@hermes-fleet/paper';
 import type { ControlResponse, RiskMode } from '@hermes-fleet/protocol';
 import fc from 'fast-check';
 import { at, CONCERN, POLICY, type Request, said } from './testing/decision-table.ts';
-import { BITCOIN, OTHERS, openDecisionService, SWITCH, type TestDesk, textOf } from './testing/harness.ts';
+import {
+  BITCOIN,
+  OTHERS,
+  openDecisionService,
+  SWITCH,
+  type TestDecisionService,
+  textOf,
+} from './testing/harness.ts';
 
 const deadline = { timeout: 300_000 };
 const MODES = ['normal', 'cautious', 'reduce_only', 'halted'] as const satisfies readonly RiskMode[];
@@ -91,7 +98,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ type: fc.constant('restart') }) },
 );
 
-function requestOf(test: TestDesk, { of, request, expects }: Wish): Request {
+function requestOf(test: TestDecisionService, { of, request, expects }: Wish): Request {
   const { id, accountId, marketSymbol } = CONCERNS[of];
   const active = test.concern(id)?.activeStrategyId ?? null;
   const belief = { right: active, wrong: 'somebody else', nothing: null, unguarded: undefined }[expects];
@@ -99,7 +106,7 @@ function requestOf(test: TestDesk, { of, request, expects }: Wish): Request {
 }
 
 /** Invariants that hold at all times. */
-function assertOrdered(test: TestDesk): void {
+function assertOrdered(test: TestDecisionService): void {
   for (const { activeStrategyId, accountId, marketSymbol } of test.store.concerns()) {
     if (activeStrategyId === null) continue;
     const active = test.store.strategy(activeStrategyId);
@@ -111,7 +118,7 @@ function assertOrdered(test: TestDesk): void {
   assert.equal(new Set(perMarket).size, perMarket.length);
 }
 
-const states = (test: TestDesk): Concern[] => test.store.concerns();
+const states = (test: TestDecisionService): Concern[] => test.store.concerns();
 
 /** The answer matches the new state of the concern. */
 function assertTold(request: Request, response: ControlResponse, before: Concern, after: Concern): void {
@@ -141,7 +148,11 @@ function isSafer({ action, riskMode = 'normal' }: Request, before: Concern): boo
   return action === 'set_risk_mode' && MODES.indexOf(riskMode) >= MODES.indexOf(before.riskMode);
 }
 
-async function sendOne(test: TestDesk, wish: Wish, sent: Map<string, ControlResponse>): Promise<void> {
+async function sendOne(
+  test: TestDecisionService,
+  wish: Wish,
+  sent: Map<string, ControlResponse>,
+): Promise<void> {
   const request = requestOf(test, wish);
   const before = test.concern(CONCERNS[wish.of].id);
   const text = textOf(request);
@@ -167,7 +178,7 @@ async function sendOne(test: TestDesk, wish: Wish, sent: Map<string, ControlResp
 }
 
 async function repeatOne(
-  test: TestDesk,
+  test: TestDecisionService,
   { pick, change }: Extract<Step, { type: 'repeat' }>,
   sent: Map<string, ControlResponse>,
 ): Promise<void> {

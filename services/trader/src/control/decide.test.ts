@@ -1,16 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { encodeControlResponse, isJsonObject } from '@hermes-fleet/protocol';
+import { deadline } from '@hermes-fleet/protocol/testing';
 import { CONCERN, decisionOf, NOW, type Request, said, TABLE, to } from './testing/decision-table.ts';
-import {
-  deadline,
-  freshId,
-  OPERATOR,
-  openDecisionService,
-  payloadOf,
-  SWITCH,
-  textOf,
-} from './testing/harness.ts';
+import { freshId, OPERATOR, openDecisionService, payloadOf, SWITCH, textOf } from './testing/harness.ts';
 
 for (const [name, request, outcome, state = {}, given = {}, changed] of TABLE) {
   test(`through the decision service: ${name}: ${outcome}`, deadline, async (t) => {

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { deadline } from '@hermes-fleet/protocol/testing';
 import { CONCERN, said, to } from './testing/decision-table.ts';
-import { deadline, NOBODY, openDecisionService, textOf } from './testing/harness.ts';
+import { NOBODY, openDecisionService, textOf } from './testing/harness.ts';
 
 const BITCOIN = { concernId: 'acc:btcusd', marketSymbol: 'btcusd', expectedActiveStrategyId: 'foreign' };
 

@@ -10,23 +10,23 @@ import {
   StrategyDetailWire,
   StrategyListWire,
 } from '@hermes-fleet/protocol';
+import { deadline } from '@hermes-fleet/protocol/testing';
 import { CONCERN, to } from './testing/decision-table.ts';
 import {
-  deadline,
   NOBODY,
   OPERATOR,
   openDecisionService,
   STRANGER,
   SWITCH,
-  type TestDesk,
+  type TestDecisionService,
 } from './testing/harness.ts';
 
-const listed = (test: TestDesk, caller: Caller, filter = ''): string[] =>
+const listed = (test: TestDecisionService, caller: Caller, filter = ''): string[] =>
   StrategyListWire.parse(test.decisions.list(caller, filter)).strategies.map(
     ({ id, status }) => `${id} ${status}`,
   );
 
-const get = (test: TestDesk, id: string, caller = OPERATOR): JsonObject => {
+const get = (test: TestDecisionService, id: string, caller = OPERATOR): JsonObject => {
   const detail = test.decisions.get(caller, JSON.stringify({ strategy_id: id }));
   StrategyDetailWire.parse(detail);
   return detail;

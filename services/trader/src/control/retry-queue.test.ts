@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createTestClock, createTestLog } from '../store/testing/harness.ts';
+import { deadline, manualClock, recordingLog } from '@hermes-fleet/protocol/testing';
 import { createRetryQueue } from './retry-queue.ts';
-import { deadline } from './testing/harness.ts';
 
 const open = () => {
-  const clock = createTestClock();
-  const log = createTestLog();
+  const clock = manualClock();
+  const log = recordingLog();
   return { clock, log, duties: createRetryQueue({ clock, log }) };
 };
 

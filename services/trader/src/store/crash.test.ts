@@ -6,10 +6,10 @@ import { createInterface } from 'node:readline';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { systemClock, systemIds } from '@hermes-fleet/protocol';
+import { recordingLog, tempDir } from '@hermes-fleet/protocol/testing';
 import type { ControlStore } from '../control/control-store.ts';
 import { replay } from './replay.ts';
 import { openControlStore } from './sqlite-store.ts';
-import { createTestLog, tempDir } from './testing/harness.ts';
 
 const ROUNDS = 20;
 
@@ -77,7 +77,7 @@ test('kill -9 at any moment keeps every acknowledged decision and an intact, rep
   let known = { seq: 0, hash: '0'.repeat(64) };
   for (let round = 0; round < ROUNDS; round += 1) {
     const said = await writeAndKill(file, round, 1 + ((seed + round * 7919) % 150));
-    const o = { clock: systemClock, ids: systemIds, log: createTestLog() };
+    const o = { clock: systemClock, ids: systemIds, log: recordingLog() };
     const store = openControlStore({ ...o, file, service: 'trader' });
     assertKept(store, said, seed);
     const report = await store.verify({ known });

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
+import { deadline, manualClock, recordingLog, tempDir } from '@hermes-fleet/protocol/testing';
 import { createStore, openConnections } from '@hermes-fleet/store';
 import type { AuditHead, ControlStore } from '../control/control-store.ts';
 import { replay } from './replay.ts';
@@ -11,23 +12,19 @@ import {
   applyOf,
   attemptOf,
   CONCERN,
-  createTestClock,
-  createTestLog,
-  deadline,
   decided,
   failedFrom,
   payload,
   SEED,
   switchTo,
   TREND,
-  tempDir,
 } from './testing/harness.ts';
 
 /** A store whose writing connection a test can break. */
 async function openFragile(t: TestContext) {
-  const dir = tempDir(t, () => store.close());
-  const clock = createTestClock();
-  const log = createTestLog();
+  const dir = tempDir(t, { closeFirst: () => store.close() });
+  const clock = manualClock();
+  const log = recordingLog();
   const connections = openConnections(join(dir, 'control.db'), CONTROL, () => 'store-1');
   const store = createControlStore(createStore({ schema: CONTROL, clock, log }, connections), { clock, log });
   await store.seed(...SEED);

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { deadline, manualClock } from '@hermes-fleet/protocol/testing';
 import { createLazyWrites } from './lazy-writes.ts';
-import { createTestClock, deadline } from './testing/harness.ts';
 
 function setUp() {
-  const clock = createTestClock();
+  const clock = manualClock();
   const started: string[] = [];
   const lazy = createLazyWrites({ clock, waitMs: 20 });
   const join = (key: string, what: string, error?: Error): Promise<void> =>

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { CloudEvent } from '@hermes-fleet/protocol';
+import { deadline } from '@hermes-fleet/protocol/testing';
 import {
   applyOf,
   CONCERN,
-  deadline,
   decided,
   failedFrom,
   GRID,

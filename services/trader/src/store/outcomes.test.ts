@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { deadline } from '@hermes-fleet/protocol/testing';
 import {
   applyOf,
   CONCERN,
-  deadline,
   decided,
   failedFrom,
   kindsOf,

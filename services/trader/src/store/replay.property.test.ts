@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Concern } from '@hermes-fleet/paper';
 import { type JsonObject, RiskMode } from '@hermes-fleet/protocol';
+import { deadline } from '@hermes-fleet/protocol/testing';
 import fc from 'fast-check';
 import type { ControlStore } from '../control/control-store.ts';
 import { replay } from './replay.ts';
@@ -9,7 +10,6 @@ import {
   applyOf,
   attemptOf,
   CONCERN,
-  deadline,
   decided,
   failedFrom,
   GRID,

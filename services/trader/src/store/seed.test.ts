@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { deadline } from '@hermes-fleet/protocol/testing';
 import { replay } from './replay.ts';
 import {
   CONCERN,
-  deadline,
   decided,
   GRID,
   kindsOf,

@@ -3,15 +3,13 @@ import { statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { encodeControlResponse, systemIds } from '@hermes-fleet/protocol';
+import { deadline, manualClock, recordingLog, START } from '@hermes-fleet/protocol/testing';
 import type { AuditHead } from '../control/control-store.ts';
 import { openControlStore } from './sqlite-store.ts';
 import {
   applyOf,
   attemptOf,
   CONCERN,
-  createTestClock,
-  createTestLog,
-  deadline,
   decided,
   GRID,
   judging,
@@ -19,7 +17,6 @@ import {
   openSeeded,
   openTestStore,
   payload,
-  START,
   switchTo,
   TREND,
   wantedBy,
@@ -215,7 +212,7 @@ test('a listener gets each new head after its commit, and its errors are logged'
 test('a file of another service and a foreign database are refused', deadline, async (t) => {
   const { store, file } = openTestStore(t);
   await store.close();
-  const o = { clock: createTestClock(), ids: systemIds, log: createTestLog() };
+  const o = { clock: manualClock(), ids: systemIds, log: recordingLog() };
   assert.throws(() => openControlStore({ ...o, file, service: 'neo' }), { code: 'CONFIG_INVALID' });
   const foreign = `${file}.foreign`;
   using db = new DatabaseSync(foreign);

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { JsonObject } from '@hermes-fleet/protocol';
+import { deadline } from '@hermes-fleet/protocol/testing';
 import {
   attemptOf,
   CONCERN,
-  deadline,
   decided,
   judging,
   openSeeded,

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { test } from 'node:test';
+import { deadline } from '@hermes-fleet/protocol/testing';
 import type { VerifyReport } from '../control/control-store.ts';
 import { chainHash } from './canonical.ts';
 import { openChain, RECORDS } from './testing/chain.ts';
-import { deadline, decided, payload } from './testing/harness.ts';
+import { decided, payload } from './testing/harness.ts';
 
 const all = (db: DatabaseSync) =>
   db

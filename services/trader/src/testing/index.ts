@@ -1,1 +1,1 @@
-export { CONCERN, createTestLog, GRID, SHIELD, strategy, TREND, tempDir } from '../store/testing/harness.ts';
+export { CONCERN, GRID, SHIELD, strategy, TREND } from '../store/testing/harness.ts';

@@ -7,11 +7,12 @@ import {
   type RuntimeOptions,
   type TraderRuntime,
 } from '@hermes-fleet/paper';
-import { countingIds, type ManualClock, manualClock, market as roomy } from '@hermes-fleet/paper/testing';
+import { countingIds, market as roomy } from '@hermes-fleet/paper/testing';
 import { type Log, systemClock, systemIds } from '@hermes-fleet/protocol';
+import { type ManualClock, manualClock, recordingLog, tempDir } from '@hermes-fleet/protocol/testing';
 import type { ControlStore } from '../control/control-store.ts';
 import { openControlStore } from '../store/sqlite-store.ts';
-import { CONCERN, createTestLog, GRID, SHIELD, strategy, TREND, tempDir } from '../store/testing/harness.ts';
+import { CONCERN, GRID, SHIELD, strategy, TREND } from '../store/testing/harness.ts';
 
 export const INTERVAL_MS = 1_000;
 
@@ -109,12 +110,14 @@ export interface RunningOptions {
 
 /** A started runtime on a real store, with one concern that runs the grid. */
 export async function running(t: TestContext, o: RunningOptions = {}): Promise<Running> {
-  const clock = manualClock();
-  const log = createTestLog();
+  const clock = manualClock(Date.parse('2026-04-16T20:15:00Z'));
+  const log = recordingLog();
   const feed = scriptedFeed();
-  const file = `${tempDir(t, async () => {
-    await runtime.close();
-    await store.close();
+  const file = `${tempDir(t, {
+    closeFirst: async () => {
+      await runtime.close();
+      await store.close();
+    },
   })}/control.db`;
   const store = openControlStore({ file, service: 'trader', clock: systemClock, ids: systemIds, log });
   const strategies = o.strategies ?? MEMBERS;

@@ -10,8 +10,9 @@ import {
   type JsonObject,
   snakeize,
 } from '@hermes-fleet/protocol';
+import { type ManualClock, recordingLog, START } from '@hermes-fleet/protocol/testing';
 import { replay } from '../../store/replay.ts';
-import { createTestLog, openTestStore, START, type TestClock } from '../../store/testing/harness.ts';
+import { openTestStore } from '../../store/testing/harness.ts';
 import type { Answer, Attempt } from '../attempt.ts';
 import type { AuditRecord } from '../control-store.ts';
 import {
@@ -23,7 +24,7 @@ import { CONCERN, decisionOf, NOW, POLICY, type Request, STRATEGIES, said } from
 import { type FaultyStore, withFaults } from './faulty-store.ts';
 import { createTestRuntime, type TestRuntime } from './runtime.ts';
 
-export { deadline } from '../../store/testing/harness.ts';
+export {} from '../../store/testing/harness.ts';
 
 const caller = (name: string, ...scopes: string[]): Caller => ({ name, scopes: new Set(scopes) });
 export const OPERATOR = caller('operator', 'trader:read', 'trader:decide', 'trader:override');
@@ -65,12 +66,12 @@ export const ALL_STRATEGIES: readonly Strategy[] = [
   },
 ];
 
-export interface TestDesk {
+export interface TestDecisionService {
   readonly decisions: RunningDecisionService;
   readonly store: FaultyStore;
   readonly runtime: TestRuntime;
-  readonly clock: TestClock;
-  readonly log: ReturnType<typeof createTestLog>;
+  readonly clock: ManualClock;
+  readonly log: ReturnType<typeof recordingLog>;
   /** Calls of the observer. */
   readonly told: string[];
   /** Sends a payload text. */
@@ -85,7 +86,7 @@ export interface TestDesk {
   /** Advances the clock by `ms` and waits for the resulting writes. */
   pass(ms: number): Promise<void>;
   /** A new decision service and runtime on the same file, as after a crash. */
-  restart(...fate: TestRuntime['fate']): Promise<TestDesk>;
+  restart(...fate: TestRuntime['fate']): Promise<TestDecisionService>;
   /** Asserts that the audit is intact and replays to the state, and that the runtime matches the state. */
   assertSound(): Promise<void>;
 }
@@ -109,11 +110,11 @@ export async function openDecisionService(
   o: Partial<Pick<DecisionServiceOptions, 'policy' | 'limits'>> & {
     readonly concern?: Partial<Concern>;
   } = {},
-): Promise<TestDesk> {
+): Promise<TestDecisionService> {
   const file = openTestStore(t);
   file.clock.advance(NOW - START);
   await file.store.seed(ALL_STRATEGIES, [{ ...CONCERN, ...o.concern }, BITCOIN, OTHERS]);
-  const clock: TestClock = {
+  const clock: ManualClock = {
     ...file.clock,
     sleep: (ms, signal) =>
       new Promise((resolve, reject) => {
@@ -124,9 +125,9 @@ export async function openDecisionService(
         });
       }),
   };
-  const build = async (store: FaultyStore, fate: TestRuntime['fate'] = []): Promise<TestDesk> => {
+  const build = async (store: FaultyStore, fate: TestRuntime['fate'] = []): Promise<TestDecisionService> => {
     const runtime = createTestRuntime(...fate);
-    const log = createTestLog();
+    const log = recordingLog();
     const told: string[] = [];
     const decisions = createDecisionService({
       store,
@@ -148,13 +149,13 @@ export async function openDecisionService(
     const recovered = decisions.recover();
     await settled(store);
     await recovered;
-    const send: TestDesk['send'] = async (text, attempt = {}) => {
+    const send: TestDecisionService['send'] = async (text, attempt = {}) => {
       const decided = await decisions.decide({ transport: 'jsonrpc', caller: OPERATOR, text, ...attempt });
       ControlResponseWire.parse(encodeControlResponse(decided.response));
       return decided;
     };
     const audit = (): AuditRecord[] => store.audit(0, 10_000);
-    const test: TestDesk = {
+    const test: TestDecisionService = {
       decisions,
       store,
       runtime,

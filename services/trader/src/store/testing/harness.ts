@@ -10,7 +10,7 @@ import {
   readControlDecision,
   systemIds,
 } from '@hermes-fleet/protocol';
-import { createTestClock, createTestLog, START, type TestClock, tempDir } from '@hermes-fleet/store/testing';
+import { type ManualClock, manualClock, recordingLog, START, tempDir } from '@hermes-fleet/protocol/testing';
 import type {
   AttemptRecord,
   ControlStore,
@@ -23,15 +23,6 @@ import type { Policy } from '../../control/facts.ts';
 import { judge } from '../../control/judge.ts';
 import { canonical } from '../canonical.ts';
 import { openControlStore } from '../sqlite-store.ts';
-
-export {
-  createTestClock,
-  createTestLog,
-  deadline,
-  START,
-  type TestClock,
-  tempDir,
-} from '@hermes-fleet/store/testing';
 
 /** A signal that no test aborts. */
 export const never = new AbortController().signal;
@@ -85,8 +76,8 @@ export const SEED = [
 export interface TestStore {
   readonly store: ControlStore;
   readonly file: string;
-  readonly clock: TestClock;
-  readonly log: ReturnType<typeof createTestLog>;
+  readonly clock: ManualClock;
+  readonly log: ReturnType<typeof recordingLog>;
   /** Closes the store and opens the same file again. */
   reopen(): Promise<ControlStore>;
   /** Another connection to the same file, without the audit triggers. */
@@ -94,10 +85,10 @@ export interface TestStore {
 }
 
 export function openTestStore(t: TestContext): TestStore {
-  const dir = tempDir(t, () => store.close());
+  const dir = tempDir(t, { closeFirst: () => store.close() });
   const file = join(dir, 'state', 'control.db');
-  const clock = createTestClock();
-  const log = createTestLog();
+  const clock = manualClock();
+  const log = recordingLog();
   const open = (): ControlStore => openControlStore({ file, service: 'trader', clock, ids: systemIds, log });
   let store = open();
   return {
