@@ -59,7 +59,7 @@ export async function decisionRate(dir: string, parallel: number, forMs: number)
   let count = 0;
   const decide = async (market: number): Promise<void> => {
     for (let at = 0; performance.now() - startedAt < forMs; at += 1) {
-      const { response } = await desk.decide({
+      const { response } = await service.decide({
         transport: 'jsonrpc',
         caller: CALLER,
         text: payload(market, at % 2 === 0 ? 'pause' : 'resume'),
@@ -102,7 +102,7 @@ export async function rawDecisionRate(dir: string, forMs: number): Promise<numbe
     limits: { perSecond: 1, burst: 1, keptForPause: 0 },
     watcher: { decided() {}, rejected() {}, audited() {} },
   });
-  await desk.decide({ transport: 'jsonrpc', caller: CALLER, text: payload(0, 'pause') });
+  await service.decide({ transport: 'jsonrpc', caller: CALLER, text: payload(0, 'pause') });
   await store.close();
   const rate = replayRows(file, forMs);
   remove(file);
