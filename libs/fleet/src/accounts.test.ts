@@ -5,9 +5,11 @@ import { HANDSHAKE_EXTENSION, silentLog, systemClock } from '@hermes-fleet/proto
 import { createRelay } from '@hermes-fleet/relay';
 import { createMetrics } from '@hermes-fleet/service';
 import { dispatching } from './testing/messages.ts';
-import { CALLER, profile, type Script, type TestProfile, untilAborted } from './testing/profile.ts';
+import { profile } from './testing/profile.ts';
 import { relayFleet, spending } from './testing/relay-fleet.ts';
 import { POLICY } from './testing/routing.ts';
+import { CALLER, type Script, untilAborted } from './testing/scripts.ts';
+import type { TestProfile } from './testing/test-profile.ts';
 
 /** What a profile's own metering has counted, of input and output. */
 async function metered(of: TestProfile): Promise<number> {

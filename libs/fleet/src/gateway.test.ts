@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { decodeAnnounce, FleetError, HANDSHAKE_EXTENSION } from '@hermes-fleet/protocol';
+import { freePort } from './testing/free-port.ts';
 import { dispatching, inbound } from './testing/messages.ts';
-import { CALLER, DONE, freePort, profile, type TestProfile, untilAborted } from './testing/profile.ts';
+import { profile } from './testing/profile.ts';
+import { CALLER, DONE, untilAborted } from './testing/scripts.ts';
+import type { TestProfile } from './testing/test-profile.ts';
 
 const code = (wanted: string) => (error: unknown) => error instanceof FleetError && error.code === wanted;
 

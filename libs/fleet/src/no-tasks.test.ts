@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { freePort } from './testing/free-port.ts';
 import { dispatching, inbound } from './testing/messages.ts';
-import { CALLER, freePort, profile, type TestProfile } from './testing/profile.ts';
+import { profile } from './testing/profile.ts';
 import { relayFleet } from './testing/relay-fleet.ts';
+import { CALLER } from './testing/scripts.ts';
+import type { TestProfile } from './testing/test-profile.ts';
 
 const NONE = { tier: 'none', fleet: { role: 'trader' } };
 

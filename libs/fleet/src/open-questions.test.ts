@@ -1,16 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { HANDSHAKE_EXTENSION, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import { freePort } from './testing/free-port.ts';
 import { dispatching } from './testing/messages.ts';
-import {
-  DONE,
-  freePort,
-  type ProfileOptions,
-  profile,
-  type Script,
-  type TestProfile,
-  untilAborted,
-} from './testing/profile.ts';
+import { profile } from './testing/profile.ts';
+import { DONE, type Script, untilAborted } from './testing/scripts.ts';
+import type { ProfileOptions, TestProfile } from './testing/test-profile.ts';
 import { handshakeIn, rpc } from './testing/wire.ts';
 
 /** An orchestrator and its workers, on real ports, that have heard of each other. */

@@ -10,8 +10,10 @@ import {
   type JsonObject,
 } from '@hermes-fleet/protocol';
 import { NOW, peerOf } from './testing/fakes.ts';
-import { DONE, freePort, profile, type Script } from './testing/profile.ts';
+import { freePort } from './testing/free-port.ts';
+import { profile } from './testing/profile.ts';
 import { POLICY } from './testing/routing.ts';
+import { DONE, type Script } from './testing/scripts.ts';
 import { handshakeIn, sendHandshake } from './testing/wire.ts';
 
 /** The three examples of the source document, byte for byte. */

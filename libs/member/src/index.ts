@@ -1,6 +1,6 @@
 export { startBacklogGauge } from './backlog-gauge.ts';
-export { busConnection, connectAnnounces, connectBus, flushAndClose } from './bus.ts';
-export { cardOf, EXTENSIONS, memberCard } from './card.ts';
+export { busConnection, connectBus, flushAndClose } from './bus.ts';
+export { EXTENSIONS, memberCard } from './card.ts';
 export {
   type MemberConfiguration,
   type MemberReading,
@@ -16,8 +16,15 @@ export {
   readMemberEnvironment,
   traderDir,
 } from './environment.ts';
-export { listen } from './listen.ts';
+export {
+  createMemberGateway,
+  createMemberPeers,
+  type Member,
+  type MemberGateway,
+  type MemberPeers,
+  openMember,
+} from './open-member.ts';
 export { createProblems, type Problems } from './problems.ts';
 export { busState, type DependencyState, readinessFrom, storeState } from './readiness.ts';
-export { type Retention, startRetention } from './retention.ts';
-export { version } from './version.ts';
+export { type MemberService, serveMember } from './serve-member.ts';
+export { closeConnections, closeStores, leaveRotation, type ServingMember } from './shutdown-steps.ts';

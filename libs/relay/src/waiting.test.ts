@@ -1,39 +1,11 @@
 import assert from 'node:assert/strict';
-import { describe, it, type TestContext } from 'node:test';
-import {
-  CALLER,
-  DONE,
-  dispatching,
-  relayFleet,
-  type Script,
-  spending,
-  untilAborted,
-} from '@hermes-fleet/fleet/testing';
+import { describe, it } from 'node:test';
+import { CALLER, dispatching, untilAborted } from '@hermes-fleet/fleet/testing';
 import { isLive } from '@hermes-fleet/peers';
 import { type JsonObject, systemClock } from '@hermes-fleet/protocol';
+import { MEMORY, until, withoutMemory } from './testing/without-memory.ts';
 
-const MEMORY = { requirements: { required_mcp: ['memory'] } };
 const inSoon = (ms: number): string => new Date(Date.now() + ms).toISOString();
-
-/** A fleet in which nothing that needs the server `memory` can be done now. */
-async function withoutMemory(
-  t: TestContext,
-  o: { fleet?: JsonObject; worker?: JsonObject; script?: Script; names?: string[] } = {},
-) {
-  const options = { script: o.script ?? spending(5), fleet: o.worker ?? {} };
-  const names = o.names ?? ['neo'];
-  const made = await relayFleet(t, Object.fromEntries(names.map((name) => [name, options])), {
-    ...(o.fleet ? { fleet: o.fleet } : {}),
-  });
-  const health = async (state: 'ok' | 'error', ...which: string[]): Promise<void> => {
-    for (const name of which.length > 0 ? which : names) {
-      made.worker(name).facts.mcp.memory = state;
-      await made.hear(name);
-    }
-  };
-  await health('error');
-  return { ...made, health };
-}
 
 const waits = (data: JsonObject): boolean => data.waiting === true;
 
@@ -269,83 +241,3 @@ describe('a task that waits for a peer', { concurrency: 3 }, () => {
     await health('ok');
   });
 });
-
-it('fifty tasks that are woken at once share two peers, and nobody is asked beyond what it has room for', async (t) => {
-  const script: Script = async (_task, { budget }) => {
-    const call = await budget.reserve({ inputTokens: 1, maxOutputTokens: 0 });
-    await systemClock.sleep(5);
-    await call.settle({ inputTokens: 1, outputTokens: 0, source: 'metered' });
-    return DONE;
-  };
-  const { orchestrator, worker, health } = await withoutMemory(t, {
-    script,
-    names: ['neo', 'trinity'],
-    worker: { limits: { max_concurrent_tasks: 2, queue_depth: 3 } },
-  });
-  const ids: string[] = [];
-  for (let i = 0; i < 50; i += 1) ids.push(await orchestrator.send(dispatching({}, MEMORY)));
-  for (const id of ids) await orchestrator.event(id, 'queued', 2);
-  assert.match(await orchestrator.metrics(), /fleet_queue_depth\{queue="waiting"\} 50/);
-  await health('ok');
-  const results = await Promise.all(ids.map((id) => orchestrator.result(id)));
-  assert.deepEqual([...new Set(results.map(({ status }) => status))], ['done']);
-  assert.deepEqual([...new Set(results.map(({ attempts }) => attempts?.length))], [1]);
-  const runs = ['neo', 'trinity'].map((name) => worker(name).runs.length);
-  const [neo = 0, trinity = 0] = runs;
-  assert.equal(neo + trinity, 50);
-  assert.ok(Math.min(neo, trinity) >= 15, `not shared: ${runs.join()}`);
-  for (const id of ids)
-    assert.deepEqual(orchestrator.events(id).filter((type) => type === 'queued').length, 2);
-});
-
-it('of those that wait the more urgent one goes first', async (t) => {
-  const started: string[] = [];
-  const { orchestrator, health } = await withoutMemory(t, {
-    script: async (task) => {
-      started.push(task.dispatch.brief);
-      return DONE;
-    },
-    worker: { limits: { max_concurrent_tasks: 1, queue_depth: 0 } },
-  });
-  const ids: string[] = [];
-  for (const priority of ['low', 'normal', 'urgent']) {
-    const id = await orchestrator.send(dispatching({ priority }, { ...MEMORY, brief: priority }));
-    await orchestrator.event(id, 'queued', 2);
-    ids.push(id);
-  }
-  await health('ok');
-  await Promise.all(ids.map((id) => orchestrator.result(id)));
-  assert.deepEqual(started, ['urgent', 'normal', 'low']);
-});
-
-it('a newcomer does not take the place that somebody more urgent has waited for', async (t) => {
-  const started: string[] = [];
-  const { orchestrator, worker, hear } = await withoutMemory(t, {
-    script: async (task) => {
-      started.push(task.dispatch.brief);
-      return DONE;
-    },
-    worker: { limits: { max_concurrent_tasks: 1, queue_depth: 0 } },
-  });
-  const announce = await worker('neo').gateway.freshAnnounce();
-  const session = { ...announce.session, activeTasks: 1 };
-  await orchestrator.peers.record({ ...announce, session }, { name: 'neo' });
-  const urgent = await orchestrator.send(dispatching({ priority: 'urgent' }, { brief: 'urgent' }));
-  await orchestrator.event(urgent, 'queued', 2);
-  await hear('neo');
-  const low = await orchestrator.send(dispatching({ priority: 'low' }, { brief: 'low' }));
-  const waited = await orchestrator.event(low, 'queued', 2);
-  assert.deepEqual([waited.waiting, waited.reason], [true, 'capacity']);
-  await orchestrator.result(urgent);
-  await hear('neo');
-  await orchestrator.result(low);
-  assert.deepEqual(started, ['urgent', 'low']);
-});
-
-async function until(condition: () => boolean): Promise<void> {
-  const giveUpAt = Date.now() + 10_000;
-  while (!condition()) {
-    if (Date.now() > giveUpAt) assert.fail('the condition did not come true within 10 s');
-    await systemClock.sleep(10);
-  }
-}

@@ -22,7 +22,7 @@ test('decisions end before the runtime, the runtime ends before the outboxes, an
     a2a: { closeStreams: say('streams') },
     app: { close: say('listener') },
     intake: { close: say('intake') },
-    desk: { close: () => void said.push('desk') },
+    decisions: { close: () => void said.push('decisions') },
     runtime: { close: say('runtime') },
     bus: relay('events'),
     controlBus: { relay: relay('control'), close: say('close audit') },
@@ -38,7 +38,7 @@ test('decisions end before the runtime, the runtime ends before the outboxes, an
     return [...said];
   };
   assert.deepEqual(await run(opened), [
-    ...['leave', 'farewell', 'retention', 'gateway 7', 'streams', 'listener', 'intake', 'desk', 'runtime'],
+    ...['leave', 'farewell', 'retention', 'gateway 7', 'streams', 'listener', 'intake', 'decisions', 'runtime'],
     ...['flush events', 'flush control', 'close events', 'close control'],
     ...['gauge', 'ledger', 'control store', 'lock'],
   ]);

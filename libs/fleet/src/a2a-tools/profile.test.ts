@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { a2aTools, testBudget, testCall, told } from '../testing/call-tool.ts';
-import { freePort, profile, type Script } from '../testing/profile.ts';
+import { freePort } from '../testing/free-port.ts';
+import { profile } from '../testing/profile.ts';
 import { spending } from '../testing/relay-fleet.ts';
+import type { Script } from '../testing/scripts.ts';
 
 /** A profile that serves, and the A2A tools of a process that has registered it as an agent. */
 async function registeredProfile(t: TestContext, script: Script, token = 'token-of-switch-for-neo') {

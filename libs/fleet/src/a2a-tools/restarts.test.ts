@@ -8,7 +8,7 @@ import {
   textOf,
 } from '../../../../test/support/stock-agent.ts';
 import { a2aTools, testCall, told } from '../testing/call-tool.ts';
-import { freePort } from '../testing/profile.ts';
+import { freePort } from '../testing/free-port.ts';
 
 const registered = (agent: Pick<StockAgent, 'rpcUrl'>) =>
   a2aTools({

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { inboxPrefix, setUpStreams } from '@hermes-fleet/events';
 import { startNatsServer } from '@hermes-fleet/events/testing';
 import { systemClock as clock, silentLog } from '@hermes-fleet/protocol';
-import { freePort } from '../testing/profile.ts';
+import { freePort } from '../testing/free-port.ts';
 import { examineBus } from './examine-bus.ts';
 
 const check = async (servers: string[], login: { user?: string; pass?: string } = {}, giveUpMs?: number) => {

@@ -11,7 +11,8 @@ import {
   systemIds,
 } from '@hermes-fleet/protocol';
 import { announceOf } from '../testing/fakes.ts';
-import { freePort, profile } from '../testing/profile.ts';
+import { freePort } from '../testing/free-port.ts';
+import { profile } from '../testing/profile.ts';
 import { examinePeer } from './examine-peer.ts';
 
 const client = createA2AClient({ clock: systemClock, log: silentLog, extensions: [HANDSHAKE_EXTENSION] });

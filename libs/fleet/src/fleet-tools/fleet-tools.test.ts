@@ -12,9 +12,10 @@ import {
 } from '@hermes-fleet/protocol';
 import { manualClock, NOW, peerOf } from '../testing/fakes.ts';
 import { dispatching } from '../testing/messages.ts';
-import { CALLER, DONE, type TestProfile } from '../testing/profile.ts';
 import { spending } from '../testing/relay-fleet.ts';
 import { announcing, dispatchOf, prosePeer } from '../testing/routing.ts';
+import { CALLER, DONE } from '../testing/scripts.ts';
+import type { TestProfile } from '../testing/test-profile.ts';
 import { fleetToolsOf, toolCall, toolFleet } from '../testing/tool-fleet.ts';
 import { createSubtaskDelegation } from './delegate-subtask.ts';
 import { peersSummary } from './fleet-peers.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { isJsonObject, type JsonObject, type RunOutcome } from '@hermes-fleet/protocol';
-import { DONE } from '../testing/profile.ts';
+import { DONE } from '../testing/scripts.ts';
 import { subtaskResult } from './subtask-result.ts';
 
 function told(outcome: RunOutcome): JsonObject {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { type AdmittedTask, ToolError } from '@hermes-fleet/protocol';
-import { CALLER } from '../testing/profile.ts';
 import { dispatchOf } from '../testing/routing.ts';
+import { CALLER } from '../testing/scripts.ts';
 import { callId } from '../tool-support/call-id.ts';
 import { admittedSubtask, subtaskContextId, subtaskDispatch } from './subtask.ts';
 

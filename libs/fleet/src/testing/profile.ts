@@ -1,116 +1,28 @@
 import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { buildAgentCard, createA2AClient, registerA2A } from '@hermes-fleet/a2a';
 import { type FleetConfig, FleetConfigSchema } from '@hermes-fleet/fleet-config';
-import { type Ledger, openLedger, type TaskRecord } from '@hermes-fleet/ledger';
-import { type Announcer, createAnnouncer, createPeerRegistry, type PeerRegistry } from '@hermes-fleet/peers';
+import { openLedger, type TaskRecord } from '@hermes-fleet/ledger';
+import { createAnnouncer, createPeerRegistry, type PeerRegistry } from '@hermes-fleet/peers';
 import {
-  type Caller,
   decodeResult,
   type Executor,
   HANDSHAKE_EXTENSION,
-  type InboundMessage,
   type JsonObject,
   PROTOCOL_VERSIONS,
-  type RunContext,
-  type RunOutcome,
   silentLog,
   systemClock,
   systemIds,
   TERMINAL_EVENTS,
 } from '@hermes-fleet/protocol';
 import { createApp, createAuthenticator, createLogger, createMetrics } from '@hermes-fleet/service';
-import { createGateway, type Gateway } from '../gateway.ts';
+import { createGateway } from '../gateway.ts';
+import { freePort } from './free-port.ts';
 import { inbound } from './messages.ts';
-
-export const CALLER: Caller = { name: 'operator', scopes: new Set(['announce', 'dispatch', 'read']) };
-export const DONE: RunOutcome = {
-  status: 'done',
-  nextSteps: [],
-  blockedReason: null,
-  artifacts: { filesChanged: [] },
-};
-
-export type Script = (task: Parameters<Executor['run']>[0], context: RunContext) => Promise<RunOutcome>;
-type Health = 'ok' | 'timeout' | 'error' | 'disabled';
-
-/** What a test can change about a profile while it runs. */
-export interface Facts {
-  clean: boolean;
-  mcp: Record<string, Health>;
-}
-
-export interface ProfileOptions {
-  readonly name?: string;
-  readonly script?: Script;
-  readonly fleet?: JsonObject;
-  /** Other profiles of the test, by name: their ports. */
-  readonly agents?: Readonly<Record<string, number>>;
-  readonly tier?: string;
-  readonly defaultBudget?: number;
-  /** As `budget.count_cache` of config.yaml. */
-  readonly countCache?: boolean;
-  /** 0 to 1, for backoff; Math.random when absent. */
-  readonly random?: () => number;
-  /** The handshake versions that it speaks, as GatewayOptions.versions: its messages are labelled so. */
-  readonly versions?: readonly string[];
-  /** Puts something between the gateway and its ledger. */
-  readonly ledger?: (real: Ledger) => Ledger;
-}
-
-/** A profile on a real ledger and, once it serves, a real port; the executor is the test's script. */
-export interface TestProfile {
-  readonly name: string;
-  readonly port: number;
-  readonly facts: Facts;
-  readonly gateway: Gateway;
-  readonly ledger: Ledger;
-  readonly peers: PeerRegistry;
-  readonly announcer: Announcer;
-  /** The tasks that the executor was called with, in order. */
-  readonly runs: string[];
-  /** Resolves with the first of them. */
-  readonly firstRun: Promise<string>;
-  /** Resolves when this peer has announced itself. */
-  heard(peer: string): Promise<void>;
-  /** What Prometheus would read. */
-  metrics(): Promise<string>;
-  /** Opens the listener on the profile's port. */
-  serve(): Promise<void>;
-  /** As a crash does it: nothing is written any more and the port is closed. */
-  crash(): Promise<void>;
-  /** Stops it for good, before the test ends. */
-  end(): Promise<void>;
-  /** Takes up the same ledger and port again. */
-  restart(script?: Script): Promise<void>;
-  /** Accepts a message and gives the task's id. */
-  send(message: Partial<InboundMessage>, caller?: Caller): Promise<string>;
-  task(id: string): TaskRecord;
-  /** The result of a task, once it has ended. */
-  result(id: string): Promise<ReturnType<typeof decodeResult>>;
-  /** Resolves with the first event of this type, or with a later one. */
-  event(id: string, type: string, nth?: number): Promise<JsonObject>;
-  events(id: string): string[];
-}
-
-/** Ports given out by this process: the system may offer one again as soon as it is free. */
-const given = new Set<number>();
-
-export async function freePort(): Promise<number> {
-  for (;;) {
-    const server = createServer();
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const address = server.address();
-    await new Promise((resolve) => server.close(resolve));
-    if (address === null || typeof address === 'string') throw new Error('no port');
-    if (given.has(address.port)) continue;
-    given.add(address.port);
-    return address.port;
-  }
-}
+import { CALLER, DONE, type Script } from './scripts.ts';
+import type { Facts, Health, ProfileOptions, TestProfile } from './test-profile.ts';
 
 const tokenOf = (caller: string, callee: string): string => `token-of-${caller}-for-${callee}`;
 
@@ -335,21 +247,6 @@ export async function profile(t: TestContext, o: ProfileOptions = {}): Promise<T
     events: (id) => events(id).map(({ type }) => type),
   };
 }
-
-/** A run that goes on until it is aborted, and then ends as an honest executor does. */
-export const untilAborted: Script = (_task, { signal }) =>
-  new Promise((_resolve, reject) => {
-    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
-  });
-
-/** A run that asks one question after another, and ends with the answers. */
-export const asking =
-  (...questions: string[]): Script =>
-  async (_task, { ask }) => {
-    const answers: string[] = [];
-    for (const [at, question] of questions.entries()) answers.push(await ask(question, { key: `q${at}` }));
-    return { ...DONE, text: answers.join(', ') };
-  };
 
 const measured = (state: Health) => ({
   state,

@@ -1,6 +1,9 @@
 import type { TestContext } from 'node:test';
 import type { JsonObject } from '@hermes-fleet/protocol';
-import { DONE, freePort, type ProfileOptions, profile, type Script, type TestProfile } from './profile.ts';
+import { freePort } from './free-port.ts';
+import { profile } from './profile.ts';
+import { DONE, type Script } from './scripts.ts';
+import type { ProfileOptions, TestProfile } from './test-profile.ts';
 
 /** An orchestrator and its workers on real ports. */
 export interface RelayFleet {

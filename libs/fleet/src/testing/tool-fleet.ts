@@ -14,7 +14,10 @@ import {
 } from '@hermes-fleet/protocol';
 import { createSubtaskDelegation } from '../fleet-tools/delegate-subtask.ts';
 import { createFleetTools } from '../fleet-tools/fleet-tools.ts';
-import { DONE, freePort, type ProfileOptions, profile, type Script, type TestProfile } from './profile.ts';
+import { freePort } from './free-port.ts';
+import { profile } from './profile.ts';
+import { DONE, type Script } from './scripts.ts';
+import type { ProfileOptions, TestProfile } from './test-profile.ts';
 
 /** A run's way to a tool, as the loop makes it: the memo stands in the run's checkpoint. */
 export function toolCall(task: AdmittedTask, context: RunContext, key = '1.0'): ToolCall {

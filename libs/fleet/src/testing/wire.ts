@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject, type JsonValue, systemIds } from '@hermes-fleet/protocol';
-import type { TestProfile } from './profile.ts';
+import type { TestProfile } from './test-profile.ts';
 
 /** A call of a profile's door by plain HTTP, as the caller of this name; the JSON-RPC reply. */
 export async function rpc(

@@ -1,60 +1,20 @@
 import assert from 'node:assert/strict';
-import { describe, it, type TestContext } from 'node:test';
+import { describe, it } from 'node:test';
 import { type Answer, announceOf, manualClock, scriptedPeer } from '@hermes-fleet/fleet/testing';
-import { encodeAnnounce, FleetError, type JsonObject, type TaskResult } from '@hermes-fleet/protocol';
-import type { Delegation } from '../delegation/delegation.ts';
+import { encodeAnnounce } from '@hermes-fleet/protocol';
+import {
+  delegation,
+  error,
+  listed,
+  noStream,
+  play,
+  type Script,
+  said,
+  seen,
+  sent,
+  task,
+} from '../testing/prose-script.ts';
 import { cancelProseTask, delegateProse } from './delegate-prose.ts';
-import type { ProseOptions } from './send-once.ts';
-
-const delegation: Delegation = {
-  peer: 'helper',
-  messageId: 'm-1',
-  contextId: 'c-1',
-  prose: true,
-  payload: { text: 'TASK DISPATCH (inline)\nBrief: do it' },
-  startedAt: '2026-05-31T20:00:00Z',
-};
-const task = (id: string, state: string, more: JsonObject = {}): JsonObject => ({
-  id,
-  contextId: 'c-1',
-  history: [{ messageId: 'm-1', parts: [] }],
-  status: { state: `TASK_STATE_${state}`, message: { messageId: 'a', parts: [{ text: `${id} ${state}` }] } },
-  ...more,
-});
-const said = (text: string): Answer => ({ result: { message: { messageId: 'a', parts: [{ text }] } } });
-const sent = (id: string, state: string): Answer => ({ result: { task: task(id, state) } });
-const seen = (id: string, state: string): Answer => ({ result: task(id, state) });
-const listed = (...tasks: JsonObject[]): Answer => ({ result: { tasks, nextPageToken: '' } });
-const error = (code: number): Answer => ({ error: { code, message: 'no' } });
-const noStream = error(-32004);
-const reported = (more: JsonObject = {}): string =>
-  JSON.stringify({
-    type: 'TASK_RESULT',
-    protocol_version: '2.0',
-    task_id: 't-1',
-    status: 'done',
-    tokens_spent: 5,
-    next_steps: [],
-    blocked_reason: null,
-    artifacts: { files_changed: [] },
-    ...more,
-  });
-
-type Script = readonly (readonly [string, Answer])[];
-
-async function play(t: TestContext, script: Script, o: Partial<ProseOptions> = {}, d = delegation) {
-  const peer = await scriptedPeer(t, script);
-  const delegated = await delegateProse({ ...peer.options, ...o }, d);
-  const methods = peer.calls.map(({ method }) => method);
-  const result: Partial<TaskResult> = delegated.kind === 'result' ? delegated.result : {};
-  return {
-    ...peer,
-    delegated,
-    result,
-    methods,
-    sends: methods.filter((each) => each === 'SendMessage').length,
-  };
-}
 
 describe('a task at an agent that speaks prose', () => {
   it('goes as text in its context, and a Message that answers it is its result', async (t) => {
@@ -277,119 +237,6 @@ describe('a task that may be with an agent that knows no copies', () => {
     assert.ok(delegated.kind === 'result');
     assert.match(delegated.result.error?.message ?? '', /has not moved for 10 minutes/);
   });
-});
-
-describe('a reply that misses what was asked for', () => {
-  const structured = { replySchema: 'structured' as const };
-
-  it('is asked for once more, in the same context, as a report and not as work', async (t) => {
-    const { calls, result, sends } = await play(
-      t,
-      [
-        ['SendMessage', said('All is well.')],
-        ['SendMessage', said(`Sorry. ${reported()}`)],
-      ],
-      structured,
-    );
-    assert.deepEqual([result.status, result.tokensSpent, result.text], ['done', 5, 'All is well.']);
-    assert.equal(sends, 2);
-    const again = JSON.stringify(calls[1]?.params);
-    assert.match(again, /"messageId":"m-1:repair","contextId":"c-1"/);
-    assert.match(again, /no TASK_RESULT.*Do not do the work again/);
-  });
-
-  it('stays partial where the second one is no better, or is lost', async (t) => {
-    for (const second of [
-      said('As I said.'),
-      'cut',
-      said(reported({ status: 'blocked', blocked_reason: 'x' })),
-    ] as const) {
-      const { result, sends } = await play(
-        t,
-        [
-          ['SendMessage', said('All is well.')],
-          ['SendMessage', second],
-          ['ListTasks', error(-32601)],
-        ],
-        structured,
-      );
-      assert.deepEqual([result.status, result.text, sends], ['partial', 'All is well.', 2]);
-    }
-  });
-
-  it('stays partial where the second one is a question, which is withdrawn, or no valid TASK_RESULT', async (t) => {
-    const asks = await play(
-      t,
-      [
-        ['SendMessage', said('All is well.')],
-        ['SendMessage', sent('r-2', 'INPUT_REQUIRED')],
-        ['CancelTask', seen('r-2', 'CANCELED')],
-      ],
-      structured,
-    );
-    assert.deepEqual([asks.result.status, asks.methods.at(-1)], ['partial', 'CancelTask']);
-    const broken = { result: { message: { parts: [{ data: { type: 'TASK_RESULT' } }] } } };
-    const odd = await play(
-      t,
-      [
-        ['SendMessage', said('All is well.')],
-        ['SendMessage', broken],
-      ],
-      structured,
-    );
-    assert.deepEqual([odd.result.status, odd.result.text], ['partial', 'All is well.']);
-  });
-
-  it('says what is wrong with its output, and adds up what was spent', async (t) => {
-    const outputSchema = { type: 'object', required: ['n'] };
-    const { calls, result } = await play(
-      t,
-      [
-        ['SendMessage', said(reported({ output: {} }))],
-        ['SendMessage', said(reported({ output: { n: 1 } }))],
-      ],
-      { replySchema: 'json', outputSchema },
-    );
-    assert.deepEqual([result.status, result.output, result.tokensSpent], ['done', { n: 1 }, 10]);
-    assert.match(JSON.stringify(calls[1]?.params), /must have required property 'n'/);
-  });
-
-  it('is not asked for again where the budget is used up', async (t) => {
-    const script: Script = [['SendMessage', said(reported({ output: 1 }))]];
-    const asked = { replySchema: 'json' as const, outputSchema: { type: 'string' } };
-    const { result, sends } = await play(t, script, { ...asked, remainingTokens: () => 5 });
-    assert.deepEqual([result.status, sends], ['partial', 1]);
-  });
-
-  it('is not asked for again after a restart, unless it was and can be found', async (t) => {
-    const script: Script = [
-      ['SubscribeToTask', { events: [{ task: task('r-1', 'COMPLETED') }] }],
-      ['ListTasks', error(-32601)],
-    ];
-    const resumed = { ...structured, resumed: true };
-    const { result, sends } = await play(t, script, resumed, { ...delegation, remoteTaskId: 'r-1' });
-    assert.deepEqual([result.status, sends], ['partial', 0]);
-  });
-
-  for (const [code, ends] of [
-    ['DEADLINE_EXCEEDED', 'partial'],
-    ['SHUTTING_DOWN', 'thrown'],
-  ] as const)
-    it(`ends as ${ends} where ${code} comes first`, async (t) => {
-      const { options, calls, over } = await scriptedPeer(t, [
-        ['SendMessage', said('All is well.')],
-        ['SendMessage', 'silence'],
-      ]);
-      const controller = new AbortController();
-      const delegated = delegateProse({ ...options, ...structured, signal: controller.signal }, delegation);
-      await over;
-      controller.abort(new FleetError(code, 'now'));
-      const ended = await delegated.then(
-        (each) => (each.kind === 'result' ? each.result.status : each.kind),
-        (thrown) => (thrown === controller.signal.reason ? 'thrown' : thrown),
-      );
-      assert.deepEqual([ended, calls.length], [ends, 2]);
-    });
 });
 
 describe('a withdrawal from an agent that speaks prose', () => {

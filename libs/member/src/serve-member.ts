@@ -1,0 +1,103 @@
+import { type A2AOptions, registerA2A } from '@hermes-fleet/a2a';
+import { registerFleetRoutes } from '@hermes-fleet/fleet';
+import {
+  createApp,
+  createAuthenticator,
+  onShutdown,
+  type Readiness,
+  type ShutdownStep,
+} from '@hermes-fleet/service';
+import { cardOf, EXTENSIONS } from './card.ts';
+import { listen } from './listen.ts';
+import type { Member, MemberGateway } from './open-member.ts';
+import { startRetention } from './retention.ts';
+import type { ServingMember } from './shutdown-steps.ts';
+
+type App = ReturnType<typeof createApp>;
+
+/** The parts of serving that differ between services. */
+export interface MemberService {
+  /** Default: the gateway. */
+  readonly intake?: A2AOptions['intake'];
+  readonly a2a?: Pick<A2AOptions, 'methods' | 'sendScopes' | 'readsText' | 'onRefused'>;
+  readonly bodyLimitBytes?: number;
+  /** The budget, in tokens, of tasks without one. */
+  readonly defaultBudget?: number | undefined;
+  readonly countCache: boolean;
+  readonly readiness: (stopping: boolean) => Readiness;
+  /** Adds routes beside A2A and the fleet's. */
+  readonly routes?: (app: App) => void;
+  /** Resumes the unfinished work of an earlier process, before the listener opens. */
+  readonly recover: () => Promise<void>;
+  /** Called right before the listener opens. */
+  readonly beforeListen?: () => void;
+  /** `leave` makes the member answer 503 at `/ready`; tasks get `graceMs` to reach a checkpoint. */
+  readonly shutdownSteps: (serving: ServingMember, leave: () => void, graceMs: number) => ShutdownStep[];
+  /** The time for the shutdown steps beside the tasks' grace period, ms. */
+  readonly afterTasksMs: number;
+}
+
+/**
+ * Serves a member: registers its routes, resumes unfinished work, opens the listener, and announces it
+ * (docs/architecture.md). Resolves when the member serves, or when a shutdown has begun before that. From then on the
+ * shutdown closes everything in `opened`.
+ */
+export async function serveMember(
+  member: Member,
+  { peers, gateway, announcer }: MemberGateway,
+  service: MemberService,
+  opened: AsyncDisposableStack,
+): Promise<void> {
+  const { profile, version, config, server, credentials, ledger, clock, log, metrics } = member;
+  const { defaultBudget, countCache } = service;
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  const app = createApp({
+    name: profile,
+    version,
+    log,
+    metrics,
+    ...(service.bodyLimitBytes === undefined ? {} : { bodyLimitBytes: service.bodyLimitBytes }),
+    authenticate: server.auth_required ? createAuthenticator(credentials.callers) : undefined,
+    readiness: () => service.readiness(signal.aborted),
+  });
+  const a2a = registerA2A(app, {
+    ledger,
+    intake: service.intake ?? gateway,
+    log,
+    clock,
+    replyMetadata: gateway.replyMetadata,
+    extensions: EXTENSIONS.map(({ uri }) => uri),
+    card: (request) => cardOf(server, member.identity, request),
+    ...service.a2a,
+  });
+  service.routes?.(app);
+  registerFleetRoutes(app, { profile, peers, gateway, ledger, clock, defaultBudget, countCache });
+
+  const finishedTasksDays = config.fleet.retention.finished_tasks_days;
+  const retention = startRetention({ ledger, clock, log, finishedTasksDays });
+  opened.defer(() => retention.close());
+
+  const graceMs = config.fleet.shutdown.grace_s * 1000;
+  const serving = { ...member, gateway, announcer, retention, a2a, app };
+  const signals = onShutdown({
+    log,
+    graceMs: graceMs + service.afterTasksMs,
+    steps: service.shutdownSteps(serving, () => stopping.abort(), graceMs),
+  });
+  try {
+    await service.recover();
+    if (!signal.aborted) {
+      service.beforeListen?.();
+      await listen(app, profile, server);
+    }
+  } catch (error) {
+    if (!signal.aborted) {
+      signals[Symbol.dispose]();
+      throw error;
+    }
+  }
+  // From here on the shutdown closes everything; it may have begun already.
+  opened.move();
+  if (!signal.aborted) announcer.start();
+}

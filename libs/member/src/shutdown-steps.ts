@@ -1,0 +1,46 @@
+import type { Gateway } from '@hermes-fleet/fleet';
+import type { Ledger } from '@hermes-fleet/ledger';
+import type { Announcer } from '@hermes-fleet/peers';
+import type { Log } from '@hermes-fleet/protocol';
+import type { ShutdownStep } from '@hermes-fleet/service';
+import type { Retention } from './retention.ts';
+
+/** The parts of a serving member that its shutdown closes. */
+export interface ServingMember {
+  readonly log: Log;
+  readonly gateway: Pick<Gateway, 'stop'>;
+  readonly announcer: Pick<Announcer, 'close'>;
+  readonly retention: Retention;
+  readonly a2a: { closeStreams(): Promise<void> };
+  readonly app: { close(): PromiseLike<unknown> };
+  readonly ledger: Pick<Ledger, 'close'>;
+  readonly ownership: Disposable;
+}
+
+/** Leaves rotation, says farewell to the peers, and gives running tasks `graceMs` to reach a checkpoint. */
+export async function leaveRotation(
+  { announcer, retention, gateway }: Pick<ServingMember, 'announcer' | 'retention' | 'gateway'>,
+  leave: () => void,
+  graceMs: number,
+): Promise<void> {
+  leave();
+  await Promise.all([announcer.close(), retention.close(), gateway.stop(graceMs)]);
+}
+
+/** The steps after the tasks have stopped: no client waits any longer, and no new one arrives. */
+export function closeConnections({ a2a, app }: Pick<ServingMember, 'a2a' | 'app'>): ShutdownStep[] {
+  return [
+    { name: 'close streams', run: () => a2a.closeStreams() },
+    { name: 'close the listener', run: async () => void (await app.close()) },
+  ];
+}
+
+/** Closes the stores and then releases the ownership of the state directory. */
+export async function closeStores(
+  stores: readonly { close(): Promise<void> }[],
+  { backlog, ownership }: { readonly backlog: Disposable; readonly ownership: Disposable },
+): Promise<void> {
+  backlog[Symbol.dispose]();
+  await Promise.all(stores.map((store) => store.close()));
+  ownership[Symbol.dispose]();
+}
