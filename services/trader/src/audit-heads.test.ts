@@ -175,7 +175,7 @@ test('while the bus is unreachable the state is unknown, with the reason', deadl
   await log.saw(/the audit is intact/);
   await log.saw(/interrupted/);
   assert.equal(audit.state().state, 'unknown');
-  assert.match(audit.state().detail ?? '', /last head is not read back yet: .*ECONNREFUSED/);
+  assert.match(audit.state().detail ?? '', /published head is not read yet: .*ECONNREFUSED/);
   assert.deepEqual(verdicts, []);
   await server.restart();
   assert.equal(await audit.heads?.flush(30_000), true);

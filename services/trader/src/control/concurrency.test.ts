@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ControlResponse } from '@hermes-fleet/protocol';
 import { deadline } from '@hermes-fleet/protocol/testing';
-import { CONCERN, type Request, said, to } from './testing/decision-table.ts';
+import { CONCERN, type Request, said, to } from './testing/decisions.ts';
 import { openDecisionService, type TestDecisionService, textOf } from './testing/harness.ts';
 
 const tally = (outcomes: readonly string[]): Record<string, number> =>

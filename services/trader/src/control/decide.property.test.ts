@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { Concern, Strategy } from '@hermes-fleet/paper';
 import type { ControlResponse, RiskMode } from '@hermes-fleet/protocol';
 import fc from 'fast-check';
-import { at, CONCERN, POLICY, type Request, said } from './testing/decision-table.ts';
+import { at, CONCERN, POLICY, type Request, said } from './testing/decisions.ts';
 import {
   BITCOIN,
   OTHERS,

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { encodeControlResponse, isJsonObject } from '@hermes-fleet/protocol';
 import { deadline } from '@hermes-fleet/protocol/testing';
-import { CONCERN, decisionOf, NOW, type Request, said, TABLE, to } from './testing/decision-table.ts';
+import { TABLE } from './testing/decision-table.ts';
+import { CONCERN, decisionOf, NOW, type Request, said, to } from './testing/decisions.ts';
 import { freshId, OPERATOR, openDecisionService, payloadOf, SWITCH, textOf } from './testing/harness.ts';
 
 for (const [name, request, outcome, state = {}, given = {}, changed] of TABLE) {

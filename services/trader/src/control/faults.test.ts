@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { deadline } from '@hermes-fleet/protocol/testing';
-import { CONCERN, said, to } from './testing/decision-table.ts';
+import { CONCERN, said, to } from './testing/decisions.ts';
 import { NOBODY, openDecisionService, textOf } from './testing/harness.ts';
 
 const BITCOIN = { concernId: 'acc:btcusd', marketSymbol: 'btcusd', expectedActiveStrategyId: 'foreign' };

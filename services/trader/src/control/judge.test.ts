@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { ControlResponseWire, encodeControlResponse } from '@hermes-fleet/protocol';
 import type { Facts } from './facts.ts';
 import { judge, type Verdict } from './judge.ts';
+import { TABLE } from './testing/decision-table.ts';
 import {
   at,
   CONCERN,
@@ -15,9 +16,8 @@ import {
   STRATEGIES,
   type State,
   said,
-  TABLE,
   to,
-} from './testing/decision-table.ts';
+} from './testing/decisions.ts';
 
 function decide(
   request: Request,

@@ -11,7 +11,7 @@ import {
   StrategyListWire,
 } from '@hermes-fleet/protocol';
 import { deadline } from '@hermes-fleet/protocol/testing';
-import { CONCERN, to } from './testing/decision-table.ts';
+import { CONCERN, to } from './testing/decisions.ts';
 import {
   NOBODY,
   OPERATOR,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ControlCode, ControlResponse } from '@hermes-fleet/protocol';
 import { deadline } from '@hermes-fleet/protocol/testing';
-import { decisionOf, said, to } from './testing/decision-table.ts';
+import { decisionOf, said, to } from './testing/decisions.ts';
 import {
   NOBODY,
   OPERATOR,

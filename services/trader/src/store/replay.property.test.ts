@@ -136,10 +136,13 @@ test('an inconsistent audit is not replayed', deadline, async (t) => {
   impossible(/record 3 cannot be replayed: it changed nothing/, seed, resume);
   impossible(/its payload is not a decision/, seed, { ...pause, record: { ...pause.record, text: '{}' } });
   impossible(/its payload is not a decision/, seed, { ...pause, record: { ...pause.record, text: null } });
-  impossible(/ends no apply that is open/, seed, { ...pause, record: { kind: 'outcome', of: 9 } });
+  impossible(/it is the outcome of no open apply/, seed, { ...pause, record: { kind: 'outcome', of: 9 } });
   impossible(/its kind is unknown/, { ...seed, record: { kind: 'note' } });
   impossible(/one of its concerns is not an object/, { ...seed, record: { kind: 'seed', concerns: [1] } });
-  impossible(/lacks what it needs/, { ...seed, record: { kind: 'seed', concerns: [{ concern_id: 'a' }] } });
+  impossible(/one of its concerns is incomplete/, {
+    ...seed,
+    record: { kind: 'seed', concerns: [{ concern_id: 'a' }] },
+  });
   assert.deepEqual(replay([]), new Map());
 });
 

@@ -1,71 +1,13 @@
-import type { Concern, Strategy } from '@hermes-fleet/paper';
-import type { ControlDecision, ControlResponse } from '@hermes-fleet/protocol';
-import type { Facts, Policy } from '../facts.ts';
+import type { Concern } from '@hermes-fleet/paper';
+import { at, DEGRADED, type Given, POLICY, type Request, type State, to } from './decisions.ts';
 
-export const NOW = Date.parse('2026-04-16T20:15:00Z');
-export const CONCERN: Concern = {
-  id: 'acc:xrpusd',
-  accountId: 'acc',
-  marketSymbol: 'xrpusd',
-  rev: 7,
-  activeStrategyId: 'trend',
-  runState: 'running',
-  riskMode: 'normal',
-};
-const strategy = (id: string, o: Partial<Strategy> = {}): Strategy => ({
-  id,
-  name: id,
-  kind: 'k',
-  accountId: 'acc',
-  marketSymbol: 'xrpusd',
-  params: {},
-  status: 'enabled',
-  ...o,
-});
-export const STRATEGIES = [
-  ...[strategy('trend'), strategy('grid'), strategy('off', { status: 'disabled' })],
-  ...[strategy('broken', { status: 'faulted' }), strategy('foreign', { marketSymbol: 'btcusd' })],
-];
-export const POLICY: Policy = {
-  maxAgeMs: 300_000,
-  futureSlackMs: 60_000,
-  minConfidence: 0,
-  strictDegraded: false,
-};
-
-export type Request = Partial<ControlDecision>;
-export type State = Partial<Pick<Concern, 'activeStrategyId' | 'runState' | 'riskMode'>>;
-export type Given = Partial<Pick<Facts, 'degraded' | 'policy' | 'unrunnable'>> & {
-  readonly unknown?: boolean;
-};
-
-/** The default request of a row. */
-export const decisionOf = (request: Request): ControlDecision => ({
-  decisionId: 'd1',
-  concernId: 'acc:xrpusd',
-  accountId: 'acc',
-  marketSymbol: 'xrpusd',
-  action: 'pause',
-  reason: 'r',
-  confidence: 0.8,
-  dryRun: false,
-  override: false,
-  expectedActiveStrategyId: 'trend',
-  ...request,
-});
-
-export const to = (targetStrategyId: string): Request => ({ action: 'switch', targetStrategyId });
 const NOTHING: State = { activeStrategyId: null };
 const PAUSED: State = { runState: 'paused' };
 const none: Request = { expectedActiveStrategyId: null };
 const risk = (riskMode: Concern['riskMode']): Request => ({ action: 'set_risk_mode', riskMode });
-export const DEGRADED: Given = { degraded: true };
 const REDUCING: State = { riskMode: 'reduce_only' };
 const UNRUNNABLE: Given = { unrunnable: 'params.levels is missing' };
 const CAREFUL: Given = { policy: { ...POLICY, minConfidence: 0.9 } };
-export const at = (seconds: number): Request => ({
-  requestedAt: new Date(NOW + seconds * 1000).toISOString(),
-});
 
 export type Row = [
   name: string,
@@ -328,7 +270,3 @@ export const TABLE: Row[] = [
   ['dry run of a pause degraded', { dryRun: true }, 'noop !allowed_while_degraded', {}, DEGRADED],
   ['dry run of another expectation', { ...none, dryRun: true }, 'rejected expected_active_mismatch'],
 ];
-
-/** A status, its codes, and `!` with its warnings. */
-export const said = ({ status, errors, warnings }: ControlResponse): string =>
-  [status, ...errors.map(({ code }) => code), ...warnings.map(({ code }) => `!${code}`)].join(' ');

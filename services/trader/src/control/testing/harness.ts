@@ -20,7 +20,7 @@ import {
   type DecisionServiceOptions,
   type RunningDecisionService,
 } from '../create-decision-service.ts';
-import { CONCERN, decisionOf, NOW, POLICY, type Request, STRATEGIES, said } from './decision-table.ts';
+import { CONCERN, decisionOf, NOW, POLICY, type Request, STRATEGIES, said } from './decisions.ts';
 import { type FaultyStore, withFaults } from './faulty-store.ts';
 import { createTestRuntime, type TestRuntime } from './runtime.ts';
 

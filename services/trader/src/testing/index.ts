@@ -1,1 +1,0 @@
-export { CONCERN, GRID, SHIELD, strategy, TREND } from '../store/testing/harness.ts';
