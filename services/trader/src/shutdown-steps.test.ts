@@ -38,7 +38,17 @@ test('decisions end before the runtime, the runtime ends before the outboxes, an
     return [...said];
   };
   assert.deepEqual(await run(opened), [
-    ...['leave', 'farewell', 'retention', 'gateway 7', 'streams', 'listener', 'intake', 'decisions', 'runtime'],
+    ...[
+      'leave',
+      'farewell',
+      'retention',
+      'gateway 7',
+      'streams',
+      'listener',
+      'intake',
+      'decisions',
+      'runtime',
+    ],
     ...['flush events', 'flush control', 'close events', 'close control'],
     ...['gauge', 'ledger', 'control store', 'lock'],
   ]);
