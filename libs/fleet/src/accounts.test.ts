@@ -11,13 +11,13 @@ import { POLICY } from './testing/routing.ts';
 import { CALLER, type Script, untilAborted } from './testing/scripts.ts';
 import type { TestProfile } from './testing/test-profile.ts';
 
-/** What a profile's own metering has counted, of input and output. */
+/** The input and output tokens of a profile's own metering. */
 async function metered(of: TestProfile): Promise<number> {
   const samples = (await of.metrics()).matchAll(/^fleet_tokens_spent_total\{.*\} (\d+)$/gm);
   return [...samples].reduce((sum, [, value]) => sum + Number(value), 0);
 }
 
-/** Work that does a part itself, and has a peer of its worker do the rest. */
+/** Work that does a part itself and delegates the rest to a peer. */
 const delegating =
   (own: number, to: string, worker: () => TestProfile): Script =>
   async (task, context) => {
@@ -41,7 +41,7 @@ const delegating =
     return relay.run({ ...task, dispatch: { ...task.dispatch, routing: { target: to } } }, context);
   };
 
-/** switch, which gives to neo (which passes on to trinity), and to trinity and morpheus. */
+/** switch delegates to neo (which delegates to trinity), trinity and morpheus. */
 async function fleet(t: TestContext) {
   const spent = Promise.withResolvers<void>();
   const made = await relayFleet(t, {
@@ -62,7 +62,7 @@ async function fleet(t: TestContext) {
 }
 
 describe('the tokens of a fleet', () => {
-  it('are the same by the results of root tasks and by what each profile metered itself, however tasks end', async (t) => {
+  it("are equal in the results of root tasks and in each profile's own metering, however tasks end", async (t) => {
     const { orchestrator, worker, morpheusSpent } = await fleet(t);
     const members = [orchestrator, ...['neo', 'trinity', 'morpheus'].map(worker)];
     const send = (target: string, brief: string) =>
@@ -97,7 +97,7 @@ describe('the tokens of a fleet', () => {
     assert.equal(total(roots.map(({ tokensSpent }) => tokensSpent)), total(own));
   });
 
-  it('include those of a cache only where that is configured', async (t) => {
+  it('include cache tokens only when that is configured', async (t) => {
     const script: Script = async (task, context) => {
       const call = await context.budget.reserve({ inputTokens: 30, maxOutputTokens: 10 });
       const cache = { cacheReadTokens: 900, cacheWriteTokens: 70 };

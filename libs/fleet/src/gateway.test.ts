@@ -10,7 +10,7 @@ import type { TestProfile } from './testing/test-profile.ts';
 const code = (wanted: string) => (error: unknown) => error instanceof FleetError && error.code === wanted;
 
 describe('a dispatch', () => {
-  it('goes submitted, queued, started, done; its result is what the executor did and the budget metered', async (t) => {
+  it("passes submitted, queued, started and done; its result has the executor's outcome and the metered tokens", async (t) => {
     const neo = await profile(t, {
       script: async (task, { budget, report }) => {
         const call = await budget.reserve({ inputTokens: 30, maxOutputTokens: 20 });
@@ -49,7 +49,7 @@ describe('a dispatch', () => {
     );
   });
 
-  it('that cannot be done is blocked at once, for nothing, and may be sent again', async (t) => {
+  it('is blocked at once and at no cost when it cannot be done, and may be sent again', async (t) => {
     const neo = await profile(t);
     neo.facts.mcp.trek = 'timeout';
     neo.facts.clean = false;
@@ -75,7 +75,7 @@ describe('a dispatch', () => {
     assert.equal((await neo.result(again)).status, 'done');
   });
 
-  it('of a foreign major version is blocked before anything else in it is judged', async (t) => {
+  it('is blocked for a foreign major version before its other fields are judged', async (t) => {
     const neo = await profile(t);
     const data = {
       type: 'TASK_DISPATCH',
@@ -88,7 +88,7 @@ describe('a dispatch', () => {
     assert.deepEqual([result.taskId, result.status, result.unmet?.[0]?.kind], ['v3', 'blocked', 'version']);
   });
 
-  it('with wrong fields is refused, all of them named, and leaves nothing behind', async (t) => {
+  it('is refused with every invalid field, and leaves nothing behind', async (t) => {
     const neo = await profile(t);
     await assert.rejects(neo.send(dispatching({ priority: 'soon', token_budget: 1.5 })), (error) => {
       assert.ok(error instanceof FleetError);
@@ -98,14 +98,14 @@ describe('a dispatch', () => {
     assert.equal(neo.ledger.list({ pageSize: 1 }).totalSize, 0);
   });
 
-  it('from a caller without the scope is blocked', async (t) => {
+  it('is blocked when its caller lacks the scope', async (t) => {
     const neo = await profile(t);
     const id = await neo.send(dispatching(), { name: 'reader', scopes: new Set(['read']) });
     const { unmet, tokensSpent } = await neo.result(id);
     assert.deepEqual([unmet?.map(({ kind }) => kind), tokensSpent, neo.runs], [['scope'], 0, []]);
   });
 
-  it('carries our announce in the reply when its context is fresh, and only then', async (t) => {
+  it('carries our announce in the reply only when its context is new', async (t) => {
     const neo = await profile(t);
     const first = await neo.gateway.accept(inbound({ ...dispatching(), contextId: 'c' }), CALLER);
     assert.ok(first.kind === 'task');
@@ -116,7 +116,7 @@ describe('a dispatch', () => {
     assert.equal(neo.gateway.replyMetadata(second), undefined);
   });
 
-  it('whose executor fails unforeseen ends as an error that tells nothing of the inside', async (t) => {
+  it('ends as an error without internals when its executor fails unexpectedly', async (t) => {
     const neo = await profile(t, { script: () => Promise.reject(new Error('/etc/secret is missing')) });
     const { error, status } = await neo.result(await neo.send(dispatching()));
     assert.equal(status, 'error');
@@ -124,7 +124,7 @@ describe('a dispatch', () => {
     assert.doesNotMatch(error?.message ?? '', /secret/);
   });
 
-  it('of one context waits for the one before it; others do not', async (t) => {
+  it('waits for the earlier task of its context; other contexts do not wait', async (t) => {
     const gates = new Map<string, () => void>();
     const started: string[] = [];
     const neo = await profile(t, {
@@ -148,7 +148,7 @@ describe('a dispatch', () => {
     assert.deepEqual(started, ['a1', 'b1', 'a2']);
   });
 
-  it('that finds the queue full is blocked', async (t) => {
+  it('is blocked when the queue is full', async (t) => {
     const neo = await profile(t, {
       script: untilAborted,
       fleet: { limits: { max_concurrent_tasks: 1, queue_depth: 1 } },
@@ -187,8 +187,8 @@ describe('metrics', () => {
   });
 });
 
-describe('the load that others see', () => {
-  it('counts what runs as active and what waits apart; a session is fresh until something has run', async (t) => {
+describe('the load that peers see', () => {
+  it('counts running tasks as active and waiting ones as queued; a session is fresh until a task has run', async (t) => {
     const neo = await profile(t, {
       script: untilAborted,
       fleet: { limits: { max_concurrent_tasks: 1, queue_depth: 5 } },
@@ -222,7 +222,7 @@ describe('the load that others see', () => {
     assert.ok((after.instanceId ?? '') > (before.instanceId ?? ''), 'and the greater instance wins');
   });
 
-  /** Resolves when switch has heard that neo runs so many tasks. */
+  /** Resolves when switch knows from an announce that neo runs this many tasks. */
   function seen(by: TestProfile, active: number): Promise<void> {
     const said = (): boolean => by.peers.get('neo')?.announce?.session.activeTasks === active;
     return new Promise((resolve) => {
@@ -234,7 +234,9 @@ describe('the load that others see', () => {
     });
   }
 
-  it('is announced anew when a profile that was said to be busy is idle', { timeout: 20_000 }, async (t) => {
+  it('is announced again when a profile that was announced as busy is idle', {
+    timeout: 20_000,
+  }, async (t) => {
     const agents = { switch: await freePort(), neo: await freePort() };
     const gate = Promise.withResolvers<void>();
     const script = () => gate.promise.then(() => DONE);

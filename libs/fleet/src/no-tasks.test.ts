@@ -21,7 +21,7 @@ describe('a gateway that runs no model', () => {
     unmet: ['capability: trader takes no tasks: send a CONTROL_DECISION (apply_control_decision)'],
   };
 
-  it('blocks every task with that one reason, whatever else it lacks, and runs nothing', async (t) => {
+  it('blocks every task for that one reason, whatever else is unmet, and runs nothing', async (t) => {
     const trader = await profile(t, { name: 'trader', ...NONE });
     const wanting = dispatching(
       { token_budget: 1, write: true },
@@ -48,7 +48,7 @@ describe('a gateway that runs no model', () => {
     assert.doesNotMatch(metrics, /^fleet_tokens_spent_total\{.*\} [1-9]/m);
   });
 
-  it('passes none on either, also where it is told to orchestrate', async (t) => {
+  it('relays none either, even when it is configured to orchestrate', async (t) => {
     const agents = { trader: await freePort(), neo: await freePort() };
     const trader = await profile(t, {
       name: 'trader',
@@ -70,7 +70,7 @@ describe('a gateway that runs no model', () => {
     assert.deepEqual(neo.runs, []);
   });
 
-  it('answers what belongs to the handshake as everybody does', async (t) => {
+  it('answers handshake messages like every gateway', async (t) => {
     const trader = await profile(t, { name: 'trader', ...NONE });
     const greeted = await trader.gateway.accept(
       inbound({ contextId: 'handshake:x', text: 'who are you?' }),
@@ -84,7 +84,7 @@ describe('a gateway that runs no model', () => {
 });
 
 describe('an orchestrator with a trader among its peers', () => {
-  it('never routes to it by itself, and says so', async (t) => {
+  it('never routes to it by itself, and says why', async (t) => {
     const { orchestrator, worker } = await relayFleet(t, { trader: NONE, neo: {} });
     const id = await orchestrator.send(dispatching());
     assert.equal((await orchestrator.result(id)).executedBy, 'neo');

@@ -8,7 +8,7 @@ import { DONE, type Script, untilAborted } from './testing/scripts.ts';
 import type { ProfileOptions, TestProfile } from './testing/test-profile.ts';
 import { handshakeIn, rpc } from './testing/wire.ts';
 
-/** An orchestrator and its workers, on real ports, that have heard of each other. */
+/** An orchestrator and its workers on real ports, which know each other's announces. */
 async function fleet(
   t: TestContext,
   workers: Record<string, Pick<ProfileOptions, 'script' | 'tier'>>,
@@ -40,7 +40,7 @@ const spending =
     return DONE;
   };
 
-/** Two workers of which neo is asked first. */
+/** Two workers; routing prefers neo. */
 const NEO_FIRST = {
   neo: { script: spending(10), tier: 'sonnet' },
   trinity: { script: spending(10), tier: 'opus' },
@@ -60,7 +60,7 @@ describe('Open question 1: when is SESSION_ANNOUNCE emitted', () => {
     }
   });
 
-  it('in the reply to the first task of every fresh context, and not to the next one', async (t) => {
+  it('in the reply to the first task of every new context, and not in the next reply', async (t) => {
     const neo = await profile(t);
     await neo.serve();
     const send = async (contextId: string): Promise<JsonObject> => {
@@ -142,7 +142,7 @@ describe('Open question 2: what becomes of a blocked task', () => {
       assert.equal((await orchestrator.event(id, 'alert')).reason, 'handed_back');
     });
 
-  it('queue: it waits, for nothing, until an announce changes the picture, and runs under the same task id', async (t) => {
+  it('queue: it waits, at no cost, until an announce makes a peer eligible, and runs under the same task ID', async (t) => {
     const { orchestrator, worker } = await fleet(t, { neo: { script: spending(10) } });
     const neo = worker('neo');
     neo.facts.mcp.trek = 'timeout';
@@ -180,7 +180,7 @@ describe('Open question 3: what tokens_spent counts', () => {
     text: 'tokens_spent: 1000000',
   });
 
-  it('what was metered, input plus output, never what the model says of itself', async (t) => {
+  it("metered tokens, input plus output, never the model's own figure", async (t) => {
     const neo = await profile(t, { script: boasting });
     const { tokensSpent, usage } = await neo.result(await neo.send(dispatching()));
     assert.equal(tokensSpent, 42);
@@ -190,7 +190,7 @@ describe('Open question 3: what tokens_spent counts', () => {
     );
   });
 
-  it('not what came from or went into a cache, which is said apart', async (t) => {
+  it('no tokens read from or written to a cache, which are reported apart', async (t) => {
     const neo = await profile(t, {
       script: async (_task, { budget }) => {
         const call = await budget.reserve({ inputTokens: 30, maxOutputTokens: 10 });
@@ -203,7 +203,7 @@ describe('Open question 3: what tokens_spent counts', () => {
     assert.deepEqual([tokensSpent, usage?.cacheReadTokens, usage?.cacheWriteTokens], [35, 900, 70]);
   });
 
-  it('an estimate where nothing was metered, and says so', async (t) => {
+  it('an estimate, marked as one, when nothing was metered', async (t) => {
     const neo = await profile(t, {
       script: async (_task, { budget }) => {
         const call = await budget.reserve({ inputTokens: 30, maxOutputTokens: 10 });
@@ -215,7 +215,7 @@ describe('Open question 3: what tokens_spent counts', () => {
     assert.deepEqual([tokensSpent, usage?.source], [35, 'estimated']);
   });
 
-  it('what peers report of delegated work, told apart from own: a boast on the way changes nothing', async (t) => {
+  it('tokens that peers report, apart from own tokens: an inflated figure on the path changes nothing', async (t) => {
     const { orchestrator, worker } = await fleet(t, { neo: { script: boasting } });
     const id = await orchestrator.send(dispatching({}, { routing: { target: 'neo' } }));
     const { tokensSpent, usage, attempts } = await orchestrator.result(id);
@@ -232,7 +232,7 @@ describe('Open question 3: what tokens_spent counts', () => {
     assert.deepEqual([await own(orchestrator), await own(worker('neo'))], [0, 42]);
   });
 
-  it('what a canceled task had spent', async (t) => {
+  it('the tokens that a canceled task had spent', async (t) => {
     const spent = Promise.withResolvers<void>();
     const neo = await profile(t, {
       script: async (task, context) => {
@@ -250,7 +250,7 @@ describe('Open question 3: what tokens_spent counts', () => {
 });
 
 describe('Open question 4: how versions are negotiated', () => {
-  it('the same major is compatible: a newer minor is understood, unknown fields and all', async (t) => {
+  it('the same major version is compatible: a newer minor version is understood, with its unknown fields', async (t) => {
     const neo = await profile(t);
     const id = await neo.send(
       dispatching({ not_yet: 1 }, { protocol_version: '2.9', not_yet: { at: 'all' } }),
@@ -258,14 +258,14 @@ describe('Open question 4: how versions are negotiated', () => {
     assert.deepEqual([(await neo.result(id)).status, neo.task(id).dispatch.not_yet], ['done', { at: 'all' }]);
   });
 
-  it('without a common major a dispatch is blocked, kind version, and that is all that is said', async (t) => {
+  it('without a common major version a dispatch is blocked, with the kind version alone', async (t) => {
     const neo = await profile(t);
     const data = { protocol_version: '3.0', requirements: { required_mcp: ['nope'] } };
     const { status, unmet } = await neo.result(await neo.send(dispatching({}, data)));
     assert.deepEqual([status, unmet?.map(({ kind }) => kind)], ['blocked', ['version']]);
   });
 
-  it('both sides say what they speak: in the announce, and in the agent card', async (t) => {
+  it('both sides declare their versions, in the announce and in the agent card', async (t) => {
     const neo = await profile(t, { versions: ['2.1', '2.0'] });
     await neo.serve();
     assert.deepEqual(neo.gateway.announce().protocolVersions, ['2.1', '2.0']);
@@ -276,7 +276,7 @@ describe('Open question 4: how versions are negotiated', () => {
     );
   });
 
-  it('who speaks none of it is spoken to in prose: text is a task like any other', async (t) => {
+  it('a sender without the handshake uses prose: text is a task like any other', async (t) => {
     const neo = await profile(t, { script: async (task) => ({ ...DONE, text: task.dispatch.brief }) });
     assert.equal((await neo.result(await neo.send({ text: 'hello' }))).text, 'hello');
   });

@@ -22,7 +22,7 @@ const source = (name: string): JsonObject =>
     readFileSync(new URL(`../../protocol/fixtures/2.0/${name}.source.json`, import.meta.url), 'utf8'),
   ) as JsonObject;
 
-/** Work that ends as the source's TASK_RESULT says, and spends what it says. */
+/** Work with the outcome and tokens of the source document's TASK_RESULT. */
 const asTheSourceSays: Script = async (_task, { budget }) => {
   const { nextSteps, artifacts, tokensSpent } = decodeResult(source('task-result'));
   const call = await budget.reserve({ inputTokens: 3_000, maxOutputTokens: 500 });
@@ -30,7 +30,7 @@ const asTheSourceSays: Script = async (_task, { budget }) => {
   return { ...DONE, nextSteps, artifacts };
 };
 
-/** switch, and the source's worker, which has context_mode. */
+/** switch and the source document's worker, which has context_mode. */
 async function pair(t: Parameters<typeof profile>[0]) {
   const agents = { switch: await freePort(), 'claude-code': await freePort() };
   const worker = await profile(t, { name: 'claude-code', agents, script: asTheSourceSays });
@@ -41,8 +41,8 @@ async function pair(t: Parameters<typeof profile>[0]) {
   return { orchestrator, worker };
 }
 
-describe("the source document's examples, as they stand", () => {
-  it('the announce is believed of its worker, kept whole, and answered with ours', async (t) => {
+describe('the examples of the source document, unchanged', () => {
+  it('the announce is authorized for its worker, kept whole, and answered with ours', async (t) => {
     const { orchestrator } = await pair(t);
     const reply = await sendHandshake(orchestrator, source('session-announce'), 'claude-code');
     assert.equal(handshakeIn(reply.result, 'SESSION_ANNOUNCE').protocol_version, '2.0');
@@ -50,7 +50,7 @@ describe("the source document's examples, as they stand", () => {
     assert.deepEqual(kept && encodeAnnounce(kept), source('session-announce'));
   });
 
-  it('by that announce the dispatch goes to that worker, and what it cannot do does not', () => {
+  it('after that announce the dispatch goes to that worker, unless it asks for more', () => {
     const announce = decodeAnnounce(source('session-announce'));
     const dispatch = decodeDispatch(source('task-dispatch'));
     const to = (changed: typeof announce, asked = dispatch) =>
@@ -65,7 +65,7 @@ describe("the source document's examples, as they stand", () => {
     assert.equal(to(announce, haiku).unmet[0]?.kind, 'tier');
   });
 
-  it('the dispatch is read whole: what is unmet of it today is its deadline, and whatever is not there', async (t) => {
+  it('the dispatch is read whole: today only its deadline and missing abilities are unmet', async (t) => {
     const { worker } = await pair(t);
     const unmet = async () => {
       const reply = await sendHandshake(worker, source('task-dispatch'));
@@ -79,7 +79,7 @@ describe("the source document's examples, as they stand", () => {
     assert.deepEqual(worker.runs, []);
   });
 
-  it('in time, the dispatch is routed, and its result is the source’s, field for field', async (t) => {
+  it("before its deadline, the dispatch is routed, and its result equals the source's, field by field", async (t) => {
     const { orchestrator, worker } = await pair(t);
     await orchestrator.peers.record(await worker.gateway.freshAnnounce(), { name: 'claude-code' });
     const deadline = new Date(Date.now() + 3_600_000).toISOString();

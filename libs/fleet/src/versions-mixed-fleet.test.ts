@@ -8,7 +8,7 @@ import type { TestProfile } from './testing/test-profile.ts';
 const ports = async (names: readonly string[]): Promise<Record<string, number>> =>
   Object.fromEntries(await Promise.all(names.map(async (name) => [name, await freePort()] as const)));
 
-/** Resolves when the orchestrator knows what the peer speaks: from its announce, or from its agent card. */
+/** Resolves when the orchestrator knows the peer's versions, from its announce or its agent card. */
 async function knows({ peers }: TestProfile, name: string): Promise<void> {
   const known = Promise.withResolvers<void>();
   const look = (): void => {
@@ -29,7 +29,7 @@ describe('a mixed fleet', () => {
     'v30-20': ['3.0', '2.0'],
   };
 
-  /** Who asks, who works, the version of the dispatch between them, and that of announce and result; or blocked. */
+  /** Asker, worker, version of the dispatch, and version of announce and result; or blocked. */
   const ROWS = [
     ['v20', 'v20', '2.0', '2.0'],
     ['v20', 'v21-20', '2.0', '2.0'],
@@ -58,7 +58,7 @@ describe('a mixed fleet', () => {
     ['v30-20', 'v30-20', '3.0', '3.0'],
   ] as const;
 
-  it('speaks in every pair the highest version that both list, or blocks', async (t) => {
+  it('uses in every pair the highest common version, or blocks', async (t) => {
     const names = Object.keys(SPOKEN);
     const askers = names.map((name) => `switch-${name}`);
     const workers = names.map((name) => `worker-${name}`);

@@ -21,7 +21,7 @@ const fixture = (path: string): JsonObject =>
     readFileSync(new URL(`../../protocol/fixtures/${path}.json`, import.meta.url), 'utf8'),
   ) as JsonObject;
 
-/** An error that names exactly this field. */
+/** Accepts an error that names exactly this field. */
 const naming = (field: string) => (error: unknown) => {
   assert.ok(error instanceof FleetError && error.code === 'INVALID_PARAMS');
   assert.deepEqual(
@@ -34,7 +34,7 @@ const naming = (field: string) => (error: unknown) => {
 const ports = async (names: readonly string[]): Promise<Record<string, number>> =>
   Object.fromEntries(await Promise.all(names.map(async (name) => [name, await freePort()] as const)));
 
-/** An orchestrator that works itself, too, and a worker, on real ports. */
+/** An orchestrator that also works itself, and a worker, on real ports. */
 async function pair(t: TestContext, worker: Pick<ProfileOptions, 'script' | 'versions'>) {
   const agents = await ports(['switch', 'neo', 'morpheus']);
   const neo = await profile(t, { name: 'neo', agents, ...worker });
@@ -46,14 +46,13 @@ async function pair(t: TestContext, worker: Pick<ProfileOptions, 'script' | 'ver
   return { orchestrator, neo };
 }
 
-/** What the reader has to find again of an object: everything but the named keys. */
 function without(object: unknown, ...keys: string[]): JsonObject {
   assert.ok(isJsonObject(object));
   return Object.fromEntries(Object.entries(object).filter(([key]) => !keys.includes(key)));
 }
 
 describe('a newer minor version', () => {
-  it('of a dispatch reaches the worker through a hop, and that of its result the caller: nothing unknown is lost', async (t) => {
+  it('passes through a hop in a dispatch and in its result, and no unknown field is lost', async (t) => {
     const asked = fixture('2.1/task-dispatch');
     const answer = decodeResult(fixture('2.1/task-result'));
     const { orchestrator, neo } = await pair(t, { script: async () => answer });
@@ -81,7 +80,7 @@ describe('a newer minor version', () => {
     assert.equal(result.protocol_version, '2.0');
   });
 
-  it('of an announce is recorded with what is unknown in it, and still there after a restart', async (t) => {
+  it('is recorded in an announce with its unknown fields, also after a restart', async (t) => {
     const agents = await ports(['switch', 'morpheus']);
     const orchestrator = await profile(t, { name: 'switch', agents });
     await orchestrator.serve();
@@ -99,7 +98,7 @@ describe('a newer minor version', () => {
     assert.equal(recorded(), JSON.stringify(wire));
   });
 
-  it('may say of a health what we do not know: that server is not taken for healthy', async (t) => {
+  it('may announce an unknown health state, which does not count as healthy', async (t) => {
     const agents = await ports(['switch', 'morpheus']);
     const fleet = { orchestrate: true };
     const orchestrator = await profile(t, { name: 'switch', agents, fleet });
@@ -115,7 +114,7 @@ describe('a newer minor version', () => {
     );
   });
 
-  it('may verify in a way that we do not know: finished work is not lost for it, and goes on as a claim', async (t) => {
+  it('may report an unknown verification, which is passed on as a claim', async (t) => {
     const evidence = [{ kind: 'formal_proof', detail: 'qed', proof_lines: 12 }];
     const answer = decodeResult({ ...fixture('2.1/task-result'), evidence });
     const { orchestrator, neo } = await pair(t, { versions: ['2.1'], script: async () => answer });
@@ -132,14 +131,14 @@ describe('a newer minor version', () => {
     ['task.reply_schema', { task: { task_id: 't', reply_schema: 'xml' } }],
     ['routing.on_blocked', { routing: { on_blocked: 'escalate' } }],
   ] as const)
-    it(`of a dispatch may not ask for what we do not understand: ${field} is refused`, async (t) => {
+    it(`may not require something unknown in a dispatch: ${field} is refused`, async (t) => {
       const neo = await profile(t);
       await assert.rejects(neo.send(dispatching({}, { protocol_version: '2.1', ...data })), naming(field));
     });
 });
 
 describe('another major version', () => {
-  it('of a dispatch is blocked for that alone, whatever else stands in it', async (t) => {
+  it('blocks a dispatch for that alone, whatever else it contains', async (t) => {
     const neo = await profile(t);
     await neo.serve();
     neo.facts.clean = false;
@@ -172,7 +171,7 @@ describe('another major version', () => {
     });
 
   for (const version of ['3', 'three', 3, null, ''])
-    it(`${JSON.stringify(version)} is no version: the field is named`, async (t) => {
+    it(`${JSON.stringify(version)} is not a version: the field is named`, async (t) => {
       const neo = await profile(t);
       await assert.rejects(
         neo.send(dispatching({}, { protocol_version: version })),
@@ -180,7 +179,7 @@ describe('another major version', () => {
       );
     });
 
-  it('of an announce is answered with ours, and its sender gets no work, for that reason', async (t) => {
+  it('in an announce is answered with ours, and its sender gets no work for that reason', async (t) => {
     const agents = await ports(['switch', 'morpheus']);
     const orchestrator = await profile(t, { name: 'switch', agents, fleet: { orchestrate: true } });
     await orchestrator.serve();
@@ -198,7 +197,7 @@ describe('another major version', () => {
     assert.deepEqual(await judged(), ['blocked', [['version', false]]]);
   });
 
-  it('of an announce from who is no peer leaves nothing behind', async (t) => {
+  it('in an announce from a stranger leaves nothing behind', async (t) => {
     const neo = await profile(t);
     await neo.serve();
     const reply = await sendHandshake(neo, fixture('3.0/session-announce'));
@@ -206,7 +205,7 @@ describe('another major version', () => {
     assert.deepEqual(neo.peers.list(), []);
   });
 
-  it('of an announce from who speaks ours too is answered in ours, and changes nothing that is known of it', async (t) => {
+  it('in an announce from a peer that also supports ours is answered in ours, and changes nothing known', async (t) => {
     const agents = await ports(['switch', 'morpheus']);
     const orchestrator = await profile(t, { name: 'switch', agents });
     await orchestrator.serve();
@@ -219,7 +218,7 @@ describe('another major version', () => {
     assert.deepEqual(encodeAnnounce(announce), known);
   });
 
-  it('listed beside ours in an announce of our version does no harm', async (t) => {
+  it('does no harm when it is listed beside ours', async (t) => {
     const agents = await ports(['switch', 'morpheus']);
     const orchestrator = await profile(t, { name: 'switch', agents });
     await orchestrator.serve();
@@ -228,7 +227,7 @@ describe('another major version', () => {
   });
 });
 
-it('prose becomes a dispatch of the highest version that the profile speaks', async (t) => {
+it('prose becomes a dispatch of the highest supported version', async (t) => {
   const neo = await profile(t, { versions: ['2.0', '3.0'], script: async () => DONE });
   const id = await neo.send({ text: 'hello' });
   assert.equal((await neo.result(id)).protocolVersion, '3.0');
@@ -242,7 +241,7 @@ for (const [asked, spoken, answered] of [
   ['2.7', ['2.1', '2.0'], '2.1'],
   ['3.4', ['2.0', '2.1'], '2.1'],
 ] as const)
-  it(`a dispatch of ${asked} to who speaks ${spoken} is answered in ${answered}, announce and result`, async (t) => {
+  it(`a dispatch of ${asked} to a peer with ${spoken} is answered in ${answered}, announce and result`, async (t) => {
     const neo = await profile(t, { versions: spoken });
     await neo.serve();
     const [message] = dispatching({}, { protocol_version: asked }).data ?? [];

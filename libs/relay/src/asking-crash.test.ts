@@ -14,7 +14,7 @@ import { isJsonObject, systemClock } from '@hermes-fleet/protocol';
 
 type Mode = 'before' | 'after';
 
-/** A life that ends at its nth write: just before it is made, or just after, unseen. Nothing else is written then. */
+/** The write at which a process dies: before it, or after it but before the answer. Nothing is written after that. */
 class Fate {
   readonly #mode: Mode;
   readonly #death = Promise.withResolvers<'died'>();
@@ -31,7 +31,7 @@ class Fate {
     return this.#death.promise;
   }
 
-  /** What still waits for a write hears that there was none. */
+  /** Rejects the pending writes. */
   bury(): void {
     this.#grave.reject(new Error('killed'));
   }
@@ -47,7 +47,7 @@ class Fate {
   }
 }
 
-/** The ledgers of a profile's lives; the latest one can be given its fate. */
+/** The ledgers of a profile's successive processes; the latest process can be told when to die. */
 function mortal(): { ledger: (real: Ledger) => Ledger; give(fate: Fate): void } {
   let latest: { fate: Fate | undefined } = { fate: undefined };
   return {
@@ -75,7 +75,7 @@ function mortal(): { ledger: (real: Ledger) => Ledger; give(fate: Fate): void } 
   };
 }
 
-/** A caller that wants its task done: it sends what it has to say until that is taken. */
+/** A caller that resends its dispatch and its answers until they are accepted. */
 async function insist(at: TestProfile, taskId: string, over: AbortSignal): Promise<string | undefined> {
   while (!over.aborted) {
     const id = await at.send(dispatching({ task_id: taskId })).catch(() => undefined);
@@ -90,7 +90,7 @@ async function insist(at: TestProfile, taskId: string, over: AbortSignal): Promi
   return undefined;
 }
 
-/** Work with something to lose between its questions. */
+/** Work with a checkpoint between its questions. */
 const careful: Script = async (task, context) => {
   await context.checkpoint.save({ begun: true });
   const outcome = await asking('Which room?', 'Which wall?')(task, context);
@@ -108,7 +108,7 @@ function assertAskedOnce(at: TestProfile, id: string, where: string): void {
 }
 
 for (const victim of ['neo', 'switch'] as const)
-  test(`${victim} is killed at every write of a task that asks twice: nothing is asked or answered twice`, async (t) => {
+  test(`after a kill of ${victim} at any write, a task that asks twice repeats no question and no answer`, async (t) => {
     const life = mortal();
     const workers = { neo: { script: careful, ...(victim === 'neo' ? { ledger: life.ledger } : {}) } };
     const fleet = await relayFleet(t, workers, victim === 'switch' ? { ledger: life.ledger } : {});
@@ -129,7 +129,7 @@ for (const victim of ['neo', 'switch'] as const)
       first.abort();
       died = came === 'died';
       if (died) {
-        // Its connections are cut before anybody hears of it.
+        // Its connections are cut before any client gets an answer.
         const dead = victim === 'neo' ? neo : orchestrator;
         const crashed = dead.crash();
         fate.bury();

@@ -17,7 +17,7 @@ import type { JsonObject } from '@hermes-fleet/protocol';
 
 interface Relayed extends RelayFleet {
   readonly neo: TestProfile;
-  /** The task at switch, once neo has asked for the first time. */
+  /** The task at switch, after the first question of neo. */
   readonly id: string;
   /** The task at neo. */
   readonly remoteId: string;
@@ -52,7 +52,7 @@ const told = (at: TestProfile, id: string): (string | undefined)[] =>
   at.ledger.questions(id).map(({ answer }) => answer?.text);
 
 describe("a worker's question to the caller of a relayed task", () => {
-  it('travels to the caller, and the answer back, in the same tasks', async (t) => {
+  it('reaches the caller, and its answer reaches the same task at the worker', async (t) => {
     const fleet = await relayed(t, asking('Which room?', 'Which wall?'));
     const { orchestrator, neo, id, remoteId } = fleet;
     assert.equal(orchestrator.ledger.questions(id)[0]?.text, 'Which room?');
@@ -100,7 +100,7 @@ describe("a worker's question to the caller of a relayed task", () => {
       assert.equal(neo.task(remoteId).resumes, 0);
     });
 
-  it('is answered after the worker was away', async (t) => {
+  it('is answered after the worker was unreachable', async (t) => {
     const fleet = await relayed(t, asking('Which room?'));
     await fleet.neo.crash();
     await fleet.answer('The blue one.');
@@ -110,7 +110,7 @@ describe("a worker's question to the caller of a relayed task", () => {
     assert.deepEqual(told(fleet.neo, fleet.remoteId), ['The blue one.']);
   });
 
-  it('that the worker takes back is taken back here, and what it asks then is asked', async (t) => {
+  it('is withdrawn here when the worker withdraws it, and the next question is asked', async (t) => {
     const over = new AbortController();
     const script: Script = async (_task, { ask }) => {
       const first = await ask('Which room?', { key: 'a', signal: over.signal }).catch(() => 'none');
@@ -132,7 +132,7 @@ describe("a worker's question to the caller of a relayed task", () => {
   });
 
   for (const when of ['while switch runs', 'after switch was restarted'] as const)
-    it(`that the worker does not wait for any longer ends here too, ${when}`, async (t) => {
+    it(`ends here when the worker no longer waits for it, ${when}`, async (t) => {
       const worker = { limits: { max_input_wait_s: 0.3 } };
       const { orchestrator, id } = await relayed(t, asking('Which room?'), { worker });
       if (when !== 'while switch runs') {
@@ -144,13 +144,13 @@ describe("a worker's question to the caller of a relayed task", () => {
       const result = await orchestrator.result(id);
       assert.deepEqual([result.status, result.executedBy], ['partial', 'neo']);
       assert.match(result.remaining?.join() ?? '', /nobody answered.*: Which room\?/);
-      // Who still waited for the answer hears of the end a moment later.
+      // A client that waited for the answer learns of the end a moment later.
       while (!/^fleet_queue_depth\{queue="input"\} 0$/m.test(await orchestrator.metrics())) await turn();
       assert.equal(orchestrator.gateway.queuedTasks(), 0);
     });
 
   for (const when of ['while switch runs', 'after switch was restarted'] as const) {
-    it(`is withdrawn with its task when that is canceled ${when}`, async (t) => {
+    it(`is withdrawn when its task is canceled ${when}`, async (t) => {
       const { orchestrator, neo, id, remoteId } = await relayed(t, asking('Which room?'));
       if (when !== 'while switch runs') {
         await orchestrator.crash();
@@ -161,7 +161,7 @@ describe("a worker's question to the caller of a relayed task", () => {
       assert.equal(neo.task(remoteId).state, 'canceled');
     });
 
-    it(`is withdrawn with its task when nobody answers in time, ${when}`, async (t) => {
+    it(`is withdrawn when nobody answers in time, ${when}`, async (t) => {
       const fleet = { limits: { max_input_wait_s: 0.6 } };
       const { orchestrator, neo, id, remoteId } = await relayed(t, asking('Which room?'), { fleet });
       if (when !== 'while switch runs') {
@@ -177,9 +177,9 @@ describe("a worker's question to the caller of a relayed task", () => {
   }
 });
 
-describe('a task that is with a worker, and waits for a slot after a restart of switch', () => {
+describe('a task at a worker that waits for a slot after a restart of switch', () => {
   for (const how of ['is canceled', 'has its deadline passed'] as const)
-    it(`ends at the worker too when it ${how}`, async (t) => {
+    it(`also ends at the worker when it ${how}`, async (t) => {
       const script: Script = async (task, context) => {
         if (task.dispatch.brief === 'ask') await context.ask('Which room?', { key: 'a' });
         return await untilAborted(task, context);

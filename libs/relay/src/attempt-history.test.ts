@@ -21,7 +21,7 @@ const names = (attempts: readonly Attempt[]): string[] =>
   attempts.map(({ peer, status, startedAt }) => `${peer} ${status} ${startedAt}`);
 
 describe('the attempts of a task', () => {
-  it('keep one entry for a peer that stays away, from its first failure on', () => {
+  it('keep one entry for an unreachable peer, from its first failure on', () => {
     let attempts: Attempt[] = [];
     for (const [at, peer] of ['neo', 'trinity', 'neo', 'trinity', 'neo'].entries())
       attempts = withAttempt(attempts, attempt(peer, 'unreachable', `${at}`));
@@ -32,7 +32,7 @@ describe('the attempts of a task', () => {
     assert.equal(refusedDispatches(attempts), 1);
   });
 
-  it('stay bounded, and lose nothing that was spent', () => {
+  it('stay bounded, and lose no spent tokens', () => {
     let attempts: Attempt[] = [];
     for (let i = 0; i < 20; i += 1) {
       for (let n = 0; n < 10; n += 1)
@@ -47,7 +47,7 @@ describe('the attempts of a task', () => {
     );
   });
 
-  it('hold little of a long explanation', () => {
+  it('keep a bounded part of a long explanation', () => {
     const one = {
       verdict: 'excluded' as const,
       score: 0,
@@ -60,7 +60,7 @@ describe('the attempts of a task', () => {
   });
 });
 
-describe('what a peer says that it spent', () => {
+describe('the tokens that a peer reports', () => {
   const current = { peer: 'neo', messageId: 'm', contextId: 'c', payload: {}, startedAt: 's' };
   const reporting = (tokensSpent: number): Attempt => {
     const result: TaskResult = {
@@ -76,7 +76,7 @@ describe('what a peer says that it spent', () => {
     return attemptRecord(current, { kind: 'result', result }, undefined, 0);
   };
 
-  it('is cut to what a task can spend, so that absurd figures do not spoil the account', async () => {
+  it('are limited to what a task can spend, so that absurd figures do not distort the account', async () => {
     const attempts = Array.from({ length: 20 }, () => reporting(Number.MAX_SAFE_INTEGER));
     let booked = 0;
     const usage = () => ({
@@ -103,5 +103,5 @@ describe('what a peer says that it spent', () => {
     assert.equal(booked, 20_000_000_000);
   });
 
-  it('is kept as it is otherwise', () => assert.equal(reporting(12_345).tokensSpent, 12_345));
+  it('are otherwise kept unchanged', () => assert.equal(reporting(12_345).tokensSpent, 12_345));
 });

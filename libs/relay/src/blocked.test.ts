@@ -26,9 +26,9 @@ interface Row {
   readonly dispatch?: JsonObject;
   /** Before the task is sent. */
   readonly before?: (fleet: RelayFleet) => Promise<void> | void;
-  /** Once the task waits. */
+  /** After the task began to wait. */
   readonly whileWaiting?: (fleet: RelayFleet) => Promise<void>;
-  /** The status, and the status of each attempt, by policy. `waits`: it was queued in between. */
+  /** The status and the status of each attempt, by policy. `waits`: the task was queued in between. */
   readonly expect: Readonly<
     Record<OnBlocked, { status: string; waits?: true; attempts: readonly string[]; reason?: RegExp }>
   >;
@@ -36,7 +36,7 @@ interface Row {
 
 const same = (each: Row['expect']['fail']): Row['expect'] => ({ reroute: each, queue: each, fail: each });
 
-/** Design 2, Blocked: what becomes of a task, by policy and situation. */
+/** The outcome of a task by policy and situation (docs/handshake.md#refusals). */
 const TABLE: readonly Row[] = [
   {
     situation: 'what no live peer declares',
@@ -205,7 +205,7 @@ describe('on_blocked', { concurrency: 3 }, () => {
           assert.match(result.blockedReason ?? '', expected.reason ?? /./);
           assert.ok((result.unmet ?? []).length > 0);
         }
-        // Handed back after somebody was asked: an alert. Blocked at once: the answer says it.
+        // A task that is returned after a refusal raises an alert; a task that is blocked at once does not.
         const alerts = orchestrator.events(id).filter((type) => type === 'alert').length;
         assert.equal(alerts, expected.status === 'blocked' && attempts.length > 0 ? 1 : 0);
       });

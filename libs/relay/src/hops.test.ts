@@ -24,7 +24,7 @@ import {
 import { createMetrics } from '@hermes-fleet/service';
 import { createRelay } from './relay.ts';
 
-/** The relay of a worker, for a script that passes on what it got. */
+/** The relay of a worker, for a script that delegates its task. */
 function relayOf({ name, peers }: TestProfile) {
   return createRelay({
     peers,
@@ -49,7 +49,7 @@ function relayOf({ name, peers }: TestProfile) {
   });
 }
 
-/** switch gives to neo, which does a part itself and passes the rest on to `to`. */
+/** switch delegates to neo, which does a part itself and delegates the rest to `to`. */
 async function chain(t: TestContext, to: string) {
   const delegating: Script = async (task, context) => {
     await spending(10)(task, context);
@@ -71,7 +71,7 @@ const send = (orchestrator: TestProfile, task: JsonObject = {}): Promise<string>
   );
 
 describe('three hops', () => {
-  it('know their parent, their root and the way; budgets are slices, and own is told apart from delegated', async (t) => {
+  it('know their parent, root and path; budgets are slices, and own and delegated tokens are counted apart', async (t) => {
     const { orchestrator, worker } = await chain(t, 'trinity');
     const id = await send(orchestrator);
     const result = await orchestrator.result(id);
@@ -105,7 +105,7 @@ describe('three hops', () => {
     assert.deepEqual([last.tokensSpent, last.usage?.delegatedTokens ?? 0], [5, 0]);
   });
 
-  it('do not lead back: a cycle is refused before anything is sent', async (t) => {
+  it('reject a cycle before anything is sent', async (t) => {
     const { orchestrator, worker } = await chain(t, 'switch');
     const { gateway, peers } = worker('neo');
     await peers.record(await orchestrator.gateway.freshAnnounce(), { name: 'switch' });
@@ -117,7 +117,7 @@ describe('three hops', () => {
   });
 });
 
-describe('the way of a task', () => {
+describe('the path of a task', () => {
   const names = (count: number): string[] => Array.from({ length: count }, (_, at) => `p${at}`);
   const rows: [string, string[], RegExp][] = [
     ['that leads back is refused', ['switch'], /the task came through switch before/],
@@ -136,13 +136,13 @@ describe('the way of a task', () => {
       assert.equal(worker('neo').ledger.list({ pageSize: 1 }).totalSize, 0);
     });
 
-  it('of 8 profiles, this one included, is long enough', async (t) => {
+  it('may hold 8 profiles, this one included', async (t) => {
     const { orchestrator } = await relayFleet(t, { neo: { script: spending(1) } });
     assert.equal((await orchestrator.result(await send(orchestrator, { path: names(7) }))).status, 'done');
   });
 });
 
-describe('what a peer reports', () => {
+describe('the tokens that a peer reports', () => {
   const claiming =
     (tokens: number): Script =>
     async (_task, { budget }) => {
@@ -150,7 +150,7 @@ describe('what a peer reports', () => {
       return DONE;
     };
 
-  it('beyond its slice is counted as reported, and is an overrun', async (t) => {
+  it('count in full beyond the slice, as an overrun', async (t) => {
     const { orchestrator } = await relayFleet(t, { neo: { script: claiming(5_000) } });
     const result = await orchestrator.result(await send(orchestrator));
     assert.deepEqual(
@@ -160,13 +160,13 @@ describe('what a peer reports', () => {
     assert.match(await orchestrator.metrics(), /fleet_budget_overruns_total\{action="delegated"\} 1/);
   });
 
-  it('as an absurd figure does not break the account', async (t) => {
+  it('cannot distort the account with an absurd figure', async (t) => {
     const { orchestrator } = await relayFleet(t, { neo: { script: claiming(Number.MAX_SAFE_INTEGER) } });
     const result = await orchestrator.result(await send(orchestrator));
     assert.deepEqual([result.status, result.tokensSpent], ['done', 1_000_000_000]);
   });
 
-  it('of a refusal is not lost, and the next peer gets what is left', async (t) => {
+  it('count for a refusal too, and the next peer gets what is left', async (t) => {
     const agents = { switch: await freePort(), odd: await oddPeer(t), neo: await freePort() };
     const neo = await profile(t, { name: 'neo', agents, script: spending(4), tier: 'opus' });
     await neo.serve();
@@ -187,7 +187,7 @@ describe('what a peer reports', () => {
     assert.ok(isJsonObject(task) && task.token_budget === 970);
   });
 
-  it('may leave nothing for the next peer: that is an error, with the attempts', async (t) => {
+  it('may leave nothing for the next peer, which is an error that lists the attempts', async (t) => {
     const agents = { switch: await freePort(), odd: await oddPeer(t), neo: await freePort() };
     const orchestrator = await profile(t, { name: 'switch', agents, fleet: { orchestrate: true } });
     for (const name of ['odd', 'neo']) await orchestrator.peers.record(announceOf(name), { name });
@@ -198,7 +198,7 @@ describe('what a peer reports', () => {
   });
 });
 
-/** A peer that refuses every dispatch, and says that this took 30 tokens. */
+/** A peer that refuses every dispatch and reports 30 tokens for it. */
 async function oddPeer(t: TestContext): Promise<number> {
   const server = createServer(async (request, reply) => {
     let body = '';

@@ -17,7 +17,7 @@ import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
 
 type Wrap = NonNullable<ProfileOptions['ledger']>;
 
-describe('a ledger that cannot write for a while, in the middle of a relayed task', () => {
+describe('a ledger that cannot write for a while during a relayed task', () => {
   let broken = false;
   const unless = <T>(write: () => Promise<T>): Promise<T> =>
     broken ? Promise.reject(new FleetError('STORE_UNAVAILABLE', 'the disk is full')) : write();
@@ -39,7 +39,7 @@ describe('a ledger that cannot write for a while, in the middle of a relayed tas
     }),
   };
   for (const [what, ledger] of Object.entries(writes))
-    it(`delays it, and loses nothing of what the peer did: ${what}`, async (t) => {
+    it(`delays the task and loses nothing that the peer did: ${what}`, async (t) => {
       const agents = { switch: await freePort(), neo: await freePort() };
       const neo = await profile(t, { name: 'neo', agents, script: spending(5) });
       await neo.serve();
@@ -65,7 +65,7 @@ describe('a ledger that cannot write for a while, in the middle of a relayed tas
     });
 });
 
-it('a task that is canceled while its peer is away says who was asked', async (t) => {
+it('a task that is canceled while its peer is unreachable lists that peer in its attempts', async (t) => {
   const { orchestrator, worker } = await relayFleet(t, {
     ...PREFERRED_FIRST,
     trinity: { ...PREFERRED_FIRST.trinity, script: untilAborted },
@@ -86,7 +86,7 @@ it('a task that is canceled while its peer is away says who was asked', async (t
   );
 });
 
-it('a peer that tells of its task without end does not fill the ledger', async (t) => {
+it('a peer with endless task updates does not fill the ledger', async (t) => {
   const task = (state: string): JsonObject => ({
     id: 'r-1',
     contextId: 'c',

@@ -41,11 +41,11 @@ describe('a refusal', () => {
     it(`${what} is ${transient ? '' : 'not '}transient`, () =>
       assert.equal(refusing(delegated).transient, transient));
 
-  it('is none where the work may have begun', () => {
+  it('does not exist when the work may have begun', () => {
     assert.equal(refusalOf({ kind: 'failed' }, 'neo', [], shortest), undefined);
   });
 
-  it('holds for 1 to 2 s, then twice that, up to 30 s', () => {
+  it('holds for 1–2 s, then twice as long each time, up to 30 s', () => {
     let before: Refusal[] = [];
     const holds: number[] = [];
     for (let i = 0; i < 8; i += 1) {
@@ -57,7 +57,7 @@ describe('a refusal', () => {
     assert.equal(before.length, 1);
   });
 
-  it('that is new stands last', () => {
+  it('replaces the earlier one and comes last', () => {
     const other = { ...refusing(blocked(dirty)), peer: 'trinity' };
     const both = withRefusal(
       withRefusal(withRefusal([], refusing(blocked(dirty))), other),
@@ -70,7 +70,7 @@ describe('a refusal', () => {
   });
 
   const rows: [string, DelegationOutcome, number | undefined, number, boolean][] = [
-    // what, whether an announce came (ms after the refusal), when is asked (ms after), held
+    // title, time of an announce (ms after the refusal), time of the check (ms after), in force
     ['is held for its pause, whatever is announced', blocked(dirty), 10, 999, true],
     ['ends with its pause when the peer announced itself anew', blocked(dirty), 10, 1_000, false],
     ['is held longer by a peer that says nothing new', blocked(dirty), -10, 14_999, true],
@@ -86,7 +86,7 @@ describe('a refusal', () => {
       assert.equal(isInForce(refusing(delegated), { receivedAt }, AT + askedAfter), held);
     });
 
-  it('is held by a peer that is not known any more', () => {
+  it('holds for a peer that is no longer known', () => {
     assert.ok(isInForce(refusing(blocked(lacking)), undefined, AT + 1e9));
   });
 });

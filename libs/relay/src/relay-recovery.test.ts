@@ -13,7 +13,7 @@ import {
 } from '@hermes-fleet/fleet/testing';
 
 describe('the relay', () => {
-  it('survives a worker that is killed in the middle and comes back: one result, one task', async (t) => {
+  it('continues with a worker that is killed and comes back: one result, one task', async (t) => {
     const { orchestrator, worker } = await fleet(t, { neo: { script: untilAborted } });
     const neo = worker('neo');
     const id = await orchestrator.send(dispatching());
@@ -29,7 +29,7 @@ describe('the relay', () => {
     assert.equal(neo.ledger.list({ pageSize: 10 }).totalSize, 1);
   });
 
-  it('goes on after its own crash with the task that the peer has, however often', async (t) => {
+  it('continues after its own crash with the task that the peer has, however often', async (t) => {
     const gate = Promise.withResolvers<void>();
     const { orchestrator, worker } = await fleet(
       t,
@@ -49,7 +49,7 @@ describe('the relay', () => {
     assert.equal(neo.runs.length, 1);
   });
 
-  it('takes back from the peer what a deadline cut short', async (t) => {
+  it('cancels at the peer a task whose deadline passes, and returns the partial result', async (t) => {
     const partial: Script = (_task, { signal }) =>
       new Promise((resolve) =>
         signal.addEventListener('abort', () => resolve({ ...DONE, status: 'partial', remaining: ['rest'] })),
@@ -75,7 +75,7 @@ describe('the relay', () => {
     assert.deepEqual(worker('neo').runs, [first]);
   });
 
-  it('gives up on a peer that stays away, as an error that may be tried again', async (t) => {
+  it('fails with a retryable error when a peer stays unreachable', async (t) => {
     const { orchestrator, worker } = await fleet(
       t,
       { neo: { script: untilAborted } },
@@ -118,7 +118,7 @@ describe('the relay', () => {
   });
 });
 
-/** Passes requests on to a port, and cuts the connection in place of the first answer. */
+/** A proxy that cuts the connection instead of passing on the first answer. */
 async function lossyProxy(t: TestContext, target: number): Promise<{ port: number; bodies: string[] }> {
   const bodies: string[] = [];
   let lost = false;

@@ -54,7 +54,7 @@ describe('a relayed task’s checkpoint', () => {
     assert.throws(() => decodeRelayState({ someone: 'else' }));
   });
 
-  it('of an earlier version, which did not wait, is understood', () => {
+  it('reads a checkpoint of an earlier version, which had no waiting', () => {
     const refusal = { peer: 'neo', reason: 'r', unmet: [] };
     const { refusals, waiting } = decodeRelayState({ relay: 1, attempts: [], refusals: [refusal] });
     assert.equal(waiting, undefined);

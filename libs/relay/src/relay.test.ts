@@ -22,7 +22,7 @@ const TRACEPARENT = `00-${TRACE_ID}-00f067aa0ba902b7-01`;
 const dispatchOf = (worker: TestProfile, id: string): JsonObject => worker.task(id).dispatch;
 
 describe('the relay', () => {
-  it('has a peer do the work under our id and contract, and hands its result back under the id of the caller', async (t) => {
+  it("delegates under its own ID and the same contract, and returns the result under the caller's ID", async (t) => {
     const { orchestrator, worker } = await fleet(t, { neo: { script: spending(70) } });
     const deadline = new Date(Date.now() + 60_000).toISOString();
     const message = dispatching({ task_id: 'abc', token_budget: 4_000, colour: 'red' }, { deadline });
@@ -63,7 +63,7 @@ describe('the relay', () => {
     assert.equal((await orchestrator.event(id, 'delegated')).peer, 'neo');
   });
 
-  it('blocks at once what nobody declares, whatever on_blocked says, and asks nobody', async (t) => {
+  it('blocks at once what no peer declares, whatever on_blocked says, and asks no peer', async (t) => {
     const { orchestrator, worker } = await fleet(t, { neo: {}, trinity: {} });
     for (const on_blocked of ['reroute', 'queue', 'fail']) {
       const id = await orchestrator.send(
@@ -80,7 +80,7 @@ describe('the relay', () => {
     assert.equal(worker('neo').ledger.list({ pageSize: 1 }).totalSize, 0);
   });
 
-  it('goes to the next peer when one refuses, and says so', async (t) => {
+  it('goes to the next peer after a refusal, and reports it', async (t) => {
     const { orchestrator, worker } = await fleet(t, PREFERRED_FIRST);
     worker('neo').facts.clean = false;
     const id = await orchestrator.send(dispatching());
@@ -101,7 +101,7 @@ describe('the relay', () => {
     );
   });
 
-  it('hands the refusals back with an alert when nobody is left to ask', async (t) => {
+  it('returns the refusals with an alert when no peer is left', async (t) => {
     const { orchestrator, worker } = await fleet(t, { neo: {}, trinity: {} });
     for (const name of ['neo', 'trinity']) worker(name).facts.clean = false;
     const all = await orchestrator.send(dispatching({}, { routing: { max_attempts: 2 } }));
@@ -112,7 +112,7 @@ describe('the relay', () => {
     assert.equal((await orchestrator.event(all, 'alert')).reason, 'handed_back');
   });
 
-  it('keeps little of a refusal that has much to say', async (t) => {
+  it('keeps a bounded part of a long refusal', async (t) => {
     const long = 'x'.repeat(10_000);
     const unmet = { kind: 'repo' as const, name: long, detail: long, transient: true };
     const blocked = { ...DONE, status: 'blocked' as const, blockedReason: long };
@@ -126,7 +126,7 @@ describe('the relay', () => {
     assert.ok(JSON.stringify(result).length < 100_000);
   });
 
-  it('leaves a peer that is gone for one that is there', async (t) => {
+  it('goes from an unreachable peer to the next one', async (t) => {
     const { orchestrator, worker } = await fleet(t, PREFERRED_FIRST);
     await worker('neo').crash();
     const result = await orchestrator.result(await orchestrator.send(dispatching()));
@@ -140,7 +140,7 @@ describe('the relay', () => {
     await worker('neo').restart();
   });
 
-  it('hands the errors and the remains of a peer on as they are', async (t) => {
+  it("passes a peer's errors and partial results on unchanged", async (t) => {
     const outcomes = [
       { ...DONE, status: 'error' as const, error: { code: 'model_failed', message: 'm', retryable: true } },
       { ...DONE, status: 'partial' as const, remaining: ['rest'] },
@@ -152,7 +152,7 @@ describe('the relay', () => {
     assert.deepEqual([partial.status, partial.remaining], ['partial', ['rest']]);
   });
 
-  it('cancels the work at the peer, and counts what it had spent', async (t) => {
+  it('cancels the work at the peer, and counts the tokens spent there', async (t) => {
     const { orchestrator, worker } = await fleet(t, {
       neo: {
         script: async (task, context) => {
@@ -176,7 +176,7 @@ describe('the relay', () => {
   });
 });
 
-it('a peer whose card lacks the handshake gets the contract as text, and only that', async (t) => {
+it('a peer whose card lacks the handshake gets the contract as text only', async (t) => {
   const texts: string[] = [];
   const agent = createServer(async (request, reply) => {
     let body = '';

@@ -5,7 +5,7 @@ import { manualClock, NOW } from '@hermes-fleet/fleet/testing';
 import { type Clock, type Priority, systemClock } from '@hermes-fleet/protocol';
 import { createWaitQueue, type Waiter } from './wait-queue.ts';
 
-/** A room, the change that wakes it, and the gauges that it keeps. */
+/** A wait queue, a change that triggers its checks, and its gauges. */
 function open(clock: Clock = systemClock, maxWaiting = 10) {
   const listeners = new Set<() => void>();
   const gauges: Record<string, number> = {};
@@ -46,14 +46,14 @@ const waiter = (o: Partial<Waiter> = {}): Waiter => ({
   ...o,
 });
 
-/** Lets 20 ms pass, and a round in them. */
+/** Advances the clock by 20 ms, which is one round. */
 async function pass(clock: ReturnType<typeof manualClock>): Promise<void> {
   clock.advance(20);
   for (let i = 0; i < 3; i += 1) await turn();
 }
 
-describe('the waiting room', () => {
-  it('has so many places, and one for everybody who waited before', () => {
+describe('the wait queue', () => {
+  it('is bounded, but always admits tasks that waited before', () => {
     const { room, gauges, listening } = open(systemClock, 1);
     assert.ok(!listening());
     const first = room.enter(Date.now() - 5_000, false);
@@ -68,7 +68,7 @@ describe('the waiting room', () => {
     assert.deepEqual([room.size, gauges.waiting, gauges['waiting age'], listening()], [0, 0, 0, false]);
   });
 
-  it('wakes at a change, in order of aged priority, each after the one before has looked', async () => {
+  it('checks waiters after a change, one after another, in order of aged priority', async () => {
     const { room, change } = open();
     using _place = room.enter(Date.now(), false);
     const looked: string[] = [];
@@ -101,7 +101,7 @@ describe('the waiting room', () => {
     assert.deepEqual(await Promise.all(all), ['ready', 'ready', 'ready', 'ready']);
   });
 
-  it('looks again at the time that a waiter names, and sends it away when its time is over', async () => {
+  it('checks a waiter again at the time it names, and ends its wait in time', async () => {
     const clock = manualClock();
     const { room } = open(clock);
     const looks: number[] = [];
@@ -117,11 +117,11 @@ describe('the waiting room', () => {
     );
     for (let i = 0; i < 60; i += 1) await pass(clock);
     assert.equal(await waited, 'over');
-    // Each in the round that follows.
+    // Each check runs in the following round.
     assert.deepEqual(looks, [420, 840, 1_020]);
   });
 
-  it('looks without a change where that is asked for, and prefers a peer to the end of the wait', async () => {
+  it('checks a waiter without a change on request, and prefers a peer to the end of the wait', async () => {
     const clock = manualClock();
     const { room } = open(clock);
     const now = room.wait(waiter({ checkNow: true }));
@@ -132,7 +132,7 @@ describe('the waiting room', () => {
     assert.equal(await last, 'ready');
   });
 
-  it('rejects with the reason of an abort, and with what a look throws; nobody else is held up', async () => {
+  it('rejects with the reason of an abort, or the error of a check, without delaying other waiters', async () => {
     const { room, change } = open();
     using _place = room.enter(Date.now(), false);
     const leaving = new AbortController();
@@ -155,7 +155,7 @@ describe('the waiting room', () => {
     assert.equal(await fine, 'ready');
   });
 
-  it('knows who goes first for the place at a peer', () => {
+  it('knows which waiter is ahead for capacity at a peer', () => {
     const { room } = open();
     const ranked = (priority: Priority, waitedMs: number) => ({ priority, since: Date.now() - waitedMs });
     void room.wait(waiter({ ...ranked('normal', 500), waitsForCapacityOf: (peer) => peer === 'neo' }));
@@ -166,7 +166,7 @@ describe('the waiting room', () => {
     assert.ok(!room.hasWaiterAhead('trinity', ranked('normal', 0)));
   });
 
-  it('lets others have their turn while slow ones look, also where their time has come for all at once', async () => {
+  it('yields to the event loop while slow checks run, even if all are due at once', async () => {
     const { room } = open();
     using _place = room.enter(Date.now(), false);
     const at = Date.now() + 100;
@@ -196,7 +196,7 @@ describe('the waiting room', () => {
     assert.ok(most <= 6, `${most} looked without a turn in between`);
   });
 
-  it('lets others have their turn while many look', async () => {
+  it('yields to the event loop while many checks run', async () => {
     const { room, change } = open();
     using _place = room.enter(Date.now(), false);
     let turns = 0;

@@ -4,7 +4,7 @@ import { DONE, dispatching, type Script } from '@hermes-fleet/fleet/testing';
 import { systemClock } from '@hermes-fleet/protocol';
 import { MEMORY, withoutMemory } from './testing/without-memory.ts';
 
-it('fifty tasks that are woken at once share two peers, and nobody is asked beyond what it has room for', async (t) => {
+it('fifty tasks that are checked at once share two peers, and no peer gets more than its capacity', async (t) => {
   const script: Script = async (_task, { budget }) => {
     const call = await budget.reserve({ inputTokens: 1, maxOutputTokens: 0 });
     await systemClock.sleep(5);
@@ -32,7 +32,7 @@ it('fifty tasks that are woken at once share two peers, and nobody is asked beyo
     assert.deepEqual(orchestrator.events(id).filter((type) => type === 'queued').length, 2);
 });
 
-it('of those that wait the more urgent one goes first', async (t) => {
+it('the most urgent of the waiting tasks goes first', async (t) => {
   const started: string[] = [];
   const { orchestrator, health } = await withoutMemory(t, {
     script: async (task) => {
@@ -52,7 +52,7 @@ it('of those that wait the more urgent one goes first', async (t) => {
   assert.deepEqual(started, ['urgent', 'normal', 'low']);
 });
 
-it('a newcomer does not take the place that somebody more urgent has waited for', async (t) => {
+it('a new task does not take the capacity that a more urgent task has waited for', async (t) => {
   const started: string[] = [];
   const { orchestrator, worker, hear } = await withoutMemory(t, {
     script: async (task) => {

@@ -10,7 +10,7 @@ const inSoon = (ms: number): string => new Date(Date.now() + ms).toISOString();
 const waits = (data: JsonObject): boolean => data.waiting === true;
 
 describe('a task that waits for a peer', { concurrency: 3 }, () => {
-  it('gives its slot away, keeps its context, counts as waiting, and runs when an announce changes the picture', async (t) => {
+  it('releases its slot, keeps its context, counts as waiting, and runs when an announce makes a peer eligible', async (t) => {
     const { orchestrator, health } = await withoutMemory(t, { fleet: { limits: { max_relayed_tasks: 1 } } });
     const id = await orchestrator.send({ ...dispatching({}, MEMORY), contextId: 'c' });
     const queued = await orchestrator.event(id, 'queued', 2);
@@ -34,7 +34,7 @@ describe('a task that waits for a peer', { concurrency: 3 }, () => {
     assert.match(metrics, /fleet_task_retries_total\{reason="mcp"\} 1/);
   });
 
-  it('works for its caller while a peer has it, as its state says', async (t) => {
+  it('is working, as its state says, while a peer has it', async (t) => {
     const { orchestrator, worker, health } = await withoutMemory(t, { script: untilAborted });
     const id = await orchestrator.send(dispatching({}, MEMORY));
     await orchestrator.event(id, 'queued', 2);
@@ -46,7 +46,7 @@ describe('a task that waits for a peer', { concurrency: 3 }, () => {
   });
 
   for (const how of ['a crash', 'a stop'])
-    it(`goes on waiting after ${how}, by the same clock, without that counting as a resume`, async (t) => {
+    it(`keeps waiting after ${how} until the same time, and this does not count as a resume`, async (t) => {
       const { orchestrator, health } = await withoutMemory(t);
       const id = await orchestrator.send(dispatching({}, MEMORY));
       const { until } = await orchestrator.event(id, 'queued', 2);
@@ -62,7 +62,7 @@ describe('a task that waits for a peer', { concurrency: 3 }, () => {
       assert.equal(orchestrator.task(id).resumes, 0);
     });
 
-  it('is canceled at once, also when every slot is taken', async (t) => {
+  it('is canceled at once, even when every slot is taken', async (t) => {
     const { orchestrator, worker } = await withoutMemory(t, {
       script: untilAborted,
       fleet: { limits: { max_relayed_tasks: 1 } },
@@ -78,7 +78,7 @@ describe('a task that waits for a peer', { concurrency: 3 }, () => {
     assert.equal(orchestrator.task(busy).state, 'working');
   });
 
-  it('is canceled while it is in line for a slot again', async (t) => {
+  it('is canceled while it queues for a slot again', async (t) => {
     const { orchestrator, worker, health } = await withoutMemory(t, {
       script: untilAborted,
       fleet: { limits: { max_relayed_tasks: 1 } },
@@ -101,7 +101,7 @@ describe('a task that waits for a peer', { concurrency: 3 }, () => {
     }
   });
 
-  it('is blocked when its deadline passes, with what was missing, for no token', async (t) => {
+  it('is blocked with the unmet requirements, at no cost, when its deadline passes', async (t) => {
     const { orchestrator } = await withoutMemory(t);
     const deadline = inSoon(300);
     const id = await orchestrator.send(dispatching({ token_budget: 900 }, { ...MEMORY, deadline }));
@@ -121,7 +121,7 @@ describe('a task that waits for a peer', { concurrency: 3 }, () => {
     );
   });
 
-  it('is blocked when its deadline passes while it is in line for a slot again', async (t) => {
+  it('is blocked when its deadline passes while it queues for a slot again', async (t) => {
     const { orchestrator, worker, health } = await withoutMemory(t, {
       script: untilAborted,
       fleet: { limits: { max_relayed_tasks: 1 } },
@@ -136,7 +136,7 @@ describe('a task that waits for a peer', { concurrency: 3 }, () => {
     assert.equal(orchestrator.events(id).includes('delegated'), false);
   });
 
-  it('is handed back after max_wait_s when it has no deadline', async (t) => {
+  it('returns to its caller after max_wait_s when it has no deadline', async (t) => {
     const { orchestrator } = await withoutMemory(t, { fleet: { queue: { max_wait_s: 0.3 } } });
     const id = await orchestrator.send(dispatching({}, MEMORY));
     const result = await orchestrator.result(id);
@@ -148,7 +148,7 @@ describe('a task that waits for a peer', { concurrency: 3 }, () => {
     assert.deepEqual(await orchestrator.event(id, 'alert'), { reason: 'handed_back', unmet: ['mcp'] });
   });
 
-  it('raises one alert when it waits longer than it should for a later deadline, also over a restart', async (t) => {
+  it('raises one alert, also across a restart, when it waits beyond max_wait_s for a later deadline', async (t) => {
     const { orchestrator, health } = await withoutMemory(t, { fleet: { queue: { max_wait_s: 0.2 } } });
     const id = await orchestrator.send(dispatching({}, { ...MEMORY, deadline: inSoon(60_000) }));
     assert.equal((await orchestrator.event(id, 'alert')).reason, 'waiting_too_long');
@@ -161,7 +161,7 @@ describe('a task that waits for a peer', { concurrency: 3 }, () => {
     assert.equal(orchestrator.events(id).filter((type) => type === 'alert').length, 1);
   });
 
-  it('beside as many as may wait is blocked: capacity', async (t) => {
+  it('is blocked for capacity when the wait queue is full', async (t) => {
     const { orchestrator } = await withoutMemory(t, { fleet: { queue: { max_waiting: 2 } } });
     const ids: string[] = [];
     for (let i = 0; i < 3; i += 1) ids.push(await orchestrator.send(dispatching({}, MEMORY)));
@@ -183,7 +183,7 @@ describe('a task that waits for a peer', { concurrency: 3 }, () => {
     );
   });
 
-  it('is handed back at once when nobody has the server any more', async (t) => {
+  it('returns to its caller at once when no peer declares the server any more', async (t) => {
     const { orchestrator, worker, hear } = await withoutMemory(t);
     const id = await orchestrator.send(dispatching({}, MEMORY));
     await orchestrator.event(id, 'queued', 2);
@@ -193,7 +193,7 @@ describe('a task that waits for a peer', { concurrency: 3 }, () => {
     assert.match(result.blockedReason ?? '', /"memory" is not declared by any live peer/);
   });
 
-  it('goes on waiting while the peer that could do it is silent', async (t) => {
+  it('keeps waiting while the eligible peer is silent', async (t) => {
     const { orchestrator, worker, hear, health } = await withoutMemory(t, {
       names: ['neo', 'trinity'],
       worker: { announce: { ttl_s: 0.2 } },
@@ -210,12 +210,12 @@ describe('a task that waits for a peer', { concurrency: 3 }, () => {
     assert.deepEqual([result.status, result.executedBy], ['done', 'neo']);
   });
 
-  it('whose peer’s health flaps is dispatched a few times only, under one task_id, and spends nothing', async (t) => {
+  it('is dispatched only a few times, under one task_id and at no cost, to a peer with unstable health', async (t) => {
     const { orchestrator, worker, health } = await withoutMemory(t);
     const neo = worker('neo');
     const id = await orchestrator.send(dispatching({}, MEMORY));
     await orchestrator.event(id, 'queued', 2);
-    // What neo says and what it has: by the time that a dispatch arrives, the server is gone again.
+    // neo announces a healthy server, but the server is gone again when a dispatch arrives.
     const stop = new AbortController();
     const flapping = (async () => {
       for (let up = true; !stop.signal.aborted; up = !up) {

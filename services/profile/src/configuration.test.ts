@@ -30,7 +30,7 @@ function problemsOf(t: TestContext, files: Readonly<Record<string, string>>): st
   return [];
 }
 
-test('what is wrong in any of the files, and with any token, is told at once, each with its line', (t) => {
+test('every problem in any file, and with any token, is reported at once, with its line', (t) => {
   const problems = problemsOf(t, {
     'fleet.yaml': [
       'fleet:',
@@ -56,13 +56,13 @@ test('what is wrong in any of the files, and with any token, is told at once, ea
   ]);
 });
 
-test('a file that is no YAML is told of once, and its tokens with the next try', (t) => {
+test('a file that is not YAML is reported once, and its tokens with the next try', (t) => {
   const problems = problemsOf(t, { 'fleet.yaml': 'fleet: [', 'config.yaml': '{}', 'IDENTITY.md': '# Neo' });
   assert.equal(problems.length, 1);
   assert.match(problems[0] ?? '', /^fleet\.yaml:1/);
 });
 
-test('tokens of registered A2A agents are checked with everything else, also in a file that is wrong otherwise', (t) => {
+test('tokens of registered A2A agents are checked with everything else, even in a file with other problems', (t) => {
   const agents = [
     'a2a:',
     '  agents:',

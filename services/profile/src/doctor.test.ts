@@ -17,7 +17,7 @@ interface Finding {
   readonly detail: string;
 }
 
-/** A port that nobody listens on any more. */
+/** A port without a listener. */
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -64,7 +64,7 @@ const server = { bind_port: 9_220, auth_required: false };
 const CONFIG = { model: 'offline/runbook' };
 const IDENTITY = '# neo\n\nA profile.\n';
 
-test('a profile that is right, alone: everything is fine, nothing is written, no port is opened', async (t) => {
+test('a correct profile alone passes; nothing is written and no port is opened', async (t) => {
   // Its own port is taken: a process that tried to listen would fail.
   const taken = createServer().listen(0, '127.0.0.1');
   await once(taken, 'listening');
@@ -82,7 +82,7 @@ test('a profile that is right, alone: everything is fine, nothing is written, no
   assert.ok(wroteNothing);
 });
 
-test('every problem at once: of all files, of tokens, and of what is away', async (t) => {
+test('every problem is reported at once: in all files, in tokens, and in unreachable services', async (t) => {
   const away = await freePort();
   const { code, report, said } = await doctor(t, {
     'fleet.yaml': {
@@ -110,7 +110,7 @@ test('every problem at once: of all files, of tokens, and of what is away', asyn
     assert.match(said, says);
 });
 
-test('a fleet.yaml that is not right: its problems, and that peers were not asked', async (t) => {
+test('the problems of an invalid fleet.yaml are reported, and that peers were not asked', async (t) => {
   const { code, said } = await doctor(t, {
     'fleet.yaml': {
       fleet: { server: { ...server, bind_port: 99_999 }, agents: { switch: { url: 'nowhere' } } },

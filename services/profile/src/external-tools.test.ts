@@ -70,7 +70,7 @@ const words = (o: Parameters<typeof externalTools>[0]): readonly string[] =>
   externalTools(o).agentOptions.outsideCapabilities?.() ?? [];
 const endpoint = { name: 'neo', ...NEO };
 
-test('only tools that can be used are announced: fleet tools with a peer, a browser while it is healthy', () => {
+test('only usable tools are announced: fleet tools with a peer, a browser while it is healthy', () => {
   assert.deepEqual(words({ endpoint }).slice(0, 3), FLEET);
   assert.ok(words({ endpoint }).includes('a2a_call'));
   assert.ok(words({}).every((word) => !word.startsWith('fleet_')));
@@ -78,7 +78,7 @@ test('only tools that can be used are announced: fleet tools with a peer, a brow
   assert.ok(!words({ browser: 'error' }).includes('browser'));
 });
 
-test('what config.yaml switches off is neither announced nor offered', () => {
+test('tools that config.yaml disables are neither announced nor offered', () => {
   const off = { enabled: false };
   const config = { tools: { fleet: off, a2a: off, mcp: off } };
   assert.deepEqual(words({ endpoint, browser: 'ok', config }), []);
@@ -88,7 +88,7 @@ test('what config.yaml switches off is neither announced nor offered', () => {
   assert.deepEqual(listed({ enabled: false, agents }), []);
 });
 
-test('a name that is both a peer and a registered agent is told of at start', () => {
+test('a name of both a peer and a registered agent is reported at start', () => {
   const agents = { neo: { url: 'http://elsewhere.internal:4000', description: 'another neo' } };
   const { notes } = externalTools({ endpoint, config: { a2a: { agents } } });
   assert.equal(notes.length, 1);

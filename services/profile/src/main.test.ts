@@ -13,7 +13,7 @@ import { type JsonObject, type Log, systemClock, systemIds } from '@hermes-fleet
 const MAIN = join(import.meta.dirname, 'main.ts');
 const quiet: Log = { debug() {}, info() {}, warn() {}, error() {} };
 
-/** A profile with one MCP server, which answers nothing and ends only when it is killed. */
+/** A profile with one MCP server that never answers and ends only when killed. */
 function profileHome(t: TestContext, port: number) {
   const home = mkdtempSync(join(tmpdir(), 'hermes-main-'));
   t.after(() => rmSync(home, { recursive: true, force: true }));
@@ -49,7 +49,7 @@ function start(t: TestContext, home: string) {
   return { child, ended, lines: createInterface({ input: child.stdout }) };
 }
 
-/** Processes whose command line names this text. */
+/** Processes whose command line contains this text. */
 function processesNaming(text: string): number[] {
   const commandLine = (pid: string): string => {
     try {
@@ -71,7 +71,7 @@ async function takenPort(t: TestContext): Promise<number> {
   return typeof address === 'object' && address ? address.port : assert.fail('no port');
 }
 
-test('a start that fails ends with code 1 and says why, and its MCP servers end with it', async (t) => {
+test('a start that fails exits with code 1 and the reason, and its MCP servers end with it', async (t) => {
   const port = await takenPort(t);
   const { home } = profileHome(t, port);
   const { code, errors } = await start(t, home).ended;
@@ -82,7 +82,7 @@ test('a start that fails ends with code 1 and says why, and its MCP servers end 
   assert.deepEqual(left, []);
 });
 
-test('a model in no tier is told together with every other problem', async (t) => {
+test('a model without a tier is reported together with every other problem', async (t) => {
   const { home, dir } = profileHome(t, 1);
   const fleet = { server: { bind_port: 1, token_env: 'NOT_SET' } };
   writeFileSync(join(dir, 'fleet.yaml'), JSON.stringify({ fleet }));
@@ -92,7 +92,7 @@ test('a model in no tier is told together with every other problem', async (t) =
   assert.match(errors, /NOT_SET is not set/);
 });
 
-test('SIGTERM while it takes up old tasks: it stops in order and never listens', async (t) => {
+test('after SIGTERM while it resumes tasks, it stops in order and never listens', async (t) => {
   const { home, dir } = profileHome(t, await takenPort(t));
   const state = join(dir, 'state');
   mkdirSync(state);
@@ -123,7 +123,7 @@ test('SIGTERM while it takes up old tasks: it stops in order and never listens',
     });
   const { task } = await accept('first', {});
   await ledger.append(task.id, { type: 'queued', data: {} }, { state: 'queued' });
-  // Its admission asks the mute server, which takes until the probe's deadline.
+  // Its admission probes the silent server, which takes until the probe's deadline.
   const { task: second } = await accept('second', { required_mcp: ['mute'] });
   await ledger.close();
 

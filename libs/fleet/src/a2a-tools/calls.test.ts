@@ -37,14 +37,14 @@ describe('a2a_call', () => {
     assert.deepEqual([messages[0]?.messageId, call.parked()], [`${call.task.id}/1.0`, 1]);
   });
 
-  it('takes an answer that is no task', async (t) => {
+  it('accepts an answer that is a Message', async (t) => {
     const { tool } = await stock(t, { behaviour: async () => 'hello', answers: 'message' });
     const result = await tool('a2a_call').run({ name: 'helper', message: 'hi' }, testCall());
     const { agent, state, text } = told(result);
     assert.deepEqual([result.ok, agent, state, text], [true, 'helper', 'completed', 'hello']);
   });
 
-  it('goes on in a context', async (t) => {
+  it('continues a context', async (t) => {
     const { tool, messages } = await stock(t, { behaviour: async () => 'ok' });
     const first = told(await tool('a2a_call').run({ name: 'helper', message: 'one' }, testCall()));
     const context_id = first.context_id ?? '';
@@ -55,7 +55,7 @@ describe('a2a_call', () => {
     assert.equal(new Set(messages.map(({ contextId }) => contextId)).size, 1);
   });
 
-  it('does not wait where it is told so; a2a_get_task tells later', async (t) => {
+  it('does not wait when told so; a2a_get_task reads the answer later', async (t) => {
     const gate = Promise.withResolvers<void>();
     const { tool } = await stock(t, {
       behaviour: async () => {
@@ -81,7 +81,7 @@ describe('a2a_call', () => {
     assert.deepEqual((await look()).artifacts, [{ name: 'reply', parts: [{ text: 'late' }] }]);
   });
 
-  it('hands on what the agent asks, and the answer in the same task', async (t) => {
+  it("passes on the agent's question, and the answer in the same task", async (t) => {
     const { tool, messages } = await stock(t, {
       behaviour: async (text, nth) => (nth === 1 ? { ask: 'Which colour?' } : `painted it ${text}`),
     });

@@ -5,8 +5,8 @@ import { a2aTools, testCall, told } from '../testing/call-tool.ts';
 import { cardAt, oddAgent, taskOf } from '../testing/odd-agent.ts';
 import { completed, registered, say, TOKEN } from '../testing/odd-calls.ts';
 
-describe('an agent that points elsewhere', () => {
-  it('is asked where it is registered when it calls itself by a name of its own machine', async (t) => {
+describe('an agent that refers to another address', () => {
+  it('is called at its registered address when its card names a loopback host', async (t) => {
     const elsewhere = await oddAgent(t, {});
     for (const host of ['localhost', '127.0.0.1', '0.0.0.0', '[::1]']) {
       const agent = await oddAgent(t, {
@@ -27,7 +27,7 @@ describe('an agent that points elsewhere', () => {
     'http://[fd00::1]/',
   ];
   for (const url of inside) {
-    it(`is not asked at ${url}, and its token stays`, async (t) => {
+    it(`is not called at ${url}, and its token is not sent`, async (t) => {
       const agent = await oddAgent(t, { card: () => cardAt(url) });
       const { ok, output } = await say(agent);
       assert.equal(ok, false);
@@ -39,7 +39,7 @@ describe('an agent that points elsewhere', () => {
     });
   }
 
-  it('is refused where nobody registered it: an internal url in the card of a public agent', async (t) => {
+  it('is refused when it is unregistered and its card names an internal URL', async (t) => {
     const elsewhere = await oddAgent(t, {});
     const agent = await oddAgent(t, { card: () => cardAt(`${elsewhere.base}/rpc`) });
     const tools = a2aTools({ allowInternal: [`127.0.0.1:${agent.port}`] });
@@ -50,7 +50,7 @@ describe('an agent that points elsewhere', () => {
     assert.deepEqual(elsewhere.calls, []);
   });
 
-  it('by a redirect is refused, and its token stays', async (t) => {
+  it('is refused when it redirects, and its token is not sent', async (t) => {
     const elsewhere = await oddAgent(t, { reply: () => ({ task: completed('got it') }) });
     const agent = await oddAgent(t, {
       reply: (_call, _request, response) => {
@@ -65,8 +65,8 @@ describe('an agent that points elsewhere', () => {
   });
 });
 
-describe('an agent that nobody registered', () => {
-  it('is not asked at an internal address', async (t) => {
+describe('an unregistered agent', () => {
+  it('is not called at an internal address', async (t) => {
     const agent = await oddAgent(t, {});
     const tools = a2aTools();
     for (const url of [
@@ -86,7 +86,7 @@ describe('an agent that nobody registered', () => {
     assert.deepEqual([agent.calls, agent.tokens], [[], []]);
   });
 
-  it('is shown no token, also where a registered one is its neighbour', async (t) => {
+  it('gets no token, even on the host of a registered agent', async (t) => {
     const agent = await oddAgent(t, { reply: () => ({ task: completed('hi') }) });
     const tools = registered(agent, { allowInternal: ['127.0.0.1'] });
     const other = await tools('a2a_call').run({ url: `${agent.base}/other`, message: 'x' }, testCall());
@@ -112,7 +112,7 @@ describe('an agent that nobody registered', () => {
 });
 
 describe('a token', () => {
-  it('that an agent repeats is not in the result', async (t) => {
+  it('is removed from a result that repeats it', async (t) => {
     const echo = (text: string): JsonObject => ({ text: `you sent ${text}` });
     const agent = await oddAgent(t, {
       reply: (_call, request) => {
@@ -145,7 +145,7 @@ describe('a token', () => {
     assert.ok(!seen.includes(TOKEN), seen);
   });
 
-  it('is not told to the model by an agent that has seen it: not by an id, a refusal or its card', async (t) => {
+  it('does not reach the model through an ID, a refusal or a card', async (t) => {
     const agent = await oddAgent(t, {
       card: (base) => cardAt(`${base}/rpc`, { capabilities: {}, description: `I know ${TOKEN}` }),
       reply({ params }, _request, response) {
@@ -175,7 +175,7 @@ describe('a token', () => {
     assert.equal(agent.tokens.at(-1), `Bearer ${TOKEN}`);
   });
 
-  it('that is missing is said, by the name of its variable', async (t) => {
+  it('is reported by the name of its variable when it is missing', async (t) => {
     const agent = await oddAgent(t, {});
     const tools = registered(agent, { env: { read: () => undefined } });
     const { ok, output } = await tools('a2a_call').run({ name: 'odd', message: 'x' }, testCall());

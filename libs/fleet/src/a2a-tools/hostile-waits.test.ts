@@ -14,11 +14,11 @@ function events(response: ServerResponse): (result: JsonObject, done?: () => voi
     void response.write(`data: ${JSON.stringify({ jsonrpc: '2.0', id: 1, result })}\n\n`, done);
 }
 
-describe('an agent that keeps us waiting', () => {
+describe('an agent that delays its answer', () => {
   const canceled = (agent: OddAgent): boolean => agent.calls.some(({ method }) => method === 'CancelTask');
   const enough = new FleetError('CANCELED', 'enough');
 
-  it('with a stream without end is cut off by the end of the call, and told so', async (t) => {
+  it('is cut off at the end of the call when its stream never ends', async (t) => {
     const begun = Promise.withResolvers<void>();
     const agent = await oddAgent(t, {
       reply: ({ method }, _request, response) => {
@@ -47,7 +47,7 @@ describe('an agent that keeps us waiting', () => {
     assert.doesNotMatch(JSON.stringify(call.events), /more and more/);
   });
 
-  it('with a stream that holds more than a task may is asked, and cut off', async (t) => {
+  it('is queried and cut off when its stream holds more than a task may', async (t) => {
     const agent = await oddAgent(t, {
       reply: ({ method }, _request, response) => {
         if (method === 'GetTask') return completed('in the end');
@@ -65,7 +65,7 @@ describe('an agent that keeps us waiting', () => {
     assert.deepEqual(told(result).artifacts, [{ parts: [{ text: 'in the end' }] }]);
   });
 
-  it('with no answer at all is left at the end of the call', async (t) => {
+  it('is given up at the end of the call when it never answers', async (t) => {
     const asked = Promise.withResolvers<void>();
     const agent = await oddAgent(t, {
       reply: ({ method }) => {
@@ -85,7 +85,7 @@ describe('an agent that keeps us waiting', () => {
     );
   });
 
-  it('is left alone when the process stops: the next start goes on', async (t) => {
+  it('is left alone when the process stops, and the next start continues', async (t) => {
     const asked = Promise.withResolvers<void>();
     const agent = await oddAgent(t, {
       reply: ({ method }) => {

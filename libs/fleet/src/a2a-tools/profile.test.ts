@@ -6,7 +6,7 @@ import { profile } from '../testing/profile.ts';
 import { spending } from '../testing/relay-fleet.ts';
 import type { Script } from '../testing/scripts.ts';
 
-/** A profile that serves, and the A2A tools of a process that has registered it as an agent. */
+/** A serving profile, and the A2A tools of a process that has registered it as an agent. */
 async function registeredProfile(t: TestContext, script: Script, token = 'token-of-switch-for-neo') {
   const agents = { switch: await freePort(), neo: await freePort() };
   const neo = await profile(t, { name: 'neo', agents, script });
@@ -20,7 +20,7 @@ async function registeredProfile(t: TestContext, script: Script, token = 'token-
 }
 
 describe('a profile as a registered agent', () => {
-  it('is told that it is one by its card, works, and is believed what it spent', async (t) => {
+  it('is recognized by its card, works, and its reported tokens are counted', async (t) => {
     const { tools } = await registeredProfile(t, spending(70));
     const card = told(await tools('a2a_discover').run({ name: 'neo' }, testCall()));
     assert.deepEqual([card.handshake, card.a2a_version], [true, '1.0']);
@@ -34,7 +34,7 @@ describe('a profile as a registered agent', () => {
     }
   });
 
-  it('asks, and is answered in the same task', async (t) => {
+  it('asks a question, and is answered in the same task', async (t) => {
     const { neo, tools } = await registeredProfile(t, async (_task, context) => ({
       status: 'done',
       nextSteps: [],
@@ -51,7 +51,7 @@ describe('a profile as a registered agent', () => {
     assert.equal(neo.runs.length, 1);
   });
 
-  it('that refuses the token has not taken the work', async (t) => {
+  it('has not accepted the work when it refuses the token', async (t) => {
     const { neo, tools } = await registeredProfile(t, spending(1), 'token-that-is-wrong-0123456789');
     const { ok, output } = await tools('a2a_call').run({ name: 'neo', message: 'x' }, testCall());
     assert.equal(ok, false);

@@ -25,14 +25,14 @@ const sends = ({ methods }: StockAgent): number =>
   methods.filter((method) => /SendMessage|SendStreamingMessage|message\/send/.test(method)).length;
 
 describe('a call whose answer is lost', () => {
-  it('is looked for at the agent, and not made twice', async (t) => {
+  it('is looked for at the agent, and not repeated', async (t) => {
     const agent = await stock(t, { losesFirstAnswer: true });
     const result = await registered(agent)('a2a_call').run(INPUT, testCall());
     assert.deepEqual([told(result).artifacts, sends(agent), agent.messages.length], [DONE, 1, 1]);
     assert.ok(agent.methods.includes('ListTasks'));
   });
 
-  it('in the middle of a conversation is looked for in its task', async (t) => {
+  it('is looked for in its task when it continued one', async (t) => {
     const agent = await startStockAgent(t, {
       behaviour: async (text, nth) => (nth === 1 ? { ask: 'which?' } : `did ${text}`),
     });
@@ -42,7 +42,7 @@ describe('a call whose answer is lost', () => {
     const answer = { ...INPUT, message: 'this', task_id: asked.task_id ?? '' };
     const second = testCall({ taskId: call.task.id, key: '2.0' });
     await tools('a2a_call').run(answer, second);
-    // As after a crash between the sending and its answer: the message is known, its task is not.
+    // As after a crash between sending and the answer: the message ID is saved, the task ID is not.
     const [sent = {}] = second.memos;
     const again = testCall({ taskId: call.task.id, key: '2.0', memo: sent });
     const result = told(await registered(agent)('a2a_call').run(answer, again));
@@ -50,7 +50,7 @@ describe('a call whose answer is lost', () => {
     assert.deepEqual(agent.messages.map(textOf), ['it', 'this']);
   });
 
-  it('at an agent that cannot tell is not known, and not made twice', async (t) => {
+  it('has an unknown outcome, and is not repeated, when the agent cannot tell', async (t) => {
     const agent = await stock(t, { losesFirstAnswer: true, answers: 'message' });
     const call = testCall();
     const { ok, output } = await registered(agent)('a2a_call').run(INPUT, call);
@@ -63,9 +63,9 @@ describe('a call whose answer is lost', () => {
   });
 });
 
-describe('a call over a restart', () => {
+describe('a call across a restart', () => {
   for (const tool of ['a2a_call', 'a2a_call_streaming']) {
-    it(`goes on with the task that it began: ${tool}`, async (t) => {
+    it(`continues with the task that it began: ${tool}`, async (t) => {
       const gate = Promise.withResolvers<void>();
       const agent = await stock(t, {
         behaviour: async (text) => {
@@ -92,7 +92,7 @@ describe('a call over a restart', () => {
     });
   }
 
-  it('that was cut off before its message went is told as not known', async (t) => {
+  it('has an unknown outcome when it was cut off before its message was sent', async (t) => {
     const agent = await stock(t);
     const call = testCall({ memo: { contextId: 'c' } });
     const { ok, output } = await registered(agent)('a2a_call').run(INPUT, call);
@@ -114,7 +114,7 @@ describe('a call over a restart', () => {
 });
 
 describe('the end of a call', () => {
-  it('cancels what it began at the agent', async (t) => {
+  it('cancels the task that it began at the agent', async (t) => {
     const agent = await stock(t, { behaviour: () => new Promise(() => undefined) });
     const taken = Promise.withResolvers<void>();
     const call = testCall({ onSave: ({ taskId }) => taskId !== undefined && taken.resolve() });
@@ -126,7 +126,7 @@ describe('the end of a call', () => {
     assert.equal(agent.methods.at(-1), 'CancelTask');
   });
 
-  it('before the answer finds the task and cancels it', async (t) => {
+  it('finds and cancels the task when no answer has come yet', async (t) => {
     const begun = Promise.withResolvers<void>();
     const agent = await stock(t, {
       losesFirstAnswer: true,
@@ -144,8 +144,8 @@ describe('the end of a call', () => {
   });
 });
 
-describe('a call that reaches nobody', () => {
-  it('fails at once, and may be made again', async () => {
+describe('a call to an unreachable agent', () => {
+  it('fails at once, and may be repeated', async () => {
     const base = `http://127.0.0.1:${await freePort()}`;
     const tools = a2aTools({ agents: { away: { url: base, description: 'Away.' } } });
     const startedAt = systemClock.now();

@@ -12,8 +12,8 @@ const spent = (tokens: number): JsonObject => ({
 const done = taskOf('COMPLETED', spent(500));
 const doing: OddReply = ({ method }) => (method === 'SendMessage' ? { task: done } : done);
 
-describe('what an agent has spent on one task', () => {
-  it('is counted once, although the process ended between the counting and the result of the call', async (t) => {
+describe('the tokens that an agent spent on one task', () => {
+  it('are counted once, although the process ended between the booking and the result of the call', async (t) => {
     const agent = await oddAgent(t, { reply: doing });
     const entries: TokenEntry[] = [];
     const call = testCall({ budget: testBudget(undefined, entries) });
@@ -27,7 +27,7 @@ describe('what an agent has spent on one task', () => {
     assert.deepEqual([restarted.usage().delegatedTokens, sends], [500, 1]);
   });
 
-  it('is counted once, although it is asked for again after a restart', async (t) => {
+  it('are counted once, although they are read again after a restart', async (t) => {
     const agent = await oddAgent(t, { reply: doing });
     const entries: TokenEntry[] = [];
     for (const key of ['1.0', '2.0']) {
@@ -38,7 +38,7 @@ describe('what an agent has spent on one task', () => {
     }
   });
 
-  it('is counted once, although it was delegated and is then looked at by a tool', async (t) => {
+  it('are counted once, although the task was delegated and then read by a tool', async (t) => {
     const agent = await oddAgent(t, { reply: doing });
     const agents = { odd: { url: agent.base, description: 'Odd.' } };
     const remotes = createRegisteredAgents({
@@ -54,7 +54,7 @@ describe('what an agent has spent on one task', () => {
     assert.equal(budget.usage().delegatedTokens, 500);
   });
 
-  it('is counted where it grows, and for each of its tasks', async (t) => {
+  it("are counted as they grow, and for each of the agent's tasks", async (t) => {
     let tokens = 100;
     const agent = await oddAgent(t, {
       reply: ({ params }) => ({ ...taskOf('WORKING', spent(tokens)), id: String(params.id) }),
@@ -85,7 +85,7 @@ describe('what an agent has spent on one task', () => {
           if (method === 'GetTask' && call.signal.aborted) return taskOf('COMPLETED', spent(70));
           if (method === 'CancelTask')
             response.end(JSON.stringify({ jsonrpc: '2.0', id: 1, error: { code: -32002, message: 'over' } }));
-          // Whoever follows it hears nothing until its call is over.
+          // Followers see nothing until the call has ended.
           else call.ending.abort(new FleetError('CANCELED', 'enough'));
           return undefined;
         },

@@ -38,7 +38,7 @@ describe('the rights of a call', () => {
 });
 
 describe('a2a_list', () => {
-  it('names the registered agents, and no token', async () => {
+  it('lists the registered agents, without tokens', async () => {
     const agents = {
       pipeline: { url: 'http://data-agent.internal:4000', description: 'Data.', token_env: 'PIPELINE_TOKEN' },
       review: { url: 'http://review:4000', description: 'Reviews.' },
@@ -52,7 +52,7 @@ describe('a2a_list', () => {
 });
 
 describe('a2a_discover', () => {
-  it('tells what a card says, as data and cut to size', async (t) => {
+  it('shows a card as data, truncated', async (t) => {
     const skill = (id: string) => ({
       id,
       name: 'n'.repeat(500),
@@ -100,7 +100,7 @@ describe('a2a_discover', () => {
     assert.equal(agent.cardReads(), 2);
   });
 
-  it('wants one name, and one that there is', async () => {
+  it('requires exactly one name, and a registered one', async () => {
     const tools = a2aTools({ agents: agentsAt('http://x/') });
     const said = async (input: JsonObject) =>
       String((await tools('a2a_discover').run(input, testCall())).output);
@@ -112,7 +112,7 @@ describe('a2a_discover', () => {
 });
 
 describe('a2a_call_streaming', () => {
-  it('tells the caller how it goes on, and never what the agent says', async (t) => {
+  it("reports progress to the caller, but never the agent's text", async (t) => {
     const agent = await oddAgent(t, {
       reply: ({ method }, _request, response) => {
         if (method !== 'SendStreamingMessage') return undefined;
@@ -175,9 +175,9 @@ describe('a2a_call_streaming', () => {
   }
 });
 
-describe('an agent that nobody registered', () => {
+describe('an unregistered agent', () => {
   for (const tool of ['a2a_call', 'a2a_call_streaming']) {
-    it(`is reached through the guarded fetch: ${tool}`, async (t) => {
+    it(`is called through the guarded fetch: ${tool}`, async (t) => {
       const agent = await stock(t);
       const tools = a2aTools({ allowInternal: [new URL(agent.rpcUrl).host] });
       const result = await tools(tool).run({ url: origin(agent), message: 'it' }, testCall());
@@ -189,7 +189,7 @@ describe('an agent that nobody registered', () => {
   }
 });
 
-describe('the registered agents behind delegate', () => {
+describe('the registered agents that delegate offers', () => {
   const remotes = (url: string) =>
     createRegisteredAgents({
       agents: agentsAt(url),
@@ -199,7 +199,7 @@ describe('the registered agents behind delegate', () => {
       random: () => 0,
     });
 
-  it('get the brief as a contract, and what they report of their spending is counted', async (t) => {
+  it('get the brief as a contract, and the tokens that they report are counted', async (t) => {
     const agent = await stock(t, {
       behaviour: async (text) => {
         const id = /task_id: "?([^\s"]+)/.exec(text)?.[1];
@@ -232,7 +232,7 @@ describe('the registered agents behind delegate', () => {
     assert.match(text, /end your reply with a TASK_RESULT/);
   });
 
-  it('are refused to a caller without the right, and under a name that is not registered', async (t) => {
+  it('are refused to a caller without the scope, and under an unregistered name', async (t) => {
     const agent = await stock(t);
     const agents = remotes(origin(agent));
     await assert.rejects(

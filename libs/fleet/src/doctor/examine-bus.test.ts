@@ -19,7 +19,7 @@ const check = async (servers: string[], login: { user?: string; pass?: string } 
   return finding;
 };
 
-test('a bus without its stream, and one that takes events', async (t) => {
+test('a bus without its stream fails, and a bus that accepts events is ok', async (t) => {
   const nats = await startNatsServer(t);
   const missing = await check([nats.url]);
   assert.equal(missing.state, 'failed');
@@ -29,7 +29,7 @@ test('a bus without its stream, and one that takes events', async (t) => {
   assert.deepEqual((await check([nats.url])).state, 'ok');
 });
 
-test('a login that is refused', async (t) => {
+test('a refused login fails', async (t) => {
   const nats = await startNatsServer(t, { users: [{ user: 'neo', password: 'the-right-one-0123' }] });
   const { state, detail } = await check([nats.url], { user: 'neo', pass: 'a-wrong-one-012345' });
   assert.equal(state, 'failed');
@@ -37,14 +37,14 @@ test('a login that is refused', async (t) => {
   assert.ok(!detail.includes('a-wrong-one'));
 });
 
-test('a password in an address is not repeated', async () => {
+test('a password in an address is not shown', async () => {
   const { state, detail } = await check([`nats://neo:the-right-one-0123@127.0.0.1:${await freePort()}`]);
   assert.equal(state, 'failed');
   assert.match(detail, /^nats:\/\/127\.0\.0\.1:\d+: /);
   assert.ok(!detail.includes('the-right-one'));
 });
 
-test('a server that is away, and one that says nothing', async (t) => {
+test('a server that is unreachable, or does not answer, fails', async (t) => {
   const away = await check([`nats://127.0.0.1:${await freePort()}`]);
   assert.match(away.detail, /ECONNREFUSED/);
   const mute = createServer(() => {});

@@ -17,7 +17,7 @@ import { examinePeer } from './examine-peer.ts';
 
 const client = createA2AClient({ clock: systemClock, log: silentLog, extensions: [HANDSHAKE_EXTENSION] });
 
-/** What the doctor of switch finds about a peer: each check with its state, and all of the words. */
+/** The findings of switch's doctor about a peer: the state of each check, and the whole text. */
 async function examine(
   name: string,
   url: string,
@@ -47,11 +47,11 @@ async function examine(
 
 interface Stub {
   readonly card?: JsonObject | string;
-  /** What a SendMessage is answered with: a result, or an HTTP status. */
+  /** The answer to SendMessage: a result, or an HTTP status. */
   readonly answer?: JsonObject | number;
 }
 
-/** A peer that answers as the test says, and counts the messages that it gets. */
+/** A scripted peer that counts its messages. */
 async function stub(
   t: TestContext,
   { card, answer = 500 }: Stub,
@@ -96,7 +96,7 @@ const greeting = (announce: Parameters<typeof announceOf>[1], agentId = 'neo'): 
   },
 });
 
-test('a peer of the fleet is fine in every check, and no task of it comes into being', async (t) => {
+test('a peer of the fleet passes every check, and gets no task', async (t) => {
   const agents = { switch: 1, neo: await freePort() };
   const neo = await profile(t, { name: 'neo', agents });
   await neo.serve();
@@ -118,7 +118,7 @@ test('a peer of the fleet is fine in every check, and no task of it comes into b
   assert.deepEqual(neo.runs, []);
 });
 
-test('a token that is not accepted, one that is missing, and one that lacks the scope', async (t) => {
+test('a token that is refused, missing, or without the scope is reported', async (t) => {
   const agents = { switch: 1, neo: await freePort() };
   const neo = await profile(t, { name: 'neo', agents });
   await neo.serve();
@@ -141,7 +141,7 @@ test('a token that is not accepted, one that is missing, and one that lacks the 
   assert.match((await examine('neo', strict)).said, /lacks the scope announce \(add announce to the scopes/);
 });
 
-test('a peer that is away, and one whose card cannot be read', async (t) => {
+test('a peer that is unreachable, or whose card cannot be read, fails', async (t) => {
   const away = await examine('neo', `http://127.0.0.1:${await freePort()}`);
   assert.deepEqual(away.checks, { reachable: 'failed' });
   assert.match(away.said, /nobody answers at .*\(start neo, or correct fleet\.agents\.neo\)/);
@@ -162,7 +162,7 @@ test('a peer without the handshake gets no message, and may have any name', asyn
   assert.deepEqual(messages, []);
 });
 
-/** What a peer may have wrong about itself: its card, its announce, what is found, in which words. */
+/** Faults of a peer: its card, its announce, the expected finding and its text. */
 const WRONG: [string, Stub, string, RegExp][] = [
   [
     'another name on its card',
@@ -241,12 +241,12 @@ for (const [what, peer, check, words] of WRONG)
     assert.deepEqual(messages, ['handshake:hermes-neo'], 'one message, on the reserved context');
   });
 
-test('versions that are told nowhere are not judged', async (t) => {
+test('versions that are not declared are skipped', async (t) => {
   const { url } = await stub(t, { card: cardOf('neo', []), answer: 401 });
   assert.equal((await examine('neo', url)).checks.versions, 'skipped');
 });
 
-test('a clock within five seconds is fine, and one that is not told is not judged', async (t) => {
+test('a clock within five seconds is ok, and an unknown one is skipped', async (t) => {
   const near = await stub(t, {
     card: cardOf('neo', ['2.0']),
     answer: greeting({ sentAt: new Date(Date.now() + 3_000).toISOString() }),
@@ -261,7 +261,7 @@ test('a clock within five seconds is fine, and one that is not told is not judge
   assert.deepEqual([checks.clock, checks.address], ['skipped', 'skipped']);
 });
 
-test("what may be secret in a card's address is not repeated", async () => {
+test("secrets in a card's address are not shown", async () => {
   const { said } = await examine('neo', `http://neo:the-right-one-0123@127.0.0.1:${await freePort()}`);
   assert.match(
     said,

@@ -7,8 +7,8 @@ import { CALLER, untilAborted } from '../testing/scripts.ts';
 import { subtaskFleet as fleet, ORCHESTRATES, OWN, resultsOf, tasksAt } from '../testing/subtask-fleet.ts';
 import { fleetToolsOf, toolCall, toolFleet } from '../testing/tool-fleet.ts';
 
-describe('handing a part of a run to a peer', () => {
-  it('goes by the handshake: half the budget, the deadline, the path, and the task that it is a part of', async (t) => {
+describe('a subtask', () => {
+  it('follows the handshake: half the budget, the deadline, the path, and its parent task', async (t) => {
     const of = await fleet(
       t,
       [
@@ -66,7 +66,7 @@ describe('handing a part of a run to a peer', () => {
     assert.deepEqual([peer, part], ['neo', `${id}/1.0`]);
   });
 
-  it('gives the slice that is asked for, but never what the run needs itself', async (t) => {
+  it('gets the requested slice, but never what the run needs itself', async (t) => {
     const ask = (token_budget: number) => ({ agent: 'neo', brief: 'a part', token_budget });
     const of = await fleet(
       t,
@@ -80,11 +80,11 @@ describe('handing a part of a run to a peer', () => {
       const { task } = of('neo').task(run).dispatch;
       return isJsonObject(task) ? task.token_budget : undefined;
     });
-    // 10,000 - 3,000 spent - 10 by the first part, of which the run keeps as much as its steps have taken so far.
+    // 10,000 - 3,000 spent - 10 by the first subtask; the run keeps as much as its steps have cost so far.
     assert.deepEqual(given, [500, 3_990]);
   });
 
-  it('tells why nobody takes it, at once where a peer is named, and the run goes on', async (t) => {
+  it('reports why no peer accepts it, at once when a peer is named, and the run continues', async (t) => {
     const of = await fleet(
       t,
       [
@@ -113,7 +113,7 @@ describe('handing a part of a run to a peer', () => {
     assert.deepEqual([status, tokensSpent], ['done', 7]);
   });
 
-  it('with auto goes to the next peer where one refuses, and says so in the events of the task', async (t) => {
+  it("goes to the next peer after a refusal with auto, and reports it in the task's events", async (t) => {
     const of = await fleet(t, [{ brief: 'write it' }], {
       neo: { script: spending(1), tier: 'sonnet' },
       trinity: { script: spending(2), tier: 'opus' },
@@ -135,7 +135,7 @@ describe('handing a part of a run to a peer', () => {
     assert.deepEqual([from, to, part], ['neo', 'trinity', `${id}/1.0`]);
   });
 
-  it('never closes a circle, and never goes further than a path may be long', async (t) => {
+  it('cannot close a cycle or exceed the longest path', async (t) => {
     const send = { agent: 'neo', brief: 'go on' };
     const of = await fleet(t, [send, { brief: 'go on' }], {
       neo: { script: spending(1) },
@@ -151,7 +151,7 @@ describe('handing a part of a run to a peer', () => {
     assert.deepEqual([tasksAt(of('neo')), tasksAt(of('trinity'))], [0, 1]);
   });
 
-  it('is for callers with the scope dispatch; those who may read may look', async (t) => {
+  it('requires the scope dispatch; read is enough to list and explain', async (t) => {
     const of = await toolFleet(t, {
       neo: {},
       switch: {
@@ -178,7 +178,7 @@ describe('handing a part of a run to a peer', () => {
     assert.equal(tasksAt(of('neo')), 0);
   });
 
-  it('ends at the peer when the task is canceled, and what was spent there is counted', async (t) => {
+  it('is canceled at the peer with its task, and the tokens spent there are counted', async (t) => {
     const spent = Promise.withResolvers<void>();
     const of = await fleet(t, [{ agent: 'neo', brief: 'hang' }], {
       neo: {
@@ -198,7 +198,7 @@ describe('handing a part of a run to a peer', () => {
     assert.equal(of('neo').task(remote).state, 'canceled');
   });
 
-  it('ends at the peer when the deadline of the task passes', async (t) => {
+  it("ends at the peer when the task's deadline passes", async (t) => {
     const of = await fleet(t, [{ agent: 'neo', brief: 'hang' }], { neo: { script: untilAborted } });
     const deadline = new Date(Date.now() + 2_500).toISOString();
     const id = await of('switch').send(dispatching({}, { ...OWN, deadline }));

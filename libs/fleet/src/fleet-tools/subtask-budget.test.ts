@@ -23,7 +23,7 @@ function budgetOf(limit: number | undefined, inputTokens: number, delegated: num
 const slice = (left: number, own: number, asked?: number) =>
   sliceOf(budgetOf(left + own, own, 0), asked).limit;
 
-describe('the slice of a part', () => {
+describe('the slice of a subtask', () => {
   for (const [what, given, expected] of [
     ['half of what is left', slice(10_000, 500), 5_000],
     ['what is asked for', slice(10_000, 500, 100), 100],
@@ -37,16 +37,16 @@ describe('the slice of a part', () => {
   ] as const)
     it(`is ${what}`, () => assert.equal(given, expected));
 
-  it('has no ceiling where the run has none, but what is asked for', () => {
+  it('has no limit when the run has none, except a requested one', () => {
     assert.deepEqual(sliceOf(budgetOf(undefined, 5, 7), undefined), { limit: undefined, before: 7 });
     assert.deepEqual(sliceOf(budgetOf(undefined, 5, 7), 50), { limit: 50, before: 7 });
   });
 
-  it('is refused where nothing is left', () => {
+  it('is refused when nothing is left', () => {
     assert.throws(() => slice(1, 500), { name: 'ToolError', message: /1 tokens of the budget remain/ });
   });
 
-  it('is never more than what is asked for, or than what is left with something kept', () => {
+  it("is never more than requested, or than what is left after the run's reserve", () => {
     fc.assert(
       fc.property(
         fc.nat(100_000),
@@ -64,8 +64,8 @@ describe('the slice of a part', () => {
   });
 });
 
-describe('the budget of a part', () => {
-  it('counts what its peers spent, on the run and on itself, also after a restart', async () => {
+describe('the budget of a subtask', () => {
+  it("counts its peers' tokens on the run and on itself, also after a restart", async () => {
     const whole = budgetOf(1_000, 100, 50);
     const made = sliceOf(whole, 200);
     const part = subtaskBudget(whole, made);
@@ -76,7 +76,7 @@ describe('the budget of a part', () => {
     assert.equal(subtaskBudget(budgetOf(1_000, 100, 200), made).spent(), 150);
   });
 
-  it('has no more left than the run', async () => {
+  it('never has more left than the run', async () => {
     const whole = budgetOf(1_000, 0, 0);
     const part = subtaskBudget(whole, sliceOf(whole, 800));
     await whole.reserve({ inputTokens: 700, maxOutputTokens: 0 });

@@ -7,8 +7,8 @@ import { subtaskFleet as fleet, ORCHESTRATES, OWN, resultsOf, tasksAt } from '..
 import type { TestProfile } from '../testing/test-profile.ts';
 import { fleetToolsOf, introduce, sending, toolCall, toolFleet } from '../testing/tool-fleet.ts';
 
-describe('a part that is under way', () => {
-  /** Work that waits until it is let go, and then spends. */
+describe('a subtask in progress', () => {
+  /** Work that waits for the gate and then spends tokens. */
   function held(tokens: number): { script: Script; begun: Promise<void>; letGo: () => void } {
     const begun = Promise.withResolvers<void>();
     const gate = Promise.withResolvers<void>();
@@ -33,7 +33,7 @@ describe('a part that is under way', () => {
       },
     ],
   ] as const) {
-    it(`goes on after ${how} of its profile: one task at the peer, its tokens counted once`, async (t) => {
+    it(`continues after ${how} of its profile: one task at the peer, its tokens counted once`, async (t) => {
       const { script, begun, letGo } = held(40);
       const of = await fleet(
         t,
@@ -81,7 +81,7 @@ describe('a part that is under way', () => {
   });
 
   for (const crashes of [false, true])
-    it(`asks the caller of the task what the peer asks${crashes ? ', over a crash too' : ''}`, async (t) => {
+    it(`passes the peer's question to the task's caller${crashes ? ', across a crash too' : ''}`, async (t) => {
       const of = await fleet(t, [{ agent: 'neo', brief: 'paint it' }], {
         neo: { script: asking('Which room?', 'Which wall?') },
       });
@@ -101,7 +101,7 @@ describe('a part that is under way', () => {
       assert.deepEqual([tasksAt(of('neo')), of('neo').runs.length], [1, 1]);
     });
 
-  it('goes on when the peer does not wait for the answer any longer', async (t) => {
+  it('continues when the peer no longer waits for the answer', async (t) => {
     const of = await fleet(t, [{ agent: 'neo', brief: 'paint it' }], {
       neo: { script: asking('Which room?'), fleet: { limits: { max_input_wait_s: 0.3 } } },
     });
@@ -113,7 +113,7 @@ describe('a part that is under way', () => {
     assert.equal(of('switch').gateway.queuedTasks(), 0);
   });
 
-  it('leaves the slot of its run to others', async (t) => {
+  it("leaves its run's slot to other tasks", async (t) => {
     const { script, begun, letGo } = held(1);
     const of = await toolFleet(t, {
       neo: { script },
@@ -136,7 +136,7 @@ describe('a part that is under way', () => {
     assert.equal((await of('switch').result(long)).status, 'done');
   });
 
-  it('does not hold up a part that comes the other way, in one context and one slot each', async (t) => {
+  it('does not block a subtask in the other direction, with one context and one slot each', async (t) => {
     const both = Promise.withResolvers<void>();
     let begun = 0;
     const crosswise =
@@ -192,7 +192,7 @@ describe('a part that is under way', () => {
     ]);
   });
 
-  it('needs a name where the profile does not look for peers', async (t) => {
+  it('must name a peer when the profile does not orchestrate', async (t) => {
     const of = await toolFleet(t, {
       trinity: { script: spending(3) },
       neo: {

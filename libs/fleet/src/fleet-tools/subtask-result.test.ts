@@ -10,8 +10,8 @@ function told(outcome: RunOutcome): JsonObject {
   return output;
 }
 
-describe('what a model is told of a part', () => {
-  it('is short when there is little to tell', () => {
+describe("the model's view of a subtask", () => {
+  it('is short when there is little to report', () => {
     assert.deepEqual(subtaskResult({ ...DONE, executedBy: 'neo', text: 'yes' }, 5), {
       ok: true,
       output: { status: 'done', executed_by: 'neo', tokens_spent: 5, text: 'yes' },
@@ -19,7 +19,7 @@ describe('what a model is told of a part', () => {
     });
   });
 
-  it('is what is left of partial work, and why work failed', () => {
+  it('has the rest of partial work, and the reason of a failure', () => {
     const partial = subtaskResult(
       { ...DONE, status: 'partial', remaining: ['b'], nextSteps: ['c'], output: [1] },
       5,
@@ -36,7 +36,7 @@ describe('what a model is told of a part', () => {
     );
   });
 
-  it('is cut to size, whatever a peer says', () => {
+  it('is truncated, whatever a peer sends', () => {
     const long = 'x'.repeat(1_000_000);
     const many = Array.from({ length: 5_000 }, () => long.slice(0, 2_000));
     const unmet = many.map((name) => ({ kind: 'repo' as const, name, detail: name, transient: true }));

@@ -20,8 +20,8 @@ const TASK: AdmittedTask = {
   }),
 };
 
-describe('a part of a task', () => {
-  it('has the name of its call, and the context of its profile, short enough for the wire', () => {
+describe('a subtask', () => {
+  it('has the ID of its call, and the context of its profile, short enough for the wire', () => {
     assert.equal(callId('a2a-1', '3.0/1.2'), 'a2a-1/3.0/1.2');
     assert.equal(subtaskContextId('ctx', 'switch'), 'ctx/switch');
     const long = 'x'.repeat(256);
@@ -31,7 +31,7 @@ describe('a part of a task', () => {
     }
   });
 
-  it('carries the deadline, the path and the root on, and asks only for what it is asked for', () => {
+  it('passes the deadline, the path and the root on, and requires only what was requested', () => {
     const dispatch = subtaskDispatch(TASK, { agent: 'auto', brief: 'a part', requirements: {} }, 100);
     assert.deepEqual(dispatch, {
       type: 'TASK_DISPATCH',
@@ -53,14 +53,14 @@ describe('a part of a task', () => {
     assert.deepEqual([id, caller, deadlineAt, traceparent], ['a2a-1/1.0', CALLER, 5, '00-1-2-01']);
   });
 
-  it('waits as asked; a named peer is not waited for otherwise', () => {
+  it('waits as requested; a named peer is not waited for by default', () => {
     const routing = (ask: object) =>
       subtaskDispatch(TASK, { agent: 'neo', brief: 'x', ...ask }, undefined).routing;
     assert.deepEqual(routing({}), { target: 'neo', onBlocked: 'fail' });
     assert.deepEqual(routing({ onBlocked: 'queue' }), { target: 'neo', onBlocked: 'queue' });
   });
 
-  it('that is no dispatch is refused with every wrong field', () => {
+  it('is refused with every invalid field when it is not a valid dispatch', () => {
     const wrong = { agent: 'neo', brief: '', outputSchema: { type: 'nonsense' } };
     assert.throws(
       () => subtaskDispatch(TASK, wrong, undefined),

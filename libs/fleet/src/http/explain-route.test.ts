@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { JsonObject } from '@hermes-fleet/protocol';
 import { dispatch, orchestrator, routes, TOKENS } from '../testing/fleet-routes.ts';
 
-test('POST /fleet/route says where a dispatch would go and why, and records nothing', async (t) => {
+test('POST /fleet/route explains where a dispatch would go, and records nothing', async (t) => {
   const { ask, one, tasks } = await orchestrator(t);
   const asked = dispatch({ requirements: { required_mcp: ['memory'] } });
   for (const body of [asked, { dispatch: asked }]) {
@@ -22,7 +22,7 @@ test('POST /fleet/route says where a dispatch would go and why, and records noth
   assert.deepEqual(one.runs, []);
 });
 
-test('POST /fleet/route names what is unmet, and whether waiting can help', async (t) => {
+test('POST /fleet/route lists the unmet requirements, and says if waiting can help', async (t) => {
   const { ask } = await orchestrator(t);
   const route = async (body: JsonObject) => (await ask('POST', '/fleet/route', body)).body;
 
@@ -48,7 +48,7 @@ test('POST /fleet/route names what is unmet, and whether waiting can help', asyn
   assert.ok(late.considered.every((each: JsonObject) => each.verdict !== 'chosen'));
 });
 
-test('POST /fleet/route says of a dispatch that is not admitted what its result then says', async (t) => {
+test('POST /fleet/route reports for an inadmissible dispatch what its result would report', async (t) => {
   const { ask, one } = await orchestrator(t);
   const past = '2020-01-01T00:00:00Z';
   const cases: [JsonObject, JsonObject][] = [
@@ -69,7 +69,7 @@ test('POST /fleet/route says of a dispatch that is not admitted what its result 
   }
 });
 
-test('POST /fleet/route on a profile that does its own work answers as its admission would', async (t) => {
+test('POST /fleet/route on a profile without orchestration answers as its admission would', async (t) => {
   const { ask, one } = await routes(t, { name: 'neo', agents: { trinity: 2 } });
   const route = async (body: JsonObject) => (await ask('POST', '/fleet/route', body, TOKENS.reader)).body;
   const own = await route(dispatch());
@@ -90,7 +90,7 @@ test('POST /fleet/route on a profile that does its own work answers as its admis
   assert.deepEqual((await route(dispatch({ routing: { target: 'trinity' } }))).unmet[0].kind, 'peer');
 });
 
-test('POST /fleet/route names every wrong field of a dispatch that is not valid', async (t) => {
+test('POST /fleet/route names every invalid field of a dispatch', async (t) => {
   const { ask, tasks } = await orchestrator(t);
   const wrong = {
     type: 'TASK_DISPATCH',

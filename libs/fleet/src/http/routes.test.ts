@@ -7,7 +7,7 @@ import { dispatching } from '../testing/messages.ts';
 import { announcing, prosePeer } from '../testing/routing.ts';
 import { CALLER, DONE } from '../testing/scripts.ts';
 
-test('all three need a token with the scope read, and only that', async (t) => {
+test('all three routes need a token with the scope read, and no other scope', async (t) => {
   const { ask } = await routes(t, {});
   for (const [method, path, payload] of [
     ['GET', '/fleet/peers', undefined],
@@ -21,7 +21,7 @@ test('all three need a token with the scope read, and only that', async (t) => {
   }
 });
 
-test('GET /fleet/peers shows every peer, how it is, and no token', async (t) => {
+test('GET /fleet/peers shows every peer and its state, and no token', async (t) => {
   const endpoint = { name: 'neo', url: 'http://neo:9220/jsonrpc', token: SECRET };
   const { ask } = await routes(t, {}, [
     announcing(
@@ -76,7 +76,7 @@ test('GET /fleet/peers shows every peer, how it is, and no token', async (t) => 
   assert.ok(!text.includes(SECRET));
 });
 
-test('GET /fleet/tasks/:id/cost sums own and delegated tokens by source and model, for the own caller alone', async (t) => {
+test("GET /fleet/tasks/:id/cost sums own and delegated tokens by source and model, for the task's caller only", async (t) => {
   const { ask, one } = await routes(t, {
     name: 'neo',
     script: async (_task, { budget }) => {

@@ -17,7 +17,7 @@ import { createA2ATools } from '../a2a-tools/tools.ts';
 export interface TestCall extends ToolCall {
   readonly budget: TaskBudget;
   readonly events: RunEvent[];
-  /** Everything that was remembered, in order. */
+  /** Every saved memo, in order. */
   readonly memos: JsonObject[];
   readonly ending: AbortController;
   readonly pausing: AbortController;
@@ -34,7 +34,7 @@ interface CallOptions {
   readonly onSave?: (memo: JsonObject) => unknown;
 }
 
-/** A call of a tool, outside of any run. */
+/** A tool call outside of any run. */
 export function testCall(o: CallOptions = {}): TestCall {
   const ending = new AbortController();
   const pausing = new AbortController();
@@ -75,7 +75,7 @@ export function testCall(o: CallOptions = {}): TestCall {
   };
 }
 
-/** A task's budget; with the entries of an earlier one, as after a restart. */
+/** A task's budget; with entries, as after a restart. */
 export function testBudget(limit?: number, entries: TokenEntry[] = []): TaskBudget {
   return createBudget({
     taskId: 'task',
@@ -105,7 +105,7 @@ export function a2aTools(o: Options = {}): (name: string) => Tool {
   return (name) => tools.find((tool) => tool.name === name) ?? assert.fail(`no ${name}`);
 }
 
-/** The fields of a result. */
+/** The output of a result, which must be an object. */
 export function told({ output }: ToolResult): JsonObject {
   return isJsonObject(output) ? output : assert.fail(`no fields: ${JSON.stringify(output)}`);
 }

@@ -21,7 +21,7 @@ export interface Reply {
 }
 export type Ask = (method: 'GET' | 'POST', path: string, payload?: unknown, token?: string) => Promise<Reply>;
 
-/** The routes over a real gateway and ledger, and over these peers instead of its own where they are given. */
+/** The routes with a real gateway and ledger; `peers` replaces the gateway's peers. */
 export async function routes(t: TestContext, o: ProfileOptions, peers?: ReturnType<typeof peerOf>[]) {
   const one = await profile(t, o);
   const { gateway, ledger } = one;
@@ -72,7 +72,7 @@ export const dispatch = (rest: JsonObject = {}, task: JsonObject = {}): JsonObje
   ...rest,
 });
 
-/** An orchestrator that has heard from two workers, one of them without the server `memory`. */
+/** An orchestrator with announces of two workers, one of them without the server `memory`. */
 export async function orchestrator(t: TestContext) {
   const setup = await routes(t, {
     name: 'switch',

@@ -1,6 +1,6 @@
 import { type InboundMessage, type JsonObject, systemIds } from '@hermes-fleet/protocol';
 
-/** A message with nothing in it but what is given. */
+/** An empty message with the given fields. */
 export function inbound(message: Partial<InboundMessage>): InboundMessage {
   return {
     messageId: systemIds.uuid(),

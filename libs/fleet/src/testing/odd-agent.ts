@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { TestContext } from 'node:test';
 import { isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
 
-/** What an agent answers to a call: a JSON-RPC result, or whatever it writes itself. */
+/** The answer to a call: a JSON-RPC result, or undefined after writing the response itself. */
 export type OddReply = (
   call: { readonly method: string; readonly params: JsonObject },
   request: IncomingMessage,
@@ -13,11 +13,11 @@ export interface OddAgent {
   readonly base: string;
   readonly port: number;
   readonly calls: { readonly method: string; readonly params: JsonObject }[];
-  /** What it was sent as `Authorization`, request by request, the card's too. */
+  /** The `Authorization` header of each request, including requests for the card. */
   readonly tokens: (string | undefined)[];
 }
 
-/** An agent on loopback that does what the test says: for what no honest one does. */
+/** A misbehaving agent on loopback, for answers that no correct agent gives. */
 export async function oddAgent(
   t: TestContext,
   o: { readonly card?: (base: string) => JsonObject | string; readonly reply?: OddReply },
@@ -62,7 +62,7 @@ export async function oddAgent(
   return { base, port: address.port, calls, tokens };
 }
 
-/** A card of A2A 1.0 whose JSON-RPC is at this url. */
+/** An agent card of A2A 1.0 with this JSON-RPC URL. */
 export function cardAt(url: string, more: JsonObject = {}): JsonObject {
   return {
     name: 'Odd',
@@ -75,7 +75,7 @@ export function cardAt(url: string, more: JsonObject = {}): JsonObject {
   };
 }
 
-/** A task as A2A 1.0 writes it. */
+/** A task in the wire form of A2A 1.0. */
 export function taskOf(state: string, more: JsonObject = {}): JsonObject {
   return { id: 'r-1', contextId: 'c-1', status: { state: `TASK_STATE_${state}` }, ...more };
 }

@@ -2,7 +2,7 @@ import type { JsonObject, ToolResult } from '@hermes-fleet/protocol';
 import { a2aTools, type TestCall, testCall } from './call-tool.ts';
 import { type OddAgent, taskOf } from './odd-agent.ts';
 
-/** What the process shows to an odd agent. */
+/** The process's token for the odd agent. */
 export const TOKEN = 'token-of-odd-0123456789';
 const env = { read: (name: string) => (name === 'ODD_TOKEN' ? TOKEN : undefined) };
 
@@ -15,10 +15,9 @@ export const registered = ({ base }: OddAgent, more: Parameters<typeof a2aTools>
     ...more,
   });
 
-/** One call of an odd agent. */
 export const say = (agent: OddAgent, call: TestCall = testCall(), tool = 'a2a_call'): Promise<ToolResult> =>
   registered(agent)(tool).run({ name: 'odd', message: 'hello' }, call);
 
-/** A task that has ended with this text. */
+/** A completed task with this text. */
 export const completed = (text: string, more: JsonObject = {}): JsonObject =>
   taskOf('COMPLETED', { artifacts: [{ artifactId: 'a', parts: [{ text }] }], ...more });

@@ -9,11 +9,11 @@ import type { ProfileOptions, TestProfile } from './test-profile.ts';
 export interface RelayFleet {
   readonly orchestrator: TestProfile;
   worker(name: string): TestProfile;
-  /** Has the orchestrator hear what a worker would announce now. */
+  /** Gives the orchestrator a worker's current announce. */
   hear(name: string): Promise<void>;
 }
 
-/** Workers that serve, and an orchestrator that has heard of them and never works itself. */
+/** Starts serving workers, and an orchestrator that knows their announces and fails if it works itself. */
 export async function relayFleet(
   t: TestContext,
   workers: Record<string, Pick<ProfileOptions, 'script' | 'tier' | 'fleet' | 'ledger'>>,
@@ -53,7 +53,6 @@ export async function relayFleet(
   return { orchestrator, worker, hear };
 }
 
-/** Work that spends so many tokens. */
 export const spending =
   (tokens: number): Script =>
   async (task, { budget }) => {
@@ -62,7 +61,7 @@ export const spending =
     return { ...DONE, text: `did ${task.dispatch.brief}`, artifacts: { filesChanged: ['a.ts'] } };
   };
 
-/** Two workers of which neo is asked first. */
+/** Two workers; routing prefers neo. */
 export const PREFERRED_FIRST = {
   neo: { script: spending(1), tier: 'sonnet' },
   trinity: { script: spending(1), tier: 'opus' },

@@ -2,7 +2,7 @@ import type { PeerCard, PeerProfile, RoutingPolicy } from '@hermes-fleet/peers';
 import type { TaskDispatch } from '@hermes-fleet/protocol';
 import { announceOf, NOW, peerOf } from './fakes.ts';
 
-/** Switch's policy, as the defaults of fleet.yaml have it. */
+/** The routing policy of switch, with the defaults of fleet.yaml. */
 export const POLICY: RoutingPolicy = {
   self: 'switch',
   versions: ['2.0'],
@@ -13,7 +13,7 @@ export const POLICY: RoutingPolicy = {
 
 type Extra = Partial<Omit<TaskDispatch, 'task'>> & { task?: Partial<TaskDispatch['task']> };
 
-/** A dispatch that asks for nothing, with what is given. */
+/** A dispatch without requirements, with the given fields. */
 export const dispatchOf = ({ task, ...rest }: Extra = {}): TaskDispatch => ({
   type: 'TASK_DISPATCH',
   protocolVersion: '2.0',
@@ -22,7 +22,7 @@ export const dispatchOf = ({ task, ...rest }: Extra = {}): TaskDispatch => ({
   ...rest,
 });
 
-/** A peer whose agent card was read just now; it has never announced itself. */
+/** A peer without an announce whose agent card was just read. */
 export const cardOnly = (
   name: string,
   card: Partial<PeerCard>,
@@ -35,11 +35,11 @@ export const cardOnly = (
     ...overrides,
   });
 
-/** A peer that has never heard of the handshake. */
+/** A peer without the handshake. */
 export const prosePeer = (name: string, overrides: Partial<PeerProfile> = {}): PeerProfile =>
   cardOnly(name, { handshake: false }, overrides);
 
-/** A peer that announces this on top of a healthy worker's announce. */
+/** A peer with a healthy worker's announce and these changes. */
 export const announcing = (
   name: string,
   announce: Parameters<typeof announceOf>[1],

@@ -7,7 +7,7 @@ import { sending, toolFleet } from './tool-fleet.ts';
 export const OWN = { routing: { target: 'switch' } };
 export const ORCHESTRATES = { orchestrate: true, routing: { peer_down_after_s: 20 } };
 
-/** The results of the calls that a run made. */
+/** The results of a run's tool calls. */
 export async function resultsOf(
   of: TestProfile,
   id: string,
@@ -22,7 +22,7 @@ export async function resultsOf(
 
 export const tasksAt = (of: TestProfile): number => of.ledger.list({ pageSize: 1 }).totalSize;
 
-/** switch, whose own runs make these calls, and its workers. */
+/** Starts workers and switch, whose own runs make these calls. */
 export async function subtaskFleet(
   t: Parameters<typeof toolFleet>[0],
   inputs: readonly JsonObject[],

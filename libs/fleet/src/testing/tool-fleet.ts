@@ -19,7 +19,7 @@ import { profile } from './profile.ts';
 import { DONE, type Script } from './scripts.ts';
 import type { ProfileOptions, TestProfile } from './test-profile.ts';
 
-/** A run's way to a tool, as the loop makes it: the memo stands in the run's checkpoint. */
+/** A tool call as the agent loop makes it, with its memo in the run's checkpoint. */
 export function toolCall(task: AdmittedTask, context: RunContext, key = '1.0'): ToolCall {
   const { checkpoint, ...rest } = context;
   const memoOf = (): JsonObject | undefined => {
@@ -37,7 +37,7 @@ export function toolCall(task: AdmittedTask, context: RunContext, key = '1.0'): 
   };
 }
 
-/** The tools of a profile of a test, and what they stand on. */
+/** The fleet tools of a test's profile. */
 export function fleetToolsOf(of: () => TestProfile, o: { orchestrates?: boolean; maxAtATime?: number } = {}) {
   const { orchestrates = true, maxAtATime = 100 } = o;
   const { name: self, peers } = of();
@@ -60,7 +60,7 @@ export function fleetToolsOf(of: () => TestProfile, o: { orchestrates?: boolean;
   return { tool, delegateSubtask };
 }
 
-/** Profiles on real ports that know each other; each may run a script of its own. */
+/** Starts profiles on real ports that know each other. */
 export async function toolFleet(
   t: TestContext,
   scripts: Record<string, Pick<ProfileOptions, 'script' | 'tier' | 'fleet' | 'defaultBudget'>>,
@@ -79,7 +79,7 @@ export async function toolFleet(
   return of;
 }
 
-/** Has a profile hear what the others would announce now. */
+/** Gives a profile the current announces of the others. */
 export async function introduce(to: TestProfile, all: readonly TestProfile[]): Promise<void> {
   for (const other of all) {
     if (other.name === to.name) continue;
@@ -89,7 +89,7 @@ export async function introduce(to: TestProfile, all: readonly TestProfile[]): P
   }
 }
 
-/** An own run that makes these calls of `fleet_send`, one after the other, and ends with their results as its output. */
+/** A run that calls `fleet_send` with each input in turn and outputs the results. */
 export const sending =
   (of: () => TestProfile, ...inputs: readonly JsonObject[]): Script =>
   async (task, context) => {

@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject, type JsonValue, systemIds } from '@hermes-fleet/protocol';
 import type { TestProfile } from './test-profile.ts';
 
-/** A call of a profile's door by plain HTTP, as the caller of this name; the JSON-RPC reply. */
+/** Calls a profile's JSON-RPC endpoint over plain HTTP, as this caller. */
 export async function rpc(
   profile: Pick<TestProfile, 'name' | 'port'>,
   method: string,
@@ -23,7 +23,7 @@ export async function rpc(
   throw new Error(`${profile.name} answered ${response.status} and no JSON object`);
 }
 
-/** Sends a handshake message and waits for the answer to it. */
+/** Sends a handshake message and returns the JSON-RPC reply. */
 export function sendHandshake(
   profile: Pick<TestProfile, 'name' | 'port'>,
   data: JsonObject,
@@ -34,7 +34,7 @@ export function sendHandshake(
   return rpc(profile, 'SendMessage', { message }, caller);
 }
 
-/** The handshake message in a reply, wherever it stands; throws without one of this type. */
+/** Finds a handshake message of this type anywhere in a reply; throws without one. */
 export function handshakeIn(reply: JsonValue | undefined, type: string): JsonObject {
   const found = search(reply, (value) => value['type'] === type);
   if (found) return found;
@@ -54,7 +54,7 @@ function search(
   return undefined;
 }
 
-/** The wrong fields that an error names, by google.rpc.BadRequest: each with what is wrong. */
+/** The field violations of an error (google.rpc.BadRequest): path and description. */
 export function violations(reply: JsonObject): Map<string, string> {
   const details = search(reply['error'], ({ '@type': type }) =>
     String(type).endsWith('google.rpc.BadRequest'),

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { waitWithoutSlot } from './wait-without-slot.ts';
 
-/** A call that notes when its run is parked, and answers questions; asking parks by itself. */
+/** A call that records parking and answers questions; `ask` parks by itself. */
 function call(answer: (question: string) => Promise<string>) {
   const log: string[] = [];
   let isParked = false;
@@ -33,7 +33,7 @@ function call(answer: (question: string) => Promise<string>) {
 }
 
 describe('waiting without a slot', () => {
-  it('lets the work ask, in the name of the call, and goes on waiting', async () => {
+  it('lets the work ask on behalf of the call, and keeps waiting', async () => {
     const made = call(async (question) => `${question}!`);
     const answers = await waitWithoutSlot(made, async (ask) => [
       await ask('which', { key: 'a' }),
@@ -67,7 +67,7 @@ describe('waiting without a slot', () => {
       assert.deepEqual(made.log, ['park', 'back', 'park', 'ask 1.0/a which', 'back', 'park', 'back']);
     });
 
-  it('tells the work that nobody answers, and is back in its slot when that fails', async () => {
+  it('tells the work that nobody answers, and has its slot again when the work fails', async () => {
     const made = call(() => Promise.reject(new Error('nobody')));
     const work = waitWithoutSlot(made, async (ask) => {
       await assert.rejects(ask('which', { key: 'a' }), /nobody/);

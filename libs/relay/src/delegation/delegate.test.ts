@@ -35,7 +35,7 @@ const noStream: Answer = { error: { code: -32601, message: 'no' } };
 const notFound: Answer = { error: { code: -32001, message: 'who?' } };
 
 describe('a delegation', () => {
-  it('takes a message for an answer', async (t) => {
+  it('accepts a Message as the result', async (t) => {
     const { options } = await scripted(t, [
       ['SendMessage', { result: { message: { parts: [{ text: 'hi' }] } } }],
     ]);
@@ -44,7 +44,7 @@ describe('a delegation', () => {
     assert.deepEqual([delegated.result.status, delegated.result.text], ['done', 'hi']);
   });
 
-  it('asks a peer that has no streams until the task has ended', async (t) => {
+  it('polls a peer without streams until the task has ended', async (t) => {
     const { options, methods, taken } = await scripted(t, [
       ['SendMessage', sent('t1', 'WORKING')],
       ['SubscribeToTask', noStream],
@@ -60,7 +60,7 @@ describe('a delegation', () => {
     assert.equal(methods().length, 7);
   });
 
-  it('gives a peer that lost the task the same bytes again', async (t) => {
+  it('sends the same bytes again to a peer that lost the task', async (t) => {
     const { options, bodies, taken, methods } = await scripted(t, [
       ['SendMessage', sent('t1', 'WORKING')],
       ['SubscribeToTask', noStream],
@@ -77,7 +77,7 @@ describe('a delegation', () => {
     assert.equal(methods().length, 6);
   });
 
-  it('with a peer that forgets the task again fails: each copy would begin the work anew', async (t) => {
+  it('fails at a peer that forgets the task twice, since each copy would begin the work again', async (t) => {
     const { options, methods } = await scripted(t, [
       ['SendMessage', sent('t1', 'WORKING')],
       ['SubscribeToTask', noStream],
@@ -91,7 +91,7 @@ describe('a delegation', () => {
     assert.equal(methods().filter((method) => method === 'SendMessage').length, 2);
   });
 
-  it('goes on with the task that a former process had started', async (t) => {
+  it('resumes a task that an earlier process started', async (t) => {
     const { options, methods } = await scripted(t, [
       ['SubscribeToTask', noStream],
       ['GetTask', seen('t1', 'FAILED')],
@@ -110,12 +110,12 @@ describe('a delegation', () => {
       data: [{ '@type': 'type.googleapis.com/google.rpc.ErrorInfo', reason: 'SHUTTING_DOWN', metadata: {} }],
     },
   };
-  it('is refused by a peer that says so', async (t) => {
+  it('is refused by a peer that is shutting down', async (t) => {
     const { options } = await scripted(t, [['SendMessage', shuttingDown]]);
     assert.equal((await delegate(options, delegation)).kind, 'refused');
   });
 
-  it('stays with a peer that refuses now but may have the task from before', async (t) => {
+  it('stays with a peer that refuses now but may have the task already', async (t) => {
     const { options } = await scripted(t, [
       ['SendMessage', shuttingDown],
       ['SendMessage', sent('t1', 'COMPLETED')],
@@ -125,7 +125,7 @@ describe('a delegation', () => {
     assert.equal(delegated.kind, 'result');
   });
 
-  it('to something that is no agent fails, and is not tried elsewhere: the work may have begun', async (t) => {
+  it('fails at a server that is not an agent, and is not tried elsewhere, since the work may have begun', async (t) => {
     const { options } = await scripted(t, [['SendMessage', { body: '<html>' }]]);
     await assert.rejects(
       delegate(options, delegation),
@@ -133,7 +133,7 @@ describe('a delegation', () => {
     );
   });
 
-  it('whose answer is not to be read fails, and is not sent again: what was blocked would begin anew', async (t) => {
+  it('fails without a resend when the answer is too large to read', async (t) => {
     const { options, methods } = await scripted(t, [
       ['SendMessage', sent('r-1', 'WORKING')],
       ['SubscribeToTask', noStream],
@@ -143,7 +143,7 @@ describe('a delegation', () => {
     assert.deepEqual(methods(), ['SendMessage', 'SubscribeToTask', 'GetTask']);
   });
 
-  it('of which the peer knows nothing any more and refuses the repetition fails', async (t) => {
+  it('fails when the peer no longer knows the task and refuses the resend', async (t) => {
     const { options } = await scripted(t, [
       ['SubscribeToTask', noStream],
       ['GetTask', notFound],
@@ -154,8 +154,8 @@ describe('a delegation', () => {
   });
 });
 
-describe('a withdrawal', () => {
-  it('learns the id by sending again, cancels, and brings what it came to', async (t) => {
+describe('a cancellation', () => {
+  it('learns the task ID by sending again, cancels, and returns the result', async (t) => {
     const { options, methods } = await scripted(t, [
       ['SendMessage', sent('t1', 'WORKING')],
       ['CancelTask', seen('t1', 'CANCELED')],
@@ -164,7 +164,7 @@ describe('a withdrawal', () => {
     assert.deepEqual(methods(), ['SendMessage', 'CancelTask']);
   });
 
-  it('takes the result of a task that ended first', async (t) => {
+  it('returns the result of a task that ended first', async (t) => {
     const { options } = await scripted(t, [
       ['CancelTask', { error: { code: -32002, message: 'over' } }],
       ['GetTask', seen('t1', 'COMPLETED')],
@@ -172,14 +172,14 @@ describe('a withdrawal', () => {
     assert.equal((await cancelDelegation(options, { ...delegation, remoteTaskId: 't1' }))?.status, 'done');
   });
 
-  it('brings an answer that needed no task', async (t) => {
+  it('returns the result of a Message', async (t) => {
     const { options } = await scripted(t, [
       ['SendMessage', { result: { message: { parts: [{ text: 'hi' }] } } }],
     ]);
     assert.equal((await cancelDelegation(options, delegation))?.text, 'hi');
   });
 
-  it('brings nothing of a task that goes on, or from a peer that is away', async (t) => {
+  it('returns nothing for a task that continues or a peer that is unreachable', async (t) => {
     const running = await scripted(t, [['CancelTask', seen('t1', 'WORKING')]]);
     assert.equal(await cancelDelegation(running.options, { ...delegation, remoteTaskId: 't1' }), undefined);
     const away = await scripted(t, []);
@@ -206,7 +206,7 @@ describe("a peer's question", () => {
     return { exchange, questions, delivered };
   }
 
-  it('is answered by the same message until that has arrived, and not asked again', async (t) => {
+  it('is answered with the same message until that has arrived, and not asked again', async (t) => {
     const { options, bodies, methods } = await scripted(t, [
       ['SendMessage', asked('t1')],
       ['SendMessage', 'cut'],
@@ -224,7 +224,7 @@ describe("a peer's question", () => {
     assert.equal(methods().length, 6);
   });
 
-  it('whose task has ended, or is forgotten, is looked up there', async (t) => {
+  it('is followed by a query when its task has ended or is unknown', async (t) => {
     const ended = await scripted(t, [
       ['SendMessage', asked('t1')],
       ['SendMessage', gone],
@@ -246,7 +246,7 @@ describe("a peer's question", () => {
     assert.ok(second.kind === 'result' && second.result.text === 't2 COMPLETED');
   });
 
-  it('whose answer is refused for another reason fails, and is withdrawn there', async (t) => {
+  it('fails and cancels the task when the peer refuses the answer for another reason', async (t) => {
     const { options, methods } = await scripted(t, [
       ['SendMessage', asked('t1')],
       ['SendMessage', { error: { code: -32602, message: 'too long' } }],
@@ -259,7 +259,7 @@ describe("a peer's question", () => {
     assert.deepEqual(methods(), ['SendMessage', 'SendMessage', 'CancelTask']);
   });
 
-  it('that nobody can answer is withdrawn, and the result is partial', async (t) => {
+  it('cancels the task and makes the result partial when nobody can answer', async (t) => {
     const { options, methods } = await scripted(t, [
       ['SendMessage', asked('t1')],
       ['CancelTask', seen('t1', 'CANCELED')],

@@ -32,7 +32,7 @@ const wire = encodeResult({
 const task = (state: string, data: JsonObject[] = [], text = 'words') => ({ state, data, text });
 
 describe('the result in a peer’s answer', () => {
-  it('is its TASK_RESULT; what we do not know of it travels on, ids and figures stay behind', () => {
+  it('is its TASK_RESULT: unknown fields are kept, IDs and counts are left out', () => {
     const result = resultOf(task('completed', [{ type: 'SESSION_ANNOUNCE' }, { ...wire, mood: 'good' }]), {
       taskId: 'remote',
       replySchema: 'structured',
@@ -62,7 +62,7 @@ describe('the result in a peer’s answer', () => {
     ['canceled', 'prose', 'error', {}],
   ];
   for (const [state, asked, status, fields] of prose)
-    it(`of a peer that speaks prose: ${state}, asked for ${asked}, is ${status}`, () => {
+    it(`of a prose peer in state ${state}, when ${asked} was required, is ${status}`, () => {
       const result = resultOf(task(state), { taskId: 't', replySchema: asked });
       assert.equal(result.status, status);
       assert.equal(result.taskId, 't');
@@ -70,18 +70,18 @@ describe('the result in a peer’s answer', () => {
         assert.deepEqual(Object.entries(result).find(([k]) => k === key)?.[1], value);
     });
 
-  it('of a rejection without words says so', () => {
+  it('says that a rejection gave no reason', () => {
     const result = resultOf(task('rejected', [], ''), { taskId: 't', replySchema: 'prose' });
     assert.equal(result.blockedReason, 'the peer rejected the task without a reason');
   });
 
-  it('may come as a message', () => {
+  it('may be a Message', () => {
     const asked = { taskId: 'remote', replySchema: 'prose' as const };
     assert.equal(resultOfMessage({ kind: 'message', text: 'hi', data: [] }, asked).text, 'hi');
     assert.equal(resultOfMessage({ kind: 'message', text: 'hi', data: [wire] }, asked).tokensSpent, 3);
   });
 
-  it('that breaks the contract is an error of the peer, naming the fields', () => {
+  it('is an error of the peer, with the invalid fields, when it breaks the contract', () => {
     const asked = { taskId: 'remote', replySchema: 'prose' as const };
     assert.ok(hasResult(task('completed', [wire])) && !hasResult(task('completed')));
     assert.throws(
@@ -102,7 +102,7 @@ describe('a TASK_RESULT in the text of an answer', () => {
   const said = (more: JsonObject = {}) =>
     `All done.\n\`\`\`json\n${JSON.stringify({ ...wire, ...more })}\n\`\`\``;
 
-  it('is the result, every word of it the agent’s own', () => {
+  it('is the result, and all of it counts as claimed', () => {
     const evidence = [{ kind: 'command', detail: 'npm test', exit_code: 0 }];
     const result = resultOf(task('completed', [], said({ evidence, executed_by: 'somebody' })), asked);
     assert.deepEqual([result.status, result.tokensSpent, result.text], ['done', 3, 'All done.']);
@@ -117,21 +117,21 @@ describe('a TASK_RESULT in the text of an answer', () => {
     assert.equal(outcomeOf(result, 'helper').executedBy, 'helper');
   });
 
-  it('keeps its own text and figures', () => {
+  it('keeps its own text and token count', () => {
     const usage = { input_tokens: 2, output_tokens: 1, model: 'm', source: 'metered' };
     const result = resultOf(task('completed', [], said({ usage, text: 'short' })), asked);
     assert.equal(result.text, 'short');
     assert.deepEqual(result.usage, { inputTokens: 2, outputTokens: 1, model: 'm', source: 'reported' });
   });
 
-  it('is not done where the task itself has failed; another status stands', () => {
+  it('is not done when the task itself failed; another status stays', () => {
     const failed = resultOf(task('failed', [], said()), asked);
     assert.deepEqual([failed.status, failed.error?.code, failed.tokensSpent], ['error', 'peer_failed', 3]);
     const partial = resultOf(task('failed', [], said({ status: 'partial', remaining: ['b'] })), asked);
     assert.deepEqual([partial.status, partial.remaining], ['partial', ['b']]);
   });
 
-  it('about another task, or with wrong fields, is none, and why is said', () => {
+  it('is ignored, with the reason, when it is about another task or invalid', () => {
     for (const [more, why] of [
       [{ task_id: 'x' }, /task_id: must be "remote"/],
       [{ tokens_spent: 'few' }, /tokens_spent/],
@@ -144,7 +144,7 @@ describe('a TASK_RESULT in the text of an answer', () => {
   });
 });
 
-describe('the output of a reply in JSON', () => {
+describe('the output of a JSON reply', () => {
   const outputSchema: JsonObject = {
     type: 'object',
     required: ['n'],
@@ -170,7 +170,7 @@ describe('the output of a reply in JSON', () => {
       }
     });
 
-  it('is looked at where the answer is nothing but a JSON value, which is partial all the same', () => {
+  it('is read from an answer that is only a JSON value, as partial work', () => {
     for (const text of ['{"n": 2}', '```json\n{"n": 2}\n```\n']) {
       const result = resultOf(task('completed', [], text), asked);
       assert.deepEqual([result.status, result.output], ['partial', { n: 2 }]);
@@ -180,7 +180,7 @@ describe('the output of a reply in JSON', () => {
   });
 });
 
-it('an announce in an answer is found in its data and in its text', () => {
+it('announces in an answer are found in its data parts and in its text', () => {
   const announce = encodeAnnounce(announceOf('neo'));
   const many = Array.from({ length: 10_000 }, () => announce);
   assert.deepEqual(
@@ -191,8 +191,8 @@ it('an announce in an answer is found in its data and in its text', () => {
   assert.deepEqual(announcesIn({ data: [], text: `I am\n${JSON.stringify(announce)}` }), [announce]);
 });
 
-describe('trouble with a peer', () => {
-  it('knows what cannot have arrived', () => {
+describe('a failed call', () => {
+  it('certainly never arrived after a connection error', () => {
     const refused = Object.assign(new Error('x'), { code: 'ECONNREFUSED' });
     assert.ok(
       neverArrived(

@@ -16,8 +16,8 @@ import {
 } from '../testing/prose-script.ts';
 import { cancelProseTask, delegateProse } from './delegate-prose.ts';
 
-describe('a task at an agent that speaks prose', () => {
-  it('goes as text in its context, and a Message that answers it is its result', async (t) => {
+describe('a task at a prose peer', () => {
+  it('goes as text in its context, and a Message is its result', async (t) => {
     const { calls, result, announces } = await play(t, [['SendMessage', said('It is done.')]]);
     assert.deepEqual([result.status, result.text, result.tokensSpent], ['done', 'It is done.', 0]);
     assert.equal(result.usage?.source, 'reported');
@@ -33,7 +33,7 @@ describe('a task at an agent that speaks prose', () => {
     assert.deepEqual(announces, []);
   });
 
-  it('is followed by stream where the agent has one', async (t) => {
+  it('is followed by stream if the agent has one', async (t) => {
     const { result, taken, methods } = await play(t, [
       ['SendMessage', sent('r-1', 'SUBMITTED')],
       [
@@ -55,7 +55,7 @@ describe('a task at an agent that speaks prose', () => {
     ['says that it has no stream', error(-32601)],
     ['has no stream for this task', noStream],
   ] as const)
-    it(`is asked for, again and again, where the agent ${what}`, async (t) => {
+    it(`is polled when the agent ${what}`, async (t) => {
       const { result, methods } = await play(t, [
         ['SendMessage', sent('r-1', 'WORKING')],
         ['SubscribeToTask', answer],
@@ -68,7 +68,7 @@ describe('a task at an agent that speaks prose', () => {
       assert.equal(methods.filter((each) => each === 'SubscribeToTask').length, 1);
     });
 
-  it('is followed further after a stream that broke', async (t) => {
+  it('is followed further after a broken stream', async (t) => {
     const { result } = await play(t, [
       ['SendMessage', sent('r-1', 'WORKING')],
       ['SubscribeToTask', { events: [{ task: task('r-1', 'WORKING') }] }],
@@ -78,7 +78,7 @@ describe('a task at an agent that speaks prose', () => {
     assert.equal(result.status, 'done');
   });
 
-  it('that was under way when this profile stopped is followed further, and never sent again', async (t) => {
+  it('is followed further after a restart of this profile, and never sent again', async (t) => {
     const script: Script = [['SubscribeToTask', { events: [{ task: task('r-1', 'COMPLETED') }] }]];
     const { result, sends } = await play(
       t,
@@ -89,7 +89,7 @@ describe('a task at an agent that speaks prose', () => {
     assert.deepEqual([result.status, sends], ['done', 0]);
   });
 
-  it('whose agent asks something is partial, with the question, and is canceled there', async (t) => {
+  it('becomes partial when its agent asks a question, and is canceled there', async (t) => {
     const { result, methods } = await play(t, [
       ['SendMessage', sent('r-1', 'INPUT_REQUIRED')],
       ['CancelTask', seen('r-1', 'CANCELED')],
@@ -99,14 +99,14 @@ describe('a task at an agent that speaks prose', () => {
     assert.deepEqual(methods, ['SendMessage', 'CancelTask']);
   });
 
-  it('whose answer holds an announce tells about it', async (t) => {
+  it('reports the announces in its answer', async (t) => {
     const announce = encodeAnnounce(announceOf('helper'));
     const { announces } = await play(t, [['SendMessage', said(`Hello. ${JSON.stringify(announce)}`)]]);
     assert.deepEqual(announces, [announce]);
   });
 });
 
-describe('a task that may be with an agent that knows no copies', () => {
+describe('a task that may have reached a prose peer', () => {
   const LOST: readonly [string, Answer][] = [
     ['was cut off', 'cut'],
     ['was an internal error', error(-32603)],
@@ -114,7 +114,7 @@ describe('a task that may be with an agent that knows no copies', () => {
     ['was no A2A', { body: '<html>' }],
   ];
   for (const [what, answer] of LOST) {
-    it(`is found by its message where the answer ${what}`, async (t) => {
+    it(`is found by its message when the answer ${what}`, async (t) => {
       const { result, taken, sends } = await play(t, [
         ['SendMessage', answer],
         ['ListTasks', listed(task('other', 'COMPLETED', { history: [{ messageId: 'm-0' }] }))],
@@ -124,7 +124,7 @@ describe('a task that may be with an agent that knows no copies', () => {
       assert.deepEqual([result.status, taken, sends], ['done', ['r-1'], 1]);
     });
 
-    it(`is not sent again where the answer ${what} and the agent has no list`, async (t) => {
+    it(`is not sent again when the answer ${what} and the agent has no list`, async (t) => {
       const { result, sends } = await play(t, [
         ['SendMessage', answer],
         ['ListTasks', error(-32601)],
@@ -138,7 +138,7 @@ describe('a task that may be with an agent that knows no copies', () => {
     });
   }
 
-  it('is not sent again where the list shows nothing of it', async (t) => {
+  it('is not sent again when the list does not show it', async (t) => {
     const { result, sends } = await play(t, [
       ['SendMessage', 'cut'],
       ...[1, 2, 3].map(() => ['ListTasks', listed(task('r-0', 'WORKING', { contextId: 'c-2' }))] as const),
@@ -146,7 +146,7 @@ describe('a task that may be with an agent that knows no copies', () => {
     assert.deepEqual([result.error?.code, sends], ['outcome_unknown', 1]);
   });
 
-  it('is looked for until the agent answers, or has been away too long', async (t) => {
+  it('is looked for until the agent answers or has been unreachable too long', async (t) => {
     const back = await play(t, [
       ['SendMessage', 'cut'],
       ['ListTasks', 'cut'],
@@ -160,7 +160,7 @@ describe('a task that may be with an agent that knows no copies', () => {
     assert.deepEqual([away.result.error?.code, away.sends], ['outcome_unknown', 1]);
   });
 
-  it('goes to the address that was noted with it, on the same host only', async (t) => {
+  it('goes to the address that was saved with it, on the same host only', async (t) => {
     for (const [url, asked] of [
       [undefined, '/'],
       ['http://127.0.0.1:1/elsewhere', '/'],
@@ -180,19 +180,19 @@ describe('a task that may be with an agent that knows no copies', () => {
     }
   });
 
-  it('without a text is a fault of this profile', async (t) => {
+  it('fails as a fault of this profile when its text is missing', async (t) => {
     const { options } = await scriptedPeer(t, []);
     await assert.rejects(delegateProse(options, { ...delegation, payload: {} }), /holds no text/);
   });
 
-  it('is not sent again where the agent stays away', async (t) => {
+  it('is not sent again when the agent stays unreachable', async (t) => {
     const script: Script = [['SendMessage', sent('r-1', 'WORKING')]];
     const { result, sends } = await play(t, script, { peerDownAfterMs: 300 });
     assert.deepEqual([result.error?.code, sends], ['outcome_unknown', 1]);
     assert.match(result.error?.message ?? '', /has not answered for/);
   });
 
-  it('is not sent again where the agent has forgotten it', async (t) => {
+  it('is not sent again when the agent has forgotten it', async (t) => {
     const { result, sends } = await play(t, [
       ['SendMessage', sent('r-1', 'WORKING')],
       ['SubscribeToTask', error(-32001)],
@@ -216,7 +216,7 @@ describe('a task that may be with an agent that knows no copies', () => {
     assert.deepEqual([lost.result.error?.code, lost.sends], ['outcome_unknown', 0]);
   });
 
-  it('is refused, for another peer to do, where it certainly never arrived or was declined', async (t) => {
+  it('is refused, so that another peer may get it, when it certainly never arrived or was declined', async (t) => {
     const { options } = await scriptedPeer(t, []);
     const nobody = { ...options, endpoint: { name: 'gone', url: 'http://127.0.0.1:1/' } };
     assert.equal((await delegateProse(nobody, delegation)).kind, 'refused');
@@ -224,7 +224,7 @@ describe('a task that may be with an agent that knows no copies', () => {
     assert.deepEqual([delegated.kind, 'declined' in delegated && delegated.declined], ['refused', true]);
   });
 
-  it('that does not move for ten minutes is given up, unless a deadline bounds it', async (t) => {
+  it('has an unknown outcome after ten minutes without a change, unless a deadline bounds it', async (t) => {
     const clock = manualClock();
     const polls = [1, 2].map(() => ['GetTask', seen('r-1', 'WORKING')] as const);
     const peer = await scriptedPeer(t, [
@@ -239,8 +239,8 @@ describe('a task that may be with an agent that knows no copies', () => {
   });
 });
 
-describe('a withdrawal from an agent that speaks prose', () => {
-  it('cancels the task that is known, or is found, and brings what it came to', async (t) => {
+describe('a cancellation at a prose peer', () => {
+  it('cancels a known or found task, and returns its result', async (t) => {
     const known = await scriptedPeer(t, [['CancelTask', seen('r-1', 'CANCELED')]]);
     const result = await cancelProseTask(known.options, { ...delegation, remoteTaskId: 'r-1' });
     assert.equal(result?.error?.code, 'canceled');
@@ -252,7 +252,7 @@ describe('a withdrawal from an agent that speaks prose', () => {
     assert.equal(found.calls.at(-1)?.params.id, 'r-1');
   });
 
-  it('sends nothing where it cannot find the task', async (t) => {
+  it('sends nothing when it cannot find the task', async (t) => {
     const { options, calls } = await scriptedPeer(t, [['ListTasks', listed()]]);
     assert.equal(await cancelProseTask(options, delegation), undefined);
     assert.deepEqual(

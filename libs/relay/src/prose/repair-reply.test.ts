@@ -15,10 +15,10 @@ import {
 } from '../testing/prose-script.ts';
 import { delegateProse } from './delegate-prose.ts';
 
-describe('a reply that misses what was asked for', () => {
+describe('a reply without a required part', () => {
   const structured = { replySchema: 'structured' as const };
 
-  it('is asked for once more, in the same context, as a report and not as work', async (t) => {
+  it('is requested once more, in the same context, as a report and not as work', async (t) => {
     const { calls, result, sends } = await play(
       t,
       [
@@ -34,7 +34,7 @@ describe('a reply that misses what was asked for', () => {
     assert.match(again, /no TASK_RESULT.*Do not do the work again/);
   });
 
-  it('stays partial where the second one is no better, or is lost', async (t) => {
+  it('stays partial when the second reply is no better, or is lost', async (t) => {
     for (const second of [
       said('As I said.'),
       'cut',
@@ -53,7 +53,7 @@ describe('a reply that misses what was asked for', () => {
     }
   });
 
-  it('stays partial where the second one is a question, which is withdrawn, or no valid TASK_RESULT', async (t) => {
+  it('stays partial when the second reply is a question, which is canceled, or an invalid TASK_RESULT', async (t) => {
     const asks = await play(
       t,
       [
@@ -76,7 +76,7 @@ describe('a reply that misses what was asked for', () => {
     assert.deepEqual([odd.result.status, odd.result.text], ['partial', 'All is well.']);
   });
 
-  it('says what is wrong with its output, and adds up what was spent', async (t) => {
+  it('names the problem in its output, and adds up the tokens of both replies', async (t) => {
     const outputSchema = { type: 'object', required: ['n'] };
     const { calls, result } = await play(
       t,
@@ -90,14 +90,14 @@ describe('a reply that misses what was asked for', () => {
     assert.match(JSON.stringify(calls[1]?.params), /must have required property 'n'/);
   });
 
-  it('is not asked for again where the budget is used up', async (t) => {
+  it('is not requested again when the budget is used up', async (t) => {
     const script: Script = [['SendMessage', said(reported({ output: 1 }))]];
     const asked = { replySchema: 'json' as const, outputSchema: { type: 'string' } };
     const { result, sends } = await play(t, script, { ...asked, remainingTokens: () => 5 });
     assert.deepEqual([result.status, sends], ['partial', 1]);
   });
 
-  it('is not asked for again after a restart, unless it was and can be found', async (t) => {
+  it('is not requested again after a restart, unless that request can be found', async (t) => {
     const script: Script = [
       ['SubscribeToTask', { events: [{ task: task('r-1', 'COMPLETED') }] }],
       ['ListTasks', error(-32601)],
@@ -111,7 +111,7 @@ describe('a reply that misses what was asked for', () => {
     ['DEADLINE_EXCEEDED', 'partial'],
     ['SHUTTING_DOWN', 'thrown'],
   ] as const)
-    it(`ends as ${ends} where ${code} comes first`, async (t) => {
+    it(`ends as ${ends} when ${code} comes first`, async (t) => {
       const { options, calls, over } = await scriptedPeer(t, [
         ['SendMessage', said('All is well.')],
         ['SendMessage', 'silence'],

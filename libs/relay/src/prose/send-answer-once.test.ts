@@ -37,7 +37,7 @@ const DONE = task('COMPLETED', 'done', 'm-1', FIRST);
 
 type Script = readonly (readonly [string, Answer])[];
 
-/** Plays a script with a caller who answers everything, but at most `patience` times. */
+/** Plays a script with a caller that answers at most `patience` questions. */
 async function play(t: TestContext, script: Script, before: Partial<Delegation> = {}, patience = 9) {
   const peer = await scriptedPeer(t, script);
   let delegation = { ...DELEGATION, ...before };
@@ -67,8 +67,8 @@ async function play(t: TestContext, script: Script, before: Partial<Delegation> 
   return { ...peer, result, asked, answers: answers.length, saved, methods };
 }
 
-describe('a question of an agent that speaks prose', () => {
-  it('that an earlier process asked is waited for as it stood, whether the agent can be asked or not', async (t) => {
+describe('a question of a prose peer', () => {
+  it('is resumed after a restart as it was saved, even when the agent cannot be queried', async (t) => {
     const before = { remoteTaskId: 'r-1', asked: { text: 'room?', statusId: 'room' } };
     const { result, asked, methods } = await play(t, [['SendMessage', said('It is done.')]], before);
     assert.deepEqual([result.status, result.text], ['done', 'It is done.']);
@@ -106,7 +106,7 @@ describe('a question of an agent that speaks prose', () => {
     ]);
   });
 
-  it('is not taken for a new one while the agent has not moved on', async (t) => {
+  it('is not taken for a new one while the agent still shows it', async (t) => {
     const { result, asked } = await play(t, [
       ['SendMessage', asks('room')],
       ['SendMessage', asks('room')],
@@ -115,7 +115,7 @@ describe('a question of an agent that speaks prose', () => {
     assert.deepEqual([result.status, asked.length], ['done', 1]);
   });
 
-  it('that nobody answers ends the task as partial, and is withdrawn', async (t) => {
+  it('makes the task partial and cancels it when nobody answers', async (t) => {
     const script: Script = [
       ['SendMessage', asks('room')],
       ['SendMessage', sent('WORKING')],
@@ -128,7 +128,7 @@ describe('a question of an agent that speaks prose', () => {
     assert.equal(methods.at(-1), 'CancelTask');
   });
 
-  it('whose answer the agent does not take ends the task as partial, and asks nobody again', async (t) => {
+  it('makes the task partial, without asking again, when the agent does not accept the answer', async (t) => {
     const { result, asked } = await play(t, [
       ['SendMessage', asks('room')],
       ['SendMessage', error(-32004)],
@@ -142,7 +142,7 @@ describe('a question of an agent that speaks prose', () => {
     );
   });
 
-  it('whose task has ended meanwhile is answered by its result', async (t) => {
+  it('is replaced by the result of a task that has ended in the meantime', async (t) => {
     const { result } = await play(t, [
       ['SendMessage', asks('room')],
       ['SendMessage', error(-32004)],
@@ -153,14 +153,14 @@ describe('a question of an agent that speaks prose', () => {
   });
 });
 
-describe('an answer that may be with an agent which knows no copies', () => {
+describe('an answer that may have reached a prose peer', () => {
   const LOST: readonly [string, Answer][] = [
     ['was cut off', 'cut'],
     ['was an internal error', error(-32603)],
     ['was no A2A', { body: '<html>' }],
   ];
   for (const [what, lost] of LOST) {
-    it(`is not told again where the reply ${what} and its history shows it`, async (t) => {
+    it(`is not sent again when the reply ${what} and the history shows it`, async (t) => {
       const { result, answers } = await play(t, [
         ['SendMessage', asks('room')],
         ['SendMessage', lost],
@@ -171,7 +171,7 @@ describe('an answer that may be with an agent which knows no copies', () => {
       assert.deepEqual([result.status, answers], ['done', 1]);
     });
 
-    it(`is told again where the reply ${what} and its history shows that it is not there`, async (t) => {
+    it(`is sent again when the reply ${what} and the history shows that it is missing`, async (t) => {
       const { result, answers } = await play(t, [
         ['SendMessage', asks('room')],
         ['SendMessage', lost],
@@ -181,7 +181,7 @@ describe('an answer that may be with an agent which knows no copies', () => {
       assert.deepEqual([result.status, answers], ['done', 2]);
     });
 
-    it(`is not told again where the reply ${what} and nobody can tell`, async (t) => {
+    it(`is not sent again when the reply ${what} and the agent cannot tell`, async (t) => {
       for (const unclear of [shows(), error(-32601)] as const) {
         const { result, answers } = await play(t, [
           ['SendMessage', asks('room')],
@@ -193,7 +193,7 @@ describe('an answer that may be with an agent which knows no copies', () => {
     });
   }
 
-  it('is looked for after a restart, and told only where it is not there', async (t) => {
+  it('is looked for after a restart, and sent only when it is missing', async (t) => {
     const before = { remoteTaskId: 'r-1', answers: { count: 1, delivered: false, statusId: 'room' } };
     const there = await play(
       t,
@@ -213,7 +213,7 @@ describe('an answer that may be with an agent which knows no copies', () => {
     assert.deepEqual([missing.result.status, missing.answers], ['done', 1]);
   });
 
-  it('that the agent had no time for is told again, once it is sure that it is not there', async (t) => {
+  it('is sent again after a retryable refusal, once it is certainly missing', async (t) => {
     const { result, answers } = await play(t, [
       ['SendMessage', asks('room')],
       ['SendMessage', { error: { code: -32000, message: 'stopping' }, status: 503 }],
