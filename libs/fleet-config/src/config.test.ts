@@ -14,7 +14,7 @@ function problems(fleet: object): string[] {
 }
 
 describe('fleet.yaml', () => {
-  it("takes the source's example and fills in the defaults", () => {
+  it('accepts an example and fills in the defaults', () => {
     const { fleet } = FleetConfigSchema.parse({
       fleet: {
         enabled: true,
@@ -60,7 +60,7 @@ describe('fleet.yaml', () => {
       { server: { bind_port: 1, bind_host: '0.0.0.0', auth_required: false } },
       /only on loopback/,
     ],
-    ['auth without anybody', { server: { bind_port: 9220 } }, /nobody could log in/],
+    ['authentication without callers', { server: { bind_port: 9220 } }, /nobody could log in/],
     [
       'a token in place of its name',
       { server: { ...server, token_env: 'abc-123' } },
@@ -76,23 +76,19 @@ describe('fleet.yaml', () => {
       { server, agents: { a: { url: 'http://localhost:9220' } } },
       /own port 9220/,
     ],
-    ['a tier that is none', { server, tier: 'gpt' }, /fleet\.tier: is not a tier/],
+    ['an unknown tier', { server, tier: 'gpt' }, /fleet\.tier: is not a tier/],
     [
-      'a priority sent to no tier',
+      'a priority with an unknown tier',
       { server, routing: { tiers: { by_priority: { low: 'x' } } } },
       /by_priority\.low: is not a tier/,
     ],
     ['a tier twice', { server, tiers: ['a', 'a'] }, /fleet\.tiers: names a tier twice/],
-    [
-      'an address that is none',
-      { server, agents: { a: { url: 'neo:9220' } } },
-      /agents\.a\.url: must be an http/,
-    ],
+    ['an invalid address', { server, agents: { a: { url: 'neo:9220' } } }, /agents\.a\.url: must be an http/],
   ];
   const caller = { token_env: 'T', scopes: ['join'] };
   const more: [string, object, RegExp][] = [
     [
-      'a join address that is none',
+      'an invalid join address',
       { server, join: { endpoints: ['http://*@evil'] } },
       /endpoints\[0\]: must be an/,
     ],
@@ -100,7 +96,7 @@ describe('fleet.yaml', () => {
     ['a join without a list', { server, join: {} }, /fleet\.join\.endpoints/],
     ['an unknown key of join', { server, join: { endpoints: ['http://a:1'], token: 'x' } }, /token/],
     [
-      'a speaks_for that is no name',
+      'an invalid speaks_for',
       { server: { ...server, callers: { tank: { ...caller, speaks_for: ['a b'] } } } },
       /callers\.tank\.speaks_for\[0\]: must be a name/,
     ],
@@ -110,11 +106,11 @@ describe('fleet.yaml', () => {
       /callers\.peer: is the name of whoever holds the shared token/,
     ],
     ['a peer called auto', { server, agents: { auto: neighbour } }, /agents\.auto: Invalid key/],
-    ['waiting for no time', { server, queue: { max_wait_s: 0 } }, /fleet\.queue\.max_wait_s/],
-    ['waiting for days', { server, queue: { max_wait_s: 86_401 } }, /fleet\.queue\.max_wait_s/],
-    ['room for nobody', { server, queue: { max_waiting: 0 } }, /fleet\.queue\.max_waiting/],
+    ['a wait of zero', { server, queue: { max_wait_s: 0 } }, /fleet\.queue\.max_wait_s/],
+    ['a wait of more than a day', { server, queue: { max_wait_s: 86_401 } }, /fleet\.queue\.max_wait_s/],
+    ['a limit of zero waiting tasks', { server, queue: { max_waiting: 0 } }, /fleet\.queue\.max_waiting/],
   ];
-  it('takes who may join, and for whom a caller may speak', () => {
+  it('accepts join endpoints and speaks_for', () => {
     const { fleet } = FleetConfigSchema.parse({
       fleet: {
         server: { ...server, callers: { tank: { ...caller, speaks_for: ['worker-*'] }, mouse: caller } },
@@ -128,7 +124,7 @@ describe('fleet.yaml', () => {
   for (const [what, fleet, message] of [...wrong, ...more])
     it(`refuses ${what}`, () => assert.match(problems(fleet).join('\n'), message));
 
-  it('reports everything at once, fields and cross-checks alike', () => {
+  it('reports the problems of fields and of cross-checks at once', () => {
     const found = problems({
       server: { bind_port: 'x', bind_host: '0.0.0.0', auth_required: false },
       agents: { a: { ...neighbour, mode: 'x' }, b: { url: 'http://127.0.0.1:9219' } },
@@ -141,8 +137,9 @@ describe('fleet.yaml', () => {
       );
   });
 
-  it('needs no server when it only sends', () => assert.deepEqual(problems({ enabled: false }), []));
-  it('allows no auth on loopback', () =>
+  it('requires no server if the profile only sends', () =>
+    assert.deepEqual(problems({ enabled: false }), []));
+  it('allows disabled authentication on loopback', () =>
     assert.deepEqual(problems({ server: { bind_port: 9220, auth_required: false } }), []));
 });
 
@@ -154,9 +151,9 @@ describe('peer addresses', () => {
     'http://neo:9220/jsonrpc/',
   ])
     it(`${url} means /jsonrpc`, () => assert.equal(normalizePeerUrl(url), 'http://neo:9220/jsonrpc'));
-  it('keeps a path in front', () =>
+  it('keeps a path before /jsonrpc', () =>
     assert.equal(normalizePeerUrl('https://h/a2a/neo'), 'https://h/a2a/neo/jsonrpc'));
-  it('takes the names of loopback for one', () => {
+  it('equal for all loopback names', () => {
     assert.ok(samePeerUrl('http://localhost:1/', 'http://127.0.0.1:1/jsonrpc'));
     assert.ok(!samePeerUrl('http://localhost:1/', 'http://127.0.0.1:2/'));
   });
@@ -164,9 +161,8 @@ describe('peer addresses', () => {
 
 describe('the tier of a model', () => {
   const config = (extra: object) => FleetConfigSchema.parse({ fleet: { enabled: false, ...extra } });
-  it('is what fleet.tier says', () =>
-    assert.equal(tierOf(config({ tier: 'opus' }), 'offline/runbook'), 'opus'));
-  it('is the tier that the model names', () =>
+  it('is fleet.tier', () => assert.equal(tierOf(config({ tier: 'opus' }), 'offline/runbook'), 'opus'));
+  it('is the only tier in the model ID', () =>
     assert.equal(tierOf(config({}), 'anthropic/claude-sonnet-4-20250514'), 'sonnet'));
   it('is never guessed', () =>
     assert.throws(() => tierOf(config({}), 'offline/runbook'), /in no tier: set fleet.tier/));

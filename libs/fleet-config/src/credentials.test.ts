@@ -52,7 +52,7 @@ describe('tokens', () => {
     assert.equal(problems.length, 4);
   });
 
-  it('resolves the login at the broker, however short the name', () => {
+  it('resolves the login at the broker, with any length', () => {
     const nats = { servers: ['nats://n:4222'], user_env: 'U', password_env: 'P' };
     const { bus, problems } = resolveTokens(
       config({ server: { bind_port: 1, auth_required: false }, nats }),
@@ -61,7 +61,7 @@ describe('tokens', () => {
     assert.deepEqual([bus, problems], [{ user: 'me', pass: 'pw' }, []]);
   });
 
-  it('warns when one variable serves several profiles', () => {
+  it('warns if one variable is used for several profiles', () => {
     const { warnings } = resolveTokens(
       config({
         server: { bind_port: 9220, token_env: 'A2A_TOKEN' },
@@ -75,11 +75,11 @@ describe('tokens', () => {
 
   const HASH = `sha256:${'ab'.repeat(32)}`;
   const odd: [what: string, value: string, shown: RegExp | undefined, accepted: RegExp | undefined][] = [
-    ['a good one', LONG, undefined, undefined],
+    ['a valid token', LONG, undefined, undefined],
     ['a hash', HASH, /holds a hash, which is only for tokens that are accepted/, undefined],
     ['a broken hash', 'sha256:0123456789abcdef', /holds a hash/, /is not "sha256:" and 64 hex digits/],
-    ['one with a space in it', 'a-token of-some-length', /no header can carry/, /no header can carry/],
-    ['one that is not ASCII', 'ein-schlüssel-für-neo', /no header can carry/, /no header can carry/],
+    ['a token with a space', 'a-token of-some-length', /no header can carry/, /no header can carry/],
+    ['a token that is not ASCII', 'ein-schlüssel-für-neo', /no header can carry/, /no header can carry/],
   ];
   for (const [what, value, shown, accepted] of odd)
     it(`takes ${what} as a token that is ${shown ? '' : 'shown or '}${accepted ? 'neither' : 'accepted'}`, () => {
@@ -99,7 +99,7 @@ describe('tokens', () => {
       assert.ok(!JSON.stringify(problems).includes(value));
     });
 
-  it('finds one token given twice also when one of them is its hash', () => {
+  it('finds a duplicate token also if one is given as its hash', () => {
     const hash = `sha256:${createHash('sha256').update(LONG).digest('hex')}`;
     const scopes = ['read'];
     const { problems } = resolveTokens(
@@ -111,7 +111,7 @@ describe('tokens', () => {
     assert.match(problems[0]?.reason ?? '', /holds the same token as a/);
   });
 
-  it('names a file that cannot be read beside every other problem', () => {
+  it('reports an unreadable file together with the other problems', () => {
     const { problems } = resolveTokens(
       config({
         server: { bind_port: 1, token_env: 'OWN' },
@@ -126,7 +126,7 @@ describe('tokens', () => {
     assert.match(problems[0]?.reason ?? '', /OWN_FILE: \/nowhere\/at\/all can't be read \(ENOENT\)/);
   });
 
-  it('tells who may join, from where, for whom, and what they are shown', () => {
+  it('resolves the join policy and its token', () => {
     const { join, callers, peers } = resolveTokens(
       config({
         server: {
@@ -155,7 +155,7 @@ describe('tokens', () => {
     assert.deepEqual(peers.neo, { url: 'http://neo:1/jsonrpc', cardUrl: 'http://cards/neo.json' });
   });
 
-  it('lists what a profile accepts, and nothing where it accepts nobody', () => {
+  it('lists the variables of accepted tokens, if any', () => {
     const scopes = ['read'];
     const server = { bind_port: 1, token_env: 'OWN', callers: { a: { token_env: 'A', scopes } } };
     assert.deepEqual(acceptedVariables(config({ server })), [
@@ -166,12 +166,12 @@ describe('tokens', () => {
     assert.deepEqual(acceptedVariables(config({ server: { ...server, auth_required: false } })), []);
   });
 
-  it('accepts nobody by token where auth is off', () => {
+  it('accepts no tokens if authentication is disabled', () => {
     const { callers } = resolveTokens(config({ server: { bind_port: 1, auth_required: false } }), env({}));
     assert.deepEqual(callers, []);
   });
 
-  it('knows a caller again after a restart, with the scopes of today', () => {
+  it('finds a caller by name with its current scopes', () => {
     const known = config({
       server: { bind_port: 1, callers: { a: { token_env: 'A', scopes: ['dispatch'] } } },
     });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { allowedEndpoint, endpointPatternProblem } from './endpoint-pattern.ts';
 
-/** pattern, endpoint, and what is allowed by it: the address that is spoken to, or nothing. */
+/** Pattern, endpoint, and the allowed address, if any. */
 const TABLE: [pattern: string, endpoint: string, allowed: string | undefined][] = [
   ['http://127.0.0.1:*', 'http://127.0.0.1:9230', 'http://127.0.0.1:9230/jsonrpc'],
   ['http://127.0.0.1:*', 'http://127.0.0.1:9230/jsonrpc', 'http://127.0.0.1:9230/jsonrpc'],
@@ -75,7 +75,7 @@ describe('an endpoint pattern', () => {
       assert.equal(allowedEndpoint(endpoint, ['https://nobody.example', pattern]), allowed);
     });
 
-  it('allows nothing where there is none', () =>
+  it('allows nothing if there is none', () =>
     assert.equal(allowedEndpoint('http://tank:9230', []), undefined));
 
   const wrong: [string, RegExp][] = [
@@ -97,5 +97,5 @@ describe('an endpoint pattern', () => {
     ['http://999.0.0.1:9230', /invalid host/],
   ];
   for (const [pattern, reason] of wrong)
-    it(`is not ${pattern}`, () => assert.match(endpointPatternProblem(pattern) ?? '', reason));
+    it(`must not be ${pattern}`, () => assert.match(endpointPatternProblem(pattern) ?? '', reason));
 });

@@ -14,7 +14,7 @@ const TOKENS = {
   A2A_HERMES_TOKEN_SWITCH: 'the-shared-token-of-switch',
 };
 
-/** A fleet.yaml on disk, read as a profile reads it; the problems are whole lines. */
+/** Reads a fleet.yaml from disk as a profile does. */
 function read(
   t: TestContext,
   text: string,
@@ -37,8 +37,8 @@ function read(
   }
 }
 
-/** To the letter what design 2 shows, comments included. */
-const DESIGN = `fleet:
+/** An example with comments and a variable. */
+const EXAMPLE = `fleet:
   enabled: true                      # false: this profile sends, and runs no listener
   response_handler: agent            # agent = the loop with tools | llm = one stateless model reply, no tools | echo
   server:
@@ -55,8 +55,8 @@ const DESIGN = `fleet:
       token_env: A2A_HERMES_TOKEN_SWITCH
 `;
 
-/** The source's peer wiring of a sender (seed 004), under the key that it stands in. */
-const SOURCE_PEER = `fleet:
+/** A profile that only sends. */
+const SENDER = `fleet:
   enabled: false
   agents:
     neo:
@@ -65,13 +65,13 @@ const SOURCE_PEER = `fleet:
       token_env: A2A_HERMES_TOKEN_NEO # profile-scoped name (see #5)
 `;
 
-describe('a fleet.yaml as it stands', () => {
-  it('in the design: its server, callers and peer, with a host from the environment or its default', (t) => {
+describe('an example of fleet.yaml', () => {
+  it('has a server, callers and a peer, with a host from the environment or its default', (t) => {
     for (const [variables, host] of [
       [TOKENS, '127.0.0.1'],
       [{ ...TOKENS, SWITCH_HOST: 'switch' }, 'switch'],
     ] as const) {
-      const { fleet, credentials, problems } = read(t, DESIGN, variables);
+      const { fleet, credentials, problems } = read(t, EXAMPLE, variables);
       assert.deepEqual(problems, []);
       assert.deepEqual([fleet?.server?.bind_host, fleet?.server?.bind_port], ['127.0.0.1', 9220]);
       const scopes = ['announce', 'dispatch', 'read'];
@@ -89,8 +89,8 @@ describe('a fleet.yaml as it stands', () => {
     }
   });
 
-  it('in the source: a plain peer, by either form of its url', (t) => {
-    for (const text of [SOURCE_PEER, SOURCE_PEER.replace('9220/jsonrpc', '9220')]) {
+  it('has a peer, with either form of its URL', (t) => {
+    for (const text of [SENDER, SENDER.replace('9220/jsonrpc', '9220')]) {
       const { fleet, credentials, problems } = read(t, text);
       assert.deepEqual([problems, fleet?.enabled], [[], false]);
       assert.deepEqual(credentials?.peers, {
@@ -104,8 +104,8 @@ describe('a fleet.yaml as it stands', () => {
   });
 });
 
-describe('a fleet.yaml in which much is wrong', () => {
-  it('is told all of it at once, each with its line and the fix', (t) => {
+describe('an invalid fleet.yaml', () => {
+  it('gets all problems at once, each with its line and the remedy', (t) => {
     const { problems } = read(
       t,
       `fleet:
@@ -160,13 +160,13 @@ describe('a fleet.yaml in which much is wrong', () => {
     ["'9220'", 'must be a port from 1 to 65535'],
     ['', 'must be a port from 1 to 65535'],
   ])
-    it(`is told about bind_port: ${port}`, (t) => {
-      const { problems } = read(t, DESIGN.replace('bind_port: 9220', `bind_port: ${port}`));
+    it(`with bind_port ${port || '(empty)'} gets the problem`, (t) => {
+      const { problems } = read(t, EXAMPLE.replace('bind_port: 9220', `bind_port: ${port}`));
       assert.deepEqual(problems, [`fleet.yaml:6 fleet.server.bind_port: ${reason}`]);
     });
 
-  it('is told of every token that is not set, too short, or the same as another', (t) => {
-    const { problems } = read(t, DESIGN, {
+  it('gets the problem of every missing, short or duplicate token', (t) => {
+    const { problems } = read(t, EXAMPLE, {
       A2A_HERMES_TOKEN_NEO: TOKENS.A2A_HERMES_TOKEN_NEO,
       A2A_HERMES_TOKEN_SWITCH_TO_NEO: TOKENS.A2A_HERMES_TOKEN_NEO,
       A2A_HERMES_TOKEN_SWITCH: 'fifteen-letters',
@@ -177,7 +177,7 @@ describe('a fleet.yaml in which much is wrong', () => {
     ]);
     const unset = (name: string): string =>
       `${name} is not set: export it, or put its value in the file that ${name}_FILE names`;
-    assert.deepEqual(read(t, DESIGN, {}).problems, [
+    assert.deepEqual(read(t, EXAMPLE, {}).problems, [
       `fleet.yaml:8 fleet.server.token_env: ${unset('A2A_HERMES_TOKEN_NEO')}`,
       `fleet.yaml:10 fleet.server.callers.switch.token_env: ${unset('A2A_HERMES_TOKEN_SWITCH_TO_NEO')}`,
       `fleet.yaml:15 fleet.agents.switch.token_env: ${unset('A2A_HERMES_TOKEN_SWITCH')}`,

@@ -23,12 +23,12 @@ describe('a name pattern', () => {
     ['*', 'x'.repeat(65), false],
   ];
   for (const [pattern, name, matches] of table)
-    it(`${pattern} ${matches ? 'fits' : 'does not fit'} ${JSON.stringify(name)}`, () => {
+    it(`${pattern} ${matches ? 'matches' : 'does not match'} ${JSON.stringify(name)}`, () => {
       assert.equal(namePatternProblem(pattern), undefined);
       assert.equal(matchesName(pattern, name), matches);
     });
 
   for (const pattern of ['', ' ', '(a|b)', '-x', 'a b'])
-    it(`is not ${JSON.stringify(pattern)}`, () =>
+    it(`must not be ${JSON.stringify(pattern)}`, () =>
       assert.match(namePatternProblem(pattern) ?? '', /must be a name/));
 });

@@ -7,7 +7,7 @@ const env = {
     ({ GOOD: 'long-enough-to-be-a-token', SHORT: 'short', HASH: `sha256:${'a'.repeat(64)}` })[name],
 };
 
-test('every token that a broken fleet.yaml names is looked at, wherever the rest is wrong', () => {
+test('every token in an invalid fleet.yaml is checked', () => {
   const raw = {
     fleet: {
       nonsense: 7,
@@ -37,7 +37,7 @@ test('every token that a broken fleet.yaml names is looked at, wherever the rest
   assert.match(problems[1]?.reason ?? '', /^SHORT is shorter than 16 characters/);
 });
 
-test('without authentication the tokens of callers are not read; what is no configuration has none', () => {
+test("without authentication the callers' tokens are not read, and an invalid configuration has none", () => {
   const server = { auth_required: false, token_env: 'GONE' };
   assert.deepEqual(tokenProblems({ fleet: { server } }, env), []);
   for (const raw of [undefined, null, 'text', { fleet: [] }]) assert.deepEqual(tokenProblems(raw, env), []);

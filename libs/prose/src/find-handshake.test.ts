@@ -26,14 +26,14 @@ describe('a handshake message in the text of a reply', () => {
     ['bare', json, ''],
     ['fenced', `Done.\n\`\`\`json\n${pretty}\n\`\`\`\n`, 'Done.'],
     ['fenced by tildes, with words behind', `A\n~~~\n${pretty}\n~~~\nB`, 'A\n\nB'],
-    ['with the line ends of another system', `A\r\n\`\`\`json\r\n${pretty}\r\n\`\`\`\r\n`, 'A'],
+    ['with CRLF line ends', `A\r\n\`\`\`json\r\n${pretty}\r\n\`\`\`\r\n`, 'A'],
     ['in the middle of a line', `so: ${json} and that is it`, 'so:\n\nand that is it'],
     ['beside something else in its fence', `\`\`\`\nx\n${json}\n\`\`\``, '```\nx\n\n\n\n```'],
     ['inside another object', `{"result": ${json}}`, '{"result":\n\n}'],
     ['in a list', `[1, ${json}]`, '[1,\n\n]'],
     ['behind a brace that is never closed', `use { and ${json}`, 'use { and'],
     ['behind a stray quote', `he said {"well ${json}`, 'he said {"well'],
-    ['behind a value that is no end', `{"a": "b ${json}`, '{"a": "b'],
+    ['behind an unterminated value', `{"a": "b ${json}`, '{"a": "b'],
     ['behind broken JSON', `{"a": 1,} {'a': 2} {a: 3} {"a" 4} ${json}`, `{"a": 1,} {'a': 2} {a: 3} {"a" 4}`],
   ];
   for (const [what, text, prose] of TEXTS)
@@ -50,7 +50,7 @@ describe('a handshake message in the text of a reply', () => {
     assert.deepEqual(found.result, result());
   });
 
-  it('is not one about another task; why there is none is said', () => {
+  it('is invalid for another task, and the problem is reported', () => {
     assert.match(findHandshake(json, 'other').problem ?? '', /task_id: must be "other"/);
     assert.deepEqual(findHandshake(json).result, result());
     assert.match(findHandshake(JSON.stringify(result({ status: 'fine' })), 't').problem ?? '', /status/);
@@ -65,7 +65,7 @@ describe('a handshake message in the text of a reply', () => {
     assert.equal(findHandshake('{"type": "SESSION_ANNOUNCE"}').announce, undefined);
   });
 
-  it('is found in any text around it that has no open string', () => {
+  it('is found in any surrounding text without an open string', () => {
     const noise = fc
       .array(
         fc.constantFrom(
@@ -94,7 +94,7 @@ describe('a handshake message in the text of a reply', () => {
     );
   });
 
-  it('is never more than what JSON itself takes it for', () => {
+  it('is always valid JSON with that type', () => {
     const unit = fc.constantFrom(
       ...'{}[]",:\\ \n1.e-',
       '"type"',
@@ -123,15 +123,15 @@ describe('a handshake message in the text of a reply', () => {
     ['values that are strings', '{"a":"'],
     ['lists', '{"a":['],
     ['messages in messages', '{"type":"TASK_RESULT","a":'],
-    ['messages that are none', '{"type":"TASK_RESULT"}'],
-    ['announces that are none', '{"type":"SESSION_ANNOUNCE","a":[{}]}\n'],
+    ['invalid results', '{"type":"TASK_RESULT"}'],
+    ['invalid announces', '{"type":"SESSION_ANNOUNCE","a":[{}]}\n'],
     ['spaces', '{"a" '],
     ['quotes', '"'],
     ['backslashes', '{"\\\\'],
     ['numbers', '{"a":1111111,'],
   ];
   for (const [what, unit] of LARGE)
-    it(`is looked for in a million characters of ${what}, in linear time`, { timeout: 20_000 }, () => {
+    it(`is searched in a million characters of ${what} in linear time`, { timeout: 20_000 }, () => {
       const text = unit.repeat(MANY / unit.length);
       assert.equal(findHandshake(text, 't').result, undefined);
       assert.deepEqual(findHandshake(`${text}\n${json}`, 't').result, result());

@@ -6,7 +6,7 @@ import { parseHints } from './parse-hints.ts';
 const block = (...lines: string[]) => parseHints(['TASK DISPATCH (inline)', ...lines].join('\n'));
 
 describe('the inline hint block', () => {
-  it("reads the source's example", () => {
+  it('parses an example', () => {
     const hints = block(
       'priority: high',
       'reply_schema: structured',
@@ -22,7 +22,7 @@ describe('the inline hint block', () => {
     });
   });
 
-  it('reads lists, quotes, comments, a deadline, and passes over what it does not know', () => {
+  it('parses lists, quotes, comments and a deadline, and ignores unknown hints', () => {
     const text = `Hello neo,
 TASK DISPATCH (inline)
 task_id: "abc-1"
@@ -42,12 +42,12 @@ and a second: one`;
     });
   });
 
-  it('ends at the first line that is no hint, where there is no Brief', () => {
+  it('ends before the first line that is not a hint, if there is no Brief', () => {
     assert.equal(block('priority: low', '', 'Tidy up.')?.brief, 'Tidy up.');
     assert.equal(block('priority: low', '', 'note: tidy up.')?.brief, 'note: tidy up.');
   });
 
-  it('reads values over several lines, and passes over blank lines between hints', () => {
+  it('parses values of several lines, and skips blank lines between hints', () => {
     const hints = block(
       '',
       'required_mcp:',
@@ -87,7 +87,7 @@ and a second: one`;
     ['output_schema: {"type": "object"}', { type: 'object' }],
   ];
   for (const [line, value] of VALUES)
-    it(`reads ${line}`, () => {
+    it(`parses ${line}`, () => {
       const hints = block(line);
       assert.deepEqual(Object.values({ ...hints?.task, ...hints?.requirements }), [value]);
     });
@@ -105,7 +105,7 @@ and a second: one`;
     `{"a": ${'['.repeat(3_000)}${']'.repeat(3_000)}}`,
     `"${'x'.repeat(70_000)}`,
   ])
-    it(`leaves a value alone that is no plain one: ${hostile.slice(0, 30)}`, () => {
+    it(`leaves a value that is not plain as text: ${hostile.slice(0, 30)}`, () => {
       assert.deepEqual(block(`output_schema: ${hostile}`)?.task, { output_schema: hostile });
       assert.equal('polluted' in {}, false);
     });
@@ -116,14 +116,14 @@ and a second: one`;
     '```\nTASK DISPATCH (inline)\npriority: high\n```',
     '~~~~ yaml\n```\nTASK DISPATCH (inline)\n~~~~',
   ])
-    it(`finds none in ${JSON.stringify(text)}`, () => assert.equal(parseHints(text), undefined));
+    it(`is not found in ${JSON.stringify(text)}`, () => assert.equal(parseHints(text), undefined));
 
-  it('finds one after a closed fence', () =>
+  it('is found after a closed fence', () =>
     assert.deepEqual(parseHints('```\ncode\n```\nTASK DISPATCH (inline)\npriority: low')?.task, {
       priority: 'low',
     }));
 
-  it('reads a block with the line ends of another system', () =>
+  it('may have CRLF line ends', () =>
     assert.deepEqual(parseHints('TASK DISPATCH (inline)\r\npriority: low\r\nBrief: a\r\nb\r\n'), {
       brief: 'a\r\nb',
       task: { priority: 'low' },
@@ -131,7 +131,7 @@ and a second: one`;
       top: {},
     }));
 
-  it('keeps the brief whole, whatever it is', () => {
+  it('keeps any brief unchanged', () => {
     fc.assert(
       fc.property(fc.string({ maxLength: 200 }), (brief) => {
         const found = block('priority: low', `Brief: ${brief}`);
@@ -141,7 +141,7 @@ and a second: one`;
     );
   });
 
-  it('never throws, and is bounded in its number of lines', () => {
+  it('never throws, and has a limited number of lines', () => {
     fc.assert(
       fc.property(
         fc.string({ unit: fc.constantFrom(...':[]{}"\'\n -#&*!|>a,`'), maxLength: 300 }),

@@ -23,7 +23,7 @@ const dispatch: TaskDispatch = {
   brief: 'Refactor the auth module.',
 };
 
-/** A text message as the intake reads it. */
+/** Decodes a text message as the intake does. */
 function dispatchOf(text: string): TaskDispatch {
   const hints = parseHints(text);
   assert.ok(hints, text);
@@ -31,7 +31,7 @@ function dispatchOf(text: string): TaskDispatch {
   return decodeDispatch({ type: 'TASK_DISPATCH', task, requirements, ...top, brief });
 }
 
-/** The contract without what stays in the fleet, its defaults written out. */
+/** The contract without the fields that only concern the fleet, with defaults. */
 function contractOf({ task, requirements, routing: _routing, ...rest }: TaskDispatch): TaskDispatch {
   const { parent: _parent, rootId: _root, path: _path, ...contract } = task;
   return {
@@ -42,7 +42,7 @@ function contractOf({ task, requirements, routing: _routing, ...rest }: TaskDisp
 }
 
 describe('a dispatch as text', () => {
-  it("is the source's hint block, then the brief, then how to report", () => {
+  it('is the block of hints, the brief, and the report instructions', () => {
     const text = renderDispatchText(dispatch);
     assert.equal(
       text.slice(0, text.indexOf('\n\n')),
@@ -64,7 +64,7 @@ describe('a dispatch as text', () => {
     assert.match(renderDispatchText({ ...dispatch, task: { taskId: 'x', replySchema: 'json' } }), /"output"/);
   });
 
-  it('holds no TASK_RESULT itself: an agent that repeats what it was told has reported nothing', () => {
+  it('contains no valid TASK_RESULT, so an agent that repeats it has reported nothing', () => {
     for (const replySchema of ReplySchema.options) {
       const text = renderDispatchText({ ...dispatch, task: { taskId: 'abc-123', replySchema } });
       const { result, problem } = findHandshake(text, 'abc-123');
@@ -73,20 +73,20 @@ describe('a dispatch as text', () => {
     }
   });
 
-  it('comes back whole when lines end differently on the way, and with blank lines at the end', () => {
+  it('is restored from CRLF line ends and with trailing blank lines', () => {
     const text = renderDispatchText({ ...dispatch, brief: 'two\nlines' });
     assert.equal(dispatchOf(`${text}\n\n`).brief, 'two\nlines');
     assert.equal(dispatchOf(text.replaceAll('\n', '\r\n')).brief, 'two\r\nlines');
   });
 
-  it('keeps what is not ours at the end of a brief', () => {
+  it('keeps foreign instructions at the end of a brief', () => {
     const quoted = renderDispatchText(dispatch);
     assert.equal(dispatchOf(renderDispatchText({ ...dispatch, brief: quoted })).brief, quoted);
     const other = quoted.replaceAll('abc-123', 'xyz');
     assert.equal(parseHints(`TASK DISPATCH (inline)\ntask_id: abc-123\nBrief: ${other}`)?.brief, other);
   });
 
-  it('renders and parses to the same contract, whatever the contract', () => {
+  it('renders and parses to the same contract, for any contract', () => {
     fc.assert(
       fc.property(dispatches, (any) => {
         assert.deepEqual(contractOf(dispatchOf(renderDispatchText(any))), contractOf(any));

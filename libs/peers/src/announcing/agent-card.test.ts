@@ -22,16 +22,16 @@ describe('an agent card', () => {
     ['urn:hermes-fleet:handshake:', ['2.0'], false, []],
   ];
   for (const [extension, listed, handshake, versions] of table)
-    it(`with ${extension ?? 'no extension'} of ${listed ?? 'no versions'}`, () =>
+    it(`with ${extension ?? 'no extension'} and ${listed ?? 'no versions'}`, () =>
       assert.deepEqual(declaredHandshake(cardOf(extension, listed)), { handshake, versions }));
 
-  it('of more versions than anybody speaks is cut', () => {
+  it('with too many versions is truncated', () => {
     const listed = Array.from({ length: 100_000 }, (_, minor) => `2.${minor}`);
     assert.equal(declaredHandshake(cardOf(HANDSHAKE_EXTENSION, listed)).versions.length, 64);
     assert.deepEqual(declaredHandshake(cardOf(HANDSHAKE_EXTENSION, [`${'9'.repeat(1_000)}.0`])).versions, []);
   });
 
-  it('that is none is no card; silence is no answer, nor is a peer that is busy', async () => {
+  it('is undefined for an invalid answer, and an error for an unreachable or busy peer', async () => {
     const fails = (code: 'PEER_REFUSED' | 'PEER_UNREACHABLE', retryable?: boolean) => ({
       card: () => Promise.reject(new FleetError(code, 'no', retryable === undefined ? {} : { retryable })),
     });

@@ -4,14 +4,14 @@ import type { AgentCard } from '@hermes-fleet/a2a';
 import { announceOf, cardOf } from '@hermes-fleet/fleet/testing';
 import { encodeAnnounce, HANDSHAKE_EXTENSION, type Log } from '@hermes-fleet/protocol';
 import { silentLog } from '@hermes-fleet/protocol/testing';
-import { answer, noCard, refused, setUp } from '../testing/announcer.ts';
+import { answer, noCard, refused, testAnnouncer } from '../testing/announcer.ts';
 
-describe('before it announces to a peer', () => {
+describe('announcing to a peer', () => {
   const card = (extension: string | undefined, versions?: string[]): Promise<AgentCard> =>
     Promise.resolve(cardOf(extension, versions));
 
-  it('the announcer reads its agent card, and again as long as it is believed', async (t) => {
-    const { cards, peers, start, after } = setUp(t, () => answer('neo'));
+  it('reads its agent card first, and again after its lifetime', async (t) => {
+    const { cards, peers, start, after } = testAnnouncer(t, () => answer('neo'));
     await start();
     assert.deepEqual(cards, ['http://neo:9220/.well-known/agent-card.json']);
     assert.deepEqual(peers.get('neo')?.card?.versions, ['2.0']);
@@ -19,10 +19,10 @@ describe('before it announces to a peer', () => {
     assert.equal(cards.length, 2);
   });
 
-  it('a peer without the extension gets no announce, and its card is its heartbeat', async (t) => {
+  it('a peer without the extension gets no announce, and its card is read again', async (t) => {
     const logged: string[] = [];
     const log: Log = { ...silentLog, info: (_o, m) => void logged.push(m) };
-    const { sent, cards, peers, announcer, start, after } = setUp(t, () => answer('neo'), {
+    const { sent, cards, peers, announcer, start, after } = testAnnouncer(t, () => answer('neo'), {
       card: (n) => card(n < 5 ? undefined : HANDSHAKE_EXTENSION, ['2.0']),
       log,
     });
@@ -38,9 +38,9 @@ describe('before it announces to a peer', () => {
     assert.equal(sent.length, 1);
   });
 
-  it('a peer whose card is there no longer is announced to, once that card is too old to say anything', async (t) => {
+  it('a peer whose card has disappeared gets announces once the last card has expired', async (t) => {
     for (const said of [card(undefined), card(HANDSHAKE_EXTENSION, ['3.0'])]) {
-      const { sent, start, after } = setUp(t, () => answer('neo'), {
+      const { sent, start, after } = testAnnouncer(t, () => answer('neo'), {
         card: (n) => (n === 1 ? said : noCard()),
       });
       await start();
@@ -51,8 +51,8 @@ describe('before it announces to a peer', () => {
     }
   });
 
-  it('a peer of another major gets no announce, and its card says why', async (t) => {
-    const { sent, peers, start, after } = setUp(t, () => answer('neo'), {
+  it('a peer with another major version gets no announce, and its card says why', async (t) => {
+    const { sent, peers, start, after } = testAnnouncer(t, () => answer('neo'), {
       card: () => card(HANDSHAKE_EXTENSION, ['3.0']),
     });
     await start();
@@ -60,14 +60,14 @@ describe('before it announces to a peer', () => {
     assert.deepEqual([sent.length, peers.get('neo')?.card?.versions], [0, ['3.0']]);
   });
 
-  it('without a card that can be read it announces all the same', async (t) => {
-    const { sent, peers, start } = setUp(t, () => answer('neo'), { card: noCard });
+  it('an unreadable card does not prevent the announce', async (t) => {
+    const { sent, peers, start } = testAnnouncer(t, () => answer('neo'), { card: noCard });
     await start();
     assert.deepEqual([sent.length, peers.get('neo')?.card], [1, undefined]);
   });
 
-  it('a peer that cannot be reached is tried again, its card first', async (t) => {
-    const { sent, cards, start, after } = setUp(t, () => answer('neo'), {
+  it('an unreachable peer is retried, beginning with its card', async (t) => {
+    const { sent, cards, start, after } = testAnnouncer(t, () => answer('neo'), {
       card: (n) => (n < 3 ? refused() : card(HANDSHAKE_EXTENSION)),
     });
     await start();
@@ -85,8 +85,8 @@ describe('before it announces to a peer', () => {
     [['2.0'], undefined, '2.0'],
   ];
   for (const [ours, theirs, version] of spoken)
-    it(`between ${ours} and ${theirs ?? 'no list'} it speaks ${version}`, async (t) => {
-      const { sent, start } = setUp(t, () => answer('neo'), {
+    it(`with versions ${ours} and ${theirs ?? 'no list'} it uses ${version}`, async (t) => {
+      const { sent, start } = testAnnouncer(t, () => answer('neo'), {
         versions: ours,
         card: () => card(HANDSHAKE_EXTENSION, theirs),
         self: (seq) => announceOf('switch', { seq, protocolVersions: ours }),
@@ -95,8 +95,8 @@ describe('before it announces to a peer', () => {
       assert.equal(sent[0]?.version, version);
     });
 
-  it('an empty list of versions in an announce says nothing that its own version does not', async (t) => {
-    const { sent, start, after } = setUp(
+  it('an empty list of versions in an announce is the same as no list', async (t) => {
+    const { sent, start, after } = testAnnouncer(
       t,
       async () => ({
         kind: 'message',
@@ -118,9 +118,9 @@ describe('before it announces to a peer', () => {
     );
   });
 
-  it('what a live peer announced counts for more than its card', async (t) => {
+  it('the announce of a live peer takes precedence over its card', async (t) => {
     const ours = ['2.1', '2.0'];
-    const { sent, start, after } = setUp(
+    const { sent, start, after } = testAnnouncer(
       t,
       async () => ({
         kind: 'message',

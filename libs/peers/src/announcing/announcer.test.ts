@@ -8,12 +8,12 @@ import { HANDSHAKE_EXTENSION, systemClock } from '@hermes-fleet/protocol';
 import { silentLog } from '@hermes-fleet/protocol/testing';
 import { createMetrics } from '@hermes-fleet/service';
 import { createPeerRegistry } from '../registry/peer-registry.ts';
-import { answer, nothingKept, refused, settled, setUp } from '../testing/announcer.ts';
+import { answer, nothingKept, refused, settled, testAnnouncer } from '../testing/announcer.ts';
 import { createAnnouncer } from './announcer.ts';
 
 describe('the announcer', () => {
-  it('announces at start, in the context of the peer addressed, and learns from the answer', async (t) => {
-    const { announcer, peers, sent, start } = setUp(t, () => answer('neo'));
+  it('announces at start, in the context of the peer, and records the announce in the answer', async (t) => {
+    const { announcer, peers, sent, start } = testAnnouncer(t, () => answer('neo'));
     await start();
     announcer.start();
     await settled();
@@ -23,9 +23,9 @@ describe('the announcer', () => {
     assert.equal(peers.get('neo')?.announce?.worker.agentId, 'neo');
   });
 
-  it('says the same to everybody, under one sequence', async (t) => {
+  it('sends the same announce, with one seq, to every peer', async (t) => {
     const names = ['morpheus', 'neo', 'trinity'];
-    const { sent, published, start, after } = setUp(t, (_n, to) => answer(to), { names, bus: true });
+    const { sent, published, start, after } = testAnnouncer(t, (_n, to) => answer(to), { names, bus: true });
     await start();
     await after(30_000);
     assert.deepEqual(
@@ -38,8 +38,8 @@ describe('the announcer', () => {
     );
   });
 
-  it('tries again with backoff until it is answered, always with the newest, beside the heartbeat', async (t) => {
-    const { sent, start, after } = setUp(t, (n) => (n < 3 ? refused() : answer('neo')));
+  it('retries the newest announce with backoff until it is answered', async (t) => {
+    const { sent, start, after } = testAnnouncer(t, (n) => (n < 3 ? refused() : answer('neo')));
     await start();
     await after(500);
     await after(1_000);
@@ -55,10 +55,14 @@ describe('the announcer', () => {
     assert.equal(sent.at(-1)?.seq, 3);
   });
 
-  it('announces a change once a second at most, also to whom it tries to reach', async (t) => {
-    const { announcer, sent, start, after } = setUp(t, (_n, to) => (to === 'neo' ? answer(to) : refused()), {
-      names: ['neo', 'trinity'],
-    });
+  it('announces changes at most once per second, also to a peer that it retries', async (t) => {
+    const { announcer, sent, start, after } = testAnnouncer(
+      t,
+      (_n, to) => (to === 'neo' ? answer(to) : refused()),
+      {
+        names: ['neo', 'trinity'],
+      },
+    );
     await start();
     for (let i = 0; i < 5; i += 1) announcer.changed();
     await after(999);
@@ -69,8 +73,8 @@ describe('the announcer', () => {
     assert.equal(sent.filter(({ to }) => to === 'neo').length, 2);
   });
 
-  it('goes on when it cannot tell its own state for a while', async (t) => {
-    const { sent, start, after } = setUp(t, () => answer('neo'), {
+  it('retries while its own state cannot be measured', async (t) => {
+    const { sent, start, after } = testAnnouncer(t, () => answer('neo'), {
       self: (n) => (n < 3 ? Promise.reject(new Error('git')) : announceOf('switch', { seq: n })),
     });
     await start();
@@ -83,14 +87,14 @@ describe('the announcer', () => {
     );
   });
 
-  it('does not believe a peer that answers for another', async (t) => {
-    const { peers, start } = setUp(t, () => answer('trinity'), { names: ['neo', 'trinity'] });
+  it('refuses the announce of a peer that answers under another name', async (t) => {
+    const { peers, start } = testAnnouncer(t, () => answer('trinity'), { names: ['neo', 'trinity'] });
     await start();
     assert.equal(peers.get('neo')?.announce, undefined);
   });
 
-  it('takes an answer without an announce, or with a broken one, for what it is', async (t) => {
-    const { peers, sent, start, after } = setUp(t, async (n) => ({
+  it('ignores an answer without a valid announce', async (t) => {
+    const { peers, sent, start, after } = testAnnouncer(t, async (n) => ({
       kind: 'message',
       text: 'hello',
       data: n === 1 ? [] : [{ type: 'SESSION_ANNOUNCE' }],
@@ -101,8 +105,8 @@ describe('the announcer', () => {
     assert.equal(peers.get('neo')?.announce, undefined);
   });
 
-  it('says farewell to whom it reached, and on the bus, and is silentLog from then on', async (t) => {
-    const { announcer, sent, published, start, after, clock } = setUp(
+  it('sends a farewell to every reached peer and to the bus, and nothing after it', async (t) => {
+    const { announcer, sent, published, start, after, clock } = testAnnouncer(
       t,
       (_n, to) => (to === 'neo' ? answer(to) : refused()),
       { names: ['neo', 'trinity'], bus: true },
@@ -125,8 +129,8 @@ describe('the announcer', () => {
     assert.equal(published.length, 2);
   });
 
-  it('says nothing at the end when it never began', async (t) => {
-    const { announcer, sent } = setUp(t, () => answer('neo'));
+  it('sends no farewell if it was never started', async (t) => {
+    const { announcer, sent } = testAnnouncer(t, () => answer('neo'));
     await announcer.farewell();
     announcer.start();
     announcer.changed();
@@ -135,8 +139,8 @@ describe('the announcer', () => {
     assert.equal(sent.length, 1);
   });
 
-  it('says farewell also while its workspace takes too long to be measured', async (t) => {
-    const { announcer, sent, published, start } = setUp(t, () => answer('neo'), {
+  it('sends a farewell while its workspace is measured', async (t) => {
+    const { announcer, sent, published, start } = testAnnouncer(t, () => answer('neo'), {
       self: (seq) => (seq === 1 ? announceOf('switch') : new Promise<never>(() => undefined)),
       asKnown: () => announceOf('switch', { seq: 7 }),
       bus: true,
@@ -148,7 +152,7 @@ describe('the announcer', () => {
     void left;
   });
 
-  it('stops at once, and leaves within a second, also while a peer does not answer', async () => {
+  it('stops at once, and its farewell takes at most a second, while a peer does not answer', async () => {
     const deaf = createServer(() => undefined).listen(0, '127.0.0.1');
     await once(deaf, 'listening');
     const address = deaf.address();

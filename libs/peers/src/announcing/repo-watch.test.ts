@@ -30,7 +30,7 @@ function setUp(t: TestContext) {
   return { watch, facts, seen, warnings, after };
 }
 
-it('a change is noticed within seconds, without a task, and told once', async (t) => {
+it('a change is noticed within seconds, without a task, and reported once', async (t) => {
   const { watch, facts, seen, after } = setUp(t);
   await watch.measure();
   seen.changes = 0;
@@ -50,7 +50,7 @@ it('a change is noticed within seconds, without a task, and told once', async (t
   assert.equal(seen.looks, 5);
 });
 
-it('who tells of it anyway is not told', async (t) => {
+it('measureQuietly does not report a change', async (t) => {
   const { watch, facts, seen } = setUp(t);
   await watch.measure();
   seen.changes = 0;
@@ -60,7 +60,7 @@ it('who tells of it anyway is not told', async (t) => {
   assert.equal(seen.changes, 0);
 });
 
-it('a repository that is slow to measure is looked at less often, one that cannot be measured is tried again', async (t) => {
+it('a slow repository is measured less often, and a failed measurement is repeated', async (t) => {
   const { watch, facts, seen, warnings, after } = setUp(t);
   watch.start();
   facts.slowMs = 1_000;
@@ -79,7 +79,7 @@ it('a repository that is slow to measure is looked at less often, one that canno
   assert.equal(watch.last().clean, false);
 });
 
-it('a machine that slept through a measurement looks again within minutes', async (t) => {
+it('a machine that was suspended during a measurement measures again within minutes', async (t) => {
   const { watch, facts, seen, after } = setUp(t);
   watch.start();
   facts.slowMs = 8 * 3_600_000;

@@ -31,7 +31,7 @@ function ground(
 const live = { caller: 'tank', url: AT, live: true };
 const stale = { ...live, live: false };
 
-/** who says it, with which scopes, of whom, at which endpoint: what the peer is then, or why it is not believed. */
+/** Source, agent and endpoint of an announce, with the peer's standing or the reason of the refusal. */
 const TABLE: [
   what: string,
   from: AnnounceSource,

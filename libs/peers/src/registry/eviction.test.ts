@@ -3,11 +3,11 @@ import { describe, it } from 'node:test';
 import { announceOf, NOW } from '@hermes-fleet/fleet/testing';
 import { encodeAnnounce } from '@hermes-fleet/protocol';
 import { manualClock, silentLog } from '@hermes-fleet/protocol/testing';
-import { AT, JOIN, joining, plain, setUp } from '../testing/registry.ts';
+import { AT, JOIN, joining, plain, testRegistry } from '../testing/registry.ts';
 import { createPeerRegistry, MAX_UNCONFIGURED } from './peer-registry.ts';
 
-describe('a crowd of peers that nobody configured', () => {
-  it('is bounded: the stalest goes, those that joined and those at work last', async () => {
+describe('the limit of unconfigured peers', () => {
+  it('evicts the stalest peer first, joined peers and peers with tasks last', async () => {
     const rows = new Map<string, object>();
     const clock = manualClock(NOW);
     const peers = createPeerRegistry({
@@ -43,7 +43,7 @@ describe('a crowd of peers that nobody configured', () => {
     assert.equal(rows.size, MAX_UNCONFIGURED + 1);
   });
 
-  it('has no room for one more of them than of those that are needed', async () => {
+  it('refuses a new peer if all others have precedence', async () => {
     const clock = manualClock(NOW);
     const peers = createPeerRegistry({
       ledger: { peers: () => [], savePeer: async () => undefined, forgetPeer: async () => undefined },
@@ -62,8 +62,8 @@ describe('a crowd of peers that nobody configured', () => {
     assert.deepEqual([peers.list().length, peers.get('stranger')], [MAX_UNCONFIGURED, undefined]);
   });
 
-  it('is bounded in what each of them says, too', async (t) => {
-    const { peers } = setUp(t);
+  it('also applies to the length of an announce', async (t) => {
+    const { peers } = testRegistry(t);
     const long: object = { junk: 'x'.repeat(70_000) };
     for (const [name, from] of [
       ['stranger', plain('stranger')],
@@ -77,7 +77,7 @@ describe('a crowd of peers that nobody configured', () => {
     assert.equal((await peers.record(announceOf('neo', long), { name: 'neo' })).outcome, 'recorded');
   });
 
-  it('is bounded at a start, too: of more rows the stalest are forgotten', () => {
+  it('applies at a start: the stalest rows are removed', () => {
     const rows = Array.from({ length: MAX_UNCONFIGURED + 3 }, (_, i) => ({
       agentId: `p${i}`,
       announce: encodeAnnounce(announceOf(`p${i}`)),
@@ -99,8 +99,8 @@ describe('a crowd of peers that nobody configured', () => {
     assert.deepEqual(forgotten, ['p1000', 'p1001', 'p1002']);
   });
 
-  it('a row that can be read no longer is left out, and so is one in our own name', (t) => {
-    const { clock } = setUp(t);
+  it('is independent of rows that cannot be read or have our own name, which are skipped', (t) => {
+    const { clock } = testRegistry(t);
     const warned: string[] = [];
     const announce = encodeAnnounce(announceOf('switch'));
     const peers = createPeerRegistry({

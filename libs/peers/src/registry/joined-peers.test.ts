@@ -2,15 +2,15 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { announceOf } from '@hermes-fleet/fleet/testing';
 import type { ConfiguredPeer, JoinPolicy } from '@hermes-fleet/fleet-config';
-import { AT, JOIN, joining, plain, setUp } from '../testing/registry.ts';
+import { AT, JOIN, joining, plain, testRegistry } from '../testing/registry.ts';
 import type { AnnounceSource } from './authorize-announce.ts';
 
-describe('a worker that joins', () => {
+describe('a joined worker', () => {
   const said = (seq: number, more: object = {}, name = 'tank') =>
     announceOf(name, { endpoint: AT, seq, ...more });
 
-  it('is spoken to at the address that it joined with, by the token for such workers', async (t) => {
-    const { peers } = setUp(t);
+  it('gets messages at its address with the token for joined workers', async (t) => {
+    const { peers } = testRegistry(t);
     await peers.record(said(1), joining());
     const tank = peers.get('tank');
     assert.equal(tank?.standing, 'joined');
@@ -23,8 +23,8 @@ describe('a worker that joins', () => {
     assert.equal(peers.cardUrl('tank'), 'http://127.0.0.1:9230/.well-known/agent-card.json');
   });
 
-  it('stays where it is when somebody says otherwise', async (t) => {
-    const { peers } = setUp(t);
+  it('keeps its address when another source announces a different one', async (t) => {
+    const { peers } = testRegistry(t);
     await peers.record(said(1), joining());
     const elsewhere = { endpoint: 'http://127.0.0.1:9666/jsonrpc', instanceId: '9999' };
     for (const from of [{ name: 'tank' }, { name: 'ghost' }, joining('dozer'), plain('peer')])
@@ -35,8 +35,8 @@ describe('a worker that joins', () => {
     assert.equal(peers.get('tank')?.announce?.seq, 1);
   });
 
-  it('gets its place also when its announce was heard on NATS before', async (t) => {
-    const { peers } = setUp(t);
+  it('joins also if its announce came on NATS before', async (t) => {
+    const { peers } = testRegistry(t);
     await peers.record(said(4), { name: 'tank' });
     assert.equal(peers.get('tank')?.standing, 'known');
     assert.equal((await peers.record(said(3), joining())).outcome, 'ignored');
@@ -47,15 +47,15 @@ describe('a worker that joins', () => {
     assert.equal(peers.get('tank')?.standing, 'joined');
   });
 
-  it('loses its place when it says no longer where it is', async (t) => {
-    const { peers } = setUp(t);
+  it('becomes known when it announces no endpoint any more', async (t) => {
+    const { peers } = testRegistry(t);
     await peers.record(said(1), joining());
     await peers.record(announceOf('tank', { seq: 2 }), joining());
     assert.deepEqual([peers.get('tank')?.standing, peers.get('tank')?.endpoint], ['known', undefined]);
   });
 
-  it('owns its name until it has gone silent', async (t) => {
-    const { peers, clock } = setUp(t);
+  it('owns its name until its announce expires', async (t) => {
+    const { peers, clock } = testRegistry(t);
     const mine = (seq: number) => said(seq, { ttlS: 60 }, 'worker-1');
     await peers.record(mine(1), joining('tank'));
     assert.equal((await peers.record(mine(2), joining('dozer'))).outcome, 'refused');
@@ -74,15 +74,15 @@ describe('a worker that joins', () => {
   ];
   for (const [what, join, standing] of later)
     it(`is ${standing} after a restart with a configuration ${what}`, async (t) => {
-      const { peers, restart } = setUp(t);
+      const { peers, restart } = testRegistry(t);
       await peers.record(said(1), joining());
       const tank = (await restart(join)).get('tank');
       assert.equal(tank?.standing, standing);
       assert.equal(tank?.endpoint?.url, standing === 'joined' ? AT : undefined);
     });
 
-  it('that is configured by then is held to what fleet.yaml says', async (t) => {
-    const { peers, restart } = setUp(t);
+  it('that is configured after a restart has the address in fleet.yaml', async (t) => {
+    const { peers, restart } = testRegistry(t);
     await peers.record(said(1), joining());
     const elsewhere = { url: 'http://127.0.0.1:9240/jsonrpc', token: 'y' };
     const tank = (await restart(JOIN, { tank: elsewhere })).get('tank');
@@ -93,7 +93,7 @@ describe('a worker that joins', () => {
   });
 });
 
-describe('what another has said of a peer before it was configured', () => {
+describe('an announce from before the peer was configured', () => {
   const speaking: JoinPolicy = {
     ...JOIN,
     callers: {
@@ -111,8 +111,8 @@ describe('what another has said of a peer before it was configured', () => {
     ['itself, on NATS', { name: 'truck' }, true],
   ];
   for (const [what, from, believed, extra = {}] of said)
-    it(`is ${believed ? '' : 'not '}believed of ${what}`, async (t) => {
-      const { restart } = setUp(t);
+    it(`is ${believed ? 'restored' : 'dropped'} if it came from ${what}`, async (t) => {
+      const { restart } = testRegistry(t);
       const start: Record<string, ConfiguredPeer> = from.name === 'peer' ? { truck } : {};
       const before = await restart(speaking, start);
       assert.equal(

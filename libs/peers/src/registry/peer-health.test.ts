@@ -4,7 +4,7 @@ import { NOW } from '@hermes-fleet/fleet/testing';
 import { manualClock } from '@hermes-fleet/protocol/testing';
 import { createPeerHealth } from './peer-health.ts';
 
-/** A peer whose circuit opened, and whose first pause of 2 s is over. */
+/** A peer with a half-open circuit, 2 s after it opened. */
 function halfOpen() {
   const clock = manualClock(NOW);
   const health = createPeerHealth(clock);
@@ -17,7 +17,7 @@ function halfOpen() {
 }
 
 describe('a circuit', () => {
-  it('does not stay open because the clock was set back', () => {
+  it('does not stay open after the clock was set back', () => {
     const clock = manualClock(NOW);
     const health = createPeerHealth(clock);
     const open = (): boolean => health.snapshot().circuitOpenUntil > clock.now();
@@ -30,7 +30,7 @@ describe('a circuit', () => {
     assert.equal(health.snapshot().circuitOpenUntil, clock.now() + 4_000);
   });
 
-  it('opens after three failures in a row, not before, and an answer closes it', () => {
+  it('opens after three failures in a row, and an answer closes it', () => {
     const health = createPeerHealth(manualClock(NOW));
     health.recordFailure();
     health.recordFailure();
@@ -44,10 +44,10 @@ describe('a circuit', () => {
     assert.equal(health.snapshot().circuitOpenUntil, 0);
   });
 
-  it('lets one trial through after its pause, and opens longer when that fails', () => {
+  it('admits one trial when it is half-open, and opens for longer if the trial fails', () => {
     const { clock, health, open } = halfOpen();
     using _trial = health.trackTask();
-    assert.ok(open(), 'others wait for the trial');
+    assert.ok(open(), 'other tasks wait for the trial');
     health.recordFailure();
     assert.equal(health.snapshot().circuitOpenUntil, clock.now() + 4_000);
     clock.advance(4_000);
@@ -63,7 +63,7 @@ describe('a circuit', () => {
     assert.ok(!open());
   });
 
-  it('lets the next trial through when the first one left without an answer, or takes too long', () => {
+  it('admits the next trial if the first left without an answer or takes too long', () => {
     const { clock, health, open } = halfOpen();
     const first = health.trackTask();
     first[Symbol.dispose]();
@@ -77,7 +77,7 @@ describe('a circuit', () => {
     assert.ok(open(), 'the one that was too slow does not end the trial of another');
   });
 
-  it('stays open for at most 30 s, however often the peer failed', () => {
+  it('opens for at most 30 s', () => {
     const clock = manualClock(NOW);
     const health = createPeerHealth(clock);
     for (let i = 0; i < 2_000; i += 1) health.recordFailure();
@@ -85,7 +85,7 @@ describe('a circuit', () => {
   });
 });
 
-it('what a peer does moves its averages, and a task of ours counts until it leaves', () => {
+it('accepted and refused dispatches move the averages, and a tracked task counts until it leaves', () => {
   const health = createPeerHealth(manualClock(NOW));
   health.recordRefused();
   assert.equal(health.snapshot().blockedRate, 0.3);

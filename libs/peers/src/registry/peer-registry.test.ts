@@ -4,10 +4,10 @@ import { announceOf, NOW } from '@hermes-fleet/fleet/testing';
 import { FleetError } from '@hermes-fleet/protocol';
 import { manualClock, silentLog } from '@hermes-fleet/protocol/testing';
 import { isLive } from '../peer-profile.ts';
-import { AT, plain, setUp } from '../testing/registry.ts';
+import { AT, plain, testRegistry } from '../testing/registry.ts';
 import { createPeerRegistry } from './peer-registry.ts';
 
-describe('peers', () => {
+describe('the peer registry', () => {
   const believed: [string, string, object, string][] = [
     ['the caller it names', 'neo', {}, 'recorded'],
     ['another caller', 'trinity', {}, 'refused'],
@@ -15,14 +15,14 @@ describe('peers', () => {
     ['its caller, at another address', 'neo', { endpoint: 'http://evil:9220' }, 'refused'],
   ];
   for (const [from, caller, extra, outcome] of believed)
-    it(`has an announce of neo ${outcome} that comes from ${from}`, async (t) => {
-      const { peers } = setUp(t);
+    it(`has an announce of neo ${outcome} if it comes from ${from}`, async (t) => {
+      const { peers } = testRegistry(t);
       assert.equal((await peers.record(announceOf('neo', extra), { name: caller })).outcome, outcome);
       assert.equal(peers.get('neo')?.announce !== undefined, outcome === 'recorded');
     });
 
   it('refuses an unknown agent from the shared caller, and itself from anybody', async (t) => {
-    const { peers } = setUp(t);
+    const { peers } = testRegistry(t);
     assert.equal((await peers.record(announceOf('neo'), plain('peer'))).outcome, 'recorded');
     assert.equal((await peers.record(announceOf('ghost'), plain('peer'))).outcome, 'refused');
     assert.equal((await peers.record(announceOf('switch'), plain('switch'))).outcome, 'refused');
@@ -32,8 +32,8 @@ describe('peers', () => {
     );
   });
 
-  it('knows a caller that is not configured, without an address to route to', async (t) => {
-    const { peers } = setUp(t);
+  it('records a caller that is not configured as known, without an address', async (t) => {
+    const { peers } = testRegistry(t);
     await peers.record(announceOf('stranger', { endpoint: AT }), plain('stranger'));
     assert.equal(peers.get('stranger')?.endpoint, undefined);
     assert.equal(peers.get('stranger')?.standing, 'known');
@@ -41,7 +41,7 @@ describe('peers', () => {
   });
 
   it('keeps the newest sequence of the greatest instance', async (t) => {
-    const { peers } = setUp(t);
+    const { peers } = testRegistry(t);
     const say = async (instanceId: string, seq: number) =>
       (await peers.record(announceOf('neo', { instanceId, seq }), { name: 'neo' })).outcome;
     assert.deepEqual(
@@ -58,8 +58,8 @@ describe('peers', () => {
     assert.equal(peers.get('neo')?.announce?.instanceId, 'c');
   });
 
-  it('hears a lesser instance again once the greater one has expired, but never an older sequence', async (t) => {
-    const { peers, clock } = setUp(t);
+  it('accepts a smaller instance after the greater one has expired, but never an older seq', async (t) => {
+    const { peers, clock } = testRegistry(t);
     const say = async (instanceId: string, seq: number) =>
       (await peers.record(announceOf('neo', { instanceId, seq, ttlS: 60 }), { name: 'neo' })).outcome;
     assert.equal(await say('b', 5), 'recorded');
@@ -68,16 +68,16 @@ describe('peers', () => {
     assert.equal(await say('a', 1), 'recorded');
   });
 
-  it('takes the later of two announces that say nothing of their age', async (t) => {
-    const { peers } = setUp(t);
+  it('records the later of two announces without instance and seq', async (t) => {
+    const { peers } = testRegistry(t);
     const { seq: _seq, instanceId: _id, ...plain } = announceOf('neo');
     await peers.record(plain, { name: 'neo' });
     await peers.record({ ...plain, role: 'later' }, { name: 'neo' });
     assert.equal(peers.get('neo')?.announce?.role, 'later');
   });
 
-  it('hears an instance that counts nothing, or that stopped counting, as often as it speaks', async (t) => {
-    const { peers } = setUp(t);
+  it('records every announce of an instance without seq', async (t) => {
+    const { peers } = testRegistry(t);
     const { seq: _seq, ...uncounted } = announceOf('neo');
     for (const role of ['first', 'second', 'third']) {
       assert.equal((await peers.record({ ...uncounted, role }, { name: 'neo' })).outcome, 'recorded');
@@ -87,8 +87,8 @@ describe('peers', () => {
     assert.equal((await peers.record(uncounted, { name: 'neo' })).outcome, 'recorded');
   });
 
-  it('is not trusted longer than a day, nor because our clock was set back', async (t) => {
-    const { peers, clock } = setUp(t);
+  it('expires an announce after a day at the latest, and after our clock was set back', async (t) => {
+    const { peers, clock } = testRegistry(t);
     const live = () => isLive(peers.get('neo') ?? assert.fail(), clock.now());
     await peers.record(announceOf('neo', { ttlS: 1e300 }), { name: 'neo' });
     clock.advance(86_400_000);
@@ -104,7 +104,7 @@ describe('peers', () => {
     assert.ok(live());
   });
 
-  it('counts for this process when it cannot be written, and wakes who waits', async () => {
+  it('uses an announce that cannot be written in this process, and notifies listeners', async () => {
     const clock = manualClock(NOW);
     const full = async (): Promise<never> => {
       throw new FleetError('STORE_UNAVAILABLE', 'disk full');
@@ -125,8 +125,8 @@ describe('peers', () => {
     assert.equal(woken, 1);
   });
 
-  it('survives a restart, and is live only until the ttl has passed since it was received', async (t) => {
-    const { peers, clock, restart } = setUp(t);
+  it('restores announces after a restart, which stay live until their TTL has passed', async (t) => {
+    const { peers, clock, restart } = testRegistry(t);
     await peers.record(announceOf('neo', { ttlS: 60 }), { name: 'neo' });
     clock.advance(59_000);
     const again = (await restart()).get('neo');
@@ -135,8 +135,8 @@ describe('peers', () => {
     assert.ok(!isLive(again, clock.now()));
   });
 
-  it('opens the circuit after three failures, longer each time, and closes it at the next answer', (t) => {
-    const { peers, clock } = setUp(t);
+  it('opens the circuit after three failures, for longer each time, until the next answer', (t) => {
+    const { peers, clock } = testRegistry(t);
     const health = peers.health('neo');
     assert.ok(health);
     const openFor = () => Math.max(0, health.snapshot().circuitOpenUntil - clock.now());
@@ -149,8 +149,8 @@ describe('peers', () => {
     assert.equal(openFor(), 0);
   });
 
-  it('remembers load, refusals and latency', (t) => {
-    const { peers } = setUp(t);
+  it('tracks load, refusals and latency', (t) => {
+    const { peers } = testRegistry(t);
     const health = peers.health('neo');
     assert.ok(health);
     const held = health.trackTask();

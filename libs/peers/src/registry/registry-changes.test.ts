@@ -3,10 +3,10 @@ import { describe, it } from 'node:test';
 import { announceOf } from '@hermes-fleet/fleet/testing';
 import { silentLog } from '@hermes-fleet/protocol/testing';
 import { isProsePeer } from '../peer-profile.ts';
-import { setUp } from '../testing/registry.ts';
+import { testRegistry } from '../testing/registry.ts';
 import { createPeerRegistry } from './peer-registry.ts';
 
-describe('who is woken by an announce', () => {
+describe('an announce notifies listeners', () => {
   const cases: [what: string, change: object, woken: number][] = [
     ['a heartbeat', {}, 0],
     ['another context and time', { session: { contextId: 'x' }, sentAt: '2026-05-31T20:00:00Z' }, 0],
@@ -22,8 +22,8 @@ describe('who is woken by an announce', () => {
     ['other versions', { protocolVersions: ['2.1'] }, 1],
   ];
   for (const [what, change, wakes] of cases)
-    it(`with ${what}: ${wakes === 0 ? 'nobody' : 'everybody'}`, async (t) => {
-      const { peers, woken } = setUp(t);
+    it(`${wakes === 0 ? 'never' : 'once'} for ${what}`, async (t) => {
+      const { peers, woken } = testRegistry(t);
       await peers.record(announceOf('neo', { seq: 1 }), { name: 'neo' });
       assert.equal(woken(), 1);
       const next = announceOf('neo', { ...change, seq: 2 });
@@ -31,8 +31,8 @@ describe('who is woken by an announce', () => {
       assert.equal(woken(), wakes);
     });
 
-  it('everybody, when a peer that was stale is heard again, or one that kept failing', async (t) => {
-    const { peers, clock, woken } = setUp(t);
+  it('when a stale peer or a peer with an open circuit announces again', async (t) => {
+    const { peers, clock, woken } = testRegistry(t);
     const say = (seq: number) => peers.record(announceOf('neo', { seq, ttlS: 60 }), { name: 'neo' });
     await say(1);
     clock.advance(61_000);
@@ -47,8 +47,8 @@ describe('who is woken by an announce', () => {
     assert.equal(woken(), 0);
   });
 
-  it('a listener that throws keeps nothing from the others', async (t) => {
-    const { peers, woken } = setUp(t);
+  it('in spite of another listener that throws', async (t) => {
+    const { peers, woken } = testRegistry(t);
     const first = peers.onChange(() => assert.fail('broken'));
     peers.onChange(() => assert.fail('broken too'));
     assert.equal((await peers.record(announceOf('neo'), { name: 'neo' })).outcome, 'recorded');
@@ -58,8 +58,8 @@ describe('who is woken by an announce', () => {
 });
 
 describe('the agent card of a peer', () => {
-  it('says whether it is spoken to in prose, for 90 s, and wakes only with news', (t) => {
-    const { peers, clock, woken } = setUp(t);
+  it('makes the peer a prose peer for 90 s, and notifies listeners only of changes', (t) => {
+    const { peers, clock, woken } = testRegistry(t);
     const prose = () => isProsePeer(peers.get('neo') ?? assert.fail(), clock.now());
     assert.equal(prose(), false);
     const note = (handshake: boolean, versions: string[] = []) =>
@@ -81,8 +81,8 @@ describe('the agent card of a peer', () => {
     assert.equal(woken(), 0);
   });
 
-  it('is not asked while its announce is live', async (t) => {
-    const { peers, clock } = setUp(t);
+  it('has no effect while the announce is live', async (t) => {
+    const { peers, clock } = testRegistry(t);
     peers.recordCard('neo', { handshake: false, versions: [] });
     await peers.record(announceOf('neo', { ttlS: 60 }), { name: 'neo' });
     const prose = () => isProsePeer(peers.get('neo') ?? assert.fail(), clock.now());
@@ -91,8 +91,8 @@ describe('the agent card of a peer', () => {
     assert.equal(prose(), true);
   });
 
-  it('is where fleet.yaml says, else at the well-known place', async (t) => {
-    const { ledger, clock } = setUp(t);
+  it('is at the URL in fleet.yaml, else at the well-known URL', async (t) => {
+    const { ledger, clock } = testRegistry(t);
     const url = 'http://127.0.0.1:9220/a2a/jsonrpc';
     const configured = { a: { url }, b: { url, cardUrl: 'http://cards/b.json' } };
     const peers = createPeerRegistry({ ledger, configured, clock, log: silentLog, self: 'switch' });

@@ -20,7 +20,7 @@ describe('routing: hard reasons', () => {
       assert.equal(waitable, row.waitable, 'waitable');
     });
 
-  it('gives each reason the kind that the result names', () => {
+  it('gives each reason the kind that is in the result', () => {
     for (const row of ROWS) {
       const { unmet } = decide(row);
       const isPeerless = unmet[0]?.kind === 'peer' && row.kind !== 'peer';
@@ -48,10 +48,10 @@ describe('routing: hard reasons', () => {
   });
 });
 
-describe('routing: what is no reason', () => {
+describe('routing: eligible peers', () => {
   const fine: [string, PeerProfile, TaskDispatch][] = [
-    ['an announce in its last moment', peerOf('neo', { receivedAt: NOW - 90_000 }), dispatchOf()],
-    ['a circuit whose pause is over', peerOf('neo', { circuitOpenUntil: NOW }), dispatchOf()],
+    ['an announce at the end of its TTL', peerOf('neo', { receivedAt: NOW - 90_000 }), dispatchOf()],
+    ['a circuit that is open no longer', peerOf('neo', { circuitOpenUntil: NOW }), dispatchOf()],
     ['another minor version', announcing('neo', { protocolVersions: ['3.0', '2.7'] }), dispatchOf()],
     [
       'a dirty tree for a task that does not write',
@@ -59,7 +59,7 @@ describe('routing: what is no reason', () => {
       dispatchOf({ task: { write: false } }),
     ],
     [
-      'a sick MCP server that is not needed',
+      'an unhealthy MCP server that is not required',
       announcing('neo', { mcpHealth: { memory: 'error' } }),
       dispatchOf(),
     ],
@@ -70,16 +70,16 @@ describe('routing: what is no reason', () => {
     ],
     ['a peer that joined', peerOf('neo', { standing: 'joined' }), dispatchOf()],
     [
-      'an old card with a foreign version, where a live announce says better',
+      'an old card with another major version beside a live announce',
       peerOf('neo', { card: { handshake: true, versions: ['3.0'], readAt: 0 } }),
       dispatchOf(),
     ],
     [
-      'a card without the handshake, where a live announce says better',
+      'a card without the handshake beside a live announce',
       peerOf('neo', { card: { handshake: false, versions: [], readAt: NOW } }),
       dispatchOf({ requirements: { requiredMcp: ['memory'] } }),
     ],
   ];
   for (const [what, peer, dispatch] of fine)
-    it(`takes ${what}`, () => assert.equal(route(dispatch, [peer], POLICY, NOW).chosen, 'neo'));
+    it(`accepts ${what}`, () => assert.equal(route(dispatch, [peer], POLICY, NOW).chosen, 'neo'));
 });

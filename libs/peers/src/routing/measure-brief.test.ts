@@ -4,7 +4,7 @@ import { announceOf, NOW, peerOf } from '@hermes-fleet/fleet/testing';
 import { measureBrief } from './measure-brief.ts';
 import { route } from './route.ts';
 
-it('a brief that is longer than a window is counted in tokens before a peer is ruled out', async () => {
+it('the tokens of a long brief are counted before a peer is excluded', async () => {
   const policy = {
     self: 'switch',
     versions: ['2.0'],
@@ -26,7 +26,7 @@ it('a brief that is longer than a window is counted in tokens before a peer is r
   );
 });
 
-it('a trader, which has no window, makes no brief long', async () => {
+it('a trader without a context window does not count', async () => {
   const trader = announceOf('trader', { role: 'trader', worker: { modelTier: 'none', contextWindow: 0 } });
   const dispatch = {
     type: 'TASK_DISPATCH' as const,

@@ -6,7 +6,7 @@ import { route } from './route.ts';
 const HARMLESS = dispatchOf({ task: { write: false } });
 
 describe('routing: prose peers', () => {
-  it('takes one that is the target, whatever is required: unknown is not unmet', () => {
+  it('chooses one that is the target, whatever is required', () => {
     const dispatch = dispatchOf({
       task: { write: true },
       requirements: {
@@ -22,20 +22,20 @@ describe('routing: prose peers', () => {
     assert.match(considered[0]?.reasons[0] ?? '', /speaks prose: requirements travel as hints/);
   });
 
-  it('takes one under auto for a task that requires nothing and does not write', () => {
+  it('chooses one under auto for a task that requires nothing and does not write', () => {
     assert.equal(route(HARMLESS, [prosePeer('stock')], POLICY, NOW).chosen, 'stock');
     const preferring = { ...HARMLESS, requirements: { requiredMcp: [], modelTier: { prefer: 'opus' } } };
     assert.equal(route(preferring, [prosePeer('stock')], POLICY, NOW).chosen, 'stock');
   });
 
-  it('prefers a worker of any tier to it, until that one has a queue', () => {
+  it('prefers a worker of any tier that has no queue', () => {
     const idle = announcing('neo', { worker: { modelTier: 'haiku' } });
     const full = announcing('neo', { session: { activeTasks: 8 } });
     assert.equal(route(HARMLESS, [prosePeer('stock'), idle], POLICY, NOW).chosen, 'neo');
     assert.equal(route(HARMLESS, [prosePeer('stock'), full], POLICY, NOW).chosen, 'stock');
   });
 
-  it('leaves alone one that failed, refused, or had the task already, also as the target', () => {
+  it('excludes one that failed, refused, or is in the path, even as the target', () => {
     const dispatch = dispatchOf({ routing: { target: 'stock' } });
     const decided = [
       route(dispatch, [prosePeer('stock', { circuitOpenUntil: NOW + 1 })], POLICY, NOW),
@@ -52,15 +52,15 @@ describe('routing: prose peers', () => {
     );
   });
 
-  it('shares by what it has in hand, how it behaved and how fast it was', () => {
+  it('scores them by load, refusals and latency', () => {
     const worse = [{ inFlight: 1 }, { blockedRate: 0.5 }, { latencyMs: 2_000 }];
-    for (const behaviour of worse) {
-      const peers = [prosePeer('a', behaviour), prosePeer('b')];
-      assert.equal(route(HARMLESS, peers, POLICY, NOW).chosen, 'b', JSON.stringify(behaviour));
+    for (const health of worse) {
+      const peers = [prosePeer('a', health), prosePeer('b')];
+      assert.equal(route(HARMLESS, peers, POLICY, NOW).chosen, 'b', JSON.stringify(health));
     }
   });
 
-  it('gives a fleet of prose peers alone no work that requires something, and says why', () => {
+  it('gives prose peers no task with requirements, and says why', () => {
     const dispatch = dispatchOf({ requirements: { requiredMcp: ['memory'] } });
     const { unmet, waitable } = route(dispatch, [prosePeer('stock')], POLICY, NOW);
     assert.match(unmet[0]?.detail ?? '', /^stock: speaks prose/);

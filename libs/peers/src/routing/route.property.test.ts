@@ -102,7 +102,7 @@ const anyPolicy = fc.subarray(['a', 'b', 'c']).map((refused) => ({
   excluded: new Map(refused.map((name) => [name, 'no'])),
 }));
 
-/** A worker that can do most of what is asked, however busy it is. */
+/** A worker that meets most requirements, with any load. */
 const anyHealthyPeer = fc
   .record({
     tier: fc.constantFrom('haiku', 'sonnet', 'opus'),
@@ -118,7 +118,7 @@ const anyHealthyPeer = fc
     }),
   );
 
-/** What some worker may well be able to do. */
+/** A dispatch that some worker can meet. */
 const anyModestDispatch = anyDispatch.map(
   (dispatch): TaskDispatch => ({
     ...dispatch,
@@ -132,7 +132,7 @@ const anyModestDispatch = anyDispatch.map(
 );
 
 describe('routing: properties', () => {
-  it('never picks an excluded peer, and says why when it picks nobody', () => {
+  it('never chooses an excluded peer, and gives reasons if it chooses none', () => {
     fc.assert(
       fc.property(anyFleet, anyDispatch, anyPolicy, (peers, dispatch, policy) => {
         const { chosen, considered, unmet, waitable } = route(dispatch, peers, policy, NOW);
@@ -156,7 +156,7 @@ describe('routing: properties', () => {
     );
   });
 
-  it('picks the best score among the eligible, and lists them best first', () => {
+  it('chooses the best score among the eligible peers, and lists them best first', () => {
     fc.assert(
       fc.property(anyFleet, anyDispatch, (peers, dispatch) => {
         const { chosen, considered } = route(dispatch, peers, POLICY, NOW);
@@ -171,7 +171,7 @@ describe('routing: properties', () => {
           considered.filter(({ verdict }) => verdict === 'chosen').length,
           chosen === undefined ? 0 : 1,
         );
-        assert.deepEqual(considered.slice(0, eligible.length), eligible, 'the excluded come last');
+        assert.deepEqual(considered.slice(0, eligible.length), eligible, 'excluded peers come last');
       }),
     );
   });
@@ -187,7 +187,7 @@ describe('routing: properties', () => {
     );
   });
 
-  it('is pure: the same again for the same input, which it leaves as it was', () => {
+  it('is pure: equal results for equal input, which stays unchanged', () => {
     fc.assert(
       fc.property(anyFleet, anyDispatch, anyPolicy, (peers, dispatch, policy) => {
         const before = structuredClone({ peers, dispatch, policy });
@@ -213,7 +213,7 @@ describe('routing: properties', () => {
     );
   });
 
-  it('shares evenly among equal peers, and one that leaves moves only its own share', () => {
+  it('shares evenly among equal peers, and a peer that leaves moves only its own share', () => {
     fc.assert(
       fc.property(fc.integer({ min: 2, max: 8 }), fc.string({ maxLength: 8 }), (count, prefix) => {
         const peers = Array.from({ length: count }, (_, i) => peerOf(`worker-${i}`));
@@ -227,7 +227,7 @@ describe('routing: properties', () => {
           assert.equal(route(dispatch, peers.slice(1), POLICY, NOW).chosen, chosen);
         }
         assert.equal(share.size, count);
-        // Chi-square; with up to 7 degrees of freedom, chance passes this bound once in some ten million times.
+        // Chi-square with at most 7 degrees of freedom exceeds this bound by chance about once in ten million runs.
         const fair = tasks / count;
         const chiSquare = [...share.values()].reduce((sum, got) => sum + (got - fair) ** 2 / fair, 0);
         assert.ok(chiSquare < 45, `chi-square ${chiSquare.toFixed(1)}: ${[...share.values()].join(' ')}`);

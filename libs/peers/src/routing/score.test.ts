@@ -6,7 +6,7 @@ import type { PeerProfile } from '../peer-profile.ts';
 import type { RoutingPolicy } from './policy.ts';
 import { route } from './route.ts';
 
-/** One row for each soft reason of design 2 (Routing): `b` is worse by it, and says so. */
+/** One row for each soft reason of docs/handshake.md#routing: it lowers the score of `b`, and is noted. */
 const WORSE: [string, PeerProfile, RegExp][] = [
   ['announced load', announcing('b', { session: { activeTasks: 2 } }), /load 0\.50/],
   [
@@ -43,7 +43,7 @@ describe('routing: soft reasons', () => {
     assert.match(considered[0]?.reasons.join('; ') ?? '', /fresh session/);
   });
 
-  it('does not tell peers apart by a few milliseconds, so that they share', () => {
+  it('ignores a difference of a few milliseconds, so that the peers share', () => {
     const { considered } = route(dispatchOf(), [peerOf('a', { latencyMs: 20 }), peerOf('b')], POLICY, NOW);
     assert.equal(considered[0]?.score, considered[1]?.score);
   });
@@ -64,7 +64,7 @@ interface Fit {
 const task = (fields: Partial<TaskDispatch['task']>): TaskDispatch => dispatchOf({ task: fields });
 const ruled = { byPriority: { normal: 'opus', urgent: 'haiku' } };
 
-/** The policy of tiers (design 2, Routing). */
+/** The preferred tier (docs/handshake.md#routing). */
 const FITS: readonly Fit[] = [
   { what: 'ordinary work', dispatch: task({}), tier: 'sonnet' },
   { what: 'work of high priority', dispatch: task({ priority: 'high' }), tier: 'sonnet' },
@@ -90,19 +90,19 @@ const FITS: readonly Fit[] = [
     tier: 'haiku',
   },
   {
-    what: 'a range that leaves the preferred one out: the nearest in it',
+    what: 'a range without the preferred tier, to the nearest tier,',
     dispatch: dispatchOf({ task: { priority: 'low' }, requirements: { modelTier: { min: 'sonnet' } } }),
     tier: 'sonnet',
   },
-  { what: 'a priority that the configuration rules', dispatch: task({}), tier: 'opus', policy: ruled },
+  { what: 'a configured priority', dispatch: task({}), tier: 'opus', policy: ruled },
   {
-    what: 'a ruled priority, also against the budget',
+    what: 'a configured priority, in spite of the budget,',
     dispatch: task({ priority: 'urgent', tokenBudget: 90_000 }),
     tier: 'haiku',
     policy: ruled,
   },
   {
-    what: 'a priority that the configuration does not rule',
+    what: 'a priority that is not configured',
     dispatch: task({ priority: 'low' }),
     tier: 'haiku',
     policy: ruled,
@@ -115,7 +115,7 @@ const FITS: readonly Fit[] = [
   },
 ];
 
-describe('routing: the policy of tiers', () => {
+describe('routing: the preferred tier', () => {
   const tiers = ['opus', 'haiku', 'sonnet'].map((modelTier) =>
     announcing(modelTier, { worker: { modelTier } }),
   );
@@ -123,7 +123,7 @@ describe('routing: the policy of tiers', () => {
     it(`sends ${what} to ${tier}`, () =>
       assert.equal(route(dispatch, tiers, { ...POLICY, ...policy }, NOW).chosen, tier));
 
-  it('takes the lower middle of other tiers for ordinary work, and treats all alike for an unknown preference', () => {
+  it('uses the lower middle tier for ordinary work, and none for an unknown preference', () => {
     const four = ['a', 'b', 'c', 'd'];
     const peers = four.map((modelTier) => announcing(modelTier, { worker: { modelTier } }));
     assert.equal(route(task({}), peers, { ...POLICY, tiers: four }, NOW).chosen, 'b');

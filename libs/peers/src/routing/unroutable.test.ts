@@ -16,8 +16,8 @@ const DIRTY = { session: { repoState: { branch: 'x', clean: false } } };
 const requiring = (requirements: NonNullable<TaskDispatch['requirements']>): TaskDispatch =>
   dispatchOf({ requirements });
 
-describe('routing: what no live peer declares at all', () => {
-  it('is all of it named, comes alone, and is not worth waiting for', () => {
+describe('routing: requirements that no live peer declares', () => {
+  it('are all reported, alone, and not waitable', () => {
     const dispatch = requiring({
       requiredMcp: ['memory', 'nope', 'nope'],
       requiredCapabilities: ['fly', 'terminal'],
@@ -41,7 +41,7 @@ describe('routing: what no live peer declares at all', () => {
     assert.equal(waitable, false);
   });
 
-  it('is not worth waiting for either when a silent peer might have it', () => {
+  it('are not waitable even if a stale peer might meet them', () => {
     const { unmet, waitable } = decide(
       [peerOf('neo'), stale('trinity')],
       requiring({ requiredMcp: ['nope'] }),
@@ -50,7 +50,7 @@ describe('routing: what no live peer declares at all', () => {
     assert.equal(waitable, false);
   });
 
-  it('does not count what a trader declares, or one that had the task already', () => {
+  it('ignore the declarations of a trader and of a peer in the path', () => {
     const trader = announcing('trader', {
       role: 'trader',
       capabilities: { tools: [], mcpServers: ['memory'] },
@@ -62,14 +62,14 @@ describe('routing: what no live peer declares at all', () => {
     assert.match(decide([peerOf('trinity'), bare], circular).unmet[0]?.detail ?? '', /any live peer \(neo\)/);
   });
 
-  it('names the first of many peers, and how many more there are', () => {
+  it('name the first peers, and the number of the others', () => {
     const peers = Array.from({ length: 30 }, (_, i) => peerOf(`w${String(i).padStart(2, '0')}`));
     const { unmet } = decide(peers, requiring({ requiredMcp: ['nope'] }));
     assert.match(unmet[0]?.detail ?? '', /\(w00, .*w19 and 10 more\)$/);
   });
 });
 
-/** What may pass, and what may not, where each peer has another reason. */
+/** Combinations of transient and permanent reasons. */
 const WAITING: [string, PeerProfile[], TaskDispatch, boolean][] = [
   ['nobody is configured', [], dispatchOf(), false],
   [
@@ -144,9 +144,9 @@ const WAITING: [string, PeerProfile[], TaskDispatch, boolean][] = [
   ],
 ];
 
-describe('routing: whether waiting can help', () => {
+describe('routing: waiting for a peer', () => {
   for (const [what, peers, dispatch, waitable] of WAITING)
-    it(`${waitable ? 'yes' : 'no'}: ${what}`, () => {
+    it(`${waitable ? 'helps' : 'does not help'}: ${what}`, () => {
       const decision = decide(peers, dispatch);
       assert.equal(decision.chosen, undefined);
       assert.equal(decision.waitable, waitable);
@@ -154,7 +154,7 @@ describe('routing: whether waiting can help', () => {
       if (waitable) assert.ok(decision.unmet.some(({ transient }) => transient));
     });
 
-  it('says of each peer what stands in the way, by name', () => {
+  it('reports the reasons of each peer by name', () => {
     const { unmet } = decide([
       announcing('y', DIRTY),
       peerOf('x', { circuitOpenUntil: NOW + 1 }),
@@ -170,14 +170,14 @@ describe('routing: whether waiting can help', () => {
     );
   });
 
-  it('says in one line that nobody was heard of, and who', () => {
+  it('reports stale peers in one line', () => {
     const { unmet } = decide([stale('neo'), stale('a')]);
     assert.deepEqual(unmet, [
       { kind: 'peer', name: 'auto', detail: 'no live peer: a, neo not heard of lately', transient: true },
     ]);
   });
 
-  it('bounds what it says of a thousand peers', () => {
+  it('bounds the reasons of a thousand peers', () => {
     const peers = Array.from({ length: 1_000 }, (_, i) => announcing(`w${i}`, DIRTY));
     const { unmet, considered, waitable } = decide(peers);
     assert.deepEqual([unmet.length, considered.length, waitable], [100, 1_000, true]);

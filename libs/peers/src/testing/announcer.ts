@@ -33,12 +33,12 @@ interface Options {
   readonly log?: Log;
 }
 
-/** Runs what has been set off until nothing is left to do at once. */
+/** Waits until all started work that needs no timer is done. */
 export const settled = async (): Promise<void> => {
   for (let i = 0; i < 20; i += 1) await new Promise(setImmediate);
 };
 
-export function setUp(
+export function testAnnouncer(
   t: TestContext,
   send: (attempt: number, to: string) => ReturnType<Send>,
   o: Options = {},

@@ -10,7 +10,7 @@ export interface Row {
   readonly policy?: Partial<RoutingPolicy>;
   readonly kind: UnmetKind;
   readonly reason: RegExp;
-  /** Whether waiting may help with this peer alone. */
+  /** True if waiting may help when this is the only peer. */
   readonly waitable: boolean;
 }
 
@@ -21,7 +21,7 @@ export const limits = (maxConcurrentTasks: number, queueDepth: number, queuedTas
 });
 export const DIRTY = { session: { repoState: { branch: 'x', clean: false } } };
 
-/** One row for each hard reason of design 2 (Routing), and for what else rules a peer out. */
+/** At least one row for each hard reason of docs/handshake.md#routing. */
 export const ROWS: readonly Row[] = [
   {
     what: 'the asking profile',
@@ -31,7 +31,7 @@ export const ROWS: readonly Row[] = [
     waitable: false,
   },
   {
-    what: 'another than the target',
+    what: 'a peer other than the target',
     peer: peerOf('neo'),
     dispatch: dispatchOf({ routing: { target: 'trinity' } }),
     kind: 'peer',
@@ -74,7 +74,7 @@ export const ROWS: readonly Row[] = [
     waitable: false,
   },
   {
-    what: 'an incompatible version, where no list is announced',
+    what: 'an incompatible version without an announced list',
     peer: announcing('neo', { protocolVersion: '1.0' }),
     kind: 'version',
     reason: /speaks handshake 1\.0 only/,
@@ -124,7 +124,7 @@ export const ROWS: readonly Row[] = [
     waitable: true,
   },
   {
-    what: 'a circle',
+    what: 'a peer in the path of the task',
     peer: peerOf('neo'),
     dispatch: dispatchOf({ task: { path: ['neo'] } }),
     kind: 'path',
@@ -150,7 +150,7 @@ export const ROWS: readonly Row[] = [
     }),
   ),
   {
-    what: 'an MCP server of which no health is announced',
+    what: 'an MCP server without announced health',
     peer: announcing('neo', { mcpHealth: {} }),
     dispatch: requiring({ requiredMcp: ['memory'] }),
     kind: 'mcp',
@@ -158,7 +158,7 @@ export const ROWS: readonly Row[] = [
     waitable: true,
   },
   {
-    what: 'the same of one that is named as what every object has',
+    what: 'an MCP server named like a property of every object',
     peer: announcing('neo', { mcpHealth: {}, capabilities: { mcpServers: ['constructor'] } }),
     dispatch: requiring({ requiredMcp: ['constructor'] }),
     kind: 'mcp',
@@ -190,7 +190,7 @@ export const ROWS: readonly Row[] = [
     waitable: false,
   },
   {
-    what: 'a range of tiers that nobody knows',
+    what: 'an unknown range of tiers',
     peer: peerOf('neo'),
     dispatch: requiring({ modelTier: { min: 'huge' } }),
     kind: 'tier',
@@ -198,7 +198,7 @@ export const ROWS: readonly Row[] = [
     waitable: false,
   },
   {
-    what: 'a tier that no list names, for a stated range',
+    what: 'an unlisted tier for a given range',
     peer: announcing('neo', { worker: { modelTier: 'nano' } }),
     dispatch: requiring({ modelTier: { min: 'haiku' } }),
     kind: 'tier',
@@ -206,7 +206,7 @@ export const ROWS: readonly Row[] = [
     waitable: false,
   },
   {
-    what: 'a context window below what is asked for',
+    what: 'a context window below the requested one',
     peer: peerOf('neo'),
     dispatch: requiring({ minContextWindow: 300_000 }),
     kind: 'context',
@@ -243,7 +243,7 @@ export const ROWS: readonly Row[] = [
     waitable: true,
   },
   {
-    what: 'a peer without a queue that we gave its only slot',
+    what: 'a peer without a queue whose only slot has a task of ours',
     peer: announcing('neo', limits(1, 0, 0), { inFlight: 1 }),
     kind: 'capacity',
     reason: /queue is full/,
@@ -273,7 +273,7 @@ export const ROWS: readonly Row[] = [
     waitable: false,
   },
   {
-    what: 'a prose peer whose card was not read for too long',
+    what: 'a prose peer whose card has expired',
     peer: cardOnly('stock', { handshake: false, readAt: NOW - 90_001 }),
     dispatch: dispatchOf({ routing: { target: 'stock' } }),
     kind: 'peer',

@@ -20,7 +20,7 @@ export const AT = 'http://127.0.0.1:9230/jsonrpc';
 export const joining = (caller = 'tank') => ({ name: caller, scopes: new Set(['announce', 'join']) });
 export const plain = (name: string) => ({ name, scopes: new Set(['announce']) });
 
-export function setUp(t: TestContext) {
+export function testRegistry(t: TestContext) {
   let ledger: ReturnType<typeof openLedger>;
   const dir = tempDir(t, { closeFirst: () => ledger.close() });
   const clock = manualClock(NOW);

@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { NOW } from '@hermes-fleet/fleet/testing';
-import { dispatchOf, inputs, sick } from '../testing/admission.ts';
+import { dispatchOf, inputs, NOW, sick } from '../testing/admission.ts';
 import { admit, admitRelayed } from './checks.ts';
 
 describe('the order of the admission checks', () => {
-  it('collects everything unmet, in the order of the design', async () => {
+  it('collects every unmet requirement in the documented order', async () => {
     const unmet = await admit({
       dispatch: dispatchOf({
         task: { path: ['neo'], tokenBudget: 1 },
@@ -41,7 +40,7 @@ describe('the order of the admission checks', () => {
     );
   });
 
-  it('names the unmet requirements of every kind, in the order of the design', async () => {
+  it('names the unmet requirements of every kind, in the documented order', async () => {
     const unmet = await admit({
       dispatch: dispatchOf({
         task: { path: ['a', 'b', 'neo', 'd', 'e', 'f', 'g', 'h', 'i'], tokenBudget: 1, write: true },
@@ -84,7 +83,7 @@ describe('the order of the admission checks', () => {
     assert.ok(unmet.every(({ detail }) => detail !== '' && !detail.includes('\n')));
   });
 
-  it('answers a foreign major alone, before anything else is judged', async () => {
+  it('reports an unsupported major version alone', async () => {
     const dispatch = dispatchOf({ protocolVersion: '9.0', deadline: new Date(NOW - 1).toISOString() });
     const unmet = await admit({ dispatch, caller: { name: 'x', scopes: new Set() }, inputs: inputs });
     assert.deepEqual(
@@ -93,7 +92,7 @@ describe('the order of the admission checks', () => {
     );
   });
 
-  it('answers alone that no model runs here, and looks at nothing else', async () => {
+  it('reports a profile without a model alone, and checks nothing else', async () => {
     const none = { id: 'none', tier: 'none', contextWindow: 0 };
     const dispatch = dispatchOf({ task: { tokenBudget: 1 }, requirements: { requiredMcp: ['memory'] } });
     const looking = {

@@ -5,7 +5,7 @@ import type { Caller, TaskDispatch, Unmet, UnmetKind } from '@hermes-fleet/proto
 import fc from 'fast-check';
 import { type AdmissionInputs, type AdmissionRequest, admit } from './checks.ts';
 
-/** The checks in the order of design 2 (Admission); a foreign version is answered alone, before all of them. */
+/** The order of docs/handshake.md#admission. An unsupported version is reported alone, before all others. */
 const ORDER = [
   'scope',
   'path',
@@ -91,7 +91,7 @@ const requirements = fc.record(
   },
   { requiredKeys: [] },
 );
-// `write` is said: a list of required capabilities also decides whether a task writes, where it is not.
+// `write` is always present; without it, the required capabilities decide whether a task writes.
 const dispatches = fc
   .record({ requirements, write: fc.boolean(), tokenBudget: fc.integer({ min: 1, max: 400 }) })
   .map(
@@ -110,8 +110,8 @@ const worlds = fc
 const caller: Caller = { name: 'switch', scopes: new Set(['dispatch']) };
 const told = (unmet: readonly Unmet[]): string[] => unmet.map(({ kind, name }) => `${kind} ${name}`);
 
-describe('admission, whatever is asked and however things stand', () => {
-  it('names exactly the checks that fail, each once, in the order of the design', async () => {
+describe('admission, for any dispatch and any state', () => {
+  it('names exactly the failed checks, each once, in the documented order', async () => {
     await fc.assert(
       fc.asyncProperty(failing, async (fails) => {
         const kinds = (await admit(requestThat(fails))).map(({ kind }) => kind);
@@ -124,7 +124,7 @@ describe('admission, whatever is asked and however things stand', () => {
     );
   });
 
-  it('names the version alone where it is foreign, whatever else fails', async () => {
+  it('names an unsupported version alone, whatever else fails', async () => {
     await fc.assert(
       fc.asyncProperty(failing, fc.constantFrom('1.0', '3.0', '10.1'), async (fails, protocolVersion) => {
         const request = requestThat(fails);
@@ -134,7 +134,7 @@ describe('admission, whatever is asked and however things stand', () => {
     );
   });
 
-  it('takes nothing back for a further requirement: what was blocked stays blocked, for the same reasons', async () => {
+  it('keeps every unmet requirement when a requirement is added', async () => {
     const further = fc.oneof(
       fc.constantFrom(...SERVERS, 'gone').map((name) => ({ requiredMcp: [name] })),
       fc.constantFrom(...CAPABILITIES, 'fly').map((name) => ({ requiredCapabilities: [name] })),
@@ -163,7 +163,7 @@ describe('admission, whatever is asked and however things stand', () => {
     );
   });
 
-  it('does not depend on the order of what is required, nor on repetition', async () => {
+  it('does not depend on the order or the repetition of requirements', async () => {
     await fc.assert(
       fc.asyncProperty(dispatches, worlds, async (dispatch, inputs) => {
         const { requiredMcp = [], requiredCapabilities = [] } = dispatch.requirements ?? {};

@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { NOW } from '@hermes-fleet/fleet/testing';
 import type { TaskDispatch } from '@hermes-fleet/protocol';
-import { asks, caller, dispatchOf, inputs, sick } from '../testing/admission.ts';
+import { asks, caller, dispatchOf, inputs, NOW, sick } from '../testing/admission.ts';
 import { type AdmissionInputs, admit, admitRelayed } from './checks.ts';
 
 describe('admission', () => {
-  it('admits what can be done', async () => {
+  it('admits a task whose requirements are met', async () => {
     const unmet = await admit({
       dispatch: dispatchOf({
         task: { tokenBudget: 200, path: ['switch'] },
@@ -26,7 +25,7 @@ describe('admission', () => {
 
   const cases: [string, TaskDispatch, Partial<AdmissionInputs>, string, RegExp, boolean][] = [
     [
-      'a foreign major',
+      'an unsupported major version',
       dispatchOf({ protocolVersion: '3.1' }),
       {},
       'version',
@@ -42,7 +41,7 @@ describe('admission', () => {
       false,
     ],
     [
-      'a long way',
+      'a long path',
       dispatchOf({ task: { path: [...'abcdefghi'] } }),
       {},
       'path',
@@ -50,7 +49,7 @@ describe('admission', () => {
       false,
     ],
     [
-      'a cycle before it came here',
+      'a cycle among other profiles',
       dispatchOf({ task: { path: ['switch', 'trinity', 'switch'] } }),
       {},
       'path',
@@ -65,17 +64,24 @@ describe('admission', () => {
       /has passed/,
       false,
     ],
-    ['an MCP server that is not there', asks('nope'), {}, 'mcp', /"nope" is not configured on neo/, false],
     [
-      'one that hangs',
+      'an MCP server that is not configured',
+      asks('nope'),
+      {},
+      'mcp',
+      /"nope" is not configured on neo/,
+      false,
+    ],
+    [
+      'an MCP server that hangs',
       asks('trek'),
       sick('timeout', 'timeout after 1000 ms'),
       'mcp',
       /^required MCP server "trek" is not healthy \(timeout after 1000 ms\)$/,
       true,
     ],
-    ['one that fails', asks('trek'), sick('error', ''), 'mcp', /not healthy \(error\)/, true],
-    ['one that is off', asks('trek'), sick('disabled', ''), 'mcp', /not healthy \(disabled\)/, false],
+    ['an MCP server that fails', asks('trek'), sick('error', ''), 'mcp', /not healthy \(error\)/, true],
+    ['a disabled MCP server', asks('trek'), sick('disabled', ''), 'mcp', /not healthy \(disabled\)/, false],
     [
       'a missing capability',
       dispatchOf({ requirements: { requiredCapabilities: ['browser'] } }),
@@ -152,7 +158,7 @@ describe('admission', () => {
     assert.match(unmet[0]?.detail ?? '', /caller x lacks the scope "dispatch"/);
   });
 
-  it('asks for a fresh ping of what is required, and of nothing else', async () => {
+  it('probes only the required MCP servers', async () => {
     const asked: unknown[] = [];
     const mcp: AdmissionInputs['mcp'] = {
       names: () => ['memory', 'other'],
@@ -165,7 +171,7 @@ describe('admission', () => {
     assert.deepEqual(asked, [['memory', { maxAgeMs: 5_000, timeoutMs: 1_000 }]]);
   });
 
-  it('does not count the tokens of a brief that fits in any case, nor look at the tree of a reading task', async () => {
+  it('does not count tokens of a short brief, nor check the tree for a read-only task', async () => {
     const strict: AdmissionInputs = {
       ...inputs,
       countTokens: () => assert.fail('counted'),
@@ -179,14 +185,14 @@ describe('admission', () => {
     [7, []],
     [8, ['path']],
   ] as const)
-    it(`of a task to be relayed after ${through} profiles: ${kinds.join() || 'admitted'}, this one counts too`, async () => {
+    it(`counts this profile in the path of a relayed task: ${through} before is ${kinds.join() || 'admitted'}`, async () => {
       const dispatch = dispatchOf({ task: { path: [...'abcdefgh'].slice(0, through) } });
       const kindsOf = (unmet: { kind: string }[]) => unmet.map(({ kind }) => kind);
       assert.deepEqual(kindsOf(await admitRelayed({ dispatch, caller, inputs: inputs })), kinds);
       assert.deepEqual(kindsOf(await admit({ dispatch, caller, inputs: inputs })), []);
     });
 
-  it('leaves to routing what peers must give', async () => {
+  it('leaves the requirements of a relayed task to routing', async () => {
     const dispatch = dispatchOf({ requirements: { requiredMcp: ['nope'], requiredCapabilities: ['fly'] } });
     assert.deepEqual(await admitRelayed({ dispatch, caller, inputs: inputs }), []);
     const past = dispatchOf({ deadline: new Date(NOW).toISOString() });

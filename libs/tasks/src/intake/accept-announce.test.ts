@@ -10,7 +10,7 @@ describe('the handshake', () => {
     contextId: 'handshake:hermes-neo',
   });
 
-  it('answers an announce with our own, and keeps the peer', async (t) => {
+  it('answers an announce with our own, and records the peer', async (t) => {
     const neo = await profile(t, { agents: { switch: 9219 } });
     const reply = await neo.gateway.accept(inbound(announcing('switch')), { ...CALLER, name: 'switch' });
     assert.ok(reply.kind === 'reply' && reply.data);
@@ -23,14 +23,14 @@ describe('the handshake', () => {
     assert.equal(neo.ledger.list({ pageSize: 1 }).totalSize, 0);
   });
 
-  it('answers one that claims to be somebody else, and does not believe it', async (t) => {
+  it('answers an announce under another name without recording it', async (t) => {
     const neo = await profile(t, { agents: { switch: 9219 } });
     const reply = await neo.gateway.accept(inbound(announcing('switch')), CALLER);
     assert.equal(reply.kind, 'reply');
     assert.equal(neo.peers.get('switch')?.announce, undefined);
   });
 
-  it('needs the scope announce', async (t) => {
+  it('requires the scope announce', async (t) => {
     const neo = await profile(t);
     const reader = { name: 'reader', scopes: new Set(['read']) };
     await assert.rejects(neo.gateway.accept(inbound(announcing('reader')), reader), hasCode('FORBIDDEN'));
@@ -38,7 +38,7 @@ describe('the handshake', () => {
     await assert.rejects(neo.gateway.accept(text, reader), hasCode('FORBIDDEN'));
   });
 
-  it('answers words on a handshake context with role, profile and readiness, and runs nothing', async (t) => {
+  it('answers text in a handshake context with role, profile and readiness, and runs nothing', async (t) => {
     const neo = await profile(t);
     const message = inbound({ text: 'I am switch, the orchestrator', contextId: 'handshake:hermes-neo' });
     const reply = await neo.gateway.accept(message, CALLER);
@@ -51,10 +51,10 @@ describe('the handshake', () => {
     );
     assert.deepEqual(neo.runs, []);
     assert.equal(neo.ledger.list({ pageSize: 1 }).totalSize, 0);
-    assert.deepEqual(neo.peers.list(), [], 'words claim nothing: nobody is recorded');
+    assert.deepEqual(neo.peers.list(), [], 'text records no peer');
   });
 
-  it('says what is running, that the session is not fresh any more, and counts on', async (t) => {
+  it('reports active tasks and a used session, and increases seq', async (t) => {
     const neo = await profile(t, { script: untilAborted });
     const before = neo.gateway.announce();
     assert.deepEqual([before.session.activeTasks, before.session.sessionFresh], [0, true]);

@@ -5,7 +5,7 @@ import { type Caller, FleetError, HANDSHAKE_MEDIA_TYPE, type InboundMessage } fr
 import { answer, questions } from '../testing/answers.ts';
 
 describe('an answer', () => {
-  it('is taken once, however often it comes; a copy gives the same task, also when that has ended', async (t) => {
+  it('is accepted once: copies return the same task, also after its end', async (t) => {
     const neo = await profile(t, { script: asking('Which room?', 'Which wall?') });
     const id = await neo.send(dispatching());
     await neo.event(id, 'input_required');
@@ -42,7 +42,7 @@ describe('an answer', () => {
       ...([CALLER, 'INVALID_PARAMS', /has no text/] as const),
     ],
   ];
-  it('that is wrong is refused, leaves nothing behind, and the right one is still taken', async (t) => {
+  it('that is invalid is refused without a trace, and a valid one is still accepted', async (t) => {
     const neo = await profile(t, { script: asking('Which room?') });
     const id = await neo.send(dispatching());
     await neo.event(id, 'input_required');
@@ -66,7 +66,7 @@ describe('an answer', () => {
     assert.equal((await neo.result(id)).status, 'done');
   });
 
-  it('to a task that waits for none is refused, by why it does not wait', async (t) => {
+  it('to a task without an open question is refused with the reason', async (t) => {
     const holding = Promise.withResolvers<void>();
     const neo = await profile(t, {
       script: async (task, context) => {
@@ -94,7 +94,7 @@ describe('an answer', () => {
     assert.deepEqual(questions(neo, id), [['Which room?', 'The blue one.']]);
   });
 
-  it('to a profile that stops is refused as retryable, and taken after its start', async (t) => {
+  it('during a shutdown is refused as retryable, and accepted after the start', async (t) => {
     const neo = await profile(t, { script: asking('Which room?') });
     const id = await neo.send(dispatching());
     await neo.event(id, 'input_required');
@@ -109,7 +109,7 @@ describe('an answer', () => {
     assert.equal((await neo.result(id)).text, 'The blue one.');
   });
 
-  it('that could not be written is not acknowledged, and taken when it comes again', async (t) => {
+  it('that could not be written is not acknowledged, and accepted when it is sent again', async (t) => {
     let full = true;
     const neo = await profile(t, {
       script: asking('Which room?'),

@@ -15,7 +15,7 @@ describe('plain text', () => {
     assert.notEqual(await neo.send({ text: 'hello there' }), id);
   });
 
-  it('may say how in a hint block', async (t) => {
+  it('may have a block of hints', async (t) => {
     const neo = await profile(t);
     const text = 'TASK DISPATCH (inline)\npriority: high\nrequired_mcp: [nope]\nBrief: go';
     assert.equal((await neo.result(await neo.send({ text }))).unmet?.[0]?.name, 'nope');
@@ -23,7 +23,7 @@ describe('plain text', () => {
     await assert.rejects(neo.send({ text: wrong }), hasCode('INVALID_PARAMS'));
   });
 
-  it('beside a data part that is none of ours is a task; under our media type it must be ours', async (t) => {
+  it('beside an unknown data part is a task, and our media type requires a handshake message', async (t) => {
     const neo = await profile(t);
     const data = { type: 'SOMETHING' };
     assert.ok(await neo.send({ text: 'look', data: [{ data, mediaType: 'application/json' }] }));
@@ -33,19 +33,19 @@ describe('plain text', () => {
   });
 
   for (const message of [{ text: '  ' }, { data: [{ data: { type: 'TASK_RESULT' }, mediaType: undefined }] }])
-    it(`is needed, or a dispatch: ${JSON.stringify(message)}`, async (t) => {
+    it(`is required if there is no dispatch: ${JSON.stringify(message)}`, async (t) => {
       const neo = await profile(t);
       await assert.rejects(neo.send(message), hasCode('INVALID_PARAMS'));
     });
 
   for (const odd of ['\ud800', Number.POSITIVE_INFINITY])
-    it(`or a dispatch without a canonical form is refused, and leaves nothing: ${odd}`, async (t) => {
+    it(`and a dispatch without a canonical form are refused without a trace: ${odd}`, async (t) => {
       const neo = await profile(t);
       await assert.rejects(neo.send(dispatching({ odd })), hasCode('INVALID_PARAMS'));
       assert.equal(neo.ledger.list({ pageSize: 1 }).totalSize, 0);
     });
 
-  it('for a task that is there is answered with what to do', async (t) => {
+  it('for a task without a question is refused with the remedy', async (t) => {
     const neo = await profile(t, { script: untilAborted });
     const id = await neo.send({ text: 'hello' });
     await assert.rejects(neo.send({ text: 'more', taskId: id }), hasCode('UNSUPPORTED_OPERATION'));
@@ -57,14 +57,14 @@ describe('plain text', () => {
   });
 });
 
-describe('a dispatch is found', () => {
+describe('a dispatch is recognized', () => {
   for (const mediaType of [
     undefined,
     'application/json',
     'application/vnd.hermes.handshake+json',
     'Application/JSON; charset=utf-8',
   ])
-    it(`under the media type ${mediaType ?? 'that is not said'}`, async (t) => {
+    it(`under ${mediaType ?? 'no media type'}`, async (t) => {
       const neo = await profile(t);
       const [part] = dispatching({ task_id: 'found' }).data ?? [];
       const id = await neo.send({ text: 'words', data: [{ data: part?.data ?? null, mediaType }] });

@@ -28,7 +28,7 @@ describe('priority', () => {
       await neo.result(id);
     });
 
-  it('decides who goes first', async (t) => {
+  it('decides the order of the tasks', async (t) => {
     const first = Promise.withResolvers<void>();
     const neo = await profile(t, {
       script: async (task) => {
@@ -50,7 +50,7 @@ describe('priority', () => {
   });
 });
 
-describe('who does a dispatch', () => {
+describe('the executor of a dispatch', () => {
   for (const [orchestrate, target, lane] of [
     [true, undefined, 'relay'],
     [true, 'auto', 'relay'],
@@ -61,7 +61,7 @@ describe('who does a dispatch', () => {
     [false, 'neo', 'own'],
     [false, 'morpheus', 'relay'],
   ] as const)
-    it(`to ${target ?? 'nobody in particular'} on ${orchestrate ? 'an orchestrator' : 'a worker'}: ${lane}`, async (t) => {
+    it(`for target ${target ?? 'none'} on ${orchestrate ? 'an orchestrator' : 'a worker'}: ${lane}`, async (t) => {
       const agents = { neo: await freePort(), morpheus: await freePort() };
       const morpheus = await profile(t, { name: 'morpheus', agents });
       await morpheus.serve();
@@ -76,7 +76,7 @@ describe('who does a dispatch', () => {
     });
 });
 
-describe('whether a task writes', () => {
+describe('a write task', () => {
   for (const [write, required, blocked] of [
     [undefined, undefined, true],
     [undefined, ['file'], true],
@@ -98,7 +98,7 @@ describe('whether a task writes', () => {
     });
 });
 
-describe('a result as A2A shows it', () => {
+describe('a result in A2A', () => {
   const failure = { code: 'model_failed', message: 'the model is away', retryable: true };
   const TABLE: readonly [what: string, script: Script, state: string, status: string, says?: RegExp][] = [
     ['done', async () => DONE, 'TASK_STATE_COMPLETED', 'done'],

@@ -4,7 +4,7 @@ import { CALLER, DONE, profile, type Script, untilAborted } from '@hermes-fleet/
 import type { JsonObject, RunOutcome } from '@hermes-fleet/protocol';
 import { hasCode } from '@hermes-fleet/protocol/testing';
 
-describe('a dispatch under a task_id that is taken', () => {
+describe('a dispatch with a known task_id', () => {
   const BASE = {
     type: 'TASK_DISPATCH',
     protocol_version: '2.0',
@@ -45,7 +45,7 @@ describe('a dispatch under a task_id that is taken', () => {
     ['its deadline', { ...BASE, deadline: '2127-01-01T00:00:00Z' }],
     ['its target', { ...BASE, routing: { target: 'auto' } }],
     ['its policy', { ...BASE, routing: { target: 'neo', on_blocked: 'queue', max_attempts: 5 } }],
-    ['what may be missing', { ...undated, task: bare }],
+    ['missing optional fields', { ...undated, task: bare }],
   ];
   const OTHER: [string, JsonObject][] = [
     ['its brief', { ...BASE, brief: 'do something else' }],
@@ -60,10 +60,10 @@ describe('a dispatch under a task_id that is taken', () => {
     ['a required capability', inRequirements({ required_capabilities: ['file', 'terminal'] })],
     ['its tier', inRequirements({ model_tier: { min: 'sonnet' } })],
     ['its window', inRequirements({ min_context_window: 200 })],
-    ['something that we do not know', inTask({ x_vendor: 1 })],
+    ['an unknown field', inTask({ x_vendor: 1 })],
   ];
 
-  it('is the task that is there where only an attempt differs, while it runs and after', async (t) => {
+  it('returns the known task if only attempt fields differ, during and after its run', async (t) => {
     const neo = await profile(t, { script: untilAborted });
     const id = await neo.send(message(BASE));
     await neo.event(id, 'started');
@@ -74,7 +74,7 @@ describe('a dispatch under a task_id that is taken', () => {
   });
 
   for (const [what, data] of OTHER)
-    it(`is refused where it differs in ${what}`, async (t) => {
+    it(`is refused if it differs in ${what}`, async (t) => {
       const neo = await profile(t);
       const id = await neo.send(message(BASE));
       assert.notDeepEqual(data, BASE);
@@ -92,7 +92,7 @@ describe('a dispatch under a task_id that is taken', () => {
     ['partial', outcome('partial', { remaining: ['x'] })],
     ['error', outcome('error', { error: { code: 'c', message: 'm', retryable: true } })],
   ] as const)
-    it(`answers with what became of it: ${status}, also after a restart, and only to the same caller`, async (t) => {
+    it(`returns the result ${status}, also after a restart, and only to the same caller`, async (t) => {
       const neo = await profile(t, { script });
       const id = await neo.send(message(BASE));
       assert.equal((await neo.result(id)).status, status);
@@ -103,7 +103,7 @@ describe('a dispatch under a task_id that is taken', () => {
       assert.notEqual(await neo.send(message(BASE), { ...CALLER, name: 'somebody' }), id);
     });
 
-  it('is admitted afresh, as it is or as another one, where the first was blocked', async (t) => {
+  it('is admitted again, unchanged or changed, if the first was blocked', async (t) => {
     const neo = await profile(t);
     neo.facts.mcp.memory = 'error';
     const first = await neo.send(message(BASE));

@@ -4,12 +4,12 @@ import { profile, sendHandshake, violations } from '@hermes-fleet/fleet/testing'
 import { isJsonObject, SessionAnnounceWire, TaskDispatchWire } from '@hermes-fleet/protocol';
 import { allWrong } from '../../../../test/support/wrong-fields.ts';
 
-describe('one answer by HTTP', () => {
+describe('an HTTP response', () => {
   for (const [type, schema] of [
     ['SESSION_ANNOUNCE', SessionAnnounceWire],
     ['TASK_DISPATCH', TaskDispatchWire],
   ] as const)
-    it(`names every field of a ${type} in which every field is wrong`, async (t) => {
+    it(`names every invalid field of a ${type}`, async (t) => {
       const neo = await profile(t);
       await neo.serve();
       const { value, fields } = allWrong(schema);
@@ -30,7 +30,7 @@ describe('one answer by HTTP', () => {
       assert.deepEqual(neo.peers.list(), []);
     });
 
-  it('names the type of a handshake part that is none of the three', async (t) => {
+  it('names the unknown type of a handshake part', async (t) => {
     const neo = await profile(t);
     await neo.serve();
     for (const type of ['TASK_DISPATCHED', 7, null]) {

@@ -5,7 +5,7 @@ import { type JsonObject, MAX_QUESTION_CHARS, MAX_QUESTIONS } from '@hermes-flee
 import { answer, questions } from '../testing/answers.ts';
 
 describe('a task that asks', () => {
-  it('waits for its caller without a slot, and goes on with the answer', async (t) => {
+  it('waits for its caller without a slot, and continues with the answer', async (t) => {
     const neo = await profile(t, {
       script: async (task, context) =>
         task.dispatch.brief === 'ask' ? asking('Which room?')(task, context) : DONE,
@@ -33,7 +33,7 @@ describe('a task that asks', () => {
     assert.match(await neo.metrics(), /^fleet_queue_depth\{queue="input"\} 0$/m);
   });
 
-  it('keeps its context: the next task of that one comes after it', async (t) => {
+  it('keeps its context: the next task of the context runs after it', async (t) => {
     const neo = await profile(t, { script: asking('Which room?') });
     const id = await neo.send({ ...dispatching(), contextId: 'c' });
     await neo.event(id, 'input_required');
@@ -47,7 +47,7 @@ describe('a task that asks', () => {
     assert.deepEqual(neo.runs, [id, id, next]);
   });
 
-  it('tells the bus neither question nor answer', async (t) => {
+  it('publishes neither question nor answer on the bus', async (t) => {
     const neo = await profile(t, { script: asking('Which room?') });
     const id = await neo.send(dispatching());
     await neo.event(id, 'input_required');
@@ -59,7 +59,7 @@ describe('a task that asks', () => {
   });
 
   for (const how of ['stop', 'crash'] as const)
-    it(`waits on over a ${how}, is not run meanwhile, and goes on once`, async (t) => {
+    it(`keeps waiting over a ${how} without running, and continues once`, async (t) => {
       const neo = await profile(t, { script: asking('Which room?', 'Which wall?') });
       const id = await neo.send(dispatching());
       await neo.event(id, 'input_required');
@@ -79,7 +79,7 @@ describe('a task that asks', () => {
       assert.deepEqual([neo.runs.length, neo.task(id).resumes], [2, 0]);
     });
 
-  it('whose answer came just before a crash goes on with it, and is not asked again', async (t) => {
+  it('whose answer came just before a crash continues with it, without asking again', async (t) => {
     let goesOn = Promise.withResolvers<void>();
     const neo = await profile(t, {
       script: async (task, context) => {
@@ -103,7 +103,7 @@ describe('a task that asks', () => {
     goesOn.resolve();
   });
 
-  it('asks so often and no more, and at such length', async (t) => {
+  it('is limited in the number and the length of its questions', async (t) => {
     const many = Array.from(
       { length: MAX_QUESTIONS + 1 },
       (_, nth) => `${nth} ${'x'.repeat(MAX_QUESTION_CHARS)}`,
@@ -121,7 +121,7 @@ describe('a task that asks', () => {
   });
 });
 
-describe('a task whose answer came after a restart, and that waits for a slot', () => {
+describe('a task that waits for a slot after an answer and a restart', () => {
   async function inLine(t: TestContext, dispatch: JsonObject = {}) {
     const gate = Promise.withResolvers<void>();
     const neo = await profile(t, {
@@ -142,7 +142,7 @@ describe('a task whose answer came after a restart, and that waits for a slot', 
     return { neo, id, other, gate };
   }
 
-  it('can be canceled: its executor ends it, and nothing stays in line', async (t) => {
+  it('can be canceled: its executor ends it, and nothing stays queued', async (t) => {
     const { neo, id, other, gate } = await inLine(t);
     await neo.gateway.cancel(id, CALLER);
     assert.deepEqual([neo.task(id).state, neo.runs.filter((run) => run === id).length], ['canceled', 2]);
@@ -161,8 +161,8 @@ describe('a task whose answer came after a restart, and that waits for a slot', 
   });
 });
 
-describe('more tasks than may wait for their callers', () => {
-  it('cannot ask; who waited before a restart still waits, and makes room in the end', async (t) => {
+describe('the limit of tasks that wait for their callers', () => {
+  it('refuses further questions, and counts the tasks that waited before a restart', async (t) => {
     const neo = await profile(t, { script: asking('Which room?'), fleet: { queue: { max_waiting: 2 } } });
     const ids = [await neo.send(dispatching()), await neo.send(dispatching())];
     for (const id of ids) await neo.event(id, 'input_required');

@@ -5,7 +5,7 @@ import { FleetError } from '@hermes-fleet/protocol';
 import { manualClock, silentLog } from '@hermes-fleet/protocol/testing';
 import { createPersist } from './persist.ts';
 
-/** A store that fails while it is full, and keeps what it was given in order. */
+/** A store that fails while it is full, and records its writes. */
 function setUp() {
   const clock = manualClock(NOW);
   const closing = new AbortController();
@@ -25,14 +25,14 @@ const turns = async (): Promise<void> => {
   for (let i = 0; i < 20; i += 1) await new Promise(setImmediate);
 };
 
-test('writes that wait for the store are tried again together, in the order of asking', async () => {
+test('waiting writes are retried together, in the order of the calls', async () => {
   const { clock, store, write } = setUp();
   const early = [write(1), write(2)];
   await turns();
   assert.equal(store.attempts, 2);
   const late = write(3);
   await turns();
-  assert.equal(store.attempts, 2, 'who comes later waits behind them');
+  assert.equal(store.attempts, 2, 'a later write waits behind them');
   clock.advance(5_000);
   await turns();
   assert.equal(store.attempts, 5);
@@ -45,7 +45,7 @@ test('writes that wait for the store are tried again together, in the order of a
   assert.equal(await asked, 4);
 });
 
-test('an end of all attempts throws what the store threw; any other failure is thrown at once', async () => {
+test('an abort throws the error of the store, and other errors are thrown at once', async () => {
   const { closing, store, write } = setUp();
   const waiting = [write(1), write(2)];
   await turns();

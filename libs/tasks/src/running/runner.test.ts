@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { DONE, dispatching, profile } from '@hermes-fleet/fleet/testing';
 
-it('a task that states no budget gets the default one; one that does keeps its own', async (t) => {
+it('a task without a budget gets the default budget', async (t) => {
   const limits: (number | undefined)[] = [];
   const neo = await profile(t, {
     defaultBudget: 5_000,

@@ -38,7 +38,7 @@ describe('the TASK_RESULT of a run', () => {
       'partial',
       { status: 'partial', remaining: ['x'] },
     ],
-    ['partial that says nothing', outcome('partial'), 10, false, 'partial', { remaining: [] }],
+    ['partial without remaining', outcome('partial'), 10, false, 'partial', { remaining: [] }],
     [
       'error',
       errorOutcome('MODEL_FAILED', 'm', true),
@@ -48,7 +48,7 @@ describe('the TASK_RESULT of a run', () => {
       { error: { code: 'model_failed', message: 'm', retryable: true } },
     ],
     [
-      'error that says nothing',
+      'error without details',
       outcome('error'),
       10,
       false,
@@ -64,7 +64,7 @@ describe('the TASK_RESULT of a run', () => {
       { status: 'blocked', tokens_spent: 0, blocked_reason: 'b' },
     ],
     [
-      'blocked that says nothing',
+      'blocked without a reason',
       outcome('blocked'),
       0,
       false,
@@ -98,7 +98,7 @@ describe('the TASK_RESULT of a run', () => {
       assert.equal(wire.executed_by, 'neo');
     });
 
-  it('says in the event only small facts', () => {
+  it('puts only small values into the event', () => {
     const given = outcome('done', {
       text: 'long words of a model',
       remaining: ['the brief'],
@@ -112,7 +112,7 @@ describe('the TASK_RESULT of a run', () => {
     });
   });
 
-  it('keeps the event small, however much a caller or a peer has to say', () => {
+  it('bounds the text of a caller or a peer in the event', () => {
     const long = 'x'.repeat(900_000);
     const unmet = Array.from({ length: 1_000 }, () => ({
       kind: 'mcp' as const,

@@ -3,8 +3,8 @@ import { describe, it } from 'node:test';
 import { asking, CALLER, DONE, dispatching, profile, type Script } from '@hermes-fleet/fleet/testing';
 import { answer } from '../testing/answers.ts';
 
-describe('a question that is taken back', () => {
-  /** Asks, takes it back when told to, and ends with how that went. */
+describe('a withdrawn question', () => {
+  /** Asks, withdraws the question on abort, and returns the result of both. */
   const asksUntil =
     (over: AbortSignal): Script =>
     async (_task, context) => {
@@ -15,7 +15,7 @@ describe('a question that is taken back', () => {
       return { ...DONE, text: `${first}; ${await context.ask('Which wall?', { key: 'q2' })}` };
     };
 
-  it('waits for no answer any more: its task goes on in its turn, and may ask again', async (t) => {
+  it('needs no answer: the task continues in its turn, and may ask again', async (t) => {
     const over = new AbortController();
     const gate = Promise.withResolvers<void>();
     const neo = await profile(t, {
@@ -44,7 +44,7 @@ describe('a question that is taken back', () => {
     assert.deepEqual([neo.gateway.activeTasks(), neo.gateway.queuedTasks()], [0, 0]);
   });
 
-  it('keeps an answer that came first, and leaves a cancel what it is', async (t) => {
+  it('keeps an answer that came first, and does not hide a cancel', async (t) => {
     const over = new AbortController();
     const neo = await profile(t, {
       script: asksUntil(over.signal),
@@ -67,9 +67,9 @@ describe('a question that is taken back', () => {
   });
 });
 
-describe('a question that nobody answers', () => {
+describe('an unanswered question', () => {
   for (const how of ['while the profile runs', 'after a restart'] as const) {
-    it(`ends its task as partial once it has waited long enough, ${how}`, async (t) => {
+    it(`ends its task as partial when it expires, ${how}`, async (t) => {
       const neo = await profile(t, {
         script: asking('Which room?'),
         fleet: { limits: { max_input_wait_s: 0.4 } },
@@ -104,7 +104,7 @@ describe('a question that nobody answers', () => {
       assert.match(result.remaining?.join() ?? '', /deadline .* has passed.*Which room\?/);
     });
 
-    it(`goes with its task when that is canceled, ${how}`, async (t) => {
+    it(`ends with its task when that is canceled, ${how}`, async (t) => {
       const neo = await profile(t, { script: asking('Which room?') });
       const id = await neo.send(dispatching());
       await neo.event(id, 'input_required');
@@ -120,7 +120,7 @@ describe('a question that nobody answers', () => {
     });
   }
 
-  it('leaves a run what it has to show: the executor ends it, also after a restart', async (t) => {
+  it('keeps the artifacts of the run: the executor ends the task, also after a restart', async (t) => {
     const neo = await profile(t, {
       script: async (_task, { ask, signal }) => {
         const asked = ask('Which room?', { key: 'q' });

@@ -13,8 +13,8 @@ import { hasCode } from '@hermes-fleet/protocol/testing';
 
 const inSoon = (ms: number) => new Date(Date.now() + ms).toISOString();
 
-describe('the ledger away for a while', () => {
-  it('delays a task, and neither loses it nor tells its caller that it was refused', async (t) => {
+describe('an unavailable ledger', () => {
+  it('delays a task without losing or refusing it', async (t) => {
     let failures = 0;
     const neo = await profile(t, {
       ledger: (real) => ({
@@ -34,7 +34,7 @@ describe('the ledger away for a while', () => {
     assert.equal(neo.runs.length, 1);
   });
 
-  it('that fails for good leaves the task to the next start, and the slot to the next task', async (t) => {
+  it('that fails permanently leaves the task to the next start and releases its slot', async (t) => {
     let broken = true;
     const expiryFailed = Promise.withResolvers<void>();
     const neo = await profile(t, {
@@ -64,7 +64,7 @@ describe('the ledger away for a while', () => {
     assert.equal((await neo.result(late)).status, 'blocked');
   });
 
-  it('does not have a task refused whose admission broke: it ends as an error', async (t) => {
+  it('ends a task whose admission failed as an error, not as a refusal', async (t) => {
     const neo = await profile(t, {
       ledger: (real) => ({
         ...real,
@@ -79,7 +79,7 @@ describe('the ledger away for a while', () => {
 });
 
 describe('cancel', () => {
-  it('stops a running task: canceled, with what was spent', async (t) => {
+  it('ends a running task as canceled, with the tokens spent', async (t) => {
     const neo = await profile(t, {
       script: async (task, context) => {
         const call = await context.budget.reserve({ inputTokens: 5, maxOutputTokens: 5 });
@@ -97,7 +97,7 @@ describe('cancel', () => {
     assert.equal(neo.events(id).at(-1), 'canceled');
   });
 
-  it('takes a waiting task out of line', async (t) => {
+  it('removes a waiting task from the queue', async (t) => {
     const neo = await profile(t, { script: untilAborted });
     await neo.send({ ...dispatching(), contextId: 'c' });
     const id = await neo.send({ ...dispatching(), contextId: 'c' });
@@ -107,7 +107,7 @@ describe('cancel', () => {
     assert.equal(neo.gateway.queuedTasks(), 0);
   });
 
-  it('knows no task of another caller, and none that has ended', async (t) => {
+  it('is refused for a task of another caller and for a task that has ended', async (t) => {
     const neo = await profile(t);
     const id = await neo.send(dispatching());
     await neo.result(id);
@@ -116,7 +116,7 @@ describe('cancel', () => {
     await assert.rejects(neo.gateway.cancel('nobody', CALLER), hasCode('TASK_NOT_FOUND'));
   });
 
-  it('of a task that a stop lets go on to its checkpoint still ends it', async (t) => {
+  it('ends a task that runs to its checkpoint during a shutdown', async (t) => {
     const neo = await profile(t, { script: untilAborted });
     const id = await neo.send(dispatching());
     await neo.event(id, 'started');
@@ -126,7 +126,7 @@ describe('cancel', () => {
     assert.equal(neo.task(id).state, 'canceled');
   });
 
-  it('of a task that a stop has put aside ends it', async (t) => {
+  it('ends a task that a shutdown has paused', async (t) => {
     const neo = await profile(t, {
       script: (_task, { stopping }) =>
         new Promise((_resolve, reject) => stopping.addEventListener('abort', () => reject(stopping.reason))),
@@ -138,7 +138,7 @@ describe('cancel', () => {
     assert.equal(neo.task(id).state, 'canceled');
   });
 
-  it('of a task that a stop is just ending is for the next start', async (t) => {
+  it('is refused as retryable while a shutdown aborts the task', async (t) => {
     let canceling: Promise<void> | undefined;
     const neo: TestProfile = await profile(t, {
       script: (task, { signal }) =>
@@ -157,7 +157,7 @@ describe('cancel', () => {
     assert.equal(neo.task(id).state, 'working');
   });
 
-  it('comes too late for work that is finished all the same', async (t) => {
+  it('is refused if the task completes nevertheless', async (t) => {
     const neo = await profile(t, {
       script: (_task, { signal }) =>
         new Promise((resolve) => signal.addEventListener('abort', () => resolve(DONE))),
@@ -170,7 +170,7 @@ describe('cancel', () => {
 });
 
 describe('a deadline', () => {
-  it('that passes in the queue blocks the task', async (t) => {
+  it('that passes in the queue ends the task as blocked', async (t) => {
     const neo = await profile(t, { script: untilAborted });
     await neo.send({ ...dispatching(), contextId: 'c' });
     const id = await neo.send({ ...dispatching({}, { deadline: inSoon(150) }), contextId: 'c' });
@@ -182,13 +182,13 @@ describe('a deadline', () => {
     assert.equal(neo.runs.length, 1);
   });
 
-  it('that passes in the run ends it: deadline_exceeded', async (t) => {
+  it('that passes during the run ends the task with deadline_exceeded', async (t) => {
     const neo = await profile(t, { script: untilAborted });
     const result = await neo.result(await neo.send(dispatching({}, { deadline: inSoon(150) })));
     assert.deepEqual([result.status, result.error?.code], ['error', 'deadline_exceeded']);
   });
 
-  it('leaves partial work partial', async (t) => {
+  it('keeps a partial outcome', async (t) => {
     const neo = await profile(t, {
       script: (_task, { signal }) =>
         new Promise((resolve) =>

@@ -6,7 +6,7 @@ import { hasCode } from '@hermes-fleet/protocol/testing';
 
 const inSoon = (ms: number) => new Date(Date.now() + ms).toISOString();
 
-describe('stop and recovery', () => {
+describe('shutdown and resume', () => {
   const checkpointing: Script = async (task, context) => {
     if (context.checkpoint.load() === undefined) {
       await context.checkpoint.save({ step: 1 });
@@ -16,7 +16,7 @@ describe('stop and recovery', () => {
     return { ...DONE, text: `went on from ${JSON.stringify(context.checkpoint.load())}` };
   };
 
-  it('refuses new work, leaves running and waiting tasks to the next start, which finishes them', async (t) => {
+  it('a shutdown refuses new tasks, and the next start completes running and waiting ones', async (t) => {
     const neo = await profile(t, { script: checkpointing });
     const running = await neo.send({ ...dispatching(), contextId: 'c' });
     const waiting = await neo.send({ ...dispatching(), contextId: 'c' });
@@ -46,7 +46,7 @@ describe('stop and recovery', () => {
     await neo.event(waiting, 'progress');
   });
 
-  it('takes up after a crash what was accepted but not yet admitted', async (t) => {
+  it('a start admits a task that was accepted before a crash', async (t) => {
     const neo = await profile(t);
     const raw = { messageId: 'm' };
     const dispatch = { type: 'TASK_DISPATCH', protocol_version: '2.0', task: { task_id: 'k' }, brief: 'b' };
@@ -66,7 +66,7 @@ describe('stop and recovery', () => {
 
   const unreadable: JsonObject[] = [{ type: 'TASK_DISPATCH', shape: 'old' }, { protocol_version: '1.0' }];
   for (const dispatch of unreadable)
-    it(`ends a task that it cannot read any more, and starts all the same: ${JSON.stringify(dispatch)}`, async (t) => {
+    it(`a start ends a task whose dispatch it cannot decode: ${JSON.stringify(dispatch)}`, async (t) => {
       const neo = await profile(t);
       const raw = { messageId: 'm' };
       const { task } = await neo.ledger.accept({
@@ -84,12 +84,12 @@ describe('stop and recovery', () => {
       assert.equal((await neo.result(task.id)).status, 'error');
     });
 
-  it('does not begin again what waits after an interruption until its deadline has passed', async (t) => {
+  it('an interrupted task whose deadline passes while it waits does not run again', async (t) => {
     const neo = await profile(t, { script: untilAborted, fleet: { limits: { max_concurrent_tasks: 1 } } });
     const low = await neo.send(dispatching({ priority: 'low' }));
     const urgent = await neo.send(dispatching({ priority: 'urgent' }, { deadline: inSoon(600) }));
     await neo.event(low, 'started');
-    // As under a limit that was higher before the restart.
+    // As if the limit was higher before the restart.
     await neo.ledger.append(urgent, { type: 'started', data: {} });
     await neo.gateway.stop(400);
     await neo.crash();
@@ -100,7 +100,7 @@ describe('stop and recovery', () => {
   });
 
   for (const how of ['a pause', 'a crash'])
-    it(`goes on after ${how} with what had begun, before an older task that waits for its context`, async (t) => {
+    it(`after ${how}, a task that had begun runs before an older task of its context`, async (t) => {
       const pausing: Script = (task, { signal, stopping, checkpoint }) =>
         new Promise((_resolve, reject) => {
           signal.addEventListener('abort', () => reject(signal.reason));
@@ -123,7 +123,7 @@ describe('stop and recovery', () => {
       assert.deepEqual(neo.runs, [first, begun, begun, older]);
     });
 
-  it('gives up on a task that was interrupted too often', async (t) => {
+  it('a task that was interrupted too often ends with max_resumes', async (t) => {
     const neo = await profile(t, { script: untilAborted, fleet: { limits: { max_resumes: 1 } } });
     const id = await neo.send(dispatching());
     await neo.event(id, 'started');
@@ -137,7 +137,7 @@ describe('stop and recovery', () => {
     assert.deepEqual([result.status, result.error?.code], ['error', 'max_resumes']);
   });
 
-  it('ends an interrupted task whose deadline passed meanwhile, once', async (t) => {
+  it('an interrupted task whose deadline passed before the start ends once', async (t) => {
     const neo = await profile(t, { script: untilAborted });
     const deadline = inSoon(400);
     const id = await neo.send(dispatching({}, { deadline }));
@@ -151,7 +151,7 @@ describe('stop and recovery', () => {
     assert.equal(neo.events(id).filter((type) => type === 'error').length, 1);
   });
 
-  it('lets a run reach a checkpoint at a stop, however often, without taking that for a crash', async (t) => {
+  it('a shutdown lets a run reach a checkpoint, which does not count as an interruption', async (t) => {
     const pausing: Script = (_task, { signal, stopping, checkpoint }) =>
       new Promise((_resolve, reject) => {
         signal.addEventListener('abort', () => assert.fail('it was not given the time'), { once: true });
@@ -173,7 +173,7 @@ describe('stop and recovery', () => {
     assert.equal(neo.task(id).resumes, 0);
   });
 
-  it('waits no longer than the grace for an executor that does not listen', async (t) => {
+  it('a shutdown waits at most the grace period for an executor that ignores the abort', async (t) => {
     const gate = Promise.withResolvers<void>();
     const neo = await profile(t, { script: () => gate.promise.then(() => DONE) });
     const id = await neo.send(dispatching());

@@ -13,8 +13,8 @@ const item = (taskId: string, priority: QueueItem['priority'] = 'normal', contex
   priority,
 });
 
-describe('the queue', () => {
-  it('goes by priority, then by arrival', () => {
+describe('the slot scheduler', () => {
+  it('orders tasks by priority, then by arrival', () => {
     const queue = new SlotScheduler(limits, manualClock(NOW));
     for (const entry of [item('n1'), item('l', 'low'), item('u', 'urgent'), item('n2'), item('h', 'high')])
       queue.add(entry);
@@ -26,7 +26,7 @@ describe('the queue', () => {
     assert.deepEqual(order, ['u', 'h', 'n1', 'n2', 'l']);
   });
 
-  it('lifts what has waited, so that low gets its turn against a flow of urgent work', () => {
+  it('raises waiting tasks, so that low runs in spite of continuous urgent tasks', () => {
     const clock = manualClock(NOW);
     const queue = new SlotScheduler(limits, clock);
     queue.add(item('low', 'low'));
@@ -40,7 +40,7 @@ describe('the queue', () => {
     assert.equal(served, 'low');
   });
 
-  it('tells how long the oldest has waited', () => {
+  it('reports the longest wait', () => {
     const clock = manualClock(NOW);
     const queue = new SlotScheduler(limits, clock);
     assert.equal(queue.oldestAgeMs(), 0);
@@ -50,7 +50,7 @@ describe('the queue', () => {
     assert.equal(queue.oldestAgeMs(), 700);
   });
 
-  it('counts places that are being filled', () => {
+  it('counts reserved places', () => {
     const queue = new SlotScheduler({ ...limits, depth: 1 }, manualClock(NOW));
     assert.deepEqual([queue.reserve(), queue.reserve(), queue.reserve()], [true, true, false]);
     queue.release();
@@ -62,7 +62,7 @@ describe('the queue', () => {
     queue.finished('a');
   });
 
-  it('takes a task without a queue while a slot is free', () => {
+  it('with depth 0, accepts a task while a slot is free', () => {
     const queue = new SlotScheduler({ ...limits, depth: 0 }, manualClock(NOW));
     assert.ok(queue.reserve());
     queue.release();
@@ -73,7 +73,7 @@ describe('the queue', () => {
     assert.ok(queue.reserve());
   });
 
-  it('gives the slot of a parked task to others, keeps its context, and takes it back at its old place', () => {
+  it('releases the slot of a parked task, keeps its context, and restores its position', () => {
     const clock = manualClock(NOW);
     const queue = new SlotScheduler(limits, clock);
     queue.add(item('first', 'normal', 'c'));
@@ -99,7 +99,7 @@ describe('the queue', () => {
     assert.ok(!queue.has('first'));
   });
 
-  it('parks only what began', () => {
+  it('parks only tasks that began', () => {
     const queue = new SlotScheduler(limits, manualClock(NOW));
     queue.add(item('a'));
     queue.park('a');
@@ -110,7 +110,7 @@ describe('the queue', () => {
 
   const priority = fc.constantFrom('low' as const, 'normal' as const, 'high' as const, 'urgent' as const);
 
-  it('starves nobody: one step of priority is worth one ageing time of arriving earlier, never more', () => {
+  it('does not starve a task: one priority step equals one aging interval of earlier arrival', () => {
     const ageingMs = 1_000;
     const arrival = fc.record({ priority, afterMs: fc.integer({ min: 0, max: 1_500 }) });
     fc.assert(
@@ -149,7 +149,7 @@ describe('the queue', () => {
     );
   });
 
-  it('holds its bounds whatever happens: room, concurrency, one turn per context, nothing lost', () => {
+  it('keeps its limits for depth, concurrency and contexts, and loses no task', () => {
     const step = fc.oneof(
       fc.record({ do: fc.constant('add' as const), priority, context: fc.integer({ min: 0, max: 3 }) }),
       fc.record({

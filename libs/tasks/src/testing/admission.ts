@@ -1,6 +1,7 @@
-import { NOW } from '@hermes-fleet/fleet/testing';
 import type { Caller, TaskDispatch } from '@hermes-fleet/protocol';
 import type { AdmissionInputs } from '../admission/checks.ts';
+
+export const NOW = Date.parse('2026-05-31T20:00:00Z');
 
 export const inputs: AdmissionInputs = {
   self: 'neo',
