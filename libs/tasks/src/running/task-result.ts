@@ -40,6 +40,18 @@ export function errorOutcome(code: string, message: string, retryable: boolean):
   };
 }
 
+/** The ending of a task that failed outside a run. */
+export function errorEnding(
+  taskId: string,
+  profile: string,
+  error: { code: string; message: string; retryable: boolean },
+): Ending {
+  const { result } = blockedEnding(taskId, [], profile);
+  const { unmet: _unmet, ...rest } = result;
+  const outcome = errorOutcome(error.code, error.message, error.retryable);
+  return { event: 'error', result: { ...rest, ...outcome } };
+}
+
 /**
  * Builds the TASK_RESULT of a run. The tokens spent come from the budget, not from the executor. A blocked outcome becomes
  * an error if tokens were spent, because `blocked` promises that none were.

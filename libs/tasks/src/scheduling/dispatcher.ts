@@ -13,13 +13,7 @@ import {
 import type { FleetMetrics } from '@hermes-fleet/service';
 import { answerDueAt, openQuestion, unansweredError } from '../running/ask-caller.ts';
 import { persist } from '../running/persist.ts';
-import {
-  blockedEnding,
-  type Ending,
-  encodeEnding,
-  endingData,
-  errorOutcome,
-} from '../running/task-result.ts';
+import { blockedEnding, type Ending, encodeEnding, endingData, errorEnding } from '../running/task-result.ts';
 import { deadlineExceeded } from '../running/timers.ts';
 import { estimateTokens } from './estimate-tokens.ts';
 import type { Expiry, TaskQueue } from './task-queue.ts';
@@ -64,8 +58,9 @@ export interface Dispatcher {
 }
 
 export function createDispatcher(options: DispatcherOptions): Dispatcher {
+  const { profile, versions, ledger, log, metrics, queues, destinationOf, maxInputWaitMs, closing } = options;
   const admitting = new Map<string, Promise<void>>();
-  const queueOf = (taskId: string) => options.queues.find((queue) => queue.has(taskId));
+  const queueOf = (taskId: string) => queues.find((queue) => queue.has(taskId));
   const fieldsOf = ({ id, contextId, caller }: TaskRecord) => ({
     task_id: id,
     context_id: contextId,
@@ -73,20 +68,19 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   });
 
   async function end(record: Pick<TaskRecord, 'id' | 'dispatch'>, ending: Ending): Promise<boolean> {
-    const store = { ...options, taskId: record.id, signal: options.closing };
+    const store = { ...options, taskId: record.id, signal: closing };
     const event = { type: ending.event, data: endingData(ending) };
     const written = await persist(store, () =>
-      options.ledger.append(record.id, event, {
-        result: encodeEnding(ending, versionOf(record.dispatch), options.versions),
+      ledger.append(record.id, event, {
+        result: encodeEnding(ending, versionOf(record.dispatch), versions),
       }),
     );
     if (!written) return false;
-    options.metrics.taskEnded(tierOf(record.id), ending.event, 0);
+    metrics.taskEnded(tierOf(record.id), ending.event, 0);
     return true;
   }
 
-  const tierOf = (taskId: string): string =>
-    (queueOf(taskId) ?? options.queues[0])?.executor.model.tier ?? 'none';
+  const tierOf = (taskId: string): string => (queueOf(taskId) ?? queues[0])?.executor.model.tier ?? 'none';
 
   async function block(
     record: TaskRecord,
@@ -94,33 +88,33 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     unmet: readonly Unmet[],
     saved: number,
   ): Promise<void> {
-    const ending = blockedEnding(taskId, unmet, options.profile);
+    const ending = blockedEnding(taskId, unmet, profile);
     if (!(await end(record, ending))) return;
-    options.metrics.admission('blocked', unmet[0]?.kind ?? 'peer');
-    options.metrics.tokensSaved(saved);
+    metrics.admission('blocked', unmet[0]?.kind ?? 'peer');
+    metrics.tokensSaved(saved);
     const fields = { ...fieldsOf(record), unmet: unmet.map(({ kind }) => kind) };
-    options.log.info(fields, `task blocked: ${ending.result.blockedReason}`);
+    log.info(fields, `task blocked: ${ending.result.blockedReason}`);
   }
 
   async function admit(record: TaskRecord, caller: Caller): Promise<void> {
-    const decoded = readDispatch(record.dispatch, options.versions);
+    const decoded = readDispatch(record.dispatch, versions);
     if (decoded.kind === 'foreign') return block(record, decoded.taskId ?? record.key, decoded.unmet, 0);
     const { dispatch } = decoded;
-    const { queue, check } = options.destinationOf(dispatch);
+    const { queue, check } = destinationOf(dispatch);
     const unmet = await check(dispatch, caller);
-    if (unmet.length === 0 && !queue.reserve()) unmet.push(queueFull(options.profile, queue.waiting));
+    if (unmet.length === 0 && !queue.reserve()) unmet.push(queueFull(profile, queue.waiting));
     if (unmet.length > 0) return block(record, decoded.taskId, unmet, estimateTokens(dispatch));
     try {
       const data = { lane: queue.name, priority: dispatch.task.priority ?? 'normal' };
-      const store = { ...options, taskId: record.id, signal: options.closing };
+      const store = { ...options, taskId: record.id, signal: closing };
       const queued = await persist(store, () =>
-        options.ledger.append(record.id, { type: 'queued', data }, { state: 'queued' }),
+        ledger.append(record.id, { type: 'queued', data }, { state: 'queued' }),
       );
       if (!queued) return;
     } finally {
       queue.release();
     }
-    options.metrics.admission('accepted', 'none');
+    metrics.admission('accepted', 'none');
     queue.add(admittedTask(record, dispatch, caller), record.createdAt, false);
   }
 
@@ -132,10 +126,10 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     try {
       await admit(record, caller);
     } catch (error) {
-      options.log.error({ ...fieldsOf(record), err: error }, 'admission failed');
-      if (options.closing.aborted) return;
-      await end(record, errorEnding(record.key, options.profile, FleetError.from(error))).catch((err) =>
-        options.log.error({ ...fieldsOf(record), err }, 'failed admission could not be written'),
+      log.error({ ...fieldsOf(record), err: error }, 'admission failed');
+      if (closing.aborted) return;
+      await end(record, errorEnding(record.key, profile, FleetError.from(error))).catch((err) =>
+        log.error({ ...fieldsOf(record), err }, 'failed admission could not be written'),
       );
     }
   }
@@ -144,7 +138,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     const pending = admitting.get(record.id);
     if (pending) return pending;
     // Read again: a duplicate dispatch may hold a record from before the admission of the first.
-    if (options.ledger.get(record.id)?.state !== 'submitted') return Promise.resolve();
+    if (ledger.get(record.id)?.state !== 'submitted') return Promise.resolve();
     const work = admitOrFail(record, caller).finally(() => admitting.delete(record.id));
     admitting.set(record.id, work);
     return work;
@@ -152,43 +146,39 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
 
   async function resume(record: TaskRecord, caller: Caller): Promise<void> {
     if (record.state === 'submitted') return submit(record, caller);
-    const dispatch = decodeStored(record, options.versions);
+    const dispatch = decodeStored(record, versions);
     if (dispatch instanceof FleetError) {
-      options.log.error({ ...fieldsOf(record), err: dispatch }, 'unfinished task cannot be resumed');
-      await end(record, errorEnding(record.key, options.profile, dispatch));
+      log.error({ ...fieldsOf(record), err: dispatch }, 'unfinished task cannot be resumed');
+      await end(record, errorEnding(record.key, profile, dispatch));
       return;
     }
-    const { queue, maxResumes } = options.destinationOf(dispatch);
-    const open = record.state === 'input_required' ? openQuestion(options.ledger, record.id) : undefined;
+    const { queue, maxResumes } = destinationOf(dispatch);
+    const open = record.state === 'input_required' ? openQuestion(ledger, record.id) : undefined;
     if (open) {
       const task = admittedTask(record, dispatch, caller);
-      queue.hold(task, record.createdAt, expiryOf(task, open, options.maxInputWaitMs));
-      options.log.info(fieldsOf(record), 'task still waits for its caller');
+      queue.hold(task, record.createdAt, expiryOf(task, open, maxInputWaitMs));
+      log.info(fieldsOf(record), 'task still waits for its caller');
       return;
     }
     const interrupted = record.state === 'working';
     const resumes = record.resumes + (interrupted ? 1 : 0);
     if (resumes > maxResumes) {
       const reason = `the task was interrupted ${resumes} times; at most ${maxResumes} resumes are tried`;
-      const ending = errorEnding(record.key, options.profile, {
+      const ending = errorEnding(record.key, profile, {
         code: 'max_resumes',
         message: reason,
         retryable: true,
       });
       await end(record, {
         ...ending,
-        result: { ...ending.result, tokensSpent: spentOn(options.ledger, record.id) },
+        result: { ...ending.result, tokensSpent: spentOn(ledger, record.id) },
       });
       return;
     }
-    await options.ledger.append(
-      record.id,
-      { type: 'resumed', data: { resumes } },
-      { state: 'queued', resumes },
-    );
-    options.metrics.resumed();
-    options.log.info({ ...fieldsOf(record), resumes }, 'task resumed');
-    const hasBegun = options.ledger.loadCheckpoint(record.id) !== undefined;
+    await ledger.append(record.id, { type: 'resumed', data: { resumes } }, { state: 'queued', resumes });
+    metrics.resumed();
+    log.info({ ...fieldsOf(record), resumes }, 'task resumed');
+    const hasBegun = ledger.loadCheckpoint(record.id) !== undefined;
     queue.add(admittedTask({ ...record, resumes }, dispatch, caller), record.createdAt, hasBegun);
   }
 
@@ -202,10 +192,10 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       await run.finished;
     } else {
       queue?.withdraw(taskId);
-      const record = options.ledger.get(taskId);
+      const record = ledger.get(taskId);
       if (record && !isTerminal(record.state)) await end(record, canceledEnding(record, options));
     }
-    const record = options.ledger.get(taskId);
+    const record = ledger.get(taskId);
     if (record?.state === 'canceled') return;
     if (record && !isTerminal(record.state))
       throw new FleetError('SHUTTING_DOWN', `task ${taskId} is kept for the next start: cancel it then`);
@@ -216,17 +206,17 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   }
 
   async function expire(task: AdmittedTask): Promise<void> {
-    const record = options.ledger.get(task.id);
+    const record = ledger.get(task.id);
     if (!record) return;
     const { deadline = '' } = task.dispatch;
-    const spent = spentOn(options.ledger, task.id);
+    const spent = spentOn(ledger, task.id);
     if (record.resumes === 0 && spent === 0) {
       const detail = `the deadline ${deadline} passed while the task was queued`;
       const unmet: Unmet[] = [{ kind: 'deadline', name: deadline, detail, transient: false }];
       return block(record, task.dispatch.task.taskId, unmet, estimateTokens(task.dispatch));
     }
     const message = `the deadline ${deadline} passed before the interrupted task could go on`;
-    const ending = errorEnding(record.key, options.profile, {
+    const ending = errorEnding(record.key, profile, {
       code: 'deadline_exceeded',
       message,
       retryable: false,
@@ -280,17 +270,6 @@ function decodeStored(record: TaskRecord, spoken: readonly string[]): TaskDispat
   } catch (error) {
     return FleetError.from(error);
   }
-}
-
-function errorEnding(
-  taskId: string,
-  profile: string,
-  error: { code: string; message: string; retryable: boolean },
-): Ending {
-  const { result } = blockedEnding(taskId, [], profile);
-  const { unmet: _unmet, ...rest } = result;
-  const outcome = errorOutcome(error.code, error.message, error.retryable);
-  return { event: 'error', result: { ...rest, ...outcome } };
 }
 
 function canceledEnding(record: TaskRecord, options: DispatcherOptions): Ending {
