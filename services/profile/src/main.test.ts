@@ -128,7 +128,7 @@ test('after SIGTERM while it resumes tasks, it stops in order and never listens'
   await ledger.close();
 
   const { child, ended, lines } = start(t, home);
-  for await (const line of lines) if (line.includes('task taken up again')) break;
+  for await (const line of lines) if (line.includes('task resumed')) break;
   child.kill('SIGTERM');
   const { code, errors } = await ended;
   assert.deepEqual([code, errors], [0, '']);
