@@ -162,7 +162,7 @@ export function createPeerRegistry(options: PeerRegistryOptions): PeerRegistry {
     async record(announce, from) {
       const { agentId } = announce.worker;
       const refuse = (reason: string): Recorded => {
-        log.warn({ peer: agentId, caller: from.name, reason }, 'announce refused');
+        log.warn({ peer: agentId, caller: from.name, reason }, 'announce not believed');
         return { outcome: 'refused', reason };
       };
       const authorization = authorizeAnnounce(announce, from, authContext);
