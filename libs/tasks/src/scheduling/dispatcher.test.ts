@@ -169,7 +169,7 @@ describe('cancel', () => {
   });
 });
 
-describe('a deadline', () => {
+describe('a deadline', { concurrency: true }, () => {
   it('that passes in the queue ends the task as blocked', async (t) => {
     const neo = await profile(t, { script: untilAborted });
     await neo.send({ ...dispatching(), contextId: 'c' });
@@ -184,7 +184,7 @@ describe('a deadline', () => {
 
   it('that passes during the run ends the task with deadline_exceeded', async (t) => {
     const neo = await profile(t, { script: untilAborted });
-    const result = await neo.result(await neo.send(dispatching({}, { deadline: inSoon(150) })));
+    const result = await neo.result(await neo.send(dispatching({}, { deadline: inSoon(1_000) })));
     assert.deepEqual([result.status, result.error?.code], ['error', 'deadline_exceeded']);
   });
 
@@ -197,7 +197,7 @@ describe('a deadline', () => {
           ),
         ),
     });
-    const result = await neo.result(await neo.send(dispatching({}, { deadline: inSoon(150) })));
+    const result = await neo.result(await neo.send(dispatching({}, { deadline: inSoon(1_000) })));
     assert.deepEqual([result.status, result.remaining], ['partial', ['rest']]);
   });
 });
