@@ -222,6 +222,31 @@ test('every make target, link and file that the documents name is there', () => 
   assert.deepEqual(missing, []);
 });
 
+test('every reference in code and configuration leads to something in the repository', () => {
+  const files = globSync(
+    [
+      '{libs,services,test,deploy,docs}/**/*.{ts,sh,mjs,yml,yaml}',
+      'Makefile',
+      'docker-compose.yml',
+      'deploy/docker/Dockerfile',
+    ],
+    { cwd: ROOT, exclude: ['**/node_modules/**', 'test/repository/docs.test.ts'] },
+  );
+  assert.ok(files.length > 500, `only ${files.length} files found: the search of this test is broken`);
+  const dead = files.flatMap((file) => {
+    const text = doc(file);
+    const references = [
+      ...text.matchAll(/\b((?:docs\/[\w/-]+|README|CONTRIBUTING|SECURITY|CHANGELOG)\.md(?:#[\w-]+)?)/g),
+    ];
+    return [
+      ...references.map(at1).filter((link) => !resolves('README.md', link)),
+      ...[...text.matchAll(/\b(design (?:file )?\d|seed \d{3})\b/g)].map(at1),
+      ...[...text.matchAll(/(docs\/[\w/-]+\.md, [A-Z]\w+)/g)].map(at1),
+    ].map((reference) => `${file}: ${reference}`);
+  });
+  assert.deepEqual(dead, []);
+});
+
 const at1 = (match: RegExpMatchArray): string => match[1] ?? '';
 
 function resolves(file: string, link: string): boolean {

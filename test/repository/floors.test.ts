@@ -35,6 +35,8 @@ const FLOORS: Readonly<Record<string, number>> = {
 const IMPORT =
   /(?:^|\n)\s*(?:import|export)\s[^;]*?from\s*'([^']+)'|import\(\s*'([^']+)'\s*\)|(?:^|\n)import\s*'([^']+)'/g;
 
+const MAX_LINES = 300;
+
 interface Arrow {
   readonly file: string;
   readonly specifier: string;
@@ -96,6 +98,63 @@ test('an import that runs up, sideways or into an inside is a fault', () => {
   ];
   for (const arrow of cases) assert.ok(fault(arrow), `${arrow.file} -> ${arrow.specifier} went unnoticed`);
   assert.equal(fault({ file: 'libs/fleet/src/x.ts', specifier: '@hermes-fleet/ledger' }), undefined);
+});
+
+/** A package's entry points gather what its folders offer, so that they are no part of the folders' order. */
+const isEntryPoint = (file: string): boolean => /^[^/]+\/[^/]+\/src\/(index|main)\.ts$/.test(file);
+
+/** Who imports whom inside packages, tests and their kits aside: from file to file, or from folder to folder. */
+function inside(nameOf: (file: string) => string): Map<string, Set<string>> {
+  const graph = new Map<string, Set<string>>();
+  for (const { file, specifier } of arrows()) {
+    if (!specifier.startsWith('.') || isEntryPoint(file)) continue;
+    if (file.endsWith('.test.ts') || file.includes('/testing/')) continue;
+    const [from, to] = [file, relative(ROOT, resolve(ROOT, dirname(file), specifier))].map(nameOf);
+    if (from === undefined || to === undefined || from === to) continue;
+    graph.set(from, (graph.get(from) ?? new Set()).add(to));
+  }
+  return graph;
+}
+
+/** One circle of a graph, as the names along it; undefined when there is none. */
+function circle(graph: ReadonlyMap<string, ReadonlySet<string>>): string[] | undefined {
+  const finished = new Set<string>();
+  const visit = (name: string, trail: readonly string[]): string[] | undefined => {
+    if (trail.includes(name)) return [...trail.slice(trail.indexOf(name)), name];
+    if (finished.has(name)) return undefined;
+    for (const next of graph.get(name) ?? []) {
+      const found = visit(next, [...trail, name]);
+      if (found) return found;
+    }
+    finished.add(name);
+    return undefined;
+  };
+  for (const name of graph.keys()) {
+    const found = visit(name, []);
+    if (found) return found;
+  }
+  return undefined;
+}
+
+test('inside a package, no folder and no file depends on itself through others', () => {
+  const folders = inside(dirname);
+  assert.ok(folders.size > 20, `only ${folders.size} folders found: the search of this test is broken`);
+  assert.equal(circle(folders)?.join(' -> '), undefined);
+  assert.equal(circle(inside((file) => file))?.join(' -> '), undefined);
+});
+
+test('a circle is found', () => {
+  const graph = new Map(Object.entries({ a: ['b'], b: ['c'], c: ['b'] }).map(([k, v]) => [k, new Set(v)]));
+  assert.deepEqual(circle(graph), ['b', 'c', 'b']);
+  graph.delete('c');
+  assert.equal(circle(graph), undefined);
+});
+
+test('no source file is longer than 300 lines', () => {
+  const long = globSync('{libs,services}/*/src/**/*.ts', { cwd: ROOT, exclude: ['**/*.test.ts'] })
+    .map((file) => ({ file, lines: readFileSync(join(ROOT, file), 'utf8').split('\n').length - 1 }))
+    .filter(({ lines }) => lines > MAX_LINES);
+  assert.deepEqual(long, []);
 });
 
 test('every package is on a floor, is private, and declares what it imports', () => {

@@ -42,7 +42,7 @@ export function readControlFile(file: string): { audit: AuditRow[]; concerns: Co
   }
 }
 
-/** The first row that does not follow from the one before it; undefined for a chain that holds (docs/trader.md, Audit). */
+/** The first row that does not follow from the one before it; undefined for a chain that holds (docs/trader.md#audit). */
 export function brokenAt(audit: readonly AuditRow[]): number | undefined {
   let previous = '0'.repeat(64);
   for (const [at, { seq, text, hash }] of audit.entries()) {

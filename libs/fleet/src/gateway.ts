@@ -106,12 +106,8 @@ export function createGateway(options: GatewayOptions): Gateway {
   let announcedActive = 0;
   let gauges: Disposable | undefined;
 
-  const repo = createRepoWatch({
-    measure: () => agent.repoState(),
-    onChange: () => announcer.changed(),
-    clock,
-    log,
-  });
+  const measure = (): ReturnType<GatewayAgent['repoState']> => agent.repoState();
+  const repo = createRepoWatch({ measure, onChange: () => announcer.changed(), clock, log });
   const questionWaits = createQuestionWaits({ clock, metrics, max: queue.max_waiting });
   const runner = {
     profile,
