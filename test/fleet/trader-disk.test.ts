@@ -9,6 +9,11 @@ import { decide, GRID, startTrader, strategyOf } from '../support/lone-trader.ts
 /** No file of the process may grow beyond it, in KiB: its disk is full as far as it can tell. */
 const FULL_AT = 1_000;
 
+async function limitFiles(pid: number, bytes: string): Promise<void> {
+  const { code, stderr } = await runProgram('prlimit', ['--pid', String(pid), `--fsize=${bytes}:unlimited`]);
+  assert.equal(code, 0, stderr);
+}
+
 test('a full disk fails decisions and loses none: the old state goes on, and the same id succeeds after repair', async (t) => {
   const trader = await startTrader(t, {
     wrapper: ['bash', '-c', `ulimit -S -f ${FULL_AT}; exec "$@"`, 'bash'],
@@ -34,6 +39,11 @@ test('a full disk fails decisions and loses none: the old state goes on, and the
     await new Promise((resolve) => setTimeout(resolve, 25));
   }
   assert.equal(refused?.errors[0].code, 'store_unavailable');
+  // Smaller writes, such as the store's own probe and the record of a failed attempt, may still fit: now none does.
+  await limitFiles(trader.pid(), '1');
+  fields = { ...fields, decision_id: randomUUID() };
+  refused = await decide(trader, fields);
+  assert.deepEqual([refused.status, refused.errors[0].code], ['failed', 'store_unavailable']);
   assert.equal(refused.result.mode_change, 'none');
   const { status, body } = await ready();
   assert.equal(status, 503);
@@ -42,8 +52,7 @@ test('a full disk fails decisions and loses none: the old state goes on, and the
   assert.equal((await strategyOf(trader, GRID)).control.run_state, before);
   assert.equal((await decide(trader, fields)).status, 'failed');
 
-  const { code, stderr } = await runProgram('prlimit', ['--pid', String(trader.pid()), '--fsize=unlimited']);
-  assert.equal(code, 0, stderr);
+  await limitFiles(trader.pid(), 'unlimited');
   await until(async () => (await ready()).status === 200, 'the trader to be ready again');
   assert.equal((await decide(trader, fields)).status, 'applied');
   assert.notEqual((await strategyOf(trader, GRID)).control.run_state, before);
