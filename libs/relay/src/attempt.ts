@@ -92,17 +92,17 @@ function delegateOptionsFor(
 ): ProseOptions | undefined {
   const { peers, client, clock, log, random, peerDownAfterMs } = options;
   const endpoint = peers.get(peer)?.endpoint;
-  const behaviour = peers.health(peer);
-  if (!endpoint || !behaviour) return undefined;
+  const health = peers.health(peer);
+  if (!endpoint || !health) return undefined;
   const contract = task.dispatch.task;
-  const circuitWasOpen = behaviour.snapshot().circuitOpenUntil > 0;
+  const circuitWasOpen = health.snapshot().circuitOpenUntil > 0;
   let lastState = '';
   let reports = 0;
   let learnedSeq: JsonValue | undefined;
   return {
     client,
     endpoint,
-    behaviour,
+    health,
     clock,
     log,
     random,

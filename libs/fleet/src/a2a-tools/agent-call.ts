@@ -48,7 +48,7 @@ export function openAgentCall(
   const followOptions: FollowOptions = {
     client: agent.client,
     endpoint: agent.endpoint,
-    behaviour: agent.behaviour,
+    health: agent.health,
     clock,
     log,
     random,

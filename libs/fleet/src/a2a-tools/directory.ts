@@ -40,7 +40,7 @@ export interface RemoteAgent {
   readonly card: AgentCard;
   readonly endpoint: PeerEndpoint;
   readonly client: A2AClient;
-  readonly behaviour: PeerHealth;
+  readonly health: PeerHealth;
 }
 
 /** Names an agent by exactly one of the two. */
@@ -64,18 +64,18 @@ const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 
 export function createDirectory(options: A2AToolsOptions): Directory {
   const { clock, log } = options;
-  const cards = createCardCache<{ readonly found: DiscoveredAgent; readonly behaviour: PeerHealth }>(clock);
+  const cards = createCardCache<{ readonly found: DiscoveredAgent; readonly health: PeerHealth }>(clock);
   const trusted = createA2AClient({ clock, log, extensions: [] });
   const guarded = createA2AClient({ clock, log, extensions: [], request: guardedRequest(options) });
 
   async function agentAt(address: AgentAddress, signal: AbortSignal): Promise<RemoteAgent> {
     const { base, label, registered } = address;
     const client = registered ? trusted : guarded;
-    const { found, behaviour } = await cards.get(
+    const { found, health } = await cards.get(
       `${registered ? 'registered' : 'other'} ${base.href}`,
       async () => {
         const card = await client.discover(base.href, { timeoutMs: CARD_TIMEOUT_MS, signal });
-        return { found: card, behaviour: createPeerHealth(clock) };
+        return { found: card, health: createPeerHealth(clock) };
       },
     );
     const url = rpcUrl(found.url, address);
@@ -85,7 +85,7 @@ export function createDirectory(options: A2AToolsOptions): Directory {
       label,
       isRegistered: registered !== undefined,
       card: found.card,
-      behaviour,
+      health,
       client: isTrusted ? trusted : guarded,
       endpoint: {
         name: label,

@@ -64,7 +64,7 @@ async function post(
 ): Promise<PeerReply> {
   const timeoutMs = blocking ? answerTimeoutMs() : Math.min(answerTimeoutMs(), QUICK_ANSWER_MS);
   const reply = await agent.client.send(agent.endpoint, message, { ...requestOptions, timeoutMs, signal });
-  contact.answered();
+  contact.recordAnswer();
   if (reply.kind === 'task') await onAccepted(reply.task.id);
   return reply;
 }
@@ -79,7 +79,7 @@ async function stream(
   try {
     const request = { signal, traceparent: requestOptions.traceparent, idleTimeoutMs: IDLE_TIMEOUT_MS };
     for await (const reply of agent.client.stream(agent.endpoint, message, request)) {
-      contact.answered();
+      contact.recordAnswer();
       if (reply.kind === 'task' && last === undefined) await onAccepted(reply.task.id);
       last = reply;
       if (reply.kind === 'task') await onTask(reply.task);

@@ -1,4 +1,3 @@
-export { silentLog as silent } from '@hermes-fleet/protocol';
 export { cardOf } from './cards.ts';
 export { announceOf, manualClock, NOW, peerOf } from './fakes.ts';
 export { freePort } from './free-port.ts';

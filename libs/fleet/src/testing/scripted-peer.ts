@@ -66,7 +66,7 @@ export async function scriptedPeer(
   const options: ProseOptions = {
     client: createA2AClient({ clock: systemClock, log: silentLog, extensions: [] }),
     endpoint: { name: 'helper', url: `http://127.0.0.1:${address.port}/` },
-    behaviour: createPeerHealth(systemClock),
+    health: createPeerHealth(systemClock),
     clock: systemClock,
     log: silentLog,
     random: () => 0,

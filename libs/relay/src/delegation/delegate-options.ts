@@ -16,7 +16,7 @@ export interface RefusedDispatch {
 export interface DelegateOptions {
   readonly client: A2AClient;
   readonly endpoint: PeerEndpoint;
-  readonly behaviour: PeerHealth;
+  readonly health: PeerHealth;
   readonly clock: Clock;
   readonly log: Log;
   readonly random: () => number;

@@ -74,7 +74,7 @@ async function deliverAnswer(
   for (;;) {
     try {
       const reply = await client.send(endpoint, answer, { timeoutMs: SEND_TIMEOUT_MS, signal, traceparent });
-      contact.answered();
+      contact.recordAnswer();
       await questions.markDelivered();
       return reply.kind === 'task' ? reply.task : taskId;
     } catch (thrown) {
@@ -133,21 +133,21 @@ async function sendDispatch(
   contact: PeerContact,
   mayHaveArrived: boolean,
 ): Promise<PeerReply | RefusedDispatch> {
-  const { client, endpoint, behaviour, clock, signal, traceparent } = options;
+  const { client, endpoint, health, clock, signal, traceparent } = options;
   const call = { timeoutMs: SEND_TIMEOUT_MS, signal, traceparent };
   let ambiguous = mayHaveArrived;
   for (;;) {
     const sentAt = clock.now();
     try {
       const reply = await client.send(endpoint, dispatchMessage(delegation), call);
-      contact.answered();
-      behaviour.recordAccepted(clock.now() - sentAt);
+      contact.recordAnswer();
+      health.recordAccepted(clock.now() - sentAt);
       if (reply.kind === 'task') await options.onAccepted(reply.task.id);
       return reply;
     } catch (thrown) {
       const error = peerError(signal, thrown);
       if (!ambiguous && (isDeclined(error) || neverArrived(error))) {
-        if (error.code === 'PEER_UNREACHABLE') behaviour.recordFailure();
+        if (error.code === 'PEER_UNREACHABLE') health.recordFailure();
         return { kind: 'refused', reason: error.message, declined: isDeclined(error) && !error.retryable };
       }
       if (!error.retryable) throw error;
@@ -197,7 +197,7 @@ async function watchOnce(
   let task = known;
   try {
     for await (const snapshot of client.watch(endpoint, id, call)) {
-      contact.answered();
+      contact.recordAnswer();
       task = snapshot;
       await options.onTask(snapshot);
       if (isSettled(snapshot)) break;
@@ -222,7 +222,7 @@ async function queryTask(
   for (;;) {
     try {
       const task = await client.getTask(endpoint, id, { timeoutMs: QUERY_TIMEOUT_MS, signal, traceparent });
-      contact.answered();
+      contact.recordAnswer();
       await options.onTask(task);
       return task;
     } catch (thrown) {

@@ -7,7 +7,7 @@ const RETRY_BACKOFF = { firstMs: 200, longestMs: 5_000 };
 /** Tracks how long a peer has been unreachable, across all calls of one delegation. */
 export interface PeerContact {
   /** Records that the peer answered. */
-  answered(): void;
+  recordAnswer(): void;
   /** Waits before the next try. Throws PEER_UNREACHABLE when the peer has been unreachable too long. */
   waitToRetry(error: FleetError): Promise<void>;
 }
@@ -15,21 +15,21 @@ export interface PeerContact {
 export function createPeerContact(
   options: Pick<
     DelegateOptions,
-    'endpoint' | 'behaviour' | 'clock' | 'log' | 'random' | 'signal' | 'peerDownAfterMs'
+    'endpoint' | 'health' | 'clock' | 'log' | 'random' | 'signal' | 'peerDownAfterMs'
   >,
 ): PeerContact {
-  const { endpoint, behaviour, clock, log, random, signal, peerDownAfterMs } = options;
+  const { endpoint, health, clock, log, random, signal, peerDownAfterMs } = options;
   let failures = 0;
   let lastAnswerAt = clock.now();
   return {
-    answered() {
+    recordAnswer() {
       failures = 0;
       lastAnswerAt = clock.now();
-      behaviour.recordAnswer();
+      health.recordAnswer();
     },
     async waitToRetry(error) {
       failures += 1;
-      behaviour.recordFailure();
+      health.recordFailure();
       const downMs = clock.now() - lastAnswerAt;
       if (downMs >= peerDownAfterMs) {
         const message = `peer ${endpoint.name} has not answered for ${Math.round(downMs / 1000)} s: dispatch the task again later`;

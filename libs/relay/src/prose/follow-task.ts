@@ -76,7 +76,7 @@ async function watchOnce(
   try {
     const snapshots = client.watch(endpoint, id, { signal, traceparent, idleTimeoutMs: IDLE_TIMEOUT_MS });
     for await (const snapshot of snapshots) {
-      contact.answered();
+      contact.recordAnswer();
       task = snapshot;
       await options.onTask(snapshot);
       if (isOver(snapshot)) return { task, streams: true };
@@ -99,7 +99,7 @@ async function queryTask(
   for (;;) {
     try {
       const task = await client.getTask(endpoint, id, { timeoutMs: QUERY_TIMEOUT_MS, signal, traceparent });
-      contact.answered();
+      contact.recordAnswer();
       await options.onTask(task);
       return task;
     } catch (thrown) {

@@ -39,7 +39,7 @@ export async function sendAnswerOnce(
     try {
       const call = { timeoutMs: answerTimeoutMs(options), signal, traceparent };
       const reply = await client.send(endpoint, { ...message, blocking: false }, call);
-      contact.answered();
+      contact.recordAnswer();
       return reply;
     } catch (thrown) {
       const error = peerError(signal, thrown);

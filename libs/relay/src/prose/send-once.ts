@@ -61,18 +61,18 @@ export async function sendOnce(
   contact: PeerContact,
   message: TextMessage,
 ): Promise<PeerReply | FoundTask | RefusedDispatch | OutcomeUnknown> {
-  const { client, endpoint, behaviour, clock, signal, traceparent } = options;
+  const { client, endpoint, health, clock, signal, traceparent } = options;
   const sentAt = clock.now();
   try {
     const call = { timeoutMs: answerTimeoutMs(options), signal, traceparent };
     const reply = await client.send(endpoint, { ...message, blocking: false }, call);
-    contact.answered();
-    if (reply.kind === 'task') behaviour.recordAccepted(clock.now() - sentAt);
+    contact.recordAnswer();
+    if (reply.kind === 'task') health.recordAccepted(clock.now() - sentAt);
     return reply;
   } catch (thrown) {
     const error = peerError(signal, thrown);
     if (neverArrived(error) || isDeclined(error)) {
-      if (error.code === 'PEER_UNREACHABLE') behaviour.recordFailure();
+      if (error.code === 'PEER_UNREACHABLE') health.recordFailure();
       return { kind: 'refused', reason: error.message, declined: isDeclined(error) && !error.retryable };
     }
     options.log.warn(
@@ -118,7 +118,7 @@ export async function searchTasks<T>(
     try {
       const call = { timeoutMs: QUERY_TIMEOUT_MS, signal, traceparent };
       const listed = await client.listTasks(endpoint, contextId, call);
-      contact.answered();
+      contact.recordAnswer();
       const found = judge(listed);
       if (found !== undefined || searches >= MAX_SEARCHES) return found;
       await clock.sleep(backoffMs(searches, { ...RETRY_BACKOFF, random }), signal);
