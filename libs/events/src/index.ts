@@ -1,14 +1,14 @@
 export { type AnnounceBus, type AnnounceBusOptions, startAnnounceBus } from './announces/announce-bus.ts';
 export { ANNOUNCE_TYPE, type Announced } from './announces/announce-event.ts';
-export { type ForgetOutcome, type FoundHead, forgetHead } from './audit/forget-head.ts';
-export { HEAD_TYPE, type Head } from './audit/head-event.ts';
+export { type ForgetOutcome, type FoundHead, forgetHead } from './audit-heads/forget-head.ts';
+export { HEAD_TYPE, type Head } from './audit-heads/head-event.ts';
 export {
   type HeadPublisher,
   type HeadPublisherOptions,
   type HeadState,
   startHeadPublisher,
-} from './audit/head-publisher.ts';
-export { readHead } from './audit/read-head.ts';
+} from './audit-heads/head-publisher.ts';
+export { readHead } from './audit-heads/read-head.ts';
 export type { BusConnection } from './connection/connection.ts';
 export type { BusState } from './connection/supervise.ts';
 export { type ConsumeOptions, consume, type EventMeta } from './consume/consume.ts';

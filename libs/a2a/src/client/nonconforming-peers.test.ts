@@ -62,7 +62,7 @@ const ODD: readonly Odd[] = [
   { what: '502', status: 502, body: SECRET, code: 'PEER_UNREACHABLE', retryable: true },
 ];
 
-test("an answer that is not A2A becomes a catalogue error without the peer's text", async (t) => {
+test("an answer that is not A2A becomes a catalog error without the peer's text", async (t) => {
   for (const { what, status = 200, headers = {}, body, code, retryable } of ODD) {
     const peer = await peerServer(t, (_request, response) => response.writeHead(status, headers).end(body));
     for (const timeoutMs of [10_000, 600_000]) {

@@ -31,7 +31,7 @@ export interface RouteDeps extends HandlerDeps {
   readonly readsText?: ((data: JsonObject) => boolean) | undefined;
 }
 
-/** How far the processing of a request has come. */
+/** Progress of a request. */
 export interface Progress {
   readonly request: FastifyRequest;
   /** The body as it arrived. */

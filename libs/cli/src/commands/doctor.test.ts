@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import type { JsonObject } from '@hermes-fleet/protocol';
 import { tempDir } from '@hermes-fleet/protocol/testing';
-import { examine, renderReport } from '../commands/doctor.ts';
+import { examine, renderReport } from './doctor.ts';
 
 const FINDINGS: JsonObject[] = [
   { subject: 'configuration', check: 'files', state: 'ok', detail: 'all there' },

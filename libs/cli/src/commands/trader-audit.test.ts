@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import type { JsonObject } from '@hermes-fleet/protocol';
 import { tempDir } from '@hermes-fleet/protocol/testing';
-import { readAudit, renderRecords, renderVerified, verifyAudit } from '../commands/trader-audit.ts';
+import { readAudit, renderRecords, renderVerified, verifyAudit } from './trader-audit.ts';
 
 const SOUND: JsonObject = {
   file: '/state/control.db',

@@ -2,12 +2,12 @@ import { createHash } from 'node:crypto';
 import { systemClock } from '@hermes-fleet/protocol';
 import { type RecordingLog, recordingLog, silentLog } from '@hermes-fleet/protocol/testing';
 import { connect, type NatsConnection } from 'nats';
-import { type Head, readHeadEvent } from '../audit/head-event.ts';
+import { type Head, readHeadEvent } from '../audit-heads/head-event.ts';
 import {
   type HeadPublisher,
   type HeadPublisherOptions,
   startHeadPublisher,
-} from '../audit/head-publisher.ts';
+} from '../audit-heads/head-publisher.ts';
 import { busPermissions, inboxPrefix } from '../streams/permissions.ts';
 import { setUpStreams } from '../streams/set-up-streams.ts';
 import { AUDIT_STREAM } from '../streams/subjects.ts';

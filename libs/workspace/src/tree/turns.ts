@@ -1,8 +1,8 @@
 /** Grants exclusive turns, in order of arrival. */
 export interface Turns {
   /**
-   * * Resolves with a turn, which lasts until it is disposed of. `first`: ahead of all waiters without it. Rejects with
-   * the signal's reason on abort, and leaves the queue.
+   * Resolves with a turn that lasts until it is disposed of. `first` goes ahead of all other waiters. On abort it leaves
+   * the queue and rejects with the signal's reason.
    */
   take(options: { readonly first: boolean; readonly signal: AbortSignal }): Promise<Disposable>;
 }

@@ -5,8 +5,8 @@ import { test } from 'node:test';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 
-/** The floors of docs/architecture.md: a package imports only from floors below its own. */
-const FLOORS: Readonly<Record<string, number>> = {
+/** The layers of docs/architecture.md: a package imports only from layers below its own. */
+const LAYERS: Readonly<Record<string, number>> = {
   'libs/protocol': 0,
   'libs/events': 1,
   'libs/mcp': 1,
@@ -59,9 +59,9 @@ const packageOf = (file: string): string => file.split('/').slice(0, 2).join('/'
 /** What an arrow does wrong, or undefined. */
 function fault({ file, specifier }: Arrow): string | undefined {
   const from = packageOf(file);
-  const floor = FLOORS[from];
-  if (floor === undefined)
-    return `${from} has no floor: add it to the table in this test and in docs/architecture.md`;
+  const layer = LAYERS[from];
+  if (layer === undefined)
+    return `${from} has no layer: add it to the table in this test and in docs/architecture.md`;
   if (specifier.startsWith('.')) {
     const target = relative(ROOT, resolve(ROOT, dirname(file), specifier));
     if (target.startsWith(`${from}/`)) return undefined;
@@ -75,13 +75,13 @@ function fault({ file, specifier }: Arrow): string | undefined {
   const isTest = file.endsWith('.test.ts') || file.includes('/testing/');
   const testing = match[2] === '/testing' && isTest;
   if (match[2] && !testing) return `${file} imports ${specifier}: only a package's index is public`;
-  const below = FLOORS[target];
-  if (below === undefined) return `${file} imports ${specifier}, which has no floor`;
-  if (below >= floor && !testing) return `${file} (floor ${floor}) imports ${specifier} (floor ${below})`;
+  const below = LAYERS[target];
+  if (below === undefined) return `${file} imports ${specifier}, which has no layer`;
+  if (below >= layer && !testing) return `${file} (layer ${layer}) imports ${specifier} (layer ${below})`;
   return undefined;
 }
 
-test('every import runs down the floors, through a package index', () => {
+test('every import runs down the layers, through a package index', () => {
   const all = arrows();
   assert.ok(all.length > 100, `only ${all.length} imports found: the search of this test is broken`);
   assert.deepEqual(all.map(fault).filter(Boolean), []);
@@ -157,11 +157,11 @@ test('no source file is longer than 300 lines', () => {
   assert.deepEqual(long, []);
 });
 
-test('every package is on a floor, is private, and declares what it imports', () => {
+test('every package is on a layer, is private, and declares what it imports', () => {
   const byPackage = Map.groupBy(arrows(), ({ file }) => packageOf(file));
   for (const manifest of globSync('{libs,services}/*/package.json', { cwd: ROOT })) {
     const folder = packageOf(manifest);
-    assert.ok(folder in FLOORS, `${folder} has no floor`);
+    assert.ok(folder in LAYERS, `${folder} has no layer`);
     const json = JSON.parse(readFileSync(join(ROOT, manifest), 'utf8'));
     assert.equal(json.private, true, manifest);
     if (folder.startsWith('libs/'))
