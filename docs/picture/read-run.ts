@@ -1,4 +1,4 @@
-/** What a run of `make demo` printed, as the picture shows it. */
+/** The output of a run of `make demo`, as the picture shows it. */
 export interface DemoRun {
   readonly profiles: readonly Profile[];
   readonly routed: Outcome & { readonly worker: string; readonly files: string; readonly command: string };

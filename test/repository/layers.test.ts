@@ -103,7 +103,7 @@ test('an import that runs up, sideways or into an inside is a fault', () => {
 /** A package's entry points gather what its folders offer, so that they are no part of the folders' order. */
 const isEntryPoint = (file: string): boolean => /^[^/]+\/[^/]+\/src\/(index|main)\.ts$/.test(file);
 
-/** Who imports whom inside packages, tests and their kits aside: from file to file, or from folder to folder. */
+/** The imports inside packages, from file to file or from folder to folder. Tests and test kits are left out. */
 function inside(nameOf: (file: string) => string): Map<string, Set<string>> {
   const graph = new Map<string, Set<string>>();
   for (const { file, specifier } of arrows()) {

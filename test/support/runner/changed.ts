@@ -29,7 +29,7 @@ export function changedFiles(root: string): string[] {
 }
 
 /**
- * Of these test files, those that a change concerns: the rules of the repository, and the unit tests of a changed
+ * Selects the test files that a change concerns: the rules of the repository, and the unit tests of a changed
  * package that reach a changed file through what they import. A changed file that is not TypeScript concerns every
  * test of its package. Tests of other packages, fleets, containers and crashes are left to the whole run.
  */

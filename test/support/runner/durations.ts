@@ -6,7 +6,7 @@ import { z } from 'zod';
 export type Durations = Readonly<Record<string, number>>;
 const Durations = z.record(z.string(), z.number());
 
-/** What was written last; empty where nothing was, or nothing that can be read. */
+/** Reads the durations of the last run; empty if there are none, or none that can be read. */
 export function readDurations(path: string): Durations {
   try {
     return Durations.parse(JSON.parse(readFileSync(path, 'utf8')));

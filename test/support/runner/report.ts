@@ -2,7 +2,7 @@ import type { FileResult } from './run-file.ts';
 
 const SLOWEST = 20;
 
-/** What a run ends with: its slowest files, every failed test, and one line that counts. */
+/** The closing lines of a run: its slowest files, every failed test, and one line of counts. */
 export function closingLines(results: readonly FileResult[]): string[] {
   const sum = (count: (result: FileResult) => number): number =>
     results.reduce((total, result) => total + count(result), 0);

@@ -10,7 +10,7 @@ export interface FileResult {
   readonly skipped: number;
   /** The full names of the failed tests: those of the tests around one come first. */
   readonly failures: readonly string[];
-  /** What the spec reporter prints of it. */
+  /** The output of the spec reporter. */
   readonly output: string;
 }
 
