@@ -103,7 +103,7 @@ function failAt(t: TestContext, writer: DatabaseSync, statement: string, errcode
 
 for (const [statement, errcode] of [
   ['BEGIN IMMEDIATE', 5],
-  ['RELEASE one', 13],
+  ['RELEASE job', 13],
   ['COMMIT', 10],
 ] as const) {
   test(`a failure at ${statement} has no effect`, deadline, async (t) => {
