@@ -7,6 +7,12 @@ import { createMcpPool, type McpPool, type McpPoolOptions } from '../pool.ts';
 
 const STDIO_SERVER = fileURLToPath(new URL('./stdio-server.ts', import.meta.url));
 
+/** Options of a probe that always measures. */
+export const now = { maxAgeMs: 0, timeoutMs: 20_000 };
+
+/** Options of a call that has time enough on a busy machine. */
+export const longTimeout = () => ({ signal: new AbortController().signal, timeoutMs: 20_000 });
+
 /** The configuration of the fixture server in one of its modes. */
 export function fixture(mode: string, env?: Record<string, string>): McpServerConfig {
   return { command: process.execPath, args: [STDIO_SERVER, mode], ...(env ? { env } : {}) };
@@ -62,4 +68,9 @@ export function isRunning(pid: number): boolean {
   } catch {
     return false;
   }
+}
+
+/** Waits for the effect of SIGKILL, bounded by the test's timeout. */
+export async function untilGone(pid: number): Promise<void> {
+  while (isRunning(pid)) await new Promise((resolve) => setTimeout(resolve, 5));
 }
