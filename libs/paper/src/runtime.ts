@@ -44,10 +44,18 @@ export interface TraderRuntime extends Runtime {
  * marked as faulted in the store and enters no more positions (docs/trader.md#degraded). A snapshot that cannot be saved
  * is retried with each bar; `health` reports it without counting as degraded. Throws where a snapshot cannot be read.
  */
-export function createRuntime(o: RuntimeOptions): TraderRuntime {
-  const { store, clock, log, watcher, ids = systemIds, random = Math.random, kinds = STRATEGY_KINDS } = o;
+export function createRuntime(options: RuntimeOptions): TraderRuntime {
+  const {
+    store,
+    clock,
+    log,
+    watcher,
+    ids = systemIds,
+    random = Math.random,
+    kinds = STRATEGY_KINDS,
+  } = options;
   const followers = new Map<string, Follower>();
-  for (const { id, market, feed, degraded } of o.concerns) {
+  for (const { id, market, feed, degraded } of options.concerns) {
     const engine = createEngine({ concernId: id, market, snapshot: store.loadEngine(id), ids, watcher });
     const follower = { concernId: id, engine, feed, degraded, store, clock, log, watcher, random, kinds };
     followers.set(id, createFollower(follower));

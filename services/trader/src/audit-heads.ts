@@ -34,8 +34,8 @@ export interface AuditWatch {
  * newest head (docs/events.md#the-head-of-an-audit). If the chain is broken or differs from the published one, it logs an
  * error and publishes no more heads.
  */
-export function watchAudit(o: AuditWatchOptions): AuditWatch {
-  const { store, log } = o;
+export function watchAudit(options: AuditWatchOptions): AuditWatch {
+  const { store, log } = options;
   const stop = new AbortController();
   let chain: AuditState = { state: 'unknown', detail: 'its chain is being verified' };
   let walk: Promise<string | undefined> | undefined;
@@ -70,15 +70,15 @@ export function watchAudit(o: AuditWatchOptions): AuditWatch {
   };
   const tell = (): void => {
     const now = state();
-    if (now.state !== 'unknown') o.onVerdict(now.state === 'ok');
+    if (now.state !== 'unknown') options.onVerdict(now.state === 'ok');
   };
 
   const heads =
-    o.connection &&
+    options.connection &&
     startHeadPublisher({
-      connection: o.connection,
-      service: o.service,
-      clock: o.clock,
+      connection: options.connection,
+      service: options.service,
+      clock: options.clock,
       log,
       head: () => ({ store: store.id, ...store.head() }),
       check: async (found) => (await wrongChain()) ?? (found && contradiction(store, found)),

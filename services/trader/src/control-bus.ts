@@ -30,16 +30,16 @@ export interface ControlBus {
 }
 
 /** Publishes control events and audit heads in the background, each over its own connection. */
-export function connectControlBus(o: ControlBusOptions): ControlBus {
-  const { service, nats, store, clock, log } = o;
-  const named = (name: string) => nats && busConnection(nats, `fleet/${service}/${name}`, o.login);
+export function connectControlBus(options: ControlBusOptions): ControlBus {
+  const { service, nats, store, clock, log } = options;
+  const named = (name: string) => nats && busConnection(nats, `fleet/${service}/${name}`, options.login);
   const audit = watchAudit({
     service,
     store,
     clock,
     log,
     connection: named('heads'),
-    onVerdict: o.metrics.auditOk,
+    onVerdict: options.metrics.auditOk,
   });
   const connection = named('control');
   if (!connection) return { relay: undefined, audit: audit.state, close: audit.close };
@@ -49,7 +49,7 @@ export function connectControlBus(o: ControlBusOptions): ControlBus {
     subjectPrefix: SUBJECTS,
     clock,
     log,
-    onPublished: o.metrics.eventPublished,
+    onPublished: options.metrics.eventPublished,
   });
   const relay: OutboxPublisher = {
     state() {

@@ -10,7 +10,7 @@ import type { ControlStore } from './control/control-store.ts';
  * The trader is down if one of its stores is unavailable, and degraded if the broker is unreachable, execution is degraded
  * or the audit is broken (docs/trader.md#degraded).
  */
-export function readinessOf(o: {
+export function readinessOf(options: {
   readonly ledger: Pick<Ledger, 'problem'>;
   readonly store: Pick<ControlStore, 'problem'>;
   /** Undefined entries have no broker. */
@@ -21,20 +21,20 @@ export function readinessOf(o: {
   readonly stopping: boolean;
 }): Readiness {
   const dependencies: Record<string, DependencyState> = {
-    ledger: storeState(o.ledger.problem()),
-    control_store: storeState(o.store.problem()),
-    audit: auditState(o.audit),
+    ledger: storeState(options.ledger.problem()),
+    control_store: storeState(options.store.problem()),
+    audit: auditState(options.audit),
   };
-  const buses = o.relays.flatMap((relay) => (relay ? [busState(relay.state())] : []));
+  const buses = options.relays.flatMap((relay) => (relay ? [busState(relay.state())] : []));
   const nats = buses.find(({ state }) => state !== 'ok') ?? buses[0];
   if (nats) dependencies.nats = nats;
-  for (const concern of o.concerns) {
-    const { degraded, reasons } = o.runtime.health(concern);
+  for (const concern of options.concerns) {
+    const { degraded, reasons } = options.runtime.health(concern);
     dependencies[`concern:${concern}`] = degraded
       ? { state: 'degraded', detail: reasons.join('; ') }
       : { state: 'ok' };
   }
-  if (o.stopping) dependencies.trader = { state: 'down', detail: 'stopping' };
+  if (options.stopping) dependencies.trader = { state: 'down', detail: 'stopping' };
   return readinessFrom(dependencies);
 }
 

@@ -31,19 +31,19 @@ export interface GuardsOptions {
 /** Creates a conversation's guards from `hooks` of config.yaml. They continue from `state` and mutate it. */
 export function createGuards(
   hooks: AgentConfig['hooks'],
-  o: GuardsOptions,
+  options: GuardsOptions,
   state: GuardState = newGuardState(),
 ): Guards {
-  const loop = createLoopDetector(hooks, state.loop, o.onGuard);
-  const spill = createSpill(o, state);
-  const verification = createVerification(o.canRun);
+  const loop = createLoopDetector(hooks, state.loop, options.onGuard);
+  const spill = createSpill(options, state);
+  const verification = createVerification(options.canRun);
   let read = 0;
 
   /** Processes new journal entries and returns the effect of the last one. */
   function readOn(): Verified | undefined {
     let last: Verified | undefined;
-    for (; read < o.journal.length; read += 1) {
-      const entry = o.journal[read];
+    for (; read < options.journal.length; read += 1) {
+      const entry = options.journal[read];
       if (entry !== undefined) last = verification.add(entry);
     }
     return last;
@@ -53,10 +53,10 @@ export function createGuards(
     before: () => (state.stop === undefined ? { kind: 'allow' } : { kind: 'stop', stop: state.stop }),
     async after(call, result) {
       const entry = entryOf(call, result);
-      o.journal.push(entry);
+      options.journal.push(entry);
       const found = loop.after(call, result, readOn() ?? NOTHING);
       if (found.stop !== undefined) state.stop = found.stop;
-      const shown = await compact(call, result, hooks, o.maxOutputBytes, spill);
+      const shown = await compact(call, result, hooks, options.maxOutputBytes, spill);
       return { result: shown, notes: found.notes, entry, ...(found.stop && { stop: found.stop }) };
     },
     refused(call, reason) {

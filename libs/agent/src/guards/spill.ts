@@ -13,24 +13,27 @@ const MAX_NAME = 80;
 export type Spill = (call: GuardedCall, text: string) => Promise<string>;
 
 export function createSpill(
-  o: { readonly taskId: string; readonly files: AnchoredFiles | undefined; readonly log: Log },
+  options: { readonly taskId: string; readonly files: AnchoredFiles | undefined; readonly log: Log },
   state: Pick<GuardState, 'spilled_bytes'>,
 ): Spill {
   return async ({ tool, key }, text) => {
-    if (o.files === undefined) return 'the whole of it was not kept';
+    if (options.files === undefined) return 'the whole of it was not kept';
     const bytes = Buffer.from(text);
     if (state.spilled_bytes + bytes.length > MAX_BYTES) {
       return `the whole of it was not kept: the outputs of this task already take ${state.spilled_bytes} bytes`;
     }
-    const path = `${OUTPUTS_DIR}/${safe(o.taskId)}-${safe(key)}.txt`;
+    const path = `${OUTPUTS_DIR}/${safe(options.taskId)}-${safe(key)}.txt`;
     try {
-      await using file = await o.files.openFile(path, 'create');
+      await using file = await options.files.openFile(path, 'create');
       await file.truncate(0);
       for (let done = 0; done < bytes.length; ) {
         done += (await file.write(bytes, done, bytes.length - done, done)).bytesWritten;
       }
     } catch (error) {
-      o.log.warn({ task_id: o.taskId, tool, err: error }, 'the full output of a tool could not be kept');
+      options.log.warn(
+        { task_id: options.taskId, tool, err: error },
+        'the full output of a tool could not be kept',
+      );
       return `the whole of it could not be kept (${reasonOf(error)})`;
     }
     state.spilled_bytes += bytes.length;

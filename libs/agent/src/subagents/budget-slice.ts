@@ -7,13 +7,13 @@ const SHARE = 1 / 3;
  * The tokens that an agent may spend: the requested amount, or a third of the remaining budget. The slice never includes
  * the tokens that the caller needs to finish. Infinity if neither task nor call sets a budget; 0 if nothing is left.
  */
-export function sliceTokens(o: {
+export function sliceTokens(options: {
   readonly remainingTokens: number;
   readonly callerNeedsTokens: number;
   readonly askedTokens: number | undefined;
 }): number {
-  const most = Math.max(0, o.remainingTokens - o.callerNeedsTokens);
-  return Math.min(o.askedTokens ?? Math.floor(o.remainingTokens * SHARE), Math.floor(most));
+  const most = Math.max(0, options.remainingTokens - options.callerNeedsTokens);
+  return Math.min(options.askedTokens ?? Math.floor(options.remainingTokens * SHARE), Math.floor(most));
 }
 
 /**

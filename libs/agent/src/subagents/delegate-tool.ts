@@ -36,20 +36,20 @@ export interface DelegateOptions {
  * (docs/agent.md#sub-agents). The agent sees only the brief, has the rights of the task's caller, and spends a slice of the
  * budget that leaves the caller enough to finish. After a restart, the delegated work resumes where it was.
  */
-export function delegateTool(o: DelegateOptions): AgentTool {
+export function delegateTool(options: DelegateOptions): AgentTool {
   const tool = defineTool<typeof Input, ToolContext>({
     name: 'delegate',
     description: '',
     mutates: true,
     repeatable: true,
     inputSchema: Input,
-    run: (input, call) => delegate(o, input, call),
+    run: (input, call) => delegate(options, input, call),
   });
   return {
     ...tool,
     // A getter, because the list of remote agents changes.
     get description() {
-      return describe(o);
+      return describe(options);
     },
   };
 }
@@ -71,8 +71,8 @@ function agentsOf({ definitions, remotes }: DelegateOptions): Listed[] {
   return [...definitions, ...(remotes?.list() ?? []).filter(({ name }) => !own.has(name))];
 }
 
-function describe(o: DelegateOptions): string {
-  const agents = agentsOf(o);
+function describe(options: DelegateOptions): string {
+  const agents = agentsOf(options);
   const lines = agents
     .slice(0, MAX_LISTED)
     .map(({ name, description }) => `- ${dataLine(`${name}: ${description}`, MAX_LINE_CHARS)}`);
@@ -84,17 +84,18 @@ function describe(o: DelegateOptions): string {
 }
 
 async function delegate(
-  o: DelegateOptions,
+  options: DelegateOptions,
   { agent, brief, token_budget: asked }: z.output<typeof Input>,
   call: ToolContext,
 ): Promise<ToolResult> {
   const saved = call.memo.load();
   const under = saved && readDelegation(saved);
   const isElsewhere = under?.remote !== undefined;
-  const definition = isElsewhere ? undefined : o.definitions.find(({ name }) => name === agent);
+  const definition = isElsewhere ? undefined : options.definitions.find(({ name }) => name === agent);
   if (under?.talk !== undefined && definition === undefined) throw gone(agent);
   // Started remote work continues even if its agent has not been discovered again since a restart.
-  const remote = definition !== undefined ? undefined : isElsewhere ? o.remotes : remoteOf(o, agent, call);
+  const remote =
+    definition !== undefined ? undefined : isElsewhere ? options.remotes : remoteOf(options, agent, call);
   const state = under ?? (await begun(call, asked, definition?.maxWords ?? REMOTE_WORDS));
   const save = (): Promise<void> => call.memo.save(writeDelegation(state));
   const { slice_tokens: slice, spent_before: before } = state;
@@ -106,16 +107,16 @@ async function delegate(
       if (saved === undefined) await save();
       return runRemote({ name: agent, brief, remotes: remote, state, save, call: sliced });
     }
-    if (definition === undefined) throw nobody(o, agent);
+    if (definition === undefined) throw nobody(options, agent);
     const talk = state.talk ?? newConversation(taskMessage(brief));
     state.talk = talk;
     const work = {
       definition,
-      profile: o.profile,
+      profile: options.profile,
       save,
       call: sliced,
       state: Object.assign(state, { talk }),
-      maxSteps: definition.maxSteps ?? o.maxSteps,
+      maxSteps: definition.maxSteps ?? options.maxSteps,
     };
     if (saved === undefined) {
       if (!(await conversationOf(work).canAfford(FIRST_STEPS))) throw tooLittle(slice);
@@ -134,17 +135,18 @@ async function delegate(
 }
 
 /** The remote agents. Throws ToolError if `agent` is not one, or the task's caller may not dispatch. */
-function remoteOf(o: DelegateOptions, agent: string, { task }: ToolContext): RemoteAgents {
-  const { remotes } = o;
-  if (remotes === undefined || !remotes.list().some(({ name }) => name === agent)) throw nobody(o, agent);
+function remoteOf(options: DelegateOptions, agent: string, { task }: ToolContext): RemoteAgents {
+  const { remotes } = options;
+  if (remotes === undefined || !remotes.list().some(({ name }) => name === agent))
+    throw nobody(options, agent);
   if (task.caller.scopes.has('dispatch')) return remotes;
   throw new ToolError(
     `${agent} is a remote agent, and the caller of this task lacks the scope dispatch: use the agents of this profile`,
   );
 }
 
-function nobody(o: DelegateOptions, agent: string): ToolError {
-  const agents = agentsOf(o);
+function nobody(options: DelegateOptions, agent: string): ToolError {
+  const agents = agentsOf(options);
   const names = agents.slice(0, MAX_LISTED).map(({ name }) => dataLine(name, 60));
   if (agents.length > MAX_LISTED) names.push(`${agents.length - MAX_LISTED} more`);
   return new ToolError(`there is no agent ${dataLine(agent, 60)}; there are ${names.join(', ') || 'none'}`);

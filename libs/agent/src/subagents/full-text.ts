@@ -3,17 +3,17 @@ import { openScratchpad, scratchDir } from '../tools/scratchpad.ts';
 import { firstWords } from './words.ts';
 
 /** Stores the full text of an answer in the task's scratchpad. Returns its path, or undefined if that fails. */
-export async function keepFullText(o: {
+export async function keepFullText(options: {
   readonly text: string;
   readonly agent: string;
   readonly call: Pick<ToolContext, 'task' | 'files' | 'key' | 'signal'>;
 }): Promise<string | undefined> {
-  const { task, files, key, signal } = o.call;
-  const name = `${o.agent}-${key}`.replace(/[^A-Za-z0-9._-]+/g, '-').slice(0, 90);
+  const { task, files, key, signal } = options.call;
+  const name = `${options.agent}-${key}`.replace(/[^A-Za-z0-9._-]+/g, '-').slice(0, 90);
   try {
     await using folder = await openScratchpad(files, task, true);
     if (folder === undefined) return undefined;
-    await folder.write(`${name}.md`, Buffer.from(o.text));
+    await folder.write(`${name}.md`, Buffer.from(options.text));
     return `${scratchDir(task)}/${name}.md`;
   } catch {
     signal.throwIfAborted();

@@ -19,21 +19,21 @@ export interface Subagents {
  * Loads the built-in sub-agents and those of a folder, one Markdown file each. A definition with the name of a built-in one
  * replaces it. A missing folder counts as empty. Throws one CONFIG_INVALID that lists all problems.
  */
-export async function loadSubagents(o: {
+export async function loadSubagents(options: {
   readonly dir: string | undefined;
   /** The profile's model, which its sub-agents use too. */
   readonly model: string;
 }): Promise<Subagents> {
   const builtIn = await readFolder(BUILT_IN);
-  const own = o.dir === undefined ? [] : await readFolder(o.dir);
+  const own = options.dir === undefined ? [] : await readFolder(options.dir);
   const byName = new Map(builtIn.map(({ definition }) => [definition.name, definition]));
   const notes: string[] = [];
   for (const { file, definition } of own) {
     const { name, model } = definition;
     if (byName.has(name)) notes.push(`sub-agent ${name}: ${file} replaces the built-in one`);
-    if (model !== undefined && model !== o.model)
+    if (model !== undefined && model !== options.model)
       notes.push(
-        `sub-agent ${name}: model in ${file} has no effect: sub-agents use the profile's, ${o.model}`,
+        `sub-agent ${name}: model in ${file} has no effect: sub-agents use the profile's, ${options.model}`,
       );
     byName.set(name, definition);
   }

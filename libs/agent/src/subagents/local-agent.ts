@@ -29,12 +29,12 @@ const BREAKS: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['BUDGET_EXHAUSTED', '
  * tools, step limit and budget slice. A sub-agent that exhausts them returns what it has, and says so. Each save copies its
  * journal into the caller's, so that its writes are known even if it fails. Throws the abort reason of the signal.
  */
-export async function runLocal(o: LocalWork): Promise<Answer> {
+export async function runLocal(options: LocalWork): Promise<Answer> {
   const work: LocalWork = {
-    ...o,
+    ...options,
     save() {
-      record(o);
-      return o.save();
+      record(options);
+      return options.save();
     },
   };
   try {
@@ -46,7 +46,7 @@ export async function runLocal(o: LocalWork): Promise<Answer> {
     }
     return await fitted(work, answer);
   } finally {
-    record(o);
+    record(options);
   }
 }
 

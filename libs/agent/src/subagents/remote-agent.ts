@@ -8,7 +8,7 @@ import { countWords } from './words.ts';
  * Sends work to a remote agent. A failure is returned as an answer, as for a local one. An answer that is too long is cut,
  * not condensed, because condensing would be another task.
  */
-export async function runRemote(o: {
+export async function runRemote(options: {
   readonly name: string;
   readonly brief: string;
   readonly remotes: RemoteAgents;
@@ -16,16 +16,16 @@ export async function runRemote(o: {
   save(): Promise<void>;
   readonly call: ToolContext;
 }): Promise<Answer> {
-  const { name, state, call } = o;
+  const { name, state, call } = options;
   const memo = {
     load: () => state.remote,
     save: async (value: Delegation['remote']): Promise<void> => {
       state.remote = value;
-      await o.save();
+      await options.save();
     },
   };
-  const work = { brief: o.brief, tokenBudget: state.slice_tokens };
-  const { ok, output } = await o.remotes.send(name, work, { ...call, memo });
+  const work = { brief: options.brief, tokenBudget: state.slice_tokens };
+  const { ok, output } = await options.remotes.send(name, work, { ...call, memo });
   const { text, more } = readOutput(output);
   const status = ok ? (isUnfinished(output) ? 'partial' : 'finished') : 'failed';
   const answer: Answer = { status, text, ...(more && { more }) };

@@ -127,13 +127,13 @@ async function sweepFolder(place: Place, options: SweepOptions, signal: AbortSig
 /** Name prefix of entries that are about to be removed. */
 const SWEPT = '.swept-';
 
-function scratchInUse(name: string, o: SweepOptions): boolean {
-  return [...o.unfinished()].some(({ rootId }) => scratchName(rootId) === name);
+function scratchInUse(name: string, options: SweepOptions): boolean {
+  return [...options.unfinished()].some(({ rootId }) => scratchName(rootId) === name);
 }
 
 /** The name of an output begins with its task's id, with unsafe characters replaced. */
-function outputInUse(name: string, o: SweepOptions): boolean {
-  return [...o.unfinished()].some(({ id }) => lettersOf(name).startsWith(lettersOf(id)));
+function outputInUse(name: string, options: SweepOptions): boolean {
+  return [...options.unfinished()].some(({ id }) => lettersOf(name).startsWith(lettersOf(id)));
 }
 
 const lettersOf = (text: string): string => text.replace(/[^A-Za-z0-9]/g, '');

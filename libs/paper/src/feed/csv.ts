@@ -14,21 +14,26 @@ export const MAX_CSV_BYTES = 8_000_000;
  * `intervalMs` on the clock, regardless of the bars' times. Reads the file at once and throws CONFIG_INVALID if it is
  * not valid.
  */
-export function createCsvFeed(o: { readonly file: string; readonly intervalMs: number }, clock: Clock): Feed {
-  const rows = readCsvRows(basename(o.file), readText(o.file));
+export function createCsvFeed(
+  options: { readonly file: string; readonly intervalMs: number },
+  clock: Clock,
+): Feed {
+  const rows = readCsvRows(basename(options.file), readText(options.file));
   let asked: { readonly after: number | undefined; readonly dueAt: number } | undefined;
   return {
-    intervalMs: o.intervalMs,
+    intervalMs: options.intervalMs,
     next: async (last, signal) => {
       signal.throwIfAborted();
       if (asked === undefined || asked.after !== last?.at) {
         const dueAt =
-          asked === undefined ? clock.now() : floorToStep(clock.now(), o.intervalMs) + o.intervalMs;
+          asked === undefined
+            ? clock.now()
+            : floorToStep(clock.now(), options.intervalMs) + options.intervalMs;
         asked = { after: last?.at, dueAt };
       }
       const row = last === undefined ? rows[0] : firstAfter(rows, last.at);
       if (row === undefined) return undefined;
-      await sleepUntil(clock, { at: asked.dueAt, stepMs: o.intervalMs }, signal);
+      await sleepUntil(clock, { at: asked.dueAt, stepMs: options.intervalMs }, signal);
       return barOf(row);
     },
   };

@@ -25,23 +25,25 @@ const DIGITS = 8;
  * time, at multiples of the interval. No bars are made up for the time in which nobody asked: after a pause the walk
  * continues from the last close with the current bar.
  */
-export function createSyntheticFeed(o: SyntheticOptions, clock: Clock): Feed {
+export function createSyntheticFeed(options: SyntheticOptions, clock: Clock): Feed {
   return {
-    intervalMs: o.intervalMs,
+    intervalMs: options.intervalMs,
     next: async (last, signal) => {
-      const latest = floorToStep(clock.now(), o.intervalMs);
+      const latest = floorToStep(clock.now(), options.intervalMs);
       const at =
-        last === undefined ? latest : Math.max(latest, floorToStep(last.at, o.intervalMs) + o.intervalMs);
-      await sleepUntil(clock, { at, stepMs: o.intervalMs }, signal);
-      return syntheticBar(o, at, last?.close ?? o.startPrice);
+        last === undefined
+          ? latest
+          : Math.max(latest, floorToStep(last.at, options.intervalMs) + options.intervalMs);
+      await sleepUntil(clock, { at, stepMs: options.intervalMs }, signal);
+      return syntheticBar(options, at, last?.close ?? options.startPrice);
     },
   };
 }
 
 /** The bar that opens at the price `open` and closes at the time `at`, a multiple of the interval. */
-export function syntheticBar(o: SyntheticOptions, at: number, open: Decimal): Bar {
-  const random = randomAt(o.seed, at / o.intervalMs);
-  const deviation = o.volatilityBps.div(WHOLE);
+export function syntheticBar(options: SyntheticOptions, at: number, open: Decimal): Bar {
+  const random = randomAt(options.seed, at / options.intervalMs);
+  const deviation = options.volatilityBps.div(WHOLE);
   // The sum of twelve uniform draws is nearly normal, with a standard deviation of one.
   const step = money(String(evenSum(random, 12) - 6 * 65_536))
     .div(SCALE)

@@ -40,13 +40,13 @@ const PAUSE = { firstMs: 500, longestMs: 30_000 };
 
 const IDLE: TradingStrategy = { warmupBars: 1, onBar: () => [] };
 
-export function createFollower(o: FollowerOptions): Follower {
-  const { concernId, engine, feed, clock, log, store, random } = o;
+export function createFollower(options: FollowerOptions): Follower {
+  const { concernId, engine, feed, clock, log, store, random } = options;
   const stop = new AbortController();
-  const changed = (): void => o.watcher.changed(concernId);
+  const changed = (): void => options.watcher.changed(concernId);
   const save = (): Promise<void> => store.saveEngine(concernId, engine.snapshot());
   const snapshotWriter = createSnapshotWriter({ name: `the engine of ${concernId}`, save, log });
-  const faults = createFaults({ concernId, after: o.degraded.faulted_after_errors, store, log });
+  const faults = createFaults({ concernId, after: options.degraded.faulted_after_errors, store, log });
   const { intervalMs } = feed;
   const trouble = engine.failureCounts;
   const healthMonitor = createHealthMonitor({
@@ -55,7 +55,7 @@ export function createFollower(o: FollowerOptions): Follower {
     failureCounts: trouble,
     clock,
     log,
-    config: o.degraded,
+    config: options.degraded,
     onChange: changed,
   });
   let desired: Desired | undefined;
@@ -100,7 +100,7 @@ export function createFollower(o: FollowerOptions): Follower {
   /** A strategy that may not run and cannot be created becomes idle, so that pauses and lower risk modes still apply. */
   function tradingOf(strategy: Strategy): TradingStrategy {
     try {
-      return createStrategy(strategy, o.kinds);
+      return createStrategy(strategy, options.kinds);
     } catch (err) {
       if (strategy.status === 'enabled') throw err;
       const about = { concern_id: concernId, strategy_id: strategy.id, err };

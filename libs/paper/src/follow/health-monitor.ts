@@ -28,9 +28,9 @@ export interface HealthMonitor {
   stop(): void;
 }
 
-export function createHealthMonitor(o: HealthMonitorOptions): HealthMonitor {
-  const { clock, config, intervalMs, log } = o;
-  const about = { concern_id: o.concernId };
+export function createHealthMonitor(options: HealthMonitorOptions): HealthMonitor {
+  const { clock, config, intervalMs, log } = options;
+  const about = { concern_id: options.concernId };
   let alarm: Disposable | undefined;
   let isWatching = false;
   let known = '';
@@ -38,7 +38,7 @@ export function createHealthMonitor(o: HealthMonitorOptions): HealthMonitor {
   let forced: string | undefined;
 
   const reasons = (): string[] =>
-    degradations(config, { ...feed, ...o.failureCounts(), forced, intervalMs, now: clock.now() });
+    degradations(config, { ...feed, ...options.failureCounts(), forced, intervalMs, now: clock.now() });
 
   function check(): void {
     const now = reasons().join('; ');
@@ -46,7 +46,7 @@ export function createHealthMonitor(o: HealthMonitorOptions): HealthMonitor {
     known = now;
     if (now === '') log.info(about, 'execution is healthy again');
     else log.warn(about, `execution is degraded: ${now}`);
-    o.onChange();
+    options.onChange();
   }
 
   function watch(): void {

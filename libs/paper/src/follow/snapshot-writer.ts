@@ -12,7 +12,7 @@ export interface SnapshotWriter {
   flush(): Promise<void>;
 }
 
-export function createSnapshotWriter(o: {
+export function createSnapshotWriter(options: {
   readonly name: string;
   readonly save: () => Promise<void>;
   readonly log: Log;
@@ -25,12 +25,12 @@ export function createSnapshotWriter(o: {
     do {
       isStale = false;
       try {
-        await o.save();
-        if (problem !== undefined) o.log.info({}, `${o.name} is saved again`);
+        await options.save();
+        if (problem !== undefined) options.log.info({}, `${options.name} is saved again`);
         problem = undefined;
       } catch (err) {
         if (problem === undefined)
-          o.log.error({ err }, `${o.name} was not saved; it continues, and saving is retried`);
+          options.log.error({ err }, `${options.name} was not saved; it continues, and saving is retried`);
         problem = err instanceof Error ? err.message : String(err);
         isStale = true;
       }

@@ -13,16 +13,16 @@ const decimal = (signal: number): Decimal => money(signal.toPrecision(DIGITS));
 /** Fast minus slow average of the closes for each of the last bars, the newest last. Only the signs are meaningful. */
 export function averageCrossing(
   bars: readonly Bar[],
-  o: { readonly fastBars: number; readonly slowBars: number; readonly last: number },
+  options: { readonly fastBars: number; readonly slowBars: number; readonly last: number },
 ): number[] {
-  const fast = new EMA(o.fastBars);
-  const slow = new EMA(o.slowBars);
-  const seen = bars.slice(-(MEMORY * o.slowBars + o.last));
+  const fast = new EMA(options.fastBars);
+  const slow = new EMA(options.slowBars);
+  const seen = bars.slice(-(MEMORY * options.slowBars + options.last));
   const leads = seen.map(({ close }) => {
     const price = close.toNumber();
     return fast.update(price, false) - slow.update(price, false);
   });
-  return leads.slice(-o.last);
+  return leads.slice(-options.last);
 }
 
 /** The average true range; undefined while there are too few bars, and 0 for constant prices. */

@@ -22,7 +22,7 @@ export interface Activation {
   isOutOfSync(concernId: string): boolean;
 }
 
-export function createActivation(o: {
+export function createActivation(options: {
   runtime: Pick<Runtime, 'reconcile'>;
   store: Pick<ControlStore, 'concern' | 'strategy'>;
   retryQueue: RetryQueue;
@@ -41,7 +41,7 @@ export function createActivation(o: {
   const inTime = (concern: Concern, strategy: Strategy | undefined): Promise<Reconciled> => {
     const { promise, resolve, reject } = Promise.withResolvers<Reconciled>();
     let isLate = false;
-    const timer = o.clock.timer(() => {
+    const timer = options.clock.timer(() => {
       isLate = true;
       hang(concern.id, 1);
       const message = `the runtime did not apply it within ${DEADLINE_MS / 1000} s`;
@@ -53,7 +53,7 @@ export function createActivation(o: {
       hang(concern.id, -1);
       converge(concern.id);
     };
-    const run = async (): Promise<Reconciled> => o.runtime.reconcile(concern, strategy);
+    const run = async (): Promise<Reconciled> => options.runtime.reconcile(concern, strategy);
     run().then(resolve, reject).finally(ended);
     return promise;
   };
@@ -72,14 +72,15 @@ export function createActivation(o: {
   };
 
   const reconcile = async (concernId: string): Promise<Reconciled> => {
-    const concern = o.store.concern(concernId);
+    const concern = options.store.concern(concernId);
     if (concern === undefined) return { canceledOrders: 0 };
-    const active = concern.activeStrategyId === null ? undefined : o.store.strategy(concern.activeStrategyId);
+    const active =
+      concern.activeStrategyId === null ? undefined : options.store.strategy(concern.activeStrategyId);
     return activate(concern, active);
   };
 
   const converge = (concernId: string): void =>
-    o.retryQueue.enqueue(`reconcile ${concernId}`, async () => {
+    options.retryQueue.enqueue(`reconcile ${concernId}`, async () => {
       await reconcile(concernId);
     });
 

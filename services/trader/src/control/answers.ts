@@ -19,25 +19,25 @@ export function refusedResponse(
 /** Turns a response into `failed`. `before` is the restored concern; without the key, the response keeps its concern. */
 export function failedResponse(
   response: ControlResponse,
-  o: {
+  options: {
     readonly before?: Concern | undefined;
     readonly errors: readonly Failure[];
     readonly result: ControlResponse['result'];
   },
 ): ControlResponse {
-  const { before } = o;
+  const { before } = options;
   return {
     ...response,
     ok: false,
     status: 'failed',
-    result: o.result,
+    result: options.result,
     appliedAt: null,
-    ...('before' in o && {
+    ...('before' in options && {
       fromStrategyId: before?.activeStrategyId ?? null,
       toStrategyId: before?.activeStrategyId ?? null,
       riskMode: before?.riskMode ?? null,
     }),
-    errors: [...response.errors, ...o.errors].map(({ code, message, field }) => ({
+    errors: [...response.errors, ...options.errors].map(({ code, message, field }) => ({
       code,
       message,
       ...(field !== undefined && { field }),

@@ -30,7 +30,7 @@ export interface Applier {
   awaitRollback(concernId: string): Promise<void>;
 }
 
-export function createApplier(o: {
+export function createApplier(options: {
   store: Pick<ControlStore, 'settle' | 'compensate' | 'openApplies'>;
   activation: Activation;
   retryQueue: RetryQueue;
@@ -40,11 +40,11 @@ export function createApplier(o: {
 
   const rollBack = async (open: OpenApply, change: Change, cause: unknown): Promise<ControlResponse> => {
     const { before, previous: former } = change;
-    o.log.error(
+    options.log.error(
       { err: cause, decision_id: open.decisionId },
       'an activation failed; the previous state is restored',
     );
-    const reconciled = await o.activation.activate(before, former).then(
+    const reconciled = await options.activation.activate(before, former).then(
       () => true,
       () => false,
     );
@@ -58,15 +58,15 @@ export function createApplier(o: {
         result: { modeChange: 'restored', reconciled },
       });
     const response = because('');
-    o.retryQueue.enqueue(rollbackKey(open.concernId), async () => {
+    options.retryQueue.enqueue(rollbackKey(open.concernId), async () => {
       // An earlier write may have succeeded although the store reported a failure.
-      const isOpen = o.store.openApplies().some(({ auditSeq }) => auditSeq === open.auditSeq);
-      if (isOpen) await o.store.compensate(open, before, response);
+      const isOpen = options.store.openApplies().some(({ auditSeq }) => auditSeq === open.auditSeq);
+      if (isOpen) await options.store.compensate(open, before, response);
       // Undoes the effect of a call that hung meanwhile.
-      o.activation.converge(open.concernId);
+      options.activation.converge(open.concernId);
     });
     try {
-      await o.retryQueue.runNow(rollbackKey(open.concernId));
+      await options.retryQueue.runNow(rollbackKey(open.concernId));
       return response;
     } catch (error) {
       const owed = because(UNRECORDED);
@@ -76,17 +76,22 @@ export function createApplier(o: {
 
   const settle = (open: OpenApply, response: ControlResponse): void => {
     const { decisionId: decision_id, auditSeq } = open;
-    if (o.retryQueue.size < MAX_PENDING_OUTCOMES)
-      o.retryQueue.enqueue(`record the outcome of ${auditSeq}`, () => o.store.settle(open, response));
+    if (options.retryQueue.size < MAX_PENDING_OUTCOMES)
+      options.retryQueue.enqueue(`record the outcome of ${auditSeq}`, () =>
+        options.store.settle(open, response),
+      );
     else
-      o.log.error({ decision_id }, 'too many outcomes wait to be recorded; the next start records this one');
+      options.log.error(
+        { decision_id },
+        'too many outcomes wait to be recorded; the next start records this one',
+      );
   };
 
   return {
     apply: async (open, change) => {
       let done: Reconciled;
       try {
-        done = await o.activation.activate(change.next, change.strategy);
+        done = await options.activation.activate(change.next, change.strategy);
       } catch (error) {
         return rollBack(open, change, error);
       }
@@ -94,7 +99,7 @@ export function createApplier(o: {
       settle(open, response);
       return response;
     },
-    awaitRollback: (concernId) => o.retryQueue.runNow(rollbackKey(concernId)),
+    awaitRollback: (concernId) => options.retryQueue.runNow(rollbackKey(concernId)),
   };
 }
 

@@ -48,12 +48,12 @@ export interface AuditRecorder {
   report(attempt: Attempt, decided: Answer): void;
 }
 
-export function createAuditRecorder(o: {
+export function createAuditRecorder(options: {
   store: Pick<ControlStore, 'refuse'>;
   watcher: DecisionObserver;
   log: Log;
 }): AuditRecorder {
-  const { store, watcher, log } = o;
+  const { store, watcher, log } = options;
   return {
     audit: async (record, response) => {
       try {

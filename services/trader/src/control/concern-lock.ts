@@ -37,11 +37,11 @@ interface Waiters {
   holder: Turn | undefined;
 }
 
-export function createConcernLock(o: {
+export function createConcernLock(options: {
   clock: Pick<Clock, 'now' | 'timer'>;
   keptForPause: number;
 }): ConcernLock {
-  const { clock } = o;
+  const { clock } = options;
   const waitersByConcern = new Map<string, Waiters>();
   let tickets = 0;
 
@@ -77,7 +77,7 @@ export function createConcernLock(o: {
 
   const enter = async (concernId: string, isPause: boolean): Promise<Turn | undefined> => {
     const waiters = waitersByConcern.get(concernId) ?? { queue: [], asking: 0, holder: undefined };
-    if (waiters.queue.length >= MAX_WAITING + (isPause ? o.keptForPause : 0)) return undefined;
+    if (waiters.queue.length >= MAX_WAITING + (isPause ? options.keptForPause : 0)) return undefined;
     waitersByConcern.set(concernId, waiters);
     tickets += 1;
     const ticket = tickets;

@@ -125,7 +125,7 @@ export interface ControlStore {
   audit(afterSeq: number, limit: number): AuditRecord[];
   auditCount(): number;
   /** Verifies the whole chain without blocking decisions; `known` is a previously published head. */
-  verify(o?: { readonly known?: AuditHead; readonly signal?: AbortSignal }): Promise<VerifyReport>;
+  verify(options?: { readonly known?: AuditHead; readonly signal?: AbortSignal }): Promise<VerifyReport>;
   /** Calls the listener with the new head after each commit. */
   onHead(listener: (head: AuditHead) => void): Disposable;
   /** `fleet.control.<account>.<market>` events. */

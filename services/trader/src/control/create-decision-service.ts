@@ -38,9 +38,9 @@ export interface RunningDecisionService extends DecisionService {
 }
 
 /** Throws CONFIG_INVALID for limits that admit nothing. */
-export function createDecisionService(o: DecisionServiceOptions): RunningDecisionService {
-  const { store, runtime, access, policy, limits, clock, log } = o;
-  const auditRecorder = createAuditRecorder({ store, watcher: o.watcher, log });
+export function createDecisionService(options: DecisionServiceOptions): RunningDecisionService {
+  const { store, runtime, access, policy, limits, clock, log } = options;
+  const auditRecorder = createAuditRecorder({ store, watcher: options.watcher, log });
   const retryQueue = createRetryQueue({ clock, log });
   const activation = createActivation({ runtime, store, retryQueue, clock });
   const applier = createApplier({ store, activation, retryQueue, log });

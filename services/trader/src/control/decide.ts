@@ -42,20 +42,20 @@ export interface DecideParts {
 }
 
 /** Judges a well-formed decision, stores the verdict and applies it (docs/trader.md#state). */
-export function createDecide(o: DecideParts): (given: ScreenedAttempt) => Promise<Ruling> {
+export function createDecide(options: DecideParts): (given: ScreenedAttempt) => Promise<Ruling> {
   return async (given) => {
     const { decision } = given;
-    const turn = await o.concernLock.enter(decision.concernId, isRealPause(decision));
+    const turn = await options.concernLock.enter(decision.concernId, isRealPause(decision));
     if (turn === undefined) return overloaded(decision);
     try {
-      return await decideInTurn(o, given, turn);
+      return await decideInTurn(options, given, turn);
     } finally {
       turn.release();
     }
   };
 }
 
-async function decideInTurn(o: DecideParts, given: ScreenedAttempt, turn: Turn): Promise<Ruling> {
+async function decideInTurn(options: DecideParts, given: ScreenedAttempt, turn: Turn): Promise<Ruling> {
   const { decision, record } = given;
   const { decisionId, concernId, targetStrategyId } = decision;
   const fingerprint = controlFingerprint(decision);
@@ -64,19 +64,19 @@ async function decideInTurn(o: DecideParts, given: ScreenedAttempt, turn: Turn):
     let seen: { readonly facts: Facts; readonly verdict: Verdict } | undefined;
     let written: WrittenAttempt | 'busy' | undefined;
     try {
-      await o.applier.awaitRollback(concernId);
-      written = await o.store.decide(record, wanted, (stored) => {
+      await options.applier.awaitRollback(concernId);
+      written = await options.store.decide(record, wanted, (stored) => {
         if (turn.isBusy()) return 'busy';
-        const facts = factsOf(o, given, stored);
+        const facts = factsOf(options, given, stored);
         const verdict = judge(decision, fingerprint, facts);
         seen = { facts, verdict };
         if (verdict.next !== undefined) turn.holdConcern();
         return verdict;
       });
     } catch (error) {
-      written = findWritten(o, decisionId, seen?.verdict);
-      if (written === undefined) return writeFailed(o, given, seen?.verdict, error);
-      o.log.warn(
+      written = findWritten(options, decisionId, seen?.verdict);
+      if (written === undefined) return writeFailed(options, given, seen?.verdict, error);
+      options.log.warn(
         { err: error, decision_id: decisionId },
         'the store reported a failure, but the decision is on disk',
       );
@@ -94,7 +94,7 @@ async function decideInTurn(o: DecideParts, given: ScreenedAttempt, turn: Turn):
     const strategy = [former, target].find((each) => each?.id === next.activeStrategyId);
     const open: OpenApply = { decisionId, concernId, auditSeq, response };
     return {
-      ...answer(await o.applier.apply(open, { before, previous: former, next, strategy })),
+      ...answer(await options.applier.apply(open, { before, previous: former, next, strategy })),
       isAudited: true,
     };
   }
@@ -109,9 +109,9 @@ function overloaded(decision: ControlDecision): Ruling {
 }
 
 /** The stored facts that the caller may see, with those of the runtime. */
-function factsOf(o: DecideParts, { caller, decision }: ScreenedAttempt, stored: StoredFacts): Facts {
+function factsOf(options: DecideParts, { caller, decision }: ScreenedAttempt, stored: StoredFacts): Facts {
   const own = <T extends Concern | Strategy>(each: T | undefined): T | undefined =>
-    each !== undefined && mayTouch(o.access, caller, each.accountId) ? each : undefined;
+    each !== undefined && mayTouch(options.access, caller, each.accountId) ? each : undefined;
   const concern = own(stored.concern);
   const target = own(stored.target);
   const active = own(stored.active);
@@ -119,48 +119,48 @@ function factsOf(o: DecideParts, { caller, decision }: ScreenedAttempt, stored: 
     decision.action
   ];
   return {
-    now: o.clock.now(),
+    now: options.clock.now(),
     concern,
     target,
     active,
     previous: stored.previous,
-    policy: o.policy,
+    policy: options.policy,
     degraded:
       concern !== undefined &&
-      (o.activation.isOutOfSync(concern.id) || o.runtime.health(concern.id).degraded),
-    unrunnable: toRun?.status === 'enabled' ? o.runtime.preflight(toRun) : undefined,
+      (options.activation.isOutOfSync(concern.id) || options.runtime.health(concern.id).degraded),
+    unrunnable: toRun?.status === 'enabled' ? options.runtime.preflight(toRun) : undefined,
   };
 }
 
 /** Finds a change that is on disk although the store reported a failure. */
 function findWritten(
-  o: DecideParts,
+  options: DecideParts,
   decisionId: string,
   verdict: Verdict | undefined,
 ): WrittenAttempt | undefined {
   if (verdict?.next === undefined) return undefined;
   try {
-    const open = o.store.openApplies().find((each) => each.decisionId === decisionId);
+    const open = options.store.openApplies().find((each) => each.decisionId === decisionId);
     return open && { verdict, auditSeq: open.auditSeq };
   } catch (error) {
-    o.log.warn({ err: error, decision_id: decisionId }, 'the store cannot be read');
+    options.log.warn({ err: error, decision_id: decisionId }, 'the store cannot be read');
     return undefined;
   }
 }
 
 /** The failed answer to a decision that could not be written; the previous state stays in effect. */
 function writeFailed(
-  o: DecideParts,
+  options: DecideParts,
   { caller, decision }: ScreenedAttempt,
   verdict: Verdict | undefined,
   error: unknown,
 ): Ruling {
-  o.log.error({ err: error, decision_id: decision.decisionId }, 'a decision could not be written');
+  options.log.error({ err: error, decision_id: decision.decisionId }, 'a decision could not be written');
   const draft = createDraft(summaryOf(decision));
   draft.validation.schemaValid = true;
   const result = { modeChange: 'none' as const, reconciled: true };
   const unjudged = draft.answer({ status: 'failed', result, before: undefined, after: undefined });
-  const before = visibleConcern(o, caller, decision.concernId);
+  const before = visibleConcern(options, caller, decision.concernId);
   const response = failedResponse(verdict?.response ?? unjudged, {
     before,
     errors: [writeFailure(error)],
@@ -169,10 +169,10 @@ function writeFailed(
   return { ...answer(response), isAudited: false };
 }
 
-function visibleConcern(o: DecideParts, caller: Caller, concernId: string): Concern | undefined {
+function visibleConcern(options: DecideParts, caller: Caller, concernId: string): Concern | undefined {
   try {
-    const concern = o.store.concern(concernId);
-    return concern !== undefined && mayTouch(o.access, caller, concern.accountId) ? concern : undefined;
+    const concern = options.store.concern(concernId);
+    return concern !== undefined && mayTouch(options.access, caller, concern.accountId) ? concern : undefined;
   } catch {
     // The store cannot be read: the answer reports it as unavailable and omits the concern.
     return undefined;

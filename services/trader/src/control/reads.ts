@@ -20,7 +20,7 @@ import type { DecisionService } from './decision-service.ts';
 const LAST_DECISIONS = 10;
 
 /** The two read methods. Strategies of other accounts are treated as nonexistent. */
-export function createReads(o: {
+export function createReads(options: {
   store: Pick<ControlStore, 'concerns' | 'strategies' | 'strategy' | 'decisions'>;
   runtime: Pick<Runtime, 'health' | 'view'>;
   activation: Pick<Activation, 'isOutOfSync'>;
@@ -31,15 +31,15 @@ export function createReads(o: {
       needScope(caller, READ);
       const filter = parseParams(ListStrategiesParams, filterText.trim() === '' ? '{}' : filterText);
       const { account_id: account, market_symbol: market, status } = filter;
-      if (account !== undefined && !mayTouch(o.access, caller, account))
+      if (account !== undefined && !mayTouch(options.access, caller, account))
         throw new FleetError(
           'FORBIDDEN',
           'the caller has no access to the account; omit it to list all accounts of the caller',
         );
-      const concerns = o.store.concerns();
-      const strategies = o.store
+      const concerns = options.store.concerns();
+      const strategies = options.store
         .strategies()
-        .filter(({ accountId }) => mayTouch(o.access, caller, accountId))
+        .filter(({ accountId }) => mayTouch(options.access, caller, accountId))
         .map((strategy) => strategyView(strategy, concernOf(concerns, strategy)))
         .filter(
           (each) =>
@@ -52,15 +52,15 @@ export function createReads(o: {
     get: (caller, filterText) => {
       needScope(caller, READ);
       const { strategy_id: id } = parseParams(GetStrategyParams, filterText);
-      const strategy = own(o.access, caller, o.store.strategy(id));
-      const concern = strategy && concernOf(o.store.concerns(), strategy);
+      const strategy = own(options.access, caller, options.store.strategy(id));
+      const concern = strategy && concernOf(options.store.concerns(), strategy);
       if (strategy === undefined || concern === undefined) throw unknownStrategy();
-      const health = o.runtime.health(concern.id);
-      const isDegraded = health.degraded || o.activation.isOutOfSync(concern.id);
-      const behind = o.activation.isOutOfSync(concern.id)
+      const health = options.runtime.health(concern.id);
+      const isDegraded = health.degraded || options.activation.isOutOfSync(concern.id);
+      const behind = options.activation.isOutOfSync(concern.id)
         ? ['the runtime differs from the control state']
         : [];
-      const view = o.runtime.view(concern.id);
+      const view = options.runtime.view(concern.id);
       return encodeStrategyDetail({
         strategy: strategyView(strategy, concern),
         control: {
@@ -78,7 +78,7 @@ export function createReads(o: {
           recent: ordersOf(strategy, view?.recentOrders),
         },
         execution: view ? executionQuality(view, isDegraded, [...health.reasons, ...behind]) : null,
-        lastDecisions: o.store.decisions(concern.id, LAST_DECISIONS).flatMap(decisionSummary),
+        lastDecisions: options.store.decisions(concern.id, LAST_DECISIONS).flatMap(decisionSummary),
       });
     },
   };

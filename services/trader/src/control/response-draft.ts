@@ -22,7 +22,7 @@ export interface Draft {
   warn(code: ControlWarning, message: string): void;
   /** Builds the response from the concern before and after the decision. */
   answer(
-    o: Pick<ControlResponse, 'status' | 'result'> & {
+    options: Pick<ControlResponse, 'status' | 'result'> & {
       readonly before: Concern | undefined;
       readonly after: Concern | undefined;
       readonly errors?: readonly Failure[];

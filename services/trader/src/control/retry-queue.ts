@@ -19,7 +19,7 @@ interface Entry {
   trying: Promise<void> | undefined;
 }
 
-export function createRetryQueue(o: { clock: Pick<Clock, 'timer'>; log: Log }): RetryQueue {
+export function createRetryQueue(options: { clock: Pick<Clock, 'timer'>; log: Log }): RetryQueue {
   const queued = new Map<string, Entry>();
   let timer: Disposable | undefined;
   let isClosed = false;
@@ -29,8 +29,8 @@ export function createRetryQueue(o: { clock: Pick<Clock, 'timer'>; log: Log }): 
       await entry.work();
       if (queued.get(key) === entry) queued.delete(key);
     } catch (error) {
-      o.log.warn({ err: error, duty: key }, 'queued work failed; it is retried');
-      if (!isClosed) timer ??= o.clock.timer(retryAll, RETRY_EVERY_MS);
+      options.log.warn({ err: error, duty: key }, 'queued work failed; it is retried');
+      if (!isClosed) timer ??= options.clock.timer(retryAll, RETRY_EVERY_MS);
       throw error;
     } finally {
       entry.trying = undefined;

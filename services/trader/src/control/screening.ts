@@ -32,12 +32,12 @@ export const isRealPause = ({ action, dryRun }: ControlDecision): boolean => act
 export function refusal(
   said: PayloadSummary | undefined,
   errors: readonly [Failure, ...Failure[]],
-  o: { readonly schemaValid?: boolean; readonly retryAfterS?: number } = {},
+  options: { readonly schemaValid?: boolean; readonly retryAfterS?: number } = {},
 ): Answer {
   const [{ code }] = errors;
   const httpStatus = STATUS.get(code) ?? 200;
-  const retry = o.retryAfterS === undefined ? {} : { retryAfterS: o.retryAfterS };
-  return { response: refusedResponse(said, errors, o.schemaValid ?? null), httpStatus, ...retry };
+  const retry = options.retryAfterS === undefined ? {} : { retryAfterS: options.retryAfterS };
+  return { response: refusedResponse(said, errors, options.schemaValid ?? null), httpStatus, ...retry };
 }
 
 /** Summarizes a payload; undefined if it was not read. */
@@ -50,7 +50,7 @@ const summaryOfReading = (reading: ControlReading): PayloadSummary =>
   'decision' in reading ? summaryOf(reading.decision) : reading.said;
 
 /** The checks before the judgment: scope, rate, size, schema, account (docs/trader.md#decision-table). */
-export function createScreening(o: {
+export function createScreening(options: {
   access: Access;
   limiter: Limiter;
   isConcern: (id: string) => boolean;
@@ -64,7 +64,11 @@ export function createScreening(o: {
     const concernId = said?.concernId ?? '';
     const isPause = reading !== undefined && 'decision' in reading && isRealPause(reading.decision);
     // Unknown concerns share one bucket, so that made-up names do not evade the limit.
-    const retryAfterS = o.limiter.take(caller.name, o.isConcern(concernId) ? concernId : '', isPause);
+    const retryAfterS = options.limiter.take(
+      caller.name,
+      options.isConcern(concernId) ? concernId : '',
+      isPause,
+    );
     if (retryAfterS > 0) {
       const message = `too many decisions about this concern; retry in ${retryAfterS} s`;
       return refusal(said, [{ code: 'rate_limited', message }], { retryAfterS });
@@ -75,7 +79,7 @@ export function createScreening(o: {
       return refusal(said, [{ code: 'payload_too_large', message }]);
     }
     if ('code' in reading) return refusal(said, schemaFailures(reading), { schemaValid: false });
-    return accessRefusal(o.access, caller, reading.decision) ?? reading;
+    return accessRefusal(options.access, caller, reading.decision) ?? reading;
   };
 }
 

@@ -15,7 +15,7 @@ const word = (name: string): string => name.replace(/[^A-Za-z0-9_-]/gu, '_') || 
  * The event of a decision (docs/events.md#control-events). It omits the reason, which is a caller's text. A decision on an
  * unknown concern has a fixed subject, so that callers cannot choose subjects.
  */
-export function controlEvent(o: {
+export function controlEvent(options: {
   readonly response: ControlResponse;
   readonly concern: Concern | undefined;
   readonly caller: string;
@@ -24,7 +24,7 @@ export function controlEvent(o: {
   /** Ms since the epoch. */
   readonly at: number;
 }): ControlEvent {
-  const { response, concern, link } = o;
+  const { response, concern, link } = options;
   return {
     subject: concern
       ? `fleet.control.${word(concern.accountId)}.${word(concern.marketSymbol)}`
@@ -34,9 +34,9 @@ export function controlEvent(o: {
       source: '/services/trader',
       type: `dev.hermes-fleet.control.${response.status}.v1`,
       subject: response.decisionId || 'none',
-      time: new Date(o.at).toISOString(),
+      time: new Date(options.at).toISOString(),
       datacontenttype: 'application/json',
-      ...(o.traceparent !== undefined && { traceparent: o.traceparent }),
+      ...(options.traceparent !== undefined && { traceparent: options.traceparent }),
       data: {
         concern_id: response.concernId,
         action: response.action,
@@ -46,7 +46,7 @@ export function controlEvent(o: {
         risk_mode: response.riskMode,
         dry_run: response.dryRun,
         codes: response.errors.map(({ code }) => code),
-        caller: o.caller,
+        caller: options.caller,
         audit_seq: link.seq,
         audit_hash: link.hash,
       },

@@ -35,9 +35,9 @@ interface Findings {
  * Explains why a chain breaks at a row. The hashes of other rows show if it was changed, inserted or moved. Names an
  * earlier row if that one was inserted.
  */
-export async function explainBreak(o: BrokenChain): Promise<Broken> {
-  const { head, link } = o;
-  const { belongs, follows, next, tail } = await searchChain(o);
+export async function explainBreak(options: BrokenChain): Promise<Broken> {
+  const { head, link } = options;
+  const { belongs, follows, next, tail } = await searchChain(options);
   if (follows !== undefined && follows < head.seq) {
     const seq = follows + 1;
     return { seq, reason: `it was inserted: record ${link.seq} continues ${follows || 'nothing'}` };
@@ -47,7 +47,7 @@ export async function explainBreak(o: BrokenChain): Promise<Broken> {
     return { seq, reason: `it is out of order: it continues what stands as record ${follows}` };
   if (belongs !== undefined)
     return { seq, reason: `it was inserted: record ${belongs} continues ${head.seq || 'nothing'}` };
-  return { seq, reason: changed(o, next, tail) };
+  return { seq, reason: changed(options, next, tail) };
 }
 
 async function searchChain({ slices, head, link }: BrokenChain): Promise<Findings> {

@@ -13,7 +13,7 @@ export interface LazyWrites {
   close(): void;
 }
 
-export function createLazyWrites(o: { readonly clock: Clock; readonly waitMs: number }): LazyWrites {
+export function createLazyWrites(options: { readonly clock: Clock; readonly waitMs: number }): LazyWrites {
   interface Waiting {
     start: () => Promise<void>;
     readonly done: PromiseWithResolvers<void>;
@@ -40,7 +40,7 @@ export function createLazyWrites(o: { readonly clock: Clock; readonly waitMs: nu
       }
       const done = Promise.withResolvers<void>();
       waiting.set(key, { start, done });
-      timer ??= o.clock.timer(flush, o.waitMs);
+      timer ??= options.clock.timer(flush, options.waitMs);
       return done.promise;
     },
     flush,

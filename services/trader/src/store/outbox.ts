@@ -14,13 +14,13 @@ export const OUTBOX_KEY = 'outbox';
  * The outbox of the control store (docs/events.md#control-events). `advance` moves the cursor through `write` and deletes
  * the acknowledged events.
  */
-export function createOutbox(o: {
+export function createOutbox(options: {
   readonly store: Store;
   readonly wakeups: Wakeups;
   readonly clock: Clock;
   readonly write: (key: string, transaction: (db: Queries) => void) => Promise<void>;
 }): OutboxSource {
-  const { store, wakeups } = o;
+  const { store, wakeups } = options;
   let wanted = 0;
 
   const toEvent = (row: Row): OutboxEvent => {
@@ -45,7 +45,7 @@ export function createOutbox(o: {
       if (seq <= store.read(cursorOf)) return;
       wanted = Math.max(wanted, seq);
       const upTo = wanted;
-      await o.write(OUTBOX_KEY, (db) => {
+      await options.write(OUTBOX_KEY, (db) => {
         db.run('UPDATE cursor SET seq = max(seq, ?)', upTo);
         db.run('DELETE FROM outbox WHERE seq <= ?', upTo);
       });
@@ -62,7 +62,7 @@ export function createOutbox(o: {
         const oldest = db.get('SELECT at FROM outbox ORDER BY seq LIMIT 1');
         return {
           count: newestOf(db) - cursorOf(db),
-          oldestAgeMs: oldest ? Math.max(0, o.clock.now() - integer(oldest, 'at')) : 0,
+          oldestAgeMs: oldest ? Math.max(0, options.clock.now() - integer(oldest, 'at')) : 0,
         };
       }),
   };

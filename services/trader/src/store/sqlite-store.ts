@@ -19,7 +19,7 @@ const LAZY_MS = 20;
  * Opens the control store and creates it if it does not exist. Throws CONFIG_INVALID (not a control store, or another
  * service's) or STORE_UNAVAILABLE (locked, disk full).
  */
-export function openControlStore(o: {
+export function openControlStore(options: {
   readonly file: string;
   /** Owner of the file. */
   readonly service: string;
@@ -27,7 +27,7 @@ export function openControlStore(o: {
   readonly ids: Ids;
   readonly log: Log;
 }): ControlStore {
-  return createControlStore(openStore({ ...o, schema: CONTROL, profile: o.service }), o);
+  return createControlStore(openStore({ ...options, schema: CONTROL, profile: options.service }), options);
 }
 
 /** Wraps an open store, which `close` closes. */
@@ -115,7 +115,7 @@ export function createControlStore(
     head: () => store.read(headOf),
     audit: (afterSeq, limit) => store.read((db) => recordsAfter(db, afterSeq, limit)),
     auditCount: () => store.read(headOf).seq,
-    verify: (o) => verifyAudit(store, o),
+    verify: (options) => verifyAudit(store, options),
     onHead: (listener) => {
       listeners.add(listener);
       return { [Symbol.dispose]: () => listeners.delete(listener) };

@@ -48,8 +48,8 @@ export interface ControlIntake extends Intake {
 const RECOVER_MS = 30_000;
 const PAUSE = { firstMs: 100, longestMs: 5_000, random: Math.random };
 
-export function createControlIntake(o: ControlIntakeOptions): ControlIntake {
-  const { decisions, ledger, gateway, clock, log } = o;
+export function createControlIntake(options: ControlIntakeOptions): ControlIntake {
+  const { decisions, ledger, gateway, clock, log } = options;
   const closing = new AbortController();
   const underWay = new Map<string, Promise<void>>();
 
@@ -77,8 +77,8 @@ export function createControlIntake(o: ControlIntakeOptions): ControlIntake {
   async function acceptDecision(text: string, message: InboundMessage, caller: Caller): Promise<Accepted> {
     const { messageId, traceparent } = message;
     const accepted = ledger.accept({
-      id: o.ids.uuid(),
-      contextId: message.contextId ?? o.ids.uuid(),
+      id: options.ids.uuid(),
+      contextId: message.contextId ?? options.ids.uuid(),
       caller: caller.name,
       key: messageId,
       fingerprint: createHash('sha256').update(text).digest('hex'),
@@ -168,7 +168,7 @@ export function createControlIntake(o: ControlIntakeOptions): ControlIntake {
       for (const task of ledger.unfinished()) {
         if (task.dispatch.type !== CONTROL_DECISION) continue;
         log.info({ task_id: task.id, caller: task.caller }, 'decision resumed');
-        const ending = await decide(task, o.callerNamed(task.caller), until);
+        const ending = await decide(task, options.callerNamed(task.caller), until);
         // An interrupted decision may differ from the one on record: the next start decides again.
         closing.signal.throwIfAborted();
         await end(task, ending);
