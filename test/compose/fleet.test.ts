@@ -1,48 +1,20 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { test } from 'node:test';
 import { ENDED, ends, MEMBERS, PROFILES, startComposeFleet } from '../support/compose.ts';
+import { composeWork, DASHBOARD, type Panel } from '../support/compose-work.ts';
 import { withoutEngine } from '../support/engine.ts';
-import { ROOT, runProgram, until } from '../support/fleet.ts';
+import { runProgram, until } from '../support/fleet.ts';
 import { decide } from '../support/lone-trader.ts';
 import { prometheus } from '../support/prometheus.ts';
-import { call, dispatch, message, resultOf, runbook, textMessage } from '../support/rpc.ts';
-
-const DASHBOARD = join(ROOT, 'deploy/grafana/dashboards/fleet-overview.json');
-interface Panel {
-  readonly title: string;
-  readonly targets?: readonly { readonly expr: string }[];
-}
+import { call, resultOf, runbook, textMessage } from '../support/rpc.ts';
 
 test('a whole fleet in containers', { skip: withoutEngine(), timeout: 270_000 }, async (t) => {
   const fleet = await startComposeFleet(t);
   const metrics = prometheus(await fleet.url('prometheus'));
   const operator = await fleet.target('switch');
-  const submitted: string[] = [];
+  const { submitted, send, ended, running } = composeWork(fleet, operator);
   let flown = false;
-
-  /** Sends work to switch under a name that the last subtest looks for in the stream. */
-  const send = (taskId: string, options: Omit<Parameters<typeof dispatch>[0], 'taskId'>, now = false) => {
-    submitted.push(taskId);
-    const work = dispatch({ routing: { target: 'auto' }, ...options, taskId });
-    return call(operator, 'SendMessage', message(work, { returnImmediately: now }));
-  };
-  /** The task once it has ended. */
-  const ended = async (id: string) => {
-    let task = (await call(operator, 'GetTask', { id })).body.result;
-    await until(async () => {
-      task = (await call(operator, 'GetTask', { id })).body.result;
-      return !['TASK_STATE_SUBMITTED', 'TASK_STATE_WORKING'].includes(task.status.state);
-    }, `task ${id} to end`);
-    return task;
-  };
-  /** Waits until a command in neo's workspace has left its mark. */
-  const running = (file: string): Promise<void> =>
-    until(async () => {
-      const found = await fleet.inside('neo', `find /workspace/contexts -name ${file}`);
-      return found.trim() !== '';
-    }, `neo to be in the middle of ${file}`);
 
   await t.test('is scraped by Prometheus, every member of it', async () => {
     await until(async () => (await metrics.value('sum(up{job="fleet"})')) === MEMBERS.length, 'the scrapes');

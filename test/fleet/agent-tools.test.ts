@@ -1,46 +1,18 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { globSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { parse, stringify } from 'yaml';
+import { calledIn, lasting, letGo, ownTask, shell, tool, untilThere } from '../support/agent-work.ts';
 import { type Fleet, readEvents, startFleet, until } from '../support/fleet.ts';
 import { readLedgerFile } from '../support/ledger-file.ts';
 import { startProfile } from '../support/lone-profile.ts';
-import {
-  call,
-  type DispatchOptions,
-  dispatch,
-  message,
-  resultOf,
-  type Target,
-  textMessage,
-} from '../support/rpc.ts';
+import { call, dispatch, message, resultOf, type Target, textMessage } from '../support/rpc.ts';
 
 const GUEST = 'A2A_HERMES_TOKEN_GUEST';
 const GUEST_TOKEN = 'token-of-the-guest-0123456789';
 const PROFILES = ['switch', 'neo', 'morpheus', 'trinity'];
-
-/** A block of a brief that has the offline runbook call a tool. */
-const tool = (name: string, input: unknown): string => `\`\`\`tool ${name}\n${JSON.stringify(input)}\n\`\`\``;
-const shell = (...commands: readonly string[]): string => `\`\`\`sh\n${commands.join('\n')}\n\`\`\``;
-
-/** What the offline runbook says of a tool that it called. */
-interface Called {
-  readonly tool: string;
-  readonly outcome: string;
-  // biome-ignore lint/suspicious/noExplicitAny: what a tool answers is what the test is about
-  readonly result: any;
-}
-
-/** A brief that switch's own agent carries out, and reports on in JSON. */
-const ownTask = (blocks: readonly string[], options: Partial<DispatchOptions> = {}) =>
-  dispatch({
-    brief: blocks.join('\n\n'),
-    ...options,
-    task: { reply_schema: 'json', ...options.task },
-    routing: { target: 'switch' },
-  });
 
 async function begin(to: Target, sent: Record<string, unknown>): Promise<string> {
   const { body } = await call(to, 'SendMessage', message(sent, { returnImmediately: true }));
@@ -61,13 +33,6 @@ async function endOf(to: Target, id: string): Promise<any> {
   return result;
 }
 
-/** The calls that a run reports; one that is not done has no output, and says it in its text. */
-// biome-ignore lint/suspicious/noExplicitAny: a TASK_RESULT under test
-const calledIn = (result: any): Map<string, Called> => {
-  const { called }: { called: readonly Called[] } = result.output ?? JSON.parse(result.text);
-  return new Map(called.map((each) => [each.tool, each]));
-};
-
 /** Own tokens of every profile, by its own meter. */
 async function metered(fleet: Fleet, profile: string): Promise<number> {
   const samples = (await fleet.metrics(profile)).matchAll(/^fleet_tokens_spent_total\{[^}]*\} (\d+)$/gm);
@@ -80,27 +45,6 @@ function tasksOf(fleet: Fleet, profile: string): Map<string, string[]> {
   return new Map(
     [...Map.groupBy(events, ({ taskId }) => taskId)].map(([id, own]) => [id, own.map(({ type }) => type)]),
   );
-}
-
-const untilThere = (fleet: Fleet, file: string): Promise<void> =>
-  until(
-    () => globSync(`workspaces/*/contexts/*/${file}`, { cwd: fleet.dir }).length > 0,
-    `${file} to be there`,
-  );
-
-/** Work that lasts until the test makes a file, and tells when it runs, by files that are no part of the work. */
-const lasting = (name: string): string =>
-  shell(
-    'mkdir -p .scratch',
-    `touch .scratch/${name}-begun`,
-    `for i in $(seq 1 300); do test -e .scratch/${name}-over && break; sleep 0.1; done`,
-    `ls .scratch/${name}-over`,
-  );
-
-/** Ends that work. */
-function letGo(fleet: Fleet, name: string): void {
-  const [begun = ''] = globSync(`workspaces/*/contexts/*/.scratch/${name}-begun`, { cwd: fleet.dir });
-  writeFileSync(join(fleet.dir, begun.replace('-begun', '-over')), '');
 }
 
 function withGuest(profile: string, shipped: string): string {
