@@ -150,8 +150,11 @@ test('a circle is found', () => {
   assert.equal(circle(graph), undefined);
 });
 
-test('no source file is longer than 300 lines', () => {
-  const long = globSync('{libs,services}/*/src/**/*.ts', { cwd: ROOT, exclude: ['**/*.test.ts'] })
+test('no file is longer than 300 lines', () => {
+  const long = globSync('{libs,services,test,deploy,docs}/**/*.ts', {
+    cwd: ROOT,
+    exclude: ['**/node_modules/**'],
+  })
     .map((file) => ({ file, lines: readFileSync(join(ROOT, file), 'utf8').split('\n').length - 1 }))
     .filter(({ lines }) => lines > MAX_LINES);
   assert.deepEqual(long, []);
