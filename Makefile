@@ -3,7 +3,7 @@ export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 
 .DEFAULT_GOAL := help
 
-.PHONY: help install up down logs ps token demo route peers trader doctor check test test-quick bench eval picture
+.PHONY: help install up down logs ps token demo route peers trader doctor check test test-quick durations bench eval picture
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
 
@@ -49,6 +49,9 @@ test-quick: install ## checks, and the unit tests of what changed since the main
 	@deploy/system-packages.sh --tests
 	npm run --silent check
 	npm run --silent test -- --changed
+
+durations: install ## renew the list that lets the slowest test files start first, from what the last test runs measured
+	@node test/support/runner/renew-durations.ts
 
 bench: install ## measure start, memory, routing, dispatches, ledger, the agent's loop
 	@node test/bench/main.ts

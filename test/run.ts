@@ -2,7 +2,7 @@ import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { changedFiles, selectChanged } from './support/runner/changed.ts';
-import { keepDurations, readDurations } from './support/runner/durations.ts';
+import { KNOWN, MEASURED, readDurations, writeDurations } from './support/runner/durations.ts';
 import { closingLines } from './support/runner/report.ts';
 import { type FileResult, runFile } from './support/runner/run-file.ts';
 import { ALONE, type Job, planJobs, runJobs, slotsOf } from './support/runner/schedule.ts';
@@ -14,8 +14,6 @@ import { FOLDERS, findTestFiles } from './support/runner/test-files.ts';
  * the unit tests that a change concerns.
  */
 const ROOT = resolve(import.meta.dirname, '..');
-const KNOWN = join(import.meta.dirname, 'support/runner/known-durations.json');
-const MEASURED = join(ROOT, '.cache/test-durations.json');
 
 // Test processes and what they start share what Node makes of the TypeScript.
 process.env.NODE_COMPILE_CACHE ??= join(ROOT, '.cache/node');
@@ -46,7 +44,8 @@ await runJobs(shared, slots, runAndPrint);
 if (shared.length > 0 && alone.length > 0)
   console.log(alone.map(({ file }) => `${file} runs alone: ${ALONE[file]}`).join('\n'));
 await runJobs(alone, 1, runAndPrint);
-keepDurations(MEASURED, Object.fromEntries(results.map(({ file, seconds }) => [file, seconds])));
+const ran = Object.fromEntries(results.map(({ file, seconds }) => [file, seconds]));
+writeDurations(MEASURED, { ...readDurations(MEASURED), ...ran });
 for (const line of closingLines(results)) console.log(line);
 const failed = results.some((result) => result.failed > 0);
 process.exitCode = failed || results.every(({ passed }) => passed === 0) ? 1 : 0;

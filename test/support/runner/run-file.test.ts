@@ -3,7 +3,6 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { keepDurations, readDurations } from './durations.ts';
 import { closingLines } from './report.ts';
 import { type FileResult, runFile } from './run-file.ts';
 
@@ -70,14 +69,4 @@ test('the last lines name the slowest files and every failed test, and count', (
     '4 passed, 1 failed, 2 skipped',
   ]);
   assert.equal(closingLines(Array.from({ length: 30 }, () => result)).length, 1 + 20 + 1);
-});
-
-test('durations of files that did not run are kept', (t) => {
-  const path = join(folder(t), 'cache/durations.json');
-  assert.deepEqual(readDurations(path), {});
-  keepDurations(path, { a: 1.26, b: 2 });
-  keepDurations(path, { b: 3 });
-  assert.deepEqual(readDurations(path), { a: 1.3, b: 3 });
-  writeFileSync(path, 'no json');
-  assert.deepEqual(readDurations(path), {});
 });
