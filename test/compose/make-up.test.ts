@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
-import { cpSync, mkdtempSync, rmSync } from 'node:fs';
+import { cpSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { basename, join } from 'node:path';
+import { basename } from 'node:path';
 import { test } from 'node:test';
+import { tempDir } from '@hermes-fleet/protocol/testing';
 import { composeProject } from '../support/compose.ts';
 import { withoutEngine } from '../support/engine.ts';
 import { ROOT, runProgram } from '../support/fleet.ts';
@@ -16,8 +17,7 @@ test('make up in a fresh checkout: Grafana cannot be had, the fleet runs, and th
   timeout: 270_000,
 }, async (t) => {
   const { env } = composeProject(t, { FLEET_MODE: 'docker', GRAFANA_IMAGE: 'localhost:1/none:0' });
-  const checkout = mkdtempSync(join(tmpdir(), 'hermes-checkout-'));
-  t.after(() => rmSync(checkout, { recursive: true, force: true }));
+  const checkout = tempDir(t);
   cpSync(ROOT, checkout, { recursive: true, filter: (file) => !NOT_COMMITTED.has(basename(file)) });
   const make = (target: string, more: NodeJS.ProcessEnv = {}) =>
     runProgram('make', ['--silent', target], { cwd: checkout, env: { ...env, ...more }, timeoutMs: 200_000 });

@@ -3,12 +3,12 @@ import { createServer } from 'node:net';
 import { test } from 'node:test';
 import { consume, createOutboxPublisher, renderNatsConfig, setUpStreams } from '@hermes-fleet/events';
 import { type OutboxEvent, type OutboxSource, systemClock } from '@hermes-fleet/protocol';
+import { silentLog as log } from '@hermes-fleet/protocol/testing';
 import { withoutEngine } from '../support/engine.ts';
 import { until } from '../support/fleet.ts';
 
 const IMAGE = process.env.NATS_IMAGE ?? 'nats:2.10-alpine';
 const CONFIG = '/etc/nats/fleet.conf';
-const log = { debug() {}, info() {}, warn() {}, error() {} };
 
 /** An outbox in memory. */
 function openOutbox(): OutboxSource & { append(count: number): void; ids(): string[] } {

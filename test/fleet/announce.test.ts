@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { consume } from '@hermes-fleet/events';
 import { decodeAnnounce, type SessionAnnounce, systemClock } from '@hermes-fleet/protocol';
+import { silentLog } from '@hermes-fleet/protocol/testing';
 import { type Fleet, startFleet, until } from '../support/fleet.ts';
 import { seenPeers, untilSeen } from '../support/peers-view.ts';
 import { call, dispatch, message, resultOf } from '../support/rpc.ts';
 
 const MEMBERS = ['morpheus', 'neo', 'switch', 'trader', 'trinity'];
-const quiet = { debug() {}, info() {}, warn() {}, error() {} };
 
 interface Heard {
   readonly from: string;
@@ -26,7 +26,7 @@ function listen(t: TestContext, fleet: Fleet): Heard[] {
     filter: 'fleet.announce.>',
     fromStart: true,
     signal: stop.signal,
-    log: quiet,
+    log: silentLog,
     clock: systemClock,
     onEvent: (event, { subject }) => {
       assert.equal(event.type, 'dev.hermes-fleet.announce.session.v1');

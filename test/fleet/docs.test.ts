@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, symlinkSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
+import { tempDir } from '@hermes-fleet/protocol/testing';
 import { runnable } from '../support/docs.ts';
 import { ROOT, runProgram, startFleet } from '../support/fleet.ts';
 
@@ -10,8 +10,7 @@ test('the commands of the documents that need a fleet work as they are written, 
   const fleet = await startFleet(t);
   const blocks = runnable().filter(({ mark }) => mark.startsWith('fleet '));
   assert.ok(blocks.length >= 4, 'no block is marked to be run on a fleet');
-  const cwd = mkdtempSync(join(tmpdir(), 'docs-'));
-  t.after(() => rmSync(cwd, { recursive: true }));
+  const cwd = tempDir(t);
   symlinkSync(fleet.dir, join(cwd, '.fleet'));
   symlinkSync(join(ROOT, 'deploy'), join(cwd, 'deploy'));
   const token = `node '${join(ROOT, 'libs/cli/src/main.ts')}' token --dir .fleet/keys`;

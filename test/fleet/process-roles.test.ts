@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { DEFAULT_SERVICES, initKeys, memberEnv, planFleet } from '@hermes-fleet/cli';
+import { tempDir } from '@hermes-fleet/protocol/testing';
 import { ROOT, runProgram, startFleet } from '../support/fleet.ts';
 
 const MAIN = join(ROOT, 'services/profile/src/main.ts');
@@ -12,8 +12,7 @@ const start = (env: Record<string, string>, ...args: string[]) =>
   runProgram(process.execPath, [MAIN, ...args], { env: { ...process.env, ...env }, timeoutMs: 30_000 });
 
 function lonelyEnv(t: TestContext, portOffset: number): Record<string, string> {
-  const dir = mkdtempSync(join(tmpdir(), 'hermes-role-'));
-  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  const dir = tempDir(t);
   const plan = planFleet({ root: ROOT, dir, portOffset });
   initKeys({
     dir: plan.keysDir,
@@ -49,8 +48,7 @@ test('a second gateway of a profile, and one whose port is taken, end at once an
 });
 
 test('a profile that only sends runs no listener: its gateway ends at once, and leaves nothing behind', async (t) => {
-  const home = mkdtempSync(join(tmpdir(), 'hermes-sender-'));
-  t.after(() => rmSync(home, { recursive: true, force: true }));
+  const home = tempDir(t);
   const dir = join(home, 'profiles/sender');
   mkdirSync(dir, { recursive: true });
   const fleet = { enabled: false, tier: 'haiku', agents: { neo: { url: 'http://127.0.0.1:9220' } } };

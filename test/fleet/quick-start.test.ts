@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
-import { cpSync, mkdtempSync, rmSync } from 'node:fs';
+import { cpSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { tempDir } from '@hermes-fleet/protocol/testing';
 import { ROOT, runProgram } from '../support/fleet.ts';
 import { freeOffset } from '../support/ports.ts';
 import { resultOf } from '../support/rpc.ts';
@@ -18,7 +19,8 @@ const COPIED = [
 ];
 
 test('the quick start of the README, without containers, at a path with spaces: up, the printed curl, ps, token, down', async (t) => {
-  const copy = mkdtempSync(join(tmpdir(), 'hermes quick start '));
+  let down = async (): Promise<unknown> => undefined;
+  const copy = tempDir(t, { prefix: 'hermes quick start ', closeFirst: () => down() });
   for (const name of COPIED)
     cpSync(join(ROOT, name), join(copy, name), { recursive: true, preserveTimestamps: true });
   // Hard links, where the file system allows them: a real folder of its own, so that nothing can change ours.
@@ -36,10 +38,7 @@ test('the quick start of the README, without containers, at a path with spaces: 
   };
   const make = (target: string) =>
     runProgram('make', ['-s', '-C', copy, target], { env, cwd: tmpdir(), timeoutMs: 120_000 });
-  t.after(async () => {
-    await make('down');
-    rmSync(copy, { recursive: true, force: true });
-  });
+  down = () => make('down');
 
   const up = await make('up');
   assert.equal(up.code, 0, up.stdout + up.stderr);
@@ -57,7 +56,7 @@ test('the quick start of the README, without containers, at a path with spaces: 
   assert.equal([...ps.stdout.matchAll(/ ready /g)].length, 6, ps.stdout);
   assert.match((await make('token')).stdout, /^[\w-]{43}\n$/);
 
-  const down = await make('down');
-  assert.equal(down.code, 0, down.stderr);
-  assert.equal([...down.stdout.matchAll(/ stopped/g)].length, 6, down.stdout);
+  const stopped = await make('down');
+  assert.equal(stopped.code, 0, stopped.stderr);
+  assert.equal([...stopped.stdout.matchAll(/ stopped/g)].length, 6, stopped.stdout);
 });

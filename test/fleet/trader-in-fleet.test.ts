@@ -6,12 +6,12 @@ import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { consume } from '@hermes-fleet/events';
 import { type CloudEvent, systemClock } from '@hermes-fleet/protocol';
+import { silentLog } from '@hermes-fleet/protocol/testing';
 import { readControlFile } from '../support/control-file.ts';
 import { type Fleet, runProgram, startFleet, until } from '../support/fleet.ts';
 import { CONCERN, decide, decision, GRID, TREND } from '../support/lone-trader.ts';
 import { call, dispatch, message, resultOf } from '../support/rpc.ts';
 
-const quiet = { debug() {}, info() {}, warn() {}, error() {} };
 const TOOL = 'mcp__trader__apply_control_decision';
 
 /** Events of a subject, from the first, until there are so many. */
@@ -25,7 +25,7 @@ async function eventsOf(fleet: Fleet, filter: string, count: number): Promise<Cl
       filter,
       fromStart: true,
       signal: stop.signal,
-      log: quiet,
+      log: silentLog,
       clock: systemClock,
       onEvent: (event) => {
         events.push(event);

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { AgentConfigSchema, createAgent } from '@hermes-fleet/agent';
@@ -8,19 +7,18 @@ import { FleetConfigSchema } from '@hermes-fleet/fleet-config';
 import { createMcpPool } from '@hermes-fleet/mcp';
 import { createPeerRegistry } from '@hermes-fleet/peers';
 import { systemClock as clock, systemIds as ids } from '@hermes-fleet/protocol';
+import { silentLog as log, tempDir } from '@hermes-fleet/protocol/testing';
 import { createExternalTools } from '../../services/profile/src/external-tools.ts';
 import { doc, plain, rows, section } from '../support/docs.ts';
 import { openTestLedger } from '../support/ledger-run.ts';
 import { leaves } from '../support/schema.ts';
 
-const log = { debug() {}, info() {}, warn() {}, error() {} };
 /** Words of the announce that are no tools: they say what the tools make possible. */
 const GENERAL = new Set(['terminal', 'file', 'patch']);
 
 test('the tool table of agent.md is what an agent with everything enabled offers', async (t) => {
   await using opened = new AsyncDisposableStack();
-  const dir = mkdtempSync(join(tmpdir(), 'agent-tools-'));
-  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  const dir = tempDir(t);
   const stateDir = join(dir, 'state');
   mkdirSync(stateDir, { mode: 0o700 });
   const ledger = openTestLedger(join(stateDir, 'ledger.db'));

@@ -1,16 +1,5 @@
 import { spawn } from 'node:child_process';
-import {
-  cpSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { TestContext } from 'node:test';
 import {
@@ -29,11 +18,11 @@ import {
 } from '@hermes-fleet/cli';
 import { type BusConnection, consume, inboxPrefix } from '@hermes-fleet/events';
 import { type CloudEvent, systemClock } from '@hermes-fleet/protocol';
+import { silentLog, tempDir } from '@hermes-fleet/protocol/testing';
 import { freeOffset } from './ports.ts';
 import type { Target } from './rpc.ts';
 
 export const ROOT = resolve(import.meta.dirname, '../..');
-const quiet = { debug() {}, info() {}, warn() {}, error() {} };
 
 /** A whole fleet as plain processes: real nats-server, real gateways, files of its own. */
 export interface Fleet {
@@ -72,7 +61,8 @@ export async function startFleet(
   env: Record<string, string> = {},
   changes: FleetChanges = {},
 ): Promise<Fleet> {
-  const dir = mkdtempSync(join(tmpdir(), 'hermes-fleet-'));
+  let stop = async (): Promise<unknown> => undefined;
+  const dir = tempDir(t, { closeFirst: () => stop() });
   const root = changes.fleetYaml || changes.configYaml ? ownRoot(join(dir, 'root'), changes) : ROOT;
   const planned = planFleet({ root, dir, portOffset: await freeOffset() });
   // Fleets of tests share one compile cache: filling one for each costs more than the fleet itself.
@@ -87,12 +77,9 @@ export async function startFleet(
     plan,
     env: { ...process.env, LOG_LEVEL: 'info', ...env },
     clock: systemClock,
-    log: quiet,
+    log: silentLog,
   };
-  t.after(async () => {
-    await fleetDown({ plan, clock: systemClock, graceMs: 10_000 });
-    rmSync(dir, { recursive: true, force: true });
-  });
+  stop = () => fleetDown({ plan, clock: systemClock, graceMs: 10_000 });
 
   const up = async (): Promise<void> => {
     const outcomes = await fleetUp(options);
@@ -187,7 +174,7 @@ export async function readEvents(
       filter: 'fleet.task.>',
       fromStart: true,
       signal: stop.signal,
-      log: quiet,
+      log: silentLog,
       clock: systemClock,
       onEvent: (event) => {
         events.push(event);

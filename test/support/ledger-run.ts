@@ -8,13 +8,12 @@ import {
   systemClock,
   systemIds,
 } from '@hermes-fleet/protocol';
+import { silentLog } from '@hermes-fleet/protocol/testing';
 import { createBudget } from '@hermes-fleet/tokens';
-
-const silent = { debug() {}, info() {}, warn() {}, error() {} };
 
 /** A ledger in a file of its own, for runs without a gateway. */
 export const openTestLedger = (file: string): Ledger =>
-  openLedger({ file, profile: 'test', clock: systemClock, ids: systemIds, log: silent });
+  openLedger({ file, profile: 'test', clock: systemClock, ids: systemIds, log: silentLog });
 
 /** Puts a task into a ledger, as one that has just been started. */
 export async function startTask(ledger: Ledger, task: AdmittedTask): Promise<void> {

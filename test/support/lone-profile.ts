@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
+import { tempDir } from '@hermes-fleet/protocol/testing';
 import { stringify } from 'yaml';
 import { ROOT, until } from './fleet.ts';
 import { freeOffset } from './ports.ts';
@@ -39,7 +39,8 @@ export async function startProfile(
   t: TestContext,
   { name = 'switch', fleet = {}, callers = {}, config = {}, env = {} }: LoneProfileOptions = {},
 ): Promise<LoneProfile> {
-  const home = mkdtempSync(join(tmpdir(), 'hermes-home-'));
+  let child: ChildProcess | undefined;
+  const home = tempDir(t, { closeFirst: () => end('SIGTERM') });
   // Commands of the agent pass through it on the way to their workspace.
   chmodSync(home, 0o711);
   const port = 9219 + (await freeOffset());
@@ -60,16 +61,15 @@ export async function startProfile(
   );
   const url = `http://127.0.0.1:${port}`;
   let log = '';
-  let child: ChildProcess | undefined;
 
-  const end = async (signal: NodeJS.Signals): Promise<void> => {
+  async function end(signal: NodeJS.Signals): Promise<void> {
     const running = child;
     child = undefined;
     if (!running || running.exitCode !== null || running.signalCode !== null) return;
     const gone = new Promise((resolve) => running.once('exit', resolve));
     running.kill(signal);
     await gone;
-  };
+  }
   const start = async (): Promise<void> => {
     const main = join(ROOT, 'services/profile/src/main.ts');
     const started = spawn(process.execPath, [main, '--profile', name], {
@@ -87,10 +87,6 @@ export async function startProfile(
       return (await fetch(`${url}/ready`).catch(() => undefined))?.status === 200;
     }, `${name} to be ready`);
   };
-  t.after(async () => {
-    await end('SIGTERM');
-    rmSync(home, { recursive: true, force: true });
-  });
   await start();
   return { url, token: TOKEN, log: () => log, kill: () => end('SIGKILL'), start };
 }

@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
+import { tempDir } from '@hermes-fleet/protocol/testing';
 import { parse, stringify } from 'yaml';
 import { ROOT, until } from './fleet.ts';
 import { freeOffset } from './ports.ts';
@@ -52,7 +52,8 @@ export interface LoneTraderOptions {
 
 /** Starts a trader; it ends with the test. */
 export async function startTrader(t: TestContext, o: LoneTraderOptions = {}): Promise<LoneTrader> {
-  const home = mkdtempSync(join(tmpdir(), 'hermes-trader-'));
+  let child: ChildProcess | undefined;
+  const home = tempDir(t, { closeFirst: () => end('SIGTERM') });
   const dir = join(home, 'trader');
   const stateDir = join(home, 'state');
   mkdirSync(dir, { recursive: true });
@@ -77,9 +78,8 @@ export async function startTrader(t: TestContext, o: LoneTraderOptions = {}): Pr
   });
   const url = `http://127.0.0.1:${port}`;
   let log = '';
-  let child: ChildProcess | undefined;
 
-  const end = async (signal: NodeJS.Signals): Promise<number | null> => {
+  async function end(signal: NodeJS.Signals): Promise<number | null> {
     const running = child;
     child = undefined;
     if (!running) return null;
@@ -89,7 +89,7 @@ export async function startTrader(t: TestContext, o: LoneTraderOptions = {}): Pr
       await gone;
     }
     return running.exitCode;
-  };
+  }
   const start = async (): Promise<void> => {
     const program = [...(o.wrapper ?? []), process.execPath, join(ROOT, 'services/trader/src/main.ts')];
     const started = spawn(program[0] ?? '', program.slice(1), {
@@ -114,10 +114,6 @@ export async function startTrader(t: TestContext, o: LoneTraderOptions = {}): Pr
       return (await fetch(`${url}/ready`).catch(() => undefined))?.status === 200;
     }, 'the trader to be ready');
   };
-  t.after(async () => {
-    await end('SIGTERM');
-    rmSync(home, { recursive: true, force: true });
-  });
   await start();
   const as = (name: string): Target => ({ url, token: tokens.get(name) });
   return {

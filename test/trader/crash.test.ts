@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { systemClock as clock, systemIds as ids } from '@hermes-fleet/protocol';
+import { silentLog, tempDir } from '@hermes-fleet/protocol/testing';
 import { replay } from '../../services/trader/src/store/replay.ts';
 import { openControlStore } from '../../services/trader/src/store/sqlite-store.ts';
 import { attemptsIn, brokenAt, readControlFile } from '../support/control-file.ts';
@@ -17,7 +17,6 @@ const STEPS = [
   ...['after the activation', 'before the outcome', 'after the outcome', 'before the compensation'],
   ...['after the compensation', 'before the answer'],
 ] as const;
-const silent = { debug() {}, info() {}, warn() {}, error() {} };
 
 interface Acknowledged {
   readonly id: string;
@@ -52,8 +51,7 @@ function holds(file: string, when: string): ReturnType<typeof readControlFile> {
 }
 
 test(`a trader that is killed ${LIVES} times under load, at every step of an apply, loses and repeats nothing`, async (t) => {
-  const dir = mkdtempSync(join(tmpdir(), 'hermes-trader-crash-'));
-  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  const dir = tempDir(t);
   const file = join(dir, 'control.db');
   const died = new Map<string, number>();
   for (let life = 0; life < LIVES; life += 1) {
@@ -104,7 +102,7 @@ test(`a trader that is killed ${LIVES} times under load, at every step of an app
     'an apply has two outcomes',
   );
 
-  const store = openControlStore({ file, service: 'trader', clock, ids, log: silent });
+  const store = openControlStore({ file, service: 'trader', clock, ids, log: silentLog });
   t.after(() => store.close());
   assert.deepEqual(store.openApplies(), []);
   assert.equal((await store.verify()).ok, true);

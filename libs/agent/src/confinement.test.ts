@@ -6,13 +6,13 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { systemClock } from '@hermes-fleet/protocol';
+import { silentLog } from '@hermes-fleet/protocol/testing';
 import { COMMAND_ENV, type CommandResult, createConfinement, runCommand } from '@hermes-fleet/workspace';
 import {
   cannotConfine,
   makePlace,
   mayChangeUsers,
   nodeForOthers,
-  quietLog,
   SECRET,
 } from '@hermes-fleet/workspace/testing';
 import { block, makeAgent, makeContext, makeTask } from './testing/harness.ts';
@@ -81,7 +81,7 @@ for (const confine of ['bubblewrap', 'uid'] as const) {
 
   test(`launch starts a long-lived process that is confined as well (${confine})`, { skip }, async (t) => {
     const place = makePlace(t);
-    const confinement = await createConfinement({ confine, ...place, clock: systemClock, log: quietLog });
+    const confinement = await createConfinement({ confine, ...place, clock: systemClock, log: silentLog });
     const script = `try { require('fs').readFileSync(${JSON.stringify(join(place.stateDir, 'token'))}); console.log('leak') } catch (error) { console.log(error.code) }; process.stdin.resume()`;
     // bubblewrap shows the commands this Node wherever it lies.
     const node = confine === 'uid' ? nodeForOthers(t) : process.execPath;
@@ -99,7 +99,7 @@ for (const confine of ['bubblewrap', 'uid'] as const) {
     skip,
   }, async (t) => {
     const place = makePlace(t);
-    const confinement = await createConfinement({ confine, ...place, clock: systemClock, log: quietLog });
+    const confinement = await createConfinement({ confine, ...place, clock: systemClock, log: silentLog });
     const contexts = join(place.workspaceRoot, 'contexts');
     const run = (
       script: string,
@@ -135,14 +135,14 @@ test('a gateway that changes users refuses a state directory that others can rea
   if (!mayChangeUsers) return t.skip('this user may not change users');
   const place = makePlace(t);
   chmodSync(place.stateDir, 0o755);
-  const made = createConfinement({ confine: 'uid', ...place, clock: systemClock, log: quietLog });
+  const made = createConfinement({ confine: 'uid', ...place, clock: systemClock, log: silentLog });
   await assert.rejects(made, { code: 'CONFIG_INVALID', message: /mode 0700/ });
 });
 
 test('without a confinement method, shell_exec is not offered and a note says how to enable it', async (t) => {
   const place = makePlace(t);
   const programs = { bwrap: '/bin/false', setpriv: join(place.stateDir, 'absent') };
-  const parts = { ...place, programs, clock: systemClock, log: quietLog };
+  const parts = { ...place, programs, clock: systemClock, log: silentLog };
   const confinement = await createConfinement({ confine: 'auto', ...parts });
   const agent = await makeAgent(t, {}, { place, confinement });
   assert.equal(agent.capabilities().tools.includes('terminal'), false);
@@ -161,7 +161,7 @@ test('a state directory that commands could reach is refused', async (t) => {
   const link = join(place.stateDir, '..', 'link');
   symlinkSync(place.workspaceRoot, link);
   mkdirSync(join(place.workspaceRoot, 'state'), { recursive: true });
-  const parts = { confine: 'auto', ...place, clock: systemClock, log: quietLog } as const;
+  const parts = { confine: 'auto', ...place, clock: systemClock, log: silentLog } as const;
   for (const reachable of [
     { stateDir: join(place.workspaceRoot, 'state') },
     { stateDir: join(place.workspaceRoot, 'not-made-yet') },
@@ -174,7 +174,7 @@ test('a state directory that commands could reach is refused', async (t) => {
 });
 
 test('a missing repository is a configuration error', async (t) => {
-  const parts = { confine: 'auto', ...makePlace(t), clock: systemClock, log: quietLog } as const;
+  const parts = { confine: 'auto', ...makePlace(t), clock: systemClock, log: silentLog } as const;
   const made = createConfinement({ ...parts, repositoryPath: join(parts.stateDir, 'nowhere') });
   await assert.rejects(made, { code: 'CONFIG_INVALID', message: /workspace\.path .* cannot be used/ });
 });

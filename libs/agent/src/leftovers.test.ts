@@ -14,14 +14,9 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { systemClock, systemIds } from '@hermes-fleet/protocol';
+import { silentLog } from '@hermes-fleet/protocol/testing';
 import { killLeftovers, processSpace, processState } from '@hermes-fleet/workspace';
-import {
-  cannotConfine,
-  makePlace,
-  mayChangeUsers,
-  type Place,
-  quietLog,
-} from '@hermes-fleet/workspace/testing';
+import { cannotConfine, makePlace, mayChangeUsers, type Place } from '@hermes-fleet/workspace/testing';
 import type { AgentConfig } from './config/config.ts';
 import { block, makeAgent, makeContext, makeTask } from './testing/harness.ts';
 
@@ -36,11 +31,11 @@ function startGateway(t: TestContext, place: Place, confine: Confine, script: st
     import { createAgent } from '${moduleAt('agent.ts')}';
     import { AgentConfigSchema } from '${moduleAt('config/config.ts')}';
     import { block, makeContext, makeTask } from '${moduleAt('testing/harness.ts')}';
-    import { quietLog } from '@hermes-fleet/workspace/testing';
+    import { silentLog } from '@hermes-fleet/protocol/testing';
     const agent = await createAgent({
       profile: 'neo', tier: 'haiku', env: { read: () => undefined },
       config: AgentConfigSchema.parse({ tools: { shell: { confine: '${confine}' } } }),
-      clock: systemClock, ids: systemIds, log: quietLog, ...${JSON.stringify(place)},
+      clock: systemClock, ids: systemIds, log: silentLog, ...${JSON.stringify(place)},
     });
     await agent.executor.run(makeTask(block('sh', ${JSON.stringify(script)})), makeContext());`;
   const child = spawn(process.execPath, ['--input-type=module', '-e', source], {
@@ -143,7 +138,7 @@ function recordsOf(t: TestContext) {
   const dir = join(makePlace(t).stateDir, 'commands');
   mkdirSync(dir);
   const warned: string[] = [];
-  const log = { ...quietLog, warn: (_: object, message: string) => void warned.push(message) };
+  const log = { ...silentLog, warn: (_: object, message: string) => void warned.push(message) };
   return {
     dir,
     warned,

@@ -6,10 +6,7 @@ import { describe, it, type TestContext } from 'node:test';
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
 import { z } from 'zod';
-import { openPool, untilState } from './testing/harness.ts';
-
-const now = { maxAgeMs: 0, timeoutMs: 20_000 };
-const longTimeout = () => ({ signal: new AbortController().signal, timeoutMs: 20_000 });
+import { longTimeout, now, openPool, untilState } from './testing/harness.ts';
 
 async function listen(t: TestContext, server: Server, port = 0): Promise<string> {
   const sockets = new Set<Socket>();

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Clock, Log } from '@hermes-fleet/protocol';
+import { silentLog } from '@hermes-fleet/protocol/testing';
 import { startBacklogGauge } from './backlog-gauge.ts';
 
 test('the gauge sums the backlogs of all outboxes every second until it is disposed', () => {
@@ -19,7 +20,7 @@ test('the gauge sums the backlogs of all outboxes every second until it is dispo
     },
   };
   const errors: string[] = [];
-  const log: Log = { debug() {}, info() {}, warn() {}, error: (_fields, text) => void errors.push(text) };
+  const log: Log = { ...silentLog, error: (_fields, text) => void errors.push(text) };
   const shown: { count: number; oldestAgeS: number }[] = [];
   let isBroken = false;
   const outboxes = [

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { OutboxPublisher } from '@hermes-fleet/events';
 import type { Log } from '@hermes-fleet/protocol';
+import { silentLog } from '@hermes-fleet/protocol/testing';
 import { flushAndClose } from './bus.ts';
 
 function publisher(flushed: boolean, calls: string[]): OutboxPublisher {
@@ -17,7 +18,7 @@ function publisher(flushed: boolean, calls: string[]): OutboxPublisher {
 
 test('every outbox is flushed before any connection is closed, and unpublished events are logged', async () => {
   const [calls, warned]: [string[], string[]] = [[], []];
-  const log: Log = { debug() {}, info() {}, error() {}, warn: (_fields, text) => void warned.push(text) };
+  const log: Log = { ...silentLog, warn: (_fields, text) => void warned.push(text) };
   await flushAndClose([publisher(true, calls), undefined, publisher(true, calls)], log);
   assert.deepEqual([calls, warned], [['flushed', 'flushed', 'closed', 'closed'], []]);
   await flushAndClose([publisher(true, calls), publisher(false, calls)], log);

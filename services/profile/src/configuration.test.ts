@@ -1,15 +1,14 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { FleetError } from '@hermes-fleet/protocol';
+import { tempDir } from '@hermes-fleet/protocol/testing';
 import { createSecretEnv } from '@hermes-fleet/service';
 import { readConfiguration } from './configuration.ts';
 
 function problemsOf(t: TestContext, files: Readonly<Record<string, string>>): string[] {
-  const home = mkdtempSync(join(tmpdir(), 'hermes-configuration-'));
-  t.after(() => rmSync(home, { recursive: true, force: true }));
+  const home = tempDir(t);
   const profileDir = join(home, 'profiles/neo');
   mkdirSync(profileDir, { recursive: true });
   for (const [name, text] of Object.entries(files)) writeFileSync(join(profileDir, name), text);

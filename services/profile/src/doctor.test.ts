@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import type { JsonObject } from '@hermes-fleet/protocol';
+import { tempDir } from '@hermes-fleet/protocol/testing';
 
 const MAIN = join(import.meta.dirname, 'main.ts');
 
@@ -30,8 +30,7 @@ async function freePort(): Promise<number> {
 
 /** Runs `--doctor` on a profile with these files. */
 async function doctor(t: TestContext, files: Record<string, JsonObject | string | undefined>) {
-  const home = mkdtempSync(join(tmpdir(), 'hermes-doctor-'));
-  t.after(() => rmSync(home, { recursive: true, force: true }));
+  const home = tempDir(t);
   const dir = join(home, 'profiles/neo');
   mkdirSync(dir, { recursive: true });
   for (const [name, content] of Object.entries(files))

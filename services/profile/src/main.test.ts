@@ -1,22 +1,20 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { type TestContext, test } from 'node:test';
 import { openLedger } from '@hermes-fleet/ledger';
-import { type JsonObject, type Log, systemClock, systemIds } from '@hermes-fleet/protocol';
+import { type JsonObject, systemClock, systemIds } from '@hermes-fleet/protocol';
+import { silentLog, tempDir } from '@hermes-fleet/protocol/testing';
 
 const MAIN = join(import.meta.dirname, 'main.ts');
-const quiet: Log = { debug() {}, info() {}, warn() {}, error() {} };
 
 /** A profile with one MCP server that never answers and ends only when killed. */
 function profileHome(t: TestContext, port: number) {
-  const home = mkdtempSync(join(tmpdir(), 'hermes-main-'));
-  t.after(() => rmSync(home, { recursive: true, force: true }));
+  const home = tempDir(t);
   const dir = join(home, 'profiles/neo');
   mkdirSync(dir, { recursive: true });
   const server = `process.on('SIGTERM', () => {}); setInterval(() => {}, 1000); // ${home}`;
@@ -102,7 +100,7 @@ test('after SIGTERM while it resumes tasks, it stops in order and never listens'
       profile: 'neo',
       clock: systemClock,
       ids: systemIds,
-      log: quiet,
+      log: silentLog,
     });
   const ledger = open();
   const accept = (key: string, requirements: JsonObject) =>

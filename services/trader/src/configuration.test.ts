@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { readMemberEnvironment, traderDir } from '@hermes-fleet/member';
 import { FleetError, systemClock } from '@hermes-fleet/protocol';
+import { tempDir } from '@hermes-fleet/protocol/testing';
 import { createSecretEnv } from '@hermes-fleet/service';
 import { type Configuration, readConfiguration } from './configuration.ts';
 
@@ -18,8 +18,7 @@ const SECRETS = Object.fromEntries(
 
 /** A home with a copy of the shipped files and these changes. */
 function homeWith(t: TestContext, files: Readonly<Record<string, string | undefined>> = {}): string {
-  const home = mkdtempSync(join(tmpdir(), 'trader-configuration-'));
-  t.after(() => rmSync(home, { recursive: true, force: true }));
+  const home = tempDir(t);
   cpSync(join(DEPLOY, 'trader'), traderDir(home), { recursive: true });
   for (const [name, content] of Object.entries(files)) {
     const file = join(traderDir(home), name);

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { silentLog } from '@hermes-fleet/protocol/testing';
 import { type Opened, shutdownSteps } from './shutdown-steps.ts';
 
 test('decisions end before the runtime, the runtime ends before the outboxes, and the files close last', async () => {
@@ -15,7 +16,7 @@ test('decisions end before the runtime, the runtime ends before the outboxes, an
   });
   const disposable = (what: string) => ({ [Symbol.dispose]: () => void said.push(what) });
   const opened: Opened = {
-    log: { debug() {}, info() {}, warn() {}, error() {} },
+    log: silentLog,
     gateway: { stop: async (graceMs) => void said.push(`gateway ${graceMs}`) },
     announcer: { close: say('farewell') },
     retention: { close: say('retention') },

@@ -1,16 +1,15 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, chownSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { busPermissions, inboxPrefix, setUpStreams, startHeadPublisher } from '@hermes-fleet/events';
 import { startNatsServer } from '@hermes-fleet/events/testing';
 import { systemClock } from '@hermes-fleet/protocol';
+import { silentLog as log, tempDir } from '@hermes-fleet/protocol/testing';
 import { controlFile, refuseSome } from './testing/control-file.ts';
 
-const log = { debug() {}, info() {}, warn() {}, error() {} };
 const NOBODY = 65_534;
 /** Takes from root what lets it into the folders of other users. Its own stay open, the repository's among them. */
 const LIKE_OTHERS = ['setpriv', '--bounding-set=-dac_override,-dac_read_search', '--inh-caps=-all'];
@@ -49,8 +48,7 @@ async function askBy(starter: readonly string[], file: string, home: string, ...
 }
 
 function homeAt(t: { after(fn: () => void): void }, nats: string): string {
-  const home = mkdtempSync(join(tmpdir(), 'verify-'));
-  t.after(() => rmSync(home, { recursive: true, force: true }));
+  const home = tempDir(t);
   mkdirSync(join(home, 'trader'));
   const bus = `{ servers: ["${nats}"], user_env: TEST_NATS_USER, password_env: TEST_NATS_PASSWORD, inbox_prefix: _INBOX_trader }`;
   writeFileSync(

@@ -1,10 +1,9 @@
 import { readdirSync } from 'node:fs';
 import { openLedger } from '@hermes-fleet/ledger';
-import { systemClock as clock, systemIds as ids } from '@hermes-fleet/protocol';
+import { systemClock as clock, systemIds as ids, silentLog as log } from '@hermes-fleet/protocol';
 
 /** Runs in a container that mounts the state of stopped profiles: prints the ids of their lifecycle events. */
 const LEDGERS = '/ledgers';
-const log = { debug() {}, info() {}, warn() {}, error() {} };
 const found: Record<string, string[]> = {};
 for (const profile of readdirSync(LEDGERS)) {
   const ledger = openLedger({ file: `${LEDGERS}/${profile}/ledger.db`, profile, clock, ids, log });

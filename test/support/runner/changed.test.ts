@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { tempDir } from '@hermes-fleet/protocol/testing';
 import { changedFiles, selectChanged } from './changed.ts';
 import { FOLDERS, findTestFiles } from './test-files.ts';
 
@@ -30,8 +30,7 @@ const TREE: Readonly<Record<string, string>> = {
 const RULES = 'test/repository/rules.test.ts';
 
 function tree(t: TestContext): { root: string; write: (file: string, text: string) => void } {
-  const root = mkdtempSync(join(tmpdir(), 'changed-'));
-  t.after(() => rmSync(root, { recursive: true }));
+  const root = tempDir(t);
   const write = (file: string, text: string): void => {
     mkdirSync(dirname(join(root, file)), { recursive: true });
     writeFileSync(join(root, file), text);

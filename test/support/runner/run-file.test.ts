@@ -1,14 +1,13 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { tempDir } from '@hermes-fleet/protocol/testing';
 import { closingLines } from './report.ts';
 import { type FileResult, runFile } from './run-file.ts';
 
 function folder(t: TestContext): string {
-  const dir = mkdtempSync(join(tmpdir(), 'run-file-'));
-  t.after(() => rmSync(dir, { recursive: true }));
+  const dir = tempDir(t);
   return dir;
 }
 

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { isJsonObject, type JsonValue, type ToolResult } from '@hermes-fleet/protocol';
+import { silentLog, tempDir } from '@hermes-fleet/protocol/testing';
 import { anchoredFiles } from '@hermes-fleet/workspace';
-import { quietLog, tempDir } from '@hermes-fleet/workspace/testing';
 import fc from 'fast-check';
 import type { GuardState } from '../run/guard-state.ts';
 import { newGuardState } from '../run/guard-state.ts';
@@ -21,7 +21,7 @@ const textOf = (value: JsonValue | undefined): string =>
   typeof value === 'string' ? value : JSON.stringify(value ?? '');
 
 function place(t: TestContext) {
-  const dir = tempDir(t, 'fleet-guards-');
+  const dir = tempDir(t);
   return { dir, files: anchoredFiles(dir, false) };
 }
 
@@ -37,7 +37,7 @@ async function shown(
 ) {
   const { guards } = guarded(
     o.hooks,
-    { files: o.files, maxOutputBytes: o.maxOutputBytes, log: quietLog },
+    { files: o.files, maxOutputBytes: o.maxOutputBytes, log: silentLog },
     o.state,
   );
   const call = { tool: o.tool ?? 'shell_exec', input: {}, key: '7.0', mutates: true };

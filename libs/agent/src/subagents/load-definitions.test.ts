@@ -3,13 +3,13 @@ import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { FleetError } from '@hermes-fleet/protocol';
-import { tempDir } from '@hermes-fleet/workspace/testing';
+import { tempDir } from '@hermes-fleet/protocol/testing';
 import { toolsFor } from './definition.ts';
 import { loadSubagents } from './load-definitions.ts';
 import { readDefinition } from './read-definition.ts';
 
 function folder(t: TestContext, files: Readonly<Record<string, string>> = {}): string {
-  const dir = tempDir(t, 'fleet-subagents-');
+  const dir = tempDir(t);
   for (const [name, text] of Object.entries(files)) writeFileSync(join(dir, name), text);
   return dir;
 }

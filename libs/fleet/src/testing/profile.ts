@@ -1,5 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { buildAgentCard, createA2AClient, registerA2A } from '@hermes-fleet/a2a';
@@ -17,6 +15,7 @@ import {
   systemIds,
   TERMINAL_EVENTS,
 } from '@hermes-fleet/protocol';
+import { tempDir } from '@hermes-fleet/protocol/testing';
 import { createApp, createAuthenticator, createLogger, createMetrics } from '@hermes-fleet/service';
 import { createGateway } from '../gateway.ts';
 import { freePort } from './free-port.ts';
@@ -28,7 +27,8 @@ const tokenOf = (caller: string, callee: string): string => `token-of-${caller}-
 
 export async function profile(t: TestContext, o: ProfileOptions = {}): Promise<TestProfile> {
   const name = o.name ?? 'neo';
-  const dir = mkdtempSync(join(tmpdir(), `fleet-${name}-`));
+  let ended = false;
+  const dir = tempDir(t, { closeFirst: () => end() });
   const versions = o.versions ?? PROTOCOL_VERSIONS;
   const port = (o.agents?.[name] as number | undefined) ?? (await freePort());
   const others = Object.entries(o.agents ?? {}).filter(([other]) => other !== name);
@@ -175,15 +175,12 @@ export async function profile(t: TestContext, o: ProfileOptions = {}): Promise<T
     await Promise.all([closed, announcer.close()]);
   }
 
-  let ended = false;
   async function end(): Promise<void> {
     if (ended) return;
     ended = true;
     await life.gateway.stop(1_000);
     await crash();
-    rmSync(dir, { recursive: true, force: true });
   }
-  t.after(end);
 
   const task = (id: string): TaskRecord => {
     const record = life.ledger.get(id);

@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { FleetError } from '@hermes-fleet/protocol';
-import { manualClock } from '@hermes-fleet/protocol/testing';
+import { manualClock, tempDir } from '@hermes-fleet/protocol/testing';
 import { createCsvFeed, MAX_CSV_BYTES } from './csv.ts';
 import { createFeed, FeedSchema } from './feed-config.ts';
 
@@ -13,8 +12,7 @@ const HEAD = 'time,open,high,low,close,volume';
 const GOOD = '2026-04-16T20:15:00Z,0.5,0.52,0.49,0.51,100';
 
 function folder(t: TestContext): string {
-  const path = mkdtempSync(join(tmpdir(), 'trader-csv-'));
-  t.after(() => rmSync(path, { recursive: true }));
+  const path = tempDir(t);
   return path;
 }
 

@@ -1,7 +1,7 @@
 import { chmodSync, copyFileSync, statSync } from 'node:fs';
 import { dirname, join, parse } from 'node:path';
 import type { TestContext } from 'node:test';
-import { tempDir } from './temp-dir.ts';
+import { tempDir } from '@hermes-fleet/protocol/testing';
 
 const MAY_ENTER = 0o001;
 
@@ -17,7 +17,7 @@ export function closedToOthers(path: string): string | false {
 /** This Node where every user may run it: the file itself, or a copy of it. */
 export function nodeForOthers(t: TestContext): string {
   if (closedToOthers(process.execPath) === false) return process.execPath;
-  const folder = tempDir(t, 'node-');
+  const folder = tempDir(t);
   chmodSync(folder, 0o755);
   const copy = join(folder, 'node');
   copyFileSync(process.execPath, copy);

@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { silentLog, tempDir } from '@hermes-fleet/protocol/testing';
+import { tempDir } from '@hermes-fleet/protocol/testing';
 
 export const SECRET = 'sk-very-secret-0123456789';
 
@@ -21,8 +21,6 @@ export function makePlace(t: TestContext): Place {
   writeFileSync(join(stateDir, 'token'), SECRET, { mode: 0o600 });
   return { workspaceRoot: join(root, 'workspace'), stateDir };
 }
-
-export const quietLog = silentLog;
 
 const capabilities = /^CapEff:\s*([0-9a-f]+)/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1] ?? '0';
 const SETUID_AND_SETGID = 0b11000000n;

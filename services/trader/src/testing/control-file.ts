@@ -1,9 +1,8 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { Concern } from '@hermes-fleet/paper';
 import { type ControlResponse, type Log, systemClock, systemIds } from '@hermes-fleet/protocol';
+import { tempDir } from '@hermes-fleet/protocol/testing';
 import type { ControlStore } from '../control/control-store.ts';
 import { createDraft } from '../control/response-draft.ts';
 import { openControlStore } from '../store/sqlite-store.ts';
@@ -29,8 +28,7 @@ export interface ControlFile {
 }
 
 export function controlFile(t: After, log: Log): ControlFile {
-  const dir = mkdtempSync(join(tmpdir(), 'control-'));
-  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  const dir = tempDir(t);
   const file = join(dir, 'control.db');
   return {
     file,

@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
+import { tempDir } from '@hermes-fleet/protocol/testing';
 
 type After = { after(fn: () => Promise<void> | void): void };
 
@@ -37,12 +37,8 @@ export function traderHome(
   t: After,
   o: { readonly port: number; readonly env?: Readonly<Record<string, string>>; readonly broker?: boolean },
 ): TraderHome {
-  const home = mkdtempSync(join(tmpdir(), 'trader-main-'));
   const children = new Set<() => Promise<unknown>>();
-  t.after(async () => {
-    await Promise.all([...children].map((end) => end()));
-    rmSync(home, { recursive: true, force: true });
-  });
+  const home = tempDir(t, { closeFirst: () => Promise.all([...children].map((end) => end())) });
   const dir = join(home, 'trader');
   mkdirSync(dir);
   cpSync(SHIPPED, dir, { recursive: true });

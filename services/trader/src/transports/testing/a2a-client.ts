@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { createA2AClient, type PeerTask } from '@hermes-fleet/a2a';
 import { type JsonObject, systemClock, systemIds } from '@hermes-fleet/protocol';
+import { silentLog } from '@hermes-fleet/protocol/testing';
 import { type OpenDoors, tokenOf } from './transports.ts';
 
-const quiet = { debug() {}, info() {}, warn() {}, error() {} };
-export const client = createA2AClient({ clock: systemClock, log: quiet, extensions: [] });
+export const client = createA2AClient({ clock: systemClock, log: silentLog, extensions: [] });
 export const peer = ({ url }: OpenDoors, as = 'operator') => ({
   name: 'trader',
   url: `${url}/jsonrpc`,

@@ -1,5 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { AgentCard, registerA2A } from '@hermes-fleet/a2a';
@@ -15,6 +13,7 @@ import {
   systemClock,
   systemIds,
 } from '@hermes-fleet/protocol';
+import { tempDir } from '@hermes-fleet/protocol/testing';
 import { createApp, createAuthenticator, createLogger, createMetrics } from '@hermes-fleet/service';
 import { DECIDE } from '../../control/access.ts';
 import type { ControlStore } from '../../control/control-store.ts';
@@ -108,8 +107,7 @@ export interface DoorsOptions {
 
 /** All transports on a real server with real decision service, store and ledger; engines and gateway are fakes. */
 export async function openTransports(t: TestContext, o: DoorsOptions = {}): Promise<OpenDoors> {
-  const dir = mkdtempSync(join(tmpdir(), 'hermes-doors-'));
-  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  const dir = tempDir(t);
   const log = createLogger({ name: 'trader', level: 'silent' });
   const common = { clock: systemClock, ids: systemIds, log };
   const store = openControlStore({ file: join(dir, 'control.db'), service: 'trader', ...common });
