@@ -18,11 +18,11 @@ import {
 } from '@hermes-fleet/workspace';
 import { capabilityNames, createAgentTools, minimumBudgetTokens } from './agent-tools.ts';
 import type { AgentConfig } from './config/config.ts';
-import { sourceKeyNotes } from './config/source-keys.ts';
+import { ignoredKeyNotes } from './config/ignored-keys.ts';
 import { createEchoExecutor } from './echo.ts';
 import { createLoopExecutor } from './loop/executor.ts';
-import type { createLoopConversation } from './loop/loop-conversation.ts';
 import { type AgentModel, createModel } from './model/create-model.ts';
+import type { CreateConversation } from './run/conversation.ts';
 import { loadSubagents } from './subagents/load-definitions.ts';
 import { rootIdOf } from './tools/scratchpad.ts';
 import { startSweeping, type UnfinishedTask } from './tools/scratchpad-sweep.ts';
@@ -30,7 +30,7 @@ import { createToolbox } from './tools/toolbox.ts';
 
 /** An executor that replaces the model loop for a run's main conversation. */
 export interface ConversationLead {
-  readonly converse: typeof createLoopConversation;
+  readonly converse: CreateConversation;
   /** Maps a tool's name to the name its model calls it by. */
   nameOf(tool: string): string;
   /** Tokens it sends in addition to the agent's prompt and the brief. */
@@ -211,7 +211,7 @@ function notesOf(
   confinement: Confinement,
   model: AgentModel | undefined,
 ): string[] {
-  const notes = sourceKeyNotes(config);
+  const notes = ignoredKeyNotes(config);
   if (handler === 'agent') {
     notes.push(
       config.tools.shell.enabled ? confinement.note : 'shell_exec is off (tools.shell.enabled: false)',

@@ -1,7 +1,7 @@
 import { type Clock, FleetError, type JsonObject, type Log } from '@hermes-fleet/protocol';
 import type { McpServerConfig } from './config.ts';
 import type { McpTool } from './connection.ts';
-import { type Health, McpServer, type McpToolResult } from './server.ts';
+import { type Health, type McpToolResult, MonitoredServer } from './monitored-server.ts';
 
 export interface McpPoolOptions {
   readonly servers: Readonly<Record<string, McpServerConfig>>;
@@ -68,7 +68,7 @@ export function createMcpPool(options: McpPoolOptions): McpPool {
   const servers = new Map(
     Object.entries(options.servers).map(([name, config]) => [
       name,
-      new McpServer({
+      new MonitoredServer({
         name,
         config,
         clock,
@@ -91,7 +91,7 @@ export function createMcpPool(options: McpPoolOptions): McpPool {
   };
   check();
 
-  function find(name: string): McpServer {
+  function find(name: string): MonitoredServer {
     const server = servers.get(name);
     if (server) return server;
     throw new FleetError(

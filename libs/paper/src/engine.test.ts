@@ -69,7 +69,7 @@ test('a buy that opens far above its reserved price uses free cash, and is rejec
   assert.match(r.recent()[0]?.reason ?? '', /^balance: at 111.1 it costs 224.422 with its fee, free is 210$/);
   r.run(bar(3, '115'));
   assert.equal(r.position(), '0.5');
-  assert.deepEqual(r.told, [
+  assert.deepEqual(r.reported, [
     ...['acc:xrpusd a placed', 'acc:xrpusd a rejected', 'acc:xrpusd a placed', 'acc:xrpusd a filled'],
   ]);
 });
@@ -210,7 +210,7 @@ test('a remainder below the quantity step is held but not offered for sale', () 
   r.as({ trading: scripted(({ position }) => (position.gt('0') ? [sell(position.toFixed())] : [])) });
   r.run(...Array.from({ length: 30 }, (_, n) => bar(1 + n, '10')));
   assert.equal(r.position(), '0.03');
-  assert.deepEqual(r.told, ['acc:xrpusd a placed', 'acc:xrpusd a filled']);
+  assert.deepEqual(r.reported, ['acc:xrpusd a placed', 'acc:xrpusd a filled']);
 });
 
 test('bars and ended orders are bounded, counts are not', () => {

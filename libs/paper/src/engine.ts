@@ -32,11 +32,11 @@ export function createEngine({ concernId, market, snapshot, ids, watcher }: Engi
   let trading: TradingStrategy | undefined;
 
   /** Applies a change whole or, where it throws, not at all. Returns the number of canceled orders. */
-  function change(work: (tell: OrderListener) => EngineState): number {
-    const told: [Order, Parameters<OrderListener>[1]][] = [];
-    state = work((order, what) => told.push([order, what]));
-    for (const [{ strategyId }, what] of told) watcher.order(concernId, strategyId, what);
-    return told.filter(([, what]) => what === 'canceled').length;
+  function change(work: (onOrder: OrderListener) => EngineState): number {
+    const changes: [Order, Parameters<OrderListener>[1]][] = [];
+    state = work((order, what) => changes.push([order, what]));
+    for (const [{ strategyId }, what] of changes) watcher.order(concernId, strategyId, what);
+    return changes.filter(([, what]) => what === 'canceled').length;
   }
 
   function failed(thrown: unknown): { error: Error } {
@@ -49,8 +49,8 @@ export function createEngine({ concernId, market, snapshot, ids, watcher }: Engi
     if (strategy !== undefined && strategy.trading.warmupBars > HISTORY_BARS) throw tooLong(strategy);
     const before = state.configured.strategyId;
     const strategyId = strategy?.id ?? null;
-    const canceledOrders = change((tell) => ({
-      ...reconcileOrders(state, desired, market, tell),
+    const canceledOrders = change((onOrder) => ({
+      ...reconcileOrders(state, desired, market, onOrder),
       configured: { runState, riskMode, strategyId },
       consecutiveErrors: strategyId === before ? state.consecutiveErrors : 0,
     }));
@@ -62,9 +62,9 @@ export function createEngine({ concernId, market, snapshot, ids, watcher }: Engi
   function onBar(bar: Bar): { error?: Error } {
     try {
       const next = readBar(bar, state.bars.at(-1));
-      change((tell) => fillBar(state, next, market, tell));
+      change((onOrder) => fillBar(state, next, market, onOrder));
       const strategy = trading;
-      if (strategy !== undefined) change((tell) => askStrategy(state, strategy, { market, ids, tell }));
+      if (strategy !== undefined) change((onOrder) => askStrategy(state, strategy, { market, ids, onOrder }));
       state = { ...state, consecutiveErrors: 0 };
       return {};
     } catch (thrown) {

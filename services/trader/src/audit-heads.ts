@@ -55,7 +55,7 @@ export function watchAudit(options: AuditWatchOptions): AuditWatch {
     chain = { state: reason === undefined ? 'ok' : 'broken', detail: reason };
     if (reason === undefined) log.info({ records }, 'the audit is intact');
     else log.error({ seq: broken?.seq, reason }, 'the audit is broken');
-    tell();
+    reportVerdict();
     return reason;
   }
 
@@ -68,7 +68,7 @@ export function watchAudit(options: AuditWatchOptions): AuditWatch {
       detail: `the published head is not read yet: ${head.lastError ?? 'no answer'}`,
     };
   };
-  const tell = (): void => {
+  const reportVerdict = (): void => {
     const now = state();
     if (now.state !== 'unknown') options.onVerdict(now.state === 'ok');
   };
@@ -82,7 +82,7 @@ export function watchAudit(options: AuditWatchOptions): AuditWatch {
       log,
       head: () => ({ store: store.id, ...store.head() }),
       check: async (found) => (await wrongChain()) ?? (found && contradiction(store, found)),
-      onState: tell,
+      onState: reportVerdict,
     });
   const listening = store.onHead(() => heads?.headChanged());
   const first = wrongChain().catch((error: unknown) => {
@@ -108,10 +108,10 @@ function contradiction(store: AuditWatchOptions['store'], published: Head): stri
   const [own] = store.audit(published.seq - 1, 1);
   if (own?.seq === published.seq && own.hash === published.hash) return undefined;
   const of = published.store === store.id ? '' : ` of another file (${published.store})`;
-  const said = `the head${of} that the bus holds is of record ${published.seq}, and the audit`;
+  const prefix = `the head${of} that the bus holds is of record ${published.seq}, and the audit`;
   if (published.seq > last)
-    return `${said} ends with record ${last}: its tail was cut off, or an older file was put back`;
+    return `${prefix} ends with record ${last}: its tail was cut off, or an older file was put back`;
   return own?.seq === published.seq
-    ? `${said} has another record there: it was written anew`
-    : `${said} has no such record: it was removed`;
+    ? `${prefix} has another record there: it was written anew`
+    : `${prefix} has no such record: it was removed`;
 }

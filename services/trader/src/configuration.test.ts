@@ -105,7 +105,7 @@ test('all problems of all files are reported at once, each with its line', (t) =
     ),
   });
   const { NATS_USER: _none, ...fewer } = SECRETS;
-  const told = problemsOf(home, fewer).sort();
+  const problems = problemsOf(home, fewer).sort();
   const lines = (file: string, text: string) => {
     const content = readFileSync(join(traderDir(home), file), 'utf8');
     return 1 + content.split('\n').findIndex((line) => line.includes(text));
@@ -129,10 +129,10 @@ test('all problems of all files are reported at once, each with its line', (t) =
   ];
   for (const pattern of patterns)
     assert.ok(
-      told.some((problem) => pattern.test(problem)),
-      `${pattern}\n${told.join('\n')}`,
+      problems.some((problem) => pattern.test(problem)),
+      `${pattern}\n${problems.join('\n')}`,
     );
-  assert.equal(told.length, patterns.length, told.join('\n'));
+  assert.equal(problems.length, patterns.length, problems.join('\n'));
 });
 
 const TREND = '0c555fee-e4c8-4543-ae70-c132517017e1';
@@ -215,9 +215,9 @@ const CASES: readonly [what: string, changes: [string, string][], says: RegExp][
 test('problems that span several keys are reported with the line of the key', async (t) => {
   for (const [what, changes, says] of CASES)
     await t.test(what, () => {
-      const told = problemsOf(homeWith(t, { 'trader.yaml': traderYaml(...changes) }));
-      const found = told.filter((problem) => says.test(problem));
-      assert.equal(found.length, 1, told.join('\n'));
+      const problems = problemsOf(homeWith(t, { 'trader.yaml': traderYaml(...changes) }));
+      const found = problems.filter((problem) => says.test(problem));
+      assert.equal(found.length, 1, problems.join('\n'));
       assert.match(found[0] ?? '', /^trader\.yaml:\d+ trader\./);
     });
 });

@@ -15,14 +15,14 @@ describe('a feed that is late', deadline, () => {
   it('degrades execution by the clock alone and is reported once; the next bar ends it', async (t) => {
     const run = await running(t);
     await run.bar(100);
-    const told = run.changes.length;
+    const before = run.changes.length;
     run.clock.advance(3 * INTERVAL_MS);
     assert.deepEqual(health(run), { degraded: false, reasons: [] });
     run.clock.advance(1);
     assert.deepEqual(health(run), { degraded: true, reasons: [STALE] });
-    assert.equal(run.changes.length, told + 1);
+    assert.equal(run.changes.length, before + 1);
     run.clock.advance(60_000);
-    assert.equal(run.changes.length, told + 1);
+    assert.equal(run.changes.length, before + 1);
     const { execution } = await run.bar(100);
     assert.deepEqual([execution.state, execution.reasons], ['ok', []]);
     assert.deepEqual(run.log.messages, [

@@ -187,17 +187,17 @@ test('it announces itself as a trader without a model, and answers announces', a
   const trader = traderHome(t, { port: at.trader, env: { SWITCH_PORT: String(at.switch) } }).run();
   const { announce, authorization } = await heard;
   assert.equal(authorization, `Bearer ${TOKENS.A2A_HERMES_TOKEN_TRADER_TO_SWITCH}`);
-  const said = JSON.parse(announce).params.message.parts[0].data;
+  const announced = JSON.parse(announce).params.message.parts[0].data;
   assert.deepEqual(
-    [said.worker, said.role, said.ready],
+    [announced.worker, announced.role, announced.ready],
     [{ agent_id: 'trader', model: 'none', model_tier: 'none', context_window: 0 }, 'trader', true],
   );
-  assert.deepEqual(said.capabilities.tools, [
+  assert.deepEqual(announced.capabilities.tools, [
     ...['apply_control_decision', 'list_strategies', 'get_strategy'],
   ]);
-  assert.equal(said.endpoint, `http://127.0.0.1:${at.trader}/jsonrpc`);
+  assert.equal(announced.endpoint, `http://127.0.0.1:${at.trader}/jsonrpc`);
 
-  const message = { messageId: 'hello', role: 'ROLE_USER', parts: [{ data: said }] };
+  const message = { messageId: 'hello', role: 'ROLE_USER', parts: [{ data: announced }] };
   const reply = await call(operatorAt(at.trader), 'SendMessage', { message });
   assert.match(JSON.stringify(reply.body), /"type":"SESSION_ANNOUNCE".*"agent_id":"trader"/);
   await stop(trader);
@@ -275,11 +275,11 @@ test('--doctor checks files and peers and writes nothing; --card prints the card
   assert.equal(examined.code, 1);
   const report = JSON.parse(examined.stdout);
   assert.deepEqual([report.profile, report.ok], ['trader', false]);
-  const said = report.findings
+  const findings = report.findings
     .map((f: { state: string; subject: string; check: string; detail: string }) => Object.values(f).join(' '))
     .join('\n');
-  assert.match(said, /fleet\.yaml, trader\.yaml and IDENTITY\.md in /);
-  assert.match(said, /switch reachable failed nobody answers/);
+  assert.match(findings, /fleet\.yaml, trader\.yaml and IDENTITY\.md in /);
+  assert.match(findings, /switch reachable failed nobody answers/);
   home.edit('fleet.yaml', (text) => text.replace(/\n {2}agents:.*$/s, '\n'));
   assert.equal((await home.run('--profile', 'trader', '--doctor').ended).code, 0);
   const card = await home.run('--card').ended;

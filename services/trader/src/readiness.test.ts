@@ -55,9 +55,9 @@ test('the trader is ready while it can write, and reports everything else that i
     await t.test(what, () => {
       const readiness = readinessOf({ ...fine, ...change });
       assert.equal(readiness.ready, ready);
-      const { state: found, detail: said = '' } = readiness.dependencies[part] ?? {};
+      const { state: found, detail: actual = '' } = readiness.dependencies[part] ?? {};
       assert.equal(found, state);
-      assert.match(said, detail ?? /^$/);
+      assert.match(actual, detail ?? /^$/);
       const others = Object.entries(readiness.dependencies).filter(([name]) => name !== part);
       assert.ok(others.every(([, each]) => each.state === 'ok'));
     });

@@ -4,39 +4,39 @@ import { silentLog } from '@hermes-fleet/protocol/testing';
 import { type Opened, shutdownSteps } from './shutdown-steps.ts';
 
 test('decisions end before the runtime, the runtime ends before the outboxes, and the files close last', async () => {
-  const said: string[] = [];
-  const say = (what: string) => async (): Promise<void> => void said.push(what);
+  const closed: string[] = [];
+  const closing = (what: string) => async (): Promise<void> => void closed.push(what);
   const relay = (what: string) => ({
     state: () => ({ connected: true, lastError: undefined }),
     async flush() {
-      said.push(`flush ${what}`);
+      closed.push(`flush ${what}`);
       return true;
     },
-    close: say(`close ${what}`),
+    close: closing(`close ${what}`),
   });
-  const disposable = (what: string) => ({ [Symbol.dispose]: () => void said.push(what) });
+  const disposable = (what: string) => ({ [Symbol.dispose]: () => void closed.push(what) });
   const opened: Opened = {
     log: silentLog,
-    gateway: { stop: async (graceMs) => void said.push(`gateway ${graceMs}`) },
-    announcer: { close: say('farewell') },
-    retention: { close: say('retention') },
-    a2a: { closeStreams: say('streams') },
-    app: { close: say('listener') },
-    intake: { close: say('intake') },
-    decisions: { close: () => void said.push('decisions') },
-    runtime: { close: say('runtime') },
+    gateway: { stop: async (graceMs) => void closed.push(`gateway ${graceMs}`) },
+    announcer: { close: closing('farewell') },
+    retention: { close: closing('retention') },
+    a2a: { closeStreams: closing('streams') },
+    app: { close: closing('listener') },
+    intake: { close: closing('intake') },
+    decisions: { close: () => void closed.push('decisions') },
+    runtime: { close: closing('runtime') },
     bus: relay('events'),
-    controlBus: { relay: relay('control'), close: say('close audit') },
+    controlBus: { relay: relay('control'), close: closing('close audit') },
     backlog: disposable('gauge'),
-    ledger: { close: say('ledger') },
-    store: { close: say('control store') },
+    ledger: { close: closing('ledger') },
+    store: { close: closing('control store') },
     ownership: disposable('lock'),
   };
   const run = async (o: Opened): Promise<string[]> => {
-    said.length = 0;
-    for (const step of shutdownSteps(o, () => void said.push('leave'), 7))
+    closed.length = 0;
+    for (const step of shutdownSteps(o, () => void closed.push('leave'), 7))
       await step.run(new AbortController().signal);
-    return [...said];
+    return [...closed];
   };
   assert.deepEqual(await run(opened), [
     ...[
@@ -56,7 +56,7 @@ test('decisions end before the runtime, the runtime ends before the outboxes, an
   const alone = await run({
     ...opened,
     bus: undefined,
-    controlBus: { relay: undefined, close: say('close audit') },
+    controlBus: { relay: undefined, close: closing('close audit') },
   });
   assert.deepEqual(alone.slice(-6), ['runtime', 'close audit', 'gauge', 'ledger', 'control store', 'lock']);
 });

@@ -4,8 +4,8 @@ import { parse } from 'yaml';
 import { SOURCE_CONFIG } from '../../../../test/support/source-config.ts';
 import { createModel } from '../model/create-model.ts';
 import { AgentConfigSchema } from './config.ts';
+import { ignoredKeyNotes } from './ignored-keys.ts';
 import { parseModelName } from './model-name.ts';
-import { sourceKeyNotes } from './source-keys.ts';
 
 const problems = (config: unknown): string[] => {
   const parsed = AgentConfigSchema.safeParse(config);
@@ -94,7 +94,7 @@ test('a config.yaml of another Hermes deployment loads, with a note for each key
   const config = AgentConfigSchema.parse(parse(SOURCE_CONFIG));
   assert.equal(config.model, 'claude-opus-4-6[1m]');
   assert.deepEqual(config.a2a.agents, {});
-  const noted = sourceKeyNotes(config).map((note) => note.split(' ')[1]);
+  const noted = ignoredKeyNotes(config).map((note) => note.split(' ')[1]);
   const expected = [
     'effort',
     'defaultAgent',
@@ -104,5 +104,5 @@ test('a config.yaml of another Hermes deployment loads, with a note for each key
     'tools.models',
   ];
   assert.deepEqual(noted, expected);
-  assert.deepEqual(sourceKeyNotes(AgentConfigSchema.parse({})), []);
+  assert.deepEqual(ignoredKeyNotes(AgentConfigSchema.parse({})), []);
 });

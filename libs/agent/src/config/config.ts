@@ -1,7 +1,7 @@
 import { McpServerConfigSchema } from '@hermes-fleet/mcp';
 import { z } from 'zod';
+import { IgnoredKeys, IgnoredTools } from './ignored-keys.ts';
 import { modelProblem } from './model-name.ts';
-import { SourceKeys, SourceTools } from './source-keys.ts';
 
 const toggle = z.boolean().default(true);
 const enabled = z.strictObject({ enabled: toggle }).prefault({});
@@ -39,7 +39,7 @@ const Tools = z.strictObject({
   fleet: enabled,
   mcp: enabled,
   ask: enabled,
-  ...SourceTools.shape,
+  ...IgnoredTools.shape,
 });
 
 /** Guards of the loop: docs/agent.md#guards. */
@@ -64,7 +64,7 @@ const A2AAgent = z.strictObject({
 
 const A2A = z.strictObject({
   enabled: toggle,
-  port: SourceKeys.shape.a2a_port,
+  port: IgnoredKeys.shape.a2a_port,
   /** Registered remote agents by name. */
   agents: z
     .record(z.string().regex(/^[a-z0-9][a-z0-9_-]{0,62}$/i), A2AAgent)
@@ -92,8 +92,8 @@ export const AgentConfigSchema = z
     /** In tokens. */
     context_window: z.int().min(1000).optional(),
     executor: z.enum(['loop', 'claude-code']).default('loop'),
-    effort: SourceKeys.shape.effort,
-    defaultAgent: SourceKeys.shape.defaultAgent,
+    effort: IgnoredKeys.shape.effort,
+    defaultAgent: IgnoredKeys.shape.defaultAgent,
     workspace: Workspace.prefault({}),
     tools: Tools.prefault({}),
     hooks: Hooks.prefault({}),

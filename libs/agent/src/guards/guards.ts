@@ -64,8 +64,8 @@ export function createGuards(
       if (found.stop !== undefined) state.stop = found.stop;
       return found;
     },
-    atEnd({ priority, reply, told }) {
-      if (!hooks.verifyBeforeComplete || told >= maxNudges(priority, reply)) return undefined;
+    completionPrompt({ priority, reply, nudges }) {
+      if (!hooks.verifyBeforeComplete || nudges >= maxNudges(priority, reply)) return undefined;
       readOn();
       const open = verification.unverified();
       return open.files.length === 0 ? undefined : verifyPrompt(open);

@@ -205,8 +205,8 @@ test('a restart changes no decision, and every run without a passing check ends'
       assert.deepEqual(parts, told);
       const stored = (guards: Guards) => JSON.parse(JSON.stringify(guards.state()));
       assert.deepEqual(stored(part.guards), stored(whole.guards));
-      const end = { priority: 'high', reply: 'prose', told: 0 } as const;
-      assert.equal(part.guards.atEnd(end), whole.guards.atEnd(end));
+      const end = { priority: 'high', reply: 'prose', nudges: 0 } as const;
+      assert.equal(part.guards.completionPrompt(end), whole.guards.completionPrompt(end));
     }),
     { numRuns: 200 },
   );

@@ -156,7 +156,7 @@ function createRun(
     const message = readFinalMessage(lastText(state.messages));
     if (message.claim !== 'unreadable' && message.claim.status !== 'done') return false;
     if (state.wrapped_up && !message.stated) return false;
-    const verify = main.guards.atEnd({ priority, reply: contract.kind, told: state.nudges });
+    const verify = main.guards.completionPrompt({ priority, reply: contract.kind, nudges: state.nudges });
     if (verify !== undefined && !state.wrapped_up && (await main.canAfford(2, verify))) {
       main.followUp(verify, 'on');
       state.nudges += 1;

@@ -33,7 +33,7 @@ export interface Guards {
   /** Counts a call that never reached a tool, e.g. of an unknown tool. Not recorded in the journal. */
   refused(call: GuardedCall, reason: string): Pick<Guarded, 'notes' | 'stop'>;
   /** Returns the prompt for a model that wants to finish too early; undefined when it may finish. Counts nothing. */
-  atEnd(end: EndOfTask): string | undefined;
+  completionPrompt(end: EndOfTask): string | undefined;
   /** JSON for the checkpoint: guards restored from it and from the journal decide alike. */
   state(): GuardState;
 }
@@ -41,6 +41,6 @@ export interface Guards {
 export interface EndOfTask {
   readonly priority: Priority;
   readonly reply: ReplySchema;
-  /** How often the model was told before. */
-  readonly told: number;
+  /** How often the model was prompted before. */
+  readonly nudges: number;
 }

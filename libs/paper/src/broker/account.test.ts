@@ -8,20 +8,20 @@ const fill = (quantity: string, price: string, fee = '0') => ({
   price: money(price),
   fee: money(fee),
 });
-const told = ({ cash, position, basis, realized, fees }: Account): string =>
+const textOf = ({ cash, position, basis, realized, fees }: Account): string =>
   [cash, position, basis, realized, fees].map(text).join(' ');
 
 test('buys and sales change cash, position, cost, gain and fees', () => {
   let account = openAccount(money('100'), money('0'), money('1'));
   account = bought(account, fill('2', '10', '0.2'));
-  assert.equal(told(account), '79.8 2 20 0 0.2');
+  assert.equal(textOf(account), '79.8 2 20 0 0.2');
   account = bought(account, fill('2', '20', '0.4'));
-  assert.equal(told(account), '39.4 4 60 0 0.6');
+  assert.equal(textOf(account), '39.4 4 60 0 0.6');
   assert.equal(String(averagePrice(account)), '15');
   account = sold(account, fill('1', '25', '0.25'));
-  assert.equal(told(account), '64.15 3 45 10 0.85');
+  assert.equal(textOf(account), '64.15 3 45 10 0.85');
   account = sold(account, fill('3', '5', '0.15'));
-  assert.equal(told(account), '79 0 0 -20 1');
+  assert.equal(textOf(account), '79 0 0 -20 1');
   assert.equal(averagePrice(account), undefined);
 });
 
@@ -38,7 +38,7 @@ test('a cost with endless digits is rounded up, so that rounding yields no gain 
 
 test('the opening position costs the opening price', () => {
   const account = openAccount(money('5'), money('2'), money('7'));
-  assert.equal(told(account), '5 2 14 0 0');
+  assert.equal(textOf(account), '5 2 14 0 0');
   assert.equal(String(averagePrice(account)), '7');
 });
 

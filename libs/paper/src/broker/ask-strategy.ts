@@ -11,21 +11,21 @@ import { countReject, type EngineState, endOrder, freeCash, type OrderListener, 
 interface StrategyContext {
   readonly market: Market;
   readonly ids: Ids;
-  readonly tell: OrderListener;
+  readonly onOrder: OrderListener;
 }
 
 /** Asks the configured strategy and applies those of its intents that the risk gate allows. Throws what the strategy throws. */
 export function askStrategy(
   before: EngineState,
   trading: TradingStrategy,
-  asking: StrategyContext,
+  context: StrategyContext,
 ): EngineState {
   const { strategyId } = before.configured;
   const bar = before.bars.at(-1);
   if (strategyId === null || bar === undefined || before.bars.length < trading.warmupBars) return before;
-  const view = viewFor(before, { ...asking, strategyId, bar });
+  const view = viewFor(before, { ...context, strategyId, bar });
   return readIntents(trading.onBar(view), view.openOrders).reduce<EngineState>(
-    (state, intent) => applyIntent(state, intent, { ...asking, strategyId, bar }),
+    (state, intent) => applyIntent(state, intent, { ...context, strategyId, bar }),
     before,
   );
 }
@@ -47,18 +47,18 @@ interface IntentContext extends StrategyContext {
   readonly bar: Bar;
 }
 
-function applyIntent(state: EngineState, intent: Intent, doing: IntentContext): EngineState {
-  if (intent.type === 'order') return placeOrder(state, intent, doing);
+function applyIntent(state: EngineState, intent: Intent, context: IntentContext): EngineState {
+  if (intent.type === 'order') return placeOrder(state, intent, context);
   const order = orderOf(state, intent.orderId);
   if (order === undefined) return state;
   const reason = 'the strategy canceled it';
-  return endOrder(state, order, { state: 'canceled', endedAt: doing.bar.at, reason }, doing.tell);
+  return endOrder(state, order, { state: 'canceled', endedAt: context.bar.at, reason }, context.onOrder);
 }
 
 function placeOrder(
   state: EngineState,
   intent: OrderIntent,
-  { market, ids, tell, strategyId, bar }: IntentContext,
+  { market, ids, onOrder, strategyId, bar }: IntentContext,
 ): EngineState {
   const { type: _, ...wanted } = intent;
   const { position } = state.account;
@@ -70,13 +70,13 @@ function placeOrder(
     const quantity = floorTo(intent.quantity, market.steps.quantity);
     const order: Order = { ...common, quantity, state: 'open', reserved: ZERO, isHalved: false };
     const ending = { state: 'rejected' as const, endedAt: bar.at, reason: ruling.refused };
-    const after = endOrder(state, order, ending, tell);
+    const after = endOrder(state, order, ending, onOrder);
     return ruling.isByPolicy ? after : countReject(after);
   }
   const { scaled, ...passed } = ruling;
   const reason = scaled === undefined ? {} : { reason: scaled };
   const order: Order = { ...common, ...passed, ...reason, state: 'open' };
-  tell(order, 'placed');
+  onOrder(order, 'placed');
   return { ...state, open: [...state.open, order] };
 }
 

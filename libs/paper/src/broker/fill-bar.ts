@@ -15,12 +15,12 @@ import {
 } from './state.ts';
 
 /** Fills open orders by a bar: first those that fill at its open, then those that it trades through, oldest order first. */
-export function fillBar(before: EngineState, bar: Bar, market: Market, tell: OrderListener): EngineState {
+export function fillBar(before: EngineState, bar: Bar, market: Market, onOrder: OrderListener): EngineState {
   let state = withBar(before, bar, market);
   for (const meet of [atOpen, withinBar]) {
     for (const order of state.open) {
       const execution = meet(order, bar, market);
-      if (execution !== undefined) state = fillOrder(state, order, { ...execution, bar, market }, tell);
+      if (execution !== undefined) state = fillOrder(state, order, { ...execution, bar, market }, onOrder);
     }
   }
   return state;
@@ -42,16 +42,21 @@ interface FillContext extends Execution {
   readonly market: Market;
 }
 
-function fillOrder(state: EngineState, order: Order, meeting: FillContext, tell: OrderListener): EngineState {
+function fillOrder(
+  state: EngineState,
+  order: Order,
+  meeting: FillContext,
+  onOrder: OrderListener,
+): EngineState {
   const { price, reference, bar, market } = meeting;
   const { quantity, side } = order;
   const endedAt = bar.at;
   const reason = rejectReason(state, order, meeting);
   if (reason !== undefined)
-    return countReject(endOrder(state, order, { state: 'rejected', endedAt, reason }, tell));
+    return countReject(endOrder(state, order, { state: 'rejected', endedAt, reason }, onOrder));
   const fee = feeOf(quantity, price, market);
   const account = (side === 'buy' ? bought : sold)(state.account, { quantity, price, fee });
-  const after = endOrder(state, order, { state: 'filled', endedAt, fillPrice: price, fee }, tell);
+  const after = endOrder(state, order, { state: 'filled', endedAt, fillPrice: price, fee }, onOrder);
   if (reference === undefined) return { ...after, account };
   const slippage = price.minus(reference).abs().times(quantity);
   const { counts } = after;

@@ -70,7 +70,7 @@ test('a switch cancels the open orders of the previous strategy and hands its po
   assert.equal(r.position(), '4');
   r.run(bar(3, '135'));
   assert.equal(r.position(), '0');
-  assert.equal(r.told.at(-1), 'acc:xrpusd b rejected');
+  assert.equal(r.reported.at(-1), 'acc:xrpusd b rejected');
 });
 
 test('a switch while paused starts the new strategy paused', () => {

@@ -10,15 +10,15 @@ export function reconcileOrders(
   before: EngineState,
   desired: Desired,
   market: Market,
-  tell: OrderListener,
+  onOrder: OrderListener,
 ): EngineState {
   let state = before;
   for (const order of before.open) {
     const reason = cancelReason(order, desired);
     const endedAt = before.bars.at(-1)?.at ?? order.placedAt;
-    if (reason !== undefined) state = endOrder(state, order, { state: 'canceled', endedAt, reason }, tell);
+    if (reason !== undefined) state = endOrder(state, order, { state: 'canceled', endedAt, reason }, onOrder);
     else if (desired.riskMode === 'cautious' && order.purpose === 'entry' && !order.isHalved)
-      state = halveOrder(state, order, { endedAt, market }, tell);
+      state = halveOrder(state, order, { endedAt, market }, onOrder);
   }
   return state;
 }
@@ -39,13 +39,13 @@ function halveOrder(
   state: EngineState,
   order: Order,
   { endedAt, market }: { endedAt: number; market: Market },
-  tell: OrderListener,
+  onOrder: OrderListener,
 ): EngineState {
   const quantity = halfOf(order.quantity, market);
   const least = market.limits.minOrder;
   if (quantity.lt(least)) {
     const reason = `risk mode cautious leaves ${text(quantity)} of it, limit min_order is ${text(least)}`;
-    return endOrder(state, order, { state: 'canceled', endedAt, reason }, tell);
+    return endOrder(state, order, { state: 'canceled', endedAt, reason }, onOrder);
   }
   const reserved = order.reserved.div(order.quantity).times(quantity);
   const why = 'risk mode cautious halves entries';

@@ -63,9 +63,14 @@ export type Ending = Pick<Order, 'fillPrice' | 'fee' | 'reason'> & {
 };
 
 /** Moves an order from the open to the recent orders. */
-export function endOrder(state: EngineState, order: Order, ending: Ending, tell: OrderListener): EngineState {
+export function endOrder(
+  state: EngineState,
+  order: Order,
+  ending: Ending,
+  onOrder: OrderListener,
+): EngineState {
   const after: Order = { ...order, ...ending };
-  tell(after, ending.state);
+  onOrder(after, ending.state);
   const { counts } = state;
   return {
     ...state,

@@ -75,7 +75,7 @@ export function counting(next = 1): Ids & { next(): number } {
 export interface Rig {
   readonly engine: Engine;
   /** Calls of the watcher. */
-  readonly told: string[];
+  readonly reported: string[];
   run(...bars: readonly Bar[]): void;
   /** Configures the engine; risk mode `normal` and run state `running` by default. */
   as(o?: Partial<Desired> & { trading?: TradingStrategy; id?: string }): ReturnType<Engine['configure']>;
@@ -86,18 +86,18 @@ export interface Rig {
 }
 
 export function rig(o: { market?: Market; snapshot?: JsonObject; ids?: Ids } = {}): Rig {
-  const told: string[] = [];
+  const reported: string[] = [];
   const engine = createEngine({
     concernId: 'acc:xrpusd',
     market: o.market ?? market(),
     snapshot: o.snapshot,
     ids: o.ids ?? counting(),
-    watcher: { order: (concern, strategy, what) => told.push(`${concern} ${strategy} ${what}`) },
+    watcher: { order: (concern, strategy, what) => reported.push(`${concern} ${strategy} ${what}`) },
   });
   let strategy: Desired['strategy'];
   return {
     engine,
-    told,
+    reported,
     run: (...bars) => {
       for (const each of bars) {
         const { error } = engine.onBar(each);

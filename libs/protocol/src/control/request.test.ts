@@ -90,7 +90,7 @@ for (const [name, text, code, field] of WRONG) {
       JSON.stringify(reading.fields),
     );
     const isObject = text.startsWith('{"decision_id":"') || text.includes('"concern_id"');
-    if (isObject && !text.startsWith('[')) assert.equal(reading.said.concernId, EXAMPLE.concern_id);
+    if (isObject && !text.startsWith('[')) assert.equal(reading.summary.concernId, EXAMPLE.concern_id);
   });
 }
 
@@ -118,7 +118,7 @@ test('every invalid field is named at once, and no value reaches a prototype', (
   assert.ok('code' in reading);
   const paths = new Set(reading.fields.map(({ path }) => path));
   for (const field of ['decision_id', 'confidence', 'override', '']) assert.ok(paths.has(field), field);
-  assert.deepEqual(reading.said, { decisionId: null, concernId: null, action: null, dryRun: false });
+  assert.deepEqual(reading.summary, { decisionId: null, concernId: null, action: null, dryRun: false });
 });
 
 test('errors contain no text of the caller, except unknown field names that look like names', () => {
@@ -143,16 +143,16 @@ test('errors contain no text of the caller, except unknown field names that look
 });
 
 test('an unreadable field is null: too long, a lone surrogate, an inherited property', () => {
-  const said = (text: string): unknown => {
+  const summary = (text: string): unknown => {
     const reading = readControlDecision(text);
     assert.ok('code' in reading);
-    return [reading.said.decisionId, reading.said.action, reading.code];
+    return [reading.summary.decisionId, reading.summary.action, reading.code];
   };
   const long = JSON.stringify('x'.repeat(201));
-  assert.deepEqual(said(withText('decision_id', long)), [null, 'switch', 'invalid_payload']);
-  assert.deepEqual(said(withText('decision_id', '"\\ud800"')), [null, 'switch', 'invalid_payload']);
-  assert.deepEqual(said(withText('action', long)), [EXAMPLE.decision_id, null, 'unsupported_action']);
-  assert.deepEqual(said('{"__proto__":{"decision_id":"d","action":"pause"}}'), [
+  assert.deepEqual(summary(withText('decision_id', long)), [null, 'switch', 'invalid_payload']);
+  assert.deepEqual(summary(withText('decision_id', '"\\ud800"')), [null, 'switch', 'invalid_payload']);
+  assert.deepEqual(summary(withText('action', long)), [EXAMPLE.decision_id, null, 'unsupported_action']);
+  assert.deepEqual(summary('{"__proto__":{"decision_id":"d","action":"pause"}}'), [
     null,
     null,
     'invalid_payload',

@@ -89,7 +89,7 @@ export type ControlReading =
       readonly code: 'invalid_payload' | 'unsupported_action';
       readonly fields: readonly FieldError[];
       /** The readable part of an invalid payload, for the response and the audit log. */
-      readonly said: {
+      readonly summary: {
         readonly decisionId: string | null;
         readonly concernId: string | null;
         readonly action: string | null;
@@ -141,7 +141,7 @@ function invalid(fields: readonly FieldError[], payload: JsonObject | undefined)
   return {
     code: isUnknown ? 'unsupported_action' : 'invalid_payload',
     fields,
-    said: {
+    summary: {
       decisionId: readId('decision_id'),
       concernId: readId('concern_id'),
       action: readId('action'),

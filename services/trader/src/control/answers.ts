@@ -2,15 +2,15 @@ import type { Concern } from '@hermes-fleet/paper';
 import { type ControlResponse, FleetError } from '@hermes-fleet/protocol';
 import { createDraft, type Failure, type PayloadSummary } from './response-draft.ts';
 
-const NOTHING_SAID: PayloadSummary = { decisionId: null, concernId: null, action: null, dryRun: false };
+const EMPTY_SUMMARY: PayloadSummary = { decisionId: null, concernId: null, action: null, dryRun: false };
 
 /** The response to an attempt that is refused before it is judged. It reveals nothing of the concern. */
 export function refusedResponse(
-  said: PayloadSummary | undefined,
+  summary: PayloadSummary | undefined,
   errors: readonly Failure[],
   schemaValid: boolean | null = null,
 ): ControlResponse {
-  const draft = createDraft(said ?? NOTHING_SAID);
+  const draft = createDraft(summary ?? EMPTY_SUMMARY);
   draft.validation.schemaValid = schemaValid;
   const result = { modeChange: 'none' as const, reconciled: true };
   return draft.answer({ status: 'rejected', result, before: undefined, after: undefined, errors });

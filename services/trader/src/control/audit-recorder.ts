@@ -28,7 +28,7 @@ export function recordOf(
   { transport, caller, text, onBehalfOf, traceparent }: Attempt,
   now: number,
 ): AttemptRecord {
-  const note = (said: string): string => said.slice(0, MAX_NOTE_CHARS).toWellFormed();
+  const note = (text: string): string => text.slice(0, MAX_NOTE_CHARS).toWellFormed();
   return {
     transport,
     caller: caller.name,

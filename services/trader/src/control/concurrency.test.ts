@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ControlResponse } from '@hermes-fleet/protocol';
 import { deadline } from '@hermes-fleet/protocol/testing';
-import { CONCERN, type Request, said, to } from './testing/decisions.ts';
+import { CONCERN, outcomeOf, type Request, to } from './testing/decisions.ts';
 import { openDecisionService, type TestDecisionService, textOf } from './testing/harness.ts';
 
 const tally = (outcomes: readonly string[]): Record<string, number> =>
@@ -25,7 +25,7 @@ test(
     const test = await openDecisionService(t);
     const text = textOf(to('grid'));
     const answers = await Promise.all(Array.from({ length: 100 }, () => test.send(text)));
-    assert.deepEqual(tally(answers.map(({ response }) => said(response))), {
+    assert.deepEqual(tally(answers.map(({ response }) => outcomeOf(response))), {
       applied: 1,
       'noop !duplicate_decision': 99,
     });
@@ -62,7 +62,7 @@ test('applicable decisions are applied one at a time in the order of their arriv
   const modes = ['cautious', 'reduce_only', 'halted', 'normal'] as const;
   const wishes = Array.from({ length: 80 }, (_, at) => risk(modes[at % 4] ?? 'normal'));
   const answers = await Promise.all(wishes.map((wish) => test.send(textOf(wish))));
-  assert.deepEqual(tally(answers.map(({ response }) => said(response))), { applied: 80 });
+  assert.deepEqual(tally(answers.map(({ response }) => outcomeOf(response))), { applied: 80 });
   const applied = test.audit().filter(({ record }) => record['status'] === 'applied');
   const order = answers.map(({ response }) => response.decisionId);
   const inAudit = applied.map(({ record }) => JSON.parse(String(record['text'])).decision_id);
@@ -98,13 +98,13 @@ test('an attempt that waits too long is refused, and a pause gets its turn', dea
   }
   const late = await answers[3];
   assert.deepEqual(
-    [late?.httpStatus, late?.retryAfterS, said(late?.response as ControlResponse)],
+    [late?.httpStatus, late?.retryAfterS, outcomeOf(late?.response as ControlResponse)],
     [429, 5, 'rejected rate_limited'],
   );
   test.runtime.fate.length = 0;
   assert.equal(await pause, 'applied');
   assert.equal(test.concern(CONCERN.id)?.runState, 'paused');
-  const outcomes = (await Promise.all(answers)).map(({ response }) => said(response));
+  const outcomes = (await Promise.all(answers)).map(({ response }) => outcomeOf(response));
   assert.deepEqual(outcomes.slice(0, 3), Array(3).fill('failed activation_failed'));
   test.runtime.release();
   await test.assertSound();

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { Concern, Strategy } from '@hermes-fleet/paper';
 import type { ControlResponse, RiskMode } from '@hermes-fleet/protocol';
 import fc from 'fast-check';
-import { at, CONCERN, POLICY, type Request, said } from './testing/decisions.ts';
+import { at, CONCERN, outcomeOf, POLICY, type Request } from './testing/decisions.ts';
 import {
   BITCOIN,
   OTHERS,
@@ -197,7 +197,7 @@ async function repeatOne(
   const audited = test.store.auditCount();
   const { response } = await test.send(variants[change]);
   if (change === 'other' || change === 'override') {
-    assert.equal(said(response), 'rejected decision_id_conflict');
+    assert.equal(outcomeOf(response), 'rejected decision_id_conflict');
     assert.deepEqual(states(test), before);
     return;
   }

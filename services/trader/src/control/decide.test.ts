@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { encodeControlResponse, isJsonObject } from '@hermes-fleet/protocol';
 import { deadline } from '@hermes-fleet/protocol/testing';
 import { TABLE } from './testing/decision-table.ts';
-import { CONCERN, decisionOf, NOW, type Request, said, to } from './testing/decisions.ts';
+import { CONCERN, decisionOf, NOW, outcomeOf, type Request, to } from './testing/decisions.ts';
 import { freshId, OPERATOR, openDecisionService, payloadOf, SWITCH, textOf } from './testing/harness.ts';
 
 for (const [name, request, outcome, state = {}, given = {}, changed] of TABLE) {
@@ -19,7 +19,7 @@ for (const [name, request, outcome, state = {}, given = {}, changed] of TABLE) {
     assert.ok(before);
     const text = textOf(request);
     const { response, httpStatus } = await test.send(text);
-    assert.equal(said(response), outcome);
+    assert.equal(outcomeOf(response), outcome);
     assert.equal(httpStatus, 200);
     assert.deepEqual(test.concern(), changed ? { ...before, ...changed, rev: 1 } : before);
     const [record] = test.audit().filter(({ record }) => record['kind'] === 'attempt');
@@ -29,7 +29,7 @@ for (const [name, request, outcome, state = {}, given = {}, changed] of TABLE) {
     assert.ok(isJsonObject(audited));
     assert.deepEqual(audited['validation'], encodeControlResponse(response)['validation']);
     const codes = response.errors.map(({ code }) => code);
-    assert.deepEqual(test.told, ['audited', `${response.action} ${response.status}`, ...codes]);
+    assert.deepEqual(test.reported, ['audited', `${response.action} ${response.status}`, ...codes]);
     if (request.dryRun) {
       assert.deepEqual(test.store.decisions(CONCERN.id, 1), []);
       assert.equal(response.appliedAt, null);
@@ -92,7 +92,7 @@ test('a repeated decision changes only the audit and gets the first answer', dea
   const late = JSON.stringify({ ...payload, override: false, requested_at: '2026-04-16T20:15:00Z' }, null, 1);
   for (const copy of [text, late]) {
     const again = await test.send(copy, { caller: SWITCH });
-    assert.equal(said(again.response), 'noop !duplicate_decision');
+    assert.equal(outcomeOf(again.response), 'noop !duplicate_decision');
     assert.deepEqual({ ...again.response, status: 'applied', warnings: [] }, first.response);
   }
   assert.deepEqual(test.concern(), state);
@@ -133,7 +133,7 @@ test('a rejection stays a rejection after its reason is gone', deadline, async (
   test.runtime.degraded.add(CONCERN.id);
   const text = textOf(to('grid'));
   const first = await test.send(text);
-  assert.equal(said(first.response), 'rejected execution_degraded');
+  assert.equal(outcomeOf(first.response), 'rejected execution_degraded');
   test.runtime.degraded.clear();
   assert.deepEqual(await test.send(text), first);
   assert.equal(await test.ask(to('grid')), 'applied');

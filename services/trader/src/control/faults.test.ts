@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { deadline } from '@hermes-fleet/protocol/testing';
-import { CONCERN, said, to } from './testing/decisions.ts';
+import { CONCERN, outcomeOf, to } from './testing/decisions.ts';
 import { NOBODY, openDecisionService, textOf } from './testing/harness.ts';
 
 const BITCOIN = { concernId: 'acc:btcusd', marketSymbol: 'btcusd', expectedActiveStrategyId: 'foreign' };
@@ -15,7 +15,7 @@ for (const fate of ['fails', 'throws'] as const) {
       const text = textOf({ ...to('grid'), riskMode: 'cautious' });
       test.runtime.fate.push(fate);
       const { response, httpStatus } = await test.send(text);
-      assert.equal(said(response), 'failed activation_failed');
+      assert.equal(outcomeOf(response), 'failed activation_failed');
       assert.equal(httpStatus, 200);
       assert.deepEqual(response.result, { modeChange: 'restored', reconciled: true });
       assert.deepEqual([response.ok, response.appliedAt], [false, null]);
@@ -26,15 +26,15 @@ for (const fate of ['fails', 'throws'] as const) {
       assert.ok(!JSON.stringify(response).includes('/secret'));
       assert.deepEqual(test.concern(), { ...CONCERN, rev: 2 });
       assert.deepEqual(test.kinds(), ['seed', 'attempt applied', 'outcome compensated']);
-      assert.deepEqual(test.told, ['audited', 'switch failed', 'activation_failed']);
+      assert.deepEqual(test.reported, ['audited', 'switch failed', 'activation_failed']);
       await test.assertSound();
 
       assert.equal(
         await test.ask({ ...to('grid'), decisionId: response.decisionId ?? '' }),
         'rejected decision_id_conflict',
       );
-      assert.equal(said((await test.send(text)).response), 'applied');
-      assert.equal(said((await test.send(text)).response), 'noop !duplicate_decision');
+      assert.equal(outcomeOf((await test.send(text)).response), 'applied');
+      assert.equal(outcomeOf((await test.send(text)).response), 'noop !duplicate_decision');
       assert.equal(test.concern()?.activeStrategyId, 'grid');
       await test.assertSound();
     },
@@ -48,7 +48,7 @@ test('a hanging activation ends at its deadline, and its later effect is undone'
   await test.runtime.hanging(1);
   test.clock.advance(5000);
   const { response } = await answer;
-  assert.equal(said(response), 'failed activation_failed');
+  assert.equal(outcomeOf(response), 'failed activation_failed');
   assert.match(response.errors[0]?.message ?? '', /within 5 s/);
   await test.assertSound();
   test.runtime.release();
@@ -104,7 +104,7 @@ test(
     const text = textOf(to('grid'));
     for (const command of ['decide', 'refuse'] as const) test.store.faults.set(command, 'refuses');
     const { response, httpStatus } = await test.send(text);
-    assert.equal(said(response), 'failed store_unavailable');
+    assert.equal(outcomeOf(response), 'failed store_unavailable');
     assert.match(response.errors[0]?.message ?? '', /not in the audit.*disk is full/);
     assert.deepEqual([httpStatus, response.ok, response.result.modeChange], [200, false, 'none']);
     assert.deepEqual(
@@ -114,18 +114,18 @@ test(
     assert.equal((await test.send('nonsense')).response.status, 'failed');
     const forbidden = await test.send(text, { caller: NOBODY });
     assert.deepEqual(
-      [forbidden.httpStatus, said(forbidden.response)],
+      [forbidden.httpStatus, outcomeOf(forbidden.response)],
       [403, 'failed forbidden store_unavailable'],
     );
     assert.deepEqual(test.kinds(), ['seed']);
     assert.equal(test.runtime.calls, 3);
-    assert.deepEqual(test.told, [
+    assert.deepEqual(test.reported, [
       ...['switch failed', 'store_unavailable', 'none failed', 'invalid_payload', 'store_unavailable'],
       ...['switch failed', 'forbidden', 'store_unavailable'],
     ]);
 
     test.store.faults.clear();
-    assert.equal(said((await test.send(text)).response), 'applied');
+    assert.equal(outcomeOf((await test.send(text)).response), 'applied');
     await test.assertSound();
   },
 );
@@ -138,7 +138,7 @@ test(
     const failing = async (): Promise<void> => {
       for (const command of ['decide', 'refuse', 'read'] as const) test.store.faults.set(command, 'refuses');
       const { response } = await test.send(textOf(to('grid')));
-      assert.equal(said(response), 'failed store_unavailable');
+      assert.equal(outcomeOf(response), 'failed store_unavailable');
       assert.deepEqual([response.fromStrategyId, response.riskMode], [null, null]);
       test.store.faults.clear();
     };
@@ -147,10 +147,10 @@ test(
     await failing();
     test.store.faults.set('decide', 'lies').set('read', 'refuses').set('refuse', 'refuses');
     const text = textOf({});
-    assert.equal(said((await test.send(text)).response), 'failed store_unavailable');
+    assert.equal(outcomeOf((await test.send(text)).response), 'failed store_unavailable');
     test.store.faults.clear();
     const after = await test.restart();
-    assert.equal(said((await after.send(text)).response), 'noop !duplicate_decision');
+    assert.equal(outcomeOf((await after.send(text)).response), 'noop !duplicate_decision');
     await after.assertSound();
   },
 );
@@ -159,7 +159,7 @@ test('an attempt that could not be decided is audited if possible', deadline, as
   const test = await openDecisionService(t);
   test.store.faults.set('decide', 'breaks');
   const { response } = await test.send(textOf(to('grid')));
-  assert.equal(said(response), 'failed internal_error');
+  assert.equal(outcomeOf(response), 'failed internal_error');
   assert.ok(!JSON.stringify(response).includes('/secret'));
   assert.deepEqual(test.kinds(), ['seed', 'attempt failed']);
   await test.assertSound();
@@ -169,14 +169,14 @@ test('a decision that was written despite a reported failure is applied', deadli
   const test = await openDecisionService(t);
   test.store.faults.set('decide', 'lies');
   const text = textOf(to('grid'));
-  assert.equal(said((await test.send(text)).response), 'applied');
+  assert.equal(outcomeOf((await test.send(text)).response), 'applied');
   assert.equal(test.runtime.does.get(CONCERN.id)?.activeStrategyId, 'grid');
   assert.equal(
-    said((await test.send(textOf({ ...to('nobody') }))).response),
+    outcomeOf((await test.send(textOf({ ...to('nobody') }))).response),
     'failed target_not_found store_unavailable',
   );
   test.store.faults.clear();
-  assert.equal(said((await test.send(text)).response), 'noop !duplicate_decision');
+  assert.equal(outcomeOf((await test.send(text)).response), 'noop !duplicate_decision');
   await test.assertSound();
 });
 
@@ -189,15 +189,15 @@ test(
     test.store.faults.set('compensate', 'refuses');
     test.runtime.fate.push('fails');
     const first = await test.send(text);
-    assert.equal(said(first.response), 'failed activation_failed store_unavailable');
+    assert.equal(outcomeOf(first.response), 'failed activation_failed store_unavailable');
     assert.match(first.response.errors[0]?.message ?? '', /a restart before that applies the change/);
-    assert.equal(said((await test.send(text)).response), 'failed store_unavailable');
+    assert.equal(outcomeOf((await test.send(text)).response), 'failed store_unavailable');
     assert.equal(await test.ask({}), 'failed store_unavailable');
     assert.equal(await test.ask(BITCOIN), 'applied');
     assert.equal(test.runtime.does.get(CONCERN.id)?.activeStrategyId, 'trend');
 
     test.store.faults.clear();
-    assert.equal(said((await test.send(text)).response), 'applied');
+    assert.equal(outcomeOf((await test.send(text)).response), 'applied');
     assert.deepEqual(
       test.kinds().filter((kind) => kind.startsWith('outcome')),
       ['outcome applied', 'outcome compensated'],

@@ -11,11 +11,11 @@ import {
   decisionOf,
   type Given,
   NOW,
+  outcomeOf,
   POLICY,
   type Request,
   STRATEGIES,
   type State,
-  said,
   to,
 } from './testing/decisions.ts';
 
@@ -43,7 +43,7 @@ function decide(
 for (const [name, request, outcome, state = {}, given = {}, changed] of TABLE) {
   test(`${name}: ${outcome}`, () => {
     const { response, next, isFirst } = decide(request, state, given);
-    assert.equal(said(response), outcome);
+    assert.equal(outcomeOf(response), outcome);
     assert.deepEqual(next, changed && { ...CONCERN, ...state, ...changed, rev: 8 });
     assert.equal(isFirst, request.dryRun !== true);
     assert.equal(response.ok, !outcome.startsWith('rejected'));
@@ -93,7 +93,7 @@ test('a repeated decision gets the first answer, regardless of later changes', (
     { activeStrategyId: 'trend' },
     { ...DEGRADED, previous: applied },
   );
-  assert.equal(said(repeat.response), 'noop !duplicate_decision');
+  assert.equal(outcomeOf(repeat.response), 'noop !duplicate_decision');
   assert.deepEqual([repeat.next, repeat.isFirst], [undefined, false]);
   assert.deepEqual({ ...repeat.response, warnings: [], status: 'applied' }, applied.response);
 
@@ -106,7 +106,7 @@ test('a repeated decision gets the first answer, regardless of later changes', (
   const other = { ...applied, fingerprint: 'another' };
   for (const override of [false, true]) {
     const conflict = decide({ ...to('grid'), override }, {}, { previous: other });
-    assert.equal(said(conflict.response), 'rejected decision_id_conflict');
+    assert.equal(outcomeOf(conflict.response), 'rejected decision_id_conflict');
     assert.deepEqual([conflict.next, conflict.isFirst], [undefined, false]);
   }
   assert.equal(decide({ ...to('grid'), dryRun: true }, {}, { previous: other }).response.status, 'noop');

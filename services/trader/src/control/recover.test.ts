@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { deadline } from '@hermes-fleet/protocol/testing';
-import { CONCERN, said, to } from './testing/decisions.ts';
+import { CONCERN, outcomeOf, to } from './testing/decisions.ts';
 import { openDecisionService, textOf } from './testing/harness.ts';
 
 test('after a crash the runtime matches the stored state: a pause stays a pause', deadline, async (t) => {
@@ -24,7 +24,7 @@ test('an interrupted apply is completed, and its copies get the result', deadlin
   assert.deepEqual(after.kinds(), ['seed', 'attempt applied', 'outcome applied']);
   await after.assertSound();
   const copy = await after.send(text);
-  assert.equal(said(copy.response), 'noop !duplicate_decision');
+  assert.equal(outcomeOf(copy.response), 'noop !duplicate_decision');
   assert.equal(copy.response.result.canceledOrders, 2);
 });
 

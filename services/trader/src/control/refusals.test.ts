@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ControlCode, ControlResponse } from '@hermes-fleet/protocol';
 import { deadline } from '@hermes-fleet/protocol/testing';
-import { decisionOf, said, to } from './testing/decisions.ts';
+import { decisionOf, outcomeOf, to } from './testing/decisions.ts';
 import {
   NOBODY,
   OPERATOR,
@@ -107,7 +107,7 @@ test('without the scope every payload is forbidden and audited', deadline, async
   const test = await openDecisionService(t);
   for (const text of [TEXT, 'nonsense', '{"override": "true"}']) {
     const { response, httpStatus } = await test.send(text, { caller: NOBODY });
-    assert.equal(said(response), 'rejected forbidden');
+    assert.equal(outcomeOf(response), 'rejected forbidden');
     assert.equal(httpStatus, 403);
     assert.equal(response.validation.schemaValid, null);
     assert.ok(unreached(response));
@@ -122,7 +122,7 @@ test(
   async (t) => {
     const test = await openDecisionService(t);
     const foreign = await test.send(TEXT, { caller: STRANGER });
-    assert.equal(said(foreign.response), 'rejected forbidden');
+    assert.equal(outcomeOf(foreign.response), 'rejected forbidden');
     assert.equal(foreign.httpStatus, 403);
     assert.equal(foreign.response.errors[0]?.field, 'account_id');
     assert.deepEqual([foreign.response.validation.schemaValid, unreached(foreign.response)], [true, true]);
@@ -144,7 +144,7 @@ test('override needs its scope, even where it has no effect', deadline, async (t
     const { response, httpStatus } = await test.send(textOf({ ...request, override: true }), {
       caller: SWITCH,
     });
-    assert.equal(said(response), 'rejected forbidden');
+    assert.equal(outcomeOf(response), 'rejected forbidden');
     assert.deepEqual([httpStatus, response.errors[0]?.field], [403, 'override']);
   }
   assert.equal(await test.ask({}, { caller: SWITCH }), 'applied');
@@ -157,7 +157,7 @@ test('payloads above 16 kB are neither read nor recorded', deadline, async (t) =
   const wide = textOf({}).replace('"r"', `"${'é'.repeat(8_192)}"`);
   for (const text of [`${fits} `, wide, textOf({ reason: 'x'.repeat(1_000_000) })]) {
     const { response, httpStatus } = await test.send(text);
-    assert.equal(said(response), 'rejected payload_too_large');
+    assert.equal(outcomeOf(response), 'rejected payload_too_large');
     assert.equal(httpStatus, 413);
     assert.deepEqual([response.decisionId, unreached(response)], [null, true]);
   }
@@ -180,7 +180,7 @@ test('a request that a transport refused is audited with its answer', deadline, 
   const known = await refuse(TEXT, 'forbidden', 'the token lacks a scope');
   assert.deepEqual([known.httpStatus, known.response.decisionId], [403, 'd1']);
   assert.deepEqual(test.kinds(), ['seed', ...Array(3).fill('attempt rejected')]);
-  assert.deepEqual(test.told.slice(-3), ['audited', 'pause rejected', 'forbidden']);
+  assert.deepEqual(test.reported.slice(-3), ['audited', 'pause rejected', 'forbidden']);
   assert.deepEqual(
     test
       .audit()
@@ -225,7 +225,7 @@ test(
 test('unknown concerns and unreadable payloads share one limit', deadline, async (t) => {
   const test = await openDecisionService(t, { limits: { perSecond: 1, burst: 3, keptForPause: 0 } });
   const outcomes = [await test.ask({ concernId: 'a' }), await test.ask({ concernId: 'b' })];
-  outcomes.push(said((await test.send('nonsense')).response), await test.ask({ concernId: 'c' }));
+  outcomes.push(outcomeOf((await test.send('nonsense')).response), await test.ask({ concernId: 'c' }));
   assert.deepEqual(
     outcomes.map((outcome) => outcome.split(' ')[1]),
     ['unknown_concern', 'unknown_concern', 'invalid_payload', 'rate_limited'],

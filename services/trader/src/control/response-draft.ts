@@ -59,7 +59,7 @@ export const summaryOf = ({ decisionId, concernId, action, dryRun }: ControlDeci
   dryRun,
 });
 
-export function createDraft(said: PayloadSummary): Draft {
+export function createDraft(summary: PayloadSummary): Draft {
   const validation = { ...UNCHECKED };
   const warnings: ControlResponse['warnings'] = [];
   return {
@@ -68,13 +68,13 @@ export function createDraft(said: PayloadSummary): Draft {
     answer: ({ status, result, before, after, errors = [], appliedAt }) => ({
       ok: status === 'applied' || status === 'noop',
       status,
-      decisionId: said.decisionId,
-      concernId: said.concernId,
-      action: said.action,
+      decisionId: summary.decisionId,
+      concernId: summary.concernId,
+      action: summary.action,
       fromStrategyId: before?.activeStrategyId ?? null,
       toStrategyId: after?.activeStrategyId ?? null,
       riskMode: after?.riskMode ?? null,
-      dryRun: said.dryRun,
+      dryRun: summary.dryRun,
       validation: { ...validation },
       warnings: [...warnings],
       errors: errors.map(({ code, message, field }) => ({

@@ -30,14 +30,14 @@ export const isRealPause = ({ action, dryRun }: ControlDecision): boolean => act
 
 /** The answer to an attempt that is not judged. */
 export function refusal(
-  said: PayloadSummary | undefined,
+  summary: PayloadSummary | undefined,
   errors: readonly [Failure, ...Failure[]],
   options: { readonly schemaValid?: boolean; readonly retryAfterS?: number } = {},
 ): Answer {
   const [{ code }] = errors;
   const httpStatus = STATUS.get(code) ?? 200;
   const retry = options.retryAfterS === undefined ? {} : { retryAfterS: options.retryAfterS };
-  return { response: refusedResponse(said, errors, options.schemaValid ?? null), httpStatus, ...retry };
+  return { response: refusedResponse(summary, errors, options.schemaValid ?? null), httpStatus, ...retry };
 }
 
 /** Summarizes a payload; undefined if it was not read. */
@@ -47,7 +47,7 @@ export function summaryOfText(text: string | null): PayloadSummary | undefined {
 }
 
 const summaryOfReading = (reading: ControlReading): PayloadSummary =>
-  'decision' in reading ? summaryOf(reading.decision) : reading.said;
+  'decision' in reading ? summaryOf(reading.decision) : reading.summary;
 
 /** The checks before the judgment: scope, rate, size, schema, account (docs/trader.md#decision-table). */
 export function createScreening(options: {
@@ -57,11 +57,11 @@ export function createScreening(options: {
 }): (attempt: Attempt) => Screened {
   return ({ caller, text }) => {
     const reading = text === null || isTooLarge(text) ? undefined : readControlDecision(text);
-    const said = reading && summaryOfReading(reading);
+    const summary = reading && summaryOfReading(reading);
     if (!caller.scopes.has(DECIDE))
-      return refusal(said, [{ code: 'forbidden', message: lacksScope(DECIDE) }]);
+      return refusal(summary, [{ code: 'forbidden', message: lacksScope(DECIDE) }]);
 
-    const concernId = said?.concernId ?? '';
+    const concernId = summary?.concernId ?? '';
     const isPause = reading !== undefined && 'decision' in reading && isRealPause(reading.decision);
     // Unknown concerns share one bucket, so that made-up names do not evade the limit.
     const retryAfterS = options.limiter.take(
@@ -71,14 +71,14 @@ export function createScreening(options: {
     );
     if (retryAfterS > 0) {
       const message = `too many decisions about this concern; retry in ${retryAfterS} s`;
-      return refusal(said, [{ code: 'rate_limited', message }], { retryAfterS });
+      return refusal(summary, [{ code: 'rate_limited', message }], { retryAfterS });
     }
 
     if (reading === undefined) {
       const message = `the payload is larger than ${MAX_PAYLOAD_BYTES} bytes; shorten the reason`;
-      return refusal(said, [{ code: 'payload_too_large', message }]);
+      return refusal(summary, [{ code: 'payload_too_large', message }]);
     }
-    if ('code' in reading) return refusal(said, schemaFailures(reading), { schemaValid: false });
+    if ('code' in reading) return refusal(summary, schemaFailures(reading), { schemaValid: false });
     return accessRefusal(options.access, caller, reading.decision) ?? reading;
   };
 }

@@ -31,13 +31,13 @@ async function writeAndKill(file: string, round: number, writes: number): Promis
 }
 
 /** Every write that was acknowledged before the kill is durable. */
-function assertKept(store: ControlStore, said: readonly string[][], seed: number): void {
+function assertKept(store: ControlStore, printed: readonly string[][], seed: number): void {
   const decisions = new Map(
     store.decisions('qndd8o9ppop6:xrpusd', 1_000_000).map((decision) => [decision.decisionId, decision]),
   );
   const open = new Set(store.openApplies().map(({ decisionId }) => decisionId));
-  const compensated = new Set(said.filter(([what]) => what === 'compensated').map(([, id]) => id));
-  for (const [what = '', id = '', third, mode] of said) {
+  const compensated = new Set(printed.filter(([what]) => what === 'compensated').map(([, id]) => id));
+  for (const [what = '', id = '', third, mode] of printed) {
     const lost = `SEED=${seed}: ${what} ${id} is lost`;
     const decision = decisions.get(id);
     if (what === 'advanced') assert.ok(store.outbox.cursor() >= Number(id), lost);
@@ -76,10 +76,10 @@ test('kill -9 at any moment keeps every acknowledged decision and an intact, rep
   const file = join(tempDir(t), 'control.db');
   let known = { seq: 0, hash: '0'.repeat(64) };
   for (let round = 0; round < ROUNDS; round += 1) {
-    const said = await writeAndKill(file, round, 1 + ((seed + round * 7919) % 150));
+    const printed = await writeAndKill(file, round, 1 + ((seed + round * 7919) % 150));
     const o = { clock: systemClock, ids: systemIds, log: recordingLog() };
     const store = openControlStore({ ...o, file, service: 'trader' });
-    assertKept(store, said, seed);
+    assertKept(store, printed, seed);
     const report = await store.verify({ known });
     assert.deepEqual(report, { ok: true, records: store.auditCount(), head: store.head() }, `SEED=${seed}`);
     const concerns = store.concerns().map((concern) => [concern.id, concern] as const);

@@ -88,9 +88,9 @@ async function decideAndEnd(store: ControlStore, { payload: wish, ends }: Extrac
 }
 
 const whole = async (store: ControlStore): Promise<void> => {
-  const told = replay(store.audit(0, 10_000));
+  const replayed = replay(store.audit(0, 10_000));
   const there = new Map<string, Concern>(store.concerns().map((concern) => [concern.id, concern]));
-  assert.deepEqual(told, there);
+  assert.deepEqual(replayed, there);
   // Deferred outcomes may be written during the walk, which ends where the chain ended at its start.
   const head = store.head();
   assert.deepEqual(await store.verify({ known: head }), { ok: true, records: head.seq, head });

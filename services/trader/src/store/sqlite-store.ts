@@ -39,7 +39,7 @@ export function createControlStore(
   const listeners = new Set<(head: AuditHead) => void>();
   const lazy = createLazyWrites({ clock, waitMs: LAZY_MS });
 
-  const tell = (listener: (head: AuditHead) => void, head: AuditHead): void => {
+  const notify = (listener: (head: AuditHead) => void, head: AuditHead): void => {
     try {
       listener(head);
     } catch (error) {
@@ -48,7 +48,7 @@ export function createControlStore(
   };
 
   const committed = ({ head, hasEvents: hasNews }: ControlTransaction): void => {
-    if (head) for (const listener of [...listeners]) tell(listener, head);
+    if (head) for (const listener of [...listeners]) notify(listener, head);
     if (hasNews) wakeups.wake(OUTBOX_KEY);
   };
 

@@ -123,13 +123,13 @@ export async function running(t: TestContext, o: RunningOptions = {}): Promise<R
   const strategies = o.strategies ?? MEMBERS;
   await store.seed(strategies, [{ ...CONCERN, activeStrategyId: null }]);
   const changes: string[] = [];
-  let told = Promise.withResolvers<void>();
+  let changed = Promise.withResolvers<void>();
   const watcher: RuntimeWatcher = {
     order: () => undefined,
     changed: (concernId) => {
       changes.push(concernId);
-      told.resolve();
-      told = Promise.withResolvers();
+      changed.resolve();
+      changed = Promise.withResolvers();
     },
   };
   const ids = countingIds();
@@ -153,7 +153,7 @@ export async function running(t: TestContext, o: RunningOptions = {}): Promise<R
     });
   let runtime = make();
   let concern: Concern = { ...CONCERN, rev: 1 };
-  const change = (): Promise<void> => told.promise;
+  const change = (): Promise<void> => changed.promise;
   const view = (): EngineView => runtime.view(CONCERN.id) ?? fail('there is no view');
   const desire: Running['desire'] = (changed = {}, of = {}) => {
     concern = { ...concern, ...changed, rev: concern.rev + 1 };

@@ -2,10 +2,17 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { FleetError, type JsonObject, systemIds } from '@hermes-fleet/protocol';
 import { message, part, taskOf } from './testing/a2a-client.ts';
-import { at, callerNamed, codesOf, decision, type OpenDoors, openTransports } from './testing/transports.ts';
+import {
+  at,
+  callerNamed,
+  codesOf,
+  decision,
+  type OpenTransports,
+  openTransports,
+} from './testing/transports.ts';
 
 /** A task that a crash interrupted between acceptance and decision. */
-async function acceptOnly({ ledger }: Pick<OpenDoors, 'ledger'>, payload: JsonObject, caller: string) {
+async function acceptOnly({ ledger }: Pick<OpenTransports, 'ledger'>, payload: JsonObject, caller: string) {
   const text = JSON.stringify(payload);
   const { task } = await ledger.accept({
     id: systemIds.uuid(),

@@ -8,13 +8,13 @@ import {
   codesOf,
   decision,
   GRID,
-  type OpenDoors,
+  type OpenTransports,
   openTransports,
   TREND,
   tokenOf,
 } from './testing/transports.ts';
 
-async function connect(t: TestContext, { url }: OpenDoors, as = 'operator'): Promise<Client> {
+async function connect(t: TestContext, { url }: OpenTransports, as = 'operator'): Promise<Client> {
   const client = new Client({ name: 'test', version: '1.0.0' });
   const transport = new StreamableHTTPClientTransport(new URL(`${url}/mcp`), {
     requestInit: { headers: { authorization: `Bearer ${tokenOf(as)}` } },
@@ -115,7 +115,7 @@ test('a decision that failed is an error with its response', async (t) => {
 test('on_behalf_of is recorded and grants nothing', async (t) => {
   const transports = await openTransports(t);
   const client = await connect(t, transports, 'decider');
-  const say = async (onBehalfOf: unknown) => {
+  const auditedName = async (onBehalfOf: unknown) => {
     await client.callTool({
       name: 'apply_control_decision',
       arguments: decision({ override: true }),
@@ -125,9 +125,9 @@ test('on_behalf_of is recorded and grants nothing', async (t) => {
     assert.deepEqual(attempt?.codes, ['forbidden']);
     return attempt?.onBehalfOf;
   };
-  assert.equal(await say('operator'), 'operator');
-  assert.equal(await say('x'.repeat(10_000)), 'x'.repeat(200));
-  for (const nobody of [undefined, '', 7, { a: 1 }]) assert.equal(await say(nobody), undefined);
+  assert.equal(await auditedName('operator'), 'operator');
+  assert.equal(await auditedName('x'.repeat(10_000)), 'x'.repeat(200));
+  for (const nobody of [undefined, '', 7, { a: 1 }]) assert.equal(await auditedName(nobody), undefined);
 });
 
 test('a decision that the SDK refuses is audited before it is answered', async (t) => {

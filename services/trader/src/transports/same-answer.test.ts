@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
-import { say, statusOf, TRANSPORTS } from './testing/through.ts';
+import { sendThrough, statusOf, TRANSPORTS } from './testing/through.ts';
 import { at, codesOf, decision, GRID, openTransports, TREND } from './testing/transports.ts';
 
 /** A payload with one field replaced by raw text. */
@@ -57,7 +57,7 @@ test('malformed payloads are rejected alike on every transport, never coerced, a
     const responses: unknown[] = [];
     for (const transport of TRANSPORTS) {
       const name = `${what} by ${transport.name}`;
-      const { status, response } = await say(transports, transport, payload);
+      const { status, response } = await sendThrough(transports, transport, payload);
       assert.equal(status, 200, name);
       assert.equal(statusOf(response), 'rejected', name);
       const errors = at(response, 'errors');
@@ -96,7 +96,7 @@ test('well-formed payloads are decided alike on every transport and audited as r
       null,
       1,
     );
-    const first = await say(transports, transport, payload);
+    const first = await sendThrough(transports, transport, payload);
     assert.equal(statusOf(first.response), 'applied', transport.name);
     assert.deepEqual(
       [at(first.response, 'from_strategy_id'), at(first.response, 'to_strategy_id')],
@@ -107,7 +107,7 @@ test('well-formed payloads are decided alike on every transport and audited as r
     assert.deepEqual([attempt?.text, attempt?.transport], [payload, transport.transport]);
     assert.match(attempt?.traceparent ?? '', /^00-[0-9a-f]{32}-/);
     for (const other of TRANSPORTS) {
-      const copy = await say(transports, other, payload);
+      const copy = await sendThrough(transports, other, payload);
       assert.equal(statusOf(copy.response), 'noop', `${transport.name}, then ${other.name}`);
       assert.equal(at(copy.response, 'warnings', 0, 'code'), 'duplicate_decision');
       assert.equal(at(copy.response, 'applied_at'), at(first.response, 'applied_at'));
@@ -121,7 +121,7 @@ test('a hundred concurrent copies on all transports are one applied and 99 noop'
   const payload = JSON.stringify(decision());
   const answers = await Promise.all(
     Array.from({ length: 100 }, (_, index) =>
-      say(transports, TRANSPORTS[index % TRANSPORTS.length] ?? assert.fail(), payload),
+      sendThrough(transports, TRANSPORTS[index % TRANSPORTS.length] ?? assert.fail(), payload),
     ),
   );
   const statuses = answers.map(({ response }) => statusOf(response));
@@ -136,7 +136,7 @@ test('a reason of 1 MB is 413 on every transport, and audited without its text',
   const transports = await openTransports(t);
   const payload = JSON.stringify(decision({ reason: 'x'.repeat(1_000_000) }));
   for (const transport of TRANSPORTS) {
-    const { status, body, response } = await say(transports, transport, payload);
+    const { status, body, response } = await sendThrough(transports, transport, payload);
     assert.deepEqual([status, at(body, 'error', 'code'), response], [413, -32600, undefined], transport.name);
     const [attempt, ...more] = transports.audited();
     assert.deepEqual(more, []);
@@ -215,12 +215,12 @@ test('two payloads in one request are refused on every transport, and audited wh
 test('requests without a token are refused and not audited', async (t) => {
   const transports = await openTransports(t);
   for (const transport of TRANSPORTS) {
-    const { status, headers, body } = await say(transports, transport, JSON.stringify(decision()), {
+    const { status, headers, body } = await sendThrough(transports, transport, JSON.stringify(decision()), {
       as: null,
     });
     assert.deepEqual([status, headers.get('www-authenticate')], [401, 'Bearer'], transport.name);
     assert.equal(at(body, 'error', 'code'), -32000, transport.name);
-    const large = await say(transports, transport, JSON.stringify('x'.repeat(20_000)), { as: null });
+    const large = await sendThrough(transports, transport, JSON.stringify('x'.repeat(20_000)), { as: null });
     assert.equal(large.status, 401, transport.name);
   }
   assert.deepEqual(transports.audited(), []);
@@ -231,7 +231,7 @@ test('without the scope a decision is forbidden on every transport, and audited'
   const payload = JSON.stringify(decision());
   for (const transport of TRANSPORTS)
     for (const as of ['reader', 'guest']) {
-      const { status, body, response } = await say(transports, transport, payload, { as });
+      const { status, body, response } = await sendThrough(transports, transport, payload, { as });
       const name = `${transport.name} as ${as}`;
       // MCP returns tool results with status 200.
       assert.equal(status, transport.name === 'MCP' && as === 'reader' ? 200 : 403, name);
@@ -249,7 +249,7 @@ test('an override needs its own scope on every transport', async (t) => {
   const transports = await openTransports(t);
   for (const transport of TRANSPORTS) {
     const payload = JSON.stringify(decision({ override: true }));
-    const { response } = await say(transports, transport, payload, { as: 'decider' });
+    const { response } = await sendThrough(transports, transport, payload, { as: 'decider' });
     assert.deepEqual([statusOf(response), codesOf(response)], ['rejected', ['forbidden']], transport.name);
   }
 });
@@ -258,8 +258,8 @@ test('above the rate every transport returns the retry time', async (t) => {
   const transports = await openTransports(t, { limits: { perSecond: 0.01, burst: 2, keptForPause: 1 } });
   const risk = () => JSON.stringify(decision({ action: 'set_risk_mode', risk_mode: 'normal' }));
   for (const transport of TRANSPORTS) {
-    await say(transports, transport, risk());
-    const { status, headers, body, response } = await say(transports, transport, risk());
+    await sendThrough(transports, transport, risk());
+    const { status, headers, body, response } = await sendThrough(transports, transport, risk());
     assert.deepEqual(codesOf(response), ['rate_limited'], transport.name);
     assert.equal(status, transport.transport === 'jsonrpc' ? 429 : 200, transport.name);
     if (transport.transport === 'jsonrpc') assert.ok(Number(headers.get('retry-after')) >= 1);

@@ -61,5 +61,5 @@ export const at = (seconds: number): Request => ({
 });
 
 /** A status, its codes, and `!` with its warnings. */
-export const said = ({ status, errors, warnings }: ControlResponse): string =>
+export const outcomeOf = ({ status, errors, warnings }: ControlResponse): string =>
   [status, ...errors.map(({ code }) => code), ...warnings.map(({ code }) => `!${code}`)].join(' ');

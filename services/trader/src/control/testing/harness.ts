@@ -20,7 +20,7 @@ import {
   type DecisionServiceOptions,
   type RunningDecisionService,
 } from '../create-decision-service.ts';
-import { CONCERN, decisionOf, NOW, POLICY, type Request, STRATEGIES, said } from './decisions.ts';
+import { CONCERN, decisionOf, NOW, outcomeOf, POLICY, type Request, STRATEGIES } from './decisions.ts';
 import { type FaultyStore, withFaults } from './faulty-store.ts';
 import { createTestRuntime, type TestRuntime } from './runtime.ts';
 
@@ -73,7 +73,7 @@ export interface TestDecisionService {
   readonly clock: ManualClock;
   readonly log: ReturnType<typeof recordingLog>;
   /** Calls of the observer. */
-  readonly told: string[];
+  readonly reported: string[];
   /** Sends a payload text. */
   send(text: string | null, o?: Partial<Attempt>): Promise<Answer>;
   /** Sends a decision and returns its result as text. */
@@ -128,7 +128,7 @@ export async function openDecisionService(
   const build = async (store: FaultyStore, fate: TestRuntime['fate'] = []): Promise<TestDecisionService> => {
     const runtime = createTestRuntime(...fate);
     const log = recordingLog();
-    const told: string[] = [];
+    const reported: string[] = [];
     const decisions = createDecisionService({
       store,
       runtime,
@@ -140,9 +140,9 @@ export async function openDecisionService(
         accountsOf: (name) => ({ operator: '*' as const, switch: ['acc'], stranger: ['other'] })[name] ?? [],
       },
       watcher: {
-        decided: (action, status) => told.push(`${action} ${status}`),
-        rejected: (code) => told.push(code),
-        audited: () => told.push('audited'),
+        decided: (action, status) => reported.push(`${action} ${status}`),
+        rejected: (code) => reported.push(code),
+        audited: () => reported.push('audited'),
       },
     });
     t.after(() => decisions.close());
@@ -160,11 +160,11 @@ export async function openDecisionService(
       store,
       runtime,
       log,
-      told,
+      reported,
       send,
       audit,
       clock,
-      ask: async (request, attempt) => said((await send(textOf(request), attempt)).response),
+      ask: async (request, attempt) => outcomeOf((await send(textOf(request), attempt)).response),
       concern: (id = CONCERN.id) => store.concern(id),
       kinds: () =>
         audit().map(({ record }) =>

@@ -11,7 +11,7 @@ const silent = (): void => undefined;
 const log = { debug: silent, info: silent, warn: silent, error: silent };
 const [, , file = '', round = ''] = process.argv;
 const store = openControlStore({ file, service: 'trader', clock: systemClock, ids: systemIds, log });
-const say = (...words: (string | number | undefined)[]) => writeSync(1, `${words.join(' ')}\n`);
+const print = (...words: (string | number | undefined)[]) => writeSync(1, `${words.join(' ')}\n`);
 await store.seed(...SEED);
 
 /** Serializes applies, as the decision service does. */
@@ -25,7 +25,7 @@ async function flow(name: number): Promise<never> {
         store,
         payload({ decision_id, dry_run: n % 2 === 0, action: 'resume' }),
       );
-      say(verdict.response.status, decision_id, auditSeq, verdict.response.dryRun ? 'dry' : 'real');
+      print(verdict.response.status, decision_id, auditSeq, verdict.response.dryRun ? 'dry' : 'real');
       if (verdict.next) await store.settle(applyOf({ verdict, auditSeq }), verdict.response);
       continue;
     }
@@ -41,19 +41,19 @@ async function change(decision_id: string, n: number): Promise<void> {
   const target = before.activeStrategyId === GRID ? TREND : GRID;
   const written = await decided(store, switchTo(target, { decision_id, reason: 'x'.repeat(700) }));
   const { response } = written.verdict;
-  say(response.status, decision_id, written.auditSeq, 'real');
+  print(response.status, decision_id, written.auditSeq, 'real');
   if (response.status !== 'applied') return;
   if (n % 3 === 0) {
     const { rev } = await store.compensate(applyOf(written), before, failedFrom(response));
-    say('compensated', decision_id, rev);
+    print('compensated', decision_id, rev);
   } else {
     void store.saveEngine(CONCERN.id, { decision_id });
     await store.settle(applyOf(written), response);
-    say('settled', decision_id);
+    print('settled', decision_id);
   }
   const last = store.outbox.read(0, 1000).at(-1)?.seq ?? 0;
   if (last > 0) await store.outbox.advance(last);
-  say('advanced', last);
+  print('advanced', last);
 }
 
 await Promise.all(Array.from({ length: 8 }, (_, name) => flow(name)));

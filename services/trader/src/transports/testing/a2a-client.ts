@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { createA2AClient, type PeerTask } from '@hermes-fleet/a2a';
 import { type JsonObject, systemClock, systemIds } from '@hermes-fleet/protocol';
 import { silentLog } from '@hermes-fleet/protocol/testing';
-import { type OpenDoors, tokenOf } from './transports.ts';
+import { type OpenTransports, tokenOf } from './transports.ts';
 
 export const client = createA2AClient({ clock: systemClock, log: silentLog, extensions: [] });
-export const peer = ({ url }: OpenDoors, as = 'operator') => ({
+export const peer = ({ url }: OpenTransports, as = 'operator') => ({
   name: 'trader',
   url: `${url}/jsonrpc`,
   token: tokenOf(as),
@@ -18,8 +18,12 @@ export const deciding = (payload: JsonObject, messageId = systemIds.uuid()) => (
 });
 
 /** The finished task of a decision. */
-export async function taskOf(doors: OpenDoors, payload: JsonObject, messageId?: string): Promise<PeerTask> {
-  const reply = await client.send(peer(doors), deciding(payload, messageId), IN_TIME);
+export async function taskOf(
+  transports: OpenTransports,
+  payload: JsonObject,
+  messageId?: string,
+): Promise<PeerTask> {
+  const reply = await client.send(peer(transports), deciding(payload, messageId), IN_TIME);
   assert.ok(reply.kind === 'task');
   return reply.task;
 }

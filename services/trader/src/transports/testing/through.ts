@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject, systemIds } from '@hermes-fleet/protocol';
 import type { Transport } from '../../control/attempt.ts';
-import { at, type OpenDoors, type Posted, type PostOptions } from './transports.ts';
+import { at, type OpenTransports, type Posted, type PostOptions } from './transports.ts';
 
 /** A transport: how to send a decision and where to find the response. */
 export interface TestTransport {
@@ -72,14 +72,14 @@ export interface Answered extends Posted {
 }
 
 /** Sends a payload through a transport. */
-export async function say(
-  doors: OpenDoors,
-  way: TestTransport,
+export async function sendThrough(
+  transports: OpenTransports,
+  transport: TestTransport,
   payload: string | undefined,
   o: PostOptions = {},
 ): Promise<Answered> {
-  const posted = await doors.post(way.path, way.around(payload), o);
-  return { ...posted, response: way.responseIn(posted.body) };
+  const posted = await transports.post(transport.path, transport.around(payload), o);
+  return { ...posted, response: transport.responseIn(posted.body) };
 }
 
 export const statusOf = (response: unknown): unknown =>

@@ -74,7 +74,7 @@ export interface Audited {
   readonly traceparent: string | undefined;
 }
 
-export interface OpenDoors {
+export interface OpenTransports {
   readonly url: string;
   readonly decisions: DecisionService;
   readonly store: ControlStore;
@@ -100,13 +100,13 @@ export interface Posted {
   readonly body: JsonObject;
 }
 
-export interface DoorsOptions {
+export interface TransportsOptions {
   readonly runtime?: Partial<Runtime>;
   readonly limits?: DecisionServiceOptions['limits'];
 }
 
 /** All transports on a real server with real decision service, store and ledger; engines and gateway are fakes. */
-export async function openTransports(t: TestContext, o: DoorsOptions = {}): Promise<OpenDoors> {
+export async function openTransports(t: TestContext, o: TransportsOptions = {}): Promise<OpenTransports> {
   const dir = tempDir(t);
   const log = createLogger({ name: 'trader', level: 'silent' });
   const common = { clock: systemClock, ids: systemIds, log };
@@ -173,7 +173,7 @@ export async function openTransports(t: TestContext, o: DoorsOptions = {}): Prom
     seen = records.at(-1)?.seq ?? seen;
     return records.filter(({ record }) => record.kind === 'attempt').map(({ record }) => attemptIn(record));
   };
-  const post: OpenDoors['post'] = async (path, body, { as = 'operator', headers = {} } = {}) => {
+  const post: OpenTransports['post'] = async (path, body, { as = 'operator', headers = {} } = {}) => {
     const response = await fetch(`${url}${path}`, {
       method: 'POST',
       headers: {

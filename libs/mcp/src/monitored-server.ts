@@ -34,7 +34,7 @@ const LIST_MS = 10_000;
 const MAX_SILENT_PINGS = 3;
 
 /** One configured MCP server: health checks and tool calls over one session (docs/agent.md#mcp-servers). */
-export class McpServer {
+export class MonitoredServer {
   readonly #options: ServerOptions;
   readonly #session: Session;
   #health: Health;

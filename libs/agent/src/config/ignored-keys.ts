@@ -3,24 +3,24 @@ import { z } from 'zod';
 const enabled = z.strictObject({ enabled: z.boolean() }).optional();
 
 /** Tool switches of other Hermes deployments that have no effect here. */
-export const SourceTools = z.object({ tasks: enabled, introspection: enabled, models: enabled });
+export const IgnoredTools = z.object({ tasks: enabled, introspection: enabled, models: enabled });
 
 /** Keys of other Hermes deployments' config.yaml that are accepted and ignored. */
-export const SourceKeys = z.object({
+export const IgnoredKeys = z.object({
   effort: z.string().min(1).optional(),
   defaultAgent: z.string().min(1).optional(),
   a2a_port: z.int().min(1).max(65_535).optional(),
 });
 
-interface WithSourceKeys {
+interface WithIgnoredKeys {
   readonly effort?: string | undefined;
   readonly defaultAgent?: string | undefined;
   readonly a2a: { readonly port?: number | undefined };
-  readonly tools: Partial<Record<keyof typeof SourceTools.shape, unknown>>;
+  readonly tools: Partial<Record<keyof typeof IgnoredTools.shape, unknown>>;
 }
 
 /** One line for each accepted key that has no effect, with the replacement (docs/configuration.md#configyaml). */
-export function sourceKeyNotes({ effort, defaultAgent, a2a, tools }: WithSourceKeys): string[] {
+export function ignoredKeyNotes({ effort, defaultAgent, a2a, tools }: WithIgnoredKeys): string[] {
   const noted: readonly (readonly [key: string, value: unknown, instead: string])[] = [
     ['effort', effort, 'every task has its own priority, which sets how deep it is verified'],
     ['defaultAgent', defaultAgent, 'the profile is the agent: its folder holds IDENTITY.md'],
