@@ -12,13 +12,13 @@ import {
 import { createRuntime, type Runtime } from '@hermes-fleet/paper';
 import { systemClock as clock } from '@hermes-fleet/protocol';
 import { createLogger, createSecretEnv } from '@hermes-fleet/service';
-import { NO_AGENT, NO_MCP } from './agent.ts';
 import { runtimeConcerns, settingsOf } from './config/settings.ts';
 import { readConfiguration } from './configuration.ts';
 import { DECIDE } from './control/access.ts';
 import { createDecisionService } from './control/create-decision-service.ts';
 import { connectControlBus } from './control-bus.ts';
 import { createTraderMetrics } from './metrics.ts';
+import { NO_AGENT, NO_MCP } from './no-agent.ts';
 import { readinessOf } from './readiness.ts';
 import { shutdownSteps } from './shutdown-steps.ts';
 import { openControlStore } from './store/sqlite-store.ts';

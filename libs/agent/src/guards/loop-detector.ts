@@ -5,7 +5,6 @@ import type { GuardedCall } from '../run/guards.ts';
 import { commandWords } from './commands/command-words.ts';
 import { shellCommands } from './commands/shell-line.ts';
 import { callKey, errorKey } from './loop-keys.ts';
-import { callWords, errorWords, fileWords, type Limits, totalWords, type Words } from './loop-words.ts';
 import type { Verified } from './verification.ts';
 
 /** Maximum entries per counter; the oldest is dropped first. */
@@ -53,13 +52,13 @@ export function createLoopDetector(
   const limits = loopLimits(hooks.loopDetectionThreshold);
 
   /** The warning or stop for a level that `count` reaches for the first time. */
-  function reached(what: string, count: number, limit: Limits, words: Words): LoopFinding {
+  function reached(what: string, count: number, limit: Limits, messages: Messages): LoopFinding {
     const level = levelOf(count, limit);
     if (level <= (lookUp(counts.warned, what) ?? 0)) return { notes: [] };
     put(counts.warned, what, level);
     onGuard?.('loop', LEVELS[level] ?? 'stop');
-    if (level < STOP) return { notes: [words.warning(level > 1)] };
-    return { notes: [], stop: { guard: 'loop', reason: words.stop } };
+    if (level < STOP) return { notes: [messages.warning(level > 1)] };
+    return { notes: [], stop: { guard: 'loop', reason: messages.stop } };
   }
 
   function edited(name: string): LoopFinding[] {
@@ -71,15 +70,20 @@ export function createLoopDetector(
     const total = again.reduce((sum, [, count]) => sum + count, 0);
     const names = again.map(([one]) => one);
     return [
-      reached(`file ${path}`, edits, limits.file, fileWords(path, edits, limits.file)),
-      reached('edits', total, limits.total, totalWords(names, total, limits.total)),
+      reached(`file ${path}`, edits, limits.file, fileMessages(path, edits, limits.file)),
+      reached('edits', total, limits.total, totalMessages(names, total, limits.total)),
     ];
   }
 
-  function repeated(list: LoopCounts['calls'], what: string, key: string, words: (count: number) => Words) {
+  function repeated(
+    list: LoopCounts['calls'],
+    what: string,
+    key: string,
+    messagesFor: (count: number) => Messages,
+  ) {
     const count = (lookUp(list, key) ?? 0) + 1;
     put(list, key, count);
-    return reached(`${what} ${key}`, count, limits.same, words(count));
+    return reached(`${what} ${key}`, count, limits.same, messagesFor(count));
   }
 
   function clear(passed: Verified['passed']): void {
@@ -104,12 +108,12 @@ export function createLoopDetector(
       if (wrote.length > 0) counts.calls = counts.calls.filter(([one]) => one === key);
       const found = [...new Set(wrote)].flatMap(edited);
       if (!result.ok) {
-        const words = (count: number) => errorWords(tool, count, limits.same);
-        found.push(repeated(counts.errors, 'error', errorKey(call, result), words));
+        const messagesFor = (count: number) => errorMessages(tool, count, limits.same);
+        found.push(repeated(counts.errors, 'error', errorKey(call, result), messagesFor));
       } else if (isWait(call)) {
         counts.calls = [];
       } else if (passed !== 'all') {
-        found.push(repeated(counts.calls, 'call', key, (count) => callWords(tool, count, limits.same)));
+        found.push(repeated(counts.calls, 'call', key, (count) => callMessages(tool, count, limits.same)));
       }
       const stop = found.find((one) => one.stop !== undefined)?.stop;
       return { notes: found.flatMap(({ notes }) => notes), ...(stop && { stop }) };
@@ -147,4 +151,57 @@ function put(list: Counts, key: string, count: number): void {
 function drop(list: Counts, key: string): void {
   const at = list.findIndex(([one]) => one === key);
   if (at !== -1) list.splice(at, 1);
+}
+
+/** Counts that trigger a warning, a stronger warning, and the end of the run. */
+interface Limits {
+  readonly warn: number;
+  readonly harder?: number;
+  readonly stop: number;
+}
+
+/** The warning for the model, and the reason in the result when the run is stopped. */
+interface Messages {
+  warning(harder: boolean): string;
+  readonly stop: string;
+}
+
+const MAX_LISTED = 5;
+
+/** Edits of one file. */
+const fileMessages = (path: string, count: number, { stop }: Limits): Messages => ({
+  warning: (harder) =>
+    harder
+      ? `You've edited ${path} ${count} times, and no check has passed since. Stop editing it: read the task again, find ` +
+        `out what is really wrong, and try a fundamentally different solution. At ${stop} edits the run is ended.`
+      : `You've edited ${path} ${count} times. Consider stepping back: is your approach correct, or should you try a ` +
+        'fundamentally different solution?',
+  stop: `${path} was edited ${count} times, and no check passed`,
+});
+
+/** Alternating edits of several files. */
+const totalMessages = (paths: readonly string[], count: number, { stop }: Limits): Messages => ({
+  warning: () =>
+    `You've edited the same files (${listed(paths)}) ${count} times since a check passed. Verify what you have before ` +
+    `you edit any further, or try a fundamentally different solution. At ${stop} edits the run is ended.`,
+  stop: `the same files (${listed(paths)}) were edited ${count} times, and no check passed`,
+});
+
+const callMessages = (tool: string, count: number, { stop }: Limits): Messages => ({
+  warning: () =>
+    `You've called ${tool} ${count} times with the same input. It will come to the same again: do something else, or ` +
+    `finish. At ${stop} calls the run is ended.`,
+  stop: `${tool} was called ${count} times with the same input`,
+});
+
+const errorMessages = (tool: string, count: number, { stop }: Limits): Messages => ({
+  warning: () =>
+    `${tool} has failed ${count} times with the same error. Don't try the same again: find out why it fails, or do it ` +
+    `another way. At ${stop} failures the run is ended.`,
+  stop: `${tool} failed ${count} times with the same error`,
+});
+
+function listed(paths: readonly string[]): string {
+  const more = paths.length > MAX_LISTED ? ` and ${paths.length - MAX_LISTED} more` : '';
+  return `${paths.slice(-MAX_LISTED).join(', ')}${more}`;
 }

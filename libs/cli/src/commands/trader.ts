@@ -1,8 +1,14 @@
-import { systemClock } from '@hermes-fleet/protocol';
+import { randomUUID } from 'node:crypto';
+import { type JsonObject, readControlDecision, systemClock } from '@hermes-fleet/protocol';
 import { textAt } from '../client/fields.ts';
 import type { Target } from '../client/http.ts';
-import { DECISION_OPTIONS, decisionOf, describesDecision } from '../command-line/decision-options.ts';
-import { definedFields, noArguments, readOptions, UsageError } from '../command-line/options.ts';
+import {
+  definedFields,
+  invalidFields,
+  noArguments,
+  readOptions,
+  UsageError,
+} from '../command-line/options.ts';
 import { columns, printJson, printLines } from '../command-line/output.ts';
 import { FLEET_OPTIONS, findTrader, readInput, requireFleet } from '../command-line/running-fleet.ts';
 import { decide, getStrategy, listStrategies } from '../trader/client.ts';
@@ -86,6 +92,63 @@ async function decideCommand(argv: readonly string[]): Promise<number> {
     else printLines(renderDecision(response));
     return EXIT_CODES[textAt(response, 'status')] ?? 1;
   });
+}
+
+/** Options that describe a decision; the alternative is a file that holds one. */
+const DECISION_OPTIONS = {
+  action: { type: 'string' },
+  concern: { type: 'string' },
+  target: { type: 'string' },
+  expected: { type: 'string' },
+  'risk-mode': { type: 'string' },
+  reason: { type: 'string' },
+  confidence: { type: 'string' },
+  id: { type: 'string' },
+  'dry-run': { type: 'boolean' },
+  override: { type: 'boolean' },
+} as const;
+
+type DecisionValues = { readonly [K in keyof typeof DECISION_OPTIONS]?: string | boolean | undefined };
+
+const describesDecision = (values: DecisionValues): boolean =>
+  Object.keys(DECISION_OPTIONS).some((key) => key in values);
+
+/**
+ * Builds the wire form of a decision from options. The confidence defaults to 1; `--expected none` expects that no
+ * strategy is active. Throws UsageError that names every invalid field.
+ */
+function decisionOf(values: DecisionValues, concern: string, now: number): JsonObject {
+  const text = (name: keyof DecisionValues): string | undefined => {
+    const value = values[name];
+    return typeof value === 'string' ? value : undefined;
+  };
+  const [account = '', ...market] = concern.split(':');
+  const expected = text('expected');
+  const decision = definedFields({
+    decision_id: text('id') ?? `cli-${randomUUID()}`,
+    concern_id: concern,
+    account_id: account,
+    market_symbol: market.join(':'),
+    action: text('action'),
+    target_strategy_id: text('target'),
+    expected_active_strategy_id: expected === 'none' ? null : expected,
+    risk_mode: text('risk-mode'),
+    reason: text('reason'),
+    confidence: confidenceOf(text('confidence')),
+    dry_run: values['dry-run'] === true ? true : undefined,
+    override: values.override === true ? true : undefined,
+    requested_at: new Date(now).toISOString(),
+  });
+  const reading = readControlDecision(JSON.stringify(decision));
+  if ('decision' in reading) return decision;
+  throw invalidFields(reading.fields);
+}
+
+function confidenceOf(text: string | undefined): number {
+  if (text === undefined) return 1;
+  if (!/^(0|1|0?\.\d+|[01]\.\d+)$/.test(text))
+    throw new UsageError(`--confidence must be a number from 0 to 1, not "${text}"`);
+  return Number(text);
 }
 
 /** The concern of a trader that has exactly one. Throws UsageError that names the concerns when there are several. */

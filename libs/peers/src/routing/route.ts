@@ -2,7 +2,6 @@ import type { TaskDispatch, Unmet } from '@hermes-fleet/protocol';
 import { isLive, type PeerProfile } from '../peer-profile.ts';
 import { exclusionReasons, type RoutingQuery } from './eligibility.ts';
 import type { RoutingPolicy } from './policy.ts';
-import { rendezvous } from './rendezvous.ts';
 import { createScorer, type Scorer, scoreProse } from './score.ts';
 import { unroutable } from './unroutable.ts';
 
@@ -94,4 +93,27 @@ function explain(
     reasons: eligible ? notes : unmet.map(({ detail }) => detail),
     score,
   };
+}
+
+const PRIME = 0x01000193;
+
+/**
+ * Rendezvous hashing: the peer with the greatest weight takes the task. Equal peers share evenly, and a peer that leaves
+ * moves only its own share. The hash is FNV-1a with murmur's finalizer: not cryptographic, and well below 1 ms for 1,000
+ * peers.
+ */
+function rendezvous(taskId: string): (peer: string) => number {
+  const task = absorb(0x811c9dc5, `${taskId}\n`);
+  return (peer) => {
+    let hash = absorb(task, peer);
+    hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
+    hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
+    return (hash ^ (hash >>> 16)) >>> 0;
+  };
+}
+
+function absorb(start: number, text: string): number {
+  let hash = start;
+  for (let i = 0; i < text.length; i += 1) hash = Math.imul(hash ^ text.charCodeAt(i), PRIME);
+  return hash;
 }

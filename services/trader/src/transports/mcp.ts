@@ -7,13 +7,22 @@ import {
   type JsonObject,
 } from '@hermes-fleet/protocol';
 import { translateError } from '@hermes-fleet/service';
-import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
+import { Server } from '@modelcontextprotocol/sdk/server/index.js';
+import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js';
+import {
+  CallToolRequestSchema,
+  type CallToolResult,
+  ErrorCode,
+  ListToolsRequestSchema,
+  McpError,
+  type Tool,
+} from '@modelcontextprotocol/sdk/types.js';
+import { AjvJsonSchemaValidator } from '@modelcontextprotocol/sdk/validation/ajv';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { DECIDE, READ } from '../control/access.ts';
 import type { Attempt } from '../control/attempt.ts';
 import type { DecisionService } from '../control/decision-service.ts';
 import { type McpBody, readMcpBody } from './mcp-body.ts';
-import { createMcpResponder } from './mcp-server.ts';
 import { DECIDE_TOOL, LIST_TOOL, mcpTools } from './mcp-tools.ts';
 import { codeOf } from './refusals.ts';
 
@@ -142,4 +151,41 @@ function errorText(
 function send(reply: FastifyReply, status: number, text: string): FastifyReply {
   reply.code(status);
   return text === '' ? reply.send() : reply.type('application/json; charset=utf-8').send(text);
+}
+
+/** Answers one message; `run` is called for a listed tool. */
+type McpResponder = (
+  message: JsonObject,
+  headers: Headers,
+  run: (tool: string) => Promise<CallToolResult>,
+) => Promise<{ readonly status: number; readonly text: string }>;
+
+/**
+ * MCP over Streamable HTTP by the official SDK, without sessions: each message has its own server and transport, and the
+ * answer is JSON. The caller sees the message of an error that `run` throws.
+ */
+function createMcpResponder(info: { name: string; version: string }, tools: readonly Tool[]): McpResponder {
+  // Shared: by default each server creates its own.
+  const jsonSchemaValidator = new AjvJsonSchemaValidator();
+  return async (message, headers, run) => {
+    const server = new Server(info, { capabilities: { tools: {} }, jsonSchemaValidator });
+    server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: [...tools] }));
+    server.setRequestHandler(CallToolRequestSchema, ({ params: { name } }) => {
+      if (tools.some((tool) => tool.name === name)) return run(name);
+      throw new McpError(
+        ErrorCode.InvalidParams,
+        `there is no tool "${name.slice(0, 100)}"; tools/list returns the available tools`,
+      );
+    });
+    const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true });
+    try {
+      await server.connect(transport);
+      // The SDK ignores the address.
+      const request = new Request('http://localhost/mcp', { method: 'POST', headers });
+      const response = await transport.handleRequest(request, { parsedBody: message });
+      return { status: response.status, text: await response.text() };
+    } finally {
+      await server.close();
+    }
+  };
 }
