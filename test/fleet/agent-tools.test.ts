@@ -106,7 +106,7 @@ test("a fleet's own agents use the fleet", { timeout: 280_000 }, async (t) => {
     const [handed] = fleet
       .log('switch')
       .split('\n')
-      .filter((line) => line.includes('work is handed to a peer'));
+      .filter((line) => line.includes('work is delegated to a peer'));
     const { on_behalf_of, part, task_id } = JSON.parse(handed ?? '{}');
     assert.deepEqual([on_behalf_of, task_id, part.startsWith(`${id}/`)], ['operator', id, true]);
     const events = await readEvents(fleet, (all) =>

@@ -199,7 +199,7 @@ test('an agent that dies in the middle of a task is not asked to do it again', a
   const { task, result } = await sent;
   assert.equal(task.status.state, 'TASK_STATE_FAILED');
   assert.deepEqual([result.error.code, result.error.retryable], ['outcome_unknown', false]);
-  assert.match(result.error.message, /whether fragile did the task is not known/);
+  assert.match(result.error.message, /it is unknown whether fragile did the task/);
   assert.equal(fragile.messages.length, 1);
   assert.equal(fragile.methods.filter((method) => method === 'SendMessage').length, 1);
 });

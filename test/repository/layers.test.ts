@@ -56,7 +56,7 @@ function arrows(): Arrow[] {
 
 const packageOf = (file: string): string => file.split('/').slice(0, 2).join('/');
 
-/** What an arrow does wrong, or undefined. */
+/** The rule that an import breaks, or undefined. */
 function fault({ file, specifier }: Arrow): string | undefined {
   const from = packageOf(file);
   const layer = LAYERS[from];

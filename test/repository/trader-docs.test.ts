@@ -16,7 +16,7 @@ import { leaves } from '../support/schema.ts';
 
 const text = doc('docs/trader.md');
 
-/** Every word that stands as code in the first cells of a section's tables. */
+/** Every word in code format in the first cells of a section's tables. */
 const firstCells = (heading: string): string[] =>
   rows(section(text, heading)).flatMap(([cell = '']) =>
     [...cell.matchAll(/`([a-z_]+)`/g)].map(([, word = '']) => word),

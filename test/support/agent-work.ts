@@ -8,7 +8,7 @@ export const tool = (name: string, input: unknown): string =>
   `\`\`\`tool ${name}\n${JSON.stringify(input)}\n\`\`\``;
 export const shell = (...commands: readonly string[]): string => `\`\`\`sh\n${commands.join('\n')}\n\`\`\``;
 
-/** What the offline runbook says of a tool that it called. */
+/** The line in which offline/runbook reports a call of a tool. */
 interface Called {
   readonly tool: string;
   readonly outcome: string;

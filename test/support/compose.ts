@@ -47,7 +47,7 @@ export interface Inspected {
   };
 }
 
-/** A whole fleet in containers, as a Compose project of its own. */
+/** A whole fleet in containers, as a separate Compose project. */
 export interface ComposeFleet {
   readonly operatorToken: string;
   readonly image: string;
@@ -75,7 +75,7 @@ export interface ComposeFleet {
   ledgerIds(): Promise<Readonly<Record<string, readonly string[]>>>;
 }
 
-/** What keeps a fleet of a test apart from every other on this machine: its name, its ports, its image. */
+/** The name, ports and image of a test's fleet, which no other fleet on this machine has. */
 export interface ComposeProject {
   readonly name: string;
   readonly image: string;

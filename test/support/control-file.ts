@@ -16,7 +16,7 @@ export interface ConcernRow {
   readonly riskMode: string;
 }
 
-/** What a trader's control.db says, read beside its owner and without its code. */
+/** The content of a trader's control.db, read while its owner runs, without the trader's code. */
 export function readControlFile(file: string): { audit: AuditRow[]; concerns: ConcernRow[] } {
   const db = new DatabaseSync(file, { readOnly: true });
   try {

@@ -16,7 +16,7 @@ export const docs = (): Doc[] =>
 
 export const doc = (file: string): string => readFileSync(join(ROOT, file), 'utf8');
 
-/** What stands between a heading of the second level and the next one. */
+/** The text from a heading of the second level to the next one. */
 export function section(text: string, heading: string): string {
   const found = text.split(/^## /m).find((part) => part.startsWith(`${heading}\n`));
   if (found === undefined) throw new Error(`there is no section "${heading}"`);
@@ -38,7 +38,7 @@ export const fenced = (text: string, language: string): string[] =>
 
 export interface Block {
   readonly file: string;
-  /** What stands in the comment before it, after `run`. */
+  /** The text after `run` in the comment before it. */
   readonly mark: string;
   readonly script: string;
 }

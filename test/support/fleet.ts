@@ -24,7 +24,7 @@ import type { Target } from './rpc.ts';
 
 export const ROOT = resolve(import.meta.dirname, '../..');
 
-/** A whole fleet as plain processes: real nats-server, real gateways, files of its own. */
+/** A whole fleet as plain processes: real nats-server, real gateways, and a separate folder. */
 export interface Fleet {
   readonly plan: FleetPlan;
   readonly dir: string;
@@ -45,7 +45,7 @@ export interface Fleet {
   bus: BusConnection;
 }
 
-/** What a test's fleet has other than the shipped one. */
+/** The differences of a test's fleet from the shipped one. */
 export interface FleetChanges {
   /** The text of a profile's fleet.yaml, from the shipped one. */
   readonly fleetYaml?: (profile: string, shipped: string) => string;
@@ -55,7 +55,7 @@ export interface FleetChanges {
   readonly secrets?: Readonly<Record<string, Readonly<Record<string, string>>>>;
 }
 
-/** Starts a fleet on free ports in a folder of its own, and takes it down when the test ends. */
+/** Starts a fleet on free ports in a new folder, and stops it when the test ends. */
 export async function startFleet(
   t: TestContext,
   env: Record<string, string> = {},
@@ -136,7 +136,7 @@ export async function startFleet(
   };
 }
 
-/** The repository as far as a member needs it, with profiles of its own. */
+/** The parts of the repository that a member needs, with changed profiles. */
 function ownRoot(root: string, { fleetYaml, configYaml }: FleetChanges): string {
   const profiles = join(root, 'deploy/profiles');
   cpSync(join(ROOT, 'deploy/profiles'), profiles, { recursive: true });

@@ -6,7 +6,7 @@ export interface LoggedEvent {
   readonly type: string;
 }
 
-/** What a profile's ledger file says, read beside its owner: the events that the bus must have in the end. */
+/** The events in a profile's ledger file, read while its owner runs: the bus must finally have all of them. */
 export function readLedgerFile(file: string): { id: string; events: LoggedEvent[]; unfinished: number } {
   const db = new DatabaseSync(file, { readOnly: true });
   try {

@@ -11,7 +11,7 @@ import {
 import { silentLog } from '@hermes-fleet/protocol/testing';
 import { createBudget } from '@hermes-fleet/tokens';
 
-/** A ledger in a file of its own, for runs without a gateway. */
+/** A ledger in a separate file, for runs without a gateway. */
 export const openTestLedger = (file: string): Ledger =>
   openLedger({ file, profile: 'test', clock: systemClock, ids: systemIds, log: silentLog });
 
@@ -38,7 +38,7 @@ export interface LedgerRun {
   calls(): number;
 }
 
-/** What a run gets to work with: all that it spends, reports or saves goes into the ledger, as in a gateway. */
+/** The context of a run. Everything that it spends, reports or saves goes into the ledger, as in a gateway. */
 export function ledgerRun(
   ledger: Ledger,
   task: AdmittedTask,

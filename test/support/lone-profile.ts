@@ -10,10 +10,10 @@ import type { Target } from './rpc.ts';
 
 const TOKEN = 'token-of-the-test-as-operator-0123456789';
 
-/** One profile as a process of its own, with a home of its own, and no broker. */
+/** One profile as a process with its own home, without a broker. */
 export interface LoneProfile extends Target {
   readonly token: string;
-  /** What it wrote so far. */
+  /** Its output so far. */
   log(): string;
   /** SIGKILL; resolves when it is gone. */
   kill(): Promise<void>;

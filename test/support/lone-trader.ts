@@ -16,7 +16,7 @@ export const CONCERN = `${ACCOUNT}:${MARKET}`;
 export const GRID = '9cf29124-65a7-4950-ac18-65f938e0239b';
 export const TREND = '0c555fee-e4c8-4543-ae70-c132517017e1';
 
-// biome-ignore lint/suspicious/noExplicitAny: what a file of configuration holds is its reader's to say
+// biome-ignore lint/suspicious/noExplicitAny: the tests change arbitrary keys of the configuration
 type Section = Record<string, any>;
 
 const CALLERS: Readonly<Record<string, readonly string[]>> = {
@@ -26,7 +26,7 @@ const CALLERS: Readonly<Record<string, readonly string[]>> = {
   guest: ['announce', 'read'],
 };
 
-/** The trader as a process of its own, with the shipped configuration in a home of its own, and no broker. */
+/** The trader as a process with its own home and the shipped configuration, without a broker. */
 export interface LoneTrader extends Target {
   readonly token: string;
   readonly stateDir: string;
@@ -46,7 +46,7 @@ export interface LoneTraderOptions {
   /** Changes the `trader` section of the shipped trader.yaml in place. */
   readonly change?: (trader: Section) => void;
   readonly env?: Record<string, string>;
-  /** What is put before the program, e.g. a shell that sets limits. */
+  /** Words before the program on the command line, e.g. a shell that sets limits. */
   readonly wrapper?: readonly string[];
 }
 
@@ -149,7 +149,7 @@ export const decision = (fields: Record<string, unknown> = {}): Record<string, u
   ...fields,
 });
 
-/** Sends a payload as it stands, as the params of `apply_control_decision`. */
+/** Sends a payload unchanged, as the params of `apply_control_decision`. */
 export const decideText = (to: Target, payload: string): Promise<RpcReply> =>
   post(to, `{"jsonrpc":"2.0","id":1,"method":"apply_control_decision","params":${payload}}`);
 

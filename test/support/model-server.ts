@@ -5,7 +5,7 @@ import type { TestContext } from 'node:test';
 /** A model's address on loopback that answers every question alike, over the real wire, and counts who comes. */
 export interface ModelServer {
   readonly url: string;
-  /** What it was sent so far: methods and paths, and `connection` for each time that somebody connected. */
+  /** The requests so far, as method and path, and `connection` for each new connection. */
   readonly visits: readonly string[];
 }
 

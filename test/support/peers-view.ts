@@ -10,7 +10,7 @@ export interface SeenPeer {
   readonly announce: { readonly ready: boolean; readonly repo_state: { readonly clean: boolean } } | null;
 }
 
-/** What a profile knows of its peers now. */
+/** The peers as a profile sees them now. */
 export async function seenPeers({ url, token }: Target): Promise<readonly SeenPeer[]> {
   const reply = await fetch(`${url}/fleet/peers`, {
     headers: { authorization: `Bearer ${token}` },

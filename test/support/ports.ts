@@ -39,7 +39,7 @@ async function isFree(port: number): Promise<boolean> {
   return true;
 }
 
-/** Resolves with undefined when somebody else listens there. It keeps no process alive. */
+/** Resolves with undefined when the port is in use. It keeps no process alive. */
 const listen = (port: number): Promise<Server | undefined> =>
   new Promise((resolve) => {
     const server = createServer().unref();

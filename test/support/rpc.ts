@@ -16,7 +16,7 @@ export interface Target {
   readonly token: string | undefined;
 }
 
-/** Posts a body as it stands to `/jsonrpc`. */
+/** Posts a body unchanged to `/jsonrpc`. */
 export async function post(
   target: Target,
   body: string,

@@ -10,7 +10,7 @@ export interface Leaf {
 interface Seen {
   readonly optional: boolean;
   readonly defaultValue: unknown;
-  /** Whether a list of plain values is marked as one. */
+  /** True if a list of plain values is marked as one. */
   readonly brackets: boolean;
 }
 

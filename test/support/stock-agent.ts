@@ -22,7 +22,7 @@ import {
   JsonRpcTransportHandler,
 } from '@a2a-js/sdk/server';
 
-/** What an agent makes of the text of a message; `nth` counts the messages it got, from 1. */
+/** An agent's answer to the text of a message; `nth` counts its messages, from 1. */
 export type Behaviour = (text: string, nth: number) => Promise<string | { readonly ask: string }>;
 
 /** An agent on the A2A SDK's own server parts, which has never heard of the handshake. */
@@ -34,7 +34,7 @@ export interface StockAgent {
   readonly messages: Message[];
   /** The JSON-RPC methods that it was called with, in order. */
   readonly methods: string[];
-  /** How often its card was read. */
+  /** The number of times its card was read. */
   cardReads(): number;
   /** As a crash does it: the port is closed, every connection cut, and nothing is known any more. */
   kill(): Promise<void>;
@@ -42,10 +42,10 @@ export interface StockAgent {
 
 export interface StockOptions {
   readonly behaviour: Behaviour;
-  /** Whether it answers with a Task, or with nothing but a Message when it has finished. */
+  /** True: it answers with a Task; false: with a Message alone, once it has finished. */
   readonly answers?: 'task' | 'message';
   readonly streaming?: boolean;
-  /** Whether the answer to its first SendMessage gets lost on the way. */
+  /** True: the answer to its first SendMessage is lost. */
   readonly losesFirstAnswer?: boolean;
   /** Where its JSON-RPC is served. */
   readonly path?: string;

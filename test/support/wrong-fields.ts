@@ -73,7 +73,7 @@ export function wrongEach(
   return wrong.fields.length === 0 ? [] : [[path, wrong]];
 }
 
-/** A copy of an object with one field set; what stands on the way becomes an object. */
+/** A copy of an object with one field set; missing parents on its path become objects. */
 export function withField(object: unknown, [key = '', ...rest]: readonly string[], value: unknown): unknown {
   const fields = typeof object === 'object' && object !== null ? object : {};
   const below: unknown = Object.entries(fields).find(([name]) => name === key)?.[1];

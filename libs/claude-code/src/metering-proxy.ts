@@ -80,7 +80,7 @@ export async function openMeteringProxy(options: MeteringProxyOptions): Promise<
     const path = authorizedPath(request, secret, key);
     if (path === undefined) return sendError(response, 404, 'not_found_error', 'there is nothing here');
     const gone = new AbortController();
-    response.on('close', () => gone.abort(new Error('the caller went away')));
+    response.on('close', () => gone.abort(new Error('the caller disconnected')));
     const signal = AbortSignal.any([ending, gone.signal]);
     const raw = await readBody(request);
     if (raw === undefined) return sendError(response, 413, 'request_too_large', 'the request is too long');
@@ -263,8 +263,8 @@ export async function openMeteringProxy(options: MeteringProxyOptions): Promise<
   };
 }
 
-const TOO_MUCH = "the model's provider sent more than was ordered";
-const BROKE_OFF = "an answer of the model's provider broke off";
+const TOO_MUCH = "the model's provider sent more than was requested";
+const BROKE_OFF = "a response of the model's provider was cut off";
 
 const failureOf = (error: unknown): FleetError =>
   error instanceof FleetError ? error : providerFailure(undefined, { retryable: true, cause: error });

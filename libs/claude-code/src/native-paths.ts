@@ -52,6 +52,6 @@ async function checkLinks(files: AnchoredFiles, path: string): Promise<void> {
 /** Ignores a missing or inaccessible file: Claude Code has fewer rights than the gateway and gets the error itself. */
 function rethrowEscape(error: unknown): void {
   if (error instanceof ToolError) throw error;
-  if (hasCode(error, 'ELOOP')) throw new ToolError('the path is a link that leads nowhere');
+  if (hasCode(error, 'ELOOP')) throw new ToolError('the path is a dangling link');
   if (!hasCode(error, 'ENOENT', 'ENOTDIR', 'EACCES')) throw error;
 }

@@ -21,7 +21,7 @@ test('a response that ends before its first event is settled with the expected i
   await proxy[Symbol.asyncDispose]();
   assert.ok(context.budget.spent() > 400, String(context.budget.spent()));
   assert.deepEqual([proxy.failure()?.code, proxy.failure()?.retryable], ['MODEL_FAILED', true]);
-  assert.match(proxy.failure()?.message ?? '', /broke off/);
+  assert.match(proxy.failure()?.message ?? '', /cut off/);
 });
 
 test('an interrupted response without streaming is settled with the received output', async (t) => {
@@ -154,7 +154,7 @@ test('a response that exceeds max_tokens is cut off', async (t) => {
       () => '',
     )
     .catch(() => '');
-  assert.match(proxy.failure()?.message ?? '', /more than was ordered/);
+  assert.match(proxy.failure()?.message ?? '', /more than was requested/);
   await proxy[Symbol.asyncDispose]();
   const ordered = server.requests[0]?.max_tokens ?? 0;
   assert.ok(ordered > 0 && ordered < 1000);

@@ -219,7 +219,7 @@ export function createSessionCalls(options: SessionCallsOptions, resources: RunR
         throw error;
       }
       log.error({ task_id: task.id, tool: tool.name, err: error }, 'a tool failed unexpectedly');
-      return toolFailure('the tool failed for a reason of its own; try another way');
+      return toolFailure('the tool failed unexpectedly; try another way');
     }
   }
 

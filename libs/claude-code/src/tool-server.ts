@@ -111,5 +111,5 @@ class RpcError extends Error {
 function errorOf(error: unknown): JsonObject {
   if (error instanceof RpcError) return { code: error.code, message: error.message };
   if (error instanceof z.ZodError) return { code: INVALID_PARAMS, message: 'the request cannot be read' };
-  return { code: INTERNAL, message: 'the tool failed for a reason of its own; try another way' };
+  return { code: INTERNAL, message: 'the tool failed unexpectedly; try another way' };
 }

@@ -60,7 +60,7 @@ describe('fleet.yaml', () => {
       { server: { bind_port: 1, bind_host: '0.0.0.0', auth_required: false } },
       /only on loopback/,
     ],
-    ['authentication without callers', { server: { bind_port: 9220 } }, /nobody could log in/],
+    ['authentication without callers', { server: { bind_port: 9220 } }, /no caller could log in/],
     [
       'a token in place of its name',
       { server: { ...server, token_env: 'abc-123' } },
@@ -103,7 +103,7 @@ describe('fleet.yaml', () => {
     [
       'a caller with the name of the shared one',
       { server: { ...server, callers: { peer: caller } } },
-      /callers\.peer: is the name of whoever holds the shared token/,
+      /callers\.peer: is the name of the caller with the shared token/,
     ],
     ['a peer called auto', { server, agents: { auto: neighbour } }, /agents\.auto: Invalid key/],
     ['a wait of zero', { server, queue: { max_wait_s: 0 } }, /fleet\.queue\.max_wait_s/],

@@ -36,7 +36,7 @@ function checkServer(fleet: JsonObject, report: Report): void {
   if (callers && Object.hasOwn(callers, SHARED_NAME))
     report(
       ['server', 'callers', SHARED_NAME],
-      'is the name of whoever holds the shared token: choose another name',
+      'is the name of the caller with the shared token: choose another name',
     );
   const accepted = server.token_env !== undefined || (callers && Object.keys(callers).length > 0);
   if (!authRequired && typeof host === 'string' && !isLoopback(host))
@@ -47,7 +47,7 @@ function checkServer(fleet: JsonObject, report: Report): void {
   if (authRequired && !accepted)
     report(
       ['server', 'auth_required'],
-      'is true but nobody could log in: add token_env, or callers with a token_env each',
+      'is true, but no caller could log in: add token_env, or callers with a token_env each',
     );
 }
 

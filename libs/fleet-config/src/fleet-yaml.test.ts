@@ -139,7 +139,7 @@ describe('an invalid fleet.yaml', () => {
       'fleet.yaml:9 fleet.server.bind_port: must be a port from 1 to 65535',
       'fleet.yaml:10 fleet.server.auth_required: may be false only on loopback, and bind_host is 0.0.0.0: set it to true, or bind to 127.0.0.1',
       'fleet.yaml:11 fleet.server.token_env: must be the name of an environment variable, not the token itself',
-      'fleet.yaml:13 fleet.server.callers.peer: is the name of whoever holds the shared token: choose another name',
+      'fleet.yaml:13 fleet.server.callers.peer: is the name of the caller with the shared token: choose another name',
       'fleet.yaml:15 fleet.agents.auto: this name is not allowed here: is reserved by the handshake: choose another name',
       'fleet.yaml:16 fleet.agents.neo.url: must be an http or https address',
       'fleet.yaml:16 fleet.agents.neo.managed: is not used here: run the worker as a profile of its own and list it here with url and token_env only',

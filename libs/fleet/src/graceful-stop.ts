@@ -33,7 +33,7 @@ export async function stopGracefully(
     () =>
       log.warn(
         { active: own.running + relayed.running },
-        'grace is over: running tasks are left as they are',
+        'the grace period is over: running tasks are left as they are',
       ),
     () => undefined,
   );

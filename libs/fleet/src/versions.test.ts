@@ -149,13 +149,13 @@ describe('another major version', () => {
       {
         kind: 'version',
         name: '3.0',
-        detail: 'handshake version 3.0 is not spoken here, only 2.0',
+        detail: 'handshake version 3.0 is not supported here, only 2.0',
         transient: false,
       },
     ]);
     assert.deepEqual(
       [status, blocked_reason, tokens_spent, protocol_version],
-      ['blocked', 'handshake version 3.0 is not spoken here, only 2.0', 0, '2.0'],
+      ['blocked', 'handshake version 3.0 is not supported here, only 2.0', 0, '2.0'],
     );
     assert.doesNotThrow(() => decodeResult(result));
     assert.deepEqual(neo.runs, []);

@@ -55,7 +55,7 @@ test('an answer counts once, and an answer without an open question is rejected'
   assert.deepEqual(copies.map(({ isNew }) => isNew).filter(Boolean), [true]);
   await assert.rejects(
     ledger.answer(id, answerOf('m2', 'red')),
-    hasCode('UNSUPPORTED_OPERATION', /answered already/),
+    hasCode('UNSUPPORTED_OPERATION', /already answered/),
   );
   await assert.rejects(ledger.answer(id, answerOf('m1', 'red')), hasCode('INVALID_PARAMS', /another answer/));
   await ledger.ask(id, { key: 'q2', text: 'Which wall?' });
@@ -90,7 +90,7 @@ test('a withdrawn question takes no answer, and may be asked again', async (t) =
   assert.deepEqual([ledger.get(id)?.state, ledger.events(id).at(-1)?.data], ['queued', { withdrawn: true }]);
   await assert.rejects(
     ledger.answer(id, answerOf('m1')),
-    hasCode('UNSUPPORTED_OPERATION', /goes on without an answer/),
+    hasCode('UNSUPPORTED_OPERATION', /continues without an answer/),
   );
   await ledger.ask(id, { key: 'q2', text: 'Which wall?' });
   await ledger.answer(id, answerOf('m2'));

@@ -100,8 +100,8 @@ function notWaiting(taskId: string, ended: boolean, last: Question | undefined):
       `task ${taskId} has ended; send the message without its task id`,
     );
   const closed = last?.answer
-    ? 'was answered already, and takes no second answer'
-    : 'goes on without an answer';
+    ? 'was already answered, and accepts no second answer'
+    : 'continues without an answer';
   const reason = last ? closed : 'has asked nothing';
   return new FleetError(
     'UNSUPPORTED_OPERATION',

@@ -43,7 +43,9 @@ export function memberCard({ name, dir }: MemberEnvironment, env: SecretEnv): Ag
   const identity = readIdentity(dir);
   if (server === undefined)
     throw new FleetError('CONFIG_INVALID', `${name} serves nothing, so it has no agent card`, {
-      fields: [{ path: 'fleet.yaml fleet.server', reason: 'is missing; say where it is reached' }],
+      fields: [
+        { path: 'fleet.yaml fleet.server', reason: 'is missing; set the address at which it is reached' },
+      ],
     });
   const url = server.public_url ?? listenerUrl(server.bind_host, server.bind_port);
   const { host, protocol } = new URL(url);

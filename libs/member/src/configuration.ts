@@ -85,7 +85,7 @@ export function readIdentity(dir: string): string {
   try {
     return readFileSync(join(dir, 'IDENTITY.md'), 'utf8');
   } catch (cause) {
-    const reason = 'cannot be read: write who this is in Markdown; its agent card is made from it';
+    const reason = 'cannot be read: describe the profile in Markdown; its agent card is made from this file';
     throw new FleetError('CONFIG_INVALID', `IDENTITY.md ${reason}`, {
       fields: [{ path: 'IDENTITY.md', reason }],
       cause,

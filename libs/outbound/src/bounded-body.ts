@@ -98,5 +98,5 @@ function errorOf(error: unknown, { signal, host }: BodyOptions): unknown {
     error instanceof Error && 'errno' in error && 'code' in error && /^(Z|ERR)_/.test(String(error.code));
   return isInvalidData
     ? new FleetError('PEER_REFUSED', `the response of ${host} cannot be decompressed`, { cause: error })
-    : new FleetError('PEER_UNREACHABLE', `the response of ${host} broke off`, { cause: error });
+    : new FleetError('PEER_UNREACHABLE', `the response of ${host} ended early`, { cause: error });
 }

@@ -127,7 +127,7 @@ describe('guardedFetch: the response', () => {
     });
     const options = { ...base(), resolve: to('127.0.0.1'), allowInternal: ['a.test'] };
     const { response } = await guardedFetch(`http://a.test:${port}/`, options);
-    assert.match((await fleetErrorOf(response.text())).message, /broke off/);
+    assert.match((await fleetErrorOf(response.text())).message, /ended early/);
   });
 
   it('a hanging DNS lookup ends with the timeout', async () => {

@@ -57,7 +57,7 @@ test('cash reserved by an open buy is not available to another', () => {
   r.as({ trading: turns([buyAt('60', '1'), buyAt('60', '1')]) });
   r.run(bar(1, '100'));
   assert.deepEqual(r.open(), ['buy 1@60']);
-  assert.match(r.recent()[0]?.reason ?? '', /^balance: it needs 60.6 with its fee, free is 39.4$/);
+  assert.match(r.recent()[0]?.reason ?? '', /^balance: the order costs 60.6 with its fee, and 39.4 is free$/);
 });
 
 test('a buy that opens far above its reserved price uses free cash, and is rejected if there is none', () => {
@@ -66,7 +66,10 @@ test('a buy that opens far above its reserved price uses free cash, and is rejec
   r.run(bar(1, '100'), bar(2, '110'));
   assert.equal(r.position(), '0');
   assert.equal(r.recent()[0]?.state, 'rejected');
-  assert.match(r.recent()[0]?.reason ?? '', /^balance: at 111.1 it costs 224.422 with its fee, free is 210$/);
+  assert.match(
+    r.recent()[0]?.reason ?? '',
+    /^balance: at 111.1 the order costs 224.422 with its fee, and 210 is free$/,
+  );
   r.run(bar(3, '115'));
   assert.equal(r.position(), '0.5');
   assert.deepEqual(r.reported, [
@@ -87,7 +90,7 @@ test('a refused order is recorded as rejected with its reason, and a reduced one
   r.as({ trading: turns([buyAt('10', '9'), sell('1')]) });
   r.run(bar(1, '100'));
   const [open] = r.engine.view().openOrders;
-  assert.equal(open?.reason, 'made smaller: limit max_order 5');
+  assert.equal(open?.reason, 'reduced: limit max_order 5');
   const [rejected] = r.recent();
   assert.equal(rejected?.state, 'rejected');
   assert.equal(rejected?.quantity, '1');

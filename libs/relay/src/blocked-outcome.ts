@@ -42,8 +42,8 @@ export function unmetKinds(unmet: readonly Unmet[]): string[] {
 }
 
 /**
- * The outcome of a task that its caller canceled or whose deadline passed, with the attempts so far: blocked when the
- * deadline passed while no peer had the task, else an error. Rethrows any other reason, such as a shutdown.
+ * Returns the outcome of a task after a cancel or an expired deadline, with the attempts so far: blocked if the deadline
+ * passed before a peer had the task, else an error. Rethrows any other abort reason, such as a shutdown.
  */
 export async function outcomeOfAbort(
   options: BlockedOutcomeOptions,

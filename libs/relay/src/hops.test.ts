@@ -111,7 +111,10 @@ describe('three hops', () => {
     await peers.record(await orchestrator.gateway.freshAnnounce(), { name: 'switch' });
     const result = await orchestrator.result(await send(orchestrator));
     assert.deepEqual([result.status, result.error?.code, result.tokensSpent], ['error', 'blocked', 10]);
-    assert.match(result.error?.message ?? '', /has had this task already: it would go in a circle/);
+    assert.match(
+      result.error?.message ?? '',
+      /has already had this task: sending it again would make a cycle/,
+    );
     assert.equal(orchestrator.ledger.list({ pageSize: 10 }).totalSize, 1);
     assert.equal(gateway.activeTasks(), 0);
   });

@@ -108,10 +108,10 @@ function contradiction(store: AuditWatchOptions['store'], published: Head): stri
   const [own] = store.audit(published.seq - 1, 1);
   if (own?.seq === published.seq && own.hash === published.hash) return undefined;
   const of = published.store === store.id ? '' : ` of another file (${published.store})`;
-  const prefix = `the head${of} that the bus holds is of record ${published.seq}, and the audit`;
+  const prefix = `NATS holds the head${of} of record ${published.seq}, but the audit`;
   if (published.seq > last)
     return `${prefix} ends with record ${last}: its tail was cut off, or an older file was put back`;
   return own?.seq === published.seq
-    ? `${prefix} has another record there: it was written anew`
+    ? `${prefix} has another record there: it was rewritten`
     : `${prefix} has no such record: it was removed`;
 }

@@ -40,7 +40,7 @@ export function createTraderMetrics(o: TraderMetricsOptions): TraderMetrics {
 
   const decisions = new Counter({
     name: 'fleet_trader_decisions_total',
-    help: 'Attempts at a decision, by what became of them.',
+    help: 'Attempts at a decision, by outcome.',
     labelNames: ['action', 'status'],
     registers,
   });
@@ -52,7 +52,7 @@ export function createTraderMetrics(o: TraderMetricsOptions): TraderMetrics {
   });
   const orders = new Counter({
     name: 'fleet_trader_orders_total',
-    help: 'Orders, by strategy and what became of them.',
+    help: 'Orders, by strategy and outcome.',
     labelNames: ['strategy', 'kind'],
     registers,
   });
@@ -100,7 +100,7 @@ export function createTraderMetrics(o: TraderMetricsOptions): TraderMetrics {
     const view = runtime.view(concern);
     return view ? ([[Number(value(view))]] as const) : [];
   };
-  perConcern('fleet_trader_position', 'What is held, in units of the base asset.', [], (concern) =>
+  perConcern('fleet_trader_position', 'Position, in units of the base asset.', [], (concern) =>
     viewed(concern, ({ position }) => position.quantity),
   );
   perConcern(
@@ -117,7 +117,7 @@ export function createTraderMetrics(o: TraderMetricsOptions): TraderMetrics {
     const now = store.concern(concern)?.runState;
     return now ? RUN_STATES.map((state) => [state === now ? 1 : 0, { state }] as const) : [];
   });
-  perConcern('fleet_trader_execution_degraded', 'Whether execution is degraded.', [], (concern) => [
+  perConcern('fleet_trader_execution_degraded', '1 while execution is degraded, else 0.', [], (concern) => [
     [runtime.health(concern).degraded ? 1 : 0],
   ]);
 

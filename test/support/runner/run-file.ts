@@ -18,7 +18,7 @@ export interface FileResult {
 const COUNT = /^(tests|suites|pass|fail|cancelled|skipped|todo|duration_ms) [\d.]+$/;
 const GIVE_UP_MS = 600_000;
 
-/** Runs one test file in a process of its own. Resolves whatever comes of it. */
+/** Runs one test file in a separate process. Resolves whatever the outcome. */
 export async function runFile(root: string, file: string): Promise<FileResult> {
   const startedAt = performance.now();
   const stream = run({ files: [file], cwd: root, concurrency: 1, timeout: GIVE_UP_MS });

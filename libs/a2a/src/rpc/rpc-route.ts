@@ -64,7 +64,7 @@ export function createRpcRoute(deps: RouteDeps) {
 function paramsIn(text: string): string | undefined {
   const [params, ...more] = (jsonMembers(text) ?? []).filter(({ name }) => name === 'params');
   if (more.length > 0)
-    throw new FleetError('INVALID_REQUEST', 'params stand more than once; send one request at a time');
+    throw new FleetError('INVALID_REQUEST', 'params occurs more than once; send one request at a time');
   return params?.text;
 }
 

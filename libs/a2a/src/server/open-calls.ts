@@ -1,7 +1,7 @@
 import { FleetError } from '@hermes-fleet/protocol';
 
 /** Abort reasons of an open call. */
-export const CLIENT_GONE = Symbol('the client is gone');
+export const CLIENT_GONE = Symbol('the client disconnected');
 export const CLOSING = Symbol('the service closes');
 
 export interface OpenCall extends Disposable {

@@ -22,11 +22,15 @@ interface WithIgnoredKeys {
 /** One line for each accepted key that has no effect, with the replacement (docs/configuration.md#configyaml). */
 export function ignoredKeyNotes({ effort, defaultAgent, a2a, tools }: WithIgnoredKeys): string[] {
   const noted: readonly (readonly [key: string, value: unknown, instead: string])[] = [
-    ['effort', effort, 'every task has its own priority, which sets how deep it is verified'],
+    ['effort', effort, 'every task has its own priority, which sets how thoroughly it is verified'],
     ['defaultAgent', defaultAgent, 'the profile is the agent: its folder holds IDENTITY.md'],
     ['a2a.port', a2a.port, 'fleet.server.bind_port of fleet.yaml is the port'],
     ['tools.tasks', tools.tasks, 'tasks come over A2A, and are kept in the ledger'],
-    ['tools.introspection', tools.introspection, 'the prompt says what there is, and metrics say the rest'],
+    [
+      'tools.introspection',
+      tools.introspection,
+      'the prompt describes the environment, and metrics show the rest',
+    ],
     ['tools.models', tools.models, '`model` names the one model of a profile'],
   ];
   return noted

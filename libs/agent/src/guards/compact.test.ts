@@ -62,7 +62,7 @@ test('a long output of a successful command becomes fewer than 20 lines, and the
   const [head = '', ...rest] = seen;
   assert.match(
     head,
-    /^Command succeeded \(4000 lines of output, \d+ bytes; the whole of it is in \.scratch\/outputs\/task-7\.0\.txt\)\. First 5 lines:$/,
+    /^Command succeeded \(4000 lines of output, \d+ bytes; the full output is in \.scratch\/outputs\/task-7\.0\.txt\)\. First 5 lines:$/,
   );
   assert.deepEqual(rest.slice(0, 5), lines(5).trim().split('\n'));
   assert.match(rest[5] ?? '', /3985 lines left out/);
@@ -96,7 +96,7 @@ test('a summary says when the full text could not be kept', async (t) => {
     state?: GuardState,
   ): Promise<string> =>
     textOf((await shown(ran(0, lines(100)), { ...(files && { files }), ...(state && { state }) })).stdout);
-  assert.match(await summary(undefined), /; the whole of it was not kept\)/);
+  assert.match(await summary(undefined), /; the full output was not kept\)/);
   const linked = place(t);
   symlinkSync(tmpdir(), join(linked.dir, '.scratch'));
   assert.match(await summary(linked.files), /could not be kept \(the path leads out of the workspace/);
@@ -130,7 +130,7 @@ test('a failure above 64 kB keeps its head, its tail, error lines between them, 
   assert.match(text, /\nlast\n$/);
   assert.match(
     text,
-    /left out; the whole of it is in \.scratch\/outputs\/task-7\.0\.txt; lines of them that may matter: …\]\n✖ the one test that matters\nAssertionError: 1 !== 2\n {4}at checks \(a\.ts:7\)\n/,
+    /left out; the full output is in \.scratch\/outputs\/task-7\.0\.txt; lines of them that may matter: …\]\n✖ the one test that matters\nAssertionError: 1 !== 2\n {4}at checks \(a\.ts:7\)\n/,
   );
   assert.equal(readFileSync(join(dir, '.scratch/outputs/task-7.0.txt'), 'utf8'), output);
 });
@@ -159,7 +159,7 @@ test('a long list of matches becomes its length and its first entries', async (t
   const output = { matches: 2000, files: 100, first };
   const seen = await shown({ ok: true, output, detail: 'x in .' }, { files, tool: 'grep_files' });
   assert.deepEqual([seen.matches, seen.files, seen.first], [2000, 100, first.slice(0, 10)]);
-  assert.equal(seen.shown, 'the first 10 of 100; the whole of it is in .scratch/outputs/task-7.0.txt');
+  assert.equal(seen.shown, 'the first 10 of 100; the full output is in .scratch/outputs/task-7.0.txt');
   assert.match(readFileSync(join(dir, '.scratch/outputs/task-7.0.txt'), 'utf8'), /src\/99\.ts/);
   const few = { matches: 2, files: 1, first: first.slice(0, 2) };
   assert.deepEqual(await shown({ ok: true, output: few }, { tool: 'grep_files' }), few);

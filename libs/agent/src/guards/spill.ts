@@ -17,10 +17,10 @@ export function createSpill(
   state: Pick<GuardState, 'spilled_bytes'>,
 ): Spill {
   return async ({ tool, key }, text) => {
-    if (options.files === undefined) return 'the whole of it was not kept';
+    if (options.files === undefined) return 'the full output was not kept';
     const bytes = Buffer.from(text);
     if (state.spilled_bytes + bytes.length > MAX_BYTES) {
-      return `the whole of it was not kept: the outputs of this task already take ${state.spilled_bytes} bytes`;
+      return `the full output was not kept: the outputs of this task already take ${state.spilled_bytes} bytes`;
     }
     const path = `${OUTPUTS_DIR}/${safe(options.taskId)}-${safe(key)}.txt`;
     try {
@@ -34,10 +34,10 @@ export function createSpill(
         { task_id: options.taskId, tool, err: error },
         'the full output of a tool could not be kept',
       );
-      return `the whole of it could not be kept (${reasonOf(error)})`;
+      return `the full output could not be kept (${reasonOf(error)})`;
     }
     state.spilled_bytes += bytes.length;
-    return `the whole of it is in ${path}`;
+    return `the full output is in ${path}`;
   };
 }
 

@@ -118,7 +118,7 @@ test('the reason names why the last check does not count', () => {
   const why = (...journal: JournalEntry[]) => unverified([wrote('a.ts'), ...journal], true).why;
   assert.equal(
     why(ran('npm test | tail -5')),
-    '`npm test | tail -5` does not count, since what it ended with is hidden',
+    '`npm test | tail -5` does not count, since its exit code is hidden',
   );
   assert.equal(why({ ...ran('pytest -q'), tests: 0 }), '`pytest -q` does not count, since it ran no test');
   assert.equal(why(ran('tsc', 2)), '`tsc` did not succeed');

@@ -136,7 +136,7 @@ export function createVerification(canRun: boolean): Verification {
 
 function doubtOf(entry: JournalEntry, { how, shown }: Effect & { kind: 'check' }): string | undefined {
   if (!entry.ok) return entry.exit_code === null ? 'was killed' : 'did not succeed';
-  if (!shown) return 'does not count, since what it ended with is hidden';
+  if (!shown) return 'does not count, since its exit code is hidden';
   return how === 'tests' && entry.tests === 0 ? 'does not count, since it ran no test' : undefined;
 }
 

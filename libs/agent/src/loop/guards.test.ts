@@ -30,7 +30,7 @@ test('a model that writes code must run it before it may finish', async (t) => {
   const last = userTexts(requests.findLast((request) => TOLD.test(asked(request))) ?? assert.fail()).at(-1);
   assert.match(
     last ?? '',
-    /of a\.sh\. `sh a\.sh \| cat` does not count, since what it ended with is hidden\. Run a check/,
+    /of a\.sh\. `sh a\.sh \| cat` does not count, since its exit code is hidden\. Run a check/,
   );
   assert.deepEqual(
     result.evidence
@@ -172,7 +172,7 @@ test('4,000 lines of successful output add fewer than 20 lines to the context', 
   assert.ok(stdout.split('\n').length < 20, stdout);
   assert.match(
     stdout,
-    /^Command succeeded \(4000 lines of output, \d+ bytes; the whole of it is in \.scratch\/outputs\//,
+    /^Command succeeded \(4000 lines of output, \d+ bytes; the full output is in \.scratch\/outputs\//,
   );
   assert.match(stdout, /\n1 passed\n[\s\S]*\n4000 passed$/);
   const [, path = ''] = /in (\.scratch\/outputs\/[\w.-]+)/.exec(stdout) ?? [];

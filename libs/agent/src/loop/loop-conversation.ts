@@ -182,7 +182,7 @@ export function createLoopConversation(options: ConversationOptions, resources: 
   };
 }
 
-const STOPPED = 'not run: the conversation was ended, since it went in circles';
+const STOPPED = 'not run: the conversation was ended, since it repeated itself';
 const WINDOW_FULL = "not run: the conversation already fills the model's context window";
 
 /** True when a step leaves nothing to do: no call to carry out, and no refused call to report to the model. */

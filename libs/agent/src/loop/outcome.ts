@@ -129,7 +129,7 @@ function doubts({ state: { journal }, contract, canRun }: OutcomeOptions, finish
     found.push(`the end of the answer: the model stopped (${finishReason})`);
   }
   const last = lastChange(journal);
-  if (last?.unknown) found.push(`what the last ${last.tool} came to is not known: ${cut(last.detail ?? '')}`);
+  if (last?.unknown) found.push(`the outcome of the last ${last.tool} is unknown: ${cut(last.detail ?? '')}`);
   else if (last?.ok === false)
     found.push(`the last ${last.tool} failed: ${cut(last.detail ?? 'its call could not be carried out')}`);
   if (contract.kind === 'structured' && unverified(journal, canRun).files.length > 0)
@@ -160,13 +160,13 @@ const UNREVIEWED: Readonly<Record<ClosedReview['verdict'], string | undefined>> 
   ok: undefined,
   objections: undefined,
   not_judged: 'the second check did not judge them',
-  unreadable: 'the second check gave no verdict that can be read',
+  unreadable: 'the second check gave no readable verdict',
   skipped: 'the second check was left out',
-  failed: 'the second check broke off',
+  failed: 'the second check was interrupted',
 };
 
 function unreviewed(review: NonNullable<RunState['review']>): string[] {
-  if (review.state === 'open') return ['review the changes: the second check did not come to its end'];
+  if (review.state === 'open') return ['review the changes: the second check did not finish'];
   const why = UNREVIEWED[review.verdict];
   if (why === undefined) return [];
   return [`review the changes: ${why}${review.detail === '' ? '' : ` (${review.detail})`}`];
@@ -176,7 +176,7 @@ const VERDICTS: Readonly<Record<ClosedReview['verdict'], string | undefined>> = 
   ok: 'no objections',
   objections: 'objections, handed back once',
   not_judged: 'not judged',
-  unreadable: 'no verdict that can be read',
+  unreadable: 'no readable verdict',
   skipped: undefined,
   failed: undefined,
 };

@@ -43,7 +43,7 @@ export async function review(options: ReviewOptions): Promise<string[]> {
   if (conversation === undefined) {
     const diff = await diffOf(options);
     if (diff === undefined)
-      return close(options, { verdict: 'skipped', detail: 'the diff could not be made' });
+      return close(options, { verdict: 'skipped', detail: 'the diff could not be created' });
     if (diff === '') return [];
     conversation = newConversation(reviewMessage(options.brief, diff));
     const fits =
@@ -112,13 +112,13 @@ async function judge(
   try {
     const conversation = await reviewConversation(state, options);
     if (!(await conversation.runToEnd())) {
-      const detail = conversation.guardStop()?.reason ?? `it came to no verdict within ${MAX_STEPS} steps`;
+      const detail = conversation.guardStop()?.reason ?? `it reached no verdict within ${MAX_STEPS} steps`;
       return { verdict: 'unreadable', detail };
     }
   } catch (error) {
     signal.throwIfAborted();
     if (!(error instanceof FleetError) || !REVIEW_ERRORS.has(error.code)) throw error;
-    log.warn({ task_id: task.id, code: error.code, err: error }, 'a review broke off');
+    log.warn({ task_id: task.id, code: error.code, err: error }, 'a review was interrupted');
     return { verdict: 'failed', detail: error.message };
   }
   return readVerdict(lastText(state.messages));

@@ -104,7 +104,7 @@ export function createToolCalls(options: ToolCallsOptions, resources: RunResourc
       signal.throwIfAborted();
       if (stopping.aborted && error === stopping.reason) return await options.pause();
       log.error({ task_id: task.id, tool: call.tool, err: error }, 'a tool failed unexpectedly');
-      return toolFailure('the tool failed for a reason of its own; try another way');
+      return toolFailure('the tool failed unexpectedly; try another way');
     }
   }
 

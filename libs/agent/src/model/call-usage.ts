@@ -6,7 +6,7 @@ import type { AgentModel } from './create-model.ts';
 type Usage = Parameters<Reservation['settle']>[0];
 type Counts = Omit<Usage, 'source' | 'model'>;
 
-/** The part of an answer that was received, also when it broke off. */
+/** The part of an answer that was received, also if it was interrupted. */
 export interface ReceivedAnswer {
   /** Text, reasoning and the inputs of tool calls. */
   text: string;

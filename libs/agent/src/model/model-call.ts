@@ -47,7 +47,7 @@ export interface ModelCallResult {
 
 /**
  * Calls the model once. The call is reserved in the budget beforehand, its output is limited to what is left, and it is
- * settled with the provider's usage, or with an estimate when it broke off (docs/handshake.md#tokens). An answer that
+ * settled with the provider's usage, or with an estimate if it was interrupted (docs/handshake.md#tokens). An answer that
  * exceeds the limit is cut and finishes with `length`. On return the budget includes the call, and its settlement is
  * being written. Throws BUDGET_EXHAUSTED, MODEL_FAILED, the signal's reason, or the error of `ready`; after the last, no
  * call was made and nothing is charged.

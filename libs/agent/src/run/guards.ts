@@ -41,6 +41,6 @@ export interface Guards {
 export interface EndOfTask {
   readonly priority: Priority;
   readonly reply: ReplySchema;
-  /** How often the model was prompted before. */
+  /** The number of such prompts so far. */
   readonly nudges: number;
 }

@@ -73,7 +73,7 @@ const RunState = ConversationState.extend({
   base: z.string(),
   /** The system prompt that the run started with. */
   instructions: z.string().optional(),
-  /** How often the model was told what is unverified. */
+  /** The number of prompts about unverified writes so far. */
   nudges: z.int().nonnegative().default(0),
   /** The model was asked to repair its reply, which happens once. */
   repaired: z.boolean().optional(),

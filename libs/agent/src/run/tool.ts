@@ -7,7 +7,7 @@ const FILE_ERRORS: Readonly<Record<string, string>> = {
   E2BIG: 'it is too long for a command; write it to a file and run that',
   EACCES: 'no permission',
   EISDIR: 'it is a directory',
-  ELOOP: 'a symlink stands in the way',
+  ELOOP: 'a symlink is in the path',
   ENAMETOOLONG: 'the name is too long',
   ENOENT: 'there is no such file or directory',
   ENOSPC: 'the disk is full',

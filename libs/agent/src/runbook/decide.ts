@@ -60,7 +60,7 @@ export function decide(conversation: RunbookConversation): Decision {
 
 /** The reason to carry out nothing at all. */
 function obstacleOf({ actions, problems }: Runbook, { tools }: RunbookConversation): string | undefined {
-  if (problems.length > 0) return `This brief cannot be carried out as it stands: ${problems.join('; ')}.`;
+  if (problems.length > 0) return `This brief cannot be carried out: ${problems.join('; ')}.`;
   if (actions.length === 0) return NO_MODEL;
   const missing = [...new Set(actions.map(({ tool }) => tool))].filter((tool) => !tools.has(tool));
   return missing.length > 0 ? `This brief needs ${missing.join(' and ')}, not available here.` : undefined;

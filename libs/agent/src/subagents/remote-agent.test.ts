@@ -102,7 +102,7 @@ for (const [what, send, told] of ENDS) {
 test('an error of a remote agent is a failure shown to the model', async (t) => {
   for (const [thrown, told] of [
     [new ToolError('reviewer is full: try later'), /^reviewer is full: try later$/],
-    [new Error('secret path /x'), /^the tool failed for a reason of its own/],
+    [new Error('secret path /x'), /^the tool failed unexpectedly/],
   ] as const) {
     const agents = remotes(async () => Promise.reject(thrown)).remotes;
     const { run } = await delegating(t, { main }, {}, { remotes: agents });

@@ -108,7 +108,7 @@ export const GUARD_CASES: readonly ConformanceCase[] = [
       assert.match(shown, /line 1 passes/);
       assert.match(shown, /line 4000 passes/);
       assert.ok(shown.split(/\n|\\n/).length < 20, String(shown.split(/\n|\\n/).length));
-      assert.match(shown, /the whole of it is in \.scratch\/outputs\//);
+      assert.match(shown, /the full output is in \.scratch\/outputs\//);
     },
   },
   {

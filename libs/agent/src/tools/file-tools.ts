@@ -41,7 +41,8 @@ function writeTool(): AgentTool {
     inputSchema: z.strictObject({ path, content: z.string() }),
     async run(input, { files }) {
       const bytes = Buffer.from(input.content);
-      if (bytes.length > MAX_FILE_BYTES) throw new ToolError(`a file may have ${MAX_FILE_BYTES} bytes`);
+      if (bytes.length > MAX_FILE_BYTES)
+        throw new ToolError(`a file may have at most ${MAX_FILE_BYTES} bytes`);
       await using file = await files.openFile(input.path, 'create');
       await replace(file, bytes);
       return written(files.normalize(input.path), bytes.length);
@@ -69,7 +70,8 @@ function editTool(): AgentTool {
         throw new ToolError(`old_text occurs ${found} times; give more of its surroundings, or replace_all`);
       }
       const bytes = Buffer.from(parts.join(input.new_text));
-      if (bytes.length > MAX_FILE_BYTES) throw new ToolError(`a file may have ${MAX_FILE_BYTES} bytes`);
+      if (bytes.length > MAX_FILE_BYTES)
+        throw new ToolError(`a file may have at most ${MAX_FILE_BYTES} bytes`);
       await replace(file, bytes);
       return written(files.normalize(input.path), bytes.length);
     },

@@ -40,7 +40,7 @@ function treeOf(t: TestContext, commands: boolean) {
 
 for (const commands of [true, false]) {
   const by = commands ? 'by grep' : 'in the gateway';
-  const notes = commands ? {} : { notes: ['searched for the text as it stands'] };
+  const notes = commands ? {} : { notes: ['searched for the literal text'] };
 
   test(`literal text is found ${by}`, async (t) => {
     const { grep } = treeOf(t, commands);
@@ -136,7 +136,7 @@ test('a missing grep, a grep without Perl expressions and a failed start are rep
   };
   const without = 'PATH=/nonexistent; echo; exit 127';
   const plain = await run({ pattern: 'foo(', fixed: true }, without);
-  assert.match(JSON.stringify(plain.output), /"matches":2.*searched for the text as it stands/);
+  assert.match(JSON.stringify(plain.output), /"matches":2.*searched for the literal text/);
   const expression = await run({ pattern: 'foo' }, without);
   assert.match(String(expression.output), /no grep on this machine.*fixed: true/);
   const old = `case " $* " in *" -P "*) echo; echo 'grep: support for the -P option is not compiled' >&2; exit 2;; esac; shift; exec /bin/sh -c "$@"`;

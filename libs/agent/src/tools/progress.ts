@@ -48,12 +48,14 @@ function updateTool(): AgentTool {
     }),
     async run(input, { files }) {
       await using folder = await files.openFolder('.');
-      if (folder === undefined) throw new ToolError('the workspace is gone');
+      if (folder === undefined) throw new ToolError('the workspace no longer exists');
       const found = await readProgressIn(folder);
       const progress = merged(found.kind === 'progress' ? found.progress : NO_PROGRESS, input);
       const bytes = Buffer.from(`${JSON.stringify(progress, undefined, 2)}\n`);
       if (bytes.length > MAX_PROGRESS_BYTES)
-        throw new ToolError(`${PROGRESS_FILE} may have ${MAX_PROGRESS_BYTES} bytes: shorten the lists`);
+        throw new ToolError(
+          `${PROGRESS_FILE} may have at most ${MAX_PROGRESS_BYTES} bytes: shorten the lists`,
+        );
       const kept = found.kind === 'invalid' ? await setAside(folder) : undefined;
       await folder.write(PROGRESS_FILE, bytes);
       const output: JsonObject = {};

@@ -109,8 +109,7 @@ async function fetchPage(options: WebFetchOptions, address: string, signal: Abor
     const text = textOf(bytes, header);
     if (reading === 'text') return { ...about, isCut, text };
     const markdown = await toMarkdown({ html: text, url }, { signal, clock: options.clock });
-    if (markdown === undefined)
-      throw new ToolError(`the page at ${about.url} is built so that it cannot be turned into text`);
+    if (markdown === undefined) throw new ToolError(`the page at ${about.url} cannot be converted to text`);
     return { ...about, isCut, text: markdown };
   } catch (error) {
     throw problemOf(error);
@@ -147,7 +146,7 @@ function problemOf(error: unknown): unknown {
       return new ToolError(error.message);
     case 'FORBIDDEN':
       return new ToolError(
-        `${error.message}; internal ones have to be allowed in config.yaml (tools.web.allow_internal)`,
+        `${error.message}; allow internal addresses in config.yaml (tools.web.allow_internal)`,
       );
     default:
       return error;

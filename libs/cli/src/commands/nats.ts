@@ -99,7 +99,7 @@ async function forgetHeadCommand(argv: readonly string[], env: NodeJS.ProcessEnv
 const MESSAGES: Readonly<Record<ForgetOutcome, (service: string) => string>> = {
   forgotten: (service) => `forgotten: ${service} publishes the head of its current audit at its next start`,
   none: (service) => `NATS holds no audit head of ${service}: there is nothing to forget`,
-  replaced: (service) => `not forgotten: ${service} published another head meanwhile, which stays`,
+  replaced: (service) => `not forgotten: ${service} published another head meanwhile, which is kept`,
 };
 
 function renderFound(service: string, { head, storedAt, bytes }: FoundHead): string[] {

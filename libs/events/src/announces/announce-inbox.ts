@@ -58,7 +58,7 @@ export function createAnnounceInbox(options: {
       const from = announcerOf(message.subject);
       if (from === undefined || from === options.profile) return;
       if (isForwarded(message)) {
-        options.log.warn({ peer: from }, 'dropped an announce that its profile has not sent');
+        options.log.warn({ peer: from }, 'dropped an announce that its profile did not send');
         return;
       }
       if (message.data.length > MAX_BYTES || (waiting.size >= MAX_PENDING && !waiting.has(from))) {

@@ -89,7 +89,7 @@ export function startHeadPublisher(options: HeadPublisherOptions): HeadPublisher
     if (problem !== undefined) {
       options.log.error(
         { reason: problem, published: found },
-        'the audit is broken: its head is published no more',
+        'the audit is broken: its head is no longer published',
       );
       setState({ audit: 'broken', reason: problem });
       end.abort();

@@ -74,7 +74,7 @@ export async function consume(options: ConsumeOptions): Promise<void> {
         signal: options.signal,
         onHealthy,
         handle,
-        onForwarded: (meta) => options.log.warn(meta, 'skipped an event that its profile has not sent'),
+        onForwarded: (meta) => options.log.warn(meta, 'skipped an event that its profile did not send'),
       }),
   });
   if (thrown) throw thrown.error;

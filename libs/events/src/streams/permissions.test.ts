@@ -289,6 +289,6 @@ test('an event that a profile has the server store under another subject is skip
       },
     });
     assert.deepEqual(read, ['morpheus:i:3']);
-    assert.match(JSON.stringify(log), /has not sent/);
+    assert.match(JSON.stringify(log), /did not send/);
   }
 });

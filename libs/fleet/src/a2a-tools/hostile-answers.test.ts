@@ -47,14 +47,14 @@ describe('an invalid answer', () => {
     [
       'garbage',
       (_call, _request, response) => void response.end('<html>'),
-      /what became of it at odd is not known: peer "odd" answered SendMessage with something that is not JSON-RPC/,
+      /its outcome at odd is unknown: peer "odd" answered SendMessage with something that is not JSON-RPC/,
     ],
     ['a task without an id', () => ({ task: { status: { state: 'x' } } }), /a result of another shape/],
     ['an empty result', () => ({}), /a result of another shape/],
     [
       'HTTP 999',
       (_call, _request, response) => void response.writeHead(999).end('x'),
-      /what became of it at odd is not known/,
+      /its outcome at odd is unknown/,
     ],
     [
       'HTTP 401',
@@ -84,7 +84,7 @@ describe('an invalid answer', () => {
         else response.writeHead(404).end();
         return undefined;
       },
-      /what became of it at odd is not known: its task r-1 cannot be read .*more than 4 MiB.*a2a_get_task with task_id "r-1"/,
+      /its outcome at odd is unknown: its task r-1 cannot be read .*more than 4 MiB.*a2a_get_task with task_id "r-1"/,
     ],
     [
       'a task that it then does not know',
@@ -170,11 +170,11 @@ describe('an agent that reports tokens', () => {
   const claims: [tokens: unknown, booked: number, words: RegExp][] = [
     [120, 120, /says that it spent 120; they are counted/],
     [0, 0, /did not say how many/],
-    [-5, 0, /no number of tokens/],
-    [1.5, 0, /no number of tokens/],
-    ['12', 0, /no number of tokens/],
-    [null, 0, /no number of tokens/],
-    [1e300, 0, /no number of tokens/],
+    [-5, 0, /invalid number of tokens/],
+    [1.5, 0, /invalid number of tokens/],
+    ['12', 0, /invalid number of tokens/],
+    [null, 0, /invalid number of tokens/],
+    [1e300, 0, /invalid number of tokens/],
     [Number.MAX_SAFE_INTEGER, 1_000_000_000, /says that it spent 9007199254740991/],
   ];
   for (const [tokens, booked, words] of claims) {

@@ -57,7 +57,7 @@ describe('a call whose answer is lost', () => {
     assert.equal(ok, false);
     assert.match(
       String(output),
-      /^what became of it at helper is not known: .* and it shows no task for the message\. It may have been done, or be done still, so it was not sent again: it would be in context ".*\/1\.0" there$/,
+      /^its outcome at helper is unknown: .* and it shows no task for the message\. It may be done, or still running, so it was not sent again: it would be in context ".*\/1\.0" there$/,
     );
     assert.equal(sends(agent), 1);
   });
@@ -97,10 +97,7 @@ describe('a call across a restart', () => {
     const call = testCall({ memo: { contextId: 'c' } });
     const { ok, output } = await registered(agent)('a2a_call').run(INPUT, call);
     assert.deepEqual([ok, sends(agent)], [false, 0]);
-    assert.match(
-      String(output),
-      /^what became of it at helper is not known: it shows no task for the message\./,
-    );
+    assert.match(String(output), /^its outcome at helper is unknown: it shows no task for the message\./);
   });
 
   it('waits for an agent that restarts too', async (t) => {

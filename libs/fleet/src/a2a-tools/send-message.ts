@@ -175,7 +175,7 @@ async function cancelRemoteTask(log: Log, { agent, call }: AgentCall): Promise<v
       .catch(() => client.getTask(endpoint, known, request));
     await bookReportedTokens(call, agent, { kind: 'task', task });
   } catch (error) {
-    log.warn({ agent: label, err: error }, 'task at an agent could not be canceled: it may go on');
+    log.warn({ agent: label, err: error }, 'task at an agent could not be canceled: it may continue');
   }
 }
 

@@ -46,7 +46,7 @@ function unknownText(label: string, { why, taskId, contextId }: OutcomeUnknown):
     taskId === undefined
       ? `it would be in context ${JSON.stringify(contextId)} there`
       : `a2a_get_task with task_id ${JSON.stringify(taskId.slice(0, MAX_WORD))} may tell later`;
-  return `what became of it at ${label} is not known: ${why}. It may have been done, or be done still, so it was not sent again: ${look}`;
+  return `its outcome at ${label} is unknown: ${why}. It may be done, or still running, so it was not sent again: ${look}`;
 }
 
 function failed(label: string, output: string): ToolResult {
@@ -153,7 +153,7 @@ function fileView(
 
 function tokensView(tokens: ReportedTokens): string {
   if (tokens === 'unreported') return 'the agent did not say how many it spent';
-  if (tokens === 'invalid') return 'what the agent said of its spending is no number of tokens';
+  if (tokens === 'invalid') return 'the agent reported an invalid number of tokens';
   return `the agent says that it spent ${tokens}; they are counted`;
 }
 

@@ -174,7 +174,7 @@ const WRONG: [string, Stub, string, RegExp][] = [
     'another name in its announce',
     { card: cardOf('Hermes-Neo', ['2.0']), answer: greeting({}, 'trinity') },
     'identity',
-    /announces itself as "trinity": under "neo" that is not believed/,
+    /announces itself as "trinity": under "neo" such announces are rejected/,
   ],
   [
     'another address in its announce',

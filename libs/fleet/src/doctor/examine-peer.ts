@@ -199,7 +199,7 @@ function checkVersions(
   if (common !== undefined) findings.add('versions', 'ok', `handshake ${common}`);
   else {
     const detail = `it speaks handshake ${theirs.join(', ')}, and this profile ${versions.join(', ')}`;
-    findings.add('versions', 'failed', detail, `upgrade ${name} or this profile: no work goes there before`);
+    findings.add('versions', 'failed', detail, `upgrade ${name} or this profile: it gets no work until then`);
   }
 }
 
@@ -210,7 +210,7 @@ function checkAnnounce(
 ): void {
   const { endpoint, worker } = announce;
   if (worker.agentId !== name) {
-    const detail = `it announces itself as "${worker.agentId}": under "${name}" that is not believed`;
+    const detail = `it announces itself as "${worker.agentId}": under "${name}" such announces are rejected`;
     findings.add(
       'identity',
       'failed',
@@ -219,10 +219,10 @@ function checkAnnounce(
     );
   } else findings.add('identity', 'ok', `announces itself as "${name}"`);
 
-  if (endpoint === undefined) findings.add('address', 'skipped', 'it does not announce where it is');
+  if (endpoint === undefined) findings.add('address', 'skipped', 'it announces no endpoint');
   else if (samePeerUrl(endpoint, url)) findings.add('address', 'ok', endpoint);
   else {
-    const detail = `it announces ${endpoint}, and fleet.agents.${name}.url is ${url}: its announces are not believed`;
+    const detail = `it announces ${endpoint}, and fleet.agents.${name}.url is ${url}: its announces are rejected`;
     findings.add(
       'address',
       'failed',

@@ -144,7 +144,10 @@ describe('a subtask', () => {
     const through = async (path: string[]) =>
       resultsOf(of('switch'), await of('switch').send(dispatching({ path }, OWN)));
     const [circle, open] = await through(['neo']);
-    assert.match(String(circle?.output.blocked_reason), /has had this task already: it would go in a circle/);
+    assert.match(
+      String(circle?.output.blocked_reason),
+      /has already had this task: sending it again would make a cycle/,
+    );
     assert.equal(open?.output.executed_by, 'trinity');
     const [long] = await through(['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']);
     assert.match(String(long?.output.blocked_reason), /came through 9 profiles, at most 8/);

@@ -47,7 +47,7 @@ export function createSubtaskDelegation(options: SubtaskDelegationOptions): Dele
     const resumed = loadSubtaskState(call.memo);
     if (!resumed && delegated >= maxAtATime)
       throw new ToolError(
-        `${delegated} pieces of work of ${profile} are with peers, as many as may be: do it yourself`,
+        `${profile} has delegated ${delegated} pieces of work, the maximum: do it yourself`,
       );
     const slice = resumed ?? sliceOf(call.budget, request.tokenBudget);
     const subtask = admittedSubtask(task, call.key, profile, subtaskDispatch(task, request, slice.limit));
@@ -57,7 +57,7 @@ export function createSubtaskDelegation(options: SubtaskDelegationOptions): Dele
       agent: request.agent,
       on_behalf_of: task.caller.name,
     };
-    log.info(fields, resumed ? 'work with a peer is taken up again' : 'work is handed to a peer');
+    log.info(fields, resumed ? 'delegated work is resumed' : 'work is delegated to a peer');
     delegated += 1;
     try {
       const budget = subtaskBudget(call.budget, slice);
@@ -66,7 +66,7 @@ export function createSubtaskDelegation(options: SubtaskDelegationOptions): Dele
         unmet.length > 0 ? blockedOutcome(unmet) : await runSubtask(subtasks(), subtask, call, slice);
       call.signal.throwIfAborted();
       const tokens_spent = budget.spent();
-      log.info({ ...fields, status: outcome.status, tokens_spent }, 'work with a peer has ended');
+      log.info({ ...fields, status: outcome.status, tokens_spent }, 'delegated work has ended');
       return subtaskResult(outcome, tokens_spent);
     } finally {
       delegated -= 1;

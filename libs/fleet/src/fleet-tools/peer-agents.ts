@@ -27,7 +27,7 @@ export function createPeerAgents({
     },
     async send(name, { brief, tokenBudget }, call) {
       // Accepts a peer that is not live: after a restart, its work may still be there.
-      if (!peers.get(name)?.endpoint) throw new ToolError(`${name} is no peer; fleet_peers lists them`);
+      if (!peers.get(name)?.endpoint) throw new ToolError(`${name} is not a peer; fleet_peers lists them`);
       return delegateSubtask({ agent: name, brief, tokenBudget }, call);
     },
   };

@@ -24,7 +24,7 @@ export function sliceOf(budget: Budget, requested: number | undefined): BudgetSl
   const limit = requested === undefined ? Math.floor(left / 2) : Math.min(requested, left - reserve);
   if (limit >= 1) return { limit, before };
   throw new ToolError(
-    `there is nothing left to hand on: ${left} tokens of the budget remain; finish yourself`,
+    `there is nothing left to delegate: ${left} tokens of the budget remain; finish yourself`,
   );
 }
 

@@ -188,7 +188,7 @@ describe('a subtask in progress', () => {
     const { output } = await of('switch').result(await of('switch').send(dispatching({}, OWN)));
     assert.deepEqual(output, [
       true,
-      'ToolError: 1 pieces of work of switch are with peers, as many as may be: do it yourself',
+      'ToolError: switch has delegated 1 pieces of work, the maximum: do it yourself',
     ]);
   });
 

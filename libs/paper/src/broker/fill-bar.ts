@@ -78,6 +78,6 @@ function rejectReason(state: EngineState, order: Order, { price, market }: FillC
   const cost = costOf(order.quantity, price, market);
   const free = freeCash(state).plus(order.reserved);
   return cost.gt(free)
-    ? `balance: at ${text(price)} it costs ${text(cost)} with its fee, free is ${text(free)}`
+    ? `balance: at ${text(price)} the order costs ${text(cost)} with its fee, and ${text(free)} is free`
     : undefined;
 }

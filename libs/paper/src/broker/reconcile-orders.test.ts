@@ -24,7 +24,7 @@ test('cautious halves each open entry once, and every new entry', () => {
   const r = resting();
   assert.deepEqual(r.as({ riskMode: 'cautious', trading: turns([buy('4')]) }), { canceledOrders: 0 });
   assert.deepEqual(r.open(), ['buy 1@80', 'sell 3@120']);
-  assert.equal(r.engine.view().openOrders[0]?.reason, 'made smaller: risk mode cautious halves entries');
+  assert.equal(r.engine.view().openOrders[0]?.reason, 'reduced: risk mode cautious halves entries');
   assert.equal(r.engine.view().equity.reserved, '80.8');
   for (const riskMode of ['cautious', 'normal', 'cautious'] as const) r.as({ riskMode });
   assert.deepEqual(r.open(), ['buy 1@80', 'sell 3@120']);
@@ -37,7 +37,7 @@ test('cautious cancels an open entry whose half is too small', () => {
   r.as({ trading: turns([buyAt('80', '0.9')]) });
   r.run(bar(1, '100'));
   assert.deepEqual(r.as({ riskMode: 'cautious' }), { canceledOrders: 1 });
-  assert.match(r.recent()[0]?.reason ?? '', /cautious leaves 0.4 of it, limit min_order is 0.5/);
+  assert.match(r.recent()[0]?.reason ?? '', /cautious reduces it to 0.4, below the limit min_order 0.5/);
 });
 
 test('reduce_only cancels entries, and from then on the position only shrinks', () => {

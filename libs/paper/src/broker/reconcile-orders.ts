@@ -44,12 +44,12 @@ function halveOrder(
   const quantity = halfOf(order.quantity, market);
   const least = market.limits.minOrder;
   if (quantity.lt(least)) {
-    const reason = `risk mode cautious leaves ${text(quantity)} of it, limit min_order is ${text(least)}`;
+    const reason = `risk mode cautious reduces it to ${text(quantity)}, below the limit min_order ${text(least)}`;
     return endOrder(state, order, { state: 'canceled', endedAt, reason }, onOrder);
   }
   const reserved = order.reserved.div(order.quantity).times(quantity);
   const why = 'risk mode cautious halves entries';
-  const reason = order.reason === undefined ? `made smaller: ${why}` : `${order.reason}, ${why}`;
+  const reason = order.reason === undefined ? `reduced: ${why}` : `${order.reason}, ${why}`;
   const smaller: Order = { ...order, quantity, reserved, isHalved: true, reason };
   return { ...state, open: state.open.map((each) => (each.id === order.id ? smaller : each)) };
 }

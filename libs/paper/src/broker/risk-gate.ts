@@ -81,13 +81,13 @@ function sizeOrder(intent: OrderIntent, facts: GateFacts): Passed | Refused {
   }
   const cost = costOf(quantity, price, market);
   if (side === 'buy' && cost.gt(freeCash))
-    return refused(`balance: it needs ${text(cost)} with its fee, free is ${text(freeCash)}`);
+    return refused(`balance: the order costs ${text(cost)} with its fee, and ${text(freeCash)} is free`);
   return {
     quantity,
     reserved: side === 'buy' ? cost : quantity,
     isHalved: isHalving(intent, facts),
     ...(limitPrice === undefined ? {} : { limitPrice }),
-    ...(why.length === 0 ? {} : { scaled: `made smaller: ${why.join(', ')}` }),
+    ...(why.length === 0 ? {} : { scaled: `reduced: ${why.join(', ')}` }),
   };
 }
 
@@ -99,7 +99,7 @@ function boundsOf({ side }: OrderIntent, { market, position, open }: GateFacts):
   const order = { max: maxOrder, why: `limit max_order ${text(maxOrder)}` };
   if (side === 'sell') {
     const free = position.minus(quantityOf(open, 'sell'));
-    return [order, { max: free, why: `${text(free)} held that no other order sells` }];
+    return [order, { max: free, why: `${text(free)} held and not reserved by open sell orders` }];
   }
   const room = greater(ZERO, maxPosition.minus(position).minus(quantityOf(open, 'buy')));
   return [order, { max: room, why: `limit max_position ${text(maxPosition)}` }];

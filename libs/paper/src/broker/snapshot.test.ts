@@ -32,7 +32,7 @@ test('a raised fee does not overdraw cash that was reserved before', () => {
   assert.equal(restored.position(), '0');
   assert.match(
     restored.recent()[0]?.reason ?? '',
-    /^balance: at 80 it costs 81.6 with its fee, free is 80.8$/,
+    /^balance: at 80 the order costs 81.6 with its fee, and 80.8 is free$/,
   );
 });
 

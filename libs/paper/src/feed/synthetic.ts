@@ -21,8 +21,8 @@ const DIGITS = 8;
 
 /**
  * A reproducible random walk. Each close is the previous close times a factor that depends on the seed and the bar's
- * time, at multiples of the interval. No bars are made up for the time in which nobody asked: after a pause the walk
- * continues from the last close with the current bar.
+ * time, at multiples of the interval. Intervals in which no bar was requested get none: after a pause, the walk continues
+ * from the last close with the current bar.
  */
 export function createSyntheticFeed(options: SyntheticOptions, clock: Clock): Feed {
   return {

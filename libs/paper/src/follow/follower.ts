@@ -68,7 +68,7 @@ export function createFollower(options: FollowerOptions): Follower {
     healthMonitor.barReceived();
     const strategy = desired?.strategy;
     if (error === undefined) faults.succeeded();
-    // Its position and exits stay; it places no more entries.
+    // A faulted strategy keeps its position and exits, and places no more entries.
     else if (desired && strategy && faults.failed(strategy.id, error))
       engine.configure({ ...desired, runState: 'paused' });
     faults.record();

@@ -176,7 +176,7 @@ const capacity: AnnounceCheck = (peer, { limits, session }) => {
 
 const circuit: PeerCheck = (peer, { now }) =>
   peer.circuitOpenUntil > now
-    ? unmet('peer', peer.name, 'keeps failing and is left alone for now', true)
+    ? unmet('peer', peer.name, 'keeps failing and is not asked for now', true)
     : MET;
 
 const refusal: PeerCheck = (peer, { policy }) => {
@@ -186,7 +186,7 @@ const refusal: PeerCheck = (peer, { policy }) => {
 
 const path: PeerCheck = (peer, { dispatch }) =>
   dispatch.task.path?.includes(peer.name)
-    ? unmet('path', peer.name, 'has had this task already: it would go in a circle', false)
+    ? unmet('path', peer.name, 'has already had this task: sending it again would make a cycle', false)
     : MET;
 
 const ANNOUNCE_CHECKS: readonly AnnounceCheck[] = [

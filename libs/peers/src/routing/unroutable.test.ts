@@ -164,7 +164,7 @@ describe('routing: waiting for a peer', () => {
       unmet.map(({ detail }) => detail),
       [
         'a: is stale: its last announce has expired',
-        'x: keeps failing and is left alone for now',
+        'x: keeps failing and is not asked for now',
         'y: working tree is dirty, and this is a write task',
       ],
     );

@@ -128,7 +128,7 @@ export const ROWS: readonly Row[] = [
     peer: peerOf('neo'),
     dispatch: dispatchOf({ task: { path: ['neo'] } }),
     kind: 'path',
-    reason: /circle/,
+    reason: /cycle/,
     waitable: false,
   },
   {

@@ -41,7 +41,7 @@ export function testRegistry(t: TestContext) {
     clock,
     peers,
     ledger,
-    /** How often somebody was woken since this was asked last. */
+    /** The number of wake-ups since the last call. */
     woken() {
       const count = wakes;
       wakes = 0;

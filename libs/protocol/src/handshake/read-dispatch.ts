@@ -38,6 +38,6 @@ function idOf(value: unknown): string | undefined {
 /** The unmet requirement for a foreign major version; empty for a spoken one. */
 export function versionUnmet(protocolVersion: string, spoken: readonly string[]): Unmet[] {
   if (isCompatible(protocolVersion, spoken)) return [];
-  const detail = `handshake version ${protocolVersion} is not spoken here, only ${spoken.join(', ')}`;
+  const detail = `handshake version ${protocolVersion} is not supported here, only ${spoken.join(', ')}`;
   return [{ kind: 'version', name: protocolVersion, detail, transient: false }];
 }

@@ -111,7 +111,7 @@ describe('a TASK_RESULT in the text of an answer', () => {
       result.evidence?.map(({ kind, detail }) => [kind, detail]),
       [
         ['claimed', 'npm test'],
-        ['claimed', 'the result is what the agent wrote about itself: nothing of it was confirmed here'],
+        ['claimed', 'the result is as the agent reported it: nothing in it was verified here'],
       ],
     );
     assert.equal(outcomeOf(result, 'helper').executedBy, 'helper');

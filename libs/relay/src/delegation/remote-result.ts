@@ -127,7 +127,7 @@ const TOKENS_NOT_REPORTED = {
   kind: 'claimed' as const,
   detail: 'the agent did not say how many tokens it spent',
 };
-const UNCONFIRMED = 'the result is what the agent wrote about itself: nothing of it was confirmed here';
+const UNCONFIRMED = 'the result is as the agent reported it: nothing in it was verified here';
 
 /** Marks everything in a result that an agent wrote into its text, counts and evidence included, as claimed. */
 function selfReportedResult(reported: TaskResult, prose: string): TaskResult {

@@ -235,7 +235,7 @@ describe('a task that may have reached a prose peer', () => {
     const late = { ...clock, sleep: async () => clock.advance(601_000) };
     const delegated = await delegateProse({ ...peer.options, clock: late }, delegation);
     assert.ok(delegated.kind === 'result');
-    assert.match(delegated.result.error?.message ?? '', /has not moved for 10 minutes/);
+    assert.match(delegated.result.error?.message ?? '', /has made no progress for 10 minutes/);
   });
 });
 

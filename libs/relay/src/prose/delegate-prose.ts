@@ -104,7 +104,7 @@ export async function cancelProseTask(
   } catch (error) {
     options.log.warn(
       { peer: endpoint.name, err: error },
-      'task at the agent could not be canceled: it may go on',
+      'task at the agent could not be canceled: it may continue',
     );
     return undefined;
   }
@@ -234,7 +234,7 @@ function unknownResult(
   { contextId }: Delegation,
   { why }: OutcomeUnknown,
 ): TaskResult {
-  const message = `whether ${name} did the task is not known: ${why}. It would do the work a second time if it got it again, so it did not: look for context ${contextId} at ${name}, then dispatch anew what is missing, under a new task_id`;
+  const message = `it is unknown whether ${name} did the task: ${why}. It was not sent again, because ${name} might do the work twice: look for context ${contextId} at ${name}, then dispatch what is missing under a new task_id`;
   return {
     ...emptyResult(taskId),
     status: 'error',

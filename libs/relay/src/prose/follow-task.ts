@@ -53,7 +53,7 @@ export async function followTask(
     } else if (deadlineAt === undefined && clock.now() - changedAt > MAX_ANSWER_MS)
       return {
         kind: 'unknown',
-        why: `task ${id} there has not moved for ${MAX_ANSWER_MS / 60_000} minutes`,
+        why: `task ${id} there has made no progress for ${MAX_ANSWER_MS / 60_000} minutes`,
       };
   }
 }

@@ -59,7 +59,7 @@ function toFleetError(thrown: unknown, request: FastifyRequest): FleetError {
       return validationError(thrown);
   }
   if (request.raw.destroyed && !request.raw.complete) {
-    return new FleetError('CANCELED', 'the client went away before its request was complete', options);
+    return new FleetError('CANCELED', 'the client disconnected before its request was complete', options);
   }
   return FleetError.from(thrown);
 }

@@ -29,7 +29,7 @@ describe('admission', () => {
       dispatchOf({ protocolVersion: '3.1' }),
       {},
       'version',
-      /version 3\.1 is not spoken here, only 2\.0/,
+      /version 3\.1 is not supported here, only 2\.0/,
       false,
     ],
     [
@@ -103,7 +103,7 @@ describe('admission', () => {
       dispatchOf({ requirements: { minContextWindow: 1_001 } }),
       {},
       'context',
-      /1001 is asked for, neo has 1000/,
+      /1001 is required, and neo has 1000/,
       false,
     ],
     [

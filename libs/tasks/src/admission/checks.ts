@@ -152,7 +152,7 @@ const tier: Check = ({ dispatch, inputs }) =>
     : unmet(
         'tier',
         inputs.model.tier,
-        `${inputs.self} runs a model of tier ${inputs.model.tier}, and ${tierRange(dispatch)} is asked for`,
+        `${inputs.self} runs a model of tier ${inputs.model.tier}, and ${tierRange(dispatch)} is required`,
       );
 
 const contextWindow: Check = async ({ dispatch, inputs }) => {
@@ -166,7 +166,7 @@ const contextWindow: Check = async ({ dispatch, inputs }) => {
       ? unmet(
           'context',
           'min_context_window',
-          `a context window of ${wanted} is asked for, ${inputs.self} has ${window}`,
+          `a context window of ${wanted} is required, and ${inputs.self} has ${window}`,
         )
       : MET),
     ...(tokens > window

@@ -83,7 +83,7 @@ describe('an answer', () => {
     const id = await neo.send(dispatching({}, { brief: 'ask' }));
     await neo.event(id, 'input_required');
     await answer(neo, id, 'The blue one.', { messageId: 'm-1' });
-    await assert.rejects(answer(neo, id, 'The red one.'), unsupported(/has its answer already/));
+    await assert.rejects(answer(neo, id, 'The red one.'), unsupported(/was already answered/));
     await assert.rejects(
       answer(neo, id, 'The red one.', { messageId: 'm-1' }),
       (error: unknown) => error instanceof FleetError && error.code === 'INVALID_PARAMS',

@@ -57,8 +57,8 @@ function ownTask(ledger: Pick<Ledger, 'get'>, taskId: string, caller: Caller): T
 function refuseUnasked({ id, contextId, state }: TaskRecord, last: Question | undefined): void {
   if (state === 'input_required') return;
   const asked = last?.answer
-    ? 'has its answer already, and takes no second one'
-    : 'goes on without an answer';
+    ? 'was already answered, and accepts no second answer'
+    : 'continues without an answer';
   const unasked = last ? asked : 'has asked nothing';
   const why = isTerminal(state) ? 'has ended' : unasked;
   throw new FleetError('UNSUPPORTED_OPERATION', `task ${id} ${why}: send a new task in context ${contextId}`);

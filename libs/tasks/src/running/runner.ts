@@ -164,7 +164,7 @@ async function settle(
   const grace = abortOf(signal, over.signal)
     .then(() => options.clock.sleep(ABORT_GRACE_MS, AbortSignal.any([over.signal, options.closing])))
     .then(
-      () => ({ thrown: new FleetError('INTERNAL', 'the executor did not stop when it was told to') }),
+      () => ({ thrown: new FleetError('INTERNAL', 'the executor did not stop when it was aborted') }),
       () => ({ thrown: signal.reason }),
     );
   const settled = run.then(

@@ -125,7 +125,7 @@ export function encodeEnding({ result }: Ending, asked: string, spoken: readonly
 
 function withoutBlocked(outcome: RunOutcome): RunOutcome {
   if (outcome.status !== 'blocked') return outcome;
-  const message = outcome.blockedReason ?? 'nobody could go on with the task';
+  const message = outcome.blockedReason ?? 'no executor could continue the task';
   return {
     ...outcome,
     status: 'error',

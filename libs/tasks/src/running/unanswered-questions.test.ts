@@ -33,7 +33,7 @@ describe('a withdrawn question', () => {
     await neo.event(id, 'queued', 2);
     assert.deepEqual([neo.task(id).state, neo.gateway.activeTasks()], ['queued', 1]);
     assert.match(await neo.metrics(), /^fleet_queue_depth\{queue="input"\} 0$/m);
-    await assert.rejects(answer(neo, id, 'Late.'), /goes on without an answer/);
+    await assert.rejects(answer(neo, id, 'Late.'), /continues without an answer/);
     gate.resolve();
     await neo.event(id, 'input_required', 2);
     await answer(neo, id, 'North.');

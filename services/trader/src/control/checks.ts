@@ -138,7 +138,7 @@ function checkExpectedActive(request: ControlDecision, { concern }: Facts, draft
   const active = concern?.activeStrategyId ?? null;
   draft.validation.expectedActiveMatch = belief === active;
   if (draft.validation.expectedActiveMatch) return [];
-  const message = `active is ${active ?? 'nothing'}, which was not expected; read the state and decide again`;
+  const message = `the active strategy is ${active ?? 'none'}, not the expected one; read the state and decide again`;
   return unlessOverridden(
     override,
     draft,

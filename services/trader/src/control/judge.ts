@@ -47,7 +47,10 @@ function judgeRepeat(
 export function duplicateAnswer(response: ControlResponse): ControlResponse {
   if (!response.ok) return response;
   const code = 'duplicate_decision' as const;
-  const warnings = [...response.warnings, { code, message: 'it was decided before; this is its result' }];
+  const warnings = [
+    ...response.warnings,
+    { code, message: 'this decision was already made; this is its result' },
+  ];
   return { ...response, status: 'noop', warnings };
 }
 

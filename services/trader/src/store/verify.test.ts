@@ -97,7 +97,7 @@ const TAMPERED: readonly [name: string, how: (db: DatabaseSync) => void, seq: nu
       db.exec('DROP TABLE audit; ALTER TABLE other RENAME TO audit');
     },
     4,
-    /is no text$/,
+    /is not text$/,
   ],
   ['a deleted record', run('DELETE FROM audit WHERE seq = 4'), 4, /^it is gone: deleted$/],
   [

@@ -53,7 +53,7 @@ export async function verifyAudit(
 function misplacement({ seq, isText }: AuditRow, head: AuditHead): Broken | undefined {
   if (seq < 1) return { seq, reason: 'it was inserted: the chain begins at 1' };
   if (seq > head.seq + 1) return missing(head.seq + 1, seq - 1, 'deleted');
-  return isText ? undefined : { seq, reason: 'it was changed: its record or hash is no text' };
+  return isText ? undefined : { seq, reason: 'it was changed: its record or hash is not text' };
 }
 
 const missing = (from: number, to: number, how: string): Broken => ({
@@ -64,7 +64,7 @@ const missing = (from: number, to: number, how: string): Broken => ({
 const rewritten = ({ seq }: AuditRow): Broken => ({
   seq,
   reason:
-    'it is not the one that was published: it or one before it was changed, and those after it hashed anew',
+    'it is not the one that was published: it or an earlier record was changed, and the later ones were hashed again',
 });
 
 /** The newest visible row; unbounded if the file is damaged there, since the walk then reaches the damage. */

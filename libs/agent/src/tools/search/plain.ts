@@ -55,7 +55,7 @@ export async function searchPlainly(
   if (!isTree) await searchFile(place.handle, place.path);
   const cut = isTree ? await walkTree(files, place.path, limits, visit) : undefined;
   return [
-    'searched for the text as it stands',
+    'searched for the literal text',
     ...(cut === undefined ? [] : [`stopped at a limit (${cut}), so there may be more: narrow the path`]),
     ...(tooLong === 0 ? [] : [`${tooLong} files above ${MAX_FILE_BYTES} bytes were not searched`]),
   ];
