@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { createA2AClient } from '@hermes-fleet/a2a';
+import { POLICY } from '@hermes-fleet/peers/testing';
 import { HANDSHAKE_EXTENSION, silentLog, systemClock } from '@hermes-fleet/protocol';
 import { createRelay } from '@hermes-fleet/relay';
 import { createMetrics } from '@hermes-fleet/service';
 import { dispatching } from './testing/messages.ts';
 import { profile } from './testing/profile.ts';
 import { relayFleet, spending } from './testing/relay-fleet.ts';
-import { POLICY } from './testing/routing.ts';
 import { CALLER, type Script, untilAborted } from './testing/scripts.ts';
 import type { TestProfile } from './testing/test-profile.ts';
 

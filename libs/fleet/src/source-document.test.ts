@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { route } from '@hermes-fleet/peers';
+import { NOW, POLICY, peerOf } from '@hermes-fleet/peers/testing';
 import {
   decodeAnnounce,
   decodeDispatch,
@@ -9,10 +10,8 @@ import {
   encodeAnnounce,
   type JsonObject,
 } from '@hermes-fleet/protocol';
-import { NOW, peerOf } from './testing/fakes.ts';
 import { freePort } from './testing/free-port.ts';
 import { profile } from './testing/profile.ts';
-import { POLICY } from './testing/routing.ts';
 import { DONE, type Script } from './testing/scripts.ts';
 import { handshakeIn, sendHandshake } from './testing/wire.ts';
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, it, type TestContext } from 'node:test';
+import { announceOf } from '@hermes-fleet/peers/testing';
 import {
   decodeResult,
   encodeAnnounce,
@@ -8,7 +9,6 @@ import {
   isJsonObject,
   type JsonObject,
 } from '@hermes-fleet/protocol';
-import { announceOf } from './testing/fakes.ts';
 import { freePort } from './testing/free-port.ts';
 import { dispatching } from './testing/messages.ts';
 import { profile } from './testing/profile.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
-import { announceOf } from '@hermes-fleet/fleet/testing';
-import { encodeAnnounce, type JsonObject } from '@hermes-fleet/protocol';
+import type { JsonObject } from '@hermes-fleet/protocol';
 import fc from 'fast-check';
 import { findHandshake } from './find-handshake.ts';
 import { findObjects } from './find-json-objects.ts';
@@ -58,7 +58,8 @@ describe('a handshake message in the text of a reply', () => {
   });
 
   it('may be an announce, beside a result or alone', () => {
-    const announce = encodeAnnounce(announceOf('neo'));
+    const fixture = new URL('../../protocol/fixtures/2.0/session-announce.source.json', import.meta.url);
+    const announce = JSON.parse(readFileSync(fixture, 'utf8'));
     const text = `Hello, I am neo.\n\`\`\`\n${JSON.stringify(announce, null, 1)}\n\`\`\`\nDone. ${json}`;
     assert.deepEqual(findHandshake(text, 't').announce, announce);
     assert.deepEqual(findHandshake(text, 't').result, result());

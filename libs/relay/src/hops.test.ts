@@ -3,7 +3,6 @@ import { createServer } from 'node:http';
 import { describe, it, type TestContext } from 'node:test';
 import { createA2AClient } from '@hermes-fleet/a2a';
 import {
-  announceOf,
   DONE,
   dispatching,
   freePort,
@@ -13,6 +12,7 @@ import {
   spending,
   type TestProfile,
 } from '@hermes-fleet/fleet/testing';
+import { announceOf } from '@hermes-fleet/peers/testing';
 import {
   encodeResult,
   HANDSHAKE_EXTENSION,

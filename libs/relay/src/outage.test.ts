@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { describe, it } from 'node:test';
 import {
-  announceOf,
   CALLER,
   dispatching,
   freePort,
@@ -13,6 +12,7 @@ import {
   spending,
   untilAborted,
 } from '@hermes-fleet/fleet/testing';
+import { announceOf } from '@hermes-fleet/peers/testing';
 import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
 
 type Wrap = NonNullable<ProfileOptions['ledger']>;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import { manualClock, NOW } from '@hermes-fleet/fleet/testing';
+import { manualClock, NOW } from '@hermes-fleet/peers/testing';
 import { type Clock, type Priority, systemClock } from '@hermes-fleet/protocol';
 import { createWaitQueue, type Waiter } from './wait-queue.ts';
 

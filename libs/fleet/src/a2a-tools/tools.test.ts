@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
+import { manualClock } from '@hermes-fleet/peers/testing';
 import { type JsonObject, silentLog, systemClock } from '@hermes-fleet/protocol';
 import { type StockAgent, type StockOptions, startStockAgent } from '../../../../test/support/stock-agent.ts';
 import { createRegisteredAgents } from '../index.ts';
 import { a2aTools, testBudget, testCall, told } from '../testing/call-tool.ts';
-import { manualClock } from '../testing/fakes.ts';
 import { cardAt, oddAgent, taskOf } from '../testing/odd-agent.ts';
 
 const stock = (t: TestContext, o: Partial<StockOptions> = {}): Promise<StockAgent> =>

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { type TestContext, test } from 'node:test';
 import { createA2AClient } from '@hermes-fleet/a2a';
+import { announceOf } from '@hermes-fleet/peers/testing';
 import {
   encodeAnnounce,
   HANDSHAKE_EXTENSION,
@@ -10,7 +11,6 @@ import {
   systemClock,
   systemIds,
 } from '@hermes-fleet/protocol';
-import { announceOf } from '../testing/fakes.ts';
 import { freePort } from '../testing/free-port.ts';
 import { profile } from '../testing/profile.ts';
 import { examinePeer } from './examine-peer.ts';

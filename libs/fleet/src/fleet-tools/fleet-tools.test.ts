@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { PeerProfile } from '@hermes-fleet/peers';
+import { announcing, dispatchOf, manualClock, NOW, peerOf, prosePeer } from '@hermes-fleet/peers/testing';
 import {
   isJsonObject,
   type JsonObject,
@@ -10,10 +11,8 @@ import {
   type ToolCall,
   type ToolResult,
 } from '@hermes-fleet/protocol';
-import { manualClock, NOW, peerOf } from '../testing/fakes.ts';
 import { dispatching } from '../testing/messages.ts';
 import { spending } from '../testing/relay-fleet.ts';
-import { announcing, dispatchOf, prosePeer } from '../testing/routing.ts';
 import { CALLER, DONE } from '../testing/scripts.ts';
 import type { TestProfile } from '../testing/test-profile.ts';
 import { fleetToolsOf, toolCall, toolFleet } from '../testing/tool-fleet.ts';

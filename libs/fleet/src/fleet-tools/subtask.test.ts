@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { dispatchOf } from '@hermes-fleet/peers/testing';
 import { type AdmittedTask, ToolError } from '@hermes-fleet/protocol';
-import { dispatchOf } from '../testing/routing.ts';
 import { CALLER } from '../testing/scripts.ts';
 import { callId } from '../tool-support/call-id.ts';
 import { admittedSubtask, subtaskContextId, subtaskDispatch } from './subtask.ts';

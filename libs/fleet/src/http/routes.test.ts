@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { announcing, NOW, peerOf, prosePeer } from '@hermes-fleet/peers/testing';
 import type { JsonObject } from '@hermes-fleet/protocol';
-import { NOW, peerOf } from '../testing/fakes.ts';
 import { dispatch, routes, SECRET, TOKENS } from '../testing/fleet-routes.ts';
 import { dispatching } from '../testing/messages.ts';
-import { announcing, prosePeer } from '../testing/routing.ts';
 import { CALLER, DONE } from '../testing/scripts.ts';
 
 test('all three routes need a token with the scope read, and no other scope', async (t) => {

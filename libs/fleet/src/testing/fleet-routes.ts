@@ -1,8 +1,8 @@
 import type { TestContext } from 'node:test';
+import { announceOf, manualClock, type peerOf } from '@hermes-fleet/peers/testing';
 import type { JsonObject } from '@hermes-fleet/protocol';
 import { createApp, createAuthenticator, createLogger, createMetrics } from '@hermes-fleet/service';
 import { registerFleetRoutes } from '../http/routes.ts';
-import { announceOf, manualClock, type peerOf } from './fakes.ts';
 import { profile } from './profile.ts';
 import type { ProfileOptions } from './test-profile.ts';
 

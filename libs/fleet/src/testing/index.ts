@@ -1,11 +1,7 @@
-export { cardOf } from './cards.ts';
-export { announceOf, manualClock, NOW, peerOf } from './fakes.ts';
 export { freePort } from './free-port.ts';
 export { dispatching, inbound } from './messages.ts';
 export { profile } from './profile.ts';
 export { PREFERRED_FIRST, type RelayFleet, relayFleet, spending } from './relay-fleet.ts';
-export { announcing, cardOnly, dispatchOf, POLICY, prosePeer } from './routing.ts';
-export { type Answer, NOBODY_TO_ASK, scriptedPeer } from './scripted-peer.ts';
 export { asking, CALLER, DONE, type Script, untilAborted } from './scripts.ts';
 export type { ProfileOptions, TestProfile } from './test-profile.ts';
 export { handshakeIn, rpc, sendHandshake, violations } from './wire.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { cardOf } from '@hermes-fleet/fleet/testing';
 import { FleetError, HANDSHAKE_EXTENSION } from '@hermes-fleet/protocol';
+import { cardOf } from '../testing/index.ts';
 import { declaredHandshake, readCard } from './agent-card.ts';
 
 describe('an agent card', () => {

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { AgentCard } from '@hermes-fleet/a2a';
-import { announceOf, cardOf } from '@hermes-fleet/fleet/testing';
 import { encodeAnnounce, HANDSHAKE_EXTENSION, type Log } from '@hermes-fleet/protocol';
 import { silentLog } from '@hermes-fleet/protocol/testing';
 import { answer, noCard, refused, testAnnouncer } from '../testing/announcer.ts';
+import { announceOf, cardOf } from '../testing/index.ts';
 
 describe('announcing to a peer', () => {
   const card = (extension: string | undefined, versions?: string[]): Promise<AgentCard> =>

@@ -3,12 +3,12 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { describe, it } from 'node:test';
 import { createA2AClient } from '@hermes-fleet/a2a';
-import { announceOf } from '@hermes-fleet/fleet/testing';
 import { HANDSHAKE_EXTENSION, systemClock } from '@hermes-fleet/protocol';
 import { silentLog } from '@hermes-fleet/protocol/testing';
 import { createMetrics } from '@hermes-fleet/service';
 import { createPeerRegistry } from '../registry/peer-registry.ts';
 import { answer, nothingKept, refused, settled, testAnnouncer } from '../testing/announcer.ts';
+import { announceOf } from '../testing/index.ts';
 import { createAnnouncer } from './announcer.ts';
 
 describe('the announcer', () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { it, type TestContext } from 'node:test';
-import { NOW } from '@hermes-fleet/fleet/testing';
 import { manualClock, silentLog } from '@hermes-fleet/protocol/testing';
+import { NOW } from '../testing/index.ts';
 import { createRepoWatch, type RepoState } from './repo-watch.ts';
 
 function setUp(t: TestContext) {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { announceOf } from '@hermes-fleet/fleet/testing';
+import { announceOf } from '../testing/index.ts';
 import { type AnnounceSource, type AuthorizationContext, authorizeAnnounce } from './authorize-announce.ts';
 
 const AT = 'http://127.0.0.1:9230/jsonrpc';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { announceOf, NOW } from '@hermes-fleet/fleet/testing';
 import { encodeAnnounce } from '@hermes-fleet/protocol';
 import { manualClock, silentLog } from '@hermes-fleet/protocol/testing';
+import { announceOf, NOW } from '../testing/index.ts';
 import { AT, JOIN, joining, plain, testRegistry } from '../testing/registry.ts';
 import { createPeerRegistry, MAX_UNCONFIGURED } from './peer-registry.ts';
 

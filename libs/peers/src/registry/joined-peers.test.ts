@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { announceOf } from '@hermes-fleet/fleet/testing';
 import type { ConfiguredPeer, JoinPolicy } from '@hermes-fleet/fleet-config';
+import { announceOf } from '../testing/index.ts';
 import { AT, JOIN, joining, plain, testRegistry } from '../testing/registry.ts';
 import type { AnnounceSource } from './authorize-announce.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { NOW } from '@hermes-fleet/fleet/testing';
 import { manualClock } from '@hermes-fleet/protocol/testing';
+import { NOW } from '../testing/index.ts';
 import { createPeerHealth } from './peer-health.ts';
 
 /** A peer with a half-open circuit, 2 s after it opened. */

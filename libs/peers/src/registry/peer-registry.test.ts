@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { announceOf, NOW } from '@hermes-fleet/fleet/testing';
 import { FleetError } from '@hermes-fleet/protocol';
 import { manualClock, silentLog } from '@hermes-fleet/protocol/testing';
 import { isLive } from '../peer-profile.ts';
+import { announceOf, NOW } from '../testing/index.ts';
 import { AT, plain, testRegistry } from '../testing/registry.ts';
 import { createPeerRegistry } from './peer-registry.ts';
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { announceOf } from '@hermes-fleet/fleet/testing';
 import { silentLog } from '@hermes-fleet/protocol/testing';
 import { isProsePeer } from '../peer-profile.ts';
+import { announceOf } from '../testing/index.ts';
 import { testRegistry } from '../testing/registry.ts';
 import { createPeerRegistry } from './peer-registry.ts';
 

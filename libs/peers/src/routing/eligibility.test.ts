@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { announcing, dispatchOf, NOW, POLICY, peerOf } from '@hermes-fleet/fleet/testing';
 import type { TaskDispatch } from '@hermes-fleet/protocol';
 import type { PeerProfile } from '../peer-profile.ts';
 import { DIRTY, limits, ROWS, type Row } from '../testing/exclusion-rows.ts';
+import { announcing, dispatchOf, NOW, POLICY, peerOf } from '../testing/index.ts';
 import { route } from './route.ts';
 
 const decide = ({ peer, dispatch = dispatchOf(), policy }: Row) =>

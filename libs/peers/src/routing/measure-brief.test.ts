@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { announceOf, NOW, peerOf } from '@hermes-fleet/fleet/testing';
+import { announceOf, NOW, peerOf } from '../testing/index.ts';
 import { measureBrief } from './measure-brief.ts';
 import { route } from './route.ts';
 

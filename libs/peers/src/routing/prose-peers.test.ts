@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { announcing, dispatchOf, NOW, POLICY, peerOf, prosePeer } from '@hermes-fleet/fleet/testing';
+import { announcing, dispatchOf, NOW, POLICY, peerOf, prosePeer } from '../testing/index.ts';
 import { route } from './route.ts';
 
 const HARMLESS = dispatchOf({ task: { write: false } });

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { announceOf, dispatchOf, NOW, POLICY, peerOf } from '@hermes-fleet/fleet/testing';
 import type { TaskDispatch } from '@hermes-fleet/protocol';
 import fc from 'fast-check';
 import type { PeerProfile } from '../peer-profile.ts';
+import { announceOf, dispatchOf, NOW, POLICY, peerOf } from '../testing/index.ts';
 import { route } from './route.ts';
 
 const anyCard = fc.option(

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { announcing, cardOnly, dispatchOf, NOW, POLICY, peerOf } from '@hermes-fleet/fleet/testing';
 import type { TaskDispatch } from '@hermes-fleet/protocol';
 import type { PeerProfile } from '../peer-profile.ts';
+import { announcing, cardOnly, dispatchOf, NOW, POLICY, peerOf } from '../testing/index.ts';
 import type { RoutingPolicy } from './policy.ts';
 import { route } from './route.ts';
 

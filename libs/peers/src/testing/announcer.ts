@@ -1,6 +1,5 @@
 import type { TestContext } from 'node:test';
 import type { A2AClient } from '@hermes-fleet/a2a';
-import { announceOf, cardOf, NOW } from '@hermes-fleet/fleet/testing';
 import {
   decodeAnnounce,
   encodeAnnounce,
@@ -13,6 +12,7 @@ import { manualClock, silentLog } from '@hermes-fleet/protocol/testing';
 import { createMetrics } from '@hermes-fleet/service';
 import { createAnnouncer } from '../announcing/announcer.ts';
 import { createPeerRegistry } from '../registry/peer-registry.ts';
+import { announceOf, cardOf, NOW } from './index.ts';
 
 type Send = A2AClient['send'];
 type Card = A2AClient['card'];

@@ -1,7 +1,7 @@
-import { announcing, cardOnly, dispatchOf, NOW, peerOf, prosePeer } from '@hermes-fleet/fleet/testing';
 import type { TaskDispatch, UnmetKind } from '@hermes-fleet/protocol';
 import type { PeerProfile } from '../peer-profile.ts';
 import type { RoutingPolicy } from '../routing/policy.ts';
+import { announcing, cardOnly, dispatchOf, NOW, peerOf, prosePeer } from './index.ts';
 
 export interface Row {
   readonly what: string;

@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { NOW } from '@hermes-fleet/fleet/testing';
 import type { ConfiguredPeer, JoinPolicy } from '@hermes-fleet/fleet-config';
 import { openLedger } from '@hermes-fleet/ledger';
 import { systemIds } from '@hermes-fleet/protocol';
 import { manualClock, silentLog, tempDir } from '@hermes-fleet/protocol/testing';
 import { createPeerRegistry } from '../registry/peer-registry.ts';
+import { NOW } from './index.ts';
 
 export const JOIN: JoinPolicy = {
   callers: {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import { type Answer, scriptedPeer } from '@hermes-fleet/fleet/testing';
 import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
+import { type Answer, scriptedPeer } from '../testing/scripted-peer.ts';
 import { cancelDelegation, delegate } from './delegate.ts';
 import type { DelegateOptions } from './delegate-options.ts';
 

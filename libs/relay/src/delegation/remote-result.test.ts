@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { announceOf } from '@hermes-fleet/fleet/testing';
+import { announceOf } from '@hermes-fleet/peers/testing';
 import {
   encodeAnnounce,
   encodeResult,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { type Answer, announceOf, manualClock, scriptedPeer } from '@hermes-fleet/fleet/testing';
+import { announceOf, manualClock } from '@hermes-fleet/peers/testing';
 import { encodeAnnounce } from '@hermes-fleet/protocol';
 import {
   delegation,
@@ -14,6 +14,7 @@ import {
   sent,
   task,
 } from '../testing/prose-script.ts';
+import { type Answer, scriptedPeer } from '../testing/scripted-peer.ts';
 import { cancelProseTask, delegateProse } from './delegate-prose.ts';
 
 describe('a task at a prose peer', () => {

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { scriptedPeer } from '@hermes-fleet/fleet/testing';
 import { FleetError } from '@hermes-fleet/protocol';
 import {
   delegation,
@@ -13,6 +12,7 @@ import {
   sent,
   task,
 } from '../testing/prose-script.ts';
+import { scriptedPeer } from '../testing/scripted-peer.ts';
 import { delegateProse } from './delegate-prose.ts';
 
 describe('a reply without a required part', () => {

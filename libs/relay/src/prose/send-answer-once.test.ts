@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import { type Answer, scriptedPeer } from '@hermes-fleet/fleet/testing';
 import type { JsonObject, TaskResult } from '@hermes-fleet/protocol';
 import type { Delegation } from '../delegation/delegation.ts';
 import { createQuestionExchange } from '../delegation/question-exchange.ts';
+import { type Answer, scriptedPeer } from '../testing/scripted-peer.ts';
 import { delegateProse } from './delegate-prose.ts';
 
 const DELEGATION: Delegation = {

@@ -1,9 +1,9 @@
 import type { TestContext } from 'node:test';
-import { type Answer, scriptedPeer } from '@hermes-fleet/fleet/testing';
 import type { JsonObject, TaskResult } from '@hermes-fleet/protocol';
 import type { Delegation } from '../delegation/delegation.ts';
 import { delegateProse } from '../prose/delegate-prose.ts';
 import type { ProseOptions } from '../prose/send-once.ts';
+import { type Answer, scriptedPeer } from './scripted-peer.ts';
 
 export const delegation: Delegation = {
   peer: 'helper',

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { NOW } from '@hermes-fleet/fleet/testing';
+import { NOW } from '@hermes-fleet/peers/testing';
 import type { Caller, TaskDispatch, Unmet, UnmetKind } from '@hermes-fleet/protocol';
 import fc from 'fast-check';
 import { type AdmissionInputs, type AdmissionRequest, admit } from './checks.ts';

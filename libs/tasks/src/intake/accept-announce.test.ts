@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { announceOf, CALLER, dispatching, inbound, profile, untilAborted } from '@hermes-fleet/fleet/testing';
+import { CALLER, dispatching, inbound, profile, untilAborted } from '@hermes-fleet/fleet/testing';
+import { announceOf } from '@hermes-fleet/peers/testing';
 import { decodeAnnounce, encodeAnnounce } from '@hermes-fleet/protocol';
 import { hasCode } from '@hermes-fleet/protocol/testing';
 

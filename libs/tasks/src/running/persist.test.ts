@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { NOW } from '@hermes-fleet/fleet/testing';
+import { NOW } from '@hermes-fleet/peers/testing';
 import { FleetError } from '@hermes-fleet/protocol';
 import { manualClock, silentLog } from '@hermes-fleet/protocol/testing';
 import { createPersist } from './persist.ts';

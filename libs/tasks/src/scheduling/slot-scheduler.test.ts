@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { NOW } from '@hermes-fleet/fleet/testing';
+import { NOW } from '@hermes-fleet/peers/testing';
 import { Priority } from '@hermes-fleet/protocol';
 import { manualClock } from '@hermes-fleet/protocol/testing';
 import fc from 'fast-check';

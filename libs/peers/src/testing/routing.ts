@@ -1,5 +1,6 @@
-import type { PeerCard, PeerProfile, RoutingPolicy } from '@hermes-fleet/peers';
 import type { TaskDispatch } from '@hermes-fleet/protocol';
+import type { PeerCard, PeerProfile } from '../peer-profile.ts';
+import type { RoutingPolicy } from '../routing/policy.ts';
 import { announceOf, NOW, peerOf } from './fakes.ts';
 
 /** The routing policy of switch, with the defaults of fleet.yaml. */

@@ -4,7 +4,8 @@ import type { TestContext } from 'node:test';
 import { createA2AClient } from '@hermes-fleet/a2a';
 import { createPeerHealth } from '@hermes-fleet/peers';
 import { isJsonObject, type JsonObject, silentLog, systemClock } from '@hermes-fleet/protocol';
-import type { ProseOptions, QuestionExchange } from '@hermes-fleet/relay';
+import type { QuestionExchange } from '../delegation/question-exchange.ts';
+import type { ProseOptions } from '../prose/send-once.ts';
 
 /** The answer to one call: a JSON-RPC result or error, a raw body, stream events, silence, or a cut connection. */
 export type Answer =

@@ -1,6 +1,6 @@
-import type { PeerProfile } from '@hermes-fleet/peers';
 import type { SessionAnnounce } from '@hermes-fleet/protocol';
 import { manualClock as createManualClock, type ManualClock } from '@hermes-fleet/protocol/testing';
+import type { PeerProfile } from '../peer-profile.ts';
 
 /** The instant at which the announces and clocks of these tests begin. */
 export const NOW = Date.parse('2026-05-31T20:00:00Z');
