@@ -10,6 +10,6 @@ export type { WatchOptions } from './client/watch-task.ts';
 export { type A2AOptions, registerA2A } from './register.ts';
 export type { CustomMethod, CustomMethodCall, CustomMethodReply } from './rpc/custom-method.ts';
 export { bodyText } from './rpc/envelope.ts';
-export type { OnRefused, RefusedRequest } from './rpc/refusal.ts';
+export type { OnRefused, RefusedRequest } from './rpc/refused-request.ts';
 export { EVENT_METADATA } from './server/follow-task.ts';
 export { RESULT_ARTIFACT, type TaskViewOptions, TEXT_ARTIFACT, taskView } from './wire/task-view.ts';

@@ -14,7 +14,7 @@ import type { FastifyInstance } from 'fastify';
 import { type CardSource, registerCardRoute } from './card/card-route.ts';
 import type { CustomMethod } from './rpc/custom-method.ts';
 import { bodyText } from './rpc/envelope.ts';
-import { type OnRefused, reportRefusal } from './rpc/refusal.ts';
+import { type OnRefused, reportRefusal } from './rpc/refused-request.ts';
 import { errorReply, httpStatusOf } from './rpc/rpc-error.ts';
 import { createRpcRoute } from './rpc/rpc-route.ts';
 import { OpenCalls } from './server/open-calls.ts';

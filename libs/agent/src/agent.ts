@@ -16,7 +16,7 @@ import {
   openWorkspaces,
   recorded,
 } from '@hermes-fleet/workspace';
-import { capabilityNames, createAgentTools, minimumBudgetTokens } from './agent-tools.ts';
+import { capabilityNames, createAgentTools, minimumBudgetTokens } from './built-in-tools.ts';
 import type { AgentConfig } from './config/config.ts';
 import { ignoredKeyNotes } from './config/ignored-keys.ts';
 import { createEchoExecutor } from './echo.ts';

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { FleetError } from '@hermes-fleet/protocol';
 import { at, READ_TOKEN, serve } from '../testing/serve.ts';
 import type { CustomMethod, CustomMethodCall } from './custom-method.ts';
-import type { RefusedRequest } from './refusal.ts';
+import type { RefusedRequest } from './refused-request.ts';
 
 /** A method that records its calls. */
 function recording(reply: Partial<Awaited<ReturnType<CustomMethod['run']>>> = {}) {

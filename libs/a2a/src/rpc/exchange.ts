@@ -16,7 +16,7 @@ import type { CustomMethod } from './custom-method.ts';
 import type { RpcId } from './envelope.ts';
 import type { RpcReply } from './heartbeat-reply.ts';
 import type { Method } from './methods.ts';
-import { type OnRefused, reportRefusal } from './refusal.ts';
+import { type OnRefused, reportRefusal } from './refused-request.ts';
 import { errorReply, httpStatusOf } from './rpc-error.ts';
 
 export interface RouteDeps extends HandlerDeps {

@@ -11,7 +11,7 @@ import {
   serve,
   TOKEN,
 } from '../testing/serve.ts';
-import type { RefusedRequest } from './refusal.ts';
+import type { RefusedRequest } from './refused-request.ts';
 
 /** A server that records its refusals. */
 async function keeping(t: Parameters<typeof serve>[0], options: ServeOptions = {}) {
