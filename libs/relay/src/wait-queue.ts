@@ -2,7 +2,7 @@ import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import type { PeerRegistry } from '@hermes-fleet/peers';
 import type { Clock, Priority } from '@hermes-fleet/protocol';
 import type { FleetMetrics } from '@hermes-fleet/service';
-import { callAt, priorityRank, type WaitingItem } from '@hermes-fleet/tasks';
+import { callAt, priorityRank } from '@hermes-fleet/tasks';
 
 /** A round yields to the event loop after this many checks, or after this time, ms. */
 const CHECKS_PER_TURN = 25;
@@ -38,7 +38,7 @@ export interface WaitQueue {
   /** Resolves with `ready` when a check succeeds and with `over` at `until`; rejects with the signal's reason. */
   wait(waiter: Waiter): Promise<'ready' | 'over'>;
   /** True when a waiter that ranks above `by` waits for capacity at this peer. */
-  hasWaiterAhead(peer: string, by: WaitingItem): boolean;
+  hasWaiterAhead(peer: string, by: Pick<Waiter, 'priority' | 'since'>): boolean;
   /** Reports a change: every waiter is checked. */
   checkAll(): void;
   /** Updates the gauges. */
@@ -173,7 +173,7 @@ export function createWaitQueue(options: WaitQueueOptions): WaitQueue {
     return spentMs + clock.now() - from;
   }
 
-  function hasWaiterAhead(peer: string, by: WaitingItem): boolean {
+  function hasWaiterAhead(peer: string, by: Pick<Waiter, 'priority' | 'since'>): boolean {
     const now = clock.now();
     const own = priorityRank(by, ageingMs, now);
     for (const { waiter } of entries) {

@@ -6,5 +6,5 @@ export { errorOutcome } from './running/task-result.ts';
 export { callAt } from './running/timers.ts';
 export { createDispatcher } from './scheduling/dispatcher.ts';
 export { estimateTokens } from './scheduling/estimate-tokens.ts';
-export { priorityRank, type WaitingItem } from './scheduling/slot-scheduler.ts';
 export { createTaskQueue, type TaskQueue } from './scheduling/task-queue.ts';
+export { priorityRank } from './scheduling/waiting-lines.ts';

@@ -1,9 +1,11 @@
-import { type Clock, Priority } from '@hermes-fleet/protocol';
+import { type Clock, FleetError, type Priority } from '@hermes-fleet/protocol';
+import { WaitingLines, type WaitingTask } from './waiting-lines.ts';
 
 /** `taskId` is unique in a scheduler. */
 export interface QueueItem {
   readonly taskId: string;
   readonly contextId: string;
+  readonly caller: string;
   readonly priority: Priority;
 }
 
@@ -15,59 +17,55 @@ export interface QueueLimits {
   readonly ageingMs: number;
 }
 
-export interface WaitingItem {
-  readonly priority: Priority;
-  /** Milliseconds since the epoch. */
-  readonly since: number;
-}
+/** The states of an admitted task, and the states that may follow (docs/handshake.md#priority-and-verification). */
+export type SchedulingState = 'queued' | 'running' | 'parked' | 'ended';
+export const TRANSITIONS: Readonly<Record<SchedulingState, readonly SchedulingState[]>> = {
+  queued: ['running', 'parked', 'ended'],
+  running: ['parked', 'ended'],
+  parked: ['queued', 'ended'],
+  ended: [],
+};
 
-/** The priority of a waiting item, raised by one step for every `ageingMs` of waiting. The greatest rank goes first. */
-export function priorityRank({ priority, since }: WaitingItem, ageingMs: number, now: number): number {
-  return Priority.options.indexOf(priority) + Math.floor((now - since) / ageingMs);
-}
-
-interface QueueEntry<T> {
+interface Entry<T> extends WaitingTask {
   readonly item: T;
-  readonly since: number;
-  readonly order: number;
+  state: SchedulingState;
 }
 
 /**
- * Assigns slots to admitted tasks by priority (with aging), then arrival. At most `maxConcurrent` tasks run, one per
- * context, and at most `depth` wait. A place is reserved before a task is admitted, so that concurrent admissions cannot
- * exceed the depth. A running task may be parked: it keeps its context and its position, and releases its slot.
+ * Assigns slots to admitted tasks, in the order of `WaitingLines`. At most `maxConcurrent` tasks run, one per context, and
+ * at most `depth` wait. A place is reserved before a task is admitted, so that concurrent admissions cannot exceed the
+ * depth. A task that began may be parked: it keeps its context and its position, and releases its slot.
  */
 export class SlotScheduler<T extends QueueItem> {
   readonly #limits: QueueLimits;
   readonly #clock: Pick<Clock, 'now'>;
-  readonly #waiting = new Map<string, QueueEntry<T>>();
-  readonly #running = new Map<string, QueueEntry<T>>();
-  readonly #parked = new Map<string, QueueEntry<T>>();
-  /** The task that holds each context, by context ID. */
-  readonly #contexts = new Map<string, string>();
+  readonly #entries = new Map<string, Entry<T>>();
+  readonly #lines: WaitingLines<Entry<T>>;
+  readonly #count = { queued: 0, running: 0, parked: 0, ended: 0 };
   #reserved = 0;
   #arrivals = 0;
 
   constructor(limits: QueueLimits, clock: Pick<Clock, 'now'>) {
     this.#limits = limits;
     this.#clock = clock;
+    this.#lines = new WaitingLines(limits.ageingMs);
   }
 
   get waiting(): number {
-    return this.#waiting.size;
+    return this.#count.queued;
   }
 
   get running(): number {
-    return this.#running.size;
+    return this.#count.running;
   }
 
   get parked(): number {
-    return this.#parked.size;
+    return this.#count.parked;
   }
 
   /** True if no further task can be admitted. */
   get full(): boolean {
-    const taken = this.#waiting.size + this.#running.size + this.#reserved;
+    const taken = this.#count.queued + this.#count.running + this.#reserved;
     return taken >= this.#limits.depth + this.#limits.maxConcurrent;
   }
 
@@ -82,94 +80,99 @@ export class SlotScheduler<T extends QueueItem> {
     this.#reserved = Math.max(0, this.#reserved - 1);
   }
 
-  /** Enqueues a task. Its place was reserved, or the task is resumed after a restart. */
-  add(item: T): void {
-    this.#arrivals += 1;
-    this.#waiting.set(item.taskId, { item, since: this.#clock.now(), order: this.#arrivals });
+  /**
+   * Enqueues a task. Its place was reserved, or the task is resumed after a restart. `hasBegun`: a former process ran a
+   * part of it, so it holds its context.
+   */
+  add(item: T, hasBegun = false): void {
+    const entry = this.#create(item, 'queued');
+    if (hasBegun) this.#lines.hold(entry, this.#clock.now());
   }
 
   /** Adds a task that began in a former process as parked, with its context. */
   hold(item: T): void {
-    this.#arrivals += 1;
-    this.#parked.set(item.taskId, { item, since: this.#clock.now(), order: this.#arrivals });
-    this.#contexts.set(item.contextId, item.taskId);
+    const entry = this.#create(item, 'parked');
+    this.#lines.hold(entry, this.#clock.now());
   }
 
   /** Returns the next task to run, which counts as running until `finished`; undefined if none can start. */
   next(): T | undefined {
-    if (this.#running.size >= this.#limits.maxConcurrent) return undefined;
+    if (this.running >= this.#limits.maxConcurrent) return undefined;
     const now = this.#clock.now();
-    let best: QueueEntry<T> | undefined;
-    for (const candidate of this.#waiting.values()) {
-      const { taskId, contextId } = candidate.item;
-      if ((this.#contexts.get(contextId) ?? taskId) !== taskId) continue;
-      if (!best || this.#before(candidate, best, now)) best = candidate;
-    }
-    if (!best) return undefined;
-    const { taskId, contextId } = best.item;
-    this.#waiting.delete(taskId);
-    this.#running.set(taskId, best);
-    this.#contexts.set(contextId, taskId);
-    return best.item;
+    const entry = this.#lines.first(now);
+    if (!entry) return undefined;
+    this.#lines.serve(entry, now);
+    this.#enter(entry, 'running');
+    return entry.item;
   }
 
   /** Releases the slot of a task that began, or ends its wait for one. Ignores other tasks. */
   park(taskId: string): void {
-    const place = this.#begun(taskId);
-    if (!place) return;
-    this.#running.delete(taskId);
-    this.#waiting.delete(taskId);
-    this.#parked.set(taskId, place);
+    const entry = this.#begun(taskId);
+    if (entry && entry.state !== 'parked') this.#enter(entry, 'parked');
   }
 
   /** Enqueues a parked task again, at its old position. Ignores other tasks. */
   unpark(taskId: string): void {
-    const place = this.#parked.get(taskId);
-    if (!place) return;
-    this.#parked.delete(taskId);
-    this.#waiting.set(taskId, place);
+    const entry = this.#entries.get(taskId);
+    if (entry?.state === 'parked') this.#enter(entry, 'queued');
   }
 
-  /** Removes a task that began, and releases its slot and its context. */
+  /** Removes a task that began, and releases its slot and its context. Ignores other tasks. */
   finished(taskId: string): void {
-    const place = this.#begun(taskId);
-    if (!place) return;
-    for (const places of [this.#running, this.#parked, this.#waiting]) places.delete(taskId);
-    this.#contexts.delete(place.item.contextId);
+    const entry = this.#begun(taskId);
+    if (entry) this.#enter(entry, 'ended');
   }
 
   has(taskId: string): boolean {
-    return this.#waiting.has(taskId) || this.#running.has(taskId) || this.#parked.has(taskId);
+    return this.#entries.has(taskId);
   }
 
   /** Removes a waiting task that has not begun; undefined if there is none. */
   remove(taskId: string): T | undefined {
-    if (this.#begun(taskId)) return undefined;
-    const found = this.#waiting.get(taskId);
-    this.#waiting.delete(taskId);
-    return found?.item;
+    const entry = this.#entries.get(taskId);
+    if (entry?.state !== 'queued' || this.#lines.isHeldBy(entry)) return undefined;
+    this.#enter(entry, 'ended');
+    return entry.item;
   }
 
   /** The longest wait, ms; 0 if no task waits. */
   oldestAgeMs(): number {
+    const { oldest } = this.#lines;
+    return oldest ? this.#clock.now() - oldest.since : 0;
+  }
+
+  #create(item: T, state: 'queued' | 'parked'): Entry<T> {
+    this.#arrivals += 1;
+    const { contextId, caller, priority } = item;
     const now = this.#clock.now();
-    let oldest = 0;
-    for (const { since } of this.#waiting.values()) oldest = Math.max(oldest, now - since);
-    return oldest;
+    const entry = { item, contextId, caller, priority, order: this.#arrivals, since: now, state };
+    this.#entries.set(item.taskId, entry);
+    this.#count[state] += 1;
+    if (state === 'queued') this.#lines.add(entry, now);
+    return entry;
   }
 
   /** The entry of a task that began, and therefore holds its context. */
-  #begun(taskId: string): QueueEntry<T> | undefined {
-    const place = this.#running.get(taskId) ?? this.#parked.get(taskId) ?? this.#waiting.get(taskId);
-    return place && this.#contexts.get(place.item.contextId) === taskId ? place : undefined;
+  #begun(taskId: string): Entry<T> | undefined {
+    const entry = this.#entries.get(taskId);
+    return entry && this.#lines.isHeldBy(entry) ? entry : undefined;
   }
 
-  #before(a: QueueEntry<T>, b: QueueEntry<T>, now: number): boolean {
-    const [rankA, rankB] = [this.#rank(a, now), this.#rank(b, now)];
-    return rankA === rankB ? a.order < b.order : rankA > rankB;
-  }
-
-  #rank({ item, since }: QueueEntry<T>, now: number): number {
-    return priorityRank({ priority: item.priority, since }, this.#limits.ageingMs, now);
+  /** Moves a task to another state, and keeps every index in step. */
+  #enter(entry: Entry<T>, state: SchedulingState): void {
+    if (!TRANSITIONS[entry.state].includes(state))
+      throw new FleetError('INTERNAL', `task ${entry.item.taskId} cannot go from ${entry.state} to ${state}`);
+    const now = this.#clock.now();
+    if (entry.state === 'queued') this.#lines.remove(entry, now);
+    this.#count[entry.state] -= 1;
+    entry.state = state;
+    if (state === 'ended') {
+      this.#lines.release(entry, now);
+      this.#entries.delete(entry.item.taskId);
+      return;
+    }
+    this.#count[state] += 1;
+    if (state === 'queued') this.#lines.add(entry, now);
   }
 }

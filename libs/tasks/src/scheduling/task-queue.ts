@@ -59,6 +59,7 @@ interface HeldTask {
 interface QueuedTask {
   readonly taskId: string;
   readonly contextId: string;
+  readonly caller: string;
   readonly priority: Priority;
   readonly request: RunRequest;
 }
@@ -186,7 +187,8 @@ export function createTaskQueue(options: TaskQueueOptions): TaskQueue {
   function entryOf(task: AdmittedTask, receivedAt: number): QueuedTask {
     const { id: taskId, contextId, dispatch } = task;
     const request = { task, executor: options.executor, receivedAt, slot: slotOf(taskId) };
-    return { taskId, contextId, priority: dispatch.task.priority ?? 'normal', request };
+    const priority = dispatch.task.priority ?? 'normal';
+    return { taskId, contextId, caller: task.caller.name, priority, request };
   }
 
   function loadChanged(): void {
@@ -219,7 +221,7 @@ export function createTaskQueue(options: TaskQueueOptions): TaskQueue {
     add(task, receivedAt, hasBegun) {
       const { id: taskId } = task;
       const entry = entryOf(task, receivedAt);
-      scheduler.add(entry);
+      scheduler.add(entry, hasBegun);
       if (hasBegun && options.recoversWithoutSlot)
         held.set(taskId, { request: entry.request, continues: true });
       if (task.deadlineAt !== undefined) {
