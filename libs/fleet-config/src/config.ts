@@ -35,6 +35,7 @@ const insteadOf = (instead: string) => z.never({ error: `is not used here: ${ins
 const Agent = z.strictObject({
   url: httpUrl,
   agent_card_url: httpUrl.optional(),
+  max_tasks: positive.max(10_000).optional(),
   token_env: variable.optional(),
   managed: insteadOf('run the worker as a profile of its own and list it here with url and token_env only'),
   mode: insteadOf("set fleet.response_handler in the worker's own fleet.yaml"),

@@ -16,6 +16,8 @@ export interface ConfiguredPeer {
   readonly token?: string;
   /** `agent_card_url` of fleet.yaml. */
   readonly cardUrl?: string;
+  /** `max_tasks` of fleet.yaml. */
+  readonly maxTasks?: number;
 }
 
 export interface Credentials {
@@ -70,6 +72,7 @@ export function resolveTokens(
       url: normalizePeerUrl(agent.url),
       ...(secret === undefined ? {} : { token: secret }),
       ...(agent.agent_card_url === undefined ? {} : { cardUrl: agent.agent_card_url }),
+      ...(agent.max_tasks === undefined ? {} : { maxTasks: agent.max_tasks }),
     };
   }
   const joinEnv = config.fleet.join?.token_env;

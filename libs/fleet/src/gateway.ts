@@ -53,7 +53,7 @@ export interface GatewayOptions {
   readonly agent: GatewayAgent;
   readonly mcp: Pick<McpPool, 'names' | 'health' | 'probe' | 'onChange'>;
   readonly peers: PeerRegistry;
-  readonly announcer: Pick<Announcer, 'changed'>;
+  readonly announcer: Pick<Announcer, 'changed' | 'loadChanged'>;
   readonly client: A2AClient;
   readonly clock: Clock;
   readonly ids: Ids;
@@ -102,8 +102,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const closing = new AbortController();
   let stopping: FleetError | undefined;
   let sessionFresh = true;
-  let saturated = false;
-  let announcedActive = 0;
+  let announced = '';
   let gauges: Disposable | undefined;
 
   const measure = (): ReturnType<GatewayAgent['repoState']> => agent.repoState();
@@ -140,7 +139,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const lane = (
     name: string,
     executor: Executor,
-    maxConcurrent: number,
+    { maxConcurrent, depth }: { readonly maxConcurrent: number; readonly depth: number },
     recoversWithoutSlot: boolean,
   ): TaskQueue =>
     createTaskQueue({
@@ -151,16 +150,18 @@ export function createGateway(options: GatewayOptions): Gateway {
       metrics,
       recoversWithoutSlot,
       onChange: loadChanged,
-      limits: { maxConcurrent, depth: limits.queue_depth, ageingMs: queue.ageing_s * 1000 },
+      limits: { maxConcurrent, depth, ageingMs: queue.ageing_s * 1000 },
       onExpired: (task) => {
         dispatcher
           .expire(task)
           .catch((error) => log.error({ task_id: task.id, err: error }, 'expiry not written'));
       },
     });
-  const own = lane('own', agent.executor, limits.max_concurrent_tasks, false);
+  const ownLimits = { maxConcurrent: limits.max_concurrent_tasks, depth: limits.queue_depth };
+  const own = lane('own', agent.executor, ownLimits, false);
   // Relaying costs nothing, so a resumed task needs no slot: its peer may have to be canceled, or may no longer wait.
-  const relayed = lane('relay', relay, limits.max_relayed_tasks, true);
+  const relayedLimits = { maxConcurrent: limits.max_relayed_tasks, depth: queue.max_waiting };
+  const relayed = lane('relay', relay, relayedLimits, true);
   const queues = [own, relayed];
   const destinations = createDestinations({
     profile,
@@ -190,19 +191,17 @@ export function createGateway(options: GatewayOptions): Gateway {
   function loadChanged(): void {
     metrics.tasksInFlight(own.running + relayed.running);
     if (own.running > 0) sessionFresh = false;
-    // Becoming idle is announced too: otherwise peers keep seeing the last announced load.
-    const isIdleAgain = own.running === 0 && announcedActive > 0;
-    if (own.full === saturated && !isIdleAgain) return;
-    saturated = own.full;
-    announcer.changed();
+    if (loadNow() !== announced) announcer.loadChanged();
   }
+
+  const loadNow = (): string => `${own.running} ${own.waiting}`;
 
   const self = createSelfAnnounce({
     versions,
     ledger,
     instanceId: ids.uuid(),
     snapshot() {
-      announcedActive = own.running;
+      announced = loadNow();
       return {
         profile,
         config,

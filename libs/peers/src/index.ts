@@ -7,6 +7,7 @@ export {
 } from './announcing/announcer.ts';
 export { createRepoWatch } from './announcing/repo-watch.ts';
 export { createSelfAnnounce } from './announcing/self-announce.ts';
+export { capacityOf } from './capacity.ts';
 export {
   isLive,
   isProsePeer,
@@ -15,6 +16,7 @@ export {
   takesProse,
 } from './peer-profile.ts';
 export { createPeerHealth, type PeerHealth } from './registry/peer-health.ts';
+export type { TaskAtPeer } from './registry/peer-load.ts';
 export { createPeerRegistry, type PeerRegistry } from './registry/peer-registry.ts';
 export {
   exclusionReasons,

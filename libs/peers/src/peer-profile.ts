@@ -18,6 +18,24 @@ export interface PeerCard {
   readonly readAt: number;
 }
 
+/** The tasks of this profile at a peer, beside what the peer's announce says. */
+export interface PeerSlots {
+  /** Tasks that the last announce does not include yet, minus tasks in it that have left since. */
+  readonly unannounced: number;
+  /** Tasks that the peer has not started, as far as is known. */
+  readonly submitted: number;
+  /** Tasks among them that wait there for a slot. */
+  readonly waiting: number;
+  /** The most tasks that were seen to run there at the same time. */
+  readonly mostRunning: number;
+  /** The end of the pause after a refusal for want of a slot, ms since the epoch. */
+  readonly fullUntil: number;
+  /** The peer has refused for want of a slot and taken nothing since. */
+  readonly onTrial: boolean;
+  /** Tasks that the peer has not acknowledged yet. */
+  readonly untaken: number;
+}
+
 /** A snapshot of a peer: its address, its last announce, and its health. */
 export interface PeerProfile {
   readonly name: string;
@@ -34,6 +52,9 @@ export interface PeerProfile {
   readonly circuitOpenUntil: number;
   /** Tasks that this profile has at the peer now. */
   readonly inFlight: number;
+  readonly slots?: PeerSlots;
+  /** The configured limit of tasks at the peer, for a peer that announces none. */
+  readonly maxTasks?: number | undefined;
   /** Share of recent dispatches that the peer refused, 0 to 1. */
   readonly blockedRate: number;
   /** Average recent latency to accept a dispatch, ms; 0 while unknown. */

@@ -9,7 +9,7 @@ const UNREACHABLE = 'unreachable';
 const MAX_CONSIDERED = 20;
 const MAX_REASONS = 4;
 const MAX_REASON = 200;
-/** Bounds the attempts in a result; a task that waits for hours drops its oldest unreachable ones. */
+/** Bounds the attempts in a result; a task that waits for hours drops the oldest ones that spent nothing. */
 const MAX_ATTEMPTS = 100;
 /** Larger figures are a peer's mistake and would make the sums inexact. */
 const MAX_REPORTED_TOKENS = 1_000_000_000;
@@ -55,11 +55,6 @@ export function withAttempt(before: readonly Attempt[], next: Attempt): Attempt[
   return known < 0 ? bounded([...before, next]) : before.with(known, { ...next, startedAt });
 }
 
-/** Counts the dispatches that reached a peer and were refused: the figure that `max_attempts` limits. */
-export function refusedDispatches(attempts: readonly Attempt[]): number {
-  return attempts.filter(({ status }) => status !== UNREACHABLE).length;
-}
-
 /** Books the tokens that peers spent, minus what an earlier process booked already. */
 export async function bookDelegated(
   budget: RunContext['budget'],
@@ -78,6 +73,6 @@ function statusOf(outcome: AttemptOutcome): string {
 function bounded(attempts: Attempt[]): Attempt[] {
   const excess = attempts.length - MAX_ATTEMPTS;
   if (excess <= 0) return attempts;
-  const droppable = attempts.filter(({ status }) => status === UNREACHABLE).slice(0, excess);
+  const droppable = attempts.filter(({ tokensSpent }) => tokensSpent === 0).slice(0, excess);
   return attempts.filter((each) => !droppable.includes(each));
 }

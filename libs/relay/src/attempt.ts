@@ -45,7 +45,7 @@ export async function attempt(
   run: RelayedRun,
   current: Delegation,
   resumed: boolean,
-  reservation: Pick<Reservation, 'hold' | 'release'>,
+  reservation: Pick<Reservation, 'hold' | 'observe' | 'release'>,
 ): Promise<AttemptOutcome> {
   const { signal, stopping, ask } = run.context;
   let saved = current;
@@ -65,7 +65,12 @@ export async function attempt(
     },
   });
   const onAccepted = (remoteTaskId: string): Promise<void> => save({ remoteTaskId });
-  const delegateOptions = delegateOptionsFor(options, run, current, { resumed, questions, onAccepted });
+  const delegateOptions = delegateOptionsFor(options, run, current, {
+    resumed,
+    questions,
+    onAccepted,
+    onTask: async (task) => reservation.observe(task),
+  });
   if (!delegateOptions)
     return failed('PEER_UNREACHABLE', `${current.peer} is not configured as a peer any more`, false);
   try {
@@ -88,7 +93,12 @@ function delegateOptionsFor(
   options: AttemptOptions,
   { task, context }: RelayedRun,
   { peer }: Delegation,
-  { resumed, questions, onAccepted }: Pick<ProseOptions, 'resumed' | 'questions' | 'onAccepted'>,
+  {
+    resumed,
+    questions,
+    onAccepted,
+    onTask,
+  }: Pick<ProseOptions, 'resumed' | 'questions' | 'onAccepted' | 'onTask'>,
 ): ProseOptions | undefined {
   const { peers, client, clock, log, random, peerDownAfterMs } = options;
   const endpoint = peers.get(peer)?.endpoint;
@@ -123,6 +133,7 @@ function delegateOptionsFor(
     onAnnounce: (announce: JsonObject) => recordAnnounceOf(options, [announce], peer),
     onRetry: (reason) => options.metrics.retry(reason),
     async onTask(remote: PeerTask) {
+      await onTask(remote);
       const announce = remote.metadata[HANDSHAKE_EXTENSION];
       if (isJsonObject(announce) && announce.seq !== learnedSeq) {
         learnedSeq = announce.seq;

@@ -7,7 +7,6 @@ import {
   type RelayFleet,
   relayFleet,
   type Script,
-  spending,
 } from '@hermes-fleet/fleet/testing';
 import type { JsonObject, OnBlocked, RunOutcome, Unmet } from '@hermes-fleet/protocol';
 
@@ -211,20 +210,27 @@ describe('on_blocked', { concurrency: 3 }, () => {
       });
 });
 
-it('a task goes to at most max_attempts peers that refuse it', async (t) => {
+it('a task goes to at most max_attempts peers that refuse it for good', async (t) => {
+  const peer = { script: refusing(lacking), tier: 'sonnet' };
+  const { orchestrator } = await relayFleet(t, { neo: peer, trinity: peer, morpheus: peer });
+  const id = await orchestrator.send(dispatching({}, { routing: { max_attempts: 2 } }));
+  const result = await orchestrator.result(id);
+  assert.deepEqual([result.status, result.attempts?.length], ['blocked', 2]);
+});
+
+it('refusals for the moment are no attempts: the task waits for them to pass, as long as it may wait', async (t) => {
   const unmet: Unmet = { kind: 'repo', name: 'main', detail: 'dirty', transient: true };
-  const { orchestrator, hear } = await relayFleet(t, {
-    neo: { script: refusing(unmet) },
-    trinity: { script: spending(1), tier: 'opus' },
-  });
-  const id = await orchestrator.send(dispatching({}, { routing: { target: 'neo', max_attempts: 2 } }));
+  const { orchestrator, hear } = await relayFleet(
+    t,
+    { neo: { script: refusing(unmet) } },
+    { fleet: { queue: { max_wait_s: 3 } } },
+  );
+  const id = await orchestrator.send(dispatching({}, { routing: { max_attempts: 1 } }));
   await orchestrator.event(id, 'queued', 2);
   await hear('neo');
   const result = await orchestrator.result(id);
-  assert.deepEqual(
-    result.attempts?.map(({ peer, status }) => `${peer} ${status}`),
-    ['neo blocked', 'neo blocked'],
-  );
   assert.equal(result.status, 'blocked');
-  assert.match(await orchestrator.metrics(), /fleet_task_retries_total\{reason="repo"\} 1/);
+  assert.match(result.blockedReason ?? '', /dirty; nobody could take it within the 3 s/);
+  assert.ok((result.attempts ?? []).length >= 2, JSON.stringify(result.attempts));
+  assert.match(await orchestrator.metrics(), /fleet_task_retries_total\{reason="repo"\} [1-9]/);
 });

@@ -14,7 +14,7 @@ import type { Delegation } from './delegation/delegation.ts';
 /**
  * Builds the payload for a peer: the caller's contract under our own task ID, with the path so far, the chosen target and
  * a slice of the remaining budget (docs/handshake.md#task_dispatch). Unknown fields are passed on. A prose peer gets the
- * same contract as text (docs/handshake.md#to-a-prose-peer).
+ * same contract as text (docs/handshake.md#to-a-prose-peer). `mayQueue`: the task may wait at the peer for a slot.
  */
 export function payloadFor(
   task: AdmittedTask,
@@ -22,10 +22,11 @@ export function payloadFor(
   policy: Pick<RoutingPolicy, 'self' | 'versions'>,
   budget: Budget,
   now: number,
+  mayQueue: boolean,
 ): Pick<Delegation, 'payload' | 'prose' | 'slice'> {
   const remaining = budget.remaining();
   const slice = Number.isFinite(remaining) ? remaining : undefined;
-  const relayed = relayedDispatch(task, peer, policy, slice);
+  const relayed = relayedDispatch(task, peer, policy, slice, mayQueue);
   const prose = takesProse(peer, now);
   const payload: JsonObject = prose ? proseOf(relayed, peer) : encodeDispatch(relayed);
   return { payload, ...(prose ? { prose } : {}), ...(slice === undefined ? {} : { slice }) };
@@ -41,6 +42,7 @@ function relayedDispatch(
   peer: PeerProfile,
   { self, versions }: Pick<RoutingPolicy, 'self' | 'versions'>,
   slice: number | undefined,
+  mayQueue: boolean,
 ): TaskDispatch {
   const { tokenBudget: _asked, ...contract } = dispatch.task;
   return {
@@ -54,7 +56,7 @@ function relayedDispatch(
       rootId: dispatch.task.rootId ?? dispatch.task.taskId,
       path: [...(dispatch.task.path ?? []), self],
     },
-    routing: { ...dispatch.routing, target: peer.name },
+    routing: { ...dispatch.routing, target: peer.name, whenFull: mayQueue ? 'queue' : 'refuse' },
   };
 }
 

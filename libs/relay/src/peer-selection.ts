@@ -1,4 +1,5 @@
 import {
+  capacityOf,
   exclusionReasons,
   measureBrief,
   type PeerProfile,
@@ -15,6 +16,8 @@ import type { Reservation } from './reservation.ts';
 /** The interval of routing checks without any announce: from 1 s up to 30 s. */
 const CHECK_BACKOFF = { firstMs: 2_000, longestMs: 30_000 };
 const MIN_CHECK_DELAY_MS = 50;
+/** A task that waits this long for a slot may queue at a peer that others keep busy, ms. */
+const QUEUES_AFTER_MS = 1_000;
 /** Bounds the unmet requirements in a result. */
 const MAX_UNMET = 100;
 
@@ -33,8 +36,12 @@ export interface PeerSelection {
   route(reserve: boolean): RoutingDecision;
   /** True when every obstacle of some peer is transient (docs/handshake.md#waiting). */
   mayWait(decision: RoutingDecision): boolean;
-  /** True when free capacity at this peer was all that was missing at the last call of `mayWait`. */
+  /** True when at most a free slot was missing at this peer at the last call of `mayWait`. */
   waitsForCapacityOf(peer: string): boolean;
+  /** True when a free slot was all that was missing at some peer at the last call of `mayWait`. */
+  readonly isQueued: boolean;
+  /** The peer that was chosen last has no free slot: the task waits there for its turn. */
+  readonly mustQueue: boolean;
   /** The time when routing may change without an announce, ms since the epoch. */
   nextCheckAt(): number;
   /** The unmet requirements of each peer. */
@@ -51,12 +58,16 @@ export function createPeerSelection(
   let briefTokens = 0;
   let checks = 0;
   let atCapacity: ReadonlySet<string> = new Set();
+  let isQueued = false;
+  let mustQueue = false;
 
   const refusalsInForce = (now: number) =>
     run.state.refusals.filter((refusal) => isInForce(refusal, peers.get(refusal.peer), now));
   const routingContext = (now: number) => {
     const excluded = new Map(refusalsInForce(now).map(({ peer, reason }) => [peer, reason]));
-    return { dispatch, now, policy: { ...options.policy, briefTokens, excluded } };
+    const { waiting } = run.state;
+    const mayQueue = waiting !== undefined && waiting.since + QUEUES_AFTER_MS <= now;
+    return { dispatch, now, policy: { ...options.policy, briefTokens, excluded, mayQueue } };
   };
 
   /** Peers that nothing excludes, or only transient reasons. */
@@ -78,7 +89,11 @@ export function createPeerSelection(
       reservation.release();
       const now = clock.now();
       const decision = route(dispatch, peers.list(), routingContext(now).policy, now);
-      if (reserve && decision.chosen !== undefined) reservation.hold(decision.chosen);
+      if (reserve && decision.chosen !== undefined) {
+        const peer = peers.get(decision.chosen);
+        mustQueue = peer !== undefined && capacityOf(peer, now).free <= 0;
+        reservation.hold(decision.chosen);
+      }
       return decision;
     },
     mayWait({ chosen, waitable }) {
@@ -87,15 +102,23 @@ export function createPeerSelection(
       const candidates = candidatesNowOrLater(clock.now());
       const full = candidates.filter(({ unmet }) => unmet.every(({ kind }) => kind === 'capacity'));
       atCapacity = new Set(full.map(({ peer }) => peer.name));
+      isQueued = full.some(({ unmet }) => unmet.length > 0);
       return isReasonable && candidates.length > 0;
     },
     waitsForCapacityOf: (peer) => atCapacity.has(peer),
+    get isQueued() {
+      return isQueued;
+    },
+    get mustQueue() {
+      return mustQueue;
+    },
     nextCheckAt() {
       const now = clock.now();
       checks += 1;
       const known = [
         ...run.state.refusals.flatMap(({ until, silentUntil }) => [until, silentUntil ?? 0]),
-        ...peers.list().map(({ circuitOpenUntil }) => circuitOpenUntil),
+        ...peers.list().flatMap(({ circuitOpenUntil, slots }) => [circuitOpenUntil, slots?.fullUntil ?? 0]),
+        (run.state.waiting?.since ?? 0) + QUEUES_AFTER_MS,
       ].filter((at) => at > now);
       const regular = now + backoffMs(checks, { ...CHECK_BACKOFF, random });
       return Math.max(Math.min(regular, ...known), now + MIN_CHECK_DELAY_MS);

@@ -32,6 +32,13 @@ export function refusalOf(
   return { ...refused, peer, at: now, times, until, ...(refused.transient ? { silentUntil } : {}) };
 }
 
+/** True if the peer refused only because it has no free slot: that says nothing about the task. */
+export function isTurnedAway(outcome: Outcome): boolean {
+  if (outcome.kind !== 'result' || outcome.result.status !== 'blocked') return false;
+  const { unmet = [] } = outcome.result;
+  return unmet.length > 0 && unmet.every(({ kind, transient }) => kind === 'capacity' && transient);
+}
+
 /** Adds a refusal as the last one, replacing the peer's earlier refusal. */
 export function withRefusal(before: readonly Refusal[], refusal: Refusal): Refusal[] {
   return [...before.filter(({ peer }) => peer !== refusal.peer), refusal];

@@ -62,10 +62,11 @@ describe('the relay', () => {
 
   it('spends nothing on a task whose deadline passes while it waits at the peer', async (t) => {
     const busy = { script: untilAborted, fleet: { limits: { max_concurrent_tasks: 1 } } };
-    const { orchestrator, worker } = await fleet(t, { neo: busy });
-    await orchestrator.send(dispatching());
-    const first = await worker('neo').firstRun;
-    const deadline = new Date(Date.now() + 300).toISOString();
+    const { orchestrator, worker, hear } = await fleet(t, { neo: busy });
+    const first = await worker('neo').send(dispatching());
+    await worker('neo').event(first, 'started');
+    await hear('neo');
+    const deadline = new Date(Date.now() + 3_000).toISOString();
     const id = await orchestrator.send(dispatching({}, { deadline }));
     const result = await orchestrator.result(id);
     assert.deepEqual(

@@ -30,7 +30,9 @@ describe('a relayed task’s checkpoint', () => {
           unmet: [{ kind: 'repo', name: 'main', detail: 'd', transient: true }],
         },
       ],
-      waiting: { since: 4, alerted: true },
+      refused: 1,
+      turnedAway: 2,
+      waiting: { since: 4, alerted: true, queued: true, changedAt: 5, unplaceableMs: 6 },
       current: {
         peer: 'x',
         messageId: 'm',
@@ -54,10 +56,19 @@ describe('a relayed task’s checkpoint', () => {
     assert.throws(() => decodeRelayState({ someone: 'else' }));
   });
 
+  it('reads a checkpoint of 0.1.0: refusals that do not pass count, and the wait began as one without a free slot', () => {
+    const refusal = { peer: 'neo', reason: 'r', unmet: [], transient: false };
+    const old = { relay: 1, attempts: [], refusals: [refusal], waiting: { since: 4, alerted: false } };
+    const { refused, waiting } = decodeRelayState(old);
+    assert.equal(refused, 1);
+    assert.deepEqual(waiting, { since: 4, alerted: false, queued: false, unplaceableMs: 0 });
+  });
+
   it('reads a checkpoint of an earlier version, which had no waiting', () => {
     const refusal = { peer: 'neo', reason: 'r', unmet: [] };
-    const { refusals, waiting } = decodeRelayState({ relay: 1, attempts: [], refusals: [refusal] });
-    assert.equal(waiting, undefined);
+    const state = decodeRelayState({ relay: 1, attempts: [], refusals: [refusal] });
+    const { refusals, refused, turnedAway, waiting } = state;
+    assert.deepEqual([refused, turnedAway, waiting], [0, 0, undefined]);
     assert.deepEqual(refusals, [{ ...refusal, at: 0, times: 1, until: 0, transient: true }]);
   });
 });

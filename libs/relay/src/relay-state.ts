@@ -23,6 +23,12 @@ const Waiting = z.object({
   since: z.number(),
   /** The alert about a long wait was sent. */
   alerted: z.boolean(),
+  /** A peer can take the task as soon as it has a free slot. */
+  queued: z.boolean().default(false),
+  /** When `queued` changed last, ms since the epoch; absent: at the start of the wait. */
+  changedAt: z.number().optional(),
+  /** The time before that in which no peer could take the task, ms. */
+  unplaceableMs: z.number().default(0),
 });
 
 const Checkpoint = z.object({
@@ -39,6 +45,10 @@ const Checkpoint = z.object({
     }),
   ),
   refusals: z.array(Refused),
+  /** The number of refusals whose reason is not transient; absent in checkpoints of 0.1.0. */
+  refused: z.number().optional(),
+  /** How many times a peer had no free slot. */
+  turnedAway: z.number().default(0),
   waiting: Waiting.optional(),
   current: Delegation.optional(),
 });
@@ -52,6 +62,10 @@ export interface Refusal extends Omit<z.output<typeof Refused>, 'unmet'> {
 export interface RelayState {
   readonly attempts: readonly Attempt[];
   readonly refusals: readonly Refusal[];
+  /** The number of refusals whose reason is not transient. */
+  readonly refused: number;
+  /** How many times a peer had no free slot. */
+  readonly turnedAway: number;
   readonly waiting: z.output<typeof Waiting> | undefined;
   readonly current: Delegation | undefined;
 }
@@ -59,19 +73,26 @@ export interface RelayState {
 export const INITIAL_STATE: RelayState = {
   attempts: [],
   refusals: [],
+  refused: 0,
+  turnedAway: 0,
   waiting: undefined,
   current: undefined,
 };
 
 export function decodeRelayState(checkpoint: JsonObject | undefined): RelayState {
   if (checkpoint === undefined) return INITIAL_STATE;
-  const { attempts, refusals, waiting, current } = Checkpoint.parse(checkpoint);
-  return { attempts, refusals, waiting, current };
+  const { refused, ...rest } = Checkpoint.parse(checkpoint);
+  const { attempts, refusals, turnedAway, waiting, current } = rest;
+  const counted = refused ?? refusals.filter(({ transient }) => !transient).length;
+  return { attempts, refusals, refused: counted, turnedAway, waiting, current };
 }
 
-export function encodeRelayState({ attempts, refusals, waiting, current }: RelayState): JsonObject {
+export function encodeRelayState(state: RelayState): JsonObject {
+  const { attempts, refusals, refused, turnedAway, waiting, current } = state;
   return {
     relay: 1,
+    refused,
+    turnedAway,
     attempts: attempts.map(({ peer, status, reason, tokensSpent, startedAt, endedAt, considered }) => ({
       peer,
       status,

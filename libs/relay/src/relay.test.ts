@@ -102,9 +102,13 @@ describe('the relay', () => {
   });
 
   it('returns the refusals with an alert when no peer is left', async (t) => {
-    const { orchestrator, worker } = await fleet(t, { neo: {}, trinity: {} });
+    const { orchestrator, worker } = await fleet(
+      t,
+      { neo: {}, trinity: {} },
+      { fleet: { queue: { max_wait_s: 1 } } },
+    );
     for (const name of ['neo', 'trinity']) worker(name).facts.clean = false;
-    const all = await orchestrator.send(dispatching({}, { routing: { max_attempts: 2 } }));
+    const all = await orchestrator.send(dispatching());
     const blocked = await orchestrator.result(all);
     assert.deepEqual([blocked.status, blocked.tokensSpent, blocked.attempts?.length], ['blocked', 0, 2]);
     assert.match(blocked.blockedReason ?? '', /neo: the working tree of neo is dirty/);

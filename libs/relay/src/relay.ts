@@ -9,19 +9,13 @@ import type {
 } from '@hermes-fleet/protocol';
 import { errorOutcome } from '@hermes-fleet/tasks';
 import { type AttemptOptions, attempt } from './attempt.ts';
-import {
-  attemptRecord,
-  bookDelegated,
-  explanationOf,
-  refusedDispatches,
-  withAttempt,
-} from './attempt-history.ts';
+import { attemptRecord, bookDelegated, explanationOf, withAttempt } from './attempt-history.ts';
 import { outcomeOfAbort, returnBlocked, unmetKinds } from './blocked-outcome.ts';
 import type { Delegation } from './delegation/delegation.ts';
 import { outcomeOf } from './delegation/remote-result.ts';
 import { payloadFor } from './payload.ts';
 import { createPeerSelection, type PeerSelection } from './peer-selection.ts';
-import { refusalOf, withRefusal } from './refusal.ts';
+import { isTurnedAway, refusalOf, withRefusal } from './refusal.ts';
 import { createRelayedRun, type RelayedRun } from './relayed-run.ts';
 import { createReservation, type Reservation } from './reservation.ts';
 import { waitForPeer } from './wait-for-peer.ts';
@@ -91,6 +85,11 @@ async function tryPeers(options: RunOptions, run: RelayedRun, reservation: Reser
     const { peer, slice } = delegation;
     reservation.hold(peer);
     const outcome = await attempt(options, run, delegation, resumed, reservation);
+    if (isTurnedAway(outcome)) {
+      await turnAway(options, run, peer, reservation);
+      resumed = false;
+      continue;
+    }
     const now = options.clock.now();
     const refusal = refusalOf(outcome, peer, run.state.refusals, { now, random: options.random });
     const record = attemptRecord(run.state.current ?? delegation, outcome, refusal, now);
@@ -101,13 +100,27 @@ async function tryPeers(options: RunOptions, run: RelayedRun, reservation: Reser
     if (refusal) {
       options.peers.health(peer)?.recordRefused();
       const refusals = withRefusal(run.state.refusals, refusal);
-      await run.save({ attempts, refusals, current: undefined });
+      const refused = run.state.refused + (refusal.transient ? 0 : 1);
+      await run.save({ attempts, refusals, refused, current: undefined });
       refusedForNow = refusal.transient && outcome.kind === 'result';
     }
     await bookDelegated(context.budget, attempts);
     if (outcome.kind === 'failed') return { ...outcome.outcome, executedBy: peer, attempts };
     if (!refusal && outcome.kind === 'result') return { ...outcomeOf(outcome.result, peer), attempts };
   }
+}
+
+/** Leaves a peer without a free slot. It costs the task no attempt, and the peer no score. */
+async function turnAway(
+  { peers, metrics }: RunOptions,
+  run: RelayedRun,
+  peer: string,
+  reservation: Reservation,
+): Promise<void> {
+  peers.health(peer)?.load.recordFull();
+  metrics.retry('capacity');
+  reservation.release();
+  await run.save({ turnedAway: run.state.turnedAway + 1, current: undefined });
 }
 
 type RunOptions = SharedOptions & {
@@ -129,7 +142,7 @@ async function nextDelegation(
   let waitedFor: string | undefined;
   for (;;) {
     context.signal.throwIfAborted();
-    const attemptsUsedUp = refusedDispatches(state.attempts) >= run.maxAttempts;
+    const attemptsUsedUp = state.refused >= run.maxAttempts;
     if (context.budget.remaining() <= 0 && !attemptsUsedUp)
       return { ...budgetExhausted(), attempts: [...state.attempts] };
     await selection.measureBrief();
@@ -144,7 +157,8 @@ async function nextDelegation(
     const unmet = ahead ? [ahead] : selection.unmet(decision);
     if (giveUp || onBlocked === 'fail' || !selection.mayWait(decision))
       return returnBlocked(options, run, unmet);
-    const wait = { unmet, reported: options.waitReported, checkNow: !waitFirst };
+    const queued = ahead !== undefined || selection.isQueued;
+    const wait = { unmet, queued, reported: options.waitReported, checkNow: !waitFirst };
     options.waitReported = true;
     const outcome = await waitForPeer(options, run, selection, wait);
     if (outcome) return outcome;
@@ -182,9 +196,9 @@ async function startDelegation(
   const considered = explanationOf(decision);
   const current: Delegation = {
     peer: to,
-    messageId: `${task.id}:${state.attempts.length + 1}`,
+    messageId: `${task.id}:${state.attempts.length + state.turnedAway + 1}`,
     contextId: task.contextId,
-    ...payloadFor(task, peer, options.policy, context.budget, now),
+    ...payloadFor(task, peer, options.policy, context.budget, now, options.selection.mustQueue),
     startedAt: new Date(now).toISOString(),
     considered,
   };

@@ -2,6 +2,7 @@ import { type Clock, FleetError, type RunOutcome, type Unmet } from '@hermes-fle
 import type { FleetMetrics } from '@hermes-fleet/service';
 import { returnBlocked, unmetKinds } from './blocked-outcome.ts';
 import type { PeerSelection } from './peer-selection.ts';
+import type { RelayState } from './relay-state.ts';
 import type { RelayedRun } from './relayed-run.ts';
 import type { WaitQueue } from './wait-queue.ts';
 
@@ -9,12 +10,16 @@ export interface WaitForPeerOptions {
   readonly waitQueue: WaitQueue;
   readonly clock: Clock;
   readonly metrics: FleetMetrics;
-  /** How long a task without a deadline waits, ms; a task with a later deadline raises an alert then. */
+  /** How long a task without a deadline waits while no peer could take it, ms. A longer wait raises an alert. */
   readonly maxWaitMs: number;
 }
 
+type WaitState = NonNullable<RelayState['waiting']>;
+
 export interface Wait {
   readonly unmet: readonly Unmet[];
+  /** The task waits for a free slot only. */
+  readonly queued: boolean;
   /** This process has already reported that the task waits. */
   readonly reported: boolean;
   /** Check in the next round. False after a refusal: the task then waits for that peer to change. */
@@ -23,70 +28,122 @@ export interface Wait {
 
 /**
  * Keeps a task waiting, without its slot, until a peer may accept it (docs/handshake.md#waiting). Returns a blocked
- * outcome if the task may not wait or has waited too long. A restart does not reset the time. Throws DEADLINE_EXCEEDED at
- * the deadline, and the reasons of the run's signals.
+ * outcome if the task may not wait, or if no peer could take it for too long. The time in which a peer could take it but
+ * for a free slot is not limited, and a restart does not reset the rest. Throws DEADLINE_EXCEEDED at the deadline, and the
+ * reasons of the run's signals.
  */
 export async function waitForPeer(
   options: WaitForPeerOptions,
   run: RelayedRun,
   selection: PeerSelection,
-  { unmet, reported, checkNow }: Wait,
+  { unmet, queued, reported, checkNow }: Wait,
 ): Promise<RunOutcome | undefined> {
   const { waitQueue, clock } = options;
   const { task, context } = run;
   const before = run.state.waiting;
-  const waiting = before ?? { since: clock.now(), alerted: false };
-  using place = waitQueue.enter(waiting.since, before !== undefined);
+  const start = { since: clock.now(), alerted: false, unplaceableMs: 0 };
+  using place = waitQueue.enter(before?.since ?? start.since, before !== undefined);
   const seenChanges = waitQueue.changes;
   if (!place) return returnBlocked(options, run, [queueFull(waitQueue.size), ...unmet]);
-  if (!before) await run.save({ waiting });
-  const lateAt = waiting.since + options.maxWaitMs;
-  const until = task.deadlineAt ?? lateAt;
+  const wait = trackWait(options, run, before ?? { ...start, queued });
+  wait.observe(queued);
+  await wait.saved();
+  const lateAt = wait.current().since + options.maxWaitMs;
   const kinds = unmetKinds(unmet);
-  const waitedSeconds = (): number => Math.round((clock.now() - waiting.since) / 1000);
   if (!reported) {
+    const until = wait.endsAt();
     const data = {
       waiting: true,
       reason: kinds[0] ?? 'peer',
       unmet: kinds,
-      until: new Date(until).toISOString(),
+      ...(Number.isFinite(until) ? { until: new Date(until).toISOString() } : {}),
     };
     await context.report({ type: 'queued', data });
   }
   const signal = AbortSignal.any([context.signal, context.stopping]);
-  const waitUntil = (end: number) =>
+  const waitUntil = (until: () => number) =>
     waitQueue.wait({
       priority: task.dispatch.task.priority ?? 'normal',
-      since: waiting.since,
-      until: end,
+      since: wait.current().since,
+      until,
       signal,
       checkNow: checkNow || waitQueue.changes !== seenChanges,
       check() {
         const decision = selection.route(true);
-        return decision.chosen !== undefined || !selection.mayWait(decision);
+        const goesOn = decision.chosen !== undefined || !selection.mayWait(decision);
+        if (!goesOn) wait.observe(selection.isQueued);
+        return goesOn;
       },
       waitsForCapacityOf: (peer) => selection.waitsForCapacityOf(peer),
       nextCheckAt: () => selection.nextCheckAt(),
     });
   const timedOut = new FleetError('DEADLINE_EXCEEDED', 'no peer could take the task in time');
+  const waitedS = (): number => Math.round((clock.now() - wait.current().since) / 1000);
   try {
     await context.park(async () => {
-      if (until > lateAt && !waiting.alerted) {
-        if ((await waitUntil(lateAt)) === 'ready') return;
-        const data = { reason: 'waiting_too_long', unmet: kinds, waited_s: waitedSeconds() };
+      if (!wait.current().alerted) {
+        if ((await waitUntil(() => Math.min(lateAt, wait.endsAt()))) === 'ready') return;
+        if (wait.endsAt() <= clock.now()) throw timedOut;
+        const data = { reason: 'waiting_too_long', unmet: kinds, waited_s: waitedS() };
         await context.report({ type: 'alert', data });
-        await run.save({ waiting: { ...waiting, alerted: true } });
+        wait.setAlerted();
       }
       // Thrown rather than returned: the task needs no slot to be returned as blocked.
-      if ((await waitUntil(until)) === 'over') throw timedOut;
+      if ((await waitUntil(wait.endsAt)) === 'over') throw timedOut;
     });
     return undefined;
   } catch (error) {
     if (error !== timedOut || task.deadlineAt !== undefined) throw error;
+  } finally {
+    await wait.saved();
   }
   const latest = selection.unmet(selection.route(false));
-  const why = `nobody could take it within the ${waitedSeconds()} s that it may wait`;
+  const why = `nobody could take it within the ${Math.round(options.maxWaitMs / 1000)} s that it may wait`;
   return returnBlocked(options, run, latest.length > 0 ? latest : unmet, why);
+}
+
+interface TrackedWait {
+  /** Records if the task waits for a free slot only. */
+  observe(queued: boolean): void;
+  setAlerted(): void;
+  current(): WaitState;
+  /** The end of the wait if nothing changes, ms since the epoch. */
+  endsAt(): number;
+  /** Resolves when everything that was recorded is durable. */
+  saved(): Promise<void>;
+}
+
+/** Keeps the wait's state durable, one write after another. */
+function trackWait(
+  { clock, maxWaitMs }: WaitForPeerOptions,
+  { task, state, save }: RelayedRun,
+  initial: WaitState,
+): TrackedWait {
+  let wait = initial;
+  let saving: Promise<void> = state.waiting === undefined ? save({ waiting: wait }) : Promise.resolve();
+  const change = (changed: Partial<WaitState>): void => {
+    wait = { ...wait, ...changed };
+    const latest = wait;
+    saving = saving.then(() => save({ waiting: latest }));
+    // Reported by `saved`.
+    saving.catch(() => undefined);
+  };
+  const unplaceableMs = (now: number): number =>
+    wait.unplaceableMs + (wait.queued ? 0 : Math.max(0, now - (wait.changedAt ?? wait.since)));
+  return {
+    observe(queued) {
+      const now = clock.now();
+      if (queued !== wait.queued) change({ queued, changedAt: now, unplaceableMs: unplaceableMs(now) });
+    },
+    setAlerted: () => change({ alerted: true }),
+    current: () => wait,
+    endsAt() {
+      if (task.deadlineAt !== undefined) return task.deadlineAt;
+      if (wait.queued) return Number.POSITIVE_INFINITY;
+      return (wait.changedAt ?? wait.since) + maxWaitMs - wait.unplaceableMs;
+    },
+    saved: () => saving,
+  };
 }
 
 function queueFull(size: number): Unmet {

@@ -37,7 +37,7 @@ function open(clock: Clock = systemClock, maxWaiting = 10) {
 const waiter = (o: Partial<Waiter> = {}): Waiter => ({
   priority: 'normal',
   since: Date.now(),
-  until: Date.now() + 60_000,
+  until: () => Date.now() + 60_000,
   checkNow: false,
   signal: new AbortController().signal,
   check: () => true,
@@ -107,7 +107,7 @@ describe('the wait queue', () => {
     const looks: number[] = [];
     const waited = room.wait(
       waiter({
-        until: NOW + 1_000,
+        until: () => NOW + 1_000,
         check() {
           looks.push(clock.now() - NOW);
           return false;
@@ -127,7 +127,7 @@ describe('the wait queue', () => {
     const now = room.wait(waiter({ checkNow: true }));
     await pass(clock);
     assert.equal(await now, 'ready');
-    const last = room.wait(waiter({ until: NOW + 30 }));
+    const last = room.wait(waiter({ until: () => NOW + 30 }));
     for (let i = 0; i < 3; i += 1) await pass(clock);
     assert.equal(await last, 'ready');
   });

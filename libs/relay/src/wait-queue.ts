@@ -15,8 +15,8 @@ export interface Waiter {
   readonly priority: Priority;
   /** Start of the wait, ms since the epoch. */
   readonly since: number;
-  /** End of the wait, ms since the epoch. */
-  readonly until: number;
+  /** End of the wait, ms since the epoch; Infinity without one. A check may move it. */
+  until(): number;
   /** Check in the next round, even without a change. */
   readonly checkNow: boolean;
   readonly signal: AbortSignal;
@@ -105,7 +105,7 @@ export function createWaitQueue(options: WaitQueueOptions): WaitQueue {
     };
     const setTimer = (): void => {
       timer?.[Symbol.dispose]();
-      timer = callAt(clock, Math.min(waiter.nextCheckAt(), waiter.until), becomeDue);
+      timer = callAt(clock, Math.min(waiter.nextCheckAt(), waiter.until()), becomeDue);
     };
     const becomeDue = (): void => {
       due.add(entry);
@@ -114,7 +114,7 @@ export function createWaitQueue(options: WaitQueueOptions): WaitQueue {
     const check = (): void => {
       if (!entries.has(entry)) return;
       try {
-        const outcome = waiter.check() ? 'ready' : clock.now() >= waiter.until ? 'over' : undefined;
+        const outcome = waiter.check() ? 'ready' : clock.now() >= waiter.until() ? 'over' : undefined;
         if (outcome === undefined) setTimer();
         else {
           leave();
@@ -149,16 +149,20 @@ export function createWaitQueue(options: WaitQueueOptions): WaitQueue {
   async function runRounds(): Promise<void> {
     while ((changed || due.size > 0) && entries.size > 0) {
       await clock.sleep(pauseMs);
-      const round = inOrder(changed ? entries : due);
+      const whole = changed;
+      const round = inOrder(whole ? entries : due);
       changed = false;
       due.clear();
-      pauseMs = Math.max(ROUND_PAUSE_MS, await checkEach(round));
+      pauseMs = Math.max(ROUND_PAUSE_MS, await checkEach(round, whole));
     }
     inRounds = false;
   }
 
-  /** Resolves with the time that the checks took, ms. */
-  async function checkEach(round: readonly Entry[]): Promise<number> {
+  /**
+   * Resolves with the time that the checks took, ms. A change ends a round over a part of the waiters: otherwise one of
+   * them would take what a waiter ahead of it can take now.
+   */
+  async function checkEach(round: readonly Entry[], whole: boolean): Promise<number> {
     let spentMs = 0;
     let from = clock.now();
     for (const [at, entry] of round.entries()) {
@@ -168,6 +172,7 @@ export function createWaitQueue(options: WaitQueueOptions): WaitQueue {
         await yieldToEventLoop();
         from = clock.now();
       }
+      if (changed && !whole) break;
       entry.check();
     }
     return spentMs + clock.now() - from;

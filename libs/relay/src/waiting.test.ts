@@ -211,7 +211,7 @@ describe('a task that waits for a peer', { concurrency: 3 }, () => {
   });
 
   it('is dispatched only a few times, under one task_id and at no cost, to a peer with unstable health', async (t) => {
-    const { orchestrator, worker, health } = await withoutMemory(t);
+    const { orchestrator, worker, health } = await withoutMemory(t, { fleet: { queue: { max_wait_s: 5 } } });
     const neo = worker('neo');
     const id = await orchestrator.send(dispatching({}, MEMORY));
     await orchestrator.event(id, 'queued', 2);

@@ -22,6 +22,8 @@ export interface PeerTask {
   readonly statusText: string;
   /** The id of the status message, unique per question. Not every agent sends it. */
   readonly statusId?: string | undefined;
+  /** The time of the status by the agent's clock, ms since the epoch. Not every agent sends it. */
+  readonly statusAt?: number | undefined;
   /** The data parts of the artifacts and of the status message. */
   readonly data: readonly JsonObject[];
   readonly artifacts: readonly PeerArtifact[];
@@ -52,7 +54,11 @@ const Message = z.looseObject({
   contextId: z.string().nullish(),
   parts: Parts,
 });
-const Status = z.looseObject({ state: z.string().max(64), message: Message.nullish() });
+const Status = z.looseObject({
+  state: z.string().max(64),
+  message: Message.nullish(),
+  timestamp: z.unknown().optional(),
+});
 const Task = z.looseObject({
   id: z.string().min(1).max(256),
   contextId: z.string().nullish(),
@@ -102,6 +108,7 @@ export function toPeerTask(task: WireTask): PeerTask {
     },
     statusText: textOf(status),
     statusId: task.status.message?.messageId || undefined,
+    statusAt: timeOf(task.status.timestamp),
     get data() {
       return data();
     },
@@ -110,6 +117,11 @@ export function toPeerTask(task: WireTask): PeerTask {
     },
     metadata: isJsonObject(task.metadata) ? task.metadata : {},
   };
+}
+
+function timeOf(timestamp: unknown): number | undefined {
+  const at = typeof timestamp === 'string' ? Date.parse(timestamp) : Number.NaN;
+  return Number.isNaN(at) ? undefined : at;
 }
 
 function once<T>(read: () => T): () => T {

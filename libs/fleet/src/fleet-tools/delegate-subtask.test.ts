@@ -59,7 +59,7 @@ describe('a subtask', () => {
       requirements: { required_mcp: ['memory'] },
       deadline,
       brief: 'a part',
-      routing: { target: 'neo', on_blocked: 'fail' },
+      routing: { target: 'neo', on_blocked: 'fail', when_full: 'refuse' },
     });
     assert.deepEqual([contextId, caller], ['ctx/switch', 'switch']);
     const { peer, part } = await of('switch').event(id, 'delegated');

@@ -73,6 +73,36 @@ describe('the announcer', () => {
     assert.equal(sent.filter(({ to }) => to === 'neo').length, 2);
   });
 
+  it('announces a change of load at once and without measuring, but at most once per second', async (t) => {
+    let measured = 0;
+    let known = 1;
+    const { announcer, sent, start, after } = testAnnouncer(t, () => answer('neo'), {
+      self: (seq) => {
+        measured += 1;
+        return announceOf('switch', { seq });
+      },
+      asKnown: () => {
+        known += 1;
+        return announceOf('switch', { seq: known });
+      },
+    });
+    await start();
+    await after(2_000);
+    announcer.loadChanged();
+    announcer.loadChanged();
+    await after(100);
+    assert.deepEqual([sent.length, measured], [2, 1]);
+    announcer.loadChanged();
+    await after(999);
+    assert.equal(sent.length, 2);
+    await after(1);
+    assert.deepEqual([sent.length, measured], [3, 1]);
+    announcer.loadChanged();
+    announcer.changed();
+    await after(1_000);
+    assert.deepEqual([sent.length, measured], [4, 2], 'another change is measured');
+  });
+
   it('retries while its own state cannot be measured', async (t) => {
     const { sent, start, after } = testAnnouncer(t, () => answer('neo'), {
       self: (n) => (n < 3 ? Promise.reject(new Error('git')) : announceOf('switch', { seq: n })),

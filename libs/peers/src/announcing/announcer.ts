@@ -14,6 +14,8 @@ import type { PeerRegistry } from '../registry/peer-registry.ts';
 import { type AnnounceSender, createAnnounceSender } from './announce-sender.ts';
 
 const DEBOUNCE_MS = 1_000;
+/** A change of load waits this long for others, ms, unless the last announce was within the last second. */
+const LOAD_DEBOUNCE_MS = 100;
 const FIRST_RETRY_MS = 500;
 const LONGEST_RETRY_MS = 15_000;
 const FAREWELL_MS = 1_000;
@@ -22,8 +24,10 @@ const FAREWELL_MS = 1_000;
 export interface Announcer {
   /** Announces at once, and then as a heartbeat every third of the TTL. Failed deliveries are retried with backoff. */
   start(): void;
-  /** Schedules an announce because an input of routing has changed; at most one per second. */
+  /** Schedules an announce because an input of routing has changed; at most one per second. Measures before it. */
   changed(): void;
+  /** Schedules an announce because the load has changed; at most one per second. Measures nothing. */
+  loadChanged(): void;
   /** Announces once more, with `ready: false`. Takes at most one second, and never throws. */
   farewell(): Promise<void>;
   /** Stops announcing. Resolves when no delivery is in progress. */
@@ -40,7 +44,7 @@ export interface AnnouncePublisher {
 export interface AnnouncerOptions {
   /** Measures, and returns the current announce with a new `seq`. */
   readonly self: () => SessionAnnounce | Promise<SessionAnnounce>;
-  /** Returns an announce without measuring, for the farewell; default: `self`. */
+  /** Returns an announce without measuring, for changes of load and for the farewell; default: `self`. */
   readonly selfAsKnown?: () => SessionAnnounce;
   readonly peers: PeerRegistry;
   readonly client: Pick<A2AClient, 'send' | 'card'>;
@@ -59,27 +63,31 @@ export function createAnnouncer(options: AnnouncerOptions): Announcer {
   let started = false;
   let leaving = false;
   let pending: Disposable | undefined;
+  /** The pending announce measures. */
+  let measures = false;
+  let lastSentAt = Number.NEGATIVE_INFINITY;
   let heartbeat: Disposable | undefined;
   let broadcasting: Promise<void> | undefined;
   let again = false;
   let failures = 0;
 
   /** Sends one announce to all peers. Calls during a broadcast share the next one. */
-  function broadcast(): void {
+  function broadcast(self = options.self): void {
     again = broadcasting !== undefined;
-    broadcasting ??= broadcastOnce().finally(() => {
+    broadcasting ??= broadcastOnce(self).finally(() => {
       broadcasting = undefined;
       if (again && !leaving) broadcast();
     });
   }
 
-  async function broadcastOnce(): Promise<void> {
+  async function broadcastOnce(self: AnnouncerOptions['self']): Promise<void> {
     heartbeat?.[Symbol.dispose]();
     let pauseMs: number;
     try {
-      const announce = await options.self();
+      const announce = await self();
       if (leaving) return;
       failures = 0;
+      lastSentAt = options.clock.now();
       pauseMs = (((announce.ttlS ?? DEFAULT_TTL_S) * 1000) / 3) * (0.9 + 0.1 * random());
       for (const each of senders) each.send(announce);
       options.bus?.publish(announce);
@@ -88,7 +96,18 @@ export function createAnnouncer(options: AnnouncerOptions): Announcer {
       pauseMs = backoffMs(failures, { firstMs: FIRST_RETRY_MS, longestMs: LONGEST_RETRY_MS, random });
       options.log.warn({ err: error }, 'no announce could be built: trying again');
     }
-    if (!leaving) heartbeat = options.clock.timer(broadcast, pauseMs);
+    if (!leaving) heartbeat = options.clock.timer(() => broadcast(), pauseMs);
+  }
+
+  function schedule(delayMs: number, measure: boolean): void {
+    if (!started || leaving) return;
+    measures ||= measure;
+    pending ??= options.clock.timer(() => {
+      pending = undefined;
+      const self = measures ? options.self : (options.selfAsKnown ?? options.self);
+      measures = false;
+      broadcast(self);
+    }, delayMs);
   }
 
   function stopTimers(): void {
@@ -118,13 +137,9 @@ export function createAnnouncer(options: AnnouncerOptions): Announcer {
           );
       broadcast();
     },
-    changed() {
-      if (!started || pending || leaving) return;
-      pending = options.clock.timer(() => {
-        pending = undefined;
-        broadcast();
-      }, DEBOUNCE_MS);
-    },
+    changed: () => schedule(DEBOUNCE_MS, true),
+    loadChanged: () =>
+      schedule(Math.max(LOAD_DEBOUNCE_MS, lastSentAt + DEBOUNCE_MS - options.clock.now()), false),
     async farewell() {
       if (!started || leaving) return;
       stopTimers();

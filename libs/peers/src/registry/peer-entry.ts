@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { ConfiguredPeer } from '@hermes-fleet/fleet-config';
 import { peerUrlKey, withAdvertisedPath } from '@hermes-fleet/fleet-config';
 import type { Clock, SessionAnnounce } from '@hermes-fleet/protocol';
+import { capacityOf } from '../capacity.ts';
 import { isLive, type PeerCard, type PeerProfile } from '../peer-profile.ts';
 import type { JoinBinding } from './authorize-announce.ts';
 import { createPeerHealth, type PeerHealth } from './peer-health.ts';
@@ -47,6 +48,10 @@ export function toPeerProfile(name: string, entry: PeerEntry, joinToken: string 
       : joined && { name, url: joined.url, ...tokenOf(joinToken) },
     announce,
     receivedAt,
+    maxTasks: configured?.maxTasks,
+    slots: health.load.slots(
+      announce && receivedAt !== undefined ? { sentAt: announce.sentAt, receivedAt } : undefined,
+    ),
     ...health.snapshot(),
   };
 }
@@ -86,5 +91,6 @@ function routingView(peer: PeerProfile, now: number): unknown {
     [capabilities.tools, capabilities.mcpServers, mcpHealth],
     [session.activeTasks, session.repoState.branch, session.repoState.clean, session.sessionFresh],
     limits && [limits.maxConcurrentTasks, limits.queueDepth, limits.queuedTasks],
+    capacityOf(peer, now),
   ];
 }

@@ -1,5 +1,6 @@
 import type { Clock } from '@hermes-fleet/protocol';
 import type { PeerProfile } from '../peer-profile.ts';
+import { createPeerLoad, type PeerLoad, type TaskAtPeer } from './peer-load.ts';
 
 const OPENS_AFTER = 3;
 const FIRST_PAUSE_MS = 2_000;
@@ -22,15 +23,16 @@ export interface PeerHealth {
   /** The peer refused a dispatch. */
   recordRefused(): void;
   /** Counts a task at the peer until the result is disposed. */
-  trackTask(): Disposable;
+  trackTask(): TaskAtPeer;
+  readonly load: PeerLoad;
   snapshot(): Pick<PeerProfile, 'circuitOpenUntil' | 'inFlight' | 'blockedRate' | 'latencyMs'>;
 }
 
 export function createPeerHealth(clock: Clock): PeerHealth {
+  const load = createPeerLoad(clock);
   let failures = 0;
   let circuitOpenUntil = 0;
   let trial: { readonly until: number } | undefined;
-  let inFlight = 0;
   let blockedRate = 0;
   let latencyMs = 0;
 
@@ -67,20 +69,19 @@ export function createPeerHealth(clock: Clock): PeerHealth {
     trackTask() {
       const own = halfOpen() && !underTrial() ? { until: clock.now() + LONGEST_PAUSE_MS } : undefined;
       if (own) trial = own;
-      inFlight += 1;
-      let held = true;
+      const tracked = load.track();
       return {
+        observe: tracked.observe,
         [Symbol.dispose]() {
-          if (!held) return;
-          held = false;
-          inFlight -= 1;
+          tracked[Symbol.dispose]();
           if (own && trial === own) trial = undefined;
         },
       };
     },
+    load,
     snapshot: () => ({
       circuitOpenUntil: openUntil(),
-      inFlight,
+      inFlight: load.inFlight,
       blockedRate,
       latencyMs,
     }),

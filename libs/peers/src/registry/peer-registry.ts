@@ -155,6 +155,7 @@ export function createPeerRegistry(options: PeerRegistryOptions): PeerRegistry {
     entry.joined = authorization.standing === 'joined' ? withUrlKey(authorization.joined) : undefined;
     entry.caller = entry.joined?.caller ?? (from.scopes && from.name);
     entry.health.recordAnswer();
+    if (hasRoom(announce)) entry.health.load.recordRoom();
     return entry;
   }
 
@@ -232,6 +233,11 @@ export function createPeerRegistry(options: PeerRegistryOptions): PeerRegistry {
       if (news) notifyListeners();
     },
   };
+}
+
+/** True if the announce says that the peer can start a task now. */
+function hasRoom({ session, limits }: SessionAnnounce): boolean {
+  return limits !== undefined && session.activeTasks + limits.queuedTasks < limits.maxConcurrentTasks;
 }
 
 /** True if an authorized announce replaces the recorded one: it is newer, or it makes the peer joined. */

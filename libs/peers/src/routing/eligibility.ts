@@ -6,6 +6,7 @@ import {
   type TaskDispatch,
   type Unmet,
 } from '@hermes-fleet/protocol';
+import { capacityOf } from '../capacity.ts';
 import { isLive, isProsePeer, type PeerProfile } from '../peer-profile.ts';
 import type { RoutingPolicy } from './policy.ts';
 
@@ -163,15 +164,10 @@ const repo: AnnounceCheck = (peer, announce, { dispatch }) =>
     ? unmet('repo', peer.name, 'working tree is dirty, and this is a write task', true)
     : MET;
 
-const capacity: AnnounceCheck = (peer, { limits, session }) => {
-  if (!limits) return MET;
-  // Our own tasks at the peer count too; its announce may not include them yet.
-  const waiting = Math.max(limits.queuedTasks, peer.inFlight - limits.maxConcurrentTasks);
-  const full =
-    limits.queueDepth === 0
-      ? Math.max(session.activeTasks, peer.inFlight) >= limits.maxConcurrentTasks
-      : waiting >= limits.queueDepth;
-  return full ? unmet('capacity', peer.name, 'queue is full', true) : MET;
+const capacity: PeerCheck = (peer, { now, policy }) => {
+  const { free, load, limit, mayQueue } = capacityOf(peer, now);
+  if (free > 0 || (policy.mayQueue && mayQueue)) return MET;
+  return unmet('capacity', peer.name, `has no free slot (${load} tasks, at most ${limit})`, true);
 };
 
 const circuit: PeerCheck = (peer, { now }) =>
@@ -197,10 +193,9 @@ const ANNOUNCE_CHECKS: readonly AnnounceCheck[] = [
   tier,
   contextWindow,
   repo,
-  capacity,
 ];
 
-const LOCAL_CHECKS: readonly PeerCheck[] = [circuit, refusal, path];
+const LOCAL_CHECKS: readonly PeerCheck[] = [capacity, circuit, refusal, path];
 
 /** The context window that a dispatch needs, tokens. */
 export function neededWindow(dispatch: TaskDispatch, briefTokens = 0): number {

@@ -13,6 +13,8 @@ export interface RoutingPolicy {
   readonly byPriority?: Readonly<Partial<Record<string, string>>>;
   /** Tokens of the brief; 0 if it fits every window. */
   readonly briefTokens?: number;
+  /** The task has waited for a slot, and may wait in the queue of a peer that others keep busy. */
+  readonly mayQueue?: boolean;
   /** Peers that have refused this task, with the reason. */
   readonly excluded?: ReadonlyMap<string, string>;
 }

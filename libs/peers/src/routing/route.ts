@@ -34,7 +34,7 @@ export function route(
   now: number,
 ): RoutingDecision {
   const query = { dispatch, policy, now };
-  const score = createScorer(dispatch, policy);
+  const score = createScorer(dispatch, policy, now);
   const evaluated = peers.map((peer) => evaluate(peer, query, score));
   const best = bestOf(evaluated, dispatch.task.taskId);
   const { unmet, waitable } = best ? ROUTED : unroutable(evaluated, query);
@@ -55,7 +55,8 @@ interface Evaluated {
 function evaluate(peer: PeerProfile, query: RoutingQuery, score: Scorer): Evaluated {
   const unmet = exclusionReasons(peer, query);
   if (unmet.length > 0) return { peer, eligible: false, unmet, notes: [], score: 0 };
-  const known = peer.announce && isLive(peer, query.now) ? score(peer, peer.announce) : scoreProse(peer);
+  const known =
+    peer.announce && isLive(peer, query.now) ? score(peer, peer.announce) : scoreProse(peer, query.now);
   return { peer, eligible: true, unmet, notes: known.notes, score: known.score };
 }
 

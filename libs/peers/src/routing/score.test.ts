@@ -11,8 +11,8 @@ const WORSE: [string, PeerProfile, RegExp][] = [
   ['announced load', announcing('b', { session: { activeTasks: 2 } }), /load 0\.50/],
   [
     'announced queue',
-    announcing('b', { limits: { maxConcurrentTasks: 4, queueDepth: 9, queuedTasks: 6 } }),
-    /load 1\.50/,
+    announcing('b', { limits: { maxConcurrentTasks: 4, queueDepth: 9, queuedTasks: 3 } }),
+    /load 0\.75/,
   ],
   ['load of our own', peerOf('b', { inFlight: 3 }), /load 0\.75/],
   [
@@ -48,9 +48,9 @@ describe('routing: soft reasons', () => {
     assert.equal(considered[0]?.score, considered[1]?.score);
   });
 
-  it('counts one slot for a peer that announces no limits', () => {
+  it('counts four slots for a peer that announces no limits', () => {
     const peer = announcing('b', { limits: undefined, session: { activeTasks: 1 } });
-    assert.match(route(dispatchOf(), [peer], POLICY, NOW).considered[0]?.reasons[0] ?? '', /load 1\.00/);
+    assert.match(route(dispatchOf(), [peer], POLICY, NOW).considered[0]?.reasons[0] ?? '', /load 0\.25/);
   });
 });
 

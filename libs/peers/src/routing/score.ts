@@ -1,4 +1,5 @@
 import type { SessionAnnounce, TaskDispatch } from '@hermes-fleet/protocol';
+import { capacityOf } from '../capacity.ts';
 import type { PeerProfile } from '../peer-profile.ts';
 import { preferredTier, type RoutingPolicy } from './policy.ts';
 
@@ -8,7 +9,7 @@ const FRESH = 1;
 const BLOCKED = 20;
 const LATENCY = 10;
 const LATENCY_STEP_MS = 250;
-/** Penalty of a prose peer: it is chosen only if all peers with an announce have a queue. */
+/** Penalty of a prose peer: it is chosen only if no peer with an announce has a free slot and scores more. */
 const PROSE = 60;
 
 export interface Score {
@@ -22,10 +23,10 @@ export interface Score {
  */
 export type Scorer = (peer: PeerProfile, announce: SessionAnnounce) => Score;
 
-export function createScorer(dispatch: TaskDispatch, policy: RoutingPolicy): Scorer {
+export function createScorer(dispatch: TaskDispatch, policy: RoutingPolicy, now: number): Scorer {
   const preferred = preferredTier(dispatch, policy);
   return (peer, announce) => {
-    const load = loadOf(peer, announce);
+    const load = loadOf(peer, now);
     const { modelTier } = announce.worker;
     const steps = tierDistance(modelTier, preferred, policy.tiers);
     const fresh = announce.session.sessionFresh ? FRESH : 0;
@@ -33,17 +34,18 @@ export function createScorer(dispatch: TaskDispatch, policy: RoutingPolicy): Sco
     const notes = [`load ${shown(load)}`, `tier ${modelTier} ${steps} off the preferred`];
     if (fresh) notes.push('fresh session');
     notes.push(...health.notes);
-    const penalty = LOAD * Math.min(load, 2) + TIER_STEP * steps + health.penalty;
+    const penalty = LOAD * load + TIER_STEP * steps + health.penalty;
     return { score: Math.round(100 + fresh - penalty), notes };
   };
 }
 
 /** Scores a prose peer, of which only the health is known. */
-export function scoreProse(peer: PeerProfile): Score {
+export function scoreProse(peer: PeerProfile, now: number): Score {
   const { penalty, notes } = healthPenalty(peer);
+  const load = loadOf(peer, now);
   return {
-    score: Math.round(100 - PROSE - LOAD * Math.min(peer.inFlight, 2) - penalty),
-    notes: ['speaks prose: requirements travel as hints', `load ${shown(peer.inFlight)}`, ...notes],
+    score: Math.round(100 - PROSE - LOAD * load - penalty),
+    notes: ['speaks prose: requirements travel as hints', `load ${shown(load)}`, ...notes],
   };
 }
 
@@ -61,10 +63,10 @@ function healthPenalty({ blockedRate, latencyMs }: PeerProfile): {
 
 const NO_PENALTY = { penalty: 0, notes: [] };
 
-/** Tasks per slot, by the peer's announce or by our own tasks at the peer, whichever is greater. */
-function loadOf(peer: PeerProfile, announce: SessionAnnounce): number {
-  const announced = announce.session.activeTasks + (announce.limits?.queuedTasks ?? 0);
-  return Math.max(announced, peer.inFlight) / (announce.limits?.maxConcurrentTasks ?? 1);
+/** Tasks per slot. */
+function loadOf(peer: PeerProfile, now: number): number {
+  const { load, limit } = capacityOf(peer, now);
+  return load / limit;
 }
 
 const shown = (load: number): string => (load === 0 ? '0.00' : load.toFixed(2));

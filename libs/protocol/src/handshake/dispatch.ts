@@ -11,6 +11,7 @@ export const ReplySchema = z.enum(['prose', 'structured', 'json']);
 export type ReplySchema = z.infer<typeof ReplySchema>;
 export const OnBlocked = z.enum(['reroute', 'queue', 'fail']);
 export type OnBlocked = z.infer<typeof OnBlocked>;
+export const WhenFull = z.enum(['queue', 'refuse']);
 
 /** The maximum number of profiles in `task.path` (docs/handshake.md#task_dispatch). */
 export const MAX_PATH = 8;
@@ -68,6 +69,9 @@ const routing = z.looseObject({
   target: id.optional().describe('Name of a peer, or auto'),
   on_blocked: OnBlocked.optional().describe('Action when a worker refuses'),
   max_attempts: z.int().min(1).max(20).optional().describe('Maximum number of workers to ask'),
+  when_full: WhenFull.optional().describe(
+    'Action of a worker without a free slot: queue the task, or refuse it; default: queue',
+  ),
 });
 
 /** Message 2 of the handshake: the execution contract (docs/handshake.md#task_dispatch). */

@@ -142,7 +142,10 @@ async function sendDispatch(
       const reply = await client.send(endpoint, dispatchMessage(delegation), call);
       contact.recordAnswer();
       health.recordAccepted(clock.now() - sentAt);
-      if (reply.kind === 'task') await options.onAccepted(reply.task.id);
+      if (reply.kind === 'task') {
+        await options.onAccepted(reply.task.id);
+        await options.onTask(reply.task);
+      }
       return reply;
     } catch (thrown) {
       const error = peerError(signal, thrown);

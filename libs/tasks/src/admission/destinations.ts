@@ -81,7 +81,8 @@ export function createDestinations(options: DestinationsOptions): Destinations {
       const unmet = await checkRelayed(dispatch, caller);
       if (unmet.length > 0) return unmet;
       const decision = await decide(dispatch);
-      const mayWait = (dispatch.routing?.onBlocked ?? routing.on_blocked) !== 'fail';
+      const { onBlocked = routing.on_blocked, whenFull } = dispatch.routing ?? {};
+      const mayWait = onBlocked !== 'fail' && whenFull !== 'refuse';
       return mayWait && decision.waitable ? [] : [...decision.unmet];
     },
   };

@@ -89,8 +89,11 @@ async function acceptTask(
   });
   const fields = { task_id: task.id, context_id: task.contextId, caller: caller.name };
   options.log.info(fields, created ? 'task accepted' : 'task is a duplicate of a known one');
-  const metadata = created && fresh ? options.onFreshContext(task.id) : undefined;
+  // The reply to a refusal tells the caller what has changed since the last announce.
+  const known = created && fresh ? options.onFreshContext(task.id) : undefined;
   await options.dispatcher.submit(task, caller);
+  const isRefused = created && options.ledger.get(task.id)?.state === 'rejected';
+  const metadata = isRefused ? options.onFreshContext(task.id) : known;
   return { kind: 'task', taskId: task.id, ...(metadata ? { metadata } : {}) };
 }
 

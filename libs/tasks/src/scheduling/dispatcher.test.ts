@@ -53,7 +53,7 @@ describe('an unavailable ledger', () => {
     const first = await neo.send(dispatching());
     const second = await neo.send(dispatching({}, { brief: 'wait' }));
     await neo.event(second, 'started');
-    const late = await neo.send(dispatching({}, { deadline: inSoon(50) }));
+    const late = await neo.send(dispatching({}, { deadline: inSoon(500) }));
     await expiryFailed.promise;
     assert.deepEqual([neo.task(first).state, neo.task(late).state], ['working', 'queued']);
     broken = false;

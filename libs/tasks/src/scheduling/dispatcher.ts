@@ -102,6 +102,8 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     const { dispatch } = decoded;
     const { queue, check } = destinationOf(dispatch);
     const unmet = await check(dispatch, caller);
+    if (unmet.length === 0 && dispatch.routing?.whenFull === 'refuse' && !queue.hasFreeSlot)
+      unmet.push(noFreeSlot(profile, queue));
     if (unmet.length === 0 && !queue.reserve()) unmet.push(queueFull(profile, queue.waiting));
     if (unmet.length > 0) return block(record, decoded.taskId, unmet, estimateTokens(dispatch));
     try {
@@ -276,6 +278,11 @@ function canceledEnding(record: TaskRecord, options: DispatcherOptions): Ending 
   const message = 'the task was canceled by its caller before it ran';
   const ending = errorEnding(record.key, options.profile, { code: 'canceled', message, retryable: false });
   return { event: 'canceled', result: { ...ending.result, tokensSpent: spentOn(options.ledger, record.id) } };
+}
+
+function noFreeSlot(profile: string, { running, waiting }: TaskQueue): Unmet {
+  const detail = `${profile} has no free slot (${running} running, ${waiting} waiting)`;
+  return { kind: 'capacity', name: 'slots', detail, transient: true };
 }
 
 function queueFull(profile: string, waiting: number): Unmet {

@@ -69,6 +69,12 @@ export class SlotScheduler<T extends QueueItem> {
     return taken >= this.#limits.depth + this.#limits.maxConcurrent;
   }
 
+  /** True if a task that is admitted now can start at once, unless its context is taken. */
+  get hasFreeSlot(): boolean {
+    const taken = this.#count.running + this.#reserved;
+    return taken < this.#limits.maxConcurrent && this.#lines.first(this.#clock.now()) === undefined;
+  }
+
   /** Reserves a place for a task in admission; false if full. */
   reserve(): boolean {
     if (this.full) return false;

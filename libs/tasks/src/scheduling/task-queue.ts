@@ -14,6 +14,8 @@ export interface TaskQueue {
   /** Tasks that began, and wait without a slot. */
   readonly parked: number;
   readonly full: boolean;
+  /** A task that is admitted now can start at once. */
+  readonly hasFreeSlot: boolean;
   reserve(): boolean;
   release(): void;
   /** Enqueues an admitted task, and runs it in its turn. `hasBegun`: a former process ran a part of it. */
@@ -215,6 +217,9 @@ export function createTaskQueue(options: TaskQueueOptions): TaskQueue {
     },
     get full() {
       return scheduler.full;
+    },
+    get hasFreeSlot() {
+      return scheduler.hasFreeSlot;
     },
     reserve: () => scheduler.reserve(),
     release: () => scheduler.release(),

@@ -1,0 +1,167 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { capacityOf } from '../capacity.ts';
+import { announceOf, manualClock, NOW, peerOf } from '../testing/index.ts';
+import { createPeerLoad, type TaskAtPeer } from './peer-load.ts';
+
+/** A peer whose clock is an hour behind, and what this profile knows of it. */
+function world(limit = 4) {
+  const clock = manualClock(NOW);
+  const load = createPeerLoad(clock, () => 0);
+  const theirNow = (): number => clock.now() - 3_600_000;
+  let said = { active: 0, sentAt: new Date(theirNow()).toISOString(), receivedAt: clock.now() };
+  return {
+    clock,
+    load,
+    theirNow,
+    hear(active: number, sentAt = theirNow()): void {
+      said = { active, sentAt: new Date(sentAt).toISOString(), receivedAt: clock.now() };
+    },
+    capacity: () =>
+      capacityOf(
+        peerOf('neo', {
+          announce: announceOf('neo', {
+            session: { activeTasks: said.active },
+            limits: { maxConcurrentTasks: limit, queueDepth: 9, queuedTasks: 0 },
+          }),
+          receivedAt: clock.now(),
+          inFlight: load.inFlight,
+          slots: load.slots(said),
+        }),
+        clock.now(),
+      ),
+  };
+}
+
+describe('the load of a peer', () => {
+  it('with only our tasks is the number of our tasks, however announces and answers cross', () => {
+    const action = fc.record({
+      do: fc.constantFrom('send', 'arrive', 'ack', 'finish', 'result', 'announce', 'deliver'),
+      nth: fc.nat(20),
+    });
+    fc.assert(
+      fc.property(fc.array(action, { maxLength: 200 }), (actions) => {
+        const { clock, load, theirNow, hear, capacity } = world(1_000);
+        const sent: TaskAtPeer[] = [];
+        const arrived: { task: TaskAtPeer; at: number }[] = [];
+        const working: { task: TaskAtPeer }[] = [];
+        const finished: { task: TaskAtPeer; at: number }[] = [];
+        const announced: { active: number; at: number }[] = [];
+        let there = 0;
+        const take = <T>(from: T[], nth: number): T | undefined =>
+          from.splice(nth % (from.length || 1), 1)[0];
+        for (const { do: what, nth } of actions) {
+          clock.advance(1);
+          if (what === 'send') sent.push(load.track());
+          if (what === 'arrive') {
+            const task = take(sent, nth);
+            if (task) arrived.push({ task, at: theirNow() });
+            if (task) there += 1;
+          }
+          if (what === 'ack') {
+            const task = take(arrived, nth);
+            task?.task.observe('working', task.at);
+            if (task) working.push(task);
+          }
+          if (what === 'finish') {
+            const task = take(working, nth);
+            if (task) finished.push({ ...task, at: theirNow() });
+            if (task) there -= 1;
+          }
+          if (what === 'result') {
+            const task = take(finished, nth);
+            task?.task.observe('completed', task.at);
+            task?.task[Symbol.dispose]();
+          }
+          if (what === 'announce') announced.push({ active: there, at: theirNow() });
+          const news = what === 'deliver' ? announced.shift() : undefined;
+          if (news) hear(news.active, news.at);
+          assert.ok(capacity().load >= load.inFlight, 'never less than ours');
+          if (arrived.length === 0) assert.equal(capacity().load, load.inFlight, `after ${what}`);
+        }
+      }),
+    );
+  });
+
+  it('counts what others have there, and what of ours the announce does not include yet', () => {
+    const { clock, load, theirNow, hear, capacity } = world();
+    hear(3);
+    assert.deepEqual([capacity().load, capacity().free], [3, 1]);
+    clock.advance(10);
+    const task = load.track();
+    assert.deepEqual([capacity().load, capacity().free], [4, 0], 'reserved before it is sent');
+    task.observe('working', theirNow());
+    clock.advance(10);
+    hear(4);
+    assert.equal(capacity().load, 4, 'not counted twice');
+    clock.advance(10);
+    task.observe('completed', theirNow());
+    task[Symbol.dispose]();
+    assert.equal(capacity().free, 1, 'free before the next announce');
+  });
+
+  it('without timestamps, an announce includes what was acknowledged a second before it', () => {
+    const { clock, load, hear, capacity } = world();
+    const task = load.track();
+    task.observe('working', undefined);
+    clock.advance(500);
+    hear(2);
+    assert.equal(capacity().load, 3);
+    clock.advance(500);
+    hear(2);
+    assert.equal(capacity().load, 2);
+  });
+
+  it('a peer that announces a thousand slots gets four tasks, then twice as many as it was seen to run', () => {
+    const { load, capacity } = world(1_000);
+    const tasks = Array.from({ length: 4 }, () => load.track());
+    assert.deepEqual([capacity().limit, capacity().free], [4, 0]);
+    for (const task of tasks) task.observe('working', undefined);
+    assert.equal(capacity().limit, 8);
+  });
+
+  it('gives no task to a peer where one of ours waits for a slot', () => {
+    const { clock, load, capacity } = world();
+    const task = load.track();
+    task.observe('submitted', undefined);
+    assert.equal(capacity().free, 3, 'it may be about to start');
+    clock.advance(200);
+    assert.equal(capacity().free, 0);
+    task.observe('working', undefined);
+    assert.equal(capacity().free, 3);
+  });
+
+  it('after a refusal for want of a slot, pauses for longer each time, and then tries one task', () => {
+    const { clock, load, capacity } = world();
+    const pauses: number[] = [];
+    for (let refused = 0; refused < 6; refused += 1) {
+      load.recordFull();
+      let pause = 0;
+      for (; capacity().free === 0; pause += 50) clock.advance(50);
+      pauses.push(pause);
+      assert.equal(capacity().free, 1, 'one try');
+      using _try = load.track();
+      assert.equal(capacity().free, 0);
+    }
+    assert.deepEqual(pauses, [250, 500, 1_000, 2_000, 2_500, 2_500]);
+    load.recordRoom();
+    assert.equal(capacity().free, 4);
+  });
+
+  it('a task may queue where others keep the peer busy, one at a time', () => {
+    const { load, hear, capacity } = world();
+    hear(4);
+    assert.ok(capacity().mayQueue);
+    using task = load.track();
+    assert.ok(!capacity().mayQueue, 'until the peer has started it');
+    task.observe('submitted', undefined);
+    assert.ok(!capacity().mayQueue);
+  });
+
+  it('no task queues where only ours keep the peer busy', () => {
+    const { load, capacity } = world(1);
+    load.track().observe('working', undefined);
+    assert.deepEqual([capacity().free, capacity().mayQueue], [0, false]);
+  });
+});

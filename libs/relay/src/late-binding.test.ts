@@ -1,0 +1,159 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import {
+  CALLER,
+  DONE,
+  dispatching,
+  relayFleet,
+  type Script,
+  untilAborted,
+} from '@hermes-fleet/fleet/testing';
+import { systemClock } from '@hermes-fleet/protocol';
+import { until } from './testing/without-memory.ts';
+
+const TASK_MS = 300;
+
+/** Counts the tasks that run at the same time. */
+function working(): { readonly script: Script; readonly most: () => number; readonly done: () => number } {
+  let running = 0;
+  let most = 0;
+  let done = 0;
+  return {
+    async script() {
+      running += 1;
+      most = Math.max(most, running);
+      await systemClock.sleep(TASK_MS);
+      running -= 1;
+      done += 1;
+      return DONE;
+    },
+    most: () => most,
+    done: () => done,
+  };
+}
+
+describe('work goes where there is room', () => {
+  it('tasks leave the orchestrator for free slots only: no worker queues, none stands idle', async (t) => {
+    const work = { neo: working(), trinity: working(), morpheus: working() };
+    const limits = { max_concurrent_tasks: 4 };
+    const tiers = { neo: 'sonnet', trinity: 'haiku', morpheus: 'opus' };
+    const { orchestrator, worker } = await relayFleet(
+      t,
+      Object.fromEntries(
+        Object.entries(work).map(([name, { script }]) => [
+          name,
+          { script, fleet: { limits }, tier: tiers[name as keyof typeof tiers] },
+        ]),
+      ),
+    );
+    const startedAt = performance.now();
+    const ids = await Promise.all(Array.from({ length: 60 }, () => orchestrator.send(dispatching())));
+    const results = await Promise.all(ids.map((id) => orchestrator.result(id)));
+    const ratio = (performance.now() - startedAt) / (5 * TASK_MS);
+    t.diagnostic(`60 tasks on 12 slots: ${ratio.toFixed(2)} of the ideal time`);
+    assert.ok(results.every(({ status }) => status === 'done'));
+    for (const [name, { done, most }] of Object.entries(work)) {
+      assert.equal(most(), 4, name);
+      assert.ok(done() >= 16 && done() <= 24, `${name} did ${done()}`);
+    }
+    for (const name of Object.keys(work)) assert.equal(worker(name).gateway.queuedTasks(), 0);
+  });
+
+  it('a worker whose load is not announced refuses; the task waits for its slot, and costs it no attempt', async (t) => {
+    const gate = Promise.withResolvers<void>();
+    const { orchestrator, worker, hear } = await relayFleet(t, {
+      neo: {
+        script: () => gate.promise.then(() => DONE),
+        fleet: { limits: { max_concurrent_tasks: 1 }, queue: { ageing_s: 1 } },
+      },
+    });
+    const direct = await worker('neo').send(dispatching());
+    await worker('neo').event(direct, 'started');
+    const id = await orchestrator.send(dispatching());
+    const { reason, until: endsAt } = await orchestrator.event(id, 'queued', 2);
+    assert.deepEqual([reason, endsAt], ['capacity', undefined], 'a wait for a slot has no end of its own');
+    assert.equal(worker('neo').ledger.list({ states: ['rejected'], pageSize: 9 }).totalSize, 1);
+    gate.resolve();
+    await worker('neo').result(direct);
+    await hear('neo');
+    const result = await orchestrator.result(id);
+    assert.deepEqual([result.status, result.attempts?.length], ['done', 1]);
+    assert.equal(orchestrator.peers.get('neo')?.blockedRate, 0);
+    assert.match(await orchestrator.metrics(), /fleet_task_retries_total\{reason="capacity"\} [1-9]/);
+  });
+
+  it('at a worker that others keep busy, a task waits in its queue after a second: one at a time', async (t) => {
+    const { orchestrator, worker, hear } = await relayFleet(t, {
+      neo: { script: untilAborted, fleet: { limits: { max_concurrent_tasks: 1 } } },
+    });
+    const neo = worker('neo');
+    const direct = await neo.send(dispatching());
+    await neo.event(direct, 'started');
+    await hear('neo');
+    const ids = [await orchestrator.send(dispatching()), await orchestrator.send(dispatching())];
+    await until(() => neo.gateway.queuedTasks() === 1);
+    await hear('neo');
+    await systemClock.sleep(1_500);
+    assert.equal(neo.gateway.queuedTasks(), 1);
+    assert.ok(!orchestrator.events(ids[1] ?? '').includes('delegated'));
+    await neo.gateway.cancel(direct, CALLER);
+    await until(() => neo.runs.length === 2);
+    for (const id of ids) await orchestrator.gateway.cancel(id, CALLER);
+  });
+
+  it('tasks that others send to a worker are known to the orchestrator within seconds, and so is their end', async (t) => {
+    const gate = Promise.withResolvers<void>();
+    const { orchestrator, worker } = await relayFleet(t, {
+      neo: { script: () => gate.promise.then(() => DONE) },
+    });
+    await orchestrator.serve();
+    const neo = worker('neo');
+    neo.announcer.start();
+    const loadOf = (): unknown => {
+      const announce = orchestrator.peers.get('neo')?.announce;
+      return [announce?.session.activeTasks, announce?.limits?.queuedTasks].join(' running, ');
+    };
+    for (let sent = 0; sent < 6; sent += 1) await neo.send(dispatching());
+    await until(() => loadOf() === '4 running, 2');
+    gate.resolve();
+    await until(() => loadOf() === '0 running, 0');
+  });
+
+  it('with `fail`, a task for which no slot is free is blocked at once', async (t) => {
+    const { orchestrator } = await relayFleet(t, {
+      neo: { script: untilAborted, fleet: { limits: { max_concurrent_tasks: 1 } } },
+    });
+    const first = await orchestrator.send(dispatching());
+    await orchestrator.event(first, 'delegated');
+    const id = await orchestrator.send(dispatching({}, { routing: { on_blocked: 'fail' } }));
+    const { status, unmet } = await orchestrator.result(id);
+    assert.deepEqual([status, unmet?.map(({ kind }) => kind)], ['blocked', ['capacity']]);
+    await orchestrator.gateway.cancel(first, CALLER);
+  });
+
+  it('an urgent task passes tasks that wait for a slot, and the wait for a slot outlasts max_wait_s', async (t) => {
+    const gate = Promise.withResolvers<void>();
+    const { orchestrator, worker } = await relayFleet(
+      t,
+      {
+        neo: { script: () => gate.promise.then(() => DONE), fleet: { limits: { max_concurrent_tasks: 1 } } },
+      },
+      { fleet: { queue: { max_wait_s: 0.3 } } },
+    );
+    const ids: string[] = [];
+    for (const priority of ['normal', 'low', 'normal', 'urgent']) {
+      ids.push(await orchestrator.send(dispatching({ priority })));
+      await orchestrator.event(
+        ids.at(-1) ?? '',
+        ids.length === 1 ? 'delegated' : 'queued',
+        ids.length === 1 ? 1 : 2,
+      );
+    }
+    assert.equal((await orchestrator.event(ids[1] ?? '', 'alert')).reason, 'waiting_too_long');
+    gate.resolve();
+    await Promise.all(ids.map((id) => orchestrator.result(id)));
+    const neo = worker('neo');
+    const order = neo.runs.map((id) => ids.indexOf(neo.task(id).key));
+    assert.deepEqual(order, [0, 3, 2, 1]);
+  });
+});
