@@ -80,17 +80,23 @@ interface Survivor {
   readonly callsAfter: readonly ToolEvent[];
 }
 
-/** Runs a process that dies right before its write number `dieAt`; 0: never. Resolves with undefined when it died. */
-function runProcess(dir: string, dieAt: number): Promise<Survivor | undefined> {
-  const order = { dir, script: SCRIPT, dieAt, config: { tools: { web: { enabled: false } } } };
+/** A worker in this directory, up to its end or right before its write number `dieAt`; 0: it does not die. */
+interface Life {
+  readonly dir: string;
+  readonly dieAt: number;
+}
+
+/** Runs a process that has these lives, one after the other. Resolves with those that came to their end. */
+function runProcess(lives: readonly Life[]): Promise<Survivor[]> {
+  const order = { lives, script: SCRIPT, config: { tools: { web: { enabled: false } } } };
   return new Promise((resolve, reject) => {
     const cache = process.env.NODE_COMPILE_CACHE ?? join(tmpdir(), 'fleet-crash-cache');
     const env = { ...process.env, NODE_COMPILE_CACHE: cache };
     const options = { env, timeout: TIMEOUT_MS, killSignal: 'SIGTERM' as const, maxBuffer: 16 * 1024 * 1024 };
     execFile(process.execPath, [CHILD, JSON.stringify(order)], options, (error, stdout, stderr) => {
-      if (error?.signal === 'SIGKILL') resolve(undefined);
-      else if (error) reject(new Error(`the process ended with another error: ${error.message}\n${stderr}`));
-      else resolve(JSON.parse(stdout));
+      if (error && error.signal !== 'SIGKILL')
+        reject(new Error(`the process ended with another error: ${error.message}\n${stderr}`));
+      else resolve(linesIn(stdout).map((line) => JSON.parse(line)));
     });
   });
 }
@@ -101,14 +107,9 @@ function makeDir(t: TestContext): string {
   return dir;
 }
 
-async function survive(dir: string): Promise<Survivor> {
-  const survivor = await runProcess(dir, 0);
-  assert.ok(survivor, 'the process was killed');
-  return survivor;
-}
-
 const read = (path: string): string => (existsSync(path) ? readFileSync(path, 'utf8') : '');
-const linesOf = (path: string): string[] => read(path).split('\n').filter(Boolean);
+const linesIn = (text: string): string[] => text.split('\n').filter(Boolean);
+const linesOf = (path: string): string[] => linesIn(read(path));
 
 function treeOf(dir: string): string {
   const [context = ''] = readdirSync(join(dir, 'workspace/contexts'));
@@ -175,7 +176,8 @@ function check(dir: string, survivor: Survivor, dieAt: number): 'done' | 'partia
 
 test('a worker that dies before any of its writes repeats nothing, loses nothing, and completes its task', async (t) => {
   const home = makeDir(t);
-  const whole = await survive(home);
+  const [whole] = await runProcess([{ dir: home, dieAt: 0 }]);
+  assert.ok(whole, 'the process was killed');
   assert.equal(check(home, whole, 0), 'done');
   const made = whole.callsAfter.filter(({ phase }) => phase === 'ended').map(({ tool }) => tool);
   assert.deepEqual(made.sort(), CALLED.toSorted());
@@ -184,15 +186,29 @@ test('a worker that dies before any of its writes repeats nothing, loses nothing
   const ends = { done: 0, partial: 0 };
   const diedIn = new Set<string>();
   const next = Array.from({ length: whole.writes }, (_, index) => index + 1).values();
+  /** Checks the resumed task of a process that died, and removes its directory. */
+  function finish({ dir, dieAt }: Life, again: Survivor): void {
+    for (const tool of interrupted(again.callsBefore)) diedIn.add(tool);
+    ends[check(dir, again, dieAt)] += 1;
+    rmSync(dir, { recursive: true, force: true });
+  }
+  /** Each process resumes the task of the one that died before it, then starts a task of its own and dies in it. */
   async function sweep(): Promise<void> {
+    let died: Life[] = [];
     for (const dieAt of next) {
-      const dir = makeDir(t);
-      assert.equal(await runProcess(dir, dieAt), undefined, `the process did not die before write ${dieAt}`);
-      const again = await survive(dir);
-      for (const tool of interrupted(again.callsBefore)) diedIn.add(tool);
-      ends[check(dir, again, dieAt)] += 1;
-      rmSync(dir, { recursive: true, force: true });
+      const life = { dir: makeDir(t), dieAt };
+      await resume(died, [life]);
+      died = [life];
     }
+    await resume(died, []);
+  }
+  async function resume(died: readonly Life[], begun: readonly Life[]): Promise<void> {
+    const resumed = died.map(({ dir }) => ({ dir, dieAt: 0 }));
+    const survivors = await runProcess([...resumed, ...begun]);
+    const [dieAt] = begun.map((life) => life.dieAt);
+    const expected = `${died.length} ended before it died${dieAt === undefined ? '' : ` before write ${dieAt}`}`;
+    assert.equal(survivors.length, died.length, expected);
+    for (const [index, life] of died.entries()) finish(life, survivors[index] ?? assert.fail());
   }
   await Promise.all(Array.from({ length: CONCURRENCY }, sweep));
   t.diagnostic(`${whole.writes} deaths: ${ends.done} done, ${ends.partial} partial`);
