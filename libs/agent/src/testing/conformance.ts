@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
-import { type TestContext, test } from 'node:test';
+import { describe, type TestContext, test } from 'node:test';
 import type {
   AdmittedTask,
   JsonObject,
@@ -90,12 +90,20 @@ export const needsScript = ({ model }: ExecutorUnderTest): string | undefined =>
 export const needsTools = ({ model }: ExecutorUnderTest): string | undefined =>
   model === 'none' ? 'it has no model and no tools' : undefined;
 
-/** Registers a test for each case. Cases that do not apply are skipped with the reason. */
+/** Cases run side by side, because they mostly wait for commands and for processes of the executor. */
+const CONCURRENCY = 3;
+
+/**
+ * Registers a test for each case. Cases that do not apply are skipped with the reason. Each has directories and a model
+ * of its own; the cases of one executor run at the same time, never the same case for two executors.
+ */
 export function testExecutor(executor: ExecutorUnderTest, cases: readonly ConformanceCase[]): void {
-  for (const testCase of cases) {
-    const skip = executor.unavailable || testCase.skipFor?.(executor) || false;
-    test(`${executor.name}: ${testCase.name}`, { skip }, (t) => testCase.run(t, executor));
-  }
+  describe(executor.name, { concurrency: CONCURRENCY }, () => {
+    for (const testCase of cases) {
+      const skip = executor.unavailable || testCase.skipFor?.(executor) || false;
+      test(`${executor.name}: ${testCase.name}`, { skip }, (t) => testCase.run(t, executor));
+    }
+  });
 }
 
 export interface RunOptions {
