@@ -42,11 +42,39 @@ export const smallDispatch =
     await expect(target, sent, 'done');
   };
 
-async function expect(target: Target, sent: Record<string, unknown>, status: string): Promise<void> {
+async function expect(
+  target: Target,
+  sent: Record<string, unknown>,
+  status: string,
+): Promise<Readonly<Record<string, unknown>>> {
   const { body } = await call(target, 'SendMessage', message(sent, { contextId: randomUUID() }));
   const result = resultOf(body?.result?.task);
   if (result?.status !== status)
     throw new Error(`expected ${status}, but got ${JSON.stringify(result ?? body).slice(0, 500)}`);
+  return result;
+}
+
+/** Sends tasks of two seconds at once. Resolves with the seconds until all are done, and the tasks of each worker. */
+export async function burst(
+  target: Target,
+  count: number,
+): Promise<{ readonly seconds: number; readonly byWorker: Readonly<Record<string, number>> }> {
+  const startedAt = performance.now();
+  const sent = dispatch({
+    brief: '```sh\nsleep 2\n```',
+    requirements: { required_capabilities: ['terminal'] },
+    routing: { target: 'auto' },
+  });
+  const results = await Promise.all(
+    Array.from({ length: count }, () => {
+      const own = { ...sent, task: { ...(sent.task as object), task_id: randomUUID() } };
+      return expect(target, own, 'done');
+    }),
+  );
+  const byWorker: Record<string, number> = {};
+  for (const { executed_by: worker } of results)
+    byWorker[String(worker)] = (byWorker[String(worker)] ?? 0) + 1;
+  return { seconds: (performance.now() - startedAt) / 1000, byWorker };
 }
 
 /** Sends `count` dispatches in sequence, for at most `limitMs`. */

@@ -12,6 +12,7 @@ import { silentLog } from '@hermes-fleet/protocol/testing';
 import type { Target } from '../support/rpc.ts';
 import {
   blockedDispatch,
+  burst,
   type Latency,
   latencyOf,
   rateOf,
@@ -122,6 +123,31 @@ export async function benchDispatches(plan: FleetPlan, runs: number): Promise<vo
       ['blocked', format(median(blocked))],
       ['one command', format(median(small))],
     ],
+  );
+}
+
+/** The default of `fleet.limits.max_concurrent_tasks`. */
+const SLOTS = 4;
+
+/** How close bursts of tasks through switch come to the ideal, in which no slot of a worker is free while a task waits. */
+export async function benchBursts(plan: FleetPlan): Promise<void> {
+  const target = { url: urlOf(plan, 'switch'), token: readOperatorToken(plan.keysDir) };
+  const workers = plan.profiles.length - 1;
+  const rows: string[][] = [];
+  for (const count of [60, 100]) {
+    const { seconds, byWorker } = await burst(target, count);
+    const ideal = Math.ceil(count / (workers * SLOTS)) * 2;
+    const spread = Object.entries(byWorker).sort();
+    rows.push([
+      `${count} tasks`,
+      ...[seconds, ideal, seconds / ideal].map(format),
+      spread.map(([worker, done]) => `${worker} ${done}`).join(', '),
+    ]);
+  }
+  printTable(
+    `Tasks of 2 s, sent at once through switch to ${workers} workers of ${SLOTS} slots; aim: within 1.25 of the ideal`,
+    ['', 'seconds', 'ideal', 'ratio', 'by worker'],
+    rows,
   );
 }
 

@@ -6,7 +6,7 @@ import { systemClock as clock } from '@hermes-fleet/protocol';
 import { freeOffset } from '../support/ports.ts';
 import { abortTimes } from './abort.ts';
 import { decisionRate, rawDecisionRate } from './decisions.ts';
-import { benchDispatches, benchServiceStarts, benchStarts } from './fleet.ts';
+import { benchBursts, benchDispatches, benchServiceStarts, benchStarts } from './fleet.ts';
 import { ledgerRate, rawRate } from './ledger.ts';
 import { clientAlone, type LoopTimes, loopOverhead } from './loop.ts';
 import { relayRate, startNats } from './relay.ts';
@@ -43,6 +43,7 @@ try {
   await relay();
   await benchStarts(plan);
   await benchDispatches(plan, RUNS);
+  await benchBursts(plan);
   await benchServiceStarts(plan, RUNS);
   console.log(`\n${Math.round((performance.now() - startedAt) / 1000)} s`);
 } catch (error) {
