@@ -1,13 +1,16 @@
 import type { Executor } from '@hermes-fleet/protocol';
 import { readReply, replyContract } from './messages/reply.ts';
 
+/** It has no window of its own: any brief that a message can carry fits. */
+const CONTEXT_WINDOW = 100_000_000;
+
 /**
  * The executor of `response_handler: echo`, for wiring tests. Answers `ping` with `pong` and any other brief with its own
  * text. The result is `partial` if that text does not satisfy the reply schema. Costs no tokens.
  */
 export function createEchoExecutor(tier: string): Executor {
   return {
-    model: { id: 'echo', tier, contextWindow: 0 },
+    model: { id: 'echo', tier, contextWindow: CONTEXT_WINDOW },
     async run(task, { signal }) {
       signal.throwIfAborted();
       const { brief } = task.dispatch;
