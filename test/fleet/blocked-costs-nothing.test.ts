@@ -65,6 +65,12 @@ const ROWS: readonly Row[] = [
     saved: 20,
   },
   {
+    what: 'a budget that does not pay for the brief',
+    kind: 'budget',
+    asks: { brief: 'tidy up the attic '.repeat(1_000), task: { token_budget: 2_500 } },
+    saved: 2_500,
+  },
+  {
     what: 'a deadline that has passed',
     kind: 'deadline',
     asks: { deadline: '2026-01-01T00:00:00Z' },

@@ -32,6 +32,26 @@ export function refusalOf(
   return { ...refused, peer, at: now, times, until, ...(refused.transient ? { silentUntil } : {}) };
 }
 
+/** Errors that can end a task before its work begins. */
+const BEGINNING_FAILED: ReadonlySet<string | undefined> = new Set([
+  'model_failed',
+  'internal',
+  'budget_exhausted',
+]);
+
+/**
+ * True for a task that failed at the peer before a model answered, and so before any tool ran: another peer may get it.
+ * Input that was metered for the call counts as spent.
+ */
+export function failedAtOnce(outcome: Outcome): boolean {
+  if (outcome.kind !== 'result') return false;
+  const { status, error, usage, artifacts } = outcome.result;
+  if (status !== 'error' || !BEGINNING_FAILED.has(error?.code) || usage === undefined) return false;
+  const { outputTokens, delegatedTokens = 0, source } = usage;
+  const hasWorked = outputTokens > 0 || delegatedTokens > 0 || artifacts.filesChanged.length > 0;
+  return source !== 'reported' && !hasWorked;
+}
+
 /** True if the peer refused only because it has no free slot: that says nothing about the task. */
 export function isTurnedAway(outcome: Outcome): boolean {
   if (outcome.kind !== 'result' || outcome.result.status !== 'blocked') return false;
@@ -63,8 +83,13 @@ function reasonOf(outcome: Outcome): Reason | undefined {
     const answered = outcome.declined ?? false;
     return { reason: truncate(outcome.reason), unmet: [], transient: !answered, answered };
   }
-  if (outcome.kind !== 'result' || outcome.result.status !== 'blocked') return undefined;
-  const { blockedReason, unmet = [] } = outcome.result;
+  if (outcome.kind !== 'result') return undefined;
+  const { status, blockedReason, unmet = [], error } = outcome.result;
+  if (failedAtOnce(outcome)) {
+    const reason = truncate(`${error?.code}: ${error?.message}`);
+    return { reason, unmet: [], transient: false, answered: true };
+  }
+  if (status !== 'blocked') return undefined;
   const kept = unmet
     .slice(0, MAX_UNMET)
     .map((entry) => ({ ...entry, name: truncate(entry.name), detail: truncate(entry.detail) }));

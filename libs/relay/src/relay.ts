@@ -15,7 +15,7 @@ import type { Delegation } from './delegation/delegation.ts';
 import { outcomeOf } from './delegation/remote-result.ts';
 import { payloadFor } from './payload.ts';
 import { createPeerSelection, type PeerSelection } from './peer-selection.ts';
-import { isTurnedAway, refusalOf, withRefusal } from './refusal.ts';
+import { failedAtOnce, isTurnedAway, refusalOf, withRefusal } from './refusal.ts';
 import { createRelayedRun, type RelayedRun } from './relayed-run.ts';
 import { createReservation, type Reservation } from './reservation.ts';
 import { waitForPeer } from './wait-for-peer.ts';
@@ -106,8 +106,22 @@ async function tryPeers(options: RunOptions, run: RelayedRun, reservation: Reser
     }
     await bookDelegated(context.budget, attempts);
     if (outcome.kind === 'failed') return { ...outcome.outcome, executedBy: peer, attempts };
-    if (!refusal && outcome.kind === 'result') return { ...outcomeOf(outcome.result, peer), attempts };
+    if (outcome.kind !== 'result') continue;
+    const failed = failedAtOnce(outcome);
+    options.peers.health(peer)?.recordEnded(failed);
+    if (!refusal || (failed && !hasAlternative(options, run)))
+      return { ...outcomeOf(outcome.result, peer), attempts };
   }
+}
+
+/** True if another peer can take the task now, or as soon as it has a free slot. */
+function hasAlternative(
+  { selection }: RunOptions,
+  { context, state, onBlocked, maxAttempts }: RelayedRun,
+): boolean {
+  if (onBlocked === 'fail' || state.refused >= maxAttempts || context.budget.remaining() <= 0) return false;
+  const decision = selection.route(false);
+  return decision.chosen !== undefined || (selection.mayWait(decision) && selection.isQueued);
 }
 
 /** Leaves a peer without a free slot. It costs the task no attempt, and the peer no score. */
@@ -206,7 +220,7 @@ async function startDelegation(
   const last = state.refusals.at(-1);
   if (waitedFor !== undefined) metrics.retry(waitedFor);
   if (last && last.peer !== to) {
-    const reason = last.unmet[0]?.kind ?? 'unreachable';
+    const reason = last.unmet[0]?.kind ?? (last.transient ? 'unreachable' : 'failed');
     metrics.reroute(last.peer, to, reason);
     await context.report({ type: 'rerouted', data: { from: last.peer, to, reason } });
   }

@@ -22,6 +22,11 @@ export interface PeerHealth {
   recordAccepted(latencyMs: number): void;
   /** The peer refused a dispatch. */
   recordRefused(): void;
+  /**
+   * A task ended at the peer. Three in a row that failed before they began open the circuit, for longer each time: the
+   * peer answers, and can do no work.
+   */
+  recordEnded(failedAtOnce: boolean): void;
   /** Counts a task at the peer until the result is disposed. */
   trackTask(): TaskAtPeer;
   readonly load: PeerLoad;
@@ -32,6 +37,8 @@ export function createPeerHealth(clock: Clock): PeerHealth {
   const load = createPeerLoad(clock);
   let failures = 0;
   let circuitOpenUntil = 0;
+  let failedAtOnce = 0;
+  let brokenUntil = 0;
   let trial: { readonly until: number } | undefined;
   let blockedRate = 0;
   let latencyMs = 0;
@@ -55,8 +62,7 @@ export function createPeerHealth(clock: Clock): PeerHealth {
       failures += 1;
       trial = undefined;
       if (failures < OPENS_AFTER) return;
-      const pause = Math.min(FIRST_PAUSE_MS * 2 ** Math.min(failures - OPENS_AFTER, 10), LONGEST_PAUSE_MS);
-      circuitOpenUntil = clock.now() + pause;
+      circuitOpenUntil = clock.now() + pauseAfter(failures);
     },
     recordAccepted(latency) {
       recordAnswer();
@@ -65,6 +71,10 @@ export function createPeerHealth(clock: Clock): PeerHealth {
     },
     recordRefused() {
       blockedRate = blockedRate * (1 - ALPHA) + ALPHA;
+    },
+    recordEnded(failed) {
+      failedAtOnce = failed ? failedAtOnce + 1 : 0;
+      brokenUntil = failedAtOnce < OPENS_AFTER ? 0 : clock.now() + pauseAfter(failedAtOnce);
     },
     trackTask() {
       const own = halfOpen() && !underTrial() ? { until: clock.now() + LONGEST_PAUSE_MS } : undefined;
@@ -80,10 +90,14 @@ export function createPeerHealth(clock: Clock): PeerHealth {
     },
     load,
     snapshot: () => ({
-      circuitOpenUntil: openUntil(),
+      circuitOpenUntil: Math.max(openUntil(), brokenUntil),
       inFlight: load.inFlight,
       blockedRate,
       latencyMs,
     }),
   };
+}
+
+function pauseAfter(failures: number): number {
+  return Math.min(FIRST_PAUSE_MS * 2 ** Math.min(failures - OPENS_AFTER, 10), LONGEST_PAUSE_MS);
 }

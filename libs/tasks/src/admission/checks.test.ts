@@ -8,7 +8,7 @@ describe('admission', () => {
   it('admits a task whose requirements are met', async () => {
     const unmet = await admit({
       dispatch: dispatchOf({
-        task: { tokenBudget: 200, path: ['switch'] },
+        task: { tokenBudget: 205, path: ['switch'] },
         requirements: {
           requiredMcp: ['memory'],
           requiredCapabilities: ['terminal'],
@@ -120,6 +120,14 @@ describe('admission', () => {
       {},
       'budget',
       /budget 199 is below the 200/,
+      false,
+    ],
+    [
+      'a budget that does not pay for the brief',
+      dispatchOf({ brief: 'x'.repeat(900), task: { tokenBudget: 1_000 } }),
+      {},
+      'budget',
+      /budget 1000 is below the 1100/,
       false,
     ],
     [

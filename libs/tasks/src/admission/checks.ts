@@ -32,7 +32,7 @@ export interface AdmissionInputs {
   };
   repoState(): Promise<{ readonly branch: string; readonly clean: boolean }>;
   countTokens(text: string): Promise<number>;
-  /** The smallest token budget with which the executor starts. */
+  /** The smallest token budget with which the executor starts, without the brief; 0 if it spends nothing. */
   readonly minimumBudget: number;
   readonly queue: { readonly full: boolean; readonly waiting: number };
 }
@@ -179,10 +179,15 @@ const contextWindow: Check = async ({ dispatch, inputs }) => {
   ];
 };
 
-const budget: Check = ({ dispatch, inputs }) => {
-  const { tokenBudget } = dispatch.task;
-  if (tokenBudget === undefined || tokenBudget >= inputs.minimumBudget) return MET;
-  const detail = `token budget ${tokenBudget} is below the ${inputs.minimumBudget} tokens that ${inputs.self} needs to start`;
+const budget: Check = async ({ dispatch: { brief, task }, inputs }) => {
+  const { tokenBudget } = task;
+  const { minimumBudget, self, countTokens } = inputs;
+  // An executor that spends nothing has no minimum.
+  if (tokenBudget === undefined || minimumBudget === 0) return MET;
+  const fits = minimumBudget + Buffer.byteLength(brief) <= tokenBudget;
+  const needed = minimumBudget + (fits || tokenBudget < minimumBudget ? 0 : await countTokens(brief));
+  if (tokenBudget >= needed) return MET;
+  const detail = `token budget ${tokenBudget} is below the ${needed} tokens that ${self} needs to start this task`;
   return unmet('budget', 'token_budget', detail);
 };
 

@@ -38,6 +38,22 @@ describe('the TASK_RESULT of a run', () => {
       'partial',
       { status: 'partial', remaining: ['x'] },
     ],
+    [
+      'a budget that does not pay for the first call',
+      errorOutcome('BUDGET_EXHAUSTED', 'too little', false),
+      0,
+      false,
+      'blocked',
+      { status: 'blocked', blocked_reason: 'too little', tokens_spent: 0 },
+    ],
+    [
+      'a budget that is used up',
+      errorOutcome('BUDGET_EXHAUSTED', 'used up', false),
+      10,
+      false,
+      'error',
+      { error: { code: 'budget_exhausted', message: 'used up', retryable: false } },
+    ],
     ['partial without remaining', outcome('partial'), 10, false, 'partial', { remaining: [] }],
     [
       'error',

@@ -61,7 +61,7 @@ export function runEnding(
   run: { taskId: string; profile: string; budget: Budget; durationMs: number; canceled: boolean },
 ): Ending {
   const spent = run.budget.spent();
-  const settled = spent > 0 ? withoutBlocked(outcome) : outcome;
+  const settled = spent > 0 ? withoutBlocked(outcome) : blockedByBudget(outcome);
   const { type, protocolVersion, taskId, ...rest } = bareResult(run.taskId);
   const result: TaskResult = {
     ...rest,
@@ -132,4 +132,12 @@ function withoutBlocked(outcome: RunOutcome): RunOutcome {
     blockedReason: null,
     error: { code: 'blocked', message, retryable: true },
   };
+}
+
+/** A task whose budget did not pay for its first model call is blocked: nothing was spent, and a larger budget helps. */
+function blockedByBudget(outcome: RunOutcome): RunOutcome {
+  if (outcome.status !== 'error' || outcome.error?.code !== 'budget_exhausted') return outcome;
+  const { error, ...rest } = outcome;
+  const unmet: Unmet[] = [{ kind: 'budget', name: 'token_budget', detail: error.message, transient: false }];
+  return { ...rest, status: 'blocked', blockedReason: error.message, unmet };
 }
