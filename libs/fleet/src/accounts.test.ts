@@ -33,6 +33,8 @@ const delegating =
       onBlocked: 'fail',
       maxAttempts: 3,
       peerDownAfterMs: 20_000,
+      homeOf: () => undefined,
+      patienceMs: 0,
       maxWaitMs: 1_000,
       maxWaiting: 1,
       ageingMs: 1_000,

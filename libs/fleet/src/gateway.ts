@@ -23,7 +23,7 @@ import {
   PROTOCOL_VERSIONS,
   type SessionAnnounce,
 } from '@hermes-fleet/protocol';
-import { createRelay } from '@hermes-fleet/relay';
+import { createRelay, homeOf } from '@hermes-fleet/relay';
 import type { FleetMetrics } from '@hermes-fleet/service';
 import {
   acceptMessage,
@@ -131,6 +131,8 @@ export function createGateway(options: GatewayOptions): Gateway {
     onBlocked: config.fleet.routing.on_blocked,
     maxAttempts: config.fleet.routing.max_attempts,
     peerDownAfterMs: config.fleet.routing.peer_down_after_s * 1000,
+    homeOf: (task) => homeOf(ledger, task),
+    patienceMs: config.fleet.routing.patience_s * 1000,
     maxWaitMs: queue.max_wait_s * 1000,
     maxWaiting: queue.max_waiting,
     ageingMs: queue.ageing_s * 1000,

@@ -42,6 +42,8 @@ function relayOf({ name, peers }: TestProfile) {
     onBlocked: 'fail',
     maxAttempts: 3,
     peerDownAfterMs: 20_000,
+    homeOf: () => undefined,
+    patienceMs: 0,
     maxWaitMs: 1_000,
     maxWaiting: 1,
     ageingMs: 1_000,

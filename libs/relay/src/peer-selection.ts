@@ -8,7 +8,13 @@ import {
   type RoutingPolicy,
   route,
 } from '@hermes-fleet/peers';
-import { backoffMs, type Clock, type Unmet } from '@hermes-fleet/protocol';
+import {
+  type AdmittedTask,
+  backoffMs,
+  type Clock,
+  type TaskDispatch,
+  type Unmet,
+} from '@hermes-fleet/protocol';
 import { isInForce } from './refusal.ts';
 import type { RelayedRun } from './relayed-run.ts';
 import type { Reservation } from './reservation.ts';
@@ -26,6 +32,10 @@ export interface PeerSelectionOptions {
   readonly clock: Clock;
   readonly policy: RoutingPolicy;
   readonly random: () => number;
+  /** The peer that has the workspace and the conversation of the task's context. */
+  readonly homeOf: (task: AdmittedTask) => string | undefined;
+  /** How long a task waits for its home, ms; at most half of the time until its deadline. */
+  readonly patienceMs: number;
 }
 
 /** Selects the peer for a relayed task from the current state of all peers. */
@@ -40,6 +50,8 @@ export interface PeerSelection {
   waitsForCapacityOf(peer: string): boolean;
   /** True when a free slot was all that was missing at some peer at the last call of `mayWait`. */
   readonly isQueued: boolean;
+  /** The peer that has the task's context; undefined for a context that begins. */
+  readonly home: string | undefined;
   /** The peer that was chosen last has no free slot: the task waits there for its turn. */
   readonly mustQueue: boolean;
   /** The time when routing may change without an announce, ms since the epoch. */
@@ -55,6 +67,8 @@ export function createPeerSelection(
 ): PeerSelection {
   const { peers, clock, random } = options;
   const { dispatch } = run.task;
+  const home = options.homeOf(run.task);
+  const startedAt = clock.now();
   let briefTokens = 0;
   let checks = 0;
   let atCapacity: ReadonlySet<string> = new Set();
@@ -67,8 +81,26 @@ export function createPeerSelection(
     const excluded = new Map(refusalsInForce(now).map(({ peer, reason }) => [peer, reason]));
     const { waiting } = run.state;
     const mayQueue = waiting !== undefined && waiting.since + QUEUES_AFTER_MS <= now;
-    return { dispatch, now, policy: { ...options.policy, briefTokens, excluded, mayQueue } };
+    const policy = { ...options.policy, briefTokens, excluded, mayQueue };
+    return { dispatch, now, policy: { ...policy, home: homeFor({ dispatch, now, policy }) } };
   };
+
+  /** The home, as long as the task waits for it: it can take the task, now or when it has a free slot. */
+  function homeFor(query: {
+    dispatch: TaskDispatch;
+    now: number;
+    policy: RoutingPolicy;
+  }): string | undefined {
+    const peer = home === undefined ? undefined : peers.get(home);
+    if (!peer || query.now >= patientUntil()) return undefined;
+    return exclusionReasons(peer, query).every(({ kind }) => kind === 'capacity') ? home : undefined;
+  }
+
+  function patientUntil(): number {
+    const since = run.state.waiting?.since ?? startedAt;
+    const { deadlineAt = Number.POSITIVE_INFINITY } = run.task;
+    return since + Math.min(options.patienceMs, (deadlineAt - since) / 2);
+  }
 
   /** Peers that nothing excludes, or only transient reasons. */
   function candidatesNowOrLater(now: number): { peer: PeerProfile; unmet: readonly Unmet[] }[] {
@@ -109,6 +141,7 @@ export function createPeerSelection(
     get isQueued() {
       return isQueued;
     },
+    home,
     get mustQueue() {
       return mustQueue;
     },
@@ -119,6 +152,7 @@ export function createPeerSelection(
         ...run.state.refusals.flatMap(({ until, silentUntil }) => [until, silentUntil ?? 0]),
         ...peers.list().flatMap(({ circuitOpenUntil, slots }) => [circuitOpenUntil, slots?.fullUntil ?? 0]),
         (run.state.waiting?.since ?? 0) + QUEUES_AFTER_MS,
+        home === undefined ? 0 : patientUntil(),
       ].filter((at) => at > now);
       const regular = now + backoffMs(checks, { ...CHECK_BACKOFF, random });
       return Math.max(Math.min(regular, ...known), now + MIN_CHECK_DELAY_MS);

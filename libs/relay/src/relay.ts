@@ -28,6 +28,10 @@ export interface RelayOptions extends Omit<AttemptOptions, 'onPeerRecovered'> {
   readonly maxAttempts: number;
   /** How long a task without a deadline may wait for a peer, ms. */
   readonly maxWaitMs: number;
+  /** The peer that has the workspace and the conversation of the task's context. */
+  readonly homeOf: (task: AdmittedTask) => string | undefined;
+  /** How long a task waits for that peer, ms. */
+  readonly patienceMs: number;
   /** How many tasks may wait for a peer at the same time. */
   readonly maxWaiting: number;
   /** A wait of this length raises a task by one priority. */
@@ -109,8 +113,11 @@ async function tryPeers(options: RunOptions, run: RelayedRun, reservation: Reser
     if (outcome.kind !== 'result') continue;
     const failed = failedAtOnce(outcome);
     options.peers.health(peer)?.recordEnded(failed);
-    if (!refusal || (failed && !hasAlternative(options, run)))
-      return { ...outcomeOf(outcome.result, peer), attempts };
+    if (!refusal || (failed && !hasAlternative(options, run))) {
+      const { home } = options.selection;
+      const moved = home !== undefined && home !== peer ? { contextFresh: true } : {};
+      return { ...outcomeOf(outcome.result, peer), ...moved, attempts };
+    }
   }
 }
 

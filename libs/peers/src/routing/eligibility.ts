@@ -180,6 +180,16 @@ const refusal: PeerCheck = (peer, { policy }) => {
   return reason === undefined ? MET : unmet('peer', peer.name, `has already refused: ${reason}`, true);
 };
 
+const home: PeerCheck = (peer, { policy }) =>
+  policy.home === undefined || policy.home === peer.name
+    ? MET
+    : unmet(
+        'peer',
+        peer.name,
+        `the context of the task is at ${policy.home}, which may have a slot soon`,
+        true,
+      );
+
 const path: PeerCheck = (peer, { dispatch }) =>
   dispatch.task.path?.includes(peer.name)
     ? unmet('path', peer.name, 'has already had this task: sending it again would make a cycle', false)
@@ -195,7 +205,7 @@ const ANNOUNCE_CHECKS: readonly AnnounceCheck[] = [
   repo,
 ];
 
-const LOCAL_CHECKS: readonly PeerCheck[] = [capacity, circuit, refusal, path];
+const LOCAL_CHECKS: readonly PeerCheck[] = [capacity, circuit, refusal, home, path];
 
 /** The context window that a dispatch needs, tokens. */
 export function neededWindow(dispatch: TaskDispatch, briefTokens = 0): number {

@@ -15,6 +15,8 @@ export interface RoutingPolicy {
   readonly briefTokens?: number;
   /** The task has waited for a slot, and may wait in the queue of a peer that others keep busy. */
   readonly mayQueue?: boolean;
+  /** The only peer that may get the task for now, because it has the task's context. */
+  readonly home?: string | undefined;
   /** Peers that have refused this task, with the reason. */
   readonly excluded?: ReadonlyMap<string, string>;
 }

@@ -119,6 +119,10 @@ export const TaskResultWire = z
     unmet: z.array(unmet).max(MAX_ENTRIES).optional().describe('Every unmet requirement'),
     evidence: z.array(evidence).max(MAX_ENTRIES).optional().describe('Verification of the work'),
     executed_by: z.string().optional().describe('Profile that did the work'),
+    context_fresh: z
+      .boolean()
+      .optional()
+      .describe('True if the workspace and conversation of the context are with another worker'),
     attempts: z.array(attempt).max(MAX_ATTEMPTS).optional().describe('Every worker that was asked'),
     remaining: lines.optional().describe('Remaining work, if partial'),
     error: failure.optional().describe('The failure, if the status is error'),

@@ -112,6 +112,7 @@ export type RunOutcome = Pick<
   | 'unmet'
   | 'attempts'
   | 'executedBy'
+  | 'contextFresh'
 >;
 
 /** Runs admitted tasks: the agent's loop, or the relay to a peer. */
