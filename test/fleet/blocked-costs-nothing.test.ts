@@ -56,7 +56,8 @@ const ROWS: readonly Row[] = [
   {
     what: 'a context window that is too small for the brief',
     kind: 'context',
-    asks: { brief: 'tidy up the attic '.repeat(12_000) },
+    asks: { brief: 'tidy up the attic '.repeat(12_000), task: { token_budget: 100_000 } },
+    saved: 100_000,
   },
   {
     what: 'a budget below the floor',

@@ -199,9 +199,9 @@ export function createSessionCalls(options: SessionCallsOptions, resources: RunR
       // Another call of the same step may have ended the run since `before`.
       if (guards.state().stop !== undefined && !state.tools_off) return { ok: false, text: ENDED };
       await progress({ tool: name, phase: 'started' });
-      const startedAt = clock.now();
+      const startedAt = clock.monotonic();
       const result = await run(tool, call);
-      const durationMs = Math.max(0, clock.now() - startedAt);
+      const durationMs = Math.round(clock.monotonic() - startedAt);
       const { shown, notes } = await record(() => recordResult(call, result, durationMs));
       // Claude Code cuts the text of an error to a tenth, and the exit code already reports a failed command.
       const ok = shown.ok || shown.exitCode !== undefined;

@@ -8,6 +8,7 @@ test('the gauge sums the backlogs of all outboxes every second until it is dispo
   let due: (() => void) | undefined;
   const clock: Clock = {
     now: () => 0,
+    monotonic: () => 0,
     sleep: () => Promise.reject(new Error('not used')),
     timer(fn, ms) {
       assert.equal(ms, 1_000);

@@ -115,9 +115,9 @@ export function createToolCalls(options: ToolCallsOptions, resources: RunResourc
       const tool = publicName(call);
       writes.add(options.progress({ tool, phase: 'started' }));
       await writes.durable();
-      const startedAt = clock.now();
+      const startedAt = clock.monotonic();
       const result = await execute(call);
-      const durationMs = Math.max(0, clock.now() - startedAt);
+      const durationMs = Math.round(clock.monotonic() - startedAt);
       const { result: shown, notes, entry } = await guards.after(guarded(call), result);
       addResult(call, withNotes(shown, notes));
       const ended = { tool, phase: 'ended', ok: entry.ok, duration_ms: durationMs };

@@ -117,7 +117,7 @@ export async function profile(t: TestContext, o: ProfileOptions = {}): Promise<T
         probe: async (key) => measured(facts.mcp[key] ?? 'error'),
         onChange: () => ({ [Symbol.dispose]: () => undefined }),
       },
-      clock: systemClock,
+      clock: o.clock ?? systemClock,
       ids: systemIds,
       log: silentLog,
     });

@@ -1,6 +1,6 @@
 import type { Ledger, TaskRecord } from '@hermes-fleet/ledger';
 import type { Announcer, PeerRegistry } from '@hermes-fleet/peers';
-import type { Caller, decodeResult, InboundMessage, JsonObject } from '@hermes-fleet/protocol';
+import type { Caller, Clock, decodeResult, InboundMessage, JsonObject } from '@hermes-fleet/protocol';
 import type { Gateway } from '../gateway.ts';
 import type { Script } from './scripts.ts';
 
@@ -22,6 +22,8 @@ export interface ProfileOptions {
   readonly defaultBudget?: number;
   /** As `budget.count_cache` of config.yaml. */
   readonly countCache?: boolean;
+  /** The gateway's clock; the system's when absent. */
+  readonly clock?: Clock;
   /** 0 to 1, for backoff; Math.random when absent. */
   readonly random?: () => number;
   /** The supported handshake versions, as in GatewayOptions. */

@@ -4,6 +4,8 @@ import { v7 } from 'uuid';
 export interface Clock {
   /** Milliseconds since the epoch. */
   now(): number;
+  /** Milliseconds since an arbitrary instant, for durations: it never goes back when the wall clock is set. */
+  monotonic(): number;
   /** Resolves after `ms`; rejects with the signal's reason when it aborts first. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
   /** Calls `fn` once after `ms`, unless disposed first. Does not keep the process alive. */
@@ -38,6 +40,7 @@ function startTimer(fn: () => void, ms: number, keepAlive: boolean): () => void 
 
 export const systemClock: Clock = {
   now: () => Date.now(),
+  monotonic: () => performance.now(),
   sleep: (ms, signal) =>
     new Promise((resolve, reject) => {
       if (signal?.aborted) return reject(signal.reason);

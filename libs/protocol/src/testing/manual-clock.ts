@@ -49,6 +49,7 @@ export function manualClock(start = START): ManualClock {
 
   return {
     now: () => now,
+    monotonic: () => now,
     timer: (fn, ms) => arm('timer', fn, ms),
     sleep: (ms, signal) =>
       new Promise((resolve, reject) => {

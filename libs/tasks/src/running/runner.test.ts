@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { DONE, dispatching, profile } from '@hermes-fleet/fleet/testing';
+import { systemClock } from '@hermes-fleet/protocol';
 
 it('a task without a budget gets the default budget', async (t) => {
   const limits: (number | undefined)[] = [];
@@ -14,4 +15,19 @@ it('a task without a budget gets the default budget', async (t) => {
   await neo.result(await neo.send(dispatching()));
   await neo.result(await neo.send(dispatching({ token_budget: 300 })));
   assert.deepEqual(limits, [5_000, 300]);
+});
+
+it('a wall clock that is set back by an hour during a task costs neither its result nor its duration', async (t) => {
+  let setBackMs = 0;
+  const neo = await profile(t, {
+    clock: { ...systemClock, now: () => Date.now() - setBackMs },
+    script: async () => {
+      await systemClock.sleep(50);
+      setBackMs = 3_600_000;
+      return DONE;
+    },
+  });
+  const { status, durationMs = 0 } = await neo.result(await neo.send(dispatching()));
+  assert.equal(status, 'done');
+  assert.ok(durationMs >= 49 && durationMs < 60_000, `${durationMs} ms`);
 });

@@ -85,7 +85,7 @@ async function runToEnd(
 ): Promise<void> {
   const { task, executor, slot } = request;
   const { signal } = controller;
-  const startedAt = options.clock.now();
+  const startedAt = options.clock.monotonic();
   using _deadline = deadlineTimer(options.clock, task, controller);
   const store = { ...options, taskId: task.id, signal: options.closing };
   if (!request.endReason && !request.waitsForCaller) {
@@ -127,7 +127,7 @@ async function runToEnd(
     taskId: task.dispatch.task.taskId,
     profile: options.profile,
     budget,
-    durationMs: options.clock.now() - startedAt,
+    durationMs: Math.round(options.clock.monotonic() - startedAt),
     canceled: outcome.error?.code === 'canceled' && reasonOf(signal) === 'CANCELED',
   });
   const written = await persist(store, () =>
@@ -139,7 +139,11 @@ async function runToEnd(
   );
   if (!written) return;
   if (budget.limit !== undefined && budget.spent() > budget.limit) options.metrics.budgetOverrun('exceeded');
-  options.metrics.taskEnded(executor.model.tier, ending.event, seconds(options.clock.now() - startedAt));
+  options.metrics.taskEnded(
+    executor.model.tier,
+    ending.event,
+    seconds(options.clock.monotonic() - startedAt),
+  );
   options.log.info(
     {
       task_id: task.id,
