@@ -31,3 +31,19 @@ it('a wall clock that is set back by an hour during a task costs neither its res
   assert.equal(status, 'done');
   assert.ok(durationMs >= 49 && durationMs < 60_000, `${durationMs} ms`);
 });
+
+it('a task whose deadline passes before its executor is called is blocked', async (t) => {
+  const neo = await profile(t, {
+    ledger: (real) => ({
+      ...real,
+      async append(id, event, change) {
+        if (event.type === 'started') await systemClock.sleep(600);
+        return real.append(id, event, change);
+      },
+    }),
+  });
+  const deadline = new Date(Date.now() + 500).toISOString();
+  const { status, unmet } = await neo.result(await neo.send(dispatching({}, { deadline })));
+  assert.deepEqual([status, unmet?.[0]?.kind], ['blocked', 'deadline']);
+  assert.deepEqual(neo.runs, []);
+});

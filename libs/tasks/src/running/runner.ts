@@ -103,6 +103,8 @@ async function runToEnd(
   const persistInRun = createPersist({ ...store, signal });
   const budget = budgetOf(options, request, persistInRun);
   const work = async (): Promise<RunOutcome> => {
+    const isNew = !request.endReason && !hasBegun && task.resumes === 0;
+    if (isNew && reasonOf(signal) === 'DEADLINE_EXCEEDED') return expired(task);
     if (!request.endReason) signal.throwIfAborted();
     stopping.throwIfAborted();
     const { ledger, clock, metrics, questionWaits, maxInputWaitMs } = options;
@@ -223,6 +225,18 @@ function withOpenQuestion(outcome: RunOutcome, signal: AbortSignal, open: Questi
   const asked = `an answer to what was asked, in the brief of a new task (${why}): ${open.text}`;
   const remaining = (outcome.remaining ?? []).filter((each) => !each.includes(open.text));
   return { ...shown, status: 'partial', blockedReason: null, remaining: [asked, ...remaining] };
+}
+
+/** The outcome of a task whose deadline passed before its executor was called. */
+function expired({ dispatch: { deadline = '' } }: AdmittedTask): RunOutcome {
+  const detail = `the deadline ${deadline} passed before the task began`;
+  return {
+    status: 'blocked',
+    nextSteps: [],
+    blockedReason: detail,
+    artifacts: { filesChanged: [] },
+    unmet: [{ kind: 'deadline', name: deadline, detail, transient: false }],
+  };
 }
 
 /** An error outcome that keeps the artifacts of the executor. */
