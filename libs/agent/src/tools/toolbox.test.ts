@@ -59,6 +59,14 @@ test('tools that the task requires are offered whatever they cost', () => {
   assert.deepEqual([names(offer.tools), offer.leftOut], [['mcp__browser__open'], []], 'by its server');
 });
 
+test('tools that the brief names are offered whatever they cost, and ordinary words name none', () => {
+  const delegate = tool('delegate', 'x'.repeat(400));
+  const task = makeTask('Let memory_write keep it, then `mcp__files__list`; you may delegate.');
+  const offer = fit([...ALL, delegate], task, 100);
+  assert.deepEqual(names(offer.tools).slice(2), ['memory_write', 'mcp__files__list']);
+  assert.deepEqual(offer.leftOut, ['memory', 'mcp__files', 'delegate']);
+});
+
 test('a failing source is logged and loses only its own tools', async () => {
   const log = recordingLog();
   const toolbox = createToolbox({

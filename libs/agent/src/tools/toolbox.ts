@@ -56,7 +56,7 @@ export const isAlwaysOffered = (name: string): boolean => ALWAYS.has(name);
 
 /**
  * Every tool definition costs tokens at every step. A small budget therefore gets the workspace tools, the tools that
- * the task requires, and as many groups of other tools, in order, as a twentieth of it pays for. The selection depends
+ * the task requires or its brief names, and as many groups of other tools, in order, as a twentieth of it pays for. The selection depends
  * only on the task and the available tools, so a resumed run gets the same ones.
  */
 export function fit(tools: readonly AgentTool[], task: AdmittedTask, budgetLimit: number | undefined): Offer {
@@ -64,7 +64,9 @@ export function fit(tools: readonly AgentTool[], task: AdmittedTask, budgetLimit
   const { requiredCapabilities = [], requiredMcp = [] } = task.dispatch.requirements ?? {};
   // The capability `browser` is provided by the MCP server of that name.
   const servers = [...requiredMcp, ...requiredCapabilities.filter((name) => name === 'browser')];
-  const required = new Set([...requiredCapabilities, ...servers.map(mcpPrefix)]);
+  const words = task.dispatch.brief.match(/\w+/g) ?? [];
+  const named = words.filter((word) => word.includes('_'));
+  const required = new Set([...requiredCapabilities, ...servers.map(mcpPrefix), ...named]);
   let room = budgetLimit * SHARE;
   const kept = new Set<AgentTool>();
   const leftOut: string[] = [];
