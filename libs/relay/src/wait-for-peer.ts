@@ -2,8 +2,8 @@ import { type Clock, FleetError, type RunOutcome, type Unmet } from '@hermes-fle
 import type { FleetMetrics } from '@hermes-fleet/service';
 import { returnBlocked, unmetKinds } from './blocked-outcome.ts';
 import type { PeerSelection } from './peer-selection.ts';
-import type { RelayState } from './relay-state.ts';
 import type { RelayedRun } from './relayed-run.ts';
+import { trackWait } from './tracked-wait.ts';
 import type { WaitQueue } from './wait-queue.ts';
 
 export interface WaitForPeerOptions {
@@ -13,8 +13,6 @@ export interface WaitForPeerOptions {
   /** How long a task without a deadline waits while no peer could take it, ms. A longer wait raises an alert. */
   readonly maxWaitMs: number;
 }
-
-type WaitState = NonNullable<RelayState['waiting']>;
 
 export interface Wait {
   readonly unmet: readonly Unmet[];
@@ -70,8 +68,9 @@ export async function waitForPeer(
       checkNow: checkNow || waitQueue.changes !== seenChanges,
       check() {
         const decision = selection.route(true);
-        const goesOn = decision.chosen !== undefined || !selection.mayWait(decision);
-        if (!goesOn) wait.observe(selection.isQueued);
+        const isPlaced = decision.chosen !== undefined;
+        const goesOn = isPlaced || !selection.mayWait(decision);
+        wait.observe(isPlaced || selection.isQueued);
         return goesOn;
       },
       waitsForCapacityOf: (peer) => selection.waitsForCapacityOf(peer),
@@ -100,50 +99,6 @@ export async function waitForPeer(
   const latest = selection.unmet(selection.route(false));
   const why = `nobody could take it within the ${Math.round(options.maxWaitMs / 1000)} s that it may wait`;
   return returnBlocked(options, run, latest.length > 0 ? latest : unmet, why);
-}
-
-interface TrackedWait {
-  /** Records if the task waits for a free slot only. */
-  observe(queued: boolean): void;
-  setAlerted(): void;
-  current(): WaitState;
-  /** The end of the wait if nothing changes, ms since the epoch. */
-  endsAt(): number;
-  /** Resolves when everything that was recorded is durable. */
-  saved(): Promise<void>;
-}
-
-/** Keeps the wait's state durable, one write after another. */
-function trackWait(
-  { clock, maxWaitMs }: WaitForPeerOptions,
-  { task, state, save }: RelayedRun,
-  initial: WaitState,
-): TrackedWait {
-  let wait = initial;
-  let saving: Promise<void> = state.waiting === undefined ? save({ waiting: wait }) : Promise.resolve();
-  const change = (changed: Partial<WaitState>): void => {
-    wait = { ...wait, ...changed };
-    const latest = wait;
-    saving = saving.then(() => save({ waiting: latest }));
-    // Reported by `saved`.
-    saving.catch(() => undefined);
-  };
-  const unplaceableMs = (now: number): number =>
-    wait.unplaceableMs + (wait.queued ? 0 : Math.max(0, now - (wait.changedAt ?? wait.since)));
-  return {
-    observe(queued) {
-      const now = clock.now();
-      if (queued !== wait.queued) change({ queued, changedAt: now, unplaceableMs: unplaceableMs(now) });
-    },
-    setAlerted: () => change({ alerted: true }),
-    current: () => wait,
-    endsAt() {
-      if (task.deadlineAt !== undefined) return task.deadlineAt;
-      if (wait.queued) return Number.POSITIVE_INFINITY;
-      return (wait.changedAt ?? wait.since) + maxWaitMs - wait.unplaceableMs;
-    },
-    saved: () => saving,
-  };
 }
 
 function queueFull(size: number): Unmet {
