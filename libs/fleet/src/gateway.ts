@@ -9,7 +9,6 @@ import {
   explainDispatch,
   type PeerRegistry,
   type RoutingDecision,
-  routingPolicy,
 } from '@hermes-fleet/peers';
 import {
   type Clock,
@@ -23,7 +22,7 @@ import {
   PROTOCOL_VERSIONS,
   type SessionAnnounce,
 } from '@hermes-fleet/protocol';
-import { createRelay, homeOf } from '@hermes-fleet/relay';
+import { createRelay, homeOf, relaySettings } from '@hermes-fleet/relay';
 import type { FleetMetrics } from '@hermes-fleet/service';
 import {
   acceptMessage,
@@ -127,15 +126,8 @@ export function createGateway(options: GatewayOptions): Gateway {
     clock,
     log,
     metrics,
-    policy: routingPolicy(config, profile, versions),
-    onBlocked: config.fleet.routing.on_blocked,
-    maxAttempts: config.fleet.routing.max_attempts,
-    peerDownAfterMs: config.fleet.routing.peer_down_after_s * 1000,
+    ...relaySettings(config, profile, versions),
     homeOf: (task) => homeOf(ledger, task),
-    patienceMs: config.fleet.routing.patience_s * 1000,
-    maxWaitMs: queue.max_wait_s * 1000,
-    maxWaiting: queue.max_waiting,
-    ageingMs: queue.ageing_s * 1000,
     random: options.random ?? Math.random,
   });
   const lane = (

@@ -17,3 +17,4 @@ export {
   RETRY_BACKOFF,
 } from './prose/send-once.ts';
 export { createRelay } from './relay.ts';
+export { relaySettings } from './settings.ts';

@@ -1,12 +1,5 @@
-import type { RoutingDecision, RoutingPolicy } from '@hermes-fleet/peers';
-import type {
-  AdmittedTask,
-  Executor,
-  OnBlocked,
-  RunContext,
-  RunOutcome,
-  Unmet,
-} from '@hermes-fleet/protocol';
+import type { RoutingDecision } from '@hermes-fleet/peers';
+import type { AdmittedTask, Executor, RunContext, RunOutcome, Unmet } from '@hermes-fleet/protocol';
 import { errorOutcome } from '@hermes-fleet/tasks';
 import { type AttemptOptions, attempt } from './attempt.ts';
 import { attemptRecord, bookDelegated, explanationOf, withAttempt } from './attempt-history.ts';
@@ -18,24 +11,13 @@ import { createPeerSelection, type PeerSelection } from './peer-selection.ts';
 import { failedAtOnce, isTurnedAway, refusalOf, withRefusal } from './refusal.ts';
 import { createRelayedRun, type RelayedRun } from './relayed-run.ts';
 import { createReservation, type Reservation } from './reservation.ts';
+import type { RelaySettings } from './settings.ts';
 import { waitForPeer } from './wait-for-peer.ts';
 import { createWaitQueue, type WaitQueue } from './wait-queue.ts';
 
-export interface RelayOptions extends Omit<AttemptOptions, 'onPeerRecovered'> {
-  readonly policy: RoutingPolicy;
-  readonly onBlocked: OnBlocked;
-  /** How many peers may refuse one task, unless its dispatch says otherwise. */
-  readonly maxAttempts: number;
-  /** How long a task without a deadline may wait for a peer, ms. */
-  readonly maxWaitMs: number;
+export interface RelayOptions extends RelaySettings, Omit<AttemptOptions, 'onPeerRecovered'> {
   /** The peer that has the workspace and the conversation of the task's context. */
   readonly homeOf: (task: AdmittedTask) => string | undefined;
-  /** How long a task waits for that peer, ms. */
-  readonly patienceMs: number;
-  /** How many tasks may wait for a peer at the same time. */
-  readonly maxWaiting: number;
-  /** A wait of this length raises a task by one priority. */
-  readonly ageingMs: number;
 }
 
 export interface Relay extends Executor {
