@@ -102,6 +102,6 @@ function announce(agentId: string, kind: number): SessionAnnounce {
     ready: true,
     ttlS: 90,
     seq: 1,
-    instanceId: 'bench',
+    instanceId: '019e7fb2-6a00-7000-8000-000000000001',
   };
 }

@@ -196,7 +196,8 @@ test('a worker that nobody configured joins a running fleet, works, and leaves b
     'another worker may join with the same right, in a name that its caller may give',
     async () => {
       const mouse = fleet.target('switch', tokens.mouse);
-      const { body } = await announced(mouse, 'mouse-2', 'http://127.0.0.1:9/jsonrpc', 'a', {});
+      const first = '019e7fb2-6a00-7000-8000-000000000001';
+      const { body } = await announced(mouse, 'mouse-2', 'http://127.0.0.1:9/jsonrpc', first, {});
       assert.ok(body.result.message);
       const [seen] = (await seenPeers(operator)).filter(({ name }) => name === 'mouse-2');
       assert.equal(seen?.standing, 'joined');

@@ -37,6 +37,7 @@ export {
   decodeAnnounce,
   encodeAnnounce,
   foreignAnnounce,
+  instanceTime,
   McpHealth,
   readAnnounce,
   type SessionAnnounce,

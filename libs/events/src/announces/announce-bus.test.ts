@@ -28,7 +28,8 @@ test('an announce reaches other listeners and the stream, but not its sender', d
     { from: 'neo', announce: { type: 'SESSION_ANNOUNCE', seq: 1, role: 'worker' } },
   ]);
   const ids = await storedIds(server.url, 'fleet.announce.>', set.user, set.pass);
-  assert.deepEqual(ids.sort(), ['neo:0190-1:1', 'switch:0190-1:7']);
+  const instance = '019e7fb2-6a00-7000-8000-000000000001';
+  assert.deepEqual(ids.sort(), [`neo:${instance}:1`, `switch:${instance}:7`]);
 });
 
 test(

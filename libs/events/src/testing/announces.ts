@@ -9,7 +9,7 @@ import { type NatsServer, startNatsServer } from './nats-server.ts';
 
 export const announced = (seq: number, more: JsonObject = {}): Announced => ({
   announce: { type: 'SESSION_ANNOUNCE', seq, ...more },
-  instanceId: '0190-1',
+  instanceId: '019e7fb2-6a00-7000-8000-000000000001',
   seq,
   at: Date.parse('2026-05-31T20:00:00Z'),
 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { ConfiguredPeer, JoinPolicy } from '@hermes-fleet/fleet-config';
-import { announceOf } from '../testing/index.ts';
+import { announceOf, instanceOf } from '../testing/index.ts';
 import { AT, JOIN, joining, plain, testRegistry } from '../testing/registry.ts';
 import type { AnnounceSource } from './authorize-announce.ts';
 
@@ -26,10 +26,10 @@ describe('a joined worker', () => {
   it('keeps its address when another source announces a different one', async (t) => {
     const { peers } = testRegistry(t);
     await peers.record(said(1), joining());
-    const elsewhere = { endpoint: 'http://127.0.0.1:9666/jsonrpc', instanceId: '9999' };
+    const elsewhere = { endpoint: 'http://127.0.0.1:9666/jsonrpc', instanceId: instanceOf(9) };
     for (const from of [{ name: 'tank' }, { name: 'ghost' }, joining('dozer'), plain('peer')])
       assert.equal((await peers.record(said(9, elsewhere), from)).outcome, 'refused');
-    const evil = said(9, { endpoint: 'http://evil.example:9230', instanceId: '9999' });
+    const evil = said(9, { endpoint: 'http://evil.example:9230', instanceId: instanceOf(9) });
     assert.equal((await peers.record(evil, joining())).outcome, 'refused');
     assert.equal(peers.get('tank')?.endpoint?.url, AT);
     assert.equal(peers.get('tank')?.announce?.seq, 1);
@@ -102,7 +102,7 @@ describe('an announce from before the peer was configured', () => {
     },
   };
   const truck = { url: 'http://127.0.0.1:9250/jsonrpc', token: 'z' };
-  const lie = { instanceId: 'ffff', ttlS: 80_000 };
+  const lie = { instanceId: instanceOf(15), ttlS: 80_000 };
   const said: [what: string, from: AnnounceSource, believed: boolean, extra?: object][] = [
     ['a caller that could speak for it', plain('dozer'), false],
     ['a caller that joined in its name', joining('tank'), false, { endpoint: truck.url }],
@@ -122,7 +122,7 @@ describe('an announce from before the peer was configured', () => {
       const after = await restart(speaking, { truck });
       assert.equal(after.get('truck')?.standing, 'configured');
       assert.equal(after.get('truck')?.announce !== undefined, believed);
-      const own = announceOf('truck', { instanceId: '0190-1' });
+      const own = announceOf('truck', { instanceId: instanceOf(1) });
       const heard = await after.record(own, { name: 'truck' });
       assert.equal(heard.outcome, believed ? 'ignored' : 'recorded');
     });

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { FleetError } from '@hermes-fleet/protocol';
 import { manualClock, silentLog } from '@hermes-fleet/protocol/testing';
 import { isLive } from '../peer-profile.ts';
-import { announceOf, NOW } from '../testing/index.ts';
+import { announceOf, instanceOf, NOW } from '../testing/index.ts';
 import { AT, plain, testRegistry } from '../testing/registry.ts';
 import { createPeerRegistry } from './peer-registry.ts';
 
@@ -42,30 +42,50 @@ describe('the peer registry', () => {
 
   it('keeps the newest sequence of the greatest instance', async (t) => {
     const { peers } = testRegistry(t);
-    const say = async (instanceId: string, seq: number) =>
-      (await peers.record(announceOf('neo', { instanceId, seq }), { name: 'neo' })).outcome;
+    const say = async (instance: number, seq: number) =>
+      (await peers.record(announceOf('neo', { instanceId: instanceOf(instance), seq }), { name: 'neo' }))
+        .outcome;
     assert.deepEqual(
-      [
-        await say('b', 2),
-        await say('b', 1),
-        await say('b', 2),
-        await say('a', 9),
-        await say('c', 1),
-        await say('b', 3),
-      ],
+      [await say(2, 2), await say(2, 1), await say(2, 2), await say(1, 9), await say(3, 1), await say(2, 3)],
       ['recorded', 'ignored', 'ignored', 'ignored', 'recorded', 'ignored'],
     );
-    assert.equal(peers.get('neo')?.announce?.instanceId, 'c');
+    assert.equal(peers.get('neo')?.announce?.instanceId, instanceOf(3));
+  });
+
+  it('does not tell instances apart by the case of their letters', async (t) => {
+    const { peers } = testRegistry(t);
+    const say = async (instanceId: string, seq: number) =>
+      (await peers.record(announceOf('neo', { instanceId, seq }), { name: 'neo' })).outcome;
+    assert.equal(await say(instanceOf(0xb), 5), 'recorded');
+    assert.equal(await say(instanceOf(0xb).toUpperCase(), 4), 'ignored');
+    assert.equal(await say(instanceOf(0xc).toUpperCase(), 1), 'recorded');
+  });
+
+  it('does not let an instance from the future keep out the worker itself', async (t) => {
+    const { peers } = testRegistry(t);
+    const say = async (at: number, seq: number) =>
+      (await peers.record(announceOf('neo', { instanceId: instanceOf(1, at), seq }), { name: 'neo' }))
+        .outcome;
+    const skewed = NOW + 5 * 60_000;
+    assert.equal(await say(skewed, 1), 'recorded');
+    assert.equal(await say(NOW, 9), 'ignored', 'a clock may be a little ahead');
+    assert.equal(await say(skewed + 1, 1), 'recorded');
+    assert.equal(await say(skewed + 1, 1), 'ignored', 'seq counts within the instance');
+    assert.equal(await say(NOW, 1), 'recorded', 'the later arrival wins');
+    assert.equal(await say(Date.parse('9999-01-01'), 1), 'recorded');
+    assert.equal(await say(NOW, 2), 'recorded');
   });
 
   it('accepts a smaller instance after the greater one has expired, but never an older seq', async (t) => {
     const { peers, clock } = testRegistry(t);
-    const say = async (instanceId: string, seq: number) =>
-      (await peers.record(announceOf('neo', { instanceId, seq, ttlS: 60 }), { name: 'neo' })).outcome;
-    assert.equal(await say('b', 5), 'recorded');
+    const say = async (instance: number, seq: number) => {
+      const said = announceOf('neo', { instanceId: instanceOf(instance), seq, ttlS: 60 });
+      return (await peers.record(said, { name: 'neo' })).outcome;
+    };
+    assert.equal(await say(2, 5), 'recorded');
     clock.advance(61_000);
-    assert.equal(await say('b', 4), 'ignored');
-    assert.equal(await say('a', 1), 'recorded');
+    assert.equal(await say(2, 4), 'ignored');
+    assert.equal(await say(1, 1), 'recorded');
   });
 
   it('records the later of two announces without instance and seq', async (t) => {

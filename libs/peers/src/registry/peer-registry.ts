@@ -169,7 +169,10 @@ export function createPeerRegistry(options: PeerRegistryOptions): PeerRegistry {
       const authorization = authorizeAnnounce(announce, from, authContext);
       if (authorization.standing === 'refused') return refuse(authorization.reason);
       const previous = entries.get(agentId);
-      if (previous && !supersedes(announce, authorization, previous, hasExpired(previous)))
+      if (
+        previous &&
+        !supersedes(announce, authorization, previous, { expired: hasExpired(previous), now: clock.now() })
+      )
         return { outcome: 'ignored' };
       const wire = encodeAnnounce(announce);
       if (authorization.standing !== 'configured' && JSON.stringify(wire).length > MAX_ANNOUNCE_CHARS)
@@ -245,9 +248,9 @@ function supersedes(
   announce: SessionAnnounce,
   authorization: Authorization,
   previous: PeerEntry,
-  expired: boolean,
+  at: { readonly expired: boolean; readonly now: number },
 ): boolean {
-  if (!previous.announce || isNewer(announce, previous.announce, expired)) return true;
+  if (!previous.announce || isNewer(announce, previous.announce, at)) return true;
   const joins = authorization.standing === 'joined' && !previous.joined;
   const older =
     announce.instanceId === previous.announce.instanceId &&

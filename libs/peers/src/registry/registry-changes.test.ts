@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { silentLog } from '@hermes-fleet/protocol/testing';
 import { isProsePeer } from '../peer-profile.ts';
-import { announceOf } from '../testing/index.ts';
+import { announceOf, instanceOf } from '../testing/index.ts';
 import { testRegistry } from '../testing/registry.ts';
 import { createPeerRegistry } from './peer-registry.ts';
 
@@ -18,7 +18,7 @@ describe('an announce notifies listeners', () => {
     ['a full queue', { limits: { maxConcurrentTasks: 4, queueDepth: 100, queuedTasks: 100 } }, 1],
     ['a farewell', { ready: false }, 1],
     ['another model', { worker: { model: 'other' } }, 1],
-    ['a new start', { instanceId: '0190-2' }, 1],
+    ['a new start', { instanceId: instanceOf(2) }, 1],
     ['other versions', { protocolVersions: ['2.1'] }, 1],
   ];
   for (const [what, change, wakes] of cases)

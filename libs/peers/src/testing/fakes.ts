@@ -11,6 +11,12 @@ type Overrides = {
   readonly [K in 'worker' | 'capabilities' | 'session']?: Partial<SessionAnnounce[K]>;
 } & Omit<Partial<SessionAnnounce>, 'worker' | 'capabilities' | 'session'>;
 
+/** The ID of a start of a worker: the nth of that minute, an hour before the first announce unless `at` says otherwise. */
+export function instanceOf(nth: number, at = NOW - 3_600_000): string {
+  const time = at.toString(16).padStart(12, '0');
+  return `${time.slice(0, 8)}-${time.slice(8)}-7000-8000-${nth.toString(16).padStart(12, '0')}`;
+}
+
 /** A healthy worker's announce. */
 export function announceOf(agentId: string, overrides: Overrides = {}): SessionAnnounce {
   const { worker, capabilities, session, ...rest } = overrides;
@@ -30,7 +36,7 @@ export function announceOf(agentId: string, overrides: Overrides = {}): SessionA
     limits: { maxConcurrentTasks: 4, queueDepth: 100, queuedTasks: 0 },
     ttlS: 90,
     seq: 1,
-    instanceId: '0190-1',
+    instanceId: instanceOf(1),
     ...rest,
   };
 }

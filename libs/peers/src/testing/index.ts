@@ -1,3 +1,3 @@
 export { cardOf } from './cards.ts';
-export { announceOf, manualClock, NOW, peerOf } from './fakes.ts';
+export { announceOf, instanceOf, manualClock, NOW, peerOf } from './fakes.ts';
 export { announcing, cardOnly, dispatchOf, POLICY, prosePeer } from './routing.ts';

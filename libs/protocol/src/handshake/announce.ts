@@ -69,9 +69,7 @@ export const SessionAnnounceWire = z
     sent_at: z.iso.datetime({ offset: true }).optional().describe('Time of sending'),
     seq: count.optional().describe('Increases with every announce of an instance'),
     instance_id: z
-      .string()
-      .min(1)
-      .max(128)
+      .uuidv7('must be a UUIDv7')
       .optional()
       .describe('UUIDv7 of this start of the profile; the greatest is current'),
   })
@@ -95,6 +93,11 @@ export function encodeAnnounce(announce: SessionAnnounce): JsonObject {
 export function spokenVersions(announce: SessionAnnounce): readonly string[] {
   const { protocolVersion, protocolVersions = [] } = announce;
   return protocolVersions.length > 0 ? protocolVersions : [protocolVersion];
+}
+
+/** The time in a UUIDv7, in ms since the epoch. */
+export function instanceTime(instanceId: string): number {
+  return Number.parseInt(instanceId.replace('-', '').slice(0, 12), 16);
 }
 
 /** A decoded SESSION_ANNOUNCE, or only the versions of an announce of a foreign major version. */
