@@ -168,6 +168,14 @@ test('a worker that nobody configured joins a running fleet, works, and leaves b
       assert.equal(status, 200, `${from} as ${agent} at ${endpoint}`);
       const [part] = body.result.message.parts.filter((one: { data?: unknown }) => one.data);
       assert.equal(part.data.worker.agent_id, 'switch', JSON.stringify(body));
+      const refused = body.result.message.parts.find(
+        (one: { data?: { accepted?: boolean } }) => one.data?.accepted === false,
+      );
+      assert.equal(
+        typeof refused?.data.reason,
+        agent === 'dozer' && from === 'dozer' ? 'undefined' : 'string',
+        agent,
+      );
     }
     const peers = await seenPeers(operator);
     assert.deepEqual(

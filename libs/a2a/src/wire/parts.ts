@@ -12,12 +12,11 @@ export function textPart(text: string): Part {
 
 /** The data part that carries a handshake message (docs/handshake.md). */
 export function handshakePart(data: JsonObject): Part {
-  return {
-    content: { $case: 'data', value: data },
-    metadata: undefined,
-    filename: '',
-    mediaType: HANDSHAKE_MEDIA_TYPE,
-  };
+  return dataPart(data, HANDSHAKE_MEDIA_TYPE);
+}
+
+function dataPart(data: JsonObject, mediaType: string): Part {
+  return { content: { $case: 'data', value: data }, metadata: undefined, filename: '', mediaType };
 }
 
 export function agentMessage(options: {
@@ -25,7 +24,10 @@ export function agentMessage(options: {
   contextId: string;
   taskId?: string;
   text?: string;
+  /** A handshake message. */
   data?: JsonObject;
+  /** Any other data. */
+  remark?: JsonObject;
 }): Message {
   return {
     messageId: options.messageId,
@@ -34,6 +36,7 @@ export function agentMessage(options: {
     role: Role.ROLE_AGENT,
     parts: [
       ...(options.data === undefined ? [] : [handshakePart(options.data)]),
+      ...(options.remark === undefined ? [] : [dataPart(options.remark, 'application/json')]),
       ...(options.text === undefined ? [] : [textPart(options.text)]),
     ],
     metadata: undefined,

@@ -118,6 +118,27 @@ describe('announcing to a peer', () => {
     );
   });
 
+  it('a peer that does not believe it is named in the log once, with the reason', async (t) => {
+    const warned: [object, string][] = [];
+    const log: Log = { ...silentLog, warn: (fields, message) => void warned.push([fields, message]) };
+    const reasons = ['no', 'no', undefined, 'no', 'nobody', 'x'.repeat(9_999)];
+    const { start, after, peers } = testAnnouncer(
+      t,
+      async (attempt) => {
+        const reason = reasons[attempt - 1];
+        const said = encodeAnnounce(announceOf('neo', { seq: attempt }));
+        const data = [said, ...(reason === undefined ? [] : [{ accepted: false, reason }])];
+        return { kind: 'message', text: '', data };
+      },
+      { log },
+    );
+    await start();
+    for (let i = 0; i < 5; i += 1) await after(30_000);
+    const reason = (text: string) => [{ peer: 'neo', reason: text }, 'a peer does not believe our announce'];
+    assert.deepEqual(warned, [...[reason('no'), reason('no'), reason('nobody'), reason('x'.repeat(500))]]);
+    assert.equal(peers.get('neo')?.announce?.seq, 6, 'its own announce counts all the same');
+  });
+
   it('the announce of a live peer takes precedence over its card', async (t) => {
     const ours = ['2.1', '2.0'];
     const { sent, start, after } = testAnnouncer(

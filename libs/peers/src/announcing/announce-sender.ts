@@ -19,6 +19,8 @@ const FIRST_RETRY_MS = 500;
 const LONGEST_RETRY_MS = 15_000;
 /** Interval at which the card of a peer that gets no announces is read again; shorter than the card's lifetime. */
 const CARD_EVERY_MS = 30_000;
+/** Of a peer's reason in a line of our log. */
+const MAX_REASON_CHARS = 500;
 
 /** `prose` and `foreign` (no common major version) mean that the announce was not sent. */
 type Delivery = 'answered' | 'prose' | 'foreign';
@@ -50,6 +52,7 @@ export function createAnnounceSender(options: AnnounceSenderOptions): AnnounceSe
   const { peer, signal } = options;
   let latest: SessionAnnounce | undefined;
   let last: Delivery | 'failed' | undefined;
+  let refusal: string | undefined;
   let cardAskedAt: number | undefined;
   let wake = new AbortController();
 
@@ -81,7 +84,17 @@ export function createAnnounceSender(options: AnnounceSenderOptions): AnnounceSe
       },
       { timeoutMs: ANSWER_TIMEOUT_MS, signal: stop },
     );
-    await options.onAnswer(reply.kind === 'message' ? reply.data : reply.task.data);
+    const { data } = reply.kind === 'message' ? reply : reply.task;
+    noteRefusal(data);
+    await options.onAnswer(data);
+  }
+
+  /** Logs the first refusal for a reason, not every heartbeat. */
+  function noteRefusal(data: readonly JsonObject[]): void {
+    const reason = refusalIn(data);
+    if (reason !== undefined && reason !== refusal)
+      options.log.warn({ peer, reason }, 'a peer does not believe our announce');
+    refusal = reason;
   }
 
   async function deliver(announce: SessionAnnounce): Promise<Delivery> {
@@ -147,6 +160,13 @@ export function createAnnounceSender(options: AnnounceSenderOptions): AnnounceSe
     },
     ended: deliverUntilAborted(),
   };
+}
+
+/** The reason why a peer refused our announce (docs/handshake.md#announce-authorization); undefined if it did not. */
+function refusalIn(data: readonly JsonObject[]): string | undefined {
+  const refused = data.find(({ type, accepted }) => type === undefined && accepted === false);
+  if (!refused) return undefined;
+  return typeof refused.reason === 'string' ? refused.reason.slice(0, MAX_REASON_CHARS) : 'no reason given';
 }
 
 /** Negotiates the version with the peer's last announce, else with its card (docs/handshake.md#versions). */

@@ -34,6 +34,8 @@ export type Accepted =
       readonly kind: 'reply';
       readonly contextId: string;
       readonly data?: JsonObject;
+      /** A data part that is no handshake message. */
+      readonly remark?: JsonObject;
       readonly text?: string;
     };
 

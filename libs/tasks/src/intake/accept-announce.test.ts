@@ -24,10 +24,30 @@ describe('the handshake', () => {
     assert.equal(neo.ledger.list({ pageSize: 1 }).totalSize, 0);
   });
 
-  it('answers an announce under another name without recording it', async (t) => {
+  it('answers an announce under another name with the reason, without recording it', async (t) => {
     const neo = await profile(t, { agents: { switch: 9219 } });
-    const reply = await neo.gateway.accept(inbound(announcing('switch')), CALLER);
-    assert.equal(reply.kind, 'reply');
+    const believed = await neo.gateway.accept(inbound(announcing('switch')), { ...CALLER, name: 'switch' });
+    assert.ok(believed.kind === 'reply' && believed.remark === undefined);
+    const other = await profile(t, { agents: { switch: 9219 } });
+    const reply = await other.gateway.accept(inbound(announcing('switch')), CALLER);
+    assert.ok(reply.kind === 'reply');
+    assert.equal(decodeAnnounce(reply.data).worker.agentId, 'neo');
+    assert.deepEqual(reply.remark, {
+      accepted: false,
+      reason: `${CALLER.name} may not speak for switch`,
+    });
+    assert.equal(other.peers.get('switch')?.announce, undefined);
+  });
+
+  it('answers an announce with an instance_id that is no UUIDv7 with the field', async (t) => {
+    const neo = await profile(t, { agents: { switch: 9219 } });
+    const [part] = announcing('switch').data;
+    const data = { ...part?.data, instance_id: 'zzzz' };
+    const message = inbound({ data: [{ data, mediaType: undefined }], contextId: 'handshake:hermes-neo' });
+    await assert.rejects(neo.gateway.accept(message, { ...CALLER, name: 'switch' }), {
+      code: 'INVALID_PARAMS',
+      message: 'SESSION_ANNOUNCE is not valid: instance_id: must be a UUIDv7',
+    });
     assert.equal(neo.peers.get('switch')?.announce, undefined);
   });
 

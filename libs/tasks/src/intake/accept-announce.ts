@@ -32,7 +32,8 @@ export interface HandshakeOptions {
 
 /**
  * Records a SESSION_ANNOUNCE and replies with our own, in the highest version that both sides list. Of an unsupported
- * major version only the versions are read. It is answered too, so that its sender learns our versions.
+ * major version only the versions are read. It is answered too, so that its sender learns our versions. The reply to an
+ * announce that is refused says so, with the reason (docs/handshake.md#announce-authorization).
  */
 export async function acceptAnnounce(
   options: HandshakeOptions,
@@ -44,20 +45,32 @@ export async function acceptAnnounce(
   const decoded = readAnnounce(wire, options.versions);
   const theirs = decoded.kind === 'foreign' ? decoded.versions : spokenVersions(decoded.announce);
   const version = negotiate(options.versions, theirs);
-  if (decoded.kind === 'announce') await record(options, decoded.announce, caller);
-  else await recordForeign(options, theirs, version !== undefined, caller);
+  const refusal = decoded.kind === 'announce' ? await record(options, decoded.announce, caller) : undefined;
+  if (decoded.kind === 'foreign') await recordForeign(options, theirs, version !== undefined, caller);
   const contextId = message.contextId ?? `${HANDSHAKE_CONTEXT}hermes-${options.profile}`;
   const answer = { ...options.announce(), protocolVersion: version ?? highestOf(options.versions) };
-  return { kind: 'reply', contextId, data: encodeAnnounce(inContext(answer, contextId)) };
+  return {
+    kind: 'reply',
+    contextId,
+    data: encodeAnnounce(inContext(answer, contextId)),
+    ...(refusal === undefined ? {} : { remark: { accepted: false, reason: refusal } }),
+  };
 }
 
-async function record(options: HandshakeOptions, announce: SessionAnnounce, caller: Caller): Promise<void> {
+/** Returns the reason if the announce is refused. */
+async function record(
+  options: HandshakeOptions,
+  announce: SessionAnnounce,
+  caller: Caller,
+): Promise<string | undefined> {
   const peer = announce.worker.agentId;
   const recorded = await options.peers.record(announce, caller);
   options.metrics.announce(peer, 'in', recorded.outcome === 'refused' ? 'error' : 'ok');
-  if (recorded.outcome !== 'recorded') return;
+  if (recorded.outcome === 'refused') return recorded.reason;
+  if (recorded.outcome === 'ignored') return undefined;
   options.metrics.peerLastAnnounce(peer, options.clock.now() / 1000);
   options.log.debug({ peer, caller: caller.name }, 'announce recorded');
+  return undefined;
 }
 
 /**

@@ -5,6 +5,15 @@ import { type Caller, FleetError, HANDSHAKE_MEDIA_TYPE, type InboundMessage } fr
 import { answer, questions } from '../testing/answers.ts';
 
 describe('an answer', () => {
+  it('is text also if it holds a handshake object', async (t) => {
+    const neo = await profile(t, { script: asking('Which dispatch shall the example show?') });
+    const id = await neo.send(dispatching());
+    await neo.event(id, 'input_required');
+    const text = '{"type": "TASK_DISPATCH", "brief": "anything"}';
+    await answer(neo, id, text);
+    assert.equal((await neo.result(id)).text, text);
+  });
+
   it('is accepted once: copies return the same task, also after its end', async (t) => {
     const neo = await profile(t, { script: asking('Which room?', 'Which wall?') });
     const id = await neo.send(dispatching());

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { DONE, dispatching, profile, untilAborted } from '@hermes-fleet/fleet/testing';
-import { isJsonObject } from '@hermes-fleet/protocol';
+import { CALLER, DONE, dispatching, inbound, profile, untilAborted } from '@hermes-fleet/fleet/testing';
+import { announceOf } from '@hermes-fleet/peers/testing';
+import { encodeAnnounce, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
 import { hasCode } from '@hermes-fleet/protocol/testing';
 
 describe('plain text', () => {
@@ -22,6 +23,16 @@ describe('plain text', () => {
     const wrong = 'TASK DISPATCH (inline)\npriority: soon\nBrief: go';
     await assert.rejects(neo.send({ text: wrong }), hasCode('INVALID_PARAMS'));
   });
+
+  for (const block of ['priority: high\ntoken_budget: 4000', 'priority: high\nBrief:', 'task: tidy up'])
+    it(`with a block of hints without a brief is refused, and says so: ${JSON.stringify(block)}`, async (t) => {
+      const neo = await profile(t);
+      await assert.rejects(neo.send({ text: `TASK DISPATCH (inline)\n${block}` }), {
+        code: 'INVALID_PARAMS',
+        message: /^brief is missing: .* `Brief:`/,
+      });
+      assert.equal(neo.ledger.list({ pageSize: 1 }).totalSize, 0);
+    });
 
   it('beside an unknown data part is a task, and our media type requires a handshake message', async (t) => {
     const neo = await profile(t);
@@ -69,5 +80,76 @@ describe('a dispatch is recognized', () => {
       const [part] = dispatching({ task_id: 'found' }).data ?? [];
       const id = await neo.send({ text: 'words', data: [{ data: part?.data ?? null, mediaType }] });
       assert.equal(neo.task(id).key, 'found');
+    });
+
+  it('as the whole text, with every condition in it', async (t) => {
+    const neo = await profile(t);
+    const wire = dispatching({ task_id: 'found' }, { deadline: '2020-01-01T00:00:00Z' }).data?.[0]?.data;
+    const id = await neo.send({ text: `\n${JSON.stringify(wire, null, 2)} ` });
+    assert.equal(neo.task(id).key, 'found');
+    assert.deepEqual((await neo.result(id)).unmet?.[0]?.kind, 'deadline');
+    assert.deepEqual(neo.runs, []);
+  });
+
+  it('as a text that repeats the data part', async (t) => {
+    const neo = await profile(t);
+    const data = dispatching({ task_id: 'found' }).data ?? [];
+    const id = await neo.send({ text: JSON.stringify(data[0]?.data), data });
+    assert.equal(neo.task(id).key, 'found');
+  });
+
+  it('but not in a text that says more, or that is other JSON', async (t) => {
+    const neo = await profile(t);
+    const wire = JSON.stringify(dispatching({ task_id: 'found' }).data?.[0]?.data);
+    for (const text of [`Do this: ${wire}`, `[${wire}]`, '{"type": "SOMETHING"}', `${wire.slice(0, -1)},}`])
+      assert.equal(neo.task(await neo.send({ text })).dispatch.brief, text);
+  });
+});
+
+describe('a handshake object as the whole text', () => {
+  const written = (wire: unknown) => inbound({ text: JSON.stringify(wire) });
+
+  it('that is an announce is answered with ours, and recorded', async (t) => {
+    const neo = await profile(t, { agents: { switch: 9219 } });
+    const said = written(encodeAnnounce(announceOf('switch')));
+    const reply = await neo.gateway.accept(said, { ...CALLER, name: 'switch' });
+    assert.ok(reply.kind === 'reply' && reply.data);
+    assert.notEqual(neo.peers.get('switch')?.announce, undefined);
+    assert.equal(neo.ledger.list({ pageSize: 1 }).totalSize, 0);
+  });
+
+  it('that is a result, is invalid or too deep, is refused without a trace', async (t) => {
+    const neo = await profile(t);
+    const deep = (levels: number) =>
+      `{"type": "TASK_DISPATCH", "brief": ${'['.repeat(levels)}${']'.repeat(levels)}}`;
+    for (const [text, words] of [
+      ['{"type": "TASK_RESULT"}', /a TASK_RESULT is an answer/],
+      ['{"type": "TASK_DISPATCH"}', /^TASK_DISPATCH is not valid: .*brief: /],
+      [deep(101), /nested deeper than 100 levels/],
+      [deep(200_000), /nested deeper than 100 levels/],
+    ] as const)
+      await assert.rejects(neo.send({ text }), { code: 'INVALID_PARAMS', message: words });
+    assert.equal(neo.ledger.list({ pageSize: 1 }).totalSize, 0);
+  });
+});
+
+describe('a dispatch beside another handshake object is refused without a trace', () => {
+  const part = (data: JsonObject) => ({ data, mediaType: undefined });
+  const other = (id: string) => dispatching({ task_id: id }).data ?? [];
+  const ROWS: [what: string, message: Parameters<typeof inbound>[0]][] = [
+    ['a second dispatch', { data: [...other('a'), ...other('b')] }],
+    ['a copy of it', { data: [...other('a'), ...other('a')] }],
+    ['another as the text', { data: other('a'), text: JSON.stringify(other('b')[0]?.data) }],
+    ['after an announce', { data: [part(encodeAnnounce(announceOf('switch'))), ...other('a')] }],
+  ];
+  for (const [what, message] of ROWS)
+    it(what, async (t) => {
+      const neo = await profile(t, { agents: { switch: 9219 } });
+      await assert.rejects(neo.gateway.accept(inbound(message), { ...CALLER, name: 'switch' }), {
+        code: 'INVALID_PARAMS',
+        message: /TASK_DISPATCH beside another handshake object/,
+      });
+      assert.equal(neo.ledger.list({ pageSize: 1 }).totalSize, 0);
+      assert.equal(neo.peers.get('switch')?.announce, undefined);
     });
 });

@@ -4,12 +4,10 @@ import {
   type Accepted,
   type Caller,
   dispatchFingerprint,
-  FleetError,
-  HANDSHAKE_MEDIA_TYPE,
+  type FleetError,
   highestOf,
   type Ids,
   type InboundMessage,
-  isJsonObject,
   type JsonObject,
   readDispatch,
 } from '@hermes-fleet/protocol';
@@ -21,8 +19,7 @@ import {
   type HandshakeOptions,
 } from './accept-announce.ts';
 import { acceptAnswer } from './accept-answer.ts';
-
-const HANDSHAKE_TYPES = new Set(['SESSION_ANNOUNCE', 'TASK_DISPATCH', 'TASK_RESULT']);
+import { handshakeObject, invalid } from './handshake-object.ts';
 
 export interface IntakeOptions extends HandshakeOptions {
   readonly ledger: Ledger;
@@ -44,7 +41,7 @@ export async function acceptMessage(
   message: InboundMessage,
   caller: Caller,
 ): Promise<Accepted> {
-  const part = handshakePart(message);
+  const part = handshakeObject(message);
   if (part?.type === 'SESSION_ANNOUNCE') return acceptAnnounce(options, part, message, caller);
   if (part?.type === 'TASK_RESULT')
     throw invalid('data.type', 'a TASK_RESULT is an answer: send a TASK_DISPATCH or a SESSION_ANNOUNCE');
@@ -55,18 +52,6 @@ export async function acceptMessage(
   if (closed) throw closed;
   if (message.taskId !== undefined) return acceptAnswer(options, message.taskId, message, part, caller);
   return acceptTask(options, part ?? proseDispatch(message.text, options), message, caller);
-}
-
-/** Finds the handshake message among the data parts. Other data parts are ignored, unless they have our media type. */
-function handshakePart(message: InboundMessage): JsonObject | undefined {
-  for (const { data, mediaType } of message.data) {
-    const type = mediaType?.split(';')[0]?.trim().toLowerCase();
-    const ours = type === HANDSHAKE_MEDIA_TYPE;
-    if (!ours && type !== undefined && type !== 'application/json') continue;
-    if (isJsonObject(data) && typeof data.type === 'string' && HANDSHAKE_TYPES.has(data.type)) return data;
-    if (ours) throw invalid('data.type', 'must be SESSION_ANNOUNCE or TASK_DISPATCH');
-  }
-  return undefined;
 }
 
 async function acceptTask(
@@ -101,6 +86,8 @@ async function acceptTask(
 function proseDispatch(text: string, { ids, versions }: Pick<IntakeOptions, 'ids' | 'versions'>): JsonObject {
   const hints = parseHints(text);
   const brief = hints?.brief ?? text;
+  if (hints && brief.trim() === '')
+    throw invalid('brief', 'is missing: end the block of hints with a line `Brief:` that says what to do');
   if (brief.trim() === '')
     throw invalid('message.parts', 'has no text and no TASK_DISPATCH: send one of them');
   return {
@@ -114,8 +101,4 @@ function proseDispatch(text: string, { ids, versions }: Pick<IntakeOptions, 'ids
 
 function hasContext(ledger: Ledger, contextId: string): boolean {
   return ledger.list({ contextId, pageSize: 1 }).totalSize > 0;
-}
-
-function invalid(path: string, reason: string): FleetError {
-  return new FleetError('INVALID_PARAMS', `${path} ${reason}`, { fields: [{ path, reason }] });
 }

@@ -1,0 +1,78 @@
+import { isDeepStrictEqual } from 'node:util';
+import {
+  FleetError,
+  HANDSHAKE_MEDIA_TYPE,
+  type InboundMessage,
+  isJsonObject,
+  type JsonObject,
+} from '@hermes-fleet/protocol';
+
+const HANDSHAKE_TYPES = new Set(['SESSION_ANNOUNCE', 'TASK_DISPATCH', 'TASK_RESULT']);
+
+/** As for the parameters of a request (docs/handshake.md#fields-and-limits). */
+const MAX_DEPTH = 100;
+
+/**
+ * Finds the handshake object of a message: the first one among its data parts, else its whole text
+ * (docs/handshake.md#parts). Other data parts are ignored, unless they have our media type. Throws INVALID_PARAMS if the
+ * message has a TASK_DISPATCH beside it, which would be lost.
+ */
+export function handshakeObject(message: InboundMessage): JsonObject | undefined {
+  const parts = objectsInParts(message);
+  const written = objectInText(message);
+  const isCopy = parts.some((part) => isDeepStrictEqual(part, written));
+  const [first, ...others] = written === undefined || isCopy ? parts : [...parts, written];
+  if (others.some(({ type }) => type === 'TASK_DISPATCH'))
+    throw invalid(
+      'message.parts',
+      'has a TASK_DISPATCH beside another handshake object: send one in a message',
+    );
+  return first;
+}
+
+export function invalid(path: string, reason: string): FleetError {
+  return new FleetError('INVALID_PARAMS', `${path} ${reason}`, { fields: [{ path, reason }] });
+}
+
+function objectsInParts(message: InboundMessage): JsonObject[] {
+  const found: JsonObject[] = [];
+  for (const { data, mediaType } of message.data) {
+    const type = mediaType?.split(';')[0]?.trim().toLowerCase();
+    const ours = type === HANDSHAKE_MEDIA_TYPE;
+    if (!ours && type !== undefined && type !== 'application/json') continue;
+    if (isHandshake(data)) found.push(data);
+    else if (ours && found.length === 0)
+      throw invalid('data.type', 'must be SESSION_ANNOUNCE or TASK_DISPATCH');
+  }
+  return found;
+}
+
+/** The text of a message to a task is an answer, whatever it holds. */
+function objectInText({ text, taskId }: InboundMessage): JsonObject | undefined {
+  const whole = text.trim();
+  if (taskId !== undefined || !whole.startsWith('{') || !whole.endsWith('}')) return undefined;
+  let value: unknown;
+  try {
+    value = JSON.parse(whole);
+  } catch {
+    return undefined;
+  }
+  if (!isHandshake(value)) return undefined;
+  if (isDeep(value))
+    throw invalid('message.parts', `has JSON that is nested deeper than ${MAX_DEPTH} levels`);
+  return value;
+}
+
+function isHandshake(value: unknown): value is JsonObject {
+  return isJsonObject(value) && typeof value.type === 'string' && HANDSHAKE_TYPES.has(value.type);
+}
+
+/** Iterates instead of recursing: a text of a million brackets must not exhaust the stack. */
+function isDeep(value: unknown): boolean {
+  let level: unknown[] = [value];
+  for (let depth = 0; level.length > 0; depth += 1) {
+    if (depth > MAX_DEPTH) return true;
+    level = level.flatMap((item) => (typeof item === 'object' && item !== null ? Object.values(item) : []));
+  }
+  return false;
+}
