@@ -1,9 +1,9 @@
 import {
   decodeAnnounce,
-  decodeResult,
   FleetError,
   isJsonObject,
   type JsonObject,
+  readResult,
 } from '@hermes-fleet/protocol';
 import { type FoundObject, findObjects } from './find-json-objects.ts';
 
@@ -12,7 +12,7 @@ const MAX_CANDIDATES = 50;
 const WANTED = new Set(['TASK_RESULT', 'SESSION_ANNOUNCE']);
 
 export interface FoundHandshake {
-  /** The last valid TASK_RESULT, undecoded. */
+  /** The last readable TASK_RESULT, undecoded. */
   readonly result?: JsonObject;
   /** The last valid SESSION_ANNOUNCE, undecoded. */
   readonly announce?: JsonObject;
@@ -40,7 +40,7 @@ export function findHandshake(text: string, taskId?: string): FoundHandshake {
     .slice(-MAX_CANDIDATES)
     .reverse()) {
     const found = read(text, at, (wire) => {
-      if (decodeResult(wire).taskId !== taskId && taskId !== undefined)
+      if (readResult(wire).result.taskId !== taskId && taskId !== undefined)
         throw new FleetError('INVALID_PARAMS', `TASK_RESULT is not valid: task_id: must be "${taskId}"`);
     });
     if (found.wire !== undefined) return { ...shared, result: found.wire, prose: without(text, at) };

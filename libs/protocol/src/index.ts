@@ -58,6 +58,7 @@ export {
 export { type HandshakeMessage, handshakeSchemas } from './handshake/json-schema.ts';
 export { MAX_OUTPUT_SCHEMA_BYTES, outputProblems, outputSchemaProblem } from './handshake/output-schema.ts';
 export { type Reading, readDispatch, versionOf, versionUnmet } from './handshake/read-dispatch.ts';
+export { type ResultReading, readResult } from './handshake/read-result.ts';
 export {
   type Attempt,
   type AttemptConsidered,

@@ -10,11 +10,15 @@ import { isNewerMinor } from './version.ts';
  * INVALID_PARAMS names every invalid field.
  */
 export function decodeWith<S extends z.ZodType>(schema: S, wire: unknown): Camel<z.output<S>> {
-  const asSent = wire as z.output<S>;
-  const newer = isJsonObject(wire) && isNewerMinor(wire['protocol_version']);
-  parseMessage(schema, newer ? snakeize(schema, camelize(schema, asSent)) : wire);
+  parseMessage(schema, validated(schema, wire));
   // The wire value, not the parsed one, keeps the order of keys. No schema transforms values.
-  return camelize(schema, asSent);
+  return camelize(schema, wire as z.output<S>);
+}
+
+/** The value of which a schema judges a message: the message, with known words for those of a newer minor version. */
+export function validated<S extends z.ZodType>(schema: S, wire: unknown): unknown {
+  const newer = isJsonObject(wire) && isNewerMinor(wire['protocol_version']);
+  return newer ? snakeize(schema, camelize(schema, wire as z.output<S>)) : wire;
 }
 
 /**

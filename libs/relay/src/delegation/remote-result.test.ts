@@ -81,6 +81,41 @@ describe('the result in a peer’s answer', () => {
     assert.equal(resultOfMessage({ kind: 'message', text: 'hi', data: [wire] }, asked).tokensSpent, 3);
   });
 
+  it('keeps status, tokens and output without its invalid fields, which it and the log name', () => {
+    const warned: object[] = [];
+    const asked = {
+      taskId: 'remote',
+      replySchema: 'json' as const,
+      endpoint: { name: 'neo' },
+      log: { warn: (fields: object) => void warned.push(fields) },
+    };
+    const { artifacts: _, ...bare } = wire;
+    const said = {
+      ...bare,
+      usage: { input_tokens: 2, output_tokens: 1, source: 'metered' },
+      duration_ms: -1,
+      error: 'none',
+      output: { n: 1 },
+    };
+    const fields = 'usage.model, duration_ms, error, artifacts';
+    const note = `the peer's result had invalid fields, which were left out: `;
+    for (const answer of [task('completed', [said]), task('completed', [], JSON.stringify(said))]) {
+      const result = resultOf(answer, asked);
+      assert.deepEqual([result.status, result.tokensSpent, result.output], ['done', 3, { n: 1 }]);
+      assert.equal(result.usage?.inputTokens, 2);
+      const [first, last = ''] = result.nextSteps;
+      assert.deepEqual([first, result.nextSteps.length], ['review', 2]);
+      for (const field of fields.split(', ')) assert.ok(last.startsWith(note) && last.includes(field), last);
+    }
+    assert.equal(warned.length, 2);
+    assert.deepEqual(
+      warned.map((each) => 'peer' in each && each.peer),
+      ['neo', 'neo'],
+    );
+    const many = { ...wire, next_steps: Array.from({ length: 30 }, () => 7) };
+    assert.match(resultOf(task('completed', [many]), asked).nextSteps.join(), /next_steps\[9\] and 20 more$/);
+  });
+
   it('is an error of the peer, with the invalid fields, when it breaks the contract', () => {
     const asked = { taskId: 'remote', replySchema: 'prose' as const };
     assert.ok(hasResult(task('completed', [wire])) && !hasResult(task('completed')));

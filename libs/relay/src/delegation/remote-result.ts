@@ -1,15 +1,16 @@
 import type { PeerReply, PeerTask } from '@hermes-fleet/a2a';
 import { findHandshake } from '@hermes-fleet/prose';
 import {
-  decodeResult,
   FleetError,
   isJsonObject,
   type JsonObject,
   type JsonValue,
+  type Log,
   outputProblems,
   PROTOCOL_VERSION,
   type ReplySchema,
   type RunOutcome,
+  readResult,
   type TaskResult,
 } from '@hermes-fleet/protocol';
 
@@ -23,6 +24,9 @@ export interface ResultContract {
   readonly replySchema: ReplySchema;
   /** JSON Schema of `output` when a JSON reply is required. */
   readonly outputSchema?: JsonObject | undefined;
+  /** The peer, and the log that names the invalid fields of its result. */
+  readonly endpoint?: { readonly name: string };
+  readonly log?: Pick<Log, 'warn'>;
 }
 
 export interface JudgedResult {
@@ -52,14 +56,14 @@ export function resultOf(task: PeerAnswer, contract: ResultContract): TaskResult
 /**
  * Reads the TASK_RESULT of a peer's ended task from a data part, or else from a JSON object in its text. Without one, the
  * text is the result, and `done` only when prose was required (docs/handshake.md#from-a-prose-peer). A `done` result
- * without the required output becomes `partial`. Throws PEER_REFUSED for an invalid data part or another task's result.
+ * without the required output becomes `partial`. Throws PEER_REFUSED for an unreadable data part or another task's result.
  */
 export function judgeAnswer(task: PeerAnswer, contract: ResultContract): JudgedResult {
   const wire = task.data.find(({ type }) => type === 'TASK_RESULT');
-  if (wire) return checkOutput(structuredResult(wire, contract.taskId), contract);
+  if (wire) return checkOutput(structuredResult(wire, contract), contract);
   const { result, prose, problem } = findHandshake(task.text, contract.taskId);
   if (!result) return proseResult(task, contract, problem);
-  const written = selfReportedResult(decodeResult(result), prose);
+  const written = selfReportedResult(readWithNote(result, contract), prose);
   if (written.status !== 'done' || task.state === 'completed') return checkOutput(written, contract);
   return { reported: true, result: endedAs(task.state, written) };
 }
@@ -103,15 +107,31 @@ export function hasResult(task: PeerAnswer): boolean {
   return task.data.some(({ type }) => type === 'TASK_RESULT');
 }
 
-function structuredResult(wire: JsonObject, taskId: string): TaskResult {
-  const result = decoded(wire);
-  if (result.taskId === taskId) return result;
+function structuredResult(wire: JsonObject, contract: ResultContract): TaskResult {
+  const result = decoded(wire, contract);
+  if (result.taskId === contract.taskId) return result;
   throw new FleetError('PEER_REFUSED', "the peer's TASK_RESULT is about another task (task_id)");
 }
 
-function decoded(wire: JsonObject): TaskResult {
+const MAX_NAMED = 10;
+
+/** Reads a result, and says in it and in the log which of its fields were invalid (docs/handshake.md#task_result). */
+function readWithNote(wire: JsonObject, { endpoint, log }: ResultContract): TaskResult {
+  const { result, dropped } = readResult(wire);
+  if (dropped.length === 0) return result;
+  const more = dropped.length > MAX_NAMED ? ` and ${dropped.length - MAX_NAMED} more` : '';
+  const fields = `${dropped.slice(0, MAX_NAMED).join(', ')}${more}`;
+  log?.warn(
+    { peer: endpoint?.name, task_id: result.taskId, fields },
+    "invalid fields of a peer's result left out",
+  );
+  const note = `the peer's result had invalid fields, which were left out: ${fields}`;
+  return { ...result, nextSteps: [...result.nextSteps, note] };
+}
+
+function decoded(wire: JsonObject, contract: ResultContract): TaskResult {
   try {
-    return decodeResult(wire);
+    return readWithNote(wire, contract);
   } catch (error) {
     const { fields } = FleetError.from(error);
     const wrong = fields.map(({ path }) => path).join(', ');
