@@ -30,7 +30,7 @@ export function fleetOverview(): Dashboard {
       stat(2, {
         title: 'Blocked share',
         description:
-          'Share of the tasks in the selected time range that were blocked before a token was spent.',
+          'Share of the tasks that ended in the selected time range that were blocked. A task counts once, at the profile where it entered.',
         unit: 'percentunit',
         decimals: 1,
         span: 6,
@@ -46,7 +46,7 @@ export function fleetOverview(): Dashboard {
       stat(3, {
         title: 'Tokens saved',
         description:
-          'Budgets, or estimates for tasks without one, of the tasks blocked in the selected time range.',
+          'Budgets, or estimates for tasks without one, of the tasks that ended blocked in the selected time range, and spent no token.',
         unit: 'short',
         decimals: 0,
         span: 6,
@@ -96,9 +96,9 @@ export function fleetOverview(): Dashboard {
       timeSeries(21, {
         title: 'Blocked share by reason',
         description:
-          'Share of all admission decisions, over five minutes (recording rule); empty without admissions.',
+          'Share of the tasks that entered at the profile, over five minutes (recording rule); empty without tasks.',
         unit: 'percentunit',
-        span: 12,
+        span: 8,
         queries: [
           { expr: `fleet:blocked:ratio_rate5m{${OF_PROFILE}} > 0`, legend: '{{profile}}: {{reason}}' },
         ],
@@ -107,13 +107,29 @@ export function fleetOverview(): Dashboard {
     .withPanel(
       timeSeries(22, {
         title: 'Admissions',
-        description: 'Admission decisions per second: accepted, or blocked with the first reason.',
+        description:
+          'Ended tasks per second, each where it entered: accepted, or blocked with the first reason.',
         unit: 'ops',
-        span: 12,
+        span: 8,
         queries: [
           {
             expr: `sum by (decision, reason) (rate(fleet_task_admissions_total{${OF_PROFILE}}[$__rate_interval]))`,
             legend: '{{decision}}: {{reason}}',
+          },
+        ],
+      }),
+    )
+    .withPanel(
+      timeSeries(23, {
+        title: 'Refusals between peers',
+        description:
+          'Tasks per second that a peer sent on and the profile refused, by the first reason. A task may be refused by several peers, and still be done.',
+        unit: 'ops',
+        span: 8,
+        queries: [
+          {
+            expr: `sum by (profile, kind) (rate(fleet_peer_refusals_total{${OF_PROFILE}}[$__rate_interval]))`,
+            legend: '{{profile}}: {{kind}}',
           },
         ],
       }),

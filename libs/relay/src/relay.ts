@@ -53,7 +53,7 @@ async function relayTask(
   try {
     return await tryPeers({ ...options, selection, waitReported: false }, run, reservation);
   } catch (error) {
-    return await outcomeOfAbort(options, run, selection, error);
+    return await outcomeOfAbort(options.clock, run, selection, error);
   }
 }
 
@@ -67,7 +67,7 @@ async function tryPeers(options: RunOptions, run: RelayedRun, reservation: Reser
     // A task that a peer has is canceled there first.
     if (!run.state.current) context.signal.throwIfAborted();
     const delegation = run.state.current ?? (await nextDelegation(options, run, refusedForNow));
-    if ('status' in delegation) return delegation;
+    if ('status' in delegation) return { ...delegation, attempts: [...run.state.attempts] };
     const { peer, slice } = delegation;
     reservation.hold(peer);
     const outcome = await attempt(options, run, delegation, resumed, reservation);
@@ -158,8 +158,7 @@ async function nextDelegation(
     // Releases the capacity for the waiters ahead; the task queues up behind them.
     if (ahead) selection.route(false);
     const unmet = ahead ? [ahead] : selection.unmet(decision);
-    if (giveUp || onBlocked === 'fail' || !selection.mayWait(decision))
-      return returnBlocked(options, run, unmet);
+    if (giveUp || onBlocked === 'fail' || !selection.mayWait(decision)) return returnBlocked(run, unmet);
     const queued = ahead !== undefined || selection.isQueued;
     const wait = { unmet, queued, reported: options.waitReported, checkNow: !waitFirst };
     options.waitReported = true;

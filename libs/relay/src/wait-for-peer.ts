@@ -1,5 +1,4 @@
 import { type Clock, FleetError, type RunOutcome, type Unmet } from '@hermes-fleet/protocol';
-import type { FleetMetrics } from '@hermes-fleet/service';
 import { returnBlocked, unmetKinds } from './blocked-outcome.ts';
 import type { PeerSelection } from './peer-selection.ts';
 import type { RelayedRun } from './relayed-run.ts';
@@ -9,7 +8,6 @@ import type { WaitQueue } from './wait-queue.ts';
 export interface WaitForPeerOptions {
   readonly waitQueue: WaitQueue;
   readonly clock: Clock;
-  readonly metrics: FleetMetrics;
   /** How long a task without a deadline waits while no peer could take it, ms. A longer wait raises an alert. */
   readonly maxWaitMs: number;
 }
@@ -42,7 +40,7 @@ export async function waitForPeer(
   const start = { since: clock.now(), alerted: false, unplaceableMs: 0 };
   using place = waitQueue.enter(before?.since ?? start.since, before !== undefined);
   const seenChanges = waitQueue.changes;
-  if (!place) return returnBlocked(options, run, [queueFull(waitQueue.size), ...unmet]);
+  if (!place) return returnBlocked(run, [queueFull(waitQueue.size), ...unmet]);
   const wait = trackWait(options, run, before ?? { ...start, queued });
   wait.observe(queued);
   await wait.saved();
@@ -98,7 +96,7 @@ export async function waitForPeer(
   }
   const latest = selection.unmet(selection.route(false));
   const why = `nobody could take it within the ${Math.round(options.maxWaitMs / 1000)} s that it may wait`;
-  return returnBlocked(options, run, latest.length > 0 ? latest : unmet, why);
+  return returnBlocked(run, latest.length > 0 ? latest : unmet, why);
 }
 
 function queueFull(size: number): Unmet {

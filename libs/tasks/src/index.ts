@@ -1,10 +1,10 @@
 export { type AdmissionInputs, type AdmissionRequest, admit } from './admission/checks.ts';
 export { createDestinations } from './admission/destinations.ts';
 export { acceptMessage } from './intake/accept-message.ts';
+export { estimateTokens } from './running/estimate-tokens.ts';
 export { createQuestionWaits } from './running/question-waits.ts';
 export { errorOutcome } from './running/task-result.ts';
 export { callAt } from './running/timers.ts';
 export { createDispatcher } from './scheduling/dispatcher.ts';
-export { estimateTokens } from './scheduling/estimate-tokens.ts';
 export { createTaskQueue, type TaskQueue } from './scheduling/task-queue.ts';
 export { priorityRank } from './scheduling/waiting-lines.ts';

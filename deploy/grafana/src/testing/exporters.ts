@@ -22,6 +22,7 @@ export function profileMetrics() {
     metrics.tasksInFlight(1);
     metrics.admission('accepted', 'none');
     metrics.admission('blocked', 'mcp');
+    metrics.peerRefusal('mcp');
     metrics.taskEnded('haiku', 'done', 2);
     metrics.peerLastAnnounce('switch', Date.now() / 1000);
     metrics.outbox({ count: 0, oldestAgeS: 0 });

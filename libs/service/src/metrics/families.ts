@@ -34,14 +34,22 @@ export function registerFamilies(registry: Registry) {
       ['profile', 'model_tier'],
       DRIFT_RATIOS,
     ),
-    admissions: counter('fleet_task_admissions_total', 'Tasks admitted or blocked, by the first reason.', [
-      'profile',
-      'decision',
-      'reason',
-    ]),
+    admissions: counter(
+      'fleet_task_admissions_total',
+      'Tasks that entered the fleet here, once each when they end: accepted, or blocked by the first reason.',
+      ['profile', 'decision', 'reason'],
+    ),
+    peerRefusals: counter(
+      'fleet_peer_refusals_total',
+      'Tasks of peers that were refused here, by the first reason.',
+      ['kind'],
+    ),
     tasks: counter('fleet_tasks_total', 'Tasks ended, by status.', ['profile', 'model_tier', 'status']),
     tasksInFlight: gauge('fleet_tasks_in_flight', 'Tasks running now.'),
-    tokensSaved: counter('fleet_tokens_saved_total', 'Budget or estimate of tasks that were blocked.'),
+    tokensSaved: counter(
+      'fleet_tokens_saved_total',
+      'Budget, or else estimate, of tasks that entered the fleet here and ended blocked without spending tokens.',
+    ),
     taskDuration: histogram(
       'fleet_task_duration_seconds',
       'From receipt of a task to its result.',

@@ -34,6 +34,7 @@ test('known label sets start at 0', async () => {
     'fleet_task_admissions_total{profile="neo",decision="accepted",reason="none"}',
     'fleet_task_admissions_total{profile="neo",decision="blocked",reason="mcp"}',
     'fleet_task_admissions_total{profile="neo",decision="blocked",reason="capacity"}',
+    'fleet_peer_refusals_total{kind="capacity"}',
     'fleet_tasks_total{profile="neo",model_tier="haiku",status="done"}',
     'fleet_tasks_total{profile="neo",model_tier="haiku",status="canceled"}',
     'fleet_task_duration_seconds_count{profile="neo",model_tier="haiku",status="done"}',
@@ -89,6 +90,8 @@ const recorded: readonly {
     record: (m) => m.admission('blocked', 'required MCP server "trek" is not healthy'),
     expect: { 'fleet_task_admissions_total{profile="neo",decision="blocked",reason="other"}': 1 },
   },
+  { record: (m) => m.peerRefusal('mcp'), expect: { 'fleet_peer_refusals_total{kind="mcp"}': 1 } },
+  { record: (m) => m.peerRefusal('a sentence'), expect: { 'fleet_peer_refusals_total{kind="other"}': 1 } },
   {
     record: (m) => m.taskEnded('haiku', 'done', 3),
     expect: {

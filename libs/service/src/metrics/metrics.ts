@@ -18,8 +18,10 @@ export interface FleetMetrics {
   tokensCached(tokens: number): void;
   /** `ratio` is metered over estimated input tokens of one call. */
   tokenDrift(tier: string, ratio: number): void;
-  /** `reason` is a word, such as an `unmet` kind; for an accepted task it is always `none`. */
+  /** The decision about a task that entered here. `reason` is a word, such as an `unmet` kind; `none` if accepted. */
   admission(decision: 'accepted' | 'blocked', reason: string): void;
+  /** A task that a peer sent on was refused; `kind` is an `unmet` kind. */
+  peerRefusal(kind: string): void;
   taskEnded(tier: string, status: string, seconds: number): void;
   tasksInFlight(count: number): void;
   tokensSaved(tokens: number): void;
@@ -79,6 +81,7 @@ export function createMetrics({
     tier: bounded(16, tiers),
     status: bounded(16, STATUSES),
     blocked: bounded(32, UnmetKind.options),
+    refused: bounded(32, UnmetKind.options),
     result: bounded(8, RESULTS),
     announced: bounded(8, RESULTS),
     server: bounded(32),
@@ -110,6 +113,7 @@ export function createMetrics({
   families.admissions.inc({ profile, decision: 'accepted', reason: 'none' }, 0);
   for (const reason of UnmetKind.options)
     families.admissions.inc({ profile, decision: 'blocked', reason }, 0);
+  for (const kind of UnmetKind.options) families.peerRefusals.inc({ kind }, 0);
   for (const peer of peers) {
     families.peerLastAnnounce.set({ peer }, 0);
     for (const direction of ['in', 'out']) {
@@ -134,6 +138,9 @@ export function createMetrics({
     admission(decision, reason) {
       const word = decision === 'accepted' ? 'none' : label.blocked(reason);
       families.admissions.inc({ profile, decision, reason: word });
+    },
+    peerRefusal(kind) {
+      families.peerRefusals.inc({ kind: label.refused(kind) });
     },
     taskEnded(tier, status, seconds) {
       const labels = { profile, model_tier: label.tier(tier), status: label.status(status) };

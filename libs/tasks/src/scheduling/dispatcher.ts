@@ -4,6 +4,7 @@ import {
   type Caller,
   type Clock,
   FleetError,
+  isJsonObject,
   type Log,
   readDispatch,
   type TaskDispatch,
@@ -12,10 +13,11 @@ import {
 } from '@hermes-fleet/protocol';
 import type { FleetMetrics } from '@hermes-fleet/service';
 import { answerDueAt, openQuestion, unansweredError } from '../running/ask-caller.ts';
+import { countDecision } from '../running/count-decision.ts';
+import { estimateTokens } from '../running/estimate-tokens.ts';
 import { persist } from '../running/persist.ts';
 import { blockedEnding, type Ending, encodeEnding, endingData, errorEnding } from '../running/task-result.ts';
 import { deadlineExceeded } from '../running/timers.ts';
-import { estimateTokens } from './estimate-tokens.ts';
 import type { Expiry, TaskQueue } from './task-queue.ts';
 
 /** Where tasks are executed: a task queue and its admission check. */
@@ -90,8 +92,8 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   ): Promise<void> {
     const ending = blockedEnding(taskId, unmet, profile);
     if (!(await end(record, ending))) return;
-    metrics.admission('blocked', unmet[0]?.kind ?? 'peer');
-    metrics.tokensSaved(saved);
+    const { task } = record.dispatch;
+    countDecision(metrics, isJsonObject(task) ? task : {}, { kind: 'blocked', unmet, saved });
     const fields = { ...fieldsOf(record), unmet: unmet.map(({ kind }) => kind) };
     log.info(fields, `task blocked: ${ending.result.blockedReason}`);
   }
@@ -116,7 +118,6 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     } finally {
       queue.release();
     }
-    metrics.admission('accepted', 'none');
     queue.add(admittedTask(record, dispatch, caller), record.createdAt, false);
   }
 
