@@ -2,8 +2,8 @@ import { type Dashboard, RowBuilder } from '@grafana/grafana-foundation-sdk/dash
 import { newDashboard, OF_PROFILE } from './dashboard.ts';
 import { stat, timeSeries } from './panels.ts';
 
-const durations = (quantile: number): string =>
-  `histogram_quantile(${quantile}, sum by (le, profile) (rate(fleet_task_duration_seconds_bucket{${OF_PROFILE}}[$__rate_interval])))`;
+const durations = (quantile: number, family: 'duration' | 'turnaround'): string =>
+  `histogram_quantile(${quantile}, sum by (le, profile) (rate(fleet_task_${family}_seconds_bucket{${OF_PROFILE}}[$__rate_interval])))`;
 
 /** Tokens, blocked tasks, latency, peers and the outbox. */
 export function fleetOverview(): Dashboard {
@@ -138,12 +138,26 @@ export function fleetOverview(): Dashboard {
     .withPanel(
       timeSeries(31, {
         title: 'Task duration',
-        description: 'Time from the start of a run to its result: median and 95th percentile.',
+        description:
+          'Time from the start of a run to its result, without tasks that never ran: median and 95th percentile.',
         unit: 's',
-        span: 12,
+        span: 8,
         queries: [
-          { expr: durations(0.5), legend: '{{profile}} p50' },
-          { expr: durations(0.95), legend: '{{profile}} p95' },
+          { expr: durations(0.5, 'duration'), legend: '{{profile}} p50' },
+          { expr: durations(0.95, 'duration'), legend: '{{profile}} p95' },
+        ],
+      }),
+    )
+    .withPanel(
+      timeSeries(33, {
+        title: 'Task turnaround',
+        description:
+          'Time from the acceptance of a task to its result, with its waits, without tasks that never ran: median and 95th percentile.',
+        unit: 's',
+        span: 8,
+        queries: [
+          { expr: durations(0.5, 'turnaround'), legend: '{{profile}} p50' },
+          { expr: durations(0.95, 'turnaround'), legend: '{{profile}} p95' },
         ],
       }),
     )
@@ -152,7 +166,7 @@ export function fleetOverview(): Dashboard {
         title: 'Tasks ended',
         description: 'Tasks per second by status.',
         unit: 'ops',
-        span: 12,
+        span: 8,
         queries: [
           {
             expr: `sum by (profile, status) (rate(fleet_tasks_total{${OF_PROFILE}}[$__rate_interval]))`,

@@ -80,3 +80,32 @@ describe('a task counts once, at the profile where it entered', { concurrency: 3
     );
   });
 });
+
+it('durations are those of tasks that ran', async (t) => {
+  const all = await fleet(t);
+  const { orchestrator } = all;
+  const neo = all.worker('neo');
+  const timed = async (): Promise<string[]> => {
+    const pages = [await orchestrator.metrics(), await neo.metrics()];
+    const samples = /^fleet_task_(duration|turnaround)_seconds_count\{(.*)\} ([1-9]\d*)$/gm;
+    return pages.flatMap((page) =>
+      [...page.matchAll(samples)].map(([, family, labels, value]) => `${family} ${labels} ${value}`),
+    );
+  };
+  for (const name of WORKERS) all.worker(name).facts.clean = false;
+  await neo.result(await neo.send(dispatching()));
+  const nowhere = await orchestrator.send(dispatching({}, { routing: { target: 'nobody' } }));
+  assert.equal((await orchestrator.result(nowhere)).status, 'blocked');
+  const waiting = await orchestrator.send(dispatching({}, { routing: { on_blocked: 'queue' } }));
+  await orchestrator.event(waiting, 'queued', 2);
+  await orchestrator.gateway.cancel(waiting, { name: 'operator', scopes: new Set() });
+  const refused = await orchestrator.send(dispatching({}, { routing: { on_blocked: 'fail' } }));
+  assert.equal((await orchestrator.result(refused)).status, 'blocked');
+  assert.deepEqual(await timed(), []);
+  neo.facts.clean = true;
+  await neo.result(await neo.send(dispatching()));
+  assert.deepEqual(await timed(), [
+    'duration profile="neo",model_tier="sonnet",status="done" 1',
+    'turnaround profile="neo",model_tier="sonnet",status="done" 1',
+  ]);
+});

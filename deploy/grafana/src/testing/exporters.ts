@@ -23,7 +23,7 @@ export function profileMetrics() {
     metrics.admission('accepted', 'none');
     metrics.admission('blocked', 'mcp');
     metrics.peerRefusal('mcp');
-    metrics.taskEnded('haiku', 'done', 2);
+    metrics.taskEnded('haiku', 'done', { run: 2, total: 3 });
     metrics.peerLastAnnounce('switch', Date.now() / 1000);
     metrics.outbox({ count: 0, oldestAgeS: 0 });
   };

@@ -52,13 +52,19 @@ export function registerFamilies(registry: Registry) {
     ),
     taskDuration: histogram(
       'fleet_task_duration_seconds',
-      'From receipt of a task to its result.',
+      'From the start of a run to the result of its task; without tasks that never ran.',
+      ['profile', 'model_tier', 'status'],
+      TASK_SECONDS,
+    ),
+    taskTurnaround: histogram(
+      'fleet_task_turnaround_seconds',
+      'From the acceptance of a task to its result, with its waits; without tasks that never ran.',
       ['profile', 'model_tier', 'status'],
       TASK_SECONDS,
     ),
     dispatchOverhead: histogram(
       'fleet_dispatch_overhead_seconds',
-      'From receipt of a task to its first executor step.',
+      'From the acceptance of a task to the start of its first run.',
       [],
       OVERHEAD_SECONDS,
     ),

@@ -93,8 +93,13 @@ const recorded: readonly {
   { record: (m) => m.peerRefusal('mcp'), expect: { 'fleet_peer_refusals_total{kind="mcp"}': 1 } },
   { record: (m) => m.peerRefusal('a sentence'), expect: { 'fleet_peer_refusals_total{kind="other"}': 1 } },
   {
-    record: (m) => m.taskEnded('haiku', 'done', 3),
+    record: (m) => m.taskEnded('haiku', 'blocked', undefined),
+    expect: { 'fleet_tasks_total{profile="neo",model_tier="haiku",status="blocked"}': 1 },
+  },
+  {
+    record: (m) => m.taskEnded('haiku', 'done', { run: 3, total: 4 }),
     expect: {
+      'fleet_task_turnaround_seconds_sum{profile="neo",model_tier="haiku",status="done"}': 4,
       'fleet_tasks_total{profile="neo",model_tier="haiku",status="done"}': 1,
       'fleet_task_duration_seconds_sum{profile="neo",model_tier="haiku",status="done"}': 3,
     },
@@ -189,7 +194,7 @@ test('recorders neither throw for nor count invalid amounts', async () => {
     metrics.queueOldestAge('normal', bad);
     metrics.outbox({ count: bad, oldestAgeS: bad });
     assert.deepEqual(await samples(metrics), before);
-    metrics.taskEnded('haiku', 'done', bad);
+    metrics.taskEnded('haiku', 'done', { run: bad, total: bad });
     metrics.httpRequest('GET', '/x', 200, bad);
     const after = await samples(metrics);
     assert.equal(after.get('fleet_tasks_total{profile="neo",model_tier="haiku",status="done"}'), 1);
@@ -223,7 +228,7 @@ test('hostile labels cannot create more than a few thousand series', async () =>
     metrics.guard(word, word);
     metrics.eventPublished(word);
     metrics.httpRequest(word, word, 200, 1);
-    metrics.taskEnded(word, word, 1);
+    metrics.taskEnded(word, word, { run: 1, total: 1 });
     metrics.mcpOperation(word, word, word, 1);
   }
   const count = (await samples(metrics)).size;

@@ -22,7 +22,12 @@ export interface FleetMetrics {
   admission(decision: 'accepted' | 'blocked', reason: string): void;
   /** A task that a peer sent on was refused; `kind` is an `unmet` kind. */
   peerRefusal(kind: string): void;
-  taskEnded(tier: string, status: string, seconds: number): void;
+  /** `took` is undefined for a task that never ran. `run` is from the start of its run, `total` from its acceptance, s. */
+  taskEnded(
+    tier: string,
+    status: string,
+    took: { readonly run: number; readonly total: number } | undefined,
+  ): void;
   tasksInFlight(count: number): void;
   tokensSaved(tokens: number): void;
   dispatchOverhead(seconds: number): void;
@@ -108,6 +113,7 @@ export function createMetrics({
     for (const status of STATUSES) {
       families.tasks.inc({ profile, model_tier, status }, 0);
       families.taskDuration.zero({ profile, model_tier, status });
+      families.taskTurnaround.zero({ profile, model_tier, status });
     }
   }
   families.admissions.inc({ profile, decision: 'accepted', reason: 'none' }, 0);
@@ -142,10 +148,12 @@ export function createMetrics({
     peerRefusal(kind) {
       families.peerRefusals.inc({ kind: label.refused(kind) });
     },
-    taskEnded(tier, status, seconds) {
+    taskEnded(tier, status, took) {
       const labels = { profile, model_tier: label.tier(tier), status: label.status(status) };
       families.tasks.inc(labels);
-      if (measures(seconds)) families.taskDuration.observe(labels, seconds);
+      if (!took) return;
+      if (measures(took.run)) families.taskDuration.observe(labels, took.run);
+      if (measures(took.total)) families.taskTurnaround.observe(labels, took.total);
     },
     tasksInFlight(count) {
       if (measures(count)) families.tasksInFlight.set(count);

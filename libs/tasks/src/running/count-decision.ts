@@ -1,5 +1,6 @@
-import type { TaskDispatch, Unmet } from '@hermes-fleet/protocol';
+import type { AdmittedTask, RunOutcome, TaskDispatch, Unmet } from '@hermes-fleet/protocol';
 import type { FleetMetrics } from '@hermes-fleet/service';
+import { estimateTokens } from './estimate-tokens.ts';
 
 type Lineage = { readonly path?: unknown; readonly parent?: unknown };
 
@@ -34,4 +35,26 @@ export function countDecision(
     metrics.admission('blocked', reason);
     metrics.tokensSaved(decision.saved);
   }
+}
+
+/**
+ * The decision about a task whose run has ended. Undefined for one that was canceled or failed before anybody began it.
+ */
+export function decisionOn(
+  task: Pick<AdmittedTask, 'dispatch'>,
+  outcome: RunOutcome,
+  spent: number,
+): Decision | undefined {
+  const { unmet = [] } = outcome;
+  if (outcome.status === 'blocked' && unmet.length > 0)
+    return { kind: 'blocked', unmet, saved: spent === 0 ? estimateTokens(task.dispatch) : 0 };
+  return hasRun(outcome) ? { kind: 'accepted' } : undefined;
+}
+
+/** The status of an attempt at a peer that did not begin the task. */
+const NOT_BEGUN: ReadonlySet<string> = new Set(['blocked', 'refused', 'unreachable']);
+
+/** True unless the task was relayed and no peer began it. */
+function hasRun({ attempts }: RunOutcome): boolean {
+  return attempts === undefined || attempts.some(({ status }) => !NOT_BEGUN.has(status));
 }

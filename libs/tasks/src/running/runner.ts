@@ -10,8 +10,7 @@ import {
 import type { FleetMetrics } from '@hermes-fleet/service';
 import { createBudget } from '@hermes-fleet/tokens';
 import { openQuestion } from './ask-caller.ts';
-import { countDecision, type Decision } from './count-decision.ts';
-import { estimateTokens } from './estimate-tokens.ts';
+import { countDecision, decisionOn } from './count-decision.ts';
 import { createPersist, persist } from './persist.ts';
 import type { QuestionWaits } from './question-waits.ts';
 import { createRunContext, type RunContextOptions, type Slot } from './run-context.ts';
@@ -148,7 +147,12 @@ async function runToEnd(
   options.metrics.taskEnded(
     executor.model.tier,
     ending.event,
-    seconds(options.clock.monotonic() - startedAt),
+    decision?.kind === 'accepted'
+      ? {
+          run: seconds(options.clock.monotonic() - startedAt),
+          total: seconds(options.clock.now() - request.receivedAt),
+        }
+      : undefined,
   );
   options.log.info(
     {
@@ -160,22 +164,6 @@ async function runToEnd(
     },
     'task ended',
   );
-}
-
-/** Undefined for a task that ended for another reason than a refusal before anybody worked on it. */
-function decisionOn(task: AdmittedTask, outcome: RunOutcome, spent: number): Decision | undefined {
-  const { unmet = [] } = outcome;
-  if (outcome.status === 'blocked' && unmet.length > 0)
-    return { kind: 'blocked', unmet, saved: spent === 0 ? estimateTokens(task.dispatch) : 0 };
-  return hasRun(outcome) ? { kind: 'accepted' } : undefined;
-}
-
-/** The status of an attempt at a peer that did not begin the task. */
-const NOT_BEGUN: ReadonlySet<string> = new Set(['blocked', 'refused', 'unreachable']);
-
-/** True unless the task was relayed and no peer began it. */
-function hasRun({ attempts }: RunOutcome): boolean {
-  return attempts === undefined || attempts.some(({ status }) => !NOT_BEGUN.has(status));
 }
 
 type Settled = { readonly outcome: RunOutcome } | { readonly thrown: unknown };

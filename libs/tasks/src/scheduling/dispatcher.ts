@@ -78,7 +78,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       }),
     );
     if (!written) return false;
-    metrics.taskEnded(tierOf(record.id), ending.event, 0);
+    metrics.taskEnded(tierOf(record.id), ending.event, undefined);
     return true;
   }
 
