@@ -124,7 +124,8 @@ export function createTraderMetrics(o: TraderMetricsOptions): TraderMetrics {
   for (const action of ACTIONS)
     for (const status of ControlStatus.options) decisions.inc({ action, status }, 0);
   for (const code of ControlCode.options) rejections.inc({ code }, 0);
-  for (const strategy of names.values()) for (const kind of ORDER_KINDS) orders.inc({ strategy, kind }, 0);
+  for (const strategy of new Set([...names.values(), OTHER]))
+    for (const kind of ORDER_KINDS) orders.inc({ strategy, kind }, 0);
   auditOk.set(1);
 
   const label = {

@@ -1,5 +1,5 @@
 /** Replaces a value outside the bounds of its label. */
-const OTHER = 'other';
+export const OTHER = 'other';
 
 const NAME = /^[A-Za-z0-9/*][\w.:/*-]{0,63}$/;
 

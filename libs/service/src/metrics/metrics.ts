@@ -1,7 +1,7 @@
 import { ResultStatus, UnmetKind } from '@hermes-fleet/protocol';
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import { registerFamilies } from './families.ts';
-import { allowList, bounded } from './labels.ts';
+import { allowList, bounded, OTHER } from './labels.ts';
 
 /**
  * The metrics of a process (docs/metrics.md). Recorders never throw: an amount that is not a positive finite number
@@ -62,6 +62,14 @@ export interface MetricsOptions {
   readonly defaultMetrics?: boolean;
 }
 
+/** The tier of tasks that are relayed, and of tasks that no model of the profile could take. */
+const NO_TIER = 'none';
+/** Gauges of prom-client with the ending of a counter; their counterparts without it have the same values by type. */
+const MISNAMED = [
+  'nodejs_active_handles_total',
+  'nodejs_active_requests_total',
+  'nodejs_active_resources_total',
+];
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 const STATUSES = [...ResultStatus.options, 'canceled'];
 const RESULTS = ['ok', 'error'];
@@ -75,7 +83,10 @@ export function createMetrics({
   defaultMetrics = true,
 }: MetricsOptions): FleetMetrics {
   const registry = new Registry();
-  if (defaultMetrics) collectDefaultMetrics({ register: registry });
+  if (defaultMetrics) {
+    collectDefaultMetrics({ register: registry });
+    for (const name of MISNAMED) registry.removeSingleMetric(name);
+  }
   const families = registerFamilies(registry);
 
   const label = {
@@ -83,7 +94,7 @@ export function createMetrics({
     peer: allowList(peers),
     hop: allowList([...peers, profile]),
     httpMethod: allowList(METHODS),
-    tier: bounded(16, tiers),
+    tier: bounded(16, [...tiers, NO_TIER]),
     status: bounded(16, STATUSES),
     blocked: bounded(32, UnmetKind.options),
     refused: bounded(32, UnmetKind.options),
@@ -102,14 +113,14 @@ export function createMetrics({
     route: bounded(64),
   };
 
-  for (const caller of callers) {
+  for (const caller of new Set([...callers, OTHER])) {
     for (const model_tier of tiers) {
       for (const type of ['input', 'output'])
         families.tokensSpent.inc({ profile, caller, model_tier, type }, 0);
     }
   }
-  for (const model_tier of tiers) {
-    families.tokenDrift.zero({ profile, model_tier });
+  for (const model_tier of tiers) families.tokenDrift.zero({ profile, model_tier });
+  for (const model_tier of new Set([...tiers, NO_TIER])) {
     for (const status of STATUSES) {
       families.tasks.inc({ profile, model_tier, status }, 0);
       families.taskDuration.zero({ profile, model_tier, status });
