@@ -14,7 +14,7 @@ import { countDecision, decisionOn } from './count-decision.ts';
 import { createPersist, persist } from './persist.ts';
 import type { QuestionWaits } from './question-waits.ts';
 import { createRunContext, type RunContextOptions, type Slot } from './run-context.ts';
-import { encodeEnding, endingData, errorOutcome, runEnding } from './task-result.ts';
+import { encodeEnding, endingData, errorOutcome, expiredOutcome, runEnding } from './task-result.ts';
 import { callAt, deadlineExceeded } from './timers.ts';
 
 /** The time that an executor has to end after an abort. */
@@ -105,7 +105,7 @@ async function runToEnd(
   const budget = budgetOf(options, request, persistInRun);
   const work = async (): Promise<RunOutcome> => {
     const isNew = !request.endReason && !hasBegun && task.resumes === 0;
-    if (isNew && reasonOf(signal) === 'DEADLINE_EXCEEDED') return expired(task);
+    if (isNew && reasonOf(signal) === 'DEADLINE_EXCEEDED') return expiredOutcome(task.dispatch.deadline);
     if (!request.endReason) signal.throwIfAborted();
     stopping.throwIfAborted();
     const { ledger, clock, metrics, questionWaits, maxInputWaitMs } = options;
@@ -150,7 +150,7 @@ async function runToEnd(
     decision?.kind === 'accepted'
       ? {
           run: seconds(options.clock.monotonic() - startedAt),
-          total: seconds(options.clock.now() - request.receivedAt),
+          total: seconds(Math.max(0, options.clock.now() - request.receivedAt)),
         }
       : undefined,
   );
@@ -233,18 +233,6 @@ function withOpenQuestion(outcome: RunOutcome, signal: AbortSignal, open: Questi
   const asked = `an answer to what was asked, in the brief of a new task (${why}): ${open.text}`;
   const remaining = (outcome.remaining ?? []).filter((each) => !each.includes(open.text));
   return { ...shown, status: 'partial', blockedReason: null, remaining: [asked, ...remaining] };
-}
-
-/** The outcome of a task whose deadline passed before its executor was called. */
-function expired({ dispatch: { deadline = '' } }: AdmittedTask): RunOutcome {
-  const detail = `the deadline ${deadline} passed before the task began`;
-  return {
-    status: 'blocked',
-    nextSteps: [],
-    blockedReason: detail,
-    artifacts: { filesChanged: [] },
-    unmet: [{ kind: 'deadline', name: deadline, detail, transient: false }],
-  };
 }
 
 /** An error outcome that keeps the artifacts of the executor. */

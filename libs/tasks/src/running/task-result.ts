@@ -141,3 +141,15 @@ function blockedByBudget(outcome: RunOutcome): RunOutcome {
   const unmet: Unmet[] = [{ kind: 'budget', name: 'token_budget', detail: error.message, transient: false }];
   return { ...rest, status: 'blocked', blockedReason: error.message, unmet };
 }
+
+/** The outcome of a task whose deadline passed before its executor was called. */
+export function expiredOutcome(deadline = ''): RunOutcome {
+  const detail = `the deadline ${deadline} passed before the task began`;
+  return {
+    status: 'blocked',
+    nextSteps: [],
+    blockedReason: detail,
+    artifacts: { filesChanged: [] },
+    unmet: [{ kind: 'deadline', name: deadline, detail, transient: false }],
+  };
+}
