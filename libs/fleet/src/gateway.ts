@@ -101,7 +101,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const closing = new AbortController();
   let stopping: FleetError | undefined;
   let sessionFresh = true;
-  let announced = '';
+  let announcedLoad = '';
   let gauges: Disposable | undefined;
 
   const measure = (): ReturnType<GatewayAgent['repoState']> => agent.repoState();
@@ -185,17 +185,17 @@ export function createGateway(options: GatewayOptions): Gateway {
   function loadChanged(): void {
     metrics.tasksInFlight(own.running + relayed.running);
     if (own.running > 0) sessionFresh = false;
-    if (loadNow() !== announced) announcer.loadChanged();
+    if (loadNow() !== announcedLoad) announcer.loadChanged();
   }
 
-  const loadNow = (): string => `${own.running} ${own.waiting}`;
+  const loadNow = (): string => `${own.running} ${own.waiting} ${own.freeSlots}`;
 
   const self = createSelfAnnounce({
     versions,
     ledger,
     instanceId: ids.uuid(),
     snapshot() {
-      announced = loadNow();
+      announcedLoad = loadNow();
       return {
         profile,
         config,
@@ -206,6 +206,7 @@ export function createGateway(options: GatewayOptions): Gateway {
         repoState: repo.last(),
         activeTasks: own.running,
         queuedTasks: own.waiting,
+        freeSlots: own.freeSlots,
         ready: stopping === undefined,
         now: clock.now(),
       };

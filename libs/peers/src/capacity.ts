@@ -1,7 +1,11 @@
+import type { SessionAnnounce } from '@hermes-fleet/protocol';
 import { isLive, type PeerProfile, type PeerSlots } from './peer-profile.ts';
 
-/** The limit of a peer that neither announces nor is configured with one, and the part of any limit that is trusted at once. */
+/** The limit of a peer that neither announces nor is configured with one, and the tasks of ours that any limit is trusted for. */
 const DEFAULT_TASKS = 4;
+
+/** A longer pause after a refusal shows that the clock was set back. */
+const LONGEST_PAUSE_MS = 5_000;
 
 const NONE: PeerSlots = {
   unannounced: 0,
@@ -31,16 +35,22 @@ export interface Capacity {
 export function capacityOf(peer: PeerProfile, now: number): Capacity {
   const { announce, inFlight, maxTasks, slots = NONE } = peer;
   const said = announce && isLive(peer, now) ? announce : undefined;
-  const announced = said ? said.session.activeTasks + (said.limits?.queuedTasks ?? 0) : 0;
-  const load = Math.max(inFlight, announced + slots.unannounced);
-  const allowed = said?.limits?.maxConcurrentTasks ?? maxTasks ?? DEFAULT_TASKS;
-  const limit = Math.min(allowed, Math.max(DEFAULT_TASKS, 2 * slots.mostRunning));
-  const isFull = now < slots.fullUntil || slots.waiting > 0;
-  const free = isFull ? 0 : Math.max(0, limit - load);
+  const load = Math.max(inFlight, (said ? announcedLoad(said) : 0) + slots.unannounced);
+  const limit = said?.limits?.maxConcurrentTasks ?? maxTasks ?? DEFAULT_TASKS;
+  // Our own tasks there are the only proof of its limit.
+  const trusted = Math.max(DEFAULT_TASKS, 2 * slots.mostRunning) - inFlight;
+  const isPaused = now < slots.fullUntil && slots.fullUntil - now <= LONGEST_PAUSE_MS;
+  const free = isPaused || slots.waiting > 0 ? 0 : Math.max(0, Math.min(limit - load, trusted));
   return {
     load,
     limit,
     free: slots.onTrial ? Math.min(free, Math.max(0, 1 - slots.untaken)) : free,
     mayQueue: load > inFlight && slots.submitted === 0,
   };
+}
+
+/** Slots that are taken. Tasks that wait for their context take none, so the announced free slots say more than the counts. */
+function announcedLoad({ session, limits }: SessionAnnounce): number {
+  if (limits?.freeSlots !== undefined) return limits.maxConcurrentTasks - limits.freeSlots;
+  return session.activeTasks + (limits?.queuedTasks ?? 0);
 }

@@ -2,6 +2,7 @@ import type { RoutingDecision } from '@hermes-fleet/peers';
 import type { Attempt, AttemptConsidered, RunContext } from '@hermes-fleet/protocol';
 import type { AttemptOutcome } from './attempt.ts';
 import type { Delegation } from './delegation/delegation.ts';
+import { failedAtOnce } from './refusal.ts';
 import type { Refusal } from './relay-state.ts';
 
 /** The status of an attempt at a peer that could not be reached or did not accept the message. */
@@ -34,7 +35,7 @@ export function attemptRecord(
   const failure = outcome.kind === 'failed' ? outcome.outcome.error : result?.error;
   return {
     peer: current.peer,
-    status: result?.status ?? statusOf(outcome),
+    status: failedAtOnce(outcome) ? 'failed' : (result?.status ?? statusOf(outcome)),
     reason: refusal?.reason ?? failure?.code ?? null,
     tokensSpent: Math.min(result?.tokensSpent ?? 0, MAX_REPORTED_TOKENS),
     startedAt: current.startedAt,

@@ -26,7 +26,7 @@ describe('a task that fails before a model answers', () => {
       assert.deepEqual(
         result.attempts?.map(({ peer, status, reason }) => [peer, status, reason]),
         [
-          ['neo', 'error', "model_failed: the model's provider is away"],
+          ['neo', 'failed', "model_failed: the model's provider is away"],
           ['trinity', 'done', null],
         ],
       );

@@ -90,6 +90,32 @@ describe('a further task of a context', () => {
     assert.ok(performance.now() - startedAt < 9_000, 'it did not wait out its patience');
   });
 
+  it('with `fail`, goes elsewhere at once when that worker has no free slot', async (t) => {
+    const gate = Promise.withResolvers<void>();
+    const script: Script = async ({ dispatch }) => {
+      if (dispatch.brief === 'long') await gate.promise;
+      return DONE;
+    };
+    const fleet = await relayFleet(t, { ...WORKERS, neo: { ...WORKERS.neo, script } });
+    await ended(fleet, await send(fleet, 'normal'));
+    const busy = await fleet.orchestrator.send(
+      dispatching({}, { brief: 'long', routing: { target: 'neo' } }),
+    );
+    await fleet.orchestrator.event(busy, 'delegated');
+    const id = await send(fleet, 'normal', { on_blocked: 'fail' });
+    assert.deepEqual(await ended(fleet, id), ['done', 'trinity', true]);
+    gate.resolve();
+  });
+
+  it('lives where a worker began the work, not where one was asked last', async (t) => {
+    const fleet = await relayFleet(t, WORKERS);
+    fleet.worker('neo').facts.clean = false;
+    const waits = await send(fleet, 'normal', { target: 'neo' });
+    await fleet.orchestrator.event(waits, 'queued', 2);
+    await fleet.orchestrator.gateway.cancel(waits, CALLER);
+    assert.deepEqual(await ended(fleet, await send(fleet, 'urgent')), ['done', 'trinity', undefined]);
+  });
+
   it('that a worker refused does not live there', async (t) => {
     const fleet = await relayFleet(t, WORKERS);
     fleet.worker('neo').facts.clean = false;

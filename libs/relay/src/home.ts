@@ -2,12 +2,14 @@ import type { Ledger, TaskRecord } from '@hermes-fleet/ledger';
 import type { AdmittedTask } from '@hermes-fleet/protocol';
 import { z } from 'zod';
 
+/** The statuses of an attempt in which the peer began the work. */
+const WORKED: ReadonlySet<string> = new Set(['done', 'partial', 'error']);
 /** How many of a context's last tasks are searched for one that a peer did. */
 const SEARCHED = 10;
 
 const Done = z.object({
   status: z.enum(['done', 'partial', 'error']),
-  attempts: z.array(z.object({ peer: z.string() })),
+  attempts: z.array(z.object({ peer: z.string(), status: z.string() })),
 });
 
 /**
@@ -26,5 +28,5 @@ export function homeOf(
 }
 
 function peerOf({ result }: TaskRecord): string | undefined {
-  return Done.safeParse(result).data?.attempts.at(-1)?.peer;
+  return Done.safeParse(result).data?.attempts.findLast(({ status }) => WORKED.has(status))?.peer;
 }

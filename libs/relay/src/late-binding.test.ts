@@ -131,6 +131,37 @@ describe('work goes where there is room', () => {
     await orchestrator.gateway.cancel(first, CALLER);
   });
 
+  it('callers take turns at the orchestrator, and only the first task of each rises with time', async (t) => {
+    const gate = Promise.withResolvers<void>();
+    const { orchestrator, worker } = await relayFleet(
+      t,
+      {
+        neo: { script: () => gate.promise.then(() => DONE), fleet: { limits: { max_concurrent_tasks: 1 } } },
+      },
+      { fleet: { queue: { ageing_s: 0.5 } } },
+    );
+    const ids: string[] = [];
+    const send = async (priority: string, name = 'operator'): Promise<void> => {
+      ids.push(await orchestrator.send(dispatching({ priority }), { ...CALLER, name }));
+      const isFirst = ids.length === 1;
+      await orchestrator.event(ids.at(-1) ?? '', isFirst ? 'delegated' : 'queued', isFirst ? 1 : 2);
+    };
+    for (let sent = 0; sent < 4; sent += 1) await send('normal');
+    await systemClock.sleep(1_200);
+    await send('urgent', 'somebody');
+    await send('normal', 'somebody');
+    gate.resolve();
+    await Promise.all(ids.map((id) => orchestrator.result(id)));
+    const neo = worker('neo');
+    const order = neo.runs.map((id) => ids.indexOf(neo.task(id).key));
+    assert.deepEqual(
+      order.slice(0, 3),
+      [0, 1, 4],
+      'the first normal task has become urgent, the others have not',
+    );
+    assert.ok(order.indexOf(5) < order.indexOf(3), order.join());
+  });
+
   it('an urgent task passes tasks that wait for a slot, and the wait for a slot outlasts max_wait_s', async (t) => {
     const gate = Promise.withResolvers<void>();
     const { orchestrator, worker } = await relayFleet(

@@ -68,7 +68,6 @@ export function createPeerSelection(
   const { peers, clock, random } = options;
   const { dispatch } = run.task;
   const home = options.homeOf(run.task);
-  const startedAt = clock.now();
   let briefTokens = 0;
   let checks = 0;
   let atCapacity: ReadonlySet<string> = new Set();
@@ -93,11 +92,15 @@ export function createPeerSelection(
   }): string | undefined {
     const peer = home === undefined ? undefined : peers.get(home);
     if (!peer || query.now >= patientUntil()) return undefined;
-    return exclusionReasons(peer, query).every(({ kind }) => kind === 'capacity') ? home : undefined;
+    const reasons = exclusionReasons(peer, query);
+    const mayWait = run.onBlocked !== 'fail' && dispatch.routing?.whenFull !== 'refuse';
+    return reasons.length === 0 || (mayWait && reasons.every(({ kind }) => kind === 'capacity'))
+      ? home
+      : undefined;
   }
 
   function patientUntil(): number {
-    const since = run.state.waiting?.since ?? startedAt;
+    const since = run.state.waiting?.since ?? run.startedAt;
     const { deadlineAt = Number.POSITIVE_INFINITY } = run.task;
     return since + Math.min(options.patienceMs, (deadlineAt - since) / 2);
   }

@@ -74,6 +74,7 @@ async function tryPeers(options: RunOptions, run: RelayedRun, reservation: Reser
     if (isTurnedAway(outcome)) {
       await turnAway(options, run, peer, reservation);
       resumed = false;
+      refusedForNow = false;
       continue;
     }
     const now = options.clock.now();
@@ -94,7 +95,8 @@ async function tryPeers(options: RunOptions, run: RelayedRun, reservation: Reser
     if (outcome.kind === 'failed') return { ...outcome.outcome, executedBy: peer, attempts };
     if (outcome.kind !== 'result') continue;
     const failed = failedAtOnce(outcome);
-    options.peers.health(peer)?.recordEnded(failed);
+    const saysOfPeer = failed && outcome.result.error?.code !== 'budget_exhausted';
+    options.peers.health(peer)?.recordEnded(saysOfPeer);
     if (!refusal || (failed && !hasAlternative(options, run))) {
       const { home } = options.selection;
       const moved = home !== undefined && home !== peer ? { contextFresh: true } : {};
@@ -205,6 +207,7 @@ async function startDelegation(
     considered,
   };
   await run.save({ current });
+  options.waitReported = false;
   const last = state.refusals.at(-1);
   if (waitedFor !== undefined) metrics.retry(waitedFor);
   if (last && last.peer !== to) {

@@ -1,4 +1,4 @@
-import type { AdmittedTask, OnBlocked, RunContext } from '@hermes-fleet/protocol';
+import type { AdmittedTask, Clock, OnBlocked, RunContext } from '@hermes-fleet/protocol';
 import { decodeRelayState, encodeRelayState, type RelayState } from './relay-state.ts';
 
 /** The run of a relayed task: its contract, its durable progress, and its context. */
@@ -8,6 +8,8 @@ export interface RelayedRun {
   readonly onBlocked: OnBlocked;
   /** How many peers may refuse the task. */
   readonly maxAttempts: number;
+  /** Start of this run, ms since the epoch. */
+  readonly startedAt: number;
   /** As last saved. */
   readonly state: RelayState;
   /** Durable when it resolves. */
@@ -17,13 +19,14 @@ export interface RelayedRun {
 export function createRelayedRun(
   task: AdmittedTask,
   context: RunContext,
-  defaults: Pick<RelayedRun, 'onBlocked' | 'maxAttempts'>,
+  defaults: Pick<RelayedRun, 'onBlocked' | 'maxAttempts'> & { readonly clock: Pick<Clock, 'now'> },
 ): RelayedRun {
   const { routing } = task.dispatch;
   let state = decodeRelayState(context.checkpoint.load());
   return {
     task,
     context,
+    startedAt: defaults.clock.now(),
     onBlocked: routing?.onBlocked ?? defaults.onBlocked,
     maxAttempts: routing?.maxAttempts ?? defaults.maxAttempts,
     get state() {

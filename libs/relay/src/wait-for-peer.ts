@@ -37,7 +37,9 @@ export async function waitForPeer(
   const { waitQueue, clock } = options;
   const { task, context } = run;
   const before = run.state.waiting;
-  const start = { since: clock.now(), alerted: false, unplaceableMs: 0 };
+  const now = clock.now();
+  // A task that a peer turned away keeps its position among those that wait.
+  const start = { since: Math.min(run.startedAt, now), changedAt: now, alerted: false, unplaceableMs: 0 };
   using place = waitQueue.enter(before?.since ?? start.since, before !== undefined);
   const seenChanges = waitQueue.changes;
   if (!place) return returnBlocked(run, [queueFull(waitQueue.size), ...unmet]);
@@ -59,6 +61,7 @@ export async function waitForPeer(
   const signal = AbortSignal.any([context.signal, context.stopping]);
   const waitUntil = (until: () => number) =>
     waitQueue.wait({
+      caller: task.caller.name,
       priority: task.dispatch.task.priority ?? 'normal',
       since: wait.current().since,
       until,
@@ -88,15 +91,14 @@ export async function waitForPeer(
       // Thrown rather than returned: the task needs no slot to be returned as blocked.
       if ((await waitUntil(wait.endsAt)) === 'over') throw timedOut;
     });
-    return undefined;
   } catch (error) {
     if (error !== timedOut || task.deadlineAt !== undefined) throw error;
-  } finally {
-    await wait.saved();
+    const latest = selection.unmet(selection.route(false));
+    const why = `nobody could take it within the ${Math.round(options.maxWaitMs / 1000)} s that it may wait`;
+    return returnBlocked(run, latest.length > 0 ? latest : unmet, why);
   }
-  const latest = selection.unmet(selection.route(false));
-  const why = `nobody could take it within the ${Math.round(options.maxWaitMs / 1000)} s that it may wait`;
-  return returnBlocked(run, latest.length > 0 ? latest : unmet, why);
+  await wait.saved();
+  return undefined;
 }
 
 function queueFull(size: number): Unmet {

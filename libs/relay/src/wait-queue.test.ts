@@ -35,6 +35,7 @@ function open(clock: Clock = systemClock, maxWaiting = 10) {
 }
 
 const waiter = (o: Partial<Waiter> = {}): Waiter => ({
+  caller: 'operator',
   priority: 'normal',
   since: Date.now(),
   until: () => Date.now() + 60_000,

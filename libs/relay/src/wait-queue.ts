@@ -1,8 +1,8 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import type { PeerRegistry } from '@hermes-fleet/peers';
-import type { Clock, Priority } from '@hermes-fleet/protocol';
+import { type Clock, Priority } from '@hermes-fleet/protocol';
 import type { FleetMetrics } from '@hermes-fleet/service';
-import { callAt, priorityRank } from '@hermes-fleet/tasks';
+import { callAt, WaitingLines, type WaitingTask } from '@hermes-fleet/tasks';
 
 /** A round yields to the event loop after this many checks, or after this time, ms. */
 const CHECKS_PER_TURN = 25;
@@ -12,6 +12,7 @@ const ROUND_PAUSE_MS = 20;
 
 /** A task that waits until a peer may accept it. */
 export interface Waiter {
+  readonly caller: string;
   readonly priority: Priority;
   /** Start of the wait, ms since the epoch. */
   readonly since: number;
@@ -54,7 +55,7 @@ export interface WaitQueueOptions {
   readonly ageingMs: number;
 }
 
-interface Entry {
+interface Entry extends WaitingTask {
   readonly waiter: Waiter;
   check(): void;
 }
@@ -63,6 +64,8 @@ export function createWaitQueue(options: WaitQueueOptions): WaitQueue {
   const { peers, clock, metrics, maxWaiting, ageingMs } = options;
   const places = new Set<{ readonly since: number }>();
   const entries = new Set<Entry>();
+  const lines = new WaitingLines<Entry>(ageingMs);
+  let arrivals = 0;
   /** Entries that are checked in the next round even without a change. */
   const due = new Set<Entry>();
   let listening: Disposable | undefined;
@@ -94,7 +97,7 @@ export function createWaitQueue(options: WaitQueueOptions): WaitQueue {
     const waited = Promise.withResolvers<'ready' | 'over'>();
     let timer: Disposable | undefined;
     const leave = (): void => {
-      entries.delete(entry);
+      if (entries.delete(entry)) lines.remove(entry, clock.now());
       due.delete(entry);
       timer?.[Symbol.dispose]();
       signal.removeEventListener('abort', abort);
@@ -117,6 +120,7 @@ export function createWaitQueue(options: WaitQueueOptions): WaitQueue {
         const outcome = waiter.check() ? 'ready' : clock.now() >= waiter.until() ? 'over' : undefined;
         if (outcome === undefined) setTimer();
         else {
+          if (outcome === 'ready') lines.endTurn(entry);
           leave();
           waited.resolve(outcome);
         }
@@ -125,8 +129,21 @@ export function createWaitQueue(options: WaitQueueOptions): WaitQueue {
         waited.reject(error);
       }
     };
-    const entry = { waiter, check };
+    arrivals += 1;
+    const { caller, priority, since } = waiter;
+    // Several tasks of a context may wait here: only the worker's queue runs them one at a time.
+    const entry: Entry = {
+      waiter,
+      check,
+      caller,
+      priority,
+      since,
+      order: since,
+      tie: arrivals,
+      contextId: `${arrivals}`,
+    };
     entries.add(entry);
+    lines.add(entry, clock.now());
     signal.addEventListener('abort', abort, { once: true });
     if (signal.aborted) abort();
     else if (waiter.checkNow) becomeDue();
@@ -180,23 +197,20 @@ export function createWaitQueue(options: WaitQueueOptions): WaitQueue {
 
   function hasWaiterAhead(peer: string, by: Pick<Waiter, 'priority' | 'since'>): boolean {
     const now = clock.now();
-    const own = priorityRank(by, ageingMs, now);
-    for (const { waiter } of entries) {
-      const rank = priorityRank(waiter, ageingMs, now);
-      const isAhead = rank > own || (rank === own && waiter.since < by.since);
-      if (isAhead && waiter.waitsForCapacityOf(peer)) return true;
+    const own = Priority.options.indexOf(by.priority);
+    for (const entry of entries) {
+      const rank = lines.rankOf(entry, now);
+      const isAhead = rank > own || (rank === own && entry.since < by.since);
+      if (isAhead && entry.waiter.waitsForCapacityOf(peer)) return true;
     }
     return false;
   }
 
-  function inOrder(unordered: ReadonlySet<Entry>): Entry[] {
-    const now = clock.now();
-    const ranked = [...unordered].map((entry) => ({
-      entry,
-      rank: priorityRank(entry.waiter, ageingMs, now),
-    }));
-    ranked.sort((a, b) => b.rank - a.rank || a.entry.waiter.since - b.entry.waiter.since);
-    return ranked.map(({ entry }) => entry);
+  function inOrder(chosen: ReadonlySet<Entry>): Entry[] {
+    return lines
+      .inOrder(clock.now())
+      .filter((entry) => chosen.has(entry))
+      .toArray();
   }
 
   function gauge(): void {

@@ -7,4 +7,4 @@ export { errorOutcome } from './running/task-result.ts';
 export { callAt } from './running/timers.ts';
 export { createDispatcher } from './scheduling/dispatcher.ts';
 export { createTaskQueue, type TaskQueue } from './scheduling/task-queue.ts';
-export { priorityRank } from './scheduling/waiting-lines.ts';
+export { WaitingLines, type WaitingTask } from './scheduling/waiting-lines.ts';

@@ -103,6 +103,23 @@ describe('the announcer', () => {
     assert.deepEqual([sent.length, measured], [4, 2], 'another change is measured');
   });
 
+  it('measures for its heartbeat however often the load changes', async (t) => {
+    let measured = 0;
+    const { announcer, start, after } = testAnnouncer(t, () => answer('neo'), {
+      self: (seq) => {
+        measured += 1;
+        return announceOf('switch', { seq });
+      },
+      asKnown: () => announceOf('switch', { seq: 1_000 }),
+    });
+    await start();
+    for (let passed = 0; passed < 90; passed += 10) {
+      announcer.loadChanged();
+      await after(10_000);
+    }
+    assert.ok(measured >= 3, `${measured} measurements in 90 s`);
+  });
+
   it('retries while its own state cannot be measured', async (t) => {
     const { sent, start, after } = testAnnouncer(t, () => answer('neo'), {
       self: (n) => (n < 3 ? Promise.reject(new Error('git')) : announceOf('switch', { seq: n })),

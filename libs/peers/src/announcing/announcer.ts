@@ -81,13 +81,15 @@ export function createAnnouncer(options: AnnouncerOptions): Announcer {
   }
 
   async function broadcastOnce(self: AnnouncerOptions['self']): Promise<void> {
-    heartbeat?.[Symbol.dispose]();
+    const isMeasured = self === options.self;
+    // A change of load does not put off the next measurement.
+    if (isMeasured) heartbeat?.[Symbol.dispose]();
     let pauseMs: number;
     try {
       const announce = await self();
       if (leaving) return;
       failures = 0;
-      lastSentAt = options.clock.now();
+      lastSentAt = options.clock.monotonic();
       pauseMs = (((announce.ttlS ?? DEFAULT_TTL_S) * 1000) / 3) * (0.9 + 0.1 * random());
       for (const each of senders) each.send(announce);
       options.bus?.publish(announce);
@@ -96,7 +98,7 @@ export function createAnnouncer(options: AnnouncerOptions): Announcer {
       pauseMs = backoffMs(failures, { firstMs: FIRST_RETRY_MS, longestMs: LONGEST_RETRY_MS, random });
       options.log.warn({ err: error }, 'no announce could be built: trying again');
     }
-    if (!leaving) heartbeat = options.clock.timer(() => broadcast(), pauseMs);
+    if (isMeasured && !leaving) heartbeat = options.clock.timer(() => broadcast(), pauseMs);
   }
 
   function schedule(delayMs: number, measure: boolean): void {
@@ -139,7 +141,7 @@ export function createAnnouncer(options: AnnouncerOptions): Announcer {
     },
     changed: () => schedule(DEBOUNCE_MS, true),
     loadChanged: () =>
-      schedule(Math.max(LOAD_DEBOUNCE_MS, lastSentAt + DEBOUNCE_MS - options.clock.now()), false),
+      schedule(Math.max(LOAD_DEBOUNCE_MS, lastSentAt + DEBOUNCE_MS - options.clock.monotonic()), false),
     async farewell() {
       if (!started || leaving) return;
       stopTimers();

@@ -80,6 +80,7 @@ interface ProfileSnapshot {
   readonly repoState: { readonly branch: string; readonly clean: boolean };
   readonly activeTasks: number;
   readonly queuedTasks: number;
+  readonly freeSlots: number;
   readonly sessionFresh: boolean;
   readonly ready: boolean;
   readonly instanceId: string;
@@ -117,6 +118,7 @@ function buildAnnounce(facts: ProfileSnapshot): SessionAnnounce {
       maxConcurrentTasks: fleet.limits.max_concurrent_tasks,
       queueDepth: fleet.limits.queue_depth,
       queuedTasks: facts.queuedTasks,
+      freeSlots: facts.freeSlots,
     },
     ttlS: fleet.announce.ttl_s,
     sentAt: new Date(facts.now).toISOString(),

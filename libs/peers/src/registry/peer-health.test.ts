@@ -85,6 +85,29 @@ describe('a circuit', () => {
   });
 });
 
+it('three tasks in a row that failed at once open the circuit, and then one task tries', () => {
+  const clock = manualClock(NOW);
+  const health = createPeerHealth(clock);
+  const openFor = (): number => Math.max(0, health.snapshot().circuitOpenUntil - clock.now());
+  for (let failed = 0; failed < 5; failed += 1) health.recordEnded(true);
+  assert.equal(openFor(), 2_000, 'tasks that were sent before it opened do not make it longer');
+  health.recordAnswer();
+  assert.equal(openFor(), 2_000, 'an answer does not close it');
+  clock.advance(2_000);
+  assert.equal(openFor(), 0);
+  {
+    using _trial = health.trackTask();
+    assert.ok(openFor() > 0, 'open for others during the trial');
+    health.recordEnded(true);
+  }
+  assert.equal(openFor(), 4_000);
+  clock.advance(4_000);
+  health.recordEnded(false);
+  assert.equal(openFor(), 0);
+  clock.advance(-3_600_000);
+  assert.equal(openFor(), 0);
+});
+
 it('accepted and refused dispatches move the averages, and a tracked task counts until it leaves', () => {
   const health = createPeerHealth(manualClock(NOW));
   health.recordRefused();

@@ -35,34 +35,47 @@ export interface PeerHealth {
 
 export function createPeerHealth(clock: Clock): PeerHealth {
   const load = createPeerLoad(clock);
-  let failures = 0;
+  /** Failures in a row: the peer could not be reached; a task failed there before it began. */
+  let unreachable = 0;
+  let failedTasks = 0;
+  /** How often the circuit has opened since it was closed. */
+  let openings = 0;
   let circuitOpenUntil = 0;
-  let failedAtOnce = 0;
-  let brokenUntil = 0;
   let trial: { readonly until: number } | undefined;
   let blockedRate = 0;
   let latencyMs = 0;
 
-  const recordAnswer = (): void => {
-    failures = 0;
-    circuitOpenUntil = 0;
-    trial = undefined;
-  };
   /** True if the time is in the future. If it is further ahead than the longest pause, the clock was set back. */
   const isAhead = (until: number): boolean => clock.now() < until && until - clock.now() <= LONGEST_PAUSE_MS;
-  const halfOpen = (): boolean => failures >= OPENS_AFTER && !isAhead(circuitOpenUntil);
+  const isBroken = (): boolean => unreachable >= OPENS_AFTER || failedTasks >= OPENS_AFTER;
+  const halfOpen = (): boolean => isBroken() && !isAhead(circuitOpenUntil);
   const underTrial = (): boolean => trial !== undefined && isAhead(trial.until);
   const openUntil = (): number => {
     if (!halfOpen()) return circuitOpenUntil;
     return trial && underTrial() ? trial.until : Math.min(circuitOpenUntil, clock.now());
   };
+  const closeIfSound = (): void => {
+    if (isBroken()) return;
+    openings = 0;
+    circuitOpenUntil = 0;
+    trial = undefined;
+  };
+  const openIfBroken = (): void => {
+    trial = undefined;
+    if (!isBroken()) return;
+    openings += 1;
+    const pause = FIRST_PAUSE_MS * 2 ** Math.min(openings - 1, 10);
+    circuitOpenUntil = clock.now() + Math.min(pause, LONGEST_PAUSE_MS);
+  };
+  const recordAnswer = (): void => {
+    unreachable = 0;
+    closeIfSound();
+  };
   return {
     recordAnswer,
     recordFailure() {
-      failures += 1;
-      trial = undefined;
-      if (failures < OPENS_AFTER) return;
-      circuitOpenUntil = clock.now() + pauseAfter(failures);
+      unreachable += 1;
+      openIfBroken();
     },
     recordAccepted(latency) {
       recordAnswer();
@@ -72,9 +85,11 @@ export function createPeerHealth(clock: Clock): PeerHealth {
     recordRefused() {
       blockedRate = blockedRate * (1 - ALPHA) + ALPHA;
     },
-    recordEnded(failed) {
-      failedAtOnce = failed ? failedAtOnce + 1 : 0;
-      brokenUntil = failedAtOnce < OPENS_AFTER ? 0 : clock.now() + pauseAfter(failedAtOnce);
+    recordEnded(failedAtOnce) {
+      failedTasks = failedAtOnce ? failedTasks + 1 : 0;
+      // Tasks that were sent before the circuit opened say nothing new.
+      if (failedAtOnce && !isAhead(circuitOpenUntil)) openIfBroken();
+      else closeIfSound();
     },
     trackTask() {
       const own = halfOpen() && !underTrial() ? { until: clock.now() + LONGEST_PAUSE_MS } : undefined;
@@ -90,14 +105,10 @@ export function createPeerHealth(clock: Clock): PeerHealth {
     },
     load,
     snapshot: () => ({
-      circuitOpenUntil: Math.max(openUntil(), brokenUntil),
+      circuitOpenUntil: openUntil(),
       inFlight: load.inFlight,
       blockedRate,
       latencyMs,
     }),
   };
-}
-
-function pauseAfter(failures: number): number {
-  return Math.min(FIRST_PAUSE_MS * 2 ** Math.min(failures - OPENS_AFTER, 10), LONGEST_PAUSE_MS);
 }

@@ -116,9 +116,30 @@ describe('the load of a peer', () => {
   it('a peer that announces a thousand slots gets four tasks, then twice as many as it was seen to run', () => {
     const { load, capacity } = world(1_000);
     const tasks = Array.from({ length: 4 }, () => load.track());
-    assert.deepEqual([capacity().limit, capacity().free], [4, 0]);
+    assert.equal(capacity().free, 0);
     for (const task of tasks) task.observe('working', undefined);
-    assert.equal(capacity().limit, 8);
+    assert.equal(capacity().free, 4);
+  });
+
+  it('trusts an announced limit for four tasks of ours beside those of others', () => {
+    const { load, hear, capacity } = world(16);
+    hear(5);
+    assert.deepEqual([capacity().load, capacity().free], [5, 4]);
+    load.track();
+    assert.equal(capacity().free, 3);
+  });
+
+  it('a peer that waits for a context there has free slots all the same, if it announces them', () => {
+    const limits = { maxConcurrentTasks: 4, queueDepth: 9, queuedTasks: 3, freeSlots: 3 };
+    const announce = announceOf('neo', { session: { activeTasks: 1 }, limits });
+    assert.equal(capacityOf(peerOf('neo', { announce }), NOW).free, 3);
+  });
+
+  it('a pause that a clock set back would make longer is over', () => {
+    const { clock, load, capacity } = world();
+    load.recordFull();
+    clock.advance(-3_600_000);
+    assert.equal(capacity().free, 1);
   });
 
   it('gives no task to a peer where one of ours waits for a slot', () => {
@@ -145,8 +166,15 @@ describe('the load of a peer', () => {
       assert.equal(capacity().free, 0);
     }
     assert.deepEqual(pauses, [250, 500, 1_000, 2_000, 2_500, 2_500]);
+    load.recordFull();
     load.recordRoom();
-    assert.equal(capacity().free, 4);
+    assert.equal(capacity().free, 1, 'an announce of room ends the pause, and one task tries');
+    load.recordFull();
+    clock.advance(2_450);
+    assert.equal(capacity().free, 0, 'announced room does not shorten the next pause');
+    clock.advance(50);
+    load.track().observe('working', undefined);
+    assert.equal(capacity().free, 3, 'a task that is taken ends it');
   });
 
   it('a task may queue where others keep the peer busy, one at a time', () => {

@@ -76,14 +76,14 @@ export function createPeerLoad(clock: Pick<Clock, 'now'>, random: () => number =
       fullUntil = clock.now() + backoffMs(refusals, { ...FULL_PAUSE, random });
     },
     recordRoom() {
+      // The next pause is longer all the same, until the peer takes a task: it may announce room and refuse.
       fullUntil = 0;
-      refusals = 0;
     },
     get inFlight() {
       return here.size;
     },
     slots(announce) {
-      left = left.filter(({ until }) => !announce || !isIncluded(until, announce));
+      left = announce ? left.filter(({ until }) => !isIncluded(until, announce)) : [];
       const unseen = count(({ from }) => !from || !announce || !isIncluded(from, announce));
       const gone = left.filter(({ from }) => announce && isIncluded(from, announce)).length;
       return {

@@ -240,6 +240,7 @@ export function createPeerRegistry(options: PeerRegistryOptions): PeerRegistry {
 
 /** True if the announce says that the peer can start a task now. */
 function hasRoom({ session, limits }: SessionAnnounce): boolean {
+  if (limits?.freeSlots !== undefined) return limits.freeSlots > 0;
   return limits !== undefined && session.activeTasks + limits.queuedTasks < limits.maxConcurrentTasks;
 }
 

@@ -41,6 +41,7 @@ const limits = z.looseObject({
   max_concurrent_tasks: z.int().positive().describe('Maximum number of running tasks'),
   queue_depth: count.describe('Maximum number of waiting tasks'),
   queued_tasks: count.describe('Current number of waiting tasks'),
+  free_slots: count.optional().describe('Number of tasks that can start now'),
 });
 
 /** Message 1 of the handshake (docs/handshake.md#session_announce). The fields after `session` are optional. */

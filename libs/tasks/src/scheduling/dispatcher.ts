@@ -104,7 +104,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     const { dispatch } = decoded;
     const { queue, check } = destinationOf(dispatch);
     const unmet = await check(dispatch, caller);
-    if (unmet.length === 0 && dispatch.routing?.whenFull === 'refuse' && !queue.hasFreeSlot)
+    if (unmet.length === 0 && dispatch.routing?.whenFull === 'refuse' && queue.freeSlots === 0)
       unmet.push(noFreeSlot(profile, queue));
     if (unmet.length === 0 && !queue.reserve()) unmet.push(queueFull(profile, queue.waiting));
     if (unmet.length > 0) return block(record, decoded.taskId, unmet, estimateTokens(dispatch));

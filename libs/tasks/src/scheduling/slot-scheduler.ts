@@ -69,10 +69,10 @@ export class SlotScheduler<T extends QueueItem> {
     return taken >= this.#limits.depth + this.#limits.maxConcurrent;
   }
 
-  /** True if a task that is admitted now can start at once, unless its context is taken. */
-  get hasFreeSlot(): boolean {
-    const taken = this.#count.running + this.#reserved;
-    return taken < this.#limits.maxConcurrent && this.#lines.first(this.#clock.now()) === undefined;
+  /** How many tasks that are admitted now can start at once, unless their contexts are taken. */
+  get freeSlots(): number {
+    if (this.#lines.first(this.#clock.now()) !== undefined) return 0;
+    return Math.max(0, this.#limits.maxConcurrent - this.#count.running - this.#reserved);
   }
 
   /** Reserves a place for a task in admission; false if full. */

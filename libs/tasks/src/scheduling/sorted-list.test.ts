@@ -7,7 +7,7 @@ test('a sorted list behaves like a sorted array', () => {
   const keys = fc.array(fc.nat(500), { maxLength: 300 });
   fc.assert(
     fc.property(keys, keys, (added, removed) => {
-      const list = new SortedList<number>((key) => key);
+      const list = new SortedList<number>((a, b) => a - b);
       const model = new Set<number>();
       for (const [at, key] of added.entries()) {
         if (!model.has(key)) list.add(key);

@@ -2,17 +2,17 @@
 const COMPACT_FROM = 32;
 
 /**
- * Elements in ascending order of a unique key. It is fast for a queue: removing the first element and adding a last one
+ * Elements in the order of a comparison in which no two are equal. It is fast for a queue: removing the first element and adding a last one
  * take constant time.
  */
 export class SortedList<T> {
-  readonly #keyOf: (element: T) => number;
+  readonly #compare: (a: T, b: T) => number;
   #elements: T[] = [];
   /** The elements before this index are removed. */
   #start = 0;
 
-  constructor(keyOf: (element: T) => number) {
-    this.#keyOf = keyOf;
+  constructor(compare: (a: T, b: T) => number) {
+    this.#compare = compare;
   }
 
   get size(): number {
@@ -21,6 +21,10 @@ export class SortedList<T> {
 
   get first(): T | undefined {
     return this.#elements[this.#start];
+  }
+
+  at(index: number): T | undefined {
+    return this.#elements[this.#start + index];
   }
 
   has(element: T): boolean {
@@ -45,15 +49,14 @@ export class SortedList<T> {
     this.#start = 0;
   }
 
-  /** The index of the first element whose key is not below that of this element. */
+  /** The index of the first element that does not come before this one. */
   #indexOf(element: T): number {
-    const key = this.#keyOf(element);
     let low = this.#start;
     let high = this.#elements.length;
     while (low < high) {
       const middle = (low + high) >>> 1;
       const other = this.#elements[middle];
-      if (other !== undefined && this.#keyOf(other) < key) low = middle + 1;
+      if (other !== undefined && this.#compare(other, element) < 0) low = middle + 1;
       else high = middle;
     }
     return low;

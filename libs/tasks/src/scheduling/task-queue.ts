@@ -14,8 +14,8 @@ export interface TaskQueue {
   /** Tasks that began, and wait without a slot. */
   readonly parked: number;
   readonly full: boolean;
-  /** A task that is admitted now can start at once. */
-  readonly hasFreeSlot: boolean;
+  /** How many tasks that are admitted now can start at once. */
+  readonly freeSlots: number;
   reserve(): boolean;
   release(): void;
   /** Enqueues an admitted task, and runs it in its turn. `hasBegun`: a former process ran a part of it. */
@@ -218,8 +218,8 @@ export function createTaskQueue(options: TaskQueueOptions): TaskQueue {
     get full() {
       return scheduler.full;
     },
-    get hasFreeSlot() {
-      return scheduler.hasFreeSlot;
+    get freeSlots() {
+      return scheduler.freeSlots;
     },
     reserve: () => scheduler.reserve(),
     release: () => scheduler.release(),

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Priority } from '@hermes-fleet/protocol';
 import fc from 'fast-check';
-import { priorityRank, WaitingLines, type WaitingTask } from './waiting-lines.ts';
+import { WaitingLines, type WaitingTask } from './waiting-lines.ts';
 
 const AGEING_MS = 1_000;
 
@@ -168,8 +168,10 @@ describe('waiting lines', () => {
   });
 
   function isFirstOfContext(each: Task, all: readonly Task[], now: number): boolean {
-    const rank = ({ priority, since }: Task): number =>
-      Math.min(Priority.options.length - 1, priorityRank({ priority, since }, AGEING_MS, now));
+    const rank = ({ priority, since }: Task): number => {
+      const raised = Priority.options.indexOf(priority) + Math.floor((now - since) / AGEING_MS);
+      return Math.min(Priority.options.length - 1, raised);
+    };
     return !all.some(
       (other) =>
         other !== each &&
@@ -218,5 +220,21 @@ describe('waiting lines', () => {
       }
       assert.equal(served, 'low');
     }
+  });
+
+  it('list the waiting tasks in the order in which they would be served', () => {
+    const added = fc.array(arrival, { maxLength: 60 });
+    fc.assert(
+      fc.property(added, (arrivals) => {
+        const lines = new WaitingLines<Task>(AGEING_MS);
+        for (const [at, { priority, caller }] of arrivals.entries())
+          lines.add(task(`${at}`, { priority, caller }), 0);
+        const listed = lines
+          .inOrder(0)
+          .map(({ id }) => id)
+          .toArray();
+        assert.deepEqual(listed, drain(lines));
+      }),
+    );
   });
 });

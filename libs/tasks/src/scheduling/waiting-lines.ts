@@ -6,8 +6,10 @@ export interface WaitingTask {
   readonly contextId: string;
   readonly caller: string;
   readonly priority: Priority;
-  /** Position by arrival; unique. */
+  /** Position by arrival. */
   readonly order: number;
+  /** Position among tasks of the same order; absent: the order is unique. */
+  readonly tie?: number;
   /** Start of the wait, ms since the epoch. */
   readonly since: number;
 }
@@ -43,16 +45,7 @@ interface Caller {
 
 const URGENT = Priority.options.length - 1;
 
-/** The priority as a number, raised by one for every `ageingMs` since then. */
-export function priorityRank(
-  { priority, since }: { readonly priority: Priority; readonly since: number },
-  ageingMs: number,
-  now: number,
-): number {
-  return Priority.options.indexOf(priority) + Math.floor((now - since) / ageingMs);
-}
-
-const byOrder = ({ order }: WaitingTask): number => order;
+const byOrder = (a: WaitingTask, b: WaitingTask): number => a.order - b.order || (a.tie ?? 0) - (b.tie ?? 0);
 const lineKey = ({ caller, priority }: WaitingTask): string => `${priority} ${caller}`;
 
 const waitingIn = <T extends WaitingTask>({ waiting }: Context<T>, task: T): T | undefined =>
@@ -124,12 +117,50 @@ export class WaitingLines<T extends WaitingTask> {
     return best?.task;
   }
 
+  /** All tasks that may start, in the order in which they would be served now. */
+  *inOrder(now: number): Generator<T> {
+    const heads = [...this.#lines.values()].map(({ priority, since, tasks }) => ({
+      priority,
+      since,
+      tasks,
+      at: 0,
+    }));
+    const served = new Map<string, number>();
+    for (let turn = this.#turn + 1; ; turn += 1) {
+      let best:
+        | { readonly head: (typeof heads)[number]; readonly task: T; readonly rank: number }
+        | undefined;
+      for (const head of heads) {
+        const task = head.tasks.at(head.at);
+        if (task === undefined) continue;
+        const candidate = { head, task, rank: this.#rankOf(head, now) };
+        if (best === undefined || this.#isBefore(candidate, best, served)) best = candidate;
+      }
+      if (best === undefined) return;
+      yield best.task;
+      served.set(best.task.caller, turn);
+      best.head.at += 1;
+      best.head.since = now;
+    }
+  }
+
+  /** The priority of a waiting task as a number, raised by its wait if it is the first of its caller and priority. */
+  rankOf(task: T, now: number): number {
+    const line = this.#lines.get(lineKey(task));
+    return this.#rankOf(line?.tasks.first === task ? line : { priority: task.priority, since: now }, now);
+  }
+
   /** Gives the task its context until `release`, and ends its caller's turn. */
   serve(task: T, now: number): void {
-    this.#turn += 1;
-    const caller = this.#callers.get(task.caller);
-    if (caller) this.#callers.set(task.caller, { ...caller, servedAt: this.#turn });
+    this.endTurn(task);
     this.hold(task, now);
+  }
+
+  /** Counts the task's caller as served last. */
+  endTurn({ caller: name }: T): void {
+    this.#turn += 1;
+    const caller = this.#callers.get(name);
+    if (caller) this.#callers.set(name, { ...caller, servedAt: this.#turn });
   }
 
   /** Reserves the context of a task for it, until `release`. */
@@ -177,7 +208,7 @@ export class WaitingLines<T extends WaitingTask> {
     for (const { first: task } of waiting.values()) {
       if (task === undefined) continue;
       const rank = this.#rankOf(task, now);
-      if (first === undefined || rank > highest || (rank === highest && task.order < first.order)) {
+      if (first === undefined || rank > highest || (rank === highest && byOrder(task, first) < 0)) {
         first = task;
         highest = rank;
       }
@@ -190,7 +221,8 @@ export class WaitingLines<T extends WaitingTask> {
     const key = lineKey(task);
     const line = this.#lines.get(key) ?? { priority, tasks: new SortedList<T>(byOrder), since: now };
     line.tasks.add(task);
-    if (line.tasks.first === task) line.since = now;
+    // It may have waited before, and been away.
+    if (line.tasks.first === task) line.since = Math.min(task.since, now);
     this.#lines.set(key, line);
   }
 
@@ -204,18 +236,17 @@ export class WaitingLines<T extends WaitingTask> {
     if (line.tasks.size === 0) this.#lines.delete(key);
   }
 
-  #isBefore(a: Head<T>, b: Head<T>): boolean {
+  #isBefore(a: Head<T>, b: Head<T>, served?: ReadonlyMap<string, number>): boolean {
     if (a.rank !== b.rank) return a.rank > b.rank;
-    const [servedA, servedB] = [this.#servedAt(a.task.caller), this.#servedAt(b.task.caller)];
-    return servedA === servedB ? a.task.order < b.task.order : servedA < servedB;
+    const servedAt = ({ caller }: T): number =>
+      served?.get(caller) ?? this.#callers.get(caller)?.servedAt ?? 0;
+    const [servedA, servedB] = [servedAt(a.task), servedAt(b.task)];
+    return servedA === servedB ? byOrder(a.task, b.task) < 0 : servedA < servedB;
   }
 
   /** At most urgent: otherwise a caller with many old tasks would pass every new urgent task. */
-  #rankOf(waiting: Pick<T, 'priority' | 'since'>, now: number): number {
-    return Math.min(URGENT, priorityRank(waiting, this.#ageingMs, now));
-  }
-
-  #servedAt(caller: string): number {
-    return this.#callers.get(caller)?.servedAt ?? 0;
+  #rankOf({ priority, since }: Pick<WaitingTask, 'priority' | 'since'>, now: number): number {
+    const raised = Priority.options.indexOf(priority) + Math.floor((now - since) / this.#ageingMs);
+    return Math.min(URGENT, raised);
   }
 }
