@@ -8,7 +8,7 @@ import {
   type ToolContext,
   toolContext,
 } from '@hermes-fleet/agent';
-import { type Clock, FleetError, type Ids, type JsonObject } from '@hermes-fleet/protocol';
+import { type Clock, FleetError, type Ids, type JsonObject, taskFields } from '@hermes-fleet/protocol';
 import { countTokens } from '@hermes-fleet/tokens';
 import { type MeteringProxy, openMeteringProxy } from './metering-proxy.ts';
 import type { ClaudeSdk } from './sdk.ts';
@@ -175,7 +175,7 @@ export function createClaudeConversation(claude: ClaudeCodeOptions): CreateConve
       const end = await opened.turn();
       if (end.kind !== 'lost') return end;
       // The session ended before it wrote its files, or they were removed.
-      log.warn({ task_id: task.id }, 'a session of Claude Code is lost; the run continues in a new one');
+      log.warn({ ...taskFields(task) }, 'a session of Claude Code is lost; the run continues in a new one');
       await opened[Symbol.asyncDispose]();
       state.claude = undefined;
       return (await openSession(ifLost, false)).turn();
@@ -220,7 +220,7 @@ export function createClaudeConversation(claude: ClaudeCodeOptions): CreateConve
       if (failure !== undefined) return failure;
       const detail = end.kind === 'failed' ? end.detail : end.kind;
       const cause = end.kind === 'failed' ? end.cause : undefined;
-      log.error({ task_id: task.id, err: cause, detail, stderr: session?.stderr() }, 'Claude Code failed');
+      log.error({ ...taskFields(task), err: cause, detail, stderr: session?.stderr() }, 'Claude Code failed');
       return new FleetError('MODEL_FAILED', 'Claude Code failed; the log has the reason', {
         cause,
         retryable: true,

@@ -14,7 +14,7 @@ import {
   type ToolContext,
   withNotes,
 } from '@hermes-fleet/agent';
-import { type JsonObject, ToolError, type ToolResult, toolFailure } from '@hermes-fleet/protocol';
+import { type JsonObject, ToolError, type ToolResult, taskFields, toolFailure } from '@hermes-fleet/protocol';
 import { z } from 'zod';
 import { annotateCall, denyCall, type ToolHookInput, type ToolUse } from './hooks.ts';
 import { checkNativePaths, normalizedPath } from './native-paths.ts';
@@ -179,7 +179,7 @@ export function createSessionCalls(options: SessionCallsOptions, resources: RunR
     const duration: JsonObject = durationMs === undefined ? {} : { duration_ms: durationMs };
     if (hooks.logToolUse)
       log.info(
-        { task_id: task.id, tool, ok: entry.ok, ...duration, detail: loggable(entry.detail ?? '') },
+        { ...taskFields(task), tool, ok: entry.ok, ...duration, detail: loggable(entry.detail ?? '') },
         'a tool was used',
       );
     await progress({ tool, phase: 'ended', ok: entry.ok, ...duration });
@@ -218,7 +218,7 @@ export function createSessionCalls(options: SessionCallsOptions, resources: RunR
         await options.pause();
         throw error;
       }
-      log.error({ task_id: task.id, tool: tool.name, err: error }, 'a tool failed unexpectedly');
+      log.error({ ...taskFields(task), tool: tool.name, err: error }, 'a tool failed unexpectedly');
       return toolFailure('the tool failed unexpectedly; try another way');
     }
   }

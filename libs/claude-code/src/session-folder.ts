@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { type RunResources, SCRATCH, scratchDir } from '@hermes-fleet/agent';
-import type { AdmittedTask } from '@hermes-fleet/protocol';
+import { type AdmittedTask, taskFields } from '@hermes-fleet/protocol';
 import { COMMAND_ENV, runCommand } from '@hermes-fleet/workspace';
 
 /** Prefix of the folders with session files, inside the tasks' scratchpads. */
@@ -28,6 +28,6 @@ export async function removeSession({ workspace, task, clock, log }: RunResource
   try {
     await runCommand(line, { cwd: workspace.dir, env: COMMAND_ENV, ...limits });
   } catch (error) {
-    log.warn({ task_id: task.id, err: error }, 'the session of a task that is over could not be removed');
+    log.warn({ ...taskFields(task), err: error }, 'the session of a task that is over could not be removed');
   }
 }

@@ -21,6 +21,7 @@ import {
   type McpHealth,
   PROTOCOL_VERSIONS,
   type SessionAnnounce,
+  taskFields,
 } from '@hermes-fleet/protocol';
 import { createRelay, homeOf, relaySettings } from '@hermes-fleet/relay';
 import type { FleetMetrics } from '@hermes-fleet/service';
@@ -148,7 +149,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       onExpired: (task) => {
         dispatcher
           .expire(task)
-          .catch((error) => log.error({ task_id: task.id, err: error }, 'expiry not written'));
+          .catch((error) => log.error({ ...taskFields(task), err: error }, 'expiry not written'));
       },
     });
   const ownLimits = { maxConcurrent: limits.max_concurrent_tasks, depth: limits.queue_depth };

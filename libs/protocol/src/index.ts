@@ -90,6 +90,7 @@ export {
 export type { Accepted, Caller, InboundMessage, Intake, Scope } from './ports/intake.ts';
 export type { OutboxEvent, OutboxSource, TokenEntry, TokenStore } from './ports/ledger.ts';
 export { type Log, silentLog } from './ports/log.ts';
+export { logWith, type TaskFields, taskFields, traceField } from './ports/log-fields.ts';
 export {
   defineTool,
   type RemoteAgents,

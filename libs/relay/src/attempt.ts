@@ -8,7 +8,9 @@ import {
   type JsonObject,
   type JsonValue,
   type Log,
+  logWith,
   type RunOutcome,
+  taskFields,
 } from '@hermes-fleet/protocol';
 import type { FleetMetrics } from '@hermes-fleet/service';
 import { errorOutcome } from '@hermes-fleet/tasks';
@@ -114,7 +116,7 @@ function delegateOptionsFor(
     endpoint,
     health,
     clock,
-    log,
+    log: logWith(log, taskFields(task)),
     random,
     peerDownAfterMs,
     resumed,

@@ -1,5 +1,12 @@
 import type { RoutingDecision } from '@hermes-fleet/peers';
-import type { AdmittedTask, Executor, RunContext, RunOutcome, Unmet } from '@hermes-fleet/protocol';
+import {
+  type AdmittedTask,
+  type Executor,
+  type RunContext,
+  type RunOutcome,
+  taskFields,
+  type Unmet,
+} from '@hermes-fleet/protocol';
 import { errorOutcome } from '@hermes-fleet/tasks';
 import { type AttemptOptions, attempt } from './attempt.ts';
 import { attemptRecord, bookDelegated, explanationOf, withAttempt } from './attempt-history.ts';
@@ -208,6 +215,7 @@ async function startDelegation(
   };
   await run.save({ current });
   options.waitReported = false;
+  options.log.info({ ...taskFields(task), peer: to }, 'task is sent to a peer');
   const last = state.refusals.at(-1);
   if (waitedFor !== undefined) metrics.retry(waitedFor);
   if (last && last.peer !== to) {

@@ -30,10 +30,7 @@ export function createSpill(
         done += (await file.write(bytes, done, bytes.length - done, done)).bytesWritten;
       }
     } catch (error) {
-      options.log.warn(
-        { task_id: options.taskId, tool, err: error },
-        'the full output of a tool could not be kept',
-      );
+      options.log.warn({ tool, err: error }, 'the full output of a tool could not be kept');
       return `the full output could not be kept (${reasonOf(error)})`;
     }
     state.spilled_bytes += bytes.length;

@@ -8,6 +8,7 @@ import {
   type Log,
   type RunContext,
   type RunOutcome,
+  taskFields,
   type Unmet,
 } from '@hermes-fleet/protocol';
 import { anchoredFiles, type Workspace, type Workspaces } from '@hermes-fleet/workspace';
@@ -87,7 +88,7 @@ export function createLoopExecutor(options: LoopOptions): Executor {
         const keep = resumesLater(context, error) ? workspace.leave : workspace.commit;
         await keep(commitMessage(task)).catch((cause) => {
           log.error(
-            { task_id: task.id, err: cause },
+            { ...taskFields(task), err: cause },
             'the work of an interrupted task could not be committed',
           );
         });
@@ -201,7 +202,7 @@ function createRun(
       if (stopped === undefined) throw error;
       const guard = STOP_GUARDS[stopped.code];
       if (guard !== undefined) onGuard?.(guard, 'stop');
-      log.warn({ task_id: task.id, code: stopped.code, err: error }, 'a run was stopped');
+      log.warn({ ...taskFields(task), code: stopped.code, err: error }, 'a run was stopped');
       return stopped;
     } finally {
       await main.close?.();

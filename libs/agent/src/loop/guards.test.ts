@@ -279,6 +279,8 @@ test('tool calls are logged if configured, without secrets', async (t) => {
     } = { duration_ms: undefined, task_id: undefined, ...used[0] };
     assert.deepEqual([typeof duration, typeof taskId], ['number', 'string']);
     assert.deepEqual(rest, {
+      dispatch_id: 'task',
+      root_id: 'task',
       tool: 'shell_exec',
       ok: true,
       detail: 'API_KEY=[redacted] true',

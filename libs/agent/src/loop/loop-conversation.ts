@@ -1,4 +1,4 @@
-import { type JsonObject, toolFailure } from '@hermes-fleet/protocol';
+import { type JsonObject, taskFields, toolFailure } from '@hermes-fleet/protocol';
 import { countTokens } from '@hermes-fleet/tokens';
 import type { ModelMessage } from 'ai';
 import {
@@ -159,7 +159,7 @@ export function createLoopConversation(options: ConversationOptions, resources: 
   /** Rethrows once no write is in progress any more. */
   async function settleAndThrow(error: unknown): Promise<never> {
     await writes.durable().catch((err: unknown) => {
-      log.warn({ task_id: task.id, err }, 'the last writes of a run could not be saved');
+      log.warn({ ...taskFields(task), err }, 'the last writes of a run could not be saved');
     });
     throw error;
   }

@@ -1,4 +1,4 @@
-import { type ErrorCode, FleetError } from '@hermes-fleet/protocol';
+import { type ErrorCode, FleetError, taskFields } from '@hermes-fleet/protocol';
 import { verdictPrompt } from '../messages/follow-up-prompts.ts';
 import { lastText } from '../messages/history.ts';
 import { REVIEW_TOOLS, readVerdict, reviewInstructions, reviewMessage } from '../messages/review-prompt.ts';
@@ -76,7 +76,7 @@ async function diffOf({ state, resources }: ReviewOptions): Promise<string | und
     return await workspace.diffSince(state.base, MAX_DIFF_CHARS);
   } catch (error) {
     signal.throwIfAborted();
-    log.error({ task_id: task.id, err: error }, 'the diff for a review could not be made');
+    log.error({ ...taskFields(task), err: error }, 'the diff for a review could not be made');
     return undefined;
   }
 }
@@ -118,7 +118,7 @@ async function judge(
   } catch (error) {
     signal.throwIfAborted();
     if (!(error instanceof FleetError) || !REVIEW_ERRORS.has(error.code)) throw error;
-    log.warn({ task_id: task.id, code: error.code, err: error }, 'a review was interrupted');
+    log.warn({ ...taskFields(task), code: error.code, err: error }, 'a review was interrupted');
     return { verdict: 'failed', detail: error.message };
   }
   return readVerdict(lastText(state.messages));

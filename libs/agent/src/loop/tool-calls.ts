@@ -1,4 +1,11 @@
-import { type JsonObject, ToolError, type ToolResult, toolFailure } from '@hermes-fleet/protocol';
+import {
+  type JsonObject,
+  logWith,
+  ToolError,
+  type ToolResult,
+  taskFields,
+  toolFailure,
+} from '@hermes-fleet/protocol';
 import type { ModelMessage } from 'ai';
 import { z } from 'zod';
 import { createGuards, entryOf, withNotes } from '../guards/guards.ts';
@@ -54,7 +61,7 @@ export function createToolCalls(options: ToolCallsOptions, resources: RunResourc
       files,
       canRun: tools.has('shell_exec'),
       maxOutputBytes: outputBytes(resources.model.info.contextWindow),
-      log,
+      log: logWith(log, taskFields(task)),
       onGuard: resources.onGuard,
     },
     state.guards,
@@ -103,7 +110,7 @@ export function createToolCalls(options: ToolCallsOptions, resources: RunResourc
     } catch (error) {
       signal.throwIfAborted();
       if (stopping.aborted && error === stopping.reason) return await options.pause();
-      log.error({ task_id: task.id, tool: call.tool, err: error }, 'a tool failed unexpectedly');
+      log.error({ ...taskFields(task), tool: call.tool, err: error }, 'a tool failed unexpectedly');
       return toolFailure('the tool failed unexpectedly; try another way');
     }
   }
@@ -125,7 +132,7 @@ export function createToolCalls(options: ToolCallsOptions, resources: RunResourc
       if (hooks.logToolUse) {
         const detail = loggable(entry.detail ?? '');
         log.info(
-          { task_id: task.id, tool, ok: entry.ok, duration_ms: durationMs, detail },
+          { ...taskFields(task), tool, ok: entry.ok, duration_ms: durationMs, detail },
           'a tool was used',
         );
       }

@@ -8,6 +8,7 @@ import {
   type Log,
   type Tool,
   type ToolSource,
+  taskFields,
   toolFailure,
 } from '@hermes-fleet/protocol';
 import { z } from 'zod';
@@ -67,7 +68,7 @@ export function mcpToolSource(
       signal.throwIfAborted();
       const reason = error instanceof Error ? error.message : String(error);
       options.log.warn(
-        { task_id: task.id, server, reason },
+        { ...taskFields(task), server, reason },
         'MCP server unavailable; its tools are not offered',
       );
       return undefined;
@@ -110,7 +111,7 @@ export function mcpToolSource(
     ];
     if (leftOut.length > 0)
       options.log.warn(
-        { task_id: task.id, server, left_out: leftOut.slice(0, 20) },
+        { ...taskFields(task), server, left_out: leftOut.slice(0, 20) },
         'tools of an MCP server left out',
       );
     return tools.map((tool) => toTool(pool, server, tool));

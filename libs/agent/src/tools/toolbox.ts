@@ -1,4 +1,4 @@
-import type { AdmittedTask, Log, ToolSource } from '@hermes-fleet/protocol';
+import { type AdmittedTask, type Log, type ToolSource, taskFields } from '@hermes-fleet/protocol';
 import type { AgentTool } from '../run/conversation.ts';
 import { toolDefinitions } from '../run/tool.ts';
 import { mcpPrefix } from './mcp-names.ts';
@@ -34,7 +34,7 @@ export function createToolbox(options: {
           } catch (error) {
             signal.throwIfAborted();
             options.log.warn(
-              { task_id: task.id, err: error },
+              { ...taskFields(task), err: error },
               'a tool source failed; its tools are not offered',
             );
             return [];

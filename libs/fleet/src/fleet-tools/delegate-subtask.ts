@@ -8,6 +8,7 @@ import {
   type ToolCall,
   ToolError,
   type ToolResult,
+  taskFields,
   type Unmet,
 } from '@hermes-fleet/protocol';
 import { z } from 'zod';
@@ -52,7 +53,7 @@ export function createSubtaskDelegation(options: SubtaskDelegationOptions): Dele
     const slice = resumed ?? sliceOf(call.budget, request.tokenBudget);
     const subtask = admittedSubtask(task, call.key, profile, subtaskDispatch(task, request, slice.limit));
     const fields = {
-      task_id: task.id,
+      ...taskFields(task),
       part: subtask.id,
       agent: request.agent,
       on_behalf_of: task.caller.name,

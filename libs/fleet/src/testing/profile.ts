@@ -119,7 +119,7 @@ export async function profile(t: TestContext, o: ProfileOptions = {}): Promise<T
       },
       clock: o.clock ?? systemClock,
       ids: systemIds,
-      log: silentLog,
+      log: o.log ?? silentLog,
     });
     return {
       ledger,

@@ -16,8 +16,11 @@ export interface RelayFleet {
 /** Starts serving workers, and an orchestrator that knows their announces and fails if it works itself. */
 export async function relayFleet(
   t: TestContext,
-  workers: Record<string, Pick<ProfileOptions, 'script' | 'tier' | 'fleet' | 'ledger'>>,
-  o: { fleet?: JsonObject; announce?: boolean } & Pick<ProfileOptions, 'defaultBudget' | 'ledger'> = {},
+  workers: Record<string, Pick<ProfileOptions, 'script' | 'tier' | 'fleet' | 'ledger' | 'log'>>,
+  o: { fleet?: JsonObject; announce?: boolean } & Pick<
+    ProfileOptions,
+    'defaultBudget' | 'ledger' | 'log'
+  > = {},
 ): Promise<RelayFleet> {
   const names = ['switch', ...Object.keys(workers)];
   const agents: Record<string, number> = {};
@@ -35,6 +38,7 @@ export async function relayFleet(
     // The shortest pauses that backoff allows.
     random: () => 0,
     ...(o.ledger ? { ledger: o.ledger } : {}),
+    ...(o.log ? { log: o.log } : {}),
     ...(o.defaultBudget === undefined ? {} : { defaultBudget: o.defaultBudget }),
     fleet: { orchestrate: true, routing: { peer_down_after_s: 20 }, ...o.fleet },
   });

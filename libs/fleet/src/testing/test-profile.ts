@@ -1,6 +1,6 @@
 import type { Ledger, TaskRecord } from '@hermes-fleet/ledger';
 import type { Announcer, PeerRegistry } from '@hermes-fleet/peers';
-import type { Caller, Clock, decodeResult, InboundMessage, JsonObject } from '@hermes-fleet/protocol';
+import type { Caller, Clock, decodeResult, InboundMessage, JsonObject, Log } from '@hermes-fleet/protocol';
 import type { Gateway } from '../gateway.ts';
 import type { Script } from './scripts.ts';
 
@@ -28,6 +28,8 @@ export interface ProfileOptions {
   readonly random?: () => number;
   /** The supported handshake versions, as in GatewayOptions. */
   readonly versions?: readonly string[];
+  /** The log of the gateway; silent when absent. */
+  readonly log?: Log;
   /** Wraps the ledger that the gateway gets. */
   readonly ledger?: (real: Ledger) => Ledger;
 }

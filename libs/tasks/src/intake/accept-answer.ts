@@ -8,6 +8,7 @@ import {
   type Log,
 } from '@hermes-fleet/protocol';
 import { requireScope } from '@hermes-fleet/service';
+import { recordFields } from '../running/record-fields.ts';
 import type { Dispatcher } from '../scheduling/dispatcher.ts';
 
 export interface AnswerOptions {
@@ -39,7 +40,7 @@ export async function acceptAnswer(
   if (handshake) throw invalid('holds a TASK_DISPATCH: send that without a task id; an answer is text');
   if (text.trim() === '') throw invalid('has no text: an answer is text');
   const { question, isNew } = await ledger.answer(taskId, { messageId, text, message: message.raw });
-  const fields = { task_id: taskId, context_id: task.contextId, caller: caller.name, question: question.seq };
+  const fields = { ...recordFields(task), question: question.seq };
   log.info(fields, isNew ? 'question answered' : 'answer is a duplicate of a known one');
   if (isNew) dispatcher.answered(taskId);
   return { kind: 'task', taskId };

@@ -11,6 +11,7 @@ import {
   type JsonObject,
   readDispatch,
 } from '@hermes-fleet/protocol';
+import { recordFields } from '../running/record-fields.ts';
 import type { Dispatcher } from '../scheduling/dispatcher.ts';
 import {
   acceptAnnounce,
@@ -72,8 +73,7 @@ async function acceptTask(
     dispatch: wire,
     ...(message.traceparent === undefined ? {} : { traceparent: message.traceparent }),
   });
-  const fields = { task_id: task.id, context_id: task.contextId, caller: caller.name };
-  options.log.info(fields, created ? 'task accepted' : 'task is a duplicate of a known one');
+  options.log.info(recordFields(task), created ? 'task accepted' : 'task is a duplicate of a known one');
   // The reply to a refusal tells the caller what has changed since the last announce.
   const known = created && fresh ? options.onFreshContext(task.id) : undefined;
   await options.dispatcher.submit(task, caller);

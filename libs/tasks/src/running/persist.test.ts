@@ -10,7 +10,7 @@ function setUp() {
   const clock = manualClock(NOW);
   const closing = new AbortController();
   const store = { full: true, attempts: 0, kept: [] as number[] };
-  const persist = createPersist({ clock, log: silentLog, taskId: 't', signal: closing.signal });
+  const persist = createPersist({ clock, log: silentLog, signal: closing.signal });
   const write = (n: number): Promise<number> =>
     persist(async () => {
       store.attempts += 1;
@@ -55,7 +55,7 @@ test('an abort throws the error of the store, and other errors are thrown at onc
   const other = createPersist({
     clock: manualClock(NOW),
     log: silentLog,
-    taskId: 't',
+
     signal: AbortSignal.any([]),
   });
   await assert.rejects(

@@ -4,8 +4,8 @@ const PAUSE = { firstMs: 100, longestMs: 5_000, random: Math.random };
 
 export interface PersistOptions {
   readonly clock: Clock;
+  /** Its lines name the task. */
   readonly log: Log;
-  readonly taskId: string;
   /** Stops the retries. */
   readonly signal: AbortSignal;
 }
@@ -24,7 +24,7 @@ export function createPersist(options: PersistOptions): Persist {
 
   async function backOff(error: FleetError): Promise<void> {
     failures += 1;
-    options.log.warn({ task_id: options.taskId, err: error, failures }, 'ledger not writable: retrying');
+    options.log.warn({ err: error, failures }, 'ledger not writable: retrying');
     await options.clock.sleep(backoffMs(failures, PAUSE), options.signal).catch(() => undefined);
     pause = undefined;
   }

@@ -5,7 +5,9 @@ import {
   type Executor,
   FleetError,
   type Log,
+  logWith,
   type RunOutcome,
+  taskFields,
 } from '@hermes-fleet/protocol';
 import type { FleetMetrics } from '@hermes-fleet/service';
 import { createBudget } from '@hermes-fleet/tokens';
@@ -68,8 +70,10 @@ export function startRun(options: RunnerOptions, request: RunRequest): Run {
   const pausing = new AbortController();
   if (request.endReason) controller.abort(request.endReason);
   const finished = runToEnd(options, request, controller, pausing.signal).catch((error) => {
-    const fields = { task_id: task.id, context_id: task.contextId, caller: task.caller.name, err: error };
-    options.log.error(fields, 'end of the task could not be written: the next start resumes it');
+    options.log.error(
+      { ...fieldsOf(task), err: error },
+      'end of the task could not be written: the next start resumes it',
+    );
   });
   return {
     finished,
@@ -88,13 +92,15 @@ async function runToEnd(
   const { signal } = controller;
   const startedAt = options.clock.monotonic();
   using _deadline = deadlineTimer(options.clock, task, controller);
-  const store = { ...options, taskId: task.id, signal: options.closing };
+  const log = logWith(options.log, fieldsOf(task));
+  const store = { ...options, log, signal: options.closing };
   if (!request.endReason && !request.waitsForCaller) {
     const data = { model: executor.model.id, model_tier: executor.model.tier, resumes: task.resumes };
     const started = await persist(store, () =>
       options.ledger.append(task.id, { type: 'started', data }, { state: 'working' }),
     );
     if (!started) return;
+    log.info({ model: executor.model.id, resumes: task.resumes }, 'task started');
   }
   const hasBegun =
     options.ledger.loadCheckpoint(task.id) !== undefined || options.ledger.questions(task.id).length > 0;
@@ -121,9 +127,7 @@ async function runToEnd(
     await persist(store, () => options.ledger.append(task.id, { type: 'queued', data: { paused: true } }));
     return;
   }
-  const concluded = conclude(attempt, signal, (error) =>
-    options.log.error({ task_id: task.id, context_id: task.contextId, err: error }, 'executor failed'),
-  );
+  const concluded = conclude(attempt, signal, (error) => log.error({ err: error }, 'executor failed'));
   if (!concluded) return;
   const outcome = withOpenQuestion(concluded, signal, openQuestion(options.ledger, task.id));
   const ending = runEnding(outcome, {
@@ -154,16 +158,7 @@ async function runToEnd(
         }
       : undefined,
   );
-  options.log.info(
-    {
-      task_id: task.id,
-      context_id: task.contextId,
-      caller: task.caller.name,
-      status: ending.event,
-      tokens_spent: ending.result.tokensSpent,
-    },
-    'task ended',
-  );
+  log.info({ status: ending.event, tokens_spent: ending.result.tokensSpent }, 'task ended');
 }
 
 type Settled = { readonly outcome: RunOutcome } | { readonly thrown: unknown };
@@ -288,5 +283,11 @@ function budgetOf(
     },
   });
 }
+
+const fieldsOf = (task: AdmittedTask) => ({
+  ...taskFields(task),
+  context_id: task.contextId,
+  caller: task.caller.name,
+});
 
 const seconds = (ms: number): number => ms / 1000;

@@ -6,6 +6,7 @@ import {
   FleetError,
   isJsonObject,
   type Log,
+  logWith,
   readDispatch,
   type TaskDispatch,
   type Unmet,
@@ -16,6 +17,7 @@ import { answerDueAt, openQuestion, unansweredError } from '../running/ask-calle
 import { countDecision } from '../running/count-decision.ts';
 import { estimateTokens } from '../running/estimate-tokens.ts';
 import { persist } from '../running/persist.ts';
+import { recordFields } from '../running/record-fields.ts';
 import { blockedEnding, type Ending, encodeEnding, endingData, errorEnding } from '../running/task-result.ts';
 import { deadlineExceeded } from '../running/timers.ts';
 import type { Expiry, TaskQueue } from './task-queue.ts';
@@ -63,14 +65,11 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const { profile, versions, ledger, log, metrics, queues, destinationOf, maxInputWaitMs, closing } = options;
   const admitting = new Map<string, Promise<void>>();
   const queueOf = (taskId: string) => queues.find((queue) => queue.has(taskId));
-  const fieldsOf = ({ id, contextId, caller }: TaskRecord) => ({
-    task_id: id,
-    context_id: contextId,
-    caller,
-  });
 
-  async function end(record: Pick<TaskRecord, 'id' | 'dispatch'>, ending: Ending): Promise<boolean> {
-    const store = { ...options, taskId: record.id, signal: closing };
+  const storeOf = (of: TaskRecord) => ({ ...options, log: logWith(log, recordFields(of)), signal: closing });
+
+  async function end(record: TaskRecord, ending: Ending): Promise<boolean> {
+    const store = storeOf(record);
     const event = { type: ending.event, data: endingData(ending) };
     const written = await persist(store, () =>
       ledger.append(record.id, event, {
@@ -94,7 +93,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     if (!(await end(record, ending))) return;
     const { task } = record.dispatch;
     countDecision(metrics, isJsonObject(task) ? task : {}, { kind: 'blocked', unmet, saved });
-    const fields = { ...fieldsOf(record), unmet: unmet.map(({ kind }) => kind) };
+    const fields = { ...recordFields(record), unmet: unmet.map(({ kind }) => kind) };
     log.info(fields, `task blocked: ${ending.result.blockedReason}`);
   }
 
@@ -110,7 +109,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     if (unmet.length > 0) return block(record, decoded.taskId, unmet, estimateTokens(dispatch));
     try {
       const data = { lane: queue.name, priority: dispatch.task.priority ?? 'normal' };
-      const store = { ...options, taskId: record.id, signal: closing };
+      const store = storeOf(record);
       const queued = await persist(store, () =>
         ledger.append(record.id, { type: 'queued', data }, { state: 'queued' }),
       );
@@ -129,10 +128,10 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     try {
       await admit(record, caller);
     } catch (error) {
-      log.error({ ...fieldsOf(record), err: error }, 'admission failed');
+      log.error({ ...recordFields(record), err: error }, 'admission failed');
       if (closing.aborted) return;
       await end(record, errorEnding(record.key, profile, FleetError.from(error))).catch((err) =>
-        log.error({ ...fieldsOf(record), err }, 'failed admission could not be written'),
+        log.error({ ...recordFields(record), err }, 'failed admission could not be written'),
       );
     }
   }
@@ -151,7 +150,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     if (record.state === 'submitted') return submit(record, caller);
     const dispatch = decodeStored(record, versions);
     if (dispatch instanceof FleetError) {
-      log.error({ ...fieldsOf(record), err: dispatch }, 'unfinished task cannot be resumed');
+      log.error({ ...recordFields(record), err: dispatch }, 'unfinished task cannot be resumed');
       await end(record, errorEnding(record.key, profile, dispatch));
       return;
     }
@@ -160,7 +159,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     if (open) {
       const task = admittedTask(record, dispatch, caller);
       queue.hold(task, record.createdAt, expiryOf(task, open, maxInputWaitMs));
-      log.info(fieldsOf(record), 'task still waits for its caller');
+      log.info(recordFields(record), 'task still waits for its caller');
       return;
     }
     const interrupted = record.state === 'working';
@@ -180,7 +179,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     }
     await ledger.append(record.id, { type: 'resumed', data: { resumes } }, { state: 'queued', resumes });
     metrics.resumed();
-    log.info({ ...fieldsOf(record), resumes }, 'task resumed');
+    log.info({ ...recordFields(record), resumes }, 'task resumed');
     const hasBegun = ledger.loadCheckpoint(record.id) !== undefined;
     queue.add(admittedTask({ ...record, resumes }, dispatch, caller), record.createdAt, hasBegun);
   }

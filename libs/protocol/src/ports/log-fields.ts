@@ -1,0 +1,39 @@
+import type { AdmittedTask } from './execution.ts';
+import type { Log } from './log.ts';
+
+const TRACE_ID = /^[0-9a-f]{2}-([0-9a-f]{32})-/;
+
+/** What a log line about a task names, so that a search for one of the IDs follows the task through the fleet. */
+export interface TaskFields {
+  /** The task's ID at this profile. A peer that the task is sent to knows it as `dispatch_id`. */
+  readonly task_id: string;
+  /** The caller's name for the task (`task.task_id` of the dispatch). */
+  readonly dispatch_id: string;
+  /** The `dispatch_id` of the first task of the chain, the same at every profile. */
+  readonly root_id: string;
+  /** From the `traceparent` of the request that created the task, the same at every profile. */
+  readonly trace_id?: string;
+}
+
+export function taskFields(task: Pick<AdmittedTask, 'id' | 'dispatch' | 'traceparent'>): TaskFields {
+  const { taskId, rootId } = task.dispatch.task;
+  return { task_id: task.id, dispatch_id: taskId, root_id: rootId ?? taskId, ...traceField(task) };
+}
+
+/** The `trace_id` of a `traceparent`, if it has one. */
+export function traceField({ traceparent = '' }: Pick<AdmittedTask, 'traceparent'>): {
+  readonly trace_id?: string;
+} {
+  const [, traceId] = TRACE_ID.exec(traceparent) ?? [];
+  return traceId === undefined ? {} : { trace_id: traceId };
+}
+
+/** A log whose lines all have these fields. */
+export function logWith(log: Log, fields: object): Log {
+  return {
+    debug: (more, message) => log.debug({ ...fields, ...more }, message),
+    info: (more, message) => log.info({ ...fields, ...more }, message),
+    warn: (more, message) => log.warn({ ...fields, ...more }, message),
+    error: (more, message) => log.error({ ...fields, ...more }, message),
+  };
+}
