@@ -49,6 +49,8 @@ export interface Connections {
   /** Read-only: sees committed data only. */
   readonly reader: DatabaseSync;
   readonly id: string;
+  /** What is wrong with the file's pages; undefined for an intact file. */
+  readonly damage?: string | undefined;
   /** Throws if the file was moved, removed or replaced: SQLite would continue to write to a lost file. */
   readonly assertInPlace: () => void;
 }
@@ -80,11 +82,18 @@ export function openConnections(
     enableWal(writer, file);
     migrate(writer, file, schema);
     const id = identify(createQueries(writer));
-    return { writer, reader: open(true), id, assertInPlace: inPlaceCheck(file) };
+    const damage = damageOf(writer);
+    return { writer, reader: open(true), id, damage, assertInPlace: inPlaceCheck(file) };
   } catch (error) {
     for (const db of opened) db.close();
     throw openingError(file, error);
   }
+}
+
+/** The first damage that SQLite's check of all pages finds. Reads the whole file once. */
+function damageOf(db: DatabaseSync): string | undefined {
+  const found = String(db.prepare('PRAGMA quick_check(1)').get()?.quick_check ?? 'ok');
+  return found === 'ok' ? undefined : found.replaceAll('\n', ' ');
 }
 
 function inPlaceCheck(file: string): () => void {

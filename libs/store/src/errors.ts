@@ -1,3 +1,5 @@
+import { FleetError } from '@hermes-fleet/protocol';
+
 /** Primary result codes of SQLite. */
 export const SQLITE = {
   busy: 5,
@@ -31,6 +33,19 @@ export function resultCode(error: unknown): number | undefined {
   if (!(error instanceof Error) || !('errcode' in error) || typeof error.errcode !== 'number')
     return undefined;
   return error.errcode & 0xff;
+}
+
+/** True if a page of the file is damaged: unlike a full disk, that does not pass. */
+export function isDamage(error: unknown): boolean {
+  const code = resultCode(error);
+  return code === SQLITE.corrupt || code === SQLITE.notADatabase;
+}
+
+/** The error of a damaged store: not retryable, and it says what to do. */
+export function damageError(name: string, cause: unknown): FleetError {
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  const message = `the ${name} is damaged (${reason}): stop the service and restore the file from a backup`;
+  return new FleetError('STORE_UNAVAILABLE', message, { cause, retryable: false });
 }
 
 /** True if the store failed (disk, lock, file), false if the statement did. */

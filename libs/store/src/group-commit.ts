@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { type Clock, FleetError, type Log } from '@hermes-fleet/protocol';
-import { isStoreFailure } from './errors.ts';
+import { damageError, isDamage, isStoreFailure } from './errors.ts';
 
 const MAX_BATCH = 512;
 const MAX_QUEUED = 20_000;
@@ -20,8 +20,10 @@ export interface GroupCommit {
    * resolves.
    */
   write<T>(transaction: () => T, onCommitted?: (value: T) => void): Promise<T>;
-  /** The reason why the last batch was not committed; undefined after a successful commit. */
+  /** The reason why the last batch was not committed; undefined after a successful commit. Damage stays. */
   problem(): string | undefined;
+  /** Reports that a page of the file is damaged: nothing is written any more. Returns the error that says so. */
+  damaged(cause: unknown): FleetError;
   /** Commits the queued writes at once; later writes fail with SHUTTING_DOWN. */
   close(): void;
 }
@@ -49,6 +51,7 @@ export function createGroupCommit(options: GroupCommitOptions): GroupCommit {
   let scheduled = false;
   let closed = false;
   let problem: string | undefined;
+  let damage: FleetError | undefined;
   let probeTimer: Disposable | undefined;
 
   const rollback = (): void => {
@@ -68,10 +71,19 @@ export function createGroupCommit(options: GroupCommitOptions): GroupCommit {
     }
   };
 
+  const damaged = (cause: unknown): FleetError => {
+    if (damage) return damage;
+    damage = damageError(name, cause);
+    problem = damage.message;
+    log.error({ err: cause }, `${problem}; nothing is written to it any more`);
+    return damage;
+  };
+
   const commit = (batch: readonly Job[]): void => {
     let acknowledgements: (() => void)[];
     try {
       rollback();
+      if (damage) throw damage;
       options.assertReady();
       db.exec('BEGIN IMMEDIATE');
       acknowledgements = batch.map(inSavepoint);
@@ -85,28 +97,30 @@ export function createGroupCommit(options: GroupCommitOptions): GroupCommit {
     for (const acknowledge of acknowledgements) acknowledge();
   };
 
-  const fail = (batch: readonly Job[], cause: unknown): void => {
+  /** Sets the problem, and returns the error of the writes that are lost with it. */
+  const problemOf = (cause: unknown, transactions: number): FleetError => {
+    if (damage || isDamage(cause)) return damaged(cause);
     const reason = cause instanceof Error ? cause.message : String(cause);
     problem = `the ${name} cannot write: ${reason}`;
-    log.error(
-      { err: cause, transactions: batch.length },
-      `the ${name} cannot write; the batch was rolled back`,
-    );
+    log.error({ err: cause, transactions }, `the ${name} cannot write; the batch was rolled back`);
+    return new FleetError('STORE_UNAVAILABLE', `${problem}; try again later`, { cause, retryAfterS: 5 });
+  };
+
+  const fail = (batch: readonly Job[], cause: unknown): void => {
+    const lost = problemOf(cause, batch.length);
     try {
       rollback();
     } catch (error) {
       log.error({ err: error }, 'the rollback failed too; it is tried again before the next batch');
     }
     // The queued jobs fail too: no write may overtake an earlier one.
-    for (const job of [...batch, ...queue.splice(0)]) {
-      job.fail(new FleetError('STORE_UNAVAILABLE', `${problem}; try again later`, { cause, retryAfterS: 5 }));
-    }
-    probeTimer ??= options.clock.timer(probe, PROBE_EVERY_MS);
+    for (const job of [...batch, ...queue.splice(0)]) job.fail(lost);
+    if (!damage) probeTimer ??= options.clock.timer(probe, PROBE_EVERY_MS);
   };
 
   const probe = (): void => {
     probeTimer = undefined;
-    if (problem === undefined || closed) return;
+    if (problem === undefined || damage || closed) return;
     commit([{ run: writeProbe, fail: () => undefined }]);
   };
 
@@ -146,6 +160,7 @@ export function createGroupCommit(options: GroupCommitOptions): GroupCommit {
   return {
     write: async (transaction, onCommitted) => {
       if (closed) throw new FleetError('SHUTTING_DOWN', `the ${name} is closed; try again after the restart`);
+      if (damage) throw damage;
       if (queue.length >= MAX_QUEUED) {
         const message = `${MAX_QUEUED} writes already wait for the ${name}; try again later`;
         throw new FleetError('STORE_UNAVAILABLE', message, { retryAfterS: 1 });
@@ -153,6 +168,7 @@ export function createGroupCommit(options: GroupCommitOptions): GroupCommit {
       return enqueue(transaction, onCommitted);
     },
     problem: () => problem,
+    damaged,
     close: () => {
       closed = true;
       while (queue.length > 0) commit(queue.splice(0, MAX_BATCH));

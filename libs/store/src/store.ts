@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { type Clock, FleetError, type Ids, type Log } from '@hermes-fleet/protocol';
 import { type Connections, createQueries, openConnections, type Queries } from './database.ts';
-import { isStoreFailure } from './errors.ts';
+import { damageError, isDamage, isStoreFailure } from './errors.ts';
 import { createGroupCommit } from './group-commit.ts';
 import type { StoreSchema } from './migrate.ts';
 import { text } from './row.ts';
@@ -10,7 +10,10 @@ import { text } from './row.ts';
 export interface Store {
   /** The UUID of the file, generated at its creation. */
   readonly id: string;
-  /** Throws STORE_UNAVAILABLE, and SHUTTING_DOWN after `close`. */
+  /**
+   * Throws STORE_UNAVAILABLE, and SHUTTING_DOWN after `close`. A damaged page is reported by `problem` from then on, and
+   * its error is not retryable.
+   */
   read<T>(query: (db: Queries) => T): T;
   /** See `GroupCommit.write`. */
   write<T>(transaction: (db: Queries) => T, onCommitted?: (value: T) => void): Promise<T>;
@@ -41,7 +44,7 @@ export function createStore(
   { schema, clock, log }: Pick<StoreOptions, 'schema' | 'clock' | 'log'>,
   connections: Connections,
 ): Store {
-  const { writer, reader, id, assertInPlace } = connections;
+  const { writer, reader, id, damage, assertInPlace } = connections;
   const queries = createQueries(writer);
   const commits = createGroupCommit({
     name: schema.name,
@@ -53,9 +56,10 @@ export function createStore(
       queries.run(`INSERT OR REPLACE INTO meta VALUES ('probed_at', ?)`, String(clock.now()));
     },
   });
+  if (damage !== undefined) commits.damaged(new Error(damage));
   return {
     id,
-    read: readFrom(reader, schema.name),
+    read: readFrom(reader, schema.name, commits.damaged),
     write: (transaction, onCommitted) => commits.write(() => transaction(queries), onCommitted),
     problem: commits.problem,
     close: () => {
@@ -69,7 +73,11 @@ export function createStore(
 }
 
 /** The `read` of a store over a read-only connection. */
-export function readFrom(reader: DatabaseSync, name: string): Store['read'] {
+export function readFrom(
+  reader: DatabaseSync,
+  name: string,
+  damaged: (cause: unknown) => FleetError = (cause) => damageError(name, cause),
+): Store['read'] {
   const queries = createQueries(reader);
   return (query) => {
     if (!reader.isOpen)
@@ -78,6 +86,7 @@ export function readFrom(reader: DatabaseSync, name: string): Store['read'] {
       return query(queries);
     } catch (error) {
       if (!isStoreFailure(error)) throw error;
+      if (isDamage(error)) throw damaged(error);
       throw new FleetError('STORE_UNAVAILABLE', `the ${name} cannot be read; try again later`, {
         cause: error,
       });

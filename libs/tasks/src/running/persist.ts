@@ -15,7 +15,7 @@ export type Persist = <T>(write: () => Promise<T>) => Promise<T>;
 
 /**
  * Retries writes while the store is unavailable (a full disk, a busy file), until they succeed or `signal` aborts. Then,
- * and for every other failure, it throws the error of the store. Waiting writes are retried together, in the order of
+ * for a damaged store, and for every other failure, it throws the error of the store. Waiting writes are retried together, in the order of
  * their calls.
  */
 export function createPersist(options: PersistOptions): Persist {
@@ -38,7 +38,12 @@ export function createPersist(options: PersistOptions): Persist {
         failures = 0;
         return written;
       } catch (error) {
-        if (!(error instanceof FleetError) || error.code !== 'STORE_UNAVAILABLE' || options.signal.aborted)
+        if (
+          !(error instanceof FleetError) ||
+          error.code !== 'STORE_UNAVAILABLE' ||
+          !error.retryable ||
+          options.signal.aborted
+        )
           throw error;
         pause ??= backOff(error);
       }
