@@ -95,6 +95,7 @@ const Limits = z.strictObject({
   max_relayed_tasks: positive.max(10_000).default(200),
   max_resumes: int().nonnegative().default(3),
   max_input_wait_s: seconds.max(2_592_000).default(86_400),
+  max_streams_per_caller: positive.max(100_000).default(256),
 });
 
 const Nats = z.strictObject({

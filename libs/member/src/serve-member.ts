@@ -67,6 +67,7 @@ export async function serveMember(
     log,
     clock,
     replyMetadata: gateway.replyMetadata,
+    maxStreamsPerCaller: config.fleet.limits.max_streams_per_caller,
     extensions: EXTENSIONS.map(({ uri }) => uri),
     card: (request) => cardOf(server, member.identity, request),
     ...service.a2a,

@@ -135,3 +135,38 @@ test('after SIGTERM while it resumes tasks, it stops in order and never listens'
   t.after(() => after.close());
   assert.equal(after.get(second.id)?.state, 'rejected', 'what was being admitted is decided');
 });
+
+test('the streams that a caller may have open are those of the configuration', async (t) => {
+  const probe = createServer().listen(0, '127.0.0.1');
+  await once(probe, 'listening');
+  const address = probe.address();
+  const port = typeof address === 'object' && address ? address.port : assert.fail('no port');
+  probe.close();
+  await once(probe, 'close');
+  const { home, dir } = profileHome(t, port);
+  const server = { bind_port: port, auth_required: false };
+  const limits = { max_streams_per_caller: 1 };
+  const fleet = { tier: 'haiku', server, limits, shutdown: { grace_s: 1 } };
+  writeFileSync(join(dir, 'fleet.yaml'), JSON.stringify({ fleet }));
+  const { child, ended, lines } = start(t, home);
+  for await (const line of lines) if (line.includes('listening')) break;
+  const stream = (messageId: string): Promise<Response> =>
+    fetch(`http://127.0.0.1:${port}/jsonrpc`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'a2a-version': '1.0' },
+      body: JSON.stringify({
+        jsonrpc: '2.0',
+        id: 1,
+        method: 'SendStreamingMessage',
+        params: { message: { messageId, role: 'ROLE_USER', parts: [{ text: '```sh\nsleep 20\n```' }] } },
+      }),
+    });
+  const first = await stream('a');
+  assert.equal(first.status, 200);
+  const second = await stream('b');
+  assert.equal(second.status, 429);
+  assert.match(await second.text(), /has 1 open streams, the most allowed/);
+  child.kill('SIGTERM');
+  await first.text().catch(() => undefined);
+  assert.equal((await ended).code, 0);
+});
