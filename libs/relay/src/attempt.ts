@@ -11,6 +11,7 @@ import {
   logWith,
   type RunOutcome,
   taskFields,
+  versionOf,
 } from '@hermes-fleet/protocol';
 import type { FleetMetrics } from '@hermes-fleet/service';
 import { errorOutcome } from '@hermes-fleet/tasks';
@@ -94,7 +95,7 @@ export async function attempt(
 function delegateOptionsFor(
   options: AttemptOptions,
   { task, context }: RelayedRun,
-  { peer }: Delegation,
+  { peer, payload }: Delegation,
   {
     resumed,
     questions,
@@ -128,6 +129,7 @@ function delegateOptionsFor(
     signal: context.signal,
     traceparent: task.traceparent,
     taskId: task.id,
+    protocolVersion: versionOf(payload) || task.dispatch.protocolVersion,
     deadlineAt: task.deadlineAt,
     replySchema: contract.replySchema ?? 'prose',
     outputSchema: isJsonObject(contract.outputSchema) ? contract.outputSchema : undefined,

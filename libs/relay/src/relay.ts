@@ -107,7 +107,7 @@ async function tryPeers(options: RunOptions, run: RelayedRun, reservation: Reser
     if (!refusal || (failed && !hasAlternative(options, run))) {
       const { home } = options.selection;
       const moved = home !== undefined && home !== peer ? { contextFresh: true } : {};
-      return { ...outcomeOf(outcome.result, peer), ...moved, attempts };
+      return { ...outcomeOf(outcome.result, peer, options.policy.self), ...moved, attempts };
     }
   }
 }

@@ -28,6 +28,8 @@ export interface DelegateOptions {
   readonly replySchema: ReplySchema;
   /** JSON Schema of `output` when a JSON reply is required. */
   readonly outputSchema?: JsonObject | undefined;
+  /** The version of the dispatch. */
+  readonly protocolVersion?: string | undefined;
   /** How long the peer may be unreachable before the delegation fails, ms. */
   readonly peerDownAfterMs: number;
   /** An earlier process may have sent this dispatch. */

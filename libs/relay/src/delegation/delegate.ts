@@ -103,7 +103,14 @@ const NO_LONGER_WAITING: ReadonlySet<ErrorCode | undefined> = new Set<ErrorCode 
 export async function cancelDelegation(
   options: Pick<
     DelegateOptions,
-    'client' | 'endpoint' | 'traceparent' | 'taskId' | 'replySchema' | 'outputSchema' | 'log'
+    | 'client'
+    | 'endpoint'
+    | 'traceparent'
+    | 'taskId'
+    | 'replySchema'
+    | 'outputSchema'
+    | 'protocolVersion'
+    | 'log'
   >,
   delegation: Delegation,
 ): Promise<TaskResult | undefined> {

@@ -116,6 +116,64 @@ describe('the result in a peer’s answer', () => {
     assert.match(resultOf(task('completed', [many]), asked).nextSteps.join(), /next_steps\[9\] and 20 more$/);
   });
 
+  const inVersion2 = { taskId: 'remote', replySchema: 'prose' as const, protocolVersion: '2.0' };
+
+  for (const state of ['failed', 'canceled', 'rejected'])
+    it(`is an error when the task is ${state} and the result says done; tokens and output stay`, () => {
+      const said = { ...wire, output: { n: 1 }, text: 'almost' };
+      for (const answer of [task(state, [said]), task(state, [], JSON.stringify(said))]) {
+        const result = resultOf(answer, inVersion2);
+        assert.deepEqual([result.status, result.tokensSpent, result.output], ['error', 3, { n: 1 }]);
+        assert.deepEqual(result.error, {
+          code: state === 'canceled' ? 'canceled' : 'peer_failed',
+          message: `the peer ended the task as ${state}, although its TASK_RESULT says done`,
+          retryable: false,
+        });
+      }
+    });
+
+  it('is not read in another major version than that of the dispatch', () => {
+    const said = { ...wire, protocol_version: '3.0' };
+    const detail = 'its TASK_RESULT has version 3.0, while the dispatch has 2.0';
+    const done = resultOf(task('completed', [said], 'what I did'), inVersion2);
+    assert.deepEqual([done.status, done.tokensSpent, done.text], ['error', 0, 'what I did']);
+    assert.deepEqual(done.error, {
+      code: 'peer_failed',
+      message: `the peer ended the task as completed, and ${detail}`,
+      retryable: false,
+    });
+    const rejected = resultOf(task('rejected', [said]), inVersion2);
+    assert.deepEqual([rejected.status, rejected.blockedReason], ['blocked', detail]);
+    assert.deepEqual(rejected.unmet, [{ kind: 'version', name: '3.0', detail, transient: false }]);
+    assert.equal(
+      resultOf(task('completed', [said]), { ...inVersion2, protocolVersion: '3.1' }).status,
+      'done',
+    );
+    const newer = { ...wire, protocol_version: '2.7' };
+    assert.equal(resultOf(task('completed', [newer]), inVersion2).status, 'done');
+  });
+
+  it('in the text in another major version is no result, and the text is', () => {
+    const text = `Done. ${JSON.stringify({ ...wire, protocol_version: '3.0' })}`;
+    assert.deepEqual(resultOf(task('completed', [], text), inVersion2).status, 'done');
+    const { result, reported, missed } = judgeAnswer(task('completed', [], text), {
+      ...inVersion2,
+      replySchema: 'structured',
+    });
+    assert.deepEqual([result.status, reported, missed], ['partial', false, 'its version is 3.0']);
+  });
+
+  it('was executed by the agent that it names, but not by nobody or by the agent that asked', () => {
+    const by = (name: string | undefined) => {
+      const said = name === undefined ? wire : { ...wire, executed_by: name };
+      return outcomeOf(resultOf(task('completed', [said]), inVersion2), 'morpheus', 'switch').executedBy;
+    };
+    assert.deepEqual(
+      [by(undefined), by('morpheus'), by('neo'), by('switch'), by('')],
+      ['morpheus', 'morpheus', 'neo', 'morpheus', 'morpheus'],
+    );
+  });
+
   it('is an error of the peer, with the invalid fields, when it breaks the contract', () => {
     const asked = { taskId: 'remote', replySchema: 'prose' as const };
     assert.ok(hasResult(task('completed', [wire])) && !hasResult(task('completed')));

@@ -6,12 +6,14 @@ import {
   type JsonObject,
   type JsonValue,
   type Log,
+  majorOf,
   outputProblems,
   PROTOCOL_VERSION,
   type ReplySchema,
   type RunOutcome,
   readResult,
   type TaskResult,
+  versionOf,
 } from '@hermes-fleet/protocol';
 
 /** The parts of a peer's answer that a result is read from. */
@@ -24,6 +26,8 @@ export interface ResultContract {
   readonly replySchema: ReplySchema;
   /** JSON Schema of `output` when a JSON reply is required. */
   readonly outputSchema?: JsonObject | undefined;
+  /** The version of the dispatch. Without it, results of every major version are read. */
+  readonly protocolVersion?: string | undefined;
   /** The peer, and the log that names the invalid fields of its result. */
   readonly endpoint?: { readonly name: string };
   readonly log?: Pick<Log, 'warn'>;
@@ -56,16 +60,40 @@ export function resultOf(task: PeerAnswer, contract: ResultContract): TaskResult
 /**
  * Reads the TASK_RESULT of a peer's ended task from a data part, or else from a JSON object in its text. Without one, the
  * text is the result, and `done` only when prose was required (docs/handshake.md#from-a-prose-peer). A `done` result
- * without the required output becomes `partial`. Throws PEER_REFUSED for an unreadable data part or another task's result.
+ * without the required output becomes `partial`, and one of a task that did not complete an error. A result of another
+ * major version than the dispatch is not read (docs/handshake.md#contradictions). Throws PEER_REFUSED for an unreadable
+ * data part or another task's result.
  */
 export function judgeAnswer(task: PeerAnswer, contract: ResultContract): JudgedResult {
   const wire = task.data.find(({ type }) => type === 'TASK_RESULT');
-  if (wire) return checkOutput(structuredResult(wire, contract), contract);
+  if (wire && isForeign(wire, contract))
+    return { reported: true, result: foreignResult(task, wire, contract) };
+  if (wire) return checkState(task.state, structuredResult(wire, contract), contract);
   const { result, prose, problem } = findHandshake(task.text, contract.taskId);
   if (!result) return proseResult(task, contract, problem);
-  const written = selfReportedResult(readWithNote(result, contract), prose);
-  if (written.status !== 'done' || task.state === 'completed') return checkOutput(written, contract);
-  return { reported: true, result: endedAs(task.state, written) };
+  if (isForeign(result, contract)) return proseResult(task, contract, `its version is ${versionOf(result)}`);
+  return checkState(task.state, selfReportedResult(readWithNote(result, contract), prose), contract);
+}
+
+/** Only a completed task is done, whatever its result says. */
+function checkState(state: string, result: TaskResult, contract: ResultContract): JudgedResult {
+  if (result.status !== 'done' || state === 'completed') return checkOutput(result, contract);
+  return { reported: true, result: endedAs(state, result, 'although its TASK_RESULT says done') };
+}
+
+function isForeign(wire: JsonObject, { protocolVersion }: ResultContract): boolean {
+  const major = majorOf(versionOf(wire));
+  return protocolVersion !== undefined && major !== undefined && major !== majorOf(protocolVersion);
+}
+
+/** The result in a version in which every field may mean something else. The task's state is A2A's, and still counts. */
+function foreignResult({ state, text }: PeerAnswer, wire: JsonObject, contract: ResultContract): TaskResult {
+  const version = versionOf(wire);
+  const detail = `its TASK_RESULT has version ${version}, while the dispatch has ${contract.protocolVersion}`;
+  const base = { ...emptyResult(contract.taskId), evidence: [TOKENS_NOT_REPORTED], text };
+  if (state !== 'rejected') return endedAs(state, { ...base, status: 'error' }, `and ${detail}`);
+  const unmet = [{ kind: 'version' as const, name: version, detail, transient: false }];
+  return { ...base, status: 'blocked', blockedReason: detail, unmet };
 }
 
 /** Returns the first announce in the answer's data parts, and the last one in its text. */
@@ -75,8 +103,11 @@ export function announcesIn({ data, text }: Pick<PeerAnswer, 'data' | 'text'>): 
   return announce ? [...given, announce] : given;
 }
 
-/** Leaves out the IDs, token counts, duration and attempts, which the task runner fills in. */
-export function outcomeOf(result: TaskResult, peer: string): RunOutcome {
+/**
+ * Leaves out the IDs, token counts, duration and attempts, which the task runner fills in. The peer may have passed the task
+ * on, so `executed_by` is its word, but cannot be nobody or the agent that asked (docs/handshake.md#contradictions).
+ */
+export function outcomeOf(result: TaskResult, peer: string, asker?: string): RunOutcome {
   const {
     type: _type,
     protocolVersion: _version,
@@ -87,7 +118,8 @@ export function outcomeOf(result: TaskResult, peer: string): RunOutcome {
     attempts: _attempts,
     ...outcome
   } = result;
-  return { ...outcome, executedBy: result.executedBy ?? peer };
+  const { executedBy = '' } = result;
+  return { ...outcome, executedBy: executedBy === '' || executedBy === asker ? peer : executedBy };
 }
 
 export function emptyResult(taskId: string): Omit<TaskResult, 'status'> {
@@ -196,9 +228,9 @@ function proseResult(task: PeerAnswer, contract: ResultContract, problem: string
   };
 }
 
-function endedAs(state: string, result: TaskResult): TaskResult {
+function endedAs(state: string, result: TaskResult, why = 'without a TASK_RESULT that says why'): TaskResult {
   const code = state === 'canceled' ? 'canceled' : 'peer_failed';
-  const message = `the peer ended the task as ${state}, without a TASK_RESULT that says why`;
+  const message = `the peer ended the task as ${state}, ${why}`;
   return { ...result, status: 'error', error: { code, message, retryable: false } };
 }
 

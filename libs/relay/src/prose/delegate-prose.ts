@@ -84,7 +84,14 @@ async function beginOrResume(
 export async function cancelProseTask(
   options: Pick<
     ProseOptions,
-    'client' | 'endpoint' | 'traceparent' | 'taskId' | 'replySchema' | 'outputSchema' | 'log'
+    | 'client'
+    | 'endpoint'
+    | 'traceparent'
+    | 'taskId'
+    | 'replySchema'
+    | 'outputSchema'
+    | 'protocolVersion'
+    | 'log'
   >,
   delegation: Delegation,
 ): Promise<TaskResult | undefined> {
