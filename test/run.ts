@@ -1,10 +1,12 @@
 import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { planBatches } from './support/runner/batches.ts';
 import { changedFiles, selectChanged } from './support/runner/changed.ts';
 import { KNOWN, MEASURED, readDurations, writeDurations } from './support/runner/durations.ts';
 import { closingLines } from './support/runner/report.ts';
-import { type FileResult, runFile } from './support/runner/run-file.ts';
+import { runFiles } from './support/runner/run-batch.ts';
+import type { FileResult } from './support/runner/run-file.ts';
 import { ALONE, type Job, planJobs, runJobs, slotsOf } from './support/runner/schedule.ts';
 import { FOLDERS, findTestFiles } from './support/runner/test-files.ts';
 
@@ -32,17 +34,20 @@ if (files.length === 0) {
 }
 
 const results: FileResult[] = [];
-async function runAndPrint({ file }: Job): Promise<void> {
-  const result = await runFile(ROOT, file);
-  results.push(result);
-  console.log(`${file} (${result.seconds.toFixed(1)} s)\n${result.output}`);
+async function runAndPrint({ files }: Job): Promise<void> {
+  const { output, results: ofJob } = await runFiles(ROOT, files);
+  results.push(...ofJob);
+  console.log(output);
 }
 
 const slots = slotsOf(availableParallelism());
-const { shared, alone } = planJobs(files, { ...readDurations(KNOWN), ...readDurations(MEASURED) });
+const seconds = { ...readDurations(KNOWN), ...readDurations(MEASURED) };
+const { shared, alone } = planJobs(planBatches(ROOT, files, seconds), seconds);
 await runJobs(shared, slots, runAndPrint);
 if (shared.length > 0 && alone.length > 0)
-  console.log(alone.map(({ file }) => `${file} runs alone: ${ALONE[file]}`).join('\n'));
+  console.log(
+    alone.flatMap(({ files }) => files.map((file) => `${file} runs alone: ${ALONE[file]}`)).join('\n'),
+  );
 await runJobs(alone, 1, runAndPrint);
 const ran = Object.fromEntries(results.map(({ file, seconds }) => [file, seconds]));
 writeDurations(MEASURED, { ...readDurations(MEASURED), ...ran });

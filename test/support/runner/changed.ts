@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { isUnitTest } from './test-files.ts';
+import { isUnitTest, packageOf } from './test-files.ts';
 
 /** Rules of the repository: they look at every file, so they run whatever changed. */
 const ALWAYS = 'test/repository/';
@@ -44,13 +44,6 @@ export function selectChanged(root: string, files: readonly string[], changed: r
     if (own === '' || !packages.has(own)) return false;
     return wholePackages.has(own) || reaches(root, file, sources);
   });
-}
-
-/** The package of a file, or the top folder where there are no packages; empty for a file of the root. */
-function packageOf(file: string): string {
-  const [top = '', name = '', ...rest] = file.split('/');
-  if (top === 'libs' || top === 'services') return `${top}/${name}`;
-  return name === '' && rest.length === 0 ? '' : top;
 }
 
 /** The file itself, or a file of its package that it imports or names, directly or not, is one of these. */

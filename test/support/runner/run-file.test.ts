@@ -3,24 +3,15 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { tempDir } from '@hermes-fleet/protocol/testing';
+import { allowNestedRuns } from './nested-runs.ts';
 import { closingLines } from './report.ts';
 import { type FileResult, runFile } from './run-file.ts';
 
-function folder(t: TestContext): string {
-  const dir = tempDir(t);
-  return dir;
-}
-
 async function runText(t: TestContext, text: string): Promise<FileResult> {
-  const root = folder(t);
+  const root = tempDir(t);
   const lines = ["import { describe, test } from 'node:test';", "import assert from 'node:assert';", text];
   writeFileSync(join(root, 'it.test.ts'), lines.join('\n'));
-  // Node's runner refuses to start another inside a test process, which it knows by this variable.
-  const { NODE_TEST_CONTEXT: inside } = process.env;
-  delete process.env.NODE_TEST_CONTEXT;
-  t.after(() => {
-    process.env.NODE_TEST_CONTEXT = inside;
-  });
+  allowNestedRuns(t);
   return await runFile(root, 'it.test.ts');
 }
 

@@ -14,7 +14,7 @@ export interface FileResult {
   readonly output: string;
 }
 
-/** The runner's own count of one file; this project counts over all files. */
+/** The runner's own count of one process; this project counts over all files. */
 const COUNT = /^(tests|suites|pass|fail|cancelled|skipped|todo|duration_ms) [\d.]+$/;
 const GIVE_UP_MS = 600_000;
 
@@ -53,7 +53,8 @@ interface Reported {
   readonly data: { readonly message?: string };
 }
 
-async function* withoutCounts(events: AsyncIterable<Reported>): AsyncGenerator<Reported> {
+/** Leaves the runner's own counts out. */
+export async function* withoutCounts(events: AsyncIterable<Reported>): AsyncGenerator<Reported> {
   for await (const event of events)
     if (event.type !== 'test:diagnostic' || !COUNT.test(event.data.message ?? '')) yield event;
 }

@@ -2,24 +2,33 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ALONE, type Job, planJobs, runJobs, slotsOf } from './schedule.ts';
 
-const filesOf = (jobs: readonly Job[]): string[] => jobs.map(({ file }) => file);
+const filesOf = (jobs: readonly Job[]): string[] => jobs.flatMap(({ files }) => files);
+const each = (files: readonly string[]): string[][] => files.map((file) => [file]);
 
 test('the slowest files come first; fleets and containers that never ran here count as slow', () => {
   const files = ['libs/a.test.ts', 'libs/b.test.ts', 'test/fleet/c.test.ts', 'test/compose/d.test.ts'];
-  const { shared } = planJobs(files, { 'libs/b.test.ts': 30 });
+  const { shared } = planJobs(each(files), { 'libs/b.test.ts': 30 });
   assert.deepEqual(filesOf(shared), [
     ...['test/compose/d.test.ts', 'libs/b.test.ts', 'test/fleet/c.test.ts', 'libs/a.test.ts'],
   ]);
 });
 
+test('a batch takes the time of all its files, and one slot', () => {
+  const { shared } = planJobs([['a'], ['b', 'c', 'd']], { a: 2 });
+  assert.deepEqual(shared, [
+    { files: ['b', 'c', 'd'], slots: 1 },
+    { files: ['a'], slots: 1 },
+  ]);
+});
+
 test('files that want the machine for themselves are kept apart', () => {
   const alone = Object.keys(ALONE);
-  const jobs = planJobs([...alone, 'libs/a.test.ts'], {});
+  const jobs = planJobs(each([...alone, 'libs/a.test.ts']), {});
   assert.deepEqual([filesOf(jobs.shared), filesOf(jobs.alone)], [['libs/a.test.ts'], alone]);
 });
 
 test('a fleet fits on every machine', () => {
-  const [fleet] = planJobs(['test/fleet/a.test.ts'], {}).shared;
+  const [fleet] = planJobs([['test/fleet/a.test.ts']], {}).shared;
   assert.ok(fleet !== undefined && fleet.slots <= slotsOf(1));
 });
 
@@ -27,7 +36,7 @@ test('a fleet fits on every machine', () => {
 function held(jobs: readonly Job[], slots: number) {
   const ran: string[] = [];
   const ends = new Map<string, () => void>();
-  const done = runJobs(jobs, slots, ({ file }) => {
+  const done = runJobs(jobs, slots, ({ files: [file = ''] }) => {
     ran.push(file);
     return new Promise((resolve) => ends.set(file, resolve));
   });
@@ -40,10 +49,10 @@ function held(jobs: readonly Job[], slots: number) {
 
 test('as many run at once as there are slots, and a large job is not starved by small ones', async () => {
   const jobs = [
-    { file: 'a', slots: 1 },
-    { file: 'b', slots: 1 },
-    { file: 'large', slots: 2 },
-    { file: 'c', slots: 1 },
+    { files: ['a'], slots: 1 },
+    { files: ['b'], slots: 1 },
+    { files: ['large'], slots: 2 },
+    { files: ['c'], slots: 1 },
   ];
   const { ran, end, done } = held(jobs, 2);
   assert.deepEqual(ran, ['a', 'b']);
@@ -59,9 +68,9 @@ test('as many run at once as there are slots, and a large job is not starved by 
 
 test('jobs of one group run one after the other, and others pass them meanwhile', async () => {
   const jobs = [
-    { file: 'a', slots: 1, group: 'g' },
-    { file: 'b', slots: 1, group: 'g' },
-    { file: 'c', slots: 1 },
+    { files: ['a'], slots: 1, group: 'g' },
+    { files: ['b'], slots: 1, group: 'g' },
+    { files: ['c'], slots: 1 },
   ];
   const { ran, end, done } = held(jobs, 3);
   assert.deepEqual(ran, ['a', 'c']);
@@ -72,7 +81,7 @@ test('jobs of one group run one after the other, and others pass them meanwhile'
 });
 
 test('a job that needs more than there is runs by itself', async () => {
-  const { ran, end, done } = held([{ file: 'a', slots: 9 }], 2);
+  const { ran, end, done } = held([{ files: ['a'], slots: 9 }], 2);
   assert.deepEqual(ran, ['a']);
   await end('a');
   await done;

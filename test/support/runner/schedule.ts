@@ -1,8 +1,8 @@
 import { startsContainers, startsFleet } from './test-files.ts';
 
-/** A test file and what it needs while it runs. */
+/** Test files that run in one process, and what they need while they run. */
 export interface Job {
-  readonly file: string;
+  readonly files: readonly string[];
   /** Share of the machine, in slots. */
   readonly slots: number;
   /** Jobs of one group never run at the same time. */
@@ -20,24 +20,26 @@ const GUESS = { fleet: 20, containers: 60, other: 1 };
 /** Test processes spend more than half of their time waiting, so more of them run than there are cores. */
 export const slotsOf = (cores: number): number => Math.max(FLEET_SLOTS, Math.round(cores * 2.5));
 
-/** Slowest first, so that no long file is left to run by itself at the end. */
+/** Slowest first, so that nothing long is left to run by itself at the end. Each batch becomes a job. */
 export function planJobs(
-  files: readonly string[],
+  batches: readonly (readonly string[])[],
   seconds: Readonly<Record<string, number>>,
 ): { shared: Job[]; alone: Job[] } {
   const guess = (file: string): number => {
     if (startsContainers(file)) return GUESS.containers;
     return startsFleet(file) ? GUESS.fleet : GUESS.other;
   };
-  const timed = files.map((file) => ({ file, seconds: seconds[file] ?? guess(file) }));
-  const jobs = timed.sort((a, b) => b.seconds - a.seconds).map(({ file }) => jobOf(file));
-  const isAlone = ({ file }: Job): boolean => file in ALONE;
+  const secondsOf = (files: readonly string[]): number =>
+    files.reduce((sum, file) => sum + (seconds[file] ?? guess(file)), 0);
+  const timed = batches.map((files) => ({ files, seconds: secondsOf(files) }));
+  const jobs = timed.sort((a, b) => b.seconds - a.seconds).map(({ files }) => jobOf(files));
+  const isAlone = ({ files }: Job): boolean => files.some((file) => file in ALONE);
   return { shared: jobs.filter((job) => !isAlone(job)), alone: jobs.filter(isAlone) };
 }
 
-function jobOf(file: string): Job {
-  if (startsContainers(file)) return { file, slots: FLEET_SLOTS, group: 'containers' };
-  return { file, slots: startsFleet(file) ? FLEET_SLOTS : 1 };
+function jobOf(files: readonly string[]): Job {
+  if (files.some(startsContainers)) return { files, slots: FLEET_SLOTS, group: 'containers' };
+  return { files, slots: files.some(startsFleet) ? FLEET_SLOTS : 1 };
 }
 
 /**

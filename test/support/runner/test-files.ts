@@ -18,6 +18,13 @@ export const startsContainers = (file: string): boolean => isBelow(CONTAINERS, f
 export const isUnitTest = (file: string): boolean =>
   !isBelow([FLEETS, ...CONTAINERS, ...CRASHES_AND_BRIEFS], file);
 
+/** The package of a file, or the top folder where there are no packages; empty for a file of the root. */
+export function packageOf(file: string): string {
+  const [top = '', name = '', ...rest] = file.split('/');
+  if (top === 'libs' || top === 'services') return `${top}/${name}`;
+  return name === '' && rest.length === 0 ? '' : top;
+}
+
 /** The test files at or below these paths, relative to the root, in alphabetical order. */
 export function findTestFiles(root: string, paths: readonly string[]): string[] {
   const found = paths.flatMap((path) => {

@@ -1,0 +1,79 @@
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { run } from 'node:test';
+import { spec } from 'node:test/reporters';
+import { type FileResult, runFile, withoutCounts } from './run-file.ts';
+
+const BATCH_PROCESS = join(import.meta.dirname, 'batch-process.ts');
+/** A batch is small files, so one that takes this long hangs. */
+const GIVE_UP_MS = 180_000;
+
+export interface Ran {
+  readonly results: readonly FileResult[];
+  /** What is to be printed of them. */
+  readonly output: string;
+}
+
+/**
+ * Runs test files in one process. Its results count only if all of them passed: if not, every file runs again in a
+ * process of its own and has the result of that, so a failure is always one that the file has by itself.
+ */
+export async function runFiles(root: string, files: readonly string[], giveUpMs = GIVE_UP_MS): Promise<Ran> {
+  if (files.length === 1) return await runEach(root, files);
+  const batch = await runBatch(root, files, giveUpMs);
+  if (batch.results !== undefined) return { results: batch.results, output: batch.output };
+  const { results, output } = await runEach(root, files);
+  const again = `${batch.output}\nNot counted: these files did not pass in one process, so each ran again in its own.`;
+  return { results, output: `${again}\n${output}` };
+}
+
+async function runEach(root: string, files: readonly string[]): Promise<Ran> {
+  const results: FileResult[] = [];
+  for (const file of files) results.push(await runFile(root, file));
+  const printed = results.map(({ file, seconds, output }) => `${file} (${seconds.toFixed(1)} s)\n${output}`);
+  return { results, output: printed.join('\n') };
+}
+
+/** Without results if a test failed, a file has no test or did not end, or the process failed. */
+async function runBatch(
+  root: string,
+  files: readonly string[],
+  giveUpMs: number,
+): Promise<{ results?: FileResult[]; output: string }> {
+  const startedAt = performance.now();
+  const stream = run({
+    files: [BATCH_PROCESS],
+    argv: [...files],
+    cwd: root,
+    concurrency: 1,
+    signal: AbortSignal.timeout(giveUpMs),
+  });
+  const ended = new Map<string, FileResult>();
+  let counts = { passed: 0, skipped: 0 };
+  let clean = true;
+  stream.on('test:fail', () => {
+    clean = false;
+  });
+  stream.on('test:pass', ({ name, nesting, details, todo, skip }) => {
+    if (nesting > 0 && details.type === 'suite') return;
+    if (nesting > 0) counts[todo !== undefined || skip !== undefined ? 'skipped' : 'passed'] += 1;
+    else {
+      const seconds = details.duration_ms / 1_000;
+      ended.set(name, { ...counts, file: name, seconds, failed: 0, failures: [], output: '' });
+      counts = { passed: 0, skipped: 0 };
+    }
+  });
+  stream.on('test:summary', ({ success }) => {
+    clean &&= success;
+  });
+  let output = '';
+  for await (const text of Readable.from(withoutCounts(stream)).compose(new spec())) output += text;
+  const seconds = (performance.now() - startedAt) / 1_000;
+  output = `${files.length} files in one process (${seconds.toFixed(1)} s)\n${output}`;
+  const results = files.map((file) => ended.get(file)).filter((result) => result !== undefined);
+  const complete = ended.size === files.length && results.length === files.length;
+  if (!clean || !complete || results.some((r) => r.passed + r.skipped === 0)) return { output };
+  // Each file has its own time, and an equal share of what the process took to start and to load them.
+  const share = (seconds - results.reduce((sum, result) => sum + result.seconds, 0)) / files.length;
+  return { output, results: results.map((r) => ({ ...r, seconds: r.seconds + Math.max(share, 0) })) };
+}
