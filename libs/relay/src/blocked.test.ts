@@ -198,7 +198,9 @@ describe('on_blocked', { concurrency: 3 }, () => {
         );
         assert.ok(attempts.every(({ considered }) => (considered?.length ?? 0) === 2));
         const queued = orchestrator.events(id).filter((type) => type === 'queued').length;
-        assert.equal(queued, expected.waits ? 2 : orchestrator.events(id).includes('started') ? 1 : 0);
+        // It is queued again for each further wait.
+        if (expected.waits) assert.ok(queued >= 2, `${queued}`);
+        else assert.equal(queued, orchestrator.events(id).includes('started') ? 1 : 0);
         if (expected.status === 'blocked') {
           assert.equal(result.tokensSpent, 0);
           assert.match(result.blockedReason ?? '', expected.reason ?? /./);

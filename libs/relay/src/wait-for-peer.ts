@@ -38,8 +38,7 @@ export async function waitForPeer(
   const { task, context } = run;
   const before = run.state.waiting;
   const now = clock.now();
-  // A task that a peer turned away keeps its position among those that wait.
-  const start = { since: Math.min(run.startedAt, now), changedAt: now, alerted: false, unplaceableMs: 0 };
+  const start = { since: now, alerted: false, unplaceableMs: 0 };
   using place = waitQueue.enter(before?.since ?? start.since, before !== undefined);
   const seenChanges = waitQueue.changes;
   if (!place) return returnBlocked(run, [queueFull(waitQueue.size), ...unmet]);
@@ -63,7 +62,8 @@ export async function waitForPeer(
     waitQueue.wait({
       caller: task.caller.name,
       priority: task.dispatch.task.priority ?? 'normal',
-      since: wait.current().since,
+      // A task that a peer turned away keeps its position among those that wait.
+      since: Math.min(run.startedAt, wait.current().since),
       until,
       signal,
       checkNow: checkNow || waitQueue.changes !== seenChanges,

@@ -63,7 +63,8 @@ it('a new task does not take the capacity that a more urgent task has waited for
   });
   const announce = await worker('neo').gateway.freshAnnounce();
   const session = { ...announce.session, activeTasks: 1 };
-  await orchestrator.peers.record({ ...announce, session }, { name: 'neo' });
+  const limits = { maxConcurrentTasks: 1, queueDepth: 0, queuedTasks: 0, freeSlots: 0 };
+  await orchestrator.peers.record({ ...announce, session, limits }, { name: 'neo' });
   const urgent = await orchestrator.send(dispatching({ priority: 'urgent' }, { brief: 'urgent' }));
   await orchestrator.event(urgent, 'queued', 2);
   await hear('neo');

@@ -19,7 +19,12 @@ describe('the handshake', () => {
     assert.equal(announce.worker.agentId, 'neo');
     assert.equal(announce.session.contextId, 'handshake:hermes-neo');
     assert.deepEqual(announce.mcpHealth, { memory: 'ok' });
-    assert.deepEqual(announce.limits, { maxConcurrentTasks: 4, queueDepth: 100, queuedTasks: 0 });
+    assert.deepEqual(announce.limits, {
+      maxConcurrentTasks: 4,
+      queueDepth: 100,
+      queuedTasks: 0,
+      freeSlots: 4,
+    });
     assert.notEqual(neo.peers.get('switch')?.announce, undefined);
     assert.equal(neo.ledger.list({ pageSize: 1 }).totalSize, 0);
   });
