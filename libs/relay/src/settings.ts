@@ -2,7 +2,7 @@ import type { FleetConfig } from '@hermes-fleet/fleet-config';
 import { type RoutingPolicy, routingPolicy } from '@hermes-fleet/peers';
 import type { OnBlocked } from '@hermes-fleet/protocol';
 
-/** What fleet.yaml says about relayed tasks (docs/configuration.md#fleetyaml). */
+/** The settings of fleet.yaml for relayed tasks (docs/configuration.md#fleetyaml). */
 export interface RelaySettings {
   readonly policy: RoutingPolicy;
   readonly onBlocked: OnBlocked;

@@ -49,7 +49,7 @@ export interface Connections {
   /** Read-only: sees committed data only. */
   readonly reader: DatabaseSync;
   readonly id: string;
-  /** What is wrong with the file's pages; undefined for an intact file. */
+  /** The damage found in the file's pages; undefined for an intact file. */
   readonly damage?: string | undefined;
   /** Throws if the file was moved, removed or replaced: SQLite would continue to write to a lost file. */
   readonly assertInPlace: () => void;

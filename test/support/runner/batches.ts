@@ -9,7 +9,7 @@ const LARGEST_BATCH = 12;
 const SMALL_BELOW_S = 4;
 
 /**
- * What a test file that shares its process must not touch: the process itself, its globals, its memory, and the mocks
+ * Things that a test file in a shared process must not touch: the process itself, its globals, its memory, and the mocks
  * that outlive a test; and random cases, which could fail once and pass when the file runs again. The
  * helpers that tests import touch none of it, or give it back when the test ends.
  */

@@ -10,7 +10,7 @@ const GIVE_UP_MS = 180_000;
 
 export interface Ran {
   readonly results: readonly FileResult[];
-  /** What is to be printed of them. */
+  /** The output to print. */
   readonly output: string;
 }
 

@@ -19,7 +19,7 @@ const FIRST_RETRY_MS = 500;
 const LONGEST_RETRY_MS = 15_000;
 /** Interval at which the card of a peer that gets no announces is read again; shorter than the card's lifetime. */
 const CARD_EVERY_MS = 30_000;
-/** Of a peer's reason in a line of our log. */
+/** The longest part of a peer's reason in a log line, characters. */
 const MAX_REASON_CHARS = 500;
 
 /** `prose` and `foreign` (no common major version) mean that the announce was not sent. */

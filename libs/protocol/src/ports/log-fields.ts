@@ -3,7 +3,7 @@ import type { Log } from './log.ts';
 
 const TRACE_ID = /^[0-9a-f]{2}-([0-9a-f]{32})-/;
 
-/** What a log line about a task names, so that a search for one of the IDs follows the task through the fleet. */
+/** The IDs in a log line about a task: a search for one of them follows the task through the fleet. */
 export interface TaskFields {
   /** The task's ID at this profile. A peer that the task is sent to knows it as `dispatch_id`. */
   readonly task_id: string;

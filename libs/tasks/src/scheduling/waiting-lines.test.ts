@@ -93,7 +93,7 @@ describe('waiting lines', () => {
     { weight: 2, arbitrary: fc.integer({ min: 1, max: 2_500 }).map((passes) => ({ passes })) },
   );
 
-  /** What a linear search over all tasks may start now, without the order. */
+  /** A linear search for all tasks that may start now, in any order. */
   function startable(waiting: ReadonlySet<Task>, begun: ReadonlyMap<string, Task>): Task[] {
     return [...waiting].filter((each) => (begun.get(each.contextId) ?? each) === each);
   }
