@@ -1,7 +1,7 @@
 import type { SessionAnnounce } from '@hermes-fleet/protocol';
 import { isLive, type PeerProfile, type PeerSlots } from './peer-profile.ts';
 
-/** The limit of a peer that neither announces nor is configured with one, and the tasks of ours that any limit is trusted for. */
+/** The limit of a peer without an announced or configured one. Any announced limit is trusted for so many tasks of ours. */
 const DEFAULT_TASKS = 4;
 
 /** A longer pause after a refusal shows that the clock was set back. */
@@ -18,7 +18,7 @@ const NONE: PeerSlots = {
 };
 
 export interface Capacity {
-  /** Tasks that the peer has, ours and others. */
+  /** Slots that are taken, by our tasks and by others. */
   readonly load: number;
   /** Tasks that the peer runs at the same time. */
   readonly limit: number;

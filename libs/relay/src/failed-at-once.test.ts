@@ -85,4 +85,21 @@ describe('a task that fails before a model answers', () => {
     assert.equal((await send({ target: 'neo' })).status, 'done', 'it waits for the circuit to close');
     assert.equal(orchestrator.peers.get('neo')?.circuitOpenUntil, 0);
   });
+
+  it('a refusal in between says nothing about the worker: the third failure opens the circuit', async (t) => {
+    const workers = { ...PREFERRED_FIRST, neo: { script: withoutModel(0), tier: 'sonnet' } };
+    const { orchestrator, worker, hear } = await relayFleet(t, workers);
+    const send = async () => orchestrator.result(await orchestrator.send(dispatching()));
+    for (let sent = 0; sent < 2; sent += 1) await send();
+    worker('neo').facts.clean = false;
+    assert.deepEqual(
+      (await send()).attempts?.map(({ status }) => status),
+      ['blocked', 'done'],
+    );
+    worker('neo').facts.clean = true;
+    await hear('neo');
+    assert.equal(orchestrator.peers.get('neo')?.circuitOpenUntil, 0);
+    await send();
+    assert.ok((orchestrator.peers.get('neo')?.circuitOpenUntil ?? 0) > Date.now());
+  });
 });

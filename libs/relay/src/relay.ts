@@ -102,8 +102,9 @@ async function tryPeers(options: RunOptions, run: RelayedRun, reservation: Reser
     if (outcome.kind === 'failed') return { ...outcome.outcome, executedBy: peer, attempts };
     if (outcome.kind !== 'result') continue;
     const failed = failedAtOnce(outcome);
-    const saysOfPeer = failed && outcome.result.error?.code !== 'budget_exhausted';
-    options.peers.health(peer)?.recordEnded(saysOfPeer);
+    // A refusal, and a budget that is too small, say nothing about the peer.
+    if (!refusal || (failed && outcome.result.error?.code !== 'budget_exhausted'))
+      options.peers.health(peer)?.recordEnded(failed);
     if (!refusal || (failed && !hasAlternative(options, run))) {
       const { home } = options.selection;
       const moved = home !== undefined && home !== peer ? { contextFresh: true } : {};

@@ -40,3 +40,16 @@ export interface DelegateOptions {
   readonly onRetry: (reason: string) => void;
   readonly questions: QuestionExchange;
 }
+
+/** The options that are needed to cancel a task at a peer and to read its result. */
+export type CancelOptions = Pick<
+  DelegateOptions,
+  | 'client'
+  | 'endpoint'
+  | 'traceparent'
+  | 'taskId'
+  | 'replySchema'
+  | 'outputSchema'
+  | 'protocolVersion'
+  | 'log'
+>;

@@ -1,7 +1,12 @@
 import { type PeerReply, type PeerTask, peerErrorCode } from '@hermes-fleet/a2a';
 import { backoffMs, type ErrorCode, type TaskResult } from '@hermes-fleet/protocol';
 import { awaitAnswer } from './await-answer.ts';
-import type { DelegateOptions, DelegationOutcome, RefusedDispatch } from './delegate-options.ts';
+import type {
+  CancelOptions,
+  DelegateOptions,
+  DelegationOutcome,
+  RefusedDispatch,
+} from './delegate-options.ts';
 import type { Delegation } from './delegation.ts';
 import { createPeerContact, isDeclined, neverArrived, type PeerContact, peerError } from './peer-contact.ts';
 import { type AnswerMessage, isWaitingForCaller, unansweredResult } from './question-exchange.ts';
@@ -101,17 +106,7 @@ const NO_LONGER_WAITING: ReadonlySet<ErrorCode | undefined> = new Set<ErrorCode 
 
 /** Cancels the task at the peer. Returns its result if that can still be read. Bounded in time; never throws. */
 export async function cancelDelegation(
-  options: Pick<
-    DelegateOptions,
-    | 'client'
-    | 'endpoint'
-    | 'traceparent'
-    | 'taskId'
-    | 'replySchema'
-    | 'outputSchema'
-    | 'protocolVersion'
-    | 'log'
-  >,
+  options: CancelOptions,
   delegation: Delegation,
 ): Promise<TaskResult | undefined> {
   const { client, endpoint, traceparent } = options;

@@ -2,7 +2,7 @@ import type { PeerEndpoint, PeerTask } from '@hermes-fleet/a2a';
 import { reportInstructions } from '@hermes-fleet/prose';
 import { FleetError, type TaskResult } from '@hermes-fleet/protocol';
 import { awaitAnswer } from '../delegation/await-answer.ts';
-import type { DelegationOutcome, RefusedDispatch } from '../delegation/delegate-options.ts';
+import type { CancelOptions, DelegationOutcome, RefusedDispatch } from '../delegation/delegate-options.ts';
 import type { Delegation } from '../delegation/delegation.ts';
 import { createPeerContact, type PeerContact } from '../delegation/peer-contact.ts';
 import { type AnswerMessage, isWaitingForCaller, unansweredResult } from '../delegation/question-exchange.ts';
@@ -82,17 +82,7 @@ async function beginOrResume(
 
 /** Cancels the task at the agent. Returns its result if that can still be read. Never sends the work again. */
 export async function cancelProseTask(
-  options: Pick<
-    ProseOptions,
-    | 'client'
-    | 'endpoint'
-    | 'traceparent'
-    | 'taskId'
-    | 'replySchema'
-    | 'outputSchema'
-    | 'protocolVersion'
-    | 'log'
-  >,
+  options: CancelOptions,
   delegation: Delegation,
 ): Promise<TaskResult | undefined> {
   const { client, traceparent } = options;
