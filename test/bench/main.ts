@@ -11,6 +11,7 @@ import { ledgerRate, rawRate } from './ledger.ts';
 import { clientAlone, type LoopTimes, loopOverhead } from './loop.ts';
 import { relayRate, startNats } from './relay.ts';
 import { decisionTime, dispatchRequiring, equalFleet, mixedFleet } from './routing.ts';
+import { schedulingTime } from './scheduling.ts';
 import { format, median, printTable } from './table.ts';
 
 // Benchmarks of a fleet of plain processes. Absolute numbers depend on the machine and its load: compare the ratios
@@ -36,6 +37,7 @@ try {
   const machine = `${availableParallelism()} cores, load ${loadavg()[0]?.toFixed(1)}, Node ${process.versions.node}`;
   console.log(`Hermes Fleet benchmarks: ${machine}; medians of ${RUNS} runs`);
   routing();
+  await scheduling();
   await ledger();
   await decisions();
   await loop();
@@ -72,6 +74,18 @@ function routing(): void {
       row('1,000 peers, none of them suitable', decisionTime(mixedFleet(1_000), impossible, 1_000)),
     ],
   );
+}
+
+/** Target: the cost of a waiting task does not grow with the number of those that wait. */
+async function scheduling(): Promise<void> {
+  const rows: string[][] = [];
+  await schedulingTime(1_000);
+  for (const count of [10, 1_000, 10_000]) {
+    const times: number[] = [];
+    for (let run = 0; run < RUNS; run += 1) times.push(await schedulingTime(count));
+    rows.push([`${count.toLocaleString('en')} tasks wait`, format(median(times))]);
+  }
+  printTable('Scheduling: one task from its arrival to its end, in µs', ['', 'each'], rows);
 }
 
 async function ledger(): Promise<void> {

@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import { NOTES, notesOf, withNotes } from '../support/breakable.ts';
 import { type Fleet, startFleet, until } from '../support/fleet.ts';
 import { readLedgerFile } from '../support/ledger-file.ts';
+import { type SeenPeer, untilSeen } from '../support/peers-view.ts';
 import { call, dispatch, message, resultOf, runbook } from '../support/rpc.ts';
 
 interface Result {
@@ -74,6 +75,9 @@ test('a server dies: work goes elsewhere, or waits without a token, and runs whe
   );
   const [neo, trinity] = [notesOf(fleet, 'neo'), notesOf(fleet, 'trinity')];
   await Promise.all([neo.measured(true), trinity.measured(true)]);
+  const isUp = ({ announce }: SeenPeer): boolean => announce?.mcp_health[NOTES] === 'ok';
+  for (const name of ['neo', 'trinity'])
+    await untilSeen(fleet.target('switch'), name, isUp, `with ${NOTES} up`);
 
   await t.test('while it is up, the preferred worker does the work', async () => {
     const result = await end(fleet, await begin(fleet));

@@ -51,6 +51,8 @@ export interface FleetChanges {
   readonly fleetYaml?: (profile: string, shipped: string) => string;
   /** The text of a profile's config.yaml, from the shipped one. */
   readonly configYaml?: (profile: string, shipped: string) => string;
+  /** Is called before the start. */
+  readonly onPlanned?: (plan: FleetPlan) => void;
   /** Secrets beside the fleet's own: by profile, by variable. */
   readonly secrets?: Readonly<Record<string, Readonly<Record<string, string>>>>;
 }
@@ -68,6 +70,7 @@ export async function startFleet(
   // Fleets of tests share one compile cache: filling one for each costs more than the fleet itself.
   const cacheDir = process.env.NODE_COMPILE_CACHE ?? planned.cacheDir;
   const plan = { ...planned, cacheDir };
+  changes.onPlanned?.(plan);
   for (const [profile, secrets] of Object.entries(changes.secrets ?? {})) {
     mkdirSync(join(plan.keysDir, profile), { recursive: true, mode: 0o700 });
     for (const [variable, value] of Object.entries(secrets))

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { tempDir } from '@hermes-fleet/protocol/testing';
 import { stringify } from 'yaml';
-import { ROOT, until } from './fleet.ts';
+import { ROOT, runProgram, until } from './fleet.ts';
 import { freeOffset } from './ports.ts';
 import type { Target } from './rpc.ts';
 
@@ -19,6 +19,8 @@ export interface LoneProfile extends Target {
   kill(): Promise<void>;
   /** Starts it again on the same home and port. */
   start(): Promise<void>;
+  /** What `--doctor` finds: a line each. */
+  doctor(): Promise<string[]>;
 }
 
 type Section = Record<string, unknown>;
@@ -27,17 +29,29 @@ export interface LoneProfileOptions {
   readonly name?: string;
   /** The `fleet` section, beside what every profile needs. */
   readonly fleet?: Section;
+  /** The `fleet.server` section, beside port and callers. */
+  readonly server?: Section;
   /** Callers beside the operator. */
   readonly callers?: Section;
   /** config.yaml, beside the model. */
   readonly config?: Section;
   readonly env?: Record<string, string>;
+  /** The number of files and connections that the process may have open. */
+  readonly maxOpenFiles?: number;
 }
 
 /** Starts a profile of this configuration; it ends with the test. */
 export async function startProfile(
   t: TestContext,
-  { name = 'switch', fleet = {}, callers = {}, config = {}, env = {} }: LoneProfileOptions = {},
+  {
+    name = 'switch',
+    fleet = {},
+    server: own = {},
+    callers = {},
+    config = {},
+    env = {},
+    maxOpenFiles,
+  }: LoneProfileOptions = {},
 ): Promise<LoneProfile> {
   let child: ChildProcess | undefined;
   const home = tempDir(t, { closeFirst: () => end('SIGTERM') });
@@ -52,6 +66,7 @@ export async function startProfile(
       operator: { token_env: 'OPERATOR_TOKEN', scopes: ['announce', 'dispatch', 'read'] },
       ...callers,
     },
+    ...own,
   };
   writeFileSync(join(dir, 'fleet.yaml'), stringify({ fleet: { tier: 'sonnet', server, ...fleet } }));
   writeFileSync(join(dir, 'config.yaml'), stringify({ model: 'offline/runbook', ...config }));
@@ -70,13 +85,23 @@ export async function startProfile(
     running.kill(signal);
     await gone;
   }
+  const main = join(ROOT, 'services/profile/src/main.ts');
+  const environment = {
+    ...process.env,
+    ...{ HERMES_HOME: home, OPERATOR_TOKEN: TOKEN, LOG_LEVEL: 'debug' },
+    ...env,
+  };
   const start = async (): Promise<void> => {
-    const main = join(ROOT, 'services/profile/src/main.ts');
-    const started = spawn(process.execPath, [main, '--profile', name], {
-      cwd: ROOT,
-      env: { ...process.env, HERMES_HOME: home, OPERATOR_TOKEN: TOKEN, LOG_LEVEL: 'debug', ...env },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
+    const limit = maxOpenFiles === undefined ? '' : `ulimit -n ${maxOpenFiles}; `;
+    const started = spawn(
+      '/bin/sh',
+      ['-c', `${limit}exec "$@"`, 'sh', process.execPath, main, '--profile', name],
+      {
+        cwd: ROOT,
+        env: environment,
+        stdio: ['ignore', 'pipe', 'pipe'],
+      },
+    );
     child = started;
     for (const stream of [started.stdout, started.stderr])
       stream?.on('data', (chunk) => {
@@ -87,6 +112,13 @@ export async function startProfile(
       return (await fetch(`${url}/ready`).catch(() => undefined))?.status === 200;
     }, `${name} to be ready`);
   };
+  const doctor = async (): Promise<string[]> => {
+    const { stdout } = await runProgram(process.execPath, [main, '--profile', name, '--doctor'], {
+      env: environment,
+    });
+    const { findings } = JSON.parse(stdout) as { findings: Record<string, string>[] };
+    return findings.map(({ state, subject, check, detail }) => `${state} ${subject} ${check}: ${detail}`);
+  };
   await start();
-  return { url, token: TOKEN, log: () => log, kill: () => end('SIGKILL'), start };
+  return { url, token: TOKEN, log: () => log, kill: () => end('SIGKILL'), start, doctor };
 }

@@ -1,13 +1,23 @@
 import { once } from 'node:events';
-import { createServer, type RequestListener } from 'node:http';
+import { createServer, type RequestListener, type Server } from 'node:http';
 import type { TestContext } from 'node:test';
 
 /** A model's address on loopback that answers every question alike, over the real wire, and counts who comes. */
 export interface ModelServer {
   readonly url: string;
-  /** The requests so far, as method and path, and `connection` for each new connection. */
+  /**
+   * The requests so far, as method and path, and `connection` for each new connection. Probes of a profile, which ask for
+   * the list of models, are left out with their connections.
+   */
   readonly visits: readonly string[];
+  /** The status of the next answers to calls; a probe is always answered with 200. */
+  callStatus: number;
+  /** Refuses connections and cuts those that it has, until `start`. */
+  stop(): Promise<void>;
+  start(): Promise<void>;
 }
+
+const LIST = '/v1/models';
 
 /** An OpenAI-compatible server that says `text`, as a stream, and meters it like this. */
 export async function startModelServer(
@@ -16,13 +26,25 @@ export async function startModelServer(
   usage: { readonly input: number; readonly output: number },
 ): Promise<ModelServer> {
   const visits: string[] = [];
+  const known = new WeakSet<object>();
   let calls = 0;
+  const model = { callStatus: 200 };
   const answer: RequestListener = (request, response) => {
+    if (request.url === LIST) {
+      response.writeHead(200, { 'content-type': 'application/json' }).end('{"object":"list","data":[]}');
+      return;
+    }
+    if (!known.has(request.socket)) visits.push('connection');
+    known.add(request.socket);
     visits.push(`${request.method} ${request.url}`);
     calls += 1;
     const chunk = (rest: object): string =>
       `data: ${JSON.stringify({ id: `chatcmpl-${calls}`, object: 'chat.completion.chunk', created: 1, model: 'scripted', ...rest })}\n\n`;
     request.resume().once('end', () => {
+      if (model.callStatus !== 200) {
+        response.writeHead(model.callStatus).end();
+        return;
+      }
       response.writeHead(200, { 'content-type': 'text/event-stream' });
       response.write(chunk({ choices: [{ index: 0, delta: { role: 'assistant', content: text } }] }));
       response.write(chunk({ choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] }));
@@ -31,25 +53,35 @@ export async function startModelServer(
       response.end(`${chunk({ choices: [], usage: metered })}data: [DONE]\n\n`);
     });
   };
-  const url = await listen(t, answer, () => visits.push('connection'));
-  return { url: `${url}/v1`, visits };
+  const { url, stop, start } = await listen(t, answer);
+  return Object.assign(model, { url: `${url}/v1`, visits, stop, start });
 }
 
 /** The address of a server that is there and answers everything with 503. */
-export function startUnwellServer(t: TestContext): Promise<string> {
-  return listen(t, (_, response) => response.writeHead(503).end());
+export async function startUnwellServer(t: TestContext): Promise<string> {
+  return (await listen(t, (_, response) => response.writeHead(503).end())).url;
 }
 
-async function listen(t: TestContext, answer: RequestListener, onConnection = () => {}): Promise<string> {
-  const server = createServer(answer);
-  server.on('connection', onConnection);
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.after(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('the server has no port');
-  return `http://127.0.0.1:${address.port}`;
+async function listen(t: TestContext, answer: RequestListener) {
+  let port = 0;
+  let server: Server | undefined;
+  async function start(): Promise<void> {
+    server = createServer(answer).listen(port, '127.0.0.1');
+    await once(server, 'listening');
+    const address = server.address();
+    if (address === null || typeof address === 'string') throw new Error('the server has no port');
+    port = address.port;
+  }
+  async function stop(): Promise<void> {
+    const running = server;
+    server = undefined;
+    if (!running) return;
+    const closed = once(running, 'close');
+    running.close();
+    running.closeAllConnections();
+    await closed;
+  }
+  await start();
+  t.after(stop);
+  return { url: `http://127.0.0.1:${port}`, start, stop };
 }

@@ -7,7 +7,11 @@ export interface SeenPeer {
   readonly standing: string;
   readonly state: string;
   readonly endpoint: string | null;
-  readonly announce: { readonly ready: boolean; readonly repo_state: { readonly clean: boolean } } | null;
+  readonly announce: {
+    readonly ready: boolean;
+    readonly repo_state: { readonly clean: boolean };
+    readonly mcp_health: Readonly<Record<string, string>>;
+  } | null;
 }
 
 /** The peers as a profile sees them now. */

@@ -175,7 +175,7 @@ export function fleetOverview(): Dashboard {
         ],
       }),
     )
-    .withRow(new RowBuilder('Peers and MCP servers').id(40))
+    .withRow(new RowBuilder('Peers, models and MCP servers').id(40))
     .withPanel(
       timeSeries(41, {
         title: 'Time since the last announce',
@@ -189,6 +189,15 @@ export function fleetOverview(): Dashboard {
             legend: '{{peer}} at {{profile}}',
           },
         ],
+      }),
+    )
+    .withPanel(
+      timeSeries(43, {
+        title: 'Models healthy',
+        description: '1 while the model of the profile can be called, else 0: such a profile gets no tasks.',
+        unit: 'short',
+        span: 12,
+        queries: [{ expr: `fleet_model_healthy{${OF_PROFILE}}`, legend: '{{model}} at {{profile}}' }],
       }),
     )
     .withPanel(

@@ -117,28 +117,28 @@ test('an insufficient budget ends in an error before any work, in partial after 
   assert.equal(nothing.status, 'error');
   assert.equal(nothing.error?.code, 'budget_exhausted');
   assert.equal(none.budget.spent(), 0);
-  const some = makeContext({ limit: 1500 });
+  const some = makeContext({ limit: 700 });
   const result = await agent.executor.run(makeTask(BRIEF, { contextId: 'c2' }), some);
   assert.equal(result.status, 'partial');
   assert.equal(result.remaining?.length, 1);
   assert.match(result.remaining?.[0] ?? '', /beyond the work so far \(wrote src\/note\.txt\)/);
   assert.deepEqual(result.artifacts.filesChanged, ['src/note.txt']);
-  assert.ok(some.budget.spent() > 0 && some.budget.spent() <= 1500, String(some.budget.spent()));
+  assert.ok(some.budget.spent() > 0 && some.budget.spent() <= 700, String(some.budget.spent()));
   // The budget did not even cover the wrap-up prompt.
   assert.deepEqual(guards, ['budget stop', 'budget wrap_up', 'budget stop']);
 });
 
 test('offline/runbook wraps up on request and names the unfinished work', async (t) => {
   const agent = await makeAgent(t);
-  const short = makeContext({ limit: 2400 });
+  const short = makeContext({ limit: 1500 });
   const result = await agent.executor.run(makeTask(BRIEF), short);
   assert.deepEqual([result.status, result.remaining], ['partial', ['run: wc -c < src/note.txt']]);
   assert.match(result.nextSteps.join(), /^verify src\/note\.txt: nothing was checked/);
-  assert.ok(short.budget.spent() <= 2400, String(short.budget.spent()));
-  const enough = makeContext({ limit: 3400 });
+  assert.ok(short.budget.spent() <= 1500, String(short.budget.spent()));
+  const enough = makeContext({ limit: 2000 });
   const whole = await agent.executor.run(makeTask(BRIEF, { contextId: 'c2' }), enough);
   assert.equal(whole.status, 'done', 'told at its last step, with nothing left to do');
-  assert.ok(enough.budget.spent() <= 3400, String(enough.budget.spent()));
+  assert.ok(enough.budget.spent() <= 2000, String(enough.budget.spent()));
 });
 
 test('capabilities list the enabled and usable tools', async (t) => {
@@ -150,7 +150,7 @@ test('capabilities list the enabled and usable tools', async (t) => {
   ];
   const words = ['terminal', 'file', 'patch'];
   assert.deepEqual(all.capabilities().tools, [...words, ...files, 'shell_exec', ...others]);
-  assert.ok(all.minimumBudget > 300 && all.minimumBudget < 1500);
+  assert.ok(all.minimumBudget > 250 && all.minimumBudget < 500);
   const noShell = await makeAgent(t, { tools: { shell: { enabled: false } } });
   assert.deepEqual(noShell.capabilities().tools, ['file', 'patch', ...files, ...others]);
   const result = await noShell.executor.run(makeTask(block('sh', 'true')), makeContext());

@@ -22,6 +22,7 @@ import { ignoredKeyNotes } from './config/ignored-keys.ts';
 import { createEchoExecutor } from './echo.ts';
 import { createLoopExecutor } from './loop/executor.ts';
 import { type AgentModel, createModel } from './model/create-model.ts';
+import type { ModelCalls } from './model/model-calls.ts';
 import type { CreateConversation } from './run/conversation.ts';
 import { loadSubagents } from './subagents/load-definitions.ts';
 import { rootIdOf } from './tools/scratchpad.ts';
@@ -71,6 +72,8 @@ export interface AgentOptions {
   readonly onGuard?: (guard: string, level: string) => void;
   /** Called after each metered model call with the provider's input token count divided by our estimate. */
   readonly onTokenDrift?: (ratio: number) => void;
+  /** Learns how calls of the model end, see `createModelMonitor`. */
+  readonly modelCalls?: ModelCalls;
   readonly peersSummary?: () => string;
   /** The text of IDENTITY.md, which the prompt includes. */
   readonly identity?: string;
@@ -105,7 +108,8 @@ export interface Agent {
 export async function createAgent(options: AgentOptions): Promise<Agent> {
   const { config } = options;
   const handler = options.responseHandler ?? 'agent';
-  const model = handler === 'echo' ? undefined : await createModel(config, options.tier, options.env);
+  const { tier, env, modelCalls } = options;
+  const model = handler === 'echo' ? undefined : await createModel(config, tier, env, modelCalls);
   const lead = leadOf(handler, options);
   const commandsDir = join(options.stateDir, 'commands');
   const made =

@@ -16,7 +16,7 @@ import { memoryTools } from './tools/memory.ts';
 import { progressTools } from './tools/progress.ts';
 import { scratchpadTools } from './tools/scratchpad.ts';
 import { shellExecTool } from './tools/shell-exec.ts';
-import { isAlwaysOffered } from './tools/toolbox.ts';
+import { essentialTools } from './tools/toolbox.ts';
 import { webFetchTool } from './tools/web-fetch.ts';
 
 export interface AgentToolsOptions {
@@ -64,7 +64,6 @@ const SHORTEST_ANSWER_TOKENS = 64;
 
 /** Estimates the smallest usable budget (shortest prompt, short answer) without loading the tokenizer. */
 export function minimumBudgetTokens(tools: readonly AgentTool[]): number {
-  const offered = tools.filter(({ name }) => isAlwaysOffered(name));
-  const fixed = toolDefinitions(offered).json.length + SHORTEST_PROMPT_CHARS;
+  const fixed = toolDefinitions(essentialTools(tools)).json.length + SHORTEST_PROMPT_CHARS;
   return Math.ceil(fixed / CHARS_PER_TOKEN) + SHORTEST_ANSWER_TOKENS;
 }

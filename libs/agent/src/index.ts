@@ -18,7 +18,10 @@ export { cut } from './messages/text.ts';
 export { callUsage, meteredInputTokens } from './model/call-usage.ts';
 export { type AgentModel, anthropicAddress, createModel, modelKey } from './model/create-model.ts';
 export { MIN_OUTPUT_TOKENS } from './model/model-call.ts';
+export type { ModelCallEnd, ModelCalls } from './model/model-calls.ts';
+export { createModelMonitor, type ModelMonitor } from './model/model-monitor.ts';
 export { createOutputCap } from './model/output-cap.ts';
+export { type ProbedModel, probedModel, probeModel } from './model/probe-model.ts';
 export { providerFailure } from './model/provider-failure.ts';
 export type {
   AgentTool,

@@ -129,6 +129,23 @@ test('concurrent calls never exceed the budget together', async (t) => {
   assert.ok(ordered < 3000, String(ordered));
 });
 
+test('idle connections without the key do not keep a run from its model', async (t) => {
+  const { proxy, call } = await scriptedProxy(t, () => ({ text: 'Hello.', usage: USAGE }), { limit: 10_000 });
+  const { hostname, port } = new URL(proxy.url);
+  const idle = await Promise.all(
+    Array.from({ length: 80 }, async () => {
+      const socket = connect(Number(port), hostname);
+      t.after(() => socket.destroy());
+      socket.on('error', () => undefined);
+      await once(socket, 'connect');
+      return socket;
+    }),
+  );
+  const closed = idle.map((socket) => once(socket, 'close'));
+  assert.equal((await call()).status, 200);
+  await Promise.all(closed);
+});
+
 test('cached tokens are not expected to be billed again, unless they count', async (t) => {
   const usage = { input_tokens: 20, cache_creation_input_tokens: 560, output_tokens: 10 };
   for (const countCache of [false, true]) {
@@ -149,7 +166,7 @@ test('cached tokens are not expected to be billed again, unless they count', asy
 
 test('a refusal is relayed, except a rejected key, and costs nothing', async (t) => {
   const statuses = [429, 529, 401, 400];
-  const { context, proxy, call } = await scriptedProxy(t, (turn): AnthropicReply => {
+  const { context, proxy, call, ends } = await scriptedProxy(t, (turn): AnthropicReply => {
     const status = statuses[turn - 1];
     if (status === undefined) return { text: 'Here.', usage: USAGE };
     return { status, type: 'some_error', message: 'because', headers: { 'retry-after': '3' } };
@@ -170,14 +187,17 @@ test('a refusal is relayed, except a rejected key, and costs nothing', async (t)
   assert.equal(context.budget.spent(), 0);
   await (await call()).text();
   assert.equal(proxy.failure(), undefined, 'a response clears earlier failures');
+  const refused = statuses.map((status) => ({ kind: 'refused', status }));
+  assert.deepEqual(ends, [...refused, { kind: 'answered' }], 'the health of the model learns of each');
 });
 
 test('an unreachable provider is a retryable failure and costs nothing', async (t) => {
-  const { context, proxy, call } = await proxyTo(t, 'http://127.0.0.1:1');
+  const { context, proxy, call, ends } = await proxyTo(t, 'http://127.0.0.1:1');
   const answer = await call();
   assert.equal(answer.status, 502);
   assert.match(proxy.failure()?.message ?? '', /could not be reached/);
   assert.deepEqual([proxy.failure()?.retryable, context.budget.spent()], [true, 0]);
+  assert.deepEqual(ends, [{ kind: 'unreachable' }]);
 });
 
 test('token counting costs nothing, and disposal closes the listener', async (t) => {

@@ -9,6 +9,7 @@ import {
   providerFailure,
 } from '@hermes-fleet/agent';
 import { type Budget, FleetError, type Log, type Reservation } from '@hermes-fleet/protocol';
+import { limitConnections } from '@hermes-fleet/service';
 import { createInputEstimator, type InputEstimate, MessagesBody } from './input-estimate.ts';
 import {
   authorizedPath,
@@ -78,7 +79,11 @@ export async function openMeteringProxy(options: MeteringProxyOptions): Promise<
 
   async function route(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const path = authorizedPath(request, secret, key);
-    if (path === undefined) return sendError(response, 404, 'not_found_error', 'there is nothing here');
+    if (path === undefined) {
+      response.setHeader('connection', 'close');
+      return sendError(response, 404, 'not_found_error', 'there is nothing here');
+    }
+    connections.authenticated(request.socket);
     const gone = new AbortController();
     response.on('close', () => gone.abort(new Error('the caller disconnected')));
     const signal = AbortSignal.any([ending, gone.signal]);
@@ -177,7 +182,12 @@ export async function openMeteringProxy(options: MeteringProxyOptions): Promise<
     response: ServerResponse,
     signal: AbortSignal,
   ): Promise<ReceivedResponse | undefined> {
-    const answer = await send('/v1/messages', body, request, signal);
+    using _call = model.calls?.begin();
+    const answer = await send('/v1/messages', body, request, signal).catch((error: unknown) => {
+      if (!signal.aborted) model.calls?.ended({ kind: 'unreachable' });
+      throw error;
+    });
+    model.calls?.ended(answer.ok ? { kind: 'answered' } : { kind: 'refused', status: answer.status });
     if (!answer.ok) {
       failure = providerFailure(answer.status, { retryable: answer.status === 429 || answer.status >= 500 });
       await relayRefusal(answer, response);
@@ -198,6 +208,7 @@ export async function openMeteringProxy(options: MeteringProxyOptions): Promise<
       const received = parser.end();
       if (!signal.aborted) {
         failure = failureOf(error);
+        model.calls?.ended({ kind: 'broken' });
         log.warn({ err: error }, BROKE_OFF);
       }
       response.destroy();
@@ -240,7 +251,10 @@ export async function openMeteringProxy(options: MeteringProxyOptions): Promise<
     const work = handle(request, response).finally(() => active.delete(work));
     active.add(work);
   });
-  server.maxConnections = LIMITS.connections;
+  const connections = limitConnections(server, {
+    maxConnections: LIMITS.connections,
+    maxUnauthenticated: LIMITS.unauthenticated,
+  });
   server.requestTimeout = LIMITS.requestMs;
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

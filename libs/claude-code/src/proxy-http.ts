@@ -3,6 +3,8 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 
 export const LIMITS = {
   connections: 64,
+  /** Connections without a request with the key, which any process of this machine may open. */
+  unauthenticated: 16,
   /** For a whole request to arrive. */
   requestMs: 60_000,
   requestBytes: 64 * 1024 * 1024,

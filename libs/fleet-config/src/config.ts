@@ -96,6 +96,15 @@ const Limits = z.strictObject({
   max_resumes: int().nonnegative().default(3),
   max_input_wait_s: seconds.max(2_592_000).default(86_400),
   max_streams_per_caller: positive.max(100_000).default(256),
+  max_connections: int().min(16).max(100_000).default(4_096),
+  max_unauthenticated_connections: int().min(8).max(10_000).default(256),
+  unauthenticated_idle_s: z.number().min(0.1).max(3_600).default(3),
+});
+
+const Spending = z.strictObject({
+  tokens_per_day: positive.optional(),
+  tokens_per_task_tree: positive.optional(),
+  callers: z.record(name, z.strictObject({ tokens_per_day: positive })).default({}),
 });
 
 const Nats = z.strictObject({
@@ -124,6 +133,7 @@ const Fleet = z.strictObject({
   join: Join.optional(),
   queue: Queue.prefault({}),
   limits: Limits.prefault({}),
+  spending: Spending.prefault({}),
   shutdown: z.strictObject({ grace_s: seconds.max(600).default(20) }).prefault({}),
   retention: z.strictObject({ finished_tasks_days: positive.default(30) }).prefault({}),
   nats: Nats.optional(),

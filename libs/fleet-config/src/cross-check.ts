@@ -20,6 +20,7 @@ export function crossCheck(value: unknown, ctx: z.core.$RefinementCtx): void {
   checkServer(fleet, report);
   checkAddresses(fleet, report);
   checkTiers(fleet, report);
+  checkSpending(fleet, report);
 }
 
 function checkServer(fleet: JsonObject, report: Report): void {
@@ -80,6 +81,19 @@ function checkTiers(fleet: JsonObject, report: Report): void {
   for (const [priority, wanted] of Object.entries(objectAt(policy, 'by_priority') ?? {}))
     if (typeof wanted === 'string' && !tiers.includes(wanted))
       report(['routing', 'tiers', 'by_priority', priority], `is not a tier: ${known}`);
+}
+
+/** A ceiling for a name that no caller has would never apply. */
+function checkSpending(fleet: JsonObject, report: Report): void {
+  const server = objectAt(fleet, 'server');
+  const shared = server?.token_env !== undefined || server?.auth_required === false ? [SHARED_NAME] : [];
+  const callers = [...Object.keys(objectAt(server, 'callers') ?? {}), ...shared];
+  for (const name of Object.keys(objectAt(objectAt(fleet, 'spending'), 'callers') ?? {}))
+    if (!callers.includes(name))
+      report(
+        ['spending', 'callers', name],
+        `is not a caller of this profile: callers are ${callers.join(', ') || 'missing in server.callers'}`,
+      );
 }
 
 function objectAt(value: unknown, key: string): JsonObject | undefined {

@@ -154,6 +154,17 @@ describe('an invalid fleet.yaml', () => {
     ]);
   });
 
+  it('gets a ceiling for a name that no caller has, and the callers there are', (t) => {
+    const spending =
+      '  spending: { tokens_per_day: 5, callers: { swich: { tokens_per_day: 0 }, peer: { tokens_per_day: 9 } } }';
+    const { problems } = read(t, `${EXAMPLE.trimEnd()}\n${spending}\n`);
+    const line = EXAMPLE.trimEnd().split('\n').length + 1;
+    assert.deepEqual(problems, [
+      `fleet.yaml:${line} fleet.spending.callers.swich.tokens_per_day: its value must be more than 0`,
+      `fleet.yaml:${line} fleet.spending.callers.swich: is not a caller of this profile: callers are switch, peer`,
+    ]);
+  });
+
   for (const [port, reason] of [
     ['0', 'must be a port from 1 to 65535'],
     ['65536', 'must be a port from 1 to 65535'],

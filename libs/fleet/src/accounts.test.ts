@@ -5,6 +5,7 @@ import { POLICY } from '@hermes-fleet/peers/testing';
 import { HANDSHAKE_EXTENSION, silentLog, systemClock } from '@hermes-fleet/protocol';
 import { createRelay } from '@hermes-fleet/relay';
 import { createMetrics } from '@hermes-fleet/service';
+import { Lane, Scheduler } from '@hermes-fleet/tasks';
 import { dispatching } from './testing/messages.ts';
 import { profile } from './testing/profile.ts';
 import { relayFleet, spending } from './testing/relay-fleet.ts';
@@ -33,11 +34,13 @@ const delegating =
       onBlocked: 'fail',
       maxAttempts: 3,
       peerDownAfterMs: 20_000,
+      onGivenUp: () => undefined,
       homeOf: () => undefined,
       patienceMs: 0,
       maxWaitMs: 1_000,
-      maxWaiting: 1,
-      ageingMs: 1_000,
+      scheduler: new Scheduler({ clock: systemClock, log: silentLog, ageingMs: 60_000 }),
+      lane: new Lane({ name: 'relay', places: 9, depth: 9 }),
+      parts: new Lane({ name: 'parts', places: 9, depth: 9 }),
       random: () => 0,
     });
     return relay.run({ ...task, dispatch: { ...task.dispatch, routing: { target: to } } }, context);

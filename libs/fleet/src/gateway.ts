@@ -18,23 +18,25 @@ import {
   type Intake,
   type JsonObject,
   type Log,
-  type McpHealth,
+  type ModelWatch,
   PROTOCOL_VERSIONS,
   type SessionAnnounce,
   taskFields,
 } from '@hermes-fleet/protocol';
-import { createRelay, homeOf, relaySettings } from '@hermes-fleet/relay';
+import { createGivenUpTasks } from '@hermes-fleet/relay';
 import type { FleetMetrics } from '@hermes-fleet/service';
 import {
   acceptMessage,
   createDestinations,
   createDispatcher,
   createQuestionWaits,
-  createTaskQueue,
-  type TaskQueue,
+  type Spending,
 } from '@hermes-fleet/tasks';
 import type { SubtaskRunner } from './fleet-tools/subtask.ts';
+import { followFigures } from './gateway-figures.ts';
 import { stopGracefully } from './graceful-stop.ts';
+import { watchHealth } from './health-watch.ts';
+import { createQueues } from './queues.ts';
 
 const GAUGE_EVERY_MS = 5_000;
 /** The agent as the gateway sees it; libs/agent provides it. */
@@ -52,6 +54,8 @@ export interface GatewayOptions {
   readonly ledger: Ledger;
   readonly agent: GatewayAgent;
   readonly mcp: Pick<McpPool, 'names' | 'health' | 'probe' | 'onChange'>;
+  /** The measured health of the agent's model; absent for a member without a model. */
+  readonly model?: ModelWatch | undefined;
   readonly peers: PeerRegistry;
   readonly announcer: Pick<Announcer, 'changed' | 'loadChanged'>;
   readonly client: A2AClient;
@@ -93,6 +97,7 @@ export interface Gateway extends Intake {
   explain(wire: JsonObject): Promise<RoutingDecision>;
   /** Runs subtasks of the own agent at peers. */
   readonly subtasks: SubtaskRunner;
+  readonly spending: Pick<Spending, 'view' | 'defaultBudget'>;
 }
 
 export function createGateway(options: GatewayOptions): Gateway {
@@ -105,6 +110,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   let announcedLoad = '';
   let gauges: Disposable | undefined;
 
+  const spending = followFigures(options, versions);
   const measure = (): ReturnType<GatewayAgent['repoState']> => agent.repoState();
   const repo = createRepoWatch({ measure, onChange: () => announcer.changed(), clock, log });
   const questionWaits = createQuestionWaits({ clock, metrics, max: queue.max_waiting });
@@ -116,47 +122,26 @@ export function createGateway(options: GatewayOptions): Gateway {
     log,
     metrics,
     questionWaits,
-    defaultBudget: options.defaultBudget,
+    defaultBudget: spending.defaultBudget,
     countCache: options.countCache ?? false,
     maxInputWaitMs: limits.max_input_wait_s * 1000,
     closing: closing.signal,
   };
-  const relay = createRelay({
-    peers,
-    client,
-    clock,
-    log,
-    metrics,
-    ...relaySettings(config, profile, versions),
-    homeOf: (task) => homeOf(ledger, task),
-    random: options.random ?? Math.random,
+  const random = options.random ?? Math.random;
+  const givenUp = createGivenUpTasks({ self: profile, ledger, peers, client, clock, log, random });
+  const { scheduler, relay, own, relayed } = createQueues({
+    ...options,
+    random,
+    onGivenUp: givenUp.add,
+    runner,
+    versions,
+    onChange: loadChanged,
+    onExpired(task) {
+      dispatcher
+        .expire(task)
+        .catch((error) => log.error({ ...taskFields(task), err: error }, 'expiry not written'));
+    },
   });
-  const lane = (
-    name: string,
-    executor: Executor,
-    { maxConcurrent, depth }: { readonly maxConcurrent: number; readonly depth: number },
-    recoversWithoutSlot: boolean,
-  ): TaskQueue =>
-    createTaskQueue({
-      name,
-      executor,
-      runner,
-      clock,
-      metrics,
-      recoversWithoutSlot,
-      onChange: loadChanged,
-      limits: { maxConcurrent, depth, ageingMs: queue.ageing_s * 1000 },
-      onExpired: (task) => {
-        dispatcher
-          .expire(task)
-          .catch((error) => log.error({ ...taskFields(task), err: error }, 'expiry not written'));
-      },
-    });
-  const ownLimits = { maxConcurrent: limits.max_concurrent_tasks, depth: limits.queue_depth };
-  const own = lane('own', agent.executor, ownLimits, false);
-  // Relaying costs nothing, so a resumed task needs no slot: its peer may have to be canceled, or may no longer wait.
-  const relayedLimits = { maxConcurrent: limits.max_relayed_tasks, depth: queue.max_waiting };
-  const relayed = lane('relay', relay, relayedLimits, true);
   const queues = [own, relayed];
   const destinations = createDestinations({
     profile,
@@ -165,7 +150,9 @@ export function createGateway(options: GatewayOptions): Gateway {
     clock,
     peers,
     mcp,
+    model: options.model,
     agent,
+    spending,
     own,
     relayed,
     repoState: repo.measure,
@@ -203,7 +190,7 @@ export function createGateway(options: GatewayOptions): Gateway {
         sessionFresh,
         model: agent.executor.model,
         tools: agent.capabilities().tools,
-        mcpHealth: healthOf(mcp),
+        ...health.announced(),
         repoState: repo.last(),
         activeTasks: own.running,
         queuedTasks: own.waiting,
@@ -215,20 +202,21 @@ export function createGateway(options: GatewayOptions): Gateway {
   });
 
   function gaugeEvery(): void {
-    for (const each of [...queues, relay, questionWaits]) each.gauge();
+    for (const each of [...queues, questionWaits, spending]) each.gauge();
     gauges = clock.timer(gaugeEvery, GAUGE_EVERY_MS);
-  }
-
-  function mcpChanged(): void {
-    for (const [name, state] of Object.entries(healthOf(mcp))) metrics.mcpServerUp(name, state === 'ok');
-    announcer.changed();
   }
 
   /** True for a task that an earlier process began; a paused task is queued again. */
   const hasBegun = ({ id, state }: TaskRecord): boolean =>
     state === 'working' || ledger.loadCheckpoint(id) !== undefined || ledger.questions(id).length > 0;
 
-  const health = mcp.onChange(mcpChanged);
+  const peerChanges = peers.onChange(() => scheduler.changed());
+  const health = watchHealth({
+    mcp,
+    model: options.model && { id: agent.executor.model.id, watch: options.model },
+    announcer,
+    metrics,
+  });
   const intake = {
     profile,
     versions,
@@ -255,8 +243,10 @@ export function createGateway(options: GatewayOptions): Gateway {
     async recover() {
       await repo.measure();
       repo.start();
-      mcpChanged();
+      health.report();
+      spending.recover();
       gaugeEvery();
+      givenUp.start();
       // Begun tasks resume first, so that no other task of their context uses the work tree in between.
       const { begun = [], waiting = [] } = Object.groupBy(ledger.unfinished(), (task) =>
         hasBegun(task) ? 'begun' : 'waiting',
@@ -269,7 +259,10 @@ export function createGateway(options: GatewayOptions): Gateway {
         retryAfterS: 5,
       });
       health[Symbol.dispose]();
+      peerChanges[Symbol.dispose]();
+      scheduler.stop();
       repo.stop();
+      givenUp.stop();
       gauges?.[Symbol.dispose]();
       await stopGracefully({ own, relayed, dispatcher, clock, log }, stopping, graceMs);
       closing.abort(stopping);
@@ -282,12 +275,9 @@ export function createGateway(options: GatewayOptions): Gateway {
       return self.now();
     },
     replyMetadata: self.metadataFor,
+    spending,
     explain: (wire) =>
       explainDispatch({ profile, versions, judge: destinations.checkNow, decide: destinations.decide }, wire),
-    subtasks: { run: relay.run, unmet: destinations.checkRelayed, route: destinations.decide },
+    subtasks: { run: relay.run, unmet: destinations.checkSubtask, route: destinations.decide },
   };
-}
-
-function healthOf(mcp: Pick<McpPool, 'health'>): Record<string, McpHealth> {
-  return Object.fromEntries(Object.entries(mcp.health()).map(([name, { state }]) => [name, state]));
 }

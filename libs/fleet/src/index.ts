@@ -2,6 +2,7 @@ export type { A2AToolsOptions, RegisteredAgent } from './a2a-tools/directory.ts'
 export { createRegisteredAgents } from './a2a-tools/registered-agents.ts';
 export { createA2ATools } from './a2a-tools/tools.ts';
 export { type ExamineOptions, examineFleet } from './doctor/examine.ts';
+export { examineSpending } from './doctor/examine-spending.ts';
 export type { Finding } from './doctor/finding.ts';
 export {
   createSubtaskDelegation,

@@ -69,7 +69,7 @@ describe('a newer minor version', () => {
       JSON.stringify(without(seen, 'protocol_version', 'task', 'routing')),
       JSON.stringify(without(asked, 'protocol_version', 'task', 'routing')),
     );
-    assert.deepEqual(without(seen.routing, 'target', 'when_full'), asked.routing);
+    assert.deepEqual(without(seen.routing, 'target', 'when_full', 'accept_until'), asked.routing);
     assert.equal(seen.protocol_version, '2.0');
 
     const result = handshakeIn(reply.result, 'TASK_RESULT');

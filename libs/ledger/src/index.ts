@@ -1,8 +1,15 @@
+export { utcDay } from './figures.ts';
 export { type LedgerOptions, openLedger } from './ledger.ts';
+export { type FiguresReader, openFigures } from './open-figures.ts';
 export { isOpen } from './questions.ts';
 export { impliedState, isTerminal } from './states.ts';
 export type {
   Answer,
+  Booking,
+  DaySpending,
+  Figures,
+  FiguresListener,
+  KeptCheckpoint,
   Ledger,
   NewEvent,
   NewTask,

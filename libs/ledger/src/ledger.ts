@@ -1,13 +1,21 @@
-import { TERMINAL_EVENTS } from '@hermes-fleet/protocol';
-import { createWakeups, openStore, type Store, type StoreOptions } from '@hermes-fleet/store';
+import { type Clock, type Count, TERMINAL_EVENTS } from '@hermes-fleet/protocol';
+import { createWakeups, openStore, type Queries, type Store, type StoreOptions } from '@hermes-fleet/store';
 import { createCheckpoints } from './checkpoints.ts';
+import { addCounts, closeReservations, createFigures, type Recorded } from './figures.ts';
+import {
+  dropKeptCheckpoint,
+  findKeptCheckpoints,
+  findLateResult,
+  isKept,
+  replaceByLateResult,
+} from './late-results.ts';
 import { createOutbox } from './outbox.ts';
 import { answerQuestion, askQuestion, findQuestions, withdrawQuestion } from './questions.ts';
 import { peerRecord } from './rows.ts';
 import { LEDGER } from './schema.ts';
 import { listTasks } from './task-list.ts';
 import { acceptTask, appendEvent, findEvents, findTask, pruneTasks, unfinishedTasks } from './tasks.ts';
-import { createTokenStore } from './token-store.ts';
+import { bookEntry, createTokenStore } from './token-store.ts';
 import type { Ledger, TaskEvent } from './types.ts';
 import { watchTask } from './watch.ts';
 
@@ -38,6 +46,7 @@ export function createLedger(
   const watchers = createWakeups();
   const relays = createWakeups();
   const checkpoints = createCheckpoints(store);
+  const figures = createFigures(store);
   const outbox = createOutbox({ store, wakeups: relays, profile, clock });
 
   const committed = (event: TaskEvent): void => {
@@ -55,11 +64,23 @@ export function createLedger(
       );
       return { task: accepted.task, created: accepted.submitted !== undefined };
     },
-    append: (taskId, event, change) =>
-      store.write(
-        (db) => appendEvent(db, clock, taskId, event, change),
-        (appended) => appended && committed(appended),
-      ),
+    append: (taskId, event, change) => {
+      let recorded = NOTHING;
+      let isOver = false;
+      return store.write(
+        (db) => {
+          const appended = appendEvent(db, clock, taskId, event, change);
+          if (appended) recorded = recordEvent(db, clock, appended, change?.counts ?? []);
+          isOver = appended !== undefined && TERMINAL_EVENTS.has(appended.type) && !isKept(db, taskId);
+          return appended;
+        },
+        (appended) => {
+          if (!appended) return;
+          committed(appended);
+          figures.announce(recorded, isOver ? taskId : undefined);
+        },
+      );
+    },
     ask: async (taskId, question) => {
       const asked = await store.write(
         (db) => askQuestion(db, clock, taskId, question),
@@ -90,6 +111,23 @@ export function createLedger(
     unfinished: () => store.read(unfinishedTasks),
     loadCheckpoint: checkpoints.load,
     saveCheckpoint: checkpoints.save,
+    keptCheckpoints: () => store.read(findKeptCheckpoints),
+    saveLateResult: (taskId, result, tokens) =>
+      store
+        .write(
+          (db) =>
+            replaceByLateResult(db, taskId, result) ? bookEntry(db, clock, taskId, tokens) : undefined,
+          (recorded) => recorded && figures.announce(recorded, taskId),
+        )
+        .then((recorded) => recorded !== undefined),
+    dropKeptCheckpoint: (taskId) =>
+      store.write(
+        (db) => dropKeptCheckpoint(db, taskId),
+        (dropped) => {
+          if (dropped) figures.announce(NOTHING, taskId);
+        },
+      ),
+    lateResult: (taskId) => store.read((db) => findLateResult(db, taskId)),
     peers: () => store.read((db) => db.all('SELECT * FROM peers ORDER BY agent_id').map(peerRecord)),
     savePeer: ({ agentId, announce, receivedAt, caller }) =>
       store.write((db) => {
@@ -112,7 +150,8 @@ export function createLedger(
       );
       return pruned.length;
     },
-    tokens: createTokenStore(store),
+    tokens: createTokenStore(store, clock, (recorded) => figures.announce(recorded)),
+    figures,
     outbox,
     problem: store.problem,
     close: async () => {
@@ -121,4 +160,14 @@ export function createLedger(
       relays.wakeAll();
     },
   };
+}
+
+const NOTHING: Recorded = { counts: [], bookings: [] };
+
+/** Adds to the figures what an event counts, and what a terminal event leaves to count. */
+function recordEvent(db: Queries, clock: Clock, event: TaskEvent, counts: readonly Count[]): Recorded {
+  addCounts(db, counts);
+  if (!TERMINAL_EVENTS.has(event.type)) return { ...NOTHING, counts };
+  const closed = closeReservations(db, clock, event.taskId);
+  return { counts: [...counts, ...closed.counts], bookings: closed.bookings };
 }

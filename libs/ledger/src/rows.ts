@@ -12,7 +12,7 @@ const STATES: Readonly<Record<TaskState, true>> = {
   rejected: true,
   canceled: true,
 };
-const KINDS: Readonly<Record<TokenEntry['kind'], true>> = { own: true, delegated: true };
+export const KINDS: Readonly<Record<TokenEntry['kind'], true>> = { own: true, delegated: true };
 const SOURCES: Readonly<Record<TokenEntry['source'], true>> = {
   metered: true,
   estimated: true,

@@ -105,6 +105,23 @@ const MIGRATIONS: readonly string[] = [
     PRIMARY KEY (task_id, place)
   ) STRICT;
   `,
+  `
+  ALTER TABLE tokens ADD COLUMN tier TEXT;
+  CREATE TABLE totals (
+    counter TEXT NOT NULL,
+    labels TEXT NOT NULL,
+    value INTEGER NOT NULL,
+    PRIMARY KEY (counter, labels)
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE spending (
+    day TEXT NOT NULL,
+    caller TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    tokens INTEGER NOT NULL,
+    cache_tokens INTEGER NOT NULL,
+    PRIMARY KEY (day, caller, kind)
+  ) STRICT, WITHOUT ROWID;
+  `,
 ];
 
 /** `applicationId` is "HFLG". */

@@ -1,5 +1,7 @@
 import { type Clock, FleetError, TERMINAL_EVENTS } from '@hermes-fleet/protocol';
 import { type Queries, text } from '@hermes-fleet/store';
+import { utcDay } from './figures.ts';
+import { dropCheckpoint } from './late-results.ts';
 import { taskEvent, taskRecord, taskState } from './rows.ts';
 import { stateAfter } from './states.ts';
 import type { NewEvent, NewTask, TaskChange, TaskEvent, TaskRecord } from './types.ts';
@@ -64,6 +66,7 @@ export function acceptTask(
     return { task: known };
   }
   const now = clock.now();
+  if (task.acceptUntil !== undefined && now > task.acceptUntil) throw expired(now - task.acceptUntil);
   db.run(
     `INSERT INTO tasks (id, context_id, caller, key, traceparent, state, created_at, updated_at)
      VALUES (?, ?, ?, ?, ?, 'submitted', ?, ?)`,
@@ -109,6 +112,11 @@ export function acceptTask(
   return { task: record, submitted };
 }
 
+function expired(lateMs: number): FleetError {
+  const message = `the dispatch was read ${lateMs} ms after its routing.accept_until: nothing was started; send it again with a later one`;
+  return new FleetError('DISPATCH_EXPIRED', message);
+}
+
 function conflict(key: string): FleetError {
   const reason = `task_id "${key}" was used for another payload; use a new one`;
   return new FleetError('TASK_ID_CONFLICT', reason, { fields: [{ path: 'task.task_id', reason }] });
@@ -140,17 +148,18 @@ export function appendEvent(
   if (change?.result) {
     db.run('UPDATE payloads SET result = ? WHERE task_id = ?', JSON.stringify(change.result), taskId);
   }
-  if (terminal) db.run('DELETE FROM checkpoints WHERE task_id = ?', taskId);
+  if (terminal) dropCheckpoint(db, taskId);
   if (event.type === 'blocked') db.run('DELETE FROM idempotency WHERE task_id = ?', taskId);
   return appended;
 }
 
 /**
  * Removes up to `batch` ended tasks that were last updated before `before` (ms since the epoch), with all their rows,
- * and returns their ids. The terminal event is a task's last: at or below the cursor, all events of the task are
+ * and returns their ids; also the spending of days before. The terminal event is a task's last: at or below the cursor, all events of the task are
  * published.
  */
 export function pruneTasks(db: Queries, before: number, batch: number): string[] {
+  db.run('DELETE FROM spending WHERE day < ?', utcDay(before));
   return db
     .all(
       `DELETE FROM tasks WHERE id IN (

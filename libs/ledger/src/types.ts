@@ -1,4 +1,4 @@
-import type { JsonObject, OutboxSource, TokenStore } from '@hermes-fleet/protocol';
+import type { Count, JsonObject, OutboxSource, TokenEntry, TokenStore } from '@hermes-fleet/protocol';
 
 export type TaskState =
   | 'submitted'
@@ -43,6 +43,14 @@ export interface NewTask {
   readonly message: JsonObject;
   readonly dispatch: JsonObject;
   readonly traceparent?: string;
+  /** The time after which the task is not accepted if it is new, ms since the epoch. */
+  readonly acceptUntil?: number | undefined;
+}
+
+/** The checkpoint of an ended task that a peer may still be doing. */
+export interface KeptCheckpoint {
+  readonly taskId: string;
+  readonly state: JsonObject;
 }
 
 /** An entry of a task's append-only log. `seq` is global to the ledger and strictly increasing. */
@@ -64,6 +72,8 @@ export interface TaskChange {
   readonly state?: TaskState;
   readonly result?: JsonObject;
   readonly resumes?: number;
+  /** Added to the totals in the same transaction. */
+  readonly counts?: readonly Count[];
 }
 
 /** A question of a task to its caller (docs/handshake.md#asking). */
@@ -114,6 +124,47 @@ export interface PeerRecord {
   readonly caller?: string;
 }
 
+/** The tokens that the tasks of a caller spent on a UTC calendar day. Open reservations are not included. */
+export interface DaySpending {
+  /** `YYYY-MM-DD`. */
+  readonly day: string;
+  readonly caller: string;
+  readonly kind: TokenEntry['kind'];
+  /** Input plus output. */
+  readonly tokens: number;
+  /** Tokens read from and written to a prompt cache. */
+  readonly cacheTokens: number;
+}
+
+/** Tokens that a task spent: a settled reservation, delegated work, or a reservation that its end closed. */
+export interface Booking extends Pick<DaySpending, 'tokens' | 'cacheTokens'> {
+  readonly taskId: string;
+  /** The day's sum of this caller and kind, this booking included. */
+  readonly day: DaySpending;
+}
+
+/** Is called after each COMMIT, in order. */
+export interface FiguresListener {
+  readonly counted?: (counts: readonly Count[]) => void;
+  readonly booked?: (booking: Booking) => void;
+  /** The task spends no more: after the bookings of its end, or of what a peer did after it. */
+  readonly ended?: (taskId: string) => void;
+}
+
+/** Sums that are kept with the tasks, and outlive them. They begin with the file, or with its upgrade to this schema. */
+export interface Figures {
+  totals(): Count[];
+  spentOn(day: string): DaySpending[];
+  /** The tokens that a task has spent, without its open reservations. */
+  spentBy(taskId: string): Pick<DaySpending, 'tokens' | 'cacheTokens'>;
+  follow(listener: FiguresListener): void;
+}
+
+/** The token account of each task; `tier` is the label of the tokens in the totals. */
+export interface LedgerTokens extends TokenStore {
+  reserve(taskId: string, estimate: TokenEntry, tier?: string): Promise<string>;
+}
+
 /** The durable task log of one profile. Every promise resolves after COMMIT; readers see committed data only. */
 export interface Ledger {
   /** The UUID of the ledger's file; part of every event's id. */
@@ -121,12 +172,13 @@ export interface Ledger {
   /**
    * Stores task, idempotency key and `submitted` event in one transaction. The same key with the same fingerprint
    * returns the existing task (`created: false`), unless it ended blocked, which frees the key. Another fingerprint
-   * throws TASK_ID_CONFLICT.
+   * throws TASK_ID_CONFLICT, and a new task after its `acceptUntil` DISPATCH_EXPIRED.
    */
   accept(task: NewTask): Promise<{ readonly task: TaskRecord; readonly created: boolean }>;
   /**
    * Appends an event and applies the change, in one transaction. Returns undefined without a change for an ended task:
-   * the first terminal event wins.
+   * the first terminal event wins. That event also closes the task's open token reservations: their estimates count as
+   * spent, and a later settlement changes nothing.
    */
   append(taskId: string, event: NewEvent, change?: TaskChange): Promise<TaskEvent | undefined>;
   /**
@@ -165,20 +217,33 @@ export interface Ledger {
   /** The latest checkpoint of a task. */
   loadCheckpoint(taskId: string): JsonObject | undefined;
   /**
-   * Replaces the checkpoint. `growing` names an append-only list in the state: elements that are the same objects as at
+   * Replaces the checkpoint, which ends with its task unless its state has `keep_after_end: true`. `growing` names an append-only list in the state: elements that are the same objects as at
    * the last save are not written again, so they must not be changed.
    */
   saveCheckpoint(taskId: string, state: JsonObject, growing?: string): Promise<void>;
+  /** The checkpoints that were kept after the end of their tasks, oldest first. */
+  keptCheckpoints(): KeptCheckpoint[];
+  /**
+   * Replaces the kept checkpoint of an ended task by the result that came after its end, and books its tokens, in one
+   * transaction. Resolves with false, and changes nothing, if there is none.
+   */
+  saveLateResult(taskId: string, result: JsonObject, tokens: TokenEntry): Promise<boolean>;
+  /** Removes the kept checkpoint of an ended task; false if there is none. */
+  dropKeptCheckpoint(taskId: string): Promise<boolean>;
+  /** The TASK_RESULT, as wire JSON, that came after the task's end. */
+  lateResult(taskId: string): JsonObject | undefined;
   peers(): PeerRecord[];
   savePeer(peer: PeerRecord): Promise<void>;
   /** Removes a peer, if it exists. */
   forgetPeer(agentId: string): Promise<void>;
   /**
    * Removes up to `batch` ended tasks that were last updated before `before` (ms since the epoch), with all their rows,
-   * and resolves with their number. Keeps tasks with events that the bus has not acknowledged.
+   * and resolves with their number. Keeps tasks with events that the bus has not acknowledged. Also removes the spending of
+   * days before that time.
    */
   prune(before: number, batch: number): Promise<number>;
-  readonly tokens: TokenStore;
+  readonly tokens: LedgerTokens;
+  readonly figures: Figures;
   readonly outbox: OutboxSource;
   /** The reason why the store cannot write now (disk full, …), or undefined. For /ready. */
   problem(): string | undefined;

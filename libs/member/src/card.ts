@@ -66,3 +66,9 @@ export function publicUrl(
   const allowed = hostname !== undefined && server.allowed_hosts.includes(hostname);
   return normalizePeerUrl(allowed ? requested : configured);
 }
+
+/** The hosts at which this member is reached, beside loopback and the address of a connection. */
+export function ownHosts(server: NonNullable<FleetConfig['fleet']['server']>): string[] {
+  const { bind_host, public_url, allowed_hosts } = server;
+  return [bind_host, ...(public_url === undefined ? [] : [new URL(public_url).hostname]), ...allowed_hosts];
+}

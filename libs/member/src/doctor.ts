@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { createA2AClient } from '@hermes-fleet/a2a';
-import { examineFleet, type Finding } from '@hermes-fleet/fleet';
+import { examineFleet, examineSpending, type Finding } from '@hermes-fleet/fleet';
 import {
   type Credentials,
   type FleetConfig,
@@ -27,13 +27,20 @@ export interface DoctorReport {
   readonly findings: readonly Finding[];
 }
 
-export interface ExamineMemberOptions {
+type ReadMember = Pick<MemberConfiguration, 'fleet' | 'credentials' | 'warnings'> & {
+  /** `budget` of config.yaml; absent for a member that spends no tokens. */
+  readonly budget?: { readonly default?: number | undefined; readonly count_cache: boolean };
+};
+
+export interface ExamineMemberOptions<C extends ReadMember> {
   readonly environment: MemberEnvironment;
   readonly env: SecretEnv;
   /** The names of the files that it reads, for the report. */
   readonly files: string;
   /** Reads the files as a start does; throws CONFIG_INVALID. */
-  read(): Pick<MemberConfiguration, 'fleet' | 'credentials' | 'warnings'>;
+  read(): C;
+  /** Checks what else the service connects to; called if its configuration is valid. */
+  live?(configuration: C): Promise<readonly Finding[]>;
 }
 
 interface Readable {
@@ -43,12 +50,15 @@ interface Readable {
 
 /**
  * Checks the configuration as a start does, then the peers, and reports all problems at once
- * (docs/operations.md). It neither listens nor takes ownership nor opens state files, so it
- * may run beside the member itself. It writes no file and spends no token.
+ * (docs/operations.md). It neither listens nor takes ownership, and only reads the ledger, so it may run beside the member
+ * itself. It spends no token.
  */
-export async function examineMember(options: ExamineMemberOptions): Promise<DoctorReport> {
+export async function examineMember<C extends ReadMember>(
+  options: ExamineMemberOptions<C>,
+): Promise<DoctorReport> {
   const { name: profile } = options.environment;
-  const { findings, readable } = examineConfiguration(options);
+  const { findings, readable, valid } = examineConfiguration(options);
+  const own = valid ? options.live?.(valid) : undefined;
   const live = readable
     ? await examineFleet({
         profile,
@@ -59,7 +69,7 @@ export async function examineMember(options: ExamineMemberOptions): Promise<Doct
         client: createA2AClient({ clock, log: silentLog, extensions: [HANDSHAKE_EXTENSION] }),
       })
     : [];
-  const all = [...findings, ...live];
+  const all = [...findings, ...((await own) ?? []), ...live];
   return { profile, ok: all.every(({ state }) => state !== 'failed'), findings: all };
 }
 
@@ -71,15 +81,20 @@ const finding = (check: string, state: Finding['state'], detail: string): Findin
 });
 
 /** The configuration errors of a start. Peers can be examined as soon as fleet.yaml alone is valid. */
-function examineConfiguration(options: ExamineMemberOptions): {
+function examineConfiguration<C extends ReadMember>(
+  options: ExamineMemberOptions<C>,
+): {
   findings: readonly Finding[];
   readable: Readable | undefined;
+  valid?: C;
 } {
   try {
-    const { fleet, credentials, warnings } = options.read();
+    const valid = options.read();
+    const { fleet, credentials, warnings, budget } = valid;
     const files = finding('files', 'ok', `${options.files} in ${options.environment.dir}`);
     const found = warnings.map((warning) => finding('fleet.yaml', 'warning', warning));
-    return { findings: [files, ...found], readable: { config: fleet, credentials } };
+    const spent = budget ? examineBudget(options.environment, fleet, budget) : [];
+    return { findings: [files, ...found, ...spent], readable: { config: fleet, credentials }, valid };
   } catch (thrown) {
     const { fields, message } = configurationError(thrown);
     const failed = fields.map(({ path, reason }) => finding(path, 'failed', reason));
@@ -92,7 +107,27 @@ function examineConfiguration(options: ExamineMemberOptions): {
   }
 }
 
-function readFleet({ environment, env }: ExamineMemberOptions): Readable | undefined {
+function examineBudget(
+  { name: profile, stateDir }: MemberEnvironment,
+  config: FleetConfig,
+  budget: NonNullable<ReadMember['budget']>,
+): readonly Finding[] {
+  return examineSpending({
+    profile,
+    config,
+    versions: PROTOCOL_VERSIONS,
+    clock,
+    ledgerFile: join(stateDir, 'ledger.db'),
+    defaultBudget: budget.default,
+    countCache: budget.count_cache,
+    ownSpends: config.fleet.response_handler !== 'echo',
+  });
+}
+
+function readFleet({
+  environment,
+  env,
+}: Pick<ExamineMemberOptions<ReadMember>, 'environment' | 'env'>): Readable | undefined {
   try {
     const file = join(environment.dir, 'fleet.yaml');
     const { value: config } = loadYamlConfig({ file, schema: FleetConfigSchema, env });

@@ -26,3 +26,14 @@ test('a port in use and a foreign address are BIND_FAILED with the reason', asyn
   await failing('127.0.0.1', new RegExp(`^neo cannot listen on 127\\.0\\.0\\.1:${port}: another process`));
   await failing('192.0.2.1', /^neo cannot listen on 192\.0\.2\.1:\d+: .*EADDRNOTAVAIL/);
 });
+
+test('localhost is one listener', async () => {
+  const hosts: string[] = [];
+  const recorder = {
+    async listen({ host }: { host: string }) {
+      hosts.push(host);
+    },
+  };
+  await listen(recorder, 'neo', { bind_host: 'localhost', bind_port: 9220 });
+  assert.deepEqual(hosts, ['127.0.0.1']);
+});

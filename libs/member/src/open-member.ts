@@ -102,7 +102,7 @@ export interface MemberGateway extends MemberPeers {
 export function createMemberGateway(
   member: Member,
   { client, peers }: MemberPeers,
-  work: Pick<GatewayOptions, 'agent' | 'mcp' | 'defaultBudget' | 'countCache'>,
+  work: Pick<GatewayOptions, 'agent' | 'mcp' | 'model' | 'defaultBudget' | 'countCache'>,
   opened: AsyncDisposableStack,
 ): MemberGateway {
   const announces = connectAnnounces({

@@ -7,7 +7,7 @@ import {
   type Readiness,
   type ShutdownStep,
 } from '@hermes-fleet/service';
-import { cardOf, EXTENSIONS } from './card.ts';
+import { cardOf, EXTENSIONS, ownHosts } from './card.ts';
 import { listen } from './listen.ts';
 import type { Member, MemberGateway } from './open-member.ts';
 import { startRetention } from './retention.ts';
@@ -21,8 +21,6 @@ export interface MemberService {
   readonly intake?: A2AOptions['intake'];
   readonly a2a?: Pick<A2AOptions, 'methods' | 'sendScopes' | 'readsText' | 'onRefused'>;
   readonly bodyLimitBytes?: number;
-  /** The budget, in tokens, of tasks without one. */
-  readonly defaultBudget?: number | undefined;
   readonly countCache: boolean;
   readonly readiness: (stopping: boolean) => Readiness;
   /** Adds routes beside A2A and the fleet's. */
@@ -49,7 +47,8 @@ export async function serveMember(
   opened: AsyncDisposableStack,
 ): Promise<void> {
   const { profile, version, config, server, credentials, ledger, clock, log, metrics } = member;
-  const { defaultBudget, countCache } = service;
+  const { countCache } = service;
+  const { limits } = config.fleet;
   const stopping = new AbortController();
   const { signal } = stopping;
   const app = createApp({
@@ -57,6 +56,12 @@ export async function serveMember(
     version,
     log,
     metrics,
+    hosts: ownHosts(server),
+    connections: {
+      maxConnections: limits.max_connections,
+      maxUnauthenticated: limits.max_unauthenticated_connections,
+      unauthenticatedIdleMs: limits.unauthenticated_idle_s * 1000,
+    },
     ...(service.bodyLimitBytes === undefined ? {} : { bodyLimitBytes: service.bodyLimitBytes }),
     authenticate: server.auth_required ? createAuthenticator(credentials.callers) : undefined,
     readiness: () => service.readiness(signal.aborted),
@@ -67,13 +72,13 @@ export async function serveMember(
     log,
     clock,
     replyMetadata: gateway.replyMetadata,
-    maxStreamsPerCaller: config.fleet.limits.max_streams_per_caller,
+    maxStreamsPerCaller: limits.max_streams_per_caller,
     extensions: EXTENSIONS.map(({ uri }) => uri),
     card: (request) => cardOf(server, member.identity, request),
     ...service.a2a,
   });
   service.routes?.(app);
-  registerFleetRoutes(app, { profile, peers, gateway, ledger, clock, defaultBudget, countCache });
+  registerFleetRoutes(app, { profile, peers, gateway, ledger, clock, countCache });
 
   const finishedTasksDays = config.fleet.retention.finished_tasks_days;
   const retention = startRetention({ ledger, clock, log, finishedTasksDays });

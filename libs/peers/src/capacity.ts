@@ -35,8 +35,10 @@ export interface Capacity {
 export function capacityOf(peer: PeerProfile, now: number): Capacity {
   const { announce, inFlight, maxTasks, slots = NONE } = peer;
   const said = announce && isLive(peer, now) ? announce : undefined;
-  const load = Math.max(inFlight, (said ? announcedLoad(said) : 0) + slots.unannounced);
   const limit = said?.limits?.maxConcurrentTasks ?? maxTasks ?? DEFAULT_TASKS;
+  // A task of ours that waits for a part of its work holds no slot, as announced free slots show.
+  const least = said?.limits?.freeSlots === undefined ? inFlight : 0;
+  const load = Math.max(least, (said ? announcedLoad(said, limit) : 0) + slots.unannounced);
   // Our own tasks there are the only proof of its limit.
   const trusted = Math.max(DEFAULT_TASKS, 2 * slots.mostRunning) - inFlight;
   const isPaused = now < slots.fullUntil && slots.fullUntil - now <= LONGEST_PAUSE_MS;
@@ -50,7 +52,7 @@ export function capacityOf(peer: PeerProfile, now: number): Capacity {
 }
 
 /** Slots that are taken. Tasks that wait for their context take none, so the announced free slots say more than the counts. */
-function announcedLoad({ session, limits }: SessionAnnounce): number {
-  if (limits?.freeSlots !== undefined) return limits.maxConcurrentTasks - limits.freeSlots;
+function announcedLoad({ session, limits }: SessionAnnounce, limit: number): number {
+  if (limits?.freeSlots !== undefined) return limit - limits.freeSlots;
   return session.activeTasks + (limits?.queuedTasks ?? 0);
 }

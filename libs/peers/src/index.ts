@@ -9,6 +9,7 @@ export { createRepoWatch } from './announcing/repo-watch.ts';
 export { createSelfAnnounce } from './announcing/self-announce.ts';
 export { capacityOf } from './capacity.ts';
 export {
+  clockOffsetOf,
   isLive,
   isProsePeer,
   type PeerCard,
@@ -21,6 +22,7 @@ export { createPeerRegistry, type PeerRegistry } from './registry/peer-registry.
 export {
   exclusionReasons,
   NO_MODEL,
+  neededWindow,
   takesTasks,
   tierFits,
   tierRange,

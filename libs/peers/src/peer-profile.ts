@@ -68,6 +68,22 @@ export function isLive(peer: Pick<PeerProfile, 'announce' | 'receivedAt'>, now: 
   return isWithin(peer.receivedAt, ttlS * 1000, now);
 }
 
+/** A greater difference is a wrong clock or a wrong `sent_at`. */
+const MAX_CLOCK_OFFSET_MS = 86_400_000;
+
+/**
+ * How far the peer's clock is ahead of ours by its last announce, ms; undefined while unknown. The time that the announce
+ * was under way makes it smaller, and never greater.
+ */
+export function clockOffsetOf(
+  peer: Pick<PeerProfile, 'announce' | 'receivedAt'> | undefined,
+): number | undefined {
+  const { announce, receivedAt } = peer ?? {};
+  if (announce?.sentAt === undefined || receivedAt === undefined) return undefined;
+  const offsetMs = Date.parse(announce.sentAt) - receivedAt;
+  return Math.abs(offsetMs) <= MAX_CLOCK_OFFSET_MS ? offsetMs : undefined;
+}
+
 /** True if `at` is at most `ms` ago. A time that lies further ahead is out of range too: the clock was set back. */
 export function isWithin(at: number, ms: number, now: number): boolean {
   return Math.abs(now - at) <= ms;

@@ -10,6 +10,7 @@ const table: Record<ErrorCode, readonly [number, number, boolean]> = {
   INVALID_REQUEST: [400, -32600, false],
   METHOD_NOT_FOUND: [404, -32601, false],
   INVALID_PARAMS: [400, -32602, false],
+  DISPATCH_EXPIRED: [409, -32000, false],
   TASK_ID_CONFLICT: [409, -32602, false],
   CONTEXT_MISMATCH: [400, -32602, false],
   INTERNAL: [500, -32603, true],

@@ -9,6 +9,7 @@ export const ERRORS = {
   INVALID_REQUEST: { httpStatus: 400, jsonrpcCode: -32600, retryable: false },
   METHOD_NOT_FOUND: { httpStatus: 404, jsonrpcCode: -32601, retryable: false },
   INVALID_PARAMS: { httpStatus: 400, jsonrpcCode: -32602, retryable: false },
+  DISPATCH_EXPIRED: { httpStatus: 409, jsonrpcCode: -32000, retryable: false },
   TASK_ID_CONFLICT: { httpStatus: 409, jsonrpcCode: -32602, retryable: false },
   CONTEXT_MISMATCH: { httpStatus: 400, jsonrpcCode: -32602, retryable: false },
   INTERNAL: { httpStatus: 500, jsonrpcCode: -32603, retryable: true },

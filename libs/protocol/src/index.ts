@@ -39,6 +39,7 @@ export {
   foreignAnnounce,
   instanceTime,
   McpHealth,
+  ModelHealth,
   readAnnounce,
   type SessionAnnounce,
   SessionAnnounceWire,
@@ -87,10 +88,12 @@ export {
   type RunEvent,
   type RunOutcome,
 } from './ports/execution.ts';
+export type { Count, LedgerCounter } from './ports/figures.ts';
 export type { Accepted, Caller, InboundMessage, Intake, Scope } from './ports/intake.ts';
 export type { OutboxEvent, OutboxSource, TokenEntry, TokenStore } from './ports/ledger.ts';
 export { type Log, silentLog } from './ports/log.ts';
 export { logWith, type TaskFields, taskFields, traceField } from './ports/log-fields.ts';
+export type { MeasuredModel, ModelWatch } from './ports/model-watch.ts';
 export {
   defineTool,
   type RemoteAgents,

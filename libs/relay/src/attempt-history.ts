@@ -13,7 +13,7 @@ const MAX_REASON = 200;
 /** Bounds the attempts in a result; a task that waits for hours drops the oldest ones that spent nothing. */
 const MAX_ATTEMPTS = 100;
 /** Larger figures are a peer's mistake and would make the sums inexact. */
-const MAX_REPORTED_TOKENS = 1_000_000_000;
+export const MAX_REPORTED_TOKENS = 1_000_000_000;
 
 /** The routing explanation, truncated to what an attempt keeps (docs/handshake.md#routing). */
 export function explanationOf({ considered }: RoutingDecision): AttemptConsidered[] {

@@ -1,5 +1,5 @@
 import type { A2AClient, PeerTask } from '@hermes-fleet/a2a';
-import { type PeerRegistry, recordAnnounceOf } from '@hermes-fleet/peers';
+import { clockOffsetOf, type PeerRegistry, recordAnnounceOf } from '@hermes-fleet/peers';
 import {
   type Clock,
   FleetError,
@@ -10,19 +10,21 @@ import {
   type Log,
   logWith,
   type RunOutcome,
+  type TaskResult,
   taskFields,
   versionOf,
 } from '@hermes-fleet/protocol';
 import type { FleetMetrics } from '@hermes-fleet/service';
 import { errorOutcome } from '@hermes-fleet/tasks';
-import { cancelDelegation, delegate } from './delegation/delegate.ts';
+import { cancelAtPeer } from './delegation/cancel-delegation.ts';
+import { delegate } from './delegation/delegate.ts';
 import type { DelegationOutcome } from './delegation/delegate-options.ts';
 import type { Delegation } from './delegation/delegation.ts';
 import { createQuestionExchange } from './delegation/question-exchange.ts';
+import type { Placement } from './placement.ts';
 import { cancelProseTask, delegateProse } from './prose/delegate-prose.ts';
 import type { ProseOptions } from './prose/send-once.ts';
 import type { RelayedRun } from './relayed-run.ts';
-import type { Reservation } from './reservation.ts';
 
 /** Bounds the state changes of a remote task that are reported: each is an event in our own log. */
 const MAX_REPORTED_STATES = 20;
@@ -35,6 +37,8 @@ export interface AttemptOptions {
   readonly metrics: FleetMetrics;
   readonly peerDownAfterMs: number;
   readonly random: () => number;
+  /** A task ends that its peer may go on doing. It is durable. */
+  readonly onGivenUp: (taskId: string) => void;
   /** A peer with an open circuit answers again, so waiting tasks may go to it. */
   readonly onPeerRecovered: () => void;
 }
@@ -48,7 +52,7 @@ export async function attempt(
   run: RelayedRun,
   current: Delegation,
   resumed: boolean,
-  reservation: Pick<Reservation, 'hold' | 'observe' | 'release'>,
+  placement: Pick<Placement, 'hold' | 'observe' | 'ask'>,
 ): Promise<AttemptOutcome> {
   const { signal, stopping, ask } = run.context;
   let saved = current;
@@ -56,15 +60,20 @@ export async function attempt(
     saved = { ...saved, ...change };
     await run.save({ current: saved });
   };
+  // The peer is asked once more for a task that was given up just before a crash.
+  if (run.state.givenUp) await run.save({ givenUp: undefined });
   const questions = createQuestionExchange({
     delegation: () => saved,
     save,
     async ask(question, key, withdrawn) {
       // A task that waits for its caller is no load on the peer.
-      reservation.release();
-      const answer = await ask(question, { key, ...(withdrawn ? { signal: withdrawn } : {}) });
-      reservation.hold(current.peer);
-      return answer;
+      placement.ask();
+      try {
+        return await ask(question, { key, ...(withdrawn ? { signal: withdrawn } : {}) });
+      } finally {
+        // A question that was withdrawn leaves the task at the peer.
+        if (!signal.aborted && !stopping.aborted) placement.hold(current.peer);
+      }
     },
   });
   const onAccepted = (remoteTaskId: string): Promise<void> => save({ remoteTaskId });
@@ -72,7 +81,7 @@ export async function attempt(
     resumed,
     questions,
     onAccepted,
-    onTask: async (task) => reservation.observe(task),
+    onTask: async (task) => placement.observe(task),
   });
   if (!delegateOptions)
     return failed('PEER_UNREACHABLE', `${current.peer} is not configured as a peer any more`, false);
@@ -82,12 +91,43 @@ export async function attempt(
     if (!signal.aborted) {
       if (stopping.aborted && error === stopping.reason) throw error;
       if (!(error instanceof FleetError)) throw error;
+      await giveUp(options, run, saved);
       return failed(error.code, error.message, error.retryable);
     }
     if (signal.reason instanceof FleetError && signal.reason.code === 'SHUTTING_DOWN') throw error;
-    const result = await (current.prose ? cancelProseTask : cancelDelegation)(delegateOptions, saved);
-    if (!result) throw error;
+    // Before the call, because an aborted run has little time.
+    await giveUp(options, run, saved);
+    const result = await cancel(delegateOptions, saved);
+    if (result === 'open') throw error;
+    await run.save({ givenUp: undefined });
+    if (result === 'absent') throw error;
     return { kind: 'result', result };
+  }
+}
+
+async function cancel(
+  options: ProseOptions,
+  delegation: Delegation,
+): Promise<TaskResult | 'absent' | 'open'> {
+  const { signal: _aborted, ...rest } = options;
+  if (delegation.prose) return (await cancelProseTask(rest, delegation)) ?? 'open';
+  const canceled = await cancelAtPeer(rest, delegation);
+  return canceled.kind === 'ended' ? canceled.result : canceled.kind;
+}
+
+/** Remembers durably that the peer may still do the task (docs/handshake.md#late-results). */
+async function giveUp(
+  { clock, log, onGivenUp }: AttemptOptions,
+  run: RelayedRun,
+  current: Delegation,
+): Promise<void> {
+  // Without its ID, the task of a prose peer cannot be found for certain.
+  if (current.prose && current.remoteTaskId === undefined) return;
+  try {
+    await run.save({ current, givenUp: { at: clock.now() } });
+    onGivenUp(run.task.id);
+  } catch (err) {
+    log.warn({ ...taskFields(run.task), err }, 'task that was given up is not remembered');
   }
 }
 
@@ -108,6 +148,7 @@ function delegateOptionsFor(
   const health = peers.health(peer);
   if (!endpoint || !health) return undefined;
   const contract = task.dispatch.task;
+  const peerClockOffsetMs = (): number | undefined => clockOffsetOf(peers.get(peer));
   const circuitWasOpen = health.snapshot().circuitOpenUntil > 0;
   let lastState = '';
   let reports = 0;
@@ -120,6 +161,7 @@ function delegateOptionsFor(
     log: logWith(log, taskFields(task)),
     random,
     peerDownAfterMs,
+    peerClockOffsetMs,
     resumed,
     questions,
     async onAccepted(remoteTaskId) {

@@ -47,7 +47,7 @@ export async function outcomeOfAbort(
     const { deadline = '' } = run.task.dispatch;
     const detail = `the deadline ${deadline} passed while the task waited for a peer that can take it`;
     const passed = { kind: 'deadline' as const, name: deadline, detail, transient: false };
-    return returnBlocked(run, [passed, ...selection.unmet(selection.route(false))]);
+    return returnBlocked(run, [passed, ...selection.unmet(selection.route(clock.now(), false))]);
   }
   const outcome = errorOutcome(reason.code, reason.message, false);
   if (!current) return { ...outcome, attempts: [...attempts] };

@@ -22,6 +22,7 @@ import {
   systemClock,
 } from '@hermes-fleet/protocol';
 import { createMetrics } from '@hermes-fleet/service';
+import { Lane, Scheduler } from '@hermes-fleet/tasks';
 import { createRelay } from './relay.ts';
 
 /** The relay of a worker, for a script that delegates its task. */
@@ -42,11 +43,13 @@ function relayOf({ name, peers }: TestProfile) {
     onBlocked: 'fail',
     maxAttempts: 3,
     peerDownAfterMs: 20_000,
+    onGivenUp: () => undefined,
     homeOf: () => undefined,
     patienceMs: 0,
     maxWaitMs: 1_000,
-    maxWaiting: 1,
-    ageingMs: 1_000,
+    scheduler: new Scheduler({ clock: systemClock, log: silentLog, ageingMs: 60_000 }),
+    lane: new Lane({ name: 'relay', places: 9, depth: 9 }),
+    parts: new Lane({ name: 'parts', places: 9, depth: 9 }),
     random: () => 0,
   });
 }

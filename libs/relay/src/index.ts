@@ -6,6 +6,7 @@ export {
   peerError,
 } from './delegation/peer-contact.ts';
 export { isWaitingForCaller, type QuestionExchange } from './delegation/question-exchange.ts';
+export { createGivenUpTasks, type GivenUpTasks } from './given-up.ts';
 export { homeOf } from './home.ts';
 export { followTask } from './prose/follow-task.ts';
 export {

@@ -119,6 +119,28 @@ describe('work goes where there is room', () => {
     await until(() => loadOf() === '0 running, 0');
   });
 
+  it('a task that waits for a part of its work leaves its slot at the worker to another one', async (t) => {
+    const gate = Promise.withResolvers<void>();
+    const { orchestrator, worker } = await relayFleet(t, {
+      neo: {
+        script: async (task, { park }) => {
+          if (task.dispatch.brief === 'delegates') await park(() => gate.promise);
+          return DONE;
+        },
+        fleet: { limits: { max_concurrent_tasks: 1 } },
+      },
+    });
+    await orchestrator.serve();
+    const neo = worker('neo');
+    neo.announcer.start();
+    const parent = await orchestrator.send(dispatching({}, { brief: 'delegates' }));
+    await until(() => neo.gateway.queuedTasks() === 1);
+    const other = await orchestrator.send(dispatching({}, { brief: 'other' }));
+    assert.equal((await orchestrator.result(other)).status, 'done');
+    gate.resolve();
+    assert.equal((await orchestrator.result(parent)).status, 'done');
+  });
+
   it('with `fail`, a task for which no slot is free is blocked at once', async (t) => {
     const { orchestrator } = await relayFleet(t, {
       neo: { script: untilAborted, fleet: { limits: { max_concurrent_tasks: 1 } } },

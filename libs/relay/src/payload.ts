@@ -45,6 +45,8 @@ function relayedDispatch(
   mayQueue: boolean,
 ): TaskDispatch {
   const { tokenBudget: _asked, ...contract } = dispatch.task;
+  // Each hop sets its own, by the clock of the next.
+  const { acceptUntil: _ours, ...routing } = dispatch.routing ?? {};
   return {
     ...dispatch,
     protocolVersion: negotiate(versions, versionsOf(peer)) ?? PROTOCOL_VERSION,
@@ -56,7 +58,7 @@ function relayedDispatch(
       rootId: dispatch.task.rootId ?? dispatch.task.taskId,
       path: [...(dispatch.task.path ?? []), self],
     },
-    routing: { ...dispatch.routing, target: peer.name, whenFull: mayQueue ? 'queue' : 'refuse' },
+    routing: { ...routing, target: peer.name, whenFull: mayQueue ? 'queue' : 'refuse' },
   };
 }
 

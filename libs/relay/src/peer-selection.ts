@@ -2,26 +2,18 @@ import {
   capacityOf,
   exclusionReasons,
   measureBrief,
+  neededWindow,
   type PeerProfile,
   type PeerRegistry,
   type RoutingDecision,
   type RoutingPolicy,
   route,
 } from '@hermes-fleet/peers';
-import {
-  type AdmittedTask,
-  backoffMs,
-  type Clock,
-  type TaskDispatch,
-  type Unmet,
-} from '@hermes-fleet/protocol';
+import { type AdmittedTask, type Clock, isWriteTask, type Unmet } from '@hermes-fleet/protocol';
+import type { Needs, Outlook } from '@hermes-fleet/tasks';
 import { isInForce } from './refusal.ts';
 import type { RelayedRun } from './relayed-run.ts';
-import type { Reservation } from './reservation.ts';
 
-/** The interval of routing checks without any announce: from 1 s up to 30 s. */
-const CHECK_BACKOFF = { firstMs: 2_000, longestMs: 30_000 };
-const MIN_CHECK_DELAY_MS = 50;
 /** A task that waits this long for a slot may queue at a peer that others keep busy, ms. */
 const QUEUES_AFTER_MS = 1_000;
 /** Bounds the unmet requirements in a result. */
@@ -31,7 +23,6 @@ export interface PeerSelectionOptions {
   readonly peers: Pick<PeerRegistry, 'list' | 'get'>;
   readonly clock: Clock;
   readonly policy: RoutingPolicy;
-  readonly random: () => number;
   /** The peer that has the workspace and the conversation of the task's context. */
   readonly homeOf: (task: AdmittedTask) => string | undefined;
   /** How long a task waits for its home, ms; at most half of the time until its deadline. */
@@ -42,61 +33,62 @@ export interface PeerSelectionOptions {
 export interface PeerSelection {
   /** Estimates the brief's tokens for each peer. Call it before a routing decision that counts. */
   measureBrief(): Promise<void>;
-  /** Routes the task now. With `reserve`, it reserves capacity at the chosen peer before any other task is routed. */
-  route(reserve: boolean): RoutingDecision;
+  /** Routes the task. `mayQueue`: it may wait in the queue of a peer that others keep busy. */
+  route(now: number, mayQueue: boolean): RoutingDecision;
+  /** True if a task that has waited for so long may wait in the queue of a peer. */
+  mayQueueAfter(waitedMs: number): boolean;
+  hasFreeSlot(peer: string, now: number): boolean;
   /** True when every obstacle of some peer is transient (docs/handshake.md#waiting). */
   mayWait(decision: RoutingDecision): boolean;
-  /** True when at most a free slot was missing at this peer at the last call of `mayWait`. */
-  waitsForCapacityOf(peer: string): boolean;
-  /** True when a free slot was all that was missing at some peer at the last call of `mayWait`. */
-  readonly isQueued: boolean;
+  /** The needs that decide where the task can go, and so its class (docs/handshake.md#scheduling). */
+  needs(now: number): Needs;
+  /** Where tasks with the same needs can go. */
+  look(now: number): Outlook;
   /** The peer that has the task's context; undefined for a context that begins. */
   readonly home: string | undefined;
-  /** The peer that was chosen last has no free slot: the task waits there for its turn. */
-  readonly mustQueue: boolean;
-  /** The time when routing may change without an announce, ms since the epoch. */
-  nextCheckAt(): number;
   /** The unmet requirements of each peer. */
   unmet(decision: RoutingDecision): Unmet[];
 }
 
-export function createPeerSelection(
-  options: PeerSelectionOptions,
-  run: RelayedRun,
-  reservation: Reservation,
-): PeerSelection {
-  const { peers, clock, random } = options;
+interface Candidate {
+  readonly peer: PeerProfile;
+  readonly unmet: readonly Unmet[];
+}
+
+const onlyCapacity = ({ unmet }: Candidate): boolean => unmet.every(({ kind }) => kind === 'capacity');
+
+export function createPeerSelection(options: PeerSelectionOptions, run: RelayedRun): PeerSelection {
+  const { peers, clock } = options;
   const { dispatch } = run.task;
   const home = options.homeOf(run.task);
   let briefTokens = 0;
-  let checks = 0;
-  let atCapacity: ReadonlySet<string> = new Set();
-  let isQueued = false;
-  let mustQueue = false;
 
   const refusalsInForce = (now: number) =>
     run.state.refusals.filter((refusal) => isInForce(refusal, peers.get(refusal.peer), now));
-  const routingContext = (now: number) => {
+  /** Peers that will not take the task, however long it waits. */
+  const lostPeers = (now: number) =>
+    new Set(refusalsInForce(now).flatMap(({ peer, transient }) => (transient ? [] : [peer])));
+  /** With `queue`, a task asks no peer until the one that refused it for the moment announces itself, or may be asked again. */
+  function isHeldOff(now: number): boolean {
+    const last = run.onBlocked === 'queue' ? run.state.refusals.at(-1) : undefined;
+    if (!last?.transient || last.unmet.length === 0) return false;
+    return now < last.until && (peers.get(last.peer)?.receivedAt ?? 0) <= last.at;
+  }
+
+  function queryAt(now: number, mayQueue: boolean) {
     const excluded = new Map(refusalsInForce(now).map(({ peer, reason }) => [peer, reason]));
-    const { waiting } = run.state;
-    const mayQueue = waiting !== undefined && waiting.since + QUEUES_AFTER_MS <= now;
-    const policy = { ...options.policy, briefTokens, excluded, mayQueue };
-    return { dispatch, now, policy: { ...policy, home: homeFor({ dispatch, now, policy }) } };
-  };
+    const policy: RoutingPolicy = { ...options.policy, briefTokens, excluded, mayQueue };
+    const query = { dispatch, now, policy };
+    return { ...query, policy: { ...policy, home: homeFor(query) } };
+  }
 
   /** The home, as long as the task waits for it: it can take the task, now or when it has a free slot. */
-  function homeFor(query: {
-    dispatch: TaskDispatch;
-    now: number;
-    policy: RoutingPolicy;
-  }): string | undefined {
-    const peer = home === undefined ? undefined : peers.get(home);
-    if (!peer || query.now >= patientUntil()) return undefined;
-    const reasons = exclusionReasons(peer, query);
+  function homeFor(query: Parameters<typeof exclusionReasons>[1]): string | undefined {
+    const peer = home === undefined || query.now >= patientUntil() ? undefined : peers.get(home);
+    if (!peer) return undefined;
+    const unmet = exclusionReasons(peer, query);
     const mayWait = run.onBlocked !== 'fail' && dispatch.routing?.whenFull !== 'refuse';
-    return reasons.length === 0 || (mayWait && reasons.every(({ kind }) => kind === 'capacity'))
-      ? home
-      : undefined;
+    return unmet.length === 0 || (mayWait && onlyCapacity({ peer, unmet })) ? home : undefined;
   }
 
   function patientUntil(): number {
@@ -106,63 +98,87 @@ export function createPeerSelection(
   }
 
   /** Peers that nothing excludes, or only transient reasons. */
-  function candidatesNowOrLater(now: number): { peer: PeerProfile; unmet: readonly Unmet[] }[] {
-    const context = routingContext(now);
-    const lost = new Set(refusalsInForce(now).flatMap(({ peer, transient }) => (transient ? [] : [peer])));
+  function candidatesNowOrLater(now: number): Candidate[] {
+    const query = queryAt(now, false);
+    const lost = lostPeers(now);
     return peers
       .list()
       .filter(({ name }) => !lost.has(name))
-      .map((peer) => ({ peer, unmet: exclusionReasons(peer, context) }))
+      .map((peer) => ({ peer, unmet: exclusionReasons(peer, query) }))
       .filter(({ unmet }) => unmet.every(({ transient }) => transient));
+  }
+
+  /** The smallest window of a peer that is large enough, so that briefs of about the same length are one class. */
+  function windowFor(needed: number): number {
+    const windows = peers.list().map(({ announce }) => announce?.worker.contextWindow ?? 0);
+    return Math.min(...windows.filter((window) => window >= needed));
+  }
+
+  function roomAfterMs(names: readonly string[]): number {
+    let after = Number.POSITIVE_INFINITY;
+    for (const name of names) {
+      const peer = peers.get(name);
+      const { free = 0, mayQueue = false } = peer ? capacityOf(peer, clock.now()) : {};
+      if (free > 0) return 0;
+      if (mayQueue) after = QUEUES_AFTER_MS;
+    }
+    return after;
   }
 
   return {
     async measureBrief() {
       briefTokens = await measureBrief(dispatch, peers.list());
     },
-    route(reserve) {
-      reservation.release();
-      const now = clock.now();
-      const decision = route(dispatch, peers.list(), routingContext(now).policy, now);
-      if (reserve && decision.chosen !== undefined) {
-        const peer = peers.get(decision.chosen);
-        mustQueue = peer !== undefined && capacityOf(peer, now).free <= 0;
-        reservation.hold(decision.chosen);
-      }
-      return decision;
+    route: (now, mayQueue) => route(dispatch, peers.list(), queryAt(now, mayQueue).policy, now),
+    mayQueueAfter: (waitedMs) => waitedMs >= QUEUES_AFTER_MS,
+    hasFreeSlot(name, now) {
+      const peer = peers.get(name);
+      return peer !== undefined && capacityOf(peer, now).free > 0;
     },
     mayWait({ chosen, waitable }) {
       // A waiting task keeps waiting while its peer is silent. A new task is judged by what routing knows now.
       const isReasonable = run.state.waiting !== undefined || chosen !== undefined || waitable;
-      const candidates = candidatesNowOrLater(clock.now());
-      const full = candidates.filter(({ unmet }) => unmet.every(({ kind }) => kind === 'capacity'));
-      atCapacity = new Set(full.map(({ peer }) => peer.name));
-      isQueued = full.some(({ unmet }) => unmet.length > 0);
-      return isReasonable && candidates.length > 0;
+      return isReasonable && candidatesNowOrLater(clock.now()).length > 0;
     },
-    waitsForCapacityOf: (peer) => atCapacity.has(peer),
-    get isQueued() {
-      return isQueued;
+    needs(now) {
+      const { requirements = {}, routing, task } = dispatch;
+      const { requiredMcp, requiredCapabilities, modelTier } = requirements;
+      const inForce = refusalsInForce(now);
+      const isPatient = home !== undefined && now < patientUntil();
+      const key = JSON.stringify([
+        routing?.target ?? 'auto',
+        [requiredMcp, requiredCapabilities, modelTier?.min, modelTier?.max, requirements.minContextWindow],
+        briefTokens === 0 ? 0 : windowFor(neededWindow(dispatch, briefTokens)),
+        [isWriteTask(dispatch), task.write, task.path],
+        inForce.map(({ peer, transient }) => [peer, transient]),
+        isHeldOff(now),
+        isPatient ? [home, run.onBlocked === 'fail' || routing?.whenFull === 'refuse'] : [],
+      ]);
+      // A refusal that is not in force any more stays so.
+      if (inForce.length === 0 && !isPatient && briefTokens === 0) return { key };
+      const ends = inForce.flatMap(({ until, silentUntil = 0 }) => [until, silentUntil]);
+      const until = Math.min(...[...ends, isPatient ? patientUntil() : 0].filter((at) => at > now));
+      return { key, until };
+    },
+    look(now) {
+      const candidates = candidatesNowOrLater(now);
+      const able = isHeldOff(now) ? [] : candidates.filter(onlyCapacity).map(({ peer }) => peer.name);
+      const changes = peers
+        .list()
+        .flatMap(({ circuitOpenUntil, slots }) => [circuitOpenUntil, slots?.fullUntil ?? 0])
+        .filter((at) => at > now);
+      const other = candidates.length > 0 ? 'waiting' : 'hopeless';
+      return {
+        verdict: able.length > 0 ? 'queued' : other,
+        roomAfterMs: () => roomAfterMs(able),
+        changesAt: Math.min(...changes),
+      };
     },
     home,
-    get mustQueue() {
-      return mustQueue;
-    },
-    nextCheckAt() {
-      const now = clock.now();
-      checks += 1;
-      const known = [
-        ...run.state.refusals.flatMap(({ until, silentUntil }) => [until, silentUntil ?? 0]),
-        ...peers.list().flatMap(({ circuitOpenUntil, slots }) => [circuitOpenUntil, slots?.fullUntil ?? 0]),
-        (run.state.waiting?.since ?? 0) + QUEUES_AFTER_MS,
-        home === undefined ? 0 : patientUntil(),
-      ].filter((at) => at > now);
-      const regular = now + backoffMs(checks, { ...CHECK_BACKOFF, random });
-      return Math.max(Math.min(regular, ...known), now + MIN_CHECK_DELAY_MS);
-    },
-    unmet({ unmet }) {
+    unmet({ unmet, chosen }) {
       const { refusals } = run.state;
-      if (refusals.length === 0) return unmet.slice(0, MAX_UNMET);
+      if (refusals.length === 0)
+        return chosen === undefined ? unmet.slice(0, MAX_UNMET) : [othersFirst(chosen)];
       const refused = refusals.flatMap(({ peer, reason, unmet: theirs, transient }) =>
         theirs.length > 0
           ? theirs.map((entry) => ({ ...entry, detail: `${peer}: ${entry.detail}` }))
@@ -176,4 +192,10 @@ export function createPeerSelection(
       return [...refused, ...others].slice(0, MAX_UNMET);
     },
   };
+}
+
+/** A peer has a slot, and the task does not get it. */
+function othersFirst(peer: string): Unmet {
+  const detail = `${peer}: others have waited longer for its next place or are more urgent, or as many tasks as allowed are with peers (fleet.limits.max_relayed_tasks)`;
+  return { kind: 'capacity', name: peer, detail, transient: true };
 }

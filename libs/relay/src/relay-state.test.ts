@@ -44,6 +44,7 @@ describe('a relayed task’s checkpoint', () => {
         slice: 12,
         considered,
       },
+      givenUp: { at: 7 },
     };
     assert.deepEqual(decodeRelayState(JSON.parse(JSON.stringify(encodeRelayState(state)))), state);
     assert.equal(

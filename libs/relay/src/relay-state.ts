@@ -31,6 +31,12 @@ const Waiting = z.object({
   unplaceableMs: z.number().default(0),
 });
 
+/** The task ended while its peer was doing it, as far as is known. */
+const GivenUp = z.object({
+  /** Ms since the epoch. */
+  at: z.number(),
+});
+
 const Checkpoint = z.object({
   relay: z.literal(1),
   attempts: z.array(
@@ -51,6 +57,7 @@ const Checkpoint = z.object({
   turnedAway: z.number().default(0),
   waiting: Waiting.optional(),
   current: Delegation.optional(),
+  given_up: GivenUp.optional(),
 });
 
 /** A peer's refusal of the task; at most one entry per peer. */
@@ -68,6 +75,8 @@ export interface RelayState {
   readonly turnedAway: number;
   readonly waiting: z.output<typeof Waiting> | undefined;
   readonly current: Delegation | undefined;
+  /** The checkpoint is kept after the end of the task. */
+  readonly givenUp: z.output<typeof GivenUp> | undefined;
 }
 
 export const INITIAL_STATE: RelayState = {
@@ -77,18 +86,19 @@ export const INITIAL_STATE: RelayState = {
   turnedAway: 0,
   waiting: undefined,
   current: undefined,
+  givenUp: undefined,
 };
 
 export function decodeRelayState(checkpoint: JsonObject | undefined): RelayState {
   if (checkpoint === undefined) return INITIAL_STATE;
-  const { refused, ...rest } = Checkpoint.parse(checkpoint);
+  const { refused, given_up: givenUp, ...rest } = Checkpoint.parse(checkpoint);
   const { attempts, refusals, turnedAway, waiting, current } = rest;
   const counted = refused ?? refusals.filter(({ transient }) => !transient).length;
-  return { attempts, refusals, refused: counted, turnedAway, waiting, current };
+  return { attempts, refusals, refused: counted, turnedAway, waiting, current, givenUp };
 }
 
 export function encodeRelayState(state: RelayState): JsonObject {
-  const { attempts, refusals, refused, turnedAway, waiting, current } = state;
+  const { attempts, refusals, refused, turnedAway, waiting, current, givenUp } = state;
   return {
     relay: 1,
     refused,
@@ -111,5 +121,6 @@ export function encodeRelayState(state: RelayState): JsonObject {
     })),
     ...(waiting ? { waiting: { ...waiting } } : {}),
     ...(current ? { current: encodeDelegation(current) } : {}),
+    ...(givenUp ? { given_up: { ...givenUp }, keep_after_end: true } : {}),
   };
 }

@@ -1,35 +1,34 @@
-import type { RoutingDecision } from '@hermes-fleet/peers';
 import {
   type AdmittedTask,
+  type Attempt,
   type Executor,
   type RunContext,
   type RunOutcome,
   taskFields,
-  type Unmet,
 } from '@hermes-fleet/protocol';
-import { errorOutcome } from '@hermes-fleet/tasks';
+import { errorOutcome, type Lane, type Scheduler } from '@hermes-fleet/tasks';
 import { type AttemptOptions, attempt } from './attempt.ts';
 import { attemptRecord, bookDelegated, explanationOf, withAttempt } from './attempt-history.ts';
-import { outcomeOfAbort, returnBlocked, unmetKinds } from './blocked-outcome.ts';
+import { awaitPlace, type Placed } from './await-place.ts';
+import { outcomeOfAbort, returnBlocked } from './blocked-outcome.ts';
 import type { Delegation } from './delegation/delegation.ts';
 import { outcomeOf } from './delegation/remote-result.ts';
 import { payloadFor } from './payload.ts';
 import { createPeerSelection, type PeerSelection } from './peer-selection.ts';
+import { createPlacement, type Placement } from './placement.ts';
 import { failedAtOnce, isTurnedAway, refusalOf, withRefusal } from './refusal.ts';
+import type { Refusal, RelayState } from './relay-state.ts';
 import { createRelayedRun, type RelayedRun } from './relayed-run.ts';
-import { createReservation, type Reservation } from './reservation.ts';
 import type { RelaySettings } from './settings.ts';
-import { waitForPeer } from './wait-for-peer.ts';
-import { createWaitQueue, type WaitQueue } from './wait-queue.ts';
 
 export interface RelayOptions extends RelaySettings, Omit<AttemptOptions, 'onPeerRecovered'> {
   /** The peer that has the workspace and the conversation of the task's context. */
   readonly homeOf: (task: AdmittedTask) => string | undefined;
-}
-
-export interface Relay extends Executor {
-  /** Updates the gauges of waiting tasks. */
-  gauge(): void;
+  readonly scheduler: Scheduler;
+  /** The lane of the relayed tasks, whose tickets the scheduler has. */
+  readonly lane: Lane;
+  /** The lane of the parts of own tasks, which have no ticket yet. */
+  readonly parts: Lane;
 }
 
 /**
@@ -37,51 +36,62 @@ export interface Relay extends Executor {
  * the task goes to the next peer, waits, or returns to its caller, as `on_blocked` says (docs/handshake.md#refusals). A
  * peer that accepted a task keeps it, so that no task runs twice.
  */
-export function createRelay(options: RelayOptions): Relay {
-  const waitQueue = createWaitQueue(options);
-  const shared = { ...options, waitQueue, onPeerRecovered: waitQueue.checkAll };
+export function createRelay(options: RelayOptions): Executor {
+  const { scheduler } = options;
+  const onPeerRecovered = (): void => scheduler.changed();
+  const shared = { ...options, onPeerRecovered };
   return {
     model: { id: 'relay', tier: 'none', contextWindow: 0 },
     run: (task, context) => relayTask(shared, task, context),
-    gauge: waitQueue.gauge,
   };
 }
 
-type SharedOptions = RelayOptions & AttemptOptions & { readonly waitQueue: WaitQueue };
+type SharedOptions = RelayOptions & AttemptOptions;
 
 async function relayTask(
   options: SharedOptions,
   task: AdmittedTask,
   context: RunContext,
 ): Promise<RunOutcome> {
+  const { scheduler, lane, parts, clock } = options;
   const run = createRelayedRun(task, context, options);
-  using reservation = createReservation(options.peers, options.waitQueue.checkAll);
-  const selection = createPeerSelection(options, run, reservation);
+  const known = scheduler.ticketOf(task.id);
+  const { priority = 'normal' } = task.dispatch.task;
+  // Parts of one task may be at several peers at the same time, so each is a context of its own.
+  const part = { taskId: task.id, contextId: task.id, caller: task.caller.name, priority };
+  const receivedAt = run.state.waiting?.since ?? run.startedAt;
+  const ticket = known ?? scheduler.add(parts, { ...part, receivedAt }, 'submitted', false);
+  const placement = createPlacement(options.peers, ticket, () => scheduler.changed());
+  const selection = createPeerSelection(options, run);
   try {
-    return await tryPeers({ ...options, selection, waitReported: false }, run, reservation);
+    return await tryPeers(
+      { ...options, lane: known ? lane : parts, selection, waitReported: false },
+      run,
+      placement,
+    );
   } catch (error) {
-    return await outcomeOfAbort(options.clock, run, selection, error);
+    return await outcomeOfAbort(clock, run, selection, error);
+  } finally {
+    if (!known) ticket.end();
   }
 }
 
 /** Delegates to one peer after another, until one has done the task or none can. */
-async function tryPeers(options: RunOptions, run: RelayedRun, reservation: Reservation): Promise<RunOutcome> {
+async function tryPeers(options: RunOptions, run: RelayedRun, placement: Placement): Promise<RunOutcome> {
   const { context } = run;
   let resumed = run.state.current !== undefined;
-  let refusedForNow = false;
   await bookDelegated(context.budget, run.state.attempts);
   for (;;) {
     // A task that a peer has is canceled there first.
     if (!run.state.current) context.signal.throwIfAborted();
-    const delegation = run.state.current ?? (await nextDelegation(options, run, refusedForNow));
+    const delegation = run.state.current ?? (await nextDelegation(options, run, placement));
     if ('status' in delegation) return { ...delegation, attempts: [...run.state.attempts] };
     const { peer, slice } = delegation;
-    reservation.hold(peer);
-    const outcome = await attempt(options, run, delegation, resumed, reservation);
+    placement.hold(peer);
+    const outcome = await attempt(options, run, delegation, resumed, placement);
     if (isTurnedAway(outcome)) {
-      await turnAway(options, run, peer, reservation);
+      await turnAway(options, run, peer, placement);
       resumed = false;
-      refusedForNow = false;
       continue;
     }
     const now = options.clock.now();
@@ -90,22 +100,21 @@ async function tryPeers(options: RunOptions, run: RelayedRun, reservation: Reser
     const attempts = withAttempt(run.state.attempts, record);
     if (slice !== undefined && record.tokensSpent > slice) options.metrics.budgetOverrun('delegated');
     resumed = false;
-    reservation.release();
-    if (refusal) {
-      options.peers.health(peer)?.recordRefused();
-      const refusals = withRefusal(run.state.refusals, refusal);
-      const refused = run.state.refused + (refusal.transient ? 0 : 1);
-      await run.save({ attempts, refusals, refused, current: undefined });
-      refusedForNow = refusal.transient && outcome.kind === 'result';
-    }
+    placement.leave(true);
+    const failed = failedAtOnce(outcome);
+    const change = refusal && stateAfter(run.state, refusal, attempts);
+    // A failure that is the task's result stays with its peer, where a restart finds it again.
+    const isResult =
+      change === undefined || (failed && !run.after(change, () => hasAlternative(options, run)));
+    if (refusal) options.peers.health(peer)?.recordRefused();
+    if (change && !isResult) await run.save(change);
     await bookDelegated(context.budget, attempts);
     if (outcome.kind === 'failed') return { ...outcome.outcome, executedBy: peer, attempts };
     if (outcome.kind !== 'result') continue;
-    const failed = failedAtOnce(outcome);
     // A refusal, and a budget that is too small, say nothing about the peer.
     if (!refusal || (failed && outcome.result.error?.code !== 'budget_exhausted'))
       options.peers.health(peer)?.recordEnded(failed);
-    if (!refusal || (failed && !hasAlternative(options, run))) {
+    if (isResult) {
       const { home } = options.selection;
       const moved = home !== undefined && home !== peer ? { contextFresh: true } : {};
       return { ...outcomeOf(outcome.result, peer, options.policy.self), ...moved, attempts };
@@ -113,14 +122,28 @@ async function tryPeers(options: RunOptions, run: RelayedRun, reservation: Reser
   }
 }
 
+/** The state of a task that this peer has refused. */
+function stateAfter(
+  { refusals, refused }: RelayState,
+  refusal: Refusal,
+  attempts: readonly Attempt[],
+): Partial<RelayState> {
+  return {
+    attempts,
+    refusals: withRefusal(refusals, refusal),
+    refused: refused + (refusal.transient ? 0 : 1),
+    current: undefined,
+  };
+}
+
 /** True if another peer can take the task now, or as soon as it has a free slot. */
 function hasAlternative(
-  { selection }: RunOptions,
+  { selection, clock }: RunOptions,
   { context, state, onBlocked, maxAttempts }: RelayedRun,
 ): boolean {
   if (onBlocked === 'fail' || state.refused >= maxAttempts || context.budget.remaining() <= 0) return false;
-  const decision = selection.route(false);
-  return decision.chosen !== undefined || (selection.mayWait(decision) && selection.isQueued);
+  const now = clock.now();
+  return selection.route(now, false).chosen !== undefined || selection.look(now).verdict === 'queued';
 }
 
 /** Leaves a peer without a free slot. It costs the task no attempt, and the peer no score. */
@@ -128,11 +151,11 @@ async function turnAway(
   { peers, metrics }: RunOptions,
   run: RelayedRun,
   peer: string,
-  reservation: Reservation,
+  placement: Placement,
 ): Promise<void> {
   peers.health(peer)?.load.recordFull();
   metrics.retry('capacity');
-  reservation.release();
+  placement.leave(false);
   await run.save({ turnedAway: run.state.turnedAway + 1, current: undefined });
 }
 
@@ -146,59 +169,25 @@ type RunOptions = SharedOptions & {
 async function nextDelegation(
   options: RunOptions,
   run: RelayedRun,
-  refusedForNow: boolean,
+  placement: Placement,
 ): Promise<Delegation | RunOutcome> {
   const { context, state, onBlocked } = run;
   const { selection } = options;
-  // With `queue`, a task waits for a peer that refused for the moment before any other peer is asked.
-  let waitFirst = refusedForNow && onBlocked === 'queue';
-  let waitedFor: string | undefined;
-  for (;;) {
-    context.signal.throwIfAborted();
-    const attemptsUsedUp = state.refused >= run.maxAttempts;
-    if (context.budget.remaining() <= 0 && !attemptsUsedUp)
-      return { ...budgetExhausted(), attempts: [...state.attempts] };
-    await selection.measureBrief();
-    const giveUp = attemptsUsedUp || (state.refusals.length > 0 && onBlocked === 'fail');
-    const mayGo = !giveUp && !waitFirst;
-    const decision = selection.route(mayGo);
-    const ahead = mayGo && waitedFor === undefined ? waitersAhead(options, run, decision) : undefined;
-    if (mayGo && !ahead && decision.chosen !== undefined)
-      return await startDelegation(options, run, decision, decision.chosen, waitedFor);
-    // Releases the capacity for the waiters ahead; the task queues up behind them.
-    if (ahead) selection.route(false);
-    const unmet = ahead ? [ahead] : selection.unmet(decision);
-    if (giveUp || onBlocked === 'fail' || !selection.mayWait(decision)) return returnBlocked(run, unmet);
-    const queued = ahead !== undefined || selection.isQueued;
-    const wait = { unmet, queued, reported: options.waitReported, checkNow: !waitFirst };
-    options.waitReported = true;
-    const outcome = await waitForPeer(options, run, selection, wait);
-    if (outcome) return outcome;
-    waitedFor = unmetKinds(unmet)[0] ?? 'peer';
-    waitFirst = false;
-  }
-}
-
-/** The unmet requirement of a task whose chosen peer has waiters ahead of it. A task that may not wait goes at once. */
-function waitersAhead(
-  { waitQueue, clock }: RunOptions,
-  { task, state, onBlocked }: RelayedRun,
-  { chosen }: RoutingDecision,
-): Unmet | undefined {
-  if (chosen === undefined || onBlocked === 'fail') return undefined;
-  const priority = task.dispatch.task.priority ?? 'normal';
-  const since = state.waiting?.since ?? clock.now();
-  if (!waitQueue.hasWaiterAhead(chosen, { priority, since })) return undefined;
-  const detail = `${chosen}: others have waited longer for its next place, or are more urgent`;
-  return { kind: 'capacity', name: chosen, detail, transient: true };
+  const attemptsUsedUp = state.refused >= run.maxAttempts;
+  if (context.budget.remaining() <= 0 && !attemptsUsedUp)
+    return { ...budgetExhausted(), attempts: [...state.attempts] };
+  await selection.measureBrief();
+  if (attemptsUsedUp || (state.refusals.length > 0 && onBlocked === 'fail'))
+    return returnBlocked(run, selection.unmet(selection.route(options.clock.now(), false)));
+  const placed = await awaitPlace(options, run, selection, placement, options.waitReported);
+  if (run.state.waiting !== undefined) options.waitReported = true;
+  return 'peer' in placed ? startDelegation(options, run, placed) : placed;
 }
 
 async function startDelegation(
   options: RunOptions,
   run: RelayedRun,
-  decision: RoutingDecision,
-  to: string,
-  waitedFor: string | undefined,
+  { decision, peer: to, waitedFor, mustQueue }: Placed,
 ): Promise<Delegation | RunOutcome> {
   const { task, context, state } = run;
   const { metrics } = options;
@@ -210,7 +199,7 @@ async function startDelegation(
     peer: to,
     messageId: `${task.id}:${state.attempts.length + state.turnedAway + 1}`,
     contextId: task.contextId,
-    ...payloadFor(task, peer, options.policy, context.budget, now, options.selection.mustQueue),
+    ...payloadFor(task, peer, options.policy, context.budget, now, mustQueue),
     startedAt: new Date(now).toISOString(),
     considered,
   };

@@ -12,6 +12,8 @@ export interface RelayedRun {
   readonly startedAt: number;
   /** As last saved. */
   readonly state: RelayState;
+  /** Returns what the function finds in the state after a change, which is not kept. */
+  after<T>(change: Partial<RelayState>, find: () => T): T;
   /** Durable when it resolves. */
   save(change: Partial<RelayState>): Promise<void>;
 }
@@ -31,6 +33,15 @@ export function createRelayedRun(
     maxAttempts: routing?.maxAttempts ?? defaults.maxAttempts,
     get state() {
       return state;
+    },
+    after(change, find) {
+      const before = state;
+      state = { ...state, ...change };
+      try {
+        return find();
+      } finally {
+        state = before;
+      }
     },
     async save(change) {
       const next = { ...state, ...change };

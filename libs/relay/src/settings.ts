@@ -14,10 +14,6 @@ export interface RelaySettings {
   readonly patienceMs: number;
   /** How long a task without a deadline may wait while no peer could take it, ms. */
   readonly maxWaitMs: number;
-  /** How many tasks may wait for a peer at the same time. */
-  readonly maxWaiting: number;
-  /** A wait of this length raises a task by one priority. */
-  readonly ageingMs: number;
 }
 
 export function relaySettings(config: FleetConfig, self: string, versions: readonly string[]): RelaySettings {
@@ -29,7 +25,5 @@ export function relaySettings(config: FleetConfig, self: string, versions: reado
     peerDownAfterMs: routing.peer_down_after_s * 1000,
     patienceMs: routing.patience_s * 1000,
     maxWaitMs: queue.max_wait_s * 1000,
-    maxWaiting: queue.max_waiting,
-    ageingMs: queue.ageing_s * 1000,
   };
 }

@@ -10,41 +10,56 @@ export interface TrackedWait {
   observe(queued: boolean): void;
   setAlerted(): void;
   current(): WaitState;
-  /** The end of the wait if nothing changes, ms since the epoch. */
+  /** The end of the wait if nothing changes, ms since the epoch; Infinity while it waits for a free slot only. */
   endsAt(): number;
   /** Resolves when everything that was recorded is durable. */
   saved(): Promise<void>;
 }
 
-/** Keeps the wait's state durable, one write after another. `initial` is saved if the task has not waited before. */
+/** Keeps the wait's state durable: one write at a time, each with the latest state. */
 export function trackWait(
   { clock, maxWaitMs }: { readonly clock: Pick<Clock, 'now'>; readonly maxWaitMs: number },
-  { task, state, save }: RelayedRun,
-  initial: WaitState,
+  { state, save }: RelayedRun,
+  queued: boolean,
 ): TrackedWait {
-  let wait = initial;
-  let saving: Promise<void> = state.waiting === undefined ? save({ waiting: wait }) : Promise.resolve();
-  const change = (changed: Partial<WaitState>): void => {
-    wait = { ...wait, ...changed };
-    const latest = wait;
-    saving = saving.then(() => save({ waiting: latest }));
-    // Reported by `saved`.
-    saving.catch(() => undefined);
-  };
+  let wait = state.waiting ?? { since: clock.now(), alerted: false, queued, unplaceableMs: 0 };
+  let written: WaitState | undefined = state.waiting;
+  let writing: Promise<void> | undefined;
+
+  async function writeAll(): Promise<void> {
+    while (written !== wait) {
+      const latest = wait;
+      await save({ waiting: latest });
+      written = latest;
+    }
+  }
+  function write(): Promise<void> {
+    writing ??= writeAll().finally(() => {
+      writing = undefined;
+    });
+    return writing;
+  }
+  /** A failure is reported by `saved`. */
+  const writeLater = (): void => void write().catch(() => undefined);
   const unplaceableMs = (now: number): number =>
     wait.unplaceableMs + (wait.queued ? 0 : Math.max(0, now - (wait.changedAt ?? wait.since)));
+
   return {
-    observe(queued) {
+    observe(nowQueued) {
+      if (nowQueued === wait.queued) return;
       const now = clock.now();
-      if (queued !== wait.queued) change({ queued, changedAt: now, unplaceableMs: unplaceableMs(now) });
+      wait = { ...wait, queued: nowQueued, changedAt: now, unplaceableMs: unplaceableMs(now) };
+      writeLater();
     },
-    setAlerted: () => change({ alerted: true }),
+    setAlerted() {
+      wait = { ...wait, alerted: true };
+      writeLater();
+    },
     current: () => wait,
     endsAt() {
-      if (task.deadlineAt !== undefined) return task.deadlineAt;
       if (wait.queued) return Number.POSITIVE_INFINITY;
       return (wait.changedAt ?? wait.since) + maxWaitMs - wait.unplaceableMs;
     },
-    saved: () => saving,
+    saved: write,
   };
 }

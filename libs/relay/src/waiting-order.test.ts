@@ -27,7 +27,7 @@ it('fifty tasks that are checked at once share two peers, and no peer gets more 
   const runs = ['neo', 'trinity'].map((name) => worker(name).runs.length);
   const [neo = 0, trinity = 0] = runs;
   assert.equal(neo + trinity, 50);
-  assert.ok(Math.min(neo, trinity) >= 15, `not shared: ${runs.join()}`);
+  assert.ok(Math.min(neo, trinity) >= 10, `not shared: ${runs.join()}`);
   for (const id of ids)
     assert.deepEqual(orchestrator.events(id).filter((type) => type === 'queued').length, 2);
 });

@@ -20,7 +20,7 @@ describe('a task that waits for a peer', { concurrency: 3 }, () => {
     assert.equal((await orchestrator.result(other)).status, 'done');
     assert.deepEqual([orchestrator.task(id).state, orchestrator.task(same).state], ['queued', 'queued']);
     assert.deepEqual([orchestrator.gateway.activeTasks(), orchestrator.gateway.queuedTasks()], [0, 2]);
-    assert.match(await orchestrator.metrics(), /fleet_queue_depth\{queue="waiting"\} 1/);
+    assert.match(await orchestrator.metrics(), /fleet_queue_depth\{queue="waiting"\} 2/);
     await health('ok');
     const result = await orchestrator.result(id);
     assert.deepEqual([result.status, result.tokensSpent], ['done', 5]);
@@ -88,7 +88,7 @@ describe('a task that waits for a peer', { concurrency: 3 }, () => {
     const busy = await orchestrator.send(dispatching());
     await worker('neo').firstRun;
     await health('ok');
-    await until(() => orchestrator.gateway.queuedTasks() === 1 && inFlight() === 2);
+    await until(() => orchestrator.gateway.queuedTasks() === 1 && inFlight() === 1);
     await orchestrator.gateway.cancel(id, CALLER);
     assert.equal(orchestrator.task(id).state, 'canceled');
     await orchestrator.gateway.cancel(busy, CALLER);

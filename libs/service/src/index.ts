@@ -7,7 +7,8 @@ export {
 } from './auth.ts';
 export { createSecretEnv, type SecretEnv } from './config/secret-env.ts';
 export { loadYamlConfig, type YamlConfig } from './config/yaml-config.ts';
-export { type AppOptions, createApp } from './http/app.ts';
+export { type AppOptions, createApp, isAnonymous } from './http/app.ts';
+export { type ConnectionLimits, limitConnections } from './http/connections.ts';
 export { type ErrorBody, errorBody, translateError } from './http/errors.ts';
 export type { Readiness } from './http/probes.ts';
 export { continueTrace, type Trace } from './http/trace.ts';

@@ -3,8 +3,19 @@ export { createDestinations } from './admission/destinations.ts';
 export { acceptMessage } from './intake/accept-message.ts';
 export { estimateTokens } from './running/estimate-tokens.ts';
 export { createQuestionWaits } from './running/question-waits.ts';
+export { recordFields } from './running/record-fields.ts';
 export { errorOutcome } from './running/task-result.ts';
 export { callAt } from './running/timers.ts';
 export { createDispatcher } from './scheduling/dispatcher.ts';
-export { createTaskQueue, type TaskQueue } from './scheduling/task-queue.ts';
-export { WaitingLines, type WaitingTask } from './scheduling/waiting-lines.ts';
+export { Lane } from './scheduling/lane.ts';
+export { Scheduler } from './scheduling/scheduler.ts';
+export { createTaskQueue, type TaskQueue, type TaskQueueOptions } from './scheduling/task-queue.ts';
+export type { Needs, Outlook, ScheduledTask, Ticket, Turn } from './scheduling/ticket.ts';
+export { leftOf } from './spending/ceilings.ts';
+export {
+  createSpending,
+  gaugeSpending,
+  type Spending,
+  type SpendingOptions,
+  type SpendingView,
+} from './spending/spending.ts';

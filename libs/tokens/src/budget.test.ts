@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { FleetError, type TokenEntry } from '@hermes-fleet/protocol';
+import { FleetError } from '@hermes-fleet/protocol';
 import { hasCode } from '@hermes-fleet/protocol/testing';
 import { createBudget } from './budget.ts';
 import { budgetOf, metered } from './testing/budget-of.ts';
@@ -68,17 +68,22 @@ describe('createBudget', () => {
   });
 
   it('keeps the estimate when a settlement cannot be written, and settles at the next attempt', async () => {
-    const booked: TokenEntry[] = [];
-    const { budget, failNext } = budgetOf(1000, { onBooked: (entry) => booked.push(entry) });
+    const { budget, failNext, store } = budgetOf(1000);
     const call = await budget.reserve({ inputTokens: 100, maxOutputTokens: 100 });
     const full = new FleetError('STORE_UNAVAILABLE', 'disk full');
     failNext(full);
     await assert.rejects(call.settle(metered(1, 1)), full);
     assert.equal(budget.spent(), 200);
-    assert.deepEqual(booked, []);
+    assert.deepEqual(
+      store.entries('t1').map(({ source }) => source),
+      ['estimated'],
+    );
     await call.settle(metered(1, 1));
     assert.equal(budget.spent(), 2);
-    assert.equal(booked.length, 1);
+    assert.deepEqual(
+      store.entries('t1').map(({ source }) => source),
+      ['metered'],
+    );
   });
 
   for (const bad of [Number.NaN, -1, 0.5, 1e308, Number.MAX_SAFE_INTEGER + 1, Number.POSITIVE_INFINITY]) {
@@ -124,8 +129,7 @@ describe('createBudget', () => {
   });
 
   it('counts delegated tokens as spent and reports them separately', async () => {
-    const booked: TokenEntry['kind'][] = [];
-    const { budget } = budgetOf(1000, { onBooked: (entry) => booked.push(entry.kind) });
+    const { budget, store } = budgetOf(1000);
     await budget.addDelegated(400);
     assert.equal(budget.usage().source, 'reported');
     await (await budget.reserve({ inputTokens: 10, maxOutputTokens: 5 })).settle(metered(10, 5));
@@ -136,7 +140,10 @@ describe('createBudget', () => {
       { delegatedTokens: 400, inputTokens: 10, outputTokens: 5, source: 'metered' },
     );
     assert.equal(budget.spent(), 415);
-    assert.deepEqual(booked, ['delegated', 'own']);
+    assert.deepEqual(
+      store.entries('t1').map(({ kind }) => kind),
+      ['delegated', 'own'],
+    );
   });
 
   it('knows the tokens of each piece of delegated work, also after a restart', async () => {

@@ -26,8 +26,6 @@ export interface BudgetOptions {
   readonly model: string;
   /** Counts cache reads and writes as spent (`budget.count_cache`, default false). */
   readonly countCache?: boolean;
-  /** Called once for each settlement or delegation, after it is durable. */
-  readonly onBooked?: (entry: TokenEntry) => void;
 }
 
 /**
@@ -41,7 +39,7 @@ export interface BudgetOptions {
  * counts and for sums that are not exact, without a change to the account.
  */
 export function createBudget(options: BudgetOptions): TaskBudget {
-  const { taskId, limit, store, model, countCache = false, onBooked } = options;
+  const { taskId, limit, store, model, countCache = false } = options;
   const entries = new Set<TokenEntry>(store.entries(taskId));
   const cost = (entry: TokenEntry): number => tokensOf(entry, countCache);
 
@@ -104,7 +102,6 @@ export function createBudget(options: BudgetOptions): TaskBudget {
         throw error;
       }
       state = 'settled';
-      onBooked?.(actual);
     };
   }
 
@@ -127,7 +124,6 @@ export function createBudget(options: BudgetOptions): TaskBudget {
       entries.delete(entry);
       throw error;
     }
-    onBooked?.(entry);
   }
 
   function delegatedTo(work: string): number {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { createServer as createHttpServer } from 'node:http';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
@@ -81,6 +82,28 @@ test('a correct profile alone passes; nothing is written and no port is opened',
   assert.ok(wroteNothing);
 });
 
+test('what is left of the ceilings on spending is shown, also before the first start', async (t) => {
+  const spending = {
+    tokens_per_day: 900,
+    tokens_per_task_tree: 300,
+    callers: { peer: { tokens_per_day: 500 } },
+  };
+  const { code, said, wroteNothing } = await doctor(t, {
+    'fleet.yaml': { fleet: { tier: 'haiku', server, spending } },
+    'config.yaml': CONFIG,
+    'IDENTITY.md': IDENTITY,
+  });
+  assert.equal(code, 0, said);
+  assert.match(said, /^ok spending tokens_per_task_tree: 300 tokens for a task and all that it delegates$/m);
+  const unused = String.raw`on \d{4}-\d\d-\d\d UTC \(0 spent, 0 reserved by unfinished tasks\)$`;
+  assert.match(said, new RegExp(`^ok spending tokens_per_day: 900 of 900 tokens are left ${unused}`, 'm'));
+  assert.match(
+    said,
+    new RegExp(`^ok spending callers.peer.tokens_per_day: 500 of 500 tokens are left ${unused}`, 'm'),
+  );
+  assert.ok(wroteNothing);
+});
+
 test('every problem is reported at once: in all files, in tokens, and in unreachable services', async (t) => {
   const away = await freePort();
   const { code, report, said } = await doctor(t, {
@@ -107,6 +130,28 @@ test('every problem is reported at once: in all files, in tokens, and in unreach
     /^failed nats stream: .*ECONNREFUSED/m,
   ])
     assert.match(said, says);
+});
+
+test('the model is checked: its provider answers, is away, or rejects the key', async (t) => {
+  let status = 200;
+  const provider = createHttpServer((_, reply) => reply.writeHead(status).end('{}')).listen(0, '127.0.0.1');
+  await once(provider, 'listening');
+  t.after(() => provider.close());
+  const address = provider.address();
+  const port = typeof address === 'object' && address ? address.port : assert.fail('no port');
+  const examined = (at: number) =>
+    doctor(t, {
+      'fleet.yaml': { fleet: { tier: 'haiku', server } },
+      'config.yaml': { model: 'openai-compatible/m', base_url: `http://127.0.0.1:${at}/v1` },
+      'IDENTITY.md': IDENTITY,
+    });
+  assert.match((await examined(port)).said, /^ok model reachable: openai-compatible\/m: answers$/m);
+  status = 401;
+  const refused = await examined(port);
+  assert.match(refused.said, /^failed model reachable: .* answered 401: check its key in config\.yaml$/m);
+  const away = await examined(await freePort());
+  assert.equal(away.code, 1);
+  assert.match(away.said, /^failed model reachable: .* could not be reached \(ECONNREFUSED\)$/m);
 });
 
 test('the problems of an invalid fleet.yaml are reported, and that peers were not asked', async (t) => {

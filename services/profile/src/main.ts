@@ -1,5 +1,5 @@
-import { examineMember, runEntryPoint } from '@hermes-fleet/member';
-import { readConfiguration } from './configuration.ts';
+import { runEntryPoint } from '@hermes-fleet/member';
+import { examineProfile } from './doctor.ts';
 import { readEnvironment } from './environment.ts';
 import { startProfile } from './start.ts';
 
@@ -8,13 +8,7 @@ await runEntryPoint(
   {
     readEnvironment,
     start: (environment, env) => startProfile(environment, env),
-    examine: (environment, env) =>
-      examineMember({
-        environment,
-        env,
-        files: 'fleet.yaml, config.yaml and IDENTITY.md',
-        read: () => readConfiguration(environment, env),
-      }),
+    examine: examineProfile,
   },
   process.argv.slice(2),
   process.env,

@@ -1,4 +1,4 @@
-import type { Agent } from '@hermes-fleet/agent';
+import type { Agent, ModelMonitor } from '@hermes-fleet/agent';
 import type { OutboxPublisher } from '@hermes-fleet/events';
 import type { McpPool } from '@hermes-fleet/mcp';
 import {
@@ -15,19 +15,20 @@ export interface Opened extends ServingMember {
   readonly bus: OutboxPublisher | undefined;
   readonly backlog: Disposable;
   readonly mcp: Pick<McpPool, 'close'>;
+  readonly model: Pick<ModelMonitor, 'close'>;
   readonly agent: Pick<Agent, 'close'>;
 }
 
 /** The steps of a profile's shutdown, in order (docs/architecture.md). Tasks get `graceMs` to reach a checkpoint. */
 export function shutdownSteps(opened: Opened, leave: () => void, graceMs: number): ShutdownStep[] {
-  const { bus, mcp, agent, ledger, log } = opened;
+  const { bus, mcp, model, agent, ledger, log } = opened;
   return [
     { name: 'leave rotation and stop tasks', run: () => leaveRotation(opened, leave, graceMs) },
     ...closeConnections(opened),
     { name: 'flush the outbox', run: () => flushAndClose([bus], log) },
     {
-      name: 'close MCP servers and the agent',
-      run: async () => void (await Promise.all([mcp.close(), agent.close()])),
+      name: 'close MCP servers, the agent and the probes of its model',
+      run: async () => void (await Promise.all([mcp.close(), agent.close(), model.close()])),
     },
     { name: 'close the ledger', run: () => closeStores([ledger], opened) },
   ];

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { createAgent } from '@hermes-fleet/agent';
+import { createAgent, createModelMonitor } from '@hermes-fleet/agent';
 import { claudeCode } from '@hermes-fleet/claude-code';
 import type { OutboxPublisher } from '@hermes-fleet/events';
 import type { Ledger } from '@hermes-fleet/ledger';
@@ -16,7 +16,7 @@ import {
   startBacklogGauge,
   storeState,
 } from '@hermes-fleet/member';
-import { isJsonObject } from '@hermes-fleet/protocol';
+import { isJsonObject, type ModelWatch } from '@hermes-fleet/protocol';
 import { createLogger, createSecretEnv, type Readiness } from '@hermes-fleet/service';
 import { createConfinement } from '@hermes-fleet/workspace';
 import { readConfiguration } from './configuration.ts';
@@ -67,6 +67,9 @@ export async function startProfile(environment: Environment, processEnv: NodeJS.
     onOperation: metrics.mcpOperation,
   });
   opened.defer(() => mcp.close());
+  const responseHandler = config.fleet.response_handler;
+  const model = createModelMonitor({ config: agentConfig, responseHandler, env, clock, log });
+  opened.defer(() => model.close());
   const external = createExternalTools({
     profile,
     fleet: config,
@@ -82,7 +85,8 @@ export async function startProfile(environment: Environment, processEnv: NodeJS.
     profile,
     ...external.agentOptions,
     config: agentConfig,
-    responseHandler: config.fleet.response_handler,
+    responseHandler,
+    modelCalls: model.calls,
     onGuard: metrics.guard,
     onTokenDrift: (ratio) => metrics.tokenDrift(tier, ratio),
     tier,
@@ -101,33 +105,42 @@ export async function startProfile(environment: Environment, processEnv: NodeJS.
   opened.defer(() => agent.close());
   for (const note of [...agent.notes, ...external.notes]) log.info({ profile }, note);
 
-  const fleet = createMemberGateway(member, memberPeers, { agent, mcp, defaultBudget, countCache }, opened);
+  const fleet = createMemberGateway(
+    member,
+    memberPeers,
+    { agent, mcp, model, defaultBudget, countCache },
+    opened,
+  );
   await serveMember(
     member,
     fleet,
     {
-      defaultBudget,
       countCache,
-      readiness: (stopping) => readinessOf({ ledger, bus, mcp, stopping }),
+      readiness: (stopping) => readinessOf({ ledger, bus, mcp, model, stopping }),
       recover: () => fleet.gateway.recover(),
       shutdownSteps: (serving, leave, graceMs) =>
-        shutdownSteps({ ...serving, bus, backlog, mcp, agent }, leave, graceMs),
+        shutdownSteps({ ...serving, bus, backlog, mcp, model, agent }, leave, graceMs),
       afterTasksMs: AFTER_TASKS_MS,
     },
     opened,
   );
 }
 
-/** A gateway needs its ledger. A broker or an MCP server that is unavailable degrades it (docs/operations.md). */
+/**
+ * A gateway needs its ledger. A broker, an MCP server or a model that is unavailable degrades it: it can still relay tasks,
+ * and answer for those that it has (docs/operations.md).
+ */
 function readinessOf({
   ledger,
   bus,
   mcp,
+  model,
   stopping,
 }: {
   readonly ledger: Ledger;
   readonly bus: OutboxPublisher | undefined;
   readonly mcp: McpPool;
+  readonly model: ModelWatch;
   readonly stopping: boolean;
 }): Readiness {
   const dependencies: Record<string, DependencyState> = { ledger: storeState(ledger.problem()) };
@@ -137,6 +150,9 @@ function readinessOf({
     dependencies[`mcp:${name}`] =
       state === 'ok' ? { state: 'ok' } : { state: 'degraded', detail: `${state}: ${detail}` };
   }
+  const { state, detail } = model.health();
+  dependencies.model =
+    state === 'ok' ? { state: 'ok' } : { state: 'degraded', detail: `${state}: ${detail}` };
   if (stopping) dependencies.gateway = { state: 'down', detail: 'stopping' };
   return readinessFrom(dependencies);
 }

@@ -16,14 +16,19 @@ const CONCERN: Concern = {
 export function profileMetrics() {
   const metrics = createMetrics({ profile: 'neo', peers: ['switch'], callers: ['switch'], tiers: ['haiku'] });
   metrics.mcpServerUp('filesystem', true);
+  metrics.modelHealthy('offline/runbook', true);
   const record = (): void => {
-    metrics.tokensSpent('switch', 'haiku', { input: 100, output: 20 });
-    metrics.tokensSaved(50);
+    metrics.count([
+      { counter: 'tokens_spent', labels: ['switch', 'haiku', 'input'], by: 100 },
+      { counter: 'tokens_spent', labels: ['switch', 'haiku', 'output'], by: 20 },
+      { counter: 'tokens_saved', labels: [], by: 50 },
+      { counter: 'admissions', labels: ['accepted', 'none'], by: 1 },
+      { counter: 'admissions', labels: ['blocked', 'mcp'], by: 1 },
+      { counter: 'peer_refusals', labels: ['mcp'], by: 1 },
+      { counter: 'tasks', labels: ['haiku', 'done'], by: 1 },
+    ]);
     metrics.tasksInFlight(1);
-    metrics.admission('accepted', 'none');
-    metrics.admission('blocked', 'mcp');
-    metrics.peerRefusal('mcp');
-    metrics.taskEnded('haiku', 'done', { run: 2, total: 3 });
+    metrics.taskTook('haiku', 'done', { run: 2, total: 3 });
     metrics.peerLastAnnounce('switch', Date.now() / 1000);
     metrics.outbox({ count: 0, oldestAgeS: 0 });
   };

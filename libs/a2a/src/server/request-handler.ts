@@ -70,6 +70,7 @@ export function createRequestHandler(deps: HandlerDeps, call: Call): A2ARequestH
       historyLength,
       metadata: metadataOf(record.id, accepted),
       questions: ledger.questions(record.id),
+      late: isTerminal(record.state) ? ledger.lateResult(record.id) : undefined,
     });
 
   const accept = async (params: SendMessageRequest): Promise<Accepted> => {

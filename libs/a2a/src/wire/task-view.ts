@@ -5,6 +5,7 @@ import { agentMessage, handshakePart, textPart } from './parts.ts';
 import { a2aState } from './task-state.ts';
 
 export const RESULT_ARTIFACT = 'task-result';
+export const LATE_ARTIFACT = 'late-result';
 export const TEXT_ARTIFACT = 'text';
 
 export interface TaskViewOptions {
@@ -14,6 +15,8 @@ export interface TaskViewOptions {
   readonly artifacts?: boolean;
   /** The task's questions to its caller, oldest first. */
   readonly questions?: readonly Question[];
+  /** The TASK_RESULT of a peer that came after the task's end (docs/handshake.md#late-results). */
+  readonly late?: JsonObject | undefined;
   /** Becomes Task.metadata. */
   readonly metadata?: JsonObject | undefined;
 }
@@ -32,7 +35,10 @@ export function taskView(
     id: record.id,
     contextId: record.contextId,
     status: statusView(record, options.questions),
-    artifacts: (options.artifacts ?? true) ? artifactsOf(record, textOf(events)) : [],
+    artifacts:
+      (options.artifacts ?? true)
+        ? [...artifactsOf(record, textOf(events)), ...(options.late ? [lateArtifact(options.late)] : [])]
+        : [],
     history: historyOf(record, record.state, options.questions, options.historyLength),
     metadata: options.metadata,
   };
@@ -96,16 +102,25 @@ export function artifactsOf(record: TaskRecord, textSoFar = ''): Artifact[] {
   const { result } = record;
   if (result === undefined) return textSoFar === '' ? [] : [textArtifact(textSoFar)];
   return [
-    {
-      artifactId: RESULT_ARTIFACT,
-      name: RESULT_ARTIFACT,
-      description: 'TASK_RESULT of the handshake',
-      parts: [handshakePart(result)],
-      metadata: undefined,
-      extensions: [HANDSHAKE_EXTENSION],
-    },
+    resultArtifact(RESULT_ARTIFACT, 'TASK_RESULT of the handshake', result),
     textArtifact(resultText(result)),
   ];
+}
+
+function lateArtifact(late: JsonObject): Artifact {
+  const description = 'TASK_RESULT that a peer sent after the end of the task, and that does not change it';
+  return resultArtifact(LATE_ARTIFACT, description, late);
+}
+
+function resultArtifact(name: string, description: string, result: JsonObject): Artifact {
+  return {
+    artifactId: name,
+    name,
+    description,
+    parts: [handshakePart(result)],
+    metadata: undefined,
+    extensions: [HANDSHAKE_EXTENSION],
+  };
 }
 
 export function textArtifact(text: string): Artifact {

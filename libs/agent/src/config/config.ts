@@ -78,6 +78,16 @@ const Subagents = z.strictObject({
   max_steps: z.int().min(1).max(200).default(20),
 });
 
+/** How the model's provider is probed: docs/agent.md#model-health. */
+const ModelProbe = z.strictObject({
+  interval_s: z.number().min(0.1).max(3600).default(15),
+  timeout_s: z.number().min(0.1).max(300).default(5),
+  /** Failed probes in a row after which the model is not healthy. */
+  down_after: z.int().min(1).max(100).default(2),
+  /** Successful probes in a row after which it is healthy again. */
+  up_after: z.int().min(1).max(100).default(1),
+});
+
 const Named = z.looseObject({ model: z.string(), base_url: z.string().optional() });
 
 /**
@@ -91,6 +101,7 @@ export const AgentConfigSchema = z
     api_key_env: z.string().min(1).optional(),
     /** In tokens. */
     context_window: z.int().min(1000).optional(),
+    model_probe: ModelProbe.prefault({}),
     executor: z.enum(['loop', 'claude-code']).default('loop'),
     effort: IgnoredKeys.shape.effort,
     defaultAgent: IgnoredKeys.shape.defaultAgent,

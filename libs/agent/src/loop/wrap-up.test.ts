@@ -133,7 +133,7 @@ test("the model's statements about its spending are ignored", async (t) => {
     limit: 6000,
   });
   assert.equal(result.status, 'done', JSON.stringify(result));
-  assert.ok(spent > 1000, String(spent));
+  assert.ok(spent > 500, String(spent));
 });
 
 test('an answer that exceeds max_tokens is cut, and costs no more than allowed', async (t) => {

@@ -243,10 +243,10 @@ test('a reply that does not fit is not repaired when the limits leave no step fo
   assert.deepEqual([steps.result.status, steps.requests.length], ['partial', 1]);
   assert.deepEqual(steps.result.remaining, ['the reply is not JSON']);
   const poor = await scriptedAgent(t, () => say('sure'));
-  const tokens = await poor({ task: { replySchema: 'json' }, limit: 1200 });
+  const tokens = await poor({ task: { replySchema: 'json' }, limit: 800 });
   assert.deepEqual([tokens.result.status, tokens.requests.length], ['partial', 1]);
   assert.deepEqual(tokens.result.remaining, ['the reply is not JSON']);
-  assert.ok(tokens.context.budget.spent() <= 1200);
+  assert.ok(tokens.context.budget.spent() <= 800);
 });
 
 test('a repair prompt that does not fit the window is not sent, and the reply is kept', async (t) => {

@@ -3,24 +3,27 @@ import { FleetError, type ModelInfo } from '@hermes-fleet/protocol';
 import type { AgentConfig } from '../config/config.ts';
 import { parseModelName } from '../config/model-name.ts';
 import { createRunbookModel } from '../runbook/runbook-model.ts';
+import { type ModelCalls, observedFetch } from './model-calls.ts';
 
 export interface AgentModel {
   readonly model: LanguageModelV4;
   readonly info: ModelInfo;
   /** Says if the reported usage is a provider's bill or our own count. */
   readonly usageSource: 'metered' | 'estimated';
+  readonly calls?: ModelCalls | undefined;
 }
 
 const CONTEXT = { offline: 128_000, anthropic: 200_000, anthropicLong: 1_000_000, openaiCompatible: 32_768 };
 
 /**
  * Creates the model that config.yaml names, and loads only its provider's code. Throws CONFIG_INVALID when its key is
- * not set: there is no fallback.
+ * not set: there is no fallback. `calls` learns how calls of the provider end.
  */
 export async function createModel(
   config: AgentConfig,
   tier: string,
   env: { read(name: string): string | undefined },
+  calls?: ModelCalls,
 ): Promise<AgentModel> {
   const named = parseModelName(config.model);
   if (named === undefined) throw invalid('model', `"${config.model}" names no model`);
@@ -32,15 +35,16 @@ export async function createModel(
   if (named.provider === 'offline') {
     return { model: createRunbookModel(), info: info(CONTEXT.offline), usageSource: 'estimated' };
   }
+  const observed = calls === undefined ? {} : { fetch: observedFetch(calls) };
   if (named.provider === 'anthropic') {
     const apiKey = modelKey(env, config.api_key_env ?? 'ANTHROPIC_API_KEY', config.model);
     const beta = named.longContext ? { headers: { 'anthropic-beta': 'context-1m-2025-08-07' } } : {};
     const address =
       config.base_url === undefined ? {} : { baseURL: `${anthropicAddress(config.base_url)}/v1` };
     const { createAnthropic } = await import('@ai-sdk/anthropic');
-    const provider = createAnthropic({ apiKey, ...address, ...beta });
+    const provider = createAnthropic({ apiKey, ...address, ...beta, ...observed });
     const window = named.longContext ? CONTEXT.anthropicLong : CONTEXT.anthropic;
-    return { model: provider(named.name), info: info(window), usageSource: 'metered' };
+    return { model: provider(named.name), info: info(window), usageSource: 'metered', calls };
   }
   if (config.base_url === undefined) throw invalid('base_url', `is required by ${config.model}`);
   const apiKey =
@@ -50,10 +54,11 @@ export async function createModel(
     name: 'openai-compatible',
     baseURL: config.base_url,
     ...apiKey,
+    ...observed,
     includeUsage: true,
     supportsStructuredOutputs: true,
   });
-  return { model: provider(named.name), info: info(CONTEXT.openaiCompatible), usageSource: 'metered' };
+  return { model: provider(named.name), info: info(CONTEXT.openaiCompatible), usageSource: 'metered', calls };
 }
 
 /** Removes `/v1` from the address of an Anthropic API: both forms may be configured. */

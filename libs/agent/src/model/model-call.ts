@@ -83,6 +83,7 @@ async function streamAnswer(
   received: ReceivedAnswer,
 ): Promise<Omit<ModelCallResult, 'settled'>> {
   const { signal } = request;
+  using _call = request.model.calls?.begin();
   const cap = createOutputCap(maxOutputTokens);
   const cut = new AbortController();
   let text = '';
@@ -131,6 +132,8 @@ async function streamAnswer(
     };
   } catch (error) {
     signal.throwIfAborted();
+    if (!(error instanceof FleetError || APICallError.isInstance(lastError(error))))
+      request.model.calls?.ended({ kind: 'broken' });
     throw modelFailure(error);
   }
 }

@@ -42,6 +42,22 @@ export function environmentLines(environment: {
   ];
 }
 
+/** The environment of the short form. */
+export function shortEnvironment(environment: {
+  readonly task: AdmittedTask;
+  readonly hasTools: boolean;
+  readonly remainingTokens: number;
+}): string {
+  const { task, hasTools, remainingTokens } = environment;
+  return [
+    ...(hasTools
+      ? ['Workspace: a git working tree; paths are relative to it; leave committing to the fleet.']
+      : []),
+    `Token budget: ${remainingTokens} at the start.`,
+    ...(task.deadlineAt === undefined ? [] : [`Deadline: ${new Date(task.deadlineAt).toISOString()}.`]),
+  ].join(' ');
+}
+
 function workspaceLine({ branch, uncommitted }: WorkspaceFacts): string {
   const state =
     uncommitted === undefined ? '' : uncommitted === 0 ? ', clean' : `, ${uncommitted} uncommitted`;
@@ -102,8 +118,14 @@ export const SCRATCHPAD =
 export const MEMORY =
   'What earlier tasks of this profile kept is in its memory: see `memory_list`, and keep there what later ones should know.';
 
-/** Always part of the prompt. `remind`: no other section asks the agent to verify its changes. */
+/** `remind`: no other section asks the agent to verify its changes. */
 export function finishingSection(task: AdmittedTask, remind: boolean): string {
-  const verify = remind ? 'Verify what you changed (run it, or re-read it) before you finish. ' : '';
-  return `# Finishing\n${verify}${replyRequest(replyContract(task))}\nIf anything is not done, end with a fenced block \`outcome\` holding {"status":"partial"|"error","remaining":[…],"next_steps":[…]}; never claim what you did not do. A pull request that you made goes there too: {"status":"done","pr":"<its address>"}.`;
+  return `# Finishing\n${remind ? REMINDER : ''}${replyRequest(replyContract(task))}\nIf anything is not done, end with a fenced block \`outcome\` holding {"status":"partial"|"error","remaining":[…],"next_steps":[…]}; never claim what you did not do. A pull request that you made goes there too: {"status":"done","pr":"<its address>"}.`;
 }
+
+/** How to finish, in the short form. */
+export function shortFinishing(task: AdmittedTask, remind: boolean): string {
+  return `${remind ? REMINDER : ''}${replyRequest(replyContract(task))} If anything is not done, end with a fenced block \`outcome\` holding {"status":"partial"|"error","remaining":[…]}; never claim what you did not do.`;
+}
+
+const REMINDER = 'Verify what you changed (run it, or re-read it) before you finish. ';

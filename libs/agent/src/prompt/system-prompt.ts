@@ -1,4 +1,5 @@
 import type { AdmittedTask, Budget } from '@hermes-fleet/protocol';
+import { isSmall } from '../run/small-budget.ts';
 import type { Offer } from '../tools/toolbox.ts';
 import {
   CONTINUITY,
@@ -11,6 +12,8 @@ import {
   projectLine,
   roleSection,
   SCRATCHPAD,
+  shortEnvironment,
+  shortFinishing,
   VERIFICATION,
 } from './sections.ts';
 import { type FactsOptions, workspaceFacts } from './workspace-facts.ts';
@@ -26,23 +29,22 @@ export interface PromptOptions extends FactsOptions {
   readonly verify: boolean;
 }
 
-/** The approximate length of the shortest prompt: the role, two lines of environment, and how to finish. */
-export const SHORTEST_PROMPT_CHARS = 700;
+/** The approximate length of the shortest prompt: the role, a line of environment, and how to finish. */
+export const SHORTEST_PROMPT_CHARS = 500;
 
 /** The share of a task's budget that the optional parts of the prompt may take at each step. */
 const OPTIONAL_SHARE = 1 / 40;
-/** A budget below this gets no optional parts. In tokens. */
-const SHORT_PROMPT_BELOW = 8000;
 const CHARS_PER_TOKEN = 4;
 
 /**
  * Builds the system prompt of a run (docs/agent.md#prompt), once per run. Every step pays for it, so the optional parts
- * are added by priority until they take one fortieth of the budget; a small budget gets none. Content from disk or from
+ * are added by priority until they take one fortieth of the budget; a small budget gets the short form. Content from disk or from
  * peers is limited in size and marked as data. Throws the signal's reason.
  */
 export async function systemPrompt(options: PromptOptions): Promise<string> {
   const { task, offer, budget, identity, peers } = options;
   const tools = offer.tools.map(({ name }) => name);
+  if (isSmall(budget.limit)) return shortPrompt(options, tools.length > 0);
   const has = (...names: string[]): boolean => names.every((name) => tools.includes(name));
   const facts = tools.length > 0 ? await workspaceFacts(options) : undefined;
   const verification = options.verify && tools.length > 0 ? VERIFICATION : undefined;
@@ -58,7 +60,7 @@ export async function systemPrompt(options: PromptOptions): Promise<string> {
     identity: identity ? identitySection(identity) : undefined,
   };
   const { limit = Number.POSITIVE_INFINITY } = budget;
-  const kept = fitting(byPriority, limit < SHORT_PROMPT_BELOW ? 0 : limit * OPTIONAL_SHARE * CHARS_PER_TOKEN);
+  const kept = fitting(byPriority, limit * OPTIONAL_SHARE * CHARS_PER_TOKEN);
   const environment = [
     '# Environment',
     ...environmentLines({
@@ -85,6 +87,15 @@ export async function systemPrompt(options: PromptOptions): Promise<string> {
   ]
     .filter((section) => section !== undefined && section !== '')
     .join('\n\n');
+}
+
+/** The form for a small budget: nothing is read for it, and no line of it can be left out. */
+function shortPrompt({ profile, task, budget, verify }: PromptOptions, hasTools: boolean): string {
+  return [
+    roleSection(profile),
+    shortEnvironment({ task, hasTools, remainingTokens: budget.remaining() }),
+    shortFinishing(task, verify && hasTools),
+  ].join('\n\n');
 }
 
 /** Keeps the parts that fit into so many characters together, the first ones first. */

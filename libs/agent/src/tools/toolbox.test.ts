@@ -31,14 +31,55 @@ test('without a budget limit, all tools are offered', () => {
   assert.deepEqual(fit(ALL, makeTask('x'), undefined), { tools: ALL, leftOut: [] });
 });
 
-test('a small budget gets the workspace tools, and the groups that a twentieth of it pays for', () => {
+test('a limited budget gets the workspace tools, and the groups that a twentieth of it pays for', () => {
+  const long = ALL.map(({ name }) => tool(name, name.padEnd(600, '.')));
   const offered = (limit: number) => {
-    const { tools, leftOut } = fit(ALL, makeTask('x'), limit);
+    const { tools, leftOut } = fit(long, makeTask('x'), limit);
     return [names(tools).slice(2), leftOut];
   };
   assert.deepEqual(offered(100), [[], ['memory', 'mcp__files']]);
-  assert.deepEqual(offered(3_500), [['memory_read', 'memory_write'], ['mcp__files']]);
-  assert.deepEqual(offered(100_000), [names(ALL).slice(2), []]);
+  assert.deepEqual(offered(8_000), [['memory_read', 'memory_write'], ['mcp__files']]);
+  assert.deepEqual(offered(100_000), [names(long).slice(2), []]);
+});
+
+test('a small budget gets what a file and a command need, and what the task requires or its brief names', () => {
+  const tools = ['list_files', 'edit_file', 'find_files', 'write_file', ...names(ALL)].map((name) =>
+    tool(name),
+  );
+  const offered = (required: string[], brief = 'x') => {
+    const task = makeTask(brief);
+    const requirements = { requiredCapabilities: required };
+    return names(fit(tools, { ...task, dispatch: { ...task.dispatch, requirements } }, 7_999).tools);
+  };
+  const essential = ['write_file', 'shell_exec', 'read_file'];
+  assert.deepEqual(offered([]), essential);
+  assert.deepEqual(offered(['terminal']), essential);
+  assert.deepEqual(offered(['file']), ['list_files', ...essential]);
+  assert.deepEqual(offered(['patch']), ['edit_file', ...essential]);
+  assert.deepEqual(offered([], 'Use find_files.'), ['find_files', ...essential]);
+  const withoutShell = tools.filter(({ name }) => name !== 'shell_exec');
+  assert.deepEqual(
+    names(fit(withoutShell, makeTask('x'), 7_999).tools),
+    ['list_files', 'edit_file', 'write_file', 'read_file'],
+    'without commands, files are found and changed by tools',
+  );
+});
+
+test('a small budget gets short definitions of the workspace tools, which do the same', async () => {
+  const whole = defineTool({
+    name: 'read_file',
+    description: 'Read a file, a page at a time; there may be more. Say which page.',
+    mutates: false,
+    inputSchema: z.strictObject({ path: z.string().min(1), limit: z.int().max(9).optional() }),
+    run: async ({ path, limit }) => ({ ok: true, output: `${path} ${limit}` }),
+  });
+  const [short] = fit([whole], makeTask('x'), 4_000).tools;
+  assert.equal(short?.description, 'Read a file, a page at a time.');
+  const properties = { path: { type: 'string' } };
+  assert.deepEqual(short?.parameters, { type: 'object', properties, required: ['path'] });
+  assert.deepEqual(fit([whole], makeTask('x'), 8_000).tools, [whole]);
+  const other = tool('memory_read', 'Read. All of it.');
+  assert.deepEqual(fit([other], makeTask('memory_read'), 4_000).tools, [other]);
 });
 
 test('tools that the task requires are offered whatever they cost', () => {

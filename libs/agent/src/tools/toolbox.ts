@@ -1,7 +1,9 @@
 import { type AdmittedTask, type Log, type ToolSource, taskFields } from '@hermes-fleet/protocol';
 import type { AgentTool } from '../run/conversation.ts';
+import { isSmall } from '../run/small-budget.ts';
 import { toolDefinitions } from '../run/tool.ts';
 import { mcpPrefix } from './mcp-names.ts';
+import { shortDefinition } from './short-definition.ts';
 
 /** The tools of a run, and the groups of tools that do not fit its budget. */
 export interface Offer {
@@ -50,28 +52,43 @@ export function createToolbox(options: {
 const SHARE = 1 / 20;
 const CHARS_PER_TOKEN = 4;
 const ALWAYS = new Set(['list_files', 'read_file', 'write_file', 'edit_file', 'shell_exec']);
+/** With these a command and a file are possible. */
+const ESSENTIAL = new Set(['read_file', 'write_file', 'shell_exec']);
+/** Without commands, files are found and changed with these. */
+const ESSENTIAL_WITHOUT_SHELL = new Set(['list_files', 'read_file', 'write_file', 'edit_file']);
+const essentialOf = (tools: readonly AgentTool[]): ReadonlySet<string> =>
+  tools.some(({ name }) => name === 'shell_exec') ? ESSENTIAL : ESSENTIAL_WITHOUT_SHELL;
+/** The tools behind the words of the vocabulary (docs/handshake.md#session_announce). */
+const OF_WORD: Readonly<Record<string, readonly string[]>> = { file: ['list_files'], patch: ['edit_file'] };
 
-/** True for a tool that is offered whatever the budget. */
-export const isAlwaysOffered = (name: string): boolean => ALWAYS.has(name);
+/** The tools that a small budget is offered for a task that requires and names none. */
+export const essentialTools = (tools: readonly AgentTool[]): AgentTool[] =>
+  tools.filter(({ name }) => essentialOf(tools).has(name)).map(shortDefinition);
 
 /**
- * Every tool definition costs tokens at every step. A small budget therefore gets the workspace tools, the tools that
- * the task requires or its brief names, and as many groups of other tools, in order, as a twentieth of it pays for. The selection depends
- * only on the task and the available tools, so a resumed run gets the same ones.
+ * Every tool definition costs tokens at every step. A limited budget therefore gets the workspace tools, the tools that the
+ * task requires or its brief names, and as many groups of other tools, in order, as a twentieth of it pays for. A small
+ * budget gets only those that the task requires or its brief names besides the essential ones, and short definitions of
+ * the workspace tools. The selection depends only on the task and the available tools, so a resumed run gets the same ones.
  */
 export function fit(tools: readonly AgentTool[], task: AdmittedTask, budgetLimit: number | undefined): Offer {
   if (budgetLimit === undefined) return { tools, leftOut: [] };
+  const small = isSmall(budgetLimit);
+  const always = small ? essentialOf(tools) : ALWAYS;
   const { requiredCapabilities = [], requiredMcp = [] } = task.dispatch.requirements ?? {};
   // The capability `browser` is provided by the MCP server of that name.
   const servers = [...requiredMcp, ...requiredCapabilities.filter((name) => name === 'browser')];
   const words = task.dispatch.brief.match(/\w+/g) ?? [];
   const named = words.filter((word) => word.includes('_'));
-  const required = new Set([...requiredCapabilities, ...servers.map(mcpPrefix), ...named]);
-  let room = budgetLimit * SHARE;
+  const ofWords = requiredCapabilities.flatMap((word) =>
+    Object.hasOwn(OF_WORD, word) ? (OF_WORD[word] ?? []) : [],
+  );
+  const required = new Set([...requiredCapabilities, ...ofWords, ...servers.map(mcpPrefix), ...named]);
+  let room = small ? 0 : budgetLimit * SHARE;
   const kept = new Set<AgentTool>();
   const leftOut: string[] = [];
   for (const [group, members = []] of Object.entries(Object.groupBy(tools, ({ name }) => groupOf(name)))) {
-    const isFree = ALWAYS.has(group) || required.has(group);
+    const isFree = always.has(group) || required.has(group);
     const wanted = isFree ? members : members.filter(({ name }) => required.has(name));
     const cost = toolDefinitions(members).json.length / CHARS_PER_TOKEN;
     if (wanted.length < members.length && cost <= room) {
@@ -81,7 +98,9 @@ export function fit(tools: readonly AgentTool[], task: AdmittedTask, budgetLimit
     for (const tool of wanted) kept.add(tool);
     if (wanted.length < members.length) leftOut.push(group);
   }
-  return { tools: tools.filter((tool) => kept.has(tool)), leftOut };
+  const offered = tools.filter((tool) => kept.has(tool));
+  const shown = (tool: AgentTool): AgentTool => (ALWAYS.has(tool.name) ? shortDefinition(tool) : tool);
+  return { tools: small ? offered.map(shown) : offered, leftOut };
 }
 
 /** `memory_read` is in group `memory`, `mcp__files__read` in `mcp__files`. Each workspace tool is its own group. */

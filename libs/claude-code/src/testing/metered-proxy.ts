@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { TestContext } from 'node:test';
-import { AgentConfigSchema, createModel } from '@hermes-fleet/agent';
+import { AgentConfigSchema, createModel, type ModelCallEnd } from '@hermes-fleet/agent';
 import {
   type AnthropicReply,
   anthropicServer,
@@ -38,13 +38,19 @@ export async function proxyTo(
   { countCache = false, ...options }: ProxyOptions = {},
 ) {
   const context = makeContext(options);
+  /** The ends of the calls, as the monitor of the model's health hears of them. */
+  const ends: ModelCallEnd[] = [];
+  const calls = {
+    begin: () => ({ [Symbol.dispose]: () => undefined }),
+    ended: (end: ModelCallEnd) => void ends.push(end),
+  };
   const proxy = await openMeteringProxy({
     upstream,
     apiKey: SECRET,
     modelName: MODEL,
     countCache,
     log: silentLog,
-    model: await createModel(AgentConfigSchema.parse({ model: `anthropic/${MODEL}` }), 'sonnet', env),
+    model: await createModel(AgentConfigSchema.parse({ model: `anthropic/${MODEL}` }), 'sonnet', env, calls),
     budget: context.budget,
     signal: context.signal,
   });
@@ -61,7 +67,7 @@ export async function proxyTo(
       body: JSON.stringify({ ...REQUEST, ...body }),
       signal,
     });
-  return { context, proxy, call };
+  return { context, proxy, call, ends };
 }
 
 /** A metering proxy in front of a scripted provider. */

@@ -9,6 +9,7 @@ const announce = {
   active_tasks: 2,
   queued_tasks: 3,
   max_concurrent_tasks: 4,
+  model_health: 'ok',
   mcp_health: { filesystem: 'ok', memory: 'timeout' },
 };
 const PEERS = {
@@ -30,7 +31,7 @@ const PEERS = {
       age_s: 120,
       circuit: 'closed',
       endpoint: 'http://w:1/jsonrpc',
-      announce: { ...announce, ready: false, queued_tasks: 0 },
+      announce: { ...announce, ready: false, queued_tasks: 0, model_health: 'timeout' },
     },
     {
       name: 'mute',
@@ -71,7 +72,7 @@ test('peers prints the state of each peer of the named profile', async (t) => {
         'stale, not ready',
         '120 s',
         'haiku',
-        'offline/runbook',
+        'offline/runbook, timeout',
         '2/4',
         'closed',
         'filesystem ok, memory timeout',

@@ -45,12 +45,19 @@ function row(peer: JsonObject): string[] {
     announce.ready === false ? `${textAt(peer, 'state')}, not ready` : textAt(peer, 'state'),
     age === '-' ? age : `${age} s`,
     textAt(announce, 'model_tier'),
-    textAt(announce, 'model'),
+    modelOf(announce),
     loadOf(peer, announce),
     textAt(peer, 'circuit'),
     health.join(', ') || '-',
     textAt(peer, 'endpoint'),
   ];
+}
+
+/** The model, and its health if that is not ok. */
+function modelOf(announce: JsonObject): string {
+  const model = textAt(announce, 'model');
+  const health = textAt(announce, 'model_health');
+  return health === 'ok' || health === '-' ? model : `${model}, ${health}`;
 }
 
 /** `running/maximum +queued`, as the peer announces it. */

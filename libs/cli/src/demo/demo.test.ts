@@ -72,8 +72,11 @@ async function profile(t: TestContext, answers: Record<string, JsonObject>): Pro
     const data = answers[kind];
     if (data === undefined) return reply.end(JSON.stringify({ error: { message: 'the store is full' } }));
     if (typeof data.tokens_spent === 'number')
-      metrics.tokensSpent('operator', 'haiku', { input: data.tokens_spent, output: 0 });
-    if (data.status === 'blocked') metrics.admission('blocked', 'mcp');
+      metrics.count([
+        { counter: 'tokens_spent', labels: ['operator', 'haiku', 'input'], by: data.tokens_spent },
+      ]);
+    if (data.status === 'blocked')
+      metrics.count([{ counter: 'admissions', labels: ['blocked', 'mcp'], by: 1 }]);
     return reply.end(JSON.stringify({ result: { task: { artifacts: [{ parts: [{ data }] }] } } }));
   }).listen(0, '127.0.0.1');
   t.after(() => server.close());

@@ -44,23 +44,28 @@ describe('a subtask', () => {
     assert.deepEqual([result.tokensSpent, result.usage?.delegatedTokens], [1_070, 70]);
     const [remote = ''] = of('neo').runs;
     const { dispatch, contextId, caller } = of('neo').task(remote);
-    assert.deepEqual(dispatch, {
-      type: 'TASK_DISPATCH',
-      protocol_version: '2.0',
-      task: {
-        task_id: `${id}/1.0`,
-        priority: 'high',
-        reply_schema: 'structured',
-        token_budget: 2_000,
-        root_id: 'abc',
-        path: ['switch'],
-        parent: { task_id: 'abc', profile: 'switch' },
+    const { accept_until: acceptUntil, ...routing } = isJsonObject(dispatch.routing) ? dispatch.routing : {};
+    assert.match(String(acceptUntil), /^\d{4}-.*Z$/);
+    assert.deepEqual(
+      { ...dispatch, routing },
+      {
+        type: 'TASK_DISPATCH',
+        protocol_version: '2.0',
+        task: {
+          task_id: `${id}/1.0`,
+          priority: 'high',
+          reply_schema: 'structured',
+          token_budget: 2_000,
+          root_id: 'abc',
+          path: ['switch'],
+          parent: { task_id: 'abc', profile: 'switch' },
+        },
+        requirements: { required_mcp: ['memory'] },
+        deadline,
+        brief: 'a part',
+        routing: { target: 'neo', on_blocked: 'fail', when_full: 'refuse' },
       },
-      requirements: { required_mcp: ['memory'] },
-      deadline,
-      brief: 'a part',
-      routing: { target: 'neo', on_blocked: 'fail', when_full: 'refuse' },
-    });
+    );
     assert.deepEqual([contextId, caller], ['ctx/switch', 'switch']);
     const { peer, part } = await of('switch').event(id, 'delegated');
     assert.deepEqual([peer, part], ['neo', `${id}/1.0`]);

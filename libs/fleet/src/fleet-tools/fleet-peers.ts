@@ -67,11 +67,12 @@ function peerLine(peer: PeerProfile, common: ReadonlySet<string>, now: number): 
   }
   const { worker, capabilities, mcpHealth, session, limits } = announce;
   const healthy = Object.keys(mcpHealth).filter((server) => mcpHealth[server] === 'ok');
+  const isModelHealthy = (announce.modelHealth ?? 'ok') === 'ok';
   const own = capabilities.tools.filter((word) => !common.has(word));
   return {
     name,
     state: 'live',
-    ready: (announce.ready ?? true) && peer.circuitOpenUntil <= now,
+    ready: (announce.ready ?? true) && isModelHealthy && peer.circuitOpenUntil <= now,
     takes_tasks: takesTasks(announce),
     ...(announce.role === undefined ? {} : { role: truncateText(announce.role, 100) }),
     ...(announce.purpose === undefined ? {} : { purpose: truncateText(announce.purpose, MAX_PURPOSE) }),
@@ -81,7 +82,7 @@ function peerLine(peer: PeerProfile, common: ReadonlySet<string>, now: number): 
     mcp_servers: truncateList(healthy, MAX_NAMES, MAX_NAME),
     clean: session.repoState.clean,
     active_tasks: session.activeTasks,
-    ...(limits ? { max_concurrent_tasks: limits.maxConcurrentTasks } : {}),
+    ...(limits?.maxConcurrentTasks === undefined ? {} : { max_concurrent_tasks: limits.maxConcurrentTasks }),
   };
 }
 

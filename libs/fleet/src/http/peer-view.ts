@@ -33,6 +33,7 @@ export function peerView(peer: PeerProfile, now: number): JsonObject {
           context_window: announce.worker.contextWindow,
           protocol_versions: [...(announce.protocolVersions ?? [announce.protocolVersion])],
           tools: [...announce.capabilities.tools],
+          model_health: announce.modelHealth ?? null,
           mcp_health: { ...announce.mcpHealth },
           active_tasks: announce.session.activeTasks,
           queued_tasks: announce.limits?.queuedTasks ?? null,

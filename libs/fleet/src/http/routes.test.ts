@@ -6,12 +6,13 @@ import { dispatch, routes, SECRET, TOKENS } from '../testing/fleet-routes.ts';
 import { dispatching } from '../testing/messages.ts';
 import { CALLER, DONE } from '../testing/scripts.ts';
 
-test('all three routes need a token with the scope read, and no other scope', async (t) => {
+test('all routes need a token with the scope read, and no other scope', async (t) => {
   const { ask } = await routes(t, {});
   for (const [method, path, payload] of [
     ['GET', '/fleet/peers', undefined],
     ['POST', '/fleet/route', dispatch()],
     ['GET', '/fleet/tasks/x/cost', undefined],
+    ['GET', '/fleet/spending', undefined],
   ] as const) {
     assert.equal((await ask(method, path, payload, 'nobody-knows-this-token')).status, 401, path);
     const refused = await ask(method, path, payload, TOKENS.sender);

@@ -12,22 +12,21 @@ import type { FastifyInstance } from 'fastify';
 import type { Gateway } from '../gateway.ts';
 import { costView } from './cost-view.ts';
 import { peerView } from './peer-view.ts';
+import { spendingView } from './spending-view.ts';
 
 export interface FleetRoutesOptions {
   readonly profile: string;
   readonly peers: Pick<PeerRegistry, 'list'>;
-  readonly gateway: Pick<Gateway, 'explain'>;
+  readonly gateway: Pick<Gateway, 'explain' | 'spending'>;
   readonly ledger: Pick<Ledger, 'get' | 'tokens'>;
   readonly clock: Clock;
-  /** The budget, in tokens, of tasks without one. */
-  readonly defaultBudget?: number | undefined;
   /** Cache reads and writes count as spent. */
   readonly countCache: boolean;
 }
 
 /**
- * The routes that the CLI and the console read: the peers, the routing of a dispatch, and the cost of a task
- * (docs/operations.md). They require the scope `read`, record nothing and spend no tokens.
+ * The routes that the CLI and the console read: the peers, the routing of a dispatch, the cost of a task, and
+ * what is left of the ceilings on spending (docs/operations.md). They require the scope `read`, record nothing and spend no tokens.
  */
 export function registerFleetRoutes(app: FastifyInstance, options: FleetRoutesOptions): void {
   const { profile, peers, gateway, ledger, clock } = options;
@@ -46,7 +45,11 @@ export function registerFleetRoutes(app: FastifyInstance, options: FleetRoutesOp
     const task = ledger.get(id);
     if (!task || task.caller !== request.caller.name)
       throw new FleetError('TASK_NOT_FOUND', `task ${id} is not known`);
-    return costView(task, options);
+    return costView(task, { ...options, defaultBudget: gateway.spending.defaultBudget });
+  });
+  app.get('/fleet/spending', (request) => {
+    requireScope(request.caller, 'read');
+    return { profile, ...spendingView(gateway.spending.view()) };
   });
 }
 

@@ -23,7 +23,7 @@ export type Ask = (method: 'GET' | 'POST', path: string, payload?: unknown, toke
 
 /** The routes with a real gateway and ledger; `peers` replaces the gateway's peers. */
 export async function routes(t: TestContext, o: ProfileOptions, peers?: ReturnType<typeof peerOf>[]) {
-  const one = await profile(t, o);
+  const one = await profile(t, { defaultBudget: 9_000, ...o });
   const { gateway, ledger } = one;
   const app = createApp({
     name: one.name,
@@ -43,7 +43,6 @@ export async function routes(t: TestContext, o: ProfileOptions, peers?: ReturnTy
     ledger,
     clock: manualClock(),
     peers: peers ? { list: () => peers } : one.peers,
-    defaultBudget: 9_000,
     countCache: false,
   });
   const url = await app.listen({ host: '127.0.0.1', port: 0 });

@@ -49,7 +49,7 @@ export async function profile(t: TestContext, o: ProfileOptions = {}): Promise<T
     const ledger = openLedger({
       file: join(dir, 'ledger.db'),
       profile: name,
-      clock: systemClock,
+      clock: o.clock ?? systemClock,
       ids: systemIds,
       log: silentLog,
     });

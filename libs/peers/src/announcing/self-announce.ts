@@ -7,6 +7,7 @@ import {
   HANDSHAKE_EXTENSION,
   type JsonObject,
   type McpHealth,
+  type ModelHealth,
   type ModelInfo,
   PROTOCOL_VERSION,
   type SessionAnnounce,
@@ -77,6 +78,7 @@ interface ProfileSnapshot {
   readonly model: ModelInfo;
   readonly tools: readonly string[];
   readonly mcpHealth: Readonly<Record<string, McpHealth>>;
+  readonly modelHealth?: ModelHealth;
   readonly repoState: { readonly branch: string; readonly clean: boolean };
   readonly activeTasks: number;
   readonly queuedTasks: number;
@@ -120,6 +122,7 @@ function buildAnnounce(facts: ProfileSnapshot): SessionAnnounce {
       queuedTasks: facts.queuedTasks,
       freeSlots: facts.freeSlots,
     },
+    ...(facts.modelHealth === undefined ? {} : { modelHealth: facts.modelHealth }),
     ttlS: fleet.announce.ttl_s,
     sentAt: new Date(facts.now).toISOString(),
     seq: facts.seq,

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ConfiguredPeer } from '@hermes-fleet/fleet-config';
 import { peerUrlKey, withAdvertisedPath } from '@hermes-fleet/fleet-config';
-import { type Clock, instanceTime, type SessionAnnounce } from '@hermes-fleet/protocol';
+import type { Clock, SessionAnnounce } from '@hermes-fleet/protocol';
 import { capacityOf } from '../capacity.ts';
 import { isLive, type PeerCard, type PeerProfile } from '../peer-profile.ts';
 import type { JoinBinding } from './authorize-announce.ts';
@@ -63,27 +63,6 @@ function rpcUrlOf(url: string, card: PeerCard | undefined): string {
 
 const tokenOf = (token: string | undefined): { token?: string } => (token === undefined ? {} : { token });
 
-/** How far the clock of a worker may be ahead of ours. */
-const MAX_CLOCK_SKEW_MS = 5 * 60_000;
-
-/**
- * True if `next` replaces `known` (docs/handshake.md#announcing): the greater instance wins, then the greater `seq`;
- * without them, the later arrival. An instance from the future does not count as the greater one, since it would keep out
- * the worker's next starts. A stale instance yields to any other, so that a worker whose clock was set back is accepted
- * again.
- */
-export function isNewer(
-  next: SessionAnnounce,
-  known: SessionAnnounce,
-  { expired, now }: { readonly expired: boolean; readonly now: number },
-): boolean {
-  if (next.instanceId === undefined || known.instanceId === undefined) return true;
-  const [later, earlier] = [next.instanceId.toLowerCase(), known.instanceId.toLowerCase()];
-  if (later === earlier) return next.seq === undefined || known.seq === undefined || next.seq > known.seq;
-  const unordered = [later, earlier].some((id) => instanceTime(id) > now + MAX_CLOCK_SKEW_MS);
-  return expired || unordered || later > earlier;
-}
-
 /** True if two profiles of a peer are equal for routing at `now`, as after a heartbeat. */
 export function isSameForRouting(before: PeerProfile | undefined, after: PeerProfile, now: number): boolean {
   return before !== undefined && isDeepStrictEqual(routingView(before, now), routingView(after, now));
@@ -98,7 +77,7 @@ function routingView(peer: PeerProfile, now: number): unknown {
     ...state,
     isLive(peer, now),
     [announce.instanceId, announce.role, announce.ready, protocolVersion, protocolVersions],
-    [worker.model, worker.modelTier, worker.contextWindow],
+    [worker.model, worker.modelTier, worker.contextWindow, announce.modelHealth],
     [capabilities.tools, capabilities.mcpServers, mcpHealth],
     [session.activeTasks, session.repoState.branch, session.repoState.clean, session.sessionFresh],
     limits && [limits.maxConcurrentTasks, limits.queueDepth, limits.queuedTasks],

@@ -135,6 +135,25 @@ describe('the load of a peer', () => {
     assert.equal(capacityOf(peerOf('neo', { announce }), NOW).free, 3);
   });
 
+  it('a task of ours that waits for a part of its work holds no slot, if the peer announces free slots', () => {
+    const clock = manualClock(NOW);
+    const load = createPeerLoad(clock, () => 0);
+    for (let sent = 0; sent < 4; sent += 1) load.track().observe('working', NOW - 1);
+    const heard = (freeSlots: number | undefined) => {
+      const limits = {
+        maxConcurrentTasks: 4,
+        queueDepth: 9,
+        queuedTasks: 0,
+        ...(freeSlots && { freeSlots }),
+      };
+      const announce = announceOf('neo', { session: { activeTasks: 1 }, limits });
+      const slots = load.slots({ sentAt: new Date(NOW).toISOString(), receivedAt: NOW });
+      return capacityOf(peerOf('neo', { announce, inFlight: load.inFlight, slots }), NOW);
+    };
+    assert.deepEqual([heard(3).load, heard(3).free], [1, 3]);
+    assert.deepEqual([heard(undefined).load, heard(undefined).free], [4, 0]);
+  });
+
   it('a pause that a clock set back would make longer is over', () => {
     const { clock, load, capacity } = world();
     load.recordFull();

@@ -9,6 +9,7 @@ import {
   type SessionAnnounce,
 } from '@hermes-fleet/protocol';
 import { CARD_TTL_MS, isLive, isWithin, type PeerCard, type PeerProfile } from '../peer-profile.ts';
+import { isNewer, seqProblem } from './announce-order.ts';
 import {
   type AnnounceSource,
   type Authorization,
@@ -18,7 +19,6 @@ import {
 import { selectForEviction } from './eviction.ts';
 import {
   createPeerEntry,
-  isNewer,
   isSameForRouting,
   type PeerEntry,
   toPeerProfile,
@@ -166,14 +166,14 @@ export function createPeerRegistry(options: PeerRegistryOptions): PeerRegistry {
         log.warn({ peer: agentId, caller: from.name, reason }, 'announce not believed');
         return { outcome: 'refused', reason };
       };
+      const now = clock.now();
+      const implausible = seqProblem(announce, now);
+      if (implausible !== undefined) return refuse(implausible);
       const authorization = authorizeAnnounce(announce, from, authContext);
       if (authorization.standing === 'refused') return refuse(authorization.reason);
       const previous = entries.get(agentId);
-      if (
-        previous &&
-        !supersedes(announce, authorization, previous, { expired: hasExpired(previous), now: clock.now() })
-      )
-        return { outcome: 'ignored' };
+      const at = { expired: previous !== undefined && hasExpired(previous), now };
+      if (previous && !supersedes(announce, authorization, previous, at)) return { outcome: 'ignored' };
       const wire = encodeAnnounce(announce);
       if (authorization.standing !== 'configured' && JSON.stringify(wire).length > MAX_ANNOUNCE_CHARS)
         return refuse(`it is longer than ${MAX_ANNOUNCE_CHARS} characters`);
@@ -241,7 +241,8 @@ export function createPeerRegistry(options: PeerRegistryOptions): PeerRegistry {
 /** True if the announce says that the peer can start a task now. */
 function hasRoom({ session, limits }: SessionAnnounce): boolean {
   if (limits?.freeSlots !== undefined) return limits.freeSlots > 0;
-  return limits !== undefined && session.activeTasks + limits.queuedTasks < limits.maxConcurrentTasks;
+  const { maxConcurrentTasks = 0, queuedTasks = 0 } = limits ?? {};
+  return session.activeTasks + queuedTasks < maxConcurrentTasks;
 }
 
 /** True if an authorized announce replaces the recorded one: it is newer, or it makes the peer joined. */
@@ -249,9 +250,11 @@ function supersedes(
   announce: SessionAnnounce,
   authorization: Authorization,
   previous: PeerEntry,
-  at: { readonly expired: boolean; readonly now: number },
+  { expired, now }: { readonly expired: boolean; readonly now: number },
 ): boolean {
-  if (!previous.announce || isNewer(announce, previous.announce, at)) return true;
+  if (!previous.announce) return true;
+  const known = { announce: previous.announce, receivedAt: previous.receivedAt ?? now };
+  if (isNewer({ announce, receivedAt: now }, known, { expired })) return true;
   const joins = authorization.standing === 'joined' && !previous.joined;
   const older =
     announce.instanceId === previous.announce.instanceId &&

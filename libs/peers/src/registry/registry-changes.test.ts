@@ -12,6 +12,7 @@ describe('an announce notifies listeners', () => {
     ['another context and time', { session: { contextId: 'x' }, sentAt: '2026-05-31T20:00:00Z' }, 0],
     ['a field that nobody knows', { uptime: 1 }, 0],
     ['health', { mcpHealth: { memory: 'timeout' } }, 1],
+    ['health of the model', { modelHealth: 'error' }, 1],
     ['tools', { capabilities: { tools: [] } }, 1],
     ['a dirty tree', { session: { repoState: { branch: 'main', clean: false } } }, 1],
     ['load', { session: { activeTasks: 2 } }, 1],

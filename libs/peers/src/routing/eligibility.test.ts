@@ -68,6 +68,8 @@ describe('routing: eligible peers', () => {
       announcing('neo', { worker: { modelTier: 'nano' } }),
       dispatchOf(),
     ],
+    ['a model that is healthy', announcing('neo', { modelHealth: 'ok' }), dispatchOf()],
+    ['a peer that announces no health of its model', announcing('neo', {}), dispatchOf()],
     ['a peer that joined', peerOf('neo', { standing: 'joined' }), dispatchOf()],
     [
       'an old card with another major version beside a live announce',

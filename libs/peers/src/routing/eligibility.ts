@@ -130,6 +130,12 @@ const version: AnnounceCheck = (peer, announce, { policy }) => {
 const readiness: AnnounceCheck = (peer, announce) =>
   announce.ready === false ? unmet('peer', peer.name, 'is not ready', true) : MET;
 
+/** A peer that announces no health of its model is trusted to have one. */
+const model: AnnounceCheck = (_peer, { worker, modelHealth = 'ok' }) =>
+  modelHealth === 'ok'
+    ? MET
+    : unmet('capability', 'model', `its model ${worker.model} is not healthy (${modelHealth})`, true);
+
 const mcp: AnnounceCheck = (_peer, announce, { dispatch }) =>
   collect(dispatch.requirements?.requiredMcp, (name) => mcpServerUnmet(announce, name));
 
@@ -198,6 +204,7 @@ const path: PeerCheck = (peer, { dispatch }) =>
 const ANNOUNCE_CHECKS: readonly AnnounceCheck[] = [
   version,
   readiness,
+  model,
   mcp,
   capability,
   tier,

@@ -108,6 +108,15 @@ export const ROWS: readonly Row[] = [
     reason: /not ready/,
     waitable: true,
   },
+  ...(['timeout', 'error'] as const).map(
+    (modelHealth): Row => ({
+      what: `a model in ${modelHealth}`,
+      peer: announcing('neo', { modelHealth }),
+      kind: 'capability',
+      reason: new RegExp(`its model offline/runbook is not healthy \\(${modelHealth}\\)`),
+      waitable: true,
+    }),
+  ),
   {
     what: 'an open circuit',
     peer: peerOf('neo', { circuitOpenUntil: NOW + 1 }),

@@ -69,6 +69,19 @@ it('a sender without a list of versions speaks the version of its announce', () 
   assert.deepEqual(spokenVersions({ ...announce, protocolVersions: undefined }), ['2.1']);
 });
 
+it('the health of a model is optional, and an unknown word for it is read as error', () => {
+  const announce = foreignAnnounce('neo', ['2.0']);
+  const wire = encodeAnnounce(announce);
+  assert.equal(decodeAnnounce(wire).modelHealth, undefined);
+  for (const [said, read] of [
+    ['ok', 'ok'],
+    ['timeout', 'timeout'],
+    ['throttled', 'error'],
+  ])
+    assert.equal(decodeAnnounce({ ...wire, protocol_version: '2.9', model_health: said }).modelHealth, read);
+  assert.throws(() => decodeAnnounce({ ...wire, model_health: 1 }), { code: 'INVALID_PARAMS' });
+});
+
 it('an announce in our version that also lists 3.0 is decoded in full, and negotiation picks our version', () => {
   const reading = readAnnounce(fixture('session-announce.both'), ['2.0']);
   assert.ok(reading.kind === 'announce');

@@ -8,6 +8,10 @@ import { isCompatible, majorOf, ProtocolVersion } from '../wire/version.ts';
 export const McpHealth = reported(['ok', 'timeout', 'error', 'disabled'], 'error');
 export type McpHealth = z.infer<typeof McpHealth>;
 
+/** The measured health of a worker's model (docs/handshake.md#session_announce). An unknown word is read as `error`. */
+export const ModelHealth = reported(['ok', 'timeout', 'error'], 'error');
+export type ModelHealth = z.infer<typeof ModelHealth>;
+
 const MAX_VERSIONS = 100;
 
 const count = z.int().nonnegative();
@@ -38,9 +42,9 @@ const session = z.looseObject({
 });
 
 const limits = z.looseObject({
-  max_concurrent_tasks: z.int().positive().describe('Maximum number of running tasks'),
-  queue_depth: count.describe('Maximum number of waiting tasks'),
-  queued_tasks: count.describe('Current number of waiting tasks'),
+  max_concurrent_tasks: z.int().positive().optional().describe('Maximum number of running tasks'),
+  queue_depth: count.optional().describe('Maximum number of waiting tasks'),
+  queued_tasks: count.optional().describe('Current number of waiting tasks'),
   free_slots: count.optional().describe('Number of tasks that can start now'),
 });
 
@@ -66,6 +70,7 @@ export const SessionAnnounceWire = z
       .optional()
       .meta({ description: 'URL that takes A2A messages', pattern: '^[Hh][Tt][Tt][Pp][Ss]?://' }),
     limits: limits.optional().describe('Capacity and load'),
+    model_health: ModelHealth.optional().describe('Measured health of the model; unknown if missing'),
     ttl_s: z.number().positive().optional().describe('Validity in seconds; 90 if missing'),
     sent_at: z.iso.datetime({ offset: true }).optional().describe('Time of sending'),
     seq: count.optional().describe('Increases with every announce of an instance'),

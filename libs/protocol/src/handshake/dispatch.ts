@@ -72,6 +72,10 @@ const routing = z.looseObject({
   when_full: WhenFull.optional().describe(
     'Action of a worker without a free slot: queue the task, or refuse it; default: queue',
   ),
+  accept_until: z.iso
+    .datetime({ offset: true })
+    .optional()
+    .describe("Time after which the receiver refuses a task that is new to it, by the receiver's clock"),
 });
 
 /** Message 2 of the handshake: the execution contract (docs/handshake.md#task_dispatch). */

@@ -6,6 +6,8 @@ export const START = Date.UTC(2026, 0, 1);
 export interface ManualClock extends Clock {
   /** Moves time on, then fires the timers and ends the sleeps that are due, in the order of their times. */
   advance(ms: number): void;
+  /** Sets the wall clock by this much, which moves neither the monotonic clock nor the timers. */
+  set(byMs: number): void;
   /** The number of armed timers; sleeps do not count. */
   readonly timers: number;
   /** Resolves when a timer of this length is armed. */
@@ -24,6 +26,7 @@ interface Timer {
 /** A clock that stands still until the test advances it. */
 export function manualClock(start = START): ManualClock {
   let now = start;
+  let offset = 0;
   const timers = new Set<Timer>();
   const observers = new Set<() => void>();
   const all = (kind: Timer['kind']): Timer[] => [...timers].filter((timer) => timer.kind === kind);
@@ -48,7 +51,7 @@ export function manualClock(start = START): ManualClock {
   }
 
   return {
-    now: () => now,
+    now: () => now + offset,
     monotonic: () => now,
     timer: (fn, ms) => arm('timer', fn, ms),
     sleep: (ms, signal) =>
@@ -65,6 +68,9 @@ export function manualClock(start = START): ManualClock {
         const timer = arm('sleep', onDone, ms);
         signal?.addEventListener('abort', onAbort, { once: true });
       }),
+    set: (byMs) => {
+      offset += byMs;
+    },
     advance: (ms) => {
       now += ms;
       for (const timer of [...timers].sort((a, b) => a.at - b.at))

@@ -30,6 +30,8 @@ export interface DelegateOptions {
   readonly outputSchema?: JsonObject | undefined;
   /** The version of the dispatch. */
   readonly protocolVersion?: string | undefined;
+  /** How far the peer's clock is ahead of ours, ms; undefined while unknown. */
+  readonly peerClockOffsetMs?: () => number | undefined;
   /** How long the peer may be unreachable before the delegation fails, ms. */
   readonly peerDownAfterMs: number;
   /** An earlier process may have sent this dispatch. */
@@ -52,4 +54,4 @@ export type CancelOptions = Pick<
   | 'outputSchema'
   | 'protocolVersion'
   | 'log'
->;
+> & { readonly signal?: AbortSignal };

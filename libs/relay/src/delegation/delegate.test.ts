@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
 import { type Answer, scriptedPeer } from '../testing/scripted-peer.ts';
-import { cancelDelegation, delegate } from './delegate.ts';
+import { cancelDelegation } from './cancel-delegation.ts';
+import { delegate } from './delegate.ts';
 import type { DelegateOptions } from './delegate-options.ts';
 
 type Script = readonly (readonly [method: string, answer: Answer])[];

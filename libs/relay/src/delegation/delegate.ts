@@ -1,21 +1,16 @@
 import { type PeerReply, type PeerTask, peerErrorCode } from '@hermes-fleet/a2a';
-import { backoffMs, type ErrorCode, type TaskResult } from '@hermes-fleet/protocol';
+import { backoffMs, type ErrorCode } from '@hermes-fleet/protocol';
 import { awaitAnswer } from './await-answer.ts';
-import type {
-  CancelOptions,
-  DelegateOptions,
-  DelegationOutcome,
-  RefusedDispatch,
-} from './delegate-options.ts';
+import { cancelDelegation } from './cancel-delegation.ts';
+import type { DelegateOptions, DelegationOutcome, RefusedDispatch } from './delegate-options.ts';
 import type { Delegation } from './delegation.ts';
+import { dispatchMessage } from './dispatch-message.ts';
 import { createPeerContact, isDeclined, neverArrived, type PeerContact, peerError } from './peer-contact.ts';
 import { type AnswerMessage, isWaitingForCaller, unansweredResult } from './question-exchange.ts';
 import { hasResult, resultOf, resultOfMessage } from './remote-result.ts';
 
 const SEND_TIMEOUT_MS = 10_000;
 const QUERY_TIMEOUT_MS = 5_000;
-/** Three calls of this length fit into the time that an aborted run has to end. */
-const CANCEL_TIMEOUT_MS = 3_000;
 const IDLE_TIMEOUT_MS = 45_000;
 /** Bounds the resends to a peer that keeps forgetting the task, and would begin the work again each time. */
 const MAX_RESENDS = 1;
@@ -104,31 +99,6 @@ const NO_LONGER_WAITING: ReadonlySet<ErrorCode | undefined> = new Set<ErrorCode 
   'TASK_NOT_FOUND',
 ]);
 
-/** Cancels the task at the peer. Returns its result if that can still be read. Bounded in time; never throws. */
-export async function cancelDelegation(
-  options: CancelOptions,
-  delegation: Delegation,
-): Promise<TaskResult | undefined> {
-  const { client, endpoint, traceparent } = options;
-  const call = { timeoutMs: CANCEL_TIMEOUT_MS, traceparent };
-  try {
-    let id = delegation.remoteTaskId;
-    if (id === undefined) {
-      const reply = await client.send(endpoint, dispatchMessage(delegation), call);
-      if (reply.kind === 'message') return resultOfMessage(reply, options);
-      id = reply.task.id;
-    }
-    const known = id;
-    const task = await client
-      .cancelTask(endpoint, known, call)
-      .catch(() => client.getTask(endpoint, known, call));
-    return task.terminal ? resultOf(task, options) : undefined;
-  } catch (error) {
-    options.log.warn({ peer: endpoint.name, err: error }, 'task at the peer could not be canceled');
-    return undefined;
-  }
-}
-
 async function sendDispatch(
   options: DelegateOptions,
   delegation: Delegation,
@@ -137,11 +107,12 @@ async function sendDispatch(
 ): Promise<PeerReply | RefusedDispatch> {
   const { client, endpoint, health, clock, signal, traceparent } = options;
   const call = { timeoutMs: SEND_TIMEOUT_MS, signal, traceparent };
+  const message = dispatchMessage(delegation, acceptUntil(options, contact));
   let ambiguous = mayHaveArrived;
   for (;;) {
     const sentAt = clock.now();
     try {
-      const reply = await client.send(endpoint, dispatchMessage(delegation), call);
+      const reply = await client.send(endpoint, message, call);
       contact.recordAnswer();
       health.recordAccepted(clock.now() - sentAt);
       if (reply.kind === 'task') {
@@ -151,6 +122,11 @@ async function sendDispatch(
       return reply;
     } catch (thrown) {
       const error = peerError(signal, thrown);
+      if (peerErrorCode(error) === 'DISPATCH_EXPIRED') {
+        // The peer has none of the copies, and accepts none of them any more.
+        contact.recordAnswer();
+        return { kind: 'refused', reason: error.message };
+      }
       if (!ambiguous && (isDeclined(error) || neverArrived(error))) {
         if (error.code === 'PEER_UNREACHABLE') health.recordFailure();
         return { kind: 'refused', reason: error.message, declined: isDeclined(error) && !error.retryable };
@@ -161,6 +137,15 @@ async function sendDispatch(
       await contact.waitToRetry(error);
     }
   }
+}
+
+/** The time of giving up, by the peer's clock: a peer that reads the dispatch later must not begin. */
+function acceptUntil(
+  { peerClockOffsetMs }: Pick<DelegateOptions, 'peerClockOffsetMs'>,
+  contact: PeerContact,
+): number | undefined {
+  const offsetMs = peerClockOffsetMs?.();
+  return offsetMs === undefined ? undefined : contact.giveUpAt() + offsetMs;
 }
 
 /** Resolves with the task when it has ended at the peer or waits for its caller. */
@@ -239,13 +224,10 @@ async function queryTask(
       }
       if (peerErrorCode(error) !== 'TASK_NOT_FOUND' || resends.left === 0) throw error;
       resends.left -= 1;
+      contact.recordAnswer();
       const sent = await sendDispatch(options, delegation, contact, true);
       if (sent.kind === 'task') return sent.task;
       throw error;
     }
   }
-}
-
-function dispatchMessage({ messageId, contextId, payload }: Delegation) {
-  return { messageId, contextId, data: payload, blocking: false };
 }

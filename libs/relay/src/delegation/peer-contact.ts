@@ -8,6 +8,8 @@ const RETRY_BACKOFF = { firstMs: 200, longestMs: 5_000 };
 export interface PeerContact {
   /** Records that the peer answered. */
   recordAnswer(): void;
+  /** The time until which the peer is tried, if it does not answer, ms since the epoch. */
+  giveUpAt(): number;
   /** Waits before the next try. Throws PEER_UNREACHABLE when the peer has been unreachable too long. */
   waitToRetry(error: FleetError): Promise<void>;
 }
@@ -20,17 +22,18 @@ export function createPeerContact(
 ): PeerContact {
   const { endpoint, health, clock, log, random, signal, peerDownAfterMs } = options;
   let failures = 0;
-  let lastAnswerAt = clock.now();
+  let lastAnswerAt = clock.monotonic();
   return {
     recordAnswer() {
       failures = 0;
-      lastAnswerAt = clock.now();
+      lastAnswerAt = clock.monotonic();
       health.recordAnswer();
     },
+    giveUpAt: () => clock.now() + Math.floor(lastAnswerAt + peerDownAfterMs - clock.monotonic()),
     async waitToRetry(error) {
       failures += 1;
       health.recordFailure();
-      const downMs = clock.now() - lastAnswerAt;
+      const downMs = clock.monotonic() - lastAnswerAt;
       if (downMs >= peerDownAfterMs) {
         const message = `peer ${endpoint.name} has not answered for ${Math.round(downMs / 1000)} s: dispatch the task again later`;
         throw new FleetError('PEER_UNREACHABLE', message, { cause: error });

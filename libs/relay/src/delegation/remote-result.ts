@@ -118,8 +118,12 @@ export function outcomeOf(result: TaskResult, peer: string, asker?: string): Run
     attempts: _attempts,
     ...outcome
   } = result;
-  const { executedBy = '' } = result;
-  return { ...outcome, executedBy: executedBy === '' || executedBy === asker ? peer : executedBy };
+  return { ...outcome, executedBy: executorOf(result, peer, asker) };
+}
+
+/** The agent that did the work, by the peer's word, if that is somebody. */
+export function executorOf({ executedBy = '' }: TaskResult, peer: string, asker?: string): string {
+  return executedBy === '' || executedBy === asker ? peer : executedBy;
 }
 
 export function emptyResult(taskId: string): Omit<TaskResult, 'status'> {

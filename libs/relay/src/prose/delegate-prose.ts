@@ -249,7 +249,7 @@ function textOf({ payload, peer }: Delegation): string {
 }
 
 /** The endpoint that the task was sent to. The peer's token never goes to another host. */
-function endpointOf(
+export function endpointOf(
   { endpoint }: Pick<ProseOptions, 'endpoint'>,
   { payload: { url } }: Delegation,
 ): PeerEndpoint {

@@ -1,12 +1,21 @@
 import { type Caller, FleetError, type Ids, systemIds } from '@hermes-fleet/protocol';
-import { type FastifyBaseLogger, type FastifyInstance, fastify, LogController } from 'fastify';
+import {
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  fastify,
+  LogController,
+} from 'fastify';
 import type { Logger } from 'pino';
 import { type Authenticator, PEER_SCOPES } from '../auth.ts';
 import type { FleetMetrics } from '../metrics/metrics.ts';
 import { createAllowedMethods } from './allowed-methods.ts';
 import { createClientErrors } from './client-errors.ts';
+import { type ConnectionLimits, limitConnections } from './connections.ts';
 import { errorBody, translateError } from './errors.ts';
 import { addLogFields, decorate, observe, requestId } from './observe.ts';
+import { createForeignRequest } from './own-hosts.ts';
 import { type Readiness, registerProbes } from './probes.ts';
 
 export interface AppOptions {
@@ -17,6 +26,9 @@ export interface AppOptions {
   readonly authenticate?: Authenticator | undefined;
   readonly metrics: FleetMetrics;
   readonly readiness: () => Readiness;
+  /** The hosts of this service's addresses, beside loopback and the address that it listens on. */
+  readonly hosts?: readonly string[];
+  readonly connections?: ConnectionLimits;
   /** Default: 1 MiB. */
   readonly bodyLimitBytes?: number;
   /** The maximum time to receive a request, head and body; default: 30 s. A handler may take longer. */
@@ -28,7 +40,6 @@ export interface AppOptions {
 
 /** The maximum time without a byte of a reply; streams and long replies send heartbeats. */
 const IDLE_TIMEOUT_MS = 300_000;
-const MAX_CONNECTIONS = 4_096;
 
 const ANONYMOUS: Caller = { name: 'anonymous', scopes: new Set() };
 const PEER: Caller = { name: 'peer', scopes: new Set(PEER_SCOPES) };
@@ -36,7 +47,7 @@ const PEER: Caller = { name: 'peer', scopes: new Set(PEER_SCOPES) };
 /**
  * The HTTP application that every process shares (docs/operations.md); it does not listen. Every route requires a token
  * unless its config has `public: true`. The token is checked before the body is read, and the handler finds
- * `request.caller`. The body of an error is `{error: {code, message, fields}}`, its status is the catalogue's.
+ * `request.caller`. Without an authenticator, requests of foreign web pages are refused instead; see `hosts`. The body of an error is `{error: {code, message, fields}}`, its status is the catalogue's.
  *
  * A plugin for another protocol registers in its own scope (`app.register(async (scope) => ...)`) and sets its error
  * handler and content type parsers there. They override the default ones, also for 401, 408, 413 and 415:
@@ -86,24 +97,50 @@ export function createApp(options: AppOptions): FastifyInstance {
     },
   });
   clientErrors.watch(app.server);
-  app.server.maxConnections = MAX_CONNECTIONS;
+  const connections = limitConnections(app.server, options.connections ?? {}, (count) =>
+    log.warn({ count }, 'connections gave way to new ones: there were too many'),
+  );
+  const keepAlive = `timeout=${Math.floor(connections.unauthenticatedIdleMs / 1000)}`;
   app.removeContentTypeParser('text/plain');
   decorate(app);
 
   const allowedMethods = createAllowedMethods();
-  app.addHook('onRoute', ({ url, method }) => allowedMethods.add(url, method));
+  const foreignRequest = createForeignRequest(options.hosts ?? []);
+  /** The paths that check the host although they require a token. */
+  const ownHostPaths = new Set<string>();
+  app.addHook('onRoute', ({ url, method, config }) => {
+    allowedMethods.add(url, method);
+    if (config?.ownHostsOnly) ownHostPaths.add(url);
+  });
   let isClosing = false;
   closeWithin(app, options.closeGraceMs ?? 5_000, () => {
     isClosing = true;
   });
 
+  /** Counts the request's connection as authenticated: from now on it may be silent. */
+  const keep = (request: FastifyRequest, reply: FastifyReply): void => {
+    connections.authenticated(request.raw.socket);
+    reply.raw.removeHeader('keep-alive');
+  };
   app.addHook('onRequest', async (request, reply) => {
     request.caller = ANONYMOUS;
     observe(request, reply, { ids, metrics });
+    if (!connections.isAuthenticated(request.raw.socket)) reply.raw.setHeader('keep-alive', keepAlive);
     if (isClosing)
       throw new FleetError('SHUTTING_DOWN', `${name} is stopping; try again`, { retryAfterS: 1 });
+    const path = request.url.split('?', 1)[0] ?? '';
+    const { config, url = path } = request.routeOptions;
+    if (authenticate === undefined || ownHostPaths.has(url)) {
+      const foreign = foreignRequest(request.raw);
+      if (foreign !== undefined && config.anyHost !== true) {
+        // The trader's audit names the caller of a refused request.
+        request.caller = callerIfKnown(authenticate, request.headers.authorization);
+        throw foreign;
+      }
+      if (foreign === undefined && authenticate === undefined) keep(request, reply);
+    }
     if (request.is404) {
-      const methods = allowedMethods.of(request.url.split('?', 1)[0] ?? '');
+      const methods = allowedMethods.of(path);
       if (methods.length > 0) {
         reply.header('allow', methods.join(', '));
         const message = `${request.method} is not allowed here; use ${methods.join(' or ')}`;
@@ -111,8 +148,9 @@ export function createApp(options: AppOptions): FastifyInstance {
       }
       throw new FleetError('NOT_FOUND', 'there is nothing at this address');
     }
-    if (request.routeOptions.config.public !== true) {
+    if (config.public !== true) {
       request.caller = authenticate ? authenticate(request.headers.authorization) : PEER;
+      keep(request, reply);
       addLogFields(request, reply, { caller: request.caller.name });
     }
   });
@@ -127,6 +165,17 @@ export function createApp(options: AppOptions): FastifyInstance {
   registerProbes(app, options);
   return app;
 }
+
+function callerIfKnown(authenticate: Authenticator | undefined, authorization: string | undefined): Caller {
+  try {
+    return authenticate?.(authorization) ?? ANONYMOUS;
+  } catch {
+    return ANONYMOUS;
+  }
+}
+
+/** True for the caller of a public route, and of a request that was refused before its caller was known. */
+export const isAnonymous = (caller: Caller): boolean => caller === ANONYMOUS;
 
 /** Bounds `app.close()`: closes idle connections at once, and busy ones after `graceMs`. */
 function closeWithin(app: FastifyInstance, graceMs: number, onClosing: () => void): void {

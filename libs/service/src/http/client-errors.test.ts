@@ -171,7 +171,7 @@ test('garbage after a finished reply gets a 400; garbage during a reply closes t
       received += text;
       if (received.endsWith(seen)) socket.write('garbage\r\n\r\n');
     });
-    socket.write(`GET ${path} HTTP/1.1\r\nhost: x\r\n\r\n`);
+    socket.write(`GET ${path} HTTP/1.1\r\nhost: localhost\r\n\r\n`);
     await once(socket, 'close');
     return received;
   };

@@ -27,7 +27,7 @@ export function registerProbes(
   { name, version, metrics, readiness }: ProbesOptions,
 ): void {
   const config = { public: true };
-  app.get('/health', { config }, () => ({
+  app.get('/health', { config: { ...config, anyHost: true } }, () => ({
     status: 'ok',
     name,
     version,

@@ -5,6 +5,10 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** The route requires no token. */
     public?: boolean;
+    /** Requests of foreign web pages are refused even if they have a token. */
+    ownHostsOnly?: boolean;
+    /** Requests with any Host and Origin are answered even if no token is required anywhere. */
+    anyHost?: boolean;
   }
   interface FastifyRequest {
     /** The owner of the token; `peer` if no token is required; `anonymous`, without scopes, on public routes. */

@@ -50,6 +50,16 @@ export function registerFamilies(registry: Registry) {
       'fleet_tokens_saved_total',
       'Budget, or else estimate, of tasks that entered the fleet here and ended blocked without spending tokens.',
     ),
+    spendingCeiling: gauge('fleet_spending_ceiling_tokens', 'Tokens that a ceiling on spending allows.', [
+      'scope',
+      'caller',
+    ]),
+    spendingSpent: gauge('fleet_spending_spent_tokens', 'Tokens spent on this UTC day.', ['scope', 'caller']),
+    spendingReserved: gauge(
+      'fleet_spending_reserved_tokens',
+      'Tokens that unfinished tasks may still spend of their budgets.',
+      ['scope', 'caller'],
+    ),
     taskDuration: histogram(
       'fleet_task_duration_seconds',
       'From the start of a run to the result of its task; without tasks that never ran.',
@@ -80,6 +90,9 @@ export function registerFamilies(registry: Registry) {
     ),
     mcpServerUp: gauge('fleet_mcp_server_up', '1 if an MCP server answered its last probe, else 0.', [
       'server',
+    ]),
+    modelHealthy: gauge('fleet_model_healthy', "1 while the profile's model can be called, else 0.", [
+      'model',
     ]),
     mcpOperation: histogram(
       'fleet_mcp_operation_duration_seconds',

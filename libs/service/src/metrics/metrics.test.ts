@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { LedgerCounter } from '@hermes-fleet/protocol';
 import { createMetrics, type FleetMetrics } from './metrics.ts';
 
 const create = (): FleetMetrics =>
@@ -10,6 +11,9 @@ const create = (): FleetMetrics =>
     tiers: ['haiku'],
     defaultMetrics: false,
   });
+
+const count = (metrics: FleetMetrics, counter: LedgerCounter, by: number, ...labels: string[]): void =>
+  metrics.count([{ counter, labels, by }]);
 
 async function samples(metrics: FleetMetrics): Promise<Map<string, number>> {
   const lines = (await metrics.registry.metrics())
@@ -61,17 +65,21 @@ const recorded: readonly {
   readonly expect: Record<string, number>;
 }[] = [
   {
-    record: (m) => m.tokensSpent('switch', 'haiku', { input: 7, output: 5 }),
+    record: (m) =>
+      m.count([
+        { counter: 'tokens_spent', labels: ['switch', 'haiku', 'input'], by: 7 },
+        { counter: 'tokens_spent', labels: ['switch', 'haiku', 'output'], by: 5 },
+      ]),
     expect: {
       'fleet_tokens_spent_total{profile="neo",caller="switch",model_tier="haiku",type="input"}': 7,
       'fleet_tokens_spent_total{profile="neo",caller="switch",model_tier="haiku",type="output"}': 5,
     },
   },
   {
-    record: (m) => m.tokensSpent('stranger', 'sonnet', { input: 1, output: 0 }),
+    record: (m) => count(m, 'tokens_spent', 1, 'stranger', 'sonnet', 'input'),
     expect: { 'fleet_tokens_spent_total{profile="neo",caller="other",model_tier="sonnet",type="input"}': 1 },
   },
-  { record: (m) => m.tokensCached(9), expect: { fleet_tokens_cached_total: 9 } },
+  { record: (m) => count(m, 'tokens_cached', 9), expect: { fleet_tokens_cached_total: 9 } },
   {
     record: (m) => m.tokenDrift('haiku', 1.2),
     expect: {
@@ -82,33 +90,51 @@ const recorded: readonly {
     },
   },
   {
-    record: (m) => m.admission('accepted', 'whatever'),
+    record: (m) => count(m, 'admissions', 1, 'accepted', 'whatever'),
     expect: { 'fleet_task_admissions_total{profile="neo",decision="accepted",reason="none"}': 1 },
   },
   {
-    record: (m) => m.admission('blocked', 'mcp'),
+    record: (m) => count(m, 'admissions', 1, 'blocked', 'mcp'),
     expect: { 'fleet_task_admissions_total{profile="neo",decision="blocked",reason="mcp"}': 1 },
   },
   {
-    record: (m) => m.admission('blocked', 'required MCP server "trek" is not healthy'),
+    record: (m) => count(m, 'admissions', 1, 'blocked', 'required MCP server "trek" is not healthy'),
     expect: { 'fleet_task_admissions_total{profile="neo",decision="blocked",reason="other"}': 1 },
   },
-  { record: (m) => m.peerRefusal('mcp'), expect: { 'fleet_peer_refusals_total{kind="mcp"}': 1 } },
-  { record: (m) => m.peerRefusal('a sentence'), expect: { 'fleet_peer_refusals_total{kind="other"}': 1 } },
   {
-    record: (m) => m.taskEnded('haiku', 'blocked', undefined),
-    expect: { 'fleet_tasks_total{profile="neo",model_tier="haiku",status="blocked"}': 1 },
+    record: (m) => count(m, 'peer_refusals', 1, 'mcp'),
+    expect: { 'fleet_peer_refusals_total{kind="mcp"}': 1 },
   },
   {
-    record: (m) => m.taskEnded('haiku', 'done', { run: 3, total: 4 }),
+    record: (m) => count(m, 'peer_refusals', 1, 'a sentence'),
+    expect: { 'fleet_peer_refusals_total{kind="other"}': 1 },
+  },
+  {
+    record: (m) => count(m, 'tasks', 2, 'haiku', 'blocked'),
+    expect: { 'fleet_tasks_total{profile="neo",model_tier="haiku",status="blocked"}': 2 },
+  },
+  {
+    record: (m) => m.taskTook('haiku', 'done', { run: 3, total: 4 }),
     expect: {
       'fleet_task_turnaround_seconds_sum{profile="neo",model_tier="haiku",status="done"}': 4,
-      'fleet_tasks_total{profile="neo",model_tier="haiku",status="done"}': 1,
       'fleet_task_duration_seconds_sum{profile="neo",model_tier="haiku",status="done"}': 3,
     },
   },
+  {
+    record: (m) => m.spending('switch', { limit: 9, spent: 3, reserved: 2 }),
+    expect: {
+      'fleet_spending_ceiling_tokens{scope="caller",caller="switch"}': 9,
+      'fleet_spending_spent_tokens{scope="caller",caller="switch"}': 3,
+      'fleet_spending_reserved_tokens{scope="caller",caller="switch"}': 2,
+    },
+  },
+  { record: (m) => m.spending('stranger', { limit: 9, spent: 3, reserved: 2 }), expect: {} },
+  {
+    record: (m) => m.taskTreeCeiling(7),
+    expect: { 'fleet_spending_ceiling_tokens{scope="task_tree",caller="all"}': 7 },
+  },
   { record: (m) => m.tasksInFlight(2), expect: { fleet_tasks_in_flight: 2 } },
-  { record: (m) => m.tokensSaved(2000), expect: { fleet_tokens_saved_total: 2000 } },
+  { record: (m) => count(m, 'tokens_saved', 2000), expect: { fleet_tokens_saved_total: 2000 } },
   { record: (m) => m.dispatchOverhead(0.5), expect: { fleet_dispatch_overhead_seconds_sum: 0.5 } },
   {
     record: (m) => m.announce('trinity', 'in', 'ok'),
@@ -185,11 +211,13 @@ test('recorders neither throw for nor count invalid amounts', async () => {
   for (const bad of [Number.NaN, Number.POSITIVE_INFINITY, -1]) {
     const metrics = create();
     const before = await samples(metrics);
-    metrics.tokensSpent('switch', 'haiku', { input: bad, output: bad });
-    metrics.tokensCached(bad);
-    metrics.tokensSaved(bad);
+    count(metrics, 'tokens_spent', bad, 'switch', 'haiku', 'input');
+    count(metrics, 'tokens_cached', bad);
+    count(metrics, 'tokens_saved', bad);
     metrics.tokenDrift('haiku', bad);
     metrics.tasksInFlight(bad);
+    metrics.spending(undefined, { limit: bad, spent: bad, reserved: bad });
+    metrics.taskTreeCeiling(bad);
     metrics.dispatchOverhead(bad);
     metrics.peerLastAnnounce('switch', bad);
     metrics.mcpOperation('trek', 'ping', 'ok', bad);
@@ -197,10 +225,9 @@ test('recorders neither throw for nor count invalid amounts', async () => {
     metrics.queueOldestAge('normal', bad);
     metrics.outbox({ count: bad, oldestAgeS: bad });
     assert.deepEqual(await samples(metrics), before);
-    metrics.taskEnded('haiku', 'done', { run: bad, total: bad });
+    metrics.taskTook('haiku', 'done', { run: bad, total: bad });
     metrics.httpRequest('GET', '/x', 200, bad);
     const after = await samples(metrics);
-    assert.equal(after.get('fleet_tasks_total{profile="neo",model_tier="haiku",status="done"}'), 1);
     assert.equal(
       after.get('fleet_task_duration_seconds_count{profile="neo",model_tier="haiku",status="done"}'),
       0,
@@ -217,9 +244,11 @@ test('hostile labels cannot create more than a few thousand series', async () =>
   });
   for (let at = 0; at < 3000; at += 1) {
     const word = `w${at}`;
-    metrics.tokensSpent(word, word, { input: 1, output: 1 });
+    count(metrics, 'tokens_spent', 1, word, word, word);
+    count(metrics, 'tasks', 1, word, word);
+    count(metrics, 'peer_refusals', 1, word);
     metrics.tokenDrift(word, 1);
-    metrics.admission('blocked', word);
+    count(metrics, 'admissions', 1, 'blocked', word);
     metrics.announce(word, 'in', word);
     metrics.peerLastAnnounce(word, 1);
     metrics.mcpServerUp(word, true);
@@ -231,11 +260,11 @@ test('hostile labels cannot create more than a few thousand series', async () =>
     metrics.guard(word, word);
     metrics.eventPublished(word);
     metrics.httpRequest(word, word, 200, 1);
-    metrics.taskEnded(word, word, { run: 1, total: 1 });
+    metrics.taskTook(word, word, { run: 1, total: 1 });
     metrics.mcpOperation(word, word, word, 1);
   }
-  const count = (await samples(metrics)).size;
-  assert.ok(count < 5000, `${count} series`);
+  const series = (await samples(metrics)).size;
+  assert.ok(series < 5000, `${series} series`);
 });
 
 test("Node's own metrics are included unless they are disabled", async () => {

@@ -1,4 +1,4 @@
-import { ResultStatus, UnmetKind } from '@hermes-fleet/protocol';
+import { type Count, ResultStatus, UnmetKind } from '@hermes-fleet/protocol';
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import { registerFamilies } from './families.ts';
 import { allowList, bounded, OTHER } from './labels.ts';
@@ -10,30 +10,24 @@ import { allowList, bounded, OTHER } from './labels.ts';
  */
 export interface FleetMetrics {
   readonly registry: Registry;
-  tokensSpent(
-    caller: string,
-    tier: string,
-    tokens: { readonly input: number; readonly output: number },
-  ): void;
-  tokensCached(tokens: number): void;
+  /** Adds to the counters that continue after a restart: the increments, and at a start the totals, of the ledger. */
+  count(counts: readonly Count[]): void;
   /** `ratio` is metered over estimated input tokens of one call. */
   tokenDrift(tier: string, ratio: number): void;
-  /** The decision about a task that entered here. `reason` is a word, such as an `unmet` kind; `none` if accepted. */
-  admission(decision: 'accepted' | 'blocked', reason: string): void;
-  /** A task that a peer sent on was refused; `kind` is an `unmet` kind. */
-  peerRefusal(kind: string): void;
-  /** `took` is undefined for a task that never ran. `run` is from the start of its run, `total` from its acceptance, s. */
-  taskEnded(
-    tier: string,
-    status: string,
-    took: { readonly run: number; readonly total: number } | undefined,
-  ): void;
+  /** A task that ran has ended. `run` is from the start of its run, `total` from its acceptance, s. */
+  taskTook(tier: string, status: string, took: { readonly run: number; readonly total: number }): void;
   tasksInFlight(count: number): void;
-  tokensSaved(tokens: number): void;
+  /** The tokens of the day of a configured caller; undefined for the profile's own model calls. */
+  spending(
+    caller: string | undefined,
+    figures: { readonly limit: number | undefined; readonly spent: number; readonly reserved: number },
+  ): void;
+  taskTreeCeiling(tokens: number): void;
   dispatchOverhead(seconds: number): void;
   announce(peer: string, direction: 'in' | 'out', result: string): void;
   peerLastAnnounce(peer: string, epochSeconds: number): void;
   mcpServerUp(server: string, up: boolean): void;
+  modelHealthy(model: string, healthy: boolean): void;
   mcpOperation(server: string, method: string, outcome: string, seconds: number): void;
   queueDepth(queue: string, count: number): void;
   queueOldestAge(queue: string, seconds: number): void;
@@ -70,8 +64,13 @@ const MISNAMED = [
   'nodejs_active_requests_total',
   'nodejs_active_resources_total',
 ];
+const OF_ALL = {
+  profile: { scope: 'profile', caller: 'all' },
+  taskTree: { scope: 'task_tree', caller: 'all' },
+};
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 const STATUSES = [...ResultStatus.options, 'canceled'];
+const TOKEN_TYPES = ['input', 'output'];
 const RESULTS = ['ok', 'error'];
 
 /** The metric families of a profile on their own registry. Known label sets start at 0. */
@@ -96,11 +95,14 @@ export function createMetrics({
     httpMethod: allowList(METHODS),
     tier: bounded(16, [...tiers, NO_TIER]),
     status: bounded(16, STATUSES),
+    decision: allowList(['accepted', 'blocked']),
+    direction: allowList(TOKEN_TYPES),
     blocked: bounded(32, UnmetKind.options),
     refused: bounded(32, UnmetKind.options),
     result: bounded(8, RESULTS),
     announced: bounded(8, RESULTS),
     server: bounded(32),
+    model: bounded(4),
     operation: bounded(8),
     outcome: bounded(4),
     queue: bounded(16),
@@ -115,8 +117,7 @@ export function createMetrics({
 
   for (const caller of new Set([...callers, OTHER])) {
     for (const model_tier of tiers) {
-      for (const type of ['input', 'output'])
-        families.tokensSpent.inc({ profile, caller, model_tier, type }, 0);
+      for (const type of TOKEN_TYPES) families.tokensSpent.inc({ profile, caller, model_tier, type }, 0);
     }
   }
   for (const model_tier of tiers) families.tokenDrift.zero({ profile, model_tier });
@@ -139,38 +140,49 @@ export function createMetrics({
   }
   for (const result of RESULTS) families.eventsPublished.inc({ result }, 0);
 
+  const add: Readonly<Record<Count['counter'], (by: number, ...labels: string[]) => void>> = {
+    tasks: (by, tier = '', status = '') =>
+      families.tasks.inc({ profile, model_tier: label.tier(tier), status: label.status(status) }, by),
+    admissions(by, decision = '', reason = '') {
+      const word = decision === 'accepted' ? 'none' : label.blocked(reason);
+      families.admissions.inc({ profile, decision: label.decision(decision), reason: word }, by);
+    },
+    peer_refusals: (by, kind = '') => families.peerRefusals.inc({ kind: label.refused(kind) }, by),
+    tokens_saved: (by) => families.tokensSaved.inc(by),
+    tokens_spent: (by, caller = '', tier = '', type = '') =>
+      families.tokensSpent.inc(
+        { profile, caller: label.caller(caller), model_tier: label.tier(tier), type: label.direction(type) },
+        by,
+      ),
+    tokens_cached: (by) => families.tokensCached.inc(by),
+  };
+
   return {
     registry,
-    tokensSpent(caller, tier, { input, output }) {
-      const labels = { profile, caller: label.caller(caller), model_tier: label.tier(tier) };
-      if (adds(input)) families.tokensSpent.inc({ ...labels, type: 'input' }, input);
-      if (adds(output)) families.tokensSpent.inc({ ...labels, type: 'output' }, output);
-    },
-    tokensCached(tokens) {
-      if (adds(tokens)) families.tokensCached.inc(tokens);
+    count(counts) {
+      for (const { counter, labels, by } of counts) if (adds(by)) add[counter](by, ...labels);
     },
     tokenDrift(tier, ratio) {
       if (measures(ratio)) families.tokenDrift.observe({ profile, model_tier: label.tier(tier) }, ratio);
     },
-    admission(decision, reason) {
-      const word = decision === 'accepted' ? 'none' : label.blocked(reason);
-      families.admissions.inc({ profile, decision, reason: word });
-    },
-    peerRefusal(kind) {
-      families.peerRefusals.inc({ kind: label.refused(kind) });
-    },
-    taskEnded(tier, status, took) {
+    taskTook(tier, status, took) {
       const labels = { profile, model_tier: label.tier(tier), status: label.status(status) };
-      families.tasks.inc(labels);
-      if (!took) return;
       if (measures(took.run)) families.taskDuration.observe(labels, took.run);
       if (measures(took.total)) families.taskTurnaround.observe(labels, took.total);
     },
     tasksInFlight(count) {
       if (measures(count)) families.tasksInFlight.set(count);
     },
-    tokensSaved(tokens) {
-      if (adds(tokens)) families.tokensSaved.inc(tokens);
+    spending(caller, { limit, spent, reserved }) {
+      const labels =
+        caller === undefined ? OF_ALL.profile : { scope: 'caller', caller: label.caller(caller) };
+      if (labels.caller === OTHER) return;
+      if (limit !== undefined && measures(limit)) families.spendingCeiling.set(labels, limit);
+      if (measures(spent)) families.spendingSpent.set(labels, spent);
+      if (measures(reserved)) families.spendingReserved.set(labels, reserved);
+    },
+    taskTreeCeiling(tokens) {
+      if (measures(tokens)) families.spendingCeiling.set(OF_ALL.taskTree, tokens);
     },
     dispatchOverhead(seconds) {
       if (measures(seconds)) families.dispatchOverhead.observe(seconds);
@@ -183,6 +195,9 @@ export function createMetrics({
     },
     mcpServerUp(server, up) {
       families.mcpServerUp.set({ server: label.server(server) }, up ? 1 : 0);
+    },
+    modelHealthy(model, healthy) {
+      families.modelHealthy.set({ model: label.model(model) }, healthy ? 1 : 0);
     },
     mcpOperation(server, method, outcome, seconds) {
       const labels = {

@@ -59,6 +59,7 @@ function inputsWith(
   clean: boolean,
 ): AdmissionInputs {
   return {
+    ceilings: () => [],
     self: 'neo',
     versions: ['2.0'],
     now: NOW,
@@ -69,6 +70,7 @@ function inputsWith(
       names: () => SERVERS,
       probe: async (name) => ({ state: healthy.has(name) ? 'ok' : 'error', detail: '' }),
     },
+    modelWatch: undefined,
     repoState: async () => ({ branch: 'main', clean }),
     countTokens: async (text) => text.length,
     minimumBudget: 200,

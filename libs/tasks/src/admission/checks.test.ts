@@ -179,6 +179,55 @@ describe('admission', () => {
     assert.deepEqual(asked, [['memory', { maxAgeMs: 5_000, timeoutMs: 1_000 }]]);
   });
 
+  describe('the model', () => {
+    const watch = (before: string, after = before) => {
+      const asked: unknown[] = [];
+      const measured = (state: string) =>
+        state === 'ok'
+          ? ({ state: 'ok', detail: 'answers' } as const)
+          : ({ state: 'error', detail: 'its provider answered 503' } as const);
+      const probe = async (o: object) => {
+        asked.push(o);
+        return measured(after);
+      };
+      return { asked, modelWatch: { health: () => measured(before), probe } };
+    };
+    const failing = dispatchOf({ task: { tokenBudget: 1 } });
+
+    it('blocks a task, for now, when a probe finds it not healthy', async () => {
+      const { asked, modelWatch } = watch('ok', 'error');
+      const unmet = await admit({ dispatch: dispatchOf(), caller, inputs: { ...inputs, modelWatch } });
+      const detail = 'the model offline/runbook of neo is not healthy (its provider answered 503)';
+      assert.deepEqual(unmet, [{ kind: 'capability', name: 'model', detail, transient: true }]);
+      assert.deepEqual(asked, [{ maxAgeMs: 5_000, timeoutMs: 1_000 }]);
+    });
+
+    it('admits a task when it is found to be back', async () => {
+      const { modelWatch } = watch('error', 'ok');
+      assert.deepEqual(
+        await admit({ dispatch: dispatchOf(), caller, inputs: { ...inputs, modelWatch } }),
+        [],
+      );
+    });
+
+    it('is not asked for a task that is blocked anyway; what is known of it is reported', async () => {
+      for (const [state, kinds] of [
+        ['ok', ['budget']],
+        ['error', ['capability', 'budget']],
+      ] as const) {
+        const { asked, modelWatch } = watch(state);
+        const unmet = await admit({ dispatch: failing, caller, inputs: { ...inputs, modelWatch } });
+        assert.deepEqual([unmet.map(({ kind }) => kind), asked], [kinds, []]);
+      }
+    });
+
+    it('of an orchestrator does not matter for a relayed task', async () => {
+      const { asked, modelWatch } = watch('error');
+      const relayed = { dispatch: dispatchOf(), caller, inputs: { ...inputs, modelWatch } };
+      assert.deepEqual([await admitRelayed(relayed), asked], [[], []]);
+    });
+  });
+
   it('does not count tokens of a short brief, nor check the tree for a read-only task', async () => {
     const strict: AdmissionInputs = {
       ...inputs,

@@ -3,7 +3,9 @@ import {
   type Caller,
   isWriteTask,
   MAX_PATH,
+  type MeasuredModel,
   type ModelInfo,
+  type ModelWatch,
   type TaskDispatch,
   type Unmet,
   type UnmetKind,
@@ -13,6 +15,9 @@ import {
 /** An older probe is repeated before a task that requires the server is admitted (docs/handshake.md#admission). */
 const PROBE_MAX_AGE_MS = 5_000;
 const PROBE_TIMEOUT_MS = 1_000;
+
+/** The name of the unmet capability of a profile whose model cannot be called. */
+const MODEL = 'model';
 
 /** The state of this profile. The functions measure, and are called only if a dispatch needs them. */
 export interface AdmissionInputs {
@@ -30,11 +35,15 @@ export interface AdmissionInputs {
       options: { maxAgeMs: number; timeoutMs: number },
     ): Promise<{ readonly state: string; readonly detail: string }>;
   };
+  /** The measured health of the model; undefined without one. */
+  readonly modelWatch: Pick<ModelWatch, 'health' | 'probe'> | undefined;
   repoState(): Promise<{ readonly branch: string; readonly clean: boolean }>;
   countTokens(text: string): Promise<number>;
   /** The smallest token budget with which the executor starts, without the brief; 0 if it spends nothing. */
   readonly minimumBudget: number;
   readonly queue: { readonly full: boolean; readonly waiting: number };
+  /** The ceilings on spending that the task would exceed (docs/configuration.md#spending). */
+  ceilings(dispatch: TaskDispatch, caller: Caller): Unmet[];
 }
 
 export interface AdmissionRequest {
@@ -55,8 +64,10 @@ const unmet = (kind: UnmetKind, name: string, detail: string, transient = false)
  * of docs/handshake.md#admission; empty = admitted. An unsupported major version, or a profile without a model, is
  * reported alone.
  */
-export function admit(request: AdmissionRequest): Promise<Unmet[]> {
-  return collect(request, OWN_CHECKS);
+export async function admit(request: AdmissionRequest): Promise<Unmet[]> {
+  const unmet = await collect(request, OWN_CHECKS);
+  // Only a task that meets everything else is worth a connection to the model's provider.
+  return unmet.every(isModelDown) ? collect(request, [probedModel]) : unmet;
 }
 
 /** Checks a task for a peer. Routing checks the requirements that the peer must meet. */
@@ -139,6 +150,31 @@ const mcp: Check = async ({ dispatch, inputs }) => {
   return found.flat();
 };
 
+const modelUnmet = (
+  { inputs: { self, model } }: AdmissionRequest,
+  { state, detail }: MeasuredModel,
+): Unmet[] =>
+  state === 'ok'
+    ? MET
+    : unmet('capability', MODEL, `the model ${model.id} of ${self} is not healthy (${detail})`, true);
+
+const model: Check = (request) => {
+  const { modelWatch } = request.inputs;
+  return modelWatch ? modelUnmet(request, modelWatch.health()) : MET;
+};
+
+const isModelDown = ({ kind, name, transient }: Unmet): boolean =>
+  kind === 'capability' && name === MODEL && transient;
+
+const probedModel: Check = async (request) => {
+  const { modelWatch } = request.inputs;
+  if (!modelWatch) return MET;
+  return modelUnmet(
+    request,
+    await modelWatch.probe({ maxAgeMs: PROBE_MAX_AGE_MS, timeoutMs: PROBE_TIMEOUT_MS }),
+  );
+};
+
 const capabilities: Check = ({ dispatch, inputs }) =>
   [...new Set(dispatch.requirements?.requiredCapabilities ?? [])].flatMap((name) =>
     inputs.capabilities.includes(name)
@@ -191,6 +227,8 @@ const budget: Check = async ({ dispatch: { brief, task }, inputs }) => {
   return unmet('budget', 'token_budget', detail);
 };
 
+const ceilings: Check = ({ dispatch, caller, inputs }) => inputs.ceilings(dispatch, caller);
+
 const repo: Check = async ({ dispatch, inputs }) => {
   if (!isWriteTask(dispatch)) return MET;
   const { clean, branch } = await inputs.repoState();
@@ -215,11 +253,13 @@ const OWN_CHECKS: readonly Check[] = [
   deadline,
   mcp,
   capabilities,
+  model,
   tier,
   contextWindow,
   budget,
+  ceilings,
   repo,
   capacity,
 ];
 
-const RELAY_CHECKS: readonly Check[] = [scope, relayedPath, deadline, capacity];
+const RELAY_CHECKS: readonly Check[] = [scope, relayedPath, deadline, ceilings, capacity];

@@ -2,10 +2,12 @@ import type { FleetConfig } from '@hermes-fleet/fleet-config';
 import type { McpPool } from '@hermes-fleet/mcp';
 import type { PeerRegistry } from '@hermes-fleet/peers';
 import { measureBrief, NO_MODEL, type RoutingDecision, route, routingPolicy } from '@hermes-fleet/peers';
-import type { Caller, Clock, Executor, TaskDispatch, Unmet } from '@hermes-fleet/protocol';
+import type { Caller, Clock, Executor, ModelWatch, TaskDispatch, Unmet } from '@hermes-fleet/protocol';
 import { countTokens } from '@hermes-fleet/tokens';
 import type { Destination } from '../scheduling/dispatcher.ts';
 import type { TaskQueue } from '../scheduling/task-queue.ts';
+import { isOwnWork } from '../spending/own-work.ts';
+import type { Spending } from '../spending/spending.ts';
 import { type AdmissionInputs, admit, admitRelayed } from './checks.ts';
 
 export interface DestinationsOptions {
@@ -15,12 +17,15 @@ export interface DestinationsOptions {
   readonly clock: Clock;
   readonly peers: Pick<PeerRegistry, 'list'>;
   readonly mcp: Pick<McpPool, 'names' | 'probe'>;
+  /** The measured health of the agent's model; absent for a member without a model. */
+  readonly model: ModelWatch | undefined;
   readonly agent: {
     readonly executor: Executor;
     capabilities(): { readonly tools: readonly string[] };
     readonly minimumBudget: number;
   };
   repoState(): Promise<{ readonly branch: string; readonly clean: boolean }>;
+  readonly spending: Pick<Spending, 'unmet' | 'reserve'>;
   /** Tasks for the profile's own agent. */
   readonly own: TaskQueue;
   /** Tasks for peers. */
@@ -32,8 +37,11 @@ export interface Destinations {
   destinationOf(dispatch: TaskDispatch): Destination;
   /** Routes the dispatch among the current peers, without sending it. */
   decide(dispatch: TaskDispatch): Promise<RoutingDecision>;
-  /** Checks what this profile requires of a relayed dispatch; the peers' capabilities are not considered. */
-  checkRelayed(dispatch: TaskDispatch, caller: Caller): Promise<Unmet[]>;
+  /**
+   * Checks what this profile requires of a subtask of its own agent at a peer; the peers' capabilities are not considered,
+   * and the budget is a part of its task's.
+   */
+  checkSubtask(dispatch: TaskDispatch, caller: Caller): Promise<Unmet[]>;
   /**
    * Checks admission as for a caller with the scope `dispatch`, for explanations that need only the scope `read`. Does
    * not check whether a peer can take the dispatch; see `decide`.
@@ -42,11 +50,11 @@ export interface Destinations {
 }
 
 export function createDestinations(options: DestinationsOptions): Destinations {
-  const { profile, versions, config, own, relayed } = options;
+  const { profile, versions, config, own, relayed, spending } = options;
   const { limits, routing, tiers, orchestrate } = config.fleet;
   const policy = routingPolicy(config, profile, versions);
 
-  const inputsFor = ({ full, waiting }: TaskQueue): AdmissionInputs => ({
+  const inputsFor = (queue: TaskQueue, caller: string): AdmissionInputs => ({
     self: profile,
     versions,
     tiers,
@@ -54,10 +62,12 @@ export function createDestinations(options: DestinationsOptions): Destinations {
     model: options.agent.executor.model,
     capabilities: options.agent.capabilities().tools,
     mcp: options.mcp,
+    modelWatch: options.model,
     repoState: options.repoState,
     countTokens,
     minimumBudget: options.agent.minimumBudget,
-    queue: { full, waiting },
+    queue: { full: queue.isFullFor(caller), waiting: queue.waiting },
+    ceilings: spending.unmet,
   });
 
   async function decide(dispatch: TaskDispatch): Promise<RoutingDecision> {
@@ -69,42 +79,42 @@ export function createDestinations(options: DestinationsOptions): Destinations {
   const ownAgent: Destination = {
     queue: own,
     maxResumes: limits.max_resumes,
-    check: (dispatch, caller) => admit({ dispatch, caller, inputs: inputsFor(own) }),
+    check: (dispatch, caller) => admit({ dispatch, caller, inputs: inputsFor(own, caller.name) }),
+    reserveTokens: spending.reserve,
   };
-  const checkRelayed: Destinations['checkRelayed'] = (dispatch, caller) =>
-    admitRelayed({ dispatch, caller, inputs: inputsFor(relayed) });
   const peersDestination: Destination = {
     queue: relayed,
     // Polling a peer costs nothing; giving up would lose its work.
     maxResumes: Number.POSITIVE_INFINITY,
     async check(dispatch, caller) {
-      const unmet = await checkRelayed(dispatch, caller);
+      const unmet = await admitRelayed({ dispatch, caller, inputs: inputsFor(relayed, caller.name) });
       if (unmet.length > 0) return unmet;
       const decision = await decide(dispatch);
       const { onBlocked = routing.on_blocked, whenFull } = dispatch.routing ?? {};
       const mayWait = onBlocked !== 'fail' && whenFull !== 'refuse';
       return mayWait && decision.waitable ? [] : [...decision.unmet];
     },
+    reserveTokens: spending.reserve,
   };
 
-  function destinationOf({ routing: requested }: TaskDispatch): Destination {
+  function destinationOf(dispatch: TaskDispatch): Destination {
     // A profile that takes no tasks relays none.
     if (options.agent.executor.model.tier === NO_MODEL.tier) return ownAgent;
-    const target = requested?.target ?? 'auto';
-    return target === profile || (target === 'auto' && !orchestrate) ? ownAgent : peersDestination;
+    return isOwnWork(dispatch, profile, orchestrate) ? ownAgent : peersDestination;
   }
 
   return {
     destinationOf,
     decide,
-    checkRelayed,
+    checkSubtask: (dispatch, caller) =>
+      admitRelayed({ dispatch, caller, inputs: { ...inputsFor(relayed, caller.name), ceilings: () => [] } }),
     async checkNow(dispatch) {
       const isOwn = destinationOf(dispatch) === ownAgent;
       const caller = { name: profile, scopes: new Set(['dispatch'] as const) };
       const check = isOwn ? admit : admitRelayed;
       return {
         own: isOwn,
-        unmet: await check({ dispatch, caller, inputs: inputsFor(isOwn ? own : relayed) }),
+        unmet: await check({ dispatch, caller, inputs: inputsFor(isOwn ? own : relayed, profile) }),
       };
     },
   };

@@ -44,6 +44,24 @@ describe('the handshake', () => {
     assert.equal(other.peers.get('switch')?.announce, undefined);
   });
 
+  it('answers an announce with an impossible seq with the reason, and believes the next one', async (t) => {
+    const neo = await profile(t, { agents: { switch: 9219 } });
+    const [part] = announcing('switch').data;
+    const say = async (seq: number) => {
+      const data = { ...part?.data, seq };
+      const message = inbound({ data: [{ data, mediaType: undefined }], contextId: 'handshake:hermes-neo' });
+      const reply = await neo.gateway.accept(message, { ...CALLER, name: 'switch' });
+      assert.ok(reply.kind === 'reply');
+      return reply.remark;
+    };
+    assert.equal(await say(1), undefined);
+    const refused = await say(Number.MAX_SAFE_INTEGER);
+    assert.equal(refused?.accepted, false);
+    assert.match(String(refused?.reason), /^seq 9007199254740991 is too great for an instance that started/);
+    assert.equal(await say(2), undefined);
+    assert.equal(neo.peers.get('switch')?.announce?.seq, 2);
+  });
+
   it('answers an announce with an instance_id that is no UUIDv7 with the field', async (t) => {
     const neo = await profile(t, { agents: { switch: 9219 } });
     const [part] = announcing('switch').data;

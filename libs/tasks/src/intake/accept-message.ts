@@ -9,6 +9,7 @@ import {
   type Ids,
   type InboundMessage,
   type JsonObject,
+  type Reading,
   readDispatch,
 } from '@hermes-fleet/protocol';
 import { recordFields } from '../running/record-fields.ts';
@@ -71,6 +72,7 @@ async function acceptTask(
     fingerprint: dispatchFingerprint(wire),
     message: message.raw,
     dispatch: wire,
+    acceptUntil: acceptUntilOf(decoded),
     ...(message.traceparent === undefined ? {} : { traceparent: message.traceparent }),
   });
   options.log.info(recordFields(task), created ? 'task accepted' : 'task is a duplicate of a known one');
@@ -80,6 +82,11 @@ async function acceptTask(
   const isRefused = created && options.ledger.get(task.id)?.state === 'rejected';
   const metadata = isRefused ? options.onFreshContext(task.id) : known;
   return { kind: 'task', taskId: task.id, ...(metadata ? { metadata } : {}) };
+}
+
+function acceptUntilOf(decoded: Reading): number | undefined {
+  const until = decoded.kind === 'dispatch' ? decoded.dispatch.routing?.acceptUntil : undefined;
+  return until === undefined ? undefined : Date.parse(until);
 }
 
 /** Builds the dispatch of a text message from its hints and its text (docs/handshake.md#from-a-prose-peer). */

@@ -1,10 +1,16 @@
-import type { AdmittedTask, RunOutcome, TaskDispatch, Unmet } from '@hermes-fleet/protocol';
-import type { FleetMetrics } from '@hermes-fleet/service';
+import {
+  type AdmittedTask,
+  type Count,
+  type RunOutcome,
+  type TaskDispatch,
+  type Unmet,
+  UnmetKind,
+} from '@hermes-fleet/protocol';
 import { estimateTokens } from './estimate-tokens.ts';
 
-type Lineage = { readonly path?: unknown; readonly parent?: unknown };
+export type Lineage = { readonly path?: unknown; readonly parent?: unknown };
 
-/** How a task ended, for the counters of decisions. */
+/** How a task ended, for the counters of decisions (docs/metrics.md). */
 export type Decision =
   /** No work began. `saved` is the budget, or the estimate, of the task; 0 if tokens were spent. */
   | { readonly kind: 'blocked'; readonly unmet: readonly Unmet[]; readonly saved: number }
@@ -16,26 +22,28 @@ export function isSentOn({ path, parent }: Lineage | TaskDispatch['task']): bool
 }
 
 /**
- * Counts the decision about a task once, at the profile where the task entered the fleet, together with the tokens that
+ * The counts of a decision. It counts once, at the profile where the task entered the fleet, together with the tokens that
  * blocking it saved. Elsewhere a blocked task counts as a refusal between peers, and an accepted one not at all.
  */
-export function countDecision(
-  metrics: Pick<FleetMetrics, 'admission' | 'peerRefusal' | 'tokensSaved'>,
-  lineage: Lineage,
-  decision: Decision,
-): void {
+export function decisionCounts(lineage: Lineage, decision: Decision): Count[] {
   const sentOn = isSentOn(lineage);
-  if (decision.kind === 'accepted') {
-    if (!sentOn) metrics.admission('accepted', 'none');
-    return;
-  }
-  const reason = decision.unmet[0]?.kind ?? 'peer';
-  if (sentOn) metrics.peerRefusal(reason);
-  else {
-    metrics.admission('blocked', reason);
-    metrics.tokensSaved(decision.saved);
-  }
+  if (decision.kind === 'accepted')
+    return sentOn ? [] : [{ counter: 'admissions', labels: ['accepted', 'none'], by: 1 }];
+  const reason = reasonOf(decision.unmet);
+  if (sentOn) return [{ counter: 'peer_refusals', labels: [reason], by: 1 }];
+  return [
+    { counter: 'admissions', labels: ['blocked', reason], by: 1 },
+    ...(decision.saved > 0 ? [{ counter: 'tokens_saved' as const, labels: [], by: decision.saved }] : []),
+  ];
 }
+
+/** The kind of the first unmet requirement. A peer may use words of its own, which must not fill the ledger. */
+function reasonOf(unmet: readonly Unmet[]): string {
+  const kind: string = unmet[0]?.kind ?? 'peer';
+  return KINDS.has(kind) ? kind : 'other';
+}
+
+const KINDS: ReadonlySet<string> = new Set(UnmetKind.options);
 
 /**
  * The decision about a task whose run has ended. Undefined for one that was canceled or failed before anybody began it.

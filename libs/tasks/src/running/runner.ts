@@ -12,12 +12,13 @@ import {
 import type { FleetMetrics } from '@hermes-fleet/service';
 import { createBudget } from '@hermes-fleet/tokens';
 import { openQuestion } from './ask-caller.ts';
-import { countDecision, decisionOn } from './count-decision.ts';
+import { decisionOn } from './count-decision.ts';
 import { createPersist, persist } from './persist.ts';
 import type { QuestionWaits } from './question-waits.ts';
 import { createRunContext, type RunContextOptions, type Slot } from './run-context.ts';
-import { encodeEnding, endingData, errorOutcome, expiredOutcome, runEnding } from './task-result.ts';
+import { errorOutcome, expiredOutcome, runEnding } from './task-result.ts';
 import { callAt, deadlineExceeded } from './timers.ts';
+import { writeEnding } from './write-ending.ts';
 
 /** The time that an executor has to end after an abort. */
 const ABORT_GRACE_MS = 10_000;
@@ -112,7 +113,8 @@ async function runToEnd(
   const work = async (): Promise<RunOutcome> => {
     const isNew = !request.endReason && !hasBegun && task.resumes === 0;
     if (isNew && reasonOf(signal) === 'DEADLINE_EXCEEDED') return expiredOutcome(task.dispatch.deadline);
-    if (!request.endReason) signal.throwIfAborted();
+    // The executor also ends what a former run began.
+    if (!request.endReason && !hasBegun) signal.throwIfAborted();
     stopping.throwIfAborted();
     const { ledger, clock, metrics, questionWaits, maxInputWaitMs } = options;
     const abortRun = (reason: FleetError): void => controller.abort(reason);
@@ -137,27 +139,17 @@ async function runToEnd(
     durationMs: Math.round(options.clock.monotonic() - startedAt),
     canceled: outcome.error?.code === 'canceled' && reasonOf(signal) === 'CANCELED',
   });
-  const written = await persist(store, () =>
-    options.ledger.append(
-      task.id,
-      { type: ending.event, data: endingData(ending) },
-      { result: encodeEnding(ending, task.dispatch.protocolVersion, options.versions) },
-    ),
-  );
-  if (!written) return;
-  if (budget.limit !== undefined && budget.spent() > budget.limit) options.metrics.budgetOverrun('exceeded');
+  const { dispatch } = task;
+  const { tier } = executor.model;
   const decision = decisionOn(task, outcome, budget.spent());
-  if (decision) countDecision(options.metrics, task.dispatch.task, decision);
-  options.metrics.taskEnded(
-    executor.model.tier,
-    ending.event,
-    decision?.kind === 'accepted'
-      ? {
-          run: seconds(options.clock.monotonic() - startedAt),
-          total: seconds(Math.max(0, options.clock.now() - request.receivedAt)),
-        }
-      : undefined,
-  );
+  const ended = { id: task.id, version: dispatch.protocolVersion, lineage: dispatch.task, tier, decision };
+  if (!(await writeEnding(store, ended, ending))) return;
+  if (budget.limit !== undefined && budget.spent() > budget.limit) options.metrics.budgetOverrun('exceeded');
+  if (decision?.kind === 'accepted')
+    options.metrics.taskTook(tier, ending.event, {
+      run: seconds(options.clock.monotonic() - startedAt),
+      total: seconds(Math.max(0, options.clock.now() - request.receivedAt)),
+    });
   log.info({ status: ending.event, tokens_spent: ending.result.tokensSpent }, 'task ended');
 }
 
@@ -269,18 +261,12 @@ function budgetOf(
     limit: task.dispatch.task.tokenBudget ?? options.defaultBudget,
     store: {
       entries: (id) => tokens.entries(id),
-      reserve: (id, estimate) => persistInRun(() => tokens.reserve(id, estimate)),
+      reserve: (id, estimate) => persistInRun(() => tokens.reserve(id, estimate, executor.model.tier)),
       settle: (id, actual) => persistInRun(() => tokens.settle(id, actual)),
       add: (id, entry) => persistInRun(() => tokens.add(id, entry)),
     },
     model: executor.model.id,
     countCache: options.countCache,
-    onBooked: (entry) => {
-      if (entry.kind !== 'own') return;
-      const tokens = { input: entry.inputTokens, output: entry.outputTokens };
-      options.metrics.tokensSpent(task.caller.name, executor.model.tier, tokens);
-      options.metrics.tokensCached(entry.cacheReadTokens + entry.cacheWriteTokens);
-    },
   });
 }
 

@@ -1,4 +1,10 @@
-import { isTerminal, type Ledger, type Question, type TaskRecord } from '@hermes-fleet/ledger';
+import {
+  isTerminal,
+  type Ledger,
+  type Question,
+  type TaskEvent,
+  type TaskRecord,
+} from '@hermes-fleet/ledger';
 import {
   type AdmittedTask,
   type Caller,
@@ -14,12 +20,13 @@ import {
 } from '@hermes-fleet/protocol';
 import type { FleetMetrics } from '@hermes-fleet/service';
 import { answerDueAt, openQuestion, unansweredError } from '../running/ask-caller.ts';
-import { countDecision } from '../running/count-decision.ts';
+import type { Decision } from '../running/count-decision.ts';
 import { estimateTokens } from '../running/estimate-tokens.ts';
 import { persist } from '../running/persist.ts';
 import { recordFields } from '../running/record-fields.ts';
-import { blockedEnding, type Ending, encodeEnding, endingData, errorEnding } from '../running/task-result.ts';
+import { blockedEnding, type Ending, errorEnding } from '../running/task-result.ts';
 import { deadlineExceeded } from '../running/timers.ts';
+import { writeEnding } from '../running/write-ending.ts';
 import type { Expiry, TaskQueue } from './task-queue.ts';
 
 /** Where tasks are executed: a task queue and its admission check. */
@@ -29,6 +36,8 @@ export interface Destination {
   readonly maxResumes: number;
   /** Returns every unmet requirement; empty = admitted. */
   check(dispatch: TaskDispatch, caller: Caller): Promise<Unmet[]>;
+  /** Reserves the tokens of a task until it ends; returns the ceilings that it would exceed. Decides in one turn. */
+  reserveTokens(taskId: string, dispatch: TaskDispatch, caller: Caller): Unmet[];
 }
 
 export interface DispatcherOptions {
@@ -68,17 +77,11 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
 
   const storeOf = (of: TaskRecord) => ({ ...options, log: logWith(log, recordFields(of)), signal: closing });
 
-  async function end(record: TaskRecord, ending: Ending): Promise<boolean> {
-    const store = storeOf(record);
-    const event = { type: ending.event, data: endingData(ending) };
-    const written = await persist(store, () =>
-      ledger.append(record.id, event, {
-        result: encodeEnding(ending, versionOf(record.dispatch), versions),
-      }),
-    );
-    if (!written) return false;
-    metrics.taskEnded(tierOf(record.id), ending.event, undefined);
-    return true;
+  function end(record: TaskRecord, ending: Ending, decision?: Decision): Promise<TaskEvent | undefined> {
+    const { id, dispatch } = record;
+    const lineage = isJsonObject(dispatch.task) ? dispatch.task : {};
+    const ended = { id, version: versionOf(dispatch), lineage, tier: tierOf(id), decision };
+    return writeEnding(storeOf(record), ended, ending);
   }
 
   const tierOf = (taskId: string): string => (queueOf(taskId) ?? queues[0])?.executor.model.tier ?? 'none';
@@ -90,9 +93,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     saved: number,
   ): Promise<void> {
     const ending = blockedEnding(taskId, unmet, profile);
-    if (!(await end(record, ending))) return;
-    const { task } = record.dispatch;
-    countDecision(metrics, isJsonObject(task) ? task : {}, { kind: 'blocked', unmet, saved });
+    if (!(await end(record, ending, { kind: 'blocked', unmet, saved }))) return;
     const fields = { ...recordFields(record), unmet: unmet.map(({ kind }) => kind) };
     log.info(fields, `task blocked: ${ending.result.blockedReason}`);
   }
@@ -101,11 +102,12 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     const decoded = readDispatch(record.dispatch, versions);
     if (decoded.kind === 'foreign') return block(record, decoded.taskId ?? record.key, decoded.unmet, 0);
     const { dispatch } = decoded;
-    const { queue, check } = destinationOf(dispatch);
+    const { queue, check, reserveTokens } = destinationOf(dispatch);
     const unmet = await check(dispatch, caller);
     if (unmet.length === 0 && dispatch.routing?.whenFull === 'refuse' && queue.freeSlots === 0)
-      unmet.push(noFreeSlot(profile, queue));
-    if (unmet.length === 0 && !queue.reserve()) unmet.push(queueFull(profile, queue.waiting));
+      unmet.push(noRoom('slots', profile, queue));
+    if (unmet.length === 0) unmet.push(...reserveTokens(record.id, dispatch, caller));
+    if (unmet.length === 0 && !queue.reserve(caller.name)) unmet.push(noRoom('queue', profile, queue));
     if (unmet.length > 0) return block(record, decoded.taskId, unmet, estimateTokens(dispatch));
     try {
       const data = { lane: queue.name, priority: dispatch.task.priority ?? 'normal' };
@@ -115,7 +117,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       );
       if (!queued) return;
     } finally {
-      queue.release();
+      queue.release(caller.name);
     }
     queue.add(admittedTask(record, dispatch, caller), record.createdAt, false);
   }
@@ -184,6 +186,10 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     queue.add(admittedTask({ ...record, resumes }, dispatch, caller), record.createdAt, hasBegun);
   }
 
+  /** True for a task that began, and is left to the next start: it cancels what a peer may be doing for it. */
+  const isReleased = (taskId: string): boolean =>
+    ledger.get(taskId)?.state !== 'submitted' && ledger.loadCheckpoint(taskId) !== undefined;
+
   async function cancel(taskId: string): Promise<void> {
     await admitting.get(taskId);
     const queue = queueOf(taskId);
@@ -192,7 +198,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     if (run) {
       run.abort(reason);
       await run.finished;
-    } else {
+    } else if (!isReleased(taskId)) {
       queue?.withdraw(taskId);
       const record = ledger.get(taskId);
       if (record && !isTerminal(record.state)) await end(record, canceledEnding(record, options));
@@ -280,14 +286,11 @@ function canceledEnding(record: TaskRecord, options: DispatcherOptions): Ending 
   return { event: 'canceled', result: { ...ending.result, tokensSpent: spentOn(options.ledger, record.id) } };
 }
 
-function noFreeSlot(profile: string, { running, waiting }: TaskQueue): Unmet {
-  const detail = `${profile} has no free slot (${running} running, ${waiting} waiting)`;
-  return { kind: 'capacity', name: 'slots', detail, transient: true };
-}
-
-function queueFull(profile: string, waiting: number): Unmet {
-  const detail = `the queue of ${profile} is full (${waiting} waiting)`;
-  return { kind: 'capacity', name: 'queue', detail, transient: true };
+/** The queue has no slot for the task, or no room to wait for one. */
+function noRoom(name: 'slots' | 'queue', profile: string, { running, waiting }: TaskQueue): Unmet {
+  const full = `the queue of ${profile} is full (${waiting} waiting)`;
+  const busy = `${profile} has no free slot (${running} running, ${waiting} waiting)`;
+  return { kind: 'capacity', name, detail: name === 'queue' ? full : busy, transient: true };
 }
 
 function spentOn(ledger: Ledger, taskId: string): number {

@@ -23,10 +23,6 @@ export class SortedList<T> {
     return this.#elements[this.#start];
   }
 
-  at(index: number): T | undefined {
-    return this.#elements[this.#start + index];
-  }
-
   has(element: T): boolean {
     return this.#elements[this.#indexOf(element)] === element;
   }

@@ -1,11 +1,13 @@
-import type { AdmittedTask, Clock, Executor, FleetError, Priority } from '@hermes-fleet/protocol';
+import type { AdmittedTask, Clock, Executor, FleetError } from '@hermes-fleet/protocol';
 import type { FleetMetrics } from '@hermes-fleet/service';
 import type { Slot } from '../running/run-context.ts';
 import { type Run, type RunnerOptions, type RunRequest, startRun } from '../running/runner.ts';
 import { callAt, deadlineExceeded } from '../running/timers.ts';
-import { type QueueLimits, SlotScheduler } from './slot-scheduler.ts';
+import type { Lane } from './lane.ts';
+import type { Scheduler } from './scheduler.ts';
+import type { Ticket, Turn } from './ticket.ts';
 
-/** A task queue with its own slots and executor. A profile has one for its own tasks and one for relayed tasks. */
+/** The admitted tasks of one executor. A profile has a queue for its own tasks and one for relayed tasks. */
 export interface TaskQueue {
   readonly name: string;
   readonly executor: Executor;
@@ -13,16 +15,18 @@ export interface TaskQueue {
   readonly running: number;
   /** Tasks that began, and wait without a slot. */
   readonly parked: number;
-  readonly full: boolean;
+  /** No further task of this caller can be admitted. */
+  isFullFor(caller: string): boolean;
   /** How many tasks that are admitted now can start at once. */
   readonly freeSlots: number;
-  reserve(): boolean;
-  release(): void;
+  /** Reserves room for a task in admission; false if there is none. */
+  reserve(caller: string): boolean;
+  release(caller: string): void;
   /** Enqueues an admitted task, and runs it in its turn. `hasBegun`: a former process ran a part of it. */
   add(task: AdmittedTask, receivedAt: number, hasBegun: boolean): void;
   /**
    * Holds a task that waits for its caller since a former process. It keeps its context, has no slot, and does not run,
-   * except with `recoversWithoutSlot`. It ends at its expiry, unless it continues before.
+   * unless its executor assigns the places. It ends at its expiry, unless it continues before.
    */
   hold(task: AdmittedTask, receivedAt: number, expiry: Expiry): void;
   /** Enqueues a held task to continue. Ignores other tasks. */
@@ -50,222 +54,213 @@ export interface Expiry {
   readonly reason: FleetError;
 }
 
-interface HeldTask {
-  readonly request: RunRequest;
-  /** Set while the task waits for its caller. */
-  readonly wait?: Disposable;
-  /** The task waits for a slot. */
-  readonly continues: boolean;
-}
-
 interface QueuedTask {
-  readonly taskId: string;
-  readonly contextId: string;
-  readonly caller: string;
-  readonly priority: Priority;
+  readonly ticket: Ticket;
   readonly request: RunRequest;
+  run?: Run;
+  /** Ends the task's wait for its turn or for its caller. */
+  expiry?: Disposable;
+  /** The task waits for its caller since a former process. */
+  asks?: Disposable;
 }
 
 export interface TaskQueueOptions {
   readonly name: string;
   readonly executor: Executor;
-  readonly limits: QueueLimits;
+  readonly scheduler: Scheduler;
+  readonly lane: Lane;
+  /** The executor waits for the places of its tasks itself: each runs as soon as it has its context. */
+  readonly assignsPlaces?: boolean;
+  /** Other lanes whose waiting tasks are reported with these, and the name of the gauges; default: the queue's name. */
+  readonly gauges?: { readonly name: string; readonly lanes: readonly Lane[] };
   readonly runner: RunnerOptions;
   readonly clock: Clock;
   readonly metrics: FleetMetrics;
-  /**
-   * Running the executor costs nothing, so tasks that a former process began need no slot: a held task
-   * runs at once, and the executor also ends a task that waits for its slot.
-   */
-  readonly recoversWithoutSlot?: boolean;
   /** Is called with a task that was removed because its deadline passed while it waited. */
   readonly onExpired: (task: AdmittedTask) => void;
   /** Is called after the load has changed. */
   readonly onChange: () => void;
 }
 
+const SLOT: Disposable = { [Symbol.dispose]: () => undefined };
+/** The executor has its own places. */
+const NO_SLOT: Slot = { release: () => undefined, reacquire: () => Promise.resolve() };
+
 export function createTaskQueue(options: TaskQueueOptions): TaskQueue {
-  const scheduler = new SlotScheduler<QueuedTask>(options.limits, options.clock);
-  const runs = new Map<string, Run>();
-  const deadlines = new Map<string, Disposable>();
-  /** Parked runs that wait for a slot again, by task ID. */
-  const returning = new Map<string, () => void>();
-  /** Tasks that began in a former process and have not run in this one, by task ID. */
-  const held = new Map<string, HeldTask>();
+  const { scheduler, lane, executor, clock, assignsPlaces = false } = options;
+  const tasks = new Map<string, QueuedTask>();
   let stopped = false;
 
-  function clearDeadline(taskId: string): void {
-    deadlines.get(taskId)?.[Symbol.dispose]();
-    deadlines.delete(taskId);
+  const turn = (begin: () => void): Turn => ({
+    needs: () => ({ key: options.name }),
+    reserve: () => (stopped ? undefined : SLOT),
+    to: 'running',
+    begin,
+  });
+
+  function add(task: AdmittedTask, receivedAt: number, state: 'submitted' | 'asking', hasBegun: boolean) {
+    const { id: taskId, contextId, caller, dispatch } = task;
+    const priority = dispatch.task.priority ?? 'normal';
+    const info = {
+      taskId,
+      contextId: `${options.name} ${contextId}`,
+      caller: caller.name,
+      priority,
+      receivedAt,
+    };
+    const ticket = scheduler.add(lane, info, state, hasBegun);
+    const slot = assignsPlaces ? NO_SLOT : slotOf(ticket);
+    const request = { task, executor, receivedAt, slot };
+    const added: QueuedTask = { ticket, request };
+    tasks.set(taskId, added);
+    return added;
   }
 
-  function withdraw(taskId: string): boolean {
-    clearDeadline(taskId);
-    const removed = scheduler.remove(taskId) !== undefined;
-    if (removed) loadChanged();
-    return removed;
-  }
-
-  function startNext(): void {
-    for (let entry = stopped ? undefined : scheduler.next(); entry; entry = scheduler.next()) {
-      const { taskId, request } = entry;
-      const resumeParked = returning.get(taskId);
-      if (resumeParked) {
-        resumeParked();
-        continue;
-      }
-      start(taskId, request);
-    }
-    loadChanged();
-  }
-
-  function start(taskId: string, request: RunRequest): Run {
-    clearDeadline(taskId);
-    held.delete(taskId);
-    const run = startRun(options.runner, request);
-    runs.set(taskId, run);
+  function start(queued: QueuedTask, change: Partial<RunRequest> = {}): Run | undefined {
+    const { ticket, request } = queued;
+    endWait(queued);
+    if (stopped) return undefined;
+    const run = startRun(options.runner, { ...request, ...change });
+    queued.run = run;
     void run.finished.then(() => {
-      runs.delete(taskId);
-      scheduler.finished(taskId);
-      startNext();
+      tasks.delete(request.task.id);
+      ticket.end();
     });
     return run;
   }
 
+  function endWait(queued: QueuedTask): void {
+    queued.expiry?.[Symbol.dispose]();
+    queued.asks?.[Symbol.dispose]();
+    delete queued.expiry;
+    delete queued.asks;
+  }
+
+  function withdraw(taskId: string): boolean {
+    const queued = tasks.get(taskId);
+    if (!queued || queued.run || queued.ticket.state !== 'queued') return false;
+    endWait(queued);
+    tasks.delete(taskId);
+    queued.ticket.end();
+    return true;
+  }
+
   function endHeld(taskId: string, reason: FleetError): Run | undefined {
-    const found = stopped ? undefined : held.get(taskId);
-    if (!found) return undefined;
-    found.wait?.[Symbol.dispose]();
-    // Ending needs no slot: take the task out of the scheduler's order.
-    scheduler.park(taskId);
-    scheduler.remove(taskId);
-    return start(taskId, { ...found.request, endReason: reason });
+    const queued = tasks.get(taskId);
+    if (stopped || !queued?.ticket.hasBegun || queued.run) return undefined;
+    // Ending needs no slot.
+    queued.ticket.leave();
+    return start(queued, { endReason: reason });
   }
 
-  function continueHeld(taskId: string): void {
-    const found = stopped ? undefined : held.get(taskId);
-    if (!found || found.continues) return;
-    held.set(taskId, { ...found, continues: true });
-    found.wait?.[Symbol.dispose]();
-    clearDeadline(taskId);
-    const { deadlineAt, dispatch } = found.request.task;
-    if (deadlineAt !== undefined) {
-      const reason = deadlineExceeded(dispatch.deadline);
-      deadlines.set(
-        taskId,
-        callAt(options.clock, deadlineAt, () => void endHeld(taskId, reason)),
-      );
-    }
-    scheduler.unpark(taskId);
-    startNext();
-  }
-
-  function slotOf(taskId: string): Slot {
+  function slotOf(ticket: Ticket): Slot {
     return {
       release() {
-        scheduler.park(taskId);
-        startNext();
+        // A run that only ends a task has no slot.
+        if (ticket.state === 'running') ticket.ask();
       },
       reacquire: (signal) =>
         new Promise((resolve) => {
           const done = (): void => {
-            returning.delete(taskId);
             signal.removeEventListener('abort', onAbort);
             resolve();
           };
           const onAbort = (): void => {
-            scheduler.park(taskId);
+            ticket.leave();
             done();
           };
-          returning.set(taskId, done);
+          if (signal.aborted) {
+            done();
+            return;
+          }
           signal.addEventListener('abort', onAbort, { once: true });
-          scheduler.unpark(taskId);
-          if (signal.aborted) onAbort();
-          else startNext();
+          ticket.queue(turn(done));
         }),
     };
   }
 
-  function entryOf(task: AdmittedTask, receivedAt: number): QueuedTask {
-    const { id: taskId, contextId, dispatch } = task;
-    const request = { task, executor: options.executor, receivedAt, slot: slotOf(taskId) };
-    const priority = dispatch.task.priority ?? 'normal';
-    return { taskId, contextId, caller: task.caller.name, priority, request };
+  /** Ends a wait at the deadline of the task. */
+  function expireAtDeadline(queued: QueuedTask): void {
+    const { task } = queued.request;
+    if (task.deadlineAt === undefined) return;
+    const expire = (): void => {
+      if (endHeld(task.id, deadlineExceeded(task.dispatch.deadline))) return;
+      if (withdraw(task.id)) options.onExpired(task);
+    };
+    queued.expiry = callAt(clock, task.deadlineAt, expire);
   }
 
-  function loadChanged(): void {
-    gauge();
-    options.onChange();
+  const gauges = options.gauges ?? { name: options.name, lanes: [] };
+  const gauged = [lane, ...gauges.lanes];
+  function gaugeDepth(): void {
+    let waiting = 0;
+    for (const each of gauged) waiting += each.waiting;
+    options.metrics.queueDepth(gauges.name, waiting);
   }
-
   function gauge(): void {
-    options.metrics.queueDepth(options.name, scheduler.waiting);
-    options.metrics.queueOldestAge(options.name, scheduler.oldestAgeMs() / 1000);
+    const now = clock.monotonic();
+    const since = Math.min(now, ...gauged.map(({ waitingSince = now }) => waitingSince));
+    gaugeDepth();
+    options.metrics.queueOldestAge(gauges.name, (now - since) / 1000);
   }
+  for (const each of gauged) each.onChange(gaugeDepth);
+  lane.onChange(options.onChange);
 
   return {
     name: options.name,
-    executor: options.executor,
+    executor,
     get waiting() {
-      return scheduler.waiting;
+      return lane.waiting;
     },
     get running() {
-      return scheduler.running;
+      return lane.running;
     },
     get parked() {
-      return scheduler.parked;
-    },
-    get full() {
-      return scheduler.full;
+      return lane.asking;
     },
     get freeSlots() {
-      return scheduler.freeSlots;
+      return !assignsPlaces && scheduler.hasStartable(lane) ? 0 : lane.freePlaces;
     },
-    reserve: () => scheduler.reserve(),
-    release: () => scheduler.release(),
+    isFullFor: (caller) => lane.isFullFor(caller),
+    reserve: (caller) => lane.reserve(caller),
+    release: (caller) => lane.release(caller),
     add(task, receivedAt, hasBegun) {
-      const { id: taskId } = task;
-      const entry = entryOf(task, receivedAt);
-      scheduler.add(entry, hasBegun);
-      if (hasBegun && options.recoversWithoutSlot)
-        held.set(taskId, { request: entry.request, continues: true });
-      if (task.deadlineAt !== undefined) {
-        const expire = (): void => {
-          if (endHeld(taskId, deadlineExceeded(task.dispatch.deadline))) return;
-          if (withdraw(taskId)) options.onExpired(task);
-        };
-        deadlines.set(taskId, callAt(options.clock, task.deadlineAt, expire));
-      }
-      startNext();
+      const queued = add(task, receivedAt, 'submitted', hasBegun);
+      expireAtDeadline(queued);
+      const begin = (): void => void start(queued);
+      if (assignsPlaces) queued.ticket.enterContext(begin);
+      else queued.ticket.queue(turn(begin));
     },
     hold(task, receivedAt, { since, until, reason }) {
-      const { id: taskId } = task;
-      const entry = entryOf(task, receivedAt);
-      scheduler.hold(entry);
-      if (options.recoversWithoutSlot) {
-        start(taskId, { ...entry.request, waitsForCaller: true });
-        loadChanged();
-        return;
+      const queued = add(task, receivedAt, 'asking', true);
+      if (assignsPlaces) start(queued, { waitsForCaller: true });
+      else {
+        queued.asks = options.runner.questionWaits.add(since);
+        queued.expiry = callAt(clock, until, () => void endHeld(task.id, reason));
       }
-      held.set(taskId, {
-        request: entry.request,
-        wait: options.runner.questionWaits.add(since),
-        continues: false,
-      });
-      const end = (): void => void endHeld(taskId, reason);
-      deadlines.set(taskId, callAt(options.clock, until, end));
-      loadChanged();
     },
-    continueHeld,
+    continueHeld(taskId) {
+      const queued = tasks.get(taskId);
+      if (stopped || !queued?.asks) return;
+      endWait(queued);
+      const { deadlineAt, dispatch } = queued.request.task;
+      if (deadlineAt !== undefined) {
+        const reason = deadlineExceeded(dispatch.deadline);
+        queued.expiry = callAt(clock, deadlineAt, () => void endHeld(taskId, reason));
+      }
+      queued.ticket.queue(turn(() => void start(queued)));
+    },
     endHeld,
     withdraw,
-    runOf: (taskId) => runs.get(taskId),
-    has: (taskId) => scheduler.has(taskId) || runs.has(taskId),
+    runOf: (taskId) => tasks.get(taskId)?.run,
+    has: (taskId) => tasks.has(taskId),
     async stop(reason, hardStop) {
       stopped = true;
-      for (const timer of deadlines.values()) timer[Symbol.dispose]();
-      deadlines.clear();
-      const open = [...runs.values()];
+      const open: Run[] = [];
+      for (const queued of tasks.values()) {
+        endWait(queued);
+        if (queued.run) open.push(queued.run);
+      }
       for (const run of open) run.pause(reason);
       const abort = (): void => {
         for (const run of open) run.abort(reason);

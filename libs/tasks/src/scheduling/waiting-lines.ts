@@ -1,24 +1,24 @@
 import { Priority } from '@hermes-fleet/protocol';
 import { SortedList } from './sorted-list.ts';
 
-/** A task that waits for a slot. */
+/** A task that waits for its turn. */
 export interface WaitingTask {
+  /** Tasks with the same needs can go to the same places. It may change only while the task is not in the lines. */
+  readonly needs: { readonly key: string };
   readonly contextId: string;
   readonly caller: string;
   readonly priority: Priority;
-  /** Position by arrival. */
+  /** Position by arrival; unique. */
   readonly order: number;
-  /** Position among tasks of the same order; absent: the order is unique. */
-  readonly tie?: number;
-  /** Start of the wait, ms since the epoch. */
+  /** Start of the wait, on the monotonic clock, ms. */
   readonly since: number;
 }
 
-/** The tasks of one caller and priority that may start, by arrival. */
+/** The tasks of one caller and priority with equal needs that may start, by arrival. */
 interface Line<T> {
   readonly priority: Priority;
   readonly tasks: SortedList<T>;
-  /** When the first task became the first, ms since the epoch. */
+  /** When the first task became the first, on the monotonic clock, ms. */
   since: number;
 }
 
@@ -45,8 +45,8 @@ interface Caller {
 
 const URGENT = Priority.options.length - 1;
 
-const byOrder = (a: WaitingTask, b: WaitingTask): number => a.order - b.order || (a.tie ?? 0) - (b.tie ?? 0);
-const lineKey = ({ caller, priority }: WaitingTask): string => `${priority} ${caller}`;
+const byOrder = (a: WaitingTask, b: WaitingTask): number => a.order - b.order;
+const lineKey = ({ caller, priority, needs }: WaitingTask): string => `${priority} ${caller} ${needs.key}`;
 
 const waitingIn = <T extends WaitingTask>({ waiting }: Context<T>, task: T): T | undefined =>
   waiting.get(task.priority)?.has(task) ? task : undefined;
@@ -54,33 +54,30 @@ const waitingIn = <T extends WaitingTask>({ waiting }: Context<T>, task: T): T |
 /**
  * Orders the tasks that wait for a slot (docs/handshake.md#priority-and-verification): by priority; within a priority the
  * callers take turns; a caller's own tasks by arrival. The first task of each caller and priority rises with time. A
- * context starts one task at a time. The cost of every operation grows with the number of callers that wait, and not with
- * the number of tasks: `first` looks only at the first task of each caller and priority.
+ * context starts one task at a time. The cost of every operation grows with the number of callers that wait and with the
+ * variety of their needs, and not with the number of tasks: `first` looks only at the first task of each line.
  */
 export class WaitingLines<T extends WaitingTask> {
   readonly #ageingMs: number;
-  readonly #all = new Set<T>();
   readonly #lines = new Map<string, Line<T>>();
   readonly #contexts = new Map<string, Context<T>>();
   readonly #callers = new Map<string, Caller>();
+  /** When tasks became the first of their line for the first time. */
+  readonly #firstSince = new WeakMap<T, number>();
   #turn = 0;
+  /** The task that is being added, unless it waited before. */
+  #newcomer: T | undefined;
 
   constructor(ageingMs: number) {
     this.#ageingMs = ageingMs;
   }
 
-  get size(): number {
-    return this.#all.size;
-  }
-
-  /** The task that was added first. */
-  get oldest(): T | undefined {
-    return this.#all.values().next().value;
-  }
-
   /** Adds a task. If it holds its context, no other task of the context starts before it. */
   add(task: T, now: number): void {
-    this.#all.add(task);
+    this.#add(task, now, true);
+  }
+
+  #add(task: T, now: number, isNew: boolean): void {
     // A caller that comes back lines up behind the callers that wait already.
     const caller = this.#callers.get(task.caller) ?? { waiting: 0, servedAt: this.#turn };
     this.#callers.set(task.caller, { ...caller, waiting: caller.waiting + 1 });
@@ -88,12 +85,22 @@ export class WaitingLines<T extends WaitingTask> {
     const samePriority = waiting.get(task.priority) ?? new SortedList<T>(byOrder);
     samePriority.add(task);
     waiting.set(task.priority, samePriority);
+    this.#newcomer = isNew ? task : undefined;
     this.#chooseOf(task.contextId, now);
+    this.#newcomer = undefined;
+  }
+
+  /** Changes the needs of a waiting task. It keeps its place in the order, and its caller the turn. */
+  move(task: T, change: () => void, now: number): void {
+    const turn = this.#callers.get(task.caller)?.servedAt;
+    this.remove(task, now);
+    change();
+    this.#add(task, now, false);
+    if (turn !== undefined) this.giveBack(task.caller, turn);
   }
 
   /** Removes a waiting task. */
   remove(task: T, now: number): void {
-    this.#all.delete(task);
     const caller = this.#callers.get(task.caller);
     if (caller && caller.waiting > 1)
       this.#callers.set(task.caller, { ...caller, waiting: caller.waiting - 1 });
@@ -105,62 +112,35 @@ export class WaitingLines<T extends WaitingTask> {
     this.#chooseOf(task.contextId, now);
   }
 
-  /** The task to start next; undefined if none may start. */
-  first(now: number): T | undefined {
+  /** The task to start next, among those that can start (`canStart`); undefined if there is none. */
+  first(now: number, canStart: (task: T) => boolean = () => true): T | undefined {
     let best: Head<T> | undefined;
     for (const line of this.#lines.values()) {
       const task = line.tasks.first;
       if (task === undefined) continue;
       const head = { task, rank: this.#rankOf(line, now) };
-      if (best === undefined || this.#isBefore(head, best)) best = head;
+      if ((best === undefined || this.#isBefore(head, best)) && canStart(task)) best = head;
     }
     return best?.task;
   }
 
-  /** All tasks that may start, in the order in which they would be served now. */
-  *inOrder(now: number): Generator<T> {
-    const heads = [...this.#lines.values()].map(({ priority, since, tasks }) => ({
-      priority,
-      since,
-      tasks,
-      at: 0,
-    }));
-    const served = new Map<string, number>();
-    for (let turn = this.#turn + 1; ; turn += 1) {
-      let best:
-        | { readonly head: (typeof heads)[number]; readonly task: T; readonly rank: number }
-        | undefined;
-      for (const head of heads) {
-        const task = head.tasks.at(head.at);
-        if (task === undefined) continue;
-        const candidate = { head, task, rank: this.#rankOf(head, now) };
-        if (best === undefined || this.#isBefore(candidate, best, served)) best = candidate;
-      }
-      if (best === undefined) return;
-      yield best.task;
-      served.set(best.task.caller, turn);
-      best.head.at += 1;
-      best.head.since = now;
-    }
-  }
-
-  /** The priority of a waiting task as a number, raised by its wait if it is the first of its caller and priority. */
-  rankOf(task: T, now: number): number {
-    const line = this.#lines.get(lineKey(task));
-    return this.#rankOf(line?.tasks.first === task ? line : { priority: task.priority, since: now }, now);
-  }
-
-  /** Gives the task its context until `release`, and ends its caller's turn. */
-  serve(task: T, now: number): void {
-    this.endTurn(task);
-    this.hold(task, now);
-  }
-
-  /** Counts the task's caller as served last. */
-  endTurn({ caller: name }: T): void {
+  /**
+   * Gives the task its context until `release`, and ends its caller's turn. Returns what `giveBack` needs. The task must
+   * be in the lines.
+   */
+  serve(task: T, now: number): number {
+    const before = this.#callers.get(task.caller)?.servedAt ?? this.#turn;
     this.#turn += 1;
+    const caller = this.#callers.get(task.caller);
+    if (caller) this.#callers.set(task.caller, { ...caller, servedAt: this.#turn });
+    this.hold(task, now);
+    return before;
+  }
+
+  /** Gives a caller with a waiting task back the turn that a call of `serve` ended. */
+  giveBack(name: string, turn: number): void {
     const caller = this.#callers.get(name);
-    if (caller) this.#callers.set(name, { ...caller, servedAt: this.#turn });
+    if (caller) this.#callers.set(name, { ...caller, servedAt: Math.min(turn, caller.servedAt) });
   }
 
   /** Reserves the context of a task for it, until `release`. */
@@ -174,6 +154,12 @@ export class WaitingLines<T extends WaitingTask> {
     if (!this.isHeldBy(task)) return;
     this.#contextOf(task.contextId).holder = undefined;
     this.#chooseOf(task.contextId, now);
+  }
+
+  /** True if another task holds the context of this one, or comes before it there. */
+  isContextTaken({ contextId }: Pick<WaitingTask, 'contextId'>): boolean {
+    const context = this.#contexts.get(contextId);
+    return context !== undefined && (context.holder !== undefined || context.waiting.size > 0);
   }
 
   isHeldBy(task: T): boolean {
@@ -221,8 +207,11 @@ export class WaitingLines<T extends WaitingTask> {
     const key = lineKey(task);
     const line = this.#lines.get(key) ?? { priority, tasks: new SortedList<T>(byOrder), since: now };
     line.tasks.add(task);
-    // It may have waited before, and been away.
-    if (line.tasks.first === task) line.since = Math.min(task.since, now);
+    if (line.tasks.first === task) {
+      // A task that comes back has the rank that it had. One that waited behind others of its context rises from now on.
+      line.since = this.#firstSince.get(task) ?? (task === this.#newcomer ? Math.min(task.since, now) : now);
+      this.#firstSince.set(task, line.since);
+    }
     this.#lines.set(key, line);
   }
 
@@ -232,14 +221,17 @@ export class WaitingLines<T extends WaitingTask> {
     if (!line) return;
     const wasFirst = line.tasks.first === task;
     line.tasks.remove(task);
-    if (wasFirst) line.since = now;
-    if (line.tasks.size === 0) this.#lines.delete(key);
+    const { first } = line.tasks;
+    if (!first) this.#lines.delete(key);
+    else if (wasFirst) {
+      line.since = this.#firstSince.get(first) ?? now;
+      this.#firstSince.set(first, line.since);
+    }
   }
 
-  #isBefore(a: Head<T>, b: Head<T>, served?: ReadonlyMap<string, number>): boolean {
+  #isBefore(a: Head<T>, b: Head<T>): boolean {
     if (a.rank !== b.rank) return a.rank > b.rank;
-    const servedAt = ({ caller }: T): number =>
-      served?.get(caller) ?? this.#callers.get(caller)?.servedAt ?? 0;
+    const servedAt = ({ caller }: T): number => this.#callers.get(caller)?.servedAt ?? 0;
     const [servedA, servedB] = [servedAt(a.task), servedAt(b.task)];
     return servedA === servedB ? byOrder(a.task, b.task) < 0 : servedA < servedB;
   }

@@ -11,10 +11,12 @@ export const inputs: AdmissionInputs = {
   tiers: ['haiku', 'sonnet', 'opus'],
   capabilities: ['terminal', 'file', 'patch'],
   mcp: { names: () => ['memory'], probe: async () => ({ state: 'ok', detail: '' }) },
+  modelWatch: undefined,
   repoState: async () => ({ branch: 'main', clean: true }),
   countTokens: async (text) => text.length,
   minimumBudget: 200,
   queue: { full: false, waiting: 0 },
+  ceilings: () => [],
 };
 export const caller: Caller = { name: 'switch', scopes: new Set(['dispatch']) };
 export type Extra = Partial<Omit<TaskDispatch, 'task'>> & { task?: Partial<TaskDispatch['task']> };

@@ -230,3 +230,21 @@ test('messages other than tool calls are answered by the SDK and are not attempt
   assert.equal(at(await ask('resources/list'), 'error', 'code'), -32601);
   assert.deepEqual(transports.audited(), []);
 });
+
+test('a web page that has a token gets 403, which is audited with its caller', async (t) => {
+  const transports = await openTransports(t);
+  const send = (headers: Record<string, string>): Promise<number> =>
+    fetch(`${transports.url}/mcp`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', origin: 'http://evil.example', ...headers },
+      body: '{}',
+    }).then(({ status }) => status);
+  assert.equal(await send({ authorization: `Bearer ${tokenOf('operator')}` }), 403);
+  assert.deepEqual(
+    transports.audited().map(({ text, codes }) => [text, codes]),
+    [[null, ['forbidden']]],
+  );
+  assert.equal(await send({ authorization: 'Bearer wrong' }), 403);
+  assert.equal(await send({}), 403);
+  assert.deepEqual(transports.audited(), []);
+});

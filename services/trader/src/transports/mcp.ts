@@ -6,7 +6,7 @@ import {
   isJsonObject,
   type JsonObject,
 } from '@hermes-fleet/protocol';
-import { translateError } from '@hermes-fleet/service';
+import { isAnonymous, translateError } from '@hermes-fleet/service';
 import { Server } from '@modelcontextprotocol/sdk/server/index.js';
 import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js';
 import {
@@ -36,7 +36,7 @@ export interface McpTransportOptions {
 /**
  * Registers POST /mcp in its own scope: the trader's methods as MCP tools (docs/trader.md#transports). The SDK handles the
  * protocol but sees no arguments; the decision service gets them as received. Refused attempts are audited before they are
- * answered. A caller needs `trader:read` or `trader:decide`.
+ * answered. A caller needs `trader:read` or `trader:decide`. Requests of foreign web pages are refused even with a token.
  */
 export function registerMcp(app: FastifyInstance, { decisions, ...info }: McpTransportOptions): void {
   const speak = createMcpResponder(info, mcpTools());
@@ -93,17 +93,12 @@ export function registerMcp(app: FastifyInstance, { decisions, ...info }: McpTra
       { parseAs: 'buffer' },
       async (_request: unknown, body: Buffer) => bodyText(body),
     );
-    const known = new WeakSet<object>();
-    // Marks authenticated requests: this hook does not run after authentication has refused a request.
-    scope.addHook('onRequest', async (request) => {
-      known.add(request);
-    });
     scope.setErrorHandler(async (thrown, request, reply) => {
       const error = translateError(thrown, request, reply);
-      if (known.has(request)) await refuse(attemptOf(request, null), error);
+      if (!isAnonymous(request.caller)) await refuse(attemptOf(request, null), error);
       return send(reply, error.httpStatus, errorText(null, error));
     });
-    scope.post('/mcp', (request, reply) =>
+    scope.post('/mcp', { config: { ownHostsOnly: true } }, (request, reply) =>
       answer(request, reply, typeof request.body === 'string' ? request.body : ''),
     );
   });

@@ -44,7 +44,7 @@ test('a decision whose sender disconnects is audited', async (t) => {
     using _listener = transports.store.onHead(() => heard.resolve());
     const { hostname, port } = new URL(transports.url);
     const socket = connect(Number(port), hostname, () => {
-      const head = `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n`;
+      const head = `POST ${path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n`;
       const rest = `authorization: Bearer ${tokenOf('operator')}\r\ncontent-length: 500\r\n\r\n{"jsonrpc":`;
       socket.write(head + rest, () => socket.destroy());
     });

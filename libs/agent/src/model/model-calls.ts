@@ -1,0 +1,32 @@
+/**
+ * How an attempt to call the model ended: with an answer, with an HTTP status, without any answer, or by an answer that
+ * broke off.
+ */
+export type ModelCallEnd =
+  | { readonly kind: 'answered' }
+  | { readonly kind: 'refused'; readonly status: number }
+  | { readonly kind: 'unreachable' }
+  | { readonly kind: 'broken' };
+
+/** Learns of the calls of a model. */
+export interface ModelCalls {
+  /** A call runs until it is disposed of, with all its attempts. */
+  begin(): Disposable;
+  /** Reports an attempt. One that was aborted is not reported. */
+  ended(end: ModelCallEnd): void;
+}
+
+/** `fetch` that reports each attempt as soon as the provider's status is known, before anybody tries again. */
+export function observedFetch(calls: ModelCalls): typeof fetch {
+  return async (input, init) => {
+    let response: Response;
+    try {
+      response = await fetch(input, init);
+    } catch (error) {
+      if (!init?.signal?.aborted) calls.ended({ kind: 'unreachable' });
+      throw error;
+    }
+    calls.ended(response.ok ? { kind: 'answered' } : { kind: 'refused', status: response.status });
+    return response;
+  };
+}

@@ -1,0 +1,247 @@
+import { backoffMs, type Clock, type Log, type MeasuredModel, type ModelWatch } from '@hermes-fleet/protocol';
+import type { AgentConfig } from '../config/config.ts';
+import type { ModelCallEnd, ModelCalls } from './model-calls.ts';
+import {
+  answered,
+  isServerError,
+  type ProbedModel,
+  probedModel,
+  probeModel,
+  refusesKey,
+} from './probe-model.ts';
+
+export interface ModelMonitor extends ModelWatch {
+  /** The source of the evidence beside the probes. */
+  readonly calls: ModelCalls;
+  /** Ends a running probe. */
+  close(): void;
+}
+
+export interface ModelMonitorOptions {
+  readonly config: AgentConfig;
+  /** `response_handler` of fleet.yaml: `echo` calls no model. */
+  readonly responseHandler: 'agent' | 'llm' | 'echo';
+  readonly env: { read(name: string): string | undefined };
+  readonly clock: Clock;
+  readonly log: Log;
+  /** 0 to 1, for jitter; default: Math.random. */
+  readonly random?: () => number;
+}
+
+/**
+ * Measures the health of the configured model by probes and by the ends of real calls (docs/agent.md#model-health). A
+ * profile that calls no provider has a healthy model. Returns at once and probes in the background.
+ */
+export function createModelMonitor(options: ModelMonitorOptions): ModelMonitor {
+  const { config, responseHandler, env } = options;
+  const probed = responseHandler === 'echo' ? undefined : probedModel(config, env);
+  return probed ? new Monitor(options, probed) : ALWAYS_HEALTHY;
+}
+
+const ALWAYS_HEALTHY: ModelMonitor = {
+  health: () => NOTHING_TO_PROBE,
+  probe: async () => NOTHING_TO_PROBE,
+  onChange: () => ({ [Symbol.dispose]: () => undefined }),
+  calls: { begin: () => ({ [Symbol.dispose]: () => undefined }), ended: () => undefined },
+  close: () => undefined,
+};
+const NOTHING_TO_PROBE: MeasuredModel = { state: 'ok', detail: 'has no provider' };
+
+const FIRST_RETRY_MS = 500;
+/** After a call that the provider refused, probes prove nothing for so long, ms; doubled each time. */
+const HOLD = { firstMs: 5_000, longestMs: 120_000 };
+
+class Monitor implements ModelMonitor {
+  readonly #options: ModelMonitorOptions;
+  readonly #probed: ProbedModel;
+  readonly #listeners = new Set<() => void>();
+  readonly #closing = new AbortController();
+  #health: MeasuredModel = { state: 'error', detail: 'was not probed yet' };
+  /** Monotonic time of the last evidence. */
+  #measuredAt = Number.NEGATIVE_INFINITY;
+  #measurement: Promise<void> | undefined;
+  #timer: Disposable | undefined;
+  /** Probes in a row that failed, and that succeeded while the model is not healthy. */
+  #failures = 0;
+  #successes = 0;
+  #callsInFlight = 0;
+  #refusals = 0;
+  #heldUntil = Number.NEGATIVE_INFINITY;
+  /** Counts the verdicts of calls: one outdates a probe that began before it. */
+  #verdicts = 0;
+
+  constructor(options: ModelMonitorOptions, probed: ProbedModel) {
+    this.#options = options;
+    this.#probed = probed;
+    void this.#measure();
+  }
+
+  get #timeoutMs(): number {
+    return this.#options.config.model_probe.timeout_s * 1000;
+  }
+
+  health(): MeasuredModel {
+    return this.#health;
+  }
+
+  onChange(listener: () => void): Disposable {
+    this.#listeners.add(listener);
+    return { [Symbol.dispose]: () => void this.#listeners.delete(listener) };
+  }
+
+  async probe({ maxAgeMs, timeoutMs }: Parameters<ModelWatch['probe']>[0]): Promise<MeasuredModel> {
+    const { clock } = this.#options;
+    const since = clock.monotonic();
+    // Without any evidence, the first probe may take its whole time: after a start, honest tasks come at once.
+    const isFirst = this.#measuredAt === Number.NEGATIVE_INFINITY;
+    const limitMs = isFirst ? Math.max(timeoutMs, this.#timeoutMs) : timeoutMs;
+    const isOver = Promise.withResolvers<void>();
+    using _limit = clock.timer(isOver.resolve, limitMs);
+    const isOpen = (): boolean =>
+      clock.monotonic() - since < limitMs &&
+      !this.#closing.signal.aborted &&
+      this.#isUnclear(since - maxAgeMs);
+    while (isOpen()) await Promise.race([this.#measure(), isOver.promise]);
+    return this.#health;
+  }
+
+  readonly calls: ModelCalls = {
+    begin: () => {
+      this.#callsInFlight += 1;
+      return {
+        [Symbol.dispose]: () => {
+          this.#callsInFlight -= 1;
+        },
+      };
+    },
+    ended: (end) => {
+      if (!this.#closing.signal.aborted) this.#judgeCall(end);
+    },
+  };
+
+  close(): void {
+    this.#closing.abort(new Error('the profile is stopping'));
+    this.#timer?.[Symbol.dispose]();
+    this.#listeners.clear();
+  }
+
+  /** True without evidence since `sinceMs`, or after a failure that does not decide. */
+  #isUnclear(sinceMs: number): boolean {
+    if (this.#measuredAt < sinceMs) return this.#heldUntil <= this.#options.clock.monotonic();
+    // One failed call does not decide while the model can be asked.
+    const mayBeWell = this.#health.state === 'ok' || this.#failures === 1;
+    return this.#failures > 0 && mayBeWell && this.#heldUntil <= this.#options.clock.monotonic();
+  }
+
+  /** Never rejects. Concurrent calls share one measurement. */
+  #measure(): Promise<void> {
+    this.#measurement ??= this.#takeMeasurement().finally(() => {
+      this.#measurement = undefined;
+      this.#schedule();
+    });
+    return this.#measurement;
+  }
+
+  async #takeMeasurement(): Promise<void> {
+    const verdicts = this.#verdicts;
+    const timeoutMs = this.#timeoutMs;
+    const found = await probeModel(this.#probed, timeoutMs, this.#closing.signal).catch(() => undefined);
+    if (!found || verdicts !== this.#verdicts) return;
+    // A server that works on a call of ours may be too busy to answer.
+    if (found.state === 'timeout' && this.#callsInFlight > 0) return;
+    this.#judgeProbe(found);
+  }
+
+  #judgeProbe(found: MeasuredModel): void {
+    const { down_after: downAfter, up_after: upAfter } = this.#options.config.model_probe;
+    const isFirst = this.#measuredAt === Number.NEGATIVE_INFINITY;
+    const isHealthy = this.#health.state === 'ok';
+    const now = this.#options.clock.monotonic();
+    this.#measuredAt = now;
+    if (found.state !== 'ok') {
+      this.#successes = 0;
+      this.#failures += 1;
+      if (isFirst || !isHealthy || this.#failures >= downAfter) this.#record(found, isFirst);
+      return;
+    }
+    this.#failures = 0;
+    if (!isHealthy && now < this.#heldUntil) return;
+    this.#successes = isHealthy ? 0 : this.#successes + 1;
+    if (isFirst || isHealthy || this.#successes >= upAfter) this.#record(found, isFirst);
+  }
+
+  #judgeCall(end: ModelCallEnd): void {
+    const { clock } = this.#options;
+    if (end.kind === 'answered') {
+      this.#verdicts += 1;
+      this.#measuredAt = clock.monotonic();
+      this.#failures = 0;
+      this.#refusals = 0;
+      this.#heldUntil = Number.NEGATIVE_INFINITY;
+      this.#record({ state: 'ok', detail: 'answered a call' }, false);
+      return;
+    }
+    if (end.kind === 'refused' && !refusesKey(end.status) && !isServerError(end.status)) return;
+    if (end.kind === 'broken') {
+      void this.#measure();
+      return;
+    }
+    this.#verdicts += 1;
+    this.#measuredAt = clock.monotonic();
+    this.#successes = 0;
+    this.#failures += 1;
+    if (end.kind === 'refused') this.#hold();
+    this.#record(end.kind === 'refused' ? answered(end.status) : UNREACHABLE, false);
+    this.#schedule();
+  }
+
+  /** Attempts of one call, and calls that fail together, begin one hold. */
+  #hold(): void {
+    const now = this.#options.clock.monotonic();
+    if (now < this.#heldUntil) return;
+    this.#refusals += 1;
+    this.#heldUntil = now + backoffMs(this.#refusals, { ...HOLD, random: this.#random });
+  }
+
+  readonly #random = (): number => (this.#options.random ?? Math.random)();
+
+  /** Schedules the next probe: soon after a failure, else after the interval. */
+  #schedule(): void {
+    this.#timer?.[Symbol.dispose]();
+    if (this.#closing.signal.aborted) return;
+    const { clock, config } = this.#options;
+    const intervalMs = config.model_probe.interval_s * 1000;
+    const retry = {
+      firstMs: Math.min(FIRST_RETRY_MS, intervalMs),
+      longestMs: intervalMs,
+      random: this.#random,
+    };
+    const isTroubled = this.#failures > 0 || this.#health.state !== 'ok';
+    const delay = isTroubled
+      ? backoffMs(Math.max(1, this.#failures), retry)
+      : intervalMs * (0.9 + 0.1 * this.#random());
+    const untilHold = this.#heldUntil - clock.monotonic();
+    this.#timer = clock.timer(() => void this.#measure(), Math.max(delay, untilHold, 0));
+  }
+
+  #record(found: MeasuredModel, isFirst: boolean): void {
+    const before = this.#health;
+    this.#health = found;
+    if (before.state === found.state && !isFirst) return;
+    const { log, config } = this.#options;
+    const { state, detail } = found;
+    if (state === 'ok') log.info({ model: config.model, detail }, 'model is healthy');
+    else log.warn({ model: config.model, state, detail }, 'model is not healthy');
+    if (before.state === state) return;
+    this.#successes = 0;
+    for (const listener of [...this.#listeners]) {
+      try {
+        listener();
+      } catch (error) {
+        log.error({ err: error }, "a listener of the model's health failed");
+      }
+    }
+  }
+}
+
+const UNREACHABLE: MeasuredModel = { state: 'error', detail: 'its provider could not be reached for a call' };

@@ -1,0 +1,96 @@
+import type { MeasuredModel } from '@hermes-fleet/protocol';
+import type { AgentConfig } from '../config/config.ts';
+import { parseModelName } from '../config/model-name.ts';
+import { anthropicAddress } from './create-model.ts';
+
+const ANTHROPIC = 'https://api.anthropic.com';
+const ANTHROPIC_VERSION = '2023-06-01';
+const DEFAULT_KEY = 'ANTHROPIC_API_KEY';
+
+/** The addresses of a model's provider that a probe asks. */
+export interface ProbedModel {
+  /** Lists the models; costs nothing. */
+  readonly listUrl: string;
+  /** Takes the calls. */
+  readonly callUrl: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** Returns the provider of the configured model, or undefined for `offline/runbook`, which has none. */
+export function probedModel(
+  config: AgentConfig,
+  env: { read(name: string): string | undefined },
+): ProbedModel | undefined {
+  const { base_url: baseUrl, api_key_env: keyName } = config;
+  const provider = parseModelName(config.model)?.provider;
+  if (provider === 'anthropic') {
+    const own = config.executor === 'claude-code' ? undefined : env.read('ANTHROPIC_BASE_URL');
+    const api = `${anthropicAddress(baseUrl ?? own ?? ANTHROPIC)}/v1`;
+    const key = env.read(keyName ?? DEFAULT_KEY) ?? '';
+    const headers = { 'x-api-key': key, 'anthropic-version': ANTHROPIC_VERSION };
+    return { listUrl: `${api}/models?limit=1`, callUrl: `${api}/messages`, headers };
+  }
+  if (provider !== 'openai-compatible' || baseUrl === undefined) return undefined;
+  const api = baseUrl.replace(/\/+$/, '');
+  const key = keyName === undefined ? undefined : env.read(keyName);
+  return {
+    listUrl: `${api}/models`,
+    callUrl: `${api}/chat/completions`,
+    headers: key === undefined ? {} : { authorization: `Bearer ${key}` },
+  };
+}
+
+/**
+ * Asks the provider for its models (docs/agent.md#model-health). Any answer but a server error proves that it can be
+ * reached; one that has no such list answers 404. A list may need more rights than calls do: where it refuses the key, an
+ * empty call, which no provider can carry out, tells whether calls accept it. Rejects with the signal's reason.
+ */
+export async function probeModel(
+  model: ProbedModel,
+  timeoutMs: number,
+  ending?: AbortSignal,
+): Promise<MeasuredModel> {
+  const timeout = AbortSignal.timeout(timeoutMs);
+  const signal = ending ? AbortSignal.any([ending, timeout]) : timeout;
+  try {
+    const listed = await statusOf(model.listUrl, { headers: model.headers, signal });
+    if (!refusesKey(listed)) return isServerError(listed) ? answered(listed) : REACHED;
+    const called = await statusOf(model.callUrl, {
+      method: 'POST',
+      headers: { ...model.headers, 'content-type': 'application/json' },
+      body: '{}',
+      signal,
+    });
+    if (refusesKey(called)) return answered(called);
+    return { state: 'ok', detail: `answers calls; it answered ${listed} when asked for its models` };
+  } catch (error) {
+    ending?.throwIfAborted();
+    if (timeout.aborted) return { state: 'timeout', detail: `no answer within ${timeoutMs / 1000} s` };
+    return unreachable(error);
+  }
+}
+
+const REACHED: MeasuredModel = { state: 'ok', detail: 'answers' };
+
+export const refusesKey = (status: number): boolean => status === 401 || status === 403;
+
+/** 501 says that the provider has no such method. */
+export const isServerError = (status: number): boolean => status >= 500 && status !== 501;
+
+export function answered(status: number): MeasuredModel {
+  const hint = refusesKey(status) ? ': check its key in config.yaml' : '';
+  return { state: 'error', detail: `its provider answered ${status}${hint}` };
+}
+
+/** Names the system's error code only: the text of the error may contain an address with a password. */
+function unreachable(error: unknown): MeasuredModel {
+  const cause = error instanceof Error ? error.cause : undefined;
+  const code = cause instanceof Error && 'code' in cause ? ` (${String(cause.code)})` : '';
+  return { state: 'error', detail: `its provider could not be reached${code}` };
+}
+
+async function statusOf(url: string, init: RequestInit): Promise<number> {
+  const response = await fetch(url, { ...init, redirect: 'manual' });
+  await response.body?.cancel();
+  return response.status;
+}

@@ -1,0 +1,48 @@
+import type { Ledger } from '@hermes-fleet/ledger';
+import type { Log } from '@hermes-fleet/protocol';
+import type { FleetMetrics } from '@hermes-fleet/service';
+import { createSpending, gaugeSpending, type Spending, type SpendingOptions } from '@hermes-fleet/tasks';
+
+export interface FiguresOptions
+  extends Pick<SpendingOptions, 'profile' | 'config' | 'clock'>,
+    Partial<Pick<SpendingOptions, 'defaultBudget' | 'countCache'>> {
+  readonly ledger: Pick<Ledger, 'figures' | 'unfinished' | 'keptCheckpoints' | 'get'>;
+  readonly metrics: FleetMetrics;
+  readonly log: Log;
+  readonly agent: { readonly minimumBudget: number };
+}
+
+export interface GatewayFigures extends Spending {
+  /** Reserves for the tasks of a former process that are unfinished, here or at a peer that was given up. */
+  recover(): void;
+  /** Sets the gauges. */
+  gauge(): void;
+}
+
+/** Continues the counters where the last process ended, and follows the ledger with them and with the spending. */
+export function followFigures(options: FiguresOptions, versions: readonly string[]): GatewayFigures {
+  const { ledger, metrics, log } = options;
+  const { figures } = ledger;
+  const spending = createSpending({
+    ...options,
+    versions,
+    figures,
+    defaultBudget: options.defaultBudget,
+    countCache: options.countCache ?? false,
+    ownSpends: options.agent.minimumBudget > 0,
+  });
+  const givenUp = () => ledger.keptCheckpoints().flatMap(({ taskId }) => ledger.get(taskId) ?? []);
+  metrics.count(figures.totals());
+  figures.follow({ counted: metrics.count, booked: spending.booked, ended: spending.ended });
+  return {
+    ...spending,
+    recover: () => spending.restore([...ledger.unfinished(), ...givenUp()]),
+    gauge() {
+      try {
+        gaugeSpending(metrics, spending.view());
+      } catch (error) {
+        log.warn({ err: error }, 'figures of spending cannot be read');
+      }
+    },
+  };
+}

@@ -1,0 +1,57 @@
+import type { FleetConfig } from '@hermes-fleet/fleet-config';
+import type { Ledger } from '@hermes-fleet/ledger';
+import type { Executor } from '@hermes-fleet/protocol';
+import { createRelay, homeOf, relaySettings } from '@hermes-fleet/relay';
+import { createTaskQueue, Lane, Scheduler, type TaskQueue, type TaskQueueOptions } from '@hermes-fleet/tasks';
+
+type RelayOptions = Parameters<typeof createRelay>[0];
+
+export interface QueuesOptions
+  extends Pick<RelayOptions, 'peers' | 'client' | 'clock' | 'log' | 'random' | 'onGivenUp'>,
+    Pick<TaskQueueOptions, 'runner' | 'metrics' | 'onChange' | 'onExpired'> {
+  readonly profile: string;
+  readonly versions: readonly string[];
+  readonly config: FleetConfig;
+  readonly ledger: Ledger;
+  readonly agent: { readonly executor: Executor };
+}
+
+/** The profile's tasks: one scheduler for the own ones, for those that the relay has at peers, and for parts of the own. */
+export function createQueues(options: QueuesOptions): {
+  readonly scheduler: Scheduler;
+  readonly relay: Executor;
+  readonly own: TaskQueue;
+  readonly relayed: TaskQueue;
+} {
+  const { profile, versions, config, ledger, clock, log, metrics, runner, onChange, onExpired } = options;
+  const { limits, queue } = config.fleet;
+  const scheduler = new Scheduler({ clock, log, ageingMs: queue.ageing_s * 1000 });
+  const lanes = {
+    own: new Lane({ name: 'own', places: limits.max_concurrent_tasks, depth: limits.queue_depth }),
+    relay: new Lane({ name: 'relay', places: limits.max_relayed_tasks, depth: queue.max_waiting }),
+    // A part may be what another relayed task needs to end.
+    parts: new Lane({ name: 'parts', places: Number.POSITIVE_INFINITY, depth: queue.max_waiting }),
+  };
+  const relay = createRelay({
+    ...options,
+    ...relaySettings(config, profile, versions),
+    scheduler,
+    lane: lanes.relay,
+    parts: lanes.parts,
+    homeOf: (task) => homeOf(ledger, task),
+  });
+  const shared = { scheduler, runner, clock, metrics, onChange, onExpired };
+  return {
+    scheduler,
+    relay,
+    own: createTaskQueue({ ...shared, name: 'own', lane: lanes.own, executor: options.agent.executor }),
+    relayed: createTaskQueue({
+      ...shared,
+      name: 'relay',
+      lane: lanes.relay,
+      executor: relay,
+      assignsPlaces: true,
+      gauges: { name: 'waiting', lanes: [lanes.parts] },
+    }),
+  };
+}

@@ -1,0 +1,143 @@
+import type { Clock, Count, LedgerCounter, TokenEntry } from '@hermes-fleet/protocol';
+import { integer, oneOf, type Queries, type Row, type Store, text } from '@hermes-fleet/store';
+import { KINDS, tokenEntry } from './rows.ts';
+import type { Booking, DaySpending, Figures, FiguresListener } from './types.ts';
+
+const COUNTERS: Readonly<Record<LedgerCounter, true>> = {
+  tasks: true,
+  admissions: true,
+  peer_refusals: true,
+  tokens_saved: true,
+  tokens_spent: true,
+  tokens_cached: true,
+};
+/** The tier of tokens that no tier was named for. */
+const NO_TIER = 'none';
+
+/** The additions of one transaction to the figures. */
+export interface Recorded {
+  readonly counts: readonly Count[];
+  readonly bookings: readonly Booking[];
+}
+
+/** The UTC calendar day of a time in ms since the epoch, as `YYYY-MM-DD`. */
+export const utcDay = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
+
+/** The figures of a ledger, and `announce`, which tells its listeners what a committed transaction recorded. */
+export function createFigures(store: Pick<Store, 'read'>): Figures & {
+  announce(recorded: Recorded, endedTask?: string): void;
+} {
+  const listeners: FiguresListener[] = [];
+  return {
+    totals: () => store.read((db) => db.all('SELECT * FROM totals').map(total)),
+    spentOn: (day) =>
+      store.read((db) => db.all('SELECT * FROM spending WHERE day = ?', day).map(daySpending)),
+    spentBy: (taskId) => store.read((db) => spentBy(db, taskId)),
+    follow: (listener) => void listeners.push(listener),
+    announce({ counts, bookings }, endedTask) {
+      for (const { counted, booked, ended } of listeners) {
+        if (counts.length > 0) counted?.(counts);
+        for (const booking of bookings) booked?.(booking);
+        if (endedTask !== undefined) ended?.(endedTask);
+      }
+    },
+  };
+}
+
+function spentBy(db: Queries, taskId: string): Pick<DaySpending, 'tokens' | 'cacheTokens'> {
+  const sum = db.get(
+    `SELECT coalesce(sum(input_tokens + output_tokens), 0) AS tokens,
+       coalesce(sum(cache_read_tokens + cache_write_tokens), 0) AS cache_tokens
+     FROM tokens WHERE task_id = ? AND settled <> 0`,
+    taskId,
+  );
+  return sum ? { tokens: integer(sum, 'tokens'), cacheTokens: integer(sum, 'cache_tokens') } : NOTHING_SPENT;
+}
+
+const NOTHING_SPENT = { tokens: 0, cacheTokens: 0 };
+
+/** Adds to the totals. */
+export function addCounts(db: Queries, counts: readonly Count[]): void {
+  for (const { counter, labels, by } of counts)
+    db.run(
+      `INSERT INTO totals (counter, labels, value) VALUES (?, ?, ?)
+       ON CONFLICT DO UPDATE SET value = value + excluded.value`,
+      counter,
+      JSON.stringify(labels),
+      by,
+    );
+}
+
+/** The columns of a row of `tokens` that `book` reads. */
+export const BOOKED = '*, (SELECT caller FROM tasks WHERE tasks.id = tokens.task_id) AS caller';
+
+/**
+ * Adds spent tokens to the day and to the totals, which count a profile's own tokens only. `row` is one of `tokens`, with
+ * the columns BOOKED.
+ */
+export function book(db: Queries, clock: Clock, row: Row): Recorded {
+  const taskId = text(row, 'task_id');
+  const caller = text(row, 'caller');
+  const entry = tokenEntry(row);
+  const tokens = entry.inputTokens + entry.outputTokens;
+  const cacheTokens = entry.cacheReadTokens + entry.cacheWriteTokens;
+  const day = db.get(
+    `INSERT INTO spending (day, caller, kind, tokens, cache_tokens) VALUES (?, ?, ?, ?, ?)
+     ON CONFLICT DO UPDATE SET tokens = tokens + excluded.tokens, cache_tokens = cache_tokens + excluded.cache_tokens
+     RETURNING *`,
+    utcDay(clock.now()),
+    caller,
+    entry.kind,
+    tokens,
+    cacheTokens,
+  );
+  const counts = spentCounts(entry, caller, row.tier === null ? NO_TIER : text(row, 'tier'));
+  addCounts(db, counts);
+  return { counts, bookings: [{ taskId, tokens, cacheTokens, day: daySpending(day ?? {}) }] };
+}
+
+/** Closes the reservations that an ended task left open: their estimates count as spent from now on. */
+export function closeReservations(db: Queries, clock: Clock, taskId: string): Recorded {
+  const closed = db.all(
+    `UPDATE tokens SET settled = ${CLOSED}, source = 'estimated' WHERE task_id = ? AND settled = 0 RETURNING ${BOOKED}`,
+    taskId,
+  );
+  const recorded = closed.map((row) => book(db, clock, row));
+  return {
+    counts: recorded.flatMap(({ counts }) => counts),
+    bookings: recorded.flatMap(({ bookings }) => bookings),
+  };
+}
+
+/** The value of `settled` for a reservation that the end of its task closed. */
+export const CLOSED = 2;
+
+function spentCounts(entry: TokenEntry, caller: string, tier: string): Count[] {
+  if (entry.kind !== 'own') return [];
+  const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens } = entry;
+  const counts: Count[] = [
+    { counter: 'tokens_spent', labels: [caller, tier, 'input'], by: inputTokens },
+    { counter: 'tokens_spent', labels: [caller, tier, 'output'], by: outputTokens },
+    { counter: 'tokens_cached', labels: [], by: cacheReadTokens + cacheWriteTokens },
+  ];
+  return counts.filter(({ by }) => by > 0);
+}
+
+function total(row: Row): Count {
+  const labels: unknown = JSON.parse(text(row, 'labels'));
+  return {
+    counter: oneOf(row, 'counter', COUNTERS),
+    labels: Array.isArray(labels) ? labels.map(String) : [],
+    by: integer(row, 'value'),
+  };
+}
+
+function daySpending(row: Row): DaySpending {
+  return {
+    day: text(row, 'day'),
+    caller: text(row, 'caller'),
+    kind: oneOf(row, 'kind', KINDS),
+    tokens: integer(row, 'tokens'),
+    cacheTokens: integer(row, 'cache_tokens'),
+  };
+}

@@ -1,0 +1,21 @@
+import { openReader } from '@hermes-fleet/store';
+import { createFigures } from './figures.ts';
+import { LEDGER } from './schema.ts';
+import { unfinishedTasks } from './tasks.ts';
+import type { Figures, Ledger } from './types.ts';
+
+/** The figures of a ledger that another process may own. */
+export interface FiguresReader extends Pick<Ledger, 'unfinished'> {
+  readonly figures: Pick<Figures, 'spentOn' | 'spentBy'>;
+  close(): void;
+}
+
+/** Opens a ledger to read its figures; neither creates, migrates nor owns it. Throws as `openReader` does. */
+export function openFigures(file: string): FiguresReader {
+  const reader = openReader(file, LEDGER);
+  return {
+    figures: createFigures(reader),
+    unfinished: () => reader.read(unfinishedTasks),
+    close: reader.close,
+  };
+}

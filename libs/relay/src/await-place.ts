@@ -1,0 +1,204 @@
+import type { RoutingDecision } from '@hermes-fleet/peers';
+import type { Clock, RunOutcome, Unmet } from '@hermes-fleet/protocol';
+import { callAt, type Lane, type Outlook } from '@hermes-fleet/tasks';
+import { returnBlocked, unmetKinds } from './blocked-outcome.ts';
+import type { PeerSelection } from './peer-selection.ts';
+import type { Placement } from './placement.ts';
+import type { RelayState } from './relay-state.ts';
+import type { RelayedRun } from './relayed-run.ts';
+import { type TrackedWait, trackWait } from './tracked-wait.ts';
+
+export interface AwaitPlaceOptions {
+  /** The lane in which the task waits. */
+  readonly lane: Lane;
+  readonly clock: Clock;
+  /** How long a task without a deadline waits while no peer could take it, ms. A longer wait raises an alert. */
+  readonly maxWaitMs: number;
+}
+
+/** A peer with a slot that is reserved for the task. */
+export interface Placed {
+  readonly decision: RoutingDecision;
+  readonly peer: string;
+  /** The peer has no free slot: the task waits there for its turn. */
+  readonly mustQueue: boolean;
+  /** The kind of the obstacle that the task waited for. */
+  readonly waitedFor?: string;
+}
+
+/**
+ * Queues a task for a peer, and keeps it waiting until it has a slot at one (docs/handshake.md#waiting). Returns a blocked
+ * outcome if the task may not wait, or if no peer could take it for too long. The time in which a peer could take it but
+ * for a free slot is not limited, and a restart does not reset the rest. Throws the reasons of the run's signals.
+ * `reported`: this process has already reported that the task waits.
+ */
+export async function awaitPlace(
+  options: AwaitPlaceOptions,
+  run: RelayedRun,
+  selection: PeerSelection,
+  placement: Placement,
+  reported: boolean,
+): Promise<Placed | RunOutcome> {
+  const { context } = run;
+  const signal = AbortSignal.any([context.signal, context.stopping]);
+  signal.throwIfAborted();
+  const search = startSearch(options.clock, selection, placement);
+  const abort = (): void => search.fail(signal.reason);
+  signal.addEventListener('abort', abort, { once: true });
+  try {
+    const first = await search.next();
+    if ('peer' in first) {
+      if (run.state.waiting?.queued === false) await endWait(trackWait(options, run, true));
+      return first;
+    }
+    const decision = selection.route(options.clock.now(), false);
+    const unmet = selection.unmet(decision);
+    const isHopeless = first.verdict === 'hopeless' || !selection.mayWait(decision);
+    // A task that waited or was refused before, or that waited for its context, fits always.
+    const isNew = isNewTask(run.state) && !placement.ticket.cameByContext;
+    const isCrowded = isNew && options.lane.isCrowdedFor(run.task.caller.name);
+    if (isHopeless || isCrowded || run.onBlocked === 'fail') {
+      const placed = search.stop();
+      if (placed) return placed;
+      const full = isCrowded ? [queueFull(options.lane.limits.depth)] : [];
+      return await returnBlocked(run, [...full, ...unmet]);
+    }
+    const wait = trackWait(options, run, first.verdict === 'queued');
+    wait.observe(first.verdict === 'queued');
+    await wait.saved();
+    if (!reported) await reportWait(run, wait, unmet);
+    const found = await waitInLine(options, run, search, wait, unmet);
+    const placed = typeof found === 'string' ? search.stop() : found;
+    if (placed) {
+      await endWait(wait);
+      return { ...placed, waitedFor: unmetKinds(unmet)[0] ?? 'peer' };
+    }
+    await wait.saved();
+    const reasons = selection.unmet(selection.route(options.clock.now(), false));
+    if (found === 'hopeless') return await returnBlocked(run, reasons);
+    const why = `nobody could take it within the ${Math.round(options.maxWaitMs / 1000)} s that it may wait`;
+    return await returnBlocked(run, reasons, why);
+  } finally {
+    signal.removeEventListener('abort', abort);
+    placement.ticket.leave();
+  }
+}
+
+/** The time with a peer is no time in which nobody could take the task. */
+async function endWait(wait: TrackedWait): Promise<void> {
+  wait.observe(true);
+  await wait.saved();
+}
+
+/** Waits for a slot, until no peer can take the task any more, or none could for too long. */
+async function waitInLine(
+  { clock, maxWaitMs }: AwaitPlaceOptions,
+  { task, context }: RelayedRun,
+  search: Search,
+  wait: TrackedWait,
+  unmet: readonly Unmet[],
+): Promise<Placed | 'hopeless' | 'too long'> {
+  const lateAt = wait.current().since + maxWaitMs;
+  for (;;) {
+    // The deadline ends the run.
+    const endsAt = task.deadlineAt === undefined ? wait.endsAt() : Number.POSITIVE_INFINITY;
+    const { alerted } = wait.current();
+    const found = await search.next(Math.min(endsAt, alerted ? endsAt : lateAt));
+    if ('peer' in found) return found;
+    if (found.verdict === 'hopeless') return 'hopeless';
+    if (found.verdict !== 'late') {
+      wait.observe(found.verdict === 'queued');
+      continue;
+    }
+    if (task.deadlineAt === undefined && wait.endsAt() <= clock.now()) return 'too long';
+    if (!alerted) {
+      const waited_s = Math.round((clock.now() - wait.current().since) / 1000);
+      const data = { reason: 'waiting_too_long', unmet: unmetKinds(unmet), waited_s };
+      await context.report({ type: 'alert', data });
+      wait.setAlerted();
+    }
+  }
+}
+
+type Found = Placed | { readonly verdict: Outlook['verdict'] | 'late' };
+
+interface Search {
+  /** Resolves with a place, with a verdict that is new, or with `late` at this time. */
+  next(until?: number): Promise<Found>;
+  fail(reason: unknown): void;
+  /** Ends the search. Returns a place that it found in the meantime. */
+  stop(): Placed | undefined;
+}
+
+function startSearch(clock: Clock, selection: PeerSelection, placement: Placement): Search {
+  let news: Found | undefined;
+  let failure: { readonly reason: unknown } | undefined;
+  let wake = Promise.withResolvers<void>();
+  const tell = (found: Found): void => {
+    news = found;
+    wake.resolve();
+  };
+  const fail = (reason: unknown): void => {
+    failure ??= { reason };
+    wake.resolve();
+  };
+  let decision: RoutingDecision | undefined;
+  let mustQueue = false;
+  placement.ticket.queue({
+    needs: selection.needs,
+    look: selection.look,
+    reserve(now, waitedMs) {
+      decision = selection.route(now, selection.mayQueueAfter(waitedMs));
+      if (decision.chosen === undefined) return undefined;
+      mustQueue = !selection.hasFreeSlot(decision.chosen, now);
+      return placement.reserve(decision.chosen);
+    },
+    to: 'placed',
+    begin() {
+      const { chosen: peer } = decision ?? {};
+      if (decision && peer !== undefined) tell({ decision, peer, mustQueue });
+    },
+    onVerdict: (verdict) => tell({ verdict }),
+    failed: fail,
+  });
+  return {
+    async next(until = Number.POSITIVE_INFINITY) {
+      const late = (): void => {
+        if (!news) tell({ verdict: 'late' });
+      };
+      using _timer = Number.isFinite(until) ? callAt(clock, until, late) : undefined;
+      await wake.promise;
+      wake = Promise.withResolvers();
+      if (failure) throw failure.reason;
+      const found = news;
+      news = undefined;
+      if (!found) throw new Error('a search woke up without news');
+      return found;
+    },
+    fail,
+    stop() {
+      placement.ticket.leave();
+      return news && 'peer' in news ? news : undefined;
+    },
+  };
+}
+
+async function reportWait(
+  { context, task }: RelayedRun,
+  wait: TrackedWait,
+  unmet: readonly Unmet[],
+): Promise<void> {
+  const kinds = unmetKinds(unmet);
+  const until = task.deadlineAt ?? wait.endsAt();
+  const end = Number.isFinite(until) && { until: new Date(until).toISOString() };
+  const data = { waiting: true, reason: kinds[0] ?? 'peer', unmet: kinds, ...end };
+  await context.report({ type: 'queued', data });
+}
+
+const isNewTask = ({ waiting, attempts, turnedAway }: RelayState): boolean =>
+  waiting === undefined && attempts.length === 0 && turnedAway === 0;
+
+function queueFull(maxWaiting: number): Unmet {
+  const detail = `${maxWaiting} tasks wait for a peer already (fleet.queue.max_waiting)`;
+  return { kind: 'capacity', name: 'waiting', detail, transient: true };
+}

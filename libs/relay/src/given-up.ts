@@ -1,0 +1,220 @@
+import type { A2AClient } from '@hermes-fleet/a2a';
+import { isTerminal, type Ledger, type TaskRecord } from '@hermes-fleet/ledger';
+import type { PeerRegistry } from '@hermes-fleet/peers';
+import {
+  backoffMs,
+  type Clock,
+  encodeResult,
+  isJsonObject,
+  type JsonObject,
+  type Log,
+  logWith,
+  ReplySchema,
+  type TaskResult,
+  versionOf,
+} from '@hermes-fleet/protocol';
+import { recordFields } from '@hermes-fleet/tasks';
+import { MAX_REPORTED_TOKENS } from './attempt-history.ts';
+import { cancelAtPeer } from './delegation/cancel-delegation.ts';
+import type { CancelOptions } from './delegation/delegate-options.ts';
+import type { Delegation } from './delegation/delegation.ts';
+import { executorOf } from './delegation/remote-result.ts';
+import { endpointOf } from './prose/delegate-prose.ts';
+import { decodeRelayState, type RelayState } from './relay-state.ts';
+
+const CHECK_EVERY_MS = 1_000;
+/** The pause between two tries at a peer that has announced itself since the last one. */
+const AFTER_ANNOUNCE = { firstMs: 1_000, longestMs: 60_000 };
+/** The pause at a peer that is silent: it may answer although it does not announce itself. */
+const WHILE_SILENT = { firstMs: 30_000, longestMs: 600_000 };
+/** A peer that is away for longer is not asked any more. */
+const MAX_AGE_MS = 86_400_000;
+
+export interface GivenUpOptions {
+  readonly self: string;
+  readonly ledger: Pick<
+    Ledger,
+    'get' | 'loadCheckpoint' | 'keptCheckpoints' | 'saveLateResult' | 'dropKeptCheckpoint'
+  >;
+  readonly peers: Pick<PeerRegistry, 'get'>;
+  readonly client: A2AClient;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly random: () => number;
+}
+
+/**
+ * The tasks that ended here while a peer may still be doing them. Each is canceled at its peer once that answers again, and
+ * what the peer did is kept as the task's late result (docs/handshake.md#late-results).
+ */
+export interface GivenUpTasks {
+  /** The task has a kept checkpoint, or is about to end with one. */
+  add(taskId: string): void;
+  /** Continues with the tasks of an earlier process. */
+  start(): void;
+  stop(): void;
+}
+
+interface Tries {
+  readonly count: number;
+  /** Ms since the epoch, as are the two times after it. */
+  readonly triedAt: number;
+  readonly afterAnnounce: number;
+  readonly whileSilent: number;
+}
+
+/** Tasks whose peer was not read yet. */
+const UNREAD = '';
+
+export function createGivenUpTasks(options: GivenUpOptions): GivenUpTasks {
+  const { ledger, clock, log } = options;
+  const open = new Map<string, Tries>();
+  const peerOf = new Map<string, string>();
+  const stopping = new AbortController();
+  let timer: Disposable | undefined;
+  let checking = false;
+
+  function tried(taskId: string): void {
+    const count = (open.get(taskId)?.count ?? 0) + 1;
+    const triedAt = clock.now();
+    const pause = (each: typeof WHILE_SILENT): number =>
+      triedAt + backoffMs(count, { ...each, random: options.random });
+    open.set(taskId, {
+      count,
+      triedAt,
+      afterAnnounce: pause(AFTER_ANNOUNCE),
+      whileSilent: pause(WHILE_SILENT),
+    });
+  }
+
+  function isDue(peer: string, tries: Tries): boolean {
+    const hasAnnounced = (options.peers.get(peer)?.receivedAt ?? 0) > tries.triedAt;
+    return clock.now() >= (hasAnnounced ? tries.afterAnnounce : tries.whileSilent);
+  }
+
+  /** False when nothing is left to do for the task. */
+  async function check(taskId: string, tries: Tries): Promise<boolean> {
+    const record = ledger.get(taskId);
+    if (!record) return false;
+    if (!isTerminal(record.state)) return true;
+    const { current, givenUp } = givenUpState(ledger.loadCheckpoint(taskId));
+    if (!current || !givenUp) return false;
+    peerOf.set(taskId, current.peer);
+    const taskLog = logWith(log, recordFields(record));
+    if (clock.now() - givenUp.at > MAX_AGE_MS) {
+      taskLog.warn({ peer: current.peer }, 'task that was given up was never canceled at its peer');
+      await ledger.dropKeptCheckpoint(taskId);
+      return false;
+    }
+    const cancelOptions = cancelOptionsFor({ ...options, log: taskLog }, record, current, stopping.signal);
+    if (!cancelOptions || !isDue(current.peer, tries)) return true;
+    tried(taskId);
+    const canceled = await cancelAtPeer(cancelOptions, current);
+    if (canceled.kind === 'open') return true;
+    if (canceled.kind === 'ended' && canceled.result.status !== 'blocked')
+      await keep(record, current.peer, canceled.result, taskLog);
+    else {
+      await ledger.dropKeptCheckpoint(taskId);
+      taskLog.info({ peer: current.peer }, 'task that was given up is not at its peer');
+    }
+    return false;
+  }
+
+  async function keep(record: TaskRecord, peer: string, result: TaskResult, taskLog: Log): Promise<void> {
+    const tokens = Math.min(result.tokensSpent, MAX_REPORTED_TOKENS);
+    const executedBy = executorOf(result, peer, options.self);
+    const late = encodeResult({ ...result, taskId: record.key, tokensSpent: tokens, executedBy });
+    await ledger.saveLateResult(record.id, late, {
+      kind: 'delegated',
+      inputTokens: tokens,
+      outputTokens: 0,
+      cacheReadTokens: 0,
+      cacheWriteTokens: 0,
+      source: 'reported',
+      model: 'relay',
+    });
+    taskLog.info(
+      { peer, status: result.status, tokens_spent: tokens },
+      'late result of a given-up task kept',
+    );
+  }
+
+  async function checkEach(tasks: readonly (readonly [string, Tries])[]): Promise<void> {
+    for (const [taskId, tries] of tasks) {
+      if (stopping.signal.aborted) return;
+      try {
+        if (await check(taskId, tries)) continue;
+        open.delete(taskId);
+        peerOf.delete(taskId);
+      } catch (err) {
+        tried(taskId);
+        log.warn({ task_id: taskId, err }, 'task that was given up not checked: trying again');
+      }
+    }
+  }
+
+  async function checkAll(): Promise<void> {
+    if (checking) return;
+    checking = true;
+    try {
+      // A peer that hangs holds up only its own tasks.
+      const byPeer = Map.groupBy([...open], ([taskId]) => peerOf.get(taskId) ?? UNREAD);
+      await Promise.all([...byPeer.values()].map(checkEach));
+    } finally {
+      checking = false;
+    }
+  }
+
+  function arm(): void {
+    if (timer || open.size === 0 || stopping.signal.aborted) return;
+    timer = clock.timer(() => {
+      void checkAll().finally(() => {
+        timer = undefined;
+        arm();
+      });
+    }, CHECK_EVERY_MS);
+  }
+
+  function add(taskId: string): void {
+    if (!open.has(taskId)) tried(taskId);
+    arm();
+  }
+
+  return {
+    add,
+    start: () => ledger.keptCheckpoints().forEach(({ taskId }) => void add(taskId)),
+    stop() {
+      stopping.abort();
+      timer?.[Symbol.dispose]();
+    },
+  };
+}
+
+function givenUpState(checkpoint: JsonObject | undefined): Partial<RelayState> {
+  return checkpoint?.keep_after_end === true ? decodeRelayState(checkpoint) : {};
+}
+
+/** Undefined for a peer that is not known now. */
+function cancelOptionsFor(
+  { peers, client, log }: GivenUpOptions,
+  record: TaskRecord,
+  delegation: Delegation,
+  signal: AbortSignal,
+): CancelOptions | undefined {
+  const { id, dispatch, traceparent } = record;
+  const endpoint = peers.get(delegation.peer)?.endpoint;
+  if (!endpoint) return undefined;
+  const contract = isJsonObject(dispatch.task) ? dispatch.task : {};
+  const { output_schema: outputSchema } = contract;
+  return {
+    client,
+    endpoint: delegation.prose ? endpointOf({ endpoint }, delegation) : endpoint,
+    traceparent,
+    taskId: id,
+    replySchema: ReplySchema.catch('prose').parse(contract.reply_schema),
+    outputSchema: isJsonObject(outputSchema) ? outputSchema : undefined,
+    protocolVersion: versionOf(delegation.payload) || versionOf(dispatch),
+    log,
+    signal,
+  };
+}

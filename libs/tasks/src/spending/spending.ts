@@ -1,0 +1,182 @@
+import { type FleetConfig, SHARED_CALLER } from '@hermes-fleet/fleet-config';
+import { type Booking, type DaySpending, type Figures, type TaskRecord, utcDay } from '@hermes-fleet/ledger';
+import { type Caller, type Clock, readDispatch, type TaskDispatch, type Unmet } from '@hermes-fleet/protocol';
+import type { FleetMetrics } from '@hermes-fleet/service';
+import { type DayCeiling, type DayFigures, dayUnmet, treeUnmet } from './ceilings.ts';
+import { isOwnWork } from './own-work.ts';
+import { createReservations } from './reservations.ts';
+
+const DAY_MS = 86_400_000;
+
+export interface SpendingOptions {
+  readonly profile: string;
+  readonly config: FleetConfig;
+  /** Supported handshake versions. */
+  readonly versions: readonly string[];
+  readonly figures: Pick<Figures, 'spentOn' | 'spentBy'>;
+  readonly clock: Pick<Clock, 'now'>;
+  /** `budget.default` of config.yaml. */
+  readonly defaultBudget: number | undefined;
+  /** Cache reads and writes count as spent. */
+  readonly countCache: boolean;
+  /** False if the profile's own executor spends nothing. */
+  readonly ownSpends: boolean;
+}
+
+export interface SpendingView {
+  /** The UTC calendar day, `YYYY-MM-DD`. */
+  readonly day: string;
+  /** The end of the day, when everything but the reservations frees; ISO 8601. */
+  readonly endsAt: string;
+  readonly taskTree: number | undefined;
+  /** The profile's own model calls. */
+  readonly profile: DayFigures;
+  /** The configured callers, and all others with tokens that count. */
+  readonly callers: ReadonlyMap<string, DayFigures>;
+}
+
+/**
+ * The ceilings on spending (docs/configuration.md#spending), and what counts below them: the tokens of the day from the
+ * ledger, and what unfinished tasks may still spend. Exact after a restart, because both are read from the ledger.
+ */
+export interface Spending {
+  /** The budget of tasks that state none: `budget.default`, at most the ceiling of a task tree. */
+  readonly defaultBudget: number | undefined;
+  /** The ceilings that a task would exceed now. */
+  unmet(dispatch: TaskDispatch, caller: Caller): Unmet[];
+  /** As `unmet`; reserves the budget of the task in the same turn if there is none, until the task ends. */
+  reserve(taskId: string, dispatch: TaskDispatch, caller: Caller): Unmet[];
+  /** Reserves for the tasks that a former process admitted, whatever the ceilings are now. */
+  restore(unfinished: readonly TaskRecord[]): void;
+  /** Follow the ledger. Never throw. */
+  booked(booking: Booking): void;
+  ended(taskId: string): void;
+  view(): SpendingView;
+}
+
+export function createSpending(options: SpendingOptions): Spending {
+  const { profile, config, figures, clock, countCache, ownSpends } = options;
+  const { spending: ceilings, orchestrate, server } = config.fleet;
+  const tree = ceilings.tokens_per_task_tree;
+  const defaultBudget = smaller(options.defaultBudget, tree);
+  const configured = Object.keys(server?.callers ?? {});
+  if (server?.token_env !== undefined || server?.auth_required === false) configured.push(SHARED_CALLER.name);
+
+  const reservations = createReservations();
+  let day = '';
+  /** The tokens of the day, by caller. */
+  const spent = new Map<string, Record<DaySpending['kind'], number>>();
+
+  const cost = ({ tokens, cacheTokens }: Pick<Booking, 'tokens' | 'cacheTokens'>): number =>
+    countCache ? tokens + cacheTokens : tokens;
+
+  /** Begins a new day with what the ledger knows of it. */
+  function turn(): void {
+    const today = utcDay(clock.now());
+    if (today === day) return;
+    const known = figures.spentOn(today);
+    day = today;
+    spent.clear();
+    for (const sum of known) take(sum);
+  }
+
+  function take(sum: DaySpending): void {
+    const known = spent.get(sum.caller) ?? { own: 0, delegated: 0 };
+    spent.set(sum.caller, { ...known, [sum.kind]: cost(sum) });
+  }
+
+  function ofProfile(): DayFigures {
+    let own = 0;
+    for (const sum of spent.values()) own += sum.own;
+    return { limit: ceilings.tokens_per_day, spent: own, reserved: reservations.own() };
+  }
+
+  function ofCaller(caller: string): DayFigures {
+    const { own, delegated } = spent.get(caller) ?? { own: 0, delegated: 0 };
+    const limit = ceilings.callers[caller]?.tokens_per_day;
+    return { limit, spent: own + delegated, reserved: reservations.of(caller) };
+  }
+
+  function budgetOf({ task }: TaskDispatch): number | undefined {
+    return task.tokenBudget ?? defaultBudget;
+  }
+
+  function unmet(dispatch: TaskDispatch, { name }: Caller): Unmet[] {
+    const isOwn = isOwnWork(dispatch, profile, orchestrate);
+    if (isOwn && !ownSpends) return [];
+    turn();
+    const budget = budgetOf(dispatch);
+    const days: DayCeiling[] = [{ key: `callers.${name}.tokens_per_day`, ...ofCaller(name) }];
+    if (isOwn) days.push({ key: 'tokens_per_day', ...ofProfile() });
+    const endsAt = endOf(day);
+    return [
+      ...treeUnmet(profile, tree, budget),
+      ...days.flatMap((ceiling) => dayUnmet(profile, ceiling, budget, endsAt)),
+    ];
+  }
+
+  function hold(taskId: string, dispatch: TaskDispatch, caller: string, used: number): void {
+    const isOwn = isOwnWork(dispatch, profile, orchestrate);
+    const budget = isOwn && !ownSpends ? 0 : budgetOf(dispatch);
+    // A task without a budget reserves nothing: no ceiling applied when it was admitted.
+    if (budget !== undefined) reservations.add(taskId, { caller, isOwn, budget, used });
+  }
+
+  return {
+    defaultBudget,
+    unmet,
+    reserve(taskId, dispatch, caller) {
+      const exceeded = unmet(dispatch, caller);
+      if (exceeded.length === 0) hold(taskId, dispatch, caller.name, 0);
+      return exceeded;
+    },
+    restore(unfinished) {
+      for (const record of unfinished) {
+        const dispatch = record.state === 'submitted' ? undefined : dispatchOf(record, options.versions);
+        if (dispatch) hold(record.id, dispatch, record.caller, cost(figures.spentBy(record.id)));
+      }
+    },
+    booked(booking) {
+      // Of a new day, `turn` reads all at once.
+      if (booking.day.day === day) take(booking.day);
+      reservations.use(booking.taskId, cost(booking));
+    },
+    ended: reservations.remove,
+    view() {
+      turn();
+      const names = new Set([...configured, ...spent.keys(), ...reservations.callers()]);
+      return {
+        day,
+        endsAt: endOf(day),
+        taskTree: tree,
+        profile: ofProfile(),
+        callers: new Map([...names].map((name) => [name, ofCaller(name)])),
+      };
+    },
+  };
+}
+
+/** Sets the gauges of spending: of the profile, and of the callers that fleet.yaml names. */
+export function gaugeSpending(
+  metrics: Pick<FleetMetrics, 'spending' | 'taskTreeCeiling'>,
+  { taskTree, profile, callers }: SpendingView,
+): void {
+  if (taskTree !== undefined) metrics.taskTreeCeiling(taskTree);
+  metrics.spending(undefined, profile);
+  for (const [caller, figures] of callers) metrics.spending(caller, figures);
+}
+
+function dispatchOf(record: TaskRecord, versions: readonly string[]): TaskDispatch | undefined {
+  try {
+    const decoded = readDispatch(record.dispatch, versions);
+    return decoded.kind === 'dispatch' ? decoded.dispatch : undefined;
+  } catch {
+    // It cannot be resumed either, and ends when the dispatcher tries.
+    return undefined;
+  }
+}
+
+const endOf = (day: string): string => new Date(Date.parse(day) + DAY_MS).toISOString();
+
+const smaller = (a: number | undefined, b: number | undefined): number | undefined =>
+  a === undefined || b === undefined ? (a ?? b) : Math.min(a, b);
