@@ -14,13 +14,13 @@ const NOT_COMMITTED = new Set(['node_modules', '.git', '.fleet']);
 
 test('make up in a fresh checkout: Grafana cannot be had, the fleet runs, and the printed curl works', {
   skip: withoutEngine(),
-  timeout: 270_000,
+  timeout: 540_000,
 }, async (t) => {
   const { env } = composeProject(t, { FLEET_MODE: 'docker', GRAFANA_IMAGE: 'localhost:1/none:0' });
   const checkout = tempDir(t);
   cpSync(ROOT, checkout, { recursive: true, filter: (file) => !NOT_COMMITTED.has(basename(file)) });
   const make = (target: string, more: NodeJS.ProcessEnv = {}) =>
-    runProgram('make', ['--silent', target], { cwd: checkout, env: { ...env, ...more }, timeoutMs: 200_000 });
+    runProgram('make', ['--silent', target], { cwd: checkout, env: { ...env, ...more }, timeoutMs: 300_000 });
 
   const up = await make('up');
   assert.equal(up.code, 0, up.stdout + up.stderr);

@@ -16,8 +16,8 @@ const PORTS: Readonly<Record<string, number>> = {
   trader: 9223,
   prometheus: 9090,
 };
-const UP_MS = 180_000;
-const COMMAND_MS = 60_000;
+const UP_MS = 300_000;
+const COMMAND_MS = 120_000;
 
 /** The types of the events that end a task. */
 export const ENDED = /\.task\.(done|partial|error|blocked|canceled)\.v1$/;
