@@ -18,7 +18,7 @@ export interface DayCeiling extends DayFigures {
   readonly key: string;
 }
 
-/** What is left below a ceiling; undefined without one. */
+/** The tokens left below a ceiling; undefined without one. */
 export function leftOf({ limit, spent, reserved }: DayFigures): number | undefined {
   return limit === undefined ? undefined : Math.max(0, limit - spent - reserved);
 }

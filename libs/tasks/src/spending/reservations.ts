@@ -9,7 +9,7 @@ export interface Reservation {
   readonly used: number;
 }
 
-/** What unfinished tasks may still spend, with sums that cost the same however many tasks there are. */
+/** The tokens that unfinished tasks may still spend, with sums that cost the same however many tasks there are. */
 export interface Reservations {
   add(taskId: string, reservation: Reservation): void;
   /** Takes spent tokens from the reservation of a task, if it has one. */

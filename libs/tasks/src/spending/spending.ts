@@ -137,7 +137,7 @@ export function createSpending(options: SpendingOptions): Spending {
       }
     },
     booked(booking) {
-      // Of a new day, `turn` reads all at once.
+      // On a new day, `turn` reads all at once.
       if (booking.day.day === day) take(booking.day);
       reservations.use(booking.taskId, cost(booking));
     },
