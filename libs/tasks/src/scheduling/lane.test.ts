@@ -44,4 +44,15 @@ describe('a lane', () => {
     };
     assert.deepEqual([admitted('many'), admitted('one'), admitted('other')], [20, 2, 0]);
   });
+
+  it('counts the same tenth for tasks that wait as for tasks that come', () => {
+    const lane = laneOf(1, 20);
+    const waits = (caller: string): boolean => {
+      lane.move(caller, undefined, 'submitted');
+      lane.move(caller, 'submitted', 'queued');
+      return !lane.isCrowdedFor(caller);
+    };
+    for (let task = 0; task < 20; task += 1) assert.ok(waits('many'));
+    assert.deepEqual([waits('one'), waits('one'), waits('one')], [true, true, false]);
+  });
 });

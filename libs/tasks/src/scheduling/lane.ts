@@ -57,16 +57,16 @@ export class Lane {
     return Math.max(0, this.limits.places - this.#taken - this.#reserved);
   }
 
-  /** More tasks wait than are allowed, as far as this caller is concerned. */
+  /** More tasks wait than are allowed beside one of this caller, which waits too. */
   isCrowdedFor(caller: string): boolean {
-    return this.waiting > this.#depthFor(caller);
+    return this.waiting > this.#depthBeside(this.#tasksOf(caller) - 1);
   }
 
   /** No further task of this caller can be admitted. */
   isFullFor(caller: string): boolean {
     const { submitted, placed, running } = this.#count;
     const all = submitted + this.waiting + placed + running + this.#reserved;
-    return all >= this.#depthFor(caller) + this.limits.places;
+    return all >= this.#depthBeside(this.#tasksOf(caller)) + this.limits.places;
   }
 
   /** When the longest of the waits began, on the monotonic clock, ms; undefined if no task waits. */
@@ -117,15 +117,19 @@ export class Lane {
     this.#waits.delete(task);
   }
 
-  #depthFor(caller: string): number {
+  /** The depth for a task whose caller has so many others here. */
+  #depthBeside(others: number): number {
     const { depth } = this.limits;
-    const isSmall = (this.#callers.get(caller) ?? 0) < depth * SHARE;
-    return isSmall ? depth + Math.floor(depth * SHARE) : depth;
+    return others < depth * SHARE ? depth + Math.floor(depth * SHARE) : depth;
+  }
+
+  #tasksOf(caller: string): number {
+    return this.#callers.get(caller) ?? 0;
   }
 
   #countCaller(caller: string, change: number): void {
     if (change === 0) return;
-    const count = (this.#callers.get(caller) ?? 0) + change;
+    const count = this.#tasksOf(caller) + change;
     if (count > 0) this.#callers.set(caller, count);
     else this.#callers.delete(caller);
   }
