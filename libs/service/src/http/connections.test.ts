@@ -71,6 +71,19 @@ test('the oldest connection without a token gives way to a new one', async (t) =
   assert.deepEqual([count, level], [1, 'warn']);
 });
 
+test('connections without a token never have more than half of all, whatever limit is set for them', {
+  timeout: 10_000,
+}, async (t) => {
+  const connections = { maxConnections: 8, maxUnauthenticated: 100, unauthenticatedIdleMs: 60_000 };
+  const { port } = await startApp(t, { ...me, connections });
+  const callers = [await open(t, port), await open(t, port), await open(t, port)];
+  for (const { ask } of callers) await ask(get('/me'), 'me');
+  const silent = [];
+  for (let count = 0; count < 8; count += 1) silent.push(await open(t, port));
+  await Promise.all(silent.slice(0, 4).map(({ closed }) => closed));
+  for (const { ask } of callers) assert.match(await ask(get('/me'), 'me'), /^HTTP\/1\.1 200/);
+});
+
 test('a connection without a token is closed when it is silent, also between requests', async (t) => {
   const { port } = await startApp(t, { connections: { unauthenticatedIdleMs: IDLE_MS } });
   const started = performance.now();

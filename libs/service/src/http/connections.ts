@@ -50,6 +50,8 @@ export function limitConnections(
   const unauthenticated = new Set<Socket>();
   /** Authenticated and without a pending reply, the longest idle first. */
   const idle = new Set<Socket>();
+  const half = Math.floor(maxConnections / 2);
+  const limit = Math.min(maxUnauthenticated, half);
   let check: NodeJS.Timeout | undefined;
   let gaveWay = 0;
   let reportedAt = Number.NEGATIVE_INFINITY;
@@ -82,9 +84,9 @@ export function limitConnections(
   /** Closes the oldest unauthenticated connections beyond the limit, except young ones. */
   function closeExcess(now: number): void {
     for (const socket of unauthenticated) {
-      if (unauthenticated.size <= maxUnauthenticated) return;
+      if (unauthenticated.size <= limit) return;
       const isYoung = now - (open.get(socket)?.openedAt ?? 0) < YOUNG_MS;
-      if (isYoung && unauthenticated.size <= maxConnections / 2) return;
+      if (isYoung && unauthenticated.size <= half) return;
       giveWay([socket]);
     }
   }
