@@ -61,8 +61,11 @@ describe('a checkpoint that is kept after the end of its task', () => {
     await ledger.dropKeptCheckpoint(first);
     assert.equal(ledger.loadCheckpoint(first), undefined);
     for (const { seq } of ledger.events(second)) await ledger.outbox.advance(seq);
+    const ended: string[] = [];
+    ledger.figures.follow({ ended: (id) => void ended.push(id) });
     assert.equal(await ledger.prune(clock.now() + 1_000, 10), 2);
     assert.deepEqual(ledger.keptCheckpoints(), []);
+    assert.ok(ended.includes(second), 'it spends no more');
   });
 });
 

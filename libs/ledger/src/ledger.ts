@@ -146,7 +146,13 @@ export function createLedger(
     prune: async (before, batch) => {
       const pruned = await store.write(
         (db) => pruneTasks(db, before, batch),
-        (taskIds) => taskIds.forEach(watchers.wake),
+        (taskIds) => {
+          for (const taskId of taskIds) {
+            watchers.wake(taskId);
+            // Nobody asks a peer for the late result of a task that is removed.
+            figures.announce(NOTHING, taskId);
+          }
+        },
       );
       return pruned.length;
     },

@@ -147,7 +147,7 @@ export interface Booking extends Pick<DaySpending, 'tokens' | 'cacheTokens'> {
 export interface FiguresListener {
   readonly counted?: (counts: readonly Count[]) => void;
   readonly booked?: (booking: Booking) => void;
-  /** The task spends no more: after the bookings of its end, or of what a peer did after it. */
+  /** The task spends no more: after the bookings of its end, or of a peer's work after it; again with its removal. */
   readonly ended?: (taskId: string) => void;
 }
 
