@@ -31,12 +31,11 @@ export function followFigures(options: FiguresOptions, versions: readonly string
     countCache: options.countCache ?? false,
     ownSpends: options.agent.minimumBudget > 0,
   });
-  const givenUp = () => ledger.keptCheckpoints().flatMap(({ taskId }) => ledger.get(taskId) ?? []);
   metrics.count(figures.totals());
   figures.follow({ counted: metrics.count, booked: spending.booked, ended: spending.ended });
   return {
     ...spending,
-    recover: () => spending.restore([...ledger.unfinished(), ...givenUp()]),
+    recover: () => spending.restore(ledger),
     gauge() {
       try {
         gaugeSpending(metrics, spending.view());

@@ -1,11 +1,12 @@
 import { openReader } from '@hermes-fleet/store';
 import { createFigures } from './figures.ts';
+import { findKeptCheckpoints } from './late-results.ts';
 import { LEDGER } from './schema.ts';
-import { unfinishedTasks } from './tasks.ts';
+import { findTask, unfinishedTasks } from './tasks.ts';
 import type { Figures, Ledger } from './types.ts';
 
 /** The figures of a ledger that another process may own. */
-export interface FiguresReader extends Pick<Ledger, 'unfinished'> {
+export interface FiguresReader extends Pick<Ledger, 'unfinished' | 'keptCheckpoints' | 'get'> {
   readonly figures: Pick<Figures, 'spentOn' | 'spentBy'>;
   close(): void;
 }
@@ -16,6 +17,8 @@ export function openFigures(file: string): FiguresReader {
   return {
     figures: createFigures(reader),
     unfinished: () => reader.read(unfinishedTasks),
+    keptCheckpoints: () => reader.read(findKeptCheckpoints),
+    get: (taskId) => reader.read((db) => findTask(db, taskId)),
     close: reader.close,
   };
 }

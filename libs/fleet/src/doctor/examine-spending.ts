@@ -33,7 +33,7 @@ function viewOf(options: ExamineSpendingOptions): SpendingView {
   const reader = openFigures(options.ledgerFile);
   try {
     const spending = createSpending({ ...options, figures: reader.figures });
-    spending.restore(reader.unfinished());
+    spending.restore(reader);
     return spending.view();
   } finally {
     reader.close();

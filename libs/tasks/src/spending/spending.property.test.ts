@@ -132,7 +132,7 @@ test(
             const own = view.profile;
             assert.ok(own.spent + own.reserved <= LIMITS.profile, JSON.stringify(own));
             const restarted = create();
-            restarted.restore(ledger.unfinished());
+            restarted.restore(ledger);
             assert.deepEqual(shown(restarted.view()), shown(view));
           }
           for (const { id } of tasks) await ledger.append(id, { type: 'done', data: {} });

@@ -1,5 +1,12 @@
 import { type FleetConfig, SHARED_CALLER } from '@hermes-fleet/fleet-config';
-import { type Booking, type DaySpending, type Figures, type TaskRecord, utcDay } from '@hermes-fleet/ledger';
+import {
+  type Booking,
+  type DaySpending,
+  type Figures,
+  type Ledger,
+  type TaskRecord,
+  utcDay,
+} from '@hermes-fleet/ledger';
 import { type Caller, type Clock, readDispatch, type TaskDispatch, type Unmet } from '@hermes-fleet/protocol';
 import type { FleetMetrics } from '@hermes-fleet/service';
 import { type DayCeiling, type DayFigures, dayUnmet, treeUnmet } from './ceilings.ts';
@@ -46,8 +53,11 @@ export interface Spending {
   unmet(dispatch: TaskDispatch, caller: Caller): Unmet[];
   /** As `unmet`; reserves the budget of the task in the same turn if there is none, until the task ends. */
   reserve(taskId: string, dispatch: TaskDispatch, caller: Caller): Unmet[];
-  /** Reserves for the tasks that a former process admitted, whatever the ceilings are now. */
-  restore(unfinished: readonly TaskRecord[]): void;
+  /**
+   * Reserves for the tasks that a former process admitted and that may still spend, here or at a peer that was given up,
+   * whatever the ceilings are now.
+   */
+  restore(ledger: Pick<Ledger, 'unfinished' | 'keptCheckpoints' | 'get'>): void;
   /** Follow the ledger. Never throw. */
   booked(booking: Booking): void;
   ended(taskId: string): void;
@@ -130,8 +140,9 @@ export function createSpending(options: SpendingOptions): Spending {
       if (exceeded.length === 0) hold(taskId, dispatch, caller.name, 0);
       return exceeded;
     },
-    restore(unfinished) {
-      for (const record of unfinished) {
+    restore(ledger) {
+      const givenUp = ledger.keptCheckpoints().flatMap(({ taskId }) => ledger.get(taskId) ?? []);
+      for (const record of [...ledger.unfinished(), ...givenUp]) {
         const dispatch = record.state === 'submitted' ? undefined : dispatchOf(record, options.versions);
         if (dispatch) hold(record.id, dispatch, record.caller, cost(figures.spentBy(record.id)));
       }
