@@ -72,7 +72,6 @@ export function createGivenUpTasks(options: GivenUpOptions): GivenUpTasks {
   const peerOf = new Map<string, string>();
   const stopping = new AbortController();
   let timer: Disposable | undefined;
-  let checking = false;
 
   function tried(taskId: string): void {
     const count = (open.get(taskId)?.count ?? 0) + 1;
@@ -154,17 +153,12 @@ export function createGivenUpTasks(options: GivenUpOptions): GivenUpTasks {
   }
 
   async function checkAll(): Promise<void> {
-    if (checking) return;
-    checking = true;
-    try {
-      // A peer that hangs holds up only its own tasks.
-      const byPeer = Map.groupBy([...open], ([taskId]) => peerOf.get(taskId) ?? UNREAD);
-      await Promise.all([...byPeer.values()].map(checkEach));
-    } finally {
-      checking = false;
-    }
+    // A peer that hangs holds up only its own tasks.
+    const byPeer = Map.groupBy([...open], ([taskId]) => peerOf.get(taskId) ?? UNREAD);
+    await Promise.all([...byPeer.values()].map(checkEach));
   }
 
+  /** One round of checks follows the other. */
   function arm(): void {
     if (timer || open.size === 0 || stopping.signal.aborted) return;
     timer = clock.timer(() => {
