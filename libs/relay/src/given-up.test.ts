@@ -74,7 +74,7 @@ describe('a task that was given up', () => {
     line.set('hold');
     const id = await send();
     await orchestrator.event(id, 'delegated');
-    await new Promise((resolve) => setTimeout(resolve, 300));
+    await until(() => line.held > 1);
     line.set('open');
     await line.deliver();
     const { status, tokensSpent } = await orchestrator.result(id);

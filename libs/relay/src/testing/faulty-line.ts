@@ -11,6 +11,8 @@ export interface FaultyLine {
   readonly port: number;
   /** Closes all connections. */
   set(state: LineState): void;
+  /** The number of requests that are held. */
+  readonly held: number;
   /** Delivers the requests that were held, one after another, and resolves with the answers. */
   deliver(): Promise<string[]>;
 }
@@ -50,6 +52,9 @@ export async function faultyLine(t: TestContext, port: number, toPort: number): 
   });
   return {
     port,
+    get held() {
+      return held.length;
+    },
     set(next) {
       state = next;
       closeAll();
