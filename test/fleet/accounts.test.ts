@@ -55,7 +55,7 @@ async function resultAt(fleet: Fleet, { profile, id }: Root): Promise<JsonObject
 const number = (value: unknown): number => (typeof value === 'number' ? value : assert.fail(String(value)));
 const sum = (counts: readonly number[]): number => counts.reduce((total, count) => total + count, 0);
 
-/** What a ledger says of its tokens and its terminal events. */
+/** The tokens and the terminal events of a ledger. */
 function ledgerOf(fleet: Fleet, profile: string) {
   const file = join(fleet.dir, 'state', profile, 'ledger.db');
   const { events, unfinished } = readLedgerFile(file);

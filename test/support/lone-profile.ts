@@ -19,7 +19,7 @@ export interface LoneProfile extends Target {
   kill(): Promise<void>;
   /** Starts it again on the same home and port. */
   start(): Promise<void>;
-  /** What `--doctor` finds: a line each. */
+  /** The findings of `--doctor`, a line each. */
   doctor(): Promise<string[]>;
 }
 

@@ -9,7 +9,7 @@ export interface DayFigures {
   /** Tokens; undefined without a ceiling. */
   readonly limit: number | undefined;
   readonly spent: number;
-  /** What unfinished tasks may still spend of their budgets. */
+  /** Tokens that unfinished tasks may still spend of their budgets. */
   readonly reserved: number;
 }
 
