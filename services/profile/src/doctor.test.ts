@@ -29,8 +29,12 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-/** Runs `--doctor` on a profile with these files. */
-async function doctor(t: TestContext, files: Record<string, JsonObject | string | undefined>) {
+/** Runs `--doctor` on a profile with these files and variables. */
+async function doctor(
+  t: TestContext,
+  files: Record<string, JsonObject | string | undefined>,
+  variables: Record<string, string> = {},
+) {
   const home = tempDir(t);
   const dir = join(home, 'profiles/neo');
   mkdirSync(dir, { recursive: true });
@@ -39,7 +43,7 @@ async function doctor(t: TestContext, files: Record<string, JsonObject | string 
       writeFileSync(join(dir, name), typeof content === 'string' ? content : JSON.stringify(content));
   const { PATH, NODE_COMPILE_CACHE } = process.env;
   const child = spawn(process.execPath, [MAIN, '--profile', 'neo', '--doctor'], {
-    env: { PATH, NODE_COMPILE_CACHE, HERMES_HOME: home, SHORT: 'short' },
+    env: { PATH, NODE_COMPILE_CACHE, HERMES_HOME: home, SHORT: 'short', ...variables },
     stdio: ['ignore', 'pipe', 'pipe'],
     timeout: 60_000,
     killSignal: 'SIGKILL',
@@ -152,6 +156,22 @@ test('the model is checked: its provider answers, is away, or rejects the key', 
   const away = await examined(await freePort());
   assert.equal(away.code, 1);
   assert.match(away.said, /^failed model reachable: .* could not be reached \(ECONNREFUSED\)$/m);
+});
+
+test('a key of the model that cannot be read is reported with everything else', async (t) => {
+  const { code, said } = await doctor(
+    t,
+    {
+      'fleet.yaml': { fleet: { tier: 'haiku', server, agents: { switch: { url: 'http://127.0.0.1:9' } } } },
+      'config.yaml': { model: 'anthropic/claude-haiku-4-5' },
+      'IDENTITY.md': IDENTITY,
+    },
+    { ANTHROPIC_API_KEY_FILE: '/nonexistent' },
+  );
+  assert.equal(code, 1);
+  assert.match(said, /^ok configuration files/m);
+  assert.match(said, /^failed model key: ANTHROPIC_API_KEY_FILE: \/nonexistent can't be read \(ENOENT\)/m);
+  assert.match(said, /^failed switch reachable: nobody answers/m);
 });
 
 test('the problems of an invalid fleet.yaml are reported, and that peers were not asked', async (t) => {

@@ -1,6 +1,7 @@
-import { probedModel, probeModel } from '@hermes-fleet/agent';
+import { type ProbedModel, probedModel, probeModel } from '@hermes-fleet/agent';
 import type { Finding } from '@hermes-fleet/fleet';
 import { type DoctorReport, examineMember } from '@hermes-fleet/member';
+import { FleetError } from '@hermes-fleet/protocol';
 import type { SecretEnv } from '@hermes-fleet/service';
 import { type Configuration, readConfiguration } from './configuration.ts';
 import type { Environment } from './environment.ts';
@@ -23,8 +24,15 @@ async function examineModel(
   { agent, fleet }: Pick<Configuration, 'agent' | 'fleet'>,
   env: SecretEnv,
 ): Promise<Finding[]> {
-  const echoes = fleet.fleet.response_handler === 'echo';
-  const probed = echoes ? undefined : probedModel(agent, env);
+  if (fleet.fleet.response_handler === 'echo') return [];
+  let probed: ProbedModel | undefined;
+  try {
+    probed = probedModel(agent, env);
+  } catch (thrown) {
+    const { message } = FleetError.from(thrown);
+    const fix = "correct the variable or the file of the model's key";
+    return [{ subject: 'model', check: 'key', state: 'failed', detail: message, fix }];
+  }
   if (!probed) return [];
   const { state, detail } = await probeModel(probed, agent.model_probe.timeout_s * 1000);
   const found = { subject: 'model', check: 'reachable', detail: `${agent.model}: ${detail}` } as const;
