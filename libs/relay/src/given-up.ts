@@ -87,7 +87,8 @@ export function createGivenUpTasks(options: GivenUpOptions): GivenUpTasks {
   }
 
   function isDue(peer: string, tries: Tries): boolean {
-    const hasAnnounced = (options.peers.get(peer)?.receivedAt ?? 0) > tries.triedAt;
+    // An announce of the same millisecond may have come after the try.
+    const hasAnnounced = (options.peers.get(peer)?.receivedAt ?? 0) >= tries.triedAt;
     return clock.now() >= (hasAnnounced ? tries.afterAnnounce : tries.whileSilent);
   }
 
