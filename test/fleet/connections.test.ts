@@ -91,6 +91,20 @@ async function callDuring(t: TestContext, to: Target, over: () => boolean) {
   return { ended };
 }
 
+/** Calls the service until a flood of idle connections is over. */
+async function callDuringFlood(t: TestContext, to: Target): Promise<void> {
+  let over = false;
+  const calls = await callDuring(t, to, () => over);
+  const idle = await flood(t, to);
+  await until(
+    async () => idle.every(({ closed, destroyed }) => closed || destroyed),
+    'all idle connections to be closed',
+    10_000,
+  );
+  over = true;
+  await calls.ended;
+}
+
 /** A command that lasts until `release`. */
 async function gate(t: TestContext) {
   const waiting = new Set<Socket>();
@@ -132,16 +146,7 @@ test('a port locked: a flood of connections without a token disturbs no caller o
   const answered = call(neo, 'SendMessage', message(prose(held.command)));
   await until(async () => held.waiting.size === 2, 'both tasks to run');
 
-  let over = false;
-  const calls = await callDuring(t, neo, () => over);
-  const idle = await flood(t, neo);
-  await until(
-    async () => idle.every(({ closed, destroyed }) => closed || destroyed),
-    'all idle connections to be closed',
-    10_000,
-  );
-  over = true;
-  await calls.ended;
+  await callDuringFlood(t, neo);
 
   held.release();
   assert.match(await streamed, /TASK_STATE_COMPLETED/);
@@ -153,16 +158,7 @@ test('a port locked: a flood of connections without a token disturbs no caller o
   timeout: 120_000,
 }, async (t) => {
   const trader = await startTrader(t);
-  let over = false;
-  const calls = await callDuring(t, trader, () => over);
-  const idle = await flood(t, trader);
-  await until(
-    async () => idle.every(({ closed, destroyed }) => closed || destroyed),
-    'all idle connections to be closed',
-    10_000,
-  );
-  over = true;
-  await calls.ended;
+  await callDuringFlood(t, trader);
 });
 
 test("a port locked: a task's command cannot lock the port of a neighbour", {

@@ -1,10 +1,9 @@
-import { once } from 'node:events';
-import { createServer, type RequestListener, type Server } from 'node:http';
+import type { RequestListener } from 'node:http';
 import type { TestContext } from 'node:test';
+import { type RestartableServer, restartableServer } from '@hermes-fleet/agent/testing';
 
 /** A model's address on loopback that answers every question alike, over the real wire, and counts who comes. */
-export interface ModelServer {
-  readonly url: string;
+export interface ModelServer extends RestartableServer {
   /**
    * The requests so far, as method and path, and `connection` for each new connection. Probes of a profile, which ask for
    * the list of models, are left out with their connections.
@@ -12,9 +11,6 @@ export interface ModelServer {
   readonly visits: readonly string[];
   /** The status of the next answers to calls; a probe is always answered with 200. */
   callStatus: number;
-  /** Refuses connections and cuts those that it has, until `start`. */
-  stop(): Promise<void>;
-  start(): Promise<void>;
 }
 
 const LIST = '/v1/models';
@@ -53,35 +49,11 @@ export async function startModelServer(
       response.end(`${chunk({ choices: [], usage: metered })}data: [DONE]\n\n`);
     });
   };
-  const { url, stop, start } = await listen(t, answer);
+  const { url, stop, start } = await restartableServer(t, answer);
   return Object.assign(model, { url: `${url}/v1`, visits, stop, start });
 }
 
 /** The address of a server that is there and answers everything with 503. */
 export async function startUnwellServer(t: TestContext): Promise<string> {
-  return (await listen(t, (_, response) => response.writeHead(503).end())).url;
-}
-
-async function listen(t: TestContext, answer: RequestListener) {
-  let port = 0;
-  let server: Server | undefined;
-  async function start(): Promise<void> {
-    server = createServer(answer).listen(port, '127.0.0.1');
-    await once(server, 'listening');
-    const address = server.address();
-    if (address === null || typeof address === 'string') throw new Error('the server has no port');
-    port = address.port;
-  }
-  async function stop(): Promise<void> {
-    const running = server;
-    server = undefined;
-    if (!running) return;
-    const closed = once(running, 'close');
-    running.close();
-    running.closeAllConnections();
-    await closed;
-  }
-  await start();
-  t.after(stop);
-  return { url: `http://127.0.0.1:${port}`, start, stop };
+  return (await restartableServer(t, (_, response) => response.writeHead(503).end())).url;
 }

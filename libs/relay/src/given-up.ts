@@ -14,6 +14,7 @@ import {
   versionOf,
 } from '@hermes-fleet/protocol';
 import { recordFields } from '@hermes-fleet/tasks';
+import { delegatedEntry } from '@hermes-fleet/tokens';
 import { MAX_REPORTED_TOKENS } from './attempt-history.ts';
 import { cancelAtPeer } from './delegation/cancel-delegation.ts';
 import type { CancelOptions } from './delegation/delegate-options.ts';
@@ -124,15 +125,7 @@ export function createGivenUpTasks(options: GivenUpOptions): GivenUpTasks {
     const tokens = Math.min(result.tokensSpent, MAX_REPORTED_TOKENS);
     const executedBy = executorOf(result, peer, options.self);
     const late = encodeResult({ ...result, taskId: record.key, tokensSpent: tokens, executedBy });
-    await ledger.saveLateResult(record.id, late, {
-      kind: 'delegated',
-      inputTokens: tokens,
-      outputTokens: 0,
-      cacheReadTokens: 0,
-      cacheWriteTokens: 0,
-      source: 'reported',
-      model: 'relay',
-    });
+    await ledger.saveLateResult(record.id, late, delegatedEntry('relay', tokens));
     taskLog.info(
       { peer, status: result.status, tokens_spent: tokens },
       'late result of a given-up task kept',

@@ -6,7 +6,15 @@ import {
   type TokenStore,
   type Usage,
 } from '@hermes-fleet/protocol';
-import { assertExactTotal, estimateEntry, meteredEntry, summarize, tokenCount, tokensOf } from './entry.ts';
+import {
+  assertExactTotal,
+  delegatedEntry,
+  estimateEntry,
+  meteredEntry,
+  summarize,
+  tokenCount,
+  tokensOf,
+} from './entry.ts';
 
 export interface BoundedReservation extends Reservation {
   /** The reserved output tokens: the requested ones, or fewer if the ceiling leaves less after the input. */
@@ -106,16 +114,8 @@ export function createBudget(options: BudgetOptions): TaskBudget {
   }
 
   async function addDelegated(tokens: number, work = model): Promise<void> {
-    if (tokenCount('tokens', tokens) === 0) return;
-    const entry: TokenEntry = {
-      kind: 'delegated',
-      inputTokens: tokens,
-      outputTokens: 0,
-      cacheReadTokens: 0,
-      cacheWriteTokens: 0,
-      source: 'reported',
-      model: work,
-    };
+    const entry = delegatedEntry(work, tokens);
+    if (entry.inputTokens === 0) return;
     assertExactTotal(taskId, entries, entry);
     entries.add(entry);
     try {

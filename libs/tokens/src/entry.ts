@@ -54,6 +54,19 @@ export function meteredEntry(model: string, usage: Settlement): TokenEntry {
   };
 }
 
+/** The charge of work that a peer did: one number, of which nobody here knows the parts. */
+export function delegatedEntry(model: string, tokens: number): TokenEntry {
+  return {
+    kind: 'delegated',
+    inputTokens: tokenCount('tokens', tokens),
+    outputTokens: 0,
+    cacheReadTokens: 0,
+    cacheWriteTokens: 0,
+    source: 'reported',
+    model,
+  };
+}
+
 /**
  * The usage of a task: the sum of its own calls, and delegated tokens separately. `source` is the least reliable source
  * of the own calls (metered, estimated, reported); `reported` for a task that only delegated.

@@ -37,5 +37,6 @@ export {
   memoryTokens,
   type TestRun,
 } from './harness.ts';
+export { type RestartableServer, restartableServer } from './restartable-server.ts';
 export { type ChatRequest, type Reply, scriptedServer } from './scripted-server.ts';
 export { usersTree } from './tree.ts';
