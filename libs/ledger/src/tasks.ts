@@ -155,8 +155,8 @@ export function appendEvent(
 
 /**
  * Removes up to `batch` ended tasks that were last updated before `before` (ms since the epoch), with all their rows,
- * and returns their ids; also the spending of days before. The terminal event is a task's last: at or below the cursor, all events of the task are
- * published.
+ * and returns their ids; also removes the spending of the days before that time. The terminal event is a task's last: at
+ * or below the cursor, all events of the task are published.
  */
 export function pruneTasks(db: Queries, before: number, batch: number): string[] {
   db.run('DELETE FROM spending WHERE day < ?', utcDay(before));

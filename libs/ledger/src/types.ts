@@ -217,8 +217,9 @@ export interface Ledger {
   /** The latest checkpoint of a task. */
   loadCheckpoint(taskId: string): JsonObject | undefined;
   /**
-   * Replaces the checkpoint, which ends with its task unless its state has `keep_after_end: true`. `growing` names an append-only list in the state: elements that are the same objects as at
-   * the last save are not written again, so they must not be changed.
+   * Replaces the checkpoint, which ends with its task unless its state has `keep_after_end: true`. `growing` names an
+   * append-only list in the state: elements that are the same objects as at the last save are not written again, so they
+   * must not be changed.
    */
   saveCheckpoint(taskId: string, state: JsonObject, growing?: string): Promise<void>;
   /** The checkpoints that were kept after the end of their tasks, oldest first. */

@@ -38,8 +38,8 @@ const CHARS_PER_TOKEN = 4;
 
 /**
  * Builds the system prompt of a run (docs/agent.md#prompt), once per run. Every step pays for it, so the optional parts
- * are added by priority until they take one fortieth of the budget; a small budget gets the short form. Content from disk or from
- * peers is limited in size and marked as data. Throws the signal's reason.
+ * are added by priority until they take one fortieth of the budget; a small budget gets the short form. Content from disk
+ * or from peers is limited in size and marked as data. Throws the signal's reason.
  */
 export async function systemPrompt(options: PromptOptions): Promise<string> {
   const { task, offer, budget, identity, peers } = options;

@@ -47,7 +47,8 @@ const PEER: Caller = { name: 'peer', scopes: new Set(PEER_SCOPES) };
 /**
  * The HTTP application that every process shares (docs/operations.md); it does not listen. Every route requires a token
  * unless its config has `public: true`. The token is checked before the body is read, and the handler finds
- * `request.caller`. Without an authenticator, requests of foreign web pages are refused instead; see `hosts`. The body of an error is `{error: {code, message, fields}}`, its status is the catalogue's.
+ * `request.caller`. Without an authenticator, requests of foreign web pages are refused instead; see `hosts`. The body of
+ * an error is `{error: {code, message, fields}}`, its status is the catalogue's.
  *
  * A plugin for another protocol registers in its own scope (`app.register(async (scope) => ...)`) and sets its error
  * handler and content type parsers there. They override the default ones, also for 401, 408, 413 and 415:

@@ -2,8 +2,8 @@
 const COMPACT_FROM = 32;
 
 /**
- * Elements in the order of a comparison in which no two are equal. It is fast for a queue: removing the first element and adding a last one
- * take constant time.
+ * Elements in the order of a comparison in which no two are equal. It is fast for a queue: removing the first element and
+ * adding a last one take constant time.
  */
 export class SortedList<T> {
   readonly #compare: (a: T, b: T) => number;
