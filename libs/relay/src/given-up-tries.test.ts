@@ -38,26 +38,31 @@ async function setup(t: TestContext, script: Script, more: JsonObject = {}) {
     log: silentLog,
   });
   const log = recordingLog();
-  const { task } = await ledger.accept({
-    id: systemIds.uuid(),
-    contextId: 'c',
-    caller: 'operator',
-    key: 'mine',
-    fingerprint: 'f',
-    message: {},
-    dispatch: { type: 'TASK_DISPATCH', protocol_version: '2.0', task: { task_id: 'mine' }, brief: 'b' },
-  });
-  const current = {
-    peer: 'helper',
-    messageId: 'm',
-    contextId: 'c',
-    payload: { type: 'TASK_DISPATCH', protocol_version: '2.0', task: { task_id: task.id }, ...more },
-    startedAt: '2026-05-31T20:00:00Z',
-    remoteTaskId: 'r-1',
-    ...(more.text === undefined ? {} : { prose: true }),
+  /** A task that was given up while this peer had it. */
+  const giveUp = async (at: string): Promise<string> => {
+    const { task } = await ledger.accept({
+      id: systemIds.uuid(),
+      contextId: 'c',
+      caller: 'operator',
+      key: at === 'helper' ? 'mine' : at,
+      fingerprint: 'f',
+      message: {},
+      dispatch: { type: 'TASK_DISPATCH', protocol_version: '2.0', task: { task_id: 'mine' }, brief: 'b' },
+    });
+    const current = {
+      peer: at,
+      messageId: 'm',
+      contextId: 'c',
+      payload: { type: 'TASK_DISPATCH', protocol_version: '2.0', task: { task_id: task.id }, ...more },
+      startedAt: '2026-05-31T20:00:00Z',
+      remoteTaskId: 'r-1',
+      ...(more.text === undefined ? {} : { prose: true }),
+    };
+    const state = { ...INITIAL_STATE, current, givenUp: { at: clock.now() } };
+    await ledger.saveCheckpoint(task.id, encodeRelayState(state));
+    return task.id;
   };
-  const state = { ...INITIAL_STATE, current, givenUp: { at: clock.now() } };
-  await ledger.saveCheckpoint(task.id, encodeRelayState(state));
+  const id = await giveUp('helper');
   const peer = { ...peerOf('helper'), endpoint: options.endpoint, receivedAt: 0 };
   const known = { peer: true };
   const tasks = createGivenUpTasks({
@@ -76,9 +81,10 @@ async function setup(t: TestContext, script: Script, more: JsonObject = {}) {
     log,
     tasks,
     known,
-    id: task.id,
+    id,
+    giveUp,
     methods: () => calls.map(({ method }) => method),
-    end: () => ledger.append(task.id, { type: 'error', data: {} }, { result: { status: 'error' } }),
+    end: (taskId = id) => ledger.append(taskId, { type: 'error', data: {} }, { result: { status: 'error' } }),
     announce: () => {
       peer.receivedAt = clock.now();
     },
@@ -155,6 +161,23 @@ describe('a task that was given up is canceled at its peer', () => {
       assert.equal(made.methods().length, script.length);
       assert.equal(made.ledger.lateResult(made.id), undefined);
     });
+
+  it('while another peer hangs', async (t) => {
+    const made = await setup(t, [
+      ['CancelTask', 'silence'],
+      ['CancelTask', canceled('stopped')],
+    ]);
+    await made.end();
+    made.tasks.start();
+    await made.pass(16);
+    await until(() => made.methods().length === 1);
+    const other = await made.giveUp('other');
+    await made.end(other);
+    made.tasks.add(other);
+    await made.pass(16);
+    await until(() => made.ledger.lateResult(other) !== undefined);
+    assert.equal(made.ledger.lateResult(made.id), undefined);
+  });
 
   it('with its text as the late result, if the peer is a prose peer', async (t) => {
     const made = await setup(t, [['CancelTask', canceled('I stopped.')]], { text: 'do it' });

@@ -64,13 +64,15 @@ interface Tries {
   readonly whileSilent: number;
 }
 
-/** Tasks whose peer was not read yet. */
-const UNREAD = '';
+/** The group of tasks that are at no peer, or whose checkpoint cannot be read. */
+const NO_PEER = '';
 
 export function createGivenUpTasks(options: GivenUpOptions): GivenUpTasks {
   const { ledger, clock, log } = options;
   const open = new Map<string, Tries>();
   const peerOf = new Map<string, string>();
+  /** The peers whose tasks are being checked. */
+  const busy = new Set<string>();
   const stopping = new AbortController();
   let timer: Disposable | undefined;
 
@@ -100,7 +102,6 @@ export function createGivenUpTasks(options: GivenUpOptions): GivenUpTasks {
     if (!isTerminal(record.state)) return true;
     const { current, givenUp } = givenUpState(ledger.loadCheckpoint(taskId));
     if (!current || !givenUp) return false;
-    peerOf.set(taskId, current.peer);
     const taskLog = logWith(log, recordFields(record));
     if (clock.now() - givenUp.at > MAX_AGE_MS) {
       taskLog.warn({ peer: current.peer }, 'task that was given up was never canceled at its peer');
@@ -146,20 +147,35 @@ export function createGivenUpTasks(options: GivenUpOptions): GivenUpTasks {
     }
   }
 
-  async function checkAll(): Promise<void> {
-    // A peer that hangs holds up only its own tasks.
-    const byPeer = Map.groupBy([...open], ([taskId]) => peerOf.get(taskId) ?? UNREAD);
-    await Promise.all([...byPeer.values()].map(checkEach));
+  /** Checks the tasks of each peer one after another. A peer that hangs holds up only its own. */
+  function checkAll(): void {
+    for (const [peer, tasks] of Map.groupBy([...open], ([taskId]) => readPeer(taskId))) {
+      if (busy.has(peer)) continue;
+      busy.add(peer);
+      void checkEach(tasks).finally(() => busy.delete(peer));
+    }
   }
 
-  /** One round of checks follows the other. */
+  function readPeer(taskId: string): string {
+    const known = peerOf.get(taskId);
+    if (known !== undefined) return known;
+    try {
+      const { current } = givenUpState(ledger.loadCheckpoint(taskId));
+      if (!current) return NO_PEER;
+      peerOf.set(taskId, current.peer);
+      return current.peer;
+    } catch {
+      // Its check reports the reason.
+      return NO_PEER;
+    }
+  }
+
   function arm(): void {
     if (timer || open.size === 0 || stopping.signal.aborted) return;
     timer = clock.timer(() => {
-      void checkAll().finally(() => {
-        timer = undefined;
-        arm();
-      });
+      timer = undefined;
+      checkAll();
+      arm();
     }, CHECK_EVERY_MS);
   }
 
