@@ -36,7 +36,8 @@ const YOUNG_MS = 1_000;
  *
  * - Few connections may be unauthenticated for longer than a second, and at most half of all connections. The oldest of
  *   them gives way to a new one, and those that are silent are closed, unless they wait for a reply.
- * - In a full listener, the connection that has been idle the longest gives way. One with a pending reply never does.
+ * - In a full listener, the authenticated connection that has been idle the longest gives way. One with a pending reply
+ *   never does.
  *
  * Must be called once, before the server listens.
  */
