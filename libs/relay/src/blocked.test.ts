@@ -7,8 +7,15 @@ import {
   type RelayFleet,
   relayFleet,
   type Script,
+  spending,
 } from '@hermes-fleet/fleet/testing';
-import type { JsonObject, OnBlocked, RunOutcome, Unmet } from '@hermes-fleet/protocol';
+import {
+  type JsonObject,
+  type OnBlocked,
+  type RunOutcome,
+  systemClock,
+  type Unmet,
+} from '@hermes-fleet/protocol';
 
 const POLICIES: readonly OnBlocked[] = ['reroute', 'queue', 'fail'];
 const needsMemory = { requirements: { required_mcp: ['memory'] } };
@@ -218,6 +225,34 @@ it('a task goes to at most max_attempts peers that refuse it for good', async (t
   const id = await orchestrator.send(dispatching({}, { routing: { max_attempts: 2 } }));
   const result = await orchestrator.result(id);
   assert.deepEqual([result.status, result.attempts?.length], ['blocked', 2]);
+});
+
+it('a peer that refuses again for good does not use up the attempts of a task that waits for a slot at another', async (t) => {
+  const gate = Promise.withResolvers<void>();
+  t.after(() => gate.resolve());
+  const script: Script = async (task, context) => {
+    await gate.promise;
+    return spending(5)(task, context);
+  };
+  const { orchestrator, worker, hear } = await relayFleet(t, {
+    neo: { script: refusing(lacking) },
+    trinity: { script, fleet: { limits: { max_concurrent_tasks: 1 } } },
+  });
+  await orchestrator.send(dispatching({}, { routing: { target: 'trinity' } }));
+  await worker('trinity').firstRun;
+  const id = await orchestrator.send(dispatching({}, { routing: { max_attempts: 2 } }));
+  const refusals = () => worker('neo').runs.length;
+  for (let round = 0; round < 60 && refusals() < 2; round += 1) {
+    await hear('neo');
+    await systemClock.sleep(100);
+  }
+  gate.resolve();
+  const { status, executedBy, attempts = [] } = await orchestrator.result(id);
+  assert.deepEqual([status, executedBy], ['done', 'trinity']);
+  assert.deepEqual(
+    attempts.map(({ peer, status: each }) => `${peer} ${each}`),
+    ['neo blocked', 'neo blocked', 'trinity done'],
+  );
 });
 
 it('refusals for the moment are no attempts: the task waits for them to pass, as long as it may wait', async (t) => {

@@ -51,7 +51,7 @@ const Checkpoint = z.object({
     }),
   ),
   refusals: z.array(Refused),
-  /** The number of refusals whose reason is not transient; absent in checkpoints of 0.1.0. */
+  /** The number of refusals that count for `max_attempts`; absent in checkpoints of 0.1.0. */
   refused: z.number().optional(),
   /** How many times a peer had no free slot. */
   turnedAway: z.number().default(0),
@@ -69,7 +69,7 @@ export interface Refusal extends Omit<z.output<typeof Refused>, 'unmet'> {
 export interface RelayState {
   readonly attempts: readonly Attempt[];
   readonly refusals: readonly Refusal[];
-  /** The number of refusals whose reason is not transient. */
+  /** The number of refusals that count for `max_attempts`. */
   readonly refused: number;
   /** How many times a peer had no free slot. */
   readonly turnedAway: number;

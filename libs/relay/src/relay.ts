@@ -102,7 +102,7 @@ async function tryPeers(options: RunOptions, run: RelayedRun, placement: Placeme
     resumed = false;
     placement.leave(true);
     const failed = failedAtOnce(outcome);
-    const change = refusal && stateAfter(run.state, refusal, attempts);
+    const change = refusal && stateAfter(run.state, refusal, attempts, failed);
     // A failure that is the task's result stays with its peer, where a restart finds it again.
     const isResult =
       change === undefined || (failed && !run.after(change, () => hasAlternative(options, run)));
@@ -122,16 +122,22 @@ async function tryPeers(options: RunOptions, run: RelayedRun, placement: Placeme
   }
 }
 
-/** The state of a task that this peer has refused. */
+/**
+ * The state of a task that this peer has refused. A peer that repeats its refusal does not count again, or a peer that
+ * refuses all work would use up the attempts while the task waits for a slot at another. A failure may have cost tokens,
+ * and always counts.
+ */
 function stateAfter(
   { refusals, refused }: RelayState,
   refusal: Refusal,
   attempts: readonly Attempt[],
+  failed: boolean,
 ): Partial<RelayState> {
+  const repeats = refusals.some(({ peer, transient }) => peer === refusal.peer && !transient);
   return {
     attempts,
     refusals: withRefusal(refusals, refusal),
-    refused: refused + (refusal.transient ? 0 : 1),
+    refused: refused + (refusal.transient || (repeats && !failed) ? 0 : 1),
     current: undefined,
   };
 }
