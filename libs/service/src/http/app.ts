@@ -149,7 +149,9 @@ export function createApp(options: AppOptions): FastifyInstance {
       }
       throw new FleetError('NOT_FOUND', 'there is nothing at this address');
     }
-    if (config.public !== true) {
+    if (config.public === true) {
+      if (!isAnonymous(callerIfKnown(authenticate, request.headers.authorization))) keep(request, reply);
+    } else {
       request.caller = authenticate ? authenticate(request.headers.authorization) : PEER;
       keep(request, reply);
       addLogFields(request, reply, { caller: request.caller.name });

@@ -149,6 +149,18 @@ test('a caller with a token may be silent: between requests, and while it waits'
   assert.match(await kept.ask(get('/me'), 'me'), /^HTTP\/1\.1 200/);
 });
 
+test('a valid token counts on a public route too, as in a scrape with a token, and a wrong one does not', async (t) => {
+  const { port } = await startApp(t, { connections: { unauthenticatedIdleMs: IDLE_MS } });
+  const caller = await open(t, port);
+  assert.match(await caller.ask(get('/health'), '}'), /keep-alive: timeout=72\r\n/i);
+  const stranger = await open(t, port);
+  const wrong = get('/health', 'authorization: Bearer another-token-of-nobody\r\n');
+  assert.match(await stranger.ask(wrong, '}'), /^HTTP\/1\.1 200/);
+  await stranger.closed;
+  await (await open(t, port)).closed;
+  assert.match(await caller.ask(get('/health'), '}'), /^HTTP\/1\.1 200/);
+});
+
 test('without tokens, a valid request makes a connection a caller, and a foreign one does not', async (t) => {
   const { port } = await startApp(t, {
     ...me,
