@@ -2,6 +2,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { type A2AClient, createA2AClient } from '@hermes-fleet/a2a';
 import { createGateway, type Gateway, type GatewayOptions } from '@hermes-fleet/fleet';
+import { SHARED_CALLER } from '@hermes-fleet/fleet-config';
 import { type Ledger, openLedger } from '@hermes-fleet/ledger';
 import {
   type Announcer,
@@ -65,7 +66,7 @@ export function openMember(
   const metrics = createMetrics({
     profile,
     peers: Object.keys(credentials.peers),
-    callers: credentials.callers.map(({ name }) => name),
+    callers: server.auth_required ? credentials.callers.map(({ name }) => name) : [SHARED_CALLER.name],
     tiers,
   });
   return { ...shared, version, config, server, credentials, identity, metrics, ownership, ledger };

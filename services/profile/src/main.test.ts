@@ -47,6 +47,16 @@ function start(t: TestContext, home: string) {
   return { child, ended, lines: createInterface({ input: child.stdout }) };
 }
 
+async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, '127.0.0.1');
+  await once(probe, 'listening');
+  const address = probe.address();
+  const port = typeof address === 'object' && address ? address.port : assert.fail('no port');
+  probe.close();
+  await once(probe, 'close');
+  return port;
+}
+
 /** Processes whose command line contains this text. */
 function processesNaming(text: string): number[] {
   const commandLine = (pid: string): string => {
@@ -137,12 +147,7 @@ test('after SIGTERM while it resumes tasks, it stops in order and never listens'
 });
 
 test('the streams that a caller may have open are those of the configuration', async (t) => {
-  const probe = createServer().listen(0, '127.0.0.1');
-  await once(probe, 'listening');
-  const address = probe.address();
-  const port = typeof address === 'object' && address ? address.port : assert.fail('no port');
-  probe.close();
-  await once(probe, 'close');
+  const port = await freePort();
   const { home, dir } = profileHome(t, port);
   const server = { bind_port: port, auth_required: false };
   const limits = { max_streams_per_caller: 1 };
@@ -168,5 +173,23 @@ test('the streams that a caller may have open are those of the configuration', a
   assert.match(await second.text(), /has 1 open streams, the most allowed/);
   child.kill('SIGTERM');
   await first.text().catch(() => undefined);
+  assert.equal((await ended).code, 0);
+});
+
+test('without tokens, the metrics of spending name the shared caller and its ceiling', async (t) => {
+  const port = await freePort();
+  const { home, dir } = profileHome(t, port);
+  const server = { bind_port: port, auth_required: false };
+  const spending = { callers: { peer: { tokens_per_day: 1_500 } } };
+  writeFileSync(
+    join(dir, 'fleet.yaml'),
+    JSON.stringify({ fleet: { tier: 'haiku', server, spending, shutdown: { grace_s: 1 } } }),
+  );
+  const { child, ended, lines } = start(t, home);
+  for await (const line of lines) if (line.includes('listening')) break;
+  const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+  assert.match(metrics, /^fleet_spending_ceiling_tokens\{scope="caller",caller="peer"\} 1500$/m);
+  assert.match(metrics, /^fleet_tokens_spent_total\{[^}]*caller="peer"[^}]*\} 0$/m);
+  child.kill('SIGTERM');
   assert.equal((await ended).code, 0);
 });
