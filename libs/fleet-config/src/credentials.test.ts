@@ -10,11 +10,14 @@ const config = (fleet: object) => FleetConfigSchema.parse({ fleet });
 const LONG = 'a-token-of-some-length';
 
 describe('tokens', () => {
-  it('resolves a shared token to the caller "peer", and the tokens of peers', () => {
+  it('resolves a shared token to the caller "peer", and the tokens and other keys of peers', () => {
     const found = resolveTokens(
       config({
         server: { bind_port: 9220, token_env: 'OWN' },
-        agents: { neo: { url: 'http://neo:9220', token_env: 'NEO' }, open: { url: 'http://open:1' } },
+        agents: {
+          neo: { url: 'http://neo:9220', token_env: 'NEO' },
+          open: { url: 'http://open:1', max_tasks: 2 },
+        },
       }),
       env({ OWN: LONG, NEO: `${LONG}2` }),
     );
@@ -24,7 +27,7 @@ describe('tokens', () => {
     ]);
     assert.deepEqual(found.peers, {
       neo: { url: 'http://neo:9220/jsonrpc', token: `${LONG}2` },
-      open: { url: 'http://open:1/jsonrpc' },
+      open: { url: 'http://open:1/jsonrpc', maxTasks: 2 },
     });
   });
 

@@ -34,6 +34,8 @@ describe('a task that fails before a model answers', () => {
         await orchestrator.metrics(),
         /fleet_task_reroutes_total\{from="neo",to="trinity",reason="failed"\} 1/,
       );
+      const rateOf = (name: string) => orchestrator.peers.get(name)?.blockedRate ?? Number.NaN;
+      assert.ok(rateOf('neo') > rateOf('trinity'), 'it costs the worker score');
     });
 
   it('keeps its own error when no other worker can take it', async (t) => {

@@ -1,6 +1,15 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import { CALLER, DONE, dispatching, inbound, type Script } from '@hermes-fleet/fleet/testing';
+import {
+  CALLER,
+  DONE,
+  dispatching,
+  freePort,
+  inbound,
+  profile,
+  type Script,
+} from '@hermes-fleet/fleet/testing';
+import { faultyLine } from './testing/faulty-line.ts';
 import { MEMORY, until, withoutMemory } from './testing/without-memory.ts';
 
 /** A task in each state that lasts: asking, running, queued three times, waiting. The worker has one slot. */
@@ -73,4 +82,44 @@ describe('a task in any state', { concurrency: 2 }, () => {
       for (const id of Object.values(ids))
         assert.equal(orchestrator.events(id).filter((type) => type === 'done').length, 1);
     });
+});
+
+it('a task whose acknowledgement was lost is found at its peer after a crash of the orchestrator, and done once', async (t) => {
+  const [switchPort, linePort, otherPort] = [await freePort(), await freePort(), await freePort()];
+  const ports = { switch: switchPort, neo: await freePort(), trinity: otherPort };
+  const gate = Promise.withResolvers<void>();
+  const script: Script = () => gate.promise.then(() => DONE);
+  const neo = await profile(t, { name: 'neo', agents: ports, script });
+  const trinity = await profile(t, { name: 'trinity', agents: ports, tier: 'opus', script });
+  for (const worker of [neo, trinity]) await worker.serve();
+  const line = await faultyLine(t, linePort, ports.neo);
+  const agents = { ...ports, neo: linePort };
+  const orchestrator = await profile(t, {
+    name: 'switch',
+    agents,
+    random: () => 0,
+    fleet: { orchestrate: true },
+  });
+  const hear = async (): Promise<void> => {
+    for (const worker of [neo, trinity]) {
+      // The address that the orchestrator knows.
+      const { endpoint: _own, ...announce } = await worker.gateway.freshAnnounce();
+      await orchestrator.peers.record(announce, { name: worker.name });
+    }
+  };
+  await hear();
+  line.set('cut');
+  const id = await orchestrator.send(dispatching());
+  await neo.firstRun;
+  // Chosen again, the task would go to trinity.
+  neo.facts.clean = false;
+  await hear();
+  await orchestrator.gateway.stop(1_000);
+  await orchestrator.crash();
+  line.set('open');
+  await orchestrator.restart();
+  gate.resolve();
+  assert.equal((await orchestrator.result(id)).status, 'done');
+  assert.deepEqual([neo.runs.length, trinity.runs.length], [1, 0]);
+  assert.equal(orchestrator.events(id).filter((type) => type === 'done').length, 1);
 });

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { FleetError } from '@hermes-fleet/protocol';
 import { manualClock, silentLog } from '@hermes-fleet/protocol/testing';
+import { capacityOf } from '../capacity.ts';
 import { isLive } from '../peer-profile.ts';
 import { announceOf, instanceOf, NOW } from '../testing/index.ts';
 import { AT, plain, testRegistry } from '../testing/registry.ts';
@@ -167,6 +168,20 @@ describe('the peer registry', () => {
     assert.deepEqual(seen, [0, 0, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000, 30_000]);
     health.recordAnswer();
     assert.equal(openFor(), 0);
+  });
+
+  it('gives a peer that announces no limits the slots that fleet.yaml says, else four', async (t) => {
+    const { restart, clock } = testRegistry(t);
+    for (const maxTasks of [undefined, 2]) {
+      const url = 'http://127.0.0.1:9220/jsonrpc';
+      const peers = await restart(undefined, {
+        neo: { url, ...(maxTasks === undefined ? {} : { maxTasks }) },
+      });
+      const { limits: _usual, ...announce } = announceOf('neo');
+      await peers.record(announce, { name: 'neo' });
+      const peer = peers.get('neo') ?? assert.fail();
+      assert.equal(capacityOf(peer, clock.now()).limit, maxTasks ?? 4);
+    }
   });
 
   it('tracks load, refusals and latency', (t) => {
