@@ -4,6 +4,7 @@ import {
   type ControlResponse,
   type ControlStatus,
   type Log,
+  traceField,
 } from '@hermes-fleet/protocol';
 import { failedResponse, writeFailure } from './answers.ts';
 import type { Answer, Attempt } from './attempt.ts';
@@ -69,13 +70,14 @@ export function createAuditRecorder(options: {
       }
     },
     audited: watcher.audited,
-    report: ({ caller, transport }, { response }) => {
+    report: ({ caller, transport, traceparent }, { response }) => {
       const { decisionId: decision_id, concernId: concern_id, status } = response;
       const action = ControlAction.safeParse(response.action).data ?? 'none';
       const codes = response.errors.map(({ code }) => code);
       watcher.decided(action, status);
       for (const code of codes) watcher.rejected(code);
-      const fields = { decision_id, concern_id, action, status, codes, caller: caller.name, door: transport };
+      const about = { decision_id, concern_id, action, status, codes };
+      const fields = { ...about, caller: caller.name, door: transport, ...traceField({ traceparent }) };
       if (status === 'failed') log.error(fields, 'a decision failed');
       else log.info(fields, 'a decision was answered');
     },

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { PeerTask } from '@hermes-fleet/a2a';
 import { decodeResult, FleetError, type JsonObject } from '@hermes-fleet/protocol';
+import { recordingLog } from '@hermes-fleet/protocol/testing';
 import { client, deciding, IN_TIME, message, part, peer, taskOf } from './testing/a2a-client.ts';
 import { at, decision, GRID, openTransports, TREND } from './testing/transports.ts';
 
@@ -188,4 +189,21 @@ test('all other messages and cancellations go to the gateway', async (t) => {
   assert.ok(reply.kind === 'task');
   await assert.rejects(slow.intake.cancel(reply.task.id, caller), { code: 'TASK_NOT_CANCELABLE' });
   assert.deepEqual(slow.canceled, []);
+});
+
+test('its log lines have the IDs that find a task in the logs of all services', async (t) => {
+  const log = recordingLog();
+  const transports = await openTransports(t, { log });
+  const trace = '0af7651916cd43dd8448eb211c80319c';
+  const { body } = await transports.post(
+    '/jsonrpc',
+    message([part(decision())], { messageId: 'pause-now' }),
+    {
+      headers: { traceparent: `00-${trace}-b7ad6b7169203331-01` },
+    },
+  );
+  assert.equal(at(body, 'error'), undefined, JSON.stringify(body));
+  const fields = (await log.saw(/^decision accepted/)).fields as JsonObject;
+  assert.deepEqual([fields.dispatch_id, fields.root_id, fields.trace_id], ['pause-now', 'pause-now', trace]);
+  assert.equal(((await log.saw(/^a decision was answered/)).fields as JsonObject).trace_id, trace);
 });

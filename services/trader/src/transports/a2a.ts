@@ -11,6 +11,8 @@ import {
   type InboundMessage,
   type Intake,
   type Log,
+  type TaskFields,
+  traceField,
 } from '@hermes-fleet/protocol';
 import { requireScope } from '@hermes-fleet/service';
 import { DECIDE } from '../control/access.ts';
@@ -47,6 +49,12 @@ export interface ControlIntake extends Intake {
 /** Longest wait of a start for the rate limit, which restarts empty and may delay decisions that were admitted before. */
 const RECOVER_MS = 30_000;
 const PAUSE = { firstMs: 100, longestMs: 5_000, random: Math.random };
+
+/** The fields of a log line about a decision's task. A decision is the first task of its chain. */
+function fieldsOf(task: TaskRecord): TaskFields & { readonly context_id: string; readonly caller: string } {
+  const { id, key, contextId, caller } = task;
+  return { task_id: id, dispatch_id: key, root_id: key, context_id: contextId, caller, ...traceField(task) };
+}
 
 export function createControlIntake(options: ControlIntakeOptions): ControlIntake {
   const { decisions, ledger, gateway, clock, log } = options;
@@ -90,7 +98,7 @@ export function createControlIntake(options: ControlIntakeOptions): ControlIntak
     const { task, created } = await accepted.catch((thrown: unknown) => {
       throw nameConflict(thrown, messageId);
     });
-    const fields = { task_id: task.id, context_id: task.contextId, caller: caller.name };
+    const fields = fieldsOf(task);
     log.info(fields, created ? 'decision accepted' : 'decision is already known: its task answers');
     // Read again: the record of a copy may predate the decision.
     const { state } = ledger.get(task.id) ?? task;
@@ -131,7 +139,7 @@ export function createControlIntake(options: ControlIntakeOptions): ControlIntak
       }
     } catch (thrown) {
       // `decide` promises not to throw: this is a defect, and the task must still end.
-      log.error({ task_id: task.id, err: thrown }, 'a decision failed unexpectedly');
+      log.error({ ...fieldsOf(task), err: thrown }, 'a decision failed unexpectedly');
       return brokenEnding(task.key, FleetError.from(thrown));
     }
   }
@@ -149,7 +157,7 @@ export function createControlIntake(options: ControlIntakeOptions): ControlIntak
       } catch (error) {
         const isTransient = error instanceof FleetError && error.code === 'STORE_UNAVAILABLE';
         if (!isTransient || closing.signal.aborted) throw error;
-        log.warn({ task_id: task.id, err: error, failures }, 'ledger not writable: retrying');
+        log.warn({ ...fieldsOf(task), err: error, failures }, 'ledger not writable: retrying');
         await clock.sleep(backoffMs(failures, PAUSE), closing.signal).catch(() => undefined);
       }
     }
@@ -167,7 +175,7 @@ export function createControlIntake(options: ControlIntakeOptions): ControlIntak
       const until = clock.now() + RECOVER_MS;
       for (const task of ledger.unfinished()) {
         if (task.dispatch.type !== CONTROL_DECISION) continue;
-        log.info({ task_id: task.id, caller: task.caller }, 'decision resumed');
+        log.info(fieldsOf(task), 'decision resumed');
         const ending = await decide(task, options.callerNamed(task.caller), until);
         // An interrupted decision may differ from the one on record: the next start decides again.
         closing.signal.throwIfAborted();

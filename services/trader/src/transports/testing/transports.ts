@@ -9,6 +9,7 @@ import {
   type Intake,
   isJsonObject,
   type JsonObject,
+  type Log,
   type Scope,
   systemClock,
   systemIds,
@@ -103,6 +104,8 @@ export interface Posted {
 export interface TransportsOptions {
   readonly runtime?: Partial<Runtime>;
   readonly limits?: DecisionServiceOptions['limits'];
+  /** The log of the decisions, and of the tasks that they are. */
+  readonly log?: Log;
 }
 
 /** All transports on a real server with real decision service, store and ledger; engines and gateway are fakes. */
@@ -119,7 +122,7 @@ export async function openTransports(t: TestContext, o: TransportsOptions = {}):
     store,
     runtime: { ...RUNTIME, ...o.runtime },
     clock: systemClock,
-    log,
+    log: o.log ?? log,
     policy: { maxAgeMs: 300_000, futureSlackMs: 60_000, minConfidence: 0, strictDegraded: false },
     access: { accountsOf: () => '*' },
     limits: o.limits ?? { perSecond: 1000, burst: 1000, keptForPause: 20 },
@@ -135,7 +138,14 @@ export async function openTransports(t: TestContext, o: TransportsOptions = {}):
     },
     cancel: async (taskId) => void canceled.push(taskId),
   };
-  const intake = createControlIntake({ decisions, ledger, gateway, callerNamed, ...common });
+  const intake = createControlIntake({
+    decisions,
+    ledger,
+    gateway,
+    callerNamed,
+    ...common,
+    log: o.log ?? log,
+  });
   const app = createApp({
     name: 'trader',
     version: '0.1.0',
