@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { FleetError, type JsonObject } from '@hermes-fleet/protocol';
+import { delegateProse } from '../prose/delegate-prose.ts';
 import { type Answer, scriptedPeer } from '../testing/scripted-peer.ts';
 import { cancelDelegation } from './cancel-delegation.ts';
 import { delegate } from './delegate.ts';
@@ -44,6 +45,29 @@ describe('a delegation', () => {
     assert.ok(delegated.kind === 'result');
     assert.deepEqual([delegated.result.status, delegated.result.text], ['done', 'hi']);
   });
+
+  for (const [what, send, payload] of [
+    ['a peer', delegate, delegation.payload],
+    ['a prose peer', delegateProse, { text: 'b' }],
+  ] as const)
+    it(`measures the latency of ${what} by a monotonic clock`, async (t) => {
+      const { options } = await scripted(t, [
+        ['SendMessage', sent('t1', 'COMPLETED')],
+        ['GetTask', seen('t1', 'COMPLETED')],
+      ]);
+      let setBackMs = 0;
+      // Every look at the wall clock finds it set back by a further hour.
+      const now = (): number => {
+        setBackMs += 3_600_000;
+        return Date.now() - setBackMs;
+      };
+      await send(
+        { ...options, clock: { ...options.clock, now }, peerDownAfterMs: 100 },
+        { ...delegation, payload },
+      );
+      const { latencyMs } = options.health.snapshot();
+      assert.ok(latencyMs > 0 && latencyMs < 60_000, `${latencyMs} ms`);
+    });
 
   it('polls a peer without streams until the task has ended', async (t) => {
     const { options, methods, taken } = await scripted(t, [

@@ -110,11 +110,11 @@ async function sendDispatch(
   const message = dispatchMessage(delegation, acceptUntil(options, contact));
   let ambiguous = mayHaveArrived;
   for (;;) {
-    const sentAt = clock.now();
+    const sentAt = clock.monotonic();
     try {
       const reply = await client.send(endpoint, message, call);
       contact.recordAnswer();
-      health.recordAccepted(clock.now() - sentAt);
+      health.recordAccepted(clock.monotonic() - sentAt);
       if (reply.kind === 'task') {
         await options.onAccepted(reply.task.id);
         await options.onTask(reply.task);

@@ -62,12 +62,12 @@ export async function sendOnce(
   message: TextMessage,
 ): Promise<PeerReply | FoundTask | RefusedDispatch | OutcomeUnknown> {
   const { client, endpoint, health, clock, signal, traceparent } = options;
-  const sentAt = clock.now();
+  const sentAt = clock.monotonic();
   try {
     const call = { timeoutMs: answerTimeoutMs(options), signal, traceparent };
     const reply = await client.send(endpoint, { ...message, blocking: false }, call);
     contact.recordAnswer();
-    if (reply.kind === 'task') health.recordAccepted(clock.now() - sentAt);
+    if (reply.kind === 'task') health.recordAccepted(clock.monotonic() - sentAt);
     return reply;
   } catch (thrown) {
     const error = peerError(signal, thrown);
