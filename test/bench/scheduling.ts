@@ -6,8 +6,11 @@ const CALLERS = 10;
 const CLASSES = 4;
 const PLACE: Disposable = { [Symbol.dispose]: () => undefined };
 
-/** The time that the scheduler takes for each of so many waiting tasks, from its arrival to its end, in µs. */
-export async function schedulingTime(count: number): Promise<number> {
+/**
+ * The time that the scheduler takes for each of so many waiting tasks, from its arrival to its end, in µs. `until`: the
+ * needs of the tasks may change, as after a refusal.
+ */
+export async function schedulingTime(count: number, until?: number): Promise<number> {
   const scheduler = new Scheduler({ clock, log: silentLog, ageingMs: 60_000 });
   const lane = new Lane({ name: 'own', places: 4, depth: count });
   const since = clock.now();
@@ -24,7 +27,7 @@ export async function schedulingTime(count: number): Promise<number> {
     };
     const ticket: Ticket = scheduler.add(lane, task, 'submitted', false);
     ticket.queue({
-      needs: () => ({ key: `${i % CLASSES}` }),
+      needs: () => ({ key: `${i % CLASSES}`, ...(until !== undefined && { until }) }),
       look: () => ({ verdict: 'queued', roomAfterMs: () => 0, changesAt: since + 3_600_000 }),
       reserve: () => PLACE,
       to: 'placed',

@@ -27,6 +27,8 @@ export class Classes<T extends Member> {
   readonly #classes = new Map<string, Class<T>>();
   /** Tasks whose needs may change. */
   readonly unsettled = new Set<T>();
+  /** No needs change by time before this, ms since the epoch. */
+  #needsChangeAt = Number.POSITIVE_INFINITY;
 
   get size(): number {
     return this.#classes.size;
@@ -47,7 +49,9 @@ export class Classes<T extends Member> {
     known.members.add(task);
     known.uninformed.add(task);
     this.#classes.set(key, known);
-    if (until !== undefined) this.unsettled.add(task);
+    if (until === undefined) return;
+    this.unsettled.add(task);
+    this.#needsChangeAt = Math.min(this.#needsChangeAt, until);
   }
 
   remove(task: T): void {
@@ -57,6 +61,17 @@ export class Classes<T extends Member> {
     known?.uninformed.delete(task);
     if (known?.members.size === 0) this.#classes.delete(key);
     this.unsettled.delete(task);
+  }
+
+  /** The unsettled tasks, each of which is to be added or kept with its renewed needs. */
+  renewing(): T[] {
+    this.#needsChangeAt = Number.POSITIVE_INFINITY;
+    return [...this.unsettled];
+  }
+
+  /** Keeps a task in its class after a renewal of its needs. */
+  keep({ needs: { until = Number.POSITIVE_INFINITY } }: T): void {
+    this.#needsChangeAt = Math.min(this.#needsChangeAt, until);
   }
 
   /** Looks at the places for the tasks of a class. */
@@ -77,11 +92,15 @@ export class Classes<T extends Member> {
     return known.room.afterMs;
   }
 
-  /** When an outlook or the needs of a task may change by themselves, ms since the epoch. */
-  changesAt(): number {
+  /** When an outlook may change by itself, ms since the epoch. */
+  outlookChangesAt(): number {
     let at = Number.POSITIVE_INFINITY;
     for (const { outlook } of this.#classes.values()) at = Math.min(at, outlook?.changesAt ?? at);
-    for (const { needs } of this.unsettled) at = Math.min(at, needs.until ?? at);
     return at;
+  }
+
+  /** When the needs of a task may change by time, ms since the epoch. */
+  needsChangeAt(): number {
+    return this.unsettled.size > 0 ? this.#needsChangeAt : Number.POSITIVE_INFINITY;
   }
 }

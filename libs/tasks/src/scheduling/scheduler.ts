@@ -14,6 +14,9 @@ export interface SchedulerOptions {
   readonly ageingMs: number;
 }
 
+/** A renewal of needs costs time for each task whose needs may change. The pause after it is so many times as long. */
+const RENEWAL_PAUSE = 9;
+
 /**
  * Moves tasks through their states (docs/handshake.md#scheduling): one record for each task, and one order for all that
  * wait. It assigns places in rounds. A round looks once at each class of tasks with equal needs, and gives the free places
@@ -27,6 +30,10 @@ export class Scheduler {
   readonly #tickets = new Map<string, Ticket>();
   #arrivals = 0;
   #changes = 0;
+  /** The needs of tasks are not asked for again before this, on the monotonic clock, ms. */
+  #renewsFrom = 0;
+  /** A round has left out the renewal of needs, because it was too early for it. */
+  #owesRenewal = false;
   readonly #rounds: Rounds;
 
   constructor({ clock, log, ageingMs }: SchedulerOptions) {
@@ -185,10 +192,7 @@ export class Scheduler {
   }
 
   async #round(yieldIfLong: () => Promise<void> | undefined): Promise<void> {
-    for (const entry of [...this.#classes.unsettled]) {
-      this.#renewNeeds(entry);
-      await yieldIfLong();
-    }
+    await this.#renewAllNeeds(yieldIfLong);
     for (const known of this.#classes.all()) {
       try {
         this.#classes.look(known, this.#clock.now());
@@ -207,6 +211,19 @@ export class Scheduler {
     return { ...needs, key: `${lane.name} ${needs.key}` };
   }
 
+  /** Asks for all needs that may have changed. It takes at most a tenth of the time, however many rounds there are. */
+  async #renewAllNeeds(yieldIfLong: () => Promise<void> | undefined): Promise<void> {
+    const startedAt = this.#clock.monotonic();
+    this.#owesRenewal = startedAt < this.#renewsFrom && this.#classes.unsettled.size > 0;
+    if (this.#owesRenewal) return;
+    for (const entry of this.#classes.renewing()) {
+      this.#renewNeeds(entry);
+      await yieldIfLong();
+    }
+    const endedAt = this.#clock.monotonic();
+    this.#renewsFrom = endedAt + RENEWAL_PAUSE * (endedAt - startedAt);
+  }
+
   #renewNeeds(entry: TaskEntry): void {
     if (!waits(entry.state) || !entry.turn) return;
     try {
@@ -216,6 +233,7 @@ export class Scheduler {
       };
       if (needs.key === entry.needs.key && needs.until !== undefined) {
         change();
+        this.#classes.keep(entry);
         return;
       }
       this.#classes.remove(entry);
@@ -286,7 +304,9 @@ export class Scheduler {
   /** The time until something changes by itself, ms. */
   #dueInMs(): number {
     const now = this.#clock.monotonic();
-    let dueIn = this.#classes.changesAt() - this.#clock.now();
+    const needsChangeIn = this.#owesRenewal ? 0 : this.#classes.needsChangeAt() - this.#clock.now();
+    const renewsIn = Math.max(this.#renewsFrom - now, needsChangeIn);
+    let dueIn = Math.min(this.#classes.outlookChangesAt() - this.#clock.now(), renewsIn);
     this.#lines.first(now, (entry) => {
       const left = (entry.waitsSince ?? now) + this.#roomAfterMs(entry) - now;
       if (left > 0) dueIn = Math.min(dueIn, left);

@@ -15,7 +15,10 @@ export interface ScheduledTask {
 /** The needs of a task. Tasks with the same key can go to the same places. */
 export interface Needs {
   readonly key: string;
-  /** The needs change with time, or with the peers: they are asked for again in every round, and at this time at the latest. */
+  /**
+   * The needs change with time, or with the peers: they are asked for again after changes, and at this time. With many such
+   * tasks it may be later, because asking takes at most a tenth of the time.
+   */
   readonly until?: number;
 }
 
