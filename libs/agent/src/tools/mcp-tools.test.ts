@@ -101,6 +101,9 @@ test('every tool of every server is offered, and calls are made on behalf of the
     input: { to: 'Zion' },
     meta: { on_behalf_of: 'trinity', task_id: task.id },
   });
+  const traced = { ...task, traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01' };
+  const { output } = await writing.run({}, callOf(traced));
+  assert.equal(JSON.parse(String(output)).meta.traceparent, traced.traceparent);
   assert.deepEqual(await writing.run('Zion', callOf(task)), {
     ok: false,
     output: 'wrong input: it must be an object',

@@ -152,7 +152,11 @@ function toTool(pool: Pick<McpPool, 'callTool'>, server: string, tool: McpTool):
         // A stop need not wait for a call that can be repeated.
         signal: readOnly ? AbortSignal.any([signal, stopping]) : signal,
         timeoutMs: CALL_MS,
-        meta: { on_behalf_of: task.caller.name, task_id: task.id },
+        meta: {
+          on_behalf_of: task.caller.name,
+          task_id: task.id,
+          ...(task.traceparent !== undefined && { traceparent: task.traceparent }),
+        },
       });
       return { ok: !isError, output: content, detail: `${server}: ${tool.name}` };
     },

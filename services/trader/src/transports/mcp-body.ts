@@ -15,6 +15,8 @@ export interface ToolCall {
   readonly argumentsText: string | undefined;
   /** The principal that the caller claims to act for. */
   readonly onBehalfOf: string | undefined;
+  /** The trace of the task in which the call is made (W3C Trace Context). It is not validated. */
+  readonly traceparent: string | undefined;
 }
 
 /** A parsed body of POST /mcp. */
@@ -50,7 +52,8 @@ export function readMcpBody(text: string): McpBody {
   const call = {
     tool,
     argumentsText: onlyMember(onlyMember(text, 'params'), 'arguments'),
-    onBehalfOf: nameOf(meta.on_behalf_of),
+    onBehalfOf: textOf(meta.on_behalf_of),
+    traceparent: textOf(meta.traceparent),
   };
   // A missing name becomes an unknown tool, for which the error message is clearer than the SDK's.
   const bare: JsonObject = { name: tool ?? '', arguments: {} };
@@ -63,7 +66,7 @@ function isOfMcp({ method, result, error }: JsonObject): boolean {
   return method === undefined && (result !== undefined || error !== undefined);
 }
 
-function nameOf(value: unknown): string | undefined {
+function textOf(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined;
 }
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { controlSchemas, FleetError } from '@hermes-fleet/protocol';
+import { controlSchemas, FleetError, type JsonObject } from '@hermes-fleet/protocol';
+import { recordingLog } from '@hermes-fleet/protocol/testing';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import {
@@ -128,6 +129,25 @@ test('on_behalf_of is recorded and grants nothing', async (t) => {
   assert.equal(await auditedName('operator'), 'operator');
   assert.equal(await auditedName('x'.repeat(10_000)), 'x'.repeat(200));
   for (const nobody of [undefined, '', 7, { a: 1 }]) assert.equal(await auditedName(nobody), undefined);
+});
+
+test('a decision is in the trace of its call, which its log line names', async (t) => {
+  const log = recordingLog();
+  const transports = await openTransports(t, { log });
+  const client = await connect(t, transports);
+  const traceId = '0af7651916cd43dd8448eb211c80319c';
+  const traceOf = async (traceparent: unknown) => {
+    await client.callTool({
+      name: 'apply_control_decision',
+      arguments: decision(),
+      _meta: { traceparent },
+    });
+    return String(transports.audited()[0]?.traceparent).split('-')[1];
+  };
+  assert.equal(await traceOf(`00-${traceId}-b7ad6b7169203331-01`), traceId);
+  assert.equal(((await log.saw(/^a decision was answered/)).fields as JsonObject).trace_id, traceId);
+  for (const none of [undefined, '', 7, 'garbage', `00-${'0'.repeat(32)}-b7ad6b7169203331-01`])
+    assert.match((await traceOf(none)) ?? '', /^(?!0af7|0{32})[0-9a-f]{32}$/);
 });
 
 test('a decision that the SDK refuses is audited before it is answered', async (t) => {

@@ -3,10 +3,11 @@ import {
   type Caller,
   encodeControlResponse,
   FleetError,
+  type Ids,
   isJsonObject,
   type JsonObject,
 } from '@hermes-fleet/protocol';
-import { isAnonymous, translateError } from '@hermes-fleet/service';
+import { continueTrace, isAnonymous, translateError } from '@hermes-fleet/service';
 import { Server } from '@modelcontextprotocol/sdk/server/index.js';
 import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js';
 import {
@@ -22,7 +23,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { DECIDE, READ } from '../control/access.ts';
 import type { Attempt } from '../control/attempt.ts';
 import type { DecisionService } from '../control/decision-service.ts';
-import { type McpBody, readMcpBody } from './mcp-body.ts';
+import { type McpBody, readMcpBody, type ToolCall } from './mcp-body.ts';
 import { DECIDE_TOOL, LIST_TOOL, mcpTools } from './mcp-tools.ts';
 import { codeOf } from './refusals.ts';
 
@@ -31,6 +32,7 @@ export interface McpTransportOptions {
   /** The server's name in `initialize`. */
   readonly name: string;
   readonly version: string;
+  readonly ids: Ids;
 }
 
 /**
@@ -38,8 +40,21 @@ export interface McpTransportOptions {
  * protocol but sees no arguments; the decision service gets them as received. Refused attempts are audited before they are
  * answered. A caller needs `trader:read` or `trader:decide`. Requests of foreign web pages are refused even with a token.
  */
-export function registerMcp(app: FastifyInstance, { decisions, ...info }: McpTransportOptions): void {
+export function registerMcp(app: FastifyInstance, { decisions, ids, ...info }: McpTransportOptions): void {
   const speak = createMcpResponder(info, mcpTools());
+
+  /** An attempt in the trace of its call if that names one: the calls of several tasks may share a connection. */
+  function attemptOf({ caller, trace }: FastifyRequest, text: string | null, call?: ToolCall): Attempt {
+    const { onBehalfOf, traceparent: ofCall } = call ?? {};
+    const { traceparent } = ofCall === undefined ? trace : continueTrace(ofCall, ids);
+    return {
+      transport: 'mcp',
+      caller,
+      text,
+      traceparent,
+      ...(onBehalfOf === undefined ? {} : { onBehalfOf }),
+    };
+  }
 
   const refuse = (attempt: Attempt, error: FleetError) =>
     decisions.refuse(attempt, codeOf(error), error.message);
@@ -51,7 +66,7 @@ export function registerMcp(app: FastifyInstance, { decisions, ...info }: McpTra
     try {
       body = readMcpBody(text);
       const { message, call, isAttempt } = body;
-      attempt = isAttempt ? attemptOf(request, call?.argumentsText ?? text, call?.onBehalfOf) : undefined;
+      attempt = isAttempt ? attemptOf(request, call?.argumentsText ?? text, call) : undefined;
       requireAny(request.caller, [READ, DECIDE]);
       const answered = await speak(message, headersOf(request), async (tool) => {
         attempt = undefined;
@@ -69,7 +84,7 @@ export function registerMcp(app: FastifyInstance, { decisions, ...info }: McpTra
   async function run(tool: string, request: FastifyRequest, call: McpBody['call']): Promise<CallToolResult> {
     const { caller } = request;
     if (tool === DECIDE_TOOL) {
-      const attempt = attemptOf(request, call?.argumentsText ?? '', call?.onBehalfOf);
+      const attempt = attemptOf(request, call?.argumentsText ?? '', call);
       const { response } = await decisions.decide(attempt);
       return {
         ...result(encodeControlResponse(response)),
@@ -102,11 +117,6 @@ export function registerMcp(app: FastifyInstance, { decisions, ...info }: McpTra
       answer(request, reply, typeof request.body === 'string' ? request.body : ''),
     );
   });
-}
-
-function attemptOf({ caller, trace }: FastifyRequest, text: string | null, onBehalfOf?: string): Attempt {
-  const { traceparent } = trace;
-  return { transport: 'mcp', caller, text, traceparent, ...(onBehalfOf === undefined ? {} : { onBehalfOf }) };
 }
 
 function requireAny(caller: Caller, scopes: readonly string[]): void {
