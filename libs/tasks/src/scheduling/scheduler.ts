@@ -2,6 +2,7 @@ import { type Clock, FleetError, type Log } from '@hermes-fleet/protocol';
 import { Classes } from './classes.ts';
 import { CONTEXT, NO_PLACE, newEntry, type TaskEntry, waits } from './entry.ts';
 import type { Lane } from './lane.ts';
+import { Renewals } from './renewals.ts';
 import { Rounds } from './rounds.ts';
 import { type SchedulingState, TRANSITIONS } from './states.ts';
 import type { Needs, ScheduledTask, Ticket, Turn } from './ticket.ts';
@@ -13,9 +14,6 @@ export interface SchedulerOptions {
   /** A wait of this length raises the first task of a line by one priority. */
   readonly ageingMs: number;
 }
-
-/** A renewal of needs costs time for each task whose needs may change. The pause after it is so many times as long. */
-const RENEWAL_PAUSE = 9;
 
 /**
  * Moves tasks through their states (docs/handshake.md#scheduling): one record for each task, and one order for all that
@@ -30,15 +28,13 @@ export class Scheduler {
   readonly #tickets = new Map<string, Ticket>();
   #arrivals = 0;
   #changes = 0;
-  /** The needs of tasks are not asked for again before this, on the monotonic clock, ms. */
-  #renewsFrom = 0;
-  /** A round has left out the renewal of needs, because it was too early for it. */
-  #owesRenewal = false;
+  readonly #renewals: Renewals;
   readonly #rounds: Rounds;
 
   constructor({ clock, log, ageingMs }: SchedulerOptions) {
     this.#clock = clock;
     this.#lines = new WaitingLines(ageingMs);
+    this.#renewals = new Renewals(clock, this.#classes, (entry) => this.#renewNeeds(entry));
     this.#rounds = new Rounds({
       clock,
       hasWork: () => this.#classes.size > 0,
@@ -192,7 +188,7 @@ export class Scheduler {
   }
 
   async #round(yieldIfLong: () => Promise<void> | undefined): Promise<void> {
-    await this.#renewAllNeeds(yieldIfLong);
+    await this.#renewals.all(yieldIfLong);
     for (const known of this.#classes.all()) {
       try {
         this.#classes.look(known, this.#clock.now());
@@ -209,19 +205,6 @@ export class Scheduler {
   #needsOf({ lane }: TaskEntry, turn: Turn): Needs {
     const needs = turn.needs(this.#clock.now());
     return { ...needs, key: `${lane.name} ${needs.key}` };
-  }
-
-  /** Asks for all needs that may have changed. It takes at most a tenth of the time, however many rounds there are. */
-  async #renewAllNeeds(yieldIfLong: () => Promise<void> | undefined): Promise<void> {
-    const startedAt = this.#clock.monotonic();
-    this.#owesRenewal = startedAt < this.#renewsFrom && this.#classes.unsettled.size > 0;
-    if (this.#owesRenewal) return;
-    for (const entry of this.#classes.renewing()) {
-      this.#renewNeeds(entry);
-      await yieldIfLong();
-    }
-    const endedAt = this.#clock.monotonic();
-    this.#renewsFrom = endedAt + RENEWAL_PAUSE * (endedAt - startedAt);
   }
 
   #renewNeeds(entry: TaskEntry): void {
@@ -304,9 +287,8 @@ export class Scheduler {
   /** The time until something changes by itself, ms. */
   #dueInMs(): number {
     const now = this.#clock.monotonic();
-    const needsChangeIn = this.#owesRenewal ? 0 : this.#classes.needsChangeAt() - this.#clock.now();
-    const renewsIn = Math.max(this.#renewsFrom - now, needsChangeIn);
-    let dueIn = Math.min(this.#classes.outlookChangesAt() - this.#clock.now(), renewsIn);
+    const outlookChangesIn = this.#classes.outlookChangesAt() - this.#clock.now();
+    let dueIn = Math.min(outlookChangesIn, this.#renewals.dueInMs());
     this.#lines.first(now, (entry) => {
       const left = (entry.waitsSince ?? now) + this.#roomAfterMs(entry) - now;
       if (left > 0) dueIn = Math.min(dueIn, left);
