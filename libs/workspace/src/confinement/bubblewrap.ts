@@ -33,13 +33,14 @@ export function bubblewrapArgs(options: {
   /** True when root starts it: it keeps the capabilities that `setpriv` needs, and makes no user namespace. */
   readonly asRoot: boolean;
 }): string[] {
+  const { writable, readOnly } = options.reach;
   const shown = [...SETTINGS, ...options.readable].filter((path) => existsSync(path));
   const args = SYSTEM.flatMap(system);
   args.push('--perms', '1777', '--size', String(TMP_BYTES), '--tmpfs', '/tmp', '--dev', '/dev');
-  for (const directory of parents([...shown, ...options.reach.writable])) args.push('--dir', directory);
+  for (const directory of parents([...shown, ...writable, ...readOnly])) args.push('--dir', directory);
   for (const path of shown) args.push('--ro-bind', path, path);
-  for (const path of options.reach.writable) args.push('--bind', path, path);
-  for (const path of options.reach.readOnly) args.push('--ro-bind', path, path);
+  for (const path of writable) args.push('--bind', path, path);
+  for (const path of readOnly) args.push('--ro-bind', path, path);
   args.push('--unshare-pid', '--unshare-ipc', '--unshare-uts', '--proc', '/proc');
   args.push('--new-session', '--die-with-parent');
   const kept = options.asRoot

@@ -6,7 +6,7 @@ export type ConfinementMethod = 'bubblewrap' | 'uid' | 'unconfined' | 'none';
 /** Paths that a confined command may access, in addition to the system's. They are absolute and exist. */
 export interface Reach {
   readonly writable: readonly string[];
-  /** Read-only paths inside a writable one. */
+  /** Read-only paths; one inside a writable path takes precedence over it. */
   readonly readOnly: readonly string[];
 }
 
