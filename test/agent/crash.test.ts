@@ -113,7 +113,7 @@ const linesOf = (path: string): string[] => linesIn(read(path));
 
 function treeOf(dir: string): string {
   const [context = ''] = readdirSync(join(dir, 'workspace/contexts'));
-  return join(dir, 'workspace/contexts', context);
+  return join(dir, 'workspace/contexts', context, 'tree');
 }
 
 /** Calls that a dead process started and did not end. A sub-agent's calls are nested in the `delegate` call. */

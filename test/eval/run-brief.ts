@@ -98,7 +98,7 @@ export async function runBrief(
       seconds: seconds(),
       status: result.status,
     };
-    const tree = join(root, 'workspace/contexts', CONTEXT);
+    const tree = join(root, 'workspace/contexts', CONTEXT, 'tree');
     const why = await check(brief.expect, {
       result,
       tree,

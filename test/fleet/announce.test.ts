@@ -5,9 +5,11 @@ import { type TestContext, test } from 'node:test';
 import { consume } from '@hermes-fleet/events';
 import { decodeAnnounce, type SessionAnnounce, systemClock } from '@hermes-fleet/protocol';
 import { silentLog } from '@hermes-fleet/protocol/testing';
+import { parse, stringify } from 'yaml';
 import { type Fleet, startFleet, until } from '../support/fleet.ts';
 import { seenPeers, untilSeen } from '../support/peers-view.ts';
 import { call, dispatch, message, resultOf } from '../support/rpc.ts';
+import { usersRepository } from '../support/users-repository.ts';
 
 const MEMBERS = ['morpheus', 'neo', 'switch', 'trader', 'trinity'];
 
@@ -43,7 +45,10 @@ function listen(t: TestContext, fleet: Fleet): Heard[] {
 }
 
 test('a fleet announces itself to its peers and on NATS: at start, with every change, and when it leaves', async (t) => {
-  const fleet = await startFleet(t);
+  const repository = usersRepository(t);
+  const configYaml = (name: string, shipped: string): string =>
+    name === 'neo' ? stringify({ ...parse(shipped), workspace: { path: repository.path } }) : shipped;
+  const fleet = await startFleet(t, {}, { configYaml });
   const operator = fleet.target('switch');
   const heard = listen(t, fleet);
   const from = (name: string): Heard[] => heard.filter((one) => one.from === name);
@@ -71,7 +76,7 @@ test('a fleet announces itself to its peers and on NATS: at start, with every ch
   });
 
   await t.test('a base repository that gets dirty is seen within seconds, without any task', async () => {
-    const untracked = join(fleet.dir, 'workspaces/neo/repo/untracked.txt');
+    const untracked = join(repository.path, 'untracked.txt');
     const clean = (wanted: boolean) => (peer: { announce: { repo_state: { clean: boolean } } | null }) =>
       peer.announce?.repo_state.clean === wanted;
     const before = Date.now();

@@ -7,6 +7,7 @@ import { type Fleet, startFleet } from '../support/fleet.ts';
 import { startModelServer, startUnwellServer } from '../support/model-server.ts';
 import { untilSeen } from '../support/peers-view.ts';
 import { call, type DispatchOptions, dispatch, message, resultOf } from '../support/rpc.ts';
+import { usersRepository } from '../support/users-repository.ts';
 
 const BUDGET = 4_000;
 const METERED = { input: 700, output: 30 };
@@ -133,11 +134,12 @@ async function counted(fleet: Fleet, family: string): Promise<number> {
 test('what is blocked costs nothing: the model is not even connected to', async (t) => {
   const model = await startModelServer(t, 'All is tidy.', METERED);
   const unwell = await startUnwellServer(t);
+  const repository = usersRepository(t);
   const fleet = await startFleet(
     t,
     {},
     {
-      configYaml: (_, shipped) => {
+      configYaml: (name, shipped) => {
         const config = parse(shipped);
         const servers = { ...config.mcp.servers, unwell: { url: `${unwell}/mcp` } };
         return stringify({
@@ -145,12 +147,12 @@ test('what is blocked costs nothing: the model is not even connected to', async 
           model: 'openai-compatible/scripted',
           base_url: model.url,
           mcp: { servers },
+          ...(name === DIRTY && { workspace: { path: repository.path } }),
         });
       },
     },
   );
-  const planned = fleet.plan.profiles.find(({ name }) => name === DIRTY);
-  writeFileSync(join(planned?.workspaceDir ?? '', 'repo/left-behind.txt'), 'not committed');
+  writeFileSync(join(repository.path, 'left-behind.txt'), 'not committed');
   const operator = fleet.target('switch');
   await untilSeen(operator, DIRTY, ({ announce }) => announce?.repo_state.clean === false, 'dirty');
 

@@ -24,7 +24,7 @@ async function startLongTask(fleet: Fleet, target: string): Promise<{ id: string
   );
   let worker = '';
   await until(() => {
-    const [file] = globSync('workspaces/*/contexts/*/started.txt', { cwd: fleet.dir });
+    const [file] = globSync('workspaces/*/contexts/*/tree/started.txt', { cwd: fleet.dir });
     worker = file?.split('/')[1] ?? '';
     return worker !== '';
   }, 'a worker to start on the task');

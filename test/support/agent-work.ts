@@ -34,7 +34,7 @@ export const calledIn = (result: any): Map<string, Called> => {
 
 export const untilThere = (fleet: Fleet, file: string): Promise<void> =>
   until(
-    () => globSync(`workspaces/*/contexts/*/${file}`, { cwd: fleet.dir }).length > 0,
+    () => globSync(`workspaces/*/contexts/*/tree/${file}`, { cwd: fleet.dir }).length > 0,
     `${file} to be there`,
   );
 
@@ -49,6 +49,6 @@ export const lasting = (name: string): string =>
 
 /** Ends that work. */
 export function letGo(fleet: Fleet, name: string): void {
-  const [begun = ''] = globSync(`workspaces/*/contexts/*/.scratch/${name}-begun`, { cwd: fleet.dir });
+  const [begun = ''] = globSync(`workspaces/*/contexts/*/tree/.scratch/${name}-begun`, { cwd: fleet.dir });
   writeFileSync(join(fleet.dir, begun.replace('-begun', '-over')), '');
 }

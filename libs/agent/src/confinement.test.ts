@@ -10,6 +10,7 @@ import { silentLog } from '@hermes-fleet/protocol/testing';
 import { COMMAND_ENV, type CommandResult, createConfinement, runCommand } from '@hermes-fleet/workspace';
 import {
   cannotConfine,
+  commandsFolder,
   makePlace,
   mayChangeUsers,
   nodeForOthers,
@@ -100,7 +101,7 @@ for (const confine of ['bubblewrap', 'uid'] as const) {
   }, async (t) => {
     const place = makePlace(t);
     const confinement = await createConfinement({ confine, ...place, clock: systemClock, log: silentLog });
-    const contexts = join(place.workspaceRoot, 'contexts');
+    const contexts = await commandsFolder(place, confinement);
     const run = (
       script: string,
       limits: { timeoutMs?: number; maxBytes?: number } = {},

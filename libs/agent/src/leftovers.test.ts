@@ -88,7 +88,7 @@ for (const [confine, leader] of CASES) {
     const prepared = await first.executor.run(makeTask(block('sh', prepare)), makeContext());
     assert.equal(prepared.status, 'done', JSON.stringify(prepared));
     await first.close();
-    const scratch = join(place.workspaceRoot, 'contexts/context-1/.scratch');
+    const scratch = join(place.workspaceRoot, 'contexts/context-1/tree/.scratch');
     const readers = FAMILY.map((name) => readerOf(t, join(scratch, name)));
     const gateway = startGateway(t, place, confine, SCRIPT);
     await Promise.all(readers.map(({ beat }) => beat()));

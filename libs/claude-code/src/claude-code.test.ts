@@ -169,7 +169,7 @@ test(
     await runTask(fixture);
     const { result } = await runTask(fixture, { brief: '/init second task @CLAUDE.md @/etc/passwd' });
     assert.equal(result.text, 'Done.', JSON.stringify(result));
-    const tree = join(fixture.agent.place.workspaceRoot, 'contexts', 'context-1');
+    const tree = join(fixture.agent.place.workspaceRoot, 'contexts', 'context-1', 'tree');
     assert.ok(existsSync(join(tree, '.claude/settings.json')));
     assert.deepEqual([existsSync(join(tree, 'hooked')), existsSync(join(tree, 'served'))], [false, false]);
     const last = fixture.server.requests.at(-1);
@@ -186,7 +186,7 @@ test(
       if (call === 1) return { calls: [['Grep', { pattern: 'MARKER-7', output_mode: 'content' }]] };
       return call === 2 ? { calls: [['Glob', { pattern: '**/*.jsonl' }]] } : { text: 'Nothing found.' };
     });
-    const scratch = join(fixture.agent.place.workspaceRoot, 'contexts', 'context-1', '.scratch');
+    const scratch = join(fixture.agent.place.workspaceRoot, 'contexts', 'context-1', 'tree', '.scratch');
     const sessions = (): string[] =>
       existsSync(scratch)
         ? readdirSync(scratch, { recursive: true })

@@ -11,12 +11,13 @@ export {
   MAX_SCANNED,
 } from './files/anchored-folder.ts';
 export { type AnchoredFiles, anchoredFiles } from './files/anchored-path.ts';
+export { LEFT_OUT } from './git/diff.ts';
+export { createGit, gitIdentity } from './git/git.ts';
 export { CapturedOutput } from './process/captured-output.ts';
 export { createCommandRecords } from './process/command-records.ts';
 export { killTree } from './process/kill-tree.ts';
 export { processSpace, processState } from './process/proc.ts';
 export { type CommandResult, runCommand } from './process/run-command.ts';
-export { contextName } from './tree/context-name.ts';
-export { createGit, gitIdentity } from './tree/git.ts';
-export { LEFT_OUT, type Workspace, type Workspaces } from './tree/workspace.ts';
+export { contextName } from './stores/context-name.ts';
+export type { Workspace, Workspaces } from './tree/workspace.ts';
 export { openWorkspaces } from './tree/workspaces.ts';

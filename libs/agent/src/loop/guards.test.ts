@@ -176,7 +176,7 @@ test('4,000 lines of successful output add fewer than 20 lines to the context', 
   );
   assert.match(stdout, /\n1 passed\n[\s\S]*\n4000 passed$/);
   const [, path = ''] = /in (\.scratch\/outputs\/[\w.-]+)/.exec(stdout) ?? [];
-  const kept = readFileSync(join(place.workspaceRoot, 'contexts', 'context-1', path), 'utf8');
+  const kept = readFileSync(join(place.workspaceRoot, 'contexts', 'context-1', 'tree', path), 'utf8');
   assert.equal(kept.split('\n').length, 4001);
   assert.deepEqual(result.artifacts.filesChanged, [], 'the kept output is not part of the work');
 });

@@ -58,7 +58,7 @@ async function bench(
     { ...KEYED, base_url: server.url, hooks: { verifyBeforeComplete: false } },
     { env },
   );
-  const tree = join(agent.place.workspaceRoot, 'contexts', 'context-1');
+  const tree = join(agent.place.workspaceRoot, 'contexts', 'context-1', 'tree');
   const context = makeContext({ store: { ...memoryTokens(), ...options.store } });
   const written = (): number => [1, 2].filter((n) => existsSync(join(tree, `${n}.txt`))).length;
   let saves = 0;

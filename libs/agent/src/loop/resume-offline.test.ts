@@ -27,7 +27,7 @@ for (const confine of ['auto', 'uid'] as const) {
     const brief = [block('early.txt', 'x'), block('sh', `touch started; ${hidden}`)].join('\n');
     const context = makeContext({ limit: 50_000 });
     const running = agent.executor.run(makeTask(brief), context);
-    const tree = join(agent.place.workspaceRoot, 'contexts', 'context-1');
+    const tree = join(agent.place.workspaceRoot, 'contexts', 'context-1', 'tree');
     const ended = running.then(
       () => assert.fail('it must not end by itself'),
       (error) => error,
@@ -135,7 +135,7 @@ test('a run resumes from each of its checkpoints to the same result', async (t) 
     assert.ok(checkpoint);
     const again = await makeAgent(t, {}, { place: agent.place });
     const result = await again.executor.run(makeTask(BRIEF, { resumes: 1 }), makeContext({ checkpoint }));
-    const tree = join(agent.place.workspaceRoot, 'contexts', 'context-1');
+    const tree = join(agent.place.workspaceRoot, 'contexts', 'context-1', 'tree');
     if (result.status === 'done') {
       assert.deepEqual(result.artifacts, expected.artifacts, `after ${saves}`);
       assert.equal(readFileSync(join(tree, 'sum.txt'), 'utf8'), '1\nran\n');

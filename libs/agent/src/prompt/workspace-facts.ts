@@ -115,7 +115,9 @@ async function uncommittedCount(options: FactsOptions): Promise<number | undefin
   using _timer = clock.timer(() => timeout.abort(), GIT_STATUS_MS);
   try {
     const place = { cwd: workspace.dir, gitDir: undefined, workTree: undefined, wrap: workspace.wrap };
-    const output = await createGit(options).run(place, GIT_STATUS, AbortSignal.any([signal, timeout.signal]));
+    const output = await createGit(options).run(place, GIT_STATUS, {
+      signal: AbortSignal.any([signal, timeout.signal]),
+    });
     return output.split('\0').filter((record) => record !== '').length;
   } catch (error) {
     signal.throwIfAborted();

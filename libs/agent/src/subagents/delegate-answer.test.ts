@@ -24,7 +24,7 @@ test('an answer of 5,000 words is condensed once, and then cut with a pointer to
   assert.equal(cut, words(2000, 'less'));
   assert.equal(answer.status, 'finished');
   assert.match(path ?? '', /^\.scratch\/root-1\/researcher-/);
-  const tree = join(agent.place.workspaceRoot, 'contexts', 'context-1');
+  const tree = join(agent.place.workspaceRoot, 'contexts', 'context-1', 'tree');
   assert.equal(readFileSync(join(tree, path ?? ''), 'utf8'), words(5000));
 });
 

@@ -126,7 +126,10 @@ test('a remote answer that is too long is cut, with a pointer to the full text',
   const told = JSON.stringify((await run()).answers()[0]);
   const [, path = ''] = /word…\\n\[cut at 2000 words; the full text is in ([^\]]+)\]/.exec(told) ?? [];
   assert.match(path, /^\.scratch\/task\/reviewer-/);
-  assert.equal(readFileSync(join(agent.place.workspaceRoot, 'contexts', 'context-1', path), 'utf8'), text);
+  assert.equal(
+    readFileSync(join(agent.place.workspaceRoot, 'contexts', 'context-1', 'tree', path), 'utf8'),
+    text,
+  );
 });
 
 test('remote work keeps its key, brief and slice after a crash at any point', async (t) => {

@@ -165,6 +165,7 @@ export function makeToolContext(
     workspace: {
       dir,
       branch: 'b',
+      env: {},
       wrap: (command, args) => ({ command, args }),
       begin: async () => ({ base: '' }),
       resume: async () => {},

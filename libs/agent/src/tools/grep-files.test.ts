@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { systemClock } from '@hermes-fleet/protocol';
 import { silentLog, tempDir } from '@hermes-fleet/protocol/testing';
 import { anchoredFiles, createConfinement } from '@hermes-fleet/workspace';
-import { cannotConfine, makePlace } from '@hermes-fleet/workspace/testing';
+import { cannotConfine, commandsFolder, makePlace } from '@hermes-fleet/workspace/testing';
 import { makeToolContext } from '../testing/harness.ts';
 import { grepFilesTool } from './grep-files.ts';
 
@@ -151,7 +151,7 @@ for (const confine of ['bubblewrap', 'uid'] as const) {
   test(`a search is confined like commands (${confine})`, { skip: cannotConfine(confine) }, async (t) => {
     const place = makePlace(t);
     const confinement = await createConfinement({ confine, ...place, clock: systemClock, log: silentLog });
-    const root = realpathSync(join(place.workspaceRoot, 'contexts'));
+    const root = await commandsFolder(place, confinement);
     fill(root);
     const context = makeToolContext({ dir: root, files: anchoredFiles(root, confinement.otherUser) });
     const reach = { writable: [root], readOnly: [] };

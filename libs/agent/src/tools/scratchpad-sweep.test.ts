@@ -1,19 +1,11 @@
 import assert from 'node:assert/strict';
-import {
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  realpathSync,
-  symlinkSync,
-  utimesSync,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { type Clock, systemClock, systemIds } from '@hermes-fleet/protocol';
 import { silentLog } from '@hermes-fleet/protocol/testing';
 import { anchoredFiles, createConfinement } from '@hermes-fleet/workspace';
-import { cannotConfine, makePlace } from '@hermes-fleet/workspace/testing';
+import { cannotConfine, commandsFolder, makePlace } from '@hermes-fleet/workspace/testing';
 import { block, makeAgent, makeContext, makeTask } from '../testing/harness.ts';
 import { sweepScratch, type UnfinishedTask } from './scratchpad-sweep.ts';
 
@@ -24,7 +16,7 @@ const at = (now: number): Clock => ({ ...systemClock, now: () => now * 1000 });
 async function treesOf(t: TestContext, confine: 'auto' | 'bubblewrap' | 'uid' = 'auto') {
   const place = makePlace(t);
   const confinement = await createConfinement({ confine, ...place, clock: systemClock, log: silentLog });
-  const contexts = realpathSync(join(place.workspaceRoot, 'contexts'));
+  const contexts = await commandsFolder(place, confinement);
   const trees = ['one', 'two'].map((name) => join(contexts, name));
   for (const tree of trees) {
     await using made = await anchoredFiles(contexts, confinement.otherUser).openFolder(tree, { make: true });
@@ -141,7 +133,7 @@ test('an agent sweeps at its start and daily until it is closed, and spares runn
   const write = (name: string) => makeTask(block(`.scratch/${name}/a.md`, 'x'));
   await first.executor.run(write('old'), makeContext());
   await first.close();
-  const scratch = join(place.workspaceRoot, 'contexts/context-1/.scratch');
+  const scratch = join(place.workspaceRoot, 'contexts/context-1/tree/.scratch');
   now += 6 * DAY_S * 1000;
   const agent = await makeAgent(t, { scratch: { keep_days: 7 } }, { place, clock });
   await napping.promise;

@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import type { Clock } from '@hermes-fleet/protocol';
 import { COMMAND_ENV, type CommandResult, gitIdentity, runCommand } from '@hermes-fleet/workspace';
 import { z } from 'zod';
@@ -39,8 +38,7 @@ export function shellExecTool(options: {
       const line = workspace.wrap('/bin/sh', ['-c', IN_HOME, 'sh', input.command]);
       const keepBytes = Math.max(LEAST_BYTES, Math.min(KEEP_BYTES, Math.floor((KEEP_ALL_BYTES - kept) / 2)));
       const limits = { timeoutMs: timeoutS * 1000, keepBytes, maxBytes: MAX_BYTES };
-      const home = join(workspace.dir, '.scratch', 'home');
-      const place = { cwd: workspace.dir, env: { ...env, HOME: home } };
+      const place = { cwd: workspace.dir, env: { ...env, ...workspace.env } };
       kept += 2 * keepBytes;
       try {
         const result = await runCommand(line, { ...place, ...limits, signal, clock: options.clock });

@@ -30,6 +30,13 @@ export const COMMAND_GID = 1001;
 
 const isRoot = (): boolean => process.getuid?.() === 0;
 
+/** Makes a directory that commands may pass through, to what they know of in it, and nothing else. */
+export async function makePassableDirectory(path: string, otherUser: boolean): Promise<void> {
+  await mkdir(path, { recursive: true });
+  if (isRoot()) await chown(path, 0, 0);
+  await chmod(path, otherUser ? 0o711 : 0o700);
+}
+
 /** Makes a directory that commands may write to, below a parent that they may not write to. */
 export async function makeSharedDirectory(path: string, otherUser: boolean): Promise<void> {
   await mkdir(path, { recursive: true });

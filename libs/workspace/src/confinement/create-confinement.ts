@@ -6,7 +6,13 @@ import { type Clock, FleetError, type Log } from '@hermes-fleet/protocol';
 import { type CommandLine, runCommand } from '../process/run-command.ts';
 import { bubblewrapArgs } from './bubblewrap.ts';
 import { COMMAND_ENV } from './command-env.ts';
-import { type Confinement, type ConfinementMethod, makeSharedDirectory, type Reach } from './confinement.ts';
+import {
+  type Confinement,
+  type ConfinementMethod,
+  makePassableDirectory,
+  makeSharedDirectory,
+  type Reach,
+} from './confinement.ts';
 import { createMarks, dropUser } from './uid-drop.ts';
 
 export interface ConfinementOptions {
@@ -163,7 +169,7 @@ async function probe(
   const directory = join(contexts, `.probe-${randomUUID()}`);
   try {
     await openToCommands(root, candidate.otherUser);
-    await makeSharedDirectory(contexts, candidate.otherUser);
+    await makePassableDirectory(contexts, candidate.otherUser);
     await makeSharedDirectory(directory, candidate.otherUser);
     const line = candidate.wrap('/bin/sh', ['-c', PROBE, 'sh', directory, resolve(options.stateDir)], {
       writable: [directory],

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, mkdirSync, openSync, readdirSync, writeFileSync } from 'node:fs';
+import { closeSync, openSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { systemClock } from '@hermes-fleet/protocol';
@@ -9,7 +9,7 @@ import { silentLog, tempDir } from '@hermes-fleet/protocol/testing';
 import { COMMAND_ENV } from '../confinement/command-env.ts';
 import { createConfinement } from '../confinement/create-confinement.ts';
 import { recorded } from '../confinement/leftovers.ts';
-import { cannotConfine, makePlace } from '../testing/index.ts';
+import { cannotConfine, commandsFolder, makePlace } from '../testing/index.ts';
 import { createCommandRecords } from './command-records.ts';
 import { type RunOptions, runCommand } from './run-command.ts';
 
@@ -36,8 +36,7 @@ for (const confine of ['bubblewrap', 'uid', 'unconfined'] as const) {
       const made = await createConfinement({ confine, ...place, clock: systemClock, log: silentLog });
       const dir = join(place.stateDir, 'commands');
       const confinement = recorded(made, createCommandRecords(dir, { byEnv: confine !== 'bubblewrap' }));
-      const cwd = join(place.workspaceRoot, 'contexts');
-      mkdirSync(cwd, { recursive: true });
+      const cwd = await commandsFolder(place, made);
       const reach = { writable: [cwd], readOnly: [] };
       const limits = { timeoutMs: 30_000, keepBytes: 1000, maxBytes: 1e6, clock: systemClock };
       const run = (script: string, options: Partial<RunOptions> = {}) =>

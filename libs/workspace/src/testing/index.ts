@@ -1,2 +1,2 @@
 export { closedToOthers, nodeForOthers } from './other-users.ts';
-export { cannotConfine, makePlace, mayChangeUsers, type Place, SECRET } from './place.ts';
+export { cannotConfine, commandsFolder, makePlace, mayChangeUsers, type Place, SECRET } from './place.ts';

@@ -1,7 +1,8 @@
-import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { tempDir } from '@hermes-fleet/protocol/testing';
+import { type Confinement, makeSharedDirectory } from '../confinement/confinement.ts';
 
 export const SECRET = 'sk-very-secret-0123456789';
 
@@ -20,6 +21,13 @@ export function makePlace(t: TestContext): Place {
   writeFileSync(join(stateDir, 'ledger.db'), SECRET, { mode: 0o600 });
   writeFileSync(join(stateDir, 'token'), SECRET, { mode: 0o600 });
   return { workspaceRoot: join(root, 'workspace'), stateDir };
+}
+
+/** Makes a directory that confined commands may write to. Returns its real path. */
+export async function commandsFolder(place: Place, confinement: Confinement): Promise<string> {
+  const path = join(realpathSync(place.workspaceRoot), 'contexts', 'commands');
+  await makeSharedDirectory(path, confinement.otherUser);
+  return path;
 }
 
 const capabilities = /^CapEff:\s*([0-9a-f]+)/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1] ?? '0';

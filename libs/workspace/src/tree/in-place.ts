@@ -1,20 +1,13 @@
 import { join } from 'node:path';
 import { type Clock, FleetError, type Log } from '@hermes-fleet/protocol';
 import type { Confinement, Reach } from '../confinement/confinement.ts';
-import { addAll } from './add-all.ts';
-import type { Git, GitPlace } from './git.ts';
+import { addAll, type Uncommitted } from '../git/add-all.ts';
+import { LEFT_OUT, NAMES, pathsOf, READABLE, shortened } from '../git/diff.ts';
+import type { Git, GitPlace } from '../git/git.ts';
+import { lockedSince, obstacle, type TreeState, treeState } from '../git/tree-state.ts';
 import { inPlaceBase, isCommitBase, isInPlaceBase, startedElsewhere } from './in-place-base.ts';
 import type { Repository } from './repository.ts';
-import { lockedSince, obstacle, type TreeState, treeState } from './tree-state.ts';
-import {
-  LEFT_OUT,
-  NAMES,
-  pathsOf,
-  READABLE,
-  shortened,
-  type Uncommitted,
-  type Workspace,
-} from './workspace.ts';
+import type { Workspace } from './workspace.ts';
 
 export interface InPlaceOptions {
   readonly repository: Repository;
@@ -73,6 +66,7 @@ export async function inPlace(options: InPlaceOptions): Promise<Workspace> {
   return {
     dir,
     branch,
+    env: { HOME: join(dir, '.scratch', 'home') },
     wrap,
     async begin(write) {
       await unlocked();

@@ -1,21 +1,17 @@
 import type { Unmet } from '@hermes-fleet/protocol';
+import type { Uncommitted } from '../git/add-all.ts';
 import type { CommandLine } from '../process/run-command.ts';
 
 /** The base of a task, for its checkpoint, or why the task cannot start. */
 export type Beginning = { readonly base: string } | { readonly refused: Unmet };
 
-/** Work that a task leaves for somebody to commit. */
-export interface Uncommitted {
-  readonly todo: string;
-  /** True when there certainly is such work; false when only if the task changed files. */
-  readonly certain: boolean;
-}
-
 /** A working tree that a run uses exclusively until it is disposed of. */
 export interface Workspace extends Disposable {
   readonly dir: string;
   readonly branch: string;
-  /** Returns a command line confined to this tree and the repository's `.git`. */
+  /** Variables for commands: their home directory, and in a context's own tree a folder for temporary files. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Returns a command line confined to this tree and its repository. */
   wrap(command: string, args: readonly string[]): CommandLine;
   /** Starts a task. `write`: the task is meant to change the tree. */
   begin(write: boolean): Promise<Beginning>;
@@ -48,26 +44,6 @@ export interface Workspaces {
   repoState(): Promise<{ branch: string; clean: boolean }>;
   /** Directories of all existing trees. */
   trees(): Promise<string[]>;
+  /** What keeps the profile from working with its repositories, undefined when nothing does; at most 2 s old. */
+  problem(): Promise<string | undefined>;
 }
-
-/** Pathspecs that leave files out of commits and of `files_changed` (docs/agent.md#progress-scratchpad-memory). */
-export const LEFT_OUT = [
-  ...['--', '.', ':(exclude,top).scratch', ':(exclude,top)PROGRESS.json'],
-  ...[':(exclude,top).PROGRESS.json.tmp', ':(exclude,top)PROGRESS.invalid-*.json'],
-];
-
-const PLAIN = ['--no-renames', '--no-ext-diff', '--no-textconv'];
-/** Options of a diff that lists paths, independent of the repository's settings. */
-export const NAMES = ['--name-status', '-z', ...PLAIN];
-/** Options of a readable diff, independent of the repository's settings. */
-export const READABLE = ['--no-color', ...PLAIN, '--src-prefix=a/', '--dst-prefix=b/'];
-
-/** Parses the output of a diff with `NAMES` into sorted paths. */
-export const pathsOf = (output: string): string[] =>
-  output
-    .split('\0')
-    .filter((_, index) => index % 2 === 1)
-    .sort();
-
-export const shortened = (diff: string, maxChars: number): string =>
-  diff.length > maxChars ? `${diff.slice(0, maxChars)}\n[the diff goes on: look at the files]` : diff;

@@ -1,15 +1,18 @@
-import { access, readdir, realpath, rename } from 'node:fs/promises';
+import { lstat, readdir, realpath } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Clock, FleetError, type Ids, type Log } from '@hermes-fleet/protocol';
-import { type Confinement, makeSharedDirectory } from '../confinement/confinement.ts';
-import { contextName } from './context-name.ts';
-import { createGit, type Git } from './git.ts';
+import type { Clock, Log } from '@hermes-fleet/protocol';
+import { type Confinement, makePassableDirectory } from '../confinement/confinement.ts';
+import { createGit, type Git } from '../git/git.ts';
+import { type Base, openBase, openSource } from '../stores/base.ts';
+import { contextName } from '../stores/context-name.ts';
+import { openResults, type Results } from '../stores/results.ts';
+import { usersRepository } from '../stores/users-repository.ts';
+import { openContextTree } from './context-tree.ts';
 import { inPlace, inPlaceState } from './in-place.ts';
-import { openRepository, type Repository } from './repository.ts';
-import { type TreeState, treeState } from './tree-state.ts';
+import { openRepository } from './repository.ts';
+import { takeOver } from './take-over.ts';
 import { createTurns } from './turns.ts';
 import type { Workspaces } from './workspace.ts';
-import { worktree } from './worktree.ts';
 
 const STATE_MS = 2000;
 
@@ -22,104 +25,95 @@ export interface WorkspacesOptions {
   readonly isolation: 'worktree' | 'in_place';
   readonly confinement: Confinement;
   readonly clock: Clock;
-  readonly ids: Ids;
   readonly log: Log;
 }
 
 interface Parts extends WorkspacesOptions {
   readonly contexts: string;
   readonly git: Git;
-  readonly repository: Repository;
 }
 
 /**
- * Opens the base repository and provides working trees (docs/decisions/0012-worktree-per-context.md): to every context
- * its own worktree, which is created on first use and reused after a restart; or, in place, the base tree to one run at
- * a time (docs/configuration.md#working-in-place).
+ * Provides working trees (docs/decisions/0012-repository-per-context.md): to every context a repository of its own, which is
+ * made on first use and found again after a restart; or, in place, the tree of the repository to one run at a time
+ * (docs/configuration.md#working-in-place).
  */
 export async function openWorkspaces(options: WorkspacesOptions): Promise<Workspaces> {
   const root = await realpath(options.root);
-  const git = createGit(options);
   const contexts = join(root, 'contexts');
-  await makeSharedDirectory(contexts, options.confinement.otherUser);
-  const { path, confinement } = options;
-  const isInPlace = options.isolation === 'in_place';
-  const repository = await openRepository({ root, path, inPlace: isInPlace, git, confinement });
-  const parts: Parts = { ...options, contexts, git, repository };
-  const measure = isInPlace ? inPlaceState : treeState;
-  const state = measured(options.clock, () => measure(git, repository.place));
+  await makePassableDirectory(contexts, options.confinement.otherUser);
+  const parts: Parts = { ...options, root, contexts, git: createGit(options) };
+  return options.isolation === 'in_place' ? openInPlace(parts) : openContexts(parts);
+}
+
+async function openContexts(parts: Parts): Promise<Workspaces> {
+  const { root, contexts, confinement, clock } = parts;
+  const own = join(root, 'repo');
+  const dir = parts.path === undefined ? await realIfThere(own) : await usersRepository(parts.path);
+  const source = dir === undefined ? undefined : openSource(dir, confinement);
+  const base = await openBase({ ...parts, dir: join(root, 'base.git'), source });
+  const results = await openResults({ ...parts, dir: join(root, 'results.git'), base });
+  await takeOver({ ...parts, source, base, results });
+  const state = measured(clock, () => base.state());
+  const problem = measured(clock, () => problemOf(base, results));
   return {
-    open: isInPlace ? openInPlace(parts, state.forget) : openWorktrees(parts),
+    open: (contextId) => {
+      const name = contextName(contextId);
+      return openContextTree({ ...parts, name, dir: join(contexts, name), base, results });
+    },
     repoState: state.read,
-    trees: async () => (isInPlace ? [repository.dir] : await treesIn(contexts)),
+    problem: problem.read,
+    async trees() {
+      const entries = await readdir(contexts, { withFileTypes: true });
+      const names = entries.filter((entry) => entry.isDirectory() && !entry.name.startsWith('.'));
+      return names.map(({ name }) => join(contexts, name, 'tree'));
+    },
   };
 }
 
-async function treesIn(contexts: string): Promise<string[]> {
-  const entries = await readdir(contexts, { withFileTypes: true });
-  const trees = entries.filter((entry) => entry.isDirectory() && !entry.name.startsWith('.'));
-  return trees.map(({ name }) => join(contexts, name));
+async function problemOf(base: Base, results: Results): Promise<string | undefined> {
+  const broken = (await base.broken()) ? 'base.git' : (await results.broken()) ? 'results.git' : undefined;
+  return broken && `git cannot read ${broken} in the workspace; restart the profile to repair it`;
 }
 
-function openWorktrees(parts: Parts): Workspaces['open'] {
-  const { git, repository, contexts } = parts;
-  let adding: Promise<unknown> = Promise.resolve();
+/** A workspace of 0.1.0 without `workspace.path`, or one that was used in place, has a repository with a tree. */
+const realIfThere = (repository: string): Promise<string | undefined> =>
+  lstat(join(repository, '.git')).then(
+    () => realpath(repository),
+    () => undefined,
+  );
 
-  async function add(name: string, dir: string): Promise<void> {
-    const { place } = repository;
-    const branch = `fleet/${name}`;
-    if (await exists(dir)) await rename(dir, join(contexts, `.broken-${parts.ids.uuid()}`));
-    await git.run(place, ['worktree', 'prune']);
-    const known = (await git.ask(place, ['rev-parse', '-q', '--verify', `refs/heads/${branch}`])) === 0;
-    const from = known ? [dir, branch] : ['--no-track', '-b', branch, dir, 'HEAD'];
-    await git.run(place, ['worktree', 'add', '-q', ...from]);
-  }
-
-  return async (contextId) => {
-    const name = contextName(contextId);
-    const dir = join(contexts, name);
-    const workspace = worktree({ ...parts, name, dir });
-    const opened = adding.then(async () => {
-      if (await workspace.ready()) return;
-      await add(name, dir);
-      if (await workspace.ready()) return;
-      throw new FleetError(
-        'INTERNAL',
-        `the worktree of context ${name} could not be created; the log has the reason`,
-      );
-    });
-    adding = opened.catch(() => {});
-    await opened;
-    return workspace;
-  };
-}
-
-function openInPlace(parts: Parts, onRelease: () => void): Workspaces['open'] {
+async function openInPlace(parts: Parts): Promise<Workspaces> {
+  const { git, clock } = parts;
+  const repository = await openRepository(parts);
+  const state = measured(clock, () => inPlaceState(git, repository.place));
   const turns = createTurns();
-  const startedAt = parts.clock.now();
-  return async (_contextId, { resumes, signal }) => {
-    const taken = await turns.take({ first: resumes, signal });
-    const turn: Disposable = {
-      [Symbol.dispose]() {
-        onRelease();
-        taken[Symbol.dispose]();
-      },
-    };
-    try {
-      return await inPlace({ ...parts, startedAt, turn });
-    } catch (error) {
-      turn[Symbol.dispose]();
-      throw error;
-    }
+  const startedAt = clock.now();
+  return {
+    async open(_contextId, { resumes, signal }) {
+      const taken = await turns.take({ first: resumes, signal });
+      const turn: Disposable = {
+        [Symbol.dispose]() {
+          state.forget();
+          taken[Symbol.dispose]();
+        },
+      };
+      try {
+        return await inPlace({ ...parts, repository, startedAt, turn });
+      } catch (error) {
+        turn[Symbol.dispose]();
+        throw error;
+      }
+    },
+    repoState: state.read,
+    problem: () => state.read().then(() => undefined, String),
+    trees: async () => [repository.dir],
   };
 }
 
 /** Caches a measurement for `STATE_MS`; a failed one is not cached. */
-function measured(
-  clock: Clock,
-  measure: () => Promise<TreeState>,
-): { read(): Promise<TreeState>; forget(): void } {
-  let last: { at: number; state: Promise<TreeState> } | undefined;
+function measured<T>(clock: Clock, measure: () => Promise<T>): { read(): Promise<T>; forget(): void } {
+  let last: { at: number; value: Promise<T> } | undefined;
   const forget = (): void => {
     last = undefined;
   };
@@ -127,18 +121,11 @@ function measured(
     read() {
       const now = clock.now();
       if (last === undefined || now - last.at >= STATE_MS) {
-        last = { at: now, state: measure() };
-        last.state.catch(forget);
+        last = { at: now, value: measure() };
+        last.value.catch(forget);
       }
-      return last.state;
+      return last.value;
     },
     forget,
   };
-}
-
-async function exists(path: string): Promise<boolean> {
-  return access(path).then(
-    () => true,
-    () => false,
-  );
 }

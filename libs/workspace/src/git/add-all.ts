@@ -1,5 +1,12 @@
+import { LEFT_OUT } from './diff.ts';
 import type { Git, GitPlace } from './git.ts';
-import { LEFT_OUT, type Uncommitted } from './workspace.ts';
+
+/** Work that a task leaves for somebody to commit. */
+export interface Uncommitted {
+  readonly todo: string;
+  /** True when there certainly is such work; false when only if the task changed files. */
+  readonly certain: boolean;
+}
 
 const MAX_NAMED = 5;
 
@@ -10,12 +17,16 @@ const MAX_NAMED = 5;
 export async function addAll(git: Git, place: GitPlace): Promise<Uncommitted | undefined> {
   const code = await git.ask(place, ['add', '--all', '--ignore-errors', ...LEFT_OUT]);
   if (code === 0) return undefined;
-  const left = code === SOME_FAILED ? await notIn(git, place) : [];
-  if (left.length === 0) {
-    // The failure does not concern single files: this throws and logs git's output.
-    await git.run(place, ['add', '--all', ...LEFT_OUT]);
-    return undefined;
-  }
+  const left = code === SOME_FAILED ? await notAdded(git, place) : undefined;
+  // The failure does not concern single files: this throws and logs git's output.
+  if (left === undefined) await git.run(place, ['add', '--all', ...LEFT_OUT]);
+  return left;
+}
+
+/** What `git add` left out, after it ended with 1. */
+export async function notAdded(git: Git, place: GitPlace): Promise<Uncommitted | undefined> {
+  const left = await notIn(git, place);
+  if (left.length === 0) return undefined;
   const more = left.length > MAX_NAMED ? ` and ${left.length - MAX_NAMED} more` : '';
   const names = `${left.slice(0, MAX_NAMED).join(', ')}${more}`;
   const todo = `commit ${names}: git cannot take it in (a repository without a commit, or not readable)`;

@@ -1,7 +1,7 @@
 import { lstat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { LEFT_OUT } from './diff.ts';
 import type { Git, GitPlace } from './git.ts';
-import { LEFT_OUT } from './workspace.ts';
 
 export interface TreeState {
   readonly branch: string;

@@ -1,0 +1,122 @@
+import { type Clock, FleetError, type Log } from '@hermes-fleet/protocol';
+import { COMMAND_ENV } from '../confinement/command-env.ts';
+import { type CommandLine, type CommandResult, type RunOptions, runCommand } from '../process/run-command.ts';
+
+/** Where git runs, and as whom. */
+export interface GitPlace {
+  readonly cwd: string;
+  readonly gitDir: string | undefined;
+  readonly workTree: string | undefined;
+  /** Replaces the tree's own index. */
+  readonly indexFile?: string;
+  /** Variables in addition to those of `GitPlace` and `createGit`. */
+  readonly env?: Readonly<Record<string, string>>;
+  wrap(command: string, args: readonly string[]): CommandLine;
+}
+
+/** What one call needs in addition to its place. */
+export type GitCall = Partial<
+  Pick<RunOptions, 'signal' | 'stdin' | 'onStdout' | 'maxBytes' | 'timeoutMs' | 'keepBytes'>
+>;
+
+export interface Git {
+  /** Returns standard output. A failure throws INTERNAL; its text goes to the log. */
+  run(place: GitPlace, args: readonly string[], call?: GitCall): Promise<string>;
+  /** Returns the exit code, for questions that git answers with it. */
+  ask(place: GitPlace, args: readonly string[]): Promise<number | null>;
+  /** Returns the exit code of a shell script that runs where git does. */
+  script(place: GitPlace, script: string, args: readonly string[]): Promise<number | null>;
+  /** Runs git, or the shell with a script that calls git, and returns how it ended. */
+  exec(
+    place: GitPlace,
+    command: 'git' | '/bin/sh',
+    args: readonly string[],
+    call?: GitCall,
+  ): Promise<CommandResult>;
+}
+
+/**
+ * Machine-wide settings are ignored. These keep git from some of the programs that a repository can choose. They are not a
+ * protection: git in a tree that a task can change runs confined, as the task.
+ */
+const SETTINGS: readonly (readonly [key: string, value: string])[] = [
+  ['core.hooksPath', '/dev/null'],
+  ['core.fsmonitor', 'false'],
+  ['core.attributesFile', '/dev/null'],
+  ['core.alternateRefsCommand', ''],
+  // Larger files are hashed as a stream instead of in memory, and are binary for a diff.
+  ['core.bigFileThreshold', '16m'],
+  ['core.quotePath', 'false'],
+  ['safe.directory', '*'],
+  ['commit.gpgSign', 'false'],
+  ['gc.auto', '0'],
+  ['maintenance.auto', 'false'],
+  ['protocol.allow', 'never'],
+];
+
+const GIT_ENV: Readonly<Record<string, string>> = {
+  ...COMMAND_ENV,
+  GIT_CONFIG_NOSYSTEM: '1',
+  GIT_CONFIG_GLOBAL: '/dev/null',
+  GIT_ATTR_NOSYSTEM: '1',
+  GIT_NO_REPLACE_OBJECTS: '1',
+  GIT_NO_LAZY_FETCH: '1',
+  GIT_TERMINAL_PROMPT: '0',
+  GIT_OPTIONAL_LOCKS: '0',
+  GIT_CONFIG_COUNT: String(SETTINGS.length),
+  ...Object.fromEntries(
+    SETTINGS.flatMap(([key, value], index) => [
+      [`GIT_CONFIG_KEY_${index}`, key],
+      [`GIT_CONFIG_VALUE_${index}`, value],
+    ]),
+  ),
+};
+
+const LIMITS = { timeoutMs: 60_000, keepBytes: 8 * 1024 * 1024, maxBytes: 64 * 1024 * 1024 };
+
+/** Runs git, and scripts of several git steps, for the gateway. */
+export function createGit(options: {
+  readonly profile: string;
+  readonly clock: Clock;
+  readonly log: Log;
+}): Git {
+  const base = { ...GIT_ENV, ...gitIdentity(options.profile) };
+  const exec: Git['exec'] = (place, command, args, call) => {
+    const env: Record<string, string> = { ...base, ...place.env };
+    if (place.gitDir !== undefined) env.GIT_DIR = place.gitDir;
+    if (place.workTree !== undefined) env.GIT_WORK_TREE = place.workTree;
+    if (place.indexFile !== undefined) env.GIT_INDEX_FILE = place.indexFile;
+    return runCommand(place.wrap(command, args), {
+      cwd: place.cwd,
+      env,
+      clock: options.clock,
+      ...LIMITS,
+      ...call,
+    });
+  };
+  return {
+    async run(place, args, call) {
+      const result = await exec(place, 'git', args, call);
+      if (result.exitCode === 0) return result.stdout;
+      const { exitCode, stderr, killed } = result;
+      options.log.error({ command: args[0], exitCode, killed, stderr: stderr.slice(0, 2000) }, 'git failed');
+      throw new FleetError('INTERNAL', `git ${args[0]} failed in the workspace; the log has its output`);
+    },
+    ask: async (place, args) => (await exec(place, 'git', args)).exitCode,
+    script: async (place, script, args) =>
+      (await exec(place, '/bin/sh', ['-c', script, 'sh', ...args])).exitCode,
+    exec,
+  };
+}
+
+/** Author and committer, for git run by the gateway and by the agent's commands alike. */
+export function gitIdentity(profile: string): Record<string, string> {
+  const name = `Hermes Fleet ${profile}`;
+  const email = `${profile.replace(/[^A-Za-z0-9._-]/g, '-')}@hermes-fleet.invalid`;
+  return {
+    GIT_AUTHOR_NAME: name,
+    GIT_AUTHOR_EMAIL: email,
+    GIT_COMMITTER_NAME: name,
+    GIT_COMMITTER_EMAIL: email,
+  };
+}

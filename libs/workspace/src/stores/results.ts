@@ -1,0 +1,116 @@
+import { rm } from 'node:fs/promises';
+import type { Log } from '@hermes-fleet/protocol';
+import { LEFT_OUT, NAMES, pathsOf, READABLE, shortened } from '../git/diff.ts';
+import type { Git } from '../git/git.ts';
+import type { Base } from './base.ts';
+import { receivePack } from './pack-file.ts';
+import { examine, type TasksPack } from './quarantine.ts';
+import { isBroken, openStore, passing, setShallow } from './store.ts';
+
+/** What the store knows of a context. */
+export interface ContextRefs {
+  /** The commit that the context started from. */
+  readonly base: string | undefined;
+  /** The commit of its result, undefined before the first one. */
+  readonly tip: string | undefined;
+}
+
+/** The results of all contexts: a bare repository with a branch `fleet/<context>` each, which no command can read. */
+export interface Results {
+  refs(name: string): Promise<ContextRefs>;
+  /** Records where a context starts. */
+  start(name: string, commit: string): Promise<void>;
+  /** A new path for a pack of a task. The file is removed by `forget`. */
+  passing(): string;
+  forget(file: string): Promise<void>;
+  /** Makes the pack's commit the context's result. Throws RefusedPack (`examine`), and changes nothing then. */
+  take(name: string, pack: TasksPack): Promise<void>;
+  /** Writes the history of a result that the base lacks to a new file. */
+  give(file: string, commit: string, base: string): Promise<void>;
+  /** Sorted paths that differ between two commits, deleted ones included. */
+  changed(from: string, to: string): Promise<string[]>;
+  /** Git's diff from a commit to that of a pack, which is not kept, cut to `maxChars`. Throws RefusedPack. */
+  diff(from: string, pack: TasksPack, maxChars: number): Promise<string>;
+  broken(): Promise<boolean>;
+}
+
+/** Results between two times that their packs are made one. */
+const REPACK_AFTER = 32;
+/** A larger file has no readable diff. */
+const DIFFED = ['-c', 'core.bigFileThreshold=1m'];
+
+export async function openResults(options: {
+  readonly dir: string;
+  readonly base: Pick<Base, 'objects' | 'shallow'>;
+  readonly git: Git;
+  readonly log: Log;
+}): Promise<Results> {
+  const { git, log } = options;
+  const baseObjects = options.base.objects;
+  const store = await openStore({ ...options, alternates: [baseObjects], readable: false });
+  const checked = { store, baseObjects };
+  let taken = 0;
+
+  async function repackSometimes(): Promise<void> {
+    taken += 1;
+    if (taken % REPACK_AFTER !== 0) return;
+    // Unreachable objects are kept, because another context's result may arrive at the same time.
+    const { exitCode, stderr } = await git.exec(store.place, 'git', REPACK, { timeoutMs: REPACK_MS });
+    if (exitCode !== 0)
+      log.warn({ exitCode, stderr: stderr.slice(0, 2000) }, 'results could not be repacked');
+  }
+
+  return {
+    async refs(name) {
+      const names = [baseRef(name), branchRef(name)];
+      const listed = await git.run(store.place, [
+        'for-each-ref',
+        '--format=%(refname) %(objectname)',
+        ...names,
+      ]);
+      const found = new Map(listed.split('\n').map((line) => line.split(' ') as [string, string]));
+      return { base: found.get(baseRef(name)), tip: found.get(branchRef(name)) };
+    },
+    async start(name, commit) {
+      await setShallow(store, await options.base.shallow());
+      await git.run(store.place, ['update-ref', baseRef(name), commit]);
+    },
+    passing: () => passing(store),
+    forget: (file) => rm(file, { force: true }),
+    async take(name, pack) {
+      await examine(git, checked, pack, async ({ keep }) => {
+        await keep();
+        await git.run(store.place, ['update-ref', branchRef(name), pack.commit]);
+      });
+      await repackSometimes();
+    },
+    async give(file, commit, base) {
+      const script = { text: PACK, args: [commit, base] };
+      const { result } = await receivePack(git, store.place, script, {
+        file,
+        maxBytes: Number.MAX_SAFE_INTEGER,
+      });
+      if (result.exitCode !== 0) throw new Error(`git cannot pack ${commit}: ${result.stderr.slice(0, 500)}`);
+    },
+    changed: async (from, to) =>
+      pathsOf(await git.run(store.place, ['diff-tree', '-r', ...NAMES, from, to, ...LEFT_OUT])),
+    diff: (from, pack, maxChars) =>
+      examine(git, checked, pack, async ({ place }) => {
+        const alternates = [baseObjects, store.objects].map((path) => JSON.stringify(path)).join(':');
+        const here = { ...place, env: { ...place.env, GIT_ALTERNATE_OBJECT_DIRECTORIES: alternates } };
+        const args = [...DIFFED, 'diff-tree', '-r', '-p', ...READABLE, from, pack.commit, ...LEFT_OUT];
+        return shortened(await git.run(here, args), maxChars);
+      }),
+    broken: () => isBroken(git, store),
+  };
+}
+
+/** The branch with the result of a context. */
+export const branchOf = (name: string): string => `fleet/${name}`;
+
+const branchRef = (name: string): string => `refs/heads/${branchOf(name)}`;
+const baseRef = (name: string): string => `refs/contexts/${name}`;
+
+const PACK = `echo; printf '%s\\n^%s\\n' "$1" "$2" | git pack-objects --revs --stdout -q`;
+const REPACK = ['repack', '-a', '-d', '-l', '-k', '-q'];
+const REPACK_MS = 10 * 60_000;

@@ -1,0 +1,129 @@
+import { randomUUID } from 'node:crypto';
+import { chmod, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Log } from '@hermes-fleet/protocol';
+import type { Git, GitPlace } from '../git/git.ts';
+import { indexPack, receivePack } from './pack-file.ts';
+
+/** A bare repository that belongs to the gateway. No command can write to it. */
+export interface Store {
+  readonly dir: string;
+  readonly objects: string;
+  readonly place: GitPlace;
+}
+
+export interface StoreOptions {
+  readonly dir: string;
+  /** True when commands, which run as other users, read the objects. */
+  readonly readable: boolean;
+  /** The object folders that the store borrows from. */
+  readonly alternates: readonly string[];
+  readonly git: Git;
+  readonly log: Log;
+}
+
+/** An object ID of SHA-1, the only object format that stores have. */
+export const OBJECT_ID = /^[0-9a-f]{40}$/;
+
+/** For packs on their way in and out. A crash leaves some, which the next start removes. */
+const PASSING = 'packs';
+
+/** Opens a bare repository, which is created when absent. A broken one is moved aside, and its complete refs are copied. */
+export async function openStore(options: StoreOptions): Promise<Store> {
+  const { dir, git, log } = options;
+  const store: Store = { dir, objects: join(dir, 'objects'), place: ownPlace(dir) };
+  await mkdir(dir, { recursive: true, mode: 0o700 });
+  if ((await readdir(dir)).length === 0) await create(options, store);
+  else if (await isBroken(git, store)) {
+    const broken = `${dir}.broken-${randomUUID()}`;
+    await rename(dir, broken);
+    await mkdir(dir, { mode: 0o700 });
+    await create(options, store);
+    const found = await salvage(git, broken, store);
+    log.error(
+      { dir, broken, ...found },
+      'a broken repository was moved aside; its complete branches were copied',
+    );
+  }
+  await chmod(dir, options.readable ? 0o755 : 0o700);
+  await rm(join(dir, PASSING), { recursive: true, force: true });
+  await mkdir(join(dir, PASSING), { mode: 0o700 });
+  return store;
+}
+
+/** True when git does not take the folder for a repository, or the object of a ref is missing. */
+export async function isBroken(git: Git, { place }: Store): Promise<boolean> {
+  return (await git.ask(place, ['for-each-ref', '--format=%(objecttype)'])) !== 0;
+}
+
+/** The commits whose parents are missing on purpose. */
+export async function readShallow({ dir }: Store): Promise<string[]> {
+  const text = await readFile(join(dir, 'shallow'), 'utf8').catch((error) => {
+    if (error.code === 'ENOENT') return '';
+    throw error;
+  });
+  return text.split('\n').filter((line) => line !== '');
+}
+
+export async function setShallow({ dir }: Store, commits: readonly string[]): Promise<void> {
+  if (commits.length > 0)
+    await writeFile(join(dir, 'shallow'), commits.map((commit) => `${commit}\n`).join(''));
+}
+
+/** A new path for a pack, and everything else that belongs to it, in the store's own file system. */
+export const passing = ({ dir }: Store): string => join(dir, PASSING, randomUUID());
+
+/** The gateway's own git, for repositories that no command can change. */
+const ownPlace = (dir: string): GitPlace => ({
+  cwd: dir,
+  gitDir: dir,
+  workTree: undefined,
+  wrap: (command, args) => ({ command, args }),
+});
+
+async function create(options: StoreOptions, { objects, place }: Store): Promise<void> {
+  const { dir, readable, alternates, git } = options;
+  const shared = readable ? ['--shared=0644'] : [];
+  const init = ['init', '-q', '--bare', '-b', 'main', '--template=', ...shared, dir];
+  await git.run({ ...place, gitDir: undefined }, init);
+  for (const [key, value] of SETTINGS) await git.run(place, ['config', key, value]);
+  if (alternates.length > 0)
+    await writeFile(join(objects, 'info/alternates'), alternates.map((path) => `${path}\n`).join(''));
+}
+
+/** Others borrow objects from a store, so nothing may be pruned there, also when somebody pushes to it. */
+const SETTINGS = [
+  ['gc.auto', '0'],
+  ['gc.pruneExpire', 'never'],
+  ['receive.autogc', 'false'],
+  ['maintenance.auto', 'false'],
+  ['core.logAllRefUpdates', 'always'],
+] as const;
+
+/** Copies the refs whose objects are all there and unchanged. */
+async function salvage(
+  git: Git,
+  broken: string,
+  to: Store,
+): Promise<{ readonly copied: string[]; readonly lost: string[] }> {
+  // Git takes a folder for a repository only when it has these.
+  for (const folder of ['objects', 'refs']) await mkdir(join(broken, folder), { recursive: true });
+  await writeFile(join(broken, 'HEAD'), 'ref: refs/heads/main\n');
+  const place = ownPlace(broken);
+  const listed = await git.exec(place, 'git', ['for-each-ref', '--format=%(objectname) %(refname)']);
+  const refs = listed.stdout.split('\n').filter((line) => line !== '');
+  const copied: string[] = [];
+  const lost: string[] = [];
+  for (const [commit = '', ref = ''] of refs.map((line) => line.split(' '))) {
+    const file = join(broken, randomUUID());
+    const script = { text: PACK_ONE, args: [commit] };
+    const sent = await receivePack(git, place, script, { file, maxBytes: Number.MAX_SAFE_INTEGER });
+    const whole = sent.result.exitCode === 0 && (await indexPack(git, to.place, file)).exitCode === 0;
+    if (whole) await git.run(to.place, ['update-ref', ref, commit]);
+    (whole ? copied : lost).push(ref);
+    await rm(file);
+  }
+  return { copied, lost };
+}
+
+const PACK_ONE = 'echo; echo "$1" | git pack-objects --revs --stdout -q';

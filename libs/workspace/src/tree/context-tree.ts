@@ -1,0 +1,204 @@
+import { lstat, open, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { FleetError, type Log } from '@hermes-fleet/protocol';
+import {
+  type Confinement,
+  makePassableDirectory,
+  makeSharedDirectory,
+  type Reach,
+} from '../confinement/confinement.ts';
+import { notAdded, type Uncommitted } from '../git/add-all.ts';
+import { LEFT_OUT } from '../git/diff.ts';
+import type { Git, GitPlace } from '../git/git.ts';
+import type { Base } from '../stores/base.ts';
+import { receivePack } from '../stores/pack-file.ts';
+import { MAX_FILE_BYTES, MAX_PACK_BYTES, RefusedPack, type TasksPack } from '../stores/quarantine.ts';
+import { branchOf, type Results } from '../stores/results.ts';
+import { OBJECT_ID } from '../stores/store.ts';
+import { isInPlaceBase, startedElsewhere } from './in-place-base.ts';
+import { SAVE, SET_UP } from './scripts.ts';
+import { KEPT } from './take-over.ts';
+import type { Workspace } from './workspace.ts';
+
+export interface ContextTreeOptions {
+  readonly name: string;
+  /** The folder of the context. It belongs to the gateway; commands can write to the folders in it. */
+  readonly dir: string;
+  readonly base: Base;
+  readonly results: Results;
+  readonly git: Git;
+  readonly confinement: Confinement;
+  readonly log: Log;
+}
+
+const SET_UP_MS = 10 * 60_000;
+const SAVE_MS = 10 * 60_000;
+
+/**
+ * Opens a context's working tree, which is made when absent. Its repository borrows the objects of the base and knows no
+ * other context. Git runs there as the task; the gateway takes the work over as a pack, which it checks.
+ */
+export async function openContextTree(options: ContextTreeOptions): Promise<Workspace> {
+  const { name, git, base, results, log } = options;
+  const dir = join(options.dir, 'tree');
+  const tmp = join(options.dir, 'tmp');
+  const home = join(options.dir, 'home');
+  const reach: Reach = { writable: [dir, tmp, home], readOnly: [base.objects] };
+  const wrap: Workspace['wrap'] = (command, args) => options.confinement.wrap(command, args, reach);
+  const place: GitPlace = { cwd: dir, gitDir: join(dir, '.git'), workTree: dir, wrap };
+  const branch = branchOf(name);
+  const ready = join(options.dir, 'ready');
+
+  const refs = await results.refs(name);
+  const from = refs.base ?? (await base.start());
+  if (refs.base === undefined) await results.start(name, from);
+  /** The last commit that the gateway has taken over. */
+  let tip = refs.tip ?? from;
+
+  /** Makes the repository anew. Returns the files that are left out of it, because they are too large for a result. */
+  async function setUp(files: 'checkout' | 'keep'): Promise<string[]> {
+    const pack = results.passing();
+    try {
+      const hasPack = tip !== from;
+      if (hasPack) await results.give(pack, tip, from);
+      await using stdin = hasPack ? await open(pack, 'r') : undefined;
+      const args = [base.objects, branch, tip, files, String(MAX_FILE_BYTES), hasPack ? 'pack' : ''];
+      const made = await git.exec(
+        place,
+        '/bin/sh',
+        ['-c', SET_UP, 'sh', ...args, ...(await base.shallow())],
+        { timeoutMs: SET_UP_MS, ...(stdin && { stdin: stdin.fd }) },
+      );
+      if (made.exitCode === 0) return made.stdout.split('\n').filter((path) => path !== '');
+      const { exitCode, killed, stderr } = made;
+      log.error(
+        { context: name, exitCode, killed, stderr: stderr.slice(0, 2000) },
+        'a context cannot be set up',
+      );
+      throw new FleetError(
+        'INTERNAL',
+        `the tree of context ${name} cannot be set up; the log has git's output`,
+      );
+    } finally {
+      await results.forget(pack);
+    }
+  }
+
+  async function openFolders(): Promise<boolean> {
+    const isReady = (await exists(ready)) && (await exists(dir));
+    if (isReady) return true;
+    await rm(ready, { force: true });
+    await makePassableDirectory(options.dir, options.confinement.otherUser);
+    for (const folder of [dir, tmp, home]) await makeSharedDirectory(folder, options.confinement.otherUser);
+    return false;
+  }
+
+  /** Runs SAVE, and `use` on the pack that it wrote, if any. Throws RefusedPack. */
+  async function send<T>(
+    mode: 'commit' | 'end' | 'snapshot',
+    message: string,
+    use: (pack: TasksPack | undefined) => Promise<T>,
+  ): Promise<{ readonly used: T; readonly left: Uncommitted | undefined }> {
+    const file = results.passing();
+    try {
+      const script = { text: SAVE, args: [mode, message, tip, from, tmp, ...LEFT_OUT] };
+      const limits = { file, maxBytes: MAX_PACK_BYTES, timeoutMs: SAVE_MS };
+      const { result, header = '' } = await receivePack(git, place, script, limits);
+      const [added, commit = ''] = header.split(' ');
+      if (result.killed === 'output') throw new RefusedPack(`it is larger than ${MAX_PACK_BYTES} bytes`);
+      if (result.exitCode !== 0 || !OBJECT_ID.test(commit)) {
+        const { exitCode, killed, stderr } = result;
+        log.warn(
+          { context: name, exitCode, killed, stderr: stderr.slice(0, 2000) },
+          'git failed in a context',
+        );
+        throw new RefusedPack('git does not work in the repository of the context');
+      }
+      const used = await use(commit === tip ? undefined : { file, commit, base: from });
+      return { used, left: added === '1' ? await notAdded(git, place) : undefined };
+    } finally {
+      await results.forget(file);
+    }
+  }
+
+  const take = async (mode: 'commit' | 'end', message: string): Promise<Uncommitted | undefined> =>
+    (
+      await send(mode, message, async (pack) => {
+        if (pack === undefined) return;
+        await results.take(name, pack);
+        tip = pack.commit;
+      })
+    ).left;
+
+  /** Makes the repository anew when a task broke it, with the files that it left, and tries again. */
+  async function repaired<T>(
+    action: () => Promise<T>,
+  ): Promise<{ readonly value: T; readonly large: string[] }> {
+    try {
+      return { value: await action(), large: [] };
+    } catch (error) {
+      if (!(error instanceof RefusedPack)) throw error;
+      log.warn({ context: name, reason: error.message }, 'the repository of a context is made anew');
+    }
+    const large = await setUp('keep');
+    return { value: await action(), large };
+  }
+
+  async function save(mode: 'commit' | 'end', message: string): Promise<Uncommitted | undefined> {
+    try {
+      const { value, large } = await repaired(() => take(mode, message));
+      return value ?? (large.length === 0 ? undefined : tooLarge(large));
+    } catch (error) {
+      if (!(error instanceof RefusedPack)) throw error;
+      log.error({ context: name, reason: error.message }, 'the work of a context cannot be taken over');
+      return { todo: `commit the changes of context ${name}: ${error.message}`, certain: true };
+    }
+  }
+
+  const isNew = !(await openFolders());
+  if (isNew) {
+    const kept = join(options.dir, KEPT);
+    await setUp((await exists(kept)) ? 'keep' : 'checkout');
+    await writeFile(ready, '');
+    await rm(kept, { force: true });
+  }
+  return {
+    dir,
+    branch,
+    env: { HOME: home, TMPDIR: tmp },
+    wrap,
+    async begin() {
+      if (!isNew) await save('end', 'What an earlier task left behind');
+      return { base: tip };
+    },
+    async resume(began) {
+      if (isInPlaceBase(began)) throw startedElsewhere('the working tree of the repository');
+      // One run at a time works here, so a lock is a leftover of the crash that interrupted the task.
+      await git.script(place, 'rm -f .git/index.lock', []);
+    },
+    commit: (message) => save('end', message),
+    leave: (message) => save('commit', message),
+    changedSince: (began) => results.changed(began, tip),
+    async diffSince(began, maxChars) {
+      const show = async (pack: TasksPack | undefined): Promise<string> =>
+        pack === undefined ? '' : await results.diff(began, pack, maxChars);
+      return (await repaired(() => send('snapshot', 'What a review sees', show))).value.used;
+    },
+    [Symbol.dispose]() {},
+  };
+}
+
+const MAX_NAMED = 5;
+
+function tooLarge(paths: readonly string[]): Uncommitted {
+  const more = paths.length > MAX_NAMED ? ` and ${paths.length - MAX_NAMED} more` : '';
+  const names = paths.slice(0, MAX_NAMED).map((path) => path.replace(/^\//, ''));
+  const todo = `commit ${names.join(', ')}${more}: larger than ${MAX_FILE_BYTES / 1024 / 1024} MiB`;
+  return { todo, certain: true };
+}
+
+const exists = (path: string): Promise<boolean> =>
+  lstat(path).then(
+    () => true,
+    () => false,
+  );

@@ -1,0 +1,137 @@
+import { appendFile, lstat, mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import type { Log } from '@hermes-fleet/protocol';
+import type { Confinement, Reach } from '../confinement/confinement.ts';
+import { hasCode } from '../files/anchored-folder.ts';
+import { addAll } from '../git/add-all.ts';
+import type { Git, GitPlace } from '../git/git.ts';
+import type { Base, Source } from '../stores/base.ts';
+import { receivePack } from '../stores/pack-file.ts';
+import { MAX_PACK_BYTES, RefusedPack } from '../stores/quarantine.ts';
+import { branchOf, type Results } from '../stores/results.ts';
+
+export interface TakeOverOptions {
+  readonly contexts: string;
+  /** The repository whose worktrees the contexts were, undefined when it is gone. */
+  readonly source: Source | undefined;
+  readonly base: Base;
+  readonly results: Results;
+  readonly git: Git;
+  readonly confinement: Confinement;
+  readonly log: Log;
+}
+
+/** In a context's folder: its tree holds files of an older version, which the new repository keeps. */
+export const KEPT = 'kept';
+/** Lists the repositories whose branches were copied. */
+const COPIED = '.copied';
+/** Prefix of a context's new folder while it is made. */
+const MOVED = '.moved-';
+
+/**
+ * Takes over the contexts of 0.1.0, which were worktrees of one repository: commits the work that tasks left there, copies
+ * the branches `fleet/*` to the results, and moves the files of each context to its new tree. The old repository stays as
+ * it is. An interrupted start goes on with the next one.
+ */
+export async function takeOver(options: TakeOverOptions): Promise<void> {
+  const { contexts, source, log } = options;
+  const old = await oldContexts(contexts);
+  if (source !== undefined) {
+    for (const name of old) await commitLeftovers(name, source, options);
+    await copyBranches(source, old, options);
+  }
+  for (const name of old) {
+    const moved = join(contexts, MOVED + name);
+    await mkdir(moved, { recursive: true });
+    await writeFile(join(moved, KEPT), '');
+    await rename(join(contexts, name), join(moved, 'tree'));
+    await rename(moved, join(contexts, name));
+  }
+  if (old.length > 0) log.info({ contexts: old }, 'the contexts of an older version were taken over');
+}
+
+/** The names of contexts that are worktrees. A move that a crash interrupted is completed. */
+async function oldContexts(contexts: string): Promise<string[]> {
+  const names = await readdir(contexts);
+  for (const moved of names.filter((name) => name.startsWith(MOVED))) {
+    if (await isThere(join(contexts, moved, 'tree')))
+      await rename(join(contexts, moved), join(contexts, moved.slice(MOVED.length)));
+  }
+  const old: string[] = [];
+  for (const name of names)
+    if (!name.startsWith('.') && (await isThere(join(contexts, name, '.git')))) old.push(name);
+  return old;
+}
+
+/** Commits, as the task, what is not committed in a worktree. What git cannot commit stays in the files. */
+async function commitLeftovers(name: string, source: Source, options: TakeOverOptions): Promise<void> {
+  const { git, confinement, log } = options;
+  const dir = join(options.contexts, name);
+  const gitDir = await worktreeGitDir(dir, source);
+  if (gitDir === undefined) return;
+  const reach: Reach = { writable: [dir, source.place.gitDir], readOnly: [] };
+  const wrap: GitPlace['wrap'] = (command, args) => confinement.wrap(command, args, reach);
+  const place: GitPlace = { cwd: dir, gitDir, workTree: dir, wrap };
+  try {
+    await git.script(place, 'rm -f "$1/index.lock"; chmod g+rwx .', [gitDir]);
+    await addAll(git, place);
+    if ((await git.ask(place, ['diff', '--cached', '--quiet', '--no-ext-diff'])) === 1)
+      await git.run(place, ['commit', '-q', '--no-verify', '-m', 'What an earlier task left behind']);
+  } catch (error) {
+    log.warn(
+      { context: name, err: error },
+      'the work in an old worktree cannot be committed; its files are kept',
+    );
+  }
+}
+
+/** The worktree's folder in the source, undefined when it belongs to another repository. */
+async function worktreeGitDir(dir: string, source: Source): Promise<string | undefined> {
+  const text = await readFile(join(dir, '.git'), 'utf8').catch(() => '');
+  const found = /^gitdir: (.+)\n?$/.exec(text)?.[1] ?? '';
+  const gitDir = join(source.place.gitDir, 'worktrees', basename(found));
+  return dirname(found) === dirname(gitDir) && (await isThere(gitDir)) ? gitDir : undefined;
+}
+
+/** Copies the branches of the contexts, and at the first time all branches `fleet/*`. */
+async function copyBranches(source: Source, old: readonly string[], options: TakeOverOptions): Promise<void> {
+  const { git, results, base, log } = options;
+  const copied = join(options.contexts, COPIED);
+  const before = await readFile(copied, 'utf8').catch((error) => {
+    if (hasCode(error, 'ENOENT')) return '';
+    throw error;
+  });
+  const isDone = before.split('\n').includes(source.dir);
+  if (isDone && old.length === 0) return;
+  const start = await base.start();
+  const listed = await git.run(source.place, ['for-each-ref', '--format=%(objectname) %(refname)', BRANCHES]);
+  for (const line of listed.split('\n').filter((entry) => entry !== '')) {
+    const [commit = '', ref = ''] = line.split(' ');
+    const name = ref.slice(`refs/heads/${branchOf('')}`.length);
+    if (isDone && !old.includes(name)) continue;
+    const file = results.passing();
+    try {
+      const script = { text: PACK, args: [commit, start] };
+      const { result } = await receivePack(git, source.place, script, { file, maxBytes: MAX_PACK_BYTES });
+      if (result.exitCode !== 0) throw new RefusedPack(result.stderr.trim().slice(-300));
+      await results.start(name, start);
+      await results.take(name, { file, commit, base: start });
+    } catch (error) {
+      if (!(error instanceof RefusedPack)) throw error;
+      const told = { branch: branchOf(name), repository: source.dir, reason: error.message };
+      log.error(told, 'a branch of an older version cannot be copied; it stays in the old repository');
+    } finally {
+      await results.forget(file);
+    }
+  }
+  if (!isDone) await appendFile(copied, `${source.dir}\n`);
+}
+
+const BRANCHES = `refs/heads/${branchOf('')}`;
+const PACK = `echo; printf '%s\\n^%s\\n' "$1" "$2" | git pack-objects --revs --stdout -q`;
+
+const isThere = (path: string): Promise<boolean> =>
+  lstat(path).then(
+    () => true,
+    () => false,
+  );

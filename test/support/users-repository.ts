@@ -1,0 +1,32 @@
+import { execFileSync } from 'node:child_process';
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { tempDir } from '@hermes-fleet/protocol/testing';
+
+export interface UsersRepository {
+  readonly path: string;
+  /** Runs git there and returns its output. */
+  git(...args: string[]): string;
+}
+
+/** Makes a repository as a user has it, with one commit on the branch `main`. */
+export function usersRepository(t: TestContext): UsersRepository {
+  const root = tempDir(t);
+  // The user that the agent's commands run as must be able to enter.
+  chmodSync(root, 0o755);
+  const path = join(root, 'project');
+  mkdirSync(path);
+  const identity = ['-c', 'user.name=user', '-c', 'user.email=user@localhost'];
+  const git = (...args: string[]): string =>
+    execFileSync('git', [...identity, ...args], {
+      cwd: path,
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+  git('init', '-q', '-b', 'main');
+  writeFileSync(join(path, 'README.md'), 'hello\n');
+  git('add', '--all');
+  git('commit', '-q', '-m', 'First');
+  return { path, git };
+}
