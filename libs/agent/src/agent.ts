@@ -6,6 +6,7 @@ import {
   type Ids,
   type Log,
   type RemoteAgents,
+  type RepoState,
   type ToolSource,
 } from '@hermes-fleet/protocol';
 import type { Confinement } from '@hermes-fleet/workspace';
@@ -93,7 +94,7 @@ export interface Agent {
   readonly executor: Executor;
   /** Tools that are enabled and usable now (docs/handshake.md#session_announce). */
   capabilities(): { tools: string[] };
-  repoState(): Promise<{ branch: string; clean: boolean }>;
+  repoState(): Promise<RepoState>;
   /** The smallest token budget with which a run can start. */
   readonly minimumBudget: number;
   /** Launches a command confined to the workspace, for stdio MCP servers. */

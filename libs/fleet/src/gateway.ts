@@ -20,6 +20,7 @@ import {
   type Log,
   type ModelWatch,
   PROTOCOL_VERSIONS,
+  type RepoState,
   type SessionAnnounce,
   taskFields,
 } from '@hermes-fleet/protocol';
@@ -43,7 +44,7 @@ const GAUGE_EVERY_MS = 5_000;
 export interface GatewayAgent {
   readonly executor: Executor;
   capabilities(): { readonly tools: readonly string[] };
-  repoState(): Promise<{ readonly branch: string; readonly clean: boolean }>;
+  repoState(): Promise<RepoState>;
   /** The smallest remaining budget, in tokens, with which a task starts. */
   readonly minimumBudget: number;
 }
@@ -91,6 +92,8 @@ export interface Gateway extends Intake {
   announce(): SessionAnnounce;
   /** The SESSION_ANNOUNCE after measuring the workspace. */
   freshAnnounce(): Promise<SessionAnnounce>;
+  /** The state of the agent's repositories, as last measured. */
+  repoState(): RepoState;
   /** Metadata for the reply to a task that began a new context. */
   replyMetadata(taskId: string): JsonObject | undefined;
   /** Explains the routing of a dispatch in its wire form. Records nothing and spends no tokens. */
@@ -269,6 +272,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     },
     activeTasks: () => own.running + relayed.running,
     queuedTasks: () => own.waiting + relayed.waiting + own.parked + relayed.parked,
+    repoState: repo.last,
     announce: self.now,
     async freshAnnounce() {
       await repo.measureQuietly();

@@ -94,6 +94,7 @@ export type { OutboxEvent, OutboxSource, TokenEntry, TokenStore } from './ports/
 export { type Log, silentLog } from './ports/log.ts';
 export { logWith, type TaskFields, taskFields, traceField } from './ports/log-fields.ts';
 export type { MeasuredModel, ModelWatch } from './ports/model-watch.ts';
+export type { RepoState } from './ports/repo-state.ts';
 export {
   defineTool,
   type RemoteAgents,

@@ -16,7 +16,7 @@ import {
   startBacklogGauge,
   storeState,
 } from '@hermes-fleet/member';
-import { isJsonObject, type ModelWatch } from '@hermes-fleet/protocol';
+import { isJsonObject, type ModelWatch, type RepoState } from '@hermes-fleet/protocol';
 import { createLogger, createSecretEnv, type Readiness } from '@hermes-fleet/service';
 import { createConfinement } from '@hermes-fleet/workspace';
 import { readConfiguration } from './configuration.ts';
@@ -116,7 +116,8 @@ export async function startProfile(environment: Environment, processEnv: NodeJS.
     fleet,
     {
       countCache,
-      readiness: (stopping) => readinessOf({ ledger, bus, mcp, model, stopping }),
+      readiness: (stopping) =>
+        readinessOf({ ledger, bus, mcp, model, repo: fleet.gateway.repoState(), stopping }),
       recover: () => fleet.gateway.recover(),
       shutdownSteps: (serving, leave, graceMs) =>
         shutdownSteps({ ...serving, bus, backlog, mcp, model, agent }, leave, graceMs),
@@ -127,7 +128,7 @@ export async function startProfile(environment: Environment, processEnv: NodeJS.
 }
 
 /**
- * A gateway needs its ledger. A broker, an MCP server or a model that is unavailable degrades it: it can still relay tasks,
+ * A profile needs its ledger and its repositories. A broker, an MCP server or a model that is unavailable degrades it: it can still relay tasks,
  * and answer for those that it has (docs/operations.md).
  */
 function readinessOf({
@@ -135,15 +136,20 @@ function readinessOf({
   bus,
   mcp,
   model,
+  repo,
   stopping,
 }: {
   readonly ledger: Ledger;
   readonly bus: OutboxPublisher | undefined;
   readonly mcp: McpPool;
   readonly model: ModelWatch;
+  readonly repo: RepoState;
   readonly stopping: boolean;
 }): Readiness {
-  const dependencies: Record<string, DependencyState> = { ledger: storeState(ledger.problem()) };
+  const dependencies: Record<string, DependencyState> = {
+    ledger: storeState(ledger.problem()),
+    workspace: storeState(repo.problem),
+  };
   if (bus) dependencies.nats = busState(bus.state());
   for (const [name, { state, detail }] of Object.entries(mcp.health())) {
     if (state === 'disabled') continue;

@@ -68,11 +68,12 @@ function peerLine(peer: PeerProfile, common: ReadonlySet<string>, now: number): 
   const { worker, capabilities, mcpHealth, session, limits } = announce;
   const healthy = Object.keys(mcpHealth).filter((server) => mcpHealth[server] === 'ok');
   const isModelHealthy = (announce.modelHealth ?? 'ok') === 'ok';
+  const isRepoHealthy = (session.repoState.health ?? 'ok') === 'ok';
   const own = capabilities.tools.filter((word) => !common.has(word));
   return {
     name,
     state: 'live',
-    ready: (announce.ready ?? true) && isModelHealthy && peer.circuitOpenUntil <= now,
+    ready: (announce.ready ?? true) && isModelHealthy && isRepoHealthy && peer.circuitOpenUntil <= now,
     takes_tasks: takesTasks(announce),
     ...(announce.role === undefined ? {} : { role: truncateText(announce.role, 100) }),
     ...(announce.purpose === undefined ? {} : { purpose: truncateText(announce.purpose, MAX_PURPOSE) }),

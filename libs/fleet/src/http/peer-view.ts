@@ -42,6 +42,7 @@ export function peerView(peer: PeerProfile, now: number): JsonObject {
           repo_state: {
             branch: announce.session.repoState.branch,
             clean: announce.session.repoState.clean,
+            health: announce.session.repoState.health ?? 'ok',
           },
         }
       : null,

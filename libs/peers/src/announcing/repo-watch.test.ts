@@ -1,13 +1,15 @@
 import assert from 'node:assert/strict';
 import { it, type TestContext } from 'node:test';
+import type { RepoState } from '@hermes-fleet/protocol';
 import { manualClock, silentLog } from '@hermes-fleet/protocol/testing';
 import { NOW } from '../testing/index.ts';
-import { createRepoWatch, type RepoState } from './repo-watch.ts';
+import { createRepoWatch } from './repo-watch.ts';
 
 function setUp(t: TestContext) {
   const clock = manualClock(NOW);
   const facts = { state: { branch: 'main', clean: true } as RepoState, fails: false, slowMs: 0 };
   const warnings: number[] = [];
+  const problems: unknown[] = [];
   const seen = { changes: 0, looks: 0 };
   const watch = createRepoWatch({
     measure: async () => {
@@ -20,18 +22,18 @@ function setUp(t: TestContext) {
       seen.changes += 1;
     },
     clock,
-    log: { ...silentLog, warn: () => void warnings.push(1) },
+    log: { ...silentLog, warn: () => void warnings.push(1), error: (told) => void problems.push(told) },
   });
   t.after(() => watch.stop());
   const after = async (ms: number): Promise<void> => {
     clock.advance(ms);
     for (let i = 0; i < 5; i += 1) await new Promise(setImmediate);
   };
-  return { watch, facts, seen, warnings, after };
+  return { watch, facts, seen, warnings, problems, after };
 }
 
 it('a change is noticed within seconds, without a task, and reported once', async (t) => {
-  const { watch, facts, seen, after } = setUp(t);
+  const { watch, facts, seen, problems, after } = setUp(t);
   await watch.measure();
   seen.changes = 0;
   watch.start();
@@ -45,9 +47,15 @@ it('a change is noticed within seconds, without a task, and reported once', asyn
   facts.state = { branch: 'other', clean: false };
   await after(3_000);
   assert.equal(seen.changes, 2);
+  facts.state = { branch: 'other', clean: false, problem: 'git cannot read it' };
+  await after(3_000);
+  assert.deepEqual([seen.changes, problems], [3, [{ problem: 'git cannot read it' }]]);
+  facts.state = { branch: 'other', clean: false };
+  await after(3_000);
+  assert.equal(seen.changes, 4);
   watch.stop();
   await after(60_000);
-  assert.equal(seen.looks, 5);
+  assert.equal(seen.looks, 7);
 });
 
 it('measureQuietly does not report a change', async (t) => {

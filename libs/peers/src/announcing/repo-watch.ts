@@ -1,15 +1,10 @@
-import type { Clock, Log } from '@hermes-fleet/protocol';
+import type { Clock, Log, RepoState } from '@hermes-fleet/protocol';
 
 const EVERY_MS = 3_000;
 /** The pause is this many times as long as the last measurement, so that a huge repository is measured less often. */
 const PAUSE_FACTOR = 20;
 /** Limits the pause after a measurement during which the machine was suspended. */
 const LONGEST_MS = 300_000;
-
-export interface RepoState {
-  readonly branch: string;
-  readonly clean: boolean;
-}
 
 /** Measures the state of the base repository, and reports changes. */
 export interface RepoWatch {
@@ -36,15 +31,19 @@ export function createRepoWatch(options: {
   let failing = false;
 
   async function measureQuietly(): Promise<RepoState> {
-    const { branch, clean } = await options.measure();
-    state = { branch, clean };
+    const measured = await options.measure();
+    if (measured.problem !== state.problem) {
+      if (measured.problem === undefined) options.log.info({}, 'the repositories can be used again');
+      else options.log.error({ problem: measured.problem }, 'the profile cannot work with its repositories');
+    }
+    state = measured;
     return state;
   }
 
   async function measure(): Promise<RepoState> {
     const before = state;
-    const { branch, clean } = await measureQuietly();
-    if (branch !== before.branch || clean !== before.clean) options.onChange();
+    const { branch, clean, problem } = await measureQuietly();
+    if (branch !== before.branch || clean !== before.clean || problem !== before.problem) options.onChange();
     return state;
   }
 

@@ -10,6 +10,7 @@ import {
   type ModelHealth,
   type ModelInfo,
   PROTOCOL_VERSION,
+  type RepoState,
   type SessionAnnounce,
   versionOf,
 } from '@hermes-fleet/protocol';
@@ -79,7 +80,7 @@ interface ProfileSnapshot {
   readonly tools: readonly string[];
   readonly mcpHealth: Readonly<Record<string, McpHealth>>;
   readonly modelHealth?: ModelHealth;
-  readonly repoState: { readonly branch: string; readonly clean: boolean };
+  readonly repoState: RepoState;
   readonly activeTasks: number;
   readonly queuedTasks: number;
   readonly freeSlots: number;
@@ -108,7 +109,11 @@ function buildAnnounce(facts: ProfileSnapshot): SessionAnnounce {
     session: {
       contextId: `handshake:hermes-${facts.profile}`,
       activeTasks: facts.activeTasks,
-      repoState: { branch: facts.repoState.branch, clean: facts.repoState.clean },
+      repoState: {
+        branch: facts.repoState.branch,
+        clean: facts.repoState.clean,
+        health: facts.repoState.problem === undefined ? 'ok' : 'down',
+      },
       sessionFresh: facts.sessionFresh,
     },
     protocolVersions: [...facts.versions],

@@ -73,13 +73,14 @@ function routingView(peer: PeerProfile, now: number): unknown {
   const state = [standing, endpoint, circuitOpenUntil > now];
   if (!announce) return state;
   const { protocolVersion, protocolVersions, worker, capabilities, mcpHealth, session, limits } = announce;
+  const { repoState } = session;
   return [
     ...state,
     isLive(peer, now),
     [announce.instanceId, announce.role, announce.ready, protocolVersion, protocolVersions],
     [worker.model, worker.modelTier, worker.contextWindow, announce.modelHealth],
     [capabilities.tools, capabilities.mcpServers, mcpHealth],
-    [session.activeTasks, session.repoState.branch, session.repoState.clean, session.sessionFresh],
+    [session.activeTasks, repoState.branch, repoState.clean, repoState.health, session.sessionFresh],
     limits && [limits.maxConcurrentTasks, limits.queueDepth, limits.queuedTasks],
     capacityOf(peer, now),
   ];

@@ -165,10 +165,11 @@ const contextWindow: AnnounceCheck = (peer, announce, { dispatch, policy }) => {
   return unmet('context', peer.name, `context window ${window} is below the ${needed} tokens needed`, false);
 };
 
-const repo: AnnounceCheck = (peer, announce, { dispatch }) =>
-  !announce.session.repoState.clean && isWriteTask(dispatch)
-    ? unmet('repo', peer.name, 'working tree is dirty, and this is a write task', true)
-    : MET;
+const repo: AnnounceCheck = (peer, { session: { repoState } }, { dispatch }) => {
+  if (repoState.health === 'down') return unmet('repo', peer.name, 'cannot work with its repositories', true);
+  if (repoState.clean || !isWriteTask(dispatch)) return MET;
+  return unmet('repo', peer.name, 'working tree is dirty, and this is a write task', true);
+};
 
 const capacity: PeerCheck = (peer, { now, policy }) => {
   const { free, load, limit, mayQueue } = capacityOf(peer, now);

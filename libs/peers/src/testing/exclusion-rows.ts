@@ -238,6 +238,16 @@ export const ROWS: readonly Row[] = [
     waitable: true,
   },
   {
+    what: 'a broken repository, also for a task that reads',
+    peer: announcing('neo', {
+      session: { repoState: { branch: '', clean: true, health: 'down' } },
+    }),
+    dispatch: dispatchOf({ task: { write: false } }),
+    kind: 'repo',
+    reason: /cannot work with its repositories/,
+    waitable: true,
+  },
+  {
     what: 'a peer with a task for each of its slots',
     peer: announcing('neo', { ...limits(2, 5, 1), session: { activeTasks: 1 } }),
     kind: 'capacity',

@@ -32,6 +32,10 @@ const capabilities = z.looseObject({
 const repoState = z.looseObject({
   branch: z.string().describe('Current branch of the base repository, as git reports it'),
   clean: z.boolean().describe('True without uncommitted changes'),
+  health: z
+    .enum(['ok', 'down'])
+    .optional()
+    .describe('down if the profile cannot work with its repositories; ok if missing'),
 });
 
 const session = z.looseObject({

@@ -139,6 +139,14 @@ describe('admission', () => {
       true,
     ],
     [
+      'a broken repository, also for a task that reads',
+      dispatchOf({ task: { write: false } }),
+      { repoState: async () => ({ branch: '', clean: true, problem: 'git cannot read base.git' }) },
+      'repo',
+      /cannot work with its repositories: git cannot read base.git/,
+      true,
+    ],
+    [
       'a full queue',
       dispatchOf(),
       { queue: { full: true, waiting: 7 } },
@@ -228,11 +236,11 @@ describe('admission', () => {
     });
   });
 
-  it('does not count tokens of a short brief, nor check the tree for a read-only task', async () => {
+  it('does not count tokens of a short brief, nor ask for a clean tree for a read-only task', async () => {
     const strict: AdmissionInputs = {
       ...inputs,
       countTokens: () => assert.fail('counted'),
-      repoState: () => assert.fail('looked'),
+      repoState: async () => ({ branch: 'wip', clean: false }),
     };
     const dispatch = dispatchOf({ task: { write: false } });
     assert.deepEqual(await admit({ dispatch, caller, inputs: strict }), []);

@@ -6,6 +6,7 @@ import {
   type MeasuredModel,
   type ModelInfo,
   type ModelWatch,
+  type RepoState,
   type TaskDispatch,
   type Unmet,
   type UnmetKind,
@@ -37,7 +38,7 @@ export interface AdmissionInputs {
   };
   /** The measured health of the model; undefined without one. */
   readonly modelWatch: Pick<ModelWatch, 'health' | 'probe'> | undefined;
-  repoState(): Promise<{ readonly branch: string; readonly clean: boolean }>;
+  repoState(): Promise<RepoState>;
   countTokens(text: string): Promise<number>;
   /** The smallest token budget with which the executor starts, without the brief; 0 if it spends nothing. */
   readonly minimumBudget: number;
@@ -230,9 +231,10 @@ const budget: Check = async ({ dispatch: { brief, task }, inputs }) => {
 const ceilings: Check = ({ dispatch, caller, inputs }) => inputs.ceilings(dispatch, caller);
 
 const repo: Check = async ({ dispatch, inputs }) => {
-  if (!isWriteTask(dispatch)) return MET;
-  const { clean, branch } = await inputs.repoState();
-  if (clean) return MET;
+  const { clean, branch, problem } = await inputs.repoState();
+  if (problem !== undefined)
+    return unmet('repo', inputs.self, `${inputs.self} cannot work with its repositories: ${problem}`, true);
+  if (clean || !isWriteTask(dispatch)) return MET;
   const detail = `the working tree of ${inputs.self} is dirty (branch ${branch}), and this is a write task`;
   return unmet('repo', branch, detail, true);
 };

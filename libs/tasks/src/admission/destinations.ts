@@ -2,7 +2,15 @@ import type { FleetConfig } from '@hermes-fleet/fleet-config';
 import type { McpPool } from '@hermes-fleet/mcp';
 import type { PeerRegistry } from '@hermes-fleet/peers';
 import { measureBrief, NO_MODEL, type RoutingDecision, route, routingPolicy } from '@hermes-fleet/peers';
-import type { Caller, Clock, Executor, ModelWatch, TaskDispatch, Unmet } from '@hermes-fleet/protocol';
+import type {
+  Caller,
+  Clock,
+  Executor,
+  ModelWatch,
+  RepoState,
+  TaskDispatch,
+  Unmet,
+} from '@hermes-fleet/protocol';
 import { countTokens } from '@hermes-fleet/tokens';
 import type { Destination } from '../scheduling/dispatcher.ts';
 import type { TaskQueue } from '../scheduling/task-queue.ts';
@@ -24,7 +32,7 @@ export interface DestinationsOptions {
     capabilities(): { readonly tools: readonly string[] };
     readonly minimumBudget: number;
   };
-  repoState(): Promise<{ readonly branch: string; readonly clean: boolean }>;
+  repoState(): Promise<RepoState>;
   readonly spending: Pick<Spending, 'unmet' | 'reserve'>;
   /** Tasks for the profile's own agent. */
   readonly own: TaskQueue;

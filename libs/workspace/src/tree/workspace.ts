@@ -1,4 +1,4 @@
-import type { Unmet } from '@hermes-fleet/protocol';
+import type { RepoState, Unmet } from '@hermes-fleet/protocol';
 import type { Uncommitted } from '../git/add-all.ts';
 import type { CommandLine } from '../process/run-command.ts';
 
@@ -40,10 +40,8 @@ export interface Opening {
 export interface Workspaces {
   /** Resolves with the context's tree when the run may use it. */
   open(contextId: string, opening: Opening): Promise<Workspace>;
-  /** The base repository's branch and whether its tree is clean, at most 2 s old. */
-  repoState(): Promise<{ branch: string; clean: boolean }>;
+  /** The state of the repositories, at most 2 s old. */
+  repoState(): Promise<RepoState>;
   /** Directories of all existing trees. */
   trees(): Promise<string[]>;
-  /** What keeps the profile from working with its repositories, undefined when nothing does; at most 2 s old. */
-  problem(): Promise<string | undefined>;
 }

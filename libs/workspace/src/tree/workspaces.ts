@@ -1,6 +1,6 @@
 import { lstat, readdir, realpath } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Clock, Log } from '@hermes-fleet/protocol';
+import type { Clock, Log, RepoState } from '@hermes-fleet/protocol';
 import { type Confinement, makePassableDirectory } from '../confinement/confinement.ts';
 import { createGit, type Git } from '../git/git.ts';
 import { type Base, openBase, openSource } from '../stores/base.ts';
@@ -54,15 +54,16 @@ async function openContexts(parts: Parts): Promise<Workspaces> {
   const base = await openBase({ ...parts, dir: join(root, 'base.git'), source });
   const results = await openResults({ ...parts, dir: join(root, 'results.git'), base });
   await takeOver({ ...parts, source, base, results });
-  const state = measured(clock, () => base.state());
-  const problem = measured(clock, () => problemOf(base, results));
+  const state = measured(clock, async () => {
+    const problem = await problemOf(base, results);
+    return problem === undefined ? base.state() : unusable(problem);
+  });
   return {
     open: (contextId) => {
       const name = contextName(contextId);
       return openContextTree({ ...parts, name, dir: join(contexts, name), base, results });
     },
     repoState: state.read,
-    problem: problem.read,
     async trees() {
       const entries = await readdir(contexts, { withFileTypes: true });
       const names = entries.filter((entry) => entry.isDirectory() && !entry.name.startsWith('.'));
@@ -106,14 +107,18 @@ async function openInPlace(parts: Parts): Promise<Workspaces> {
       }
     },
     repoState: state.read,
-    problem: () => state.read().then(() => undefined, String),
     trees: async () => [repository.dir],
   };
 }
 
-/** Caches a measurement for `STATE_MS`; a failed one is not cached. */
-function measured<T>(clock: Clock, measure: () => Promise<T>): { read(): Promise<T>; forget(): void } {
-  let last: { at: number; value: Promise<T> } | undefined;
+const unusable = (problem: string): RepoState => ({ branch: '', clean: true, problem });
+
+/** Caches a measurement for `STATE_MS`. One that fails is a problem of the repositories. */
+function measured(
+  clock: Clock,
+  measure: () => Promise<RepoState>,
+): { read(): Promise<RepoState>; forget(): void } {
+  let last: { at: number; value: Promise<RepoState> } | undefined;
   const forget = (): void => {
     last = undefined;
   };
@@ -121,8 +126,10 @@ function measured<T>(clock: Clock, measure: () => Promise<T>): { read(): Promise
     read() {
       const now = clock.now();
       if (last === undefined || now - last.at >= STATE_MS) {
-        last = { at: now, value: measure() };
-        last.value.catch(forget);
+        const value = measure().catch((error) =>
+          unusable(error instanceof Error ? error.message : String(error)),
+        );
+        last = { at: now, value };
       }
       return last.value;
     },

@@ -1,0 +1,9 @@
+/** The state of the repositories that tasks start from and end in (docs/handshake.md#session_announce). */
+export interface RepoState {
+  /** The branch of the base repository, as git reports it. */
+  readonly branch: string;
+  /** True without uncommitted changes. */
+  readonly clean: boolean;
+  /** What keeps tasks from working, undefined when nothing does. */
+  readonly problem?: string;
+}
