@@ -17,6 +17,8 @@ export interface Base {
    * CONFIG_INVALID when it is not usable.
    */
   start(): Promise<string>;
+  /** True when the base still has a commit that a context started from. */
+  has(commit: string): Promise<boolean>;
   /** The commits whose parents are missing, because the user's repository is a shallow clone. */
   shallow(): Promise<string[]>;
   /** The branch that contexts start from, and whether its working tree, if there is one, is clean. */
@@ -46,6 +48,8 @@ export async function openBase(options: BaseOptions): Promise<Base> {
   const store = await openStore({ ...options, alternates: [], readable });
   const common = {
     objects: store.objects,
+    has: async (commit: string) =>
+      (await git.ask(store.place, ['cat-file', '-e', `${commit}^{commit}`])) === 0,
     shallow: () => readShallow(store),
     broken: () => isBroken(git, store),
   };

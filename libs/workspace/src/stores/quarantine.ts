@@ -77,4 +77,4 @@ async function move(from: string, to: string): Promise<void> {
 const rank = (name: string): number => (name.endsWith('.idx') ? 1 : 0);
 
 const reasonOf = (stderr: string): string =>
-  stderr.trim().split('\n').at(-1)?.slice(0, 200) || 'git was stopped by a limit of memory or time';
+  stderr.trim().split('\n')[0]?.slice(0, 200) || 'git was stopped by a limit of memory or time';

@@ -1,5 +1,5 @@
 import { rm } from 'node:fs/promises';
-import type { Log } from '@hermes-fleet/protocol';
+import { FleetError, type Log } from '@hermes-fleet/protocol';
 import { LEFT_OUT, NAMES, pathsOf, READABLE, shortened } from '../git/diff.ts';
 import type { Git } from '../git/git.ts';
 import type { Base } from './base.ts';
@@ -18,8 +18,6 @@ export interface ContextRefs {
 /** The results of all contexts: a bare repository with a branch `fleet/<context>` each, which no command can read. */
 export interface Results {
   refs(name: string): Promise<ContextRefs>;
-  /** Records where a context starts. */
-  start(name: string, commit: string): Promise<void>;
   /** A new path for a pack of a task. The file is removed by `forget`. */
   passing(): string;
   forget(file: string): Promise<void>;
@@ -71,16 +69,15 @@ export async function openResults(options: {
       const found = new Map(listed.split('\n').map((line) => line.split(' ') as [string, string]));
       return { base: found.get(baseRef(name)), tip: found.get(branchRef(name)) };
     },
-    async start(name, commit) {
-      await setShallow(store, await options.base.shallow());
-      await git.run(store.place, ['update-ref', baseRef(name), commit]);
-    },
     passing: () => passing(store),
     forget: (file) => rm(file, { force: true }),
     async take(name, pack) {
       await examine(git, checked, pack, async ({ keep }) => {
         await keep();
-        await git.run(store.place, ['update-ref', branchRef(name), pack.commit]);
+        await setShallow(store, await options.base.shallow());
+        const refs = [branchRef(name), pack.commit, baseRef(name), pack.base];
+        if ((await git.script(store.place, SET_BOTH, refs)) !== 0)
+          throw new FleetError('INTERNAL', `the result of context ${name} cannot be recorded`);
       });
       await repackSometimes();
     },
@@ -111,6 +108,7 @@ export const branchOf = (name: string): string => `fleet/${name}`;
 const branchRef = (name: string): string => `refs/heads/${branchOf(name)}`;
 const baseRef = (name: string): string => `refs/contexts/${name}`;
 
+const SET_BOTH = `printf 'update %s %s\\n' "$@" | git update-ref --stdin`;
 const PACK = `echo; printf '%s\\n^%s\\n' "$1" "$2" | git pack-objects --revs --stdout -q`;
 const REPACK = ['repack', '-a', '-d', '-l', '-k', '-q'];
 const REPACK_MS = 10 * 60_000;

@@ -96,6 +96,7 @@ const SETTINGS = [
   ['gc.auto', '0'],
   ['gc.pruneExpire', 'never'],
   ['receive.autogc', 'false'],
+  ['receive.denyNonFastForwards', 'false'],
   ['maintenance.auto', 'false'],
   ['core.logAllRefUpdates', 'always'],
 ] as const;

@@ -1,2 +1,10 @@
+export { type Contexts, openTestContexts } from './contexts.ts';
 export { closedToOthers, nodeForOthers } from './other-users.ts';
-export { cannotConfine, commandsFolder, makePlace, mayChangeUsers, type Place, SECRET } from './place.ts';
+export {
+  cannotConfine,
+  commandsFolder,
+  makePlace,
+  mayChangeUsers,
+  type Place,
+  SECRET,
+} from './place.ts';

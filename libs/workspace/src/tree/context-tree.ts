@@ -1,4 +1,4 @@
-import { lstat, open, rm, writeFile } from 'node:fs/promises';
+import { lstat, open, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { FleetError, type Log } from '@hermes-fleet/protocol';
 import {
@@ -7,6 +7,7 @@ import {
   makeSharedDirectory,
   type Reach,
 } from '../confinement/confinement.ts';
+import { hasCode } from '../files/anchored-folder.ts';
 import { notAdded, type Uncommitted } from '../git/add-all.ts';
 import { LEFT_OUT } from '../git/diff.ts';
 import type { Git, GitPlace } from '../git/git.ts';
@@ -50,13 +51,24 @@ export async function openContextTree(options: ContextTreeOptions): Promise<Work
   const ready = join(options.dir, 'ready');
 
   const refs = await results.refs(name);
-  const from = refs.base ?? (await base.start());
-  if (refs.base === undefined) await results.start(name, from);
+  const begun = await readBase(ready);
+  /** The commit of the base that the context started from. */
+  let from = begun ?? refs.base ?? (await base.start());
   /** The last commit that the gateway has taken over. */
   let tip = refs.tip ?? from;
 
+  /** A base that was broken, and could not be saved, takes the history of its contexts with it. Their files stay. */
+  async function startAnew(): Promise<void> {
+    const lost = { context: name, commit: tip };
+    log.error(lost, 'the commit that a context started from is gone: it starts anew, with its files');
+    from = await base.start();
+    tip = from;
+    await writeFile(ready, from);
+  }
+
   /** Makes the repository anew. Returns the files that are left out of it, because they are too large for a result. */
   async function setUp(files: 'checkout' | 'keep'): Promise<string[]> {
+    if (begun !== undefined && !(await base.has(from))) await startAnew();
     const pack = results.passing();
     try {
       const hasPack = tip !== from;
@@ -84,13 +96,10 @@ export async function openContextTree(options: ContextTreeOptions): Promise<Work
     }
   }
 
-  async function openFolders(): Promise<boolean> {
-    const isReady = (await exists(ready)) && (await exists(dir));
-    if (isReady) return true;
+  async function makeFolders(): Promise<void> {
     await rm(ready, { force: true });
     await makePassableDirectory(options.dir, options.confinement.otherUser);
     for (const folder of [dir, tmp, home]) await makeSharedDirectory(folder, options.confinement.otherUser);
-    return false;
   }
 
   /** Runs SAVE, and `use` on the pack that it wrote, if any. Throws RefusedPack. */
@@ -155,11 +164,12 @@ export async function openContextTree(options: ContextTreeOptions): Promise<Work
     }
   }
 
-  const isNew = !(await openFolders());
+  const isNew = begun === undefined || !(await exists(dir));
   if (isNew) {
+    await makeFolders();
     const kept = join(options.dir, KEPT);
     await setUp((await exists(kept)) ? 'keep' : 'checkout');
-    await writeFile(ready, '');
+    await writeFile(ready, from);
     await rm(kept, { force: true });
   }
   return {
@@ -192,9 +202,19 @@ const MAX_NAMED = 5;
 
 function tooLarge(paths: readonly string[]): Uncommitted {
   const more = paths.length > MAX_NAMED ? ` and ${paths.length - MAX_NAMED} more` : '';
-  const names = paths.slice(0, MAX_NAMED).map((path) => path.replace(/^\//, ''));
+  // These are patterns of git's ignore files.
+  const names = paths.slice(0, MAX_NAMED).map((path) => path.replace(/^\//, '').replace(/\\(.)/g, '$1'));
   const todo = `commit ${names.join(', ')}${more}: larger than ${MAX_FILE_BYTES / 1024 / 1024} MiB`;
   return { todo, certain: true };
+}
+
+/** The file is written when the context is set up. Returns the commit in it, undefined when it is not there. */
+async function readBase(file: string): Promise<string | undefined> {
+  const text = await readFile(file, 'utf8').catch((error) => {
+    if (hasCode(error, 'ENOENT')) return '';
+    throw error;
+  });
+  return OBJECT_ID.test(text) ? text : undefined;
 }
 
 const exists = (path: string): Promise<boolean> =>

@@ -114,7 +114,6 @@ async function copyBranches(source: Source, old: readonly string[], options: Tak
       const script = { text: PACK, args: [commit, start] };
       const { result } = await receivePack(git, source.place, script, { file, maxBytes: MAX_PACK_BYTES });
       if (result.exitCode !== 0) throw new RefusedPack(result.stderr.trim().slice(-300));
-      await results.start(name, start);
       await results.take(name, { file, commit, base: start });
     } catch (error) {
       if (!(error instanceof RefusedPack)) throw error;

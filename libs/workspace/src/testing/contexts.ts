@@ -1,0 +1,90 @@
+import type { TestContext } from 'node:test';
+import { type Log, systemClock } from '@hermes-fleet/protocol';
+import { silentLog } from '@hermes-fleet/protocol/testing';
+import { COMMAND_ENV } from '../confinement/command-env.ts';
+import { createConfinement } from '../confinement/create-confinement.ts';
+import { type CommandResult, runCommand } from '../process/run-command.ts';
+import type { Workspace, Workspaces } from '../tree/workspace.ts';
+import { openWorkspaces, type WorkspacesOptions } from '../tree/workspaces.ts';
+import { makePlace, type Place } from './place.ts';
+
+export interface Contexts {
+  readonly place: Place;
+  readonly workspaces: Workspaces;
+  /** A task of the context: begins, runs the script as a command, commits. */
+  task(contextId: string, script: string): Promise<TaskRun>;
+  /** Runs a script as a command of an open context. */
+  sh(workspace: Workspace, script: string): Promise<CommandResult>;
+  open(contextId: string): Promise<Workspace>;
+  /** Opens the same workspaces again, as the next start of the profile does. */
+  restart(): Promise<Contexts>;
+}
+
+export interface TaskRun extends CommandResult {
+  readonly changed: string[];
+  /** What the workspace says is left to commit. */
+  readonly left: string | undefined;
+}
+
+export async function openTestContexts(
+  t: TestContext,
+  options: Partial<Pick<WorkspacesOptions, 'path' | 'isolation'>> & {
+    readonly confine?: 'auto' | 'bubblewrap' | 'uid' | 'unconfined';
+    readonly place?: Place;
+    readonly log?: Log;
+  } = {},
+): Promise<Contexts> {
+  const { confine = 'auto', place = makePlace(t), log = silentLog, path, isolation = 'worktree' } = options;
+  const confinement = await createConfinement({
+    confine,
+    ...place,
+    repositoryPath: path,
+    clock: systemClock,
+    log,
+  });
+  const workspaces = await openWorkspaces({
+    profile: 'neo',
+    root: place.workspaceRoot,
+    path,
+    isolation,
+    confinement,
+    clock: systemClock,
+    log,
+  });
+  const open = (contextId: string): Promise<Workspace> =>
+    workspaces.open(contextId, { resumes: false, signal: AbortSignal.timeout(60_000) });
+  const sh = (workspace: Workspace, script: string): Promise<CommandResult> =>
+    runCommand(workspace.wrap('/bin/sh', ['-c', script]), {
+      cwd: workspace.dir,
+      env: { ...COMMAND_ENV, ...workspace.env, ...IDENTITY },
+      timeoutMs: 120_000,
+      keepBytes: 65_536,
+      maxBytes: 1e7,
+      clock: systemClock,
+    });
+  return {
+    place,
+    workspaces,
+    open,
+    sh,
+    async task(contextId, script) {
+      using workspace = await open(contextId);
+      const begun = await workspace.begin(true);
+      if ('refused' in begun) throw new Error(begun.refused.detail);
+      const result = await sh(workspace, script);
+      const left = await workspace.commit('Task');
+      return { ...result, changed: await workspace.changedSince(begun.base), left: left?.todo };
+    },
+    restart: () => openTestContexts(t, { ...options, place }),
+  };
+}
+
+const IDENTITY = {
+  GIT_AUTHOR_NAME: 'task',
+  GIT_AUTHOR_EMAIL: 'task@localhost',
+  GIT_COMMITTER_NAME: 'task',
+  GIT_COMMITTER_EMAIL: 'task@localhost',
+  GIT_CONFIG_COUNT: '1',
+  GIT_CONFIG_KEY_0: 'safe.directory',
+  GIT_CONFIG_VALUE_0: '*',
+};
