@@ -56,7 +56,7 @@ export interface AgentOptions {
   readonly profile: string;
   readonly config: AgentConfig;
   readonly tier: string;
-  /** Parent directory of the contexts' worktrees, and of the base repository if `workspace.path` is not set. */
+  /** Holds the stores of git and the contexts (docs/operations.md#results). */
   readonly workspaceRoot: string;
   /** Directory of the gateway's ledger and tokens. Commands must not be able to read it; this is checked. */
   readonly stateDir: string;
@@ -222,6 +222,7 @@ function notesOf(
       config.tools.shell.enabled ? confinement.note : 'shell_exec is off (tools.shell.enabled: false)',
     );
   }
+  if (config.workspace.isolation === 'in_place') notes.push(IN_PLACE);
   if (model?.info.id === 'offline/runbook') {
     notes.push(
       'no model is configured: offline/runbook carries out what a brief spells out, and nothing else',
@@ -229,6 +230,9 @@ function notesOf(
   }
   return notes;
 }
+
+const IN_PLACE =
+  'tasks work in place: nothing keeps one from reading, changing or destroying the work of others and the repository itself (workspace.isolation: worktree does)';
 
 /** Tracks active runs. `close` ends each with SHUTTING_DOWN, and the next start can resume it. */
 function trackRuns(executor: Executor): {

@@ -16,6 +16,7 @@ test('a task works in the user’s tree and commits to the branch that is checke
   });
   tree.write('local', 'the user’s own');
   const agent = await tree.agent();
+  assert.match(agent.notes.join('\n'), /tasks work in place: nothing keeps one from/);
   assert.deepEqual(await agent.repoState(), { branch: 'trunk', clean: true });
   const brief = [
     block('src/new.txt', 'new'),

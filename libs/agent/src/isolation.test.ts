@@ -48,7 +48,7 @@ for (const isolation of KINDS) {
   });
 }
 
-test('a stale git lock in a worktree does not affect the task', async (t) => {
+test('a stale git lock does not affect the task', async (t) => {
   const agent = await makeAgent(t);
   const lock = sh('touch "$(git rev-parse --git-dir)/index.lock"; cat a.txt');
   const { status, artifacts } = await agent.executor.run(

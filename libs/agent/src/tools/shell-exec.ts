@@ -57,7 +57,7 @@ export function shellExecTool(options: {
 
 const IN_HOME = 'mkdir -p "$HOME"; exec /bin/sh -c "$1"';
 
-/** The worktree may belong to a user other than the command's. */
+/** The working tree may belong to a user other than the command's. */
 const TRUST_WORKSPACE = {
   GIT_CONFIG_COUNT: '1',
   GIT_CONFIG_KEY_0: 'safe.directory',

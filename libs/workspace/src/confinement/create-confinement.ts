@@ -18,7 +18,7 @@ import { createMarks, dropUser } from './uid-drop.ts';
 export interface ConfinementOptions {
   /** `auto` selects the strongest method that works on this machine. */
   readonly confine: 'auto' | 'bubblewrap' | 'uid' | 'unconfined';
-  /** Holds the contexts' worktrees; created when absent. */
+  /** Holds the contexts; created when absent. */
   readonly workspaceRoot: string;
   /** The base repository, when it is outside `workspaceRoot`. */
   readonly repositoryPath?: string | undefined;

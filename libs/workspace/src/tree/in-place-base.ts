@@ -3,7 +3,7 @@ import { FleetError } from '@hermes-fleet/protocol';
 /** Base of a task in place: a commit when its work will be committed, else a tree of the files' contents. */
 export const inPlaceBase = (kind: 'commit' | 'tree', id: string): string => `${id}^{${kind}}`;
 
-/** True for a base in a checkpoint of a task in place; a task in a worktree has a bare id. */
+/** True for a base in a checkpoint of a task in place; a task in a context's repository has a bare id. */
 export const isInPlaceBase = (base: string): boolean => /\^\{(?:commit|tree)\}$/.test(base);
 
 /** True for the base of a task whose work is committed at its end. */

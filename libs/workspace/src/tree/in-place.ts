@@ -85,7 +85,7 @@ export async function inPlace(options: InPlaceOptions): Promise<Workspace> {
       return { base: inPlaceBase('tree', (await git.run(aside, ['write-tree'])).trim()) };
     },
     async resume(base) {
-      if (!isInPlaceBase(base)) throw startedElsewhere('the worktree of its context (branch fleet/…)');
+      if (!isInPlaceBase(base)) throw startedElsewhere('the repository of its context (branch fleet/…)');
       await git.run(place, ['rev-parse', '-q', '--verify', base]);
       commits = isCommitBase(base);
       const since = await lockedSince(gitDir);

@@ -104,8 +104,14 @@ async function copyBranches(source: Source, old: readonly string[], options: Tak
   const isDone = before.split('\n').includes(source.dir);
   if (isDone && old.length === 0) return;
   const start = await base.start();
-  const listed = await git.run(source.place, ['for-each-ref', '--format=%(objectname) %(refname)', BRANCHES]);
-  for (const line of listed.split('\n').filter((entry) => entry !== '')) {
+  const branches = ['for-each-ref', '--format=%(objectname) %(refname)', BRANCHES];
+  const listed = await git.exec(source.place, 'git', branches);
+  if (listed.exitCode !== 0) {
+    const told = { repository: source.dir, stderr: listed.stderr.slice(0, 500) };
+    log.error(told, 'the branches of an older version cannot be read; they stay in the old repository');
+    return;
+  }
+  for (const line of listed.stdout.split('\n').filter((entry) => entry !== '')) {
     const [commit = '', ref = ''] = line.split(' ');
     const name = ref.slice(`refs/heads/${branchOf('')}`.length);
     if (isDone && !old.includes(name)) continue;
@@ -127,7 +133,8 @@ async function copyBranches(source: Source, old: readonly string[], options: Tak
 }
 
 const BRANCHES = `refs/heads/${branchOf('')}`;
-const PACK = `echo; printf '%s\\n^%s\\n' "$1" "$2" | git pack-objects --revs --stdout -q`;
+/** A repository that was broken may lack the commit of the base. */
+const PACK = `echo; { echo "$1"; git cat-file -e "$2" 2>/dev/null && echo "^$2"; } | git pack-objects --revs --stdout -q`;
 
 const isThere = (path: string): Promise<boolean> =>
   lstat(path).then(

@@ -1,9 +1,10 @@
-import { lstat, readdir, realpath } from 'node:fs/promises';
+import { randomUUID } from 'node:crypto';
+import { lstat, readdir, realpath, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock, Log, RepoState } from '@hermes-fleet/protocol';
 import { type Confinement, makePassableDirectory } from '../confinement/confinement.ts';
 import { createGit, type Git } from '../git/git.ts';
-import { type Base, openBase, openSource } from '../stores/base.ts';
+import { type Base, openBase, openSource, type Source } from '../stores/base.ts';
 import { contextName } from '../stores/context-name.ts';
 import { openResults, type Results } from '../stores/results.ts';
 import { usersRepository } from '../stores/users-repository.ts';
@@ -34,7 +35,7 @@ interface Parts extends WorkspacesOptions {
 }
 
 /**
- * Provides working trees (docs/decisions/0012-repository-per-context.md): to every context a repository of its own, which is
+ * Provides working trees (docs/decisions/0026-repository-per-context.md): to every context a repository of its own, which is
  * made on first use and found again after a restart; or, in place, the tree of the repository to one run at a time
  * (docs/configuration.md#working-in-place).
  */
@@ -48,10 +49,9 @@ export async function openWorkspaces(options: WorkspacesOptions): Promise<Worksp
 
 async function openContexts(parts: Parts): Promise<Workspaces> {
   const { root, contexts, confinement, clock } = parts;
-  const own = join(root, 'repo');
-  const dir = parts.path === undefined ? await realIfThere(own) : await usersRepository(parts.path);
-  const source = dir === undefined ? undefined : openSource(dir, confinement);
-  const base = await openBase({ ...parts, dir: join(root, 'base.git'), source });
+  const dir = parts.path === undefined ? await ownRepository(root) : await usersRepository(parts.path);
+  const found = dir === undefined ? undefined : openSource(dir, confinement);
+  const { base, source } = await openBaseFrom(found, parts);
   const results = await openResults({ ...parts, dir: join(root, 'results.git'), base });
   await takeOver({ ...parts, source, base, results });
   const state = measured(clock, async () => {
@@ -72,15 +72,34 @@ async function openContexts(parts: Parts): Promise<Workspaces> {
   };
 }
 
+/** A repository of the profile's own that is broken is moved aside, and a new base takes its place. */
+async function openBaseFrom(
+  source: Source | undefined,
+  parts: Parts,
+): Promise<{ readonly base: Base; readonly source: Source | undefined }> {
+  const { root, confinement, log } = parts;
+  const options = { ...parts, dir: join(root, 'base.git') };
+  try {
+    return { base: await openBase({ ...options, source }), source };
+  } catch (error) {
+    if (source === undefined || parts.path !== undefined) throw error;
+    const broken = `${source.dir}.broken-${randomUUID()}`;
+    await rename(source.dir, broken);
+    log.error({ err: error, dir: source.dir, broken }, 'a broken repository was moved aside');
+    const base = await openBase({ ...options, source: undefined });
+    return { base, source: openSource(broken, confinement) };
+  }
+}
+
 async function problemOf(base: Base, results: Results): Promise<string | undefined> {
   const broken = (await base.broken()) ? 'base.git' : (await results.broken()) ? 'results.git' : undefined;
   return broken && `git cannot read ${broken} in the workspace; restart the profile to repair it`;
 }
 
 /** A workspace of 0.1.0 without `workspace.path`, or one that was used in place, has a repository with a tree. */
-const realIfThere = (repository: string): Promise<string | undefined> =>
-  lstat(join(repository, '.git')).then(
-    () => realpath(repository),
+const ownRepository = (root: string): Promise<string | undefined> =>
+  lstat(join(root, 'repo', '.git')).then(
+    () => realpath(join(root, 'repo')),
     () => undefined,
   );
 
