@@ -19,7 +19,6 @@ const requiring = (requirements: NonNullable<TaskDispatch['requirements']>): Tas
 export const limits = (maxConcurrentTasks: number, queueDepth: number, queuedTasks: number) => ({
   limits: { maxConcurrentTasks, queueDepth, queuedTasks },
 });
-const BROKEN = { session: { repoState: { branch: '', clean: true, health: 'down' as const } } };
 export const DIRTY = { session: { repoState: { branch: 'x', clean: false } } };
 
 /** At least one row for each hard reason of docs/handshake.md#routing. */
@@ -240,7 +239,7 @@ export const ROWS: readonly Row[] = [
   },
   {
     what: 'a broken repository, also for a task that reads',
-    peer: announcing('neo', BROKEN),
+    peer: announcing('neo', { session: { repoState: { branch: '', clean: true, health: 'down' } } }),
     dispatch: dispatchOf({ task: { write: false } }),
     kind: 'repo',
     reason: /cannot work with its repositories/,
