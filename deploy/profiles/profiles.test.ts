@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { buildAgentCard } from '@hermes-fleet/a2a';
-import { AgentConfigSchema } from '@hermes-fleet/agent';
+import { AgentConfigSchema, isContextPlaceholder } from '@hermes-fleet/agent';
 import { DEFAULT_SERVICES, initKeys, memberEnv, PROFILES, planFleet, TRADER } from '@hermes-fleet/cli';
 import { FleetConfigSchema, normalizePeerUrl, resolveTokens } from '@hermes-fleet/fleet-config';
 import { tempDir } from '@hermes-fleet/protocol/testing';
@@ -99,10 +99,22 @@ for (const profile of PROFILES) {
       file: join(folder, profile, 'config.yaml'),
       schema: AgentConfigSchema,
       env: createSecretEnv(env),
+      isKept: isContextPlaceholder,
     });
     assert.equal(value.model, 'offline/runbook');
     const { trader, ...own } = value.mcp.servers;
     assert.deepEqual(Object.keys(own), ['filesystem', 'memory']);
+    assert.deepEqual(
+      Object.values(own).map((server) => [
+        server.scope,
+        'command' in server && server.args?.[1],
+        server.notes,
+      ]),
+      [
+        ['task', `\${WORKSPACE}`, undefined],
+        ['profile', undefined, undefined],
+      ],
+    );
     for (const server of Object.values(own)) {
       assert.ok('command' in server && server.args?.[0]);
       assert.ok(readFileSync(server.args[0], 'utf8').length > 0);
@@ -110,7 +122,7 @@ for (const profile of PROFILES) {
     const expected = {
       url: 'http://127.0.0.1:9223/mcp',
       headers: { Authorization: 'Bearer the-token-of-switch' },
-      scope: 'trader:decide',
+      caller_scope: 'trader:decide',
     };
     assert.deepEqual(trader, profile === 'switch' ? expected : undefined);
   });

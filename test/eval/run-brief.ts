@@ -193,23 +193,20 @@ async function openEnvironment(settings: EvalSettings) {
   const { confine } = settings.config.tools.shell;
   const readable = await claudeCode.readableDirectories(settings.config, settings.env);
   const [clock, log] = [systemClock, silentLog];
-  const notes = join(workspaceRoot, 'notes');
-  mkdirSync(notes, { recursive: true });
-  // The server may run as another user.
-  chmodSync(notes, 0o777);
   const confinement = await createConfinement({ confine, readable, workspaceRoot, stateDir, clock, log });
   const servers = {
     notes: {
       command: process.execPath,
       args: [MEMORY_SERVER],
-      env: { MEMORY_FILE_PATH: join(notes, 'notes.jsonl') },
+      env: { MEMORY_FILE_PATH: join(workspaceRoot, 'mcp/notes.jsonl') },
+      scope: 'profile',
     },
-  };
+  } as const;
   const mcp = createMcpPool({ servers, clock, log, launch: confinement.launch });
   opened.defer(() => mcp.close());
   const config = {
     ...settings.config,
-    mcp: { servers: AgentConfigSchema.parse({ mcp: { servers } }).mcp.servers },
+    mcp: AgentConfigSchema.parse({ mcp: { servers } }).mcp,
   };
   const guards: string[] = [];
   const agent: Agent = await createAgent({
@@ -276,7 +273,7 @@ async function runConfined(
   cwd: string,
   input = '',
 ): Promise<number | null> {
-  const line = confinement.launch(command, args);
+  const line = confinement.wrap(command, args, { writable: [cwd], readOnly: [] });
   const child = spawn(line.command, line.args, {
     cwd,
     env: { PATH: process.env.PATH, HOME: cwd, LANG: 'C.UTF-8' },

@@ -21,6 +21,7 @@ export function withNotes(shipped: string): string {
     command: 'node',
     args: ['--input-type=module', '--eval', SERVER, `${workspace}/mcp/broken`, server],
     env: { MEMORY_FILE_PATH: `${workspace}/mcp/notes.jsonl` },
+    scope: 'profile',
   };
   return `${shipped.trimEnd()}\n    ${NOTES}: ${JSON.stringify(notes)}\n`;
 }

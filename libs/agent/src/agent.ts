@@ -7,7 +7,6 @@ import {
   type Log,
   type RemoteAgents,
   type RepoState,
-  type ToolSource,
 } from '@hermes-fleet/protocol';
 import type { Confinement } from '@hermes-fleet/workspace';
 import {
@@ -18,7 +17,7 @@ import {
   recorded,
 } from '@hermes-fleet/workspace';
 import { capabilityNames, createAgentTools, minimumBudgetTokens } from './built-in-tools.ts';
-import type { AgentConfig } from './config/config.ts';
+import { type AgentConfig, mcpServerNotes } from './config/config.ts';
 import { ignoredKeyNotes } from './config/ignored-keys.ts';
 import { createEchoExecutor } from './echo.ts';
 import { createLoopExecutor } from './loop/executor.ts';
@@ -28,7 +27,7 @@ import type { CreateConversation } from './run/conversation.ts';
 import { loadSubagents } from './subagents/load-definitions.ts';
 import { rootIdOf } from './tools/scratchpad.ts';
 import { startSweeping, type UnfinishedTask } from './tools/scratchpad-sweep.ts';
-import { createToolbox } from './tools/toolbox.ts';
+import { type AgentToolSource, createToolbox } from './tools/toolbox.ts';
 
 /** An executor that replaces the model loop for a run's main conversation. */
 export interface ConversationLead {
@@ -79,7 +78,9 @@ export interface AgentOptions {
   /** The text of IDENTITY.md, which the prompt includes. */
   readonly identity?: string;
   /** External tools: MCP servers, the fleet, A2A agents. */
-  readonly toolSources?: readonly ToolSource[];
+  readonly toolSources?: readonly AgentToolSource[];
+  /** Ends the processes that the external tools have started for a context. Called at the end of each of its runs. */
+  readonly releaseContext?: (contextId: string) => Promise<void>;
   /** Tool names and tool groups that the external tools provide now (docs/handshake.md#session_announce). */
   readonly outsideCapabilities?: () => readonly string[];
   /** Remote agents that `delegate` can hand work to. */
@@ -97,8 +98,6 @@ export interface Agent {
   repoState(): Promise<RepoState>;
   /** The smallest token budget with which a run can start. */
   readonly minimumBudget: number;
-  /** Launches a command confined to the workspace, for stdio MCP servers. */
-  readonly launch: Confinement['launch'];
   /** Lines for the start-up log. */
   readonly notes: readonly string[];
   /** Aborts active runs and waits until they end. */
@@ -186,7 +185,6 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
     }),
     repoState: () => workspaces.repoState(),
     minimumBudget: (model === undefined ? 0 : minimumBudgetTokens(tools)) + (claude?.baseTokens ?? 0),
-    launch: confinement.launch,
     notes: [
       ...notesOf(handler, config, confinement, model),
       ...(claude?.notes ?? []),
@@ -216,7 +214,7 @@ function notesOf(
   confinement: Confinement,
   model: AgentModel | undefined,
 ): string[] {
-  const notes = ignoredKeyNotes(config);
+  const notes = [...ignoredKeyNotes(config), ...(handler === 'agent' ? mcpServerNotes(config) : [])];
   if (handler === 'agent') {
     notes.push(
       config.tools.shell.enabled ? confinement.note : 'shell_exec is off (tools.shell.enabled: false)',

@@ -21,6 +21,7 @@ const noConfinement: Confinement = {
   otherUser: false,
   wrap: (command, args) => ({ command, args }),
   launch: (command, args) => ({ command, args }),
+  serverPlace: () => assert.fail('no MCP server'),
 };
 
 /** A folder with an SDK package that does nothing. */

@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { McpServerConfigSchema } from './index.ts';
+import { isTaskServer, McpServerConfigSchema } from './index.ts';
 
 describe('McpServerConfigSchema', () => {
   for (const entry of [
     { command: 'npx', args: ['server'], env: { A: 'b' }, cwd: '/srv', disabled: true },
-    { command: 'server' },
-    { command: 'server', scope: 'trader:decide', tools: ['decide'] },
-    { url: 'http://127.0.0.1:9000/mcp', scope: 'read', tools: [] },
+    { command: 'server', scope: 'profile' },
+    { command: 'server', args: [`\${WORKSPACE}`], env: { A: `\${WORKSPACE}/a` }, scope: 'task' },
+    { command: 'server', scope: 'task', caller_scope: 'trader:decide', tools: ['decide'] },
+    { url: 'http://127.0.0.1:9000/mcp', scope: 'profile', caller_scope: 'read', tools: [] },
     { url: 'http://127.0.0.1:9000/mcp', headers: { authorization: 'Bearer t' }, disabled: false },
   ]) {
     it(`takes ${JSON.stringify(entry)}`, () => {
@@ -24,7 +25,21 @@ describe('McpServerConfigSchema', () => {
     [{ command: 'a', headers: {} }, ['headers'], /servers with a url/],
     [{ command: 'a', disabled: 'no' }, ['disabled'], /expected boolean/],
     [{ command: 'a', env: { A: 1 } }, ['env', 'A'], /expected string/],
-    [{ command: 'a', scope: '' }, ['scope'], /Too small/],
+    [{ command: 'a', caller_scope: '' }, ['caller_scope'], /Too small/],
+    [{ command: 'a', scope: '' }, ['scope'], /must be task or profile/],
+    [{ command: 'a', scope: 'read' }, ['scope'], /must be task or profile.*caller_scope/],
+    [{ url: 'http://a/', scope: 'task' }, ['scope'], /servers with a command/],
+    [
+      { command: 'a', scope: 'profile', args: ['x', `\${WORKSPACE}`] },
+      ['args', 1],
+      /only a server of scope: task/,
+    ],
+    [
+      { command: 'a', scope: 'profile', env: { A: `x\${WORKSPACE}` } },
+      ['env', 'A'],
+      /only a server of scope: task/,
+    ],
+    [{ command: 'a', scope: 'profile', cwd: `\${WORKSPACE}` }, ['cwd'], /only a server of scope: task/],
     [{ command: 'a', tools: 'all' }, ['tools'], /expected array/],
     [{ url: 'ftp://a/' }, ['url'], /Invalid URL/],
     [{ command: 'a', argz: [] }, [], /Unrecognized key: "argz"/],
@@ -36,4 +51,22 @@ describe('McpServerConfigSchema', () => {
       assert.match(issues[0]?.message ?? '', reason);
     });
   }
+
+  it('gives a server without a scope one instance for each context, and says so', () => {
+    const { notes = [], ...server } = McpServerConfigSchema.parse({ command: 'server' });
+    assert.ok(isTaskServer(server));
+    assert.match(notes.join(), /^scope is not set, so it is task: each context has an instance/);
+    assert.equal(isTaskServer(McpServerConfigSchema.parse({ url: 'http://127.0.0.1:9000/mcp' })), false);
+  });
+
+  it('reads the scope of a caller under its old name, and says so', () => {
+    const { notes, ...server } = McpServerConfigSchema.parse({ url: 'http://a/', scope: 'trader:decide' });
+    assert.equal(server.caller_scope, 'trader:decide');
+    assert.deepEqual(notes, ['scope: trader:decide is caller_scope: trader:decide now; rename the key']);
+  });
+
+  it('refuses two scopes of a caller', () => {
+    const both = { url: 'http://a/', scope: 'trader:decide', caller_scope: 'read' };
+    assert.match(McpServerConfigSchema.safeParse(both).error?.message ?? '', /must be task or profile/);
+  });
 });

@@ -1,8 +1,15 @@
 import type { JsonObject, Log, McpHealth } from '@hermes-fleet/protocol';
+import {
+  type CallOptions,
+  type McpToolResult,
+  type OnOperation,
+  Pings,
+  resultOfCall,
+  timed,
+} from './call-tool.ts';
 import type { Connection, McpTool } from './connection.ts';
-import { boundText, contentText } from './content.ts';
 import { deadline, raceSignal, TimeoutError } from './deadline.ts';
-import { describeFailure, isAnswer, oneLine } from './failure.ts';
+import { describeFailure, isAnswer } from './failure.ts';
 import { Session, type SessionOptions, unavailable } from './session.ts';
 
 /** The result of a health check. `checkedAt` is in ms since the epoch, 0 before the first. */
@@ -12,39 +19,31 @@ export interface Health {
   readonly checkedAt: number;
 }
 
-export interface McpToolResult {
-  readonly isError: boolean;
-  /** At most 64 kB. */
-  readonly content: string;
-}
-
 type SessionCallbacks = 'onConnect' | 'onLost' | 'onRetry' | 'onToolsChanged';
 
 export interface ServerOptions extends Omit<SessionOptions, SessionCallbacks> {
-  readonly onOperation: (method: string, outcome: string, seconds: number) => void;
+  readonly onOperation: OnOperation;
   /** Called when the health's state has changed. */
   readonly onChange: () => void;
 }
 
 /** Exceeds the time limits of a connection attempt and a ping together. */
 const MEASURE_MS = 20_000;
-const PING_MS = 5_000;
 const LIST_MS = 10_000;
-/** A server that misses this many pings in a row counts as hung; its connection is replaced when no call is in flight. */
-const MAX_SILENT_PINGS = 3;
 
 /** One configured MCP server: health checks and tool calls over one session (docs/agent.md#mcp-servers). */
 export class MonitoredServer {
   readonly #options: ServerOptions;
   readonly #session: Session;
+  readonly #pings: Pings;
   #health: Health;
   #measurement: Promise<void> | undefined;
   #tools: Promise<McpTool[]> | undefined;
-  #silentPings = 0;
   #callsInFlight = 0;
 
   constructor(options: ServerOptions) {
     this.#options = { ...options, log: namedLog(options.log, options.name) };
+    this.#pings = new Pings(options.clock);
     this.#health = options.config.disabled
       ? { state: 'disabled', detail: 'disabled in the configuration', checkedAt: options.clock.now() }
       : { state: 'error', detail: 'not connected yet', checkedAt: 0 };
@@ -95,22 +94,15 @@ export class MonitoredServer {
   }
 
   /** Calls a tool. Failures are results that a model can act on; only the signal rejects, with its reason. */
-  async callTool(
-    tool: string,
-    args: JsonObject,
-    options: { readonly signal: AbortSignal; readonly timeoutMs: number; readonly meta?: JsonObject },
-  ): Promise<McpToolResult> {
-    options.signal.throwIfAborted();
-    using limit = deadline(this.#options.clock, options.timeoutMs, options.signal);
+  async callTool(tool: string, args: JsonObject, options: CallOptions): Promise<McpToolResult> {
+    const { name, clock } = this.#options;
     this.#callsInFlight += 1;
     try {
-      const result = await this.#use('tools/call', limit.signal, (connection) =>
-        connection.callTool(tool, args, { signal: limit.signal, meta: options.meta }),
+      return await resultOfCall({ server: name, tool, clock }, options, (signal) =>
+        this.#use('tools/call', signal, (connection) =>
+          connection.callTool(tool, args, { signal, meta: options.meta }),
+        ),
       );
-      return { isError: result.isError ?? false, content: contentText(result) };
-    } catch (error) {
-      options.signal.throwIfAborted();
-      return { isError: true, content: boundText(this.#callFailure(tool, error)) };
     } finally {
       this.#callsInFlight -= 1;
     }
@@ -128,14 +120,6 @@ export class MonitoredServer {
     return this.#options.config.disabled === true || this.#session.signal.aborted;
   }
 
-  #callFailure(tool: string, error: unknown): string {
-    const prefix = `tool "${tool}" of MCP server "${this.#options.name}"`;
-    // The model may see the server's own message; health details, which callers see, must not contain it.
-    if (isAnswer(error)) return `${prefix}: answered with error ${oneLine(error.message)}`;
-    if (error instanceof TimeoutError) return `${prefix}: ${error.message}`;
-    return unavailable(this.#options.name, error).message;
-  }
-
   /** Never rejects. Concurrent calls share one measurement. */
   #measure(): Promise<void> {
     this.#measurement ??= this.#takeMeasurement().finally(() => {
@@ -149,12 +133,7 @@ export class MonitoredServer {
     const startedAt = this.#options.clock.now();
     try {
       using limit = deadline(this.#options.clock, MEASURE_MS, this.#session.signal);
-      await this.#use('ping', limit.signal, async (connection) => {
-        using ping = deadline(this.#options.clock, PING_MS, limit.signal);
-        this.#silentPings += 1;
-        await connection.ping(ping.signal);
-        this.#silentPings = 0;
-      });
+      await this.#use('ping', limit.signal, (connection) => this.#pings.send(connection, limit.signal));
       this.#record({ state: 'ok', detail: `answered in ${this.#options.clock.now() - startedAt} ms` });
     } catch (error) {
       if (this.#session.signal.aborted) return;
@@ -166,28 +145,13 @@ export class MonitoredServer {
   /** True when the connection must be replaced. A server that answers with an error works and is kept. */
   #mustReplace(error: unknown): boolean {
     if (!(error instanceof TimeoutError)) return !isAnswer(error);
-    if (this.#silentPings < MAX_SILENT_PINGS || this.#callsInFlight > 0) return false;
-    this.#silentPings = 0;
-    this.#options.log.warn(
-      { pings: MAX_SILENT_PINGS },
-      'MCP server no longer answers; replacing its connection',
-    );
+    if (!this.#pings.isHung(this.#callsInFlight)) return false;
+    this.#options.log.warn({}, 'MCP server no longer answers; replacing its connection');
     return true;
   }
 
   #use<T>(method: string, signal: AbortSignal, run: (connection: Connection) => Promise<T>): Promise<T> {
-    return this.#session.use(signal, async (connection) => {
-      const startedAt = this.#options.clock.now();
-      let outcome = 'ok';
-      try {
-        return await run(connection);
-      } catch (error) {
-        outcome = describeFailure(error).state;
-        throw error;
-      } finally {
-        this.#options.onOperation(method, outcome, (this.#options.clock.now() - startedAt) / 1000);
-      }
-    });
+    return this.#session.use(signal, (connection) => timed(method, this.#options, () => run(connection)));
   }
 
   async #listTools(): Promise<McpTool[]> {

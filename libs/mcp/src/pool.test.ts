@@ -16,11 +16,12 @@ describe('servers from npm', { timeout: 120_000 }, () => {
     const dir = tempDir(t);
     await writeFile(join(dir, 'note.txt'), 'follow the white rabbit');
     const pool = openPool(t, {
-      files: { command: process.execPath, args: [npmServer('server-filesystem'), dir] },
+      files: { command: process.execPath, args: [npmServer('server-filesystem'), dir], scope: 'profile' },
       memory: {
         command: process.execPath,
         args: [npmServer('server-memory')],
         env: { MEMORY_FILE_PATH: join(dir, 'memory.jsonl') },
+        scope: 'profile',
       },
     });
     const [files, memory] = await Promise.all([pool.probe('files', now), pool.probe('memory', now)]);
@@ -75,7 +76,7 @@ describe('the health of a server distinguishes', { timeout: 120_000, concurrency
     ['a command with a NUL', { command: 'a\0b' }, /^command .* could not be started/],
   ] as const) {
     it(`${name}: error`, async (t) => {
-      const health = await openPool(t, { it: config }).probe('it', now);
+      const health = await openPool(t, { it: { ...config, scope: 'profile' } }).probe('it', now);
       assert.equal(health.state, 'error');
       assert.match(health.detail, detail);
     });

@@ -1,14 +1,25 @@
 import { type Clock, FleetError, type JsonObject, type Log } from '@hermes-fleet/protocol';
-import type { McpServerConfig } from './config.ts';
+import type { CallOptions, McpToolResult } from './call-tool.ts';
+import { isTaskServer, type McpServerConfig, rootedAt } from './config.ts';
 import type { McpTool } from './connection.ts';
-import { type Health, type McpToolResult, MonitoredServer } from './monitored-server.ts';
+import { type Health, MonitoredServer } from './monitored-server.ts';
+import { type ServerPlace, type Supervise, superviseGroup } from './supervision.ts';
+import { type TaskPlace, TaskServers } from './task-servers.ts';
 
 export interface McpPoolOptions {
   readonly servers: Readonly<Record<string, McpServerConfig>>;
   readonly clock: Clock;
   readonly log: Log;
-  /** Wraps a server's command in a sandbox. */
-  readonly launch?: (command: string, args: string[]) => { command: string; args: string[] };
+  /** Confines a server of scope `profile`. */
+  readonly launch?: ServerPlace['wrap'];
+  /** For each server of scope `task`, an empty directory for the instance that measures its health. */
+  readonly probePlaces?: Readonly<Record<string, ServerPlace>>;
+  /** The most instances of servers of scope `task` at a time, besides those that measure. Default 8. */
+  readonly maxTaskServers?: number;
+  /** Time after its last call at which an instance of scope `task` ends. Default 5 minutes. */
+  readonly taskServerIdleMs?: number;
+  /** Finds all processes of a stdio server. Default: its process group. */
+  readonly supervise?: Supervise;
   /** Called after each `connect`, `ping`, `tools/list` and `tools/call`; outcome is ok, timeout or error. */
   readonly onOperation?: (server: string, method: string, outcome: string, seconds: number) => void;
   /** The source of PATH, HOME and LANG for stdio servers; no other variable is passed on. Default process.env. */
@@ -32,15 +43,18 @@ export interface McpPool {
   /** Cached per session. Throws NOT_FOUND, or PEER_UNREACHABLE when the server is not available. */
   listTools(name: string): Promise<McpTool[]>;
   /**
-   * Calls a tool, bounded in time and output (64 kB). A failure of the server or the tool is a result with `isError`;
-   * rejects with the signal's reason, or NOT_FOUND for an unknown name. `meta` is sent as the call's `_meta`.
+   * Calls a tool, bounded in time and output (64 kB). A server of scope `task` needs the `place` of the task: the call
+   * goes to its context's own instance. A failure of the server or the tool is a result with `isError`; rejects with the
+   * signal's reason, or NOT_FOUND for an unknown name. `meta` is sent as the call's `_meta`.
    */
   callTool(
     name: string,
     tool: string,
     args: JsonObject,
-    options: { readonly signal: AbortSignal; readonly timeoutMs: number; readonly meta?: JsonObject },
+    options: CallOptions & { readonly place?: TaskPlace },
   ): Promise<McpToolResult>;
+  /** Ends the instances of a context. Resolves when their processes are gone, after at most 5 s. */
+  release(context: string): Promise<void>;
   /** The running processes of stdio servers (the leader of each group). */
   pids(): number[];
   /** Ends all sessions and kills the process group of every stdio server, within one second. */
@@ -49,10 +63,13 @@ export interface McpPool {
 
 const RECHECK_MS = 15_000;
 const CLOSE_MS = 1_000;
+const MAX_TASK_SERVERS = 8;
+const IDLE_MS = 300_000;
 
 /**
- * Clients of the configured MCP servers (docs/agent.md#mcp-servers): one session per server serves both its tools and its
- * health checks. Returns at once and connects in the background; every server is measured every 15 s.
+ * Clients of the configured MCP servers (docs/agent.md#mcp-servers): one session per server lists its tools and measures
+ * its health, and takes its calls if all tasks share the server. Returns at once and connects in the background; every
+ * server is measured every 15 s. Throws INTERNAL for a server of scope `task` without a place in `probePlaces`.
  */
 export function createMcpPool(options: McpPoolOptions): McpPool {
   const { clock, log } = options;
@@ -65,17 +82,25 @@ export function createMcpPool(options: McpPoolOptions): McpPool {
       log.error({ err: error }, 'a listener of the MCP pool failed');
     }
   };
+  const common = {
+    clock,
+    log,
+    random: options.random ?? Math.random,
+    environment: options.environment ?? process.env,
+    supervise: options.supervise ?? superviseGroup,
+  };
+  const taskServers = new TaskServers({
+    ...common,
+    maxInstances: options.maxTaskServers ?? MAX_TASK_SERVERS,
+    idleMs: options.taskServerIdleMs ?? IDLE_MS,
+    onOperation: (...operation) => notify(() => options.onOperation?.(...operation)),
+  });
   const servers = new Map(
     Object.entries(options.servers).map(([name, config]) => [
       name,
       new MonitoredServer({
-        name,
-        config,
-        clock,
-        log,
-        random: options.random ?? Math.random,
-        environment: options.environment ?? process.env,
-        launch: options.launch ?? ((command, args) => ({ command, args })),
+        ...common,
+        ...measured(name, config, options),
         onOperation: (method, outcome, seconds) =>
           notify(() => options.onOperation?.(name, method, outcome, seconds)),
         onChange: () => {
@@ -87,6 +112,7 @@ export function createMcpPool(options: McpPoolOptions): McpPool {
   let timer: Disposable | undefined;
   const check = (): void => {
     for (const server of servers.values()) server.check();
+    taskServers.check();
     timer = clock.timer(check, RECHECK_MS);
   };
   check();
@@ -103,14 +129,17 @@ export function createMcpPool(options: McpPoolOptions): McpPool {
   async function close(): Promise<void> {
     timer?.[Symbol.dispose]();
     listeners.clear();
-    const closed = Promise.all([...servers.values()].map((server) => server.close()));
+    const closed = Promise.all([
+      taskServers.close(),
+      ...[...servers.values()].map((server) => server.close()),
+    ]);
     const { promise: timeout, resolve } = Promise.withResolvers<'late'>();
     using _limit = clock.timer(() => resolve('late'), CLOSE_MS);
     if ((await Promise.race([closed, timeout])) !== 'late') return;
     log.warn({ pids: pids() }, 'MCP servers did not end in time');
   }
 
-  const pids = (): number[] => [...servers.values()].flatMap((server) => server.pids());
+  const pids = (): number[] => [...servers.values(), taskServers].flatMap((server) => server.pids());
 
   return {
     names: () => [...servers.keys()],
@@ -121,8 +150,26 @@ export function createMcpPool(options: McpPoolOptions): McpPool {
       return { [Symbol.dispose]: () => void listeners.delete(listener) };
     },
     listTools: async (name) => find(name).listTools(),
-    callTool: async (name, tool, args, limits) => find(name).callTool(tool, args, limits),
+    callTool: async (name, tool, args, { place, ...limits }) => {
+      const shared = find(name);
+      const config = options.servers[name];
+      if (config === undefined || !isTaskServer(config)) return shared.callTool(tool, args, limits);
+      if (place === undefined)
+        throw new FleetError('INTERNAL', `a call of MCP server "${name}" has no place`);
+      return taskServers.callTool({ server: name, config, place }, tool, args, limits);
+    },
+    release: (context) => taskServers.release(context),
     pids,
     close,
   };
+}
+
+/** The configuration and the confinement of the instance that measures a server. */
+function measured(name: string, config: McpServerConfig, options: McpPoolOptions) {
+  const launch: ServerPlace['wrap'] = options.launch ?? ((command, args) => ({ command, args }));
+  if (!isTaskServer(config)) return { name, config, launch };
+  const place = options.probePlaces?.[name];
+  if (place === undefined)
+    throw new FleetError('INTERNAL', `MCP server "${name}" has no place to be measured in`);
+  return { name, config: rootedAt(config, place.dir), launch: place.wrap.bind(place) };
 }

@@ -5,6 +5,7 @@ import { deadline, raceSignal } from './deadline.ts';
 import { describeFailure, isSessionLost, ServerFailure } from './failure.ts';
 import { createHttpTransport } from './http-transport.ts';
 import { StdioTransport } from './stdio-transport.ts';
+import type { ServerPlace, Supervise } from './supervision.ts';
 
 export interface SessionOptions {
   readonly name: string;
@@ -13,9 +14,10 @@ export interface SessionOptions {
   readonly log: Log;
   readonly random: () => number;
   readonly environment: Readonly<Record<string, string | undefined>>;
-  readonly launch: (command: string, args: string[]) => { command: string; args: string[] };
+  readonly launch: ServerPlace['wrap'];
+  readonly supervise: Supervise;
   /** Called after each connection attempt; outcome is ok, timeout or error. */
-  readonly onConnect: (outcome: string, seconds: number) => void;
+  readonly onConnect: (outcome: string, seconds: number, failure?: unknown) => void;
   /** Called when the session ends unexpectedly. */
   readonly onLost: (failure: ServerFailure) => void;
   /** Called when the backoff delay is over. */
@@ -121,8 +123,8 @@ export class Session {
     } catch (error) {
       const failure = failureOf(server) ?? error;
       if (!this.#closing.signal.aborted) {
-        onConnect(describeFailure(failure).state, seconds());
         this.#retryLater();
+        onConnect(describeFailure(failure).state, seconds(), failure);
       }
       throw failure;
     } finally {
@@ -131,11 +133,11 @@ export class Session {
   }
 
   #transport(): ServerTransport {
-    const { config, clock, log, environment, launch } = this.#options;
+    const { config, clock, log, environment, launch, supervise } = this.#options;
     if ('url' in config) return { kind: 'http', transport: createHttpTransport(config.url, config.headers) };
-    const { command, args } = launch(config.command, [...(config.args ?? [])]);
+    const line = launch(config.command, config.args ?? []);
     const env = serverEnvironment(environment, config.env);
-    const transport = new StdioTransport({ command, args, env, cwd: config.cwd, clock, log });
+    const transport = new StdioTransport({ line, supervise, env, cwd: config.cwd, clock, log });
     this.#processes.add(transport);
     void transport.exited.then(() => this.#processes.delete(transport));
     return { kind: 'stdio', transport };

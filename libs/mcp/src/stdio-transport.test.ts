@@ -3,14 +3,15 @@ import { test } from 'node:test';
 import { systemClock } from '@hermes-fleet/protocol';
 import { silentLog } from '@hermes-fleet/protocol/testing';
 import { StdioTransport } from './stdio-transport.ts';
+import { superviseGroup } from './supervision.ts';
 
 test('a message to an exiting server fails with its exit code', { timeout: 20_000 }, async (t) => {
   // Closes its input and exits a little later, as when the two events of an exit arrive separately.
   const deaf = `require('fs').closeSync(0); console.log('{"jsonrpc":"2.0","method":"deaf"}');
     setTimeout(() => process.exit(7), 200);`;
   const transport = new StdioTransport({
-    command: process.execPath,
-    args: ['-e', deaf],
+    line: { command: process.execPath, args: ['-e', deaf] },
+    supervise: superviseGroup,
     env: {},
     cwd: undefined,
     clock: systemClock,

@@ -7,6 +7,7 @@ import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
 import { ServerFailure } from './failure.ts';
 import { createLineLog } from './line-log.ts';
+import { isGone, type ServerLine, type Supervise, type Supervision } from './supervision.ts';
 
 /** The time limit for each step of termination: after the end of input, then after SIGTERM. */
 const GRACE_MS = 150;
@@ -18,8 +19,8 @@ const DRAIN_MS = 200;
 const MAX_PENDING = { messages: 1_000, bytes: 10_000_000 };
 
 export interface StdioTransportOptions {
-  readonly command: string;
-  readonly args: readonly string[];
+  readonly line: ServerLine;
+  readonly supervise: Supervise;
   readonly env: Readonly<Record<string, string>>;
   readonly cwd: string | undefined;
   readonly clock: Clock;
@@ -27,8 +28,8 @@ export interface StdioTransportOptions {
 }
 
 /**
- * MCP over the stdio of a child process, which leads its own process group so that the whole group can be killed. `env`
- * is its complete environment. Its stderr goes to the debug log.
+ * MCP over the stdio of a child process, which leads its own process group. `env` is its complete environment. Its stderr
+ * goes to the debug log.
  */
 export class StdioTransport implements Transport {
   onclose?: () => void;
@@ -40,6 +41,7 @@ export class StdioTransport implements Transport {
   readonly #buffer = new ReadBuffer();
   readonly #resolveExited: () => void;
   #child: ChildProcessByStdio<Writable, Readable, Readable> | undefined;
+  #supervision: Supervision | undefined;
   #hasExited = false;
   #hasReceived = false;
   #closing: Promise<void> | undefined;
@@ -88,15 +90,24 @@ export class StdioTransport implements Transport {
   }
 
   #spawn() {
-    const { command, args, env, cwd } = this.#options;
-    return spawn(command, [...args], { env, cwd, stdio: ['pipe', 'pipe', 'pipe'], detached: true });
+    const { line, supervise, env, cwd } = this.#options;
+    this.#supervision = supervise(line);
+    const child = spawn(line.command, [...line.args], {
+      env: { ...env, ...this.#supervision.env },
+      cwd,
+      stdio: ['pipe', 'pipe', 'pipe'],
+      detached: true,
+    });
+    if (child.pid !== undefined) this.#supervision.started(child.pid);
+    return child;
   }
 
   #startFailure(error: unknown): ServerFailure {
-    const { command, cwd } = this.#options;
+    const { line, cwd } = this.#options;
+    this.#supervision?.[Symbol.dispose]();
     this.#hasExited = true;
     this.#resolveExited();
-    this.#failure = new ServerFailure(cannotStart(command, cwd, error), { cause: error });
+    this.#failure = new ServerFailure(cannotStart(line.command, cwd, error), { cause: error });
     return this.#failure;
   }
 
@@ -124,7 +135,7 @@ export class StdioTransport implements Transport {
     return this.#failure ?? error;
   }
 
-  /** Terminates the process and its group: closes the input, then SIGTERM, then SIGKILL after 300 ms. */
+  /** Terminates all processes of the server: closes the input, then SIGTERM, then SIGKILL after 300 ms. */
   close(): Promise<void> {
     this.#closing ??= this.#end();
     return this.#closing;
@@ -134,10 +145,10 @@ export class StdioTransport implements Transport {
     const child = this.#child;
     if (!child || this.#hasExited) return;
     child.stdin.end();
-    for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
-      if (await this.#exitedWithin(GRACE_MS)) return;
-      this.#signalGroup(signal);
-    }
+    if (await this.#exitedWithin(GRACE_MS)) return;
+    this.#signal((pid) => process.kill(-pid, 'SIGTERM'));
+    if (await this.#exitedWithin(GRACE_MS)) return;
+    this.#signal((pid) => this.#supervision?.kill(pid));
     await this.exited;
   }
 
@@ -178,8 +189,9 @@ export class StdioTransport implements Transport {
     this.#hasExited = true;
     const suffix = this.#hasPrintedOther ? ' after printing something that is not MCP' : '';
     this.#failure ??= new ServerFailure(exitText(code, signal) + suffix);
-    // Descendants of the server stay in its group and must not outlive it.
-    this.#signalGroup('SIGKILL');
+    // Descendants of the server must not outlive it.
+    this.#signal((pid) => this.#supervision?.kill(pid));
+    this.#supervision?.[Symbol.dispose]();
     this.#resolveExited();
     this.#options.clock.timer(() => {
       this.#child?.stdout.destroy();
@@ -187,14 +199,14 @@ export class StdioTransport implements Transport {
     }, DRAIN_MS);
   }
 
-  #signalGroup(signal: NodeJS.Signals): void {
+  #signal(send: (pid: number) => void): void {
     const pid = this.#child?.pid;
     if (pid === undefined) return;
     try {
-      process.kill(-pid, signal);
+      send(pid);
     } catch (error) {
-      const gone = error instanceof Error && 'code' in error && error.code === 'ESRCH';
-      if (!gone) this.#options.log.error({ err: error, pid, signal }, 'an MCP server could not be signalled');
+      if (!isGone(error))
+        this.#options.log.error({ err: error, pid }, 'an MCP server could not be signalled');
     }
   }
 

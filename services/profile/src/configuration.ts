@@ -1,5 +1,5 @@
-import { join } from 'node:path';
-import { type AgentConfig, AgentConfigSchema } from '@hermes-fleet/agent';
+import { join, resolve } from 'node:path';
+import { type AgentConfig, AgentConfigSchema, isContextPlaceholder } from '@hermes-fleet/agent';
 import { tierOf } from '@hermes-fleet/fleet-config';
 import {
   createProblems,
@@ -29,11 +29,31 @@ export function readConfiguration(
   const problems = createProblems(environment.name);
   const { fleet, whole } = readMemberConfiguration(environment, env, processEnv, problems);
   const file = join(environment.dir, 'config.yaml');
-  const agent = problems.attempt(() => loadYamlConfig({ file, schema: AgentConfigSchema, env }));
+  const agent = problems.attempt(() =>
+    loadYamlConfig({
+      file,
+      schema: AgentConfigSchema,
+      env: withFolders(env, environment),
+      isKept: isContextPlaceholder,
+    }),
+  );
   const tier = fleet && agent && problems.attempt(() => tierOf(fleet.value, agent.value.model), fleet.locate);
   problems.add(unvalidatedProblems(file, env, agentTokenProblems));
   if (problems.found.length > 0 || !whole || !agent || tier === undefined) throw problems.error();
   return { ...whole, agent: agent.value, tier, notes: [...whole.notes, ...agent.notes] };
+}
+
+const APP = resolve(import.meta.dirname, '../../..');
+
+/** The folders that config.yaml may name, as absolute paths: MCP servers start in other folders than the gateway. */
+function withFolders(env: SecretEnv, { workspaceDir }: Environment): SecretEnv {
+  return {
+    read(name) {
+      if (name === 'HERMES_WORKSPACE_DIR') return workspaceDir;
+      const value = env.read(name);
+      return name === 'HERMES_APP' ? resolve(value ?? APP) : value;
+    },
+  };
 }
 
 const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;

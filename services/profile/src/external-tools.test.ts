@@ -47,6 +47,7 @@ function externalTools(o: {
     onChange: unused,
     listTools: unused,
     callTool: unused,
+    release: unused,
     pids: () => [],
     close: unused,
   };

@@ -3,7 +3,7 @@ import { createAgent, createModelMonitor } from '@hermes-fleet/agent';
 import { claudeCode } from '@hermes-fleet/claude-code';
 import type { OutboxPublisher } from '@hermes-fleet/events';
 import type { Ledger } from '@hermes-fleet/ledger';
-import { createMcpPool, type McpPool } from '@hermes-fleet/mcp';
+import type { McpPool } from '@hermes-fleet/mcp';
 import {
   busState,
   connectBus,
@@ -22,6 +22,7 @@ import { createConfinement } from '@hermes-fleet/workspace';
 import { readConfiguration } from './configuration.ts';
 import type { Environment } from './environment.ts';
 import { createExternalTools } from './external-tools.ts';
+import { openMcp } from './open-mcp.ts';
 import { shutdownSteps } from './shutdown-steps.ts';
 
 /** The part of the shutdown time for streams, outbox and files, after the tasks have stopped. */
@@ -59,11 +60,11 @@ export async function startProfile(environment: Environment, processEnv: NodeJS.
     clock,
     log,
   });
-  const mcp = createMcpPool({
-    servers: agentConfig.mcp.servers,
+  const mcp = await openMcp({
+    config: agentConfig.mcp,
+    confinement,
     clock,
     log,
-    launch: confinement.launch,
     onOperation: metrics.mcpOperation,
   });
   opened.defer(() => mcp.close());
@@ -95,6 +96,7 @@ export async function startProfile(environment: Environment, processEnv: NodeJS.
     subagentsDir: join(environment.dir, 'agents'),
     identity,
     unfinished: () => unfinishedTasks(ledger),
+    releaseContext: mcp.release,
     confinement,
     claudeCode,
     env,

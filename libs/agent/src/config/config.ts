@@ -116,7 +116,15 @@ export const AgentConfigSchema = z
         keep_days: z.int().min(0).max(3650).default(7),
       })
       .prefault({}),
-    mcp: z.strictObject({ servers: z.record(z.string(), McpServerConfigSchema).default({}) }).prefault({}),
+    mcp: z
+      .strictObject({
+        servers: z.record(z.string(), McpServerConfigSchema).default({}),
+        /** The most instances of servers of scope `task` at a time. */
+        max_task_servers: z.int().min(1).max(100).default(8),
+        /** Seconds without a call after which such an instance ends. */
+        task_server_idle_s: z.number().min(0.1).max(86_400).default(300),
+      })
+      .prefault({}),
     budget: z
       .strictObject({
         /** In tokens, for tasks that set no budget. */
@@ -141,3 +149,13 @@ export const AgentConfigSchema = z
   );
 
 export type AgentConfig = z.output<typeof AgentConfigSchema>;
+
+/** True for a placeholder of config.yaml that is replaced for each context, and not by the environment. */
+export const isContextPlaceholder = (path: readonly PropertyKey[], name: string): boolean =>
+  name === 'WORKSPACE' && path[0] === 'mcp' && ['args', 'env', 'cwd'].includes(String(path[3]));
+
+/** One line for each MCP server whose configuration has another meaning than in an earlier release. */
+export const mcpServerNotes = ({ mcp }: AgentConfig): string[] =>
+  Object.entries(mcp.servers).flatMap(([name, { notes = [] }]) =>
+    notes.map((note) => `config.yaml mcp.servers.${name}.${note}`),
+  );

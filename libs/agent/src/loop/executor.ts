@@ -43,6 +43,8 @@ export interface LoopOptions {
   /** Called after each metered call with the provider's input tokens divided by our estimate. */
   readonly onTokenDrift?: ((ratio: number) => void) | undefined;
   readonly peersSummary?: (() => string) | undefined;
+  /** Ends the processes that external tools have started for a context. */
+  readonly releaseContext?: ((contextId: string) => Promise<void>) | undefined;
   /** The text of IDENTITY.md. */
   readonly identity?: string | undefined;
   /** Creates the run's main conversation; default: the agent loop. Claude Code replaces it. */
@@ -78,7 +80,8 @@ export function createLoopExecutor(options: LoopOptions): Executor {
       state.instructions = instructions;
       const run = createRun(options, task, context, workspace, state, offer.tools, instructions);
       try {
-        const end = await run.toEnd();
+        // No process writes to the tree while it is committed.
+        const end = await run.toEnd().finally(() => options.releaseContext?.(task.contextId));
         const uncommitted = await workspace.commit(commitMessage(task));
         const result = await run.outcome(end);
         const hasLeftovers = uncommitted?.certain || result.artifacts.filesChanged.length > 0;

@@ -10,13 +10,12 @@ import {
   type Log,
   systemClock,
   type Tool,
-  type ToolCall,
 } from '@hermes-fleet/protocol';
 import { silentLog } from '@hermes-fleet/protocol/testing';
-import { createConfinement } from '@hermes-fleet/workspace';
+import { type Confinement, createConfinement } from '@hermes-fleet/workspace';
 import { cannotConfine, makePlace } from '@hermes-fleet/workspace/testing';
 import { block, makeAgent, makeContext, makeTask } from '../testing/harness.ts';
-import { mcpToolSource } from './mcp-tools.ts';
+import { type McpToolCall, mcpToolSource } from './mcp-tools.ts';
 
 const SERVER = fileURLToPath(new URL('../testing/mcp-server.ts', import.meta.url));
 const never = new AbortController().signal;
@@ -26,6 +25,7 @@ const write = { name: 'write' };
 const server = (tools: unknown, extra: object = {}): McpServerConfig => ({
   command: process.execPath,
   args: [SERVER, JSON.stringify(tools)],
+  scope: 'profile',
   ...extra,
 });
 
@@ -41,7 +41,7 @@ function openSource(
   options: {
     clock?: Clock;
     enabled?: boolean;
-    launch?: (c: string, a: string[]) => { command: string; args: string[] };
+    launch?: Confinement['launch'];
   } = {},
 ) {
   const warnings: Warning[] = [];
@@ -54,17 +54,24 @@ function openSource(
 }
 
 const ready = (pool: McpPool, name: string) => pool.probe(name, { maxAgeMs: 0, timeoutMs: 20_000 });
-const names = (tools: readonly Tool[]): string[] => tools.map(({ name }) => name);
+const names = (tools: readonly Tool<McpToolCall>[]): string[] => tools.map(({ name }) => name);
 const as = (scopes: string[], name = 'trinity'): AdmittedTask => ({
   ...makeTask('x'),
   caller: { name, scopes: new Set(scopes) },
 });
 
-function callOf(task: AdmittedTask): ToolCall & { controller: AbortController; pausing: AbortController } {
-  return { ...makeContext(), task, key: '1.0', memo: { load: () => undefined, save: async () => {} } };
+function callOf(task: AdmittedTask): McpToolCall & { controller: AbortController; pausing: AbortController } {
+  const workspace = { dir: '/', wrap: () => assert.fail('all tasks share the server') };
+  return {
+    ...makeContext(),
+    workspace,
+    task,
+    key: '1.0',
+    memo: { load: () => undefined, save: async () => {} },
+  };
 }
 
-const find = (tools: readonly Tool[], name: string): Tool =>
+const find = (tools: readonly Tool<McpToolCall>[], name: string): Tool<McpToolCall> =>
   tools.find((tool) => tool.name === name) ?? assert.fail(names(tools).join());
 
 test('every tool of every server is offered, and calls are made on behalf of the caller', {
@@ -124,11 +131,11 @@ test('the loop calls MCP tools like any other tool, and a failure is a result', 
   assert.match(bad.text ?? '', /called mcp__files__fail: failed/);
 });
 
-test('the tools of a server with a scope are offered only to callers with that scope', {
+test('the tools of a server with a caller_scope are offered only to callers with that scope', {
   timeout: 60_000,
 }, async (t) => {
   const { pool, source } = openSource(t, {
-    trader: server([write], { scope: 'trader:decide' }),
+    trader: server([write], { caller_scope: 'trader:decide' }),
     open: server([read]),
   });
   await Promise.all(pool.names().map((name) => ready(pool, name)));
@@ -200,7 +207,7 @@ test('a server that does not list its tools delays a run for 2 s, and for 10 s w
 });
 
 test('a server that is known to be down causes no delay', { timeout: 60_000 }, async (t) => {
-  const down = { command: process.execPath, args: ['-e', 'process.exit(5)'] };
+  const down = { command: process.execPath, args: ['-e', 'process.exit(5)'], scope: 'profile' } as const;
   const clock: Clock = { ...systemClock, timer: () => assert.fail('nothing to wait for') };
   const { pool, source, warnings } = openSource(t, { down }, { clock });
   await ready(pool, 'down');
@@ -283,10 +290,7 @@ test('no server inherits the gateway’s environment, confined or not', {
     clock: systemClock,
     log: silentLog,
   });
-  const launches: ((command: string, args: string[]) => { command: string; args: string[] })[] = [
-    confinement.launch,
-    (command, args) => ({ command, args }),
-  ];
+  const launches: Confinement['launch'][] = [confinement.launch, (command, args) => ({ command, args })];
   for (const launch of launches) {
     const { pool, source } = openSource(t, { env: server([{ name: 'environment' }]) }, { launch });
     const health = await ready(pool, 'env');

@@ -7,16 +7,22 @@ import {
   type JsonValue,
   type Log,
   type Tool,
-  type ToolSource,
+  type ToolCall,
   taskFields,
   toolFailure,
 } from '@hermes-fleet/protocol';
+import type { Workspace } from '@hermes-fleet/workspace';
 import { z } from 'zod';
 import { mcpToolName } from './mcp-names.ts';
 
 export interface McpToolsConfig {
   readonly mcp: { readonly servers: Readonly<Record<string, McpServerConfig>> };
   readonly tools: { readonly mcp: { readonly enabled: boolean } };
+}
+
+/** A call of the loop: the context's tree is where an instance of a server of scope `task` runs. */
+export interface McpToolCall extends ToolCall {
+  readonly workspace: Pick<Workspace, 'dir' | 'wrap'>;
 }
 
 /**
@@ -41,12 +47,12 @@ export function mcpToolSource(
   pool: Pick<McpPool, 'health' | 'listTools' | 'callTool'>,
   config: McpToolsConfig,
   options: { readonly clock: Clock; readonly log: Log },
-): ToolSource {
+): (task: AdmittedTask, signal: AbortSignal) => Promise<readonly Tool<McpToolCall>[]> {
   const { servers } = config.mcp;
   if (!config.tools.mcp.enabled) return async () => [];
   return async (task, signal) => {
     const found = await Promise.all(
-      Object.entries(servers).map(async ([server, { disabled, scope, tools: allowed }]) => {
+      Object.entries(servers).map(async ([server, { disabled, caller_scope: scope, tools: allowed }]) => {
         if (disabled || (scope !== undefined && !task.caller.scopes.has(scope))) return [];
         const listed = await list(server, task, signal);
         return listed === undefined ? [] : offer(server, listed, allowed, task);
@@ -97,7 +103,7 @@ export function mcpToolSource(
     listed: readonly McpTool[],
     allowed: readonly string[] | undefined,
     task: AdmittedTask,
-  ): Tool[] {
+  ): Tool<McpToolCall>[] {
     const wanted = allowed === undefined ? listed : listed.filter(({ name }) => allowed.includes(name));
     const tools = wanted.filter((tool) => problemOf(tool) === undefined).slice(0, MAX_TOOLS);
     const leftOut = [
@@ -135,7 +141,7 @@ function depth(value: JsonValue, level = 0): number {
   return Object.values(value).reduce<number>((most, inner) => Math.max(most, depth(inner, level + 1)), level);
 }
 
-function toTool(pool: Pick<McpPool, 'callTool'>, server: string, tool: McpTool): Tool {
+function toTool(pool: Pick<McpPool, 'callTool'>, server: string, tool: McpTool): Tool<McpToolCall> {
   const { description = '', inputSchema, readOnly } = tool;
   const said = description.trim();
   return {
@@ -145,13 +151,14 @@ function toTool(pool: Pick<McpPool, 'callTool'>, server: string, tool: McpTool):
     parameters: inputSchema,
     mutates: !readOnly,
     repeatable: readOnly,
-    async run(raw, { task, signal, stopping }) {
+    async run(raw, { task, signal, stopping, workspace }) {
       const input = readInput(raw);
       if (input === undefined) return toolFailure('wrong input: it must be an object');
       const { isError, content } = await pool.callTool(server, tool.name, input, {
         // A stop need not wait for a call that can be repeated.
         signal: readOnly ? AbortSignal.any([signal, stopping]) : signal,
         timeoutMs: CALL_MS,
+        place: { context: task.contextId, dir: workspace.dir, wrap: workspace.wrap },
         meta: {
           on_behalf_of: task.caller.name,
           task_id: task.id,

@@ -1,4 +1,4 @@
-import { type AdmittedTask, type Log, type ToolSource, taskFields } from '@hermes-fleet/protocol';
+import { type AdmittedTask, type Log, taskFields } from '@hermes-fleet/protocol';
 import type { AgentTool } from '../run/conversation.ts';
 import { isSmall } from '../run/small-budget.ts';
 import { toolDefinitions } from '../run/tool.ts';
@@ -10,6 +10,9 @@ export interface Offer {
   readonly tools: readonly AgentTool[];
   readonly leftOut: readonly string[];
 }
+
+/** Provides external tools at the start of a run. */
+export type AgentToolSource = (task: AdmittedTask, signal: AbortSignal) => Promise<readonly AgentTool[]>;
 
 export interface Toolbox {
   /** The names of the agent's own tools. */
@@ -23,7 +26,7 @@ export interface Toolbox {
  */
 export function createToolbox(options: {
   readonly own: readonly AgentTool[];
-  readonly sources: readonly ToolSource[];
+  readonly sources: readonly AgentToolSource[];
   readonly log: Log;
 }): Toolbox {
   return {

@@ -1,4 +1,4 @@
-import { chmodSync, chownSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setUpStreams } from '@hermes-fleet/events';
 import { type Clock, FleetError, type Log } from '@hermes-fleet/protocol';
@@ -34,8 +34,6 @@ export interface Outcome {
 
 const READY_MS = 60_000;
 const TAIL_LINES = 15;
-/** The user that runs agent commands when the gateway runs as root (SECURITY.md). */
-const COMMAND_USER = 1001;
 
 /**
  * Starts the fleet as plain processes: keys, NATS and its streams, the trader, then the profiles in parallel. Leaves
@@ -157,11 +155,6 @@ function prepareFolders(plan: FleetPlan): void {
   for (const profile of plan.profiles) {
     const asRoot = process.getuid?.() === 0;
     makeFolder(profile.workspaceDir, asRoot ? 0o755 : 0o700);
-    // MCP servers keep their files here and run as the same user as agent commands.
-    const servers = join(profile.workspaceDir, 'mcp');
-    mkdirSync(servers, { recursive: true });
-    if (asRoot) chownSync(servers, COMMAND_USER, COMMAND_USER);
-    chmodSync(servers, 0o770);
   }
 }
 

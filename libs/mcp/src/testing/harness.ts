@@ -1,9 +1,11 @@
-import { readFileSync } from 'node:fs';
+import { mkdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { type Clock, silentLog, systemClock } from '@hermes-fleet/protocol';
-import type { McpServerConfig } from '../config.ts';
+import type { McpServerConfig, StdioServerConfig } from '../config.ts';
 import { createMcpPool, type McpPool, type McpPoolOptions } from '../pool.ts';
+import type { TaskPlace } from '../task-servers.ts';
 
 const STDIO_SERVER = fileURLToPath(new URL('./stdio-server.ts', import.meta.url));
 
@@ -14,8 +16,8 @@ export const now = { maxAgeMs: 0, timeoutMs: 20_000 };
 export const longTimeout = () => ({ signal: new AbortController().signal, timeoutMs: 20_000 });
 
 /** The configuration of the fixture server in one of its modes. */
-export function fixture(mode: string, env?: Record<string, string>): McpServerConfig {
-  return { command: process.execPath, args: [STDIO_SERVER, mode], ...(env ? { env } : {}) };
+export function fixture(mode: string, env?: Record<string, string>): StdioServerConfig {
+  return { command: process.execPath, args: [STDIO_SERVER, mode], ...(env ? { env } : {}), scope: 'profile' };
 }
 
 /** The real clock, except that timers of `ms` fire only in fire(). */
@@ -45,6 +47,17 @@ export function openPool(
   const pool = createMcpPool({ servers, clock: systemClock, log: silentLog, ...extra });
   t.after(() => pool.close());
   return pool;
+}
+
+/** A context with an empty tree, whose servers see the variable PLACE. */
+export function placeOf(root: string, context: string): TaskPlace {
+  const dir = join(root, context);
+  mkdirSync(dir, { recursive: true });
+  return {
+    context,
+    dir,
+    wrap: (command, args) => ({ command: '/usr/bin/env', args: [`PLACE=${dir}`, command, ...args] }),
+  };
 }
 
 /** Waits until a server is in a state. */

@@ -30,6 +30,10 @@ function callTool(name: string | undefined, args: Record<string, unknown>): obje
       return text(JSON.stringify(args));
     case 'environment':
       return text(JSON.stringify(process.env));
+    case 'cwd':
+      return text(process.cwd());
+    case 'pid':
+      return text(String(process.pid));
     case 'big':
       return text(`first ${'x'.repeat(1_000_000)} last`);
     case 'child': {

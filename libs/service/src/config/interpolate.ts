@@ -8,16 +8,15 @@ export interface Interpolated {
   readonly problems: readonly string[];
 }
 
+type Read = { readonly value: string | undefined } | { readonly problem: string } | { readonly kept: true };
+
 const PLACEHOLDER = /\$\$\{|\$\{([A-Za-z_]\w*)(?::-([^{}]*))?\}|\$\{/g;
 
 /**
  * Replaces the placeholders in a text: `${NAME}`, `${NAME:-default}` (for an unset variable), `$${` for a literal `${`.
- * `read` returns the value of a variable, or a problem.
+ * `read` returns the value of a variable, or a problem, or that the placeholder is kept, without its default.
  */
-export function interpolate(
-  text: string,
-  read: (name: string) => { readonly value: string | undefined } | { readonly problem: string },
-): Interpolated {
+export function interpolate(text: string, read: (name: string) => Read): Interpolated {
   const names: string[] = [];
   const problems: string[] = [];
   let sole = false;
@@ -31,8 +30,9 @@ export function interpolate(
         );
         return '';
       }
-      if (match === text) sole = true;
       const found = read(name);
+      if ('kept' in found) return `\${${name}}`;
+      if (match === text) sole = true;
       if ('problem' in found) problems.push(found.problem);
       else if (found.value !== undefined) {
         names.push(name);

@@ -13,6 +13,8 @@ export interface YamlConfigOptions<S extends z.ZodType> {
   readonly file: string;
   readonly schema: S;
   readonly env: SecretEnv;
+  /** True for a placeholder that is not replaced here. */
+  readonly isKept?: (path: Path, name: string) => boolean;
 }
 
 export interface YamlConfig<T> {
@@ -36,9 +38,10 @@ export function loadYamlConfig<S extends z.ZodType>({
   file,
   schema,
   env,
+  isKept,
 }: YamlConfigOptions<S>): YamlConfig<z.output<S>> {
   const name = basename(file);
-  const tree = readYaml(readText(file), env);
+  const tree = readYaml(readText(file), env, isKept);
   if (tree.value === undefined) throw configInvalid(name, tree.problems);
   if (tree.value === null && tree.problems.length === 0) {
     throw configInvalid(name, [

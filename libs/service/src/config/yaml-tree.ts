@@ -41,10 +41,14 @@ const TOO_LARGE = `the file unfolds to more than ${MAX_VALUES} values, ${MAX_ALI
 
 /**
  * Reads YAML into values: checks that keys are unique, bounds the expansion of anchors, and replaces placeholders. An
- * unquoted scalar that is exactly one placeholder gets the type of its value. Never throws for the text's content;
+ * unquoted scalar that is exactly one placeholder gets the type of its value. `isKept` placeholders stay. Never throws for the text's content;
  * every problem is in `problems`.
  */
-export function readYaml(text: string, env: SecretEnv): YamlTree {
+export function readYaml(
+  text: string,
+  env: SecretEnv,
+  isKept: (path: Path, name: string) => boolean = () => false,
+): YamlTree {
   const { document, problems: syntax, lineAt } = parseYaml(text);
   const problems: Problem[] = [...syntax];
   const fromEnvironment: string[] = [];
@@ -72,7 +76,12 @@ export function readYaml(text: string, env: SecretEnv): YamlTree {
     const quoted = node.type !== 'PLAIN';
     origins.set(key(path), quoted ? 'quoted' : 'plain');
     if (typeof node.value !== 'string' || !node.value.includes('${')) return node.value;
-    const { text: result, names, sole, problems: reasons } = interpolate(node.value, read);
+    const {
+      text: result,
+      names,
+      sole,
+      problems: reasons,
+    } = interpolate(node.value, (variable) => (isKept(path, variable) ? { kept: true } : read(variable)));
     if (reasons.length > 0) {
       for (const reason of reasons) fail(line, path, reason);
       broken.add(key(path));

@@ -10,6 +10,12 @@ export interface Reach {
   readonly readOnly: readonly string[];
 }
 
+/** A directory of a server's own, and the confinement to it. */
+export interface ServerPlace {
+  readonly dir: string;
+  wrap(command: string, args: readonly string[]): CommandLine;
+}
+
 /** Keeps commands away from the gateway's tokens, ledger and environment (SECURITY.md#protections). */
 export interface Confinement {
   /** `none`: no method works on this machine, so the agent's commands are not run. */
@@ -18,8 +24,10 @@ export interface Confinement {
   readonly note: string;
   /** Returns a command line that runs confined to `reach`; with `none` and `unconfined`, the command itself. */
   wrap(command: string, args: readonly string[], reach: Reach): CommandLine;
-  /** Confines a stdio MCP server to the whole workspace. */
-  launch(command: string, args: string[]): { command: string; args: string[] };
+  /** Confines a server that all tasks share: it may write to the folder `mcp` of the workspace only. */
+  launch(command: string, args: readonly string[]): CommandLine;
+  /** Makes a directory below that folder, and confines a server to it. The name may be any text. */
+  serverPlace(name: string): Promise<ServerPlace>;
   /** True when commands run as another user, with whom the gateway must share the files that it makes. */
   readonly otherUser: boolean;
 }

@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { chmod, mkdir, realpath, rm, stat } from 'node:fs/promises';
 import { dirname, join, resolve, sep } from 'node:path';
@@ -46,9 +46,8 @@ const ENABLE =
  * (SECURITY.md#protections). Throws CONFIG_INVALID when a method that is configured by name does not work.
  */
 export async function createConfinement(options: ConfinementOptions): Promise<Confinement> {
-  const writable = await prepare(options);
-  const [root] = writable;
-  const whole: Reach = { writable, readOnly: [] };
+  const root = await prepare(options);
+  const servers = join(root, 'mcp');
   const readable = await readablePaths(options.readable ?? []);
   const build = (method: ConfinementMethod, marked: boolean, note: string): Confinement => {
     const wrap = wrapper(
@@ -57,19 +56,32 @@ export async function createConfinement(options: ConfinementOptions): Promise<Co
       readable,
       options.programs ?? { bwrap: 'bwrap', setpriv: 'setpriv' },
     );
+    const otherUser = (method === 'bubblewrap' && asRoot()) || method === 'uid';
+    const launchIn =
+      (directory: string): Confinement['launch'] =>
+      (command, args) =>
+        wrap(command, args, { writable: [directory], readOnly: [] }, false);
     return {
       method,
       note,
-      otherUser: (method === 'bubblewrap' && asRoot()) || method === 'uid',
+      otherUser,
       wrap: (command, args, reach) => wrap(command, args, reach, true),
-      launch: (command, args) => {
-        const line = wrap(command, args, whole, false);
-        return { command: line.command, args: [...line.args] };
+      launch: launchIn(servers),
+      async serverPlace(name) {
+        const dir = join(servers, `.probe-${createHash('sha256').update(name).digest('hex').slice(0, 16)}`);
+        await makeSharedDirectory(dir, otherUser);
+        return { dir, wrap: launchIn(dir) };
       },
     };
   };
+  /** The servers' folder belongs to the user whom the chosen method gives them. */
+  const chosen = async (confinement: Confinement): Promise<Confinement> => {
+    await makeSharedDirectory(servers, confinement.otherUser);
+    return confinement;
+  };
   if (options.confine === 'unconfined') {
-    return build('unconfined', false, "shell commands run UNCONFINED: they can read this gateway's secrets");
+    const note = "shell commands run UNCONFINED: they can read this gateway's secrets";
+    return chosen(build('unconfined', false, note));
   }
   const reasons: string[] = [];
   for (const [method, marked] of CANDIDATES) {
@@ -77,7 +89,7 @@ export async function createConfinement(options: ConfinementOptions): Promise<Co
     const user = method === 'uid' || asRoot() ? 'another user' : 'this user';
     const candidate = build(method, marked, `shell commands run confined by ${method}, as ${user}`);
     const reason = await probe(candidate, root, options);
-    if (reason === undefined) return candidate;
+    if (reason === undefined) return chosen(candidate);
     reasons.push(`${method}: ${reason}`);
   }
   const why = [...new Set(reasons)].join('; ');
@@ -90,7 +102,9 @@ export async function createConfinement(options: ConfinementOptions): Promise<Co
       },
     );
   }
-  return build('none', false, `shell_exec is off: nothing confines commands here (${why}); ${ENABLE}`);
+  return chosen(
+    build('none', false, `shell_exec is off: nothing confines commands here (${why}); ${ENABLE}`),
+  );
 }
 
 const CANDIDATES: readonly (readonly [ConfinementMethod, boolean])[] = [
@@ -102,10 +116,10 @@ const CANDIDATES: readonly (readonly [ConfinementMethod, boolean])[] = [
 const asRoot = (): boolean => process.getuid?.() === 0;
 
 /**
- * Returns the paths that commands may write to, the workspace first. Throws CONFIG_INVALID when the state directory is
- * inside one of them, also through a symlink.
+ * Returns the real path of the workspace. Throws CONFIG_INVALID when the state directory is inside it or the repository,
+ * also through a symlink.
  */
-async function prepare(options: ConfinementOptions): Promise<[string, ...string[]]> {
+async function prepare(options: ConfinementOptions): Promise<string> {
   await mkdir(options.workspaceRoot, { recursive: true });
   const root = await realpath(options.workspaceRoot);
   const repository = options.repositoryPath ? [await realRepository(options.repositoryPath)] : [];
@@ -116,7 +130,7 @@ async function prepare(options: ConfinementOptions): Promise<[string, ...string[
       'the state directory is inside the workspace, where commands can access it; move it out of the workspace',
     );
   }
-  return [root, ...repository];
+  return root;
 }
 
 async function realRepository(path: string): Promise<string> {

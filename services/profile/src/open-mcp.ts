@@ -1,0 +1,26 @@
+import type { AgentConfig } from '@hermes-fleet/agent';
+import { createMcpPool, isTaskServer, type McpPool, type McpPoolOptions } from '@hermes-fleet/mcp';
+import { type Confinement, supervise } from '@hermes-fleet/workspace';
+
+/** Starts the clients of the MCP servers of config.yaml, each server confined as its scope says. */
+export async function openMcp({
+  config,
+  confinement,
+  ...options
+}: Pick<McpPoolOptions, 'clock' | 'log' | 'onOperation'> & {
+  readonly config: AgentConfig['mcp'];
+  readonly confinement: Confinement;
+}): Promise<McpPool> {
+  const { servers, max_task_servers: maxTaskServers, task_server_idle_s: idleS } = config;
+  const names = Object.entries(servers).flatMap(([name, server]) => (isTaskServer(server) ? [name] : []));
+  const places = names.map(async (name) => [name, await confinement.serverPlace(name)] as const);
+  return createMcpPool({
+    ...options,
+    servers,
+    launch: confinement.launch,
+    probePlaces: Object.fromEntries(await Promise.all(places)),
+    maxTaskServers,
+    taskServerIdleMs: idleS * 1000,
+    supervise,
+  });
+}
