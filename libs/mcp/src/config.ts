@@ -84,7 +84,8 @@ export const McpServerConfigSchema = z
       if (command !== undefined) refuse('command', 'excludes url: keep one of the two');
       for (const key of STDIO_ONLY) if (entry[key]) refuse(key, 'is for servers with a command: remove it');
       if (scope === 'task') refuse('scope', 'task is for servers with a command: remove it');
-      return { url, headers, scope: scope === 'profile' ? scope : undefined, ...common, ...noted(notes) };
+      const config = { url, headers, ...common, ...noted(notes) };
+      return scope === 'profile' ? { ...config, scope } : config;
     }
     if (command === undefined) refuse('command', 'is required, unless url is set');
     if (headers) refuse('headers', 'is for servers with a url: remove it');

@@ -12,8 +12,6 @@ import {
   type Tool,
 } from '@hermes-fleet/protocol';
 import { silentLog } from '@hermes-fleet/protocol/testing';
-import { type Confinement, createConfinement } from '@hermes-fleet/workspace';
-import { cannotConfine, makePlace } from '@hermes-fleet/workspace/testing';
 import { block, makeAgent, makeContext, makeTask } from '../testing/harness.ts';
 import { type McpToolCall, mcpToolSource } from './mcp-tools.ts';
 
@@ -41,13 +39,12 @@ function openSource(
   options: {
     clock?: Clock;
     enabled?: boolean;
-    launch?: Confinement['launch'];
   } = {},
 ) {
   const warnings: Warning[] = [];
   const log: Log = { ...silentLog, warn: (fields: object) => void warnings.push(fields) };
-  const { launch, clock = systemClock, enabled = true } = options;
-  const pool = createMcpPool({ servers, clock: systemClock, log: silentLog, ...(launch && { launch }) });
+  const { clock = systemClock, enabled = true } = options;
+  const pool = createMcpPool({ servers, clock: systemClock, log: silentLog });
   t.after(() => pool.close());
   const source = mcpToolSource(pool, { mcp: { servers }, tools: { mcp: { enabled } } }, { clock, log });
   return { pool, source, warnings };
@@ -207,7 +204,7 @@ test('a server that does not list its tools delays a run for 2 s, and for 10 s w
 });
 
 test('a server that is known to be down causes no delay', { timeout: 60_000 }, async (t) => {
-  const down = { command: process.execPath, args: ['-e', 'process.exit(5)'], scope: 'profile' } as const;
+  const down = server([], { args: ['-e', 'process.exit(5)'] });
   const clock: Clock = { ...systemClock, timer: () => assert.fail('nothing to wait for') };
   const { pool, source, warnings } = openSource(t, { down }, { clock });
   await ready(pool, 'down');
@@ -270,34 +267,5 @@ test('a cancel ends any call, and a stop ends calls that can be repeated', { tim
     const running = tool.run({}, call);
     call[which].abort(reason);
     await assert.rejects(running, reason);
-  }
-});
-
-test('no server inherits the gateway’s environment, confined or not', {
-  timeout: 60_000,
-  skip: cannotConfine('auto'),
-}, async (t) => {
-  process.env.HERMES_TEST_SECRET = 'sk-secret';
-  t.after(() => {
-    delete process.env.HERMES_TEST_SECRET;
-  });
-  const place = makePlace(t);
-  const confinement = await createConfinement({
-    confine: 'auto',
-    ...place,
-    readable: [fileURLToPath(new URL('../../../..', import.meta.url))],
-    repositoryPath: undefined,
-    clock: systemClock,
-    log: silentLog,
-  });
-  const launches: Confinement['launch'][] = [confinement.launch, (command, args) => ({ command, args })];
-  for (const launch of launches) {
-    const { pool, source } = openSource(t, { env: server([{ name: 'environment' }]) }, { launch });
-    const health = await ready(pool, 'env');
-    assert.equal(health.state, 'ok', health.detail);
-    const tool = find(await source(as([]), never), 'mcp__env__environment');
-    const { output } = await tool.run({}, callOf(as([])));
-    assert.match(String(output), /"PATH"/);
-    assert.doesNotMatch(String(output), /HERMES_TEST_SECRET|sk-secret/);
   }
 });
