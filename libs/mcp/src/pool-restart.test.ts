@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { type Clock, systemClock } from '@hermes-fleet/protocol';
 import { recordingLog } from '@hermes-fleet/protocol/testing';
 import {
   fixture,
   isRunning,
+  longTimeout,
   manualTimerClock,
   now,
   openPool,
@@ -13,6 +15,7 @@ import {
 } from './testing/harness.ts';
 
 const RECHECK_MS = 15_000;
+const PING_MS = 5_000;
 
 describe('over time', { timeout: 120_000 }, () => {
   it('reports a server that dies, restarts it, and reports its recovery', async (t) => {
@@ -75,5 +78,34 @@ describe('over time', { timeout: 120_000 }, () => {
     await third;
     await untilGone(pid);
     assert.equal(pool.health().it?.state, 'timeout');
+  });
+
+  it('replaces one that is stopped in a call after ten silent pings', async (t) => {
+    const lengths = new Map([
+      [RECHECK_MS, 10],
+      [PING_MS, 50],
+    ]);
+    let isStopped = false;
+    const started = manualTimerClock(RECHECK_MS);
+    const clock: Clock = {
+      ...systemClock,
+      timer: (fn, ms) => (isStopped ? systemClock.timer(fn, lengths.get(ms) ?? ms) : started.timer(fn, ms)),
+    };
+    let pings = 0;
+    const onOperation = (_: string, method: string, outcome: string): void => {
+      if (method === 'ping' && outcome === 'timeout') pings += 1;
+    };
+    const pool = openPool(t, { it: fixture('answers') }, { clock, onOperation });
+    assert.equal((await pool.probe('it', now)).state, 'ok');
+    const [pid] = pool.pids();
+    assert.ok(pid);
+    const call = pool.callTool('it', 'silence', {}, longTimeout());
+    await pool.callTool('it', 'echo', {}, longTimeout());
+    process.kill(pid, 'SIGSTOP');
+    isStopped = true;
+    started.fire();
+    assert.equal((await call).isError, true);
+    await untilGone(pid);
+    assert.equal(pings, 10);
   });
 });

@@ -1,13 +1,17 @@
 import assert from 'node:assert/strict';
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { FleetError } from '@hermes-fleet/protocol';
 import { tempDir } from '@hermes-fleet/protocol/testing';
 import { createSecretEnv } from '@hermes-fleet/service';
-import { readConfiguration } from './configuration.ts';
+import { type Configuration, readConfiguration } from './configuration.ts';
 
-function problemsOf(t: TestContext, files: Readonly<Record<string, string>>): string[] {
+function read(
+  t: TestContext,
+  files: Readonly<Record<string, string>>,
+  env: Readonly<Record<string, string>>,
+): Configuration {
   const home = tempDir(t);
   const profileDir = join(home, 'profiles/neo');
   mkdirSync(profileDir, { recursive: true });
@@ -17,11 +21,15 @@ function problemsOf(t: TestContext, files: Readonly<Record<string, string>>): st
     home,
     dir: profileDir,
     stateDir: home,
-    workspaceDir: home,
+    workspaceDir: '/workspaces/neo',
     logLevel: 'silent',
   };
+  return readConfiguration(environment, createSecretEnv(env));
+}
+
+function problemsOf(t: TestContext, files: Readonly<Record<string, string>>): string[] {
   try {
-    readConfiguration(environment, createSecretEnv({ SHORT: 'short' }));
+    read(t, files, { SHORT: 'short' });
   } catch (error) {
     assert.ok(error instanceof FleetError && error.code === 'CONFIG_INVALID');
     return error.fields.map(({ path }) => path);
@@ -77,4 +85,56 @@ test('tokens of registered A2A agents are checked with everything else, even in 
   assert.deepEqual(others(problemsOf(t, { 'config.yaml': colour })), [...right, 'config.yaml:7 colour']);
   const off = agents.replace('a2a:', 'a2a:\n  enabled: false');
   assert.deepEqual(others(problemsOf(t, { 'config.yaml': off })), []);
+});
+
+/** The MCP servers of a config.yaml, read with these variables. */
+function serversOf(t: TestContext, env: Readonly<Record<string, string>>): Record<string, unknown> {
+  const config = [
+    `workspace: { path: "\${WORKSPACE:-/default}" }`,
+    'mcp:',
+    '  servers:',
+    `    files: { command: node, args: ["\${HERMES_APP:-.}/x.js", "\${WORKSPACE}"], env: { A: "\${WORKSPACE}/a" }, scope: task }`,
+    `    notes: { command: node, args: ["\${HERMES_WORKSPACE_DIR:-.}/mcp"], scope: profile }`,
+  ];
+  const fleet = 'fleet: { tier: haiku, server: { bind_port: 9220, auth_required: false } }';
+  const files = { 'fleet.yaml': fleet, 'config.yaml': config.join('\n'), 'IDENTITY.md': '# Neo' };
+  const { agent } = read(t, files, env);
+  const { files: server, notes } = agent.mcp.servers;
+  return { path: agent.workspace.path, files: server, notes };
+}
+
+test('the tree of a context stays a placeholder in MCP servers only, and folders are absolute', (t) => {
+  const app = resolve(import.meta.dirname, '../../..');
+  const seen = (path: string, root: string) => ({
+    path,
+    files: {
+      command: 'node',
+      args: [`${root}/x.js`, `\${WORKSPACE}`],
+      env: { A: `\${WORKSPACE}/a` },
+      cwd: undefined,
+      scope: 'task',
+    },
+    notes: {
+      command: 'node',
+      args: ['/workspaces/neo/mcp'],
+      env: undefined,
+      cwd: undefined,
+      scope: 'profile',
+    },
+  });
+  assert.deepEqual(serversOf(t, {}), seen('/default', app));
+  assert.deepEqual(
+    serversOf(t, { WORKSPACE: '/elsewhere', HERMES_APP: '/app', HERMES_WORKSPACE_DIR: 'relative' }),
+    seen('/elsewhere', '/app'),
+  );
+});
+
+test('a placeholder of a tree in a server that all tasks share is a problem of its key', (t) => {
+  const config = ['mcp:', '  servers:', '    a:', '      command: node', '      scope: profile'];
+  const [problem] = problemsOf(t, {
+    'fleet.yaml': 'fleet: { tier: haiku, server: { bind_port: 9220, auth_required: false } }',
+    'config.yaml': [...config, '      args:', `        - "\${WORKSPACE}"`].join('\n'),
+    'IDENTITY.md': '# Neo',
+  });
+  assert.equal(problem, 'config.yaml:7 mcp.servers.a.args[0]');
 });

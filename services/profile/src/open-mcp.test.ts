@@ -30,11 +30,17 @@ function shipped(workspaceDir: string) {
     .servers;
 }
 
+interface ProfileOptions {
+  readonly servers?: (node: string) => Servers;
+  readonly clock?: Clock;
+  readonly onEvent?: () => void;
+}
+
 /** An agent with MCP servers, as a profile has them. */
 async function makeProfile(
   t: TestContext,
   confine: Confine,
-  { servers, clock = systemClock }: { servers?: (node: string) => Servers; clock?: Clock } = {},
+  { servers, clock = systemClock, onEvent = () => {} }: ProfileOptions = {},
 ) {
   const place = makePlace(t);
   const node = confine === 'uid' ? nodeForOthers(t) : process.execPath;
@@ -78,7 +84,7 @@ async function makeProfile(
   );
   /** Runs a task of blocks, and returns its report. */
   const run = async (contextId: string, ...blocks: readonly string[]): Promise<string> =>
-    (await executor.run(makeTask(blocks.join('\n'), { contextId }), makeContext())).text ?? '';
+    (await executor.run(makeTask(blocks.join('\n'), { contextId }), makeContext({ onEvent }))).text ?? '';
   return { pool, run, place };
 }
 
@@ -171,6 +177,28 @@ for (const confine of ['bubblewrap', 'uid'] as const) {
     assert.match(await run('a', tool('memory__create_entities', { entities })), /create_entities: ok/);
     assert.match(await run('b', tool('memory__read_graph')), /is the one/);
     assert.ok(existsSync(join(place.workspaceRoot, 'mcp/memory.jsonl')));
+  });
+
+  test(`no process of an instance survives its task, and a crash would leave a record of it (${confine})`, {
+    skip,
+    timeout: 120_000,
+  }, async (t) => {
+    const seen: number[] = [];
+    const records = { count: () => 0 };
+    const { run, place } = await makeProfile(t, confine, {
+      servers: fixtures,
+      onEvent: () => void seen.push(records.count()),
+    });
+    records.count = () => readdirSync(join(place.stateDir, 'commands')).length;
+    const report = await run('a', tool('own__detach'), tool('own__pid'), tool('own__pid'));
+    const [first, second] = [...report.matchAll(/pid: ok\n\s*(\d+)/g)].map(([, pid]) => pid);
+    assert.ok(first !== undefined && first === second, report);
+    const [loop] = /setInterval\(.*1e6, "[^"]*"\)/.exec(report.replaceAll('\\"', '"')) ?? assert.fail(report);
+    while (processesWith(loop).length > 0) await systemClock.sleep(10);
+    assert.ok(seen.some((count) => count > 0));
+    assert.equal(records.count(), 0);
+    const again = await run('a', tool('own__echo'));
+    assert.match(again, /own__echo: ok/);
   });
 
   test(`no server gets the environment of the gateway (${confine})`, {

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { parse } from 'yaml';
 import { SOURCE_CONFIG } from '../../../../test/support/source-config.ts';
 import { createModel } from '../model/create-model.ts';
-import { AgentConfigSchema } from './config.ts';
+import { AgentConfigSchema, mcpServerNotes } from './config.ts';
 import { ignoredKeyNotes } from './ignored-keys.ts';
 import { parseModelName } from './model-name.ts';
 
@@ -32,7 +32,7 @@ test('an empty config.yaml selects the offline runbook with all tools', () => {
   });
   assert.deepEqual(config.limits, { max_steps: 50, max_output_tokens: 8192 });
   assert.deepEqual(config.budget, { count_cache: false });
-  assert.deepEqual(config.mcp.servers, {});
+  assert.deepEqual(config.mcp, { servers: {}, max_task_servers: 8, task_server_idle_s: 300 });
   assert.deepEqual(config.workspace, { isolation: 'worktree' });
 });
 
@@ -105,4 +105,21 @@ test('a config.yaml of another Hermes deployment loads, with a note for each key
   ];
   assert.deepEqual(noted, expected);
   assert.deepEqual(ignoredKeyNotes(AgentConfigSchema.parse({})), []);
+});
+
+test('a server whose configuration has another meaning than before starts, with a note', () => {
+  const servers = {
+    old: { command: 'node' },
+    trader: { url: 'http://trader.internal/mcp', scope: 'trader:decide' },
+    task: { command: 'node', scope: 'task' },
+    shared: { command: 'node', scope: 'profile' },
+    off: { command: 'node', disabled: true },
+  };
+  assert.deepEqual(
+    mcpServerNotes(AgentConfigSchema.parse({ mcp: { servers } })).map((note) => note.split(',')[0]),
+    [
+      'config.yaml mcp.servers.old.scope is not set',
+      'config.yaml mcp.servers.trader.scope: trader:decide is caller_scope: trader:decide now; rename the key',
+    ],
+  );
 });

@@ -22,9 +22,23 @@ const send = (message: object): void => {
 };
 const text = (content: string): object => ({ content: [{ type: 'text', text: content }] });
 
-const tools = ['echo', 'meta', 'environment', 'big', 'silence', 'child', 'die', 'grow', 'fail', 'parts'];
+const tools = [
+  'echo',
+  'meta',
+  'environment',
+  'big',
+  'silence',
+  'child',
+  'die',
+  'grow',
+  'fail',
+  'parts',
+  'detach',
+  'cwd',
+  'pid',
+];
 
-function callTool(name: string | undefined, args: Record<string, unknown>): object | undefined {
+function callTool(id: number, name: string | undefined, args: Record<string, unknown>): object | undefined {
   switch (name) {
     case 'echo':
       return text(JSON.stringify(args));
@@ -39,6 +53,15 @@ function callTool(name: string | undefined, args: Record<string, unknown>): obje
     case 'child': {
       const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1e6)'], { stdio: 'inherit' });
       return text(String(child.pid));
+    }
+    case 'detach': {
+      // A session of its own, whose parent ends at once.
+      const loop = `setInterval(() => {}, 1e6, ${JSON.stringify(process.cwd())})`;
+      const script = `require('child_process').spawn(process.execPath, ['-e', ${JSON.stringify(loop)}], { detached: true, stdio: 'ignore' }).unref()`;
+      spawn(process.execPath, ['-e', script], { detached: true, stdio: 'ignore' }).on('exit', () =>
+        send({ id, result: text(loop) }),
+      );
+      return undefined;
     }
     case 'die':
       process.exit(3);
@@ -89,7 +112,7 @@ function answer({ id, method, params }: Request): void {
     const result =
       params?.name === 'meta'
         ? text(JSON.stringify(params._meta ?? null))
-        : callTool(params?.name, params?.arguments ?? {});
+        : callTool(id, params?.name, params?.arguments ?? {});
     if (result) send({ id, result });
   }
 }
