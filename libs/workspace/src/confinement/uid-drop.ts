@@ -1,3 +1,4 @@
+import { carriersOf } from '../process/kill-tree.ts';
 import type { CommandLine } from '../process/run-command.ts';
 import { COMMAND_GID, COMMAND_UID } from './confinement.ts';
 
@@ -5,12 +6,23 @@ import { COMMAND_GID, COMMAND_UID } from './confinement.ts';
 const FIRST_MARK = 500_000_000;
 const MARKS = 256;
 
-/** Makes group ids that mark the processes of one command. They differ between the gateway processes of a machine. */
-export function createMarks(pid: number): () => number {
-  let next = 0;
+/**
+ * Makes group ids that mark the processes of one command. They differ between the gateway processes of a machine. A mark
+ * that a long-running process still carries, as an MCP server does, is not given again, unless all are carried.
+ */
+export function createMarks(
+  pid: number,
+  isCarried: (mark: number) => boolean = (mark) => carriersOf({ gid: mark }).length > 0,
+): () => number {
+  let made = 0;
+  const next = (): number => {
+    made += 1;
+    return FIRST_MARK + pid * MARKS + (made % MARKS);
+  };
   return () => {
-    next = (next + 1) % MARKS;
-    return FIRST_MARK + pid * MARKS + next;
+    let mark = next();
+    for (let tries = 1; made > MARKS && tries < MARKS && isCarried(mark); tries += 1) mark = next();
+    return mark;
   };
 }
 
