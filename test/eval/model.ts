@@ -1,4 +1,4 @@
-import { type AgentConfig, AgentConfigSchema } from '@hermes-fleet/agent';
+import { type AgentConfig, AgentConfigSchema, isContextPlaceholder } from '@hermes-fleet/agent';
 import { FleetError } from '@hermes-fleet/protocol';
 import { createSecretEnv, loadYamlConfig, type SecretEnv } from '@hermes-fleet/service';
 
@@ -20,7 +20,8 @@ export interface EvalSettings {
 export function evalSettings(choice: ModelChoice, processEnv: NodeJS.ProcessEnv): EvalSettings {
   const env = createSecretEnv(processEnv);
   if (choice.config !== undefined) {
-    const { value } = loadYamlConfig({ file: choice.config, schema: AgentConfigSchema, env });
+    const options = { file: choice.config, schema: AgentConfigSchema, env, isKept: isContextPlaceholder };
+    const { value } = loadYamlConfig(options);
     const { workspace, mcp, a2a, budget, tools } = AgentConfigSchema.parse({});
     const { confine, readable, timeout_s } = value.tools.shell;
     const shell = { ...tools.shell, confine, readable, timeout_s };

@@ -1,7 +1,7 @@
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { randomInt, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { chmodSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -66,7 +66,7 @@ export async function runBrief(
   const notRun = { name: brief.name, status: '-', tokens: 0, steps: 0, guards: [], seconds: 0 };
   if (missing.length > 0)
     return { ...notRun, outcome: 'skip', why: [`needs ${missing.join(', ')}: ${agent.notes.join('; ')}`] };
-  await environment.commitFiles({
+  environment.commitFiles({
     ...brief.files,
     ...(brief.progress && { 'PROGRESS.json': JSON.stringify(brief.progress) }),
   });
@@ -235,35 +235,26 @@ async function openEnvironment(settings: EvalSettings) {
     guards,
     canary,
     command: (line: readonly string[], cwd: string) => runConfined(confinement, line, cwd),
-    /** Commits files to the repository that tasks start from, as the user that runs commands. */
-    async commitFiles(files: Readonly<Record<string, string>>): Promise<void> {
-      const repository = join(workspaceRoot, 'repo');
+    /** Pushes files to the repository that contexts start from. */
+    commitFiles(files: Readonly<Record<string, string>>): void {
       if (Object.keys(files).length === 0) return;
+      const clone = join(root, 'files');
+      const git = (...args: string[]): void =>
+        void execFileSync('git', [...IDENTITY, ...args], { stdio: 'pipe' });
+      git('clone', '-q', join(workspaceRoot, 'base.git'), clone);
       for (const [path, content] of Object.entries(files)) {
-        const script = 'mkdir -p -- "$(dirname -- "$1")" && cat > "$1"';
-        await expectZero(
-          runConfined(confinement, ['/bin/sh', '-c', script, 'sh', path], repository, content),
-        );
+        mkdirSync(dirname(join(clone, path)), { recursive: true });
+        writeFileSync(join(clone, path), content);
       }
-      const git = [
-        'git',
-        '-c',
-        'user.name=eval',
-        '-c',
-        'user.email=eval@localhost',
-        '-c',
-        'safe.directory=*',
-      ];
-      await expectZero(runConfined(confinement, [...git, 'add', '--force', '.'], repository));
-      await expectZero(runConfined(confinement, [...git, 'commit', '-qm', 'Initial files'], repository));
+      git('-C', clone, 'add', '--force', '.');
+      git('-C', clone, 'commit', '-qm', 'Initial files');
+      git('-C', clone, 'push', '-q', 'origin', 'HEAD:main');
     },
     [Symbol.asyncDispose]: () => closing[Symbol.asyncDispose](),
   };
 }
 
-async function expectZero(code: Promise<number | null>): Promise<void> {
-  if ((await code) !== 0) throw new Error('the files of the brief could not be committed');
-}
+const IDENTITY = ['-c', 'user.name=eval', '-c', 'user.email=eval@localhost'];
 
 const COMMAND_MS = 60_000;
 
@@ -277,12 +268,10 @@ async function runConfined(
   const child = spawn(line.command, line.args, {
     cwd,
     env: { PATH: process.env.PATH, HOME: cwd, LANG: 'C.UTF-8' },
-    stdio: ['pipe', 'ignore', 'ignore'],
+    stdio: 'ignore',
     timeout: COMMAND_MS,
     killSignal: 'SIGKILL',
   });
-  child.stdin.on('error', () => {});
-  child.stdin.end(input);
   const [code]: unknown[] = await once(child, 'exit');
   return typeof code === 'number' ? code : null;
 }
