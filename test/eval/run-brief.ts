@@ -262,7 +262,6 @@ async function runConfined(
   confinement: Confinement,
   [command = '', ...args]: readonly string[],
   cwd: string,
-  input = '',
 ): Promise<number | null> {
   const line = confinement.wrap(command, args, { writable: [cwd], readOnly: [] });
   const child = spawn(line.command, line.args, {

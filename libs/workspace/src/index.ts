@@ -1,7 +1,9 @@
 export { COMMAND_ENV } from './confinement/command-env.ts';
-export { COMMAND_GID, COMMAND_UID, type Confinement } from './confinement/confinement.ts';
+export { COMMAND_GID, COMMAND_UID } from './confinement/command-user.ts';
+export type { Confinement } from './confinement/confinement.ts';
 export { createConfinement } from './confinement/create-confinement.ts';
 export { killLeftovers, recorded } from './confinement/leftovers.ts';
+export { parseUserRange, type UserRange } from './confinement/user-range.ts';
 export {
   type AnchoredFolder,
   anchoredFolder,

@@ -154,7 +154,7 @@ async function lastUse(files: AnchoredFiles, scratch: AnchoredFolder, name: stri
     if (!hasCode(error, 'EACCES', 'EPERM', 'ENOENT', 'ENOTDIR', 'ELOOP')) throw error;
   });
   if (handle === undefined) return used;
-  await using pad = anchoredFolder(handle, false);
+  await using pad = anchoredFolder(handle, async () => {});
   const times = await Promise.all((await pad.entries()).map((entry) => changed(pad, entry.name)));
   return Math.max(used, ...times.filter(Number.isFinite));
 }

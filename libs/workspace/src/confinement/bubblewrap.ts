@@ -1,25 +1,8 @@
 import { existsSync, lstatSync, readlinkSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Reach } from './confinement.ts';
+import { SETTINGS, SYSTEM } from './system-paths.ts';
 
-/** Every command may read programs, libraries, certificates and name look-up, but no home, no state and no /run. */
-const SYSTEM = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32'];
-const SETTINGS = [
-  '/etc/alternatives',
-  '/etc/ca-certificates',
-  '/etc/group',
-  '/etc/hosts',
-  '/etc/ld.so.cache',
-  '/etc/ld.so.conf',
-  '/etc/ld.so.conf.d',
-  '/etc/localtime',
-  '/etc/nsswitch.conf',
-  '/etc/passwd',
-  '/etc/resolv.conf',
-  '/etc/services',
-  '/etc/ssl/certs',
-  '/etc/ssl/openssl.cnf',
-];
 const TMP_BYTES = 256 * 1024 * 1024;
 
 /** Capabilities needed to enter a directory of the commands' user and to become that user, who has none of them. */
@@ -32,6 +15,8 @@ export function bubblewrapArgs(options: {
   readonly readable: readonly string[];
   /** True when root starts it: it keeps the capabilities that `setpriv` needs, and makes no user namespace. */
   readonly asRoot: boolean;
+  /** Closes nested user namespaces: bubblewrap 0.8 or newer, and only within a user namespace, so not as root. */
+  readonly closesNesting: boolean;
 }): string[] {
   const { writable, readOnly } = options.reach;
   const shown = [...SETTINGS, ...options.readable].filter((path) => existsSync(path));
@@ -45,7 +30,7 @@ export function bubblewrapArgs(options: {
   args.push('--new-session', '--die-with-parent');
   const kept = options.asRoot
     ? ROOT_KEEPS.flatMap((capability) => ['--cap-add', capability])
-    : ['--unshare-user'];
+    : ['--unshare-user', ...(options.closesNesting ? ['--disable-userns'] : [])];
   args.push('--cap-drop', 'ALL', ...kept);
   return args;
 }

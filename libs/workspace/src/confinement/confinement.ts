@@ -1,13 +1,20 @@
 import { chmod, chown, type FileHandle, mkdir, stat } from 'node:fs/promises';
 import type { CommandLine } from '../process/run-command.ts';
+import { COMMAND_USER, type CommandUser } from './command-user.ts';
+import type { CommandUsers } from './command-users.ts';
 
 export type ConfinementMethod = 'bubblewrap' | 'uid' | 'unconfined' | 'none';
 
 /** Paths that a confined command may access, in addition to the system's. They are absolute and exist. */
 export interface Reach {
   readonly writable: readonly string[];
-  /** Read-only paths; one inside a writable path takes precedence over it. */
+  /**
+   * Read-only paths. One inside a writable path takes precedence over it with bubblewrap; where another user confines,
+   * the files' modes decide.
+   */
   readonly readOnly: readonly string[];
+  /** Whom the command runs as where the gateway changes users; default: `COMMAND_USER`. */
+  readonly user?: CommandUser;
 }
 
 /** A directory of a server's own, and the confinement to it. */
@@ -22,6 +29,8 @@ export interface Confinement {
   readonly method: ConfinementMethod;
   /** One line for the start-up log: the method in use, or how to enable one. */
   readonly note: string;
+  /** What commands can reach that bubblewrap would close, for `/ready` and `fleet doctor`; undefined for nothing. */
+  readonly less?: string | undefined;
   /** Returns a command line that runs confined to `reach`; with `none` and `unconfined`, the command itself. */
   wrap(command: string, args: readonly string[], reach: Reach): CommandLine;
   /** Confines a server that all tasks share: it may write to the folder `mcp` of the workspace only. */
@@ -30,11 +39,9 @@ export interface Confinement {
   serverPlace(name: string): Promise<ServerPlace>;
   /** True when commands run as another user, with whom the gateway must share the files that it makes. */
   readonly otherUser: boolean;
+  /** A user for each context; absent where the gateway cannot change users, or has too few. */
+  readonly users?: CommandUsers;
 }
-
-/** Commands run as this user and group where the gateway may change users. */
-export const COMMAND_UID = 1001;
-export const COMMAND_GID = 1001;
 
 const isRoot = (): boolean => process.getuid?.() === 0;
 
@@ -45,20 +52,29 @@ export async function makePassableDirectory(path: string, otherUser: boolean): P
   await chmod(path, otherUser ? 0o711 : 0o700);
 }
 
-/** Makes a directory that commands may write to, below a parent that they may not write to. */
-export async function makeSharedDirectory(path: string, otherUser: boolean): Promise<void> {
+/** Makes a directory that commands of `user` may write to, below a parent that they may not write to. */
+export async function makeSharedDirectory(
+  path: string,
+  otherUser: boolean,
+  user: CommandUser = COMMAND_USER,
+): Promise<void> {
   await mkdir(path, { recursive: true });
   if (!otherUser) return;
   const { uid, gid } = await stat(path);
-  if (isRoot()) await chown(path, COMMAND_UID, COMMAND_GID);
-  else if (uid === process.getuid?.() && gid !== COMMAND_GID) await chown(path, -1, COMMAND_GID);
+  if (isRoot()) await chown(path, user.uid, user.gid);
+  else if (uid === process.getuid?.() && gid !== user.gid) await chown(path, -1, user.gid);
   if (isRoot() || uid === process.getuid?.()) await chmod(path, 0o2770);
 }
 
-/** Lets commands write to a file or directory that the gateway has just made in the workspace. */
-export async function shareHandle(handle: FileHandle, otherUser: boolean): Promise<void> {
+/** Lets commands of `user` write to a file or directory that the gateway has just made in the workspace. */
+export async function shareHandle(
+  handle: FileHandle,
+  otherUser: boolean,
+  user: CommandUser = COMMAND_USER,
+): Promise<void> {
   if (!otherUser) return;
-  const { mode } = await handle.stat();
-  if (isRoot()) await handle.chown(COMMAND_UID, COMMAND_GID);
+  const { mode, gid } = await handle.stat();
+  if (isRoot()) await handle.chown(user.uid, user.gid);
+  else if (gid !== user.gid) await handle.chown(-1, user.gid);
   await handle.chmod((mode & 0o7777) | 0o660);
 }

@@ -6,6 +6,7 @@ import { type Clock, FleetError, type Log } from '@hermes-fleet/protocol';
 import { type CommandLine, runCommand } from '../process/run-command.ts';
 import { bubblewrapArgs } from './bubblewrap.ts';
 import { COMMAND_ENV } from './command-env.ts';
+import { COMMAND_USER } from './command-user.ts';
 import {
   type Confinement,
   type ConfinementMethod,
@@ -13,7 +14,11 @@ import {
   makeSharedDirectory,
   type Reach,
 } from './confinement.ts';
+import { describe } from './describe.ts';
+import { dropUserRestricted, LANDLOCK_EXEC, probeLandlock } from './landlock.ts';
 import { createMarks, dropUser } from './uid-drop.ts';
+import type { UserRange } from './user-range.ts';
+import { usersFor } from './users-for.ts';
 
 export interface ConfinementOptions {
   /** `auto` selects the strongest method that works on this machine. */
@@ -26,8 +31,10 @@ export interface ConfinementOptions {
   readonly stateDir: string;
   /** Read-only paths in addition to the system's (`tools.shell.readable`). */
   readonly readable?: readonly string[];
-  /** Paths of the confining programs; default: found on the PATH. */
-  readonly programs?: Programs;
+  /** Paths of the confining programs; default: found on the PATH, and the helper where the image has it. */
+  readonly programs?: Partial<Programs>;
+  /** The users of the contexts' commands; default: a range of its own for each workspace (`defaultUsers`). */
+  readonly users?: UserRange | undefined;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -35,6 +42,7 @@ export interface ConfinementOptions {
 export interface Programs {
   readonly bwrap: string;
   readonly setpriv: string;
+  readonly landlock: string;
 }
 
 const PROBE_MS = 10_000;
@@ -49,21 +57,23 @@ export async function createConfinement(options: ConfinementOptions): Promise<Co
   const root = await prepare(options);
   const servers = join(root, 'mcp');
   const readable = await readablePaths(options.readable ?? []);
-  const build = (method: ConfinementMethod, marked: boolean, note: string): Confinement => {
-    const wrap = wrapper(
-      method,
-      marked,
-      readable,
-      options.programs ?? { bwrap: 'bwrap', setpriv: 'setpriv' },
-    );
-    const otherUser = (method === 'bubblewrap' && asRoot()) || method === 'uid';
+  const programs: Programs = {
+    bwrap: 'bwrap',
+    setpriv: 'setpriv',
+    landlock: LANDLOCK_EXEC,
+    ...options.programs,
+  };
+  const build = (how: How, note = '', less?: string): Confinement => {
+    const wrap = wrapper(how, readable, programs);
+    const otherUser = (how.method === 'bubblewrap' && asRoot()) || how.method === 'uid';
     const launchIn =
       (directory: string): Confinement['launch'] =>
       (command, args) =>
         wrap(command, args, { writable: [directory], readOnly: [] }, false);
     return {
-      method,
+      method: how.method,
       note,
+      less,
       otherUser,
       wrap: (command, args, reach) => wrap(command, args, reach, true),
       launch: launchIn(servers),
@@ -81,15 +91,28 @@ export async function createConfinement(options: ConfinementOptions): Promise<Co
   };
   if (options.confine === 'unconfined') {
     const note = "shell commands run UNCONFINED: they can read this gateway's secrets";
-    return chosen(build('unconfined', false, note));
+    return chosen(build({ method: 'unconfined' }, note, note));
   }
   const reasons: string[] = [];
-  for (const [method, marked] of CANDIDATES) {
+  for (const how of CANDIDATES) {
+    const { method } = how;
     if (options.confine !== 'auto' && options.confine !== method) continue;
-    const user = method === 'uid' || asRoot() ? 'another user' : 'this user';
-    const candidate = build(method, marked, `shell commands run confined by ${method}, as ${user}`);
+    const landlock = method === 'uid' ? await probeLandlock(programs.landlock, options.clock) : undefined;
+    const candidate = build({ ...how, restricts: landlock !== undefined && 'abi' in landlock });
     const reason = await probe(candidate, root, options);
-    if (reason === undefined) return chosen(candidate);
+    if (reason === undefined) {
+      const parts = {
+        root,
+        users: options.users,
+        setpriv: programs.setpriv,
+        clock: options.clock,
+        log: options.log,
+      };
+      const found = candidate.otherUser ? await usersFor(candidate, parts) : undefined;
+      const withoutUsers = found && 'missing' in found ? found.missing : undefined;
+      const described = describe({ ...how, landlock, withoutUsers, asRoot: asRoot() });
+      return chosen({ ...candidate, ...described, ...(found && 'users' in found && found) });
+    }
     reasons.push(`${method}: ${reason}`);
   }
   const why = [...new Set(reasons)].join('; ');
@@ -102,18 +125,27 @@ export async function createConfinement(options: ConfinementOptions): Promise<Co
       },
     );
   }
-  return chosen(
-    build('none', false, `shell_exec is off: nothing confines commands here (${why}); ${ENABLE}`),
-  );
+  const note = `shell_exec is off: nothing confines commands here (${why}); ${ENABLE}`;
+  return chosen(build({ method: 'none' }, note, note));
 }
 
-const CANDIDATES: readonly (readonly [ConfinementMethod, boolean])[] = [
-  ['bubblewrap', false],
-  ['uid', true],
-  ['uid', false],
-];
+interface How {
+  readonly method: ConfinementMethod;
+  /** Each command gets a group that marks its processes. */
+  readonly marked?: boolean;
+  readonly closesNesting?: boolean;
+  /** Landlock restricts the command's files. */
+  readonly restricts?: boolean;
+}
 
 const asRoot = (): boolean => process.getuid?.() === 0;
+
+const CANDIDATES: readonly How[] = [
+  ...(asRoot() ? [] : [{ method: 'bubblewrap', closesNesting: true } as const]),
+  { method: 'bubblewrap' },
+  { method: 'uid', marked: true },
+  { method: 'uid' },
+];
 
 /**
  * Returns the real path of the workspace. Throws CONFIG_INVALID when the state directory is inside it or the repository,
@@ -153,19 +185,20 @@ async function readablePaths(configured: readonly string[]): Promise<string[]> {
   return [...new Set([...found, ...real])].filter((path) => !path.startsWith('/usr/'));
 }
 
-function wrapper(
-  method: ConfinementMethod,
-  marked: boolean,
-  readable: readonly string[],
-  programs: Programs,
-) {
+function wrapper(how: How, readable: readonly string[], programs: Programs) {
   const nextMark = createMarks(process.pid);
   return (command: string, args: readonly string[], reach: Reach, watched: boolean): CommandLine => {
-    const drop = (markGid: number | undefined) => dropUser(programs.setpriv, command, args, markGid);
-    if (method === 'uid') return drop(marked && watched ? nextMark() : undefined);
-    if (method !== 'bubblewrap') return { command, args };
-    const outer = bubblewrapArgs({ reach, readable, asRoot: asRoot() });
-    const inner = asRoot() ? drop(undefined) : { command, args };
+    const user = reach.user ?? COMMAND_USER;
+    if (how.method === 'uid') {
+      const markGid = how.marked && watched ? nextMark() : undefined;
+      return how.restricts
+        ? dropUserRestricted(programs.landlock, command, args, { reach, readable, user, markGid })
+        : dropUser(programs.setpriv, command, args, { user, markGid });
+    }
+    if (how.method !== 'bubblewrap') return { command, args };
+    const { closesNesting = false } = how;
+    const outer = bubblewrapArgs({ reach, readable, asRoot: asRoot(), closesNesting });
+    const inner = asRoot() ? dropUser(programs.setpriv, command, args, { user }) : { command, args };
     return { command: programs.bwrap, args: [...outer, '--', inner.command, ...inner.args] };
   };
 }

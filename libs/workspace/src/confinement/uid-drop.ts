@@ -1,6 +1,6 @@
 import { carriersOf } from '../process/kill-tree.ts';
 import type { CommandLine } from '../process/run-command.ts';
-import { COMMAND_GID, COMMAND_UID } from './confinement.ts';
+import type { CommandUser } from './command-user.ts';
 
 /** Far above any group id that a system assigns. */
 const FIRST_MARK = 500_000_000;
@@ -34,12 +34,12 @@ export function dropUser(
   setpriv: string,
   command: string,
   args: readonly string[],
-  markGid: number | undefined,
+  { user, markGid }: { readonly user: CommandUser; readonly markGid?: number | undefined },
 ): CommandLine {
   const groups = markGid === undefined ? ['--clear-groups'] : ['--groups', String(markGid)];
-  const user = ['--reuid', String(COMMAND_UID), '--regid', String(COMMAND_GID), ...groups];
+  const ids = ['--reuid', String(user.uid), '--regid', String(user.gid), ...groups];
   const rights = ['--inh-caps=-all', '--ambient-caps=-all', '--no-new-privs'];
   const shell = ['/bin/sh', '-c', 'umask 0007; exec "$@"', 'sh', command, ...args];
-  const line = { command: setpriv, args: [...user, ...rights, ...shell] };
+  const line = { command: setpriv, args: [...ids, ...rights, ...shell] };
   return markGid === undefined ? line : { ...line, markGid };
 }

@@ -1,7 +1,6 @@
 import { constants, type Dirent } from 'node:fs';
 import { type FileHandle, open, opendir, rename, unlink } from 'node:fs/promises';
 import { ToolError } from '@hermes-fleet/protocol';
-import { shareHandle } from '../confinement/confinement.ts';
 
 const { O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_TRUNC, O_WRONLY } = constants;
 /** Limit per directory: a command can make more entries than fit into the gateway's memory. */
@@ -28,8 +27,11 @@ export interface AnchoredFolder extends AsyncDisposable {
   entries(): Promise<Dirent[]>;
 }
 
-/** Takes ownership of the handle. `otherUser`: commands run as another user, with whom written files are shared. */
-export function anchoredFolder(handle: FileHandle, otherUser: boolean): AnchoredFolder {
+/** Lets commands write to a file or directory that the gateway has just made. */
+export type Share = (made: FileHandle) => Promise<void>;
+
+/** Takes ownership of the handle. */
+export function anchoredFolder(handle: FileHandle, share: Share): AnchoredFolder {
   return {
     handle,
     async read(name, maxBytes) {
@@ -53,7 +55,7 @@ export function anchoredFolder(handle: FileHandle, otherUser: boolean): Anchored
       const made = at(handle, temporary(name));
       await unlink(made).catch(unlessAbsent);
       await using file = await open(made, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o644);
-      await shareHandle(file, otherUser);
+      await share(file);
       await file.writeFile(bytes);
       await file.sync();
       await rename(made, at(handle, name));

@@ -2,8 +2,9 @@ import { constants } from 'node:fs';
 import { type FileHandle, mkdir, open, realpath } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join, normalize, relative, sep } from 'node:path';
 import { ToolError } from '@hermes-fleet/protocol';
+import { COMMAND_USER, type CommandUser } from '../confinement/command-user.ts';
 import { shareHandle } from '../confinement/confinement.ts';
-import { type AnchoredFolder, anchoredFolder, at, hasCode } from './anchored-folder.ts';
+import { type AnchoredFolder, anchoredFolder, at, hasCode, type Share } from './anchored-folder.ts';
 
 const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR } = constants;
 const MAX_PATH_BYTES = 4096;
@@ -24,14 +25,20 @@ export interface AnchoredFiles {
  * * The gateway opens these files with its own rights while confined commands may change the tree, so checking the path
  * is not enough. Symlinks are resolved and checked first. Then every component is opened below its parent's descriptor
  * (`/proc/self/fd/N/name`) without following symlinks. A change in between causes an error, never an escape.
+ * `otherUser`: commands run as `user`, with whom written files are shared.
  */
-export function anchoredFiles(root: string, otherUser: boolean): AnchoredFiles {
+export function anchoredFiles(
+  root: string,
+  otherUser: boolean,
+  user: CommandUser = COMMAND_USER,
+): AnchoredFiles {
+  const share: Share = (handle) => shareHandle(handle, otherUser, user);
   async function openFile(path: string, mode: 'read' | 'edit' | 'create'): Promise<FileHandle> {
     const parts = await resolveInside(root, relativePath(root, path));
     const name = parts.pop();
     if (name === undefined) throw new ToolError('that is the workspace itself, not a file');
-    await using directory = await walk(root, parts, mode === 'create', otherUser);
-    const file = await openLeaf(at(directory, name), mode, otherUser);
+    await using directory = await walk(root, parts, mode === 'create', share);
+    const file = await openLeaf(at(directory, name), mode, share);
     if ((await file.stat()).isFile()) return file;
     await file.close();
     throw new ToolError('it is not a regular file');
@@ -40,14 +47,14 @@ export function anchoredFiles(root: string, otherUser: boolean): AnchoredFiles {
     normalize: (path) => relativePath(root, path),
     openFile,
     openDirectory: async (path) =>
-      walk(root, await resolveInside(root, relativePath(root, path)), false, otherUser),
-    enter: (directory, name) => enter(at(directory, name), false, otherUser),
+      walk(root, await resolveInside(root, relativePath(root, path)), false, share),
+    enter: (directory, name) => enter(at(directory, name), false, share),
     async openFolder(path, { make } = { make: false }) {
       const parts = relativePath(root, path)
         .split(sep)
         .filter((part) => part !== '.');
       try {
-        return anchoredFolder(await walk(root, parts, make, otherUser), otherUser);
+        return anchoredFolder(await walk(root, parts, make, share), share);
       } catch (error) {
         if (!make && hasCode(error, 'ENOENT')) return undefined;
         throw error;
@@ -98,12 +105,12 @@ async function walk(
   root: string,
   parts: readonly string[],
   make: boolean,
-  otherUser: boolean,
+  share: Share,
 ): Promise<FileHandle> {
   let directory = await open(root, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
   for (const part of parts) {
     try {
-      const next = await enter(at(directory, part), make, otherUser);
+      const next = await enter(at(directory, part), make, share);
       await directory.close();
       directory = next;
     } catch (error) {
@@ -114,7 +121,7 @@ async function walk(
   return directory;
 }
 
-async function enter(path: string, make: boolean, otherUser: boolean): Promise<FileHandle> {
+async function enter(path: string, make: boolean, share: Share): Promise<FileHandle> {
   const flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW;
   try {
     return await open(path, flags);
@@ -124,22 +131,18 @@ async function enter(path: string, make: boolean, otherUser: boolean): Promise<F
       if (!hasCode(cause, 'EEXIST')) throw cause;
     });
     const made = await open(path, flags);
-    await shareHandle(made, otherUser);
+    await share(made);
     return made;
   }
 }
 
-async function openLeaf(
-  path: string,
-  mode: 'read' | 'edit' | 'create',
-  otherUser: boolean,
-): Promise<FileHandle> {
+async function openLeaf(path: string, mode: 'read' | 'edit' | 'create', share: Share): Promise<FileHandle> {
   const safe = O_NOFOLLOW | O_NONBLOCK;
   if (mode === 'read') return open(path, O_RDONLY | safe);
   if (mode === 'edit') return open(path, O_RDWR | safe);
   try {
     const made = await open(path, O_RDWR | O_CREAT | O_EXCL | safe, 0o644);
-    await shareHandle(made, otherUser);
+    await share(made);
     return made;
   } catch (error) {
     if (!hasCode(error, 'EEXIST')) throw error;

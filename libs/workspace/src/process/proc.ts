@@ -13,6 +13,12 @@ export const childrenOf = (pid: number): number[] =>
 export const inGroup = (pid: number, gid: number): boolean =>
   new RegExp(`^Groups:.*\\b${gid}\\b`, 'm').test(read(`/proc/${pid}/status`));
 
+/** Pids of the live processes that run as this user, or can become it again. */
+export const processesOf = (uid: number): number[] => {
+  const line = new RegExp(`^Uid:.*\\b${uid}\\b`, 'm');
+  return allProcesses().filter((pid) => line.test(read(`/proc/${pid}/status`)) && isAlive(pid));
+};
+
 /** True when the process started with `NAME=value` in its environment; false when that cannot be read. */
 export const carriesMark = (pid: number, mark: string): boolean =>
   read(`/proc/${pid}/environ`).split('\0').includes(mark);

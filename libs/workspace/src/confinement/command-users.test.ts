@@ -1,0 +1,302 @@
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { FleetError, systemClock } from '@hermes-fleet/protocol';
+import { silentLog } from '@hermes-fleet/protocol/testing';
+import { anchoredFiles } from '../files/anchored-path.ts';
+import { processesOf } from '../process/proc.ts';
+import { runCommand } from '../process/run-command.ts';
+import { landlockHelper, withoutLandlock } from '../testing/landlock-helper.ts';
+import { makePlace, mayChangeUsers, type Place } from '../testing/place.ts';
+import { COMMAND_ENV } from './command-env.ts';
+import type { CommandUser } from './command-user.ts';
+import type { CommandUsers, UserLease } from './command-users.ts';
+import { makeSharedDirectory } from './confinement.ts';
+import { createConfinement } from './create-confinement.ts';
+import { defaultUsers, isMapped, parseUserRange, type UserRange } from './user-range.ts';
+
+const skip = mayChangeUsers ? false : 'this user may not change users';
+
+/** The users of a workspace, and commands that run as one of them, without Landlock: users alone must keep them apart. */
+async function open(t: TestContext, place: Place = makePlace(t), users?: UserRange) {
+  const options = { confine: 'uid', ...place, users, programs: { landlock: '/nowhere/helper' } } as const;
+  const confinement = await createConfinement({ ...options, clock: systemClock, log: silentLog });
+  assert.ok(confinement.users, confinement.note);
+  const contexts = join(place.workspaceRoot, 'contexts');
+  const pool: CommandUsers = confinement.users;
+  const lineAs = (user: CommandUser, script: string) =>
+    confinement.wrap('/bin/sh', ['-c', script], { writable: [], readOnly: [], user });
+  return {
+    contexts,
+    pool,
+    /** A context with a folder for its commands. */
+    async lease(name: string): Promise<UserLease & { readonly tree: string }> {
+      const lease = await pool.lease(join(contexts, name));
+      const tree = join(contexts, name, 'tree');
+      await makeSharedDirectory(tree, true, lease.user);
+      return { ...lease, tree };
+    },
+    async run(user: CommandUser, script: string) {
+      const limits = { timeoutMs: 30_000, keepBytes: 10_000, maxBytes: 1e6, clock: systemClock };
+      return runCommand(lineAs(user, script), { cwd: '/', env: COMMAND_ENV, ...limits });
+    },
+    /** Starts a command that nobody ends, as one that a crashed gateway left; resolves when it prints. */
+    async leave(user: CommandUser, script: string): Promise<ChildProcess> {
+      const line = lineAs(user, script);
+      const child = spawn(line.command, line.args, {
+        env: COMMAND_ENV,
+        stdio: ['ignore', 'pipe', 'inherit'],
+      });
+      t.after(() => child.kill('SIGKILL'));
+      await once(child.stdout, 'data');
+      return child;
+    },
+  };
+}
+
+test('each context has a user of its own, which its directory names, also for the next gateway', {
+  skip,
+}, async (t) => {
+  const place = makePlace(t);
+  const first = await open(t, place);
+  const [a, b] = [await first.lease('a'), await first.lease('b')];
+  assert.notEqual(a.user.uid, b.user.uid);
+  const range = defaultUsers(place.workspaceRoot);
+  for (const { user, tree } of [a, b]) {
+    assert.ok(user.uid >= range.first && user.uid <= range.last && user.gid === user.uid);
+    const { mode, uid, gid } = lstatSync(join(tree, '..'));
+    assert.deepEqual([mode & 0o7777, uid, gid], [0o710, process.getuid?.(), user.gid]);
+  }
+  const seen = await first.run(
+    a.user,
+    `id -u; id -g; umask; touch ${a.tree}/x; stat -c '%u %g %a' ${a.tree}/x`,
+  );
+  const { uid } = a.user;
+  assert.deepEqual(seen.stdout.split('\n'), [`${uid}`, `${uid}`, '0007', `${uid} ${uid} 660`, '']);
+  await Promise.all([a.release(), b.release()]);
+  const next = await open(t, place);
+  const [c, again] = [await next.lease('c'), await next.lease('a')];
+  assert.equal(again.user.uid, a.user.uid);
+  assert.ok(![a.user.uid, b.user.uid].includes(c.user.uid));
+});
+
+test('two contexts that start at once get two users, and one that starts twice gets one', {
+  skip,
+}, async (t) => {
+  const { pool, contexts } = await open(t);
+  const names = ['a', 'b', 'a', 'b', 'c'];
+  const leases = await Promise.all(names.map((name) => pool.lease(join(contexts, name))));
+  const [a, b, a2, b2, c] = leases.map(({ user }) => user.uid);
+  assert.deepEqual([a, b], [a2, b2]);
+  assert.equal(new Set([a, b, c]).size, 3);
+});
+
+test("a command cannot read, change or signal another context's files and processes", { skip }, async (t) => {
+  const { lease, run, leave, contexts } = await open(t);
+  const [mine, theirs] = [await lease('mine'), await lease('theirs')];
+  const SECRET = 'the-secret-of-a-neighbour';
+  const name = `hermes-test-${theirs.user.uid}`;
+  const written = await run(
+    theirs.user,
+    `echo ${SECRET} > ${theirs.tree}/file; mkdir ${theirs.tree}/open; chmod 777 ${theirs.tree}/open
+     echo ${SECRET} > /tmp/${name}; echo ${SECRET} > /dev/shm/${name}`,
+  );
+  assert.equal(written.exitCode, 0, written.stderr);
+  const { pid } = await leave(
+    theirs.user,
+    `export S=${SECRET}; exec sh -c 'echo started; while :; do sleep 1; done'`,
+  );
+  const attempts: [what: string, script: string, byItself: boolean][] = [
+    ['list the context', `ls ${theirs.tree}/..`, false],
+    ['list its tree', `ls ${theirs.tree}`, true],
+    ['read its file', `cat ${theirs.tree}/file`, true],
+    ['write into its open folder', `touch ${theirs.tree}/open/x`, true],
+    ['read its file in /tmp', `cat /tmp/${name}`, true],
+    ['read its file in /dev/shm', `cat /dev/shm/${name}`, true],
+    ['remove its file in /tmp', `rm /tmp/${name}`, true],
+    ['read its environment', `cat /proc/${pid}/environ`, true],
+    ['enter its folder', `cd /proc/${pid}/cwd`, true],
+    ['signal it', `kill -0 ${pid}`, true],
+    ['rename a context', `mv ${contexts}/mine ${contexts}/x || mv ${contexts}/theirs ${contexts}/x`, false],
+  ];
+  for (const [what, script, byItself] of attempts) {
+    const { exitCode, stdout } = await run(mine.user, script);
+    assert.notEqual(exitCode, 0, what);
+    assert.doesNotMatch(stdout, new RegExp(SECRET), what);
+    assert.equal((await run(theirs.user, script)).exitCode === 0, byItself, what);
+  }
+  await run(mine.user, 'kill -9 -1');
+  assert.ok(processesOf(theirs.user.uid).includes(pid ?? 0));
+  await Promise.all([mine.release(), theirs.release()]);
+});
+
+test('nothing of a context runs or lies in shared folders after its release', { skip }, async (t) => {
+  const { lease, leave, run } = await open(t);
+  const a = await lease('a');
+  const { uid } = a.user;
+  const name = `hermes-test-${uid}`;
+  await leave(
+    a.user,
+    `(setsid sh -c 'trap "" TERM HUP; while :; do sleep 1; done' &)
+     ( ( setsid nohup sh -c 'while :; do setsid sh -c ":" & wait $!; done' >/dev/null 2>&1 & ) & )
+     echo started; sleep 600`,
+  );
+  assert.ok(processesOf(uid).length >= 3);
+  const made = await run(
+    a.user,
+    `mkdir -p /tmp/${name}/d /dev/shm/-${name}; echo x > /tmp/${name}/d/f; chmod 0 /tmp/${name}/d
+     ln -s /etc '/tmp/${name} s'; if [ -w /dev/mqueue ]; then : > /dev/mqueue/${name}; fi; ipcmk -M 64 && ipcmk -S 1 && ipcmk -Q`,
+  );
+  assert.equal(made.exitCode, 0, made.stderr);
+  const places = ['/tmp', '/dev/shm', '/dev/mqueue'].filter((place) => existsSync(place));
+  const segments = (): number =>
+    ['shm', 'sem', 'msg'].filter((kind) =>
+      new RegExp(`\\b${uid}\\b`).test(readFileSync(`/proc/sysvipc/${kind}`, 'utf8')),
+    ).length;
+  const files = (): string[] =>
+    places.flatMap((place) => readdirSync(place).filter((found) => found.includes(name)));
+  assert.deepEqual([segments(), files().length], [3, places.length + 1]);
+  await a.release();
+  assert.deepEqual([processesOf(uid), segments(), files()], [[], 0, []]);
+  assert.ok(existsSync('/etc/passwd'));
+});
+
+test('a process that kills all others of its user cannot stay', { skip }, async (t) => {
+  const { lease, leave } = await open(t);
+  const a = await lease('a');
+  await leave(a.user, 'echo started; while :; do kill -9 -1; done 2>/dev/null');
+  await a.release();
+  assert.deepEqual(processesOf(a.user.uid), []);
+});
+
+test('the last of two who hold a user ends its processes', { skip }, async (t) => {
+  const { lease, leave, contexts, pool } = await open(t);
+  const [task, server] = [await lease('a'), await pool.lease(join(contexts, 'a'))];
+  const { pid } = await leave(server.user, 'echo started; exec sleep 600');
+  await task.release();
+  await task.release();
+  assert.deepEqual(processesOf(server.user.uid), [pid]);
+  await server.release();
+  assert.deepEqual(processesOf(server.user.uid), []);
+});
+
+test('what a crashed gateway left of a context is ended before the context is used again', {
+  skip,
+}, async (t) => {
+  const place = makePlace(t);
+  const crashed = await open(t, place);
+  const { user } = await crashed.lease('a');
+  await crashed.leave(user, 'echo started; exec sleep 600');
+  await crashed.run(user, `: > /tmp/hermes-test-${user.uid}`);
+  const next = await open(t, place);
+  const again = await next.lease('a');
+  assert.equal(again.user.uid, user.uid);
+  assert.deepEqual(processesOf(user.uid), []);
+  assert.equal(existsSync(`/tmp/hermes-test-${user.uid}`), false);
+});
+
+test('a release whose processes do not end rejects, and the next use ends them', {
+  skip: skip || withoutLandlock,
+}, async (t) => {
+  const place = makePlace(t);
+  const works = await open(t, place);
+  let now = 0;
+  const clock = { ...systemClock, now: () => (now += 1000) };
+  // Commands run by the helper; what ends them does not work.
+  const programs = { setpriv: '/bin/false', landlock: landlockHelper(t) };
+  const fails = await createConfinement({ confine: 'uid', ...place, programs, clock, log: silentLog });
+  const lease = await fails.users?.lease(join(works.contexts, 'a'));
+  assert.ok(lease);
+  await works.run(lease.user, `: > /tmp/hermes-test-${lease.user.uid}`);
+  const released = lease.release();
+  const meanwhile = fails.users?.lease(join(works.contexts, 'a'));
+  await assert.rejects(released, /do not end/);
+  await assert.rejects(meanwhile ?? assert.fail(), /do not end/);
+  await works.leave(lease.user, 'echo started; exec sleep 600');
+  await assert.rejects(fails.users?.lease(join(works.contexts, 'a')) ?? assert.fail(), /do not end/);
+  await works.leave(lease.user, 'echo started; exec sleep 600');
+  await works.lease('a');
+  assert.deepEqual(processesOf(lease.user.uid), []);
+  assert.equal(existsSync(`/tmp/hermes-test-${lease.user.uid}`), false);
+});
+
+test('a removed context frees its user, whatever its commands closed', { skip }, async (t) => {
+  const { first } = defaultUsers(`${t.name} ${process.pid}`);
+  const { lease, run, pool, contexts } = await open(t, undefined, { first, last: first + 1 });
+  const [a, b] = [await lease('a'), await lease('b')];
+  await assert.rejects(lease('c'), (error) => error instanceof FleetError && error.code === 'QUEUE_FULL');
+  mkdirSync(join(a.tree, 'of-the-gateway'));
+  await run(a.user, `cd ${a.tree}; mkdir -p d/e; echo x > d/e/f; ln -s ${b.tree} link; chmod 0 d/e d`);
+  await run(b.user, `echo x > ${b.tree}/kept`);
+  await assert.rejects(pool.remove(join(contexts, 'a')), /in use/);
+  await a.release();
+  await pool.remove(join(contexts, 'a'));
+  await pool.remove(join(contexts, 'a'));
+  assert.deepEqual(readdirSync(contexts), ['b']);
+  assert.deepEqual(readdirSync(b.tree), ['kept']);
+  assert.equal((await lease('c')).user.uid, a.user.uid);
+});
+
+test('what a command closed is opened to the gateway again, without what others own', { skip }, async (t) => {
+  const { lease, run, pool } = await open(t);
+  const a = await lease('a');
+  await run(
+    a.user,
+    `cd ${a.tree}; mkdir -p d/e; echo x > d/e/f; ln -s /etc/passwd d/e/link; chmod 0 d/e/f d/e d`,
+  );
+  await pool.reopen(a.user, [a.tree]);
+  const modes = ['d', 'd/e', 'd/e/f'].map((path) => lstatSync(join(a.tree, path)).mode & 0o770);
+  assert.deepEqual(modes, [0o770, 0o770, 0o660]);
+  await pool.reopen(a.user, []);
+});
+
+test('what the gateway writes into a context belongs to its user too', { skip }, async (t) => {
+  const { lease, run } = await open(t);
+  const a = await lease('a');
+  const files = anchoredFiles(a.tree, true, a.user);
+  await run(a.user, `cd ${a.tree}; mkdir d; chmod g-s d`);
+  for (const path of ['new', 'd/new', 'e/new']) await (await files.openFile(path, 'create')).close();
+  const edited = await run(
+    a.user,
+    `cd ${a.tree} && echo x >> new && echo x >> d/new && rm e/new && touch e/own`,
+  );
+  assert.equal(edited.exitCode, 0, edited.stderr);
+});
+
+test('a context of a user outside of the range is refused', { skip }, async (t) => {
+  const place = makePlace(t);
+  const before = await open(t, place);
+  await (await before.lease('a')).release();
+  const { first } = defaultUsers(`${t.name} ${process.pid}`);
+  const after = await open(t, place, { first, last: first + 9 });
+  await assert.rejects(after.lease('a'), /outside of the configured range/);
+});
+
+test('a range is two numbers without root, the gateway and the shared user', () => {
+  assert.deepEqual(parseUserRange('20000-39999'), { first: 20_000, last: 39_999 });
+  const own = process.getuid?.() ?? 0;
+  for (const text of [
+    '',
+    '1',
+    'a-b',
+    '2000-1999',
+    '0-5',
+    '1000-1001',
+    `${own}-${own}`,
+    '2000-4000000000',
+    '-1-5',
+  ]) {
+    assert.throws(() => parseUserRange(text), /HERMES_COMMAND_USERS/, text);
+  }
+});
+
+test('the ranges of two workspaces differ, and a range that does not exist here is known', () => {
+  assert.deepEqual(defaultUsers('/a'), defaultUsers('/a'));
+  assert.notDeepEqual(defaultUsers('/a'), defaultUsers('/b'));
+  const [, , count = 0] = readFileSync('/proc/self/uid_map', 'utf8').trim().split(/\s+/).map(Number);
+  assert.equal(isMapped({ first: 1, last: 2 }), true);
+  assert.equal(isMapped({ first: 1, last: count }), false);
+});

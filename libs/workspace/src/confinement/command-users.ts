@@ -1,0 +1,193 @@
+import { chmodSync, chownSync, lstatSync, mkdirSync, readdirSync } from 'node:fs';
+import { lstat, readdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { FleetError } from '@hermes-fleet/protocol';
+import { COMMAND_GID, type CommandUser } from './command-user.ts';
+import { type AsUserOptions, endUser, hasLeftovers, runAs } from './end-user.ts';
+import { joinGroup, leaveGroup } from './gateway-groups.ts';
+import type { UserRange } from './user-range.ts';
+
+/** A context's user while it is in use. */
+export interface UserLease {
+  readonly user: CommandUser;
+  /**
+   * Gives the user back; further calls do nothing. When nobody else holds it, resolves once all its processes have ended
+   * and what they left in shared folders is removed.
+   */
+  release(): Promise<void>;
+}
+
+/**
+ * The users of contexts (docs/decisions/0026-user-per-context.md). A context's directory has the group of its user, for
+ * as long as it exists: no two contexts have files of one user, and no record has to be kept.
+ */
+export interface CommandUsers {
+  /**
+   * Resolves with the context's user when nothing of an earlier use is left. Makes the directory when absent: the
+   * gateway's, mode 0710, with the user's group. The gateway is in the group until the release. Throws QUEUE_FULL when
+   * every user has a context, and INTERNAL when processes of an earlier use do not end.
+   */
+  lease(contextDir: string): Promise<UserLease>;
+  /** Opens files and folders below `paths` to the gateway again after their user closed them, by `chmod 700`. */
+  reopen(user: CommandUser, paths: readonly string[]): Promise<void>;
+  /** Removes a context that nobody uses with everything in it, and frees its user. Does nothing when it is absent. */
+  remove(contextDir: string): Promise<void>;
+}
+
+interface Use {
+  holders: number;
+  /** Nothing of an earlier use is left. */
+  clean: boolean;
+  /** Preparing and ending take turns. */
+  turn: Promise<void>;
+}
+
+/**
+ * Finds the users of the contexts below `contexts`, and lets them pass through it. `range` has only users of this
+ * gateway.
+ */
+export function openCommandUsers(
+  options: AsUserOptions & { readonly contexts: string; readonly range: UserRange },
+): CommandUsers {
+  const { contexts, range, log } = options;
+  chmodSync(contexts, (lstatSync(contexts).mode & 0o7777) | 0o011);
+  const taken = takenBelow(contexts, range);
+  const uses = new Map<number, Use>();
+  let last = Math.max(range.first - 1, ...taken);
+
+  function free(): number {
+    if (taken.size > range.last - range.first) {
+      throw new FleetError(
+        'QUEUE_FULL',
+        `all ${taken.size} users for commands have a context; contexts free them when they are removed`,
+      );
+    }
+    do last = last >= range.last ? range.first : last + 1;
+    while (taken.has(last));
+    taken.add(last);
+    return last;
+  }
+
+  /** The directory's group; a new directory gets one. Synchronous, so that it gets only one. */
+  function userOf(dir: string): CommandUser {
+    const gid = lstatSync(dir, { throwIfNoEntry: false })?.gid ?? COMMAND_GID;
+    if (isIn(range, gid)) return { uid: gid, gid };
+    if (gid !== process.getgid?.() && gid !== COMMAND_GID) {
+      log.error({ dir, gid, range }, 'a context belongs to a user outside of HERMES_COMMAND_USERS');
+      throw new FleetError(
+        'INTERNAL',
+        'the context belongs to a user outside of the configured range; the log has both',
+        { retryable: false },
+      );
+    }
+    const id = free();
+    try {
+      joinGroup(id);
+      mkdirSync(dir, { recursive: true, mode: 0o700 });
+      chmodSync(dir, 0o710);
+      chownSync(dir, -1, id);
+    } catch (error) {
+      taken.delete(id);
+      leaveGroup(id);
+      throw error;
+    }
+    return { uid: id, gid: id };
+  }
+
+  /** Runs `work` after what runs for this user already. */
+  async function inTurn(use: Use, work: () => Promise<void>): Promise<void> {
+    const done = use.turn.then(work);
+    use.turn = done.catch(() => {});
+    await done;
+  }
+
+  async function give(user: CommandUser, use: Use, end: boolean): Promise<void> {
+    use.holders -= 1;
+    try {
+      if (end && use.holders === 0) {
+        use.clean = false;
+        await inTurn(use, async () => {
+          await endUser(user, options);
+          use.clean = true;
+        });
+      }
+    } finally {
+      if (use.holders === 0) {
+        leaveGroup(user.gid);
+        uses.delete(user.uid);
+      }
+    }
+  }
+
+  async function lease(contextDir: string): Promise<UserLease> {
+    const user = userOf(contextDir);
+    const use = uses.get(user.uid) ?? { holders: 0, clean: false, turn: Promise.resolve() };
+    uses.set(user.uid, use);
+    use.holders += 1;
+    joinGroup(user.gid);
+    try {
+      await inTurn(use, async () => {
+        if (!use.clean && (await hasLeftovers(user))) await endUser(user, options);
+        use.clean = true;
+      });
+    } catch (error) {
+      await give(user, use, false);
+      throw error;
+    }
+    let released: Promise<void> | undefined;
+    return {
+      user,
+      release() {
+        released ??= give(user, use, true);
+        return released;
+      },
+    };
+  }
+
+  return {
+    lease,
+    async reopen(user, paths) {
+      if (paths.length === 0) return;
+      const { exitCode, stderr } = await runAs(user, REOPEN, [String(user.uid), ...paths], options);
+      if (exitCode !== 0) log.warn({ paths, stderr }, 'files of a context stay closed to the gateway');
+    },
+    async remove(contextDir) {
+      const found = await lstat(contextDir).catch(unless('ENOENT'));
+      if (found === undefined) return;
+      if (!isIn(range, found.gid)) return rm(contextDir, { recursive: true, force: true });
+      if (uses.has(found.gid)) throw new FleetError('INTERNAL', 'a context that is in use cannot be removed');
+      const held = await lease(contextDir);
+      const { uid } = held.user;
+      try {
+        const parts = (await readdir(contextDir)).map((name) => join(contextDir, name));
+        if (parts.length > 0) await runAs(held.user, EMPTY, parts, options);
+        await rm(contextDir, { recursive: true, force: true });
+      } finally {
+        await held.release();
+      }
+      taken.delete(uid);
+    },
+  };
+}
+
+/** A folder is opened before `find` enters it. */
+const REOPEN = `uid=$1; shift; exec find "$@" -uid "$uid" \\( -type d ! -perm -0770 -exec chmod ug+rwx {} \\; \\
+  -o -type f ! -perm -0660 -exec chmod ug+rw {} + \\)`;
+
+/** The gateway removes the folders, and what is its own in them. */
+const EMPTY = 'chmod -R u+rwX -- "$@" 2>/dev/null; find "$@" -mindepth 1 -delete';
+
+function takenBelow(contexts: string, range: UserRange): Set<number> {
+  const groups = readdirSync(contexts).map(
+    (name) => lstatSync(join(contexts, name), { throwIfNoEntry: false })?.gid ?? 0,
+  );
+  return new Set(groups.filter((gid) => isIn(range, gid)));
+}
+
+const isIn = ({ first, last }: UserRange, id: number): boolean => id >= first && id <= last;
+
+const unless =
+  (code: string) =>
+  (error: unknown): undefined => {
+    if (!(error instanceof Error && 'code' in error && error.code === code)) throw error;
+  };

@@ -1,0 +1,80 @@
+import { existsSync } from 'node:fs';
+import type { Clock } from '@hermes-fleet/protocol';
+import { type CommandLine, runCommand } from '../process/run-command.ts';
+import { COMMAND_ENV } from './command-env.ts';
+import type { CommandUser } from './command-user.ts';
+import type { Reach } from './confinement.ts';
+import { SETTINGS, SYSTEM } from './system-paths.ts';
+
+/** Where the image has the program that is compiled from `landlock-exec.c`. */
+export const LANDLOCK_EXEC = '/usr/local/libexec/landlock-exec';
+
+const PROBE_MS = 10_000;
+
+/**
+ * Settings that bubblewrap hides. Landlock would show and deny them, and programs end at a denied file where they go on
+ * without a missing one, as git does at /etc/gitconfig.
+ */
+const OPTIONAL_SETTINGS = [
+  '/etc/bash.bashrc',
+  '/etc/gai.conf',
+  '/etc/gitconfig',
+  '/etc/host.conf',
+  '/etc/inputrc',
+  '/etc/mime.types',
+  '/etc/profile',
+  '/etc/profile.d',
+  '/etc/protocols',
+  '/etc/terminfo',
+];
+
+/** As bubblewrap's `--dev`, `--proc` and `/tmp`. What belongs to other users there is closed by its mode. */
+const WRITABLE = [
+  ...['/dev/null', '/dev/zero', '/dev/full', '/dev/random', '/dev/urandom', '/dev/tty', '/dev/ptmx'],
+  ...['/dev/pts', '/dev/shm', '/dev/mqueue', '/proc', '/tmp'],
+];
+
+/** The ABI of this kernel's Landlock, or why it cannot be used. */
+export type LandlockProbe = { readonly abi: number } | { readonly missing: string };
+
+/** Finds the ABI of this kernel's Landlock by restricting a command. */
+export async function probeLandlock(helper: string, clock: Clock): Promise<LandlockProbe> {
+  if (!existsSync(helper)) return { missing: `${helper} is not installed` };
+  const limits = { timeoutMs: PROBE_MS, keepBytes: 1000, maxBytes: 10_000, clock };
+  const restricted = { command: helper, args: ['--write', '/', '--', helper, '--abi'] };
+  const { exitCode, stdout, stderr } = await runCommand(restricted, {
+    cwd: '/',
+    env: COMMAND_ENV,
+    ...limits,
+  });
+  if (exitCode === 0 && /^\d+\n$/.test(stdout)) return { abi: Number(stdout) };
+  return { missing: stderr.trim().split('\n')[0] || `${helper} does not work` };
+}
+
+/**
+ * Runs the command as another user, as `dropUser` does, and restricted to `reach` and the readable paths. Rights add up:
+ * a path of `reach.readOnly` inside a writable one stays writable.
+ */
+export function dropUserRestricted(
+  helper: string,
+  command: string,
+  args: readonly string[],
+  {
+    reach,
+    readable,
+    user,
+    markGid,
+  }: {
+    readonly reach: Reach;
+    readonly readable: readonly string[];
+    readonly user: CommandUser;
+    readonly markGid?: number | undefined;
+  },
+): CommandLine {
+  const read = [...SYSTEM, ...SETTINGS, ...OPTIONAL_SETTINGS, ...readable, ...reach.readOnly];
+  const write = [...WRITABLE, ...reach.writable];
+  const paths = [...read.flatMap((path) => ['--read', path]), ...write.flatMap((path) => ['--write', path])];
+  const ids = ['--user', String(user.uid), ...(markGid === undefined ? [] : ['--mark', String(markGid)])];
+  const line = { command: helper, args: [...ids, ...paths, '--', command, ...args] };
+  return markGid === undefined ? line : { ...line, markGid };
+}
