@@ -1,0 +1,98 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { tempDir } from '@hermes-fleet/protocol/testing';
+import { withoutEngine } from '../../test/support/engine.ts';
+
+const root = join(import.meta.dirname, '../..');
+const docker = (args: readonly string[], timeout = 120_000) =>
+  spawnSync('docker', args, { cwd: root, encoding: 'utf8', timeout });
+const image = 'hermes-fleet:users-test';
+
+interface Profile {
+  readonly cap_add: string[];
+  readonly security_opt: string[];
+  readonly tmpfs: string[];
+}
+
+/** Options of `docker run` for a container that is confined as a profile's is by docker-compose.yml. */
+function asProfile(): string[] {
+  const { stdout } = docker(['compose', 'config', '--format', 'json']);
+  const profile: Profile = JSON.parse(stdout).services.neo;
+  return [
+    ...['--init', '--read-only', '--network', 'none', '--cap-drop', 'ALL'],
+    ...profile.cap_add.flatMap((capability) => ['--cap-add', capability]),
+    ...profile.security_opt.flatMap((option) => ['--security-opt', option]),
+    ...profile.tmpfs.flatMap((mount) => ['--tmpfs', mount]),
+  ];
+}
+
+const USER = [
+  '--reuid',
+  '20007',
+  '--regid',
+  '20007',
+  '--clear-groups',
+  '--inh-caps=-all',
+  '--ambient-caps=-all',
+];
+
+test('in the container, contexts have users of their own under Landlock', {
+  skip: withoutEngine(),
+  timeout: 500_000,
+}, (t) => {
+  t.after(() => docker(['image', 'rm', image]));
+  const base = process.env.NODE_IMAGE ? ['--build-arg', `BASE_IMAGE=${process.env.NODE_IMAGE}`] : [];
+  const built = docker(
+    ['build', '--file', 'deploy/docker/Dockerfile', ...base, '--tag', image, '.'],
+    280_000,
+  );
+  assert.equal(built.status, 0, built.stderr);
+  const run = (...args: string[]) => docker(['run', '--rm', ...asProfile(), ...args], 180_000);
+
+  const shared = run(
+    image,
+    'sh',
+    '-c',
+    'stat -c "%U %a" /tmp /dev/shm; ls -A /tmp /dev/shm; echo $HERMES_COMMAND_USERS',
+  );
+  assert.deepEqual(shared.stdout.trim().split('\n'), [
+    'node 1733',
+    'node 1733',
+    '/dev/shm:',
+    '',
+    '/tmp:',
+    '20000-39999',
+  ]);
+  const asUser = (script: string) => run(image, 'setpriv', ...USER, 'sh', '-c', script);
+  const named = asUser(
+    'id -un; id -gn; f=$(mktemp) && echo x > $f && rm $f && : > /dev/shm/x && echo written',
+  );
+  assert.equal(named.stdout, 'context-20007\ncontext-20007\nwritten\n', named.stderr);
+  for (const folder of ['/tmp', '/dev/shm']) assert.notEqual(asUser(`ls ${folder}`).status, 0, folder);
+
+  // The tests of the parts, as the gateway's user in the container; `libs` of the image has no tests.
+  const tests = ['command-users', 'landlock'].map((name) => `libs/workspace/src/confinement/${name}.test.ts`);
+  const gitconfig = join(tempDir(t), 'gitconfig');
+  writeFileSync(gitconfig, '[core]\n', { mode: 0o644 });
+  const mounts = [`${root}/libs:/app/libs:ro`, `${gitconfig}:/etc/gitconfig:ro`].flatMap((mount) => [
+    '--volume',
+    mount,
+  ]);
+  const ran = run(
+    ...mounts,
+    '--tmpfs',
+    '/var/tmp:mode=1777',
+    image,
+    'node',
+    '--test',
+    '--test-reporter=tap',
+    ...tests,
+  );
+  assert.equal(ran.status, 0, ran.stdout + ran.stderr);
+  const count = (what: string): number => Number(new RegExp(`^# ${what} (\\d+)$`, 'm').exec(ran.stdout)?.[1]);
+  assert.ok(count('pass') >= 18, ran.stdout);
+  assert.equal(count('skipped'), 0, ran.stdout);
+});
