@@ -14,6 +14,10 @@ test('a command of the agent reads neither the token, nor the ledger, nor the en
   assert.ok(readdirSync(keys).length > 0);
   assert.ok(readdirSync(state).includes('ledger.db'), readdirSync(state).join());
 
+  const ready = await fetch(`${new URL(neo.url).origin}/ready`);
+  const { dependencies } = JSON.parse(await ready.text());
+  assert.match(dependencies.commands.detail, /^shell commands run confined by (bubblewrap|uid)/);
+
   const forbidden = [
     `cat ${keys}/*`,
     `ls ${keys}`,

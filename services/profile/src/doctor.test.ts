@@ -81,9 +81,39 @@ test('a correct profile alone passes; nothing is written and no port is opened',
     'IDENTITY.md': IDENTITY,
   });
   assert.equal(code, 0, said);
-  assert.deepEqual([report.profile, report.ok, report.findings.length], ['neo', true, 1]);
+  assert.deepEqual([report.profile, report.ok, report.findings.length], ['neo', true, 2]);
   assert.match(said, /^ok configuration files: fleet\.yaml, config\.yaml and IDENTITY\.md/);
+  assert.match(said, /^skipped commands confinement: not tried: the profile does not say at http:\/\/127/m);
   assert.ok(wroteNothing);
+});
+
+test('the running profile is asked how it confines commands', async (t) => {
+  const note = 'shell commands run confined by uid with Landlock 7, as another user';
+  let commands: object | undefined = { state: 'ok', detail: note };
+  const ready = createHttpServer((request, reply) => {
+    const { url } = request;
+    reply.writeHead(url === '/ready' ? 200 : 404).end(JSON.stringify({ dependencies: { commands } }));
+  }).listen(0, '127.0.0.1');
+  await once(ready, 'listening');
+  t.after(() => ready.close());
+  const address = ready.address();
+  const port = typeof address === 'object' && address ? address.port : assert.fail('no port');
+  const examined = (agent: JsonObject = {}) =>
+    doctor(t, {
+      'fleet.yaml': {
+        fleet: { tier: 'haiku', server: { ...server, bind_host: '127.0.0.1', bind_port: port } },
+      },
+      'config.yaml': { ...CONFIG, ...agent },
+      'IDENTITY.md': IDENTITY,
+    });
+  assert.match((await examined()).said, new RegExp(`^ok commands confinement: ${note}$`, 'm'));
+  commands = { state: 'degraded', detail: 'shell_exec is off' };
+  const off = await examined();
+  assert.equal(off.code, 0);
+  assert.match(off.said, /^warning commands confinement: shell_exec is off$/m);
+  assert.doesNotMatch((await examined({ tools: { shell: { enabled: false } } })).said, /commands/);
+  commands = undefined;
+  assert.match((await examined()).said, /^skipped commands confinement/m);
 });
 
 test('what is left of the ceilings on spending is shown, also before the first start', async (t) => {

@@ -3,10 +3,11 @@ import type { Finding } from '@hermes-fleet/fleet';
 import { type DoctorReport, examineMember } from '@hermes-fleet/member';
 import { FleetError } from '@hermes-fleet/protocol';
 import type { SecretEnv } from '@hermes-fleet/service';
+import { examineCommands } from './commands.ts';
 import { type Configuration, readConfiguration } from './configuration.ts';
 import type { Environment } from './environment.ts';
 
-/** Implements `--doctor`; see `examineMember`. Also checks the model, with a probe that costs no token. */
+/** Implements `--doctor`; see `examineMember`. Also checks the model, with a probe that costs no token, and the commands. */
 export function examineProfile(environment: Environment, env: SecretEnv): Promise<DoctorReport> {
   return examineMember({
     environment,
@@ -16,7 +17,10 @@ export function examineProfile(environment: Environment, env: SecretEnv): Promis
       const configuration = readConfiguration(environment, env);
       return { ...configuration, budget: configuration.agent.budget };
     },
-    live: (configuration) => examineModel(configuration, env),
+    live: async (configuration) => {
+      const found = [examineModel(configuration, env), examineCommands(configuration)];
+      return (await Promise.all(found)).flat();
+    },
   });
 }
 

@@ -2,11 +2,14 @@ import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type MemberEnvironment, profileDir, readMemberEnvironment } from '@hermes-fleet/member';
 import { FleetError } from '@hermes-fleet/protocol';
+import { parseUserRange, type UserRange } from '@hermes-fleet/workspace';
 
 /** The directories of one profile's gateway. */
 export interface Environment extends MemberEnvironment {
   /** The agent's workspace, which the commands that it runs can access. */
   readonly workspaceDir: string;
+  /** The users of the contexts' commands; default: see `createConfinement`. */
+  readonly commandUsers?: UserRange | undefined;
 }
 
 const NAME = /^[a-z][a-z0-9-]{0,62}$/;
@@ -30,5 +33,6 @@ export function readEnvironment(argv: readonly string[], env: NodeJS.ProcessEnv)
   return {
     ...environment,
     workspaceDir: resolve(env.HERMES_WORKSPACE_DIR ?? join(environment.dir, 'workspace')),
+    commandUsers: env.HERMES_COMMAND_USERS ? parseUserRange(env.HERMES_COMMAND_USERS) : undefined,
   };
 }

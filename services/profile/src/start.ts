@@ -19,6 +19,7 @@ import {
 import { isJsonObject, type ModelWatch, type RepoState } from '@hermes-fleet/protocol';
 import { createLogger, createSecretEnv, type Readiness } from '@hermes-fleet/service';
 import { createConfinement } from '@hermes-fleet/workspace';
+import { commandsState } from './commands.ts';
 import { readConfiguration } from './configuration.ts';
 import type { Environment } from './environment.ts';
 import { createExternalTools } from './external-tools.ts';
@@ -57,9 +58,11 @@ export async function startProfile(environment: Environment, processEnv: NodeJS.
     repositoryPath: agentConfig.workspace.path,
     stateDir,
     readable: await claudeCode.readableDirectories(agentConfig, env),
+    users: environment.commandUsers,
     clock,
     log,
   });
+  const commands = commandsState(configuration, confinement);
   const mcp = await openMcp({
     config: agentConfig.mcp,
     confinement,
@@ -119,7 +122,7 @@ export async function startProfile(environment: Environment, processEnv: NodeJS.
     {
       countCache,
       readiness: (stopping) =>
-        readinessOf({ ledger, bus, mcp, model, repo: fleet.gateway.repoState(), stopping }),
+        readinessOf({ ledger, bus, mcp, model, repo: fleet.gateway.repoState(), commands, stopping }),
       recover: () => fleet.gateway.recover(),
       shutdownSteps: (serving, leave, graceMs) =>
         shutdownSteps({ ...serving, bus, backlog, mcp, model, agent }, leave, graceMs),
@@ -139,6 +142,7 @@ function readinessOf({
   mcp,
   model,
   repo,
+  commands,
   stopping,
 }: {
   readonly ledger: Ledger;
@@ -146,6 +150,7 @@ function readinessOf({
   readonly mcp: McpPool;
   readonly model: ModelWatch;
   readonly repo: RepoState;
+  readonly commands: DependencyState | undefined;
   readonly stopping: boolean;
 }): Readiness {
   const dependencies: Record<string, DependencyState> = {
@@ -161,6 +166,7 @@ function readinessOf({
   const { state, detail } = model.health();
   dependencies.model =
     state === 'ok' ? { state: 'ok' } : { state: 'degraded', detail: `${state}: ${detail}` };
+  if (commands) dependencies.commands = commands;
   if (stopping) dependencies.gateway = { state: 'down', detail: 'stopping' };
   return readinessFrom(dependencies);
 }

@@ -1,6 +1,6 @@
 /** A finding of `fleet doctor`. */
 export interface Finding {
-  /** `configuration`, `model`, `spending`, a peer's name, or `nats`. */
+  /** `configuration`, `model`, `commands`, `spending`, a peer's name, or `nats`. */
   readonly subject: string;
   readonly check: string;
   /** `warning`: it works, but needs attention. `skipped`: not tried, for the reason in `detail`. */

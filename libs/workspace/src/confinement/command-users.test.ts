@@ -16,7 +16,7 @@ import type { CommandUser } from './command-user.ts';
 import type { CommandUsers, UserLease } from './command-users.ts';
 import { makeSharedDirectory } from './confinement.ts';
 import { createConfinement } from './create-confinement.ts';
-import { defaultUsers, isMapped, parseUserRange, type UserRange } from './user-range.ts';
+import { defaultUsers, type UserRange } from './user-range.ts';
 
 const skip = mayChangeUsers ? false : 'this user may not change users';
 
@@ -273,30 +273,4 @@ test('a context of a user outside of the range is refused', { skip }, async (t) 
   const { first } = defaultUsers(`${t.name} ${process.pid}`);
   const after = await open(t, place, { first, last: first + 9 });
   await assert.rejects(after.lease('a'), /outside of the configured range/);
-});
-
-test('a range is two numbers without root, the gateway and the shared user', () => {
-  assert.deepEqual(parseUserRange('20000-39999'), { first: 20_000, last: 39_999 });
-  const own = process.getuid?.() ?? 0;
-  for (const text of [
-    '',
-    '1',
-    'a-b',
-    '2000-1999',
-    '0-5',
-    '1000-1001',
-    `${own}-${own}`,
-    '2000-4000000000',
-    '-1-5',
-  ]) {
-    assert.throws(() => parseUserRange(text), /HERMES_COMMAND_USERS/, text);
-  }
-});
-
-test('the ranges of two workspaces differ, and a range that does not exist here is known', () => {
-  assert.deepEqual(defaultUsers('/a'), defaultUsers('/a'));
-  assert.notDeepEqual(defaultUsers('/a'), defaultUsers('/b'));
-  const [, , count = 0] = readFileSync('/proc/self/uid_map', 'utf8').trim().split(/\s+/).map(Number);
-  assert.equal(isMapped({ first: 1, last: 2 }), true);
-  assert.equal(isMapped({ first: 1, last: count }), false);
 });
