@@ -142,7 +142,8 @@ test('a gateway that changes users refuses a state directory that others can rea
 
 test('without a confinement method, shell_exec is not offered and a note says how to enable it', async (t) => {
   const place = makePlace(t);
-  const programs = { bwrap: '/bin/false', setpriv: join(place.stateDir, 'absent') };
+  const absent = join(place.stateDir, 'absent');
+  const programs = { bwrap: '/bin/false', setpriv: absent, landlock: absent };
   const parts = { ...place, programs, clock: systemClock, log: silentLog };
   const confinement = await createConfinement({ confine: 'auto', ...parts });
   const agent = await makeAgent(t, {}, { place, confinement });
