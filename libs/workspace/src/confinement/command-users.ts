@@ -18,7 +18,7 @@ export interface UserLease {
 }
 
 /**
- * The users of contexts (docs/decisions/0026-user-per-context.md). A context's directory has the group of its user, for
+ * The users of contexts (docs/decisions/0027-user-per-context.md). A context's directory has the group of its user, for
  * as long as it exists: no two contexts have files of one user, and no record has to be kept.
  */
 export interface CommandUsers {

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { COMMAND_UID } from '../confinement/confinement.ts';
+import { COMMAND_UID } from '../confinement/command-user.ts';
 import { cannotConfine, mayChangeUsers, openTestContexts, SECRET } from '../testing/index.ts';
 
 /** Programs that git can be made to run; each adds a line with its user to the file `ids` in the tree. */
