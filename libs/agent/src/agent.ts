@@ -164,14 +164,12 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
             sources: handler === 'agent' ? (options.toolSources ?? []) : [],
             log: options.log,
           }),
-          otherUser: confinement.otherUser,
           ...(claude && { main: claude.converse, nameOf: claude.nameOf }),
         }),
   );
   const sweeping = startSweeping({
     ...options,
     workspaces,
-    confinement,
     keepDays: config.scratch.keep_days,
     unfinished: () => [...running.tasks(), ...(options.unfinished?.() ?? [])],
   });

@@ -22,5 +22,5 @@ export { processSpace, processState } from './process/proc.ts';
 export { type CommandResult, runCommand } from './process/run-command.ts';
 export { supervise } from './process/supervise.ts';
 export { contextName } from './stores/context-name.ts';
-export type { Workspace, Workspaces } from './tree/workspace.ts';
+export type { OpenTree, Workspace, Workspaces } from './tree/workspace.ts';
 export { openWorkspaces } from './tree/workspaces.ts';

@@ -11,7 +11,7 @@ import {
   taskFields,
   type Unmet,
 } from '@hermes-fleet/protocol';
-import { anchoredFiles, type Workspace, type Workspaces } from '@hermes-fleet/workspace';
+import type { Workspace, Workspaces } from '@hermes-fleet/workspace';
 import type { AgentConfig } from '../config/config.ts';
 import { isDeep } from '../guards/evidence.ts';
 import { readFinalMessage } from '../messages/final-message.ts';
@@ -35,8 +35,6 @@ export interface LoopOptions {
   readonly hooks: AgentConfig['hooks'];
   readonly workspaces: Workspaces;
   readonly toolbox: Toolbox;
-  /** True when commands run as another user than the gateway. */
-  readonly otherUser: boolean;
   readonly clock: Clock;
   readonly log: Log;
   readonly onGuard?: ((guard: string, level: string) => void) | undefined;
@@ -67,7 +65,7 @@ export function createLoopExecutor(options: LoopOptions): Executor {
       const saved = context.checkpoint.load();
       const { signal, stopping } = context;
       const ending = AbortSignal.any([signal, stopping]);
-      using workspace = await workspaces.open(task.contextId, {
+      await using workspace = await workspaces.open(task.contextId, {
         resumes: saved !== undefined,
         signal: ending,
       });
@@ -126,7 +124,7 @@ function createRun(
   const contract = replyContract(task);
   const write = checkpointWriter();
   const save = async (): Promise<void> => context.checkpoint.save(write(state), 'messages');
-  const files = anchoredFiles(workspace.dir, options.otherUser);
+  const { files } = workspace;
   const resources: RunResources = {
     ...options,
     task,
@@ -241,7 +239,7 @@ async function instructionsOf(
   workspace: Workspace,
   offer: Offer,
 ): Promise<string> {
-  const { profile, identity, clock, log, otherUser, hooks } = options;
+  const { profile, identity, clock, log, hooks } = options;
   return systemPrompt({
     profile,
     identity,
@@ -252,7 +250,7 @@ async function instructionsOf(
     budget,
     peers: options.peersSummary?.(),
     offer: withNames(offer, options.nameOf),
-    files: anchoredFiles(workspace.dir, otherUser),
+    files: workspace.files,
     verify: hooks.verifyBeforeComplete,
     signal: AbortSignal.any([signal, stopping]),
   });

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { type Clock, systemClock, systemIds } from '@hermes-fleet/protocol';
 import { silentLog } from '@hermes-fleet/protocol/testing';
-import { anchoredFiles, createConfinement } from '@hermes-fleet/workspace';
+import { anchoredFiles, createConfinement, type OpenTree } from '@hermes-fleet/workspace';
 import { cannotConfine, commandsFolder, makePlace } from '@hermes-fleet/workspace/testing';
 import { block, makeAgent, makeContext, makeTask } from '../testing/harness.ts';
 import { sweepScratch, type UnfinishedTask } from './scratchpad-sweep.ts';
@@ -31,15 +31,20 @@ async function treesOf(t: TestContext, confine: 'auto' | 'bubblewrap' | 'uid' = 
     utimesSync(join(tree, path), used, used);
     utimesSync(join(tree, dirname(path)), used, used);
   };
+  const opened = (dir: string): OpenTree => ({
+    dir,
+    files: anchoredFiles(dir, confinement.otherUser),
+    wrap: (command, args) => confinement.wrap(command, args, { writable: [dir], readOnly: [] }),
+    [Symbol.asyncDispose]: async () => {},
+  });
   const sweep = (options: { unfinished?: UnfinishedTask[]; nowS?: number; keepDays?: number } = {}) =>
     sweepScratch(
       {
-        confinement,
         ids: systemIds,
         log: silentLog,
         keepDays: options.keepDays ?? 7,
         clock: at(options.nowS ?? NOW_S),
-        workspaces: { trees: async () => trees },
+        workspaces: { trees: async () => trees.map((dir) => ({ dir, open: async () => opened(dir) })) },
         unfinished: () => options.unfinished ?? [],
       },
       new AbortController().signal,

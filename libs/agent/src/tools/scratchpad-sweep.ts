@@ -1,11 +1,10 @@
 import { renameSync } from 'node:fs';
 import { lstat } from 'node:fs/promises';
 import type { Clock, Ids, Log } from '@hermes-fleet/protocol';
-import type { Confinement, Workspaces } from '@hermes-fleet/workspace';
+import type { OpenTree, Workspaces } from '@hermes-fleet/workspace';
 import {
   type AnchoredFiles,
   type AnchoredFolder,
-  anchoredFiles,
   anchoredFolder,
   at,
   COMMAND_ENV,
@@ -24,7 +23,6 @@ export interface UnfinishedTask {
 
 export interface SweepOptions {
   readonly workspaces: Pick<Workspaces, 'trees'>;
-  readonly confinement: Confinement;
   readonly keepDays: number;
   /** Tasks whose scratchpad and outputs stay, whatever their age. Called right before each removal. */
   readonly unfinished: () => Iterable<UnfinishedTask>;
@@ -44,10 +42,11 @@ export async function sweepScratch(options: SweepOptions, signal: AbortSignal): 
   for (const tree of await options.workspaces.trees()) {
     signal.throwIfAborted();
     try {
-      removed += await sweepTree(tree, options, signal);
+      await using opened = await tree.open();
+      removed += await sweepTree(opened, options, signal);
     } catch (err) {
       signal.throwIfAborted();
-      options.log.warn({ tree, err }, 'cannot remove the old scratchpads of a tree');
+      options.log.warn({ tree: tree.dir, err }, 'cannot remove the old scratchpads of a tree');
     }
   }
   return removed;
@@ -81,20 +80,19 @@ export function startSweeping(options: SweepOptions): { close(): Promise<void> }
   };
 }
 
-async function sweepTree(tree: string, options: SweepOptions, signal: AbortSignal): Promise<number> {
-  const files = anchoredFiles(tree, options.confinement.otherUser);
-  await using scratch = await files.openFolder(SCRATCH);
-  return scratch === undefined ? 0 : await sweepFolder({ tree, files, scratch }, options, signal);
+async function sweepTree(tree: OpenTree, options: SweepOptions, signal: AbortSignal): Promise<number> {
+  await using scratch = await tree.files.openFolder(SCRATCH);
+  return scratch === undefined ? 0 : await sweepFolder({ tree, scratch }, options, signal);
 }
 
 interface Place {
-  readonly tree: string;
-  readonly files: AnchoredFiles;
+  readonly tree: OpenTree;
   readonly scratch: AnchoredFolder;
 }
 
 async function sweepFolder(place: Place, options: SweepOptions, signal: AbortSignal): Promise<number> {
-  const { files, scratch } = place;
+  const { scratch } = place;
+  const { files } = place.tree;
   const before = options.clock.now() - options.keepDays * DAY_MS;
   const entries = await scratch.entries();
   let left = entries.some(({ name }) => name.startsWith(SWEPT));
@@ -162,16 +160,19 @@ async function lastUse(files: AnchoredFiles, scratch: AnchoredFolder, name: stri
 /** Runs as a command, which may remove what commands made, in the open directory itself. */
 async function removeSwept(
   { tree, scratch: { handle } }: Place,
-  { confinement, clock, log }: SweepOptions,
+  { clock, log }: SweepOptions,
   signal: AbortSignal,
 ): Promise<void> {
   const { dev, ino } = await handle.stat({ bigint: true });
   const args = ['-c', REMOVE, 'sh', `${dev}:${ino}`];
-  const line = confinement.wrap('/bin/sh', args, { writable: [tree], readOnly: [] });
+  const line = tree.wrap('/bin/sh', args);
   const cwd = `/proc/self/fd/${handle.fd}`;
   const { exitCode, stderr } = await runCommand(line, { cwd, env: COMMAND_ENV, ...LIMITS, signal, clock });
   if (exitCode !== 0)
-    log.warn({ tree, exitCode, stderr: stderr.slice(0, 500) }, 'some old scratchpads could not be removed');
+    log.warn(
+      { tree: tree.dir, exitCode, stderr: stderr.slice(0, 500) },
+      'some old scratchpads could not be removed',
+    );
 }
 
 const LIMITS = { timeoutMs: 60_000, keepBytes: 2000, maxBytes: 1_000_000 };

@@ -9,7 +9,7 @@ import { silentLog } from '@hermes-fleet/protocol/testing';
 import { runCommand } from '../process/run-command.ts';
 import { landlockHelper, withoutLandlock } from '../testing/landlock-helper.ts';
 import { nodeForOthers } from '../testing/other-users.ts';
-import { cannotConfine, makePlace } from '../testing/place.ts';
+import { cannotConfine, commandsFolder, makePlace } from '../testing/place.ts';
 import { COMMAND_ENV } from './command-env.ts';
 import { type ConfinementOptions, createConfinement } from './create-confinement.ts';
 
@@ -19,7 +19,7 @@ const withoutBubblewrap = cannotConfine('bubblewrap');
 async function start(t: TestContext, options: Pick<ConfinementOptions, 'confine' | 'programs' | 'readable'>) {
   const place = makePlace(t);
   const confinement = await createConfinement({ ...place, ...options, clock: systemClock, log: silentLog });
-  const dir = join(place.workspaceRoot, 'contexts');
+  const dir = await commandsFolder(place, confinement);
   const run = (script: string, readOnly: readonly string[] = [], env: Record<string, string> = {}) => {
     const limits = { timeoutMs: 60_000, keepBytes: 10_000, maxBytes: 1e6, clock: systemClock };
     const line = confinement.wrap('/bin/sh', ['-c', script], { writable: [dir], readOnly });

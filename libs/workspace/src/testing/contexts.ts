@@ -68,7 +68,7 @@ export async function openTestContexts(
     open,
     sh,
     async task(contextId, script) {
-      using workspace = await open(contextId);
+      await using workspace = await open(contextId);
       const begun = await workspace.begin(true);
       if ('refused' in begun) throw new Error(begun.refused.detail);
       const result = await sh(workspace, script);

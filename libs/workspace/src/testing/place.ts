@@ -1,4 +1,14 @@
-import { chmodSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { tempDir } from '@hermes-fleet/protocol/testing';
@@ -13,7 +23,8 @@ export interface Place {
 
 /** Makes a workspace, and a state directory with a token and a ledger in it, as a profile has them. */
 export function makePlace(t: TestContext): Place {
-  const root = tempDir(t);
+  let root = '';
+  root = tempDir(t, { closeFirst: () => emptyContexts(join(root, 'workspace/contexts')) });
   // Every user may enter, as in a profile's directory; only the gateway may enter the state directory.
   chmodSync(root, 0o755);
   const stateDir = join(root, 'state');
@@ -22,6 +33,22 @@ export function makePlace(t: TestContext): Place {
   writeFileSync(join(stateDir, 'token'), SECRET, { mode: 0o600 });
   return { workspaceRoot: join(root, 'workspace'), stateDir };
 }
+
+/** Removes, as their users, the files of contexts that have users of their own: only root can remove them otherwise. */
+function emptyContexts(contexts: string): void {
+  if (!mayChangeUsers || process.getuid?.() === 0 || !existsSync(contexts)) return;
+  for (const name of readdirSync(contexts)) {
+    const context = join(contexts, name);
+    const user = String(statSync(context).gid);
+    const folders = ['tree', 'tmp', 'home']
+      .map((folder) => join(context, folder))
+      .filter((path) => existsSync(path));
+    const as = ['--reuid', user, '--regid', user, '--clear-groups', '/bin/sh', '-c', EMPTY, 'sh'];
+    spawnSync('setpriv', [...as, ...folders]);
+  }
+}
+
+const EMPTY = 'chmod -R u+rwX -- "$@"; find "$@" -mindepth 1 -delete';
 
 /** Makes a directory that confined commands may write to. Returns its real path. */
 export async function commandsFolder(place: Place, confinement: Confinement): Promise<string> {

@@ -120,7 +120,7 @@ test('a file that is too large for a result is left out and named, and the rest 
 
 test('the diff for a review shows uncommitted work and commits nothing', async (t) => {
   const contexts = await openTestContexts(t);
-  using workspace = await contexts.open('one');
+  await using workspace = await contexts.open('one');
   const begun = await workspace.begin(true);
   assert.ok('base' in begun);
   assert.equal(await workspace.diffSince(begun.base, 1000), '');

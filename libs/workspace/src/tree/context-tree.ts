@@ -1,12 +1,7 @@
-import { lstat, open, readFile, rm, writeFile } from 'node:fs/promises';
+import { open, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { FleetError, type Log } from '@hermes-fleet/protocol';
-import {
-  type Confinement,
-  makePassableDirectory,
-  makeSharedDirectory,
-  type Reach,
-} from '../confinement/confinement.ts';
+import type { Confinement } from '../confinement/confinement.ts';
 import { hasCode } from '../files/anchored-folder.ts';
 import { notAdded, type Uncommitted } from '../git/add-all.ts';
 import { LEFT_OUT } from '../git/diff.ts';
@@ -16,9 +11,10 @@ import { receivePack } from '../stores/pack-file.ts';
 import { MAX_FILE_BYTES, MAX_PACK_BYTES, RefusedPack, type TasksPack } from '../stores/quarantine.ts';
 import { branchOf, type Results } from '../stores/results.ts';
 import { OBJECT_ID } from '../stores/store.ts';
+import { type ContextPlace, openContextPlace } from './context-place.ts';
 import { isInPlaceBase, startedElsewhere } from './in-place-base.ts';
 import { SAVE, SET_UP } from './scripts.ts';
-import { KEPT } from './take-over.ts';
+import { ARCHIVE, isThere, KEPT } from './take-over.ts';
 import type { Workspace } from './workspace.ts';
 
 export interface ContextTreeOptions {
@@ -40,12 +36,18 @@ const SAVE_MS = 10 * 60_000;
  * other context. Git runs there as the task; the gateway takes the work over as a pack, which it checks.
  */
 export async function openContextTree(options: ContextTreeOptions): Promise<Workspace> {
+  const place = await openContextPlace(options.dir, options.confinement, options.base);
+  try {
+    return await openIn(place, options);
+  } catch (error) {
+    await place[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+async function openIn(opened: ContextPlace, options: ContextTreeOptions): Promise<Workspace> {
   const { name, git, base, results, log } = options;
-  const dir = join(options.dir, 'tree');
-  const tmp = join(options.dir, 'tmp');
-  const home = join(options.dir, 'home');
-  const reach: Reach = { writable: [dir, tmp, home], readOnly: [base.objects] };
-  const wrap: Workspace['wrap'] = (command, args) => options.confinement.wrap(command, args, reach);
+  const { dir, tmp, home, wrap } = opened;
   const place: GitPlace = { cwd: dir, gitDir: join(dir, '.git'), workTree: dir, wrap };
   const branch = branchOf(name);
   const ready = join(options.dir, 'ready');
@@ -94,12 +96,6 @@ export async function openContextTree(options: ContextTreeOptions): Promise<Work
     } finally {
       await results.forget(pack);
     }
-  }
-
-  async function makeFolders(): Promise<void> {
-    await rm(ready, { force: true });
-    await makePassableDirectory(options.dir, options.confinement.otherUser);
-    for (const folder of [dir, tmp, home]) await makeSharedDirectory(folder, options.confinement.otherUser);
   }
 
   /** Runs SAVE, and `use` on the pack that it wrote, if any. Throws RefusedPack. */
@@ -164,17 +160,20 @@ export async function openContextTree(options: ContextTreeOptions): Promise<Work
     }
   }
 
-  const isNew = begun === undefined || !(await exists(dir));
+  const isNew = begun === undefined || !(await isThere(dir));
   if (isNew) {
-    await makeFolders();
+    await rm(ready, { force: true });
     const kept = join(options.dir, KEPT);
-    await setUp((await exists(kept)) ? 'keep' : 'checkout');
+    const keeps = await isThere(kept);
+    await opened.make(git);
+    await setUp(keeps ? 'keep' : 'checkout');
     await writeFile(ready, from);
-    await rm(kept, { force: true });
+    for (const file of [kept, join(options.dir, ARCHIVE)]) await rm(file, { force: true });
   }
   return {
     dir,
     branch,
+    files: opened.files,
     env: { HOME: home, TMPDIR: tmp },
     wrap,
     async begin() {
@@ -194,7 +193,7 @@ export async function openContextTree(options: ContextTreeOptions): Promise<Work
         pack === undefined ? '' : await results.diff(began, pack, maxChars);
       return (await repaired(() => send('snapshot', 'What a review sees', show))).value.used;
     },
-    [Symbol.dispose]() {},
+    [Symbol.asyncDispose]: () => opened[Symbol.asyncDispose](),
   };
 }
 
@@ -216,9 +215,3 @@ async function readBase(file: string): Promise<string | undefined> {
   });
   return OBJECT_ID.test(text) ? text : undefined;
 }
-
-const exists = (path: string): Promise<boolean> =>
-  lstat(path).then(
-    () => true,
-    () => false,
-  );

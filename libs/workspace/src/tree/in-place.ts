@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { type Clock, FleetError, type Log } from '@hermes-fleet/protocol';
 import type { Confinement, Reach } from '../confinement/confinement.ts';
+import { anchoredFiles } from '../files/anchored-path.ts';
 import { addAll, type Uncommitted } from '../git/add-all.ts';
 import { LEFT_OUT, NAMES, pathsOf, READABLE, shortened } from '../git/diff.ts';
 import type { Git, GitPlace } from '../git/git.ts';
@@ -66,6 +67,7 @@ export async function inPlace(options: InPlaceOptions): Promise<Workspace> {
   return {
     dir,
     branch,
+    files: anchoredFiles(dir, options.confinement.otherUser),
     env: { HOME: join(dir, '.scratch', 'home') },
     wrap,
     async begin(write) {
@@ -125,7 +127,7 @@ export async function inPlace(options: InPlaceOptions): Promise<Workspace> {
       const diff = await git.run(aside, ['diff', '--cached', ...READABLE, base, ...LEFT_OUT]);
       return shortened(diff, maxChars);
     },
-    [Symbol.dispose]: () => options.turn[Symbol.dispose](),
+    [Symbol.asyncDispose]: async () => options.turn[Symbol.dispose](),
   };
 }
 

@@ -1,6 +1,6 @@
-import { appendFile, lstat, mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { appendFile, lstat, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import type { Log } from '@hermes-fleet/protocol';
+import { FleetError, type Log } from '@hermes-fleet/protocol';
 import type { Confinement, Reach } from '../confinement/confinement.ts';
 import { hasCode } from '../files/anchored-folder.ts';
 import { addAll } from '../git/add-all.ts';
@@ -23,6 +23,8 @@ export interface TakeOverOptions {
 
 /** In a context's folder: its tree holds files of an older version, which the new repository keeps. */
 export const KEPT = 'kept';
+/** In a context's folder: the files for its tree, see `move`. */
+export const ARCHIVE = 'files.tar';
 /** Lists the repositories whose branches were copied. */
 const COPIED = '.copied';
 /** Prefix of a context's new folder while it is made. */
@@ -40,28 +42,62 @@ export async function takeOver(options: TakeOverOptions): Promise<void> {
     for (const name of old) await commitLeftovers(name, source, options);
     await copyBranches(source, old, options);
   }
-  for (const name of old) {
-    const moved = join(contexts, MOVED + name);
-    await mkdir(moved, { recursive: true });
-    await writeFile(join(moved, KEPT), '');
-    await rename(join(contexts, name), join(moved, 'tree'));
-    await rename(moved, join(contexts, name));
-  }
+  for (const name of old) await move(name, options);
   if (old.length > 0) log.info({ contexts: old }, 'the contexts of an older version were taken over');
 }
 
-/** The names of contexts that are worktrees. A move that a crash interrupted is completed. */
+/** The names of contexts that are worktrees, or are being moved. */
 async function oldContexts(contexts: string): Promise<string[]> {
-  const names = await readdir(contexts);
-  for (const moved of names.filter((name) => name.startsWith(MOVED))) {
-    if (await isThere(join(contexts, moved, 'tree')))
-      await rename(join(contexts, moved), join(contexts, moved.slice(MOVED.length)));
+  const old = new Set<string>();
+  for (const name of await readdir(contexts)) {
+    if (name.startsWith(MOVED)) old.add(name.slice(MOVED.length));
+    else if (!name.startsWith('.') && (await isThere(join(contexts, name, '.git')))) old.add(name);
   }
-  const old: string[] = [];
-  for (const name of names)
-    if (!name.startsWith('.') && (await isThere(join(contexts, name, '.git')))) old.push(name);
-  return old;
+  return [...old];
 }
+
+/**
+ * Moves the files of a worktree to the tree of its context. Where each context has a user, they go into an archive, which
+ * the first run unpacks as that user. What a crash interrupted is completed.
+ */
+async function move(name: string, options: TakeOverOptions): Promise<void> {
+  const [dir, moved] = [join(options.contexts, name), join(options.contexts, MOVED + name)];
+  await mkdir(moved, { recursive: true });
+  await writeFile(join(moved, KEPT), '');
+  if (options.confinement.users !== undefined) {
+    await archive(dir, join(moved, ARCHIVE), options);
+  } else if (!(await isThere(join(moved, 'tree')))) await rename(dir, join(moved, 'tree'));
+  await rename(moved, dir);
+}
+
+/** Moves the files of a worktree into an archive, as the user that they belong to. */
+async function archive(dir: string, file: string, { git, confinement }: TakeOverOptions): Promise<void> {
+  const wrap: GitPlace['wrap'] = (command, args) =>
+    confinement.wrap(command, args, { writable: [dir], readOnly: [] });
+  const place: GitPlace = { cwd: dir, gitDir: undefined, workTree: undefined, wrap };
+  if (!(await isThere(file))) {
+    const part = `${file}.part`;
+    await rm(part, { force: true });
+    const limits = { file: part, maxBytes: Number.MAX_SAFE_INTEGER, timeoutMs: ARCHIVE_MS };
+    const { result } = await receivePack(
+      git,
+      place,
+      { text: `echo; exec tar -cf - --exclude=./.git .`, args: [] },
+      limits,
+    );
+    if (result.exitCode !== 0)
+      throw new FleetError(
+        'INTERNAL',
+        `the files of ${dir} cannot be archived: ${result.stderr.slice(0, 300)}`,
+      );
+    await rename(part, file);
+  }
+  if (!(await isThere(dir))) return;
+  await git.script(place, 'find . -mindepth 1 -delete', []);
+  await rm(dir, { recursive: true });
+}
+
+const ARCHIVE_MS = 30 * 60_000;
 
 /** Commits, as the task, what is not committed in a worktree. What git cannot commit stays in the files. */
 async function commitLeftovers(name: string, source: Source, options: TakeOverOptions): Promise<void> {
@@ -136,7 +172,7 @@ const BRANCHES = `refs/heads/${branchOf('')}`;
 /** A repository that was broken may lack the commit of the base. */
 const PACK = `echo; { echo "$1"; git cat-file -e "$2" 2>/dev/null && echo "^$2"; } | git pack-objects --revs --stdout -q`;
 
-const isThere = (path: string): Promise<boolean> =>
+export const isThere = (path: string): Promise<boolean> =>
   lstat(path).then(
     () => true,
     () => false,

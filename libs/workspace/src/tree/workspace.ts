@@ -1,18 +1,25 @@
 import type { RepoState, Unmet } from '@hermes-fleet/protocol';
+import type { AnchoredFiles } from '../files/anchored-path.ts';
 import type { Uncommitted } from '../git/add-all.ts';
 import type { CommandLine } from '../process/run-command.ts';
 
 /** The base of a task, for its checkpoint, or why the task cannot start. */
 export type Beginning = { readonly base: string } | { readonly refused: Unmet };
 
-/** A working tree that a run uses exclusively until it is disposed of. */
-export interface Workspace extends Disposable {
+/** A tree that is open for work in it, until it is disposed of. */
+export interface OpenTree extends AsyncDisposable {
   readonly dir: string;
+  /** The files of the tree. Commands may write to those that the gateway makes. */
+  readonly files: AnchoredFiles;
+  /** Returns a command line confined to this tree and its repository. */
+  wrap(command: string, args: readonly string[]): CommandLine;
+}
+
+/** A working tree that a run uses exclusively until it is disposed of. Then nothing of the run's commands is left. */
+export interface Workspace extends OpenTree {
   readonly branch: string;
   /** Variables for commands: their home directory, and in a context's own tree a folder for temporary files. */
   readonly env: Readonly<Record<string, string>>;
-  /** Returns a command line confined to this tree and its repository. */
-  wrap(command: string, args: readonly string[]): CommandLine;
   /** Starts a task. `write`: the task is meant to change the tree. */
   begin(write: boolean): Promise<Beginning>;
   /** Continues a task that began at `base`. Throws CONFIG_INVALID when it began under another isolation. */
@@ -37,11 +44,16 @@ export interface Opening {
   readonly signal: AbortSignal;
 }
 
+export interface Tree {
+  readonly dir: string;
+  open(): Promise<OpenTree>;
+}
+
 export interface Workspaces {
   /** Resolves with the context's tree when the run may use it. */
   open(contextId: string, opening: Opening): Promise<Workspace>;
   /** The state of the repositories, at most 2 s old. */
   repoState(): Promise<RepoState>;
-  /** Directories of all existing trees. */
-  trees(): Promise<string[]>;
+  /** All existing trees, also those that runs use. */
+  trees(): Promise<Tree[]>;
 }

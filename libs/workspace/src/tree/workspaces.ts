@@ -3,17 +3,19 @@ import { lstat, readdir, realpath, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock, Log, RepoState } from '@hermes-fleet/protocol';
 import { type Confinement, makePassableDirectory } from '../confinement/confinement.ts';
+import { anchoredFiles } from '../files/anchored-path.ts';
 import { createGit, type Git } from '../git/git.ts';
 import { type Base, openBase, openSource, type Source } from '../stores/base.ts';
 import { contextName } from '../stores/context-name.ts';
 import { openResults, type Results } from '../stores/results.ts';
 import { usersRepository } from '../stores/users-repository.ts';
+import { openContextPlace } from './context-place.ts';
 import { openContextTree } from './context-tree.ts';
 import { inPlace, inPlaceState } from './in-place.ts';
-import { openRepository } from './repository.ts';
+import { openRepository, type Repository } from './repository.ts';
 import { takeOver } from './take-over.ts';
 import { createTurns } from './turns.ts';
-import type { Workspaces } from './workspace.ts';
+import type { OpenTree, Workspaces } from './workspace.ts';
 
 const STATE_MS = 2000;
 
@@ -67,7 +69,10 @@ async function openContexts(parts: Parts): Promise<Workspaces> {
     async trees() {
       const entries = await readdir(contexts, { withFileTypes: true });
       const names = entries.filter((entry) => entry.isDirectory() && !entry.name.startsWith('.'));
-      return names.map(({ name }) => join(contexts, name, 'tree'));
+      return names.map(({ name }) => ({
+        dir: join(contexts, name, 'tree'),
+        open: () => openContextPlace(join(contexts, name), confinement, base),
+      }));
     },
   };
 }
@@ -126,9 +131,16 @@ async function openInPlace(parts: Parts): Promise<Workspaces> {
       }
     },
     repoState: state.read,
-    trees: async () => [repository.dir],
+    trees: async () => [{ dir: repository.dir, open: async () => openRepositoryTree(repository, parts) }],
   };
 }
+
+const openRepositoryTree = ({ dir }: Repository, { confinement }: Parts): OpenTree => ({
+  dir,
+  files: anchoredFiles(dir, confinement.otherUser),
+  wrap: (command, args) => confinement.wrap(command, args, { writable: [dir], readOnly: [] }),
+  [Symbol.asyncDispose]: async () => {},
+});
 
 const unusable = (problem: string): RepoState => ({ branch: '', clean: true, problem });
 
