@@ -17,7 +17,7 @@ import {
   recorded,
 } from '@hermes-fleet/workspace';
 import { capabilityNames, createAgentTools, minimumBudgetTokens } from './built-in-tools.ts';
-import { type AgentConfig, mcpServerNotes } from './config/config.ts';
+import { type AgentConfig, confinementSettings, mcpServerNotes } from './config/config.ts';
 import { ignoredKeyNotes } from './config/ignored-keys.ts';
 import { createEchoExecutor } from './echo.ts';
 import { createLoopExecutor } from './loop/executor.ts';
@@ -115,9 +115,8 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
   const made =
     options.confinement ??
     (await createConfinement({
-      confine: config.tools.shell.confine,
+      ...confinementSettings(config),
       workspaceRoot: options.workspaceRoot,
-      repositoryPath: config.workspace.path,
       stateDir: options.stateDir,
       readable: (await lead?.readableDirectories(config, options.env)) ?? config.tools.shell.readable,
       clock: options.clock,

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { Clock, RemoteAgents } from '@hermes-fleet/protocol';
 import type { Confinement } from '@hermes-fleet/workspace';
-import type { AgentConfig } from './config/config.ts';
+import { type AgentConfig, commandLimits } from './config/config.ts';
 import { SHORTEST_PROMPT_CHARS } from './prompt/system-prompt.ts';
 import type { AgentTool } from './run/conversation.ts';
 import { toolDefinitions } from './run/tool.ts';
@@ -39,7 +39,9 @@ export function createAgentTools(options: AgentToolsOptions): AgentTool[] {
   const maxSteps = config.subagents.max_steps;
   return [
     ...(workspace.enabled ? [...fileTools(), ...search] : []),
-    ...(shell.enabled && commands ? [shellExecTool({ profile, timeoutS: shell.timeout_s, clock })] : []),
+    ...(shell.enabled && commands
+      ? [shellExecTool({ profile, timeoutS: shell.timeout_s, limits: commandLimits(shell.limits), clock })]
+      : []),
     ...(progress.enabled ? progressTools() : []),
     ...(scratchpad.enabled ? scratchpadTools() : []),
     ...(subagents === undefined

@@ -5,7 +5,12 @@ export {
   createAgent,
   type LeadProvider,
 } from './agent.ts';
-export { type AgentConfig, AgentConfigSchema, isContextPlaceholder } from './config/config.ts';
+export {
+  type AgentConfig,
+  AgentConfigSchema,
+  confinementSettings,
+  isContextPlaceholder,
+} from './config/config.ts';
 export { parseModelName } from './config/model-name.ts';
 export { MAX_OUTPUT_BYTES } from './guards/compact.ts';
 export { doneSoFar } from './guards/evidence.ts';

@@ -30,6 +30,7 @@ const table: Record<ErrorCode, readonly [number, number, boolean]> = {
   QUEUE_FULL: [503, -32000, true],
   SHUTTING_DOWN: [503, -32000, true],
   STORE_UNAVAILABLE: [503, -32000, true],
+  CAPACITY: [503, -32000, true],
   PEER_UNREACHABLE: [502, -32000, true],
   PEER_REFUSED: [502, -32000, false],
   CONFIG_INVALID: [500, -32603, false],

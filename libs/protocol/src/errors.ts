@@ -29,6 +29,7 @@ export const ERRORS = {
   QUEUE_FULL: { httpStatus: 503, jsonrpcCode: -32000, retryable: true },
   SHUTTING_DOWN: { httpStatus: 503, jsonrpcCode: -32000, retryable: true },
   STORE_UNAVAILABLE: { httpStatus: 503, jsonrpcCode: -32000, retryable: true },
+  CAPACITY: { httpStatus: 503, jsonrpcCode: -32000, retryable: true },
   PEER_UNREACHABLE: { httpStatus: 502, jsonrpcCode: -32000, retryable: true },
   PEER_REFUSED: { httpStatus: 502, jsonrpcCode: -32000, retryable: false },
   CONFIG_INVALID: { httpStatus: 500, jsonrpcCode: -32603, retryable: false },

@@ -36,6 +36,7 @@ export function refusalOf(
 const BEGINNING_FAILED: ReadonlySet<string | undefined> = new Set([
   'model_failed',
   'internal',
+  'capacity',
   'budget_exhausted',
 ]);
 

@@ -1,7 +1,7 @@
 export { COMMAND_ENV } from './confinement/command-env.ts';
 export { COMMAND_GID, COMMAND_UID } from './confinement/command-user.ts';
 export type { Confinement } from './confinement/confinement.ts';
-export { createConfinement } from './confinement/create-confinement.ts';
+export { type ConfinementOptions, createConfinement } from './confinement/create-confinement.ts';
 export { killLeftovers, recorded } from './confinement/leftovers.ts';
 export { parseUserRange, type UserRange } from './confinement/user-range.ts';
 export {
@@ -15,6 +15,7 @@ export {
 export { type AnchoredFiles, anchoredFiles } from './files/anchored-path.ts';
 export { LEFT_OUT } from './git/diff.ts';
 export { createGit, gitIdentity } from './git/git.ts';
+export { type CommandLimits, defaultMemoryMb, limitMet } from './limits/command-limits.ts';
 export { CapturedOutput } from './process/captured-output.ts';
 export { createCommandRecords } from './process/command-records.ts';
 export { killTree } from './process/kill-tree.ts';

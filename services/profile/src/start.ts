@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { createAgent, createModelMonitor } from '@hermes-fleet/agent';
+import { confinementSettings, createAgent, createModelMonitor } from '@hermes-fleet/agent';
 import { claudeCode } from '@hermes-fleet/claude-code';
 import type { OutboxPublisher } from '@hermes-fleet/events';
 import type { Ledger } from '@hermes-fleet/ledger';
@@ -53,9 +53,8 @@ export async function startProfile(environment: Environment, processEnv: NodeJS.
 
   const memberPeers = createMemberPeers(member);
   const confinement = await createConfinement({
-    confine: agentConfig.tools.shell.confine,
+    ...confinementSettings(agentConfig),
     workspaceRoot: workspaceDir,
-    repositoryPath: agentConfig.workspace.path,
     stateDir,
     readable: await claudeCode.readableDirectories(agentConfig, env),
     users: environment.commandUsers,

@@ -1,4 +1,5 @@
 import { McpServerConfigSchema } from '@hermes-fleet/mcp';
+import { type CommandLimits, type ConfinementOptions, defaultMemoryMb } from '@hermes-fleet/workspace';
 import { z } from 'zod';
 import { IgnoredKeys, IgnoredTools } from './ignored-keys.ts';
 import { modelProblem } from './model-name.ts';
@@ -14,6 +15,16 @@ const Workspace = z.strictObject({
   isolation: z.enum(['worktree', 'in_place']).default('worktree'),
 });
 
+/** What a command and a stdio MCP server may use; 0: no limit. See `CommandLimits`. */
+const ShellLimits = z.strictObject({
+  processes: z.int().min(0).max(1_000_000).default(2048),
+  memory_mb: z.int().min(0).default(defaultMemoryMb),
+  data_mb: z.int().min(0).default(0),
+  file_mb: z.int().min(0).default(8192),
+  open_files: z.int().min(0).max(1_000_000).default(16_384),
+  cpu_s: z.int().min(0).default(14_400),
+});
+
 const Tools = z.strictObject({
   workspace: enabled,
   shell: z
@@ -23,6 +34,9 @@ const Tools = z.strictObject({
       timeout_s: seconds.default(120),
       /** Directories that commands may read besides the system's. */
       readable: z.array(z.string().startsWith('/', 'must be an absolute path')).max(100).default([]),
+      /** `none`: commands reach no network. Needs bubblewrap. */
+      network: z.enum(['full', 'none']).default('full'),
+      limits: ShellLimits.prefault({}),
     })
     .prefault({}),
   progress: enabled,
@@ -140,9 +154,13 @@ export const AgentConfigSchema = z
       .prefault({}),
   })
   .superRefine(
-    (config, ctx) => {
-      const problem = modelProblem(config.model, config.base_url);
+    (value, ctx) => {
+      const problem = modelProblem(value.model, value.base_url);
       if (problem) ctx.addIssue({ code: 'custom', path: [problem.key], message: problem.reason });
+      if (value.executor === 'claude-code' && value.tools?.shell?.network === 'none') {
+        const message = 'claude-code runs as a command and needs the network: use full, or executor: loop';
+        ctx.addIssue({ code: 'custom', path: ['tools', 'shell', 'network'], message });
+      }
     },
     // Runs even when other keys are invalid, so that one error lists all problems.
     { when: ({ value }) => Named.safeParse(value).success },
@@ -159,3 +177,24 @@ export const mcpServerNotes = ({ mcp }: AgentConfig): string[] =>
   Object.entries(mcp.servers).flatMap(([name, { notes = [] }]) =>
     notes.map((note) => `config.yaml mcp.servers.${name}.${note}`),
   );
+/** The options of a confinement that the configuration sets. */
+export function confinementSettings({
+  tools: { shell },
+  workspace,
+}: AgentConfig): Pick<ConfinementOptions, 'confine' | 'network' | 'limits' | 'repositoryPath'> {
+  return {
+    confine: shell.confine,
+    network: shell.network,
+    limits: commandLimits(shell.limits),
+    repositoryPath: workspace.path,
+  };
+}
+
+export const commandLimits = (limits: AgentConfig['tools']['shell']['limits']): CommandLimits => ({
+  processes: limits.processes,
+  memoryMb: limits.memory_mb,
+  dataMb: limits.data_mb,
+  fileMb: limits.file_mb,
+  openFiles: limits.open_files,
+  cpuS: limits.cpu_s,
+});

@@ -1,5 +1,12 @@
-import type { Clock } from '@hermes-fleet/protocol';
-import { COMMAND_ENV, type CommandResult, gitIdentity, runCommand } from '@hermes-fleet/workspace';
+import { type Clock, FleetError, ToolError } from '@hermes-fleet/protocol';
+import {
+  COMMAND_ENV,
+  type CommandLimits,
+  type CommandResult,
+  gitIdentity,
+  limitMet,
+  runCommand,
+} from '@hermes-fleet/workspace';
 import { z } from 'zod';
 import type { AgentTool } from '../run/conversation.ts';
 import { defineFileTool } from '../run/tool.ts';
@@ -19,6 +26,8 @@ const MAX_TIMEOUT_S = 3600;
 export function shellExecTool(options: {
   readonly profile: string;
   readonly timeoutS: number;
+  /** The limits that the result of a command names. */
+  readonly limits: CommandLimits;
   readonly clock: Clock;
 }): AgentTool {
   let kept = 0;
@@ -44,10 +53,13 @@ export function shellExecTool(options: {
         const result = await runCommand(line, { ...place, ...limits, signal, clock: options.clock });
         return {
           ok: result.exitCode === 0 && result.killed === undefined,
-          output: report(result, timeoutS),
+          output: report(result, timeoutS, options.limits),
           detail: input.command,
           exitCode: result.killed === undefined ? result.exitCode : null,
         };
+      } catch (error) {
+        if (!(error instanceof FleetError) || error.code !== 'CAPACITY') throw error;
+        throw new ToolError(`the command did not run: ${error.message}; try again later`);
       } finally {
         kept -= 2 * keepBytes;
       }
@@ -64,13 +76,23 @@ const TRUST_WORKSPACE = {
   GIT_CONFIG_VALUE_0: '*',
 };
 
-function report(result: CommandResult, timeoutS: number) {
+function report(result: CommandResult, timeoutS: number, limits: CommandLimits) {
   const { exitCode, stdout, stderr, killed } = result;
-  const reason = killed === 'timeout' ? `killed after ${timeoutS} s` : 'killed: it printed too much';
+  const met = killed === undefined ? limitMet(result, limits) : undefined;
   return {
     exit_code: killed === undefined ? exitCode : null,
-    ...(killed === undefined ? {} : { killed: reason }),
+    ...(killed === undefined ? {} : { killed: reasonOf(killed, result, timeoutS) }),
+    ...(met === undefined ? {} : { limit: met }),
     ...(stdout === '' ? {} : { stdout }),
     ...(stderr === '' ? {} : { stderr }),
   };
+}
+
+function reasonOf(
+  killed: NonNullable<CommandResult['killed']>,
+  { limit }: CommandResult,
+  timeoutS: number,
+): string {
+  if (killed === 'timeout') return `killed after ${timeoutS} s`;
+  return killed === 'output' ? 'killed: it printed too much' : `killed: ${limit}`;
 }

@@ -17,16 +17,25 @@ export function bubblewrapArgs(options: {
   readonly asRoot: boolean;
   /** Closes nested user namespaces: bubblewrap 0.8 or newer, and only within a user namespace, so not as root. */
   readonly closesNesting: boolean;
+  /** True for a network namespace of its own, with nothing but a loopback interface. */
+  readonly ownNetwork: boolean;
 }): string[] {
   const { writable, readOnly } = options.reach;
   const shown = [...SETTINGS, ...options.readable].filter((path) => existsSync(path));
   const args = SYSTEM.flatMap(system);
-  args.push('--perms', '1777', '--size', String(TMP_BYTES), '--tmpfs', '/tmp', '--dev', '/dev');
+  const bounded = (path: string): string[] => [
+    ...['--perms', '1777', '--size', String(TMP_BYTES)],
+    ...['--tmpfs', path],
+  ];
+  args.push(...bounded('/tmp'), '--dev', '/dev', ...bounded('/dev/shm'));
   for (const directory of parents([...shown, ...writable, ...readOnly])) args.push('--dir', directory);
   for (const path of shown) args.push('--ro-bind', path, path);
   for (const path of writable) args.push('--bind', path, path);
   for (const path of readOnly) args.push('--ro-bind', path, path);
   args.push('--unshare-pid', '--unshare-ipc', '--unshare-uts', '--proc', '/proc');
+  // bubblewrap makes them as file systems in memory without a size.
+  args.push('--remount-ro', '/dev', '--remount-ro', '/');
+  if (options.ownNetwork) args.push('--unshare-net');
   args.push('--new-session', '--die-with-parent');
   const kept = options.asRoot
     ? ROOT_KEEPS.flatMap((capability) => ['--cap-add', capability])

@@ -3,22 +3,16 @@ import { existsSync } from 'node:fs';
 import { chmod, mkdir, realpath, rm, stat } from 'node:fs/promises';
 import { dirname, join, resolve, sep } from 'node:path';
 import { type Clock, FleetError, type Log } from '@hermes-fleet/protocol';
-import { type CommandLine, runCommand } from '../process/run-command.ts';
-import { bubblewrapArgs } from './bubblewrap.ts';
+import { type CommandLimits, findProgram, limitedCommand } from '../limits/command-limits.ts';
+import { createMemoryWatch } from '../limits/memory-watch.ts';
+import { runCommand } from '../process/run-command.ts';
 import { COMMAND_ENV } from './command-env.ts';
-import { COMMAND_USER } from './command-user.ts';
-import {
-  type Confinement,
-  type ConfinementMethod,
-  makePassableDirectory,
-  makeSharedDirectory,
-  type Reach,
-} from './confinement.ts';
+import { type Confinement, makePassableDirectory, makeSharedDirectory } from './confinement.ts';
 import { describe } from './describe.ts';
-import { dropUserRestricted, LANDLOCK_EXEC, probeLandlock } from './landlock.ts';
-import { createMarks, dropUser } from './uid-drop.ts';
+import { LANDLOCK_EXEC, probeLandlock } from './landlock.ts';
 import type { UserRange } from './user-range.ts';
 import { usersFor } from './users-for.ts';
+import { asRoot, createWrapper, type How, type Programs } from './wrapper.ts';
 
 export interface ConfinementOptions {
   /** `auto` selects the strongest method that works on this machine. */
@@ -31,6 +25,10 @@ export interface ConfinementOptions {
   readonly stateDir: string;
   /** Read-only paths in addition to the system's (`tools.shell.readable`). */
   readonly readable?: readonly string[];
+  /** `none`: commands have a network namespace of their own, which only bubblewrap makes; default `full`. */
+  readonly network?: 'full' | 'none';
+  /** What a command or a stdio MCP server may use; default: no limits. */
+  readonly limits?: CommandLimits;
   /** Paths of the confining programs; default: found on the PATH, and the helper where the image has it. */
   readonly programs?: Partial<Programs>;
   /** The users of the contexts' commands; default: a range of its own for each workspace (`defaultUsers`). */
@@ -39,32 +37,39 @@ export interface ConfinementOptions {
   readonly log: Log;
 }
 
-export interface Programs {
-  readonly bwrap: string;
-  readonly setpriv: string;
-  readonly landlock: string;
-}
-
 const PROBE_MS = 10_000;
+const WITHOUT_PRLIMIT =
+  '; of tools.shell.limits only memory_mb applies: there is no prlimit (install util-linux)';
 const ENABLE =
   'install bubblewrap, or start the gateway with the right to change users, or set tools.shell.confine: unconfined';
 
 /**
  * Probes each method by running a command, and returns the first that works: bubblewrap, then another user, else `none`
- * (SECURITY.md#protections). Throws CONFIG_INVALID when a method that is configured by name does not work.
+ * (SECURITY.md#protections). Throws CONFIG_INVALID when a method that is configured by name does not work, and when
+ * commands shall have no network and no method with a namespace works.
  */
 export async function createConfinement(options: ConfinementOptions): Promise<Confinement> {
   const root = await prepare(options);
   const servers = join(root, 'mcp');
   const readable = await readablePaths(options.readable ?? []);
+  const { limits, network = 'full' } = options;
   const programs: Programs = {
     bwrap: 'bwrap',
     setpriv: 'setpriv',
     landlock: LANDLOCK_EXEC,
     ...options.programs,
   };
+  const prlimit = findProgram(programs.prlimit ?? 'prlimit', COMMAND_ENV.PATH ?? '');
+  const withoutLimits = limits !== undefined && prlimit === undefined ? WITHOUT_PRLIMIT : '';
+  const monitor =
+    limits && limits.memoryMb > 0
+      ? createMemoryWatch({ limitMb: limits.memoryMb, clock: options.clock })
+      : undefined;
   const build = (how: How, note = '', less?: string): Confinement => {
-    const wrap = wrapper(how, readable, programs);
+    const limited = (lasting: boolean) =>
+      limits && limitedCommand(limits, { prlimit, countProcesses: how.method !== 'unconfined', lasting });
+    const parts = { readable, programs, network, monitor };
+    const wrap = createWrapper(how, { ...parts, command: limited(false), server: limited(true) });
     const otherUser = (how.method === 'bubblewrap' && asRoot()) || how.method === 'uid';
     const launchIn =
       (directory: string): Confinement['launch'] =>
@@ -72,7 +77,7 @@ export async function createConfinement(options: ConfinementOptions): Promise<Co
         wrap(command, args, { writable: [directory], readOnly: [] }, false);
     return {
       method: how.method,
-      note,
+      note: note + withoutLimits,
       less,
       otherUser,
       wrap: (command, args, reach) => wrap(command, args, reach, true),
@@ -84,6 +89,8 @@ export async function createConfinement(options: ConfinementOptions): Promise<Co
       },
     };
   };
+  if (network === 'none' && !['auto', 'bubblewrap'].includes(options.confine))
+    throw noNetworkNamespace(`${options.confine} has no namespace`);
   /** The servers' folder belongs to the user whom the chosen method gives them. */
   const chosen = async (confinement: Confinement): Promise<Confinement> => {
     await makeSharedDirectory(servers, confinement.otherUser);
@@ -97,6 +104,7 @@ export async function createConfinement(options: ConfinementOptions): Promise<Co
   for (const how of CANDIDATES) {
     const { method } = how;
     if (options.confine !== 'auto' && options.confine !== method) continue;
+    if (network === 'none' && method !== 'bubblewrap') continue;
     const landlock = method === 'uid' ? await probeLandlock(programs.landlock, options.clock) : undefined;
     const candidate = build({ ...how, restricts: landlock !== undefined && 'abi' in landlock });
     const reason = await probe(candidate, root, options);
@@ -111,11 +119,13 @@ export async function createConfinement(options: ConfinementOptions): Promise<Co
       const found = candidate.otherUser ? await usersFor(candidate, parts) : undefined;
       const withoutUsers = found && 'missing' in found ? found.missing : undefined;
       const described = describe({ ...how, landlock, withoutUsers, asRoot: asRoot() });
-      return chosen({ ...candidate, ...described, ...(found && 'users' in found && found) });
+      const note = described.note + withoutLimits;
+      return chosen({ ...candidate, ...described, note, ...(found && 'users' in found && found) });
     }
     reasons.push(`${method}: ${reason}`);
   }
   const why = [...new Set(reasons)].join('; ');
+  if (network === 'none') throw noNetworkNamespace(why);
   if (options.confine !== 'auto') {
     throw new FleetError(
       'CONFIG_INVALID',
@@ -129,16 +139,13 @@ export async function createConfinement(options: ConfinementOptions): Promise<Co
   return chosen(build({ method: 'none' }, note, note));
 }
 
-interface How {
-  readonly method: ConfinementMethod;
-  /** Each command gets a group that marks its processes. */
-  readonly marked?: boolean;
-  readonly closesNesting?: boolean;
-  /** Landlock restricts the command's files. */
-  readonly restricts?: boolean;
+function noNetworkNamespace(why: string): FleetError {
+  const reason = `none needs bubblewrap, which does not confine commands here (${why})`;
+  const message = `tools.shell.network: ${reason}; install bubblewrap, or set tools.shell.network: full`;
+  return new FleetError('CONFIG_INVALID', message, {
+    fields: [{ path: 'config.yaml tools.shell.network', reason }],
+  });
 }
-
-const asRoot = (): boolean => process.getuid?.() === 0;
 
 const CANDIDATES: readonly How[] = [
   ...(asRoot() ? [] : [{ method: 'bubblewrap', closesNesting: true } as const]),
@@ -183,24 +190,6 @@ async function readablePaths(configured: readonly string[]): Promise<string[]> {
   const found = [...own, ...configured].filter((path) => existsSync(path));
   const real = await Promise.all(found.map((path) => realpath(path)));
   return [...new Set([...found, ...real])].filter((path) => !path.startsWith('/usr/'));
-}
-
-function wrapper(how: How, readable: readonly string[], programs: Programs) {
-  const nextMark = createMarks(process.pid);
-  return (command: string, args: readonly string[], reach: Reach, watched: boolean): CommandLine => {
-    const user = reach.user ?? COMMAND_USER;
-    if (how.method === 'uid') {
-      const markGid = how.marked && watched ? nextMark() : undefined;
-      return how.restricts
-        ? dropUserRestricted(programs.landlock, command, args, { reach, readable, user, markGid })
-        : dropUser(programs.setpriv, command, args, { user, markGid });
-    }
-    if (how.method !== 'bubblewrap') return { command, args };
-    const { closesNesting = false } = how;
-    const outer = bubblewrapArgs({ reach, readable, asRoot: asRoot(), closesNesting });
-    const inner = asRoot() ? dropUser(programs.setpriv, command, args, { user }) : { command, args };
-    return { command: programs.bwrap, args: [...outer, '--', inner.command, ...inner.args] };
-  };
 }
 
 /**

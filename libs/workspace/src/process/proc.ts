@@ -39,6 +39,30 @@ export function processState(pid: number): ProcessState | undefined {
   return state === undefined || start === undefined ? undefined : { start, alive: !/[ZX]/.test(state) };
 }
 
+/** The parent, the supplementary groups and the memory of a process. */
+export interface ProcessStatus {
+  readonly parent: number;
+  readonly groups: readonly number[];
+  /** Memory of its own, in memory or swapped out, in KiB. */
+  readonly anonymousKib: number;
+  /** Shared memory, including mapped files of a tmpfs, in KiB. */
+  readonly sharedKib: number;
+}
+
+/** Returns undefined when there is no such process. */
+export function processStatus(pid: number): ProcessStatus | undefined {
+  const status = read(`/proc/${pid}/status`);
+  if (status === '') return undefined;
+  const line = (name: string): string => new RegExp(`^${name}:\\s*(.*)$`, 'm').exec(status)?.[1] ?? '';
+  const kib = (name: string): number => Number.parseInt(line(name), 10) || 0;
+  return {
+    parent: Number(line('PPid')),
+    groups: line('Groups').split(' ').filter(Boolean).map(Number),
+    anonymousKib: kib('RssAnon') + kib('VmSwap'),
+    sharedKib: kib('RssShmem'),
+  };
+}
+
 /** Index among the fields after the program name. */
 const START_FIELD = 19;
 

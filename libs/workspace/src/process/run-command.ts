@@ -3,7 +3,8 @@ import { once } from 'node:events';
 import type { Clock } from '@hermes-fleet/protocol';
 import { CapturedOutput } from './captured-output.ts';
 import type { CommandRecords } from './command-records.ts';
-import { killTree } from './kill-tree.ts';
+import { killTree, type Marks } from './kill-tree.ts';
+import { capacityError, capacityOf, isStartFailure } from './start-failure.ts';
 
 /** The command line that is executed. `markGid` is the group id that marks its processes, if any. */
 export interface CommandLine {
@@ -12,7 +13,20 @@ export interface CommandLine {
   readonly markGid?: number;
   /** Records the command while it runs. */
   readonly records?: CommandRecords;
+  /** Watches the command while it runs. */
+  readonly monitor?: CommandMonitor;
 }
+
+/** A command that a monitor watches. */
+export interface RunningCommand {
+  readonly pid: number;
+  readonly marks: Marks;
+  /** Ends the command; `limit` says which limit it exceeded. */
+  end(limit: string): void;
+}
+
+/** Watches a command until the result is disposed of. */
+export type CommandMonitor = (command: RunningCommand) => Disposable;
 
 export interface RunOptions {
   readonly cwd: string;
@@ -36,7 +50,11 @@ export interface CommandResult {
   readonly exitCode: number | null;
   readonly stdout: string;
   readonly stderr: string;
-  readonly killed: 'timeout' | 'output' | undefined;
+  readonly killed: 'timeout' | 'output' | 'limit' | undefined;
+  /** The limit that a monitor ended the command for. */
+  readonly limit?: string | undefined;
+  /** The signal that ended the command, if any. */
+  readonly signal: NodeJS.Signals | null;
 }
 
 /** Maximum wait for the streams of a command to close after its exit. */
@@ -45,25 +63,28 @@ const CLOSE_MS = 2000;
 /**
  * * Runs a command in its own process group and resolves when all its processes are gone. The whole process tree is
  * killed on timeout, on too much output, on abort (which rejects with the signal's reason), and after the command's
- * exit, for background processes that it left. Rejects when the command cannot be started.
+ * exit, for background processes that it left. Rejects when the command cannot be started: with CAPACITY when the machine
+ * has no room for another process.
  */
 export async function runCommand(line: CommandLine, options: RunOptions): Promise<CommandResult> {
   options.signal?.throwIfAborted();
-  using record = line.records?.open(line.markGid);
-  const child = spawn(line.command, line.args, {
-    cwd: options.cwd,
-    env: { ...options.env, ...record?.env },
-    detached: true,
-    stdio: [options.stdin ?? 'ignore', 'pipe', 'pipe'],
-  });
+  using record = orCapacity(() => line.records?.open(line.markGid));
+  const child = orCapacity(() =>
+    spawn(line.command, line.args, {
+      cwd: options.cwd,
+      env: { ...options.env, ...record?.env },
+      detached: true,
+      stdio: [options.stdin ?? 'ignore', 'pipe', 'pipe'],
+    }),
+  );
   if (child.pid !== undefined) record?.started(child.pid);
   const closed = once(child, 'close');
   closed.catch(() => {});
-  await once(child, 'spawn');
-  const stop = (): void => {
-    if (child.pid !== undefined) killTree(child.pid, { gid: line.markGid, env: record?.mark });
-  };
+  const pid = await started(child);
+  const marks: Marks = { gid: line.markGid, env: record?.mark };
+  const stop = (): void => killTree(pid, marks);
   let killed: CommandResult['killed'];
+  let limit: string | undefined;
   const killFor = (reason: CommandResult['killed']) => (): void => {
     killed ??= reason;
     stop();
@@ -72,6 +93,15 @@ export async function runCommand(line: CommandLine, options: RunOptions): Promis
   const stdout = capture(child, 'stdout', options, killFor('output'));
   const stderr = capture(child, 'stderr', options, killFor('output'));
   using _timer = options.clock.timer(killFor('timeout'), options.timeoutMs);
+  using _monitored = line.monitor?.({
+    pid,
+    marks,
+    end(exceeded) {
+      if (killed !== undefined) return;
+      limit = exceeded;
+      killFor('limit')();
+    },
+  });
   options.signal?.addEventListener('abort', stop, { once: true });
   try {
     if (options.signal?.aborted) stop();
@@ -84,7 +114,30 @@ export async function runCommand(line: CommandLine, options: RunOptions): Promis
     child.stderr?.destroy();
   }
   options.signal?.throwIfAborted();
-  return { exitCode: child.exitCode, stdout: stdout.text(), stderr: stderr.text(), killed };
+  const result = { exitCode: child.exitCode, signal: child.signalCode, stderr: stderr.text() };
+  if (killed === undefined && stdout.totalBytes === 0 && isStartFailure(result))
+    throw capacityError(result.stderr.trim());
+  return { ...result, stdout: stdout.text(), killed, limit };
+}
+
+/** Starts something; an error for want of processes, memory or file descriptors becomes CAPACITY. */
+function orCapacity<T>(start: () => T): T {
+  try {
+    return start();
+  } catch (error) {
+    throw capacityOf(error) ?? error;
+  }
+}
+
+/** The pid of a child that runs. */
+async function started(child: ChildProcess): Promise<number> {
+  try {
+    await once(child, 'spawn');
+  } catch (error) {
+    throw capacityOf(error) ?? error;
+  }
+  if (child.pid === undefined) throw new Error('a started command has no pid');
+  return child.pid;
 }
 
 function capture(

@@ -1,0 +1,152 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { systemClock } from '@hermes-fleet/protocol';
+import { silentLog } from '@hermes-fleet/protocol/testing';
+import { COMMAND_ENV, type CommandLimits, createConfinement, runCommand } from '@hermes-fleet/workspace';
+import { cannotConfine, makePlace, nodeForOthers } from '@hermes-fleet/workspace/testing';
+import { AgentConfigSchema, commandLimits } from './config/config.ts';
+import { shellExecTool } from './tools/shell-exec.ts';
+
+const DEFAULTS = commandLimits(AgentConfigSchema.parse({}).tools.shell.limits);
+const METHODS = ['bubblewrap', 'uid', 'unconfined'] as const;
+const cannot = (confine: (typeof METHODS)[number]) =>
+  confine === 'unconfined' ? false : cannotConfine(confine);
+
+type Shown = Partial<Record<'exit_code' | 'killed' | 'limit' | 'stdout' | 'stderr', unknown>>;
+
+/** Runs scripts by `shell_exec` under limits. */
+async function shell(t: TestContext, confine: (typeof METHODS)[number], limits: Partial<CommandLimits> = {}) {
+  const place = makePlace(t);
+  const all = { ...DEFAULTS, ...limits };
+  const confinement = await createConfinement({
+    confine,
+    ...place,
+    limits: all,
+    clock: systemClock,
+    log: silentLog,
+  });
+  const dir = join(place.workspaceRoot, 'contexts');
+  mkdirSync(dir, { recursive: true });
+  const reach = { writable: [dir], readOnly: [] };
+  const tool = shellExecTool({ profile: 'p', timeoutS: 120, limits: all, clock: systemClock });
+  const wrap = (command: string, args: readonly string[]) => confinement.wrap(command, args, reach);
+  const context = { workspace: { dir, wrap }, signal: new AbortController().signal };
+  const run = async (command: string): Promise<Shown & { ok: boolean }> => {
+    const { ok, output } = await tool.run({ command }, context as unknown as Parameters<typeof tool.run>[1]);
+    assert.ok(typeof output === 'object' && output !== null);
+    return { ok, ...output };
+  };
+  return { confinement, run, dir };
+}
+
+for (const confine of METHODS) {
+  test(`a command has the limits of the configuration (${confine})`, { skip: cannot(confine) }, async (t) => {
+    const limits = { processes: 1234, dataMb: 3000, fileMb: 700, openFiles: 456, cpuS: 77, memoryMb: 0 };
+    const { run, confinement, dir } = await shell(t, confine, limits);
+    const script =
+      'grep -E "Max (processes|data size|file size|open files|cpu time)" /proc/self/limits; cat /proc/self/oom_score_adj';
+    const shown = await run(script);
+    const text = String(shown.stdout);
+    const mib = 1024 * 1024;
+    for (const row of [
+      `Max cpu time +77 +82 `,
+      `Max file size +${700 * mib} +${700 * mib} `,
+      `Max data size +${3000 * mib} +${3000 * mib} `,
+      `Max open files +456 +456 `,
+      '900\n$',
+    ])
+      assert.match(text, new RegExp(row));
+    // Where the commands' user has other processes, a limit would count them.
+    assert.equal(/Max processes +1234 +1234 /.test(text), confine !== 'unconfined');
+    const { command, args } = confinement.launch('/bin/sh', ['-c', script]);
+    const options = { cwd: dir, env: COMMAND_ENV, timeoutMs: 30_000, keepBytes: 4096, maxBytes: 1e6 };
+    const server = (await runCommand({ command, args }, { ...options, clock: systemClock })).stdout;
+    assert.match(server, /Max open files +456 +456 /);
+    assert.doesNotMatch(server, /Max cpu time +77/, 'a server runs as long as the profile');
+    assert.match(server, /900\n$/);
+  });
+
+  test(`a command that exceeds its memory is ended, with all its processes (${confine})`, {
+    skip: cannot(confine),
+  }, async (t) => {
+    const { run } = await shell(t, confine, { memoryMb: 200 });
+    const node = confine === 'uid' ? nodeForOthers(t) : process.execPath;
+    const hog = `'${node}' -e 'const b = Buffer.alloc(90e6, 1); setInterval(() => b, 1e6)'`;
+    const shown = await run(`for i in 1 2 3 4; do setsid ${hog} & done; wait`);
+    assert.equal(shown.ok, false);
+    assert.match(
+      String(shown.killed),
+      /^killed: its processes used \d+ MiB of memory, and the limit is 200 \(tools\.shell\.limits\.memory_mb\)$/,
+    );
+  });
+
+  test(`the result of a command names the limit that it met (${confine})`, {
+    skip: cannot(confine),
+  }, async (t) => {
+    const small = { cpuS: 1, fileMb: 1, openFiles: 20, dataMb: 64 };
+    const { run } = await shell(t, confine, small);
+    for (const [script, limit] of [
+      ['while :; do :; done', /^SIGXCPU: .* 1 s of CPU time, the limit tools\.shell\.limits\.cpu_s$/],
+      ['head -c 2M /dev/zero > big', /^SIGXFSZ: .* 1 MiB, the limit tools\.shell\.limits\.file_mb$/],
+      ['trap "" XFSZ; head -c 2M /dev/zero > big', /^EFBIG: .*file_mb$/],
+      ['bash -c "for i in {1..40}; do exec {f}</dev/null; done"', /^EMFILE: .* 20 open files/],
+      ['head -c 100M /dev/zero | tail -c 99M > /dev/null', /^ENOMEM: .* 64 MiB of data/],
+    ] as const) {
+      const shown = await run(script);
+      assert.equal(shown.ok, false, script);
+      assert.match(String(shown.limit), limit, `${script}: ${JSON.stringify(shown)}`);
+    }
+    const plain = await run('echo "cat: nothing here" >&2; exit 3');
+    assert.deepEqual([plain.exit_code, plain.limit], [3, undefined], 'a plain failure names no limit');
+    assert.equal((await run('echo "Too many open files" >&2')).limit, undefined, 'a success names none');
+  });
+}
+
+for (const confine of ['bubblewrap', 'uid'] as const) {
+  test(`a command that forks without end meets its limit, and the next one has all processes again (${confine})`, {
+    skip: cannotConfine(confine),
+    timeout: 60_000,
+  }, async (t) => {
+    const { run } = await shell(t, confine, { processes: 60 });
+    const bomb = 'i=0; while [ $i -lt 200 ]; do sleep 20 & i=$((i+1)); done; echo all started';
+    const shown = await run(bomb);
+    assert.equal(shown.ok, false);
+    assert.match(String(shown.limit), /EAGAIN.* 60 together \(tools\.shell\.limits\.processes\)/);
+    // A killed process counts until its parent, which may be the machine's first process, has noticed.
+    while (!(await run('sleep 0 & sleep 0 & wait')).ok) await systemClock.sleep(50);
+  });
+}
+
+test('memory file systems of a command are bounded, and a root of its own is read-only', {
+  skip: cannotConfine('bubblewrap'),
+}, async (t) => {
+  const { run } = await shell(t, 'bubblewrap');
+  for (const place of ['/tmp', '/dev/shm']) {
+    const shown = await run(`head -c 300M /dev/zero > ${place}/fill`);
+    assert.match(String(shown.stderr), /No space left on device/, place);
+    assert.equal((await run(`test -e ${place}/fill`)).ok, false, `${place} is empty for the next command`);
+  }
+  for (const place of ['/', '/dev']) {
+    const shown = await run(`echo x > ${place}/fill`);
+    assert.match(String(shown.stderr), /Read-only file system|Permission denied/, place);
+  }
+  assert.equal((await run('echo x > /dev/null && head -c 1 /dev/urandom > /dev/null')).ok, true);
+});
+
+test('a machine without prlimit is named in the note of the confinement', async (t) => {
+  const programs = { bwrap: 'bwrap', setpriv: 'setpriv', prlimit: undefined };
+  const parts = { ...makePlace(t), limits: DEFAULTS, clock: systemClock, log: silentLog };
+  const absent = { ...programs, prlimit: '/nonexistent/prlimit' };
+  const { note } = await createConfinement({ confine: 'unconfined', ...parts, programs: absent });
+  assert.match(note, /only memory_mb applies: there is no prlimit \(install util-linux\)/);
+  const found = await createConfinement({ confine: 'unconfined', ...parts, programs });
+  assert.doesNotMatch(found.note, /prlimit/);
+});
+
+test('the memory by default is three quarters of what the machine has', () => {
+  const kib = Number(/MemTotal: +(\d+)/.exec(readFileSync('/proc/meminfo', 'utf8'))?.[1]);
+  assert.ok(DEFAULTS.memoryMb > 0);
+  assert.ok(DEFAULTS.memoryMb <= (kib / 1024) * 0.75);
+});
