@@ -7,11 +7,13 @@ import {
   type Log,
   type RemoteAgents,
   type RepoState,
+  type Unmet,
 } from '@hermes-fleet/protocol';
 import type { Confinement } from '@hermes-fleet/workspace';
 import {
   createCommandRecords,
   createConfinement,
+  createDiskSpace,
   killLeftovers,
   openWorkspaces,
   recorded,
@@ -21,6 +23,7 @@ import { type AgentConfig, confinementSettings, mcpServerNotes } from './config/
 import { ignoredKeyNotes } from './config/ignored-keys.ts';
 import { createEchoExecutor } from './echo.ts';
 import { createLoopExecutor } from './loop/executor.ts';
+import { measuredWorkspaces, withinRoom } from './loop/room.ts';
 import { type AgentModel, createModel } from './model/create-model.ts';
 import type { ModelCalls } from './model/model-calls.ts';
 import type { CreateConversation } from './run/conversation.ts';
@@ -96,6 +99,8 @@ export interface Agent {
   /** Tools that are enabled and usable now (docs/handshake.md#session_announce). */
   capabilities(): { tools: string[] };
   repoState(): Promise<RepoState>;
+  /** What new tasks wait for while the disk of the workspaces is nearly full; undefined while there is room. */
+  shortage(): Promise<Unmet | undefined>;
   /** The smallest token budget with which a run can start. */
   readonly minimumBudget: number;
   /** Lines for the start-up log. */
@@ -133,6 +138,14 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
     isolation: config.workspace.isolation,
     confinement,
   });
+  const disk = createDiskSpace({
+    root: options.workspaceRoot,
+    minFreeMb: config.workspace.min_free_mb,
+    // In place, the tree is the user's own.
+    limitMb: config.workspace.isolation === 'in_place' ? 0 : config.workspace.max_mb,
+    clock: options.clock,
+    log: options.log,
+  });
   const subagents =
     handler === 'agent' && config.subagents.enabled
       ? await loadSubagents({ dir: options.subagentsDir, model: config.model })
@@ -152,19 +165,22 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
   const running = trackRuns(
     model === undefined
       ? createEchoExecutor(options.tier)
-      : createLoopExecutor({
-          ...options,
-          model,
-          limits: config.limits,
-          hooks: config.hooks,
-          workspaces,
-          toolbox: createToolbox({
-            own: tools,
-            sources: handler === 'agent' ? (options.toolSources ?? []) : [],
-            log: options.log,
+      : withinRoom(
+          createLoopExecutor({
+            ...options,
+            model,
+            limits: config.limits,
+            hooks: config.hooks,
+            workspaces: measuredWorkspaces(workspaces, disk),
+            toolbox: createToolbox({
+              own: tools,
+              sources: handler === 'agent' ? (options.toolSources ?? []) : [],
+              log: options.log,
+            }),
+            ...(claude && { main: claude.converse, nameOf: claude.nameOf }),
           }),
-          ...(claude && { main: claude.converse, nameOf: claude.nameOf }),
-        }),
+          disk,
+        ),
   );
   const sweeping = startSweeping({
     ...options,
@@ -181,6 +197,7 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
       ],
     }),
     repoState: () => workspaces.repoState(),
+    shortage: disk.unmet,
     minimumBudget: (model === undefined ? 0 : minimumBudgetTokens(tools)) + (claude?.baseTokens ?? 0),
     notes: [
       ...notesOf(handler, config, confinement, model),

@@ -216,7 +216,7 @@ export function createClaudeConversation(claude: ClaudeCodeOptions): CreateConve
     }
 
     function failureOf(end: TurnEnd): FleetError {
-      const failure = proxy?.failure();
+      const failure = session?.failure() ?? proxy?.failure();
       if (failure !== undefined) return failure;
       const detail = end.kind === 'failed' ? end.detail : end.kind;
       const cause = end.kind === 'failed' ? end.cause : undefined;

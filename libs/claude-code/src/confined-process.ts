@@ -1,7 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { FleetError } from '@hermes-fleet/protocol';
 import type { Workspace } from '@hermes-fleet/workspace';
-import { CapturedOutput, killTree } from '@hermes-fleet/workspace';
+import { CapturedOutput, capacityOf, killTree } from '@hermes-fleet/workspace';
 import type { Spawned, SpawnRequest } from './sdk-types.ts';
 
 const STDERR_BYTES = 16 * 1024;
@@ -16,6 +17,8 @@ export interface ConfinedProcess {
   gone(): Promise<void>;
   /** The head and tail of its standard error. */
   stderr(): string;
+  /** Why it did not start, or was ended, if the machine or a limit is the reason. */
+  failure(): FleetError | undefined;
 }
 
 /** Runs Claude Code as a confined command, recorded so that the next start can kill it after a crash. */
@@ -27,6 +30,7 @@ export function confinedProcess(options: {
   const { workspace, env } = options;
   const stderr = new CapturedOutput(STDERR_BYTES);
   let killed = false;
+  let failure: FleetError | undefined;
   let stop = (): void => {};
   let gone: Promise<void> = Promise.resolve();
 
@@ -41,15 +45,26 @@ export function confinedProcess(options: {
         detached: true,
         stdio: ['pipe', 'pipe', 'pipe'],
       });
-      if (child.pid !== undefined) record?.started(child.pid);
+      child.on('error', (error) => {
+        failure ??= capacityOf(error);
+      });
+      const { pid } = child;
+      if (pid !== undefined) record?.started(pid);
+      const marks = { gid: line.markGid, env: record?.mark };
       stop = () => {
-        if (child.pid !== undefined) killTree(child.pid, { gid: line.markGid, env: record?.mark });
+        if (pid !== undefined) killTree(pid, marks);
       };
+      const end = (limit: string): void => {
+        failure ??= new FleetError('MODEL_FAILED', `Claude Code was ended: ${limit}`, { retryable: false });
+        stop();
+      };
+      const monitored = pid === undefined ? undefined : line.monitor?.({ pid, marks, end });
       child.stderr.on('data', (chunk: Buffer) => stderr.push(chunk));
       // A killed process breaks its pipe; `exit` reports its end.
       child.stdin.on('error', () => {});
       gone = ended(child).then(() => {
         stop();
+        monitored?.[Symbol.dispose]();
         // The pid may be reused from now on.
         stop = () => {};
         record?.[Symbol.dispose]();
@@ -62,6 +77,7 @@ export function confinedProcess(options: {
     },
     gone: () => gone,
     stderr: () => stderr.text(),
+    failure: () => failure,
   };
 }
 

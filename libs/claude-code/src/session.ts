@@ -50,6 +50,8 @@ export interface ClaudeSession extends AsyncDisposable {
   /** Kills the process tree at once. */
   kill(reason: unknown): void;
   stderr(): string;
+  /** Why its process did not start, or was ended, if the machine or a limit is the reason. */
+  failure(): FleetError | undefined;
 }
 
 /** The deadline for the first message of the process. */
@@ -153,6 +155,7 @@ export function startSession(options: SessionOptions): ClaudeSession {
     },
     kill,
     stderr: process.stderr,
+    failure: process.failure,
     async [Symbol.asyncDispose]() {
       isOver = true;
       starting[Symbol.dispose]();

@@ -23,6 +23,7 @@ import {
   type RepoState,
   type SessionAnnounce,
   taskFields,
+  type Unmet,
 } from '@hermes-fleet/protocol';
 import { createGivenUpTasks } from '@hermes-fleet/relay';
 import type { FleetMetrics } from '@hermes-fleet/service';
@@ -47,6 +48,8 @@ export interface GatewayAgent {
   repoState(): Promise<RepoState>;
   /** The smallest remaining budget, in tokens, with which a task starts. */
   readonly minimumBudget: number;
+  /** What the machine lacks for a new task now; absent for an agent that needs nothing. */
+  shortage?(): Promise<Unmet | undefined>;
 }
 
 export interface GatewayOptions {

@@ -38,6 +38,19 @@ describe('a task that fails before a model answers', () => {
       assert.ok(rateOf('neo') > rateOf('trinity'), 'it costs the worker score');
     });
 
+  it('goes to the next worker when the machine has no room left for a process', async (t) => {
+    const full: Script = async () => {
+      throw new FleetError('CAPACITY', 'a process cannot be started now (EAGAIN)');
+    };
+    const { orchestrator } = await relayFleet(t, {
+      ...PREFERRED_FIRST,
+      neo: { script: full, tier: 'sonnet' },
+    });
+    const result = await orchestrator.result(await orchestrator.send(dispatching()));
+    assert.deepEqual([result.status, result.executedBy], ['done', 'trinity']);
+    assert.match(result.attempts?.[0]?.reason ?? '', /^capacity: .*EAGAIN/);
+  });
+
   it('keeps its own error when no other worker can take it', async (t) => {
     const { orchestrator } = await relayFleet(t, { neo: { script: withoutModel(0) } });
     const { status, error, attempts } = await orchestrator.result(await orchestrator.send(dispatching()));

@@ -40,6 +40,7 @@ const STOPS: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'MODEL_FAILED',
   'DEADLINE_EXCEEDED',
   'CANCELED',
+  'CAPACITY',
 ]);
 
 /** Returns undefined for an error that fails the run without a result. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { TaskDispatch } from '@hermes-fleet/protocol';
+import { FleetError, type TaskDispatch } from '@hermes-fleet/protocol';
 import { asks, caller, dispatchOf, inputs, NOW, sick } from '../testing/admission.ts';
 import { type AdmissionInputs, admit, admitRelayed } from './checks.ts';
 
@@ -152,6 +152,24 @@ describe('admission', () => {
       { queue: { full: true, waiting: 7 } },
       'capacity',
       /queue of neo is full \(7 waiting\)/,
+      true,
+    ],
+    [
+      'a machine without room for another process',
+      dispatchOf(),
+      { repoState: () => Promise.reject(new FleetError('CAPACITY', 'no process can be started (EAGAIN)')) },
+      'capacity',
+      /EAGAIN/,
+      true,
+    ],
+    [
+      'a machine whose disk is nearly full',
+      dispatchOf(),
+      {
+        shortage: async () => ({ kind: 'capacity', name: 'disk', detail: '3 MiB are left', transient: true }),
+      },
+      'capacity',
+      /3 MiB/,
       true,
     ],
   ];

@@ -1,6 +1,7 @@
 import { NO_MODEL, tierFits, tierRange } from '@hermes-fleet/peers';
 import {
   type Caller,
+  FleetError,
   isWriteTask,
   MAX_PATH,
   type MeasuredModel,
@@ -43,6 +44,8 @@ export interface AdmissionInputs {
   /** The smallest token budget with which the executor starts, without the brief; 0 if it spends nothing. */
   readonly minimumBudget: number;
   readonly queue: { readonly full: boolean; readonly waiting: number };
+  /** What the machine lacks for a new task now. */
+  shortage(): Promise<Unmet | undefined>;
   /** The ceilings on spending that the task would exceed (docs/configuration.md#spending). */
   ceilings(dispatch: TaskDispatch, caller: Caller): Unmet[];
 }
@@ -81,7 +84,18 @@ async function collect(request: AdmissionRequest, checks: readonly Check[]): Pro
     const unmet = await check(request);
     if (unmet.length > 0) return unmet;
   }
-  return (await Promise.all(checks.map((check) => check(request)))).flat();
+  return (await Promise.all(checks.map((check) => orCapacity(check, request)))).flat();
+}
+
+/** A check that needs a process, and cannot start one, leaves the capacity of the machine unmet. */
+async function orCapacity(check: Check, request: AdmissionRequest): Promise<Unmet[]> {
+  try {
+    return await check(request);
+  } catch (error) {
+    if (error instanceof FleetError && error.code === 'CAPACITY')
+      return unmet('capacity', 'processes', error.message, true);
+    throw error;
+  }
 }
 
 const version: Check = ({ dispatch, inputs }) => versionUnmet(dispatch.protocolVersion, inputs.versions);
@@ -249,6 +263,11 @@ const capacity: Check = ({ inputs }) =>
       )
     : MET;
 
+const room: Check = async ({ inputs }) => {
+  const short = await inputs.shortage();
+  return short === undefined ? MET : [short];
+};
+
 const OWN_CHECKS: readonly Check[] = [
   scope,
   path,
@@ -262,6 +281,7 @@ const OWN_CHECKS: readonly Check[] = [
   ceilings,
   repo,
   capacity,
+  room,
 ];
 
 const RELAY_CHECKS: readonly Check[] = [scope, relayedPath, deadline, ceilings, capacity];

@@ -5,6 +5,7 @@ const CODES: ReadonlySet<unknown> = new Set(['EAGAIN', 'ENOMEM', 'EMFILE', 'ENFI
 
 /** CAPACITY for an error that says that the machine has no room for another process; else undefined. */
 export function capacityOf(error: unknown): FleetError | undefined {
+  if (error instanceof FleetError) return error.code === 'CAPACITY' ? error : undefined;
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   return CODES.has(code) ? capacityError(String(code), error) : undefined;
 }

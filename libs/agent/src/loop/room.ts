@@ -1,0 +1,49 @@
+import type { Executor, RunOutcome, Unmet } from '@hermes-fleet/protocol';
+import { capacityOf, type DiskSpace, type Workspaces, withMonitor } from '@hermes-fleet/workspace';
+
+/**
+ * An executor for a machine that may run out of room for processes or data. A task that cannot begin for that reason is
+ * `blocked`, so that another worker gets it; one that has spent tokens ends with CAPACITY, and keeps its work.
+ */
+export function withinRoom(executor: Executor, disk: DiskSpace): Executor {
+  return {
+    model: executor.model,
+    async run(task, context) {
+      const spent = context.budget.spent();
+      const unmet = await disk.unmet();
+      if (unmet !== undefined && spent === 0) return blocked(unmet);
+      using free = disk.watchFree();
+      const signal = AbortSignal.any([context.signal, free.signal]);
+      try {
+        return await executor.run(task, { ...context, signal });
+      } catch (error) {
+        const capacity = capacityOf(error);
+        if (capacity === undefined) throw error;
+        if (context.budget.spent() > 0) throw capacity;
+        return blocked({ kind: 'capacity', name: 'processes', detail: capacity.message, transient: true });
+      }
+    },
+  };
+}
+
+/** Workspaces whose commands end when they make a context too large for `disk`. */
+export function measuredWorkspaces(workspaces: Workspaces, disk: DiskSpace): Workspaces {
+  return {
+    ...workspaces,
+    async open(contextId, opening) {
+      const workspace = await workspaces.open(contextId, opening);
+      const monitor = disk.monitor(workspace.dir, workspace.wrap);
+      const wrap: typeof workspace.wrap = (command, args) =>
+        withMonitor(workspace.wrap(command, args), monitor);
+      return { ...workspace, wrap };
+    },
+  };
+}
+
+const blocked = (unmet: Unmet): RunOutcome => ({
+  status: 'blocked',
+  blockedReason: unmet.detail,
+  unmet: [unmet],
+  nextSteps: [],
+  artifacts: { pr: null, filesChanged: [] },
+});

@@ -1,0 +1,171 @@
+import { statfs } from 'node:fs/promises';
+import { type Clock, FleetError, type Log, type Unmet } from '@hermes-fleet/protocol';
+import { COMMAND_ENV } from '../confinement/command-env.ts';
+import { type CommandLine, type CommandMonitor, runCommand } from '../process/run-command.ts';
+
+export interface DiskSpaceOptions {
+  /** A folder on the file system whose free space counts. */
+  readonly root: string;
+  /** Below this nothing new begins and running work ends, in MiB; 0: off. */
+  readonly minFreeMb: number;
+  /** What the folder of a context may hold, in MiB; 0: no limit. */
+  readonly limitMb: number;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** The free space of the workspaces' disk, and the use of it per context (docs/configuration.md#disk-space). */
+export interface DiskSpace {
+  /** The unmet requirement of new work while too little is free. */
+  unmet(): Promise<Unmet | undefined>;
+  /** Watches the free space until it is disposed of; the signal aborts with CAPACITY when too little is left. */
+  watchFree(): Disposable & { readonly signal: AbortSignal };
+  /**
+   * Ends a command that makes the folder grow above its limit; one that makes room may run. `wrap` confines the command
+   * that measures the folder.
+   */
+  monitor(folder: string, wrap: Wrap): CommandMonitor;
+}
+
+type Wrap = (command: string, args: readonly string[]) => CommandLine;
+
+const MIB = 1024 * 1024;
+const FREE_EVERY_MS = 2000;
+const USE_EVERY_MS = 1000;
+/** The part of the time that measuring a folder may take, as a divisor. */
+const SHARE = 20;
+const DU_MS = 10_000;
+/** A measurement holds so long while the disk did not lose the space that is left to the limit. */
+const HOLDS_MS = 60_000;
+/** A command may write so much into a folder above its limit, e.g. to find out what to remove. */
+const TOLERANCE_MB = 64;
+
+export function createDiskSpace(options: DiskSpaceOptions): DiskSpace {
+  const { root, minFreeMb, limitMb, clock, log } = options;
+
+  const freeMb = async (): Promise<number> => {
+    const { bavail, bsize } = await statfs(root);
+    return (bavail * bsize) / MIB;
+  };
+
+  async function shortage(): Promise<string | undefined> {
+    if (minFreeMb === 0) return undefined;
+    const free = await freeMb();
+    if (free >= minFreeMb) return undefined;
+    return `the disk of the workspaces has ${Math.floor(free)} MiB left, and work needs ${minFreeMb} (workspace.min_free_mb)`;
+  }
+
+  function watchFree(): ReturnType<DiskSpace['watchFree']> {
+    const controller = new AbortController();
+    let timer: Disposable | undefined;
+    let over = minFreeMb === 0;
+    const poll = async (): Promise<void> => {
+      const reason = await shortage();
+      if (reason !== undefined && !over) controller.abort(new FleetError('CAPACITY', reason));
+    };
+    const next = (): void => {
+      if (over || controller.signal.aborted) return;
+      timer = clock.timer(() => {
+        poll().then(next, (error) => {
+          log.warn({ err: error, root }, 'the free space of the disk cannot be measured');
+          next();
+        });
+      }, FREE_EVERY_MS);
+    };
+    next();
+    return {
+      signal: controller.signal,
+      [Symbol.dispose]() {
+        over = true;
+        timer?.[Symbol.dispose]();
+      },
+    };
+  }
+
+  return {
+    watchFree,
+    async unmet() {
+      const detail = await shortage();
+      return detail === undefined ? undefined : { kind: 'capacity', name: 'disk', detail, transient: true };
+    },
+    monitor(folder, wrap) {
+      const tolerance = Math.min(TOLERANCE_MB, limitMb / 10);
+      let known: { usedMb: number; freeMb: number; at: number } | undefined;
+
+      /** `du` runs as the task, which can read its own files, whatever their modes. */
+      async function usedMb(free: number): Promise<number> {
+        const place = { cwd: folder, env: COMMAND_ENV, clock };
+        const bounds = { timeoutMs: DU_MS, keepBytes: 4096, maxBytes: MIB };
+        const { stdout } = await runCommand(wrap('du', ['-skx', '.']), { ...place, ...bounds });
+        const kib = Number.parseInt(stdout.trim().split('\n').at(-1) ?? '', 10);
+        if (Number.isNaN(kib)) throw new Error('du printed no size in time');
+        known = { usedMb: kib / 1024, freeMb: free, at: clock.now() };
+        return known.usedMb;
+      }
+
+      const mayExceed = (free: number): boolean =>
+        known === undefined ||
+        known.usedMb + known.freeMb - free > limitMb ||
+        clock.now() - known.at >= HOLDS_MS;
+
+      return (command) => {
+        let timer: Disposable | undefined;
+        let over = false;
+        /** The use at the first measurement, if it was above the limit already. */
+        let before: number | undefined;
+        const atStart = freeMb();
+        atStart.catch(() => {});
+        const poll = async (): Promise<void> => {
+          const free = await freeMb();
+          if (!mayExceed(free)) return;
+          const used = await usedMb(free);
+          if (used <= limitMb) return;
+          const hasGrown =
+            before === undefined ? (await atStart) - free > tolerance : used - before > tolerance;
+          before ??= used;
+          if (!hasGrown || over) return;
+          command.end(
+            `the files of this task take ${Math.round(used)} MiB of disk, and the limit is ${limitMb} (workspace.max_mb); remove what is not needed`,
+          );
+        };
+        const next = (afterMs: number): void => {
+          if (over) return;
+          timer = clock.timer(() => {
+            const startedAt = clock.monotonic();
+            const again = (): void => next(Math.max(USE_EVERY_MS, (clock.monotonic() - startedAt) * SHARE));
+            poll().then(again, (error) => {
+              log.warn({ err: error, folder }, 'the disk use of a context cannot be measured');
+              again();
+            });
+          }, afterMs);
+        };
+        if (limitMb > 0) next(USE_EVERY_MS);
+        return {
+          [Symbol.dispose]() {
+            over = true;
+            timer?.[Symbol.dispose]();
+          },
+        };
+      };
+    },
+  };
+}
+
+/** A line that several monitors watch. */
+export const withMonitor = (line: CommandLine, monitor: CommandMonitor): CommandLine => {
+  const other = line.monitor;
+  if (other === undefined) return { ...line, monitor };
+  return {
+    ...line,
+    monitor(command) {
+      const first = other(command);
+      const second = monitor(command);
+      return {
+        [Symbol.dispose]() {
+          first[Symbol.dispose]();
+          second[Symbol.dispose]();
+        },
+      };
+    },
+  };
+};
