@@ -1,5 +1,5 @@
 import { existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
 import { FleetError } from '@hermes-fleet/protocol';
 import { isStoreFailure, resultCode, SQLITE } from './errors.ts';
@@ -17,6 +17,16 @@ const CACHE_KIB = 16 * 1024;
  * however often it changed.
  */
 const CHECKPOINT_PAGES = 4000;
+
+/**
+ * Makes SQLite keep its temporary files in `<dir>/tmp` and not in /tmp, which commands may fill. SQLite reads the variable
+ * once, when the process opens its first database. One that is set already stays.
+ */
+export function keepTemporaryFiles(dir: string): void {
+  const folder = join(dir, 'tmp');
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  process.env.SQLITE_TMPDIR ??= folder;
+}
 
 /** Statements, prepared once by their text. Texts are constants, which bounds the cache. */
 export interface Queries {

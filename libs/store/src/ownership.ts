@@ -1,8 +1,7 @@
-import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { FleetError } from '@hermes-fleet/protocol';
-import { openingError } from './database.ts';
+import { keepTemporaryFiles, openingError } from './database.ts';
 import { resultCode, SQLITE } from './errors.ts';
 
 /** Keeps every lock reachable: the lock is lost when its handle is garbage-collected. */
@@ -23,7 +22,7 @@ export function acquireOwnership({
   const file = join(dir, 'owner.lock');
   let db: DatabaseSync | undefined;
   try {
-    mkdirSync(dir, { recursive: true, mode: 0o700 });
+    keepTemporaryFiles(dir);
     db = new DatabaseSync(file, { timeout: 0 });
     db.exec('BEGIN IMMEDIATE');
   } catch (error) {
