@@ -21,7 +21,6 @@ function lonelyEnv(t: TestContext, portOffset: number): Record<string, string> {
       storeDir: plan.natsStoreDir,
       host: '127.0.0.1',
       port: plan.nats.port,
-      monitorPort: plan.natsMonitorPort,
       syncAlways: false,
     },
   });

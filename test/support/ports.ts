@@ -5,7 +5,7 @@ import { createServer, type Server } from 'node:net';
  * The ports of a fleet, by their distance to each other at most 9 in each of three places, so blocks whose offsets
  * differ by a multiple of 10 and by less than 1,000 share no port.
  */
-const PLANNED = [4222, 8222, 9219, 9220, 9221, 9222, 9223];
+const PLANNED = [4222, 9219, 9220, 9221, 9222, 9223];
 /** In every block; no fleet listens on it. Whoever does owns the block. */
 const MARK = 9228;
 const STEP = 10;

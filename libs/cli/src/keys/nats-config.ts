@@ -15,8 +15,8 @@ export interface NatsSettings {
   readonly storeDir: string;
   readonly host: string;
   readonly port: number;
-  /** HTTP monitoring; on loopback only, because it has no authentication. */
-  readonly monitorPort: number;
+  /** HTTP monitoring on loopback, which has no authentication: only where no command reaches it. Default: none. */
+  readonly monitorPort?: number;
   /** fsync before every acknowledgement; needs nats-server 2.10. */
   readonly syncAlways: boolean;
 }
@@ -74,5 +74,6 @@ export function renderBusConfig(
       permissions: permissionsOf(user),
     })),
   });
-  return `${config}http: "127.0.0.1:${settings.monitorPort}"\n`;
+  const { monitorPort } = settings;
+  return monitorPort === undefined ? config : `${config}http: "127.0.0.1:${monitorPort}"\n`;
 }

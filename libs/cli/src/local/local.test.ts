@@ -1,8 +1,16 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { createServer as createHttpServer } from 'node:http';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer } from 'node:net';
 import { join, resolve } from 'node:path';
 import { type TestContext, test } from 'node:test';
@@ -17,10 +25,26 @@ import { reloadNats } from './nats-server.ts';
 import { isAlive, processIdentity, recordProcess, runningProcess } from './pid-file.ts';
 import { type FleetPlan, planFleet } from './plan.ts';
 import { fleetStatus } from './ps.ts';
+import { probe } from './ready.ts';
 import { fleetUp } from './up.ts';
 
 const skip = spawnSync('nats-server', ['--version']).error ? 'nats-server is not installed' : false;
 const root = resolve(import.meta.dirname, '../../../..');
+
+/** The TCP ports that a process listens on. */
+function listening(pid: number): number[] {
+  const sockets = readdirSync(`/proc/${pid}/fd`).map((fd) => {
+    const target = readlinkSync(`/proc/${pid}/fd/${fd}`);
+    return /^socket:\[(\d+)\]$/.exec(target)?.[1];
+  });
+  const rows = ['tcp', 'tcp6'].flatMap((family) =>
+    readFileSync(`/proc/${pid}/net/${family}`, 'utf8').split('\n').slice(1),
+  );
+  return rows
+    .map((row) => row.trim().split(/\s+/))
+    .filter((row) => row[3] === '0A' && sockets.includes(row[9]))
+    .map((row) => Number.parseInt(row[1]?.split(':')[1] ?? '', 16));
+}
 
 /** A process that is not part of a fleet. */
 async function foreignProcess(t: TestContext): Promise<ChildProcess & { pid: number }> {
@@ -203,18 +227,27 @@ test('up fails when another program uses the NATS port', { skip }, async (t) => 
   assert.match(nats?.reason ?? '', new RegExp(`port ${plan.nats.port} is in use`));
 });
 
-test('up fails when another program answers on the NATS monitoring port', {
-  skip,
-}, async (t) => {
+test('the NATS server of the fleet listens on its client port only', { skip }, async (t) => {
   const { up, plan } = smallFleet(t);
-  const other = createHttpServer((_, reply) => reply.end('{"status":"ok"}'));
-  other.listen(plan.natsMonitorPort, '127.0.0.1');
+  await up();
+  const { pid } = runningProcess(plan.runDir, 'nats') ?? assert.fail('not running');
+  assert.deepEqual(listening(pid), [plan.nats.port]);
+  const other = createServer((socket) => socket.end('hello')).listen(0, '127.0.0.1');
   await once(other, 'listening');
   t.after(() => other.close());
-  const [nats, ...profiles] = await up();
-  assert.equal(nats?.state, 'failed');
-  assert.match(nats?.reason ?? '', new RegExp(`port ${plan.natsMonitorPort} is in use`));
-  assert.deepEqual(profiles, []);
+  const address = other.address();
+  const port = typeof address === 'object' && address ? address.port : 0;
+  assert.match((await probe(`nats://127.0.0.1:${port}`)) ?? '', /is not a NATS server/);
+  assert.equal(await probe(plan.nats.readyUrl), undefined);
+});
+
+test('a configuration that NATS does not accept is named at once', { skip }, async (t) => {
+  const { plan, up } = smallFleet(t);
+  await up();
+  const { natsConfig } = keyPaths(plan.keysDir);
+  chmodSync(natsConfig, 0o600);
+  writeFileSync(natsConfig, `${readFileSync(natsConfig, 'utf8')}http: "127.0.0.1:1"\n`);
+  await assert.rejects(reloadNats(plan, clock), /NATS does not accept its new configuration: make down/);
 });
 
 test('the port offset cannot change while a process of the fleet runs', { skip }, async (t) => {

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { accessSync, constants } from 'node:fs';
+import { accessSync, constants, readFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { supportsSyncInterval } from '@hermes-fleet/events';
 import { type Clock, FleetError } from '@hermes-fleet/protocol';
@@ -8,7 +8,9 @@ import type { FleetPlan } from './plan.ts';
 
 const INTERVAL_MS = 50;
 const RELOAD_MS = 10_000;
-const REQUEST_MS = 2_000;
+const ACCEPTED = 'Reloaded server configuration';
+/** What nats-server logs after SIGHUP. */
+const RELOADED = new RegExp(`${ACCEPTED}|Failed to reload server configuration`);
 
 export interface NatsServer {
   readonly command: string;
@@ -56,25 +58,18 @@ function isExecutable(file: string): boolean {
 export async function reloadNats(plan: FleetPlan, clock: Clock): Promise<void> {
   const running = runningProcess(plan.runDir, plan.nats.name);
   if (running === undefined) return;
-  const before = await loadedAt(plan);
+  const { logFile } = plan.nats;
+  const from = readFileSync(logFile).length;
+  const answer = (): string | undefined =>
+    RELOADED.exec(readFileSync(logFile).subarray(from).toString('utf8'))?.[0];
   process.kill(running.pid, 'SIGHUP');
   const giveUpAt = clock.now() + RELOAD_MS;
-  while ((await loadedAt(plan)) === before) {
-    if (clock.now() >= giveUpAt)
+  for (let told = answer(); told !== ACCEPTED; told = answer()) {
+    if (told !== undefined || clock.now() >= giveUpAt)
       throw new FleetError(
         'CONFIG_INVALID',
         `NATS does not accept its new configuration: make down, then make up; ${plan.nats.logFile} says why`,
       );
     await clock.sleep(INTERVAL_MS);
   }
-}
-
-/** The server's `config_load_time`. */
-async function loadedAt({ natsMonitorPort }: FleetPlan): Promise<string> {
-  const reply = await fetch(`http://127.0.0.1:${natsMonitorPort}/varz`, {
-    signal: AbortSignal.timeout(REQUEST_MS),
-  });
-  const varz: unknown = await reply.json();
-  if (typeof varz !== 'object' || varz === null || !('config_load_time' in varz)) return '';
-  return String(varz.config_load_time);
 }

@@ -11,7 +11,6 @@ const PORTS: Readonly<Record<string, number>> = {
   [TRADER]: 9223,
 };
 const NATS_PORT = 4222;
-const NATS_MONITOR_PORT = 8222;
 
 export interface PlanOptions {
   /** The repository's root. */
@@ -27,7 +26,7 @@ export interface PlannedProcess {
   readonly name: string;
   readonly port: number;
   readonly url: string;
-  /** Answers 200 when the process is ready. */
+  /** Answers 200, or greets as NATS does, when the process is ready. */
   readonly readyUrl: string;
   readonly logFile: string;
 }
@@ -52,7 +51,6 @@ export interface FleetPlan {
   readonly runDir: string;
   readonly cacheDir: string;
   readonly natsStoreDir: string;
-  readonly natsMonitorPort: number;
   readonly nats: PlannedProcess;
   readonly profiles: readonly PlannedProfile[];
   readonly trader: PlannedMember;
@@ -66,7 +64,7 @@ export function planFleet(options: PlanOptions): FleetPlan {
   const dir = resolve(options.dir ?? join(root, '.fleet'));
   const portOffset = options.portOffset ?? 0;
   const at = (port: number): number => port + portOffset;
-  const highest = at(Math.max(NATS_MONITOR_PORT, ...Object.values(PORTS)));
+  const highest = at(Math.max(...Object.values(PORTS)));
   if (!Number.isInteger(portOffset) || at(NATS_PORT) < 1 || highest > 65_535) {
     throw new FleetError(
       'CONFIG_INVALID',
@@ -93,12 +91,11 @@ export function planFleet(options: PlanOptions): FleetPlan {
     runDir: join(dir, 'run'),
     cacheDir: join(dir, 'cache'),
     natsStoreDir: join(dir, 'nats'),
-    natsMonitorPort: at(NATS_MONITOR_PORT),
     nats: {
       name: 'nats',
       port: at(NATS_PORT),
       url: `nats://127.0.0.1:${at(NATS_PORT)}`,
-      readyUrl: `http://127.0.0.1:${at(NATS_MONITOR_PORT)}/healthz`,
+      readyUrl: `nats://127.0.0.1:${at(NATS_PORT)}`,
       logFile: logFile('nats'),
     },
     profiles,

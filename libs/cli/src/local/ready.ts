@@ -29,8 +29,9 @@ export async function waitUntilReady({
   return String(ended.reason);
 }
 
-/** Undefined for a 2xx answer, else what went wrong. */
+/** Undefined for a 2xx answer, or for the greeting of NATS at a `nats:` address; else what went wrong. */
 export async function probe(url: string): Promise<string | undefined> {
+  if (new URL(url).protocol === 'nats:') return probeNats(url);
   try {
     const reply = await fetch(url, { signal: AbortSignal.timeout(REQUEST_MS) });
     const text = (await reply.text()).slice(0, 500);
@@ -39,6 +40,24 @@ export async function probe(url: string): Promise<string | undefined> {
     const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
     return `${url}: ${cause instanceof Error ? cause.message || cause.name : String(cause)}`;
   }
+}
+
+/** A NATS server greets a client once it serves, JetStream included. */
+function probeNats(url: string): Promise<string | undefined> {
+  const { hostname, port } = new URL(url);
+  return new Promise((resolve) => {
+    const socket = createConnection({ host: hostname, port: Number(port), timeout: REQUEST_MS });
+    const answer = (problem: string | undefined): void => {
+      resolve(problem);
+      socket.destroy();
+    };
+    socket.once('data', (greeting) =>
+      answer(greeting.toString('latin1').startsWith('INFO ') ? undefined : `${url} is not a NATS server`),
+    );
+    socket.once('timeout', () => answer(`${url} does not greet`));
+    socket.once('error', (error) => answer(`${url}: ${error.message}`));
+    socket.once('close', () => answer(`${url} closes the connection`));
+  });
 }
 
 const TAKEN_CHECKS = 10;

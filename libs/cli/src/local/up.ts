@@ -90,9 +90,8 @@ async function ensureRunning(
 ): Promise<Outcome> {
   const { name, url } = planned;
   const running = runningProcess(options.plan.runDir, name);
-  const taken = running ? undefined : await takenPort(planned, options.clock);
-  if (taken !== undefined) {
-    const reason = `cannot start: port ${taken} is in use by another program; stop it, or add an offset to every port: FLEET_PORT_OFFSET=1000 make up`;
+  if (running === undefined && (await isTaken(planned.port, options.clock))) {
+    const reason = `cannot start: port ${planned.port} is in use by another program; stop it, or add an offset to every port: FLEET_PORT_OFFSET=1000 make up`;
     return { name, url, state: 'failed', reason };
   }
   const started = running === undefined ? start() : undefined;
@@ -111,14 +110,6 @@ async function ensureRunning(
   return { name, url, state: 'failed', reason: `${reason}\n--- ${planned.logFile}\n${tail}` };
 }
 
-/** Checks the readiness port too: another program's answer there would pass for this process's own. */
-async function takenPort({ port, readyUrl }: PlannedProcess, clock: Clock): Promise<number | undefined> {
-  for (const wanted of new Set([port, Number(new URL(readyUrl).port)])) {
-    if (await isTaken(wanted, clock)) return wanted;
-  }
-  return undefined;
-}
-
 /** Aborts `gone` when a process that is not our child, and so has no exit event, ends. */
 function watchPid(alive: () => boolean, gone: AbortController): Disposable {
   const timer = setInterval(() => {
@@ -131,7 +122,6 @@ const natsSettings = (plan: FleetPlan, server: NatsServer) => ({
   storeDir: plan.natsStoreDir,
   host: '127.0.0.1',
   port: plan.nats.port,
-  monitorPort: plan.natsMonitorPort,
   syncAlways: server.syncAlways,
 });
 

@@ -50,7 +50,7 @@ export async function profileStub(
 /** A folder with the keys of a fleet that does not run, and the operator's token. */
 export function keysFolder(t: TestContext): { readonly dir: string; readonly token: string } {
   const dir = tempDir(t, { prefix: 'fleet-cli-' });
-  const nats = { storeDir: dir, host: '127.0.0.1', port: 1, monitorPort: 2, syncAlways: false };
+  const nats = { storeDir: dir, host: '127.0.0.1', port: 1, syncAlways: false };
   initKeys({ dir: join(dir, 'keys'), services: DEFAULT_SERVICES, nats });
   return { dir, token: readOperatorToken(join(dir, 'keys')) ?? '' };
 }
