@@ -4,6 +4,7 @@ export type { Confinement } from './confinement/confinement.ts';
 export { type ConfinementOptions, createConfinement } from './confinement/create-confinement.ts';
 export { killLeftovers, recorded } from './confinement/leftovers.ts';
 export { parseUserRange, type UserRange } from './confinement/user-range.ts';
+export { createDiskSpace, type DiskSpace, withMonitor } from './disk/disk-space.ts';
 export {
   type AnchoredFolder,
   anchoredFolder,
@@ -16,7 +17,6 @@ export { type AnchoredFiles, anchoredFiles } from './files/anchored-path.ts';
 export { LEFT_OUT } from './git/diff.ts';
 export { createGit, gitIdentity } from './git/git.ts';
 export { type CommandLimits, defaultMemoryMb, limitMet } from './limits/command-limits.ts';
-export { createDiskSpace, type DiskSpace, withMonitor } from './limits/disk-space.ts';
 export { CapturedOutput } from './process/captured-output.ts';
 export { createCommandRecords } from './process/command-records.ts';
 export { killTree } from './process/kill-tree.ts';

@@ -22,7 +22,8 @@ const Workspace = z.strictObject({
 /** What a command and a stdio MCP server may use; 0: no limit. See `CommandLimits`. */
 const ShellLimits = z.strictObject({
   processes: z.int().min(0).max(1_000_000).default(2048),
-  memory_mb: z.int().min(0).default(defaultMemoryMb),
+  /** Default: three quarters of the memory of the machine or the container. */
+  memory_mb: z.int().min(0).optional(),
   data_mb: z.int().min(0).default(0),
   file_mb: z.int().min(0).default(8192),
   open_files: z.int().min(0).max(1_000_000).default(16_384),
@@ -196,7 +197,7 @@ export function confinementSettings({
 
 export const commandLimits = (limits: AgentConfig['tools']['shell']['limits']): CommandLimits => ({
   processes: limits.processes,
-  memoryMb: limits.memory_mb,
+  memoryMb: limits.memory_mb ?? defaultMemoryMb(),
   dataMb: limits.data_mb,
   fileMb: limits.file_mb,
   openFiles: limits.open_files,
