@@ -54,7 +54,9 @@ export function facts(past: readonly PastCall[]) {
 const exitOf = (output: JsonValue): string => {
   const killed = field(output, 'killed');
   const code = field(output, 'exit_code');
-  return killed ?? (code === undefined ? print(output) : `exit code ${code}`);
+  const limit = field(output, 'limit');
+  const why = limit === undefined ? '' : ` (${limit})`;
+  return killed ?? (code === undefined ? print(output) : `exit code ${code}${why}`);
 };
 
 const streams = (output: JsonValue): string =>
