@@ -100,7 +100,7 @@ export interface Agent {
   capabilities(): { tools: string[] };
   repoState(): Promise<RepoState>;
   /** What new tasks wait for while the disk of the workspaces is nearly full; undefined while there is room. */
-  shortage(): Promise<Unmet | undefined>;
+  shortage(): Unmet | undefined;
   /** The smallest token budget with which a run can start. */
   readonly minimumBudget: number;
   /** Lines for the start-up log. */

@@ -1,10 +1,16 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, readFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { systemClock } from '@hermes-fleet/protocol';
 import { silentLog } from '@hermes-fleet/protocol/testing';
-import { COMMAND_ENV, type CommandLimits, createConfinement, runCommand } from '@hermes-fleet/workspace';
+import {
+  COMMAND_ENV,
+  COMMAND_UID,
+  type CommandLimits,
+  createConfinement,
+  runCommand,
+} from '@hermes-fleet/workspace';
 import { cannotConfine, makePlace, nodeForOthers } from '@hermes-fleet/workspace/testing';
 import { AgentConfigSchema, commandLimits } from './config/config.ts';
 import { shellExecTool } from './tools/shell-exec.ts';
@@ -104,16 +110,43 @@ for (const confine of METHODS) {
   });
 }
 
+/** Processes and threads of a user. */
+const threadsOf = (uid: number): number =>
+  readdirSync('/proc')
+    .filter((entry) => /^\d+$/.test(entry))
+    .map((pid) => {
+      try {
+        const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+        const isTheirs = new RegExp(`^Uid:\\s+${uid}\\s`, 'm').test(status);
+        return isTheirs ? Number(/^Threads:\s+(\d+)/m.exec(status)?.[1]) : 0;
+      } catch {
+        return 0;
+      }
+    })
+    .reduce((sum, threads) => sum + threads, 0);
+
 for (const confine of ['bubblewrap', 'uid'] as const) {
+  test(`a method is found although others use up all processes (${confine})`, {
+    skip: cannotConfine(confine),
+  }, async (t) => {
+    const { run } = await shell(t, confine, { processes: 1 });
+    assert.equal((await run('sleep 0 & wait')).ok, false, 'the limit holds for commands');
+  });
+
   test(`a command that forks without end meets its limit, and the next one has all processes again (${confine})`, {
     skip: cannotConfine(confine),
     timeout: 60_000,
   }, async (t) => {
-    const { run } = await shell(t, confine, { processes: 60 });
-    const bomb = 'i=0; while [ $i -lt 200 ]; do sleep 20 & i=$((i+1)); done; echo all started';
+    // Other tests run commands of the same user.
+    const processes = threadsOf(COMMAND_UID) + 300;
+    const { run } = await shell(t, confine, { processes });
+    const bomb = 'i=0; while [ $i -lt 2000 ]; do sleep 20 & i=$((i+1)); done; echo all started';
     const shown = await run(bomb);
     assert.equal(shown.ok, false);
-    assert.match(String(shown.limit), /EAGAIN.* 60 together \(tools\.shell\.limits\.processes\)/);
+    assert.match(
+      String(shown.limit),
+      new RegExp(`EAGAIN.* ${processes} together \\(tools\\.shell\\.limits\\.processes\\)`),
+    );
     // A killed process counts until its parent, which may be the machine's first process, has noticed.
     while (!(await run('sleep 0 & sleep 0 & wait')).ok) await systemClock.sleep(50);
   });

@@ -52,9 +52,9 @@ test('with network: none, what needs the loopback interface of its own works, an
   const context = makeContext();
   await agent.executor.run(makeTask(block('sh', script)), context);
   assert.match(JSON.stringify(context.checkpoints), /inner/);
-  const { command, args } = agent.launch('/bin/bash', ['-c', `cat < /dev/tcp/127.0.0.1/${port}`]);
+  const line = confinement.launch('/bin/bash', ['-c', `cat < /dev/tcp/127.0.0.1/${port}`]);
   const limits = { timeoutMs: 30_000, keepBytes: 1000, maxBytes: 1e6, clock: systemClock };
-  const { stdout } = await runCommand({ command, args }, { cwd: '/', env: COMMAND_ENV, ...limits });
+  const { stdout } = await runCommand(line, { cwd: '/', env: COMMAND_ENV, ...limits });
   assert.deepEqual([stdout, connected()], ['hello\n', 1]);
 });
 

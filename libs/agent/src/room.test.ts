@@ -128,14 +128,14 @@ test('while too little is free on the disk, nothing begins, and running work end
     return Math.floor((bavail * bsize) / MIB);
   };
   const short = await makeAgent(t, { workspace: { min_free_mb: free() + 100_000 } }, { place });
-  const unmet = await short.shortage();
+  const unmet = short.shortage();
   assert.deepEqual([unmet?.kind, unmet?.name, unmet?.transient], ['capacity', 'disk', true]);
   assert.match(unmet?.detail ?? '', /has \d+ MiB left, and work needs \d+ \(workspace\.min_free_mb\)/);
   const refused = await short.executor.run(makeTask(block('a.txt', 'x')), makeContext());
   assert.deepEqual([refused.status, refused.unmet], ['blocked', [unmet]]);
   for (const min_free_mb of [0, 1]) {
     const agent = await makeAgent(t, { workspace: { min_free_mb } });
-    assert.equal(await agent.shortage(), undefined);
+    assert.equal(agent.shortage(), undefined);
   }
 
   // Other work fills the disk while the task runs: a file that a real disk holds.

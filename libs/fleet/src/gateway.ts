@@ -49,7 +49,7 @@ export interface GatewayAgent {
   /** The smallest remaining budget, in tokens, with which a task starts. */
   readonly minimumBudget: number;
   /** What the machine lacks for a new task now; absent for an agent that needs nothing. */
-  shortage?(): Promise<Unmet | undefined>;
+  shortage?(): Unmet | undefined;
 }
 
 export interface GatewayOptions {

@@ -10,7 +10,7 @@ export function withinRoom(executor: Executor, disk: DiskSpace): Executor {
     model: executor.model,
     async run(task, context) {
       const spent = context.budget.spent();
-      const unmet = await disk.unmet();
+      const unmet = disk.unmet();
       if (unmet !== undefined && spent === 0) return blocked(unmet);
       using free = disk.watchFree();
       const signal = AbortSignal.any([context.signal, free.signal]);

@@ -75,7 +75,7 @@ function inputsWith(
     countTokens: async (text) => text.length,
     minimumBudget: 200,
     queue: { full: false, waiting: 0 },
-    shortage: async () => undefined,
+    shortage: () => undefined,
   };
 }
 

@@ -166,7 +166,7 @@ describe('admission', () => {
       'a machine whose disk is nearly full',
       dispatchOf(),
       {
-        shortage: async () => ({ kind: 'capacity', name: 'disk', detail: '3 MiB are left', transient: true }),
+        shortage: () => ({ kind: 'capacity', name: 'disk', detail: '3 MiB are left', transient: true }),
       },
       'capacity',
       /3 MiB/,

@@ -45,7 +45,7 @@ export interface AdmissionInputs {
   readonly minimumBudget: number;
   readonly queue: { readonly full: boolean; readonly waiting: number };
   /** What the machine lacks for a new task now. */
-  shortage(): Promise<Unmet | undefined>;
+  shortage(): Unmet | undefined;
   /** The ceilings on spending that the task would exceed (docs/configuration.md#spending). */
   ceilings(dispatch: TaskDispatch, caller: Caller): Unmet[];
 }
@@ -263,8 +263,8 @@ const capacity: Check = ({ inputs }) =>
       )
     : MET;
 
-const room: Check = async ({ inputs }) => {
-  const short = await inputs.shortage();
+const room: Check = ({ inputs }) => {
+  const short = inputs.shortage();
   return short === undefined ? MET : [short];
 };
 

@@ -32,7 +32,7 @@ export interface DestinationsOptions {
     capabilities(): { readonly tools: readonly string[] };
     readonly minimumBudget: number;
     /** What the machine lacks for a new task now; absent for an agent that needs nothing. */
-    shortage?(): Promise<Unmet | undefined>;
+    shortage?(): Unmet | undefined;
   };
   repoState(): Promise<RepoState>;
   readonly spending: Pick<Spending, 'unmet' | 'reserve'>;
@@ -76,7 +76,7 @@ export function createDestinations(options: DestinationsOptions): Destinations {
     repoState: options.repoState,
     countTokens,
     minimumBudget: options.agent.minimumBudget,
-    shortage: async () => options.agent.shortage?.(),
+    shortage: () => options.agent.shortage?.(),
     queue: { full: queue.isFullFor(caller), waiting: queue.waiting },
     ceilings: spending.unmet,
   });

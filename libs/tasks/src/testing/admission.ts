@@ -15,7 +15,7 @@ export const inputs: AdmissionInputs = {
   repoState: async () => ({ branch: 'main', clean: true }),
   countTokens: async (text) => text.length,
   minimumBudget: 200,
-  shortage: async () => undefined,
+  shortage: () => undefined,
   queue: { full: false, waiting: 0 },
   ceilings: () => [],
 };

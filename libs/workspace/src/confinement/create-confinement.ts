@@ -52,7 +52,7 @@ export async function createConfinement(options: ConfinementOptions): Promise<Co
   const root = await prepare(options);
   const servers = join(root, 'mcp');
   const readable = await readablePaths(options.readable ?? []);
-  const { limits, network = 'full' } = options;
+  const { network = 'full' } = options;
   const programs: Programs = {
     bwrap: 'bwrap',
     setpriv: 'setpriv',
@@ -60,12 +60,10 @@ export async function createConfinement(options: ConfinementOptions): Promise<Co
     ...options.programs,
   };
   const prlimit = findProgram(programs.prlimit ?? 'prlimit', COMMAND_ENV.PATH ?? '');
-  const withoutLimits = limits !== undefined && prlimit === undefined ? WITHOUT_PRLIMIT : '';
-  const monitor =
-    limits && limits.memoryMb > 0
-      ? createMemoryWatch({ limitMb: limits.memoryMb, clock: options.clock })
-      : undefined;
-  const build = (how: How, note = '', less?: string): Confinement => {
+  const withoutLimits = options.limits !== undefined && prlimit === undefined ? WITHOUT_PRLIMIT : '';
+  const memoryMb = options.limits?.memoryMb ?? 0;
+  const monitor = memoryMb > 0 ? createMemoryWatch({ limitMb: memoryMb, clock: options.clock }) : undefined;
+  const build = (how: How, note = '', less?: string, limits = options.limits): Confinement => {
     const limited = (lasting: boolean) =>
       limits && limitedCommand(limits, { prlimit, countProcesses: how.method !== 'unconfined', lasting });
     const parts = { readable, programs, network, monitor };
@@ -106,9 +104,12 @@ export async function createConfinement(options: ConfinementOptions): Promise<Co
     if (options.confine !== 'auto' && options.confine !== method) continue;
     if (network === 'none' && method !== 'bubblewrap') continue;
     const landlock = method === 'uid' ? await probeLandlock(programs.landlock, options.clock) : undefined;
-    const candidate = build({ ...how, restricts: landlock !== undefined && 'abi' in landlock });
-    const reason = await probe(candidate, root, options);
+    const all = { ...how, restricts: landlock !== undefined && 'abi' in landlock };
+    // What others of the same user run now says nothing about the method.
+    const uncounted = options.limits && { ...options.limits, processes: 0 };
+    const reason = await probe(build(all, '', undefined, uncounted), root, options);
     if (reason === undefined) {
+      const candidate = build(all);
       const parts = {
         root,
         users: options.users,
