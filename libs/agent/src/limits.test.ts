@@ -74,6 +74,16 @@ for (const confine of METHODS) {
     assert.match(server, /900\n$/);
   });
 
+  test(`a limit above what the gateway may set becomes the gateway's own (${confine})`, {
+    skip: cannot(confine),
+  }, async (t) => {
+    const { run } = await shell(t, confine, { openFiles: 1_000_000 });
+    const hard = /^Max open files +\S+ +(\S+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1];
+    const shown = await run('grep "Max open files" /proc/self/limits');
+    const most = hard === 'unlimited' ? 1_000_000 : Math.min(1_000_000, Number(hard));
+    assert.match(String(shown.stdout), new RegExp(`Max open files +${most} +${most} `));
+  });
+
   test(`a command that exceeds its memory is ended, with all its processes (${confine})`, {
     skip: cannot(confine),
   }, async (t) => {
