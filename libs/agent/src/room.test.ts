@@ -74,11 +74,13 @@ test('a command that cannot be started is a failed call that says so, and the ta
 test('an operating system that refuses a process is CAPACITY', { skip: !mayChangeUsers }, async (t) => {
   const script = `
     import { execFileSync } from 'node:child_process';
-    import { runCommand } from '${join(import.meta.dirname, '../../workspace/src/index.ts')}';
+    import { mkdtempSync } from 'node:fs';
+    import { createCommandRecords, runCommand } from '${join(import.meta.dirname, '../../workspace/src/index.ts')}';
     import { systemClock } from '${join(import.meta.dirname, '../../protocol/src/index.ts')}';
     const limit = process.argv[1];
     const options = { cwd: '/', env: {}, timeoutMs: 9000, keepBytes: 999, maxBytes: 9999, clock: systemClock };
-    const run = () => runCommand({ command: '/bin/true', args: [] }, options);
+    const records = createCommandRecords(mkdtempSync('/tmp/records-'), { byEnv: false });
+    const run = () => runCommand({ command: '/bin/true', args: [], records }, options);
     const before = (await run()).exitCode;
     execFileSync('prlimit', ['--pid', String(process.pid), limit]);
     const code = await run().then(() => 'ran', (error) => error.code + ': ' + error.message);
@@ -142,9 +144,15 @@ test('while too little is free on the disk, nothing begins, and running work end
   const margin = 200;
   const running = await makeAgent(t, { workspace: { min_free_mb: free() - margin } });
   const context = makeContext();
-  const filler = join(place.stateDir, 'filler');
-  const run = running.executor.run(makeTask(block('sh', 'sleep 300')), context);
-  await exec('sh', ['-c', `head -c ${margin + 300}M /dev/zero > ${filler}`]);
+  let over = false;
+  const run = running.executor.run(makeTask(block('sh', 'sleep 300')), context).finally(() => {
+    over = true;
+  });
+  // Others may free space of the disk at the same time.
+  for (let i = 0; !over && i < 30; i += 1) {
+    await exec('sh', ['-c', `head -c ${margin}M /dev/zero > ${join(place.stateDir, `filler${i}`)}`]);
+    await Promise.race([run, systemClock.sleep(2500)]);
+  }
   const result = await run;
   assert.deepEqual([result.status, result.error?.code, result.error?.retryable], ['error', 'capacity', true]);
   assert.match(result.error?.message ?? '', /MiB left, and work needs/);

@@ -8,7 +8,13 @@ test('a command that owns its root can fill no file system in memory but those w
   skip: cannotConfine('bubblewrap'),
 }, () => {
   const reach = { writable: [], readOnly: [] };
-  const args = bubblewrapArgs({ reach, readable: [], asRoot: false, closesNesting: false, ownNetwork: false });
+  const args = bubblewrapArgs({
+    reach,
+    readable: [],
+    asRoot: false,
+    closesNesting: false,
+    ownNetwork: false,
+  });
   const run = (script: string) =>
     spawnSync('bwrap', [...args, '--', '/bin/sh', '-c', script], { encoding: 'utf8' });
   for (const path of ['/fill', '/dev/fill', '/run-of-its-own/fill']) {

@@ -36,7 +36,7 @@ const USE_EVERY_MS = 1000;
 const SHARE = 20;
 const DU_MS = 10_000;
 /** A measurement holds so long while the disk did not lose the space that is left to the limit. */
-const HOLDS_MS = 60_000;
+const HOLDS_MS = 10_000;
 /** A command may write so much into a folder above its limit, e.g. to find out what to remove. */
 const TOLERANCE_MB = 64;
 
@@ -95,23 +95,24 @@ export function createDiskSpace(options: DiskSpaceOptions): DiskSpace {
 
       const mayExceed = (free: number): boolean =>
         known === undefined ||
+        known.usedMb > limitMb ||
         known.usedMb + known.freeMb - free > limitMb ||
         clock.now() - known.at >= HOLDS_MS;
 
       return (command) => {
         let timer: Disposable | undefined;
         let over = false;
-        /** The use at the first measurement, if it was above the limit already. */
+        /** The use at the first measurement of this command. */
         let before: number | undefined;
-        const atStart = freeMb();
         const poll = async (): Promise<void> => {
           const free = freeMb();
-          if (!mayExceed(free)) return;
+          if (!mayExceed(free)) {
+            before ??= limitMb;
+            return;
+          }
           const used = await usedMb(free);
-          if (used <= limitMb) return;
-          const hasGrown = before === undefined ? atStart - free > tolerance : used - before > tolerance;
           before ??= used;
-          if (!hasGrown || over) return;
+          if (over || used <= limitMb || used - before <= tolerance) return;
           command.end(
             `the files of this task take ${Math.round(used)} MiB of disk, and the limit is ${limitMb} (workspace.max_mb); remove what is not needed`,
           );
