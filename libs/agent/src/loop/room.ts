@@ -32,7 +32,7 @@ export function measuredWorkspaces(workspaces: Workspaces, disk: DiskSpace): Wor
     ...workspaces,
     async open(contextId, opening) {
       const workspace = await workspaces.open(contextId, opening);
-      const monitor = disk.monitor(workspace.dir, workspace.wrap);
+      const monitor = disk.monitor([workspace.dir, ...Object.values(workspace.env)], workspace.wrap);
       const wrap: typeof workspace.wrap = (command, args) =>
         withMonitor(workspace.wrap(command, args), monitor);
       return { ...workspace, wrap };

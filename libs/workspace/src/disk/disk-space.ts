@@ -24,7 +24,7 @@ export interface DiskSpace {
    * Ends a command that makes the folder grow above its limit; one that makes room may run. `wrap` confines the command
    * that measures the folder.
    */
-  monitor(folder: string, wrap: Wrap): CommandMonitor;
+  monitor(folders: readonly [string, ...string[]], wrap: Wrap): CommandMonitor;
 }
 
 type Wrap = (command: string, args: readonly string[]) => CommandLine;
@@ -78,15 +78,15 @@ export function createDiskSpace(options: DiskSpaceOptions): DiskSpace {
       const detail = shortage();
       return detail === undefined ? undefined : { kind: 'capacity', name: 'disk', detail, transient: true };
     },
-    monitor(folder, wrap) {
+    monitor(folders, wrap) {
       const tolerance = Math.min(TOLERANCE_MB, limitMb / 10);
       let known: { usedMb: number; freeMb: number; at: number } | undefined;
 
       /** `du` runs as the task, which can read its own files, whatever their modes. */
       async function usedMb(free: number): Promise<number> {
-        const place = { cwd: folder, env: COMMAND_ENV, clock };
+        const place = { cwd: folders[0], env: COMMAND_ENV, clock };
         const bounds = { timeoutMs: DU_MS, keepBytes: 4096, maxBytes: MIB };
-        const { stdout } = await runCommand(wrap('du', ['-skx', '.']), { ...place, ...bounds });
+        const { stdout } = await runCommand(wrap('du', ['-skxc', ...folders]), { ...place, ...bounds });
         const kib = Number.parseInt(stdout.trim().split('\n').at(-1) ?? '', 10);
         if (Number.isNaN(kib)) throw new Error('du printed no size in time');
         known = { usedMb: kib / 1024, freeMb: free, at: clock.now() };
@@ -123,7 +123,7 @@ export function createDiskSpace(options: DiskSpaceOptions): DiskSpace {
             const startedAt = clock.monotonic();
             const again = (): void => next(Math.max(USE_EVERY_MS, (clock.monotonic() - startedAt) * SHARE));
             poll().then(again, (error) => {
-              log.warn({ err: error, folder }, 'the disk use of a context cannot be measured');
+              log.warn({ err: error, folder: folders[0] }, 'the disk use of a context cannot be measured');
               again();
             });
           }, afterMs);

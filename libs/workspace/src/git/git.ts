@@ -1,6 +1,7 @@
 import { type Clock, FleetError, type Log } from '@hermes-fleet/protocol';
 import { COMMAND_ENV } from '../confinement/command-env.ts';
 import { type CommandLine, type CommandResult, type RunOptions, runCommand } from '../process/run-command.ts';
+import { capacityError } from '../process/start-failure.ts';
 
 /** Where git runs, and as whom. */
 export interface GitPlace {
@@ -74,25 +75,31 @@ const GIT_ENV: Readonly<Record<string, string>> = {
 
 const LIMITS = { timeoutMs: 60_000, keepBytes: 8 * 1024 * 1024, maxBytes: 64 * 1024 * 1024 };
 
-/** Runs git, and scripts of several git steps, for the gateway. */
+/** What git and the shell print when no process can be started. */
+const NO_ROOM = /^.*(?:[Cc]annot fork|unable to fork|Resource temporarily unavailable).*$/m;
+
+/** Runs git, and scripts of several git steps, for the gateway. Throws CAPACITY when no process can be started. */
 export function createGit(options: {
   readonly profile: string;
   readonly clock: Clock;
   readonly log: Log;
 }): Git {
   const base = { ...GIT_ENV, ...gitIdentity(options.profile) };
-  const exec: Git['exec'] = (place, command, args, call) => {
+  const exec: Git['exec'] = async (place, command, args, call) => {
     const env: Record<string, string> = { ...base, ...place.env };
     if (place.gitDir !== undefined) env.GIT_DIR = place.gitDir;
     if (place.workTree !== undefined) env.GIT_WORK_TREE = place.workTree;
     if (place.indexFile !== undefined) env.GIT_INDEX_FILE = place.indexFile;
-    return runCommand(place.wrap(command, args), {
+    const result = await runCommand(place.wrap(command, args), {
       cwd: place.cwd,
       env,
       clock: options.clock,
       ...LIMITS,
       ...call,
     });
+    const noRoom = result.exitCode === 0 ? null : NO_ROOM.exec(result.stderr);
+    if (noRoom !== null) throw capacityError(noRoom[0]);
+    return result;
   };
   return {
     async run(place, args, call) {

@@ -111,6 +111,7 @@ async function openIn(opened: ContextPlace, options: ContextTreeOptions): Promis
       const { result, header = '' } = await receivePack(git, place, script, limits);
       const [added, commit = ''] = header.split(' ');
       if (result.killed === 'output') throw new RefusedPack(`it is larger than ${MAX_PACK_BYTES} bytes`);
+      if (result.limit !== undefined) throw new RefusedPack(result.limit);
       if (result.exitCode !== 0 || !OBJECT_ID.test(commit)) {
         const { exitCode, killed, stderr } = result;
         log.warn(
