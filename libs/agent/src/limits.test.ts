@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { readdirSync, readFileSync } from 'node:fs';
 import { type TestContext, test } from 'node:test';
 import { systemClock } from '@hermes-fleet/protocol';
 import { silentLog } from '@hermes-fleet/protocol/testing';
@@ -11,7 +10,7 @@ import {
   createConfinement,
   runCommand,
 } from '@hermes-fleet/workspace';
-import { cannotConfine, makePlace, nodeForOthers } from '@hermes-fleet/workspace/testing';
+import { cannotConfine, commandsFolder, makePlace, nodeForOthers } from '@hermes-fleet/workspace/testing';
 import { AgentConfigSchema, commandLimits } from './config/config.ts';
 import { shellExecTool } from './tools/shell-exec.ts';
 
@@ -33,8 +32,7 @@ async function shell(t: TestContext, confine: (typeof METHODS)[number], limits: 
     clock: systemClock,
     log: silentLog,
   });
-  const dir = join(place.workspaceRoot, 'contexts');
-  mkdirSync(dir, { recursive: true });
+  const dir = await commandsFolder(place, confinement);
   const reach = { writable: [dir], readOnly: [] };
   const tool = shellExecTool({ profile: 'p', timeoutS: 120, limits: all, clock: systemClock });
   const wrap = (command: string, args: readonly string[]) => confinement.wrap(command, args, reach);

@@ -7,9 +7,16 @@ import { promisify } from 'node:util';
 import { systemClock } from '@hermes-fleet/protocol';
 import { silentLog, tempDir } from '@hermes-fleet/protocol/testing';
 import { createConfinement } from '@hermes-fleet/workspace';
-import { cannotConfine, makePlace, mayChangeUsers, nodeForOthers } from '@hermes-fleet/workspace/testing';
+import {
+  cannotConfine,
+  commandsFolder,
+  makePlace,
+  mayChangeUsers,
+  nodeForOthers,
+} from '@hermes-fleet/workspace/testing';
 import { AgentConfigSchema, commandLimits } from './config/config.ts';
 import { block, makeAgent, makeContext, makeTask } from './testing/harness.ts';
+import { usersTree } from './testing/tree.ts';
 import { shellExecTool } from './tools/shell-exec.ts';
 
 const exec = promisify(execFile);
@@ -29,10 +36,11 @@ function fullMachine(t: TestContext) {
 test('a task for which no process can be started is blocked, transiently and without a token', {
   skip: cannotConfine('bubblewrap'),
 }, async (t) => {
-  const place = makePlace(t);
+  const { place, dir } = usersTree(t);
   const { full, programs } = fullMachine(t);
   const parts = { confine: 'bubblewrap', ...place, programs, clock: systemClock, log: silentLog } as const;
-  const agent = await makeAgent(t, {}, { place, confinement: await createConfinement(parts) });
+  const confinement = await createConfinement(parts);
+  const agent = await makeAgent(t, { workspace: { path: dir } }, { place, confinement });
   writeFileSync(full, '');
   const context = makeContext();
   const { status, unmet } = await agent.executor.run(makeTask(block('a.txt', 'x')), context);
@@ -53,7 +61,7 @@ test('a command that cannot be started is a failed call that says so, and the ta
   const { full, programs } = fullMachine(t);
   const parts = { confine: 'bubblewrap', ...place, programs, clock: systemClock, log: silentLog } as const;
   const confinement = await createConfinement(parts);
-  const dir = join(place.workspaceRoot, 'contexts');
+  const dir = await commandsFolder(place, confinement);
   const wrap = (command: string, args: readonly string[]) =>
     confinement.wrap(command, args, { writable: [dir], readOnly: [] });
   const limits = commandLimits(AgentConfigSchema.parse({}).tools.shell.limits);

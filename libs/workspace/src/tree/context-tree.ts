@@ -196,7 +196,14 @@ async function openIn(opened: ContextPlace, options: ContextTreeOptions): Promis
         pack === undefined ? '' : await results.diff(began, pack, maxChars);
       return (await repaired(() => send('snapshot', 'What a review sees', show))).value.used;
     },
-    [Symbol.asyncDispose]: () => opened[Symbol.asyncDispose](),
+    [Symbol.asyncDispose]: async () => {
+      try {
+        await opened[Symbol.asyncDispose]();
+      } catch (err) {
+        // The result stands. The next run of the context tries again, and does not begin before nothing is left.
+        log.error({ context: name, err }, 'what a task left behind could not be ended');
+      }
+    },
   };
 }
 

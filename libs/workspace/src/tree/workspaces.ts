@@ -5,6 +5,7 @@ import type { Clock, Log, RepoState } from '@hermes-fleet/protocol';
 import { type Confinement, makePassableDirectory } from '../confinement/confinement.ts';
 import { anchoredFiles } from '../files/anchored-path.ts';
 import { createGit, type Git } from '../git/git.ts';
+import { capacityOf } from '../process/start-failure.ts';
 import { type Base, openBase, openSource, type Source } from '../stores/base.ts';
 import { contextName } from '../stores/context-name.ts';
 import { openResults, type Results } from '../stores/results.ts';
@@ -144,7 +145,7 @@ const openRepositoryTree = ({ dir }: Repository, { confinement }: Parts): OpenTr
 
 const unusable = (problem: string): RepoState => ({ branch: '', clean: true, problem });
 
-/** Caches a measurement for `STATE_MS`. One that fails is a problem of the repositories. */
+/** Caches a measurement for `STATE_MS`. One that fails is a problem of the repositories, unless there is no room for git. */
 function measured(
   clock: Clock,
   measure: () => Promise<RepoState>,
@@ -157,9 +158,12 @@ function measured(
     read() {
       const now = clock.now();
       if (last === undefined || now - last.at >= STATE_MS) {
-        const value = measure().catch((error) =>
-          unusable(error instanceof Error ? error.message : String(error)),
-        );
+        const value = measure().catch((error) => {
+          if (capacityOf(error) === undefined)
+            return unusable(error instanceof Error ? error.message : String(error));
+          forget();
+          throw error;
+        });
         last = { at: now, value };
       }
       return last.value;
