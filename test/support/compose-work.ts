@@ -32,7 +32,10 @@ export function composeWork(fleet: Pick<ComposeFleet, 'inside'>, operator: Targe
   /** Waits until a command in neo's workspace has left its mark. */
   const running = (file: string): Promise<void> =>
     until(async () => {
-      const found = await fleet.inside('neo', `find /workspace/contexts -name ${file}`);
+      const found = await fleet.inside(
+        'neo',
+        `find /workspace/contexts -mindepth 3 -maxdepth 3 -name ${file}`,
+      );
       return found.trim() !== '';
     }, `neo to be in the middle of ${file}`);
 
