@@ -79,12 +79,7 @@ async function archive(dir: string, file: string, { git, confinement }: TakeOver
     const part = `${file}.part`;
     await rm(part, { force: true });
     const limits = { file: part, maxBytes: Number.MAX_SAFE_INTEGER, timeoutMs: ARCHIVE_MS };
-    const { result } = await receivePack(
-      git,
-      place,
-      { text: `echo; exec tar -cf - --exclude=./.git .`, args: [] },
-      limits,
-    );
+    const { result } = await receivePack(git, place, { text: ARCHIVE_FILES, args: [] }, limits);
     if (result.exitCode !== 0)
       throw new FleetError(
         'INTERNAL',
@@ -98,6 +93,8 @@ async function archive(dir: string, file: string, { git, confinement }: TakeOver
 }
 
 const ARCHIVE_MS = 30 * 60_000;
+/** Leaves out the folder itself, which belongs to the gateway in a tree. */
+const ARCHIVE_FILES = `echo; find . -mindepth 1 -maxdepth 1 ! -name .git -print0 | tar --null -T - -cf -`;
 
 /** Commits, as the task, what is not committed in a worktree. What git cannot commit stays in the files. */
 async function commitLeftovers(name: string, source: Source, options: TakeOverOptions): Promise<void> {
