@@ -51,8 +51,6 @@ async function openIn(opened: ContextPlace, options: ContextTreeOptions): Promis
   const place: GitPlace = { cwd: dir, gitDir: join(dir, '.git'), workTree: dir, wrap };
   const branch = branchOf(name);
   const ready = join(options.dir, 'ready');
-  /** Where the repository goes that a task broke. */
-  const aside = join(home, 'broken.git');
 
   const refs = await results.refs(name);
   const begun = await readBase(ready);
@@ -78,7 +76,7 @@ async function openIn(opened: ContextPlace, options: ContextTreeOptions): Promis
       const hasPack = tip !== from;
       if (hasPack) await results.give(pack, tip, from);
       await using stdin = hasPack ? await open(pack, 'r') : undefined;
-      const args = [base.objects, branch, tip, files, String(MAX_FILE_BYTES), hasPack ? 'pack' : '', aside];
+      const args = [base.objects, branch, tip, files, String(MAX_FILE_BYTES), hasPack ? 'pack' : ''];
       const made = await git.exec(
         place,
         '/bin/sh',

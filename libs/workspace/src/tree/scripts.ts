@@ -7,16 +7,14 @@
 export const BROKEN = 91;
 
 /**
- * Makes the tree's repository: a new `.git` that borrows the objects of the base. With `keep`, files that are there stay, and
- * an old `.git` is moved aside, for branches and stashes of the task's own.
+ * Makes the tree's repository: a new `.git` that borrows the objects of the base. Files that are there stay.
  *
  * Arguments: object folder of the base, branch, commit, `checkout` or `keep`, the size in bytes above which files that
- * stay are left out of commits, `pack` if standard input is a pack of what the base lacks, where an old `.git` goes,
- * and the shallow commits. Prints the files that are left out.
+ * stay are left out of commits, `pack` if standard input is a pack of what the base lacks, and the shallow commits. Prints
+ * the files that are left out.
  */
 export const SET_UP = `set -e
-objects=$1 branch=$2 commit=$3 files=$4 max=$5 input=$6 aside=$7; shift 7
-if [ "$files" = keep ]; then rm -rf "$aside"; mv .git "$aside" 2>/dev/null || true; fi
+objects=$1 branch=$2 commit=$3 files=$4 max=$5 input=$6; shift 6
 rm -rf .git
 mkdir -p .git/objects/info .git/objects/pack .git/info ".git/refs/heads/\${branch%/*}"
 printf '%s\\n' "$objects" >.git/objects/info/alternates
