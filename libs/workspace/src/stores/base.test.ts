@@ -92,6 +92,34 @@ test('a shallow clone is a base', async (t) => {
   }
 });
 
+test('a shallow clone that is deepened is still a base, for old contexts and new ones', async (t) => {
+  const user = usersProject(t);
+  for (const file of ['c.txt', 'd.txt', 'e.txt']) user.commit(file, file);
+  const path = join(user.root, 'shallow');
+  execFileSync('git', ['clone', '-q', '--depth', '1', `file://${user.path}`, path]);
+  const contexts = await openTestContexts(t, { path });
+  await contexts.task('one', 'echo 1 > f.txt');
+  execFileSync('git', ['-C', path, 'fetch', '-q', '--deepen=2']);
+  user.commit('g.txt', 'g');
+  execFileSync('git', ['-C', path, 'pull', '-q']);
+  const two = await contexts.task('two', 'git log --format=%s; git fsck --no-dangling 2>&1; echo 1 > f.txt');
+  assert.deepEqual([two.stdout, two.changed], ['Add g.txt\nAdd e.txt\n', ['f.txt']], two.stderr);
+  const one = await contexts.task('one', 'git log --format=%s; echo 2 > f.txt');
+  assert.deepEqual([one.stdout, one.changed], ['Task\nAdd e.txt\n', ['f.txt']], one.stderr);
+});
+
+test('a branch of the user’s whose name begins with that of a former one is a base', async (t) => {
+  const user = usersProject(t);
+  user.git('checkout', '-q', '-b', 'feature');
+  const contexts = await openTestContexts(t, { path: user.path });
+  await contexts.task('one', 'echo 1 > c.txt');
+  user.git('checkout', '-q', '-b', 'feature-x');
+  user.git('branch', '-D', 'feature');
+  user.git('checkout', '-q', '-b', 'feature/x');
+  assert.equal((await contexts.task('two', 'ls')).stdout, 'a.txt\nb.txt\n');
+  assert.equal((await (await contexts.restart()).workspaces.repoState()).branch, 'feature/x');
+});
+
 test('a path that is no usable repository is named, with the field', async (t) => {
   const user = usersProject(t);
   const refused = async (path: string, reason: RegExp): Promise<void> => {

@@ -112,7 +112,7 @@ function createMirror(git: Git, store: Store, source: Source): () => Promise<str
 
   async function mirror(): Promise<string> {
     const { exitCode, stdout, stderr } = await git.exec(source.place, '/bin/sh', ['-c', HEAD]);
-    const [commit = '', branch = '', ...shallow] = stdout.trimEnd().split('\n');
+    const [commit = '', ...shallow] = stdout.trimEnd().split('\n');
     if (exitCode !== 0) {
       const reason = 'it is not the top of a git repository with a commit that commands can read';
       throw unusable(source.dir, `${reason}: ${firstLine(stderr)}`);
@@ -120,10 +120,10 @@ function createMirror(git: Git, store: Store, source: Source): () => Promise<str
     if (!OBJECT_ID.test(commit)) throw unusable(source.dir, 'its object format is not SHA-1');
     if (!(await has(commit))) {
       await copy(commit);
-      await setShallow(store, shallow);
+      // The source may have been deepened since, and the commits where earlier copies end stay without parents.
+      await setShallow(store, [...new Set([...(await readShallow(store)), ...shallow])]);
       await git.run(store.place, ['update-ref', baseRef(commit), commit]);
     }
-    if (branch !== '') await git.run(store.place, ['update-ref', `refs/heads/${branch}`, commit]);
     return commit;
   }
 
@@ -137,9 +137,8 @@ function createMirror(git: Git, store: Store, source: Source): () => Promise<str
 /** Keeps a commit in the base for the contexts that started there, also when its branch has left it. */
 const baseRef = (commit: string): string => `refs/bases/${commit}`;
 
-/** Prints the commit, the branch or an empty line, and the file `shallow`. */
+/** Prints the commit and the file `shallow`. */
 const HEAD = `git rev-parse --verify 'HEAD^{commit}' || exit
-git symbolic-ref -q --short HEAD || echo
 cat "$(git rev-parse --git-path shallow)" 2>/dev/null; true`;
 
 /** Prints an empty line and a pack of the first commit without the history of the others, as far as they are there. */
