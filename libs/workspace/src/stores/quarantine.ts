@@ -54,7 +54,8 @@ export async function examine<T>(
     const strict = ['--strict', '--fsck-objects', `--max-input-size=${MAX_PACK_BYTES}`];
     const indexed = await indexPack(git, place, file, strict, { timeoutMs: CHECK_MS });
     if (indexed.exitCode !== 0) throw new RefusedPack(`git refuses its objects: ${reasonOf(indexed.stderr)}`);
-    const walk = ['rev-list', '--objects', '--quiet', `--filter=blob:limit=${MAX_FILE_BYTES}`];
+    // The filter leaves out what has the size of its limit, too.
+    const walk = ['rev-list', '--objects', '--quiet', `--filter=blob:limit=${MAX_FILE_BYTES + 1}`];
     const args = [...walk, '--filter-print-omitted', `${commit}^{commit}`, `^${base}`];
     const whole = await git.exec(place, 'git', args, { timeoutMs: CHECK_MS });
     if (whole.exitCode !== 0) throw new RefusedPack(`objects are missing: ${reasonOf(whole.stderr)}`);

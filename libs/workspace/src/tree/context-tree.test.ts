@@ -118,6 +118,46 @@ test('a file that is too large for a result is left out and named, and the rest 
   assert.deepEqual([next.changed, next.left], [['b.txt'], undefined]);
 });
 
+test('a file of just the largest size is part of a result', async (t) => {
+  const contexts = await openTestContexts(t);
+  const made = await contexts.task('one', 'truncate -s 100M big.bin; echo 1 > a.txt');
+  assert.deepEqual([made.changed, made.left], [['a.txt', 'big.bin'], undefined]);
+});
+
+test('branches and stashes stay in the repository that a new one replaces, until the next', async (t) => {
+  const contexts = await openTestContexts(t);
+  const commit = 'git add -A; git commit -qm';
+  await contexts.task(
+    'one',
+    `echo 1 > a; ${commit} a; git checkout -qb side; echo s > s; ${commit} s; git checkout -q fleet/one;
+     echo 2 > a; git stash -q; truncate -s 101M big`,
+  );
+  const old = 'git --git-dir=.git/replaced';
+  const look = `ls -A; cat a; ${old} show side:s stash:a; git fetch -q .git/replaced side; git show FETCH_HEAD:s`;
+  const next = await contexts.task('one', look);
+  assert.equal(next.stdout, '.git\na\nbig\n1\ns\n2\ns\n', next.stderr);
+  // A set-up that was interrupted left it in the tree.
+  await contexts.task('one', 'mv .git/replaced .git-replaced; rm .git/HEAD');
+  const again = await contexts.task('one', look);
+  assert.deepEqual([again.stdout, again.changed], [next.stdout, []], again.stderr);
+  await contexts.task('one', 'rm .git/HEAD');
+  const last = await contexts.task(
+    'one',
+    'ls -d .git/replaced/replaced .git-replaced; git status --porcelain',
+  );
+  assert.equal(last.stdout, '');
+});
+
+test('temporary files go at the end of a task, however many, and also closed folders', async (t) => {
+  const contexts = await openTestContexts(t);
+  const name = 'x'.repeat(100);
+  await contexts.task(
+    'one',
+    `cd "$TMPDIR"; seq -f %.0f${name} 30000 | xargs touch; mkdir .d; touch .d/x; chmod 0 .d; ln -s /etc link`,
+  );
+  assert.equal((await contexts.task('one', 'ls -A "$TMPDIR"')).stdout, '');
+});
+
 test('the diff for a review shows uncommitted work and commits nothing', async (t) => {
   const contexts = await openTestContexts(t);
   await using workspace = await contexts.open('one');

@@ -7,7 +7,9 @@
 export const BROKEN = 91;
 
 /**
- * Makes the tree's repository: a new `.git` that borrows the objects of the base. Files that are there stay.
+ * Makes the tree's repository: a new `.git` that borrows the objects of the base. Files that are there stay. So does the
+ * repository that it replaces, as `.git/replaced`, for it may have branches and stashes that no result has: at most one, and
+ * none above 1 GiB. A script that ends early leaves it as `.git-replaced` for the next one.
  *
  * Arguments: object folder of the base, branch, commit, `checkout` or `keep`, the size in bytes above which files that
  * stay are left out of commits, `pack` if standard input is a pack of what the base lacks, and the shallow commits. Prints
@@ -15,8 +17,13 @@ export const BROKEN = 91;
  */
 export const SET_UP = `set -e
 objects=$1 branch=$2 commit=$3 files=$4 max=$5 input=$6; shift 6
+if [ "$files" = keep ] && [ ! -e .git-replaced ] && [ -d .git ] && [ ! -L .git ]; then
+  rm -rf .git/replaced
+  mv .git .git-replaced
+fi
 rm -rf .git
 mkdir -p .git/objects/info .git/objects/pack .git/info ".git/refs/heads/\${branch%/*}"
+echo /.git-replaced >.git/info/exclude
 printf '%s\\n' "$objects" >.git/objects/info/alternates
 printf 'ref: refs/heads/%s\\n' "$branch" >.git/HEAD
 printf '[core]\\n\\trepositoryformatversion = 0\\n\\tbare = false\\n\\tlogallrefupdates = true\\n' >.git/config
@@ -25,7 +32,11 @@ if [ "$input" = pack ]; then git index-pack --stdin >/dev/null; fi
 printf '%s\\n' "$commit" >".git/refs/heads/$branch"
 if [ "$files" = checkout ]; then exec git read-tree --reset -u HEAD; fi
 git read-tree HEAD
-find . \\( -path ./.git -o -path ./.scratch \\) -prune -o -type f -size "+\${max}c" -print | sed 's/^\\.//; s/[][*?\\\\]/\\\\&/g' | tee .git/info/exclude`;
+if [ -e .git-replaced ]; then
+  [ "$(du -sm .git-replaced | cut -f 1)" -le 1024 ] || rm -rf .git-replaced
+  mv .git-replaced .git/replaced 2>/dev/null || :
+fi
+find . \\( -path ./.git -o -path ./.scratch \\) -prune -o -type f -size "+\${max}c" -print | sed 's/^\\.//; s/[][*?\\\\]/\\\\&/g' | tee -a .git/info/exclude`;
 
 /**
  * Commits all changes (\`commit\`), and empties the folder for temporary files too (\`end\`), or only makes a commit of them
@@ -35,7 +46,8 @@ find . \\( -path ./.git -o -path ./.scratch \\) -prune -o -type f -size "+\${max
  * Arguments: mode, message, the commit that the gateway has, commit of the base, folder for temporary files, pathspecs.
  */
 export const SAVE = `mode=$1 message=$2 known=$3 base=$4 tmp=$5; shift 5
-[ "$mode" != end ] || rm -rf -- "$tmp"/* "$tmp"/.[!.]* "$tmp"/..?*
+empty() { find "$tmp" -mindepth 1 -delete 2>/dev/null; }
+[ "$mode" != end ] || empty || { chmod -R u+rwX "$tmp" 2>/dev/null; empty; }
 rm -f .git/index.lock
 git add --all --ignore-errors "$@"; added=$?
 [ $added -le 1 ] || exit ${BROKEN}
