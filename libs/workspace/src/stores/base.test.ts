@@ -165,6 +165,20 @@ test('without a path the base is the profile’s own, and a commit that is pushe
   assert.deepEqual(await contexts.workspaces.repoState(), { branch: 'main', clean: true });
 });
 
+test('locks that a power cut left in a store go at the next start', async (t) => {
+  const user = usersProject(t);
+  const contexts = await openTestContexts(t, { path: user.path });
+  await contexts.task('one', 'echo 1 > c.txt');
+  const root = contexts.place.workspaceRoot;
+  const locks = ['refs/heads/fleet/one.lock', 'refs/contexts/one.lock', 'packed-refs.lock', 'HEAD.lock'];
+  for (const lock of locks) writeFileSync(join(root, 'results.git', lock), '');
+  const commit = user.commit('d.txt', 'd');
+  writeFileSync(join(root, `base.git/refs/bases/${commit}.lock`), '');
+  const again = await contexts.restart();
+  assert.deepEqual((await again.task('one', 'echo 2 > c.txt')).changed, ['c.txt']);
+  assert.match((await again.task('two', 'ls')).stdout, /d\.txt/);
+});
+
 test('a broken store is a problem at once, and at the next start all that is whole is saved', async (t) => {
   const log = recordingLog();
   const contexts = await openTestContexts(t, { log });

@@ -90,7 +90,9 @@ export async function openResults(options: {
       if (result.exitCode !== 0) throw new Error(`git cannot pack ${commit}: ${result.stderr.slice(0, 500)}`);
     },
     changed: async (from, to) =>
-      pathsOf(await git.run(store.place, ['diff-tree', '-r', ...NAMES, from, to, ...LEFT_OUT])),
+      from === to
+        ? []
+        : pathsOf(await git.run(store.place, ['diff-tree', '-r', ...NAMES, from, to, ...LEFT_OUT])),
     diff: (from, pack, maxChars) =>
       examine(git, checked, pack, async ({ place }) => {
         const alternates = [baseObjects, store.objects].map((path) => JSON.stringify(path)).join(':');

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { chmod, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Log } from '@hermes-fleet/protocol';
+import { hasCode } from '../files/anchored-folder.ts';
 import type { Git, GitPlace } from '../git/git.ts';
 import { indexPack, receivePack } from './pack-file.ts';
 
@@ -33,6 +34,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   const { dir, git, log } = options;
   const store: Store = { dir, objects: join(dir, 'objects'), place: ownPlace(dir) };
   await mkdir(dir, { recursive: true, mode: 0o700 });
+  await removeLocks(store);
   if ((await readdir(dir)).length === 0) await create(options, store);
   else if (await isBroken(git, store)) {
     const broken = `${dir}.broken-${randomUUID()}`;
@@ -51,6 +53,18 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   return store;
 }
 
+/** A power cut in the middle of a git command leaves locks, which would keep every later one from its ref. */
+async function removeLocks({ dir }: Store): Promise<void> {
+  const refs = await readdir(join(dir, 'refs'), { recursive: true }).catch(unlessAbsent);
+  const locks = [
+    ...LOCKS,
+    ...(refs ?? []).filter((name) => name.endsWith('.lock')).map((name) => join('refs', name)),
+  ];
+  await Promise.all(locks.map((name) => rm(join(dir, name), { force: true })));
+}
+
+const LOCKS = ['HEAD.lock', 'config.lock', 'packed-refs.lock', 'shallow.lock'];
+
 /** True when git does not take the folder for a repository, or the object of a ref is missing. */
 export async function isBroken(git: Git, { place }: Store): Promise<boolean> {
   return (await git.ask(place, ['for-each-ref', '--format=%(objecttype)'])) !== 0;
@@ -58,10 +72,7 @@ export async function isBroken(git: Git, { place }: Store): Promise<boolean> {
 
 /** The commits whose parents are missing on purpose. */
 export async function readShallow({ dir }: Store): Promise<string[]> {
-  const text = await readFile(join(dir, 'shallow'), 'utf8').catch((error) => {
-    if (error.code === 'ENOENT') return '';
-    throw error;
-  });
+  const text = (await readFile(join(dir, 'shallow'), 'utf8').catch(unlessAbsent)) ?? '';
   return text.split('\n').filter((line) => line !== '');
 }
 
@@ -128,3 +139,7 @@ async function salvage(
 }
 
 const PACK_ONE = 'echo; echo "$1" | git pack-objects --revs --stdout -q';
+
+function unlessAbsent(error: unknown): undefined {
+  if (!hasCode(error, 'ENOENT')) throw error;
+}
