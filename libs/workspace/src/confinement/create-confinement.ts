@@ -50,7 +50,7 @@ const ENABLE =
  */
 export async function createConfinement(options: ConfinementOptions): Promise<Confinement> {
   const root = await prepare(options);
-  const servers = join(root, 'mcp');
+  const [servers, places] = [join(root, 'mcp'), join(root, 'mcp-places')];
   const readable = await readablePaths(options.readable ?? []);
   const { network = 'full' } = options;
   const programs: Programs = {
@@ -81,7 +81,9 @@ export async function createConfinement(options: ConfinementOptions): Promise<Co
       wrap: (command, args, reach) => wrap(command, args, reach, true),
       launch: launchIn(servers),
       async serverPlace(name) {
-        const dir = join(servers, `.probe-${createHash('sha256').update(name).digest('hex').slice(0, 16)}`);
+        // Its parent is the gateway's: in a folder of the servers, one could put a link to any place here.
+        await makePassableDirectory(places, otherUser);
+        const dir = join(places, createHash('sha256').update(name).digest('hex').slice(0, 16));
         await makeSharedDirectory(dir, otherUser);
         return { dir, wrap: launchIn(dir) };
       },
