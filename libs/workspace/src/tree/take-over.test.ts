@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import {
+  chmodSync,
   existsSync,
   mkdirSync,
   readdirSync,
@@ -95,6 +96,17 @@ test('the contexts and branches of an older workspace are taken over with all th
   const again = await open();
   assert.equal(git('results.git', 'rev-parse', 'fleet/one'), tip, 'an old branch does not come back');
   assert.equal((await again.task('one', 'cat new.txt')).stdout, '1\n');
+});
+
+test('files that a task closed to everybody do not keep the profile from its start, and are kept', async (t) => {
+  const { root, context, open } = oldWorkspace(t);
+  context('one');
+  const tree = join(root, 'contexts/one');
+  mkdirSync(join(tree, 'closed'));
+  for (const name of ['closed/a', 'b']) writeFileSync(join(tree, name), name);
+  for (const name of ['closed/a', 'closed', 'b']) chmodSync(join(tree, name), 0);
+  const next = await (await open()).task('one', 'chmod -R u+rwX .; cat closed/a b done.txt');
+  assert.equal(next.stdout, 'closed/abone', next.stderr);
 });
 
 test('a take-over that a crash interrupted is completed, wherever it was', async (t) => {

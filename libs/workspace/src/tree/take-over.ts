@@ -94,7 +94,7 @@ async function archive(dir: string, file: string, { git, confinement }: TakeOver
 
 const ARCHIVE_MS = 30 * 60_000;
 /** Leaves out the folder itself, which belongs to the gateway in a tree. */
-const ARCHIVE_FILES = `echo; find . -mindepth 1 -maxdepth 1 ! -name .git -print0 | tar --null -T - -cf -`;
+const ARCHIVE_FILES = `echo; chmod -R u+rX -- ./* ./.[!.]* ./..?* 2>/dev/null; find . -mindepth 1 -maxdepth 1 ! -name .git -print0 | tar --null -T - -cf -`;
 
 /** Commits, as the task, what is not committed in a worktree. What git cannot commit stays in the files. */
 async function commitLeftovers(name: string, source: Source, options: TakeOverOptions): Promise<void> {
