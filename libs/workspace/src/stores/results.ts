@@ -34,6 +34,7 @@ export interface Results {
 
 /** Results between two times that their packs are made one. */
 const REPACK_AFTER = 32;
+const MAX_NAMES_BYTES = 64 * 1024 * 1024;
 /** A larger file has no readable diff. */
 const DIFFED = ['-c', 'core.bigFileThreshold=1m'];
 
@@ -89,16 +90,21 @@ export async function openResults(options: {
       });
       if (result.exitCode !== 0) throw new Error(`git cannot pack ${commit}: ${result.stderr.slice(0, 500)}`);
     },
-    changed: async (from, to) =>
-      from === to
-        ? []
-        : pathsOf(await git.run(store.place, ['diff-tree', '-r', ...NAMES, from, to, ...LEFT_OUT])),
+    async changed(from, to) {
+      if (from === to) return [];
+      const args = ['diff-tree', '-r', ...NAMES, from, to, ...LEFT_OUT];
+      return pathsOf(await git.run(store.place, args, { keepBytes: MAX_NAMES_BYTES }));
+    },
     diff: (from, pack, maxChars) =>
       examine(git, checked, pack, async ({ place }) => {
         const alternates = [baseObjects, store.objects].map((path) => JSON.stringify(path)).join(':');
         const here = { ...place, env: { ...place.env, GIT_ALTERNATE_OBJECT_DIRECTORIES: alternates } };
         const args = [...DIFFED, 'diff-tree', '-r', '-p', ...READABLE, from, pack.commit, ...LEFT_OUT];
-        return shortened(await git.run(here, args), maxChars);
+        const { exitCode, killed, stdout, stderr } = await git.exec(here, 'git', args);
+        // Of a diff that is too long, the beginning is there.
+        if (exitCode === 0 || killed === 'output') return shortened(stdout, maxChars);
+        log.error({ exitCode, killed, stderr: stderr.slice(0, 2000) }, 'git failed to compare a result');
+        throw new FleetError('INTERNAL', 'the changes of a task cannot be shown; the log has git’s output');
       }),
     broken: () => isBroken(git, store),
   };

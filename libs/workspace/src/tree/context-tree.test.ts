@@ -172,6 +172,19 @@ test('the diff for a review shows uncommitted work and commits nothing', async (
   assert.deepEqual(readdirSync(join(contexts.place.workspaceRoot, 'results.git/packs')), []);
 });
 
+test('a diff of any length is cut, and all of very many changed paths are named', async (t) => {
+  const contexts = await openTestContexts(t);
+  await using workspace = await contexts.open('one');
+  const begun = await workspace.begin(true);
+  assert.ok('base' in begun);
+  await contexts.sh(workspace, 'yes | head -c 1000000 >1; for n in $(seq 2 50); do cp 1 $n; done');
+  assert.match(await workspace.diffSince(begun.base, 1000), /^diff --git a\/1 .*\n\[the diff goes on/s);
+  const dir = 'd'.repeat(240);
+  await contexts.sh(workspace, `rm *; mkdir -p ${dir}/${dir}; cd ${dir}/${dir}; seq 18000 | xargs touch`);
+  await workspace.commit('Task');
+  assert.equal((await workspace.changedSince(begun.base)).length, 18_000);
+});
+
 test('the packs of many results become one', async (t) => {
   const contexts = await openTestContexts(t);
   for (let at = 0; at < 33; at += 1) await contexts.task(`c${at % 3}`, `echo ${at} > ${at}.txt`);
