@@ -105,6 +105,16 @@ test('a set-up that a crash interrupted is done again', async (t) => {
   assert.deepEqual([back.stdout, back.changed], ['1\n2\n', []]);
 });
 
+test('a power cut that empties the record of a context costs no files', async (t) => {
+  const contexts = await openTestContexts(t);
+  await contexts.task('one', 'echo 1 > a.txt');
+  const dir = join(contexts.place.workspaceRoot, 'contexts/one');
+  writeFileSync(join(dir, 'ready'), '');
+  writeFileSync(join(dir, 'tree/a.txt'), 'later work');
+  const back = await contexts.task('one', 'cat a.txt');
+  assert.equal(back.stdout, 'later work');
+});
+
 test('a file that is too large for a result is left out and named, and the rest is taken', async (t) => {
   const contexts = await openTestContexts(t);
   const made = await contexts.task(

@@ -163,9 +163,11 @@ async function openIn(opened: ContextPlace, options: ContextTreeOptions): Promis
 
   const isNew = begun === undefined || !(await isThere(dir));
   if (isNew) {
-    await rm(ready, { force: true });
+    // A power cut may have emptied the file, which is written when the files are complete.
+    const complete = begun === undefined && (await isThere(ready)) && (await isThere(dir));
+    if (!complete) await rm(ready, { force: true });
     const kept = join(options.dir, KEPT);
-    const keeps = await isThere(kept);
+    const keeps = complete || (await isThere(kept));
     await opened.make(git);
     await setUp(keeps ? 'keep' : 'checkout');
     await writeFile(ready, from);
