@@ -54,9 +54,11 @@ export async function openResults(options: {
     taken += 1;
     if (taken % REPACK_AFTER !== 0) return;
     // Unreachable objects are kept, because another context's result may arrive at the same time.
-    const { exitCode, stderr } = await git.exec(store.place, 'git', REPACK, { timeoutMs: REPACK_MS });
-    if (exitCode !== 0)
-      log.warn({ exitCode, stderr: stderr.slice(0, 2000) }, 'results could not be repacked');
+    try {
+      await git.run(store.place, REPACK, { timeoutMs: REPACK_MS });
+    } catch (err) {
+      log.warn({ err }, 'results could not be repacked; the next try is after further results');
+    }
   }
 
   return {

@@ -1,4 +1,4 @@
-import { appendFile, lstat, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { appendFile, lstat, mkdir, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { FleetError, type Log } from '@hermes-fleet/protocol';
 import type { Confinement, Reach } from '../confinement/confinement.ts';
@@ -85,6 +85,8 @@ async function archive(dir: string, file: string, { git, confinement }: TakeOver
         'INTERNAL',
         `the files of ${dir} cannot be archived: ${result.stderr.slice(0, 300)}`,
       );
+    await using written = await open(part, 'r');
+    await written.sync();
     await rename(part, file);
   }
   if (!(await isThere(dir))) return;
@@ -94,7 +96,7 @@ async function archive(dir: string, file: string, { git, confinement }: TakeOver
 
 const ARCHIVE_MS = 30 * 60_000;
 /** Leaves out the folder itself, which belongs to the gateway in a tree. */
-const ARCHIVE_FILES = `echo; chmod -R u+rX -- ./* ./.[!.]* ./..?* 2>/dev/null; find . -mindepth 1 -maxdepth 1 ! -name .git -print0 | tar --null -T - -cf -`;
+const ARCHIVE_FILES = `echo; chmod -R u+rX . 2>/dev/null; find . -mindepth 1 -maxdepth 1 ! -name .git -print0 | tar --null -T - -cf -`;
 
 /** Commits, as the task, what is not committed in a worktree. What git cannot commit stays in the files. */
 async function commitLeftovers(name: string, source: Source, options: TakeOverOptions): Promise<void> {
