@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -31,7 +31,7 @@ function shipped(workspaceDir: string) {
 }
 
 interface ProfileOptions {
-  readonly servers?: (node: string) => Servers;
+  readonly servers?: (node: string, workspaceRoot: string) => Servers;
   readonly clock?: Clock;
   readonly onEvent?: () => void;
 }
@@ -52,7 +52,7 @@ async function makeProfile(
     clock: systemClock,
     log: silentLog,
   });
-  const found = servers?.(node) ?? shipped(place.workspaceRoot);
+  const found = servers?.(node, place.workspaceRoot) ?? shipped(place.workspaceRoot);
   const config = AgentConfigSchema.parse({
     mcp: {
       servers: Object.fromEntries(
@@ -218,29 +218,17 @@ for (const confine of ['bubblewrap', 'uid'] as const) {
   });
 
   test(`a shared server reaches a folder of its own and no context (${confine})`, {
-    skip: skip || (confine === 'uid' && 'shared servers and commands are one user'),
+    skip,
     timeout: 120_000,
   }, async (t) => {
     const script = join(dirname(FILESYSTEM), 'dist/index.js');
-    const place = makePlace(t);
-    mkdirSync(place.workspaceRoot, { recursive: true });
+    const { pool, run, place } = await makeProfile(t, confine, {
+      servers: (node, root) => ({ old: { command: node, args: [script, root], scope: 'profile' } }),
+    });
     const { workspaceRoot } = place;
-    const confinement = await createConfinement({
-      confine,
-      ...place,
-      readable: [ROOT],
-      clock: systemClock,
-      log: silentLog,
-    });
-    const config = AgentConfigSchema.parse({
-      mcp: {
-        servers: { old: { command: process.execPath, args: [script, workspaceRoot], scope: 'profile' } },
-      },
-    });
-    const pool = await openMcp({ config: config.mcp, confinement, clock: systemClock, log: silentLog });
-    t.after(() => pool.close());
-    const secret = join(workspaceRoot, 'contexts/secret.txt');
-    writeFileSync(secret, 'the victim knows', { mode: 0o666 });
+    const victim = await run('victim', block('secret.txt', 'the victim knows'), block('sh', 'pwd'));
+    const dir = /^ +(\/.*)$/m.exec(victim)?.[1] ?? assert.fail(victim);
+    const secret = join(dir, 'secret.txt');
     const limits = { signal: new AbortController().signal, timeoutMs: 60_000 };
     const call = (name: string, args: Record<string, string>) => pool.callTool('old', name, args, limits);
     const mine = join(workspaceRoot, 'mcp/notes.txt');
@@ -250,12 +238,14 @@ for (const confine of ['bubblewrap', 'uid'] as const) {
       ['read_text_file', { path: secret }],
       ['write_file', { path: secret, content: 'rewritten' }],
       ['list_directory', { path: join(workspaceRoot, 'contexts') }],
+      ['list_directory', { path: dir }],
+      ['write_file', { path: join(dir, 'planted.txt'), content: 'x' }],
       ['write_file', { path: join(workspaceRoot, 'contexts/planted.txt'), content: 'x' }],
     ] as const) {
       const { isError, content } = await call(name, args);
       assert.ok(isError, `${name}: ${content}`);
     }
-    assert.equal(readFileSync(secret, 'utf8'), 'the victim knows');
+    assert.equal(readFileSync(secret, 'utf8').trim(), 'the victim knows');
   });
 
   test(`a server that is stopped is killed with all its processes, and started anew (${confine})`, {
