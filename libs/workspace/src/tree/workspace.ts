@@ -52,7 +52,7 @@ export interface Tree {
 export interface Workspaces {
   /** Resolves with the context's tree when the run may use it. */
   open(contextId: string, opening: Opening): Promise<Workspace>;
-  /** The state of the repositories, at most 2 s old. */
+  /** The state of the repositories, at most 2 s old. Throws CAPACITY when no process can be started. */
   repoState(): Promise<RepoState>;
   /** All existing trees, also those that runs use. */
   trees(): Promise<Tree[]>;
