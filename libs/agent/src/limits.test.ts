@@ -1,13 +1,15 @@
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { systemClock } from '@hermes-fleet/protocol';
-import { silentLog } from '@hermes-fleet/protocol/testing';
+import { silentLog, tempDir } from '@hermes-fleet/protocol/testing';
 import {
   COMMAND_ENV,
   COMMAND_UID,
   type CommandLimits,
   createConfinement,
+  defaultProcesses,
   runCommand,
 } from '@hermes-fleet/workspace';
 import { cannotConfine, commandsFolder, makePlace, nodeForOthers } from '@hermes-fleet/workspace/testing';
@@ -184,6 +186,19 @@ test('a machine without prlimit is named in the note of the confinement', async 
   assert.match(note, /only memory_mb applies: there is no prlimit \(install util-linux\)/);
   const found = await createConfinement({ confine: 'unconfined', ...parts, programs });
   assert.doesNotMatch(found.note, /prlimit/);
+});
+
+test('the processes by default are half of what the container may have, and at most 2048', (t) => {
+  const dir = tempDir(t);
+  const of = (name: string, text: string): number => {
+    writeFileSync(join(dir, name), text);
+    return defaultProcesses([join(dir, 'absent'), join(dir, name)]);
+  };
+  assert.equal(of('some', '1024\n'), 512);
+  assert.equal(of('many', '60000\n'), 2048);
+  assert.equal(of('unlimited', 'max\n'), 2048);
+  assert.equal(defaultProcesses([join(dir, 'absent')]), 2048);
+  assert.equal(DEFAULTS.processes, defaultProcesses());
 });
 
 test('the memory by default is three quarters of what the machine has', () => {

@@ -278,7 +278,10 @@ export function createGateway(options: GatewayOptions): Gateway {
     repoState: repo.last,
     announce: self.now,
     async freshAnnounce() {
-      await repo.measureQuietly();
+      // Without room for a process, the last state is announced.
+      await repo.measureQuietly().catch((error) => {
+        if (!(error instanceof FleetError && error.code === 'CAPACITY')) throw error;
+      });
       return self.now();
     },
     replyMetadata: self.metadataFor,

@@ -16,7 +16,7 @@ export {
 export { type AnchoredFiles, anchoredFiles } from './files/anchored-path.ts';
 export { LEFT_OUT } from './git/diff.ts';
 export { createGit, gitIdentity } from './git/git.ts';
-export { type CommandLimits, defaultMemoryMb, limitMet } from './limits/command-limits.ts';
+export { type CommandLimits, defaultMemoryMb, defaultProcesses, limitMet } from './limits/command-limits.ts';
 export { CapturedOutput } from './process/captured-output.ts';
 export { createCommandRecords } from './process/command-records.ts';
 export { killTree } from './process/kill-tree.ts';

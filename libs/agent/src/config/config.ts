@@ -1,5 +1,10 @@
 import { McpServerConfigSchema } from '@hermes-fleet/mcp';
-import { type CommandLimits, type ConfinementOptions, defaultMemoryMb } from '@hermes-fleet/workspace';
+import {
+  type CommandLimits,
+  type ConfinementOptions,
+  defaultMemoryMb,
+  defaultProcesses,
+} from '@hermes-fleet/workspace';
 import { z } from 'zod';
 import { IgnoredKeys, IgnoredTools } from './ignored-keys.ts';
 import { modelProblem } from './model-name.ts';
@@ -21,7 +26,8 @@ const Workspace = z.strictObject({
 
 /** What a command and a stdio MCP server may use; 0: no limit. See `CommandLimits`. */
 const ShellLimits = z.strictObject({
-  processes: z.int().min(0).max(1_000_000).default(2048),
+  /** Default: 2048, or half of what the container may have. */
+  processes: z.int().min(0).max(1_000_000).optional(),
   /** Default: three quarters of the memory of the machine or the container. */
   memory_mb: z.int().min(0).optional(),
   data_mb: z.int().min(0).default(0),
@@ -196,7 +202,7 @@ export function confinementSettings({
 }
 
 export const commandLimits = (limits: AgentConfig['tools']['shell']['limits']): CommandLimits => ({
-  processes: limits.processes,
+  processes: limits.processes ?? defaultProcesses(),
   memoryMb: limits.memory_mb ?? defaultMemoryMb(),
   dataMb: limits.data_mb,
   fileMb: limits.file_mb,

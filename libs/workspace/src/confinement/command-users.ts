@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto';
 import { chmodSync, chownSync, lstatSync, mkdirSync, readdirSync } from 'node:fs';
 import { lstat, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -53,7 +54,8 @@ export function openCommandUsers(
   chmodSync(contexts, (lstatSync(contexts).mode & 0o7777) | 0o011);
   const taken = takenBelow(contexts, range);
   const uses = new Map<number, Use>();
-  let last = Math.max(range.first - 1, ...taken);
+  // The kernel counts processes by number, so containers whose contexts had the same ones would share a limit.
+  let last = taken.size > 0 ? Math.max(...taken) : randomInt(range.first, range.last + 1);
 
   function free(): number {
     if (taken.size > range.last - range.first) {

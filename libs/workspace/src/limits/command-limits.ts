@@ -1,4 +1,4 @@
-import { accessSync, constants, readFileSync } from 'node:fs';
+import { accessSync, constants, existsSync, readFileSync } from 'node:fs';
 import { constants as osConstants, totalmem } from 'node:os';
 import { delimiter, resolve } from 'node:path';
 
@@ -23,6 +23,17 @@ const MIB = 1024 * 1024;
 const CPU_GRACE_S = 5;
 /** Makes the kernel end commands before the gateway when the machine has no memory left. */
 const OOM_SCORE_ADJ = 900;
+
+const MOST_PROCESSES = 2048;
+/** The limit of this container's processes, in version 2 of control groups and in version 1. */
+const PIDS_MAX = ['/sys/fs/cgroup/pids.max', '/sys/fs/cgroup/pids/pids.max'];
+
+/** 2048, or half of what the container may have if that is less, so that one user of commands cannot use up all. */
+export function defaultProcesses(files: readonly string[] = PIDS_MAX): number {
+  const file = files.find((path) => existsSync(path));
+  const most = Number(file === undefined ? Number.NaN : readFileSync(file, 'utf8'));
+  return most > 0 ? Math.min(MOST_PROCESSES, Math.ceil(most / 2)) : MOST_PROCESSES;
+}
 
 /** Three quarters of the memory of the machine, or of the container, in MiB. */
 export function defaultMemoryMb(): number {
