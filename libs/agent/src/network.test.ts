@@ -39,7 +39,7 @@ for (const network of ['full', 'none'] as const)
     else assert.match(seen, /hello/);
   });
 
-test('with network: none, what needs the loopback interface of its own works, and servers keep the network', {
+test('with network: none, what needs the loopback interface of its own works, and shared servers keep the network', {
   skip: cannotConfine('bubblewrap'),
 }, async (t) => {
   const { port, connected } = await service(t);
@@ -52,10 +52,15 @@ test('with network: none, what needs the loopback interface of its own works, an
   const context = makeContext();
   await agent.executor.run(makeTask(block('sh', script)), context);
   assert.match(JSON.stringify(context.checkpoints), /inner/);
-  const line = confinement.launch('/bin/bash', ['-c', `cat < /dev/tcp/127.0.0.1/${port}`]);
+  const { wrap } = await confinement.serverPlace('task');
   const limits = { timeoutMs: 30_000, keepBytes: 1000, maxBytes: 1e6, clock: systemClock };
-  const { stdout } = await runCommand(line, { cwd: '/', env: COMMAND_ENV, ...limits });
-  assert.deepEqual([stdout, connected()], ['hello\n', 1]);
+  const connect = async (confine: typeof wrap): Promise<string> => {
+    const line = confine('/bin/bash', ['-c', `cat < /dev/tcp/127.0.0.1/${port}`]);
+    return (await runCommand(line, { cwd: '/', env: COMMAND_ENV, ...limits })).stdout;
+  };
+  // The health of a server of scope task is measured as its instances run, which are confined as commands are.
+  assert.deepEqual([await connect(wrap), connected()], ['', 0]);
+  assert.deepEqual([await connect(confinement.launch), connected()], ['hello\n', 1]);
 });
 
 test('network: none is refused at start where no namespace confines commands, and says what to do', async (t) => {

@@ -38,7 +38,7 @@ const MAX_SCHEMA_DEPTH = 32;
 const MAX_DESCRIPTION_CHARS = 1_000;
 
 /**
- * * Provides the tools of all configured MCP servers, as `mcp__<server>__<tool>` (docs/agent.md#mcp-servers). A server
+ * Provides the tools of all configured MCP servers, as `mcp__<server>__<tool>` (docs/agent.md#mcp-servers). A server
  * that is down, hangs or is slow is left out of a run after at most 2 s, and after 10 s when the task requires it; the
  * log says so. Tools of a server with a `scope` are offered to tasks whose caller has that scope. A tool acts on behalf
  * of the task's caller: calls carry `on_behalf_of` and `task_id` in their `_meta`.

@@ -20,7 +20,7 @@ const MAX_BYTES = 64 * 1024 * 1024;
 const MAX_TIMEOUT_S = 3600;
 
 /**
- * * `shell_exec` runs a confined command in the workspace. All its processes are killed on timeout, on abort and after
+ * `shell_exec` runs a confined command in the workspace. All its processes are killed on timeout, on abort and after
  * its exit.
  */
 export function shellExecTool(options: {

@@ -35,7 +35,10 @@ export interface Confinement {
   wrap(command: string, args: readonly string[], reach: Reach): CommandLine;
   /** Confines a server that all tasks share: it may write to the folder `mcp` of the workspace only. */
   launch(command: string, args: readonly string[]): CommandLine;
-  /** Makes a directory of the workspace that no other server can change, and confines one to it. The name may be any text. */
+  /**
+   * Makes a directory of the workspace that no other server can change, and confines the instance that measures a server of
+   * tasks to it, as those are. The name may be any text.
+   */
   serverPlace(name: string): Promise<ServerPlace>;
   /** True when commands run as another user, with whom the gateway must share the files that it makes. */
   readonly otherUser: boolean;

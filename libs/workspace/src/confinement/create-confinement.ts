@@ -12,7 +12,7 @@ import { describe } from './describe.ts';
 import { LANDLOCK_EXEC, probeLandlock } from './landlock.ts';
 import type { UserRange } from './user-range.ts';
 import { usersFor } from './users-for.ts';
-import { asRoot, createWrapper, type How, type Programs } from './wrapper.ts';
+import { asRoot, createWrapper, type How, type Programs, type Use } from './wrapper.ts';
 
 export interface ConfinementOptions {
   /** `auto` selects the strongest method that works on this machine. */
@@ -25,7 +25,7 @@ export interface ConfinementOptions {
   readonly stateDir: string;
   /** Read-only paths in addition to the system's (`tools.shell.readable`). */
   readonly readable?: readonly string[];
-  /** `none`: commands have a network namespace of their own, which only bubblewrap makes; default `full`. */
+  /** `none`: commands, and servers of tasks, have a network namespace of their own, which only bubblewrap makes; default `full`. */
   readonly network?: 'full' | 'none';
   /** What a command or a stdio MCP server may use; default: no limits. */
   readonly limits?: CommandLimits;
@@ -70,22 +70,22 @@ export async function createConfinement(options: ConfinementOptions): Promise<Co
     const wrap = createWrapper(how, { ...parts, command: limited(false), server: limited(true) });
     const otherUser = (how.method === 'bubblewrap' && asRoot()) || how.method === 'uid';
     const launchIn =
-      (directory: string): Confinement['launch'] =>
+      (directory: string, use: Use): Confinement['launch'] =>
       (command, args) =>
-        wrap(command, args, { writable: [directory], readOnly: [] }, false);
+        wrap(command, args, { writable: [directory], readOnly: [] }, use);
     return {
       method: how.method,
       note: note + withoutLimits,
       less,
       otherUser,
-      wrap: (command, args, reach) => wrap(command, args, reach, true),
-      launch: launchIn(servers),
+      wrap: (command, args, reach) => wrap(command, args, reach, 'command'),
+      launch: launchIn(servers, 'server'),
       async serverPlace(name) {
         // Its parent is the gateway's: in a folder of the servers, one could put a link to any place here.
         await makePassableDirectory(places, otherUser);
         const dir = join(places, createHash('sha256').update(name).digest('hex').slice(0, 16));
         await makeSharedDirectory(dir, otherUser);
-        return { dir, wrap: launchIn(dir) };
+        return { dir, wrap: launchIn(dir, 'probe') };
       },
     };
   };
@@ -196,7 +196,7 @@ async function readablePaths(configured: readonly string[]): Promise<string[]> {
 }
 
 /**
- * * Returns why the method does not work here, undefined when it does: a command must be able to write to the workspace
+ * Returns why the method does not work here, undefined when it does: a command must be able to write to the workspace
  * and must not be able to read the state directory.
  */
 async function probe(

@@ -28,7 +28,10 @@ type Limited = ReturnType<typeof limitedCommand> | undefined;
 
 export const asRoot = (): boolean => process.getuid?.() === 0;
 
-/** Returns a function that confines a command line. `watched`: a command of a task, not a server that lasts. */
+/** A command of a task, a server that all tasks share, or an instance that only measures a server of tasks. */
+export type Use = 'command' | 'server' | 'probe';
+
+/** Returns a function that confines a command line. */
 export function createWrapper(
   how: How,
   options: {
@@ -43,31 +46,26 @@ export function createWrapper(
 ) {
   const { readable, programs, monitor } = options;
   const nextMark = createMarks(process.pid);
-  const confined = (
-    program: string,
-    given: readonly string[],
-    reach: Reach,
-    watched: boolean,
-  ): CommandLine => {
+  const confined = (program: string, given: readonly string[], reach: Reach, use: Use): CommandLine => {
     if (how.method === 'none') return { command: program, args: given };
-    const set = watched ? options.command : options.server;
+    const set = use === 'command' ? options.command : options.server;
     const { command, args } = set?.(program, given) ?? { command: program, args: given };
     const user = reach.user ?? COMMAND_USER;
     if (how.method === 'uid') {
-      const markGid = how.marked && watched ? nextMark() : undefined;
+      const markGid = how.marked && use === 'command' ? nextMark() : undefined;
       return how.restricts
         ? dropUserRestricted(programs.landlock, command, args, { reach, readable, user, markGid })
         : dropUser(programs.setpriv, command, args, { user, markGid });
     }
     if (how.method !== 'bubblewrap') return { command, args };
     const { closesNesting = false } = how;
-    const ownNetwork = watched && options.network === 'none';
+    const ownNetwork = use !== 'server' && options.network === 'none';
     const outer = bubblewrapArgs({ reach, readable, asRoot: asRoot(), closesNesting, ownNetwork });
     const inner = asRoot() ? dropUser(programs.setpriv, command, args, { user }) : { command, args };
     return { command: programs.bwrap, args: [...outer, '--', inner.command, ...inner.args] };
   };
-  return (command: string, args: readonly string[], reach: Reach, watched: boolean): CommandLine => {
-    const line = confined(command, args, reach, watched);
-    return monitor !== undefined && watched ? { ...line, monitor } : line;
+  return (command: string, args: readonly string[], reach: Reach, use: Use): CommandLine => {
+    const line = confined(command, args, reach, use);
+    return monitor !== undefined && use === 'command' ? { ...line, monitor } : line;
   };
 }
