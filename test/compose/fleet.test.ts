@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { ENDED, ends, MEMBERS, PROFILES, startComposeFleet } from '../support/compose.ts';
+import { exhaustProfile, searchNeighbour } from '../support/compose-neighbours.ts';
 import { composeWork, DASHBOARD, type Panel } from '../support/compose-work.ts';
 import { withoutEngine } from '../support/engine.ts';
 import { runProgram, until } from '../support/fleet.ts';
@@ -99,6 +100,11 @@ test('a whole fleet in containers', { skip: withoutEngine(), timeout: 540_000 },
     for (const name of Object.keys(forbidden))
       assert.match(text, new RegExp(`^\\s*${name}=[1-9]\\d*$`, 'm'), text);
     assert.match(text, /^\s*uid=[23]\d{4} CapEff: 0{16} NoNewPrivs: 1$/m, text);
+  });
+
+  await t.test('neighbours keep their secrets, and work on whatever a task takes', async () => {
+    await searchNeighbour(fleet, await fleet.target('neo'));
+    await exhaustProfile(fleet, await fleet.target('neo'));
   });
 
   await t.test('every container is hardened as it runs, and published on loopback only', async () => {
@@ -242,16 +248,7 @@ test('a whole fleet in containers', { skip: withoutEngine(), timeout: 540_000 },
       const { status, errors } = await decide(trader, { action });
       assert.equal(status, 'applied', JSON.stringify(errors));
     }
-    const verify = [
-      'trader',
-      'node',
-      'libs/cli/src/main.ts',
-      'trader',
-      'audit',
-      'verify',
-      '--as-is',
-      '--json',
-    ];
+    const verify = ['trader', ...'node libs/cli/src/main.ts trader audit verify --as-is --json'.split(' ')];
     const beside = JSON.parse(await fleet.compose('exec', '-T', ...verify));
     assert.equal(beside.ok, true, JSON.stringify(beside));
     await fleet.compose('stop', 'trader');

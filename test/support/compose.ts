@@ -30,7 +30,12 @@ export const ends = (events: readonly CloudEvent[], profile: string): string[] =
 
 /** Of `docker inspect`, what the tests look at. */
 export interface Inspected {
-  readonly State: { readonly Status: string; readonly ExitCode: number; readonly OOMKilled: boolean };
+  readonly State: {
+    readonly Status: string;
+    readonly StartedAt: string;
+    readonly ExitCode: number;
+    readonly OOMKilled: boolean;
+  };
   readonly Config: { readonly Env: readonly string[] };
   readonly HostConfig: {
     readonly ReadonlyRootfs: boolean;
