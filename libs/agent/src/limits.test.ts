@@ -38,7 +38,7 @@ async function shell(t: TestContext, confine: (typeof METHODS)[number], limits: 
   const reach = { writable: [dir], readOnly: [] };
   const tool = shellExecTool({ profile: 'p', timeoutS: 120, limits: all, clock: systemClock });
   const wrap = (command: string, args: readonly string[]) => confinement.wrap(command, args, reach);
-  const context = { workspace: { dir, wrap }, signal: new AbortController().signal };
+  const context = { workspace: { dir, wrap, env: { HOME: dir } }, signal: new AbortController().signal };
   const run = async (command: string): Promise<Shown & { ok: boolean }> => {
     const { ok, output } = await tool.run({ command }, context as unknown as Parameters<typeof tool.run>[1]);
     assert.ok(typeof output === 'object' && output !== null);
