@@ -1,7 +1,7 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { randomInt, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -263,7 +263,10 @@ async function runConfined(
   [command = '', ...args]: readonly string[],
   cwd: string,
 ): Promise<number | null> {
-  const line = confinement.wrap(command, args, { writable: [cwd], readOnly: [] });
+  // The folder of a context has the group of its user.
+  const { gid } = statSync(dirname(cwd));
+  const user = confinement.users && { user: { uid: gid, gid } };
+  const line = confinement.wrap(command, args, { writable: [cwd], readOnly: [], ...user });
   const child = spawn(line.command, line.args, {
     cwd,
     env: { PATH: process.env.PATH, HOME: cwd, LANG: 'C.UTF-8' },
