@@ -99,7 +99,7 @@ export interface Agent {
   /** Tools that are enabled and usable now (docs/handshake.md#session_announce). */
   capabilities(): { tools: string[] };
   repoState(): Promise<RepoState>;
-  /** What new tasks wait for while the disk of the workspaces is nearly full; undefined while there is room. */
+  /** Names the disk while too little of it is free for new tasks; undefined while there is room. */
   shortage(): Unmet | undefined;
   /** The smallest token budget with which a run can start. */
   readonly minimumBudget: number;

@@ -4,9 +4,9 @@ import { chmodSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { promisify } from 'node:util';
-import { systemClock } from '@hermes-fleet/protocol';
+import { FleetError, systemClock } from '@hermes-fleet/protocol';
 import { silentLog, tempDir } from '@hermes-fleet/protocol/testing';
-import { createConfinement } from '@hermes-fleet/workspace';
+import { createConfinement, type DiskSpace } from '@hermes-fleet/workspace';
 import {
   cannotConfine,
   commandsFolder,
@@ -15,6 +15,8 @@ import {
   nodeForOthers,
 } from '@hermes-fleet/workspace/testing';
 import { AgentConfigSchema, commandLimits } from './config/config.ts';
+import { createEchoExecutor } from './echo.ts';
+import { withinRoom } from './loop/room.ts';
 import { block, makeAgent, makeContext, makeTask } from './testing/harness.ts';
 import { usersTree } from './testing/tree.ts';
 import { shellExecTool } from './tools/shell-exec.ts';
@@ -164,4 +166,26 @@ test('while too little is free on the disk, nothing begins, and running work end
   const result = await run;
   assert.deepEqual([result.status, result.error?.code, result.error?.retryable], ['error', 'capacity', true]);
   assert.match(result.error?.message ?? '', /MiB left, and work needs/);
+});
+
+test('a shortage before the first token is named by its resource', async () => {
+  const full = { kind: 'capacity', name: 'disk', detail: 'the disk is full', transient: true } as const;
+  for (const [later, name] of [
+    [full, 'disk'],
+    [undefined, 'processes'],
+  ] as const) {
+    const answers = [undefined, later];
+    const disk: DiskSpace = {
+      unmet: () => answers.shift(),
+      watchFree: () => ({ signal: new AbortController().signal, [Symbol.dispose]() {} }),
+      monitor: () => assert.fail('nothing runs'),
+    };
+    const run = async () => Promise.reject(new FleetError('CAPACITY', 'no room'));
+    const { model } = createEchoExecutor('haiku');
+    const outcome = await withinRoom({ model, run }, disk).run(makeTask('x'), makeContext());
+    assert.deepEqual(
+      outcome.unmet?.map((unmet) => [unmet.kind, unmet.name]),
+      [['capacity', name]],
+    );
+  }
 });

@@ -48,7 +48,7 @@ export interface GatewayAgent {
   repoState(): Promise<RepoState>;
   /** The smallest remaining budget, in tokens, with which a task starts. */
   readonly minimumBudget: number;
-  /** What the machine lacks for a new task now; absent for an agent that needs nothing. */
+  /** Names the resource that the machine is short of for a new task; absent for an agent that needs nothing. */
   shortage?(): Unmet | undefined;
 }
 

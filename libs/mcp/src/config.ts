@@ -15,7 +15,7 @@ export interface StdioServerConfig extends ServerConfig {
   readonly args?: readonly string[] | undefined;
   readonly env?: Readonly<Record<string, string>> | undefined;
   readonly cwd?: string | undefined;
-  /** Who shares an instance: the tasks of one context, or all tasks of the profile. Default: `task`. */
+  /** An instance serves the tasks of one context (`task`, the default), or all tasks of the profile. */
   readonly scope?: 'task' | 'profile' | undefined;
 }
 

@@ -18,13 +18,13 @@ const Workspace = z.strictObject({
   path: z.string().min(1).optional(),
   /** With `in_place`, all contexts share the repository's own working tree, one task at a time. */
   isolation: z.enum(['worktree', 'in_place']).default('worktree'),
-  /** What one context may hold on the disk, in MiB; 0: no limit. Not in place. */
+  /** The disk space that one context may use, in MiB; 0: no limit. It does not apply in place. */
   max_mb: z.int().min(0).default(20_480),
   /** With less free on the disk, nothing new begins and running work ends, in MiB; 0: off. */
   min_free_mb: z.int().min(0).default(512),
 });
 
-/** What a command and a stdio MCP server may use; 0: no limit. See `CommandLimits`. */
+/** The limits of a command and of a stdio MCP server; 0: no limit. See `CommandLimits`. */
 const ShellLimits = z.strictObject({
   /** Default: 2048, or half of what the container may have. */
   processes: z.int().min(0).max(1_000_000).optional(),

@@ -25,7 +25,14 @@ import type { CreateConversation, RunResources } from '../run/conversation.ts';
 import { checkpointWriter, newConversation, type RunState, readCheckpoint } from '../run/run-state.ts';
 import type { Offer, Toolbox } from '../tools/toolbox.ts';
 import { createLoopConversation } from './loop-conversation.ts';
-import { outcomeOf, type RunEnd, stoppedByError, stoppedByGuard, stoppedByStepLimit } from './outcome.ts';
+import {
+  blocked,
+  outcomeOf,
+  type RunEnd,
+  stoppedByError,
+  stoppedByGuard,
+  stoppedByStepLimit,
+} from './outcome.ts';
 import { review } from './review.ts';
 
 export interface LoopOptions {
@@ -275,14 +282,6 @@ async function resumeState(saved: JsonObject, workspace: Workspace): Promise<Run
   await workspace.resume(state.base);
   return state;
 }
-
-const blocked = (unmet: Unmet): RunOutcome => ({
-  status: 'blocked',
-  blockedReason: unmet.detail,
-  unmet: [unmet],
-  nextSteps: [],
-  artifacts: { pr: null, filesChanged: [] },
-});
 
 /** True when the profile is stopping, so that its next start resumes the run. */
 function resumesLater({ signal, stopping }: RunContext, error: unknown): boolean {

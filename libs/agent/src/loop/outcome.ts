@@ -1,4 +1,10 @@
-import { type ErrorCode, type Evidence, FleetError, type RunOutcome } from '@hermes-fleet/protocol';
+import {
+  type ErrorCode,
+  type Evidence,
+  FleetError,
+  type RunOutcome,
+  type Unmet,
+} from '@hermes-fleet/protocol';
 import { doneSoFar, evidenceOf, lastChange, unverified } from '../guards/evidence.ts';
 import { type Claim, readFinalMessage } from '../messages/final-message.ts';
 import { type ReplyContract, readReply } from '../messages/reply.ts';
@@ -191,3 +197,12 @@ function reviewEvidence(review: RunState['review']): Evidence[] {
 
 const claimedEvidence = ({ pr }: Claim): Evidence[] =>
   pr === undefined ? [] : [{ kind: 'claimed', detail: `pull request ${cut(pr)}` }];
+
+/** The outcome of a task that cannot begin here, for the reason given. */
+export const blocked = (unmet: Unmet): RunOutcome => ({
+  status: 'blocked',
+  blockedReason: unmet.detail,
+  unmet: [unmet],
+  nextSteps: [],
+  artifacts: { pr: null, filesChanged: [] },
+});

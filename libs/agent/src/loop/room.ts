@@ -1,5 +1,6 @@
-import type { Executor, RunOutcome, Unmet } from '@hermes-fleet/protocol';
+import type { Executor } from '@hermes-fleet/protocol';
 import { capacityOf, type DiskSpace, type Workspaces, withMonitor } from '@hermes-fleet/workspace';
+import { blocked } from './outcome.ts';
 
 /**
  * An executor for a machine that may run out of room for processes or data. A task that cannot begin for that reason is
@@ -20,7 +21,13 @@ export function withinRoom(executor: Executor, disk: DiskSpace): Executor {
         const capacity = capacityOf(error);
         if (capacity === undefined) throw error;
         if (context.budget.spent() > 0) throw capacity;
-        return blocked({ kind: 'capacity', name: 'processes', detail: capacity.message, transient: true });
+        const processes = {
+          kind: 'capacity',
+          name: 'processes',
+          detail: capacity.message,
+          transient: true,
+        } as const;
+        return blocked(disk.unmet() ?? processes);
       }
     },
   };
@@ -39,11 +46,3 @@ export function measuredWorkspaces(workspaces: Workspaces, disk: DiskSpace): Wor
     },
   };
 }
-
-const blocked = (unmet: Unmet): RunOutcome => ({
-  status: 'blocked',
-  blockedReason: unmet.detail,
-  unmet: [unmet],
-  nextSteps: [],
-  artifacts: { pr: null, filesChanged: [] },
-});

@@ -9,7 +9,7 @@ import type { FleetPlan } from './plan.ts';
 const INTERVAL_MS = 50;
 const RELOAD_MS = 10_000;
 const ACCEPTED = 'Reloaded server configuration';
-/** What nats-server logs after SIGHUP. */
+/** Matches the line that nats-server logs after SIGHUP. */
 const RELOADED = new RegExp(`${ACCEPTED}|Failed to reload server configuration`);
 
 export interface NatsServer {

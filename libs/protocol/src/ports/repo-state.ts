@@ -4,6 +4,6 @@ export interface RepoState {
   readonly branch: string;
   /** True without uncommitted changes. */
   readonly clean: boolean;
-  /** What keeps tasks from working, undefined when nothing does. */
+  /** The reason that no task can work with the repositories; undefined when tasks can. */
   readonly problem?: string;
 }

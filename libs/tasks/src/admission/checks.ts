@@ -44,7 +44,7 @@ export interface AdmissionInputs {
   /** The smallest token budget with which the executor starts, without the brief; 0 if it spends nothing. */
   readonly minimumBudget: number;
   readonly queue: { readonly full: boolean; readonly waiting: number };
-  /** What the machine lacks for a new task now. */
+  /** Names the resource that the machine is short of for a new task; undefined when there is none. */
   shortage(): Unmet | undefined;
   /** The ceilings on spending that the task would exceed (docs/configuration.md#spending). */
   ceilings(dispatch: TaskDispatch, caller: Caller): Unmet[];

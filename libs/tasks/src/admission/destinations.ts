@@ -31,7 +31,7 @@ export interface DestinationsOptions {
     readonly executor: Executor;
     capabilities(): { readonly tools: readonly string[] };
     readonly minimumBudget: number;
-    /** What the machine lacks for a new task now; absent for an agent that needs nothing. */
+    /** Names the resource that the machine is short of for a new task; absent for an agent that needs nothing. */
     shortage?(): Unmet | undefined;
   };
   repoState(): Promise<RepoState>;

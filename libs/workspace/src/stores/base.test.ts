@@ -196,7 +196,6 @@ test('a broken store is a problem at once, and at the next start all that is who
     });
   const gone = results('rev-parse', 'fleet/one');
   rmSync(join(root, 'results.git/objects', gone.slice(0, 2), gone.slice(2)));
-  await new Promise((resolve) => setTimeout(resolve, 2100));
   assert.match((await contexts.workspaces.repoState()).problem ?? '', /git cannot read results\.git/);
 
   const again = await contexts.restart();
