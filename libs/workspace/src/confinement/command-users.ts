@@ -4,7 +4,7 @@ import { lstat, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { FleetError } from '@hermes-fleet/protocol';
 import { COMMAND_GID, type CommandUser } from './command-user.ts';
-import { type AsUserOptions, endUser, hasLeftovers, runAs } from './end-user.ts';
+import { type AsUserOptions, endUser, runAs } from './end-user.ts';
 import { joinGroup, leaveGroup } from './gateway-groups.ts';
 import type { UserRange } from './user-range.ts';
 
@@ -37,8 +37,6 @@ export interface CommandUsers {
 
 interface Use {
   holders: number;
-  /** Nothing of an earlier use is left. */
-  clean: boolean;
   /** Preparing and ending take turns. */
   turn: Promise<void>;
 }
@@ -54,6 +52,8 @@ export function openCommandUsers(
   chmodSync(contexts, (lstatSync(contexts).mode & 0o7777) | 0o011);
   const taken = takenBelow(contexts, range);
   const uses = new Map<number, Use>();
+  /** Users of which nothing of an earlier use is left. */
+  const clean = new Set<number>();
   // The kernel counts processes by number, so containers whose contexts had the same ones would share a limit.
   let last = taken.size > 0 ? Math.max(...taken) : randomInt(range.first, range.last + 1);
 
@@ -107,10 +107,10 @@ export function openCommandUsers(
     use.holders -= 1;
     try {
       if (end && use.holders === 0) {
-        use.clean = false;
+        clean.delete(user.uid);
         await inTurn(use, async () => {
           await endUser(user, options);
-          use.clean = true;
+          clean.add(user.uid);
         });
       }
     } finally {
@@ -123,14 +123,15 @@ export function openCommandUsers(
 
   async function lease(contextDir: string): Promise<UserLease> {
     const user = userOf(contextDir);
-    const use = uses.get(user.uid) ?? { holders: 0, clean: false, turn: Promise.resolve() };
+    const use = uses.get(user.uid) ?? { holders: 0, turn: Promise.resolve() };
     uses.set(user.uid, use);
     use.holders += 1;
     joinGroup(user.gid);
     try {
       await inTurn(use, async () => {
-        if (!use.clean && (await hasLeftovers(user))) await endUser(user, options);
-        use.clean = true;
+        // Not only when a process is seen: one that forks and exits all the time is at no pid for long.
+        if (!clean.has(user.uid)) await endUser(user, options);
+        clean.add(user.uid);
       });
     } catch (error) {
       await give(user, use, false);

@@ -57,13 +57,6 @@ export async function endUser(user: CommandUser, options: AsUserOptions): Promis
   await removeSegments(user, options);
 }
 
-/** True when a process of the user is alive, or left something in a shared place. */
-export async function hasLeftovers(user: CommandUser): Promise<boolean> {
-  if (processesOf(user.uid).length > 0 || segmentsOf(user.uid).length > 0) return true;
-  for (const place of SHARED_PLACES) if ((await entriesOf(place, user.uid, 1)).length > 0) return true;
-  return false;
-}
-
 /**
  * `kill -1` as the user reaches all its processes at once, so that none can fork out of it. Those can stop or kill the one
  * that does it, so it is repeated, and the processes that are seen are killed one by one too.
@@ -98,7 +91,7 @@ function kill(pid: number): void {
 
 async function empty(place: string, user: CommandUser, options: AsUserOptions): Promise<void> {
   for (let batch = 0; batch < MAX_BATCHES; batch += 1) {
-    const names = await entriesOf(place, user.uid, BATCH);
+    const names = await entriesOf(place, user.uid);
     if (names.length === 0) return;
     const { exitCode, stderr } = await runAs(
       user,
@@ -115,14 +108,14 @@ async function empty(place: string, user: CommandUser, options: AsUserOptions): 
 /** `chmod` opens folders that their user closed to itself. It fails for what others put into them. */
 const REMOVE = 'cd "$1" && shift && { chmod -R u+rwX -- "$@" 2>/dev/null; rm -rf -- "$@"; }';
 
-/** Names of the user's entries in a folder, at most `max`. A folder that is missing or cannot be listed has none. */
-async function entriesOf(place: string, uid: number, max: number): Promise<string[]> {
+/** Names of the user's entries in a folder, at most `BATCH`. A folder that is missing or cannot be listed has none. */
+async function entriesOf(place: string, uid: number): Promise<string[]> {
   const found: string[] = [];
   try {
     for await (const { name } of await opendir(place)) {
       const owner = await lstat(join(place, name)).catch(() => undefined);
       if (owner?.uid === uid) found.push(name);
-      if (found.length >= max) break;
+      if (found.length >= BATCH) break;
     }
   } catch (error) {
     if (!hasCode(error, 'ENOENT', 'EACCES')) throw error;
