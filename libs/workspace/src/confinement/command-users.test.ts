@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { FleetError, systemClock } from '@hermes-fleet/protocol';
@@ -213,12 +213,13 @@ test('a release whose processes do not end rejects, and the next use ends them',
   const clock = { ...systemClock, now: () => (now += 1000) };
   // Commands run by the helper; what ends them stops working.
   const setpriv = join(place.stateDir, 'setpriv');
-  writeFileSync(setpriv, '#!/bin/sh\nexec setpriv "$@"\n', { mode: 0o755 });
+  symlinkSync('/usr/bin/setpriv', setpriv);
   const programs = { setpriv, landlock: landlockHelper(t) };
   const fails = await createConfinement({ confine: 'uid', ...place, programs, clock, log: silentLog });
   const lease = await fails.users?.lease(join(works.contexts, 'a'));
   assert.ok(lease);
-  writeFileSync(setpriv, '#!/bin/sh\nexit 1\n');
+  rmSync(setpriv);
+  symlinkSync('/bin/false', setpriv);
   await works.run(lease.user, `: > /tmp/hermes-test-${lease.user.uid}`);
   const released = lease.release();
   const meanwhile = fails.users?.lease(join(works.contexts, 'a'));
