@@ -5,6 +5,7 @@ import { planBatches } from './support/runner/batches.ts';
 import { changedFiles, selectChanged } from './support/runner/changed.ts';
 import { KNOWN, MEASURED, readDurations, writeDurations } from './support/runner/durations.ts';
 import { closingLines } from './support/runner/report.ts';
+import { runAgain } from './support/runner/run-again.ts';
 import { runFiles } from './support/runner/run-batch.ts';
 import type { FileResult } from './support/runner/run-file.ts';
 import { ALONE, type Job, planJobs, runJobs, slotsOf } from './support/runner/schedule.ts';
@@ -13,7 +14,7 @@ import { FOLDERS, findTestFiles } from './support/runner/test-files.ts';
 /**
  * Runs every test of the repository and closes with its slowest files, every failed test, and one line that counts.
  * Folders or files given as arguments narrow it: `node test/run.ts libs/ledger test/fleet`. `--changed` narrows it to
- * the unit tests that a change concerns.
+ * the unit tests that a change concerns. `--again` runs files that fail once more when no other test runs.
  */
 const ROOT = resolve(import.meta.dirname, '..');
 
@@ -24,7 +25,7 @@ process.setMaxListeners(100);
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { changed: { type: 'boolean', default: false } },
+  options: { changed: { type: 'boolean', default: false }, again: { type: 'boolean', default: false } },
 });
 const found = findTestFiles(ROOT, positionals.length > 0 ? positionals : FOLDERS);
 const files = values.changed ? selectChanged(ROOT, found, changedFiles(ROOT)) : found;
@@ -49,8 +50,12 @@ if (shared.length > 0 && alone.length > 0)
     alone.flatMap(({ files }) => files.map((file) => `${file} runs alone: ${ALONE[file]}`)).join('\n'),
   );
 await runJobs(alone, 1, runAndPrint);
-const ran = Object.fromEntries(results.map(({ file, seconds }) => [file, seconds]));
+const { results: counted, lines: again } = values.again
+  ? await runAgain(ROOT, results, console.log)
+  : { results, lines: [] };
+const ran = Object.fromEntries(counted.map(({ file, seconds }) => [file, seconds]));
 writeDurations(MEASURED, { ...readDurations(MEASURED), ...ran });
-for (const line of closingLines(results)) console.log(line);
-const failed = results.some((result) => result.failed > 0);
-process.exitCode = failed || results.every(({ passed }) => passed === 0) ? 1 : 0;
+if (again.length > 0) console.log(['files that failed and ran again alone:', ...again].join('\n'));
+for (const line of closingLines(counted)) console.log(line);
+const failed = counted.some((result) => result.failed > 0);
+process.exitCode = failed || counted.every(({ passed }) => passed === 0) ? 1 : 0;

@@ -10,7 +10,7 @@ import { withoutEngine } from '../support/engine.ts';
 import { ROOT, runProgram } from '../support/fleet.ts';
 import { resultOf } from '../support/rpc.ts';
 
-const NOT_COMMITTED = new Set(['node_modules', '.git', '.fleet']);
+const NOT_COMMITTED = new Set(['node_modules', '.git', '.fleet', '.cache']);
 
 test('make up in a fresh checkout: Grafana cannot be had, the fleet runs, and the printed curl works', {
   skip: withoutEngine(),

@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { tempDir } from '@hermes-fleet/protocol/testing';
+import { allowNestedRuns } from './nested-runs.ts';
+import { runAgain } from './run-again.ts';
+import type { FileResult } from './run-file.ts';
+
+const resultOf = (file: string, failures: readonly string[]): FileResult => {
+  const failed = failures.length;
+  return { file, seconds: 1, passed: 1, failed, skipped: 0, failures, output: '' };
+};
+
+test('a file that failed runs again alone, and its second result counts', async (t) => {
+  const root = tempDir(t);
+  const text = (body: string): string => `import { test } from 'node:test'; test('it', () => { ${body} });`;
+  writeFileSync(join(root, 'a.test.ts'), text(''));
+  writeFileSync(join(root, 'b.test.ts'), text("throw new Error('no');"));
+  writeFileSync(join(root, 'c.test.ts'), text("throw new Error('never run again');"));
+  allowNestedRuns(t);
+  const printed: string[] = [];
+  const first = [
+    resultOf('a.test.ts', ['it']),
+    resultOf('b.test.ts', ['it', 'more']),
+    resultOf('c.test.ts', []),
+  ];
+  const { results, lines } = await runAgain(root, first, (output) => printed.push(output));
+  assert.deepEqual(
+    results.map(({ file, passed, failed, failures }) => ({ file, passed, failed, failures })),
+    [
+      { file: 'a.test.ts', passed: 1, failed: 0, failures: [] },
+      { file: 'b.test.ts', passed: 0, failed: 1, failures: ['it'] },
+      { file: 'c.test.ts', passed: 1, failed: 0, failures: [] },
+    ],
+  );
+  assert.deepEqual(lines, ['  a.test.ts: passed; before: it', '  b.test.ts: failed again; before: it, more']);
+  assert.match(printed.join('\n'), /a\.test\.ts, run again alone.*b\.test\.ts, run again alone/s);
+});
+
+test('when many files failed, none runs again', async () => {
+  const first = ['a', 'b', 'c', 'd', 'e', 'f'].map((name) => resultOf(name, ['it']));
+  const ran = await runAgain('/nowhere', first, () => assert.fail());
+  assert.deepEqual(ran, { results: first, lines: [] });
+});

@@ -1,0 +1,28 @@
+import type { FileResult } from './run-file.ts';
+import { runFile } from './run-file.ts';
+
+/** With more failed files, the fault is not one of timing. */
+const MAX_FILES = 5;
+
+/**
+ * Runs the files that failed once more, one after the other, when no other test runs: then a failure is one that the file has
+ * by itself, and not the machine's. The second result counts. Resolves with all results, and a line for each file that ran
+ * again, with the tests that had failed. When more than five files failed, none runs again.
+ */
+export async function runAgain(
+  root: string,
+  results: readonly FileResult[],
+  print: (text: string) => void,
+): Promise<{ readonly results: FileResult[]; readonly lines: string[] }> {
+  const failed = results.filter((result) => result.failed > 0);
+  if (failed.length === 0 || failed.length > MAX_FILES) return { results: [...results], lines: [] };
+  const second = new Map<string, FileResult>();
+  const lines: string[] = [];
+  for (const { file, failures } of failed) {
+    const again = await runFile(root, file);
+    print(`${file}, run again alone (${again.seconds.toFixed(1)} s)\n${again.output}`);
+    second.set(file, again);
+    lines.push(`  ${file}: ${again.failed > 0 ? 'failed again' : 'passed'}; before: ${failures.join(', ')}`);
+  }
+  return { results: results.map((result) => second.get(result.file) ?? result), lines };
+}
