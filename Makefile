@@ -42,7 +42,7 @@ test: install ## everything: checks, unit tests, whole fleets; containers where 
 	@deploy/system-packages.sh --tests
 	@deploy/claude-sdk.sh
 	npm run --silent check
-	CLAUDE_AGENT_SDK_DIR=$${CLAUDE_AGENT_SDK_DIR-$(CURDIR)/.cache/claude-sdk} npm run --silent test
+	CLAUDE_AGENT_SDK_DIR=$${CLAUDE_AGENT_SDK_DIR-$(CURDIR)/.cache/claude-sdk} npm run --silent test -- --again
 
 # The tests of a changed package that import a changed file; all of its tests where another kind of file changed.
 test-quick: install ## checks, and the unit tests of what changed since the main branch; no fleets, no containers

@@ -7,8 +7,8 @@ import { call, dispatch, message, resultOf, runbook } from '../support/rpc.ts';
 
 const TASKS = 24;
 const VICTIMS = ['neo', 'switch', 'morpheus', 'nats', 'switch', 'trinity', 'neo'];
-/** Ends of work that was begun; `blocked` is a refusal, which costs nothing. */
-const WORKED = /^(done|partial|error)$/;
+/** The ends of work; `blocked` is a refusal, which costs nothing. */
+const WORKED = /^(done|partial|error|canceled)$/;
 const TERMINAL = /^(done|partial|error|blocked|canceled)$/;
 
 test('process after process killed under load: every accepted task ends once, and none is done twice', async (t) => {

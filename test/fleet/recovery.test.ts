@@ -85,7 +85,7 @@ test('a server dies: work goes elsewhere, or waits without a token, and runs whe
     assert.ok(result.tokens_spent > 0);
   });
 
-  await t.test('when it dies there, another worker does it', async () => {
+  await t.test('when it is down there, another worker does it', async () => {
     neo.break();
     await neo.measured(false);
     const result = await end(fleet, await begin(fleet));

@@ -9,7 +9,7 @@ import type { FileResult } from './run-file.ts';
 
 const resultOf = (file: string, failures: readonly string[]): FileResult => {
   const failed = failures.length;
-  return { file, seconds: 1, passed: 1, failed, skipped: 0, failures, output: '' };
+  return { file, seconds: 1, passed: failed > 0 ? 0 : 1, failed, skipped: 0, failures, output: '' };
 };
 
 test('a file that failed runs again alone, and its second result counts', async (t) => {
@@ -20,11 +20,7 @@ test('a file that failed runs again alone, and its second result counts', async 
   writeFileSync(join(root, 'c.test.ts'), text("throw new Error('never run again');"));
   allowNestedRuns(t);
   const printed: string[] = [];
-  const first = [
-    resultOf('a.test.ts', ['it']),
-    resultOf('b.test.ts', ['it', 'more']),
-    resultOf('c.test.ts', []),
-  ];
+  const first = [resultOf('a.test.ts', ['it']), resultOf('b.test.ts', ['it']), resultOf('c.test.ts', [])];
   const { results, lines } = await runAgain(root, first, (output) => printed.push(output));
   assert.deepEqual(
     results.map(({ file, passed, failed, failures }) => ({ file, passed, failed, failures })),
@@ -34,9 +30,23 @@ test('a file that failed runs again alone, and its second result counts', async 
       { file: 'c.test.ts', passed: 1, failed: 0, failures: [] },
     ],
   );
-  assert.deepEqual(lines, ['  a.test.ts: passed; before: it', '  b.test.ts: failed again; before: it, more']);
+  assert.deepEqual(lines, ['  a.test.ts: passed; before: it', '  b.test.ts: failed again; before: it']);
   assert.match(printed.join('\n'), /a\.test\.ts, run again alone.*b\.test\.ts, run again alone/s);
 });
+
+for (const [what, body] of [
+  ['skips a test', "test('it', { skip: 'no engine answers' }, () => {}); test('other', () => {});"],
+  ['has fewer tests', "test('it', () => {});"],
+] as const)
+  test(`a second run that ${what} does not count`, async (t) => {
+    const root = tempDir(t);
+    writeFileSync(join(root, 'a.test.ts'), `import { test } from 'node:test'; ${body}`);
+    allowNestedRuns(t);
+    const first = [resultOf('a.test.ts', ['it', 'other'])];
+    const { results, lines } = await runAgain(root, first, () => {});
+    assert.deepEqual(results, first);
+    assert.deepEqual(lines, ['  a.test.ts: ran fewer tests, which does not count; before: it, other']);
+  });
 
 test('when many files failed, none runs again', async () => {
   const first = ['a', 'b', 'c', 'd', 'e', 'f'].map((name) => resultOf(name, ['it']));

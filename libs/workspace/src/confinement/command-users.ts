@@ -26,7 +26,7 @@ export interface CommandUsers {
   /**
    * Resolves with the context's user when nothing of an earlier use is left. Makes the directory when absent: the
    * gateway's, mode 0710, with the user's group. The gateway is in the group until the release. Throws QUEUE_FULL when
-   * every user has a context, and INTERNAL when processes of an earlier use do not end.
+   * every user has a context, and INTERNAL when processes of an earlier use cannot be ended.
    */
   lease(contextDir: string): Promise<UserLease>;
   /** Opens files and folders below `paths` to the gateway again after their user closed them, by `chmod 700`. */
@@ -129,7 +129,7 @@ export function openCommandUsers(
     joinGroup(user.gid);
     try {
       await inTurn(use, async () => {
-        // Not only when a process is seen: one that forks and exits all the time is at no pid for long.
+        // A look at the processes is not enough: one that forks and exits all the time is at no pid for long.
         if (!clean.has(user.uid)) await endUser(user, options);
         clean.add(user.uid);
       });

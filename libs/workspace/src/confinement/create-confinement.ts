@@ -27,7 +27,7 @@ export interface ConfinementOptions {
   readonly readable?: readonly string[];
   /** `none`: commands, and servers of tasks, have a network namespace of their own, which only bubblewrap makes; default `full`. */
   readonly network?: 'full' | 'none';
-  /** What a command or a stdio MCP server may use; default: no limits. */
+  /** Limits of each command and each stdio MCP server; default: no limits. */
   readonly limits?: CommandLimits;
   /** Paths of the confining programs; default: found on the PATH, and the helper where the image has it. */
   readonly programs?: Partial<Programs>;
@@ -107,7 +107,7 @@ export async function createConfinement(options: ConfinementOptions): Promise<Co
     if (network === 'none' && method !== 'bubblewrap') continue;
     const landlock = method === 'uid' ? await probeLandlock(programs.landlock, options.clock) : undefined;
     const all = { ...how, restricts: landlock !== undefined && 'abi' in landlock };
-    // What others of the same user run now says nothing about the method.
+    // Other processes of the same user may take all the room; that says nothing about the method.
     const uncounted = options.limits && { ...options.limits, processes: 0 };
     const reason = await probe(build(all, '', undefined, uncounted), root, options);
     if (reason === undefined) {

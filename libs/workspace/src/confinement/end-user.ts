@@ -49,7 +49,7 @@ export async function cannotList(): Promise<string[]> {
 
 /**
  * Ends all processes of the user and removes what they left in shared folders and in SysV IPC. Resolves when none of them
- * is left; throws INTERNAL when one does not end within 5 s. What cannot be removed is logged.
+ * is left; throws INTERNAL when that takes more than 5 s. What cannot be removed is logged.
  */
 export async function endUser(user: CommandUser, options: AsUserOptions): Promise<void> {
   await endProcesses(user, options);
@@ -64,16 +64,21 @@ export async function endUser(user: CommandUser, options: AsUserOptions): Promis
 async function endProcesses(user: CommandUser, options: AsUserOptions): Promise<void> {
   const { clock } = options;
   const until = clock.now() + END_MS;
-  let swept = false;
+  let swept: CommandResult | undefined;
   for (;;) {
-    if (!swept) swept = (await runAs(user, KILL_ALL, [], { ...options, timeoutMs: 1000 })).exitCode === 0;
+    if (swept?.exitCode !== 0) swept = await runAs(user, KILL_ALL, [], { ...options, timeoutMs: 1000 });
     const left = processesOf(user.uid);
-    if (swept && left.length === 0) return;
+    if (swept.exitCode === 0 && left.length === 0) return;
     if (clock.now() >= until) {
-      options.log.error({ uid: user.uid, pids: left.slice(0, 20) }, 'processes of a context do not end');
-      throw new FleetError('INTERNAL', 'processes that a task of this context left do not end');
+      const { exitCode, killed, stderr } = swept;
+      const found = { uid: user.uid, pids: left.slice(0, 20), exitCode, killed, stderr };
+      options.log.error(found, 'the processes of a context cannot be ended');
+      throw new FleetError(
+        'INTERNAL',
+        'the processes of this context cannot be ended; the log has the reason',
+      );
     }
-    if (!swept) for (const pid of left) kill(pid);
+    if (swept.exitCode !== 0) for (const pid of left) kill(pid);
     await clock.sleep(STEP_MS);
   }
 }

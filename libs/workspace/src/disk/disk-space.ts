@@ -8,7 +8,7 @@ export interface DiskSpaceOptions {
   readonly root: string;
   /** Below this nothing new begins and running work ends, in MiB; 0: off. */
   readonly minFreeMb: number;
-  /** What the folder of a context may hold, in MiB; 0: no limit. */
+  /** Maximum size of the folder of a context, in MiB; 0: no limit. */
   readonly limitMb: number;
   readonly clock: Clock;
   readonly log: Log;

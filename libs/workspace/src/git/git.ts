@@ -75,7 +75,7 @@ const GIT_ENV: Readonly<Record<string, string>> = {
 
 const LIMITS = { timeoutMs: 60_000, keepBytes: 8 * 1024 * 1024, maxBytes: 64 * 1024 * 1024 };
 
-/** What git and the shell print when no process can be started. */
+/** Matches the output of git and the shell when no process can be started. */
 const NO_ROOM = /^.*(?:[Cc]annot fork|unable to fork|Resource temporarily unavailable).*$/m;
 
 /** Runs git, and scripts of several git steps, for the gateway. Throws CAPACITY when no process can be started. */

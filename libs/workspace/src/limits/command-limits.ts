@@ -2,7 +2,7 @@ import { accessSync, constants, existsSync, readFileSync } from 'node:fs';
 import { constants as osConstants, totalmem } from 'node:os';
 import { delimiter, resolve } from 'node:path';
 
-/** What one command, or one stdio MCP server, may use (docs/configuration.md#limits-of-commands); 0: no limit. */
+/** Limits of one command, or one stdio MCP server (docs/configuration.md#limits-of-commands); 0: no limit. */
 export interface CommandLimits {
   /** Processes and threads of the commands' user. */
   readonly processes: number;

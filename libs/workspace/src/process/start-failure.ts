@@ -13,7 +13,7 @@ export function capacityOf(error: unknown): FleetError | undefined {
 export const capacityError = (reason: string, cause?: unknown): FleetError =>
   new FleetError('CAPACITY', `a process cannot be started now (${reason})`, { cause });
 
-/** What a confining program prints, as its only line, when it has no room to start the command. */
+/** Matches the only line that a confining program prints when it has no room to start the command. */
 const CONFINER =
   /^(bwrap|setpriv|prlimit): [^\n]*(Resource temporarily unavailable|Cannot allocate memory|Too many open files[^\n]*)\n?$/;
 

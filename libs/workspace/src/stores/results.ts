@@ -103,7 +103,7 @@ export async function openResults(options: {
         const here = { ...place, env: { ...place.env, GIT_ALTERNATE_OBJECT_DIRECTORIES: alternates } };
         const args = [...DIFFED, 'diff-tree', '-r', '-p', ...READABLE, from, pack.commit, ...LEFT_OUT];
         const { exitCode, killed, stdout, stderr } = await git.exec(here, 'git', args);
-        // Of a diff that is too long, the beginning is there.
+        // A diff that is too long was ended by the limit; its beginning is there.
         if (exitCode === 0 || killed === 'output') return shortened(stdout, maxChars);
         log.error({ exitCode, killed, stderr: stderr.slice(0, 2000) }, 'git failed to compare a result');
         throw new FleetError('INTERNAL', 'the changes of a task cannot be shown; the log has git’s output');
