@@ -53,7 +53,7 @@ test-quick: install ## checks, and the unit tests of what changed since the main
 durations: install ## renew the list that lets the slowest test files start first, from what the last test runs measured
 	@node test/support/runner/renew-durations.ts
 
-bench: install ## measure start, memory, routing, dispatches, ledger, the agent's loop
+bench: install ## measure start, memory, routing, dispatches, ledger, the agent's loop, contexts
 	@node test/bench/main.ts
 
 picture: install ## draw the picture of the README from a demo of the fleet that runs

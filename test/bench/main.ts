@@ -5,6 +5,7 @@ import { fleetDown, planFleet } from '@hermes-fleet/cli';
 import { systemClock as clock } from '@hermes-fleet/protocol';
 import { freeOffset } from '../support/ports.ts';
 import { abortTimes } from './abort.ts';
+import { benchContexts } from './contexts.ts';
 import { decisionRate, rawDecisionRate } from './decisions.ts';
 import { benchBursts, benchDispatches, benchServiceStarts, benchStarts } from './fleet.ts';
 import { ledgerRate, rawRate } from './ledger.ts';
@@ -42,6 +43,7 @@ try {
   await decisions();
   await loop();
   await aborts();
+  await benchContexts();
   await relay();
   await benchStarts(plan);
   await benchDispatches(plan, RUNS);

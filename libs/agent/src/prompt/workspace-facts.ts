@@ -111,6 +111,7 @@ const GIT_STATUS = ['status', '--porcelain', '-z', '--no-renames', '--untracked-
 
 async function uncommittedCount(options: FactsOptions): Promise<number | undefined> {
   const { workspace, clock, log, signal } = options;
+  if (workspace.beganClean()) return 0;
   const timeout = new AbortController();
   using _timer = clock.timer(() => timeout.abort(), GIT_STATUS_MS);
   try {

@@ -169,6 +169,7 @@ export function makeToolContext(
       env: {},
       wrap: (command, args) => ({ command, args }),
       begin: async () => ({ base: '' }),
+      beganClean: () => false,
       resume: async () => {},
       commit: async () => undefined,
       leave: async () => {},

@@ -67,7 +67,7 @@ export function shellExecTool(options: {
   });
 }
 
-const IN_HOME = 'mkdir -p "$HOME"; exec /bin/sh -c "$1"';
+const IN_HOME = '[ -d "$HOME" ] || mkdir -p "$HOME"; exec /bin/sh -c "$1"';
 
 /** The working tree may belong to a user other than the command's. */
 const TRUST_WORKSPACE = {

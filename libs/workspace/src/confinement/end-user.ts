@@ -6,7 +6,7 @@ import { processesOf } from '../process/proc.ts';
 import { type CommandResult, runCommand } from '../process/run-command.ts';
 import { COMMAND_ENV } from './command-env.ts';
 import type { CommandUser } from './command-user.ts';
-import { dropUser } from './uid-drop.ts';
+import { asUser } from './uid-drop.ts';
 
 /** Folders outside of its context that a command can write to. The gateway must be able to list them. */
 const SHARED_PLACES = ['/tmp', '/dev/shm', '/dev/mqueue'];
@@ -29,7 +29,7 @@ export function runAs(
   args: readonly string[],
   { setpriv, clock, timeoutMs = 60_000 }: AsUserOptions & { readonly timeoutMs?: number },
 ): Promise<CommandResult> {
-  const line = dropUser(setpriv, '/bin/sh', ['-c', script, 'sh', ...args], { user });
+  const line = asUser(setpriv, script, args, { user });
   const limits = { timeoutMs, keepBytes: 4096, maxBytes: 1024 * 1024, clock };
   return runCommand(line, { cwd: '/', env: COMMAND_ENV, ...limits });
 }

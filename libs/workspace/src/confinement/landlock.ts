@@ -52,7 +52,7 @@ export async function probeLandlock(helper: string, clock: Clock): Promise<Landl
 }
 
 /**
- * Runs the command as another user, as `dropUser` does, and restricted to `reach` and the readable paths. Rights add up:
+ * Runs the command as another user, as `asUser` does, and restricted to `reach` and the readable paths. Rights add up:
  * a path of `reach.readOnly` inside a writable one stays writable.
  */
 export function dropUserRestricted(

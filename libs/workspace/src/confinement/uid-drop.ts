@@ -27,19 +27,19 @@ export function createMarks(
 }
 
 /**
- * Runs the command as another user, without capabilities. Its files are open to its group, which the gateway shares in
- * containers. `markGid` becomes its only supplementary group, by which all its processes can be found.
+ * Runs a shell script as another user, without capabilities. Files that it makes are open to its group, which the gateway
+ * shares in containers. `markGid` becomes its only supplementary group, by which all its processes can be found.
  */
-export function dropUser(
+export function asUser(
   setpriv: string,
-  command: string,
+  script: string,
   args: readonly string[],
   { user, markGid }: { readonly user: CommandUser; readonly markGid?: number | undefined },
 ): CommandLine {
   const groups = markGid === undefined ? ['--clear-groups'] : ['--groups', String(markGid)];
   const ids = ['--reuid', String(user.uid), '--regid', String(user.gid), ...groups];
   const rights = ['--inh-caps=-all', '--ambient-caps=-all', '--no-new-privs'];
-  const shell = ['/bin/sh', '-c', 'umask 0007; exec "$@"', 'sh', command, ...args];
+  const shell = ['/bin/sh', '-c', `umask 0007; ${script}`, 'sh', ...args];
   const line = { command: setpriv, args: [...ids, ...rights, ...shell] };
   return markGid === undefined ? line : { ...line, markGid };
 }

@@ -1,10 +1,10 @@
-import type { limitedCommand } from '../limits/command-limits.ts';
+import type { limitedCommand, PreparedCommand } from '../limits/command-limits.ts';
 import type { CommandLine, CommandMonitor } from '../process/run-command.ts';
 import { bubblewrapArgs } from './bubblewrap.ts';
 import { COMMAND_USER } from './command-user.ts';
 import type { ConfinementMethod, Reach } from './confinement.ts';
 import { dropUserRestricted } from './landlock.ts';
-import { createMarks, dropUser } from './uid-drop.ts';
+import { asUser, createMarks } from './uid-drop.ts';
 
 /** How commands are confined. */
 export interface How {
@@ -49,19 +49,19 @@ export function createWrapper(
   const confined = (program: string, given: readonly string[], reach: Reach, use: Use): CommandLine => {
     if (how.method === 'none') return { command: program, args: given };
     const set = use === 'command' ? options.command : options.server;
-    const { command, args } = set?.(program, given) ?? { command: program, args: given };
+    const prepared = set?.(program, given) ?? { script: '', command: program, args: given };
     const user = reach.user ?? COMMAND_USER;
     if (how.method === 'uid') {
       const markGid = how.marked && use === 'command' ? nextMark() : undefined;
-      return how.restricts
-        ? dropUserRestricted(programs.landlock, command, args, { reach, readable, user, markGid })
-        : dropUser(programs.setpriv, command, args, { user, markGid });
+      if (!how.restricts) return dropUser(programs.setpriv, prepared, { user, markGid });
+      const { command, args } = lineOf(prepared);
+      return dropUserRestricted(programs.landlock, command, args, { reach, readable, user, markGid });
     }
-    if (how.method !== 'bubblewrap') return { command, args };
+    if (how.method !== 'bubblewrap') return lineOf(prepared);
     const { closesNesting = false } = how;
     const ownNetwork = use !== 'server' && options.network === 'none';
     const outer = bubblewrapArgs({ reach, readable, asRoot: asRoot(), closesNesting, ownNetwork });
-    const inner = asRoot() ? dropUser(programs.setpriv, command, args, { user }) : { command, args };
+    const inner = asRoot() ? dropUser(programs.setpriv, prepared, { user }) : lineOf(prepared);
     return { command: programs.bwrap, args: [...outer, '--', inner.command, ...inner.args] };
   };
   return (command: string, args: readonly string[], reach: Reach, use: Use): CommandLine => {
@@ -69,3 +69,16 @@ export function createWrapper(
     return monitor !== undefined && use === 'command' ? { ...line, monitor } : line;
   };
 }
+
+const run = (script: string): string => (script === '' ? 'exec "$@"' : `${script}; exec "$@"`);
+
+const lineOf = ({ script, command, args }: PreparedCommand): CommandLine =>
+  script === ''
+    ? { command, args }
+    : { command: '/bin/sh', args: ['-c', run(script), 'sh', command, ...args] };
+
+const dropUser = (
+  setpriv: string,
+  { script, command, args }: PreparedCommand,
+  as: Parameters<typeof asUser>[3],
+): CommandLine => asUser(setpriv, run(script), [command, ...args], as);

@@ -48,6 +48,8 @@ const SETTINGS: readonly (readonly [key: string, value: string])[] = [
   // Larger files are hashed as a stream instead of in memory, and are binary for a diff.
   ['core.bigFileThreshold', '16m'],
   ['core.quotePath', 'false'],
+  // As many as there are cores; git works alone where there are few files.
+  ['checkout.workers', '0'],
   ['safe.directory', '*'],
   ['commit.gpgSign', 'false'],
   ['gc.auto', '0'],

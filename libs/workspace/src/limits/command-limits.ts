@@ -56,6 +56,14 @@ export function findProgram(name: string, path: string): string | undefined {
     });
 }
 
+/** A command line that the shell runs after a script. */
+export interface PreparedCommand {
+  /** Commands of the shell, to be run first; may be empty. */
+  readonly script: string;
+  readonly command: string;
+  readonly args: readonly string[];
+}
+
 /**
  * Builds the command line that runs a command under its limits. It belongs inside the namespace and behind the change of
  * the user, because `processes` counts the user's processes there. A limit that this process may not raise stays.
@@ -70,7 +78,7 @@ export function limitedCommand(
     /** True for a process that runs as long as the profile. */
     readonly lasting: boolean;
   },
-): (command: string, args: readonly string[]) => { command: string; args: string[] } {
+): (command: string, args: readonly string[]) => PreparedCommand {
   const wanted: readonly (readonly [flag: string, name: string, value: number])[] = [
     ['nproc', 'Max processes', options.countProcesses ? limits.processes : 0],
     ['data', 'Max data size', limits.dataMb * MIB],
@@ -86,11 +94,14 @@ export function limitedCommand(
       if (flag !== 'cpu') return `--${flag}=${Math.min(value, most)}`;
       return `--cpu=${Math.min(value, most)}:${Math.min(value + CPU_GRACE_S, most)}`;
     });
-  const set = options.prlimit === undefined || flags.length === 0 ? [] : [options.prlimit, ...flags, '--'];
-  return (command, args) => ({ command: '/bin/sh', args: ['-c', PREFER, 'sh', ...set, command, ...args] });
+  const { prlimit } = options;
+  return (command, args) =>
+    prlimit === undefined || flags.length === 0
+      ? { script: PREFER, command, args }
+      : { script: PREFER, command: prlimit, args: [...flags, '--', command, ...args] };
 }
 
-const PREFER = `echo ${OOM_SCORE_ADJ} > /proc/self/oom_score_adj; exec "$@"`;
+const PREFER = `echo ${OOM_SCORE_ADJ} > /proc/self/oom_score_adj`;
 
 /** The hard limits of this process by their names in /proc, in bytes, seconds or as counts. */
 function hardLimits(): Map<string, number> {

@@ -10,14 +10,22 @@ export const allProcesses = (): number[] =>
 export const childrenOf = (pid: number): number[] =>
   read(`/proc/${pid}/task/${pid}/children`).split(' ').filter(Boolean).map(Number);
 
-export const inGroup = (pid: number, gid: number): boolean =>
-  new RegExp(`^Groups:.*\\b${gid}\\b`, 'm').test(read(`/proc/${pid}/status`));
+export const inGroup = (pid: number, gid: number): boolean => has(pid, 'Groups', String(gid));
 
 /** Pids of the live processes that run as this user, or can become it again. */
 export const processesOf = (uid: number): number[] => {
-  const line = new RegExp(`^Uid:.*\\b${uid}\\b`, 'm');
-  return allProcesses().filter((pid) => line.test(read(`/proc/${pid}/status`)) && isAlive(pid));
+  const id = String(uid);
+  return allProcesses().filter((pid) => has(pid, 'Uid', id) && isAlive(pid));
 };
+
+/** True when a line of the process's status has this word. */
+function has(pid: number, name: string, word: string): boolean {
+  const status = read(`/proc/${pid}/status`);
+  // Most processes do not have the word anywhere.
+  if (!status.includes(word)) return false;
+  const line = status.split('\n').find((each) => each.startsWith(`${name}:`));
+  return line?.split(/\s+/).includes(word) ?? false;
+}
 
 /** True when the process started with `NAME=value` in its environment; false when that cannot be read. */
 export const carriesMark = (pid: number, mark: string): boolean =>

@@ -13,6 +13,7 @@ import { branchOf, type Results } from '../stores/results.ts';
 import { OBJECT_ID } from '../stores/store.ts';
 import { type ContextPlace, openContextPlace } from './context-place.ts';
 import { isInPlaceBase, startedElsewhere } from './in-place-base.ts';
+import type { SavedTrees } from './saved-trees.ts';
 import { SAVE, SET_UP } from './scripts.ts';
 import { ARCHIVE, isThere, KEPT } from './take-over.ts';
 import type { Workspace } from './workspace.ts';
@@ -23,11 +24,14 @@ export interface ContextTreeOptions {
   readonly dir: string;
   readonly base: Base;
   readonly results: Results;
+  readonly saved: SavedTrees;
   readonly git: Git;
   readonly confinement: Confinement;
   readonly log: Log;
 }
 
+/** Names the commit of the base; written when the context is set up. */
+const READY = 'ready';
 const SET_UP_MS = 10 * 60_000;
 const SAVE_MS = 10 * 60_000;
 
@@ -36,28 +40,46 @@ const SAVE_MS = 10 * 60_000;
  * other context. Git runs there as the task; the gateway takes the work over as a pack, which it checks.
  */
 export async function openContextTree(options: ContextTreeOptions): Promise<Workspace> {
-  const place = await openContextPlace(options.dir, options.confinement, options.base);
+  const [place, origin] = await Promise.allSettled([
+    openContextPlace(options.dir, options.confinement, options.base),
+    originOf(options),
+  ]);
+  if (place.status === 'rejected') throw place.reason;
   try {
-    return await openIn(place, options);
+    if (origin.status === 'rejected') throw origin.reason;
+    return await openIn(place.value, origin.value, options);
   } catch (error) {
-    await place[Symbol.asyncDispose]();
+    await place.value[Symbol.asyncDispose]();
     throw error;
   }
 }
 
-async function openIn(opened: ContextPlace, options: ContextTreeOptions): Promise<Workspace> {
-  const { name, git, base, results, log } = options;
-  const { dir, tmp, home, wrap } = opened;
-  const place: GitPlace = { cwd: dir, gitDir: join(dir, '.git'), workTree: dir, wrap };
-  const branch = branchOf(name);
-  const ready = join(options.dir, 'ready');
-
-  const refs = await results.refs(name);
-  const begun = await readBase(ready);
+interface Origin {
+  /** False when the tree has to be set up. */
+  readonly begun: boolean;
   /** The commit of the base that the context started from. */
-  let from = begun ?? refs.base ?? (await base.start());
+  readonly from: string;
   /** The last commit that the gateway has taken over. */
-  let tip = refs.tip ?? from;
+  readonly tip: string;
+}
+
+async function originOf({ dir, name, base, results }: ContextTreeOptions): Promise<Origin> {
+  const [begun, refs] = await Promise.all([readBase(join(dir, READY)), results.refs(name)]);
+  const from = begun ?? refs.base ?? (await base.start());
+  return { begun: begun !== undefined, from, tip: refs.tip ?? from };
+}
+
+async function openIn(
+  opened: ContextPlace,
+  { begun, ...origin }: Origin,
+  options: ContextTreeOptions,
+): Promise<Workspace> {
+  const { name, git, base, results, log } = options;
+  const { dir, tmp, home } = opened;
+  const place: GitPlace = { cwd: dir, gitDir: join(dir, '.git'), workTree: dir, wrap: opened.wrap };
+  const branch = branchOf(name);
+  const ready = join(options.dir, READY);
+  let { from, tip } = origin;
 
   /** A base that was broken, and could not be saved, takes the history of its contexts with it. Their files stay. */
   async function startAnew(): Promise<void> {
@@ -70,7 +92,7 @@ async function openIn(opened: ContextPlace, options: ContextTreeOptions): Promis
 
   /** Makes the repository anew. Returns the files that are left out of it, because they are too large for a result. */
   async function setUp(files: 'checkout' | 'keep'): Promise<string[]> {
-    if (begun !== undefined && !(await base.has(from))) await startAnew();
+    if (begun && !(await base.has(from))) await startAnew();
     const pack = results.passing();
     try {
       const hasPack = tip !== from;
@@ -161,15 +183,19 @@ async function openIn(opened: ContextPlace, options: ContextTreeOptions): Promis
     }
   }
 
-  const isNew = begun === undefined || !(await isThere(dir));
+  /** The commit that has all files of the tree, while no command has run since. */
+  let saved = options.saved.take(name);
+  let clean = false;
+  const isNew = !begun || !(await isThere(dir));
   if (isNew) {
     // A power cut may have emptied the file, which is written when the files are complete.
-    const complete = begun === undefined && (await isThere(ready)) && (await isThere(dir));
+    const complete = !begun && (await isThere(ready)) && (await isThere(dir));
     if (!complete) await rm(ready, { force: true });
     const kept = join(options.dir, KEPT);
     const keeps = complete || (await isThere(kept));
     await opened.make(git);
     await setUp(keeps ? 'keep' : 'checkout');
+    clean = !keeps;
     await writeFile(ready, from);
     for (const file of [kept, join(options.dir, ARCHIVE)]) await rm(file, { force: true });
   }
@@ -178,17 +204,26 @@ async function openIn(opened: ContextPlace, options: ContextTreeOptions): Promis
     branch,
     files: opened.files,
     env: { HOME: home, TMPDIR: tmp },
-    wrap,
+    wrap(command, args) {
+      saved = undefined;
+      return opened.wrap(command, args);
+    },
     async begin() {
-      if (!isNew) await save('end', 'What an earlier task left behind');
+      if (!isNew)
+        clean = saved === tip || (await save('end', 'What an earlier task left behind')) === undefined;
       return { base: tip };
     },
+    beganClean: () => clean,
     async resume(began) {
       if (isInPlaceBase(began)) throw startedElsewhere('the working tree of the repository');
       // One run at a time works here, so a lock is a leftover of the crash that interrupted the task.
       await git.script(place, 'rm -f .git/index.lock', []);
     },
-    commit: (message) => save('end', message),
+    async commit(message) {
+      const left = await save('end', message);
+      if (left === undefined) saved = tip;
+      return left;
+    },
     leave: (message) => save('commit', message),
     changedSince: (began) => results.changed(began, tip),
     async diffSince(began, maxChars) {
@@ -199,6 +234,7 @@ async function openIn(opened: ContextPlace, options: ContextTreeOptions): Promis
     [Symbol.asyncDispose]: async () => {
       try {
         await opened[Symbol.asyncDispose]();
+        if (saved !== undefined) options.saved.put(name, saved);
       } catch (err) {
         // The result stands. The next run of the context tries again, and does not begin before nothing is left.
         log.error({ context: name, err }, 'what a task left behind could not be ended');
@@ -217,7 +253,7 @@ function tooLarge(paths: readonly string[]): Uncommitted {
   return { todo, certain: true };
 }
 
-/** The file is written when the context is set up. Returns the commit in it, undefined when it is not there. */
+/** Returns the commit in the file, undefined when it is not there. */
 async function readBase(file: string): Promise<string | undefined> {
   const text = await readFile(file, 'utf8').catch((error) => {
     if (hasCode(error, 'ENOENT')) return '';

@@ -86,6 +86,7 @@ export async function inPlace(options: InPlaceOptions): Promise<Workspace> {
       await stage();
       return { base: inPlaceBase('tree', (await git.run(aside, ['write-tree'])).trim()) };
     },
+    beganClean: () => commits,
     async resume(base) {
       if (!isInPlaceBase(base)) throw startedElsewhere('the repository of its context (branch fleet/…)');
       await git.run(place, ['rev-parse', '-q', '--verify', base]);

@@ -6,6 +6,9 @@
 /** Exit code of a script for a repository that git cannot work with. */
 export const BROKEN = 91;
 
+/** An index of some hundred files; below, it costs less to compare them than to write the index once more. */
+const LARGE_INDEX_BYTES = 64 * 1024;
+
 /**
  * Makes the tree's repository: a new `.git` that borrows the objects of the base. Files that are there stay. So does the
  * repository that it replaces, as `.git/replaced`, for it may have branches and stashes that no result has: at most one, and
@@ -21,7 +24,7 @@ if [ "$files" = keep ] && [ ! -e .git-replaced ] && [ -d .git ] && [ ! -L .git ]
   rm -rf .git/replaced
   mv .git .git-replaced
 fi
-rm -rf .git
+if [ -e .git ] || [ -L .git ]; then rm -rf .git; fi
 mkdir -p .git/objects/info .git/objects/pack .git/info ".git/refs/heads/\${branch%/*}"
 echo /.git-replaced >.git/info/exclude
 printf '%s\\n' "$objects" >.git/objects/info/alternates
@@ -30,7 +33,11 @@ printf '[core]\\n\\trepositoryformatversion = 0\\n\\tbare = false\\n\\tlogallref
 for id; do echo "$id" >>.git/shallow; done
 if [ "$input" = pack ]; then git index-pack --stdin >/dev/null; fi
 printf '%s\\n' "$commit" >".git/refs/heads/$branch"
-if [ "$files" = checkout ]; then exec git read-tree --reset -u HEAD; fi
+if [ "$files" = checkout ]; then
+  git read-tree --reset -u HEAD
+  [ "$(wc -c <.git/index)" -lt ${LARGE_INDEX_BYTES} ] || : >.git/fresh
+  exit
+fi
 git read-tree HEAD
 if [ -e .git-replaced ]; then
   [ "$(du -sm .git-replaced | cut -f 1)" -le 1024 ] || rm -rf .git-replaced
@@ -38,29 +45,62 @@ if [ -e .git-replaced ]; then
 fi
 find . \\( -path ./.git -o -path ./.scratch \\) -prune -o -type f -size "+\${max}c" -print | sed 's/^\\.//; s/[][*?\\\\]/\\\\&/g' | tee -a .git/info/exclude`;
 
+/** Up to here, the names of changed files are given to `git add`, which compares each of them with each file of the tree. */
+const MAX_NAMES_BYTES = 16 * 1024;
+
 /**
- * Commits all changes (\`commit\`), and empties the folder for temporary files too (\`end\`), or only makes a commit of them
- * that the branch does not get (\`snapshot\`). Prints 1 if git could not add a file, else 0, then the commit, and then a pack
+ * Commits all changes (`commit`), and empties the folder for temporary files too (`end`), or only makes a commit of them
+ * that the branch does not get (`snapshot`). Prints 1 if git could not add a file, else 0, then the commit, and then a pack
  * of what the base lacks unless the gateway has the commit.
+ *
+ * An index that is as old as its files, to the second, does not tell which of them changed since. `git add` would store all of
+ * them again, because the objects of the base cannot be written to. So only the changed files are added, and the index of a
+ * large new tree (`.git/fresh`) is written once more when its second is over.
  *
  * Arguments: mode, message, the commit that the gateway has, commit of the base, folder for temporary files, pathspecs.
  */
 export const SAVE = `mode=$1 message=$2 known=$3 base=$4 tmp=$5; shift 5
+has_files() {
+  for each in "$tmp"/* "$tmp"/.[!.]* "$tmp"/..?*; do
+    if [ -e "$each" ] || [ -L "$each" ]; then return; fi
+  done
+  [ ! -r "$tmp" ]
+}
 empty() { find "$tmp" -mindepth 1 -delete 2>/dev/null; }
-[ "$mode" != end ] || empty || { chmod -R u+rwX "$tmp" 2>/dev/null; empty; }
-rm -f .git/index.lock
-git add --all --ignore-errors "$@"; added=$?
-[ $added -le 1 ] || exit ${BROKEN}
-if [ "$mode" = snapshot ]; then
-  tree=$(git write-tree) && commit=$(git commit-tree -p HEAD -m "$message" "$tree") || exit ${BROKEN}
-else
-  git diff --cached --quiet --no-ext-diff
-  case $? in
-    0) ;;
-    1) git commit -q --no-verify -m "$message" || exit ${BROKEN} ;;
-    *) exit ${BROKEN} ;;
+if [ "$mode" = end ] && has_files; then empty || { chmod -R u+rwX "$tmp" 2>/dev/null; empty; }; fi
+if [ -e .git/index.lock ]; then rm -f .git/index.lock; fi
+if [ -e .git/fresh ] && [ "$(stat -c %Y .git/index)" -lt "$(date +%s)" ]; then
+  git update-index -q --refresh --force-write-index
+  rm -f .git/fresh
+fi
+git status --porcelain=v2 --branch --no-renames --untracked-files=normal --ignore-submodules=dirty "$@" >.git/changed || exit ${BROKEN}
+added=0 commit= changed=
+while read -r kind name value; do
+  case "$kind $name" in
+    '# branch.oid') commit=$value ;;
+    '#'*) ;;
+    *) changed=1; break ;;
   esac
-  commit=$(git rev-parse -q --verify 'HEAD^{commit}') || exit ${BROKEN}
+done <.git/changed
+if [ "$changed" ]; then
+  git ls-files -z --modified --deleted --others --exclude-standard "$@" >.git/changed || exit ${BROKEN}
+  bytes=$(wc -c <.git/changed)
+  if [ "$bytes" -gt ${MAX_NAMES_BYTES} ]; then git add --all --ignore-errors "$@"; added=$?
+  elif [ "$bytes" -gt 0 ]; then
+    git --literal-pathspecs add --all --ignore-errors --pathspec-from-file=.git/changed --pathspec-file-nul; added=$?
+  fi
+  [ $added -le 1 ] || exit ${BROKEN}
+  if [ "$mode" = snapshot ]; then
+    tree=$(git write-tree) && commit=$(git commit-tree -p HEAD -m "$message" "$tree") || exit ${BROKEN}
+  else
+    git diff --cached --quiet --no-ext-diff
+    case $? in
+      0) ;;
+      1) git commit -q --no-verify -m "$message" || exit ${BROKEN} ;;
+      *) exit ${BROKEN} ;;
+    esac
+    commit=$(git rev-parse -q --verify 'HEAD^{commit}') || exit ${BROKEN}
+  fi
 fi
 printf '%s %s\\n' $added "$commit"
 [ "$commit" = "$known" ] || printf '%s\\n^%s\\n' "$commit" "$base" | git pack-objects --revs --stdout -q || exit ${BROKEN}`;

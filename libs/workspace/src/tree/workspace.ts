@@ -22,6 +22,8 @@ export interface Workspace extends OpenTree {
   readonly env: Readonly<Record<string, string>>;
   /** Starts a task. `write`: the task is meant to change the tree. */
   begin(write: boolean): Promise<Beginning>;
+  /** True when the task began with all files committed; false when that is not known. */
+  beganClean(): boolean;
   /** Continues a task that began at `base`. Throws CONFIG_INVALID when it began under another isolation. */
   resume(base: string): Promise<void>;
   /**

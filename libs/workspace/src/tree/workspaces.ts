@@ -14,6 +14,7 @@ import { openContextPlace } from './context-place.ts';
 import { openContextTree } from './context-tree.ts';
 import { inPlace, inPlaceState } from './in-place.ts';
 import { openRepository, type Repository } from './repository.ts';
+import { createSavedTrees } from './saved-trees.ts';
 import { takeOver } from './take-over.ts';
 import { createTurns } from './turns.ts';
 import type { OpenTree, Workspaces } from './workspace.ts';
@@ -57,6 +58,7 @@ async function openContexts(parts: Parts): Promise<Workspaces> {
   const { base, source } = await openBaseFrom(found, parts);
   const results = await openResults({ ...parts, dir: join(root, 'results.git'), base });
   await takeOver({ ...parts, source, base, results });
+  const saved = createSavedTrees();
   const state = measured(clock, async () => {
     const problem = await problemOf(base, results);
     return problem === undefined ? base.state() : unusable(problem);
@@ -64,7 +66,7 @@ async function openContexts(parts: Parts): Promise<Workspaces> {
   return {
     open: (contextId) => {
       const name = contextName(contextId);
-      return openContextTree({ ...parts, name, dir: join(contexts, name), base, results });
+      return openContextTree({ ...parts, name, dir: join(contexts, name), base, results, saved });
     },
     repoState: state.read,
     async trees() {

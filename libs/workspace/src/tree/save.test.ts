@@ -1,0 +1,98 @@
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { tempDir } from '@hermes-fleet/protocol/testing';
+import { openTestContexts } from '../testing/index.ts';
+
+const FILES = 1_500;
+
+/** A project with many files, in a pack. Its index is a large one. */
+function largeProject(t: Parameters<typeof tempDir>[0]): string {
+  const path = tempDir(t);
+  execFileSync('chmod', ['755', path]);
+  for (let file = 0; file < FILES; file += 1) {
+    const folder = join(path, `folder-${file % 30}`);
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, `file-${file}.txt`), `${file}\n`.padStart(8));
+  }
+  const git = (...args: string[]): void =>
+    void execFileSync('git', ['-C', path, '-c', 'user.name=u', '-c', 'user.email=u@localhost', ...args]);
+  git('init', '-q');
+  git('add', '.');
+  git('commit', '-q', '-m', 'Files');
+  return path;
+}
+
+/** Waits until the second in which the tree was made is over: git compares times by the second. */
+const NEXT_SECOND = 'while [ "$(date +%s)" -le "$(stat -c %Y .git/index)" ]; do :; done';
+
+const COUNT = "git count-objects | cut -d ' ' -f 1";
+
+test('a commit stores only what changed, in a new tree of many files too', async (t) => {
+  const contexts = await openTestContexts(t, { path: largeProject(t) });
+  const change = 'cd folder-1; ls | head -3 | while read f; do printf "changed\n" > "$f"; done';
+  for (const [name, script] of [
+    ['at-once', change],
+    ['later', `${NEXT_SECOND}; ${change}`],
+  ] as const) {
+    const { changed, stderr } = await contexts.task(name, script);
+    assert.equal(changed.length, 3, `${name}: ${stderr}`);
+    const objects = Number((await contexts.task(name, COUNT)).stdout);
+    // A blob, two trees and a commit.
+    assert.ok(objects <= 4, `${name}: ${objects} objects`);
+  }
+});
+
+test('a change of the same size in the same second as the tree was made is committed, whenever the task ends', async (t) => {
+  const contexts = await openTestContexts(t, { path: largeProject(t) });
+  const change = 'f=folder-1/file-1.txt; sed "s/1/7/" $f > "$TMPDIR/new"; cat "$TMPDIR/new" > $f';
+  for (const script of [change, `${change}; ${NEXT_SECOND}`]) {
+    const { changed, exitCode, stderr } = await contexts.task(script === change ? 'soon' : 'later', script);
+    assert.deepEqual([exitCode, changed], [0, ['folder-1/file-1.txt']], stderr);
+  }
+});
+
+test('changes of all files at once, and of files with odd names, are committed', async (t) => {
+  const contexts = await openTestContexts(t, { path: largeProject(t) });
+  const all = await contexts.task('all', 'for f in folder-*/*; do echo more >> "$f"; done');
+  assert.equal(all.changed.length, FILES, all.stderr);
+  const odd = await contexts.task(
+    'odd',
+    `rm -r folder-1; echo 1 > folder-1; mkdir 'a b' && echo 1 > 'a b/*.txt'; echo 1 > ':(top)x'; echo 1 > '# branch.oid y'
+     rm folder-2/file-2.txt; mkdir folder-2/file-2.txt; echo 1 > folder-2/file-2.txt/in; chmod +x folder-3/file-3.txt
+     ln -s nowhere link; printf '1' > "$(printf 'new\\nline')"`,
+  );
+  const expected = [
+    ...['# branch.oid y', ':(top)x', 'a b/*.txt', 'folder-1', 'folder-2/file-2.txt'],
+    ...['folder-2/file-2.txt/in', 'folder-3/file-3.txt', 'link', 'new\nline'],
+  ];
+  const others = odd.changed.filter((path) => !path.startsWith('folder-1/'));
+  assert.deepEqual([others, odd.left], [expected, undefined], odd.stderr);
+  assert.equal((await contexts.task('odd', 'git status --porcelain')).stdout, '');
+});
+
+test('what changed is found again when no task has run since, and after a branch was removed by hand', async (t) => {
+  const contexts = await openTestContexts(t);
+  assert.deepEqual((await contexts.task('one', 'echo 1 > a.txt')).changed, ['a.txt']);
+  assert.deepEqual((await contexts.task('one', 'echo 2 > b.txt')).changed, ['b.txt']);
+  const results = join(contexts.place.workspaceRoot, 'results.git');
+  execFileSync('git', ['-C', results, 'branch', '-q', '-D', 'fleet/one']);
+  assert.deepEqual((await contexts.task('one', 'echo 3 > c.txt')).changed, ['c.txt']);
+  {
+    await using workspace = await contexts.open('one');
+    await workspace.begin(true);
+    assert.equal(workspace.beganClean(), true);
+    await contexts.sh(workspace, 'echo 4 > d.txt');
+    // The run ends without a commit, as after a crash.
+  }
+  {
+    await using workspace = await contexts.open('one');
+    await workspace.begin(true);
+    await workspace.commit('Task');
+    await contexts.sh(workspace, 'echo 5 > e.txt');
+  }
+  const { changed, stdout } = await contexts.task('one', 'git log -2 --format=%s; echo 6 > f.txt');
+  assert.deepEqual([stdout, changed], ['What an earlier task left behind\n'.repeat(2), ['f.txt']]);
+});
