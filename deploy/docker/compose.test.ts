@@ -17,6 +17,7 @@ interface Service {
   cap_add?: string[];
   security_opt?: string[];
   user?: string;
+  command?: string[];
   mem_limit?: string;
   pids_limit?: number;
   ports?: { host_ip?: string }[];
@@ -73,6 +74,15 @@ test('no environment holds a secret, and NATS is not on the monitoring network',
   assert.deepEqual(Object.keys(services.nats?.networks ?? {}), ['fleet']);
   assert.deepEqual(Object.keys(services.prometheus?.networks ?? {}), ['observe']);
   assert.deepEqual(Object.keys(services.grafana?.networks ?? {}), ['observe']);
+});
+
+test('what commands reach on the monitoring network, they can only read', { skip }, () => {
+  const options = (services.prometheus?.command ?? []).filter((option) => option.startsWith('--web.'));
+  assert.deepEqual(options, [], 'no admin API, no lifecycle API, no remote write');
+  const grafana = services.grafana?.environment ?? {};
+  assert.equal(grafana.GF_AUTH_ANONYMOUS_ORG_ROLE, 'Viewer');
+  assert.equal(grafana.GF_AUTH_DISABLE_LOGIN_FORM, 'true');
+  assert.equal(grafana.GF_AUTH_BASIC_ENABLED, 'false');
 });
 
 test('the trader starts as uid 1000 and has no workspace', { skip }, () => {

@@ -6,9 +6,10 @@ import { call, dispatch, message, resultOf, runbook } from '../support/rpc.ts';
 
 type Result = ReturnType<typeof resultOf>;
 
-const run = async (fleet: Fleet, brief: string, contextId?: string): Promise<Result> => {
+const run = async (fleet: Fleet, brief: string, contextId?: string, token?: string): Promise<Result> => {
+  const target = token === undefined ? fleet.target('neo') : fleet.target('neo', token);
   const params = message(dispatch({ brief }), contextId === undefined ? {} : { contextId });
-  const { body } = await call(fleet.target('neo'), 'SendMessage', params);
+  const { body } = await call(target, 'SendMessage', params);
   return resultOf(body.result.task);
 };
 
@@ -62,10 +63,11 @@ test('one task cannot harm another, nor the profile', { timeout: 280_000 }, asyn
     assert.equal(await ready(), 200);
   });
 
-  await t.test('two tasks at once find nothing of each other', async () => {
+  await t.test('two tasks of two callers at once find nothing of each other', async () => {
+    const nats = fleet.plan.nats.port;
     const [one, two] = await Promise.all([
-      run(fleet, searching('alpha-5e1f', 'beta-77c2'), 'alpha'),
-      run(fleet, searching('beta-77c2', 'alpha-5e1f'), 'beta'),
+      run(fleet, searching('alpha-5e1f', 'beta-77c2', nats), 'alpha'),
+      run(fleet, searching('beta-77c2', 'alpha-5e1f', nats), 'beta', await fleet.tokenOf('switch', 'neo')),
     ]);
     assert.doesNotMatch(one.text, /beta-77c2/);
     assert.doesNotMatch(two.text, /alpha-5e1f/);
@@ -73,6 +75,7 @@ test('one task cannot harm another, nor the profile', { timeout: 280_000 }, asyn
       assert.match(text, /exit code 0/);
       const [, from, to] = /began (\d+)[\s\S]*ended (\d+)/.exec(text) ?? assert.fail(text);
       assert.match(text, /found: own\b/, `a task finds what is its own: ${text}`);
+      assert.match(text, /NATS says: .*Authorization Violation/, 'nobody reads the bus without a login');
       assert.doesNotMatch(text, /found: theirs/, text);
       return { from: Number(from), to: Number(to) };
     });
@@ -82,7 +85,7 @@ test('one task cannot harm another, nor the profile', { timeout: 280_000 }, asyn
 });
 
 /** Leaves a secret wherever a task can, then searches everything that it can reach for its own and for another one. */
-function searching(own: string, theirs: string): string {
+function searching(own: string, theirs: string, natsPort: number): string {
   // The expression does not match itself.
   const pattern = (secret: string): string => `${secret.slice(0, -1)}[${secret.slice(-1)}]`;
   const plant = `echo began $(date +%s%N); echo ${own} > secret.txt; git add -A; git commit -qm ${own}
@@ -92,7 +95,23 @@ function searching(own: string, theirs: string): string {
       for f in /proc/[0-9]*/environ /proc/[0-9]*/cmdline /proc/[0-9]*/fd/*; do
         case $f in */fd/[012]) ;; *) timeout 1 head -c 100000 "$f" ;; esac; done;
       git cat-file --batch-all-objects --batch; cat /proc/net/unix; ipcs -a; } 2>/dev/null | grep -a "$1" >/dev/null && echo "found: $2"; }
+    echo "NATS says: $(node -e '${READ_NATS}' ${natsPort})"
     look '${pattern(own)}' own; look '${pattern(theirs)}' theirs; wait; echo ended $(date +%s%N)`;
   const search = { path: '.', pattern: `**/${theirs.slice(0, 4)}*` };
-  return [shell(plant), tool('mcp__filesystem__search_files', search)].join('\n\n');
+  const note = { name: own, content: own };
+  return [
+    tool('scratchpad_write', note),
+    shell(plant),
+    tool('mcp__filesystem__search_files', search),
+    tool('scratchpad_list', {}),
+  ].join('\n\n');
 }
+
+/** Subscribes to all subjects without a login, and prints the answer of the server. */
+const READ_NATS = `
+  const socket = require("node:net").connect(Number(process.argv[1]), "127.0.0.1");
+  let text = "";
+  socket.on("data", (data) => { text += data; });
+  socket.on("close", () => { console.log(text.replace(/\\s+/g, " ").slice(-300)); });
+  socket.setTimeout(5000, () => socket.destroy());
+  socket.write("CONNECT {}\\r\\nSUB > 1\\r\\nPING\\r\\n");`;
