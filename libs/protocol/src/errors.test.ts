@@ -13,6 +13,7 @@ const table: Record<ErrorCode, readonly [number, number, boolean]> = {
   DISPATCH_EXPIRED: [409, -32000, false],
   TASK_ID_CONFLICT: [409, -32602, false],
   CONTEXT_MISMATCH: [400, -32602, false],
+  CONTEXT_IN_USE: [409, -32000, true],
   INTERNAL: [500, -32603, true],
   TASK_NOT_FOUND: [404, -32001, false],
   TASK_NOT_CANCELABLE: [409, -32002, false],

@@ -25,5 +25,13 @@ export { type CommandResult, runCommand } from './process/run-command.ts';
 export { capacityOf } from './process/start-failure.ts';
 export { supervise } from './process/supervise.ts';
 export { contextName } from './stores/context-name.ts';
-export type { OpenTree, Workspace, Workspaces } from './tree/workspace.ts';
+export type {
+  ContextStore,
+  OpenTree,
+  PrunedContexts,
+  PruneOptions,
+  RemovedContext,
+  Workspace,
+  Workspaces,
+} from './tree/workspace.ts';
 export { openWorkspaces } from './tree/workspaces.ts';

@@ -43,6 +43,7 @@ export async function sweepScratch(options: SweepOptions, signal: AbortSignal): 
     signal.throwIfAborted();
     try {
       await using opened = await tree.open();
+      if (opened === undefined) continue;
       removed += await sweepTree(opened, options, signal);
     } catch (err) {
       signal.throwIfAborted();

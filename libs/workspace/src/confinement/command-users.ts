@@ -1,11 +1,12 @@
 import { randomInt } from 'node:crypto';
 import { chmodSync, chownSync, lstatSync, mkdirSync, readdirSync } from 'node:fs';
-import { lstat, readdir, rm } from 'node:fs/promises';
+import { lstat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { FleetError } from '@hermes-fleet/protocol';
-import { COMMAND_GID, type CommandUser } from './command-user.ts';
+import { COMMAND_GID, COMMAND_USER, type CommandUser } from './command-user.ts';
 import { type AsUserOptions, endUser, runAs } from './end-user.ts';
 import { joinGroup, leaveGroup } from './gateway-groups.ts';
+import { type RunAsOwner, removeFolder } from './remove-folder.ts';
 import type { UserRange } from './user-range.ts';
 
 /** A context's user while it is in use. */
@@ -31,8 +32,11 @@ export interface CommandUsers {
   lease(contextDir: string): Promise<UserLease>;
   /** Opens files and folders below `paths` to the gateway again after their user closed them, by `chmod 700`. */
   reopen(user: CommandUser, paths: readonly string[]): Promise<void>;
-  /** Removes a context that nobody uses with everything in it, and frees its user. Does nothing when it is absent. */
-  remove(contextDir: string): Promise<void>;
+  /**
+   * Removes a context that nobody uses with everything in it, ends all processes of its user, and frees the user. Does
+   * nothing when it is absent. Throws INTERNAL when something is left, which the next call goes on with.
+   */
+  remove(contextDir: string, signal?: AbortSignal): Promise<void>;
 }
 
 interface Use {
@@ -74,7 +78,7 @@ export function openCommandUsers(
   function userOf(dir: string): CommandUser {
     const gid = lstatSync(dir, { throwIfNoEntry: false })?.gid ?? COMMAND_GID;
     if (isIn(range, gid)) return { uid: gid, gid };
-    if (gid !== process.getgid?.() && gid !== COMMAND_GID) {
+    if (!isOurs(gid)) {
       log.error({ dir, gid, range }, 'a context belongs to a user outside of HERMES_COMMAND_USERS');
       throw new FleetError(
         'INTERNAL',
@@ -154,17 +158,21 @@ export function openCommandUsers(
       const { exitCode, stderr } = await runAs(user, REOPEN, [String(user.uid), ...paths], options);
       if (exitCode !== 0) log.warn({ paths, stderr }, 'files of a context stay closed to the gateway');
     },
-    async remove(contextDir) {
+    async remove(contextDir, signal) {
       const found = await lstat(contextDir).catch(unless('ENOENT'));
       if (found === undefined) return;
-      if (!isIn(range, found.gid)) return rm(contextDir, { recursive: true, force: true });
+      const as =
+        (user: CommandUser): RunAsOwner =>
+        (script, folders, limits) =>
+          runAs(user, script, folders, { ...options, ...limits });
+      // It was made where contexts had no users of their own.
+      if (!isIn(range, found.gid) && isOurs(found.gid))
+        return removeFolder(contextDir, as(COMMAND_USER), { ...options, signal });
       if (uses.has(found.gid)) throw new FleetError('INTERNAL', 'a context that is in use cannot be removed');
       const held = await lease(contextDir);
       const { uid } = held.user;
       try {
-        const parts = (await readdir(contextDir)).map((name) => join(contextDir, name));
-        if (parts.length > 0) await runAs(held.user, EMPTY, parts, options);
-        await rm(contextDir, { recursive: true, force: true });
+        await removeFolder(contextDir, as(held.user), { ...options, signal });
       } finally {
         await held.release();
       }
@@ -177,15 +185,15 @@ export function openCommandUsers(
 const REOPEN = `uid=$1; shift; exec find "$@" -uid "$uid" \\( -type d ! -perm -0770 -exec chmod ug+rwx {} \\; \\
   -o -type f ! -perm -0660 -exec chmod ug+rw {} + \\)`;
 
-/** The gateway removes the folders, and what is its own in them. */
-const EMPTY = 'chmod -R u+rwX -- "$@" 2>/dev/null; find "$@" -mindepth 1 -delete';
-
 function takenBelow(contexts: string, range: UserRange): Set<number> {
   const groups = readdirSync(contexts).map(
     (name) => lstatSync(join(contexts, name), { throwIfNoEntry: false })?.gid ?? 0,
   );
   return new Set(groups.filter((gid) => isIn(range, gid)));
 }
+
+/** The group of a folder that no context's user has got yet. */
+const isOurs = (gid: number): boolean => gid === process.getgid?.() || gid === COMMAND_GID;
 
 const isIn = ({ first, last }: UserRange, id: number): boolean => id >= first && id <= last;
 

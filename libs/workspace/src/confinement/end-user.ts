@@ -22,15 +22,20 @@ export interface AsUserOptions {
   readonly log: Log;
 }
 
+interface RunLimits {
+  readonly timeoutMs?: number;
+  readonly signal?: AbortSignal | undefined;
+}
+
 /** Runs a shell script of the gateway's as the user: with its rights to its files and processes, and not restricted further. */
 export function runAs(
   user: CommandUser,
   script: string,
   args: readonly string[],
-  { setpriv, clock, timeoutMs = 60_000 }: AsUserOptions & { readonly timeoutMs?: number },
+  { setpriv, clock, timeoutMs = 60_000, signal }: AsUserOptions & RunLimits,
 ): Promise<CommandResult> {
   const line = asUser(setpriv, script, args, { user });
-  const limits = { timeoutMs, keepBytes: 4096, maxBytes: 1024 * 1024, clock };
+  const limits = { timeoutMs, signal, keepBytes: 4096, maxBytes: 1024 * 1024, clock };
   return runCommand(line, { cwd: '/', env: COMMAND_ENV, ...limits });
 }
 

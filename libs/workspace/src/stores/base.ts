@@ -6,6 +6,7 @@ import type { Git, GitPlace } from '../git/git.ts';
 import { type TreeState, treeState } from '../git/tree-state.ts';
 import { indexPack, receivePack } from './pack-file.ts';
 import { isBroken, OBJECT_ID, openStore, passing, readShallow, type Store, setShallow } from './store.ts';
+import { baseRef, tidyBase } from './tidy-base.ts';
 import { unusable } from './users-repository.ts';
 
 /** The commits that new contexts start from: a bare repository, whose objects all contexts borrow. */
@@ -23,6 +24,11 @@ export interface Base {
   shallow(): Promise<string[]>;
   /** The branch that contexts start from, and whether its working tree, if there is one, is clean. */
   state(): Promise<TreeState>;
+  /**
+   * Forgets the copied commits that nothing started from, and makes many packs few. No object goes: repositories of contexts
+   * borrow them, and results do.
+   */
+  tidy(used: () => Promise<ReadonlySet<string>>): Promise<void>;
   broken(): Promise<boolean>;
 }
 
@@ -57,6 +63,7 @@ export async function openBase(options: BaseOptions): Promise<Base> {
     await begin(git, store);
     return {
       ...common,
+      tidy: (used) => tidyBase(git, store, used),
       start: async () => (await git.run(store.place, ['rev-parse', '--verify', 'HEAD^{commit}'])).trim(),
       state: async () => ({
         branch: (await git.run(store.place, ['symbolic-ref', '--short', 'HEAD'])).trim(),
@@ -65,8 +72,16 @@ export async function openBase(options: BaseOptions): Promise<Base> {
     };
   }
   const mirror = createMirror(git, store, source);
-  await mirror();
-  return { ...common, start: mirror, state: () => treeState(git, source.place) };
+  let newest = await mirror();
+  return {
+    ...common,
+    async start() {
+      newest = await mirror();
+      return newest;
+    },
+    tidy: (used) => tidyBase(git, store, used, newest),
+    state: () => treeState(git, source.place),
+  };
 }
 
 /** Makes the first commit of a base without any. */
@@ -133,9 +148,6 @@ function createMirror(git: Git, store: Store, source: Source): () => Promise<str
     return next;
   };
 }
-
-/** Keeps a commit in the base for the contexts that started there, also when its branch has left it. */
-const baseRef = (commit: string): string => `refs/bases/${commit}`;
 
 /** Prints the commit and the file `shallow`. */
 const HEAD = `git rev-parse --verify 'HEAD^{commit}' || exit

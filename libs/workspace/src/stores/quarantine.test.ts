@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { closeSync, mkdirSync, openSync, readdirSync, writeFileSync } from 'node:fs';
+import { closeSync, openSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { systemClock } from '@hermes-fleet/protocol';
 import { silentLog, tempDir } from '@hermes-fleet/protocol/testing';
 import { createConfinement } from '../confinement/create-confinement.ts';
 import { createGit } from '../git/git.ts';
+import { attackersGit } from '../testing/attackers-git.ts';
 import { makePlace } from '../testing/index.ts';
 import { openBase } from './base.ts';
 import { RefusedPack } from './quarantine.ts';
@@ -24,36 +25,6 @@ async function setUp(t: TestContext) {
   const start = await base.start();
   const repository = (name: string) => attackersGit(join(root, name), base.objects);
   return { root, results, start, repository };
-}
-
-function attackersGit(dir: string, objects: string) {
-  mkdirSync(dir);
-  const run = (args: readonly string[], input: string | Buffer = ''): Buffer =>
-    execFileSync('git', ['-c', 'user.name=x', '-c', 'user.email=x@localhost', '-C', dir, ...args], {
-      input,
-      maxBuffer: 1e8,
-      stdio: ['pipe', 'pipe', 'pipe'],
-    });
-  run(['init', '-q']);
-  writeFileSync(join(dir, '.git/objects/info/alternates'), `${objects}\n`);
-  const text = (args: readonly string[], input?: string | Buffer): string =>
-    run(args, input).toString().trim();
-  const blob = (content: string): string => text(['hash-object', '-w', '--stdin'], content);
-  /** A tree with entries that git's own commands would refuse. */
-  const tree = (entries: readonly (readonly [mode: string, name: string, id: string])[]): string =>
-    text(
-      ['hash-object', '-w', '--stdin', '-t', 'tree', '--literally'],
-      Buffer.concat(
-        entries.flatMap(([mode, name, id]) => [Buffer.from(`${mode} ${name}\0`), Buffer.from(id, 'hex')]),
-      ),
-    );
-  const commit = (id: string, parent: string): string =>
-    text(
-      ['hash-object', '-w', '--stdin', '-t', 'commit', '--literally'],
-      `tree ${id}\nparent ${parent}\nauthor x <x@y> 1 +0000\ncommitter x <x@y> 1 +0000\n\nx\n`,
-    );
-  const pack = (ids: readonly string[]): Buffer => run(['pack-objects', '--stdout', '-q'], ids.join('\n'));
-  return { blob, tree, commit, pack };
 }
 
 async function offer(

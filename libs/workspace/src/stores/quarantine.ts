@@ -1,6 +1,7 @@
-import { mkdir, readdir, rename, rm } from 'node:fs/promises';
+import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Git, GitPlace } from '../git/git.ts';
+import { addPacks } from './kept-packs.ts';
 import { indexPack } from './pack-file.ts';
 import type { Store } from './store.ts';
 
@@ -21,8 +22,8 @@ export class RefusedPack extends Error {
 export interface CheckedPack {
   /** Git sees the pack and the base here. */
   readonly place: GitPlace;
-  /** Adds the pack to the store. */
-  keep(): Promise<void>;
+  /** Adds the pack to the store, where it stays until the result is disposed of; from then on, a branch must have it. */
+  keep(): Promise<AsyncDisposable>;
 }
 
 export const MAX_PACK_BYTES = 1024 * 1024 * 1024;
@@ -60,7 +61,7 @@ export async function examine<T>(
     const whole = await git.exec(place, 'git', args, { timeoutMs: CHECK_MS });
     if (whole.exitCode !== 0) throw new RefusedPack(`objects are missing: ${reasonOf(whole.stderr)}`);
     if (whole.stdout.includes('~')) throw new RefusedPack(`a file is larger than ${MAX_FILE_BYTES} bytes`);
-    return await use({ place, keep: () => move(join(folder, 'pack'), join(store.objects, 'pack')) });
+    return await use({ place, keep: () => addPacks(join(folder, 'pack'), store) });
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
@@ -68,14 +69,6 @@ export async function examine<T>(
 
 /** A hostile pack may need more memory or time than its size shows. */
 const LIMITED = `ulimit -d ${MAX_DATA_KIB}; ulimit -t ${MAX_CPU_S}; exec "$@"`;
-
-/** The index comes last: git takes a pack for complete when it has one. */
-async function move(from: string, to: string): Promise<void> {
-  const names = (await readdir(from)).sort((a, b) => rank(a) - rank(b));
-  for (const name of names) await rename(join(from, name), join(to, name));
-}
-
-const rank = (name: string): number => (name.endsWith('.idx') ? 1 : 0);
 
 const reasonOf = (stderr: string): string =>
   stderr.trim().split('\n')[0]?.slice(0, 200) || 'git was stopped by a limit of memory or time';

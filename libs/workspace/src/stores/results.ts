@@ -3,21 +3,15 @@ import { FleetError, type Log } from '@hermes-fleet/protocol';
 import { LEFT_OUT, NAMES, pathsOf, READABLE, shortened } from '../git/diff.ts';
 import type { Git } from '../git/git.ts';
 import type { Base } from './base.ts';
+import { releaseKeptPacks } from './kept-packs.ts';
 import { receivePack } from './pack-file.ts';
 import { examine, type TasksPack } from './quarantine.ts';
+import { createRepacking } from './repack.ts';
+import { baseRef, branchRef, createResultRefs, type ResultRefs } from './result-refs.ts';
 import { isBroken, openStore, passing, setShallow } from './store.ts';
 
-/** What the store knows of a context. */
-export interface ContextRefs {
-  /** The commit that the context started from. */
-  readonly base: string | undefined;
-  /** The commit of its result, undefined before the first one. */
-  readonly tip: string | undefined;
-}
-
 /** The results of all contexts: a bare repository with a branch `fleet/<context>` each, which no command can read. */
-export interface Results {
-  refs(name: string): Promise<ContextRefs>;
+export interface Results extends Omit<ResultRefs, 'delete'> {
   /** A new path for a pack of a task. The file is removed by `forget`. */
   passing(): string;
   forget(file: string): Promise<void>;
@@ -29,6 +23,10 @@ export interface Results {
   changed(from: string, to: string): Promise<string[]>;
   /** Git's diff from a commit to that of a pack, which is not kept, cut to `maxChars`. Throws RefusedPack. */
   diff(from: string, pack: TasksPack, maxChars: number): Promise<string>;
+  /** Deletes the results of contexts, and what they started from. Their objects stay until `prune`. */
+  delete(names: readonly string[]): Promise<void>;
+  /** Removes the objects of deleted results, also of those that a crash or a failure left. Throws INTERNAL. */
+  prune(): Promise<void>;
   broken(): Promise<boolean>;
 }
 
@@ -47,39 +45,32 @@ export async function openResults(options: {
   const { git, log } = options;
   const baseObjects = options.base.objects;
   const store = await openStore({ ...options, alternates: [baseObjects], readable: false });
+  await releaseKeptPacks(store);
+  const refs = createResultRefs(git, store, log);
+  const repacking = createRepacking(git, store);
   const checked = { store, baseObjects };
   let taken = 0;
 
   async function repackSometimes(): Promise<void> {
     taken += 1;
     if (taken % REPACK_AFTER !== 0) return;
-    // Unreachable objects are kept, because another context's result may arrive at the same time.
     try {
-      await git.run(store.place, REPACK, { timeoutMs: REPACK_MS });
+      await repacking.now();
     } catch (err) {
       log.warn({ err }, 'results could not be repacked; the next try is after further results');
     }
   }
 
   return {
-    async refs(name) {
-      const names = [baseRef(name), branchRef(name)];
-      const listed = await git.run(store.place, [
-        'for-each-ref',
-        '--format=%(refname) %(objectname)',
-        ...names,
-      ]);
-      const found = new Map(listed.split('\n').map((line) => line.split(' ') as [string, string]));
-      return { base: found.get(baseRef(name)), tip: found.get(branchRef(name)) };
-    },
+    ...refs,
     passing: () => passing(store),
     forget: (file) => rm(file, { force: true }),
     async take(name, pack) {
       await examine(git, checked, pack, async ({ keep }) => {
-        await keep();
+        await using _kept = await keep();
         await setShallow(store, await options.base.shallow());
-        const refs = [branchRef(name), pack.commit, baseRef(name), pack.base];
-        if ((await git.script(store.place, SET_BOTH, refs)) !== 0)
+        const both = [branchRef(name), pack.commit, baseRef(name), pack.base];
+        if ((await git.script(store.place, SET_BOTH, both)) !== 0)
           throw new FleetError('INTERNAL', `the result of context ${name} cannot be recorded`);
       });
       await repackSometimes();
@@ -108,17 +99,15 @@ export async function openResults(options: {
         log.error({ exitCode, killed, stderr: stderr.slice(0, 2000) }, 'git failed to compare a result');
         throw new FleetError('INTERNAL', 'the changes of a task cannot be shown; the log has git’s output');
       }),
+    async delete(names) {
+      if (names.length === 0) return;
+      await repacking.want();
+      await refs.delete(names);
+    },
+    prune: repacking.run,
     broken: () => isBroken(git, store),
   };
 }
 
-/** The branch with the result of a context. */
-export const branchOf = (name: string): string => `fleet/${name}`;
-
-const branchRef = (name: string): string => `refs/heads/${branchOf(name)}`;
-const baseRef = (name: string): string => `refs/contexts/${name}`;
-
 const SET_BOTH = `printf 'update %s %s\\n' "$@" | git update-ref --stdin`;
 const PACK = `echo; printf '%s\\n^%s\\n' "$1" "$2" | git pack-objects --revs --stdout -q`;
-const REPACK = ['repack', '-a', '-d', '-l', '-k', '-q'];
-const REPACK_MS = 10 * 60_000;

@@ -9,3 +9,4 @@ export {
   type Place,
   SECRET,
 } from './place.ts';
+export { objectsOf, storesOf } from './stores.ts';

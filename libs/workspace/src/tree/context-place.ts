@@ -10,9 +10,10 @@ import {
   type Reach,
 } from '../confinement/confinement.ts';
 import { anchoredFiles } from '../files/anchored-path.ts';
+import { isThere } from '../files/is-there.ts';
 import type { Git } from '../git/git.ts';
 import type { Base } from '../stores/base.ts';
-import { ARCHIVE, isThere } from './take-over.ts';
+import { ARCHIVE } from './take-over.ts';
 import type { OpenTree } from './workspace.ts';
 
 /** The folders of a context, which commands can write to, and the context's user while it is open. */

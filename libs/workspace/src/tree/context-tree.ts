@@ -1,21 +1,23 @@
-import { open, readFile, rm, writeFile } from 'node:fs/promises';
+import { open, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { FleetError, type Log } from '@hermes-fleet/protocol';
 import type { Confinement } from '../confinement/confinement.ts';
-import { hasCode } from '../files/anchored-folder.ts';
+import { isThere } from '../files/is-there.ts';
 import { notAdded, type Uncommitted } from '../git/add-all.ts';
 import { LEFT_OUT } from '../git/diff.ts';
 import type { Git, GitPlace } from '../git/git.ts';
 import type { Base } from '../stores/base.ts';
 import { receivePack } from '../stores/pack-file.ts';
 import { MAX_FILE_BYTES, MAX_PACK_BYTES, RefusedPack, type TasksPack } from '../stores/quarantine.ts';
-import { branchOf, type Results } from '../stores/results.ts';
+import { branchOf } from '../stores/result-refs.ts';
+import type { Results } from '../stores/results.ts';
 import { OBJECT_ID } from '../stores/store.ts';
+import { READY, readBase } from './context-folder.ts';
 import { type ContextPlace, openContextPlace } from './context-place.ts';
 import { isInPlaceBase, startedElsewhere } from './in-place-base.ts';
 import type { SavedTrees } from './saved-trees.ts';
 import { SAVE, SET_UP } from './scripts.ts';
-import { ARCHIVE, isThere, KEPT } from './take-over.ts';
+import { ARCHIVE, KEPT } from './take-over.ts';
 import type { Workspace } from './workspace.ts';
 
 export interface ContextTreeOptions {
@@ -30,8 +32,6 @@ export interface ContextTreeOptions {
   readonly log: Log;
 }
 
-/** Names the commit of the base; written when the context is set up. */
-const READY = 'ready';
 const SET_UP_MS = 10 * 60_000;
 const SAVE_MS = 10 * 60_000;
 
@@ -64,7 +64,7 @@ interface Origin {
 }
 
 async function originOf({ dir, name, base, results }: ContextTreeOptions): Promise<Origin> {
-  const [begun, refs] = await Promise.all([readBase(join(dir, READY)), results.refs(name)]);
+  const [begun, refs] = await Promise.all([readBase(dir), results.refs(name)]);
   const from = begun ?? refs.base ?? (await base.start());
   return { begun: begun !== undefined, from, tip: refs.tip ?? from };
 }
@@ -251,13 +251,4 @@ function tooLarge(paths: readonly string[]): Uncommitted {
   const names = paths.slice(0, MAX_NAMED).map((path) => path.replace(/^\//, '').replace(/\\(.)/g, '$1'));
   const todo = `commit ${names.join(', ')}${more}: larger than ${MAX_FILE_BYTES / 1024 / 1024} MiB`;
   return { todo, certain: true };
-}
-
-/** Returns the commit in the file, undefined when it is not there. */
-async function readBase(file: string): Promise<string | undefined> {
-  const text = await readFile(file, 'utf8').catch((error) => {
-    if (hasCode(error, 'ENOENT')) return '';
-    throw error;
-  });
-  return OBJECT_ID.test(text) ? text : undefined;
 }

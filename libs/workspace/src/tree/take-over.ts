@@ -1,14 +1,16 @@
-import { appendFile, lstat, mkdir, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { appendFile, mkdir, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { FleetError, type Log } from '@hermes-fleet/protocol';
 import type { Confinement, Reach } from '../confinement/confinement.ts';
 import { hasCode } from '../files/anchored-folder.ts';
+import { isThere } from '../files/is-there.ts';
 import { addAll } from '../git/add-all.ts';
 import type { Git, GitPlace } from '../git/git.ts';
 import type { Base, Source } from '../stores/base.ts';
 import { receivePack } from '../stores/pack-file.ts';
 import { MAX_PACK_BYTES, RefusedPack } from '../stores/quarantine.ts';
-import { branchOf, type Results } from '../stores/results.ts';
+import { branchOf } from '../stores/result-refs.ts';
+import type { Results } from '../stores/results.ts';
 
 export interface TakeOverOptions {
   readonly contexts: string;
@@ -170,9 +172,3 @@ async function copyBranches(source: Source, old: readonly string[], options: Tak
 const BRANCHES = `refs/heads/${branchOf('')}`;
 /** A repository that was broken may lack the commit of the base. */
 const PACK = `echo; { echo "$1"; git cat-file -e "$2" 2>/dev/null && echo "^$2"; } | git pack-objects --revs --stdout -q`;
-
-export const isThere = (path: string): Promise<boolean> =>
-  lstat(path).then(
-    () => true,
-    () => false,
-  );

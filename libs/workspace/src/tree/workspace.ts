@@ -48,7 +48,59 @@ export interface Opening {
 
 export interface Tree {
   readonly dir: string;
-  open(): Promise<OpenTree>;
+  /** Undefined when the context has been removed meanwhile. */
+  open(): Promise<OpenTree | undefined>;
+}
+
+/** What became of a removed context. */
+export interface RemovedContext {
+  /** False when there were no files. */
+  readonly files: boolean;
+  /**
+   * `merged`: the result was contained in what new contexts start from, or changed nothing, and its branch is gone;
+   * `kept`: its branch stays; `deleted`: it was not merged, and its branch is gone.
+   */
+  readonly result: 'none' | 'merged' | 'kept' | 'deleted';
+}
+
+/** Which contexts and results are no longer needed. */
+export interface PruneOptions {
+  /** A context that was used later stays; ms since the epoch. */
+  readonly unusedBefore: number;
+  /** An unmerged result without a context that was recorded later stays; undefined: all stay. */
+  readonly resultsBefore: number | undefined;
+  /** True when there are tasks of the context, so that it stays. */
+  hasTasks(contextId: string): boolean;
+  /** The ids of contexts with tasks that sort after `after`, sorted, at most `limit`. */
+  contextIds(after: string, limit: number): readonly string[];
+  readonly signal: AbortSignal;
+}
+
+export interface PrunedContexts {
+  readonly contexts: number;
+  /** Results whose context had gone before. */
+  readonly results: number;
+}
+
+/** The contexts on disk, and their removal (docs/operations.md#what-is-removed-and-when). */
+export interface ContextStore {
+  /**
+   * Removes a context with its files, its user and all processes of that user, and its result if it is merged or `results`
+   * is `delete`; the objects of the result are gone then. A call for a context that is gone completes an earlier removal.
+   * Throws CONTEXT_IN_USE while a task works there, the signal's reason, and INTERNAL when something is left, which a further
+   * call, the next hour or the next start removes.
+   */
+  remove(
+    contextId: string,
+    options: {
+      readonly results: 'keep' | 'delete';
+      /** Ends processes that work in the context without being its commands. Called when no task can begin there. */
+      readonly release?: (() => Promise<void>) | undefined;
+      readonly signal?: AbortSignal | undefined;
+    },
+  ): Promise<RemovedContext>;
+  /** Removes what is no longer needed, and completes earlier removals. Throws the signal's reason. */
+  prune(options: PruneOptions): Promise<PrunedContexts>;
 }
 
 export interface Workspaces {
@@ -58,4 +110,6 @@ export interface Workspaces {
   repoState(): Promise<RepoState>;
   /** All existing trees, also those that runs use. */
   trees(): Promise<Tree[]>;
+  /** Absent in place, where there are no contexts. */
+  readonly contexts?: ContextStore;
 }

@@ -1,17 +1,21 @@
 import { randomUUID } from 'node:crypto';
-import { lstat, readdir, realpath, rename } from 'node:fs/promises';
+import { lstat, realpath, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock, Log, RepoState } from '@hermes-fleet/protocol';
 import { type Confinement, makePassableDirectory } from '../confinement/confinement.ts';
 import { anchoredFiles } from '../files/anchored-path.ts';
+import { isThere } from '../files/is-there.ts';
 import { createGit, type Git } from '../git/git.ts';
 import { capacityOf } from '../process/start-failure.ts';
 import { type Base, openBase, openSource, type Source } from '../stores/base.ts';
 import { contextName } from '../stores/context-name.ts';
 import { openResults, type Results } from '../stores/results.ts';
 import { usersRepository } from '../stores/users-repository.ts';
+import { contextNames, markUsed } from './context-folder.ts';
 import { openContextPlace } from './context-place.ts';
+import { createContextStore } from './context-store.ts';
 import { openContextTree } from './context-tree.ts';
+import { createContextUses } from './context-uses.ts';
 import { inPlace, inPlaceState } from './in-place.ts';
 import { openRepository, type Repository } from './repository.ts';
 import { createSavedTrees } from './saved-trees.ts';
@@ -20,6 +24,7 @@ import { createTurns } from './turns.ts';
 import type { OpenTree, Workspaces } from './workspace.ts';
 
 const STATE_MS = 2000;
+const UNMARKED = 'the time of the last use of a context cannot be recorded';
 
 export interface WorkspacesOptions {
   readonly profile: string;
@@ -52,31 +57,49 @@ export async function openWorkspaces(options: WorkspacesOptions): Promise<Worksp
 }
 
 async function openContexts(parts: Parts): Promise<Workspaces> {
-  const { root, contexts, confinement, clock } = parts;
+  const { root, contexts, confinement, clock, log } = parts;
   const dir = parts.path === undefined ? await ownRepository(root) : await usersRepository(parts.path);
   const found = dir === undefined ? undefined : openSource(dir, confinement);
   const { base, source } = await openBaseFrom(found, parts);
   const results = await openResults({ ...parts, dir: join(root, 'results.git'), base });
   await takeOver({ ...parts, source, base, results });
   const saved = createSavedTrees();
+  const uses = createContextUses();
   const state = measured(clock, async () => {
     const problem = await problemOf(base, results);
     return problem === undefined ? base.state() : unusable(problem);
   });
   return {
-    open: (contextId) => {
+    async open(contextId, { signal }) {
       const name = contextName(contextId);
-      return openContextTree({ ...parts, name, dir: join(contexts, name), base, results, saved });
+      const dir = join(contexts, name);
+      await using opening = new AsyncDisposableStack();
+      opening.use(await uses.use(name, 'task', signal));
+      const workspace = await openContextTree({ ...parts, name, dir, base, results, saved });
+      opening.defer(() =>
+        markUsed(dir, contextId, clock).catch((err) => log.warn({ context: name, err }, UNMARKED)),
+      );
+      opening.use(workspace);
+      await markUsed(dir, contextId, clock);
+      const opened = opening.move();
+      return { ...workspace, [Symbol.asyncDispose]: () => opened.disposeAsync() };
     },
     repoState: state.read,
     async trees() {
-      const entries = await readdir(contexts, { withFileTypes: true });
-      const names = entries.filter((entry) => entry.isDirectory() && !entry.name.startsWith('.'));
-      return names.map(({ name }) => ({
+      return (await contextNames(contexts)).map((name) => ({
         dir: join(contexts, name, 'tree'),
-        open: () => openContextPlace(join(contexts, name), confinement, base),
+        async open() {
+          await using opening = new AsyncDisposableStack();
+          opening.use(await uses.use(name, 'look'));
+          const dir = join(contexts, name);
+          if (!(await isThere(dir))) return undefined;
+          const place = opening.use(await openContextPlace(dir, confinement, base));
+          const opened = opening.move();
+          return { ...place, [Symbol.asyncDispose]: () => opened.disposeAsync() };
+        },
       }));
     },
+    contexts: createContextStore({ ...parts, uses, base, results }),
   };
 }
 

@@ -1,0 +1,54 @@
+import { randomBytes } from 'node:crypto';
+import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Store } from './store.ts';
+
+/** Content of the gateway's own `.keep` files. Those of other programs, as of a push, stay. */
+const OURS = 'hermes-fleet: until a branch has it\n';
+
+const packsOf = ({ objects }: Pick<Store, 'objects'>): string => join(objects, 'pack');
+
+/**
+ * Moves the packs of a folder into a store. A repack leaves them alone until the result is disposed of, which is to
+ * happen when a branch has them. They get new names: a repack that runs removes the packs that it found by their names, and
+ * would remove one that has just come with the same objects.
+ */
+export async function addPacks(from: string, store: Pick<Store, 'objects'>): Promise<AsyncDisposable> {
+  const packs = packsOf(store);
+  const keeps: string[] = [];
+  const release = async (): Promise<void> => {
+    for (const keep of keeps) await rm(keep, { force: true });
+  };
+  try {
+    const names = await readdir(from);
+    for (const pack of names.filter((name) => name.endsWith('.pack'))) {
+      const old = pack.slice(0, -'.pack'.length);
+      const made = join(packs, `pack-${randomBytes(20).toString('hex')}`);
+      await writeFile(`${made}.keep`, OURS, { mode: 0o600 });
+      keeps.push(`${made}.keep`);
+      // The index comes last: git takes a pack for complete when it has one.
+      for (const end of ['.pack', '.rev', '.idx'])
+        if (names.includes(old + end)) await rename(join(from, old + end), made + end);
+    }
+  } catch (error) {
+    await release();
+    throw error;
+  }
+  return { [Symbol.asyncDispose]: release };
+}
+
+/** Lets go of what a crash kept, and removes what an ended repack left. Nothing else may use the store meanwhile. */
+export async function releaseKeptPacks(store: Pick<Store, 'objects'>): Promise<void> {
+  const packs = packsOf(store);
+  for (const name of await readdir(packs)) {
+    const path = join(packs, name);
+    if (name.endsWith('.keep') && (await readFile(path, 'utf8')) === OURS) await rm(path);
+  }
+  await removeUnfinishedPacks(store);
+}
+
+/** Removes the packs that a repack was writing when it was killed. No repack may run meanwhile. */
+export async function removeUnfinishedPacks(store: Pick<Store, 'objects'>): Promise<void> {
+  const packs = packsOf(store);
+  for (const name of await readdir(packs)) if (name.startsWith('.tmp-')) await rm(join(packs, name));
+}

@@ -1,0 +1,97 @@
+import { mkdir, stat, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { FleetError, type Log } from '@hermes-fleet/protocol';
+import type { Git } from '../git/git.ts';
+import type { Store } from './store.ts';
+
+/** What the store knows of a context. */
+export interface ContextRefs {
+  /** The commit that the context started from. */
+  readonly base: string | undefined;
+  /** The commit of its result, undefined before the first one. */
+  readonly tip: string | undefined;
+}
+
+/** The branches with the results, and the commits that the contexts started from. */
+export interface ResultRefs {
+  refs(name: string): Promise<ContextRefs>;
+  /** All contexts that the store knows, by name. */
+  all(): Promise<Map<string, ContextRefs>>;
+  /** The names, or this one, whose result is contained in `start`. A history that git cannot compare in time has none. */
+  mergedInto(start: string, name?: string): Promise<Set<string>>;
+  /** When the branch last moved, in ms since the epoch, by the time of the gateway: the dates of commits are the task's. */
+  recordedAt(name: string): Promise<number>;
+  /** Deletes what the store knows of the contexts. The objects stay until the store is repacked. */
+  delete(names: readonly string[]): Promise<void>;
+}
+
+const MAX_NAMES_BYTES = 64 * 1024 * 1024;
+/** The most contexts in one call of git, whose arguments are limited. */
+const BATCH = 500;
+
+export function createResultRefs(git: Git, store: Store, log: Log): ResultRefs {
+  async function found(patterns: readonly string[]): Promise<Map<string, ContextRefs>> {
+    const args = ['for-each-ref', '--format=%(refname) %(objectname)', ...patterns];
+    const listed = await git.run(store.place, args, { keepBytes: MAX_NAMES_BYTES });
+    const all = new Map<string, ContextRefs>();
+    for (const line of listed.split('\n')) {
+      const [ref = '', commit] = line.split(' ');
+      for (const [of, key] of KINDS) {
+        const name = ref.slice(of.length);
+        // A branch of a deeper name is somebody else's.
+        if (!ref.startsWith(of) || name.includes('/')) continue;
+        all.set(name, { ...(all.get(name) ?? NONE), [key]: commit });
+      }
+    }
+    return all;
+  }
+
+  return {
+    refs: async (name) => (await found([branchRef(name), baseRef(name)])).get(name) ?? NONE,
+    all: () => found([branchRef(''), baseRef('')]),
+    async mergedInto(start, name = '') {
+      const args = ['for-each-ref', `--merged=${start}`, '--format=%(refname)', branchRef(name)];
+      const listed = await git.exec(store.place, 'git', args, { keepBytes: MAX_NAMES_BYTES });
+      if (listed.exitCode !== 0) {
+        const { killed, stderr } = listed;
+        log.warn(
+          { start, killed, stderr: stderr.slice(0, 500) },
+          'git cannot tell which results are merged: none counts as merged',
+        );
+        return new Set();
+      }
+      const refs = listed.stdout.split('\n').filter((ref) => ref !== '');
+      return new Set(refs.map((ref) => ref.slice(branchRef('').length)));
+    },
+    async recordedAt(name) {
+      // Git appends to the log of a ref with each move; packing refs leaves it alone.
+      const file = join(store.dir, 'logs', branchRef(name));
+      await mkdir(dirname(file), { recursive: true });
+      // A branch whose log is gone gets a new one, so that its time begins now.
+      await writeFile(file, '', { flag: 'a' });
+      return (await stat(file)).mtimeMs;
+    },
+    async delete(names) {
+      for (let at = 0; at < names.length; at += BATCH) {
+        const refs = names.slice(at, at + BATCH).flatMap((name) => [branchRef(name), baseRef(name)]);
+        if ((await git.script(store.place, DELETE, refs)) !== 0)
+          throw new FleetError('INTERNAL', 'the results of removed contexts cannot be deleted');
+      }
+    },
+  };
+}
+
+/** The branch with the result of a context. */
+export const branchOf = (name: string): string => `fleet/${name}`;
+
+export const branchRef = (name: string): string => `refs/heads/${branchOf(name)}`;
+/** Keeps the commit that a context started from. */
+export const baseRef = (name: string): string => `refs/contexts/${name}`;
+
+const NONE: ContextRefs = { base: undefined, tip: undefined };
+const KINDS = [
+  [branchRef(''), 'tip'],
+  [baseRef(''), 'base'],
+] as const;
+
+const DELETE = `printf 'delete %s\\n' "$@" | git update-ref --stdin`;

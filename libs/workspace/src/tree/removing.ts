@@ -1,0 +1,79 @@
+import type { Clock, Log } from '@hermes-fleet/protocol';
+import { COMMAND_ENV } from '../confinement/command-env.ts';
+import type { Confinement } from '../confinement/confinement.ts';
+import { type RunAsOwner, removeFolder } from '../confinement/remove-folder.ts';
+import { isThere } from '../files/is-there.ts';
+import { runCommand } from '../process/run-command.ts';
+import type { Base } from '../stores/base.ts';
+import type { Results } from '../stores/results.ts';
+import { setAsideFolders } from './context-folder.ts';
+import type { ContextUses } from './context-uses.ts';
+
+export interface ContextStoreOptions {
+  /** The folder with the contexts. */
+  readonly contexts: string;
+  readonly uses: ContextUses;
+  readonly base: Base;
+  readonly results: Results;
+  readonly confinement: Confinement;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** The parts of a removal. */
+export interface Removing extends ContextStoreOptions {
+  /** Removes a folder that was set aside. Calls for the same folder share one removal. */
+  removeAside(folder: string, signal: AbortSignal | undefined): Promise<void>;
+  /** Removes what was set aside of one context, and returns whether there was anything. Throws when something is left. */
+  removeAllAside(name: string, signal: AbortSignal | undefined): Promise<boolean>;
+  /** The commit that new contexts start from; undefined, and logged, when the user's repository cannot be read. */
+  start(): Promise<string | undefined>;
+}
+
+/** What both ways of removing contexts need. */
+export function createRemoving(options: ContextStoreOptions): Removing {
+  const removals = new Map<string, Promise<void>>();
+
+  function removeAside(folder: string, signal: AbortSignal | undefined): Promise<void> {
+    const known = removals.get(folder);
+    if (known !== undefined) return known;
+    const removal = removeFiles(folder, options, signal).finally(() => removals.delete(folder));
+    removals.set(folder, removal);
+    return removal;
+  }
+
+  return {
+    ...options,
+    removeAside,
+    async removeAllAside(name, signal) {
+      const folders = await setAsideFolders(options.contexts, name);
+      const removed = await Promise.allSettled(folders.map((folder) => removeAside(folder, signal)));
+      for (const removal of removed) if (removal.status === 'rejected') throw removal.reason;
+      return folders.length > 0;
+    },
+    start: () =>
+      options.base.start().catch((err: unknown) => {
+        options.log.warn({ err }, 'no result counts as merged, because the repository cannot be read');
+        return undefined;
+      }),
+  };
+}
+
+async function removeFiles(
+  folder: string,
+  { confinement, clock, log }: Pick<ContextStoreOptions, 'confinement' | 'clock' | 'log'>,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  // An earlier call has removed it meanwhile.
+  if (!(await isThere(folder))) return;
+  if (confinement.users !== undefined) return confinement.users.remove(folder, signal);
+  const owner: RunAsOwner = (script, folders, limits) => {
+    const line = confinement.wrap('/bin/sh', ['-c', script, 'sh', ...folders], {
+      writable: folders,
+      readOnly: [],
+    });
+    const bounds = { keepBytes: 4096, maxBytes: 1024 * 1024, clock };
+    return runCommand(line, { cwd: '/', env: COMMAND_ENV, ...bounds, ...limits });
+  };
+  return removeFolder(folder, owner, { clock, log, signal });
+}
