@@ -18,6 +18,7 @@ import {
   openWorkspaces,
   recorded,
 } from '@hermes-fleet/workspace';
+import { type AgentContexts, createAgentContexts } from './agent-contexts.ts';
 import { capabilityNames, createAgentTools, minimumBudgetTokens } from './built-in-tools.ts';
 import { type AgentConfig, confinementSettings, mcpServerNotes } from './config/config.ts';
 import { ignoredKeyNotes } from './config/ignored-keys.ts';
@@ -101,6 +102,8 @@ export interface Agent {
   repoState(): Promise<RepoState>;
   /** Names the disk while too little of it is free for new tasks; undefined while there is room. */
   shortage(): Unmet | undefined;
+  /** Absent in place, where contexts have no files of their own. */
+  readonly contexts?: AgentContexts;
   /** The smallest token budget with which a run can start. */
   readonly minimumBudget: number;
   /** Lines for the start-up log. */
@@ -188,8 +191,10 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
     keepDays: config.scratch.keep_days,
     unfinished: () => [...running.tasks(), ...(options.unfinished?.() ?? [])],
   });
+  const contexts = workspaces.contexts && createAgentContexts(workspaces.contexts, options.releaseContext);
   return {
     executor: running.executor,
+    ...(contexts && { contexts }),
     capabilities: () => ({
       tools: [
         ...capabilityNames(tools),
@@ -205,7 +210,7 @@ export async function createAgent(options: AgentOptions): Promise<Agent> {
       ...(subagents?.notes ?? []),
     ],
     async close() {
-      await Promise.all([running.close(), sweeping.close()]);
+      await Promise.all([running.close(), sweeping.close(), contexts?.close()]);
     },
   };
 }

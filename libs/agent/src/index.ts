@@ -5,6 +5,7 @@ export {
   createAgent,
   type LeadProvider,
 } from './agent.ts';
+export type { AgentContexts } from './agent-contexts.ts';
 export {
   type AgentConfig,
   AgentConfigSchema,

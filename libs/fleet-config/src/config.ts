@@ -135,7 +135,9 @@ const Fleet = z.strictObject({
   limits: Limits.prefault({}),
   spending: Spending.prefault({}),
   shutdown: z.strictObject({ grace_s: seconds.max(600).default(20) }).prefault({}),
-  retention: z.strictObject({ finished_tasks_days: positive.default(30) }).prefault({}),
+  retention: z
+    .strictObject({ finished_tasks_days: positive.default(30), results_days: positive.optional() })
+    .prefault({}),
   nats: Nats.optional(),
 });
 

@@ -241,6 +241,36 @@ test('prune removes only old, ended and published tasks', async (t) => {
   assert.equal((await ledger.accept(newTask({ key: 'old' }))).created, true);
 });
 
+test('the contexts that have tasks are known, in pages, until their last task is pruned', async (t) => {
+  const { ledger, clock } = openTestLedger(t);
+  const ids = ['b', 'ä', 'a', 'b', 'C'];
+  const tasks = await Promise.all(
+    ids.map((contextId, at) => ledger.accept(newTask({ contextId, key: String(at) }))),
+  );
+  assert.deepEqual(ledger.contextIds('', 10), ['C', 'a', 'b', 'ä']);
+  assert.deepEqual(
+    [ledger.contextIds('', 2), ledger.contextIds('a', 2)],
+    [
+      ['C', 'a'],
+      ['b', 'ä'],
+    ],
+  );
+  assert.deepEqual(
+    [ledger.hasContext('b'), ledger.hasContext('B'), ledger.hasContext('')],
+    [true, false, false],
+  );
+  const first = await ledger.append(tasks[0]?.task.id ?? '', { type: 'done', data: {} });
+  await ledger.outbox.advance(first?.seq ?? 0);
+  clock.advance(1);
+  await ledger.prune(clock.now(), 10);
+  assert.equal(ledger.hasContext('b'), true, 'it has another task');
+  const last = await ledger.append(tasks[3]?.task.id ?? '', { type: 'done', data: {} });
+  await ledger.outbox.advance(last?.seq ?? 0);
+  clock.advance(1);
+  await ledger.prune(clock.now(), 10);
+  assert.deepEqual([ledger.hasContext('b'), ledger.contextIds('a', 10)], [false, ['ä']]);
+});
+
 test('close commits pending writes; later calls fail', async (t) => {
   const { ledger, reopen } = openTestLedger(t);
   const accepting = ledger.accept(newTask());

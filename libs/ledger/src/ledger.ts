@@ -14,7 +14,16 @@ import { answerQuestion, askQuestion, findQuestions, withdrawQuestion } from './
 import { peerRecord } from './rows.ts';
 import { LEDGER } from './schema.ts';
 import { listTasks } from './task-list.ts';
-import { acceptTask, appendEvent, findEvents, findTask, pruneTasks, unfinishedTasks } from './tasks.ts';
+import {
+  acceptTask,
+  appendEvent,
+  findContextIds,
+  findEvents,
+  findTask,
+  hasContext,
+  pruneTasks,
+  unfinishedTasks,
+} from './tasks.ts';
 import { bookEntry, createTokenStore } from './token-store.ts';
 import type { Ledger, TaskEvent } from './types.ts';
 import { watchTask } from './watch.ts';
@@ -156,6 +165,8 @@ export function createLedger(
       );
       return pruned.length;
     },
+    hasContext: (contextId) => store.read((db) => hasContext(db, contextId)),
+    contextIds: (after, limit) => store.read((db) => findContextIds(db, after, limit)),
     tokens: createTokenStore(store, clock, (recorded) => figures.announce(recorded)),
     figures,
     outbox,

@@ -153,6 +153,20 @@ export function appendEvent(
   return appended;
 }
 
+/** See `Ledger.contextIds`. */
+export function findContextIds(db: Queries, after: string, limit: number): string[] {
+  return db
+    .all(
+      'SELECT DISTINCT context_id FROM tasks WHERE context_id > ? ORDER BY context_id LIMIT ?',
+      after,
+      limit,
+    )
+    .map((row) => text(row, 'context_id'));
+}
+
+export const hasContext = (db: Queries, contextId: string): boolean =>
+  db.get('SELECT 1 AS known FROM tasks WHERE context_id = ? LIMIT 1', contextId) !== undefined;
+
 /**
  * Removes up to `batch` ended tasks that were last updated before `before` (ms since the epoch), with all their rows,
  * and returns their ids; also removes the spending of the days before that time. The terminal event is a task's last: at

@@ -243,6 +243,10 @@ export interface Ledger {
    * days before that time.
    */
   prune(before: number, batch: number): Promise<number>;
+  /** True when the ledger has tasks of the context. */
+  hasContext(contextId: string): boolean;
+  /** The ids of contexts with tasks that sort after `after` by code point, sorted, at most `limit`. */
+  contextIds(after: string, limit: number): string[];
   readonly tokens: LedgerTokens;
   readonly figures: Figures;
   readonly outbox: OutboxSource;

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { type Ledger, openLedger } from '@hermes-fleet/ledger';
 import { type Clock, silentLog, systemIds } from '@hermes-fleet/protocol';
-import { manualClock, tempDir } from '@hermes-fleet/protocol/testing';
-import { startRetention } from './retention.ts';
+import { manualClock, recordingLog, START, tempDir } from '@hermes-fleet/protocol/testing';
+import { type RetainedContexts, startRetention } from './retention.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -60,10 +60,69 @@ test('a ledger that cannot be written is retried after an hour', async () => {
   const clock = manualClock();
   const answers = [() => Promise.reject(new Error('disk full')), async () => 0];
   const prune = async (): Promise<number> => (answers.shift() ?? assert.fail('pruned too often'))();
-  const retention = startRetention({ ledger: { prune }, finishedTasksDays: 1, clock, log: silentLog });
+  const ledger = { prune, hasContext: () => false, contextIds: () => [] };
+  const retention = startRetention({ ledger, finishedTasksDays: 1, clock, log: silentLog });
   await clock.asleep(1);
   clock.advance(HOUR_MS);
   await clock.asleep(1);
   assert.equal(answers.length, 0);
   await retention.close();
+});
+
+test('contexts are pruned after the tasks that needed them, every hour, and a failure is retried', async (t) => {
+  const clock = manualClock();
+  const ledger = ledgerAt(t, clock);
+  await finished(ledger, 1);
+  await publishAll(ledger);
+  const log = recordingLog();
+  const calls: {
+    known: boolean;
+    ids: readonly string[];
+    unusedBefore: number;
+    resultsBefore: number | undefined;
+  }[] = [];
+  const contexts: RetainedContexts = {
+    async prune({ unusedBefore, resultsBefore, hasTasks, contextIds }) {
+      calls.push({ known: hasTasks('c'), ids: contextIds('', 10), unusedBefore, resultsBefore });
+      if (calls.length === 1) throw new Error('no room');
+      return { contexts: 1, results: 2 };
+    },
+  };
+  const retention = startRetention({ ledger, finishedTasksDays: 30, resultsDays: 90, contexts, clock, log });
+  await clock.asleep(1);
+  assert.deepEqual(calls, [
+    { known: true, ids: ['c'], unusedBefore: START - 30 * DAY_MS, resultsBefore: START - 90 * DAY_MS },
+  ]);
+  clock.advance(30 * DAY_MS + 1);
+  await clock.asleep(1);
+  assert.deepEqual([calls.length, calls[1]?.known, calls[1]?.ids], [2, false, []]);
+  assert.deepEqual(log.messages, [
+    'warn: contexts without tasks not removed: trying again in an hour',
+    'info: finished tasks removed',
+    'info: contexts and results removed',
+  ]);
+  await retention.close();
+});
+
+test('closing ends the removal of contexts', async (t) => {
+  const clock = manualClock();
+  const log = recordingLog();
+  const { promise: begun, resolve } = Promise.withResolvers<void>();
+  const contexts: RetainedContexts = {
+    prune({ signal, resultsBefore }) {
+      assert.equal(resultsBefore, undefined, 'unmerged results stay by default');
+      resolve();
+      return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+    },
+  };
+  const retention = startRetention({
+    ledger: ledgerAt(t, clock),
+    finishedTasksDays: 30,
+    contexts,
+    clock,
+    log,
+  });
+  await begun;
+  await retention.close();
+  assert.deepEqual(log.messages, []);
 });

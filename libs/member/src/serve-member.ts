@@ -10,7 +10,7 @@ import {
 import { cardOf, EXTENSIONS, ownHosts } from './card.ts';
 import { listen } from './listen.ts';
 import type { Member, MemberGateway } from './open-member.ts';
-import { startRetention } from './retention.ts';
+import { type RetainedContexts, startRetention } from './retention.ts';
 import type { ServingMember } from './shutdown-steps.ts';
 
 type App = ReturnType<typeof createApp>;
@@ -22,6 +22,8 @@ export interface MemberService {
   readonly a2a?: Pick<A2AOptions, 'methods' | 'sendScopes' | 'readsText' | 'onRefused'>;
   readonly bodyLimitBytes?: number;
   readonly countCache: boolean;
+  /** The contexts that go with their tasks; absent for a member without any. */
+  readonly contexts?: RetainedContexts | undefined;
   readonly readiness: (stopping: boolean) => Readiness;
   /** Adds routes beside A2A and the fleet's. */
   readonly routes?: (app: App) => void;
@@ -80,8 +82,14 @@ export async function serveMember(
   service.routes?.(app);
   registerFleetRoutes(app, { profile, peers, gateway, ledger, clock, countCache });
 
-  const finishedTasksDays = config.fleet.retention.finished_tasks_days;
-  const retention = startRetention({ ledger, clock, log, finishedTasksDays });
+  const retention = startRetention({
+    ledger,
+    clock,
+    log,
+    finishedTasksDays: config.fleet.retention.finished_tasks_days,
+    resultsDays: config.fleet.retention.results_days,
+    contexts: service.contexts,
+  });
   opened.defer(() => retention.close());
 
   const graceMs = config.fleet.shutdown.grace_s * 1000;

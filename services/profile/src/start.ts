@@ -120,6 +120,7 @@ export async function startProfile(environment: Environment, processEnv: NodeJS.
     fleet,
     {
       countCache,
+      contexts: agent.contexts,
       readiness: (stopping) =>
         readinessOf({ ledger, bus, mcp, model, repo: fleet.gateway.repoState(), commands, stopping }),
       recover: () => fleet.gateway.recover(),
