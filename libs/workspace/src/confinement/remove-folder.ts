@@ -50,5 +50,8 @@ export async function removeFolder(dir: string, owner: RunAsOwner, options: Remo
   throw new FleetError('INTERNAL', 'some files of a removed context are left; the log has the reason');
 }
 
-/** `chmod` opens folders that their user closed; the gateway removes the folders, and what is its own in them. */
-const EMPTY = 'chmod -R ug+rwX -- "$@" 2>/dev/null; find "$@" -mindepth 1 -delete';
+/**
+ * `chmod` opens folders that their user closed; the gateway removes the folders, and what is its own in them. Very many
+ * messages would end the script before its work is done.
+ */
+const EMPTY = '{ chmod -R ug+rwX -- "$@"; find "$@" -mindepth 1 -delete; } 2>/dev/null';

@@ -94,10 +94,11 @@ test('a pack that no branch has yet survives a repack, also beside an equal one'
   await repacking.now();
   assert.equal(await git.ask(store.place, ['cat-file', '-e', blob]), 0);
   await first[Symbol.asyncDispose]();
-  const second = await incoming();
+  const [second, third] = [await incoming(), await incoming()];
+  await second[Symbol.asyncDispose]();
   await repacking.now();
   assert.equal(await git.ask(store.place, ['cat-file', '-e', blob]), 0, 'the equal one went, this one stays');
-  await second[Symbol.asyncDispose]();
+  await third[Symbol.asyncDispose]();
   await repacking.now();
   assert.notEqual(await git.ask(store.place, ['cat-file', '-e', blob]), 0);
 });

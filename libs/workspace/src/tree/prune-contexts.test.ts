@@ -54,15 +54,16 @@ const work = (contexts: Contexts, name: string): Promise<unknown> =>
 test('contexts that no task needs go when they were not used for the time, and their unmerged results stay', async (t) => {
   const { contexts, folders, age, prune, branches, at } = await open(t);
   const hashed = 'an id/that is hashed';
-  for (const name of ['old', 'needed', 'recent', 'open', hashed]) await work(contexts, name).catch(() => {});
+  for (const name of ['old', 'needed', 'recent', hashed]) await work(contexts, name).catch(() => {});
   const named = folders().find((name) => name.startsWith('h-')) ?? assert.fail();
   await using running = await contexts.open('open');
+  assert.ok(existsSync(at('contexts/open/context')), 'a gateway that is killed has recorded the use');
   for (const name of ['old', 'needed', 'open', named]) age(`contexts/${name}/context`, 31);
   age('contexts/recent/context', 29);
   assert.deepEqual(await prune(tasksOf('needed', hashed)), { contexts: 1, results: 0 });
   assert.deepEqual(folders(), [named, 'needed', 'open', 'recent'].sort());
   assert.ok(branches().includes('old'));
-  assert.equal((await contexts.sh(running, 'cat open.txt')).stdout, 'open\n');
+  assert.equal((await contexts.sh(running, 'pwd')).stdout.trim(), running.dir);
   assert.deepEqual(await prune(tasksOf('needed')), { contexts: 1, results: 0 });
   assert.equal(existsSync(at(`contexts/${named}`)), false);
 });
@@ -73,6 +74,11 @@ test('a task that arrives while contexts are removed keeps its context', async (
   age('contexts/one/context', 31);
   const late = { contextIds: () => [], hasTasks: (contextId: string) => contextId === 'one' };
   assert.deepEqual(await prune(late), { contexts: 0, results: 0 });
+  const used = (): string[] => {
+    age('contexts/one/context', 0);
+    return [];
+  };
+  assert.deepEqual(await prune({ contextIds: used }), { contexts: 0, results: 0 }, 'one that came and went');
   assert.deepEqual(folders(), ['one']);
 });
 
