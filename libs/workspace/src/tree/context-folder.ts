@@ -27,7 +27,7 @@ export interface StoredContext {
 export async function markUsed(dir: string, contextId: string, clock: Clock): Promise<void> {
   const file = join(dir, CONTEXT);
   const known = await readFile(file, 'utf8').catch(unlessAbsent);
-  if (known !== contextId) await writeFile(file, contextId, { flush: true });
+  if (known !== contextId) await writeFile(file, contextId);
   const now = new Date(clock.now());
   await utimes(file, now, now);
 }
