@@ -1,3 +1,10 @@
+export type {
+  ContextDeletion,
+  LedgerContexts,
+  PeerDeletion,
+  RemovedFiles,
+  ResultsMode,
+} from './context-types.ts';
 export { utcDay } from './figures.ts';
 export { type LedgerOptions, openLedger } from './ledger.ts';
 export { type FiguresReader, openFigures } from './open-figures.ts';

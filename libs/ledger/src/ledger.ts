@@ -1,6 +1,8 @@
 import { type Clock, type Count, TERMINAL_EVENTS } from '@hermes-fleet/protocol';
 import { createWakeups, openStore, type Queries, type Store, type StoreOptions } from '@hermes-fleet/store';
 import { createCheckpoints } from './checkpoints.ts';
+import { findDeletions, recordProgress } from './context-deletions.ts';
+import { eraseContext, sentWork } from './erase-context.ts';
 import { addCounts, closeReservations, createFigures, type Recorded } from './figures.ts';
 import {
   dropKeptCheckpoint,
@@ -10,6 +12,7 @@ import {
   replaceByLateResult,
 } from './late-results.ts';
 import { createOutbox } from './outbox.ts';
+import { createPurges } from './purges.ts';
 import { answerQuestion, askQuestion, findQuestions, withdrawQuestion } from './questions.ts';
 import { peerRecord } from './rows.ts';
 import { LEDGER } from './schema.ts';
@@ -62,6 +65,16 @@ export function createLedger(
     outbox.committed(event);
     watchers.wake(event.taskId);
     if (TERMINAL_EVENTS.has(event.type)) checkpoints.forget(event.taskId);
+  };
+
+  const purges = createPurges(store, clock);
+
+  const forget = (taskIds: readonly string[]): void => {
+    for (const taskId of taskIds) {
+      watchers.wake(taskId);
+      // Nobody asks a peer for the late result of a task that is removed.
+      figures.announce(NOTHING, taskId);
+    }
   };
 
   return {
@@ -153,25 +166,30 @@ export function createLedger(
         db.run('DELETE FROM peers WHERE agent_id = ?', agentId);
       }),
     prune: async (before, batch) => {
-      const pruned = await store.write(
-        (db) => pruneTasks(db, before, batch),
-        (taskIds) => {
-          for (const taskId of taskIds) {
-            watchers.wake(taskId);
-            // Nobody asks a peer for the late result of a task that is removed.
-            figures.announce(NOTHING, taskId);
-          }
-        },
-      );
+      const pruned = await store.write((db) => pruneTasks(db, before, batch), forget);
       return pruned.length;
     },
     hasContext: (contextId) => store.read((db) => hasContext(db, contextId)),
     contextIds: (after, limit) => store.read((db) => findContextIds(db, after, limit)),
+    contexts: {
+      delete: async (request) => {
+        const { deletion } = await store.write(
+          (db) => eraseContext(db, clock, request),
+          ({ erased }) => forget(erased),
+        );
+        return deletion;
+      },
+      purge: purges.purge,
+      deletions: () => store.read(findDeletions),
+      record: (contextId, progress) => store.write((db) => recordProgress(db, contextId, progress)),
+      sentBy: (taskId) => store.read((db) => sentWork(db, 't.id = ?', taskId)),
+    },
     tokens: createTokenStore(store, clock, (recorded) => figures.announce(recorded)),
     figures,
     outbox,
     problem: store.problem,
     close: async () => {
+      purges.stop();
       store.close();
       watchers.wakeAll();
       relays.wakeAll();

@@ -19,7 +19,7 @@ export interface OutboxOptions {
 
 /**
  * The lifecycle events of the ledger as CloudEvents (docs/events.md), without `text` deltas, and the cursor up to which
- * the bus has acknowledged them.
+ * the bus has acknowledged them. The events of erased tasks stay until then.
  */
 export function createOutbox({ store, wakeups, profile, clock }: OutboxOptions): Outbox {
   let unpublished = store.read((db) => countBetween(db, cursorOf(db), Number.MAX_SAFE_INTEGER));
@@ -54,9 +54,13 @@ export function createOutbox({ store, wakeups, profile, clock }: OutboxOptions):
       store.read((db) =>
         db
           .all(
-            `SELECT e.*, t.key, t.caller, t.context_id, t.traceparent
+            `SELECT e.seq, e.task_id, e.type, e.at, e.data, t.key, t.caller, t.context_id, t.traceparent
              FROM events e INDEXED BY events_outbox JOIN tasks t ON t.id = e.task_id
-             WHERE e.type <> 'text' AND e.seq > ? ORDER BY e.seq LIMIT ?`,
+             WHERE e.type <> 'text' AND e.seq > ?1
+             UNION ALL
+             SELECT seq, task_id, type, at, data, key, caller, context_id, traceparent
+             FROM erased_events WHERE seq > ?1
+             ORDER BY seq LIMIT ?2`,
             afterSeq,
             limit,
           )
@@ -81,7 +85,8 @@ export function createOutbox({ store, wakeups, profile, clock }: OutboxOptions):
     backlog: () => {
       const oldest = store.read((db) =>
         db.get(
-          `SELECT at FROM events INDEXED BY events_outbox WHERE type <> 'text' AND seq > ? ORDER BY seq LIMIT 1`,
+          `SELECT seq, at FROM events INDEXED BY events_outbox WHERE type <> 'text' AND seq > ?1
+           UNION ALL SELECT seq, at FROM erased_events WHERE seq > ?1 ORDER BY seq LIMIT 1`,
           cursorOf(db),
         ),
       );
@@ -107,7 +112,9 @@ function advanceTo(db: Queries, seq: number): number {
   }
   if (seq <= cursor) return 0;
   db.run('UPDATE outbox SET cursor = ?', seq);
-  return countBetween(db, cursor, seq);
+  const published = countBetween(db, cursor, seq);
+  db.run('DELETE FROM erased_events WHERE seq <= ?', seq);
+  return published;
 }
 
 function cursorOf(db: Queries): number {
@@ -117,14 +124,16 @@ function cursorOf(db: Queries): number {
 
 function newestOf(db: Queries): number {
   const row = db.get(
-    `SELECT seq FROM events INDEXED BY events_outbox WHERE type <> 'text' ORDER BY seq DESC LIMIT 1`,
+    `SELECT seq FROM events INDEXED BY events_outbox WHERE type <> 'text'
+     UNION ALL SELECT seq FROM erased_events ORDER BY seq DESC LIMIT 1`,
   );
   return row ? integer(row, 'seq') : 0;
 }
 
 function countBetween(db: Queries, after: number, upTo: number): number {
   const row = db.get(
-    `SELECT count(*) AS total FROM events INDEXED BY events_outbox WHERE type <> 'text' AND seq > ? AND seq <= ?`,
+    `SELECT (SELECT count(*) FROM events INDEXED BY events_outbox WHERE type <> 'text' AND seq > ?1 AND seq <= ?2)
+       + (SELECT count(*) FROM erased_events WHERE seq > ?1 AND seq <= ?2) AS total`,
     after,
     upTo,
   );

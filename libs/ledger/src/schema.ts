@@ -122,6 +122,37 @@ const MIGRATIONS: readonly string[] = [
     PRIMARY KEY (day, caller, kind)
   ) STRICT, WITHOUT ROWID;
   `,
+  `
+  CREATE TABLE context_deletions (
+    context_id TEXT PRIMARY KEY,
+    caller TEXT NOT NULL,
+    asked_at INTEGER NOT NULL,
+    results TEXT NOT NULL,
+    tasks INTEGER NOT NULL,
+    root_ids TEXT NOT NULL,
+    had_files INTEGER,
+    result TEXT
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE context_deletion_peers (
+    context_id TEXT NOT NULL REFERENCES context_deletions (context_id) ON DELETE CASCADE,
+    peer TEXT NOT NULL,
+    peer_context_id TEXT NOT NULL,
+    state TEXT NOT NULL,
+    detail TEXT,
+    PRIMARY KEY (context_id, peer, peer_context_id)
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE erased_events (
+    seq INTEGER PRIMARY KEY,
+    task_id TEXT NOT NULL,
+    type TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    data TEXT NOT NULL,
+    key TEXT NOT NULL,
+    caller TEXT NOT NULL,
+    context_id TEXT NOT NULL,
+    traceparent TEXT
+  ) STRICT;
+  `,
 ];
 
 /** `applicationId` is "HFLG". */

@@ -1,5 +1,6 @@
 import { type Clock, FleetError, TERMINAL_EVENTS } from '@hermes-fleet/protocol';
 import { type Queries, text } from '@hermes-fleet/store';
+import { assertNotDeleting } from './context-deletions.ts';
 import { utcDay } from './figures.ts';
 import { dropCheckpoint } from './late-results.ts';
 import { taskEvent, taskRecord, taskState } from './rows.ts';
@@ -67,6 +68,7 @@ export function acceptTask(
   }
   const now = clock.now();
   if (task.acceptUntil !== undefined && now > task.acceptUntil) throw expired(now - task.acceptUntil);
+  assertNotDeleting(db, task.contextId);
   db.run(
     `INSERT INTO tasks (id, context_id, caller, key, traceparent, state, created_at, updated_at)
      VALUES (?, ?, ?, ?, ?, 'submitted', ?, ?)`,

@@ -1,4 +1,5 @@
 import type { Count, JsonObject, OutboxSource, TokenEntry, TokenStore } from '@hermes-fleet/protocol';
+import type { LedgerContexts } from './context-types.ts';
 
 export type TaskState =
   | 'submitted'
@@ -172,7 +173,8 @@ export interface Ledger {
   /**
    * Stores task, idempotency key and `submitted` event in one transaction. The same key with the same fingerprint
    * returns the existing task (`created: false`), unless it ended blocked, which frees the key. Another fingerprint
-   * throws TASK_ID_CONFLICT, and a new task after its `acceptUntil` DISPATCH_EXPIRED.
+   * throws TASK_ID_CONFLICT, a new task after its `acceptUntil` DISPATCH_EXPIRED, and one of a context that is being deleted
+   * CONTEXT_IN_USE.
    */
   accept(task: NewTask): Promise<{ readonly task: TaskRecord; readonly created: boolean }>;
   /**
@@ -248,6 +250,7 @@ export interface Ledger {
   /** The ids of contexts with tasks that sort after `after` by code point, sorted, at most `limit`. */
   contextIds(after: string, limit: number): string[];
   readonly tokens: LedgerTokens;
+  readonly contexts: LedgerContexts;
   readonly figures: Figures;
   readonly outbox: OutboxSource;
   /** The reason why the store cannot write now (disk full, …), or undefined. For /ready. */

@@ -12,6 +12,8 @@ const table: Record<ErrorCode, readonly [number, number, boolean]> = {
   INVALID_PARAMS: [400, -32602, false],
   DISPATCH_EXPIRED: [409, -32000, false],
   TASK_ID_CONFLICT: [409, -32602, false],
+  CONTEXT_IN_USE: [409, -32000, true],
+  CONTEXT_SHARED: [409, -32000, false],
   CONTEXT_MISMATCH: [400, -32602, false],
   CONTEXT_IN_USE: [409, -32000, true],
   INTERNAL: [500, -32603, true],

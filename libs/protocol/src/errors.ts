@@ -11,6 +11,8 @@ export const ERRORS = {
   INVALID_PARAMS: { httpStatus: 400, jsonrpcCode: -32602, retryable: false },
   DISPATCH_EXPIRED: { httpStatus: 409, jsonrpcCode: -32000, retryable: false },
   TASK_ID_CONFLICT: { httpStatus: 409, jsonrpcCode: -32602, retryable: false },
+  CONTEXT_IN_USE: { httpStatus: 409, jsonrpcCode: -32000, retryable: true },
+  CONTEXT_SHARED: { httpStatus: 409, jsonrpcCode: -32000, retryable: false },
   CONTEXT_MISMATCH: { httpStatus: 400, jsonrpcCode: -32602, retryable: false },
   CONTEXT_IN_USE: { httpStatus: 409, jsonrpcCode: -32000, retryable: true },
   INTERNAL: { httpStatus: 500, jsonrpcCode: -32603, retryable: true },

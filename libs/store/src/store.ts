@@ -17,6 +17,12 @@ export interface Store {
   read<T>(query: (db: Queries) => T): T;
   /** See `GroupCommit.write`. */
   write<T>(transaction: (db: Queries) => T, onCommitted?: (value: T) => void): Promise<T>;
+  /**
+   * Rewrites the file, and empties its write-ahead log, so that neither holds anything that was deleted. Blocks the thread
+   * (about 4 ms for each MB), and needs twice the size of the file on its disk. Throws STORE_UNAVAILABLE without that space, or while another
+   * process reads the file.
+   */
+  purge(): void;
   problem(): string | undefined;
   close(): void;
 }
@@ -61,6 +67,23 @@ export function createStore(
     id,
     read: readFrom(reader, schema.name, commits.damaged),
     write: (transaction, onCommitted) => commits.write(() => transaction(queries), onCommitted),
+    purge: () => {
+      const unavailable = (cause?: unknown): FleetError => {
+        const reason = cause instanceof Error ? cause.message : 'another process reads it';
+        const message = `the ${schema.name} cannot be rewritten (${reason}); try again later`;
+        return new FleetError('STORE_UNAVAILABLE', message, { cause });
+      };
+      let isEmpty: boolean;
+      try {
+        // Deleted text also stays inside pages that SQLite has rebalanced, which `secure_delete` does not overwrite.
+        writer.exec('VACUUM');
+        isEmpty = writer.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get()?.busy === 0;
+      } catch (error) {
+        if (!isStoreFailure(error)) throw error;
+        throw unavailable(error);
+      }
+      if (!isEmpty) throw unavailable();
+    },
     problem: commits.problem,
     close: () => {
       if (!writer.isOpen) return;

@@ -1,0 +1,109 @@
+import { FleetError } from '@hermes-fleet/protocol';
+import { integer, oneOf, type Queries, type Row, text } from '@hermes-fleet/store';
+import { z } from 'zod';
+import type {
+  ContextDeletion,
+  ContextDeletionProgress,
+  PeerDeletion,
+  PeerDeletionState,
+  RemovedFiles,
+  ResultsMode,
+} from './context-types.ts';
+
+const MODES: Readonly<Record<ResultsMode, true>> = { keep: true, delete: true };
+const RESULTS: Readonly<Record<RemovedFiles['result'], true>> = {
+  none: true,
+  merged: true,
+  kept: true,
+  deleted: true,
+};
+const STATES: Readonly<Record<PeerDeletionState, true>> = {
+  pending: true,
+  deleted: true,
+  unsupported: true,
+  refused: true,
+};
+/** Seconds after which a task that was refused is sent again. */
+const RETRY_AFTER_S = 5;
+
+const Texts = z.array(z.string());
+
+export function findDeletion(db: Queries, contextId: string): ContextDeletion | undefined {
+  const row = db.get('SELECT * FROM context_deletions WHERE context_id = ?', contextId);
+  return row && deletionRecord(db, row);
+}
+
+export function findDeletions(db: Queries): ContextDeletion[] {
+  return db
+    .all('SELECT * FROM context_deletions ORDER BY asked_at, context_id')
+    .map((row) => deletionRecord(db, row));
+}
+
+/** Throws CONTEXT_IN_USE for a context whose deletion is incomplete: it would take new tasks with it. */
+export function assertNotDeleting(db: Queries, contextId: string): void {
+  if (!db.get('SELECT 1 FROM context_deletions WHERE context_id = ?', contextId)) return;
+  const message = `context ${contextId} is being deleted: send the task again later, or in another context`;
+  throw new FleetError('CONTEXT_IN_USE', message, { retryAfterS: RETRY_AFTER_S });
+}
+
+/** The transaction of `LedgerContexts.record`. */
+export function recordProgress(
+  db: Queries,
+  contextId: string,
+  { results, removed, peers }: ContextDeletionProgress,
+): ContextDeletion | undefined {
+  const before = findDeletion(db, contextId);
+  if (before?.results !== results) return before;
+  if (removed)
+    db.run(
+      'UPDATE context_deletions SET had_files = ?, result = ? WHERE context_id = ?',
+      removed.files ? 1 : 0,
+      removed.result,
+      contextId,
+    );
+  for (const peer of peers)
+    db.run(
+      `UPDATE context_deletion_peers SET state = ?, detail = ?
+       WHERE context_id = ? AND peer = ? AND peer_context_id = ?`,
+      peer.state,
+      peer.detail ?? null,
+      contextId,
+      peer.peer,
+      peer.contextId,
+    );
+  const deletion = findDeletion(db, contextId);
+  if (deletion?.removed && deletion.peers.every(({ state }) => state !== 'pending'))
+    db.run('DELETE FROM context_deletions WHERE context_id = ?', contextId);
+  return deletion;
+}
+
+function deletionRecord(db: Queries, row: Row): ContextDeletion {
+  const contextId = text(row, 'context_id');
+  return {
+    contextId,
+    caller: text(row, 'caller'),
+    askedAt: integer(row, 'asked_at'),
+    results: oneOf(row, 'results', MODES),
+    tasks: integer(row, 'tasks'),
+    rootIds: Texts.parse(JSON.parse(text(row, 'root_ids'))),
+    removed:
+      row.result === null
+        ? undefined
+        : { files: integer(row, 'had_files') === 1, result: oneOf(row, 'result', RESULTS) },
+    peers: db
+      .all(
+        'SELECT * FROM context_deletion_peers WHERE context_id = ? ORDER BY peer, peer_context_id',
+        contextId,
+      )
+      .map(peerRecord),
+  };
+}
+
+function peerRecord(row: Row): PeerDeletion {
+  return {
+    peer: text(row, 'peer'),
+    contextId: text(row, 'peer_context_id'),
+    state: oneOf(row, 'state', STATES),
+    ...(row.detail === null ? {} : { detail: text(row, 'detail') }),
+  };
+}

@@ -1,0 +1,89 @@
+/** What happens to an unmerged result of a context that is deleted. */
+export type ResultsMode = 'keep' | 'delete';
+
+export interface ContextDeletionRequest {
+  readonly contextId: string;
+  readonly caller: string;
+  readonly results: ResultsMode;
+  /** The context of the subtasks that the profile's own agent delegated for tasks of this context. */
+  readonly subtasksContextId: string;
+}
+
+/** `unsupported` and `refused` are final, as `deleted` is. */
+export type PeerDeletionState = 'pending' | 'deleted' | 'unsupported' | 'refused';
+
+/** The deletion of a context at a peer to which tasks of the context were sent. */
+export interface PeerDeletion {
+  readonly peer: string;
+  /** The context's id at the peer. */
+  readonly contextId: string;
+  readonly state: PeerDeletionState;
+  readonly detail?: string;
+}
+
+/** What the removal of a context's files found. */
+export interface RemovedFiles {
+  /** There was something. */
+  readonly files: boolean;
+  /** The state of the context's result before, or `kept` for an unmerged one that stays. */
+  readonly result: 'none' | 'merged' | 'kept' | 'deleted';
+}
+
+/** A deletion that a caller asked for (docs/operations.md#delete-a-context). */
+export interface ContextDeletion {
+  readonly contextId: string;
+  readonly caller: string;
+  /** Milliseconds since the epoch. */
+  readonly askedAt: number;
+  readonly results: ResultsMode;
+  /** The number of erased tasks. */
+  readonly tasks: number;
+  /** The root tasks of the erased tasks, without copies. */
+  readonly rootIds: readonly string[];
+  /** Undefined until the files are removed. */
+  readonly removed: RemovedFiles | undefined;
+  readonly peers: readonly PeerDeletion[];
+}
+
+/** What a step of a deletion achieved. */
+export interface ContextDeletionProgress {
+  /** The mode that the step knew. */
+  readonly results: ResultsMode;
+  readonly removed?: RemovedFiles | undefined;
+  readonly peers: readonly PeerDeletion[];
+}
+
+/** Work of a task that was sent to a peer. */
+export interface SentWork {
+  readonly peer: string;
+  /** The work was a subtask of the profile's own agent. */
+  readonly isSubtask: boolean;
+}
+
+/** The deletion of contexts. A deletion that was asked for is durable until it is complete. */
+export interface LedgerContexts {
+  /**
+   * Erases the caller's tasks of a context with all their rows, and remembers what else is to be deleted, in one
+   * transaction. Figures stay, and events that are not published yet keep being published. While the deletion is
+   * incomplete, `Ledger.accept` refuses tasks of the context with CONTEXT_IN_USE, and a second call returns the deletion;
+   * if it asks for `delete` after `keep`, the deletion begins again with that. Throws TASK_NOT_FOUND if the caller has no
+   * task in the context, CONTEXT_SHARED if another caller has one too, and CONTEXT_IN_USE if a task has not ended, or a
+   * peer may still be doing it.
+   */
+  delete(request: ContextDeletionRequest): Promise<ContextDeletion>;
+  /**
+   * Removes what erased tasks left in the ledger's file and its write-ahead log. Calls are answered together, and keep a
+   * distance, because each blocks the thread (see `Store.purge`). Throws STORE_UNAVAILABLE.
+   */
+  purge(): Promise<void>;
+  /** The incomplete deletions, oldest first. */
+  deletions(): ContextDeletion[];
+  /**
+   * Records what a deletion achieved, and resolves with its new state. It is complete, and forgotten, when the files are
+   * removed and no peer is pending. A step of another mode than the deletion has now changes nothing. Undefined for one
+   * that is not known.
+   */
+  record(contextId: string, progress: ContextDeletionProgress): Promise<ContextDeletion | undefined>;
+  /** The peers to which work of a task was sent, without copies. */
+  sentBy(taskId: string): SentWork[];
+}

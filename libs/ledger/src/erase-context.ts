@@ -1,0 +1,147 @@
+import { type Clock, FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import { json, type Queries, text } from '@hermes-fleet/store';
+import { findDeletion } from './context-deletions.ts';
+import type {
+  ContextDeletion,
+  ContextDeletionRequest,
+  PeerDeletionState,
+  SentWork,
+} from './context-types.ts';
+import { isKept } from './late-results.ts';
+
+/** How many tasks a refusal names. */
+const MAX_NAMED = 10;
+const PENDING: PeerDeletionState = 'pending';
+
+/** The transaction of `LedgerContexts.delete`, and the ids of the tasks that it erased. */
+export function eraseContext(
+  db: Queries,
+  clock: Clock,
+  request: ContextDeletionRequest,
+): { readonly deletion: ContextDeletion; readonly erased: readonly string[] } {
+  const { contextId, caller, results } = request;
+  const begun = findDeletion(db, contextId);
+  if (begun?.caller === caller) return { deletion: begunAgain(db, begun, results), erased: [] };
+  const tasks = db.all(
+    'SELECT id, caller, key, ended_seq FROM tasks WHERE context_id = ? ORDER BY created_at, id',
+    contextId,
+  );
+  const own = tasks.filter((task) => task.caller === caller);
+  if (own.length === 0) throw unknownContext(contextId);
+  if (own.length < tasks.length) throw shared(contextId);
+  const ids = own.map((task) => text(task, 'id'));
+  const unfinished = own.filter((task) => task.ended_seq === null).map((task) => text(task, 'id'));
+  if (unfinished.length > 0)
+    throw inUse(contextId, unfinished, 'cancel them, and wait until they have ended');
+  const givenUp = ids.filter((id) => isKept(db, id));
+  if (givenUp.length > 0)
+    throw inUse(
+      contextId,
+      givenUp,
+      'a peer may still be doing them: wait until it has answered, a day at most',
+    );
+  const rootIds = rootsOf(db, contextId);
+  const sent = sentWork(db, 't.context_id = ?', contextId);
+  db.run(
+    'INSERT INTO context_deletions (context_id, caller, asked_at, results, tasks, root_ids) VALUES (?, ?, ?, ?, ?, ?)',
+    contextId,
+    caller,
+    clock.now(),
+    results,
+    ids.length,
+    JSON.stringify(rootIds),
+  );
+  for (const { peer, isSubtask } of sent)
+    db.run(
+      'INSERT INTO context_deletion_peers (context_id, peer, peer_context_id, state) VALUES (?, ?, ?, ?)',
+      contextId,
+      peer,
+      isSubtask ? request.subtasksContextId : contextId,
+      PENDING,
+    );
+  erase(db, contextId);
+  const deletion = findDeletion(db, contextId);
+  if (!deletion) throw new FleetError('INTERNAL', `the deletion of context ${contextId} is lost`);
+  return { deletion, erased: ids };
+}
+
+/** Work of tasks `t` that was sent to peers: reported when it was sent and while it was followed, and in the result. */
+export function sentWork(db: Queries, condition: string, value: string): SentWork[] {
+  const rows = db.all(
+    `SELECT json_extract(e.data, '$.peer') AS peer, json_type(e.data, '$.part') IS NOT NULL AS is_subtask
+     FROM tasks t JOIN events e ON e.task_id = t.id
+     WHERE ${condition} AND e.type IN ('delegated', 'progress') AND json_type(e.data, '$.peer') = 'text'
+     UNION
+     SELECT json_extract(a.value, '$.peer'), 0
+     FROM tasks t JOIN payloads p ON p.task_id = t.id, json_each(p.result, '$.attempts') a
+     WHERE ${condition} AND json_type(a.value, '$.peer') = 'text'
+     ORDER BY peer, is_subtask`,
+    value,
+    value,
+  );
+  return rows.map((row) => ({ peer: text(row, 'peer'), isSubtask: row.is_subtask === 1 }));
+}
+
+/** A caller that asks again may ask for more. */
+function begunAgain(
+  db: Queries,
+  begun: ContextDeletion,
+  results: ContextDeletionRequest['results'],
+): ContextDeletion {
+  if (begun.results === results || results === 'keep') return begun;
+  const { contextId } = begun;
+  db.run(
+    `UPDATE context_deletions SET results = ?, had_files = NULL, result = NULL WHERE context_id = ?`,
+    results,
+    contextId,
+  );
+  db.run(
+    'UPDATE context_deletion_peers SET state = ?, detail = NULL WHERE context_id = ?',
+    PENDING,
+    contextId,
+  );
+  return findDeletion(db, contextId) ?? begun;
+}
+
+function rootsOf(db: Queries, contextId: string): string[] {
+  const rows = db.all(
+    'SELECT t.key, p.dispatch FROM tasks t JOIN payloads p ON p.task_id = t.id WHERE t.context_id = ?',
+    contextId,
+  );
+  return [...new Set(rows.map((row) => rootOf(json(row, 'dispatch'), text(row, 'key'))))];
+}
+
+function rootOf({ task }: JsonObject, key: string): string {
+  const root = isJsonObject(task) ? (task.root_id ?? task.task_id) : undefined;
+  return typeof root === 'string' ? root : key;
+}
+
+/** Their rows in other tables go by foreign keys. */
+function erase(db: Queries, contextId: string): void {
+  db.run(
+    `INSERT INTO erased_events (seq, task_id, type, at, data, key, caller, context_id, traceparent)
+     SELECT e.seq, e.task_id, e.type, e.at, e.data, t.key, t.caller, t.context_id, t.traceparent
+     FROM tasks t JOIN events e ON e.task_id = t.id
+     WHERE t.context_id = ? AND e.type <> 'text' AND e.seq > (SELECT cursor FROM outbox)`,
+    contextId,
+  );
+  db.run('DELETE FROM tasks WHERE context_id = ?', contextId);
+}
+
+/** Also for a context of others, whose existence is not told. */
+function unknownContext(contextId: string): FleetError {
+  return new FleetError('TASK_NOT_FOUND', `context ${contextId} is not known`);
+}
+
+function shared(contextId: string): FleetError {
+  return new FleetError(
+    'CONTEXT_SHARED',
+    `context ${contextId} has tasks of another caller too: it goes with its last task, after the retention`,
+  );
+}
+
+function inUse(contextId: string, tasks: readonly string[], advice: string): FleetError {
+  const more = tasks.length > MAX_NAMED ? ` and ${tasks.length - MAX_NAMED} more` : '';
+  const named = `${tasks.slice(0, MAX_NAMED).join(', ')}${more}`;
+  return new FleetError('CONTEXT_IN_USE', `context ${contextId} has unfinished tasks (${named}): ${advice}`);
+}
