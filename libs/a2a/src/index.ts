@@ -5,7 +5,7 @@ export type { DiscoveredAgent } from './client/discover.ts';
 export { peerErrorCode } from './client/peer-errors.ts';
 export type { PeerArtifact, PeerPart } from './client/peer-part.ts';
 export type { ListedTask, PeerReply, PeerTask } from './client/peer-task.ts';
-export type { CallOptions, PeerEndpoint, SendRequest } from './client/transport.ts';
+export { type CallOptions, type PeerEndpoint, readBounded, type SendRequest } from './client/transport.ts';
 export type { WatchOptions } from './client/watch-task.ts';
 export { type A2AOptions, registerA2A } from './register.ts';
 export type { CustomMethod, CustomMethodCall, CustomMethodReply } from './rpc/custom-method.ts';

@@ -12,7 +12,6 @@ import {
 } from '@hermes-fleet/peers';
 import {
   type Clock,
-  type Executor,
   FleetError,
   type Ids,
   type Intake,
@@ -23,7 +22,6 @@ import {
   type RepoState,
   type SessionAnnounce,
   taskFields,
-  type Unmet,
 } from '@hermes-fleet/protocol';
 import { createGivenUpTasks } from '@hermes-fleet/relay';
 import type { FleetMetrics } from '@hermes-fleet/service';
@@ -34,23 +32,15 @@ import {
   createQuestionWaits,
   type Spending,
 } from '@hermes-fleet/tasks';
-import type { SubtaskRunner } from './fleet-tools/subtask.ts';
+import { type ContextDeletions, createContextDeletions } from './contexts/context-deletions.ts';
+import { type SubtaskRunner, subtaskContextId } from './fleet-tools/subtask.ts';
+import type { GatewayAgent } from './gateway-agent.ts';
 import { followFigures } from './gateway-figures.ts';
 import { stopGracefully } from './graceful-stop.ts';
 import { watchHealth } from './health-watch.ts';
 import { createQueues } from './queues.ts';
 
 const GAUGE_EVERY_MS = 5_000;
-/** The agent as the gateway sees it; libs/agent provides it. */
-export interface GatewayAgent {
-  readonly executor: Executor;
-  capabilities(): { readonly tools: readonly string[] };
-  repoState(): Promise<RepoState>;
-  /** The smallest remaining budget, in tokens, with which a task starts. */
-  readonly minimumBudget: number;
-  /** Names the resource that the machine is short of for a new task; absent for an agent that needs nothing. */
-  shortage?(): Unmet | undefined;
-}
 
 export interface GatewayOptions {
   readonly profile: string;
@@ -101,6 +91,8 @@ export interface Gateway extends Intake {
   replyMetadata(taskId: string): JsonObject | undefined;
   /** Explains the routing of a dispatch in its wire form. Records nothing and spends no tokens. */
   explain(wire: JsonObject): Promise<RoutingDecision>;
+  /** Deletes contexts of callers; throws SHUTTING_DOWN while the gateway stops. */
+  readonly contexts: Pick<ContextDeletions, 'delete'>;
   /** Runs subtasks of the own agent at peers. */
   readonly subtasks: SubtaskRunner;
   readonly spending: Pick<Spending, 'view' | 'defaultBudget'>;
@@ -135,6 +127,14 @@ export function createGateway(options: GatewayOptions): Gateway {
   };
   const random = options.random ?? Math.random;
   const givenUp = createGivenUpTasks({ self: profile, ledger, peers, client, clock, log, random });
+  const contexts = createContextDeletions({
+    ...options,
+    random,
+    agentContexts: agent.contexts,
+    subtasksContextOf: (contextId) => subtaskContextId(contextId, profile),
+    closed: () => stopping,
+    keepAskingDays: config.fleet.retention.finished_tasks_days,
+  });
   const { scheduler, relay, own, relayed } = createQueues({
     ...options,
     random,
@@ -253,6 +253,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       spending.recover();
       gaugeEvery();
       givenUp.start();
+      contexts.start();
       // Begun tasks resume first, so that no other task of their context uses the work tree in between.
       const { begun = [], waiting = [] } = Object.groupBy(ledger.unfinished(), (task) =>
         hasBegun(task) ? 'begun' : 'waiting',
@@ -270,7 +271,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       repo.stop();
       givenUp.stop();
       gauges?.[Symbol.dispose]();
-      await stopGracefully({ own, relayed, dispatcher, clock, log }, stopping, graceMs);
+      await stopGracefully({ own, relayed, dispatcher, contexts, clock, log }, stopping, graceMs);
       closing.abort(stopping);
     },
     activeTasks: () => own.running + relayed.running,
@@ -288,6 +289,12 @@ export function createGateway(options: GatewayOptions): Gateway {
     spending,
     explain: (wire) =>
       explainDispatch({ profile, versions, judge: destinations.checkNow, decide: destinations.decide }, wire),
-    subtasks: { run: relay.run, unmet: destinations.checkSubtask, route: destinations.decide },
+    contexts,
+    subtasks: {
+      run: relay.run,
+      unmet: destinations.checkSubtask,
+      route: destinations.decide,
+      discard: contexts.discardSubtasks,
+    },
   };
 }

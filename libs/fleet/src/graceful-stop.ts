@@ -8,6 +8,7 @@ export interface GracefulStopOptions {
   readonly own: TaskQueue;
   readonly relayed: TaskQueue;
   readonly dispatcher: { idle(): Promise<unknown> };
+  readonly contexts: { stop(): Promise<unknown> };
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -17,7 +18,7 @@ export interface GracefulStopOptions {
  * passed. Relayed tasks are released at once, because their peers continue.
  */
 export async function stopGracefully(
-  { own, relayed, dispatcher, clock, log }: GracefulStopOptions,
+  { own, relayed, dispatcher, contexts, clock, log }: GracefulStopOptions,
   reason: FleetError,
   graceMs: number,
 ): Promise<void> {
@@ -27,6 +28,7 @@ export async function stopGracefully(
     own.stop(reason, patience.signal),
     relayed.stop(reason, AbortSignal.abort(reason)),
     dispatcher.idle(),
+    contexts.stop(),
   ]);
   const grace = new AbortController();
   const timedOut = clock.sleep(graceMs, grace.signal).then(

@@ -1,6 +1,7 @@
 export type { A2AToolsOptions, RegisteredAgent } from './a2a-tools/directory.ts';
 export { createRegisteredAgents } from './a2a-tools/registered-agents.ts';
 export { createA2ATools } from './a2a-tools/tools.ts';
+export type { AgentContexts } from './contexts/agent-contexts.ts';
 export { type ExamineOptions, examineFleet } from './doctor/examine.ts';
 export { examineSpending } from './doctor/examine-spending.ts';
 export type { Finding } from './doctor/finding.ts';
@@ -16,5 +17,6 @@ export {
   mergeRemoteAgents,
 } from './fleet-tools/peer-agents.ts';
 export type { SubtaskRunner } from './fleet-tools/subtask.ts';
-export { createGateway, type Gateway, type GatewayAgent, type GatewayOptions } from './gateway.ts';
+export { createGateway, type Gateway, type GatewayOptions } from './gateway.ts';
+export type { GatewayAgent } from './gateway-agent.ts';
 export { type FleetRoutesOptions, registerFleetRoutes } from './http/routes.ts';

@@ -165,6 +165,7 @@ export function readResult<S extends z.ZodType>(
   return result.data;
 }
 
+/** The text of an answer of at most 4 MiB; throws `tooLarge()` for a longer one. */
 export async function readBounded(response: Response, tooLarge: () => FleetError): Promise<string> {
   const decoder = new TextDecoder();
   let text = '';

@@ -14,6 +14,7 @@ import {
   ToolError,
   type Unmet,
 } from '@hermes-fleet/protocol';
+import type { ContextDeletions } from '../contexts/context-deletions.ts';
 import { boundedId, callId } from '../tool-support/call-id.ts';
 
 /** Runs subtasks of the profile's own agent at peers. The gateway provides it. */
@@ -24,6 +25,8 @@ export interface SubtaskRunner {
   unmet(dispatch: TaskDispatch, caller: Caller): Promise<Unmet[]>;
   /** Routes a subtask without sending it. */
   route(dispatch: TaskDispatch): Promise<RoutingDecision>;
+  /** Deletes the context of a task's subtasks at a peer; undefined if none of its subtasks was sent there. */
+  readonly discard: ContextDeletions['discardSubtasks'];
 }
 
 /** A subtask as the agent asks for it. */

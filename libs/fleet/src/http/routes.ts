@@ -10,6 +10,7 @@ import {
 import { requireScope } from '@hermes-fleet/service';
 import type { FastifyInstance } from 'fastify';
 import type { Gateway } from '../gateway.ts';
+import { contextDeletionView, resultsIn } from './context-view.ts';
 import { costView } from './cost-view.ts';
 import { peerView } from './peer-view.ts';
 import { spendingView } from './spending-view.ts';
@@ -17,7 +18,7 @@ import { spendingView } from './spending-view.ts';
 export interface FleetRoutesOptions {
   readonly profile: string;
   readonly peers: Pick<PeerRegistry, 'list'>;
-  readonly gateway: Pick<Gateway, 'explain' | 'spending'>;
+  readonly gateway: Pick<Gateway, 'explain' | 'spending' | 'contexts'>;
   readonly ledger: Pick<Ledger, 'get' | 'tokens'>;
   readonly clock: Clock;
   /** Cache reads and writes count as spent. */
@@ -26,7 +27,8 @@ export interface FleetRoutesOptions {
 
 /**
  * The routes that the CLI and the console read: the peers, the routing of a dispatch, the cost of a task, and
- * what is left of the ceilings on spending (docs/operations.md). They require the scope `read`, record nothing and spend no tokens.
+ * what is left of the ceilings on spending (docs/operations.md). They require the scope `read`, record nothing and spend
+ * no tokens. A caller with the scope `dispatch` deletes its contexts.
  */
 export function registerFleetRoutes(app: FastifyInstance, options: FleetRoutesOptions): void {
   const { profile, peers, gateway, ledger, clock } = options;
@@ -50,6 +52,13 @@ export function registerFleetRoutes(app: FastifyInstance, options: FleetRoutesOp
   app.get('/fleet/spending', (request) => {
     requireScope(request.caller, 'read');
     return { profile, ...spendingView(gateway.spending.view()) };
+  });
+  app.delete<{ Params: { id: string } }>('/fleet/contexts/:id', async (request) => {
+    requireScope(request.caller, 'dispatch');
+    const asked = { contextId: request.params.id, caller: request.caller.name };
+    return contextDeletionView(
+      await gateway.contexts.delete({ ...asked, results: resultsIn(request.query) }),
+    );
   });
 }
 

@@ -19,7 +19,12 @@ export interface Reply {
   // biome-ignore lint/suspicious/noExplicitAny: the body of a reply under test has no type of its own
   readonly body: any;
 }
-export type Ask = (method: 'GET' | 'POST', path: string, payload?: unknown, token?: string) => Promise<Reply>;
+export type Ask = (
+  method: 'GET' | 'POST' | 'DELETE',
+  path: string,
+  payload?: unknown,
+  token?: string,
+) => Promise<Reply>;
 
 /** The routes with a real gateway and ledger; `peers` replaces the gateway's peers. */
 export async function routes(t: TestContext, o: ProfileOptions, peers?: ReturnType<typeof peerOf>[]) {

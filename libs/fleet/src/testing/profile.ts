@@ -18,6 +18,7 @@ import {
 import { tempDir } from '@hermes-fleet/protocol/testing';
 import { createApp, createAuthenticator, createLogger, createMetrics } from '@hermes-fleet/service';
 import { createGateway } from '../gateway.ts';
+import { registerFleetRoutes } from '../http/routes.ts';
 import { freePort } from './free-port.ts';
 import { inbound } from './messages.ts';
 import { CALLER, DONE, type Script } from './scripts.ts';
@@ -109,6 +110,7 @@ export async function profile(t: TestContext, o: ProfileOptions = {}): Promise<T
         capabilities: () => ({ tools: ['terminal', 'file'] }),
         repoState: async () => ({ branch: 'main', clean: facts.clean }),
         minimumBudget: 100,
+        ...(o.contexts ? { contexts: o.contexts } : {}),
       },
       mcp: {
         names: () => Object.keys(facts.mcp),
@@ -163,6 +165,10 @@ export async function profile(t: TestContext, o: ProfileOptions = {}): Promise<T
         }),
       replyMetadata: (taskId) => gateway.replyMetadata(taskId),
     });
+    const { peers } = life;
+    const fleetRoutes = { profile: name, peers, gateway, ledger, clock: systemClock, countCache: false };
+    if (o.routes) o.routes(app);
+    else registerFleetRoutes(app, fleetRoutes);
     await app.listen({ host: '127.0.0.1', port });
     life.app = app;
   }
@@ -202,6 +208,7 @@ export async function profile(t: TestContext, o: ProfileOptions = {}): Promise<T
   }
   return {
     name,
+    dir,
     port,
     facts,
     get gateway() {

@@ -13,13 +13,16 @@ export interface RelayFleet {
   hear(name: string): Promise<void>;
 }
 
-/** Starts serving workers, and an orchestrator that knows their announces and fails if it works itself. */
+/** Starts serving workers, and an orchestrator that knows their announces and, without a script, fails if it works itself. */
 export async function relayFleet(
   t: TestContext,
-  workers: Record<string, Pick<ProfileOptions, 'script' | 'tier' | 'fleet' | 'ledger' | 'log'>>,
+  workers: Record<
+    string,
+    Pick<ProfileOptions, 'script' | 'tier' | 'fleet' | 'ledger' | 'log' | 'contexts' | 'routes'>
+  >,
   o: { fleet?: JsonObject; announce?: boolean } & Pick<
     ProfileOptions,
-    'defaultBudget' | 'ledger' | 'log'
+    'script' | 'defaultBudget' | 'ledger' | 'log' | 'contexts'
   > = {},
 ): Promise<RelayFleet> {
   const names = ['switch', ...Object.keys(workers)];
@@ -34,11 +37,12 @@ export async function relayFleet(
   const orchestrator = await profile(t, {
     name: 'switch',
     agents,
-    script: () => Promise.reject(new Error('the orchestrator worked itself')),
+    script: o.script ?? (() => Promise.reject(new Error('the orchestrator worked itself'))),
     // The shortest pauses that backoff allows.
     random: () => 0,
     ...(o.ledger ? { ledger: o.ledger } : {}),
     ...(o.log ? { log: o.log } : {}),
+    ...(o.contexts ? { contexts: o.contexts } : {}),
     ...(o.defaultBudget === undefined ? {} : { defaultBudget: o.defaultBudget }),
     fleet: { orchestrate: true, routing: { peer_down_after_s: 20 }, ...o.fleet },
   });

@@ -1,6 +1,8 @@
 import type { Ledger, TaskRecord } from '@hermes-fleet/ledger';
 import type { Announcer, PeerRegistry } from '@hermes-fleet/peers';
 import type { Caller, Clock, decodeResult, InboundMessage, JsonObject, Log } from '@hermes-fleet/protocol';
+import type { createApp } from '@hermes-fleet/service';
+import type { AgentContexts } from '../contexts/agent-contexts.ts';
 import type { Gateway } from '../gateway.ts';
 import type { Script } from './scripts.ts';
 
@@ -30,6 +32,10 @@ export interface ProfileOptions {
   readonly versions?: readonly string[];
   /** The log of the gateway; silent when absent. */
   readonly log?: Log;
+  /** The agent's contexts on disk; none when absent. */
+  readonly contexts?: AgentContexts;
+  /** Replaces the routes of the fleet, which a served profile has beside A2A. */
+  readonly routes?: (app: ReturnType<typeof createApp>) => void;
   /** Wraps the ledger that the gateway gets. */
   readonly ledger?: (real: Ledger) => Ledger;
 }
@@ -57,6 +63,8 @@ export interface TestProfile {
   crash(): Promise<void>;
   /** Stops the profile before the test ends. */
   end(): Promise<void>;
+  /** The folder of the profile's state. */
+  readonly dir: string;
   /** Starts the profile again with the same ledger and port. */
   restart(script?: Script): Promise<void>;
   /** Accepts a message and returns the ID of its task. */

@@ -41,6 +41,9 @@ export interface AppOptions {
 /** The maximum time without a byte of a reply; streams and long replies send heartbeats. */
 const IDLE_TIMEOUT_MS = 300_000;
 
+/** The maximum length of an id in a path, decoded; that of ids in A2A messages. */
+const MAX_PARAM_LENGTH = 256;
+
 const ANONYMOUS: Caller = { name: 'anonymous', scopes: new Set() };
 const PEER: Caller = { name: 'peer', scopes: new Set(PEER_SCOPES) };
 
@@ -83,6 +86,7 @@ export function createApp(options: AppOptions): FastifyInstance {
     keepAliveTimeout: 72_000,
     forceCloseConnections: 'idle',
     return503OnClosing: false,
+    routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
     http: {
       requestTimeout: requestTimeoutMs,
       headersTimeout: Math.min(requestTimeoutMs, 15_000),

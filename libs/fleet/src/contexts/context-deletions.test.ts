@@ -1,0 +1,168 @@
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { openLedger } from '@hermes-fleet/ledger';
+import type { PeerProfile } from '@hermes-fleet/peers';
+import { NOW, peerOf, prosePeer } from '@hermes-fleet/peers/testing';
+import { FleetError, silentLog, systemIds } from '@hermes-fleet/protocol';
+import { deadline, hasCode, manualClock, recordingLog, tempDir } from '@hermes-fleet/protocol/testing';
+import { folderContexts, watchedDeletions } from '../testing/folder-contexts.ts';
+import { freePort } from '../testing/free-port.ts';
+import type { AgentContexts } from './agent-contexts.ts';
+import { createContextDeletions } from './context-deletions.ts';
+
+const ASKED = { contextId: 'c', caller: 'operator', results: 'keep' } as const;
+const DAY_MS = 86_400_000;
+
+/** The deletions of a ledger with an ended task that was sent to the peers named. */
+async function setup(
+  t: TestContext,
+  o: { sentTo?: readonly string[]; peers?: readonly PeerProfile[]; contexts?: AgentContexts } = {},
+) {
+  const clock = manualClock(NOW);
+  const dir = tempDir(t, { closeFirst: () => ledger.close() });
+  const open = () =>
+    openLedger({ file: join(dir, 'ledger.db'), profile: 'switch', clock, ids: systemIds, log: silentLog });
+  const ledger = open();
+  const id = 'task-1';
+  const message = {};
+  const dispatch = { task: { task_id: 'k' } };
+  await ledger.accept({
+    id,
+    contextId: 'c',
+    caller: 'operator',
+    key: 'k',
+    fingerprint: 'f',
+    message,
+    dispatch,
+  });
+  for (const peer of o.sentTo ?? []) await ledger.append(id, { type: 'delegated', data: { peer } });
+  await ledger.append(id, { type: 'done', data: {} });
+  const log = recordingLog();
+  const watched = watchedDeletions();
+  const state: { closed: FleetError | undefined } = { closed: undefined };
+  const deletions = createContextDeletions({
+    profile: 'switch',
+    ledger: watched.wrap(ledger),
+    agentContexts: o.contexts,
+    subtasksContextOf: (contextId) => `${contextId}/switch`,
+    closed: () => state.closed,
+    peers: { get: (name) => o.peers?.find((peer) => peer.name === name) },
+    clock,
+    log,
+    random: () => 0,
+    keepAskingDays: 30,
+  });
+  t.after(() => deletions.stop());
+  return { clock, ledger, deletions, log, state, complete: watched.complete };
+}
+
+test(
+  'a removal that fails is tried again, and does not hold up what the caller is told',
+  deadline,
+  async (t) => {
+    const contexts = folderContexts(tempDir(t));
+    contexts.failures = 2;
+    const { deletions, ledger, clock, log, complete } = await setup(t, { contexts });
+    const first = await deletions.delete(ASKED);
+    assert.deepEqual([first.removed, first.tasks], [undefined, 1]);
+    assert.deepEqual(await deletions.delete(ASKED), first);
+    await assert.rejects(deletions.delete({ ...ASKED, caller: 'stranger' }), hasCode('TASK_NOT_FOUND'));
+    // Backoff waits half of its limit at least: 500 ms, then 1000.
+    clock.advance(499);
+    assert.equal(contexts.removals.length, 1);
+    clock.advance(1);
+    await clock.armed(1_000);
+    assert.equal(contexts.removals.length, 2);
+    clock.advance(1_000);
+    await complete;
+    assert.deepEqual(ledger.contexts.deletions(), []);
+    assert.deepEqual(contexts.removals.at(-1), ['c', { results: 'keep', rootIds: ['k'] }]);
+    assert.equal(
+      log.entries.filter(({ message }) => /files of a deleted context not removed/.test(message)).length,
+      2,
+    );
+  },
+);
+
+test('a removal that takes long leaves the deletion pending', deadline, async (t) => {
+  const removal = Promise.withResolvers<Awaited<ReturnType<AgentContexts['remove']>>>();
+  const begun = Promise.withResolvers<void>();
+  const contexts: AgentContexts = {
+    remove: () => {
+      begun.resolve();
+      return removal.promise;
+    },
+  };
+  const { deletions, ledger, clock } = await setup(t, { contexts });
+  const asked = deletions.delete(ASKED);
+  await begun.promise;
+  clock.advance(8_000);
+  assert.equal((await asked).removed, undefined);
+  removal.resolve({ files: true, result: 'merged' });
+  await deletions.stop();
+  assert.deepEqual(ledger.contexts.deletions(), []);
+});
+
+test(
+  'a peer that never answers is dropped after the retention, with an error in the log',
+  deadline,
+  async (t) => {
+    const gone = peerOf('neo', {
+      endpoint: { name: 'neo', url: `http://127.0.0.1:${await freePort()}/jsonrpc` },
+    });
+    const { deletions, ledger, clock, log, complete } = await setup(t, {
+      sentTo: ['neo', 'unknown'],
+      peers: [gone],
+    });
+    const { peers } = await deletions.delete(ASKED);
+    assert.deepEqual(
+      peers.map(({ peer, state, detail }) => [peer, state, detail]),
+      [
+        ['neo', 'pending', 'neo does not answer (ECONNREFUSED)'],
+        ['unknown', 'pending', 'unknown is not known as a peer now'],
+      ],
+    );
+    const errors = () => log.entries.filter(({ level }) => level === 'error');
+    clock.advance(30 * DAY_MS);
+    await clock.armed(1_000);
+    assert.deepEqual([ledger.contexts.deletions().length, errors().length], [1, 0]);
+    clock.advance(1_000);
+    await complete;
+    assert.deepEqual(ledger.contexts.deletions(), []);
+    assert.deepEqual(
+      errors()
+        .map(({ fields }) => 'peer' in fields && fields.peer)
+        .sort(),
+      ['neo', 'unknown'],
+    );
+  },
+);
+
+test('a peer without the handshake is named, and not asked', deadline, async (t) => {
+  const { deletions, ledger } = await setup(t, { sentTo: ['stock'], peers: [prosePeer('stock')] });
+  const { peers, removed } = await deletions.delete(ASKED);
+  assert.deepEqual(removed, { files: false, result: 'none' });
+  assert.equal(peers[0]?.state, 'unsupported');
+  assert.match(
+    peers[0]?.detail ?? '',
+    /^stock does not speak the handshake: have its operator delete context c$/,
+  );
+  assert.deepEqual(ledger.contexts.deletions(), []);
+});
+
+test(
+  'a gateway that stops takes no deletion, and leaves what is not done to the next start',
+  deadline,
+  async (t) => {
+    const contexts = folderContexts(tempDir(t));
+    contexts.failures = 1;
+    const { deletions, ledger, clock, state } = await setup(t, { contexts });
+    await deletions.delete(ASKED);
+    await deletions.stop();
+    assert.equal(clock.timers, 0);
+    assert.equal(ledger.contexts.deletions().length, 1);
+    state.closed = new FleetError('SHUTTING_DOWN', 'switch is stopping');
+    await assert.rejects(deletions.delete(ASKED), hasCode('SHUTTING_DOWN'));
+  },
+);

@@ -1,0 +1,205 @@
+import type { ContextDeletion, Ledger, PeerDeletion, RemovedFiles, ResultsMode } from '@hermes-fleet/ledger';
+import { isProsePeer, type PeerRegistry } from '@hermes-fleet/peers';
+import { backoffMs, type Clock, FleetError, type Log } from '@hermes-fleet/protocol';
+import type { AgentContexts } from './agent-contexts.ts';
+import { deleteAtPeer, type PeerDeletionOutcome } from './delete-at-peer.ts';
+
+/** How long a request waits for files and peers. A peer that asks waits for less than this, and asks again. */
+const ANSWER_MS = 8_000;
+const PEER_TIMEOUT_MS = 5_000;
+const RETRY = { firstMs: 1_000, longestMs: 600_000 };
+const DAY_MS = 86_400_000;
+const NO_FILES: RemovedFiles = { files: false, result: 'none' };
+
+export interface ContextDeletionsOptions {
+  readonly profile: string;
+  readonly ledger: Pick<Ledger, 'contexts'>;
+  readonly agentContexts: AgentContexts | undefined;
+  /** The context of the subtasks that the own agent delegates for tasks of a context. */
+  readonly subtasksContextOf: (contextId: string) => string;
+  /** The reason if no deletion is accepted at the moment. */
+  readonly closed: () => FleetError | undefined;
+  readonly peers: Pick<PeerRegistry, 'get'>;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly random: () => number;
+  /** How long a peer that does not answer is asked, days. */
+  readonly keepAskingDays: number;
+}
+
+export interface ContextDeletionAsked {
+  readonly contextId: string;
+  readonly caller: string;
+  readonly results: ResultsMode;
+}
+
+/** Deletes contexts with everything that belongs to them, here and at peers (docs/operations.md#delete-a-context). */
+export interface ContextDeletions {
+  /**
+   * Erases the caller's tasks of the context durably, then removes its files and asks its peers; waits a few seconds for
+   * these, and resolves with what is done. The rest is done in the background, and after a restart. Throws as
+   * `LedgerContexts.delete` does, and the reason of `closed`.
+   */
+  delete(asked: ContextDeletionAsked): Promise<ContextDeletion>;
+  /** Asks a peer once to delete the context of the subtasks that a task had done there. */
+  discardSubtasks(
+    task: { readonly id: string; readonly contextId: string },
+    peer: string,
+    results: ResultsMode,
+    signal: AbortSignal,
+  ): Promise<PeerDeletionOutcome | undefined>;
+  /** Continues the deletions of an earlier process. */
+  start(): void;
+  /** Ends all waits. Resolves when no step is under way; what is not done is left to the next start. */
+  stop(): Promise<void>;
+}
+
+export function createContextDeletions(options: ContextDeletionsOptions): ContextDeletions {
+  const { profile, ledger, agentContexts, subtasksContextOf, peers, clock, log, random } = options;
+  const stopping = new AbortController();
+  const steps = new Map<string, Promise<ContextDeletion>>();
+  const timers = new Map<string, Disposable>();
+  const tries = new Map<string, number>();
+
+  /** Takes the next step of a deletion, and the steps after it later; calls during a step share it. */
+  function advance(deletion: ContextDeletion): Promise<ContextDeletion> {
+    const { contextId } = deletion;
+    const current = steps.get(contextId);
+    if (current) return current;
+    timers.get(contextId)?.[Symbol.dispose]();
+    timers.delete(contextId);
+    const step = recordedStep(deletion).then((after) => {
+      steps.delete(contextId);
+      if (isComplete(after)) tries.delete(contextId);
+      else advanceLater(after);
+      return after;
+    });
+    steps.set(contextId, step);
+    return step;
+  }
+
+  async function recordedStep(deletion: ContextDeletion): Promise<ContextDeletion> {
+    const { contextId, results } = deletion;
+    const pending = deletion.peers.filter(({ state }) => state === 'pending');
+    const [removed, ...peersAfter] = await Promise.all([
+      deletion.removed ?? removeFiles(deletion),
+      ...pending.map((peer) => askPeer(deletion, peer)),
+    ]);
+    try {
+      return (await ledger.contexts.record(contextId, { results, removed, peers: peersAfter })) ?? deletion;
+    } catch (err) {
+      if (!stopping.signal.aborted)
+        log.warn({ context_id: contextId, err }, 'deletion of a context not recorded: trying again');
+      return deletion;
+    }
+  }
+
+  function advanceLater(deletion: ContextDeletion): void {
+    if (stopping.signal.aborted) return;
+    const { contextId } = deletion;
+    const count = (tries.get(contextId) ?? 0) + 1;
+    tries.set(contextId, count);
+    const next = (): void => void advance(deletion);
+    timers.set(contextId, clock.timer(next, backoffMs(count, { ...RETRY, random })));
+  }
+
+  /** Undefined if it failed. */
+  async function removeFiles({
+    contextId,
+    results,
+    rootIds,
+  }: ContextDeletion): Promise<RemovedFiles | undefined> {
+    try {
+      await ledger.contexts.purge();
+      return (await agentContexts?.remove(contextId, { results, rootIds })) ?? NO_FILES;
+    } catch (err) {
+      if (!stopping.signal.aborted)
+        log.warn({ context_id: contextId, err }, 'files of a deleted context not removed: trying again');
+      return undefined;
+    }
+  }
+
+  async function askPeer(deletion: ContextDeletion, asked: PeerDeletion): Promise<PeerDeletion> {
+    const { peer, contextId } = asked;
+    let outcome: PeerDeletionOutcome;
+    try {
+      outcome = await atPeer(peer, contextId, deletion.results, stopping.signal);
+    } catch (err) {
+      if (!stopping.signal.aborted)
+        log.error({ context_id: contextId, peer, err }, 'peer not asked to delete');
+      return asked;
+    }
+    const fields = { context_id: deletion.contextId, peer, detail: outcome.detail };
+    const isOver = clock.now() - deletion.askedAt > options.keepAskingDays * DAY_MS;
+    if (outcome.state === 'pending' && isOver) {
+      log.error(fields, 'context was never deleted at a peer: it is not asked any more');
+      const detail = `not asked any more after ${options.keepAskingDays} days: ${outcome.detail}`;
+      return { ...asked, state: 'refused', detail };
+    }
+    if (outcome.state === 'unsupported' || outcome.state === 'refused')
+      log.warn({ ...fields, state: outcome.state }, 'context is not deleted at a peer');
+    const { detail: _before, ...rest } = asked;
+    return { ...rest, ...outcome };
+  }
+
+  async function atPeer(
+    name: string,
+    contextId: string,
+    results: ResultsMode,
+    signal: AbortSignal,
+  ): Promise<PeerDeletionOutcome> {
+    const peer = peers.get(name);
+    if (!peer?.endpoint) return { state: 'pending', detail: `${name} is not known as a peer now` };
+    if (isProsePeer(peer, clock.now()))
+      return {
+        state: 'unsupported',
+        detail: `${name} does not speak the handshake: have its operator delete context ${contextId}`,
+      };
+    return deleteAtPeer({ endpoint: peer.endpoint, contextId, results, timeoutMs: PEER_TIMEOUT_MS, signal });
+  }
+
+  const findOpen = (contextId: string): ContextDeletion | undefined =>
+    ledger.contexts.deletions().find((deletion) => deletion.contextId === contextId);
+
+  return {
+    async delete({ contextId, caller, results }) {
+      const closed = options.closed();
+      if (closed) throw closed;
+      const before = findOpen(contextId);
+      const deletion = await ledger.contexts.delete({
+        contextId,
+        caller,
+        results,
+        subtasksContextId: subtasksContextOf(contextId),
+      });
+      // A repeat reports the state: a caller behind a chain of peers would never wait long enough for all of them.
+      if (before && before.results === deletion.results) return deletion;
+      log.info({ context_id: contextId, caller, tasks: deletion.tasks, results }, 'context is deleted');
+      return firstOf(clock, ANSWER_MS, advance(deletion), deletion);
+    },
+    async discardSubtasks({ id, contextId }, peer, results, signal) {
+      const sent = ledger.contexts.sentBy(id);
+      if (!sent.some((work) => work.isSubtask && work.peer === peer)) return undefined;
+      const both = AbortSignal.any([signal, stopping.signal]);
+      return atPeer(peer, subtasksContextOf(contextId), results, both);
+    },
+    start() {
+      for (const deletion of ledger.contexts.deletions()) void advance(deletion);
+    },
+    async stop() {
+      stopping.abort(new FleetError('SHUTTING_DOWN', `${profile} is stopping`));
+      for (const timer of timers.values()) timer[Symbol.dispose]();
+      await Promise.all(steps.values());
+    },
+  };
+}
+
+const isComplete = ({ removed, peers }: ContextDeletion): boolean =>
+  removed !== undefined && peers.every(({ state }) => state !== 'pending');
+
+/** The value of `work`, or `fallback` after `ms`. */
+async function firstOf<T>(clock: Clock, ms: number, work: Promise<T>, fallback: T): Promise<T> {
+  const { promise, resolve } = Promise.withResolvers<T>();
+  using _timer = clock.timer(() => resolve(fallback), ms);
+  return await Promise.race([work, promise]);
+}

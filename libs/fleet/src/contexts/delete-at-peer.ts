@@ -1,0 +1,111 @@
+import { type PeerEndpoint, readBounded } from '@hermes-fleet/a2a';
+import type { PeerDeletion, ResultsMode } from '@hermes-fleet/ledger';
+import { FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+
+/** How many peers of a peer the detail of an answer names. */
+const MAX_NAMED = 10;
+const MAX_TEXT = 100;
+
+export type PeerDeletionOutcome = Pick<PeerDeletion, 'state' | 'detail'>;
+
+export interface DeleteAtPeerOptions {
+  readonly endpoint: PeerEndpoint;
+  /** The context's id at the peer. */
+  readonly contextId: string;
+  readonly results: ResultsMode;
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Asks a peer to delete a context (docs/handshake.md#deleting-a-context). The outcome is `pending` where another try may
+ * help: no answer, or unfinished tasks there. A peer that knows no such context has deleted it. The detail never contains
+ * text of the peer, except names. Throws the signal's reason.
+ */
+export async function deleteAtPeer(options: DeleteAtPeerOptions): Promise<PeerDeletionOutcome> {
+  const { endpoint, contextId, results, timeoutMs, signal } = options;
+  if (endpoint.version === '0.3') return unsupported(options, 'speaks A2A 0.3');
+  const url = new URL(`fleet/contexts/${encodeURIComponent(contextId)}?results=${results}`, endpoint.url);
+  try {
+    const response = await fetch(url, {
+      method: 'DELETE',
+      headers: {
+        accept: 'application/json',
+        ...(endpoint.token === undefined ? {} : { authorization: `Bearer ${endpoint.token}` }),
+      },
+      // A redirect is never followed, because of the token.
+      redirect: 'manual',
+      signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
+    });
+    const body = await readJson(response, endpoint.name);
+    return outcomeOf(options, response.status, body);
+  } catch (error) {
+    signal.throwIfAborted();
+    return { state: 'pending', detail: `${endpoint.name} does not answer (${reasonOf(error)})` };
+  }
+}
+
+function outcomeOf(options: DeleteAtPeerOptions, status: number, body: JsonObject): PeerDeletionOutcome {
+  const { name } = options.endpoint;
+  const error = isJsonObject(body.error) ? body.error : {};
+  const code = typeof error.code === 'string' && /^[A-Z_]{1,40}$/.test(error.code) ? error.code : '';
+  if (status === 200 && body.context_id === options.contextId) return deleted(name, body);
+  if (status === 404 && code === 'TASK_NOT_FOUND') return { state: 'deleted' };
+  if (code === 'CONTEXT_IN_USE') return { state: 'pending', detail: `${name} has unfinished tasks in it` };
+  if (code === 'CONTEXT_SHARED')
+    return { state: 'refused', detail: `${name} has tasks of another caller in it` };
+  if (status === 401 || status === 403)
+    return {
+      state: 'refused',
+      detail: `${name} does not accept the token for it (HTTP ${status}): check fleet.agents.${name}, and the scope dispatch there`,
+    };
+  if (status === 408 || status === 429 || (status >= 500 && status !== 501))
+    return { state: 'pending', detail: `${name} cannot do it now (HTTP ${status})` };
+  if (status < 400 || status === 404 || status === 405 || status === 501)
+    return unsupported(options, `answers HTTP ${status}`);
+  return {
+    state: 'refused',
+    detail: `${name} refuses it (${[`HTTP ${status}`, code].filter(Boolean).join(', ')})`,
+  };
+}
+
+/** The peer passes the deletion on itself; what it has not reached yet is named. */
+function deleted(name: string, body: JsonObject): PeerDeletionOutcome {
+  const peers = Array.isArray(body.peers) ? body.peers.filter(isJsonObject) : [];
+  const open = peers
+    .filter(({ state }) => state !== 'deleted')
+    .slice(0, MAX_NAMED)
+    .map(({ peer, state }) => `${String(peer).slice(0, MAX_TEXT)} ${String(state).slice(0, MAX_TEXT)}`);
+  const left = [...(body.result === 'pending' ? ['its files pending'] : []), ...open];
+  return left.length === 0
+    ? { state: 'deleted' }
+    : { state: 'deleted', detail: `at ${name}: ${left.join(', ')}` };
+}
+
+function unsupported(
+  { endpoint: { name }, contextId }: DeleteAtPeerOptions,
+  why: string,
+): PeerDeletionOutcome {
+  const detail = `${name} ${why}, it cannot delete contexts over HTTP: upgrade it, or have its operator delete context ${contextId}`;
+  return { state: 'unsupported', detail };
+}
+
+async function readJson(response: Response, name: string): Promise<JsonObject> {
+  const text = await readBounded(
+    response,
+    () => new FleetError('PEER_REFUSED', `${name} answered with more than 4 MiB`),
+  );
+  try {
+    const body: unknown = JSON.parse(text);
+    return isJsonObject(body) ? body : {};
+  } catch {
+    return {};
+  }
+}
+
+/** A system's error code, or the name of the error. */
+function reasonOf(thrown: unknown): string {
+  for (let error = thrown; error instanceof Error; error = error.cause)
+    if ('code' in error && typeof error.code === 'string') return error.code;
+  return thrown instanceof Error ? thrown.name : 'error';
+}

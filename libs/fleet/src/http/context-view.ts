@@ -1,0 +1,36 @@
+import type { ContextDeletion, ResultsMode } from '@hermes-fleet/ledger';
+import { FleetError, fieldPath, type JsonObject, type JsonValue } from '@hermes-fleet/protocol';
+import { z } from 'zod';
+
+const Query = z.strictObject({ results: z.enum(['keep', 'delete']).default('keep') });
+
+/** The mode in the query of a deletion. Throws INVALID_PARAMS that names every wrong parameter. */
+export function resultsIn(query: unknown): ResultsMode {
+  const read = Query.safeParse(query);
+  if (read.success) return read.data.results;
+  const fields = read.error.issues.flatMap((issue) =>
+    issue.code === 'unrecognized_keys'
+      ? issue.keys.map((key) => ({ path: key, reason: 'is not known; use results' }))
+      : [{ path: fieldPath(issue.path), reason: 'must be keep or delete, once' }],
+  );
+  const list = fields.map(({ path, reason }) => `${path} ${reason}`).join('; ');
+  throw new FleetError('INVALID_PARAMS', `the query is not valid: ${list}`, { fields });
+}
+
+/** A deletion as its caller sees it (docs/operations.md#delete-a-context). */
+export function contextDeletionView({ contextId, tasks, removed, peers }: ContextDeletion): JsonObject {
+  return {
+    context_id: contextId,
+    tasks,
+    files: removed?.files ?? false,
+    result: removed?.result ?? 'pending',
+    peers: peers.map(
+      ({ peer, contextId: at, state, detail }): JsonValue => ({
+        peer,
+        context_id: at,
+        state,
+        ...(detail === undefined ? {} : { detail }),
+      }),
+    ),
+  };
+}
