@@ -1,5 +1,6 @@
 import { UsageError } from './command-line/options.ts';
 import { cardCommand } from './commands/card.ts';
+import { contextCommand } from './commands/context.ts';
 import { demoCommand } from './commands/demo.ts';
 import { doctorCommand } from './commands/doctor.ts';
 import { firstFlightCommand } from './commands/first-flight.ts';
@@ -30,6 +31,9 @@ const USAGE = `fleet <command>
                [--profile --json --dir --port-offset | --reach name=url … --token-stdin]
   peers        print the peers of a profile and their state
                [--profile --json --dir --port-offset | --reach … --token-stdin]
+  context delete  delete a context of the operator with its tasks and files, here and at the peers that did work of it:
+               context delete <context-id>; an unmerged result stays, unless --results delete
+               [--results keep|delete --profile --json --dir --port-offset | --reach … --token-stdin]
   card         print an agent card, built from files: card <profile|trader>  [--dir --port-offset | --as-is]
   doctor       check the configuration of a profile or the trader, and everything that it connects to
                [--profile --json --dir --port-offset | --as-is]
@@ -67,6 +71,8 @@ export async function run(argv: readonly string[], env: NodeJS.ProcessEnv): Prom
         return await routeCommand(rest);
       case 'peers':
         return await peersCommand(rest);
+      case 'context':
+        return await contextCommand(rest);
       case 'card':
         return await cardCommand(rest, env);
       case 'doctor':

@@ -15,13 +15,18 @@ export interface Target extends Endpoint {
 }
 
 /**
- * Calls a profile's HTTP API: POST with a body, GET without one. Throws PEER_UNREACHABLE when nothing answers,
+ * Calls a profile's HTTP API: by default POST with a body, GET without one. Throws PEER_UNREACHABLE when nothing answers,
  * UNAUTHENTICATED when the token is rejected, and PEER_REFUSED with the profile's message and field errors for any
  * other answer that is not a JSON object with a 2xx status.
  */
-export async function callApi(target: Target, path: string, body?: JsonObject): Promise<JsonObject> {
+export async function callApi(
+  target: Target,
+  path: string,
+  body?: JsonObject,
+  method = body === undefined ? 'GET' : 'POST',
+): Promise<JsonObject> {
   const response = await request(target, path, {
-    method: body === undefined ? 'GET' : 'POST',
+    method,
     headers: {
       accept: 'application/json',
       authorization: `Bearer ${target.token}`,

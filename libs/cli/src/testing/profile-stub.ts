@@ -11,6 +11,7 @@ const MAIN = join(import.meta.dirname, '../main.ts');
 
 /** A request that the stub received. */
 export interface ReceivedRequest {
+  readonly method: string;
   readonly path: string;
   readonly token: string;
   readonly body: JsonObject | undefined;
@@ -36,7 +37,8 @@ export async function profileStub(
     for await (const chunk of request) chunks.push(chunk);
     const text = Buffer.concat(chunks).toString();
     const token = (request.headers.authorization ?? '').replace('Bearer ', '');
-    asked.push({ path: request.url ?? '', token, body: text === '' ? undefined : JSON.parse(text) });
+    const { method = '' } = request;
+    asked.push({ method, path: request.url ?? '', token, body: text === '' ? undefined : JSON.parse(text) });
     const { status = 200, body } = answers[request.url ?? ''] ?? { status: 404, body: {} };
     reply.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
   });

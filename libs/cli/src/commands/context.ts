@@ -1,0 +1,54 @@
+import type { JsonObject } from '@hermes-fleet/protocol';
+import { objectsAt, textAt } from '../client/fields.ts';
+import { callApi } from '../client/http.ts';
+import { readOptions, UsageError } from '../command-line/options.ts';
+import { printJson, printLines } from '../command-line/output.ts';
+import { FLEET_OPTIONS, findProfile, requireFleet } from '../command-line/running-fleet.ts';
+
+const OPTIONS = { ...FLEET_OPTIONS, results: { type: 'string' } } as const;
+const MODES = ['keep', 'delete'];
+
+/**
+ * `fleet context delete <context-id>`: deletes a context of the operator, here and at the peers that did work of it
+ * (docs/operations.md#delete-a-context). The exit code is 1 if something is left that nobody will delete.
+ */
+export async function contextCommand(argv: readonly string[]): Promise<number> {
+  const { values, positionals } = readOptions(argv, OPTIONS);
+  const [action, contextId, ...rest] = positionals;
+  if (action !== 'delete') throw new UsageError('context takes delete, and the id of a context');
+  if (!contextId || rest.length > 0) throw new UsageError('context delete takes the id of one context');
+  const { results = 'keep' } = values;
+  if (!MODES.includes(results)) throw new UsageError(`--results must be keep or delete, not "${results}"`);
+  return requireFleet(async () => {
+    const { target } = findProfile(values);
+    const path = `/fleet/contexts/${encodeURIComponent(contextId)}?results=${results}`;
+    const answer = await callApi(target, path, undefined, 'DELETE');
+    if (values.json) printJson(answer);
+    else printLines(render(target.name, answer));
+    const left = objectsAt(answer, 'peers').filter(({ state }) => state !== 'deleted' && state !== 'pending');
+    return left.length === 0 ? 0 : 1;
+  });
+}
+
+const FILES: Readonly<Record<string, string>> = {
+  none: 'it has no result',
+  merged: 'its result is merged, and its branch is deleted',
+  kept: 'its result is not merged, and its branch is kept',
+  deleted: 'its result is deleted',
+  pending: 'its files are not removed yet',
+};
+
+function render(profile: string, answer: JsonObject): string[] {
+  const result = textAt(answer, 'result');
+  const files = answer.files === true ? 'its files are removed; ' : '';
+  const peers = objectsAt(answer, 'peers');
+  const isPending = result === 'pending' || peers.some(({ state }) => state === 'pending');
+  return [
+    `${profile}: context ${textAt(answer, 'context_id')}: tasks deleted: ${textAt(answer, 'tasks')}; ${files}${FILES[result] ?? result}`,
+    ...peers.map((peer) => {
+      const detail = peer.detail === undefined ? '' : `: ${textAt(peer, 'detail')}`;
+      return `  ${textAt(peer, 'peer')}: ${textAt(peer, 'state')}${detail}`;
+    }),
+    ...(isPending ? [`${profile} goes on with what is pending; the same command shows how far it is`] : []),
+  ];
+}
