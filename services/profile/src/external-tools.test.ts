@@ -66,13 +66,13 @@ function externalTools(o: {
   });
 }
 
-const FLEET = ['fleet_peers', 'fleet_route', 'fleet_send'];
+const FLEET = ['fleet_peers', 'fleet_route', 'fleet_send', 'fleet_discard'];
 const words = (o: Parameters<typeof externalTools>[0]): readonly string[] =>
   externalTools(o).agentOptions.outsideCapabilities?.() ?? [];
 const endpoint = { name: 'neo', ...NEO };
 
 test('only usable tools are announced: fleet tools with a peer, a browser while it is healthy', () => {
-  assert.deepEqual(words({ endpoint }).slice(0, 3), FLEET);
+  assert.deepEqual(words({ endpoint }).slice(0, 4), FLEET);
   assert.ok(words({ endpoint }).includes('a2a_call'));
   assert.ok(words({}).every((word) => !word.startsWith('fleet_')));
   assert.ok(words({ browser: 'ok' }).includes('browser'));

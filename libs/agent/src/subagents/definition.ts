@@ -24,7 +24,7 @@ export const KNOWN_TOOLS: ReadonlySet<string> = new Set([
   ...['progress_read', 'progress_update', 'scratchpad_read', 'scratchpad_write', 'scratchpad_list'],
   ...['memory_read', 'memory_write', 'memory_list', 'web_fetch'],
   ...['a2a_list', 'a2a_discover', 'a2a_call', 'a2a_call_streaming', 'a2a_get_task'],
-  ...['fleet_peers', 'fleet_route', 'fleet_send'],
+  ...['fleet_peers', 'fleet_route', 'fleet_send', 'fleet_discard'],
 ]);
 
 /** The tools of a run that a definition allows. */

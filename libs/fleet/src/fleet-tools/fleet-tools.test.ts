@@ -1,19 +1,19 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { PeerProfile } from '@hermes-fleet/peers';
-import { announcing, dispatchOf, manualClock, NOW, peerOf, prosePeer } from '@hermes-fleet/peers/testing';
+import { announcing, manualClock, NOW, peerOf, prosePeer } from '@hermes-fleet/peers/testing';
 import {
   isJsonObject,
   type JsonObject,
   type JsonValue,
   type RemoteAgents,
   silentLog,
-  type ToolCall,
   type ToolResult,
 } from '@hermes-fleet/protocol';
+import { idleCall } from '../testing/idle-call.ts';
 import { dispatching } from '../testing/messages.ts';
 import { spending } from '../testing/relay-fleet.ts';
-import { CALLER, DONE } from '../testing/scripts.ts';
+import { DONE } from '../testing/scripts.ts';
 import type { TestProfile } from '../testing/test-profile.ts';
 import { fleetToolsOf, toolCall, toolFleet } from '../testing/tool-fleet.ts';
 import { createSubtaskDelegation } from './delegate-subtask.ts';
@@ -49,37 +49,6 @@ const delegateSubtask = createSubtaskDelegation({
   maxAtATime: 1,
   log: silentLog,
 });
-
-function idleCall(): ToolCall {
-  const never = new AbortController().signal;
-  const unused = () => assert.fail('not to be called');
-  return {
-    task: {
-      id: 'a',
-      contextId: 'c',
-      caller: CALLER,
-      dispatch: dispatchOf(),
-      deadlineAt: undefined,
-      resumes: 0,
-    },
-    key: '1.0',
-    signal: never,
-    stopping: never,
-    report: unused,
-    park: unused,
-    ask: unused,
-    budget: {
-      limit: undefined,
-      spent: () => 0,
-      remaining: () => Number.POSITIVE_INFINITY,
-      reserve: unused,
-      addDelegated: unused,
-      delegatedTo: unused,
-      usage: () => ({ inputTokens: 0, outputTokens: 0, model: 'm', source: 'metered' }),
-    },
-    memo: { load: () => undefined, save: unused },
-  };
-}
 
 describe('fleet_peers', () => {
   const look = async (list: readonly PeerProfile[]): Promise<JsonObject> => {

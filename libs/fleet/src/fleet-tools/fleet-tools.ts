@@ -11,6 +11,7 @@ import { z } from 'zod';
 import { requireCallerScope } from '../tool-support/require-scope.ts';
 import { truncateList, truncateText } from '../tool-support/truncate.ts';
 import type { DelegateSubtask } from './delegate-subtask.ts';
+import { discardTool } from './discard-subtasks.ts';
 import { peersTool } from './fleet-peers.ts';
 import { admittedSubtask, type SubtaskRunner, subtaskDispatch } from './subtask.ts';
 import { ROUTE_INPUT, SEND_INPUT, subtaskRequest } from './subtask-input.ts';
@@ -26,10 +27,10 @@ export interface FleetToolsOptions {
 
 /**
  * The tools with which an agent uses its fleet (docs/agent.md#a2a-agents-and-peers): list peers, explain routing, delegate
- * a subtask. The task's caller needs the scope `dispatch`; `read` is enough to list and explain.
+ * a subtask, delete what subtasks left at a peer. The task's caller needs the scope `dispatch`; `read` is enough to list and explain.
  */
 export function createFleetTools(options: FleetToolsOptions): Tool[] {
-  return [peersTool(options), routeTool(options), sendTool(options)];
+  return [peersTool(options), routeTool(options), sendTool(options), discardTool(options)];
 }
 
 /** `fleet_route`: explains where `fleet_send` would go now. Spends and records nothing. */
