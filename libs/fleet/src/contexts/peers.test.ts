@@ -5,7 +5,7 @@ import { deleteOverHttp, filesWith, folderContexts, watchedDeletions } from '../
 import { dispatching } from '../testing/messages.ts';
 import { relayFleet } from '../testing/relay-fleet.ts';
 import { ORCHESTRATES, OWN, resultsOf, tasksAt } from '../testing/subtask-fleet.ts';
-import { introduce, sending } from '../testing/tool-fleet.ts';
+import { introduce, sending, toolFleet } from '../testing/tool-fleet.ts';
 
 const SECRET = 'a-secret-in-the-brief';
 const BRIEF = { brief: `keep ${SECRET}` };
@@ -75,22 +75,46 @@ test(
   },
 );
 
-test('results=delete is passed on, and a refusal of the peer is reported', deadline, async (t) => {
+test('results=delete is passed on', deadline, async (t) => {
   const fleet = await pair(t);
   await relayed(fleet);
-  const { orchestrator, neo, contexts } = fleet;
+  assert.equal((await deleteOverHttp(fleet.orchestrator, CONTEXT, '?results=delete')).status, 200);
+  for (const { removals } of Object.values(fleet.contexts))
+    assert.deepEqual(
+      removals.map(([, { results }]) => results),
+      ['delete'],
+    );
+});
+
+test('a refusal of the peer is reported, and the deletion is complete', deadline, async (t) => {
+  const fleet = await pair(t);
+  await relayed(fleet);
+  const { orchestrator, neo } = fleet;
   const foreign = await neo.send({ ...dispatching(), contextId: CONTEXT });
   await neo.result(foreign);
-  const { body } = await deleteOverHttp(orchestrator, CONTEXT, '?results=delete');
+  const { body } = await deleteOverHttp(orchestrator, CONTEXT);
   assert.deepEqual(body.peers, [
     { peer: 'neo', context_id: CONTEXT, state: 'refused', detail: 'neo has tasks of another caller in it' },
   ]);
   assert.equal(tasksAt(neo), 2);
   await relayed(fleet);
-  assert.deepEqual(
-    contexts.switch.removals.map(([, { results }]) => results),
-    ['delete'],
-  );
+});
+
+test('a peer passes the deletion on to the peers that it sent work to', deadline, async (t) => {
+  const of = await toolFleet(t, {
+    switch: { fleet: ORCHESTRATES },
+    neo: { script: sending(() => of('neo'), { agent: 'trinity', ...BRIEF }) },
+    trinity: {},
+  });
+  const sent = { ...dispatching({}, { brief: SECRET, routing: { target: 'neo' } }), contextId: 'c' };
+  const id = await of('switch').send(sent);
+  assert.equal((await of('switch').result(id)).status, 'done');
+  const members = [of('switch'), of('neo'), of('trinity')];
+  assert.deepEqual(members.map(tasksAt), [1, 1, 1]);
+  const { body } = await deleteOverHttp(of('switch'), 'c');
+  assert.deepEqual(body.peers, [{ peer: 'neo', context_id: 'c', state: 'deleted' }]);
+  assert.deepEqual(members.map(tasksAt), [0, 0, 0]);
+  assert.deepEqual(filesWith(SECRET, ...members.map(({ dir }) => dir)), []);
 });
 
 test('a peer that is down is asked again until it has deleted the context', deadline, async (t) => {
