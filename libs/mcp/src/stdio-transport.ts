@@ -98,8 +98,15 @@ export class StdioTransport implements Transport {
       stdio: ['pipe', 'pipe', 'pipe'],
       detached: true,
     });
-    if (child.pid !== undefined) this.#supervision.started(child.pid);
+    if (child.pid !== undefined) this.#supervision.started(child.pid, (limit) => this.#endFor(limit));
     return child;
+  }
+
+  /** The first reason stays, because the exit that it causes says less. */
+  #endFor(limit: string): void {
+    if (this.#hasExited) return;
+    this.#failure ??= new ServerFailure(`ended: ${limit}`);
+    this.#signal((pid) => this.#supervision?.kill(pid));
   }
 
   #startFailure(error: unknown): ServerFailure {

@@ -14,7 +14,8 @@ export interface ServerPlace {
 export interface Supervision extends Disposable {
   /** Added to the environment of the server. */
   readonly env: Readonly<Record<string, string>>;
-  started(pid: number): void;
+  /** Watches the limits of the server's line, if it has any. `end` ends the server, and is told which limit it exceeded. */
+  started(pid: number, end: (limit: string) => void): void;
   /** Kills the server and everything that it started. */
   kill(pid: number): void;
 }

@@ -144,7 +144,10 @@ export class TaskServers {
         if (outcome === 'ok') this.#failing.delete(server);
         else this.#onStartFailure(instance, failure);
       },
-      onLost: () => this.#end(instance),
+      onLost: ({ message: detail }) => {
+        this.#options.log.warn({ server, context, detail }, 'an instance of an MCP server was lost');
+        this.#end(instance);
+      },
       onRetry: () => {},
       onToolsChanged: () => {},
     });

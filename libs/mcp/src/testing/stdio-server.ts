@@ -3,6 +3,7 @@
  * that it can also violate it.
  */
 import { spawn } from 'node:child_process';
+import { appendFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 
 const [mode = 'answers'] = process.argv.slice(2);
@@ -36,7 +37,11 @@ const tools = [
   'detach',
   'cwd',
   'pid',
+  'allocate',
+  'fill',
 ];
+/** Memory that the server keeps. */
+const kept: Buffer[] = [];
 
 function callTool(id: number, name: string | undefined, args: Record<string, unknown>): object | undefined {
   switch (name) {
@@ -61,6 +66,23 @@ function callTool(id: number, name: string | undefined, args: Record<string, unk
       spawn(process.execPath, ['-e', script], { detached: true, stdio: 'ignore' }).on('exit', () =>
         send({ id, result: text(loop) }),
       );
+      return undefined;
+    }
+    case 'allocate': {
+      const bytes = Number(args.mb) * 2 ** 20;
+      const hold = `const kept = Buffer.alloc(${bytes}, 1); setInterval(() => kept, 1e6)`;
+      if (args.in === 'child') spawn(process.execPath, ['-e', hold], { stdio: 'ignore' });
+      else kept.push(Buffer.alloc(bytes, 1));
+      return args.answers === true ? text('allocated') : undefined;
+    }
+    case 'fill': {
+      // 20 MiB every 200 ms, at most 2 GiB.
+      let left = 100;
+      const more = setInterval(() => {
+        appendFileSync('fill', Buffer.alloc(20 * 2 ** 20));
+        left -= 1;
+        if (left === 0) clearInterval(more);
+      }, 200);
       return undefined;
     }
     case 'die':

@@ -66,7 +66,7 @@ export function createWrapper(
   };
   return (command: string, args: readonly string[], reach: Reach, use: Use): CommandLine => {
     const line = confined(command, args, reach, use);
-    return monitor !== undefined && use === 'command' ? { ...line, monitor } : line;
+    return monitor === undefined ? line : { ...line, monitor };
   };
 }
 

@@ -6,7 +6,7 @@ import { delimiter, resolve } from 'node:path';
 export interface CommandLimits {
   /** Processes and threads of the commands' user. */
   readonly processes: number;
-  /** Memory of all processes of a command together, in MiB. It is sampled. */
+  /** Memory of all processes of a command or a server together, in MiB. It is sampled. */
   readonly memoryMb: number;
   /** The data segment of one process, in MiB. */
   readonly dataMb: number;

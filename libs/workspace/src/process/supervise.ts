@@ -5,8 +5,11 @@ import type { CommandLine } from './run-command.ts';
 export interface Supervision extends Disposable {
   /** Added to the environment of the process. */
   readonly env: Readonly<Record<string, string>>;
-  /** Records the process, so that the next start ends it if this gateway is killed. */
-  started(pid: number): void;
+  /**
+   * Records the process, so that the next start ends it if this gateway is killed, and starts the monitors of its line. They
+   * call `end` with the limit that it exceeded.
+   */
+  started(pid: number, end: (limit: string) => void): void;
   /** Kills the process, its group, its descendants and all processes with its marks. */
   kill(pid: number): void;
 }
@@ -14,10 +17,18 @@ export interface Supervision extends Disposable {
 /** Watches over a long-running process, as `runCommand` does over a command. */
 export function supervise(line: CommandLine): Supervision {
   const record = line.records?.open(line.markGid);
+  const marks = { gid: line.markGid, env: record?.mark };
+  let monitored: Disposable | undefined;
   return {
     env: record?.env ?? {},
-    started: (pid) => record?.started(pid),
-    kill: (pid) => killTree(pid, { gid: line.markGid, env: record?.mark }),
-    [Symbol.dispose]: () => record?.[Symbol.dispose](),
+    started(pid, end) {
+      record?.started(pid);
+      monitored = line.monitor?.({ pid, marks, end });
+    },
+    kill: (pid) => killTree(pid, marks),
+    [Symbol.dispose]() {
+      monitored?.[Symbol.dispose]();
+      record?.[Symbol.dispose]();
+    },
   };
 }
