@@ -1,33 +1,13 @@
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { tempDir } from '@hermes-fleet/protocol/testing';
 import { withoutEngine } from '../../test/support/engine.ts';
+import { asProfile, docker } from '../../test/support/profile-container.ts';
 
 const root = join(import.meta.dirname, '../..');
-const docker = (args: readonly string[], timeout = 120_000) =>
-  spawnSync('docker', args, { cwd: root, encoding: 'utf8', timeout });
 const image = 'hermes-fleet:users-test';
-
-interface Profile {
-  readonly cap_add: string[];
-  readonly security_opt: string[];
-  readonly tmpfs: string[];
-}
-
-/** Options of `docker run` for a container that is confined as a profile's is by docker-compose.yml. */
-function asProfile(): string[] {
-  const { stdout } = docker(['compose', 'config', '--format', 'json']);
-  const profile: Profile = JSON.parse(stdout).services.neo;
-  return [
-    ...['--init', '--read-only', '--network', 'none', '--cap-drop', 'ALL'],
-    ...profile.cap_add.flatMap((capability) => ['--cap-add', capability]),
-    ...profile.security_opt.flatMap((option) => ['--security-opt', option]),
-    ...profile.tmpfs.flatMap((mount) => ['--tmpfs', mount]),
-  ];
-}
 
 const USER = [
   '--reuid',
@@ -50,7 +30,8 @@ test('in the container, contexts have users of their own under Landlock', {
     280_000,
   );
   assert.equal(built.status, 0, built.stderr);
-  const run = (...args: string[]) => docker(['run', '--rm', ...asProfile(), ...args], 180_000);
+  const run = (...args: string[]) =>
+    docker(['run', '--rm', '--network', 'none', ...asProfile(), ...args], 180_000);
 
   const shared = run(
     image,

@@ -2,10 +2,18 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { ENDED, ends, MEMBERS, PROFILES, startComposeFleet } from '../support/compose.ts';
+import { assertHardened, assertKeysHidden } from '../support/compose-hardening.ts';
 import { exhaustProfile, searchNeighbour } from '../support/compose-neighbours.ts';
+import {
+  disableProfile,
+  driveAsBrowser,
+  fillDisk,
+  lockPorts,
+  startOpenProfile,
+} from '../support/compose-rows.ts';
 import { composeWork, DASHBOARD, type Panel } from '../support/compose-work.ts';
 import { withoutEngine } from '../support/engine.ts';
-import { runProgram, until } from '../support/fleet.ts';
+import { until } from '../support/fleet.ts';
 import { decide } from '../support/lone-trader.ts';
 import { prometheus } from '../support/prometheus.ts';
 import { call, resultOf, runbook, textMessage } from '../support/rpc.ts';
@@ -107,54 +115,29 @@ test('a whole fleet in containers', { skip: withoutEngine(), timeout: 540_000 },
     await exhaustProfile(fleet, await fleet.target('neo'));
   });
 
-  await t.test('every container is hardened as it runs, and published on loopback only', async () => {
-    const services = [...MEMBERS, 'nats', 'prometheus'];
-    for (const service of services) {
-      const { HostConfig: host, NetworkSettings: network } = await fleet.inspect(service);
-      assert.equal(host.ReadonlyRootfs, true, service);
-      assert.equal(host.Privileged, false, service);
-      assert.equal(host.Init, true, service);
-      assert.deepEqual(host.CapDrop, ['ALL'], service);
-      assert.ok(host.SecurityOpt?.includes('no-new-privileges:true'), service);
-      assert.ok(host.Memory > 0 && Number(host.PidsLimit) > 0, service);
-      const addresses = Object.values(network.Ports).flatMap((ports) => ports ?? []);
-      assert.deepEqual(
-        [...new Set(addresses.map(({ HostIp }) => HostIp))],
-        service === 'nats' ? [] : ['127.0.0.1'],
-      );
+  await t.test(
+    'a profile disabled for ever: not by a task that destroys all of git that it reaches',
+    async () => {
+      await disableProfile(await fleet.target('neo'));
+    },
+  );
 
-      const top = await runProgram('docker', ['top', await fleet.container(service), '-eo', 'pid,uid,args']);
-      const processes = top.stdout.split('\n').map((line) => line.trim().split(/\s+/).slice(1));
-      const main =
-        { nats: 'nats-server', prometheus: '/bin/prometheus', trader: 'node services/trader/' }[service] ??
-        'node services/profile/';
-      const uids = processes.flatMap(([uid, ...args]) => (args.join(' ').startsWith(main) ? [uid] : []));
-      assert.deepEqual([...new Set(uids)], [service === 'prometheus' ? '65534' : '1000'], top.stdout);
-    }
-  });
+  await t.test('a port locked: not by a flood from the machine, nor by a task of another container', (st) =>
+    lockPorts(st, fleet),
+  );
 
-  await t.test('no key is in a container, in its log or in the image', async () => {
-    const files = '$(find /keys -type f ! -name nats.conf ! -name NATS_USER)';
-    const keys = await fleet.withKeys(`for file in ${files}; do cat "$file"; echo; done`);
-    const secrets = keys.split('\n').filter(Boolean);
-    assert.ok(secrets.length > 20, `only ${secrets.length} keys`);
-    assert.ok(secrets.includes(fleet.operatorToken));
-    const ids = (await fleet.compose('ps', '--all', '--quiet')).trim().split('\n');
-    const places = {
-      'docker inspect': ['inspect', fleet.image, ...ids],
-      'docker history': ['history', '--no-trunc', fleet.image],
-    };
-    const shown = { logs: await fleet.compose('logs', '--no-color') };
-    for (const [place, args] of Object.entries(places)) {
-      const { code, stdout } = await runProgram('docker', args);
-      assert.equal(code, 0, place);
-      Object.assign(shown, { [place]: stdout });
-    }
-    for (const [place, text] of Object.entries(shown)) {
-      assert.ok(text.length > 0, place);
-      for (const secret of secrets) assert.ok(!text.includes(secret), `a key is in ${place}`);
-    }
-  });
+  const open = await startOpenProfile(t, fleet.image);
+  await t.test('a browser drives an open profile: not with a foreign name', () =>
+    driveAsBrowser(fleet, open),
+  );
+
+  await t.test('the machine filled: not beyond what a context may have of the disk', () => fillDisk(open));
+
+  await t.test('every container is hardened as it runs, and published on loopback only', () =>
+    assertHardened(fleet),
+  );
+
+  await t.test('no key is in a container, in its log or in the image', () => assertKeysHidden(fleet));
 
   await t.test('kill -9 of a worker in mid-task: the task ends once, with one result', async () => {
     const work = {

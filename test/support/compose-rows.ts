@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict';
+import type { TestContext } from 'node:test';
+import type { ComposeFleet } from './compose.ts';
+import { callDuring, callDuringFlood, driveAsPage, driveTraderAsPage, floodCommand } from './flood.ts';
+import { startOpenContainer } from './profile-container.ts';
+import { call, dispatch, message, resultOf, runbook, type Target } from './rpc.ts';
+
+/** Runs a task in a context, and returns its result. */
+async function run(target: Target, contextId: string, brief: string) {
+  const { body } = await call(target, 'SendMessage', message(dispatch({ brief }), { contextId }));
+  return resultOf(body.result?.task) ?? assert.fail(JSON.stringify(body));
+}
+
+/** A task destroys all of git that it can reach, and sets a neighbour's branch: contexts old and new go on. */
+export async function disableProfile(target: Target): Promise<void> {
+  const victim = await run(target, 'owner', runbook('kept.txt', 'the owner wrote this', 'cat kept.txt'));
+  assert.equal(victim.status, 'done', victim.text);
+  const attack = [
+    'd=$(git rev-parse --git-common-dir); git update-ref refs/heads/fleet/owner HEAD',
+    'for r in /workspace/base.git /workspace/results.git /workspace/contexts/owner/tree/.git $d; do rm -rf $r/objects $r/refs; done',
+    'rm -rf /workspace/base.git /workspace/results.git /workspace/contexts/owner; echo attacked',
+  ].join('; ');
+  const attacked = await run(target, 'destroyer', runbook('a.txt', 'a', attack));
+  assert.match(attacked.text, /attacked/);
+  assert.deepEqual(attacked.artifacts.files_changed, ['a.txt'], attacked.text);
+  assert.equal((await fetch(`${target.url}/ready`)).status, 200);
+  const look = 'cat kept.txt 2>/dev/null; git log --format=%s; git fsck --strict';
+  for (const context of ['owner', 'destroyer', 'stranger']) {
+    const next = await run(target, context, runbook('next.txt', 'work', look));
+    assert.deepEqual([next.status, next.artifacts.files_changed], ['done', ['next.txt']], next.text);
+    assert.equal(/the owner wrote this/.test(next.text), context === 'owner', context);
+  }
+}
+
+/** Floods of idle connections, from the machine and from a task of another container, disturb no caller. */
+export async function lockPorts(t: TestContext, fleet: ComposeFleet): Promise<void> {
+  const neo = await fleet.target('neo');
+  await callDuringFlood(t, neo);
+  let over = false;
+  const calls = await callDuring(t, neo, () => over);
+  const brief = `\`\`\`sh\n${floodCommand('neo', 9220)}\n\`\`\``;
+  const { text } = await run(await fleet.target('morpheus'), 'flooder', brief);
+  over = true;
+  await calls.ended;
+  assert.match(text, /attacked/);
+  assert.match(await fleet.compose('logs', '--no-color', 'neo'), /connections gave way/);
+}
+
+/** A foreign page drives neither a profile without authentication nor the trader. */
+export async function driveAsBrowser(fleet: ComposeFleet, open: Pick<Target, 'url'>): Promise<void> {
+  await driveAsPage(open, message(dispatch({ brief: runbook('a.txt', 'a', 'echo driven') })));
+  const { body } = await call(
+    { ...open, token: undefined },
+    'SendMessage',
+    message(dispatch({ brief: 'x' })),
+  );
+  assert.ok(body.result, 'the profile is open to others');
+  await driveTraderAsPage(await fleet.target('trader'));
+}
+
+/** A task fills the disk up to the limit of its context: it is ended and told why, and a neighbour works on. */
+export async function fillDisk({ url }: Pick<Target, 'url'>): Promise<void> {
+  const open = { url, token: undefined };
+  const fill = 'i=0; while :; do head -c 20M /dev/zero > fill$i; i=$((i+1)); sleep 0.2; done';
+  const filling = run(open, 'filling', runbook('a.txt', 'a', fill));
+  const neighbour = await run(open, 'neighbour', runbook('a.txt', 'a', 'echo fine'));
+  assert.equal(neighbour.status, 'done', neighbour.text);
+  const { status, text } = await filling;
+  assert.notEqual(status, 'done');
+  assert.match(text, /files of this task take \d+ MiB of disk, and the limit is 100/);
+  assert.equal((await run(open, 'neighbour', runbook('b.txt', 'b', 'echo fine'))).status, 'done');
+}
+
+/** A profile for the attacks that a fleet with authentication and room does not show. */
+export const startOpenProfile = (t: TestContext, image: string) =>
+  startOpenContainer(t, { image, config: { workspace: { max_mb: 100 } } });
