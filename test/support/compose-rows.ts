@@ -61,7 +61,7 @@ export async function driveAsBrowser(fleet: ComposeFleet, open: Pick<Target, 'ur
 /** A task fills the disk up to the limit of its context: it is ended and told why, and a neighbour works on. */
 export async function fillDisk({ url }: Pick<Target, 'url'>): Promise<void> {
   const open = { url, token: undefined };
-  const fill = 'i=0; while :; do head -c 20M /dev/zero > fill$i; i=$((i+1)); sleep 0.2; done';
+  const fill = 'i=0; while [ $i -lt 100 ]; do head -c 20M /dev/zero > fill$i; i=$((i+1)); sleep 0.2; done';
   const filling = run(open, 'filling', runbook('a.txt', 'a', fill));
   const neighbour = await run(open, 'neighbour', runbook('a.txt', 'a', 'echo fine'));
   assert.equal(neighbour.status, 'done', neighbour.text);

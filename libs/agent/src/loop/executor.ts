@@ -89,9 +89,9 @@ export function createLoopExecutor(options: LoopOptions): Executor {
         const end = await run.toEnd().finally(() => options.releaseContext?.(task.contextId));
         const uncommitted = await workspace.commit(commitMessage(task));
         const result = await run.outcome(end);
-        const hasLeftovers = uncommitted?.certain || result.artifacts.filesChanged.length > 0;
-        if (uncommitted === undefined || !hasLeftovers) return result;
-        return { ...result, nextSteps: [...result.nextSteps, uncommitted.todo] };
+        const hasChanges = result.artifacts.filesChanged.length > 0;
+        const left = uncommitted.flatMap(({ todo, certain }) => (certain || hasChanges ? [todo] : []));
+        return { ...result, nextSteps: [...result.nextSteps, ...left] };
       } catch (error) {
         const keep = resumesLater(context, error) ? workspace.leave : workspace.commit;
         await keep(commitMessage(task)).catch((cause) => {

@@ -171,7 +171,7 @@ export function makeToolContext(
       begin: async () => ({ base: '' }),
       beganClean: () => false,
       resume: async () => {},
-      commit: async () => undefined,
+      commit: async () => [],
       leave: async () => {},
       [Symbol.asyncDispose]: async () => {},
       changedSince: async () => [],

@@ -1,7 +1,7 @@
 import { LEFT_OUT } from './diff.ts';
 import type { Git, GitPlace } from './git.ts';
 
-/** Work that a task leaves for somebody to commit. */
+/** Work that a task leaves for somebody to commit or to look at. */
 export interface Uncommitted {
   readonly todo: string;
   /** True when there certainly is such work; false when only if the task changed files. */
@@ -9,6 +9,12 @@ export interface Uncommitted {
 }
 
 const MAX_NAMED = 5;
+
+/** The first paths of a list, and how many more there are. */
+export function named(paths: readonly string[]): string {
+  const more = paths.length > MAX_NAMED ? ` and ${paths.length - MAX_NAMED} more` : '';
+  return `${paths.slice(0, MAX_NAMED).join(', ')}${more}`;
+}
 
 /**
  * Adds all files to the index. Resolves with the names of those that git cannot add: a nested repository without a
@@ -27,9 +33,7 @@ export async function addAll(git: Git, place: GitPlace): Promise<Uncommitted | u
 export async function notAdded(git: Git, place: GitPlace): Promise<Uncommitted | undefined> {
   const left = await notIn(git, place);
   if (left.length === 0) return undefined;
-  const more = left.length > MAX_NAMED ? ` and ${left.length - MAX_NAMED} more` : '';
-  const names = `${left.slice(0, MAX_NAMED).join(', ')}${more}`;
-  const todo = `commit ${names}: git cannot take it in (a repository without a commit, or not readable)`;
+  const todo = `commit ${named(left)}: git cannot take it in (a repository without a commit, or not readable)`;
   return { todo, certain: true };
 }
 

@@ -15,8 +15,12 @@ export interface Results extends Omit<ResultRefs, 'delete'> {
   /** A new path for a pack of a task. The file is removed by `forget`. */
   passing(): string;
   forget(file: string): Promise<void>;
-  /** Makes the pack's commit the context's result. Throws RefusedPack (`examine`), and changes nothing then. */
-  take(name: string, pack: TasksPack): Promise<void>;
+  /**
+   * Makes the pack's commit the context's result. Returns the repositories in its tree, at most `MAX_EMBEDDED`, of which the result
+   * has the id of a commit and no file, and which `since` did not have so. Throws RefusedPack (`examine`), and changes
+   * nothing then.
+   */
+  take(name: string, pack: TasksPack, since?: string): Promise<string[]>;
   /** Writes the history of a result that the base lacks to a new file. */
   give(file: string, commit: string, base: string): Promise<void>;
   /** Sorted paths that differ between two commits, deleted ones included. */
@@ -30,6 +34,8 @@ export interface Results extends Omit<ResultRefs, 'delete'> {
   broken(): Promise<boolean>;
 }
 
+/** Embedded repositories of one result that are named. */
+const MAX_EMBEDDED = 1000;
 /** Results between two times that their packs are made one. */
 const REPACK_AFTER = 32;
 const MAX_NAMES_BYTES = 64 * 1024 * 1024;
@@ -65,15 +71,21 @@ export async function openResults(options: {
     ...refs,
     passing: () => passing(store),
     forget: (file) => rm(file, { force: true }),
-    async take(name, pack) {
-      await examine(git, checked, pack, async ({ keep }) => {
+    async take(name, pack, since = pack.base) {
+      const embedded = await examine(git, checked, pack, async ({ keep }) => {
         await using _kept = await keep();
         await setShallow(store, await options.base.shallow());
-        const both = [branchRef(name), pack.commit, baseRef(name), pack.base];
-        if ((await git.script(store.place, SET_BOTH, both)) !== 0)
+        const both = [since, branchRef(name), pack.commit, baseRef(name), pack.base];
+        const set = await git.exec(store.place, '/bin/sh', ['-c', SET_BOTH, 'sh', ...both]);
+        if (set.exitCode !== 0)
           throw new FleetError('INTERNAL', `the result of context ${name} cannot be recorded`);
+        const found = set.stdout.split('\n').filter((path) => path !== '');
+        if (found.length <= MAX_EMBEDDED && found.pop() !== 'whole')
+          log.error({ context: name, stderr: set.stderr.slice(0, 2000) }, 'git failed to compare a result');
+        return found.slice(0, MAX_EMBEDDED);
       });
       await repackSometimes();
+      return embedded;
     },
     async give(file, commit, base) {
       const script = { text: PACK, args: [commit, base] };
@@ -109,5 +121,11 @@ export async function openResults(options: {
   };
 }
 
-const SET_BOTH = `printf 'update %s %s\\n' "$@" | git update-ref --stdin`;
+/**
+ * Sets two refs. Then prints the raw diff of the paths that are the commit of another repository in the first and not so in
+ * the commit before the refs, up to one more than `MAX_EMBEDDED`, and a last line when there are no more.
+ */
+const SET_BOTH = `since=$1; shift
+printf 'update %s %s\\n' "$@" | git update-ref --stdin || exit
+{ git diff-tree -r --no-renames "$since" "$2" && echo whole; } | grep -a -m ${MAX_EMBEDDED + 1} -e '^:[0-7]* 160000 ' -e '^whole$' | cut -f 2-; true`;
 const PACK = `echo; printf '%s\\n^%s\\n' "$1" "$2" | git pack-objects --revs --stdout -q`;

@@ -73,7 +73,8 @@ export async function openTestContexts(
       if ('refused' in begun) throw new Error(begun.refused.detail);
       const result = await sh(workspace, script);
       const left = await workspace.commit('Task');
-      return { ...result, changed: await workspace.changedSince(begun.base), left: left?.todo };
+      const todos = left.map(({ todo }) => todo).join('\n') || undefined;
+      return { ...result, changed: await workspace.changedSince(begun.base), left: todos };
     },
     restart: () => openTestContexts(t, { ...options, place }),
   };

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { FleetError, type Log } from '@hermes-fleet/protocol';
 import type { Confinement } from '../confinement/confinement.ts';
 import { isThere } from '../files/is-there.ts';
-import { notAdded, type Uncommitted } from '../git/add-all.ts';
-import { LEFT_OUT } from '../git/diff.ts';
+import { named, notAdded, type Uncommitted } from '../git/add-all.ts';
+import { LEFT_OUT, NAMES, pathsOf } from '../git/diff.ts';
 import type { Git, GitPlace } from '../git/git.ts';
 import type { Base } from '../stores/base.ts';
 import { receivePack } from '../stores/pack-file.ts';
@@ -15,6 +15,7 @@ import { OBJECT_ID } from '../stores/store.ts';
 import { READY, readBase } from './context-folder.ts';
 import { type ContextPlace, openContextPlace } from './context-place.ts';
 import { isInPlaceBase, startedElsewhere } from './in-place-base.ts';
+import { forgetRefusal, readRefusal, recordRefusal, toldOf } from './refusal.ts';
 import type { SavedTrees } from './saved-trees.ts';
 import { SAVE, SET_UP } from './scripts.ts';
 import { ARCHIVE, KEPT } from './take-over.ts';
@@ -149,14 +150,18 @@ async function openIn(
     }
   }
 
-  const take = async (mode: 'commit' | 'end', message: string): Promise<Uncommitted | undefined> =>
-    (
-      await send(mode, message, async (pack) => {
-        if (pack === undefined) return;
-        await results.take(name, pack);
-        tip = pack.commit;
-      })
-    ).left;
+  async function take(mode: 'commit' | 'end', message: string): Promise<Uncommitted[]> {
+    const { used: embedded, left } = await send(mode, message, async (pack) => {
+      if (pack === undefined) return [];
+      const found = await results.take(name, pack, tip);
+      tip = pack.commit;
+      return found;
+    });
+    return [
+      ...(left === undefined ? [] : [left]),
+      ...(embedded.length === 0 ? [] : [withoutFiles(embedded)]),
+    ];
+  }
 
   /** Makes the repository anew when a task broke it, with the files that it left, and tries again. */
   async function repaired<T>(
@@ -172,21 +177,33 @@ async function openIn(
     return { value: await action(), large };
   }
 
-  async function save(mode: 'commit' | 'end', message: string): Promise<Uncommitted | undefined> {
+  /** What an earlier task left in the tree, because its result was refused, and whether it was taken since. */
+  let earlier = await readRefusal(options.dir);
+  let isTaken = false;
+
+  /** Returns what is left to do, and whether the work was taken over. */
+  async function save(
+    mode: 'commit' | 'end',
+    message: string,
+  ): Promise<{ left: Uncommitted[]; taken: boolean }> {
     try {
       const { value, large } = await repaired(() => take(mode, message));
-      return value ?? (large.length === 0 ? undefined : tooLarge(large));
+      isTaken = true;
+      return { left: [...value, ...(large.length === 0 ? [] : [tooLarge(large)])], taken: true };
     } catch (error) {
       if (!(error instanceof RefusedPack)) throw error;
-      log.error({ context: name, reason: error.message }, 'the work of a context cannot be taken over');
-      return { todo: `commit the changes of context ${name}: ${error.message}`, certain: true };
+      const { message: reason } = error;
+      log.error({ context: name, reason }, 'the work of a context cannot be taken over');
+      await recordRefusal(options.dir, { reason, paths: await pathsSince(git, place, tip) });
+      const todo = `commit the changes of context ${name}: ${reason}`;
+      return { left: [{ todo, certain: true }], taken: false };
     }
   }
 
-  /** The commit that has all files of the tree, while no command has run since. */
-  let saved = options.saved.take(name);
-  let clean = false;
   const isNew = !begun || !(await isThere(dir));
+  /** The commit that has all files of the tree, while no command has run since. */
+  let saved = isNew ? undefined : options.saved.take(name);
+  let clean = false;
   if (isNew) {
     // A power cut may have emptied the file, which is written when the files are complete.
     const complete = !begun && (await isThere(ready)) && (await isThere(dir));
@@ -209,8 +226,12 @@ async function openIn(
       return opened.wrap(command, args);
     },
     async begin() {
-      if (!isNew)
-        clean = saved === tip || (await save('end', 'What an earlier task left behind')) === undefined;
+      if (saved === tip) clean = true;
+      else if (!isNew) {
+        const { left, taken } = await save('end', 'What an earlier task left behind');
+        clean = left.length === 0;
+        if (!taken) earlier ??= await readRefusal(options.dir);
+      }
       return { base: tip };
     },
     beganClean: () => clean,
@@ -220,9 +241,11 @@ async function openIn(
       await git.script(place, 'rm -f .git/index.lock', []);
     },
     async commit(message) {
-      const left = await save('end', message);
-      if (left === undefined) saved = tip;
-      return left;
+      const { left, taken } = await save('end', message);
+      if (taken) await forgetRefusal(options.dir);
+      const all = earlier === undefined ? left : [...left, toldOf(earlier, isTaken)];
+      if (all.length === 0) saved = tip;
+      return all;
     },
     leave: (message) => save('commit', message),
     changedSince: (began) => results.changed(began, tip),
@@ -243,12 +266,20 @@ async function openIn(
   };
 }
 
-const MAX_NAMED = 5;
-
-function tooLarge(paths: readonly string[]): Uncommitted {
-  const more = paths.length > MAX_NAMED ? ` and ${paths.length - MAX_NAMED} more` : '';
+function tooLarge(patterns: readonly string[]): Uncommitted {
   // These are patterns of git's ignore files.
-  const names = paths.slice(0, MAX_NAMED).map((path) => path.replace(/^\//, '').replace(/\\(.)/g, '$1'));
-  const todo = `commit ${names.join(', ')}${more}: larger than ${MAX_FILE_BYTES / 1024 / 1024} MiB`;
+  const paths = patterns.map((path) => path.replace(/^\//, '').replace(/\\(.)/g, '$1'));
+  const todo = `commit ${named(paths)}: larger than ${MAX_FILE_BYTES / 1024 / 1024} MiB`;
   return { todo, certain: true };
+}
+
+const withoutFiles = (paths: readonly string[]): Uncommitted => ({
+  todo: `keep the files of ${named(paths)}: a git repository of its own, of which the result has the id of a commit only; push it, or remove its .git and commit its files`,
+  certain: true,
+});
+
+/** The paths that the task's own git shows as changed since a commit; none when it does not work. */
+async function pathsSince(git: Git, place: GitPlace, commit: string): Promise<string[]> {
+  const { exitCode, stdout } = await git.exec(place, 'git', ['diff', ...NAMES, commit, ...LEFT_OUT]);
+  return exitCode === 0 ? pathsOf(stdout) : [];
 }

@@ -98,12 +98,12 @@ export async function inPlace(options: InPlaceOptions): Promise<Workspace> {
     },
     async commit(message) {
       await git.script(place, TIDY, [dir]);
-      if (!commits) return uncommitted('was not fit for it when the task began');
+      if (!commits) return [uncommitted('was not fit for it when the task began')];
       await unlocked();
       const reason = await obstacle(git, place, gitDir);
       if (reason !== undefined) {
         log.warn({ reason }, 'task work left uncommitted in the working tree');
-        return uncommitted(reason);
+        return [uncommitted(reason)];
       }
       const { branch: now, clean } = await inPlaceState(git, place);
       if (now !== branch)
@@ -111,8 +111,9 @@ export async function inPlace(options: InPlaceOptions): Promise<Workspace> {
           { from: branch, to: now },
           'branch switched during a task; its work is committed to the new branch',
         );
-      if (clean) return undefined;
-      const left = await addAll(git, place);
+      if (clean) return [];
+      const notAdded = await addAll(git, place);
+      const left = notAdded === undefined ? [] : [notAdded];
       if ((await git.ask(place, ['diff', '--cached', '--quiet', '--no-ext-diff'])) === 0) return left;
       await git.run(place, ['commit', '-q', '--no-verify', '-m', message]);
       return left;
