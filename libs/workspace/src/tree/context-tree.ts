@@ -129,7 +129,10 @@ async function openIn(
   ): Promise<{ readonly used: T; readonly left: Uncommitted | undefined }> {
     const file = results.passing();
     try {
-      const script = { text: SAVE, args: [mode, message, tip, from, tmp, ...LEFT_OUT] };
+      const script = {
+        text: SAVE,
+        args: [mode, message, tip, from, tmp, String(MAX_FILE_BYTES), ...LEFT_OUT],
+      };
       const limits = { file, maxBytes: MAX_PACK_BYTES, timeoutMs: SAVE_MS };
       const { result, header = '' } = await receivePack(git, place, script, limits);
       const [added, commit = ''] = header.split(' ');
@@ -266,12 +269,10 @@ async function openIn(
   };
 }
 
-function tooLarge(patterns: readonly string[]): Uncommitted {
-  // These are patterns of git's ignore files.
-  const paths = patterns.map((path) => path.replace(/^\//, '').replace(/\\(.)/g, '$1'));
-  const todo = `commit ${named(paths)}: larger than ${MAX_FILE_BYTES / 1024 / 1024} MiB`;
-  return { todo, certain: true };
-}
+const tooLarge = (paths: readonly string[]): Uncommitted => ({
+  todo: `commit ${named(paths)}: larger than ${MAX_FILE_BYTES / 1024 / 1024} MiB`,
+  certain: true,
+});
 
 const withoutFiles = (paths: readonly string[]): Uncommitted => ({
   todo: `keep the files of ${named(paths)}: a git repository of its own, of which the result has the id of a commit only; push it, or remove its .git and commit its files`,

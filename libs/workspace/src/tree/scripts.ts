@@ -9,6 +9,9 @@ export const BROKEN = 91;
 /** An index of some hundred files; below, it costs less to compare them than to write the index once more. */
 const LARGE_INDEX_BYTES = 64 * 1024;
 
+/** Makes patterns of an ignore file of paths. */
+const ESCAPED = `sed 's/[][*?\\\\]/\\\\&/g'`;
+
 /**
  * Makes the tree's repository: a new `.git` that borrows the objects of the base. Files that are there stay. So does the
  * repository that it replaces, as `.git/replaced`, for it may have branches and stashes that no result has: at most one, and
@@ -16,7 +19,7 @@ const LARGE_INDEX_BYTES = 64 * 1024;
  *
  * Arguments: object folder of the base, branch, commit, `checkout` or `keep`, the size in bytes above which files that
  * stay are left out of commits, `pack` if standard input is a pack of what the base lacks, and the shallow commits. Prints
- * the files that are left out.
+ * the files that are left out, and lists them in `.git/large`. One that is unchanged since the commit is not left out.
  */
 export const SET_UP = `set -e
 objects=$1 branch=$2 commit=$3 files=$4 max=$5 input=$6; shift 6
@@ -43,7 +46,14 @@ if [ -e .git-replaced ]; then
   [ "$(du -sm .git-replaced | cut -f 1)" -le 1024 ] || rm -rf .git-replaced
   mv .git-replaced .git/replaced 2>/dev/null || :
 fi
-find . \\( -path ./.git -o -path ./.scratch \\) -prune -o -type f -size "+\${max}c" -print | sed 's/^\\.//; s/[][*?\\\\]/\\\\&/g' | tee -a .git/info/exclude`;
+find . \\( -path ./.git -o -path ./.scratch \\) -prune -o -type f -size "+\${max}c" -print | sed 's/^\\.\\///' | while IFS= read -r path; do
+  if git ls-files --error-unmatch -- ":(literal)$path" >/dev/null 2>&1; then
+    if git diff --quiet --no-ext-diff HEAD -- ":(literal)$path"; then continue; fi
+    git update-index --assume-unchanged -- "$path"
+  fi
+  printf '%s\\n' "$path" | tee -a .git/large
+  printf '/%s\\n' "$path" | ${ESCAPED} >>.git/info/exclude
+done`;
 
 /** Up to here, the names of changed files are given to `git add`, which compares each of them with each file of the tree. */
 const MAX_NAMES_BYTES = 16 * 1024;
@@ -57,9 +67,12 @@ const MAX_NAMES_BYTES = 16 * 1024;
  * them again, because the objects of the base cannot be written to. So only the changed files are added, and the index of a
  * large new tree (`.git/fresh`) is written once more when its second is over.
  *
- * Arguments: mode, message, the commit that the gateway has, commit of the base, folder for temporary files, pathspecs.
+ * A file that was left out, and is not too large any more, is added.
+ *
+ * Arguments: mode, message, the commit that the gateway has, commit of the base, folder for temporary files, the size in
+ * bytes above which files are left out, pathspecs.
  */
-export const SAVE = `mode=$1 message=$2 known=$3 base=$4 tmp=$5; shift 5
+export const SAVE = `mode=$1 message=$2 known=$3 base=$4 tmp=$5 max=$6; shift 6
 has_files() {
   for each in "$tmp"/* "$tmp"/.[!.]* "$tmp"/..?*; do
     if [ -e "$each" ] || [ -L "$each" ]; then return; fi
@@ -69,6 +82,19 @@ has_files() {
 empty() { find "$tmp" -mindepth 1 -delete 2>/dev/null; }
 if [ "$mode" = end ] && has_files; then empty || { chmod -R u+rwX "$tmp" 2>/dev/null; empty; }; fi
 if [ -e .git/index.lock ]; then rm -f .git/index.lock; fi
+if [ -s .git/large ]; then
+  : >.git/small
+  while IFS= read -r path; do
+    if [ -n "$(find "./$path" -maxdepth 0 -type f -size "+\${max}c" 2>/dev/null)" ]; then printf '%s\\n' "$path"; continue; fi
+    git update-index --no-assume-unchanged -- "$path" 2>/dev/null
+    printf '/%s\\n' "$path" | ${ESCAPED} >>.git/small
+  done <.git/large >.git/larger
+  mv .git/larger .git/large
+  if [ -s .git/small ]; then
+    grep -vxF -f .git/small .git/info/exclude >.git/info/excluded
+    mv .git/info/excluded .git/info/exclude
+  fi
+fi
 if [ -e .git/fresh ] && [ "$(stat -c %Y .git/index)" -lt "$(date +%s)" ]; then
   git update-index -q --refresh --force-write-index
   rm -f .git/fresh
