@@ -9,6 +9,7 @@ import {
   driveAsBrowser,
   fillDisk,
   lockPorts,
+  pushBase,
   startOpenProfile,
 } from '../support/compose-rows.ts';
 import { composeWork, DASHBOARD, type Panel } from '../support/compose-work.ts';
@@ -132,6 +133,8 @@ test('a whole fleet in containers', { skip: withoutEngine(), timeout: 540_000 },
   );
 
   await t.test('the machine filled: not beyond what a context may have of the disk', () => fillDisk(open));
+
+  await t.test('new contexts start from what the documented command pushes', (st) => pushBase(st, open));
 
   await t.test('every container is hardened as it runs, and published on loopback only', () =>
     assertHardened(fleet),

@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { TestContext } from 'node:test';
+import { tempDir } from '@hermes-fleet/protocol/testing';
 import type { ComposeFleet } from './compose.ts';
+import { ROOT, runProgram } from './fleet.ts';
 import { callDuring, callDuringFlood, driveAsPage, driveTraderAsPage, floodCommand } from './flood.ts';
-import { startOpenContainer } from './profile-container.ts';
+import { type OpenContainer, startOpenContainer } from './profile-container.ts';
 import { call, dispatch, message, resultOf, runbook, type Target } from './rpc.ts';
 
 /** Runs a task in a context, and returns its result. */
@@ -74,3 +78,25 @@ export async function fillDisk({ url }: Pick<Target, 'url'>): Promise<void> {
 /** A profile for the attacks that a fleet with authentication and room does not show. */
 export const startOpenProfile = (t: TestContext, image: string) =>
   startOpenContainer(t, { image, config: { workspace: { max_mb: 100 } } });
+
+/** The command of docs/operations.md makes a commit of one's own the base of new contexts in a container. */
+export async function pushBase(
+  t: TestContext,
+  { url, name }: Pick<OpenContainer, 'url' | 'name'>,
+): Promise<void> {
+  const documented = readFileSync(join(ROOT, 'docs/operations.md'), 'utf8');
+  const line = /^git bundle create - HEAD \| .*(?= {3}# containers$)/m.exec(documented)?.[0] ?? assert.fail();
+  const command = line.replace('docker compose exec -T -u 1000 neo', `docker exec -i -u 1000 ${name}`);
+  assert.notEqual(command, line);
+  const dir = tempDir(t);
+  const make = `git init -q -b trunk; echo theirs > base.txt; git add -A
+    git -c user.name=u -c user.email=u@localhost commit -qm "Of one's own"`;
+  const pushed = await runProgram('sh', ['-c', `${make}; ${command}`], { cwd: dir });
+  assert.equal(pushed.code, 0, pushed.stderr);
+  const { text } = await run(
+    { url, token: undefined },
+    'newcomer',
+    runbook('a.txt', 'a', 'cat base.txt; git log --format=%s'),
+  );
+  assert.match(text, /theirs\s+Of one's own/);
+}

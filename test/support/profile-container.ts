@@ -35,6 +35,7 @@ export function asProfile(): string[] {
 
 export interface OpenContainer {
   readonly url: string;
+  readonly name: string;
   log(): string;
   /** Runs a shell script in the container as the gateway's user; its output. Throws when it fails. */
   inside(script: string): string;
@@ -95,5 +96,5 @@ export async function startOpenContainer(
     if (ran.status !== 0) throw new Error(`${script}: ${ran.stderr}`);
     return ran.stdout;
   };
-  return { url, log, inside };
+  return { url, name, log, inside };
 }

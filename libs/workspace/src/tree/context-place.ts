@@ -13,6 +13,7 @@ import { anchoredFiles } from '../files/anchored-path.ts';
 import { isThere } from '../files/is-there.ts';
 import type { Git } from '../git/git.ts';
 import type { Base } from '../stores/base.ts';
+import { type Ownership, ownFolders } from './ownership.ts';
 import { ARCHIVE } from './take-over.ts';
 import type { OpenTree } from './workspace.ts';
 
@@ -32,6 +33,7 @@ export async function openContextPlace(
   context: string,
   confinement: Confinement,
   base: Pick<Base, 'objects'>,
+  parts: Pick<Ownership, 'clock' | 'log'>,
 ): Promise<ContextPlace> {
   const { otherUser, users } = confinement;
   const [dir, tmp, home] = [join(context, 'tree'), join(context, 'tmp'), join(context, 'home')];
@@ -39,6 +41,12 @@ export async function openContextPlace(
   const user: CommandUser | undefined = lease?.user;
   const reach: Reach = { writable: [dir, tmp, home], readOnly: [base.objects], ...(user && { user }) };
   const wrap: OpenTree['wrap'] = (command, args) => confinement.wrap(command, args, reach);
+  try {
+    await ownFolders(context, [dir, tmp, home], { otherUser, user, ...parts });
+  } catch (error) {
+    await lease?.release();
+    throw error;
+  }
   return {
     dir,
     tmp,

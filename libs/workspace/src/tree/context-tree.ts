@@ -1,6 +1,6 @@
 import { open, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { FleetError, type Log } from '@hermes-fleet/protocol';
+import { type Clock, FleetError, type Log } from '@hermes-fleet/protocol';
 import type { Confinement } from '../confinement/confinement.ts';
 import { isThere } from '../files/is-there.ts';
 import { named, notAdded, type Uncommitted } from '../git/add-all.ts';
@@ -30,6 +30,7 @@ export interface ContextTreeOptions {
   readonly saved: SavedTrees;
   readonly git: Git;
   readonly confinement: Confinement;
+  readonly clock: Clock;
   readonly log: Log;
 }
 
@@ -42,7 +43,7 @@ const SAVE_MS = 10 * 60_000;
  */
 export async function openContextTree(options: ContextTreeOptions): Promise<Workspace> {
   const [place, origin] = await Promise.allSettled([
-    openContextPlace(options.dir, options.confinement, options.base),
+    openContextPlace(options.dir, options.confinement, options.base, options),
     originOf(options),
   ]);
   if (place.status === 'rejected') throw place.reason;

@@ -93,7 +93,7 @@ async function openContexts(parts: Parts): Promise<Workspaces> {
           opening.use(await uses.use(name, 'look'));
           const dir = join(contexts, name);
           if (!(await isThere(dir))) return undefined;
-          const place = opening.use(await openContextPlace(dir, confinement, base));
+          const place = opening.use(await openContextPlace(dir, confinement, base, parts));
           const opened = opening.move();
           return { ...place, [Symbol.asyncDispose]: () => opened.disposeAsync() };
         },
