@@ -103,6 +103,11 @@ export async function exhaustProfile(fleet: Fleet, target: Target): Promise<void
   const until = 'touch full; while [ ! -e stop ]; do sleep 0.1; done';
   const fill = (path: string) => `head -c 300M /dev/zero > ${path}; ls -l ${path} >&2; ${until}`;
   const hog = `head -c 90M /dev/zero | tail -c 89M | { ${until}; } &`;
+  // It grows by 200 MB a second, so that the profile's limit holds before the container's.
+  const grow = 'const kept = []; setInterval(() => kept.push(Buffer.alloc(10e6, 1)), 50)';
+  const grown = await commands('grower', `node -e '${grow}'`);
+  assert.match(grown.text, /its processes used \d+ MiB of memory, and the limit is \d+/);
+  await othersWork('after a task at its limit of memory');
   const attacks: Record<string, readonly [command: string, says: RegExp]> = {
     tmp: [fill('/tmp/fill'), /No space left on device/],
     shm: [fill('/dev/shm/fill'), /No space left on device/],

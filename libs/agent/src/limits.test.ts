@@ -201,8 +201,8 @@ test('the processes by default are half of what the container may have, and at m
   assert.equal(DEFAULTS.processes, defaultProcesses());
 });
 
-test('the memory by default is three quarters of what the machine has', () => {
+test('the memory by default is half of what the machine or the container has', () => {
   const kib = Number(/MemTotal: +(\d+)/.exec(readFileSync('/proc/meminfo', 'utf8'))?.[1]);
-  assert.ok(DEFAULTS.memoryMb > 0);
-  assert.ok(DEFAULTS.memoryMb <= (kib / 1024) * 0.75);
+  const bytes = Math.min(kib * 1024, process.constrainedMemory() || Number.POSITIVE_INFINITY);
+  assert.equal(DEFAULTS.memoryMb, Math.floor(bytes / 2 / 2 ** 20));
 });

@@ -28,7 +28,7 @@ const Workspace = z.strictObject({
 const ShellLimits = z.strictObject({
   /** Default: 2048, or half of what the container may have. */
   processes: z.int().min(0).max(1_000_000).optional(),
-  /** Default: three quarters of the memory of the machine or the container. */
+  /** Default: half of the memory of the machine or the container. */
   memory_mb: z.int().min(0).optional(),
   data_mb: z.int().min(0).default(0),
   file_mb: z.int().min(0).default(8192),

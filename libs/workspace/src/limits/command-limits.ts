@@ -35,10 +35,13 @@ export function defaultProcesses(files: readonly string[] = PIDS_MAX): number {
   return most > 0 ? Math.min(MOST_PROCESSES, Math.ceil(most / 2)) : MOST_PROCESSES;
 }
 
-/** Three quarters of the memory of the machine, or of the container, in MiB. */
+/**
+ * Half of the memory of the machine, or of the container, in MiB. The other half is for the gateway, its MCP servers and what a
+ * command takes between two samples: a task at this limit is ended by it, and not by the kernel.
+ */
 export function defaultMemoryMb(): number {
   const available = Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY);
-  return Math.floor((available * 0.75) / MIB);
+  return Math.floor(available / 2 / MIB);
 }
 
 /** Finds a program by its path, or by its name on a PATH; undefined when there is none. */
