@@ -15,7 +15,6 @@ const table: Record<ErrorCode, readonly [number, number, boolean]> = {
   CONTEXT_IN_USE: [409, -32000, true],
   CONTEXT_SHARED: [409, -32000, false],
   CONTEXT_MISMATCH: [400, -32602, false],
-  CONTEXT_IN_USE: [409, -32000, true],
   INTERNAL: [500, -32603, true],
   TASK_NOT_FOUND: [404, -32001, false],
   TASK_NOT_CANCELABLE: [409, -32002, false],

@@ -14,7 +14,6 @@ export const ERRORS = {
   CONTEXT_IN_USE: { httpStatus: 409, jsonrpcCode: -32000, retryable: true },
   CONTEXT_SHARED: { httpStatus: 409, jsonrpcCode: -32000, retryable: false },
   CONTEXT_MISMATCH: { httpStatus: 400, jsonrpcCode: -32602, retryable: false },
-  CONTEXT_IN_USE: { httpStatus: 409, jsonrpcCode: -32000, retryable: true },
   INTERNAL: { httpStatus: 500, jsonrpcCode: -32603, retryable: true },
   TASK_NOT_FOUND: { httpStatus: 404, jsonrpcCode: -32001, retryable: false },
   TASK_NOT_CANCELABLE: { httpStatus: 409, jsonrpcCode: -32002, retryable: false },
