@@ -106,7 +106,7 @@ const cases: readonly {
   },
   {
     name: 'a segment that is too long',
-    path: `/tasks/${'x'.repeat(101)}`,
+    path: `/tasks/${'x'.repeat(257)}`,
     init: { headers: AUTHORIZATION },
     status: 400,
     code: 'INVALID_REQUEST',
