@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,11 +9,14 @@ import { call, dispatch, message, resultOf, runbook } from '../support/rpc.ts';
 
 const CLI = join(ROOT, 'libs/cli/src/main.ts');
 
-/** The files below a fleet's state folders that contain the text. */
-function stateWith(fleet: Fleet, text: string): string[] {
-  const dir = join(fleet.dir, 'state');
-  return readdirSync(dir, { recursive: true, encoding: 'utf8' })
-    .map((name) => join(dir, name))
+/** The files of a fleet's state folders and workspaces that contain the text. */
+function filesWith(fleet: Fleet, text: string): string[] {
+  return ['state', 'workspaces']
+    .flatMap((folder) =>
+      readdirSync(join(fleet.dir, folder), { recursive: true, encoding: 'utf8' }).map((name) =>
+        join(fleet.dir, folder, name),
+      ),
+    )
     .filter((file) => {
       const found = statSync(file, { throwIfNoEntry: false });
       return found?.isFile() === true && readFileSync(file).includes(text);
@@ -20,11 +24,11 @@ function stateWith(fleet: Fleet, text: string): string[] {
 }
 
 const deleteContext = (fleet: Fleet, contextId: string) => {
-  const args = [CLI, 'context', 'delete', contextId, '--dir', fleet.dir, '--json'];
+  const args = [CLI, 'context', 'delete', contextId, '--results', 'delete', '--dir', fleet.dir, '--json'];
   return runProgram(process.execPath, args);
 };
 
-test('a deleted context leaves nothing in the state of any profile, whoever was down', {
+test('a deleted context leaves nothing in the state and the workspace of any profile, whoever was down', {
   timeout: 200_000,
 }, async (t) => {
   const fleet = await startFleet(t);
@@ -37,7 +41,10 @@ test('a deleted context leaves nothing in the state of any profile, whoever was 
   assert.equal((await work('kept', runbook('a.txt', 'nothing', 'cat a.txt'))).result.status, 'done');
   const { task, result } = await work('gone', runbook('a.txt', secret, 'cat a.txt'));
   assert.equal(result.status, 'done', JSON.stringify(result));
-  const found = stateWith(fleet, secret);
+  const results = (...args: string[]): string =>
+    execFileSync('git', ['-C', join(fleet.dir, 'workspaces/neo/results.git'), ...args], { encoding: 'utf8' });
+  const blob = results('rev-parse', 'fleet/gone:a.txt').trim();
+  const found = filesWith(fleet, secret);
   for (const name of ['switch', 'neo'])
     assert.ok(
       found.some((file) => file.includes(`/${name}/`)),
@@ -52,7 +59,7 @@ test('a deleted context leaves nothing in the state of any profile, whoever was 
     [0, 1, 'neo', 'pending'],
   );
   assert.deepEqual(
-    stateWith(fleet, secret).filter((file) => file.includes('/switch/')),
+    filesWith(fleet, secret).filter((file) => file.includes('/switch/')),
     [],
   );
   assert.match(JSON.stringify((await work('gone', 'More.')).error), /CONTEXT_IN_USE/);
@@ -61,7 +68,10 @@ test('a deleted context leaves nothing in the state of any profile, whoever was 
   await fleet.up();
   await until(async () => (await deleteContext(fleet, 'gone')).code === 1, 'the deletion at neo');
   assert.match((await deleteContext(fleet, 'gone')).stderr, /HTTP 404: context gone is not known/);
-  assert.deepEqual(stateWith(fleet, secret), []);
+  assert.deepEqual(filesWith(fleet, secret), []);
+  assert.equal(results('for-each-ref', '--format=%(refname:short)', 'refs/heads'), 'fleet/kept\n');
+  const objects = results('cat-file', '--batch-all-objects', '--batch-check');
+  assert.ok(!objects.includes(blob), 'the objects of the result are gone too');
   const { body } = await call(fleet.target('switch'), 'GetTask', { id: task.id });
   assert.match(JSON.stringify(body.error), /TASK_NOT_FOUND/);
   const listed = await call(fleet.target('switch'), 'ListTasks', {});
