@@ -105,6 +105,22 @@ test('a pack that no branch has yet survives a repack, also beside an equal one'
 
 const INDEX = 'mkdir -p "$1/pack"; GIT_OBJECT_DIRECTORY=$1 exec git index-pack --stdin <"$2"';
 
+test('a deletion that a repack overlaps is still to be repacked', async (t) => {
+  const { git, dir, take, make, has } = await openStores(t);
+  const made = make('deleted during a repack');
+  await take('one', made);
+  const store: Store = await openStore({ dir, git, log, readable: false, alternates: [] });
+  const repacking = createRepacking(git, store);
+  const refs = ['refs/heads/fleet/one', 'refs/contexts/one'];
+  await repacking.deleting(async () => {
+    await repacking.now();
+    for (const ref of refs) await git.run(store.place, ['update-ref', '-d', ref]);
+  });
+  assert.equal(await has(made.blob), true, 'the repack was too early');
+  await repacking.run();
+  assert.equal(await has(made.blob), false);
+});
+
 test('what a crash left of repacks and deletions goes after the next start', async (t) => {
   const { dir, results, open, take, make, has, packs } = await openStores(t);
   const made = make('deleted before the crash');

@@ -1,4 +1,5 @@
-import { rm, writeFile } from 'node:fs/promises';
+import { rmSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isThere } from '../files/is-there.ts';
 import type { Git } from '../git/git.ts';
@@ -7,8 +8,8 @@ import type { Store } from './store.ts';
 
 /** Removes the objects of a store that no branch has any more. */
 export interface Repacking {
-  /** Records durably, before branches are deleted, that their objects are to go. */
-  want(): Promise<void>;
+  /** Deletes branches. Before that, it is recorded durably that their objects are to go. */
+  deleting(work: () => Promise<void>): Promise<void>;
   /** Repacks when that is wanted. Resolves when what was wanted before the call is gone; throws INTERNAL. */
   run(): Promise<void>;
   /** Makes all packs one, and removes what no branch has. */
@@ -25,17 +26,20 @@ const REPACK = ['-c', 'repack.writeBitmaps=false', 'repack', '-a', '-d', '-l', '
 /** Results may arrive at any time: their packs are kept until a branch has them (kept-packs.ts). */
 export function createRepacking(git: Git, store: Store): Repacking {
   const wanted = join(store.dir, WANTED);
-  let wants = 0;
+  /** The beginnings and ends of deletions, and those that are under way. */
+  let changes = 0;
+  let pending = 0;
   let last: Promise<void> = Promise.resolve();
   /** The run that has not begun; it serves everybody who asks until then. */
   let next: Promise<void> | undefined;
 
   async function repack(): Promise<void> {
-    const before = wants;
+    const before = changes;
     await removeUnfinishedPacks(store);
     await git.run(store.place, REPACK, { timeoutMs: REPACK_MS });
     await git.run(store.place, ['prune', PRUNE], { timeoutMs: REPACK_MS });
-    if (wants === before) await rm(wanted, { force: true });
+    // A deletion that overlaps may be too late for this repack. No other can begin between this look and the removal.
+    if (changes === before && pending === 0) rmSync(wanted, { force: true });
   }
 
   function now(): Promise<void> {
@@ -51,9 +55,16 @@ export function createRepacking(git: Git, store: Store): Repacking {
 
   return {
     now,
-    async want() {
-      wants += 1;
-      await writeFile(wanted, '', { flush: true });
+    async deleting(work) {
+      changes += 1;
+      pending += 1;
+      try {
+        await writeFile(wanted, '', { flush: true });
+        await work();
+      } finally {
+        pending -= 1;
+        changes += 1;
+      }
     },
     async run() {
       if (await isThere(wanted)) await now();

@@ -113,8 +113,7 @@ export async function openResults(options: {
       }),
     async delete(names) {
       if (names.length === 0) return;
-      await repacking.want();
-      await refs.delete(names);
+      await repacking.deleting(() => refs.delete(names));
     },
     prune: repacking.run,
     broken: () => isBroken(git, store),
