@@ -71,9 +71,11 @@ function callTool(id: number, name: string | undefined, args: Record<string, unk
     case 'allocate': {
       const bytes = Number(args.mb) * 2 ** 20;
       const hold = `const kept = Buffer.alloc(${bytes}, 1); setInterval(() => kept, 1e6)`;
+      // The answer is out before the memory is taken.
+      if (args.answers === true) send({ id, result: text('allocating') });
       if (args.in === 'child') spawn(process.execPath, ['-e', hold], { stdio: 'ignore' });
-      else kept.push(Buffer.alloc(bytes, 1));
-      return args.answers === true ? text('allocated') : undefined;
+      else setImmediate(() => void kept.push(Buffer.alloc(bytes, 1)));
+      return undefined;
     }
     case 'fill': {
       // 20 MiB every 200 ms, at most 2 GiB.
