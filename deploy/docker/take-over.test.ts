@@ -46,31 +46,35 @@ test('a workspace of 0.1.0 with the owners of its image is taken over, and no br
   const branches = made.stdout.split('\n').filter((line) => line.includes(' refs/heads/fleet/'));
   assert.equal(branches.length, 6, made.stdout);
 
-  const neo = await startOpenContainer(t, { image, workspace: volume });
-  const git = (args: string): string => neo.inside(`git --git-dir=/workspace/results.git ${args}`);
-  for (const [commit, ref] of branches.map((line) => line.split(' ')))
-    assert.equal(git(`merge-base ${commit} ${ref}`).trim(), commit, ref);
-  assert.equal(neo.inside('git -c safe.directory=* -C /workspace/repo for-each-ref | wc -l').trim(), '7');
-  assert.match(neo.log(), /the contexts of an older version were taken over/);
-  assert.match(
-    git('ls-tree -r --name-only fleet/kitchen'),
-    /closed\/file\.txt[\s\S]*lamp\.txt[\s\S]*open\.txt/,
-  );
+  // The container is removed before the volume and the image.
+  await t.test('the profile starts and goes on with every context', async (st) => {
+    const neo = await startOpenContainer(st, { image, workspace: volume });
+    const git = (args: string): string => neo.inside(`git --git-dir=/workspace/results.git ${args}`);
+    for (const [commit, ref] of branches.map((line) => line.split(' ')))
+      assert.equal(git(`merge-base ${commit} ${ref}`).trim(), commit, ref);
+    assert.equal(neo.inside('git -c safe.directory=* -C /workspace/repo for-each-ref | wc -l').trim(), '7');
+    assert.match(neo.log(), /the contexts of an older version were taken over/);
+    assert.match(
+      git('ls-tree -r --name-only fleet/kitchen'),
+      /closed\/file\.txt[\s\S]*lamp\.txt[\s\S]*open\.txt/,
+    );
 
-  const run = async (contextId: string, ...commands: string[]) => {
-    const brief = runbook('new.txt', 'new', ...commands);
-    const sent = message(dispatch({ brief }), { contextId });
-    const { body } = await call({ url: neo.url, token: undefined }, 'SendMessage', sent);
-    return resultOf(body.result?.task);
-  };
-  const kitchen = await run(
-    'kitchen',
-    'cat soup.txt lamp.txt open.txt closed/file.txt; stat -c %U:%a open.txt lamp.txt; id -un; git log --format=%s',
-  );
-  assert.equal(kitchen.status, 'done', JSON.stringify(kitchen));
-  assert.deepEqual(kitchen.artifacts.files_changed, ['new.txt']);
-  const [, user] = /\n\s*(context-\d+):\d+\n/.exec(kitchen.text) ?? assert.fail(kitchen.text);
-  assert.match(kitchen.text, /open\s+closed\s/);
-  assert.equal(kitchen.text.split(`${user}`).length, 4, `all files are the context's own: ${kitchen.text}`);
-  for (const context of ['porch', 'cellar']) assert.equal((await run(context, 'ls')).status, 'done', context);
+    const run = async (contextId: string, ...commands: string[]) => {
+      const brief = runbook('new.txt', 'new', ...commands);
+      const sent = message(dispatch({ brief }), { contextId });
+      const { body } = await call({ url: neo.url, token: undefined }, 'SendMessage', sent);
+      return resultOf(body.result?.task);
+    };
+    const kitchen = await run(
+      'kitchen',
+      'cat soup.txt lamp.txt open.txt closed/file.txt; stat -c %U:%a open.txt lamp.txt; id -un; git log --format=%s',
+    );
+    assert.equal(kitchen.status, 'done', JSON.stringify(kitchen));
+    assert.deepEqual(kitchen.artifacts.files_changed, ['new.txt']);
+    const [, user] = /\n\s*(context-\d+):\d+\n/.exec(kitchen.text) ?? assert.fail(kitchen.text);
+    assert.match(kitchen.text, /open\s+closed\s/);
+    assert.equal(kitchen.text.split(`${user}`).length, 4, `all files are the context's own: ${kitchen.text}`);
+    for (const context of ['porch', 'cellar'])
+      assert.equal((await run(context, 'ls')).status, 'done', context);
+  });
 });
