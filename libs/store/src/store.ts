@@ -75,7 +75,7 @@ export function createStore(
       };
       let isEmpty: boolean;
       try {
-        // Deleted text also stays inside pages that SQLite has rebalanced, which `secure_delete` does not overwrite.
+        // `secure_delete` is not enough: in most trials with it, deleted text could still be found in the file.
         writer.exec('VACUUM');
         isEmpty = writer.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get()?.busy === 0;
       } catch (error) {
