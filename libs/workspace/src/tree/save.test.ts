@@ -96,3 +96,13 @@ test('what changed is found again when no task has run since, and after a branch
   const { changed, stdout } = await contexts.task('one', 'git log -2 --format=%s; echo 6 > f.txt');
   assert.deepEqual([stdout, changed], ['What an earlier task left behind\n'.repeat(2), ['f.txt']]);
 });
+
+test('the diff for a review has what an interrupted task did before', async (t) => {
+  const contexts = await openTestContexts(t);
+  await using workspace = await contexts.open('one');
+  const begun = await workspace.begin(true);
+  assert.ok('base' in begun);
+  await contexts.sh(workspace, 'echo before > a.txt');
+  await workspace.leave('Work of an interrupted task');
+  assert.match(await workspace.diffSince(begun.base, 10_000), /\+before/);
+});

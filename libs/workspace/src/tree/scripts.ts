@@ -99,15 +99,17 @@ if [ -e .git/fresh ] && [ "$(stat -c %Y .git/index)" -lt "$(date +%s)" ]; then
   git update-index -q --refresh --force-write-index
   rm -f .git/fresh
 fi
-git status --porcelain=v2 --branch --no-renames --untracked-files=normal --ignore-submodules=dirty "$@" >.git/changed || exit ${BROKEN}
 added=0 commit= changed=
-while read -r kind name value; do
-  case "$kind $name" in
-    '# branch.oid') commit=$value ;;
-    '#'*) ;;
-    *) changed=1; break ;;
-  esac
-done <.git/changed
+if [ "$mode" = snapshot ]; then changed=1; else
+  git status --porcelain=v2 --branch --no-renames --untracked-files=normal --ignore-submodules=dirty "$@" >.git/changed || exit ${BROKEN}
+  while read -r kind name value; do
+    case "$kind $name" in
+      '# branch.oid') commit=$value ;;
+      '#'*) ;;
+      *) changed=1; break ;;
+    esac
+  done <.git/changed
+fi
 if [ "$changed" ]; then
   git ls-files -z --modified --deleted --others --exclude-standard "$@" >.git/changed || exit ${BROKEN}
   bytes=$(wc -c <.git/changed)
