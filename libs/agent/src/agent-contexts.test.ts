@@ -30,6 +30,7 @@ test('a removed context takes all that its tasks left with it: files, scratchpad
   const remove = { results: 'delete', rootIds: ['task'] } as const;
   assert.deepEqual(await agent.contexts?.remove('one', remove), { files: true, result: 'deleted' });
   assert.deepEqual(released, ['one']);
+  assert.deepEqual(['one', 'two'].map((await agent.contexts?.held()) ?? assert.fail()), [false, true]);
   assert.deepEqual(readdirSync(join(workspaceRoot, 'contexts')), ['two']);
   assert.equal(find(workspaceRoot).trim().split('\n').length, 4, 'the neighbour has its own');
   assert.equal(find(stateDir), '');

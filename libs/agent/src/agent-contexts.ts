@@ -18,6 +18,8 @@ export interface AgentContexts {
   ): Promise<RemovedContext>;
   /** Removes the contexts and results that are no longer needed, see `ContextStore`. Throws the signal's reason. */
   prune(options: PruneOptions): Promise<PrunedContexts>;
+  /** Which contexts have files or a result, see `ContextStore`. */
+  held: ContextStore['held'];
 }
 
 /** Removals that are under way when the agent closes end then, and are completed after the next start. */
@@ -47,6 +49,7 @@ export function createAgentContexts(
     remove: (contextId, { results }) => tracked(remove(contextId, results)),
     prune: (options) =>
       tracked(store.prune({ ...options, signal: AbortSignal.any([options.signal, closing.signal]) })),
+    held: () => tracked(store.held()),
     async close() {
       closing.abort(
         new FleetError('SHUTTING_DOWN', 'the profile is shutting down: its next start completes the removal'),

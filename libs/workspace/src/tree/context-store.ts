@@ -1,5 +1,5 @@
 import { contextName } from '../stores/context-name.ts';
-import { setAside } from './context-folder.ts';
+import { contextNames, setAside } from './context-folder.ts';
 import { pruneContexts } from './prune-contexts.ts';
 import { type ContextStoreOptions, createRemoving } from './removing.ts';
 import type { ContextStore, RemovedContext } from './workspace.ts';
@@ -40,5 +40,14 @@ export function createContextStore(options: ContextStoreOptions): ContextStore {
       return { files, result };
     },
     prune: (pruning) => pruneContexts(parts, pruning),
+    async held() {
+      // A result is recorded before its context goes, so the contexts are read first.
+      const stored = new Set(await contextNames(contexts));
+      const refs = await results.all();
+      return (contextId) => {
+        const name = contextName(contextId);
+        return stored.has(name) || refs.has(name);
+      };
+    },
   };
 }

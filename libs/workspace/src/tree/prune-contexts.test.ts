@@ -68,6 +68,20 @@ test('contexts that no task needs go when they were not used for the time, and t
   assert.equal(existsSync(at(`contexts/${named}`)), false);
 });
 
+test('a context is held while it has files or a result', async (t) => {
+  const { contexts, store } = await open(t);
+  const hashed = 'an id/that is hashed';
+  for (const name of ['both', hashed]) await work(contexts, name).catch(() => {});
+  await store.remove('both', { results: 'keep' });
+  await contexts.task('files', 'true');
+  const before = await store.held();
+  for (const name of [hashed, 'both', 'files']) await store.remove(name, { results: 'delete' });
+  const after = await store.held();
+  const ids = ['both', hashed, 'files', 'none'];
+  assert.deepEqual(ids.map(before), [true, true, true, false]);
+  assert.deepEqual(ids.map(after), [false, false, false, false]);
+});
+
 test('a task that arrives while contexts are removed keeps its context', async (t) => {
   const { contexts, folders, age, prune } = await open(t);
   await work(contexts, 'one');

@@ -101,6 +101,8 @@ export interface ContextStore {
   ): Promise<RemovedContext>;
   /** Removes what is no longer needed, and completes earlier removals. Throws the signal's reason. */
   prune(options: PruneOptions): Promise<PrunedContexts>;
+  /** Resolves with a function that tells whether a context had files or a result when this was called. */
+  held(): Promise<(contextId: string) => boolean>;
 }
 
 export interface Workspaces {
