@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { type Fleet, ROOT, runProgram, startFleet, until } from '../support/fleet.ts';
 import { call, dispatch, message, resultOf, runbook } from '../support/rpc.ts';
@@ -23,6 +24,27 @@ function filesWith(fleet: Fleet, text: string): string[] {
     });
 }
 
+/** Sends work to neo over switch. */
+async function workAtNeo(fleet: Fleet, contextId: string, brief: string) {
+  const sent = dispatch({ brief, routing: { target: 'neo' } });
+  const { body } = await call(fleet.target('switch'), 'SendMessage', message(sent, { contextId }));
+  return { task: body.result?.task, error: body.error, result: resultOf(body.result?.task) };
+}
+
+/** Runs git in neo's store of results. */
+const resultsOfNeo = (fleet: Fleet, ...args: string[]): string =>
+  execFileSync('git', ['-C', join(fleet.dir, 'workspaces/neo/results.git'), ...args], { encoding: 'utf8' });
+
+/** Makes the tasks and contexts of a profile that does not run 31 days older: the retention removes them. */
+function makeOld(fleet: Fleet, profile: string): void {
+  const age = 31 * 86_400_000;
+  using db = new DatabaseSync(join(fleet.dir, 'state', profile, 'ledger.db'));
+  db.prepare('UPDATE tasks SET updated_at = updated_at - ?').run(age);
+  const contexts = join(fleet.dir, 'workspaces', profile, 'contexts');
+  const then = new Date(Date.now() - age);
+  for (const name of readdirSync(contexts)) utimesSync(join(contexts, name, 'context'), then, then);
+}
+
 const deleteContext = (fleet: Fleet, contextId: string) => {
   const args = [CLI, 'context', 'delete', contextId, '--results', 'delete', '--dir', fleet.dir, '--json'];
   return runProgram(process.execPath, args);
@@ -33,16 +55,11 @@ test('a deleted context leaves nothing in the state and the workspace of any pro
 }, async (t) => {
   const fleet = await startFleet(t);
   const secret = `secret-${randomUUID()}`;
-  const work = async (contextId: string, brief: string) => {
-    const sent = dispatch({ brief, routing: { target: 'neo' } });
-    const { body } = await call(fleet.target('switch'), 'SendMessage', message(sent, { contextId }));
-    return { task: body.result?.task, error: body.error, result: resultOf(body.result?.task) };
-  };
+  const work = (contextId: string, brief: string) => workAtNeo(fleet, contextId, brief);
   assert.equal((await work('kept', runbook('a.txt', 'nothing', 'cat a.txt'))).result.status, 'done');
   const { task, result } = await work('gone', runbook('a.txt', secret, 'cat a.txt'));
   assert.equal(result.status, 'done', JSON.stringify(result));
-  const results = (...args: string[]): string =>
-    execFileSync('git', ['-C', join(fleet.dir, 'workspaces/neo/results.git'), ...args], { encoding: 'utf8' });
+  const results = (...args: string[]): string => resultsOfNeo(fleet, ...args);
   const blob = results('rev-parse', 'fleet/gone:a.txt').trim();
   const found = filesWith(fleet, secret);
   for (const name of ['switch', 'neo'])
@@ -81,4 +98,43 @@ test('a deleted context leaves nothing in the state and the workspace of any pro
   );
   assert.match(await fleet.metrics('switch'), /^fleet_tasks_total\{.*status="done".*\} 2$/m);
   assert.equal((await work('gone', runbook('a.txt', 'anew', 'cat a.txt'))).result.status, 'done');
+});
+
+test('a caller deletes a result at a peer after the retention has removed its tasks and their contexts', {
+  timeout: 200_000,
+}, async (t) => {
+  const fleet = await startFleet(t);
+  for (const context of ['kept', 'gone']) {
+    const { result } = await workAtNeo(fleet, context, runbook('a.txt', context, 'cat a.txt'));
+    assert.equal(result.status, 'done', JSON.stringify(result));
+  }
+  const branches = (): string =>
+    resultsOfNeo(fleet, 'for-each-ref', '--format=%(refname:short)', 'refs/heads');
+  const pair = ['switch', 'neo'];
+  for (const name of pair) {
+    const published = async (): Promise<boolean> =>
+      /^fleet_outbox_backlog 0$/m.test(await fleet.metrics(name));
+    await until(published, `${name} to publish its events`);
+  }
+  for (const name of pair) {
+    await fleet.terminate(name);
+    makeOld(fleet, name);
+  }
+  await fleet.up();
+  for (const name of pair)
+    await until(() => fleet.log(name).includes('finished tasks removed'), `the retention of ${name}`);
+  await until(() => fleet.log('neo').includes('contexts and results removed'), 'the contexts to go');
+  assert.equal(branches(), 'fleet/gone\nfleet/kept\n');
+  const listed = await call(fleet.target('switch'), 'ListTasks', {});
+  assert.deepEqual(listed.body.result.tasks, []);
+
+  const { code, stdout, stderr } = await deleteContext(fleet, 'gone');
+  assert.equal(code, 0, stderr);
+  const { tasks, result, peers } = JSON.parse(stdout);
+  assert.deepEqual(
+    [tasks, result, peers],
+    [0, 'none', [{ peer: 'neo', context_id: 'gone', state: 'deleted' }]],
+  );
+  assert.equal(branches(), 'fleet/kept\n');
+  assert.match((await deleteContext(fleet, 'gone')).stderr, /HTTP 404: context gone is not known/);
 });

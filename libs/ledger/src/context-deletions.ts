@@ -1,6 +1,7 @@
 import { FleetError } from '@hermes-fleet/protocol';
 import { integer, oneOf, type Queries, type Row, text } from '@hermes-fleet/store';
 import { z } from 'zod';
+import { forgetCallersOf } from './context-callers.ts';
 import type {
   ContextDeletion,
   ContextDeletionProgress,
@@ -72,8 +73,10 @@ export function recordProgress(
       peer.contextId,
     );
   const deletion = findDeletion(db, contextId);
-  if (deletion?.removed && deletion.peers.every(({ state }) => state !== 'pending'))
-    db.run('DELETE FROM context_deletions WHERE context_id = ?', contextId);
+  if (!deletion?.removed || deletion.peers.some(({ state }) => state === 'pending')) return deletion;
+  db.run('DELETE FROM context_deletions WHERE context_id = ?', contextId);
+  const isKept = deletion.removed.result === 'kept';
+  if (!isKept) forgetCallersOf(db, contextId, { peers: results === 'delete' });
   return deletion;
 }
 

@@ -60,19 +60,35 @@ export interface SentWork {
   readonly isSubtask: boolean;
 }
 
+/** A context whose callers the ledger remembers after their tasks. */
+export interface RememberedContext {
+  readonly contextId: string;
+  /** One of its callers is forgettable. */
+  readonly mayGo: boolean;
+}
+
+/** Which callers of a context of which nothing is left here can be forgotten; times in ms since the epoch. */
+export interface Forgettable {
+  /** One that was remembered at this time or later stays. */
+  readonly before: number;
+  /** One with work at peers stays if it was remembered at this time or later; undefined: it stays. */
+  readonly peersBefore?: number | undefined;
+}
+
 /** The deletion of contexts. A deletion that was asked for is durable until it is complete. */
 export interface LedgerContexts {
   /**
    * Erases the caller's tasks of a context with all their rows, and remembers what else is to be deleted, in one
-   * transaction. Figures stay, and events that are not published yet keep being published. While the deletion is
+   * transaction. A caller whose tasks were pruned, or erased with `keep`, is remembered with the peers that did work of
+   * them, and can delete what is left: a deletion of no tasks. Figures stay, and events that are not published yet keep being published. While the deletion is
    * incomplete, `Ledger.accept` refuses tasks of the context with CONTEXT_IN_USE, and a second call returns the deletion;
    * if it asks for `delete` after `keep`, the deletion begins again with that. Throws TASK_NOT_FOUND if the caller has no
-   * task in the context, CONTEXT_SHARED if another caller has one too, and CONTEXT_IN_USE if a task has not ended, or a
+   * task in the context and is not remembered, CONTEXT_SHARED if another caller has one or is remembered, and CONTEXT_IN_USE if a task has not ended, or a
    * peer may still be doing it.
    */
   delete(request: ContextDeletionRequest): Promise<ContextDeletion>;
   /**
-   * Removes what erased tasks left in the ledger's file and its write-ahead log. Calls are answered together, and keep a
+   * Removes what erased and pruned tasks left in the ledger's file and its write-ahead log. Calls are answered together, and keep a
    * distance, because each blocks the thread (see `Store.purge`). Throws STORE_UNAVAILABLE.
    */
   purge(): Promise<void>;
@@ -80,10 +96,18 @@ export interface LedgerContexts {
   deletions(): ContextDeletion[];
   /**
    * Records what a deletion achieved, and resolves with its new state. It is complete, and forgotten, when the files are
-   * removed and no peer is pending. A step of another mode than the deletion has now changes nothing. Undefined for one
+   * removed and no peer is pending; its caller is forgotten too, unless something may be left: a result that was kept, or
+   * with `keep` work at peers. A step of another mode than the deletion has now changes nothing. Undefined for one
    * that is not known.
    */
   record(contextId: string, progress: ContextDeletionProgress): Promise<ContextDeletion | undefined>;
+  /**
+   * The contexts with remembered callers that sort after `after` by code point, sorted, at most `limit`, and whether
+   * `forget` would forget a caller.
+   */
+  remembered(after: string, limit: number, forgettable: Forgettable): RememberedContext[];
+  /** Forgets callers of contexts of which nothing is left here, and resolves with their number. */
+  forget(contextIds: readonly string[], forgettable: Forgettable): Promise<number>;
   /** The peers to which work of a task was sent, without copies. */
   sentBy(taskId: string): SentWork[];
 }

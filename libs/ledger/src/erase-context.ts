@@ -1,12 +1,8 @@
 import { type Clock, FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
 import { json, type Queries, text } from '@hermes-fleet/store';
+import { findCallers, findCallersPeers, rememberCallers } from './context-callers.ts';
 import { findDeletion } from './context-deletions.ts';
-import type {
-  ContextDeletion,
-  ContextDeletionRequest,
-  PeerDeletionState,
-  SentWork,
-} from './context-types.ts';
+import type { ContextDeletion, ContextDeletionRequest, PeerDeletionState } from './context-types.ts';
 import { isKept } from './late-results.ts';
 
 /** How many tasks a refusal names. */
@@ -27,8 +23,9 @@ export function eraseContext(
     contextId,
   );
   const own = tasks.filter((task) => task.caller === caller);
-  if (own.length === 0) throw unknownContext(contextId);
-  if (own.length < tasks.length) throw shared(contextId);
+  const remembered = findCallers(db, contextId);
+  if (own.length === 0 && !remembered.includes(caller)) throw unknownContext(contextId);
+  if (own.length < tasks.length || remembered.some((other) => other !== caller)) throw shared(contextId);
   const ids = own.map((task) => text(task, 'id'));
   const unfinished = own.filter((task) => task.ended_seq === null).map((task) => text(task, 'id'));
   if (unfinished.length > 0)
@@ -41,7 +38,7 @@ export function eraseContext(
       'a peer may still be doing them: wait until it has answered, a day at most',
     );
   const rootIds = rootsOf(db, contextId);
-  const sent = sentWork(db, 't.context_id = ?', contextId);
+  rememberCallers(db, clock.now(), 't.context_id = ?', contextId);
   db.run(
     'INSERT INTO context_deletions (context_id, caller, asked_at, results, tasks, root_ids) VALUES (?, ?, ?, ?, ?, ?)',
     contextId,
@@ -51,7 +48,7 @@ export function eraseContext(
     ids.length,
     JSON.stringify(rootIds),
   );
-  for (const { peer, isSubtask } of sent)
+  for (const { peer, isSubtask } of findCallersPeers(db, contextId, caller))
     db.run(
       'INSERT INTO context_deletion_peers (context_id, peer, peer_context_id, state) VALUES (?, ?, ?, ?)',
       contextId,
@@ -63,23 +60,6 @@ export function eraseContext(
   const deletion = findDeletion(db, contextId);
   if (!deletion) throw new FleetError('INTERNAL', `the deletion of context ${contextId} is lost`);
   return { deletion, erased: ids };
-}
-
-/** Work of tasks `t` that was sent to peers: reported when it was sent and while it was followed, and in the result. */
-export function sentWork(db: Queries, condition: string, value: string): SentWork[] {
-  const rows = db.all(
-    `SELECT json_extract(e.data, '$.peer') AS peer, json_type(e.data, '$.part') IS NOT NULL AS is_subtask
-     FROM tasks t JOIN events e ON e.task_id = t.id
-     WHERE ${condition} AND e.type IN ('delegated', 'progress') AND json_type(e.data, '$.peer') = 'text'
-     UNION
-     SELECT json_extract(a.value, '$.peer'), 0
-     FROM tasks t JOIN payloads p ON p.task_id = t.id, json_each(p.result, '$.attempts') a
-     WHERE ${condition} AND json_type(a.value, '$.peer') = 'text'
-     ORDER BY peer, is_subtask`,
-    value,
-    value,
-  );
-  return rows.map((row) => ({ peer: text(row, 'peer'), isSubtask: row.is_subtask === 1 }));
 }
 
 /** A caller that asks again may ask for more. */
@@ -136,7 +116,7 @@ function unknownContext(contextId: string): FleetError {
 function shared(contextId: string): FleetError {
   return new FleetError(
     'CONTEXT_SHARED',
-    `context ${contextId} has tasks of another caller too: it goes with its last task, after the retention`,
+    `context ${contextId} has tasks of another caller too, or had: only the retention removes it`,
   );
 }
 

@@ -1,8 +1,9 @@
 import { type Clock, type Count, TERMINAL_EVENTS } from '@hermes-fleet/protocol';
 import { createWakeups, openStore, type Queries, type Store, type StoreOptions } from '@hermes-fleet/store';
 import { createCheckpoints } from './checkpoints.ts';
+import { findRemembered, forgetCallers } from './context-callers.ts';
 import { findDeletions, recordProgress } from './context-deletions.ts';
-import { eraseContext, sentWork } from './erase-context.ts';
+import { eraseContext } from './erase-context.ts';
 import { addCounts, closeReservations, createFigures, type Recorded } from './figures.ts';
 import {
   dropKeptCheckpoint,
@@ -16,6 +17,7 @@ import { createPurges } from './purges.ts';
 import { answerQuestion, askQuestion, findQuestions, withdrawQuestion } from './questions.ts';
 import { peerRecord } from './rows.ts';
 import { LEDGER } from './schema.ts';
+import { findSentWork } from './sent-work.ts';
 import { listTasks } from './task-list.ts';
 import {
   acceptTask,
@@ -166,7 +168,7 @@ export function createLedger(
         db.run('DELETE FROM peers WHERE agent_id = ?', agentId);
       }),
     prune: async (before, batch) => {
-      const pruned = await store.write((db) => pruneTasks(db, before, batch), forget);
+      const pruned = await store.write((db) => pruneTasks(db, clock, before, batch), forget);
       return pruned.length;
     },
     hasContext: (contextId) => store.read((db) => hasContext(db, contextId)),
@@ -182,7 +184,10 @@ export function createLedger(
       purge: purges.purge,
       deletions: () => store.read(findDeletions),
       record: (contextId, progress) => store.write((db) => recordProgress(db, contextId, progress)),
-      sentBy: (taskId) => store.read((db) => sentWork(db, 't.id = ?', taskId)),
+      remembered: (after, limit, forgettable) =>
+        store.read((db) => findRemembered(db, after, limit, forgettable)),
+      forget: (contextIds, forgettable) => store.write((db) => forgetCallers(db, contextIds, forgettable)),
+      sentBy: (taskId) => store.read((db) => findSentWork(db, taskId)),
     },
     tokens: createTokenStore(store, clock, (recorded) => figures.announce(recorded)),
     figures,

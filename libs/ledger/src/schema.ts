@@ -141,6 +141,20 @@ const MIGRATIONS: readonly string[] = [
     detail TEXT,
     PRIMARY KEY (context_id, peer, peer_context_id)
   ) STRICT, WITHOUT ROWID;
+  CREATE TABLE context_callers (
+    context_id TEXT NOT NULL,
+    caller TEXT NOT NULL,
+    remembered_at INTEGER NOT NULL,
+    PRIMARY KEY (context_id, caller)
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE context_caller_peers (
+    context_id TEXT NOT NULL,
+    caller TEXT NOT NULL,
+    peer TEXT NOT NULL,
+    is_subtask INTEGER NOT NULL,
+    PRIMARY KEY (context_id, caller, peer, is_subtask),
+    FOREIGN KEY (context_id, caller) REFERENCES context_callers (context_id, caller) ON DELETE CASCADE
+  ) STRICT, WITHOUT ROWID;
   CREATE TABLE erased_events (
     seq INTEGER PRIMARY KEY,
     task_id TEXT NOT NULL,

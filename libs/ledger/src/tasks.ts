@@ -1,5 +1,6 @@
 import { type Clock, FleetError, TERMINAL_EVENTS } from '@hermes-fleet/protocol';
 import { type Queries, text } from '@hermes-fleet/store';
+import { rememberCallers } from './context-callers.ts';
 import { assertNotDeleting } from './context-deletions.ts';
 import { utcDay } from './figures.ts';
 import { dropCheckpoint } from './late-results.ts';
@@ -171,20 +172,22 @@ export const hasContext = (db: Queries, contextId: string): boolean =>
 
 /**
  * Removes up to `batch` ended tasks that were last updated before `before` (ms since the epoch), with all their rows,
- * and returns their ids; also removes the spending of the days before that time. The terminal event is a task's last: at
- * or below the cursor, all events of the task are published.
+ * remembers their callers, and returns their ids; also removes the spending of the days before that time. The terminal
+ * event is a task's last: at or below the cursor, all events of the task are published.
  */
-export function pruneTasks(db: Queries, before: number, batch: number): string[] {
+export function pruneTasks(db: Queries, clock: Clock, before: number, batch: number): string[] {
   db.run('DELETE FROM spending WHERE day < ?', utcDay(before));
-  return db
+  const ids = db
     .all(
-      `DELETE FROM tasks WHERE id IN (
-         SELECT id FROM tasks
-         WHERE updated_at < ? AND ended_seq <= (SELECT cursor FROM outbox)
-         ORDER BY updated_at, id LIMIT ?
-       ) RETURNING id`,
+      `SELECT id FROM tasks
+       WHERE updated_at < ? AND ended_seq <= (SELECT cursor FROM outbox)
+       ORDER BY updated_at, id LIMIT ?`,
       before,
       batch,
     )
     .map((row) => text(row, 'id'));
+  const pruned = JSON.stringify(ids);
+  rememberCallers(db, clock.now(), 't.id IN (SELECT value FROM json_each(?))', pruned);
+  db.run('DELETE FROM tasks WHERE id IN (SELECT value FROM json_each(?))', pruned);
+  return ids;
 }

@@ -241,7 +241,7 @@ export interface Ledger {
   forgetPeer(agentId: string): Promise<void>;
   /**
    * Removes up to `batch` ended tasks that were last updated before `before` (ms since the epoch), with all their rows,
-   * and resolves with their number. Keeps tasks with events that the bus has not acknowledged. Also removes the spending of
+   * remembers their callers (see `LedgerContexts`), and resolves with their number. Keeps tasks with events that the bus has not acknowledged. Also removes the spending of
    * days before that time.
    */
   prune(before: number, batch: number): Promise<number>;

@@ -16,12 +16,18 @@ function ledgerAt(t: TestContext, clock: Clock): Ledger {
   return ledger;
 }
 
-async function finished(ledger: Ledger, count: number): Promise<void> {
+async function finished(
+  ledger: Ledger,
+  count: number,
+  contextOf: (id: string) => string = () => 'c',
+  peer?: string,
+): Promise<void> {
   const ids = Array.from({ length: count }, () => systemIds.uuid());
   await Promise.all(
     ids.map(async (id) => {
       const work = { fingerprint: 'f', message: {}, dispatch: {} };
-      await ledger.accept({ id, contextId: 'c', caller: 'switch', key: id, ...work });
+      await ledger.accept({ id, contextId: contextOf(id), caller: 'switch', key: id, ...work });
+      if (peer !== undefined) await ledger.append(id, { type: 'delegated', data: { peer } });
       await ledger.append(id, { type: 'done', data: {} }, { result: {} });
     }),
   );
@@ -31,6 +37,9 @@ async function publishAll(ledger: Ledger): Promise<void> {
   const newest = ledger.outbox.read(0, 10_000).at(-1);
   if (newest) await ledger.outbox.advance(newest.seq);
 }
+
+const remembered = (ledger: Ledger): string[] =>
+  ledger.contexts.remembered('', 10_000, { before: 0 }).map(({ contextId }) => contextId);
 
 const left = (ledger: Ledger): number => ledger.list({ pageSize: 1 }).totalSize;
 
@@ -60,7 +69,8 @@ test('a ledger that cannot be written is retried after an hour', async () => {
   const clock = manualClock();
   const answers = [() => Promise.reject(new Error('disk full')), async () => 0];
   const prune = async (): Promise<number> => (answers.shift() ?? assert.fail('pruned too often'))();
-  const ledger = { prune, hasContext: () => false, contextIds: () => [] };
+  const nothing = { remembered: () => [], forget: async () => assert.fail('nothing to forget') };
+  const ledger = { prune, hasContext: () => false, contextIds: () => [], contexts: nothing };
   const retention = startRetention({ ledger, finishedTasksDays: 1, clock, log: silentLog });
   await clock.asleep(1);
   clock.advance(HOUR_MS);
@@ -87,6 +97,7 @@ test('contexts are pruned after the tasks that needed them, every hour, and a fa
       if (calls.length === 1) throw new Error('no room');
       return { contexts: 1, results: 2 };
     },
+    held: async () => () => false,
   };
   const retention = startRetention({ ledger, finishedTasksDays: 30, resultsDays: 90, contexts, clock, log });
   await clock.asleep(1);
@@ -114,6 +125,7 @@ test('closing ends the removal of contexts', async (t) => {
       resolve();
       return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
     },
+    held: () => assert.fail('the retention is closed'),
   };
   const retention = startRetention({
     ledger: ledgerAt(t, clock),
@@ -125,4 +137,70 @@ test('closing ends the removal of contexts', async (t) => {
   await begun;
   await retention.close();
   assert.deepEqual(log.messages, []);
+});
+
+test('callers are forgotten when nothing is left of their contexts, here and at peers', async (t) => {
+  const clock = manualClock();
+  const ledger = ledgerAt(t, clock);
+  const log = recordingLog();
+  await finished(ledger, 450, (id) => id);
+  await finished(ledger, 1, () => 'with-result');
+  await finished(ledger, 1, () => 'at-peer', 'trinity');
+  await publishAll(ledger);
+  const held = new Set(['with-result']);
+  let failures = 0;
+  const contexts: RetainedContexts = {
+    prune: async () => ({ contexts: 0, results: 0 }),
+    async held() {
+      if (failures-- > 0) throw new Error('no room');
+      return (contextId) => held.has(contextId);
+    },
+  };
+  const hour = async (): Promise<void> => {
+    clock.advance(HOUR_MS);
+    await clock.asleep(1);
+  };
+  const start = (resultsDays?: number) =>
+    startRetention({ ledger, finishedTasksDays: 30, resultsDays, contexts, clock, log });
+  clock.advance(30 * DAY_MS + 1);
+  const retention = start();
+  await clock.asleep(1);
+  assert.equal(remembered(ledger).length, 452, 'no younger than the look at the workspace');
+  failures = 1;
+  await hour();
+  assert.deepEqual(log.messages.slice(1), [
+    'warn: callers of removed contexts not forgotten: trying again in an hour',
+  ]);
+  await hour();
+  assert.deepEqual(remembered(ledger), ['at-peer', 'with-result']);
+  clock.advance(1_000 * DAY_MS);
+  await hour();
+  assert.deepEqual(remembered(ledger), ['at-peer', 'with-result']);
+  held.clear();
+  await hour();
+  assert.deepEqual(remembered(ledger), ['at-peer']);
+  await retention.close();
+
+  const longer = start(1_001);
+  await clock.asleep(1);
+  assert.deepEqual(remembered(ledger), ['at-peer'], 'the peer may have the result');
+  clock.advance(DAY_MS);
+  await clock.asleep(1);
+  assert.deepEqual(remembered(ledger), []);
+  await longer.close();
+});
+
+test('a member without contexts remembers the callers of pruned tasks for an hour', async (t) => {
+  const clock = manualClock();
+  const ledger = ledgerAt(t, clock);
+  await finished(ledger, 3, (id) => id);
+  await publishAll(ledger);
+  clock.advance(30 * DAY_MS + 1);
+  const retention = startRetention({ ledger, finishedTasksDays: 30, clock, log: silentLog });
+  await clock.asleep(1);
+  assert.equal(remembered(ledger).length, 3);
+  clock.advance(HOUR_MS);
+  await clock.asleep(1);
+  assert.deepEqual(remembered(ledger), []);
+  await retention.close();
 });

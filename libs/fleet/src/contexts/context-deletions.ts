@@ -36,7 +36,7 @@ export interface ContextDeletionAsked {
 /** Deletes contexts with everything that belongs to them, here and at peers (docs/operations.md#delete-a-context). */
 export interface ContextDeletions {
   /**
-   * Erases the caller's tasks of the context durably, then removes its files and asks its peers; waits a few seconds for
+   * Erases the caller's tasks of the context durably, if there still are any, then removes its files and asks its peers; waits a few seconds for
    * these, and resolves with what is done. The rest is done in the background, and after a restart. Throws as
    * `LedgerContexts.delete` does, and the reason of `closed`.
    */

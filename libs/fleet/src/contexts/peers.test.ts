@@ -5,6 +5,7 @@ import { deleteOverHttp, filesWith, folderContexts, watchedDeletions } from '../
 import { dispatching } from '../testing/messages.ts';
 import { relayFleet } from '../testing/relay-fleet.ts';
 import { ORCHESTRATES, OWN, resultsOf, tasksAt } from '../testing/subtask-fleet.ts';
+import type { TestProfile } from '../testing/test-profile.ts';
 import { introduce, sending, toolFleet } from '../testing/tool-fleet.ts';
 
 const SECRET = 'a-secret-in-the-brief';
@@ -69,6 +70,7 @@ test(
     assert.deepEqual(contexts.neo.removals, [
       [CONTEXT, { results: 'keep', rootIds: contexts.neo.removals[0]?.[1].rootIds }],
     ]);
+    assert.equal((await deleteOverHttp(orchestrator, CONTEXT, '?results=delete')).body.tasks, 0);
     assert.equal((await deleteOverHttp(orchestrator, CONTEXT)).status, 404);
     await relayed(fleet);
     assert.equal(tasksAt(neo), 2);
@@ -85,6 +87,35 @@ test('results=delete is passed on', deadline, async (t) => {
       ['delete'],
     );
 });
+
+/** Prunes all tasks of a profile, which it need not have published. */
+async function pruneAll({ ledger }: TestProfile): Promise<void> {
+  await ledger.outbox.advance(ledger.outbox.read(ledger.outbox.cursor(), 10_000).at(-1)?.seq ?? 0);
+  await ledger.prune(Date.now() + 1_000, 100);
+}
+
+test(
+  'results are deleted everywhere for their caller after the tasks were pruned everywhere',
+  deadline,
+  async (t) => {
+    const fleet = await pair(t);
+    const { orchestrator, neo, contexts, secrets } = fleet;
+    await relayed(fleet);
+    for (const each of [orchestrator, neo]) await pruneAll(each);
+    assert.deepEqual([tasksAt(orchestrator), tasksAt(neo)], [0, 0]);
+    const stranger = await deleteOverHttp(neo, CONTEXT, '?results=delete');
+    assert.deepEqual([stranger.status, stranger.body.error.code], [404, 'TASK_NOT_FOUND']);
+    assert.notDeepEqual(secrets(), []);
+    const { status, body } = await deleteOverHttp(orchestrator, CONTEXT, '?results=delete');
+    assert.deepEqual([status, body.tasks], [200, 0]);
+    assert.deepEqual(body.peers, [{ peer: 'neo', context_id: CONTEXT, state: 'deleted' }]);
+    assert.deepEqual(contexts.neo.removals, [[CONTEXT, { results: 'delete', rootIds: [] }]]);
+    assert.deepEqual(secrets(), [], 'what pruned tasks left in the files of the ledgers is gone too');
+    for (const each of [orchestrator, neo])
+      assert.deepEqual(each.ledger.contexts.remembered('', 1, { before: 0 }), []);
+    assert.equal((await deleteOverHttp(orchestrator, CONTEXT, '?results=delete')).status, 404);
+  },
+);
 
 test('a refusal of the peer is reported, and the deletion is complete', deadline, async (t) => {
   const fleet = await pair(t);
@@ -133,7 +164,7 @@ test('a peer that is down is asked again until it has deleted the context', dead
   await neo.restart();
   await complete;
   assert.deepEqual(secrets(), []);
-  assert.equal((await deleteOverHttp(orchestrator, CONTEXT)).status, 404);
+  assert.deepEqual(orchestrator.ledger.contexts.deletions(), []);
 });
 
 test('a crash between the erasure and the rest is made good by the next start', deadline, async (t) => {
@@ -169,7 +200,7 @@ test(
       detail,
       /^neo answers HTTP 404, .*upgrade it, or have its operator delete context the\/context/,
     );
-    assert.equal((await deleteOverHttp(fleet.orchestrator, CONTEXT)).status, 404);
+    assert.deepEqual(fleet.orchestrator.ledger.contexts.deletions(), []);
   },
 );
 
