@@ -53,7 +53,7 @@ function outcomeOf(options: DeleteAtPeerOptions, status: number, body: JsonObjec
   if (status === 404 && code === 'TASK_NOT_FOUND') return { state: 'deleted' };
   if (code === 'CONTEXT_IN_USE') return { state: 'pending', detail: `${name} has unfinished tasks in it` };
   if (code === 'CONTEXT_SHARED')
-    return { state: 'refused', detail: `${name} has tasks of another caller in it` };
+    return { state: 'refused', detail: `${name} has or had tasks of another caller in it` };
   if (status === 401 || status === 403)
     return {
       state: 'refused',
