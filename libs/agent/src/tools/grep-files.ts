@@ -18,7 +18,7 @@ export interface GrepOptions {
 }
 
 /**
- * * `grep_files` finds matching lines with the machine's `grep`, confined like the agent's commands and with a
+ * `grep_files` finds matching lines with the machine's `grep`, confined like the agent's commands and with a
  * deadline, so no expression can block the gateway. Without a `grep`, the gateway itself searches for literal text.
  */
 export function grepFilesTool(options: GrepOptions): AgentTool {

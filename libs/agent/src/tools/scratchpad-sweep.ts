@@ -32,7 +32,7 @@ export interface SweepOptions {
 }
 
 /**
- * * Removes the scratchpads and spilled outputs of finished tasks from every tree, `keepDays` after their last use
+ * Removes the scratchpads and spilled outputs of finished tasks from every tree, `keepDays` after their last use
  * (docs/agent.md#progress-scratchpad-memory). Each is first renamed in one step, then removed by a confined command,
  * with the rights of a command. Symlinks are removed, not followed. Resolves with the number of scratchpads and
  * outputs.

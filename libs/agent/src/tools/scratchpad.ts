@@ -33,7 +33,7 @@ export function scratchName(rootId: string): string {
 export const scratchDir = (task: AdmittedTask): string => `${SCRATCH}/${scratchName(rootIdOf(task))}`;
 
 /**
- * * `scratchpad_read`, `scratchpad_write` and `scratchpad_list` manage intermediate results that a task and its
+ * `scratchpad_read`, `scratchpad_write` and `scratchpad_list` manage intermediate results that a task and its
  * sub-agents share. An agent's access depends on which of these tools it gets.
  */
 export function scratchpadTools(): AgentTool[] {

@@ -22,7 +22,7 @@ export interface AnchoredFiles {
 }
 
 /**
- * * The gateway opens these files with its own rights while confined commands may change the tree, so checking the path
+ * The gateway opens these files with its own rights while confined commands may change the tree, so checking the path
  * is not enough. Symlinks are resolved and checked first. Then every component is opened below its parent's descriptor
  * (`/proc/self/fd/N/name`) without following symlinks. A change in between causes an error, never an escape.
  * `otherUser`: commands run as `user`, with whom written files are shared.

@@ -30,7 +30,7 @@ export async function lockedSince(gitDir: string): Promise<number | undefined> {
 }
 
 /**
- * * Returns why the tree is not fit for a commit, undefined when it is. A commit must neither be lost nor end an
+ * Returns why the tree is not fit for a commit, undefined when it is. A commit must neither be lost nor end an
  * operation that somebody else began.
  */
 export async function obstacle(git: Git, place: GitPlace, gitDir: string): Promise<string | undefined> {

@@ -33,7 +33,7 @@ const OpenedSchema = z.object({
 type OpenedRecord = z.output<typeof OpenedSchema> & { readonly leader?: z.output<typeof ProcessSchema> };
 
 /**
- * * Keeps each record as a small file in `dir`. Nothing is synced: a crash of the gateway loses no write, and a crash
+ * Keeps each record as a small file in `dir`. Nothing is synced: a crash of the gateway loses no write, and a crash
  * of the machine leaves no process. `byEnv`: commands without a mark group are identified by their environment.
  */
 export function createCommandRecords(dir: string, options: { readonly byEnv: boolean }): CommandRecords {

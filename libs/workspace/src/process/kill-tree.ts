@@ -12,7 +12,7 @@ export interface Marks {
 }
 
 /**
- * * Kills a command and everything it started: its process group, its descendants, and all processes with one of its
+ * Kills a command and everything it started: its process group, its descendants, and all processes with one of its
  * marks. Neither setsid nor a double fork escapes. Synchronous, because a process could fork between two event-loop
  * turns.
  */

@@ -61,7 +61,7 @@ export interface CommandResult {
 const CLOSE_MS = 2000;
 
 /**
- * * Runs a command in its own process group and resolves when all its processes are gone. The whole process tree is
+ * Runs a command in its own process group and resolves when all its processes are gone. The whole process tree is
  * killed on timeout, on too much output, on abort (which rejects with the signal's reason), and after the command's
  * exit, for background processes that it left. Rejects when the command cannot be started: with CAPACITY when the machine
  * has no room for another process.

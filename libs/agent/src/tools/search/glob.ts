@@ -5,7 +5,7 @@ const MAX_ALTERNATIVES = 64;
 export type Glob = (path: string) => boolean;
 
 /**
- * * Parses a path pattern: `*` and `?` within a name, `[a-z]` and `[!a-z]`, `**` for any directories, `{a,b}`. A
+ * Parses a path pattern: `*` and `?` within a name, `[a-z]` and `[!a-z]`, `**` for any directories, `{a,b}`. A
  * pattern without a slash matches names in any directory. Matching time is at most proportional to the product of the
  * lengths of pattern and path. Throws ToolError for an invalid pattern.
  */

@@ -19,7 +19,7 @@ const SCRIPT = `echo; test "$1" = - || test "$1" = "$(stat -c %d:%i .)" || exit 
 command -v grep >/dev/null || exit ${NO_PROGRAM}; ulimit -v ${MAX_MEMORY_KB}; exec grep "$@"`;
 
 /**
- * * Searches with `grep`, confined to the workspace, so it reads only files that the agent's commands can read. It
+ * Searches with `grep`, confined to the workspace, so it reads only files that the agent's commands can read. It
  * starts in the open directory itself, or reads the open file, so a symlink planted in the meantime has no effect.
  * Resolves with notes for the model.
  */
