@@ -93,8 +93,11 @@ export function createLoopExecutor(options: LoopOptions): Executor {
         const left = uncommitted.flatMap(({ todo, certain }) => (certain || hasChanges ? [todo] : []));
         return { ...result, nextSteps: [...result.nextSteps, ...left] };
       } catch (error) {
-        const keep = resumesLater(context, error) ? workspace.leave : workspace.commit;
-        await keep(commitMessage(task)).catch((cause) => {
+        const message = commitMessage(task);
+        const kept = resumesLater(context, error)
+          ? workspace.leave(message)
+          : workspace.commit(message, { isTold: false });
+        await kept.catch((cause) => {
           log.error(
             { ...taskFields(task), err: cause },
             'the work of an interrupted task could not be committed',

@@ -15,12 +15,13 @@ export interface Results extends Omit<ResultRefs, 'delete'> {
   /** A new path for a pack of a task. The file is removed by `forget`. */
   passing(): string;
   forget(file: string): Promise<void>;
+  /** Makes the pack's commit the context's result. Throws RefusedPack (`examine`), and changes nothing then. */
+  take(name: string, pack: TasksPack): Promise<void>;
   /**
-   * Makes the pack's commit the context's result. Returns the repositories in its tree, at most `MAX_EMBEDDED`, of which the result
-   * has the id of a commit and no file, and which `since` did not have so. Throws RefusedPack (`examine`), and changes
-   * nothing then.
+   * The repositories in the tree of a commit, at most `MAX_EMBEDDED`, of which a result has the id of a commit and no file,
+   * and which the other commit does not have so.
    */
-  take(name: string, pack: TasksPack, since?: string): Promise<string[]>;
+  embedded(from: string, to: string): Promise<string[]>;
   /** Writes the history of a result that the base lacks to a new file. */
   give(file: string, commit: string, base: string): Promise<void>;
   /** Sorted paths that differ between two commits, deleted ones included. */
@@ -71,21 +72,22 @@ export async function openResults(options: {
     ...refs,
     passing: () => passing(store),
     forget: (file) => rm(file, { force: true }),
-    async take(name, pack, since = pack.base) {
-      const embedded = await examine(git, checked, pack, async ({ keep }) => {
+    async take(name, pack) {
+      await examine(git, checked, pack, async ({ keep }) => {
         await using _kept = await keep();
         await setShallow(store, await options.base.shallow());
-        const both = [since, branchRef(name), pack.commit, baseRef(name), pack.base];
-        const set = await git.exec(store.place, '/bin/sh', ['-c', SET_BOTH, 'sh', ...both]);
-        if (set.exitCode !== 0)
+        const both = [branchRef(name), pack.commit, baseRef(name), pack.base];
+        if ((await git.script(store.place, SET_BOTH, both)) !== 0)
           throw new FleetError('INTERNAL', `the result of context ${name} cannot be recorded`);
-        const found = set.stdout.split('\n').filter((path) => path !== '');
-        if (found.length <= MAX_EMBEDDED && found.pop() !== 'whole')
-          log.error({ context: name, stderr: set.stderr.slice(0, 2000) }, 'git failed to compare a result');
-        return found.slice(0, MAX_EMBEDDED);
       });
       await repackSometimes();
-      return embedded;
+    },
+    async embedded(from, to) {
+      const { stdout, stderr } = await git.exec(store.place, '/bin/sh', ['-c', EMBEDDED, 'sh', from, to]);
+      const found = stdout.split('\n').filter((path) => path !== '');
+      if (found.length <= MAX_EMBEDDED && found.pop() !== 'whole')
+        log.error({ from, to, stderr: stderr.slice(0, 2000) }, 'git failed to compare a result');
+      return found.slice(0, MAX_EMBEDDED);
     },
     async give(file, commit, base) {
       const script = { text: PACK, args: [commit, base] };
@@ -120,11 +122,8 @@ export async function openResults(options: {
   };
 }
 
-/**
- * Sets two refs. Then prints the raw diff of the paths that are the commit of another repository in the first and not so in
- * the commit before the refs, up to one more than `MAX_EMBEDDED`, and a last line when there are no more.
- */
-const SET_BOTH = `since=$1; shift
-printf 'update %s %s\\n' "$@" | git update-ref --stdin || exit
-{ git diff-tree -r --no-renames "$since" "$2" && echo whole; } | grep -a -m ${MAX_EMBEDDED + 1} -e '^:[0-7]* 160000 ' -e '^whole$' | cut -f 2-; true`;
+const SET_BOTH = `printf 'update %s %s\\n' "$@" | git update-ref --stdin`;
+/** Prints paths, up to one more than `MAX_EMBEDDED`, and a last line when there are no more. */
+const EMBEDDED = `{ git diff-tree -r --no-renames "$1" "$2" && echo whole; } |
+grep -a -m ${MAX_EMBEDDED + 1} -e '^:[0-7]* 160000 ' -e '^whole$' | cut -f 2-; true`;
 const PACK = `echo; printf '%s\\n^%s\\n' "$1" "$2" | git pack-objects --revs --stdout -q`;

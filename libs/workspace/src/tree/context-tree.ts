@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { type Clock, FleetError, type Log } from '@hermes-fleet/protocol';
 import type { Confinement } from '../confinement/confinement.ts';
 import { isThere } from '../files/is-there.ts';
-import { named, notAdded, type Uncommitted } from '../git/add-all.ts';
-import { LEFT_OUT, NAMES, pathsOf } from '../git/diff.ts';
+import { notAdded, type Uncommitted } from '../git/add-all.ts';
+import { LEFT_OUT } from '../git/diff.ts';
 import type { Git, GitPlace } from '../git/git.ts';
 import type { Base } from '../stores/base.ts';
 import { receivePack } from '../stores/pack-file.ts';
@@ -15,9 +15,10 @@ import { OBJECT_ID } from '../stores/store.ts';
 import { READY, readBase } from './context-folder.ts';
 import { type ContextPlace, openContextPlace } from './context-place.ts';
 import { isInPlaceBase, startedElsewhere } from './in-place-base.ts';
+import { pathsSince, tooLarge, withoutFiles } from './left-out.ts';
 import { forgetRefusal, readRefusal, recordRefusal, toldOf } from './refusal.ts';
 import type { SavedTrees } from './saved-trees.ts';
-import { SAVE, SET_UP } from './scripts.ts';
+import { LEAVE_OUT, SAVE, SET_UP } from './scripts.ts';
 import { ARCHIVE, KEPT } from './take-over.ts';
 import type { Workspace } from './workspace.ts';
 
@@ -100,7 +101,15 @@ async function openIn(
       const hasPack = tip !== from;
       if (hasPack) await results.give(pack, tip, from);
       await using stdin = hasPack ? await open(pack, 'r') : undefined;
-      const args = [base.objects, branch, tip, files, String(MAX_FILE_BYTES), hasPack ? 'pack' : ''];
+      const args = [
+        base.objects,
+        branch,
+        tip,
+        files,
+        String(MAX_FILE_BYTES),
+        hasPack ? 'pack' : '',
+        LEAVE_OUT,
+      ];
       const made = await git.exec(
         place,
         '/bin/sh',
@@ -126,7 +135,7 @@ async function openIn(
   async function send<T>(
     mode: 'commit' | 'end' | 'snapshot',
     message: string,
-    use: (pack: TasksPack | undefined) => Promise<T>,
+    use: (pack: TasksPack | undefined, mayEmbed: boolean) => Promise<T>,
   ): Promise<{ readonly used: T; readonly left: Uncommitted | undefined }> {
     const file = results.passing();
     try {
@@ -136,7 +145,7 @@ async function openIn(
       };
       const limits = { file, maxBytes: MAX_PACK_BYTES, timeoutMs: SAVE_MS };
       const { result, header = '' } = await receivePack(git, place, script, limits);
-      const [added, commit = ''] = header.split(' ');
+      const [added, commit = '', embeds] = header.split(' ');
       if (result.killed === 'output') throw new RefusedPack(`it is larger than ${MAX_PACK_BYTES} bytes`);
       if (result.limit !== undefined) throw new RefusedPack(result.limit);
       if (result.exitCode !== 0 || !OBJECT_ID.test(commit)) {
@@ -147,7 +156,7 @@ async function openIn(
         );
         throw new RefusedPack('git does not work in the repository of the context');
       }
-      const used = await use(commit === tip ? undefined : { file, commit, base: from });
+      const used = await use(commit === tip ? undefined : { file, commit, base: from }, embeds === '1');
       return { used, left: added === '1' ? await notAdded(git, place) : undefined };
     } finally {
       await results.forget(file);
@@ -155,11 +164,12 @@ async function openIn(
   }
 
   async function take(mode: 'commit' | 'end', message: string): Promise<Uncommitted[]> {
-    const { used: embedded, left } = await send(mode, message, async (pack) => {
-      if (pack === undefined) return [];
-      const found = await results.take(name, pack, tip);
-      tip = pack.commit;
-      return found;
+    const { used: embedded, left } = await send(mode, message, async (pack, mayEmbed) => {
+      if (pack !== undefined) {
+        await results.take(name, pack);
+        tip = pack.commit;
+      }
+      return pack !== undefined || mayEmbed ? results.embedded(from, tip) : [];
     });
     return [
       ...(left === undefined ? [] : [left]),
@@ -185,6 +195,15 @@ async function openIn(
   let earlier = await readRefusal(options.dir);
   let isTaken = false;
 
+  /** Where this fails, as on a full disk, later tasks are not told of the refusal. */
+  async function recordRefused(reason: string): Promise<void> {
+    try {
+      await recordRefusal(options.dir, { reason, paths: await pathsSince(git, place, tip) });
+    } catch (err) {
+      log.error({ context: name, err }, 'the refusal of a result cannot be recorded');
+    }
+  }
+
   /** Returns what is left to do, and whether the work was taken over. */
   async function save(
     mode: 'commit' | 'end',
@@ -198,15 +217,16 @@ async function openIn(
       if (!(error instanceof RefusedPack)) throw error;
       const { message: reason } = error;
       log.error({ context: name, reason }, 'the work of a context cannot be taken over');
-      await recordRefusal(options.dir, { reason, paths: await pathsSince(git, place, tip) });
+      await recordRefused(reason);
       const todo = `commit the changes of context ${name}: ${reason}`;
       return { left: [{ todo, certain: true }], taken: false };
     }
   }
 
   const isNew = !begun || !(await isThere(dir));
-  /** The commit that has all files of the tree, while no command has run since. */
-  let saved = isNew ? undefined : options.saved.take(name);
+  const savedBefore = options.saved.take(name);
+  /** The commit of this run that has all files of the tree, while no command has run since. */
+  let saved: string | undefined;
   let clean = false;
   if (isNew) {
     // A power cut may have emptied the file, which is written when the files are complete.
@@ -230,7 +250,7 @@ async function openIn(
       return opened.wrap(command, args);
     },
     async begin() {
-      if (saved === tip) clean = true;
+      if (!isNew && savedBefore === tip) clean = true;
       else if (!isNew) {
         const { left, taken } = await save('end', 'What an earlier task left behind');
         clean = left.length === 0;
@@ -244,9 +264,9 @@ async function openIn(
       // One run at a time works here, so a lock is a leftover of the crash that interrupted the task.
       await git.script(place, 'rm -f .git/index.lock', []);
     },
-    async commit(message) {
+    async commit(message, { isTold = true } = {}) {
       const { left, taken } = await save('end', message);
-      if (taken) await forgetRefusal(options.dir);
+      if (taken && isTold) await forgetRefusal(options.dir);
       const all = earlier === undefined ? left : [...left, toldOf(earlier, isTaken)];
       if (all.length === 0) saved = tip;
       return all;
@@ -268,20 +288,4 @@ async function openIn(
       }
     },
   };
-}
-
-const tooLarge = (paths: readonly string[]): Uncommitted => ({
-  todo: `commit ${named(paths)}: larger than ${MAX_FILE_BYTES / 1024 / 1024} MiB`,
-  certain: true,
-});
-
-const withoutFiles = (paths: readonly string[]): Uncommitted => ({
-  todo: `keep the files of ${named(paths)}: a git repository of its own, of which the result has the id of a commit only; push it, or remove its .git and commit its files`,
-  certain: true,
-});
-
-/** The paths that the task's own git shows as changed since a commit; none when it does not work. */
-async function pathsSince(git: Git, place: GitPlace, commit: string): Promise<string[]> {
-  const { exitCode, stdout } = await git.exec(place, 'git', ['diff', ...NAMES, commit, ...LEFT_OUT]);
-  return exitCode === 0 ? pathsOf(stdout) : [];
 }

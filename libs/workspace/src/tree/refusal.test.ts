@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { type Contexts, openTestContexts } from '../testing/index.ts';
@@ -65,13 +65,14 @@ test('the record of a refusal belongs to the gateway, and a damaged one keeps no
   assert.ok(!existsSync(record));
 });
 
-test('a repository inside the tree is a commit without files in the result, which is named once', async (t) => {
+test('a repository inside the tree is a commit without files in the result, which is named in each', async (t) => {
   const contexts = await openTestContexts(t);
   const commit = 'git -C sub add -A; git -C sub commit -q -m x';
   const first = await contexts.task('a', `git init -q sub; echo 1 > sub/file; ${commit}; echo 1 > one.txt`);
   assert.match(first.left ?? '', /^keep the files of sub: a git repository of its own/);
   assert.match(git(contexts, 'ls-tree', 'fleet/a'), /^160000 commit \w+\tsub$/m);
-  assert.equal((await contexts.task('a', 'echo 2 > two.txt')).left, undefined);
+  assert.equal((await contexts.task('a', 'echo 2 > two.txt')).left, first.left);
+  assert.equal((await contexts.task('a', 'true')).left, first.left);
   const moved = await contexts.task('a', `echo 2 > sub/file; ${commit}`);
   assert.match(moved.left ?? '', /^keep the files of sub/, 'its new commit is not in the result either');
   const mended = await contexts.task('a', 'rm -rf sub/.git; git rm -q --cached sub');
@@ -79,4 +80,23 @@ test('a repository inside the tree is a commit without files in the result, whic
   const many = 'for i in $(seq 25); do git init -q r$i; git -C r$i commit -q --allow-empty -m x; done';
   const { left = '' } = await contexts.task('a', many);
   assert.match(left, /^keep the files of (r\d+, ){4}r\d+ and 20 more: /);
+});
+
+test('a run that ends with an error leaves the telling to the next task, and a refusal that cannot be recorded is still told', async (t) => {
+  const contexts = await openTestContexts(t);
+  await contexts.task('a', `echo 1 > one.txt; ${HOSTILE}`);
+  {
+    await using workspace = await contexts.open('a');
+    await workspace.begin(true);
+    await contexts.sh(workspace, 'rm .gitmodules');
+    await workspace.commit('Task', { isTold: false });
+  }
+  assert.match((await contexts.task('a', 'true')).left ?? '', /^review \.gitmodules, one\.txt/);
+  await contexts.task('b', 'true');
+  const first = await contexts.open('b');
+  await first.begin(true);
+  mkdirSync(join(contexts.place.workspaceRoot, 'contexts/b/refused'));
+  await contexts.sh(first, HOSTILE);
+  assert.match((await first.commit('Task'))[0]?.todo ?? '', REASON);
+  await first[Symbol.asyncDispose]();
 });

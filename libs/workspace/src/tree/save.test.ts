@@ -106,3 +106,75 @@ test('the diff for a review has what an interrupted task did before', async (t) 
   await workspace.leave('Work of an interrupted task');
   assert.match(await workspace.diffSince(begun.base, 10_000), /\+before/);
 });
+
+test('a folder that became a link, and one that became a large file, cost a task nothing else', async (t) => {
+  const contexts = await openTestContexts(t, { path: largeProject(t) });
+  const linked = await contexts.task(
+    'one',
+    'rm -r folder-1; mkdir other; for f in folder-1 folder-2; do echo o > other/file-1.txt; done; ln -s other folder-1; echo 1 > n.txt',
+  );
+  assert.equal(linked.left, undefined);
+  for (const path of ['folder-1', 'folder-1/file-1.txt', 'n.txt', 'other/file-1.txt'])
+    assert.ok(linked.changed.includes(path), `${path}: ${linked.changed}`);
+  const replace = 'rm -rf folder-1; truncate -s 101M folder-1';
+  const large = await contexts.task('two', `${replace}; echo 1 > n1.txt`);
+  assert.ok(large.changed.includes('n1.txt'), large.stderr);
+  assert.equal(large.left, 'commit folder-1: larger than 100 MiB');
+  assert.deepEqual((await contexts.task('two', `${replace}; echo 1 > n2.txt`)).changed, ['n2.txt']);
+});
+
+test('large files with odd names are left out', async (t) => {
+  const contexts = await openTestContexts(t);
+  const make = `for f in 'a ' 'b  ' "$(printf 'c\\r')" "$(printf 'd\\ne')" '#f' '!g' 'h\\'; do truncate -s 101M "$f"; done; echo 1 > n.txt`;
+  const { changed, left } = await contexts.task('one', make);
+  assert.deepEqual(changed, ['n.txt']);
+  assert.match(left ?? '', /larger than 100 MiB/);
+  assert.deepEqual((await contexts.task('one', 'rm "a "; echo 1 > "a "')).changed, ['a ']);
+});
+
+test('a merge with conflicts that a task left keeps the history of both sides', async (t) => {
+  const contexts = await openTestContexts(t);
+  const sides = `echo 1 > f; git add f; git commit -qm x; b=$(git symbolic-ref --short HEAD)
+    git checkout -qb o; git mv f f1; git commit -qam a; git checkout -q $b; git mv f f2; git commit -qam b; git merge o >&2; true`;
+  const merged = await contexts.task('one', sides);
+  assert.equal(merged.left, undefined, merged.stderr);
+  const next = await contexts.task(
+    'one',
+    'git log --format=%s | sort; git branch --format="%(refname:short)"',
+  );
+  assert.equal(next.stdout, 'Start the workspace\nTask\na\nb\nx\nfleet/one\no\n');
+});
+
+test('what a task closed to itself in its repository does not stop the next ones', async (t) => {
+  const contexts = await openTestContexts(t);
+  for (const name of ['a', 'b', 'c']) {
+    const { changed, left } = await contexts.task('one', `echo 1 > ${name}; chmod 000 .git/objects`);
+    assert.deepEqual([changed, left], [[name], undefined]);
+  }
+});
+
+test('a repository in the tree is named while its files are in no result, and then they are', async (t) => {
+  const contexts = await openTestContexts(t);
+  const named = /^keep the files of sub: a git repository of its own/;
+  const made = await contexts.task('one', 'git init -q sub; cd sub; echo 1 > a; git add a; git commit -qm x');
+  assert.match(made.left ?? '', named);
+  const dirty = await contexts.task('one', 'echo 2 > sub/b');
+  assert.deepEqual(dirty.changed, []);
+  assert.match(dirty.left ?? '', named);
+  const kept = await contexts.task('one', 'rm -rf sub/.git; echo more > sub/c');
+  assert.deepEqual([kept.changed, kept.left], [['sub', 'sub/a', 'sub/b', 'sub/c'], undefined]);
+});
+
+test('what a file tool wrote in a run without a commit is not taken for saved', async (t) => {
+  const contexts = await openTestContexts(t);
+  await contexts.task('one', 'echo 1 > a.txt');
+  {
+    await using workspace = await contexts.open('one');
+    await workspace.begin(true);
+    await using file = await workspace.files.openFile('left.txt', 'create');
+    await file.writeFile('x');
+  }
+  assert.deepEqual((await contexts.task('one', 'true')).changed, []);
+  const { stdout } = await contexts.task('one', 'git log --format=%s -1 -- left.txt');
+  assert.equal(stdout, 'What an earlier task left behind\n');
+});

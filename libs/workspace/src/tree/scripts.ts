@@ -9,8 +9,30 @@ export const BROKEN = 91;
 /** An index of some hundred files; below, it costs less to compare them than to write the index once more. */
 const LARGE_INDEX_BYTES = 64 * 1024;
 
-/** Makes patterns of an ignore file of paths. */
-const ESCAPED = `sed 's/[][*?\\\\]/\\\\&/g'`;
+/**
+ * Prints the pattern of an ignore file for a path. A line break or carriage return becomes `?`, because git cannot have it there.
+ */
+const PATTERN = `pattern() { printf '/%s' "$1" | sed 's/[][*?\\\\]/\\\\&/g; s/ $/\\\\ /' | tr '\\n\\r' '??'; echo; }`;
+
+/**
+ * Leaves files out of commits, and prints them. They are listed in `.git/large`, but for names with line breaks. A file
+ * that is unchanged since the commit is not left out.
+ */
+export const LEAVE_OUT = `${PATTERN}
+for path; do
+  path=\${path#./}
+  if [ "$(git ls-files -z -- ":(literal)$path" | tr '\\0' '\\n')" = "$path" ]; then
+    if git diff --quiet --no-ext-diff HEAD -- ":(literal)$path"; then continue; fi
+    git update-index --assume-unchanged -- "$path"
+  fi
+  printf '%s\\n' "$path"
+  case "$path" in
+    *"
+"*) ;;
+    *) printf '%s\\n' "$path" >>.git/large ;;
+  esac
+  pattern "$path" >>.git/info/exclude
+done`;
 
 /**
  * Makes the tree's repository: a new `.git` that borrows the objects of the base. Files that are there stay. So does the
@@ -18,16 +40,17 @@ const ESCAPED = `sed 's/[][*?\\\\]/\\\\&/g'`;
  * none above 1 GiB. A script that ends early leaves it as `.git-replaced` for the next one.
  *
  * Arguments: object folder of the base, branch, commit, `checkout` or `keep`, the size in bytes above which files that
- * stay are left out of commits, `pack` if standard input is a pack of what the base lacks, and the shallow commits. Prints
- * the files that are left out, and lists them in `.git/large`. One that is unchanged since the commit is not left out.
+ * stay are left out of commits, `pack` if standard input is a pack of what the base lacks, LEAVE_OUT, and the shallow commits.
+ * Prints the files that are left out.
  */
 export const SET_UP = `set -e
-objects=$1 branch=$2 commit=$3 files=$4 max=$5 input=$6; shift 6
+objects=$1 branch=$2 commit=$3 files=$4 max=$5 input=$6 leave_out=$7; shift 7
+remove() { rm -rf "$1" 2>/dev/null || { chmod -R u+rwX "$1"; rm -rf "$1"; }; }
 if [ "$files" = keep ] && [ ! -e .git-replaced ] && [ -d .git ] && [ ! -L .git ]; then
-  rm -rf .git/replaced
+  remove .git/replaced
   mv .git .git-replaced
 fi
-if [ -e .git ] || [ -L .git ]; then rm -rf .git; fi
+if [ -e .git ] || [ -L .git ]; then remove .git; fi
 mkdir -p .git/objects/info .git/objects/pack .git/info ".git/refs/heads/\${branch%/*}"
 echo /.git-replaced >.git/info/exclude
 printf '%s\\n' "$objects" >.git/objects/info/alternates
@@ -43,29 +66,25 @@ if [ "$files" = checkout ]; then
 fi
 git read-tree HEAD
 if [ -e .git-replaced ]; then
-  [ "$(du -sm .git-replaced | cut -f 1)" -le 1024 ] || rm -rf .git-replaced
+  [ "$(du -sm .git-replaced | cut -f 1)" -le 1024 ] || remove .git-replaced
   mv .git-replaced .git/replaced 2>/dev/null || :
 fi
-find . \\( -path ./.git -o -path ./.scratch \\) -prune -o -type f -size "+\${max}c" -print | sed 's/^\\.\\///' | while IFS= read -r path; do
-  if git ls-files --error-unmatch -- ":(literal)$path" >/dev/null 2>&1; then
-    if git diff --quiet --no-ext-diff HEAD -- ":(literal)$path"; then continue; fi
-    git update-index --assume-unchanged -- "$path"
-  fi
-  printf '%s\\n' "$path" | tee -a .git/large
-  printf '/%s\\n' "$path" | ${ESCAPED} >>.git/info/exclude
-done`;
+if git ls-files -s | grep -q '^160000 '; then : >.git/embedded; fi
+find . \\( -path ./.git -o -path ./.scratch \\) -prune -o -type f -size "+\${max}c" -exec sh -c "$leave_out" sh {} +`;
 
 /** Up to here, the names of changed files are given to `git add`, which compares each of them with each file of the tree. */
 const MAX_NAMES_BYTES = 16 * 1024;
 
 /**
  * Commits all changes (`commit`), and empties the folder for temporary files too (`end`), or only makes a commit of them
- * that the branch does not get (`snapshot`). Prints 1 if git could not add a file, else 0, then the commit, and then a pack
- * of what the base lacks unless the gateway has the commit.
+ * that the branch does not get (`snapshot`). Prints 1 if git could not add a file, else 0, then the commit, then 1 if the
+ * tree may have repositories of its own (`.git/embedded`), and then a pack of what the base lacks unless the gateway has the
+ * commit. The files of a repository whose `.git` was removed are added.
  *
  * An index that is as old as its files, to the second, does not tell which of them changed since. `git add` would store all of
  * them again, because the objects of the base cannot be written to. So only the changed files are added, and the index of a
- * large new tree (`.git/fresh`) is written once more when its second is over.
+ * large new tree (`.git/fresh`) is written once more when its second is over. After a merge with conflicts, and where git does
+ * not take the names, all are added.
  *
  * A file that was left out, and is not too large any more, is added.
  *
@@ -73,6 +92,7 @@ const MAX_NAMES_BYTES = 16 * 1024;
  * bytes above which files are left out, pathspecs.
  */
 export const SAVE = `mode=$1 message=$2 known=$3 base=$4 tmp=$5 max=$6; shift 6
+${PATTERN}
 has_files() {
   for each in "$tmp"/* "$tmp"/.[!.]* "$tmp"/..?*; do
     if [ -e "$each" ] || [ -L "$each" ]; then return; fi
@@ -87,13 +107,20 @@ if [ -s .git/large ]; then
   while IFS= read -r path; do
     if [ -n "$(find "./$path" -maxdepth 0 -type f -size "+\${max}c" 2>/dev/null)" ]; then printf '%s\\n' "$path"; continue; fi
     git update-index --no-assume-unchanged -- "$path" 2>/dev/null
-    printf '/%s\\n' "$path" | ${ESCAPED} >>.git/small
+    pattern "$path" >>.git/small
   done <.git/large >.git/larger
   mv .git/larger .git/large
   if [ -s .git/small ]; then
     grep -vxF -f .git/small .git/info/exclude >.git/info/excluded
     mv .git/info/excluded .git/info/exclude
   fi
+fi
+if [ -e .git/embedded ]; then
+  git ls-files -s | sed -n 's/^160000 [0-9a-f]* 0\\t//p' | while IFS= read -r path; do
+    if [ -d "$path" ] && [ ! -L "$path" ] && [ ! -e "$path/.git" ] && [ -n "$(ls -A "$path")" ]; then
+      git update-index --force-remove -- "$path"
+    fi
+  done
 fi
 if [ -e .git/fresh ] && [ "$(stat -c %Y .git/index)" -lt "$(date +%s)" ]; then
   git update-index -q --refresh --force-write-index
@@ -113,10 +140,11 @@ fi
 if [ "$changed" ]; then
   git ls-files -z --modified --deleted --others --exclude-standard "$@" >.git/changed || exit ${BROKEN}
   bytes=$(wc -c <.git/changed)
-  if [ "$bytes" -gt ${MAX_NAMES_BYTES} ]; then git add --all --ignore-errors "$@"; added=$?
+  if [ "$bytes" -gt ${MAX_NAMES_BYTES} ] || [ -n "$(git ls-files --unmerged | head -n 1)" ]; then added=2
   elif [ "$bytes" -gt 0 ]; then
     git --literal-pathspecs add --all --ignore-errors --pathspec-from-file=.git/changed --pathspec-file-nul; added=$?
   fi
+  [ $added -le 1 ] || { git add --all --ignore-errors "$@"; added=$?; }
   [ $added -le 1 ] || exit ${BROKEN}
   if [ "$mode" = snapshot ]; then
     tree=$(git write-tree) && commit=$(git commit-tree -p HEAD -m "$message" "$tree") || exit ${BROKEN}
@@ -130,5 +158,8 @@ if [ "$changed" ]; then
     commit=$(git rev-parse -q --verify 'HEAD^{commit}') || exit ${BROKEN}
   fi
 fi
-printf '%s %s\\n' $added "$commit"
-[ "$commit" = "$known" ] || printf '%s\\n^%s\\n' "$commit" "$base" | git pack-objects --revs --stdout -q || exit ${BROKEN}`;
+if [ -e .git/embedded ]; then embedded=1; else embedded=0; fi
+printf '%s %s %s\\n' $added "$commit" $embedded
+[ "$commit" != "$known" ] || exit 0
+printf '%s\\n^%s\\n' "$commit" "$base" | git pack-objects --revs --stdout -q || exit ${BROKEN}
+if git diff-tree -r --no-renames "$base" "$commit" | grep -q '^:[0-7]* 160000 '; then : >.git/embedded; fi`;

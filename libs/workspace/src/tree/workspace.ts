@@ -30,7 +30,7 @@ export interface Workspace extends OpenTree {
    * Commits all changes except `.scratch/`, PROGRESS.json and the invalid ones kept aside. Resolves with the work that
    * stays uncommitted, and that of earlier tasks which needs a look.
    */
-  commit(message: string): Promise<readonly Uncommitted[]>;
+  commit(message: string, options?: { readonly isTold?: boolean }): Promise<readonly Uncommitted[]>;
   /** Keeps the work of an interrupted task, which continues with it later. */
   leave(message: string): Promise<unknown>;
   /** Paths that differ between `base` and the end of the task, sorted, deleted ones included. */
