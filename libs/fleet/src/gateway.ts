@@ -33,7 +33,7 @@ import {
   type Spending,
 } from '@hermes-fleet/tasks';
 import { type ContextDeletions, createContextDeletions } from './contexts/context-deletions.ts';
-import { type SubtaskRunner, subtaskContextId } from './fleet-tools/subtask.ts';
+import type { SubtaskRunner } from './fleet-tools/subtask.ts';
 import type { GatewayAgent } from './gateway-agent.ts';
 import { followFigures } from './gateway-figures.ts';
 import { stopGracefully } from './graceful-stop.ts';
@@ -131,7 +131,6 @@ export function createGateway(options: GatewayOptions): Gateway {
     ...options,
     random,
     agentContexts: agent.contexts,
-    subtasksContextOf: (contextId) => subtaskContextId(contextId, profile),
     closed: () => stopping,
     keepAskingDays: config.fleet.retention.finished_tasks_days,
   });
@@ -294,6 +293,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       run: relay.run,
       unmet: destinations.checkSubtask,
       route: destinations.decide,
+      contextOf: ({ caller, contextId }) => ledger.contexts.subtasksContextId(caller.name, contextId),
       discard: contexts.discardSubtasks,
     },
   };

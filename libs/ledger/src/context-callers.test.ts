@@ -15,14 +15,24 @@ const KEEP = {
 } as const;
 const DELETE = { ...KEEP, results: 'delete' } as const;
 
-/** An ended, published task that was sent to these peers: work to those of `sentTo`, subtasks to those of `subtasksTo`. */
+/**
+ * An ended, published task that was sent to these peers: work to those of `sentTo`, subtasks to those of `subtasksTo`, by
+ * events as 0.1.0 wrote them unless `subtasksIn` names their context.
+ */
 async function ended(
   ledger: Ledger,
-  o: { caller?: string; contextId?: string; sentTo?: readonly string[]; subtasksTo?: readonly string[] } = {},
+  o: {
+    caller?: string;
+    contextId?: string;
+    sentTo?: readonly string[];
+    subtasksTo?: readonly string[];
+    subtasksIn?: string;
+  } = {},
 ): Promise<void> {
   const { caller = 'switch', contextId = CONTEXT, sentTo = [], subtasksTo = [] } = o;
   const { id } = (await ledger.accept(newTask({ caller, contextId }))).task;
-  for (const peer of subtasksTo) await ledger.append(id, { type: 'progress', data: { peer, part: 'p' } });
+  const part = { part: 'p', ...(o.subtasksIn === undefined ? {} : { part_context_id: o.subtasksIn }) };
+  for (const peer of subtasksTo) await ledger.append(id, { type: 'progress', data: { peer, ...part } });
   const result = { text: 'the result', attempts: sentTo.map((peer) => ({ peer })) };
   await ledger.append(id, { type: 'done', data: {} }, { result });
   await ledger.outbox.advance(ledger.outbox.read(ledger.outbox.cursor(), 10_000).at(-1)?.seq ?? 0);
@@ -54,6 +64,7 @@ test(
     const opened = openTestLedger(t);
     await ended(opened.ledger, { sentTo: ['trinity', 'neo'] });
     await ended(opened.ledger, { subtasksTo: ['trinity'] });
+    await ended(opened.ledger, { subtasksTo: ['trinity'], subtasksIn: 'sub-1' });
     await ended(opened.ledger);
     await pruneAll(opened, 1);
     assert.equal(opened.ledger.list({ pageSize: 1 }).totalSize, 0);
@@ -70,6 +81,7 @@ test(
         { peer: 'neo', contextId: CONTEXT, state: 'pending' },
         { peer: 'trinity', contextId: CONTEXT, state: 'pending' },
         { peer: 'trinity', contextId: 'context-1/neo', state: 'pending' },
+        { peer: 'trinity', contextId: 'sub-1', state: 'pending' },
       ],
     });
     await assert.rejects(ledger.accept(newTask()), hasCode('CONTEXT_IN_USE'));

@@ -1,6 +1,6 @@
 import { type Queries, text } from '@hermes-fleet/store';
 import type { Forgettable, RememberedContext, SentWork } from './context-types.ts';
-import { sentWorkQuery } from './sent-work.ts';
+import { sentWork, sentWorkQuery } from './sent-work.ts';
 
 /*
  * The callers of contexts whose tasks are removed, and the peers that did work of these tasks. A result may outlive the
@@ -23,7 +23,7 @@ export function rememberCallers(db: Queries, now: number, condition: string, val
     value,
   );
   db.run(
-    `INSERT OR IGNORE INTO context_caller_peers (context_id, caller, peer, is_subtask) ${sentWorkQuery(condition)}`,
+    `INSERT OR IGNORE INTO context_caller_peers (context_id, caller, peer, kind, peer_context_id) ${sentWorkQuery(condition)}`,
     value,
     value,
   );
@@ -36,12 +36,13 @@ export function findCallers(db: Queries, contextId: string): string[] {
 }
 
 export function findCallersPeers(db: Queries, contextId: string, caller: string): SentWork[] {
-  const rows = db.all(
-    'SELECT peer, is_subtask FROM context_caller_peers WHERE context_id = ? AND caller = ?',
-    contextId,
-    caller,
-  );
-  return rows.map((row) => ({ peer: text(row, 'peer'), isSubtask: row.is_subtask === 1 }));
+  return db
+    .all(
+      'SELECT peer, kind, peer_context_id FROM context_caller_peers WHERE context_id = ? AND caller = ?',
+      contextId,
+      caller,
+    )
+    .map(sentWork);
 }
 
 /** Forgets the callers of a context of which nothing is left here; with `peers`, nothing is left at peers either. */

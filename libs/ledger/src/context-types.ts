@@ -5,7 +5,7 @@ export interface ContextDeletionRequest {
   readonly contextId: string;
   readonly caller: string;
   readonly results: ResultsMode;
-  /** The context of the subtasks that the profile's own agent delegated for tasks of this context. */
+  /** The context of subtasks whose events do not name it: those that 0.1.0 sent. */
   readonly subtasksContextId: string;
 }
 
@@ -53,11 +53,15 @@ export interface ContextDeletionProgress {
   readonly peers: readonly PeerDeletion[];
 }
 
+/** `task`: the task itself; `subtask`: a part that the profile's own agent delegated. */
+export type SentWorkKind = 'task' | 'subtask';
+
 /** Work of a task that was sent to a peer. */
 export interface SentWork {
   readonly peer: string;
-  /** The work was a subtask of the profile's own agent. */
-  readonly isSubtask: boolean;
+  readonly kind: SentWorkKind;
+  /** The context at the peer. Undefined for a task, which keeps its own, and for a subtask that 0.1.0 sent. */
+  readonly contextId: string | undefined;
 }
 
 /** A context whose callers the ledger remembers after their tasks. */
@@ -108,6 +112,11 @@ export interface LedgerContexts {
   remembered(after: string, limit: number, forgettable: Forgettable): RememberedContext[];
   /** Forgets callers of contexts of which nothing is left here, and resolves with their number. */
   forget(contextIds: readonly string[], forgettable: Forgettable): Promise<number>;
-  /** The peers to which work of a task was sent, without copies. */
+  /** The peers to which work of a task was sent, without copies; at each peer, work without a `contextId` is first. */
   sentBy(taskId: string): SentWork[];
+  /**
+   * The context, at peers, of the subtasks that the profile's own agent delegates for a caller's tasks of a context. It is the
+   * same after a restart, differs for each caller, and cannot be computed without a secret of the ledger's file.
+   */
+  subtasksContextId(caller: string, contextId: string): string;
 }

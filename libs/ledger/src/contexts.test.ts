@@ -242,6 +242,7 @@ test('the peers that a task was sent to are known from its events and its result
   await ledger.append(other, { type: 'delegated', data: { peer: 'of-another-task' } });
   await ledger.append(id, { type: 'delegated', data: { peer: 'neo', part: 'p' } });
   await ledger.append(id, { type: 'progress', data: { peer: 'neo', part: 'p', state: 'working' } });
+  await ledger.append(id, { type: 'delegated', data: { peer: 'neo', part: 'q', part_context_id: 'sub-1' } });
   await ledger.append(id, { type: 'progress', data: { step: 1 } });
   await ledger.append(
     id,
@@ -249,8 +250,9 @@ test('the peers that a task was sent to are known from its events and its result
     { result: { attempts: [{ peer: 'neo' }, { peer: 'morpheus' }] } },
   );
   assert.deepEqual(ledger.contexts.sentBy(id), [
-    { peer: 'morpheus', isSubtask: false },
-    { peer: 'neo', isSubtask: false },
-    { peer: 'neo', isSubtask: true },
+    { peer: 'morpheus', kind: 'task', contextId: undefined },
+    { peer: 'neo', kind: 'task', contextId: undefined },
+    { peer: 'neo', kind: 'subtask', contextId: undefined },
+    { peer: 'neo', kind: 'subtask', contextId: 'sub-1' },
   ]);
 });

@@ -48,12 +48,12 @@ export function eraseContext(
     ids.length,
     JSON.stringify(rootIds),
   );
-  for (const { peer, isSubtask } of findCallersPeers(db, contextId, caller))
+  for (const { peer, kind, contextId: at } of findCallersPeers(db, contextId, caller))
     db.run(
       'INSERT INTO context_deletion_peers (context_id, peer, peer_context_id, state) VALUES (?, ?, ?, ?)',
       contextId,
       peer,
-      isSubtask ? request.subtasksContextId : contextId,
+      at ?? (kind === 'subtask' ? request.subtasksContextId : contextId),
       PENDING,
     );
   erase(db, contextId);

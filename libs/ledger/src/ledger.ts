@@ -18,6 +18,7 @@ import { answerQuestion, askQuestion, findQuestions, withdrawQuestion } from './
 import { peerRecord } from './rows.ts';
 import { LEDGER } from './schema.ts';
 import { findSentWork } from './sent-work.ts';
+import { createSubtasksContexts } from './subtasks-context.ts';
 import { listTasks } from './task-list.ts';
 import {
   acceptTask,
@@ -188,6 +189,7 @@ export function createLedger(
         store.read((db) => findRemembered(db, after, limit, forgettable)),
       forget: (contextIds, forgettable) => store.write((db) => forgetCallers(db, contextIds, forgettable)),
       sentBy: (taskId) => store.read((db) => findSentWork(db, taskId)),
+      subtasksContextId: createSubtasksContexts(store),
     },
     tokens: createTokenStore(store, clock, (recorded) => figures.announce(recorded)),
     figures,

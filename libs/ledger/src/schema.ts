@@ -151,8 +151,9 @@ const MIGRATIONS: readonly string[] = [
     context_id TEXT NOT NULL,
     caller TEXT NOT NULL,
     peer TEXT NOT NULL,
-    is_subtask INTEGER NOT NULL,
-    PRIMARY KEY (context_id, caller, peer, is_subtask),
+    kind TEXT NOT NULL,
+    peer_context_id TEXT NOT NULL,
+    PRIMARY KEY (context_id, caller, peer, kind, peer_context_id),
     FOREIGN KEY (context_id, caller) REFERENCES context_callers (context_id, caller) ON DELETE CASCADE
   ) STRICT, WITHOUT ROWID;
   CREATE TABLE erased_events (
@@ -166,6 +167,7 @@ const MIGRATIONS: readonly string[] = [
     context_id TEXT NOT NULL,
     traceparent TEXT
   ) STRICT;
+  INSERT INTO meta VALUES ('subtasks_secret', lower(hex(randomblob(32))));
   `,
 ];
 

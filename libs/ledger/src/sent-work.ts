@@ -1,5 +1,7 @@
-import { type Queries, text } from '@hermes-fleet/store';
-import type { SentWork } from './context-types.ts';
+import { oneOf, type Queries, type Row, text } from '@hermes-fleet/store';
+import type { SentWork, SentWorkKind } from './context-types.ts';
+
+const KINDS: Readonly<Record<SentWorkKind, true>> = { task: true, subtask: true };
 
 /**
  * A query of the work of tasks `t` that was sent to peers: reported when it was sent and while it was followed, and in the
@@ -7,16 +9,26 @@ import type { SentWork } from './context-types.ts';
  */
 export const sentWorkQuery = (condition: string): string => `
   SELECT t.context_id, t.caller, json_extract(e.data, '$.peer') AS peer,
-    json_type(e.data, '$.part') IS NOT NULL AS is_subtask
+    iif(json_type(e.data, '$.part') IS NULL, 'task', 'subtask') AS kind,
+    coalesce(json_extract(e.data, '$.part_context_id'), '') AS peer_context_id
   FROM tasks t JOIN events e ON e.task_id = t.id
   WHERE ${condition} AND e.type IN ('delegated', 'progress') AND json_type(e.data, '$.peer') = 'text'
   UNION
-  SELECT t.context_id, t.caller, json_extract(a.value, '$.peer'), 0
+  SELECT t.context_id, t.caller, json_extract(a.value, '$.peer'), 'task', ''
   FROM tasks t JOIN payloads p ON p.task_id = t.id, json_each(p.result, '$.attempts') a
   WHERE ${condition} AND json_type(a.value, '$.peer') = 'text'`;
 
 /** See `LedgerContexts.sentBy`. */
 export function findSentWork(db: Queries, taskId: string): SentWork[] {
-  const rows = db.all(`${sentWorkQuery('t.id = ?')} ORDER BY peer, is_subtask`, taskId, taskId);
-  return rows.map((row) => ({ peer: text(row, 'peer'), isSubtask: row.is_subtask === 1 }));
+  const query = `${sentWorkQuery('t.id = ?')} ORDER BY peer, peer_context_id, kind DESC`;
+  return db.all(query, taskId, taskId).map(sentWork);
+}
+
+/** A row of `sentWorkQuery`. */
+export function sentWork(row: Row): SentWork {
+  return {
+    peer: text(row, 'peer'),
+    kind: oneOf(row, 'kind', KINDS),
+    contextId: text(row, 'peer_context_id') || undefined,
+  };
 }

@@ -45,7 +45,6 @@ async function setup(
     profile: 'switch',
     ledger: watched.wrap(ledger),
     agentContexts: o.contexts,
-    subtasksContextOf: (contextId) => `${contextId}/switch`,
     closed: () => state.closed,
     peers: { get: (name) => o.peers?.find((peer) => peer.name === name) },
     clock,

@@ -1,6 +1,7 @@
 import type { ContextDeletion, Ledger, PeerDeletion, RemovedFiles, ResultsMode } from '@hermes-fleet/ledger';
 import { isProsePeer, type PeerRegistry } from '@hermes-fleet/peers';
 import { backoffMs, type Clock, FleetError, type Log } from '@hermes-fleet/protocol';
+import { oldSubtasksContextId } from '../tool-support/call-id.ts';
 import type { AgentContexts } from './agent-contexts.ts';
 import { deleteAtPeer, type PeerDeletionOutcome } from './delete-at-peer.ts';
 
@@ -9,14 +10,14 @@ const ANSWER_MS = 8_000;
 const PEER_TIMEOUT_MS = 5_000;
 const RETRY = { firstMs: 1_000, longestMs: 600_000 };
 const DAY_MS = 86_400_000;
+const SENT_BY_OLD =
+  'it was sent before an upgrade, in a context that other callers may share: it goes when the context of this task is deleted';
 const NO_FILES: RemovedFiles = { files: false, result: 'none' };
 
 export interface ContextDeletionsOptions {
   readonly profile: string;
   readonly ledger: Pick<Ledger, 'contexts'>;
   readonly agentContexts: AgentContexts | undefined;
-  /** The context of the subtasks that the own agent delegates for tasks of a context. */
-  readonly subtasksContextOf: (contextId: string) => string;
   /** The reason if no deletion is accepted at the moment. */
   readonly closed: () => FleetError | undefined;
   readonly peers: Pick<PeerRegistry, 'get'>;
@@ -41,9 +42,12 @@ export interface ContextDeletions {
    * `LedgerContexts.delete` does, and the reason of `closed`.
    */
   delete(asked: ContextDeletionAsked): Promise<ContextDeletion>;
-  /** Asks a peer once to delete the context of the subtasks that a task had done there. */
+  /**
+   * Asks a peer once to delete the context of the subtasks that a task had done there; undefined if there are none. Those that
+   * 0.1.0 sent stay, because other callers may have subtasks in their context.
+   */
   discardSubtasks(
-    task: { readonly id: string; readonly contextId: string },
+    task: { readonly id: string },
     peer: string,
     results: ResultsMode,
     signal: AbortSignal,
@@ -55,7 +59,7 @@ export interface ContextDeletions {
 }
 
 export function createContextDeletions(options: ContextDeletionsOptions): ContextDeletions {
-  const { profile, ledger, agentContexts, subtasksContextOf, peers, clock, log, random } = options;
+  const { profile, ledger, agentContexts, peers, clock, log, random } = options;
   const stopping = new AbortController();
   const steps = new Map<string, Promise<ContextDeletion>>();
   const timers = new Map<string, Disposable>();
@@ -170,18 +174,20 @@ export function createContextDeletions(options: ContextDeletionsOptions): Contex
         contextId,
         caller,
         results,
-        subtasksContextId: subtasksContextOf(contextId),
+        subtasksContextId: oldSubtasksContextId(contextId, profile),
       });
       // A repeat reports the state: a caller behind a chain of peers would never wait long enough for all of them.
       if (before && before.results === deletion.results) return deletion;
       log.info({ context_id: contextId, caller, tasks: deletion.tasks, results }, 'context is deleted');
       return firstOf(clock, ANSWER_MS, advance(deletion), deletion);
     },
-    async discardSubtasks({ id, contextId }, peer, results, signal) {
-      const sent = ledger.contexts.sentBy(id);
-      if (!sent.some((work) => work.isSubtask && work.peer === peer)) return undefined;
-      const both = AbortSignal.any([signal, stopping.signal]);
-      return atPeer(peer, subtasksContextOf(contextId), results, both);
+    async discardSubtasks({ id }, peer, results, signal) {
+      const [work] = ledger.contexts
+        .sentBy(id)
+        .filter((sent) => sent.kind === 'subtask' && sent.peer === peer);
+      if (!work) return undefined;
+      if (work.contextId === undefined) return { state: 'unsupported', detail: SENT_BY_OLD };
+      return atPeer(peer, work.contextId, results, AbortSignal.any([signal, stopping.signal]));
     },
     start() {
       for (const deletion of ledger.contexts.deletions()) void advance(deletion);

@@ -224,7 +224,8 @@ test('the context of subtasks is deleted with the context of their task', deadli
   assert.equal((await resultsOf(orchestrator, id))[0]?.ok, true);
   assert.equal(tasksAt(neo), 1);
   const { body } = await deleteOverHttp(orchestrator, 'c');
-  assert.deepEqual(body.peers, [{ peer: 'neo', context_id: 'c/switch', state: 'deleted' }]);
+  const at = orchestrator.ledger.contexts.subtasksContextId('operator', 'c');
+  assert.deepEqual(body.peers, [{ peer: 'neo', context_id: at, state: 'deleted' }]);
   assert.equal(tasksAt(neo), 0);
   assert.deepEqual(filesWith(SECRET, orchestrator.dir, neo.dir, ...Object.values(dirs)), []);
 });

@@ -66,9 +66,10 @@ describe('a subtask', () => {
         routing: { target: 'neo', on_blocked: 'fail', when_full: 'refuse' },
       },
     );
-    assert.deepEqual([contextId, caller], ['ctx/switch', 'switch']);
-    const { peer, part } = await of('switch').event(id, 'delegated');
-    assert.deepEqual([peer, part], ['neo', `${id}/1.0`]);
+    const own = of('switch').ledger.contexts.subtasksContextId('operator', 'ctx');
+    assert.deepEqual([contextId, caller], [own, 'switch']);
+    const { peer, part, part_context_id } = await of('switch').event(id, 'delegated');
+    assert.deepEqual([peer, part, part_context_id], ['neo', `${id}/1.0`, own]);
   });
 
   it('gets the requested slice, but never what the run needs itself', async (t) => {

@@ -14,16 +14,26 @@ import type { SubtaskRunner } from './subtask.ts';
 const SECRET = 'a-secret-for-neo';
 const INPUT = { agent: 'neo' };
 const unused = () => assert.fail('not to be called');
-const RUNNER: SubtaskRunner = { run: unused, unmet: unused, route: unused, discard: unused };
+const RUNNER: SubtaskRunner = {
+  run: unused,
+  unmet: unused,
+  route: unused,
+  contextOf: unused,
+  discard: unused,
+};
 
 /** switch, whose tasks call these tools in turn, and neo, which does their subtasks. */
-async function fleet(t: TestContext, calls: readonly (readonly [tool: string, input: object])[]) {
+async function fleet(
+  t: TestContext,
+  calls: readonly (readonly [tool: string, input: object, onlyFor?: string])[],
+) {
   const dir = tempDir(t);
   const contexts = folderContexts(dir);
   const script: Script = async (task, context) => {
     const { tool } = fleetToolsOf(() => of('switch'));
     const results: JsonValue[] = [];
-    for (const [at, [name, input]] of calls.entries()) {
+    for (const [at, [name, input, onlyFor = task.caller.name]] of calls.entries()) {
+      if (onlyFor !== task.caller.name) continue;
       if (name === 'neo crashes') {
         await of('neo').crash();
         continue;
@@ -69,6 +79,48 @@ test(
     assert.equal(of('neo').task(same).contextId, 'c');
   },
 );
+
+test(
+  'callers that share a context share none of its subtasks: neither deletes or reaches those of the other',
+  deadline,
+  async (t) => {
+    const { of, run } = await fleet(t, [
+      ['fleet_send', { agent: 'neo', brief: 'a part' }],
+      ['fleet_discard', { agent: 'neo', results: 'delete' }, CALLER.name],
+    ]);
+    const neighbour = { ...CALLER, name: 'neighbour' };
+    for (const caller of [neighbour, CALLER])
+      for (const { ok } of await run('c', caller)) assert.equal(ok, true);
+    const forged = { ...dispatching({}, { routing: { target: 'neo' } }), contextId: 'c/switch' };
+    await of('switch').result(await of('switch').send(forged));
+    const left = of('neo').ledger.list({ pageSize: 10 });
+    const theirs = of('switch').ledger.contexts.subtasksContextId('neighbour', 'c');
+    assert.deepEqual(left.tasks.map(({ contextId }) => contextId).sort(), ['c/switch', theirs]);
+  },
+);
+
+test('what an older version sent is not deleted, because callers share its context', deadline, async (t) => {
+  const dir = tempDir(t);
+  const of = await toolFleet(t, {
+    switch: {
+      fleet: ORCHESTRATES,
+      async script(task, context) {
+        await context.report({ type: 'delegated', data: { peer: 'neo', part: 'sent-by-0.1.0' } });
+        const { tool } = fleetToolsOf(() => of('switch'));
+        const { ok, output } = await tool('fleet_discard').run(INPUT, toolCall(task, context));
+        return { ...DONE, output: [{ ok, output }] };
+      },
+    },
+    neo: { contexts: folderContexts(dir) },
+  });
+  const switched = { ...CALLER, name: 'switch' };
+  await of('neo').result(await of('neo').send({ ...dispatching(), contextId: 'c/switch' }, switched));
+  const id = await of('switch').send({ ...dispatching({}, OWN), contextId: 'c' });
+  const [refused] = await resultsOf(of('switch'), id);
+  assert.deepEqual([refused?.ok, refused?.output.state], [false, 'unsupported']);
+  assert.match(String(refused?.output.detail), /before an upgrade.*when the context of this task is deleted/);
+  assert.equal(tasksAt(of('neo')), 1);
+});
 
 test('nothing is deleted where the task itself sent nothing', deadline, async (t) => {
   const { of, run } = await fleet(t, [

@@ -34,7 +34,7 @@ export function createFleetTools(options: FleetToolsOptions): Tool[] {
 }
 
 /** `fleet_route`: explains where `fleet_send` would go now. Spends and records nothing. */
-function routeTool({ profile, subtasks }: Pick<FleetToolsOptions, 'profile' | 'subtasks'>): Tool {
+function routeTool({ subtasks }: Pick<FleetToolsOptions, 'subtasks'>): Tool {
   return defineTool({
     name: 'fleet_route',
     description: 'Where fleet_send would go now, and why. Sends nothing.',
@@ -44,7 +44,7 @@ function routeTool({ profile, subtasks }: Pick<FleetToolsOptions, 'profile' | 's
       requireCallerScope(task.caller, 'read', 'dispatch');
       const request = subtaskRequest({ ...input, brief: input.brief || 'a part of the work' });
       const wanted = subtaskDispatch(task, request, request.tokenBudget);
-      const { dispatch } = admittedSubtask(task, key, profile, wanted);
+      const { dispatch } = admittedSubtask(task, key, subtasks().contextOf(task), wanted);
       const decision = await subtasks().route(dispatch);
       // Ignores a missing scope `dispatch`: `read` is enough for an explanation.
       const unmet = await subtasks().unmet(dispatch, { ...task.caller, scopes: new Set(['dispatch']) });

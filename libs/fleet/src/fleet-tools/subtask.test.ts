@@ -3,8 +3,8 @@ import { describe, it } from 'node:test';
 import { dispatchOf } from '@hermes-fleet/peers/testing';
 import { type AdmittedTask, ToolError } from '@hermes-fleet/protocol';
 import { CALLER } from '../testing/scripts.ts';
-import { callId } from '../tool-support/call-id.ts';
-import { admittedSubtask, subtaskContextId, subtaskDispatch } from './subtask.ts';
+import { callId, oldSubtasksContextId } from '../tool-support/call-id.ts';
+import { admittedSubtask, subtaskDispatch } from './subtask.ts';
 
 const TASK: AdmittedTask = {
   id: 'a2a-1',
@@ -21,11 +21,11 @@ const TASK: AdmittedTask = {
 };
 
 describe('a subtask', () => {
-  it('has the ID of its call, and the context of its profile, short enough for the wire', () => {
+  it('has the ID of its call, and had the context of its profile, short enough for the wire', () => {
     assert.equal(callId('a2a-1', '3.0/1.2'), 'a2a-1/3.0/1.2');
-    assert.equal(subtaskContextId('ctx', 'switch'), 'ctx/switch');
+    assert.equal(oldSubtasksContextId('ctx', 'switch'), 'ctx/switch');
     const long = 'x'.repeat(256);
-    for (const make of [callId, subtaskContextId]) {
+    for (const make of [callId, oldSubtasksContextId]) {
       assert.match(make(long, 'a'), /^part-[0-9a-f]{32}$/);
       assert.notEqual(make(long, 'a'), make(long, 'b'));
     }
@@ -49,7 +49,7 @@ describe('a subtask', () => {
       requirements: {},
       routing: { target: 'auto' },
     });
-    const { id, caller, deadlineAt, traceparent } = admittedSubtask(TASK, '1.0', 'switch', dispatch);
+    const { id, caller, deadlineAt, traceparent } = admittedSubtask(TASK, '1.0', 'sub-1', dispatch);
     assert.deepEqual([id, caller, deadlineAt, traceparent], ['a2a-1/1.0', CALLER, 5, '00-1-2-01']);
   });
 

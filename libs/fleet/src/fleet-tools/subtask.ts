@@ -15,7 +15,7 @@ import {
   type Unmet,
 } from '@hermes-fleet/protocol';
 import type { ContextDeletions } from '../contexts/context-deletions.ts';
-import { boundedId, callId } from '../tool-support/call-id.ts';
+import { callId } from '../tool-support/call-id.ts';
 
 /** Runs subtasks of the profile's own agent at peers. The gateway provides it. */
 export interface SubtaskRunner {
@@ -25,6 +25,12 @@ export interface SubtaskRunner {
   unmet(dispatch: TaskDispatch, caller: Caller): Promise<Unmet[]>;
   /** Routes a subtask without sending it. */
   route(dispatch: TaskDispatch): Promise<RoutingDecision>;
+  /**
+   * The context of a task's subtasks: one for each context and caller, so that related subtasks share a work tree at a peer,
+   * and those of two callers never do. It differs from the task's own context, which stays locked while the task waits:
+   * otherwise two tasks that delegate to each other would wait forever. Each hop has a new one, so no cycle can close.
+   */
+  contextOf(task: Pick<AdmittedTask, 'caller' | 'contextId'>): string;
   /** Deletes the context of a task's subtasks at a peer; undefined if none of its subtasks was sent there. */
   readonly discard: ContextDeletions['discardSubtasks'];
 }
@@ -42,14 +48,6 @@ export interface SubtaskRequest {
   readonly write?: boolean | undefined;
   readonly onBlocked?: OnBlocked | undefined;
   readonly tokenBudget?: number | undefined;
-}
-/**
- * The context of a task's subtasks: one for each context and profile, so that related subtasks share a work tree at a peer.
- * It differs from the task's own context, which stays locked while the task waits: otherwise two tasks that delegate to
- * each other would wait forever. Each hop makes it longer, so no cycle can close.
- */
-export function subtaskContextId(contextId: string, profile: string): string {
-  return boundedId(`${contextId}/${profile}`);
 }
 
 /**
@@ -97,13 +95,8 @@ export function subtaskDispatch(
 export function admittedSubtask(
   task: AdmittedTask,
   key: string,
-  profile: string,
+  contextId: string,
   dispatch: TaskDispatch,
 ): AdmittedTask {
-  return {
-    ...task,
-    id: callId(task.id, key),
-    contextId: subtaskContextId(task.contextId, profile),
-    dispatch,
-  };
+  return { ...task, id: callId(task.id, key), contextId, dispatch };
 }

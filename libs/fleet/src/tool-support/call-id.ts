@@ -7,6 +7,11 @@ export function callId(taskId: string, key: string): string {
   return boundedId(`${taskId}/${key}`);
 }
 
+/** The context of the subtasks that 0.1.0 delegated for tasks of a context, those of all its callers. */
+export function oldSubtasksContextId(contextId: string, profile: string): string {
+  return boundedId(`${contextId}/${profile}`);
+}
+
 /** The ID itself, or a digest of one that is too long. */
 export function boundedId(id: string): string {
   if (id.length <= MAX_ID) return id;
