@@ -27,12 +27,16 @@ async function ended(
     sentTo?: readonly string[];
     subtasksTo?: readonly string[];
     subtasksIn?: string;
+    /** The context of a message to the agent `helper`. */
+    messageIn?: string;
   } = {},
 ): Promise<void> {
   const { caller = 'switch', contextId = CONTEXT, sentTo = [], subtasksTo = [] } = o;
   const { id } = (await ledger.accept(newTask({ caller, contextId }))).task;
   const part = { part: 'p', ...(o.subtasksIn === undefined ? {} : { part_context_id: o.subtasksIn }) };
   for (const peer of subtasksTo) await ledger.append(id, { type: 'progress', data: { peer, ...part } });
+  if (o.messageIn !== undefined)
+    await ledger.append(id, { type: 'progress', data: { agent: 'helper', agent_context_id: o.messageIn } });
   const result = { text: 'the result', attempts: sentTo.map((peer) => ({ peer })) };
   await ledger.append(id, { type: 'done', data: {} }, { result });
   await ledger.outbox.advance(ledger.outbox.read(ledger.outbox.cursor(), 10_000).at(-1)?.seq ?? 0);
@@ -171,3 +175,30 @@ test(
     assert.deepEqual(remembered(ledger), ['b']);
   },
 );
+
+test('agents that got messages of pruned tasks are named, and never asked', deadline, async (t) => {
+  const opened = openTestLedger(t);
+  const { ledger } = opened;
+  // An agent may have the name of a peer, and its context an id that the peer knows.
+  await ended(ledger, { sentTo: ['helper'], messageIn: CONTEXT });
+  await pruneAll(opened);
+  const detail = 'helper got messages over A2A, which has no deletion: have its operator delete this context';
+  const asked = { peer: 'helper', contextId: CONTEXT, state: 'pending' };
+  const named = { peer: 'helper', contextId: CONTEXT, state: 'unsupported', detail };
+  assert.deepEqual((await ledger.contexts.delete(KEEP)).peers, [asked, named]);
+  const answered = {
+    results: 'keep',
+    peers: [{ peer: 'helper', contextId: CONTEXT, state: 'deleted' }],
+  } as const;
+  const after = await ledger.contexts.record(CONTEXT, answered);
+  assert.deepEqual(after?.peers, [{ ...asked, state: 'deleted' }, named]);
+  assert.deepEqual((await ledger.contexts.delete(DELETE)).peers, [asked, named], 'more is asked for');
+});
+
+test('messages to agents do not keep a caller remembered, because nothing more can be deleted', async (t) => {
+  const { ledger } = openTestLedger(t);
+  await ended(ledger, { messageIn: 'x' });
+  await ledger.contexts.delete(KEEP);
+  await complete(ledger, 'none');
+  assert.deepEqual(remembered(ledger), []);
+});

@@ -8,23 +8,23 @@ import { sentWork, sentWorkQuery } from './sent-work.ts';
  */
 
 const MAY_GO = `c.remembered_at < ? AND (c.remembered_at < ? OR NOT EXISTS (
-  SELECT 1 FROM context_caller_peers p WHERE p.context_id = c.context_id AND p.caller = c.caller))`;
+  SELECT 1 FROM context_caller_peers p
+  WHERE p.context_id = c.context_id AND p.caller = c.caller AND p.kind <> 'message'))`;
 
 /**
- * Remembers the callers and peers of tasks `t` that are about to be removed. `condition` selects the tasks; its parameter is
+ * Remembers the callers and peers of tasks `t` that are about to be removed. `condition` selects the tasks; its parameter `?1` is
  * `value`. Peers are remembered with every removed task, because the tasks of a context are not removed together.
  */
 export function rememberCallers(db: Queries, now: number, condition: string, value: string): void {
   db.run(
     `INSERT INTO context_callers (context_id, caller, remembered_at)
-     SELECT DISTINCT t.context_id, t.caller, ? FROM tasks t WHERE ${condition}
+     SELECT DISTINCT t.context_id, t.caller, ?2 FROM tasks t WHERE ${condition}
      ON CONFLICT (context_id, caller) DO UPDATE SET remembered_at = excluded.remembered_at`,
-    now,
     value,
+    now,
   );
   db.run(
     `INSERT OR IGNORE INTO context_caller_peers (context_id, caller, peer, kind, peer_context_id) ${sentWorkQuery(condition)}`,
-    value,
     value,
   );
 }

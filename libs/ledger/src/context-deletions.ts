@@ -65,7 +65,7 @@ export function recordProgress(
   for (const peer of peers)
     db.run(
       `UPDATE context_deletion_peers SET state = ?, detail = ?
-       WHERE context_id = ? AND peer = ? AND peer_context_id = ?`,
+       WHERE context_id = ? AND peer = ? AND peer_context_id = ? AND is_agent = 0`,
       peer.state,
       peer.detail ?? null,
       contextId,
@@ -95,7 +95,7 @@ function deletionRecord(db: Queries, row: Row): ContextDeletion {
         : { files: integer(row, 'had_files') === 1, result: oneOf(row, 'result', RESULTS) },
     peers: db
       .all(
-        'SELECT * FROM context_deletion_peers WHERE context_id = ? ORDER BY peer, peer_context_id',
+        'SELECT * FROM context_deletion_peers WHERE context_id = ? ORDER BY peer, peer_context_id, is_agent',
         contextId,
       )
       .map(peerRecord),

@@ -12,7 +12,7 @@ export interface ContextDeletionRequest {
 /** `unsupported` and `refused` are final, as `deleted` is. */
 export type PeerDeletionState = 'pending' | 'deleted' | 'unsupported' | 'refused';
 
-/** The deletion of a context at a peer to which tasks of the context were sent. */
+/** The deletion of a context at a peer to which tasks of the context were sent. That at an A2A agent is `unsupported` at once. */
 export interface PeerDeletion {
   readonly peer: string;
   /** The context's id at the peer. */
@@ -53,11 +53,12 @@ export interface ContextDeletionProgress {
   readonly peers: readonly PeerDeletion[];
 }
 
-/** `task`: the task itself; `subtask`: a part that the profile's own agent delegated. */
-export type SentWorkKind = 'task' | 'subtask';
+/** `task`: the task itself; `subtask`: a part that the profile's own agent delegated; `message`: one to an A2A agent. */
+export type SentWorkKind = 'task' | 'subtask' | 'message';
 
-/** Work of a task that was sent to a peer. */
+/** Work of a task that was sent to a peer or an A2A agent. */
 export interface SentWork {
+  /** The peer, or the agent as its caller is told (its registered name, else its host). */
   readonly peer: string;
   readonly kind: SentWorkKind;
   /** The context at the peer. Undefined for a task, which keeps its own, and for a subtask that 0.1.0 sent. */
@@ -112,7 +113,7 @@ export interface LedgerContexts {
   remembered(after: string, limit: number, forgettable: Forgettable): RememberedContext[];
   /** Forgets callers of contexts of which nothing is left here, and resolves with their number. */
   forget(contextIds: readonly string[], forgettable: Forgettable): Promise<number>;
-  /** The peers to which work of a task was sent, without copies; at each peer, work without a `contextId` is first. */
+  /** The peers and A2A agents to which work of a task was sent, without copies; at each peer, work without a `contextId` is first. */
   sentBy(taskId: string): SentWork[];
   /**
    * The context, at peers, of the subtasks that the profile's own agent delegates for a caller's tasks of a context. It is the

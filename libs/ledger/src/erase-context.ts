@@ -8,6 +8,7 @@ import { isKept } from './late-results.ts';
 /** How many tasks a refusal names. */
 const MAX_NAMED = 10;
 const PENDING: PeerDeletionState = 'pending';
+const UNSUPPORTED: PeerDeletionState = 'unsupported';
 
 /** The transaction of `LedgerContexts.delete`, and the ids of the tasks that it erased. */
 export function eraseContext(
@@ -38,7 +39,7 @@ export function eraseContext(
       'a peer may still be doing them: wait until it has answered, a day at most',
     );
   const rootIds = rootsOf(db, contextId);
-  rememberCallers(db, clock.now(), 't.context_id = ?', contextId);
+  rememberCallers(db, clock.now(), 't.context_id = ?1', contextId);
   db.run(
     'INSERT INTO context_deletions (context_id, caller, asked_at, results, tasks, root_ids) VALUES (?, ?, ?, ?, ?, ?)',
     contextId,
@@ -50,11 +51,12 @@ export function eraseContext(
   );
   for (const { peer, kind, contextId: at } of findCallersPeers(db, contextId, caller))
     db.run(
-      'INSERT INTO context_deletion_peers (context_id, peer, peer_context_id, state) VALUES (?, ?, ?, ?)',
+      `INSERT INTO context_deletion_peers (context_id, peer, peer_context_id, is_agent, state, detail)
+       VALUES (?, ?, ?, ?, ?, ?)`,
       contextId,
       peer,
       at ?? (kind === 'subtask' ? request.subtasksContextId : contextId),
-      PENDING,
+      ...(kind === 'message' ? [1, UNSUPPORTED, atAgent(peer)] : [0, PENDING, null]),
     );
   erase(db, contextId);
   const deletion = findDeletion(db, contextId);
@@ -76,7 +78,7 @@ function begunAgain(
     contextId,
   );
   db.run(
-    'UPDATE context_deletion_peers SET state = ?, detail = NULL WHERE context_id = ?',
+    'UPDATE context_deletion_peers SET state = ?, detail = NULL WHERE context_id = ? AND is_agent = 0',
     PENDING,
     contextId,
   );
@@ -106,6 +108,10 @@ function erase(db: Queries, contextId: string): void {
     contextId,
   );
   db.run('DELETE FROM tasks WHERE context_id = ?', contextId);
+}
+
+function atAgent(agent: string): string {
+  return `${agent} got messages over A2A, which has no deletion: have its operator delete this context`;
 }
 
 /** Also for a context of others, whose existence is not told. */

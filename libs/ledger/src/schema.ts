@@ -139,7 +139,8 @@ const MIGRATIONS: readonly string[] = [
     peer_context_id TEXT NOT NULL,
     state TEXT NOT NULL,
     detail TEXT,
-    PRIMARY KEY (context_id, peer, peer_context_id)
+    is_agent INTEGER NOT NULL,
+    PRIMARY KEY (context_id, peer, peer_context_id, is_agent)
   ) STRICT, WITHOUT ROWID;
   CREATE TABLE context_callers (
     context_id TEXT NOT NULL,

@@ -1,11 +1,11 @@
 import { oneOf, type Queries, type Row, text } from '@hermes-fleet/store';
 import type { SentWork, SentWorkKind } from './context-types.ts';
 
-const KINDS: Readonly<Record<SentWorkKind, true>> = { task: true, subtask: true };
+const KINDS: Readonly<Record<SentWorkKind, true>> = { task: true, subtask: true, message: true };
 
 /**
  * A query of the work of tasks `t` that was sent to peers: reported when it was sent and while it was followed, and in the
- * result. `condition` selects the tasks; its parameter is bound twice.
+ * result. Messages to A2A agents were reported when they were sent. `condition` selects the tasks; its parameter is `?1`.
  */
 export const sentWorkQuery = (condition: string): string => `
   SELECT t.context_id, t.caller, json_extract(e.data, '$.peer') AS peer,
@@ -16,12 +16,16 @@ export const sentWorkQuery = (condition: string): string => `
   UNION
   SELECT t.context_id, t.caller, json_extract(a.value, '$.peer'), 'task', ''
   FROM tasks t JOIN payloads p ON p.task_id = t.id, json_each(p.result, '$.attempts') a
-  WHERE ${condition} AND json_type(a.value, '$.peer') = 'text'`;
+  WHERE ${condition} AND json_type(a.value, '$.peer') = 'text'
+  UNION
+  SELECT t.context_id, t.caller, json_extract(e.data, '$.agent'), 'message', json_extract(e.data, '$.agent_context_id')
+  FROM tasks t JOIN events e ON e.task_id = t.id
+  WHERE ${condition} AND e.type = 'progress' AND json_type(e.data, '$.agent_context_id') = 'text'`;
 
 /** See `LedgerContexts.sentBy`. */
 export function findSentWork(db: Queries, taskId: string): SentWork[] {
-  const query = `${sentWorkQuery('t.id = ?')} ORDER BY peer, peer_context_id, kind DESC`;
-  return db.all(query, taskId, taskId).map(sentWork);
+  const query = `${sentWorkQuery('t.id = ?1')} ORDER BY peer, peer_context_id, kind DESC`;
+  return db.all(query, taskId).map(sentWork);
 }
 
 /** A row of `sentWorkQuery`. */

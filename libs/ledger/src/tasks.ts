@@ -187,7 +187,7 @@ export function pruneTasks(db: Queries, clock: Clock, before: number, batch: num
     )
     .map((row) => text(row, 'id'));
   const pruned = JSON.stringify(ids);
-  rememberCallers(db, clock.now(), 't.id IN (SELECT value FROM json_each(?))', pruned);
+  rememberCallers(db, clock.now(), 't.id IN (SELECT value FROM json_each(?1))', pruned);
   db.run('DELETE FROM tasks WHERE id IN (SELECT value FROM json_each(?))', pruned);
   return ids;
 }

@@ -16,6 +16,7 @@ import { answerResult, noAnswerResult } from './tool-results.ts';
 
 const AGENT_DOWN_AFTER_MS = 60_000;
 const QUERY_TIMEOUT_MS = 10_000;
+const MAX_CONTEXT_ID = 256;
 
 export interface AgentRequest extends OutgoingMessage {
   readonly tool: string;
@@ -43,6 +44,11 @@ export function createAgentClient(options: A2AToolsOptions): AgentClient {
           sendMessage(callOptions, call, {
             outgoing,
             find: (signal) => directory.find(name, signal),
+            onSending: ({ label }, contextId) =>
+              call.report({
+                type: 'progress',
+                data: { tool, agent: label, agent_context_id: contextId.slice(0, MAX_CONTEXT_ID) },
+              }),
             onTask: outgoing.streaming ? reportProgress : async () => undefined,
           }),
         ),

@@ -24,6 +24,8 @@ export interface SendMessageOptions {
   /** Finds the agent; also called after a restart. */
   readonly find: (signal: AbortSignal) => Promise<RemoteAgent>;
   readonly outgoing: OutgoingMessage;
+  /** Called before a message is sent for the first time, with its context at the agent. */
+  readonly onSending: (agent: RemoteAgent, contextId: string) => Promise<void>;
   /** Receives each snapshot of the agent's task. */
   readonly onTask: (agent: RemoteAgent, task: PeerTask) => Promise<void>;
 }
@@ -37,13 +39,13 @@ export interface SendMessageOptions {
 export async function sendMessage(
   options: AgentCallOptions,
   call: ToolCall,
-  { find, outgoing, onTask }: SendMessageOptions,
+  { find, outgoing, onSending, onTask }: SendMessageOptions,
 ): Promise<{ readonly agent: RemoteAgent; readonly outcome: MessageOutcome }> {
   const signal = AbortSignal.any([call.signal, call.stopping]);
   const agent = await findWithRetry(options, find, signal, loadCallState(call) !== undefined);
   const agentCall = openAgentCall(options, agent, call, signal, (task) => onTask(agent, task));
   try {
-    return { agent, outcome: await sendOrResume(agentCall, outgoing) };
+    return { agent, outcome: await sendOrResume(agentCall, outgoing, onSending) };
   } catch (error) {
     const isLeft = call.stopping.aborted || isShutdown(call.signal.reason);
     if (call.signal.aborted && !isLeft) await cancelRemoteTask(options.log, agentCall);
@@ -75,13 +77,18 @@ async function findWithRetry(
   }
 }
 
-async function sendOrResume(agentCall: AgentCall, outgoing: OutgoingMessage): Promise<MessageOutcome> {
+async function sendOrResume(
+  agentCall: AgentCall,
+  outgoing: OutgoingMessage,
+  onSending: SendMessageOptions['onSending'],
+): Promise<MessageOutcome> {
   const { agent, call, followOptions } = agentCall;
   const known = loadCallState(call);
   if (known) return resume(agentCall, outgoing, known);
   const before = await taskToAnswer(agentCall, outgoing);
   const contextId = before?.contextId || outgoing.contextId || messageIdOf(call);
   const state: CallState = { contextId };
+  await onSending(agent, contextId);
   await saveCallState(call, state);
   const onAccepted = (taskId: string): Promise<void> => saveCallState(call, { ...state, taskId });
   const sent = await sendOnce(agentCall, outgoing, contextId, onAccepted);

@@ -149,7 +149,10 @@ describe('a2a_call_streaming', () => {
       ['SendStreamingMessage'],
     );
     const data = { tool: 'a2a_call_streaming', agent: 'helper' };
-    assert.deepEqual(call.events[0], { type: 'progress', data: { ...data, state: 'submitted', chars: 0 } });
+    assert.deepEqual(call.events.slice(0, 2), [
+      { type: 'progress', data: { ...data, agent_context_id: `${call.task.id}/1.0` } },
+      { type: 'progress', data: { ...data, state: 'submitted', chars: 0 } },
+    ]);
     assert.deepEqual(call.events.at(-1), {
       type: 'progress',
       data: { ...data, state: 'completed', chars: 5_000 },
