@@ -120,4 +120,6 @@ export interface LedgerContexts {
    * same after a restart, differs for each caller, and cannot be computed without a secret of the ledger's file.
    */
   subtasksContextId(caller: string, contextId: string): string;
+  /** The context is one that `subtasksContextId` names, for any caller and context. */
+  isSubtasksContextId(contextId: string): boolean;
 }

@@ -189,7 +189,7 @@ export function createLedger(
         store.read((db) => findRemembered(db, after, limit, forgettable)),
       forget: (contextIds, forgettable) => store.write((db) => forgetCallers(db, contextIds, forgettable)),
       sentBy: (taskId) => store.read((db) => findSentWork(db, taskId)),
-      subtasksContextId: createSubtasksContexts(store),
+      ...createSubtasksContexts(store),
     },
     tokens: createTokenStore(store, clock, (recorded) => figures.announce(recorded)),
     figures,

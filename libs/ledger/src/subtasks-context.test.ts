@@ -8,19 +8,25 @@ import { openLedger } from './ledger.ts';
 test("the context of subtasks is fixed for a file, a caller and a context, and the file's id does not tell it", async (t) => {
   const dir = tempDir(t);
   const ids = { uuid: () => 'published' };
+  let known = [`sub-${'0'.repeat(40)}`, 'sub-', 'c', ''];
   const inFile = async (file: string, caller: string, contextId: string): Promise<string> => {
     const of = { file: join(dir, file), profile: 'switch', clock: manualClock(), ids, log: silentLog };
     const ledger = openLedger(of);
     assert.equal(ledger.id, 'published');
     const name = ledger.contexts.subtasksContextId(caller, contextId);
+    assert.equal(ledger.contexts.isSubtasksContextId(name), true);
+    assert.deepEqual(known.filter(ledger.contexts.isSubtasksContextId), []);
     await ledger.close();
     return name;
   };
   const name = await inFile('a.db', 'one', 'c');
-  assert.match(name, /^sub-[0-9a-f]{32}$/);
+  assert.match(name, /^sub-[0-9a-f]{40}$/);
   assert.equal(await inFile('a.db', 'one', 'c'), name);
+  known = [...known, name];
+  const elsewhere = await inFile('b.db', 'one', 'c');
+  known = [];
   const others = [
-    await inFile('b.db', 'one', 'c'),
+    elsewhere,
     await inFile('a.db', 'other', 'c'),
     await inFile('a.db', 'one', 'd'),
     await inFile('a.db', 'on', 'ec'),

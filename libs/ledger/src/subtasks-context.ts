@@ -2,14 +2,27 @@ import { createHmac } from 'node:crypto';
 import { type Store, text } from '@hermes-fleet/store';
 import type { LedgerContexts } from './context-types.ts';
 
-/** See `LedgerContexts.subtasksContextId`. The ledger's id would not do as the secret: the ids of events contain it. */
-export function createSubtasksContexts(store: Pick<Store, 'read'>): LedgerContexts['subtasksContextId'] {
+const FORM = /^sub-([0-9a-f]{32})([0-9a-f]{8})$/;
+
+/**
+ * The names of the contexts of subtasks: a digest, and a check value by which the ledger knows its own. The ledger's id would
+ * not do as the secret: the ids of events contain it.
+ */
+export function createSubtasksContexts(
+  store: Pick<Store, 'read'>,
+): Pick<LedgerContexts, 'subtasksContextId' | 'isSubtasksContextId'> {
   const row = store.read((db) => db.get("SELECT value FROM meta WHERE key = 'subtasks_secret'"));
   const secret = text(row ?? {}, 'value');
-  return (caller, contextId) => {
-    const digest = createHmac('sha256', secret)
-      .update(JSON.stringify([caller, contextId]))
-      .digest('hex');
-    return `sub-${digest.slice(0, 32)}`;
+  const hmac = (data: string): string => createHmac('sha256', secret).update(data).digest('hex');
+  const check = (digest: string): string => hmac(digest).slice(0, 8);
+  return {
+    subtasksContextId(caller, contextId) {
+      const digest = hmac(JSON.stringify([caller, contextId])).slice(0, 32);
+      return `sub-${digest}${check(digest)}`;
+    },
+    isSubtasksContextId(contextId) {
+      const [, digest = '', value] = FORM.exec(contextId) ?? [];
+      return value === check(digest);
+    },
   };
 }

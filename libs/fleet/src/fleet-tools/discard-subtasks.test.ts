@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { JsonValue } from '@hermes-fleet/protocol';
-import { deadline, tempDir } from '@hermes-fleet/protocol/testing';
+import { deadline, fleetErrorOf, tempDir } from '@hermes-fleet/protocol/testing';
 import { filesWith, folderContexts } from '../testing/folder-contexts.ts';
 import { idleCall } from '../testing/idle-call.ts';
 import { dispatching } from '../testing/messages.ts';
@@ -96,6 +96,12 @@ test(
     const left = of('neo').ledger.list({ pageSize: 10 });
     const theirs = of('switch').ledger.contexts.subtasksContextId('neighbour', 'c');
     assert.deepEqual(left.tasks.map(({ contextId }) => contextId).sort(), ['c/switch', theirs]);
+    for (const target of ['neo', 'switch']) {
+      const known = { ...dispatching({}, { routing: { target } }), contextId: theirs };
+      const { code, fields } = await fleetErrorOf(of('switch').send(known));
+      assert.deepEqual([code, fields[0]?.path], ['INVALID_PARAMS', 'message.contextId']);
+    }
+    assert.equal(tasksAt(of('neo')), 2);
   },
 );
 

@@ -63,6 +63,9 @@ async function acceptTask(
   caller: Caller,
 ): Promise<Accepted> {
   const decoded = readDispatch(wire, options.versions);
+  // At a peer this profile is the caller of all of them, so a task in such a context would share it with another caller.
+  if (message.contextId !== undefined && options.ledger.contexts.isSubtasksContextId(message.contextId))
+    throw invalid('message.contextId', 'is the context of subtasks of this profile: use another one');
   const fresh = message.contextId === undefined || !hasContext(options.ledger, message.contextId);
   const { task, created } = await options.ledger.accept({
     id: options.ids.uuid(),
