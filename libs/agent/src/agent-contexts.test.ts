@@ -27,7 +27,7 @@ test('a removed context takes all that its tasks left with it: files, scratchpad
     await agent.executor.run(makeTask(work, { contextId }), makeContext());
   assert.equal(find(workspaceRoot).trim().split('\n').length, 8, find(workspaceRoot));
   released.length = 0;
-  const remove = { results: 'delete', rootIds: ['task'] } as const;
+  const remove = { results: 'delete' } as const;
   assert.deepEqual(await agent.contexts?.remove('one', remove), { files: true, result: 'deleted' });
   assert.deepEqual(released, ['one']);
   assert.deepEqual(['one', 'two'].map((await agent.contexts?.held()) ?? assert.fail()), [false, true]);
@@ -45,7 +45,7 @@ test('the context of a running task is not removed, and loses no process', async
   const asked = makeContext({
     onEvent: (event) => {
       if (event.type !== 'progress') return;
-      const removal = agent.contexts?.remove('one', { results: 'delete', rootIds: [] });
+      const removal = agent.contexts?.remove('one', { results: 'delete' });
       removal?.then(resolve, resolve);
     },
   });
@@ -69,13 +69,13 @@ test('a closing agent ends a removal, and the next one completes it', async (t) 
   const agent = await makeAgent(t, {}, { releaseContext });
   await agent.executor.run(makeTask(work, { contextId: 'one' }), makeContext());
   isRemoving = true;
-  const removal = agent.contexts?.remove('one', { results: 'delete', rootIds: [] }) ?? assert.fail();
+  const removal = agent.contexts?.remove('one', { results: 'delete' }) ?? assert.fail();
   const rejected = assert.rejects(removal, { code: 'SHUTTING_DOWN' });
   await begun;
   const closed = agent.close();
   release();
   await Promise.all([closed, rejected]);
-  await assert.rejects(agent.contexts?.remove('one', { results: 'delete', rootIds: [] }) ?? assert.fail(), {
+  await assert.rejects(agent.contexts?.remove('one', { results: 'delete' }) ?? assert.fail(), {
     code: 'SHUTTING_DOWN',
   });
   const contexts = join(agent.place.workspaceRoot, 'contexts');

@@ -8,14 +8,7 @@ export interface AgentContexts {
    * merged or `results` is `delete`. A call for a context that is gone completes an earlier removal. Throws CONTEXT_IN_USE
    * while a task works there, SHUTTING_DOWN, and INTERNAL when something is left: call again.
    */
-  remove(
-    contextId: string,
-    options: {
-      readonly results: 'keep' | 'delete';
-      /** The roots of the context's tasks. Their scratchpads are in its tree, and go with it. */
-      readonly rootIds: readonly string[];
-    },
-  ): Promise<RemovedContext>;
+  remove(contextId: string, options: { readonly results: 'keep' | 'delete' }): Promise<RemovedContext>;
   /** Removes the contexts and results that are no longer needed, see `ContextStore`. Throws the signal's reason. */
   prune(options: PruneOptions): Promise<PrunedContexts>;
   /** Which contexts have files or a result, see `ContextStore`. */

@@ -80,7 +80,7 @@ test(
     const deletion = await ledger.contexts.delete(DELETE);
     assert.deepEqual(deletion, {
       ...{ contextId: CONTEXT, caller: 'switch', askedAt: opened.clock.now(), results: 'delete' },
-      ...{ tasks: 0, rootIds: [], removed: undefined },
+      ...{ tasks: 0, removed: undefined },
       peers: [
         { peer: 'neo', contextId: CONTEXT, state: 'pending' },
         { peer: 'trinity', contextId: CONTEXT, state: 'pending' },

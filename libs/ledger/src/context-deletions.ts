@@ -1,6 +1,5 @@
 import { FleetError } from '@hermes-fleet/protocol';
 import { integer, oneOf, type Queries, type Row, text } from '@hermes-fleet/store';
-import { z } from 'zod';
 import { forgetCallersOf } from './context-callers.ts';
 import type {
   ContextDeletion,
@@ -26,8 +25,6 @@ const STATES: Readonly<Record<PeerDeletionState, true>> = {
 };
 /** Seconds after which a task that was refused is sent again. */
 const RETRY_AFTER_S = 5;
-
-const Texts = z.array(z.string());
 
 export function findDeletion(db: Queries, contextId: string): ContextDeletion | undefined {
   const row = db.get('SELECT * FROM context_deletions WHERE context_id = ?', contextId);
@@ -88,7 +85,6 @@ function deletionRecord(db: Queries, row: Row): ContextDeletion {
     askedAt: integer(row, 'asked_at'),
     results: oneOf(row, 'results', MODES),
     tasks: integer(row, 'tasks'),
-    rootIds: Texts.parse(JSON.parse(text(row, 'root_ids'))),
     removed:
       row.result === null
         ? undefined

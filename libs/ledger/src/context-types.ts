@@ -38,8 +38,6 @@ export interface ContextDeletion {
   readonly results: ResultsMode;
   /** The number of erased tasks. */
   readonly tasks: number;
-  /** The root tasks of the erased tasks, without copies. */
-  readonly rootIds: readonly string[];
   /** Undefined until the files are removed. */
   readonly removed: RemovedFiles | undefined;
   readonly peers: readonly PeerDeletion[];
@@ -97,6 +95,8 @@ export interface LedgerContexts {
    * distance, because each blocks the thread (see `Store.purge`). Throws STORE_UNAVAILABLE.
    */
   purge(): Promise<void>;
+  /** The incomplete deletion of a context; undefined if there is none. */
+  find(contextId: string): ContextDeletion | undefined;
   /** The incomplete deletions, oldest first. */
   deletions(): ContextDeletion[];
   /**

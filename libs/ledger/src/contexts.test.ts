@@ -73,7 +73,6 @@ for (const published of [true, false])
         askedAt: deletion.askedAt,
         results: 'keep',
         tasks: 1,
-        rootIds: ['root-1'],
         removed: undefined,
         peers: [
           { peer: 'neo', contextId: 'context-1', state: 'pending' },
@@ -83,6 +82,8 @@ for (const published of [true, false])
       await ledger.contexts.purge();
       assert.deepEqual(filesWith(file, SECRET), []);
       assert.deepEqual(ledger.contexts.deletions(), [deletion]);
+      assert.deepEqual(ledger.contexts.find('context-1'), deletion);
+      assert.equal(ledger.contexts.find('context-2'), undefined);
 
       assert.equal(ledger.get(id), undefined);
       assert.equal(ledger.list({ pageSize: 10 }).totalSize, 1);

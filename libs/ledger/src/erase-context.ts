@@ -1,5 +1,5 @@
-import { type Clock, FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
-import { json, type Queries, text } from '@hermes-fleet/store';
+import { type Clock, FleetError } from '@hermes-fleet/protocol';
+import { type Queries, text } from '@hermes-fleet/store';
 import { findCallers, findCallersPeers, rememberCallers } from './context-callers.ts';
 import { findDeletion } from './context-deletions.ts';
 import type { ContextDeletion, ContextDeletionRequest, PeerDeletionState } from './context-types.ts';
@@ -38,16 +38,14 @@ export function eraseContext(
       givenUp,
       'a peer may still be doing them: wait until it has answered, a day at most',
     );
-  const rootIds = rootsOf(db, contextId);
   rememberCallers(db, clock.now(), 't.context_id = ?1', contextId);
   db.run(
-    'INSERT INTO context_deletions (context_id, caller, asked_at, results, tasks, root_ids) VALUES (?, ?, ?, ?, ?, ?)',
+    'INSERT INTO context_deletions (context_id, caller, asked_at, results, tasks) VALUES (?, ?, ?, ?, ?)',
     contextId,
     caller,
     clock.now(),
     results,
     ids.length,
-    JSON.stringify(rootIds),
   );
   for (const { peer, kind, contextId: at } of findCallersPeers(db, contextId, caller))
     db.run(
@@ -83,19 +81,6 @@ function begunAgain(
     contextId,
   );
   return findDeletion(db, contextId) ?? begun;
-}
-
-function rootsOf(db: Queries, contextId: string): string[] {
-  const rows = db.all(
-    'SELECT t.key, p.dispatch FROM tasks t JOIN payloads p ON p.task_id = t.id WHERE t.context_id = ?',
-    contextId,
-  );
-  return [...new Set(rows.map((row) => rootOf(json(row, 'dispatch'), text(row, 'key'))))];
-}
-
-function rootOf({ task }: JsonObject, key: string): string {
-  const root = isJsonObject(task) ? (task.root_id ?? task.task_id) : undefined;
-  return typeof root === 'string' ? root : key;
 }
 
 /** Their rows in other tables go by foreign keys. */

@@ -2,7 +2,7 @@ import { type Clock, type Count, TERMINAL_EVENTS } from '@hermes-fleet/protocol'
 import { createWakeups, openStore, type Queries, type Store, type StoreOptions } from '@hermes-fleet/store';
 import { createCheckpoints } from './checkpoints.ts';
 import { findRemembered, forgetCallers } from './context-callers.ts';
-import { findDeletions, recordProgress } from './context-deletions.ts';
+import { findDeletion, findDeletions, recordProgress } from './context-deletions.ts';
 import { eraseContext } from './erase-context.ts';
 import { addCounts, closeReservations, createFigures, type Recorded } from './figures.ts';
 import {
@@ -183,6 +183,7 @@ export function createLedger(
         return deletion;
       },
       purge: purges.purge,
+      find: (contextId) => store.read((db) => findDeletion(db, contextId)),
       deletions: () => store.read(findDeletions),
       record: (contextId, progress) => store.write((db) => recordProgress(db, contextId, progress)),
       remembered: (after, limit, forgettable) =>

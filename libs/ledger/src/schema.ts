@@ -129,7 +129,6 @@ const MIGRATIONS: readonly string[] = [
     asked_at INTEGER NOT NULL,
     results TEXT NOT NULL,
     tasks INTEGER NOT NULL,
-    root_ids TEXT NOT NULL,
     had_files INTEGER,
     result TEXT
   ) STRICT, WITHOUT ROWID;

@@ -76,7 +76,7 @@ test(
     clock.advance(1_000);
     await complete;
     assert.deepEqual(ledger.contexts.deletions(), []);
-    assert.deepEqual(contexts.removals.at(-1), ['c', { results: 'keep', rootIds: ['k'] }]);
+    assert.deepEqual(contexts.removals.at(-1), ['c', { results: 'keep' }]);
     assert.equal(
       log.entries.filter(({ message }) => /files of a deleted context not removed/.test(message)).length,
       2,

@@ -108,14 +108,10 @@ export function createContextDeletions(options: ContextDeletionsOptions): Contex
   }
 
   /** Undefined if it failed. */
-  async function removeFiles({
-    contextId,
-    results,
-    rootIds,
-  }: ContextDeletion): Promise<RemovedFiles | undefined> {
+  async function removeFiles({ contextId, results }: ContextDeletion): Promise<RemovedFiles | undefined> {
     try {
       await ledger.contexts.purge();
-      return (await agentContexts?.remove(contextId, { results, rootIds })) ?? NO_FILES;
+      return (await agentContexts?.remove(contextId, { results })) ?? NO_FILES;
     } catch (err) {
       if (!stopping.signal.aborted)
         log.warn({ context_id: contextId, err }, 'files of a deleted context not removed: trying again');
@@ -162,14 +158,11 @@ export function createContextDeletions(options: ContextDeletionsOptions): Contex
     return deleteAtPeer({ endpoint: peer.endpoint, contextId, results, timeoutMs: PEER_TIMEOUT_MS, signal });
   }
 
-  const findOpen = (contextId: string): ContextDeletion | undefined =>
-    ledger.contexts.deletions().find((deletion) => deletion.contextId === contextId);
-
   return {
     async delete({ contextId, caller, results }) {
       const closed = options.closed();
       if (closed) throw closed;
-      const before = findOpen(contextId);
+      const before = ledger.contexts.find(contextId);
       const deletion = await ledger.contexts.delete({
         contextId,
         caller,

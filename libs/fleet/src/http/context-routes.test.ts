@@ -31,7 +31,7 @@ test('it deletes the context of the caller once, and answers alike for one of ot
   const { status, body } = await ask('DELETE', `${PATH}?results=delete`);
   assert.equal(status, 200);
   assert.deepEqual(body, { context_id: 'c', tasks: 1, files: true, result: 'deleted', peers: [] });
-  assert.deepEqual(contexts.removals, [['c', { results: 'delete', rootIds: ['mine'] }]]);
+  assert.deepEqual(contexts.removals, [['c', { results: 'delete' }]]);
   assert.equal(tasks(), 0);
   assert.equal((await ask('DELETE', PATH)).status, 404);
 });
