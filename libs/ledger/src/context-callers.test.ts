@@ -49,6 +49,7 @@ async function pruneAll({ ledger, clock }: ReturnType<typeof openTestLedger>, ba
 }
 
 async function complete(ledger: Ledger, result: RemovedFiles['result']): Promise<void> {
+  await ledger.contexts.purge();
   for (const { contextId, results, peers } of ledger.contexts.deletions())
     await ledger.contexts.record(contextId, {
       results,
@@ -80,7 +81,7 @@ test(
     const deletion = await ledger.contexts.delete(DELETE);
     assert.deepEqual(deletion, {
       ...{ contextId: CONTEXT, caller: 'switch', askedAt: opened.clock.now(), results: 'delete' },
-      ...{ tasks: 0, removed: undefined },
+      ...{ tasks: 0, purged: false, removed: undefined },
       peers: [
         { peer: 'neo', contextId: CONTEXT, state: 'pending' },
         { peer: 'trinity', contextId: CONTEXT, state: 'pending' },

@@ -69,11 +69,31 @@ export function recordProgress(
       peer.peer,
       peer.contextId,
     );
+  return completed(db, contextId);
+}
+
+/** Finds the deletions whose tasks may have left something in the file. */
+export function findUnpurged(db: Queries): string[] {
+  const rows = db.all('SELECT context_id FROM context_deletions WHERE purged = 0');
+  return rows.map((row) => text(row, 'context_id'));
+}
+
+/** Records that nothing of the erased tasks of these contexts is left in the file. */
+export function recordPurged(db: Queries, contextIds: readonly string[]): void {
+  for (const contextId of contextIds) {
+    db.run('UPDATE context_deletions SET purged = 1 WHERE context_id = ?', contextId);
+    completed(db, contextId);
+  }
+}
+
+/** The state of a deletion, which is forgotten if it is complete. */
+function completed(db: Queries, contextId: string): ContextDeletion | undefined {
   const deletion = findDeletion(db, contextId);
-  if (!deletion?.removed || deletion.peers.some(({ state }) => state === 'pending')) return deletion;
+  if (!deletion?.purged || !deletion.removed) return deletion;
+  if (deletion.peers.some(({ state }) => state === 'pending')) return deletion;
   db.run('DELETE FROM context_deletions WHERE context_id = ?', contextId);
   const isKept = deletion.removed.result === 'kept';
-  if (!isKept) forgetCallersOf(db, contextId, { peers: results === 'delete' });
+  if (!isKept) forgetCallersOf(db, contextId, { peers: deletion.results === 'delete' });
   return deletion;
 }
 
@@ -85,6 +105,7 @@ function deletionRecord(db: Queries, row: Row): ContextDeletion {
     askedAt: integer(row, 'asked_at'),
     results: oneOf(row, 'results', MODES),
     tasks: integer(row, 'tasks'),
+    purged: integer(row, 'purged') === 1,
     removed:
       row.result === null
         ? undefined

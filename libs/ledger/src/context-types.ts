@@ -38,6 +38,8 @@ export interface ContextDeletion {
   readonly results: ResultsMode;
   /** The number of erased tasks. */
   readonly tasks: number;
+  /** Nothing of the erased tasks is left in the ledger's file and its write-ahead log. */
+  readonly purged: boolean;
   /** Undefined until the files are removed. */
   readonly removed: RemovedFiles | undefined;
   readonly peers: readonly PeerDeletion[];
@@ -91,8 +93,10 @@ export interface LedgerContexts {
    */
   delete(request: ContextDeletionRequest): Promise<ContextDeletion>;
   /**
-   * Removes what erased and pruned tasks left in the ledger's file and its write-ahead log. Calls are answered together, and keep a
-   * distance, because each blocks the thread (see `Store.purge`). Throws STORE_UNAVAILABLE.
+   * Removes what erased and pruned tasks left in the ledger's file and its write-ahead log, and records that for their
+   * deletions. Calls are answered together. Rewrites of the file keep a distance, because each blocks the thread (see
+   * `Store.rewrite`); one is not repeated while only the log is left. Throws STORE_UNAVAILABLE, e.g. while another process
+   * reads the file: call again.
    */
   purge(): Promise<void>;
   /** The incomplete deletion of a context; undefined if there is none. */
@@ -100,7 +104,7 @@ export interface LedgerContexts {
   /** The incomplete deletions, oldest first. */
   deletions(): ContextDeletion[];
   /**
-   * Records what a deletion achieved, and resolves with its new state. It is complete, and forgotten, when the files are
+   * Records what a deletion achieved, and resolves with its new state. It is complete, and forgotten, when it is purged, the files are
    * removed and no peer is pending; its caller is forgotten too, unless something may be left: a result that was kept, or
    * with `keep` work at peers. A step of another mode than the deletion has now changes nothing. Undefined for one
    * that is not known.

@@ -73,6 +73,7 @@ for (const published of [true, false])
         askedAt: deletion.askedAt,
         results: 'keep',
         tasks: 1,
+        purged: false,
         removed: undefined,
         peers: [
           { peer: 'neo', contextId: 'context-1', state: 'pending' },
@@ -81,8 +82,9 @@ for (const published of [true, false])
       });
       await ledger.contexts.purge();
       assert.deepEqual(filesWith(file, SECRET), []);
-      assert.deepEqual(ledger.contexts.deletions(), [deletion]);
-      assert.deepEqual(ledger.contexts.find('context-1'), deletion);
+      const purged = { ...deletion, purged: true };
+      assert.deepEqual(ledger.contexts.deletions(), [purged]);
+      assert.deepEqual(ledger.contexts.find('context-1'), purged);
       assert.equal(ledger.contexts.find('context-2'), undefined);
 
       assert.equal(ledger.get(id), undefined);
@@ -168,6 +170,7 @@ test(
     await ledger.contexts.delete(REQUEST);
     const again = await reopen();
     assert.equal(again.contexts.deletions().length, 1);
+    await again.contexts.purge();
     const next = { ...task, id: 'next' };
     await assert.rejects(again.accept(next), { code: 'CONTEXT_IN_USE', retryable: true, retryAfterS: 5 });
     assert.equal(again.list({ pageSize: 1 }).totalSize, 0);
@@ -182,6 +185,7 @@ test('a deletion is complete when the files and every peer have answered', deadl
   const { ledger } = openTestLedger(t);
   await secretTask(ledger);
   const { peers } = await ledger.contexts.delete(REQUEST);
+  await ledger.contexts.purge();
   const [neo, trinity] = peers;
   assert.ok(neo && trinity);
   const record = async (progress: Partial<Parameters<typeof ledger.contexts.record>[1]>) => {
@@ -221,6 +225,20 @@ test('a caller that asks again for more begins the deletion again', deadline, as
   assert.deepEqual(await ledger.contexts.record('context-1', DONE), more);
   assert.deepEqual(await ledger.contexts.delete(REQUEST), more);
   await assert.rejects(ledger.contexts.delete({ ...REQUEST, caller: 'stranger' }), hasCode('TASK_NOT_FOUND'));
+});
+
+test('a deletion is not complete before its purge, which may be the last', deadline, async (t) => {
+  const { ledger, reopen } = openTestLedger(t);
+  await ledger.append((await ledger.accept(newTask())).task.id, { type: 'done', data: {} });
+  await ledger.contexts.delete(REQUEST);
+  const recorded = await ledger.contexts.record('context-1', DONE);
+  assert.deepEqual([recorded?.removed, recorded?.purged], [DONE.removed, false]);
+  const again = await reopen();
+  await assert.rejects(again.accept(newTask()), hasCode('CONTEXT_IN_USE'));
+  await again.contexts.purge();
+  assert.deepEqual(again.contexts.deletions(), []);
+  assert.equal((await again.accept(newTask())).created, true);
+  await assert.rejects(again.contexts.delete({ ...REQUEST, contextId: 'x' }), hasCode('TASK_NOT_FOUND'));
 });
 
 test('a purge reports that another process reads the file, and can be tried again', deadline, async (t) => {

@@ -2,7 +2,13 @@ import { type Clock, type Count, TERMINAL_EVENTS } from '@hermes-fleet/protocol'
 import { createWakeups, openStore, type Queries, type Store, type StoreOptions } from '@hermes-fleet/store';
 import { createCheckpoints } from './checkpoints.ts';
 import { findRemembered, forgetCallers } from './context-callers.ts';
-import { findDeletion, findDeletions, recordProgress } from './context-deletions.ts';
+import {
+  findDeletion,
+  findDeletions,
+  findUnpurged,
+  recordProgress,
+  recordPurged,
+} from './context-deletions.ts';
 import { eraseContext } from './erase-context.ts';
 import { addCounts, closeReservations, createFigures, type Recorded } from './figures.ts';
 import {
@@ -70,9 +76,17 @@ export function createLedger(
     if (TERMINAL_EVENTS.has(event.type)) checkpoints.forget(event.taskId);
   };
 
-  const purges = createPurges(store, clock);
+  const purges = createPurges({
+    store,
+    clock,
+    onPurged: () => {
+      const contextIds = store.read(findUnpurged);
+      return store.write((db) => recordPurged(db, contextIds));
+    },
+  });
 
   const forget = (taskIds: readonly string[]): void => {
+    purges.erased();
     for (const taskId of taskIds) {
       watchers.wake(taskId);
       // Nobody asks a peer for the late result of a task that is removed.

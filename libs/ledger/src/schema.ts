@@ -129,6 +129,7 @@ const MIGRATIONS: readonly string[] = [
     asked_at INTEGER NOT NULL,
     results TEXT NOT NULL,
     tasks INTEGER NOT NULL,
+    purged INTEGER NOT NULL DEFAULT 0,
     had_files INTEGER,
     result TEXT
   ) STRICT, WITHOUT ROWID;

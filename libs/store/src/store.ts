@@ -4,6 +4,7 @@ import { type Connections, createQueries, openConnections, type Queries } from '
 import { damageError, isDamage, isStoreFailure } from './errors.ts';
 import { createGroupCommit } from './group-commit.ts';
 import type { StoreSchema } from './migrate.ts';
+import { emptyLog, rewriteFile } from './rewrite.ts';
 import { text } from './row.ts';
 
 /** A database file. Reads see committed data only; writes are group commits. */
@@ -18,11 +19,16 @@ export interface Store {
   /** See `GroupCommit.write`. */
   write<T>(transaction: (db: Queries) => T, onCommitted?: (value: T) => void): Promise<T>;
   /**
-   * Rewrites the file, and empties its write-ahead log, so that neither holds anything that was deleted. Blocks the thread
-   * (about 4 ms for each MB), and needs twice the size of the file on its disk. Throws STORE_UNAVAILABLE without that space, or while another
-   * process reads the file.
+   * Rewrites the file without what was deleted; its old pages stay until `emptyLog`. Blocks the thread (about 4 ms for each
+   * MB), and needs twice the size of the file on its disk. Waits for no other process. Throws STORE_UNAVAILABLE without that
+   * space, or while another process writes.
    */
-  purge(): void;
+  rewrite(): void;
+  /**
+   * Moves the write-ahead log into the file, and empties it. Waits for no other process: throws STORE_UNAVAILABLE while one
+   * reads the file.
+   */
+  emptyLog(): void;
   problem(): string | undefined;
   close(): void;
 }
@@ -67,23 +73,8 @@ export function createStore(
     id,
     read: readFrom(reader, schema.name, commits.damaged),
     write: (transaction, onCommitted) => commits.write(() => transaction(queries), onCommitted),
-    purge: () => {
-      const unavailable = (cause?: unknown): FleetError => {
-        const reason = cause instanceof Error ? cause.message : 'another process reads it';
-        const message = `the ${schema.name} cannot be rewritten (${reason}); try again later`;
-        return new FleetError('STORE_UNAVAILABLE', message, { cause });
-      };
-      let isEmpty: boolean;
-      try {
-        // `secure_delete` is not enough: in most trials with it, deleted text could still be found in the file.
-        writer.exec('VACUUM');
-        isEmpty = writer.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get()?.busy === 0;
-      } catch (error) {
-        if (!isStoreFailure(error)) throw error;
-        throw unavailable(error);
-      }
-      if (!isEmpty) throw unavailable();
-    },
+    rewrite: () => rewriteFile(writer, schema.name),
+    emptyLog: () => emptyLog(writer, schema.name),
     problem: commits.problem,
     close: () => {
       if (!writer.isOpen) return;

@@ -35,7 +35,7 @@ const FILES: Readonly<Record<string, string>> = {
   merged: 'its result is merged, and its branch is deleted',
   kept: 'its result is not merged, and its branch is kept',
   deleted: 'its result is deleted',
-  pending: 'its files are not removed yet',
+  pending: 'its files, or what it left in the ledger, are not removed yet',
 };
 
 function render(profile: string, answer: JsonObject): string[] {

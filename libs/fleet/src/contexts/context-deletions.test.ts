@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
 import { openLedger } from '@hermes-fleet/ledger';
 import type { PeerProfile } from '@hermes-fleet/peers';
@@ -21,8 +22,8 @@ async function setup(
 ) {
   const clock = manualClock(NOW);
   const dir = tempDir(t, { closeFirst: () => ledger.close() });
-  const open = () =>
-    openLedger({ file: join(dir, 'ledger.db'), profile: 'switch', clock, ids: systemIds, log: silentLog });
+  const file = join(dir, 'ledger.db');
+  const open = () => openLedger({ file, profile: 'switch', clock, ids: systemIds, log: silentLog });
   const ledger = open();
   const id = 'task-1';
   const message = {};
@@ -53,7 +54,7 @@ async function setup(
     keepAskingDays: 30,
   });
   t.after(() => deletions.stop());
-  return { clock, ledger, deletions, log, state, complete: watched.complete };
+  return { file, clock, ledger, deletions, log, state, complete: watched.complete };
 }
 
 test(
@@ -83,6 +84,36 @@ test(
     );
   },
 );
+
+test('what another process keeps in the ledger holds up neither files nor peers', deadline, async (t) => {
+  const contexts = folderContexts(tempDir(t));
+  const { file, deletions, ledger, clock, log, complete } = await setup(t, {
+    contexts,
+    sentTo: ['stock'],
+    peers: [prosePeer('stock')],
+  });
+  const reader = new DatabaseSync(file, { readOnly: true });
+  t.after(() => reader.isOpen && reader.close());
+  reader.exec('BEGIN');
+  reader.prepare('SELECT count(*) FROM tasks').get();
+  const first = await deletions.delete(ASKED);
+  assert.deepEqual(
+    [first.purged, first.removed, first.peers[0]?.state],
+    [false, { files: false, result: 'none' }, 'unsupported'],
+  );
+  assert.deepEqual(await deletions.delete(ASKED), first);
+  const warnings = () =>
+    log.entries.filter(({ message }) => /left in the ledger is not removed/.test(message));
+  assert.equal(warnings().length, 1);
+  await clock.armed(500);
+  clock.advance(500);
+  await clock.armed(1_000);
+  assert.equal(warnings().length, 2);
+  reader.close();
+  clock.advance(1_000);
+  await complete;
+  assert.deepEqual([ledger.contexts.deletions(), contexts.removals.length], [[], 1]);
+});
 
 test('a removal that takes long leaves the deletion pending', deadline, async (t) => {
   const removal = Promise.withResolvers<Awaited<ReturnType<AgentContexts['remove']>>>();

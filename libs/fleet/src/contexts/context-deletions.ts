@@ -37,7 +37,7 @@ export interface ContextDeletionAsked {
 /** Deletes contexts with everything that belongs to them, here and at peers (docs/operations.md#delete-a-context). */
 export interface ContextDeletions {
   /**
-   * Erases the caller's tasks of the context durably, if there still are any, then removes its files and asks its peers; waits a few seconds for
+   * Erases the caller's tasks of the context durably, if there still are any, then purges the ledger, removes the files of the context and asks its peers; waits a few seconds for
    * these, and resolves with what is done. The rest is done in the background, and after a restart. Throws as
    * `LedgerContexts.delete` does, and the reason of `closed`.
    */
@@ -64,6 +64,8 @@ export function createContextDeletions(options: ContextDeletionsOptions): Contex
   const steps = new Map<string, Promise<ContextDeletion>>();
   const timers = new Map<string, Disposable>();
   const tries = new Map<string, number>();
+  let purgeTries = 0;
+  let purgeTimer: Disposable | undefined;
 
   /** Takes the next step of a deletion, and the steps after it later; calls during a step share it. */
   function advance(deletion: ContextDeletion): Promise<ContextDeletion> {
@@ -74,7 +76,7 @@ export function createContextDeletions(options: ContextDeletionsOptions): Contex
     timers.delete(contextId);
     const step = recordedStep(deletion).then((after) => {
       steps.delete(contextId);
-      if (isComplete(after)) tries.delete(contextId);
+      if (!needsStep(after)) tries.delete(contextId);
       else advanceLater(after);
       return after;
     });
@@ -107,10 +109,28 @@ export function createContextDeletions(options: ContextDeletionsOptions): Contex
     timers.set(contextId, clock.timer(next, backoffMs(count, { ...RETRY, random })));
   }
 
+  /** Purges the ledger for all deletions, and tries again after a failure. Resolves with whether this try succeeded. */
+  async function purge(): Promise<boolean> {
+    try {
+      await ledger.contexts.purge();
+      purgeTries = 0;
+      return true;
+    } catch (err) {
+      if (stopping.signal.aborted || purgeTimer) return false;
+      log.warn({ err }, 'what deleted contexts left in the ledger is not removed: trying again');
+      purgeTries += 1;
+      const again = (): void => {
+        purgeTimer = undefined;
+        void purge();
+      };
+      purgeTimer = clock.timer(again, backoffMs(purgeTries, { ...RETRY, random }));
+      return false;
+    }
+  }
+
   /** Undefined if it failed. */
   async function removeFiles({ contextId, results }: ContextDeletion): Promise<RemovedFiles | undefined> {
     try {
-      await ledger.contexts.purge();
       return (await agentContexts?.remove(contextId, { results })) ?? NO_FILES;
     } catch (err) {
       if (!stopping.signal.aborted)
@@ -172,7 +192,11 @@ export function createContextDeletions(options: ContextDeletionsOptions): Contex
       // A repeat reports the state: a caller behind a chain of peers would never wait long enough for all of them.
       if (before && before.results === deletion.results) return deletion;
       log.info({ context_id: contextId, caller, tasks: deletion.tasks, results }, 'context is deleted');
-      return firstOf(clock, ANSWER_MS, advance(deletion), deletion);
+      const work = Promise.all([purge(), advance(deletion)]);
+      const done = await firstOf(clock, ANSWER_MS, work);
+      if (!done) return ledger.contexts.find(contextId) ?? deletion;
+      const [isPurged, after] = done;
+      return isPurged ? { ...after, purged: true } : after;
     },
     async discardSubtasks({ id }, peer, results, signal) {
       const [work] = ledger.contexts
@@ -183,22 +207,26 @@ export function createContextDeletions(options: ContextDeletionsOptions): Contex
       return atPeer(peer, work.contextId, results, AbortSignal.any([signal, stopping.signal]));
     },
     start() {
-      for (const deletion of ledger.contexts.deletions()) void advance(deletion);
+      const open = ledger.contexts.deletions();
+      if (open.some(({ purged }) => !purged)) void purge();
+      for (const deletion of open) void advance(deletion);
     },
     async stop() {
       stopping.abort(new FleetError('SHUTTING_DOWN', `${profile} is stopping`));
       for (const timer of timers.values()) timer[Symbol.dispose]();
+      purgeTimer?.[Symbol.dispose]();
       await Promise.all(steps.values());
     },
   };
 }
 
-const isComplete = ({ removed, peers }: ContextDeletion): boolean =>
-  removed !== undefined && peers.every(({ state }) => state !== 'pending');
+/** The purge has tries of its own. */
+const needsStep = ({ removed, peers }: ContextDeletion): boolean =>
+  removed === undefined || peers.some(({ state }) => state === 'pending');
 
-/** The value of `work`, or `fallback` after `ms`. */
-async function firstOf<T>(clock: Clock, ms: number, work: Promise<T>, fallback: T): Promise<T> {
-  const { promise, resolve } = Promise.withResolvers<T>();
-  using _timer = clock.timer(() => resolve(fallback), ms);
+/** The value of `work`, or undefined after `ms`. */
+async function firstOf<T>(clock: Clock, ms: number, work: Promise<T>): Promise<T | undefined> {
+  const { promise, resolve } = Promise.withResolvers<undefined>();
+  using _timer = clock.timer(() => resolve(undefined), ms);
   return await Promise.race([work, promise]);
 }

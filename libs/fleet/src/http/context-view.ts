@@ -18,12 +18,18 @@ export function resultsIn(query: unknown): ResultsMode {
 }
 
 /** A deletion as its caller sees it (docs/operations.md#delete-a-context). */
-export function contextDeletionView({ contextId, tasks, removed, peers }: ContextDeletion): JsonObject {
+export function contextDeletionView({
+  contextId,
+  tasks,
+  purged,
+  removed,
+  peers,
+}: ContextDeletion): JsonObject {
   return {
     context_id: contextId,
     tasks,
     files: removed?.files ?? false,
-    result: removed?.result ?? 'pending',
+    result: (purged ? removed?.result : undefined) ?? 'pending',
     peers: peers.map(
       ({ peer, contextId: at, state, detail }): JsonValue => ({
         peer,

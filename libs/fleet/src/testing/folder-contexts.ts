@@ -65,16 +65,25 @@ export async function deleteOverHttp(of: TestProfile, contextId: string, query =
 /** Wraps ledgers; `complete` resolves when a deletion is complete. */
 export function watchedDeletions() {
   const complete = Promise.withResolvers<void>();
-  const wrap = (real: Ledger): Ledger => ({
-    ...real,
-    contexts: {
-      ...real.contexts,
-      async record(contextId, progress) {
-        const deletion = await real.contexts.record(contextId, progress);
-        if (real.contexts.deletions().length === 0) complete.resolve();
-        return deletion;
+  const wrap = (real: Ledger): Ledger => {
+    const look = (): void => {
+      if (real.contexts.deletions().length === 0) complete.resolve();
+    };
+    return {
+      ...real,
+      contexts: {
+        ...real.contexts,
+        async record(contextId, progress) {
+          const deletion = await real.contexts.record(contextId, progress);
+          look();
+          return deletion;
+        },
+        async purge() {
+          await real.contexts.purge();
+          look();
+        },
       },
-    },
-  });
+    };
+  };
   return { wrap, complete: complete.promise };
 }
