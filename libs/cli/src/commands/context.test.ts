@@ -79,6 +79,9 @@ for (const [args, message] of [
   [['context', 'drop', 'c'], /context takes delete, and the id/],
   [['context', 'delete'], /the id of one context/],
   [['context', 'delete', 'a', 'b'], /the id of one context/],
+  [['context', 'delete', ''], /the id of one context/],
+  [['context', 'delete', '.'], /no URL can name the context "\."/],
+  [['context', 'delete', '..'], /no URL can name the context "\.\."/],
   [['context', 'delete', 'a', '--results', 'all'], /--results must be keep or delete, not "all"/],
 ] as const)
   test(`fleet ${args.join(' ')} is a usage error`, async () => {

@@ -17,6 +17,8 @@ export async function contextCommand(argv: readonly string[]): Promise<number> {
   const [action, contextId, ...rest] = positionals;
   if (action !== 'delete') throw new UsageError('context takes delete, and the id of a context');
   if (!contextId || rest.length > 0) throw new UsageError('context delete takes the id of one context');
+  if (contextId === '.' || contextId === '..')
+    throw new UsageError(`no URL can name the context "${contextId}": only the retention removes it`);
   const { results = 'keep' } = values;
   if (!MODES.includes(results)) throw new UsageError(`--results must be keep or delete, not "${results}"`);
   return requireFleet(async () => {
@@ -30,7 +32,7 @@ export async function contextCommand(argv: readonly string[]): Promise<number> {
   });
 }
 
-const FILES: Readonly<Record<string, string>> = {
+const RESULT_TEXTS: Readonly<Record<string, string>> = {
   none: 'it has no result',
   merged: 'its result is merged, and its branch is deleted',
   kept: 'its result is not merged, and its branch is kept',
@@ -44,7 +46,7 @@ function render(profile: string, answer: JsonObject): string[] {
   const peers = objectsAt(answer, 'peers');
   const isPending = result === 'pending' || peers.some(({ state }) => state === 'pending');
   return [
-    `${profile}: context ${textAt(answer, 'context_id')}: tasks deleted: ${textAt(answer, 'tasks')}; ${files}${FILES[result] ?? result}`,
+    `${profile}: context ${textAt(answer, 'context_id')}: tasks deleted: ${textAt(answer, 'tasks')}; ${files}${RESULT_TEXTS[result] ?? result}`,
     ...peers.map((peer) => {
       const detail = peer.detail === undefined ? '' : `: ${textAt(peer, 'detail')}`;
       return `  ${textAt(peer, 'peer')}: ${textAt(peer, 'state')}${detail}`;

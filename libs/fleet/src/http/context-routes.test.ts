@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { request } from 'node:http';
 import { test } from 'node:test';
 import { tempDir } from '@hermes-fleet/protocol/testing';
 import { routes, TOKENS } from '../testing/fleet-routes.ts';
@@ -7,6 +8,19 @@ import { dispatching } from '../testing/messages.ts';
 import { CALLER, untilAborted } from '../testing/scripts.ts';
 
 const PATH = '/fleet/contexts/c';
+
+/** Asks for a path as it is; `fetch` would remove dots. */
+const deleteRaw = (url: string, path: string): Promise<{ status: number; text: string }> =>
+  new Promise((resolve, reject) => {
+    const { hostname, port } = new URL(url);
+    const headers = { authorization: `Bearer ${TOKENS.operator}` };
+    const asked = request({ hostname, port, path, method: 'DELETE', headers }, async (reply) => {
+      let text = '';
+      for await (const chunk of reply) text += chunk;
+      resolve({ status: reply.statusCode ?? 0, text });
+    });
+    asked.on('error', reject).end();
+  });
 
 test('DELETE /fleet/contexts/:id needs a token with the scope dispatch', async (t) => {
   const { ask } = await routes(t, {});
@@ -81,7 +95,7 @@ test('a wrong query is refused with the names of its parameters, and deletes not
   assert.equal(tasks(), 1);
 });
 
-test('every context id that A2A takes can be deleted', async (t) => {
+test('every context id that a URL can name can be deleted', async (t) => {
   const { ask, one, tasks } = await routes(t, {});
   for (const contextId of ['/'.repeat(256), 'ü ?#%2F&results=x', '\u{1f600}'.repeat(128)]) {
     await one.result(await one.send({ ...dispatching(), contextId }));
@@ -89,4 +103,25 @@ test('every context id that A2A takes can be deleted', async (t) => {
     assert.deepEqual([status, body.context_id], [200, contextId]);
   }
   assert.equal(tasks(), 0);
+});
+
+test('a context id that URL parsers remove is refused, and nothing is deleted', async (t) => {
+  const { ask, one, tasks, url } = await routes(t, {});
+  for (const contextId of ['.', '..']) await one.result(await one.send({ ...dispatching(), contextId }));
+  for (const id of ['.', '..', '%2e', '%2e%2E', '']) {
+    const { status, text } = await deleteRaw(url, `/fleet/contexts/${id}`);
+    const { error } = JSON.parse(text);
+    assert.deepEqual([status, error.code, error.fields[0].path], [400, 'INVALID_PARAMS', 'context_id'], id);
+    assert.match(error.message, /^context_id is .*only the retention removes it$/);
+  }
+  assert.equal((await ask('DELETE', '/fleet/contexts/..')).status, 404, 'fetch asks for /fleet/');
+  assert.equal(tasks(), 2);
+});
+
+test('the error of an unknown context has its id, which peers rely on', async (t) => {
+  const { ask } = await routes(t, {});
+  for (const id of ['a/b c', 'ü\u0007"'.repeat(40)]) {
+    const { status, body } = await ask('DELETE', `/fleet/contexts/${encodeURIComponent(id)}`);
+    assert.deepEqual([status, body.error.message], [404, `context ${id} is not known`]);
+  }
 });

@@ -1,6 +1,7 @@
 import type { ContextDeletion, ResultsMode } from '@hermes-fleet/ledger';
 import { FleetError, fieldPath, type JsonObject, type JsonValue } from '@hermes-fleet/protocol';
 import { z } from 'zod';
+import { pathProblem } from '../contexts/context-path.ts';
 
 const Query = z.strictObject({ results: z.enum(['keep', 'delete']).default('keep') });
 
@@ -15,6 +16,14 @@ export function resultsIn(query: unknown): ResultsMode {
   );
   const list = fields.map(({ path, reason }) => `${path} ${reason}`).join('; ');
   throw new FleetError('INVALID_PARAMS', `the query is not valid: ${list}`, { fields });
+}
+
+/** The context ID in the path of a deletion. Throws INVALID_PARAMS for one that a client's URL parser may remove. */
+export function contextIdIn(id: string): string {
+  const problem = pathProblem(id);
+  if (!problem) return id;
+  const reason = `context_id ${problem}: such a context cannot be deleted over HTTP, only the retention removes it`;
+  throw new FleetError('INVALID_PARAMS', reason, { fields: [{ path: 'context_id', reason }] });
 }
 
 /** A deletion as its caller sees it (docs/operations.md#delete-a-context). */

@@ -10,7 +10,7 @@ import {
 import { requireScope } from '@hermes-fleet/service';
 import type { FastifyInstance } from 'fastify';
 import type { Gateway } from '../gateway.ts';
-import { contextDeletionView, resultsIn } from './context-view.ts';
+import { contextDeletionView, contextIdIn, resultsIn } from './context-view.ts';
 import { costView } from './cost-view.ts';
 import { peerView } from './peer-view.ts';
 import { spendingView } from './spending-view.ts';
@@ -55,7 +55,7 @@ export function registerFleetRoutes(app: FastifyInstance, options: FleetRoutesOp
   });
   app.delete<{ Params: { id: string } }>('/fleet/contexts/:id', async (request) => {
     requireScope(request.caller, 'dispatch');
-    const asked = { contextId: request.params.id, caller: request.caller.name };
+    const asked = { contextId: contextIdIn(request.params.id), caller: request.caller.name };
     return contextDeletionView(
       await gateway.contexts.delete({ ...asked, results: resultsIn(request.query) }),
     );

@@ -65,7 +65,7 @@ export async function routes(t: TestContext, o: ProfileOptions, peers?: ReturnTy
     const text = await reply.text();
     return { status: reply.status, text, body: JSON.parse(text) };
   };
-  return { one, ask, tasks: () => ledger.list({ pageSize: 1 }).totalSize };
+  return { one, ask, url, tasks: () => ledger.list({ pageSize: 1 }).totalSize };
 }
 
 export const dispatch = (rest: JsonObject = {}, task: JsonObject = {}): JsonObject => ({
