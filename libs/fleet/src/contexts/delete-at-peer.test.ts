@@ -21,13 +21,17 @@ async function peer(t: TestContext, status: number, body: string, headers: Recor
   const address = server.address();
   assert.ok(address !== null && typeof address === 'object');
   const endpoint = { name: 'neo', url: `http://127.0.0.1:${address.port}/behind/jsonrpc`, token: 'tok' };
-  const ask = () =>
-    deleteAtPeer({ endpoint, contextId: CONTEXT, results: 'keep', timeoutMs: 10_000, signal: never });
+  const ask = (contextId = CONTEXT) =>
+    deleteAtPeer({ endpoint, contextId, results: 'keep', timeoutMs: 10_000, signal: never });
   return { ask, requests, endpoint };
 }
 
-const error = (code: string): string => JSON.stringify({ error: { code, message: 'TEXT OF THE PEER' } });
-const ours = (rest: object): string => JSON.stringify({ context_id: CONTEXT, peers: [], ...rest });
+const error = (code: string, message: unknown = 'TEXT OF THE PEER'): string =>
+  JSON.stringify({ error: { code, message } });
+const ours = (rest: object): string =>
+  JSON.stringify({ context_id: CONTEXT, result: 'none', peers: [], ...rest });
+const some = (count: number, state: string, name: (at: number) => string): object[] =>
+  Array.from({ length: count }, (_, at) => ({ peer: name(at), state }));
 
 const CASES: readonly [
   what: string,
@@ -47,10 +51,69 @@ const CASES: readonly [
         { peer: 'y', state: 'unsupported' },
       ],
     }),
-    'deleted',
+    'pending',
     /^at neo: its files pending, y unsupported$/,
   ],
-  ['an unknown context', 404, error('TASK_NOT_FOUND'), 'deleted', undefined],
+  [
+    'a peer of its own that is pending',
+    200,
+    ours({ peers: some(1, 'pending', () => 'x') }),
+    'pending',
+    /^at neo: x pending$/,
+  ],
+  [
+    'a refusal of a peer of its own',
+    200,
+    ours({ peers: some(1, 'refused', () => 'x') }),
+    'deleted',
+    /^at neo: x refused$/,
+  ],
+  [
+    'text for the name of a peer',
+    200,
+    ours({ peers: some(2, 'refused', () => 'TEXT OF THE PEER') }),
+    'deleted',
+    /^at neo: 2 more not deleted$/,
+  ],
+  [
+    'very many peers',
+    200,
+    ours({ peers: some(12, 'refused', (at) => `p${at}`) }),
+    'deleted',
+    /^at neo: p0 refused, .*p9 refused, 2 more not deleted$/,
+  ],
+  ['a state without a result', 200, ours({ result: undefined }), 'refused', /not valid \(result\)/],
+  ['no list of peers', 200, ours({ peers: { length: 1 } }), 'refused', /not valid \(peers\)/],
+  [
+    'text for a state',
+    200,
+    ours({ peers: some(2, 'TEXT OF THE PEER', () => 'x') }),
+    'refused',
+    /not valid \(peers\[0\]\.state, peers\[1\]\.state\)/,
+  ],
+  [
+    'a name that is no text',
+    200,
+    ours({ peers: [{ peer: { toString: 1 }, state: 'refused' }] }),
+    'refused',
+    /not valid \(peers\[0\]\.peer\)/,
+  ],
+  [
+    'an unknown context',
+    404,
+    error('TASK_NOT_FOUND', `context ${CONTEXT} is not known`),
+    'deleted',
+    undefined,
+  ],
+  ['another unknown thing', 404, error('TASK_NOT_FOUND', 'task 1 is not known'), 'unsupported', /HTTP 404/],
+  [
+    'an unknown context of another name',
+    404,
+    error('TASK_NOT_FOUND', 'context / is not known'),
+    'unsupported',
+    /HTTP 404/,
+  ],
+  ['an error without text', 404, error('TASK_NOT_FOUND', { toString: 1 }), 'unsupported', /HTTP 404/],
   ['no such route', 404, error('NOT_FOUND'), 'unsupported', /neo answers HTTP 404.*upgrade it/],
   ['a page', 404, '<html>', 'unsupported', /HTTP 404/],
   ['no such method', 405, '', 'unsupported', /HTTP 405/],
@@ -80,6 +143,25 @@ for (const [what, status, body, state, detail] of CASES)
     const path = `/behind/fleet/contexts/${encodeURIComponent(CONTEXT)}?results=keep`;
     assert.deepEqual(requests, [`DELETE ${path} Bearer tok`]);
   });
+
+for (const contextId of ['', '.', '..', 'c\ud800'])
+  test(`a peer is not asked for the context ${JSON.stringify(contextId)}, which no URL can name`, async (t) => {
+    const { ask, requests } = await peer(t, 200, JSON.stringify({ context_id: contextId }));
+    const { state, detail } = await ask(contextId);
+    assert.equal(state, 'unsupported');
+    assert.match(detail ?? '', /^neo cannot be asked: the context's ID is .*have its operator/);
+    assert.deepEqual(requests, []);
+  });
+
+test('a context of dots and more is asked for by its whole ID', async (t) => {
+  const { ask, requests } = await peer(t, 405, '');
+  for (const contextId of ['...', './..', '.a']) await ask(contextId);
+  const path = '/behind/fleet/contexts';
+  assert.deepEqual(
+    requests,
+    ['...', '.%2F..', '.a'].map((id) => `DELETE ${path}/${id}?results=keep Bearer tok`),
+  );
+});
 
 test('a peer that does not answer is pending, within the time limit', async (t) => {
   const server = createServer(() => undefined);

@@ -1,10 +1,20 @@
 import { type PeerEndpoint, readBounded } from '@hermes-fleet/a2a';
+import { isPeerName } from '@hermes-fleet/fleet-config';
 import type { PeerDeletion, ResultsMode } from '@hermes-fleet/ledger';
-import { FleetError, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import { FleetError, fieldPath, isJsonObject, type JsonObject } from '@hermes-fleet/protocol';
+import { z } from 'zod';
+import { pathProblem } from './context-path.ts';
 
-/** How many peers of a peer the detail of an answer names. */
+/** How many peers of a peer, and how many invalid fields, the detail of an answer names. */
 const MAX_NAMED = 10;
-const MAX_TEXT = 100;
+
+/** What the sender needs of a peer's answer (docs/operations.md#delete-a-context). */
+const Answer = z.object({
+  result: z.string(),
+  peers: z.array(
+    z.object({ peer: z.string(), state: z.enum(['pending', 'deleted', 'unsupported', 'refused']) }),
+  ),
+});
 
 export type PeerDeletionOutcome = Pick<PeerDeletion, 'state' | 'detail'>;
 
@@ -19,12 +29,18 @@ export interface DeleteAtPeerOptions {
 
 /**
  * Asks a peer to delete a context (docs/handshake.md#deleting-a-context). The outcome is `pending` where another try may
- * help: no answer, or unfinished tasks there. A peer that knows no such context has deleted it. The detail never contains
- * text of the peer, except names. Throws the signal's reason.
+ * help: no answer, unfinished tasks there, or a deletion that the peer has begun and not completed. A peer that knows no such
+ * context has deleted it. An id that no URL can have is `unsupported`, and the peer is not asked. The detail never contains
+ * text of the peer, except names that a configuration could have. Throws the signal's reason.
  */
 export async function deleteAtPeer(options: DeleteAtPeerOptions): Promise<PeerDeletionOutcome> {
   const { endpoint, contextId, results, timeoutMs, signal } = options;
   if (endpoint.version === '0.3') return unsupported(options, 'speaks A2A 0.3');
+  const problem = pathProblem(contextId);
+  if (problem) {
+    const detail = `${endpoint.name} cannot be asked: the context's ID ${problem}; have its operator remove the context`;
+    return { state: 'unsupported', detail };
+  }
   const url = new URL(`fleet/contexts/${encodeURIComponent(contextId)}?results=${results}`, endpoint.url);
   try {
     const response = await fetch(url, {
@@ -49,8 +65,11 @@ function outcomeOf(options: DeleteAtPeerOptions, status: number, body: JsonObjec
   const { name } = options.endpoint;
   const error = isJsonObject(body.error) ? body.error : {};
   const code = typeof error.code === 'string' && /^[A-Z_]{1,40}$/.test(error.code) ? error.code : '';
-  if (status === 200 && body.context_id === options.contextId) return deleted(name, body);
-  if (status === 404 && code === 'TASK_NOT_FOUND') return { state: 'deleted' };
+  if (status === 200 && body.context_id === options.contextId) return stateIn(name, body);
+  // A 404 for another reason, as that of an older version or of a proxy, does not name the context.
+  const isUnknown =
+    typeof error.message === 'string' && error.message.includes(`context ${options.contextId} `);
+  if (status === 404 && code === 'TASK_NOT_FOUND' && isUnknown) return { state: 'deleted' };
   if (code === 'CONTEXT_IN_USE') return { state: 'pending', detail: `${name} has unfinished tasks in it` };
   if (code === 'CONTEXT_SHARED')
     return { state: 'refused', detail: `${name} has or had tasks of another caller in it` };
@@ -69,17 +88,27 @@ function outcomeOf(options: DeleteAtPeerOptions, status: number, body: JsonObjec
   };
 }
 
-/** The peer passes the deletion on itself; what it has not reached yet is named. */
-function deleted(name: string, body: JsonObject): PeerDeletionOutcome {
-  const peers = Array.isArray(body.peers) ? body.peers.filter(isJsonObject) : [];
-  const open = peers
-    .filter(({ state }) => state !== 'deleted')
-    .slice(0, MAX_NAMED)
-    .map(({ peer, state }) => `${String(peer).slice(0, MAX_TEXT)} ${String(state).slice(0, MAX_TEXT)}`);
-  const left = [...(body.result === 'pending' ? ['its files pending'] : []), ...open];
-  return left.length === 0
-    ? { state: 'deleted' }
-    : { state: 'deleted', detail: `at ${name}: ${left.join(', ')}` };
+/** The peer passes the deletion on itself; what it has not deleted is named, or counted if its name is none. */
+function stateIn(name: string, body: JsonObject): PeerDeletionOutcome {
+  const answer = Answer.safeParse(body);
+  if (!answer.success) {
+    const fields = [...new Set(answer.error.issues.map(({ path }) => fieldPath(path)))].slice(0, MAX_NAMED);
+    return {
+      state: 'refused',
+      detail: `${name} answers with a state that is not valid (${fields.join(', ')}): have its operator look at it`,
+    };
+  }
+  const { result, peers } = answer.data;
+  const open = peers.filter(({ state }) => state !== 'deleted');
+  const named = open.filter(({ peer }) => isPeerName(peer)).slice(0, MAX_NAMED);
+  const left = [
+    ...(result === 'pending' ? ['its files pending'] : []),
+    ...named.map(({ peer, state }) => `${peer} ${state}`),
+    ...(open.length > named.length ? [`${open.length - named.length} more not deleted`] : []),
+  ];
+  const isPending = result === 'pending' || open.some(({ state }) => state === 'pending');
+  const state = isPending ? 'pending' : 'deleted';
+  return left.length === 0 ? { state } : { state, detail: `at ${name}: ${left.join(', ')}` };
 }
 
 function unsupported(

@@ -170,6 +170,22 @@ test('a peer that is down is asked again until it has deleted the context', dead
   assert.deepEqual(orchestrator.ledger.contexts.deletions(), []);
 });
 
+test('a peer that has still files to remove is asked until it has removed them', deadline, async (t) => {
+  const fleet = await pair(t);
+  const { orchestrator, neo, contexts, secrets, complete } = fleet;
+  await relayed(fleet);
+  contexts.neo.failures = 1;
+  const { body } = await deleteOverHttp(orchestrator, CONTEXT);
+  assert.deepEqual(body.peers, [
+    { peer: 'neo', context_id: CONTEXT, state: 'pending', detail: 'at neo: its files pending' },
+  ]);
+  assert.notDeepEqual(secrets(), []);
+  await complete;
+  assert.deepEqual([secrets(), neo.ledger.contexts.deletions()], [[], []]);
+  await relayed(fleet);
+  assert.equal(tasksAt(neo), 1, 'the context can be used again at both');
+});
+
 test('a crash between the erasure and the rest is made good by the next start', deadline, async (t) => {
   const fleet = await pair(t);
   const { orchestrator, neo, contexts, secrets, complete } = fleet;

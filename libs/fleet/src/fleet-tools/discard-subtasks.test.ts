@@ -156,7 +156,7 @@ test('a peer that is away is an error that says to try again', deadline, async (
   const [, away] = await run();
   assert.deepEqual(away, {
     ok: false,
-    output: { said: 'nothing is deleted now: neo does not answer (ECONNREFUSED); try again later' },
+    output: { said: 'it is not all deleted yet: neo does not answer (ECONNREFUSED); try again later' },
   });
 });
 

@@ -27,7 +27,7 @@ export function discardTool({ subtasks }: { readonly subtasks: () => SubtaskRunn
       const outcome = await subtasks().discard(task, agent, results, AbortSignal.any([signal, stopping]));
       if (!outcome) throw new ToolError(`nothing of this task was sent to ${agent} with fleet_send`);
       const { state, detail = '' } = outcome;
-      if (state === 'pending') throw new ToolError(`nothing is deleted now: ${detail}; try again later`);
+      if (state === 'pending') throw new ToolError(`it is not all deleted yet: ${detail}; try again later`);
       return { ok: state === 'deleted', output: { state, ...(detail ? { detail } : {}) }, detail: agent };
     },
   });
