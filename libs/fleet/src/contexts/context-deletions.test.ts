@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
-import { openLedger } from '@hermes-fleet/ledger';
+import { type LedgerContexts, openLedger } from '@hermes-fleet/ledger';
 import type { PeerProfile } from '@hermes-fleet/peers';
 import { NOW, peerOf, prosePeer } from '@hermes-fleet/peers/testing';
 import { FleetError, silentLog, systemIds } from '@hermes-fleet/protocol';
@@ -18,43 +18,45 @@ const DAY_MS = 86_400_000;
 /** The deletions of a ledger with an ended task that was sent to the peers named. */
 async function setup(
   t: TestContext,
-  o: { sentTo?: readonly string[]; peers?: readonly PeerProfile[]; contexts?: AgentContexts } = {},
+  o: {
+    sentTo?: readonly string[];
+    peers?: readonly PeerProfile[];
+    contexts?: AgentContexts;
+    /** Replaces parts of the ledger that the deletions get. */
+    ledger?: (real: LedgerContexts) => Partial<LedgerContexts>;
+    findPeer?: () => never;
+  } = {},
 ) {
   const clock = manualClock(NOW);
   const dir = tempDir(t, { closeFirst: () => ledger.close() });
   const file = join(dir, 'ledger.db');
   const open = () => openLedger({ file, profile: 'switch', clock, ids: systemIds, log: silentLog });
   const ledger = open();
-  const id = 'task-1';
-  const message = {};
-  const dispatch = { task: { task_id: 'k' } };
-  await ledger.accept({
-    id,
-    contextId: 'c',
-    caller: 'operator',
-    key: 'k',
-    fingerprint: 'f',
-    message,
-    dispatch,
-  });
-  for (const peer of o.sentTo ?? []) await ledger.append(id, { type: 'delegated', data: { peer } });
-  await ledger.append(id, { type: 'done', data: {} });
+  /** An ended task of a context. */
+  const work = async (contextId: string, key: string): Promise<void> => {
+    const dispatch = { task: { task_id: key } };
+    const id = `task of ${key}`;
+    await ledger.accept({ id, contextId, caller: 'operator', key, fingerprint: 'f', message: {}, dispatch });
+    for (const peer of o.sentTo ?? []) await ledger.append(id, { type: 'delegated', data: { peer } });
+    await ledger.append(id, { type: 'done', data: {} });
+  };
+  await work('c', 'k');
   const log = recordingLog();
   const watched = watchedDeletions();
   const state: { closed: FleetError | undefined } = { closed: undefined };
   const deletions = createContextDeletions({
     profile: 'switch',
-    ledger: watched.wrap(ledger),
+    ledger: watched.wrap({ ...ledger, contexts: { ...ledger.contexts, ...o.ledger?.(ledger.contexts) } }),
     agentContexts: o.contexts,
     closed: () => state.closed,
-    peers: { get: (name) => o.peers?.find((peer) => peer.name === name) },
+    peers: { get: o.findPeer ?? ((name) => o.peers?.find((peer) => peer.name === name)) },
     clock,
     log,
     random: () => 0,
     keepAskingDays: 30,
   });
   t.after(() => deletions.stop());
-  return { file, clock, ledger, deletions, log, state, complete: watched.complete };
+  return { file, work, clock, ledger, deletions, log, state, complete: watched.complete };
 }
 
 test(
@@ -194,5 +196,130 @@ test(
     assert.equal(ledger.contexts.deletions().length, 1);
     state.closed = new FleetError('SHUTTING_DOWN', 'switch is stopping');
     await assert.rejects(deletions.delete(ASKED), hasCode('SHUTTING_DOWN'));
+  },
+);
+
+const unsure = (): never => {
+  throw new FleetError('STORE_UNAVAILABLE', 'the disk did not answer in time');
+};
+
+for (const [what, answer] of [
+  ['failed', unsure],
+  ['found nothing more', () => undefined],
+] as const)
+  test(
+    `a deletion whose recording ${what} after it was complete leaves the context's new life alone`,
+    deadline,
+    async (t) => {
+      const contexts = folderContexts(tempDir(t));
+      const recorded: string[] = [];
+      const { deletions, ledger, clock, work } = await setup(t, {
+        contexts,
+        ledger: (real) => ({
+          record: async (contextId, progress) => {
+            await real.record(contextId, progress);
+            recorded.push(contextId);
+            return answer();
+          },
+        }),
+      });
+      const { removed } = await deletions.delete(ASKED);
+      assert.deepEqual(ledger.contexts.deletions(), []);
+      assert.equal(clock.timers, answer === unsure ? 1 : 0);
+      assert.equal(removed?.result, answer === unsure ? undefined : 'none');
+      await work('c', 'new');
+      clock.advance(DAY_MS);
+      await deletions.stop();
+      assert.deepEqual([contexts.removals.length, recorded, clock.timers], [1, ['c'], 0]);
+      assert.equal(ledger.get('task of new')?.contextId, 'c');
+    },
+  );
+
+test(
+  'a repeat goes on with a deletion whose first request failed after it was recorded',
+  deadline,
+  async (t) => {
+    const contexts = folderContexts(tempDir(t));
+    let failures = 1;
+    const { deletions, ledger } = await setup(t, {
+      contexts,
+      ledger: (real) => ({
+        delete: async (request) => {
+          const deletion = await real.delete(request);
+          return failures-- > 0 ? unsure() : deletion;
+        },
+      }),
+    });
+    await assert.rejects(deletions.delete(ASKED), hasCode('STORE_UNAVAILABLE'));
+    assert.deepEqual([ledger.contexts.deletions().length, contexts.removals.length], [1, 0]);
+    assert.equal((await deletions.delete(ASKED)).removed?.result, 'none');
+    assert.deepEqual([ledger.contexts.deletions(), contexts.removals.length], [[], 1]);
+  },
+);
+
+test(
+  'a start takes eight steps at a time, and a new request does not wait behind it',
+  deadline,
+  async (t) => {
+    const waiting: (() => void)[] = [];
+    const begun: string[] = [];
+    let onBegun: () => void = () => undefined;
+    const contexts: AgentContexts = {
+      remove: async (contextId) => {
+        begun.push(contextId);
+        onBegun();
+        await new Promise<void>((go) => waiting.push(go));
+        return { files: false, result: 'none' };
+      },
+    };
+    const until = (count: number): Promise<void> =>
+      new Promise((resolve) => {
+        onBegun = () => void (begun.length >= count && resolve());
+        onBegun();
+      });
+    const { deletions, ledger, clock, work, complete } = await setup(t, { contexts });
+    const ids = Array.from({ length: 20 }, (_, at) => `c-${at + 10}`);
+    for (const contextId of ids) {
+      await work(contextId, contextId);
+      await ledger.contexts.delete({ ...ASKED, contextId, subtasksContextId: 'x' });
+    }
+    deletions.start();
+    await until(8);
+    const asked = deletions.delete(ASKED);
+    await clock.armed(8_000);
+    const atOnce: number[] = [];
+    for (let ended = 1; ended <= 21; ended += 1) {
+      atOnce.push(waiting.length);
+      waiting.shift()?.();
+      await until(Math.min(8 + ended, 21));
+    }
+    assert.equal((await asked).removed?.result, 'none');
+    await complete;
+    assert.equal(Math.max(...atOnce), 8);
+    assert.equal(begun[8], 'c');
+    assert.deepEqual(begun.toSorted(), ['c', ...ids]);
+  },
+);
+
+test(
+  'a peer that cannot be asked for a reason here is dropped after the retention too',
+  deadline,
+  async (t) => {
+    const findPeer = (): never => {
+      throw new Error('a defect');
+    };
+    const { deletions, ledger, clock, log, complete } = await setup(t, { sentTo: ['neo'], findPeer });
+    const { peers } = await deletions.delete(ASKED);
+    assert.deepEqual(
+      peers.map(({ state, detail }) => [state, detail]),
+      [['pending', 'neo could not be asked: the reason is in the log here']],
+    );
+    clock.advance(30 * DAY_MS);
+    await clock.armed(1_000);
+    assert.equal(ledger.contexts.deletions().length, 1);
+    clock.advance(1_000);
+    await complete;
+    assert.deepEqual(ledger.contexts.deletions(), []);
+    assert.ok(log.entries.some(({ message }) => /never deleted at a peer/.test(message)));
   },
 );

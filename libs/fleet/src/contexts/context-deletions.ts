@@ -4,11 +4,14 @@ import { backoffMs, type Clock, FleetError, type Log } from '@hermes-fleet/proto
 import { oldSubtasksContextId } from '../tool-support/call-id.ts';
 import type { AgentContexts } from './agent-contexts.ts';
 import { deleteAtPeer, type PeerDeletionOutcome } from './delete-at-peer.ts';
+import { createSlots } from './slots.ts';
 
 /** How long a request waits for files and peers. A peer that asks waits for less than this, and asks again. */
 const ANSWER_MS = 8_000;
 const PEER_TIMEOUT_MS = 5_000;
 const RETRY = { firstMs: 1_000, longestMs: 600_000 };
+/** How many deletions take a step at a time; a step has a request for each peer. */
+const MAX_STEPS = 8;
 const DAY_MS = 86_400_000;
 const SENT_BY_OLD =
   'it was sent before an upgrade, in a context that other callers may share: it goes when the context of this task is deleted';
@@ -58,6 +61,12 @@ export interface ContextDeletions {
   stop(): Promise<void>;
 }
 
+interface Step {
+  readonly deletion: ContextDeletion;
+  /** No further step is needed. */
+  readonly isOver: boolean;
+}
+
 export function createContextDeletions(options: ContextDeletionsOptions): ContextDeletions {
   const { profile, ledger, agentContexts, peers, clock, log, random } = options;
   const stopping = new AbortController();
@@ -66,37 +75,52 @@ export function createContextDeletions(options: ContextDeletionsOptions): Contex
   const tries = new Map<string, number>();
   let purgeTries = 0;
   let purgeTimer: Disposable | undefined;
+  const inSlot = createSlots(MAX_STEPS);
 
-  /** Takes the next step of a deletion, and the steps after it later; calls during a step share it. */
-  function advance(deletion: ContextDeletion): Promise<ContextDeletion> {
-    const { contextId } = deletion;
+  /**
+   * Takes the next step of a deletion when a slot is free, and the steps after it later; calls during a step share it. A
+   * step that a caller waits for is urgent.
+   */
+  function advance(
+    asked: ContextDeletion,
+    priority: 'urgent' | 'normal' = 'normal',
+  ): Promise<ContextDeletion> {
+    const { contextId } = asked;
     const current = steps.get(contextId);
     if (current) return current;
     timers.get(contextId)?.[Symbol.dispose]();
     timers.delete(contextId);
-    const step = recordedStep(deletion).then((after) => {
+    const step = inSlot(() => takeStep(asked), priority).then(({ deletion, isOver }) => {
       steps.delete(contextId);
-      if (!needsStep(after)) tries.delete(contextId);
-      else advanceLater(after);
-      return after;
+      if (isOver) tries.delete(contextId);
+      else advanceLater(deletion);
+      return deletion;
     });
     steps.set(contextId, step);
     return step;
   }
 
-  async function recordedStep(deletion: ContextDeletion): Promise<ContextDeletion> {
-    const { contextId, results } = deletion;
-    const pending = deletion.peers.filter(({ state }) => state === 'pending');
-    const [removed, ...peersAfter] = await Promise.all([
-      deletion.removed ?? removeFiles(deletion),
-      ...pending.map((peer) => askPeer(deletion, peer)),
-    ]);
+  async function takeStep(asked: ContextDeletion): Promise<Step> {
+    const { contextId } = asked;
+    if (stopping.signal.aborted) return { deletion: asked, isOver: false };
     try {
-      return (await ledger.contexts.record(contextId, { results, removed, peers: peersAfter })) ?? deletion;
+      // A step whose recording failed may be recorded all the same, and the context may be in use again.
+      const deletion = ledger.contexts.find(contextId);
+      if (!deletion) return { deletion: asked, isOver: true };
+      const { results } = deletion;
+      const pending = deletion.peers.filter(({ state }) => state === 'pending');
+      const [removed, ...peersAfter] = await Promise.all([
+        deletion.removed ?? removeFiles(deletion),
+        ...pending.map((peer) => askPeer(deletion, peer)),
+      ]);
+      const after = await ledger.contexts.record(contextId, { results, removed, peers: peersAfter });
+      if (after) return { deletion: after, isOver: !needsStep(after) };
+      const peersNow = deletion.peers.map((peer) => peersAfter[pending.indexOf(peer)] ?? peer);
+      return { deletion: { ...deletion, removed, peers: peersNow }, isOver: true };
     } catch (err) {
       if (!stopping.signal.aborted)
         log.warn({ context_id: contextId, err }, 'deletion of a context not recorded: trying again');
-      return deletion;
+      return { deletion: asked, isOver: false };
     }
   }
 
@@ -105,7 +129,10 @@ export function createContextDeletions(options: ContextDeletionsOptions): Contex
     const { contextId } = deletion;
     const count = (tries.get(contextId) ?? 0) + 1;
     tries.set(contextId, count);
-    const next = (): void => void advance(deletion);
+    const next = (): void => {
+      timers.delete(contextId);
+      void advance(deletion);
+    };
     timers.set(contextId, clock.timer(next, backoffMs(count, { ...RETRY, random })));
   }
 
@@ -145,9 +172,9 @@ export function createContextDeletions(options: ContextDeletionsOptions): Contex
     try {
       outcome = await atPeer(peer, contextId, deletion.results, stopping.signal);
     } catch (err) {
-      if (!stopping.signal.aborted)
-        log.error({ context_id: contextId, peer, err }, 'peer not asked to delete');
-      return asked;
+      if (stopping.signal.aborted) return asked;
+      log.error({ context_id: contextId, peer, err }, 'peer not asked to delete');
+      outcome = { state: 'pending', detail: `${peer} could not be asked: the reason is in the log here` };
     }
     const fields = { context_id: deletion.contextId, peer, detail: outcome.detail };
     const isOver = clock.now() - deletion.askedAt > options.keepAskingDays * DAY_MS;
@@ -190,9 +217,11 @@ export function createContextDeletions(options: ContextDeletionsOptions): Contex
         subtasksContextId: oldSubtasksContextId(contextId, profile),
       });
       // A repeat reports the state: a caller behind a chain of peers would never wait long enough for all of them.
-      if (before && before.results === deletion.results) return deletion;
+      // Nothing is under way if the first request failed after its deletion was recorded.
+      const isUnderWay = steps.has(contextId) || timers.has(contextId);
+      if (before && before.results === deletion.results && isUnderWay) return deletion;
       log.info({ context_id: contextId, caller, tasks: deletion.tasks, results }, 'context is deleted');
-      const work = Promise.all([purge(), advance(deletion)]);
+      const work = Promise.all([purge(), advance(deletion, 'urgent')]);
       const done = await firstOf(clock, ANSWER_MS, work);
       if (!done) return ledger.contexts.find(contextId) ?? deletion;
       const [isPurged, after] = done;
