@@ -23,8 +23,10 @@ const STATES: Readonly<Record<PeerDeletionState, true>> = {
   unsupported: true,
   refused: true,
 };
-/** Seconds after which a task that was refused is sent again. */
+/** Seconds after which a task or a deletion that was refused is sent again. */
 const RETRY_AFTER_S = 5;
+/** How many incomplete deletions a caller can have; each may wait for a peer for weeks. */
+const MAX_OPEN = 1_000;
 
 export function findDeletion(db: Queries, contextId: string): ContextDeletion | undefined {
   const row = db.get('SELECT * FROM context_deletions WHERE context_id = ?', contextId);
@@ -42,6 +44,14 @@ export function assertNotDeleting(db: Queries, contextId: string): void {
   if (!db.get('SELECT 1 FROM context_deletions WHERE context_id = ?', contextId)) return;
   const message = `context ${contextId} is being deleted: send the task again later, or in another context`;
   throw new FleetError('CONTEXT_IN_USE', message, { retryAfterS: RETRY_AFTER_S });
+}
+
+/** Throws QUEUE_FULL for a caller that has as many incomplete deletions as it can have. */
+export function assertMayDelete(db: Queries, caller: string): void {
+  const row = db.get('SELECT count(*) AS open FROM context_deletions WHERE caller = ?', caller);
+  if (!row || integer(row, 'open') < MAX_OPEN) return;
+  const message = `${MAX_OPEN} deletions of ${caller} are not complete: ask for others when some of these are`;
+  throw new FleetError('QUEUE_FULL', message, { retryAfterS: RETRY_AFTER_S });
 }
 
 /** The transaction of `LedgerContexts.record`. */

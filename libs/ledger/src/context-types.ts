@@ -88,8 +88,8 @@ export interface LedgerContexts {
    * them, and can delete what is left: a deletion of no tasks. Figures stay, and events that are not published yet keep being published. While the deletion is
    * incomplete, `Ledger.accept` refuses tasks of the context with CONTEXT_IN_USE, and a second call returns the deletion;
    * if it asks for `delete` after `keep`, the deletion begins again with that. Throws TASK_NOT_FOUND if the caller has no
-   * task in the context and is not remembered, CONTEXT_SHARED if another caller has one or is remembered, and CONTEXT_IN_USE if a task has not ended, or a
-   * peer may still be doing it.
+   * task in the context and is not remembered, CONTEXT_SHARED if another caller has one or is remembered, CONTEXT_IN_USE if a task has not ended, or a
+   * peer may still be doing it, and QUEUE_FULL if the caller has 1,000 incomplete deletions.
    */
   delete(request: ContextDeletionRequest): Promise<ContextDeletion>;
   /**

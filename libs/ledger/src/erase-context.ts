@@ -1,7 +1,7 @@
 import { type Clock, FleetError } from '@hermes-fleet/protocol';
 import { type Queries, text } from '@hermes-fleet/store';
 import { findCallers, findCallersPeers, rememberCallers } from './context-callers.ts';
-import { findDeletion } from './context-deletions.ts';
+import { assertMayDelete, findDeletion } from './context-deletions.ts';
 import type { ContextDeletion, ContextDeletionRequest, PeerDeletionState } from './context-types.ts';
 import { isKept } from './late-results.ts';
 
@@ -38,6 +38,7 @@ export function eraseContext(
       givenUp,
       'a peer may still be doing them: wait until it has answered, a day at most',
     );
+  assertMayDelete(db, caller);
   rememberCallers(db, clock.now(), 't.context_id = ?1', contextId);
   db.run(
     'INSERT INTO context_deletions (context_id, caller, asked_at, results, tasks) VALUES (?, ?, ?, ?, ?)',
