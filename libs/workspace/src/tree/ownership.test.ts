@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { chownSync, mkdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chownSync, linkSync, mkdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { test } from 'node:test';
-import { systemClock } from '@hermes-fleet/protocol';
-import { hasCode, recordingLog, silentLog, tempDir } from '@hermes-fleet/protocol/testing';
+import { type TestContext, test } from 'node:test';
+import { type Clock, systemClock } from '@hermes-fleet/protocol';
+import { hasCode, recordingLog, tempDir } from '@hermes-fleet/protocol/testing';
 import { makePlace, openTestContexts } from '../testing/index.ts';
 import { ownFolders } from './ownership.ts';
 
@@ -28,24 +28,62 @@ test('a context goes on under another confinement, with all its files', { skip }
   assert.match(log.messages.join('\n'), /warn: the files of a context belong to user 0, .* were given over/);
 });
 
-test('only files of the former user are given over, and what a link leads to is not', { skip }, async (t) => {
+const USER = { uid: 20_007, gid: 20_007 };
+const uidOf = (path: string): number => statSync(path).uid;
+
+/** A tree that belongs to this user and group, beside a file of the user outside of it. */
+function makeTree(t: TestContext, { uid, gid }: { readonly uid: number; readonly gid: number }) {
   const dir = tempDir(t);
   const [context, outside] = [join(dir, 'context'), join(dir, 'outside')];
   const tree = join(context, 'tree');
   mkdirSync(tree, { recursive: true });
-  for (const file of [outside, join(tree, 'own'), join(tree, 'others')]) writeFileSync(file, '');
+  const make = (path: string, owner: number): string => {
+    writeFileSync(path, '');
+    chownSync(path, owner, owner);
+    return path;
+  };
+  make(outside, uid);
+  chownSync(tree, uid, gid);
+  const log = recordingLog();
+  const folders = [tree, join(context, 'absent')];
+  const own = (clock: Clock = systemClock): Promise<void> =>
+    ownFolders(context, folders, { otherUser: true, user: USER, clock, log });
+  return { outside, tree, log, own, make: (name: string, owner: number) => make(join(tree, name), owner) };
+}
+
+test('only files of the former users are given over, and what a link leads to is not', {
+  skip,
+}, async (t) => {
+  // A container's gateway: it owns the folder and what its file tools make, and the commands' user has the group.
+  const { outside, tree, own, make } = makeTree(t, { uid: 1000, gid: 20_003 });
   symlinkSync(outside, join(tree, 'link'));
-  for (const file of [tree, join(tree, 'own'), outside]) chownSync(file, 1001, 1001);
-  chownSync(join(tree, 'others'), 1002, 1002);
-  const user = { uid: 20_007, gid: 20_007 };
-  await ownFolders(context, [tree, join(context, 'absent')], {
-    otherUser: true,
-    user,
-    clock: systemClock,
-    log: silentLog,
-  });
-  const uids = [tree, join(tree, 'own'), join(tree, 'others'), outside].map((file) => statSync(file).uid);
-  assert.deepEqual(uids, [20_007, 20_007, 1002, 1001]);
+  const files = [make('of-tools', 1000), make('of-commands', 20_003), make('of-others', 1002), outside, tree];
+  await own();
+  assert.deepEqual(files.map(uidOf), [20_007, 20_007, 1002, 1000, 20_007]);
+});
+
+test('a hard link that a task has planted does not take the file of a neighbour', { skip }, async (t) => {
+  const { outside, tree, own, make, log } = makeTree(t, { uid: 1001, gid: 1001 });
+  linkSync(outside, join(tree, 'planted'));
+  const single = make('single', 1001);
+  await own();
+  assert.deepEqual([outside, single, tree].map(uidOf), [1001, 20_007, 20_007]);
+  const entry = log.entries.find(({ message }) => /several hard links were not given over/.test(message));
+  assert.match(JSON.stringify(entry), /"linked":1\b/);
+});
+
+test('a hand-over that is interrupted is repeated', { skip }, async (t) => {
+  const { tree, own, make } = makeTree(t, { uid: 1001, gid: 1001 });
+  for (let at = 0; at < 50; at += 1) mkdirSync(join(tree, `d${at}`));
+  const files = [...Array(50).keys()].map((at) => make(`d${at}/file`, 1001));
+  const timer: Clock['timer'] = (callback) => {
+    callback();
+    return { [Symbol.dispose]() {} };
+  };
+  await assert.rejects(own({ ...systemClock, timer }), hasCode('INTERNAL'));
+  assert.equal(uidOf(tree), 1001);
+  await own();
+  assert.deepEqual(new Set([tree, ...files].map(uidOf)), new Set([20_007]));
 });
 
 test('a gateway that may not give files over names the users, and the command in its log', async (t) => {
@@ -61,5 +99,5 @@ test('a gateway that may not give files over names the users, and the command in
     assert.doesNotMatch(error.message, /tree/, 'a path is for the log only');
     return true;
   });
-  assert.ok(JSON.stringify(log.entries).includes(`chown -Rh 20007:20007 ${tree}`), log.messages.join());
+  assert.ok(JSON.stringify(log.entries).includes(`find ${tree} -xdev `), log.messages.join());
 });
