@@ -1,11 +1,16 @@
 import type { Clock } from '@hermes-fleet/protocol';
-import { allProcesses, carriesMark, type ProcessStatus, processStatus } from '../process/proc.ts';
+import { allProcesses, environmentOf, type ProcessStatus, processStatus } from '../process/proc.ts';
 import type { CommandMonitor, RunningCommand } from '../process/run-command.ts';
 
 const EVERY_MS = 500;
 /** The part of the time that sampling may take, as a divisor. */
 const SHARE = 50;
 const KIB_PER_MIB = 1024;
+
+interface Member extends ProcessStatus {
+  /** Those of the watched commands' marks that are in its environment. */
+  readonly carried: readonly string[];
+}
 
 /**
  * Creates a monitor that ends a command whose processes together use more than `limitMb` MiB of memory. One pass over
@@ -14,17 +19,24 @@ const KIB_PER_MIB = 1024;
 export function createMemoryWatch(options: {
   readonly limitMb: number;
   readonly clock: Clock;
+  /** Default: /proc. */
+  readonly readEnvironment?: (pid: number) => readonly string[];
 }): CommandMonitor {
-  const { limitMb, clock } = options;
+  const { limitMb, clock, readEnvironment = environmentOf } = options;
   const running = new Set<RunningCommand>();
   let timer: Disposable | undefined;
 
   function sample(): void {
     const startedAt = clock.monotonic();
-    const processes = new Map<number, ProcessStatus>();
+    const processes = new Map<number, Member>();
+    const watched = new Set([...running].map(({ marks }) => marks.env));
+    watched.delete(undefined);
     for (const pid of allProcesses()) {
       const status = processStatus(pid);
-      if (status !== undefined) processes.set(pid, status);
+      if (status === undefined) continue;
+      // An environment may have thousands of entries, so it is read once for all commands.
+      const carried = watched.size === 0 ? [] : readEnvironment(pid).filter((entry) => watched.has(entry));
+      processes.set(pid, { ...status, carried });
     }
     for (const command of running) {
       const usedMb = Math.round(memoryKib(command, processes) / KIB_PER_MIB);
@@ -58,14 +70,14 @@ export function createMemoryWatch(options: {
  * The memory of a command's processes: what belongs to each alone, swapped out or not, and shared memory once. Pages of
  * files are not counted: the kernel can drop them.
  */
-function memoryKib({ pid, marks }: RunningCommand, processes: ReadonlyMap<number, ProcessStatus>): number {
+function memoryKib({ pid, marks }: RunningCommand, processes: ReadonlyMap<number, Member>): number {
   let own = 0;
   let shared = 0;
   for (const [member, status] of processes) {
     const belongs =
       isDescendant(member, pid, processes) ||
       (marks.gid !== undefined && status.groups.includes(marks.gid)) ||
-      (marks.env !== undefined && carriesMark(member, marks.env));
+      (marks.env !== undefined && status.carried.includes(marks.env));
     if (!belongs) continue;
     own += status.anonymousKib;
     shared = Math.max(shared, status.sharedKib);

@@ -1,4 +1,4 @@
-import { allProcesses, carriesMark, childrenOf, inGroup, isAlive } from './proc.ts';
+import { allProcesses, childrenOf, environmentOf, inGroup, isAlive } from './proc.ts';
 
 /** Passes over /proc before giving up on a process that forks faster than it is killed. */
 const MAX_SWEEPS = 50;
@@ -37,7 +37,7 @@ export function killMarked(marks: Marks, spare: (pid: number) => boolean = () =>
 export function carriersOf({ gid, env }: Marks): number[] {
   return allProcesses().filter(
     (pid) =>
-      ((gid !== undefined && inGroup(pid, gid)) || (env !== undefined && carriesMark(pid, env))) &&
+      ((gid !== undefined && inGroup(pid, gid)) || (env !== undefined && environmentOf(pid).includes(env))) &&
       isAlive(pid),
   );
 }

@@ -27,9 +27,8 @@ function has(pid: number, name: string, word: string): boolean {
   return line?.split(/\s+/).includes(word) ?? false;
 }
 
-/** True when the process started with `NAME=value` in its environment; false when that cannot be read. */
-export const carriesMark = (pid: number, mark: string): boolean =>
-  read(`/proc/${pid}/environ`).split('\0').includes(mark);
+/** The entries `NAME=value` of the environment that the process started with; none when that cannot be read. */
+export const environmentOf = (pid: number): string[] => read(`/proc/${pid}/environ`).split('\0');
 
 export interface ProcessState {
   /** Start time in clock ticks since boot; it tells a reused pid apart. */
