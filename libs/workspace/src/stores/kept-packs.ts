@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { isThere } from '../files/is-there.ts';
 import type { Store } from './store.ts';
 
 /** Content of the gateway's own `.keep` files. Those of other programs, as of a push, stay. */
@@ -17,7 +18,7 @@ export async function addPacks(from: string, store: Pick<Store, 'objects'>): Pro
   const packs = packsOf(store);
   const keeps: string[] = [];
   const release = async (): Promise<void> => {
-    for (const keep of keeps) await rm(keep, { force: true });
+    for (const keep of keeps) await letGo(keep);
   };
   try {
     const names = await readdir(from);
@@ -42,9 +43,17 @@ export async function releaseKeptPacks(store: Pick<Store, 'objects'>): Promise<v
   const packs = packsOf(store);
   for (const name of await readdir(packs)) {
     const path = join(packs, name);
-    if (name.endsWith('.keep') && (await readFile(path, 'utf8')) === OURS) await rm(path);
+    if (name.endsWith('.keep') && (await readFile(path, 'utf8')) === OURS) await letGo(path);
   }
   await removeUnfinishedPacks(store);
+}
+
+/** Removes a `.keep` file, after the parts of its pack if that has no index: git neither uses nor removes such a pack. */
+async function letGo(keep: string): Promise<void> {
+  const pack = keep.slice(0, -'.keep'.length);
+  if (!(await isThere(`${pack}.idx`)))
+    for (const end of ['.pack', '.rev']) await rm(pack + end, { force: true });
+  await rm(keep, { force: true });
 }
 
 /** Removes the packs that a repack was writing when it was killed. No repack may run meanwhile. */
