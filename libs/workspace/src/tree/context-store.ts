@@ -20,7 +20,7 @@ export function createContextStore(options: ContextStoreOptions): ContextStore {
       if (from !== undefined) await results.delete([name]);
       return 'none';
     }
-    const merged = tip === from || (start !== undefined && (await results.mergedInto(start, name)).has(name));
+    const merged = await parts.isMerged(name, start);
     if (!merged && unmerged === 'keep') return 'kept';
     await results.delete([name]);
     return merged ? 'merged' : 'deleted';

@@ -96,6 +96,45 @@ test('a task that arrives while contexts are removed keeps its context', async (
   assert.deepEqual(folders(), ['one']);
 });
 
+test('what changes during a long removal keeps its result', async (t) => {
+  const { contexts, age, prune, branches, git, store, root, at } = await open(t);
+  const hashed = 'an id/that is hashed';
+  const names = ['a-first', 'b-older', 'b-tree', 'c-branch', 'd-task', 'e-goes', hashed];
+  for (const name of names) {
+    await contexts.task(name, 'echo 1 > a.txt');
+    if (name > 'c') await store.remove(name, { results: 'keep' });
+  }
+  await store.remove(hashed, { results: 'keep' });
+  for (const name of ['a-first', 'b-tree']) age(`contexts/${name}/context`, 31);
+  rmSync(at('contexts/b-older/context'));
+  age('contexts/b-older', 31);
+  const refs = git('results.git', 'for-each-ref', '--format=%(refname)', 'refs/heads').split('\n');
+  const fetch = ['-c', 'protocol.allow=always', 'fetch', '-q', join(root, 'results.git')];
+  git('base.git', ...fetch, ...refs.map((ref) => `${ref}:${ref.replace('heads', 'merged')}`));
+  // What new contexts start from has all results.
+  const tips = refs.flatMap((ref) => ['-p', ref.replace('heads', 'merged')]);
+  const both = git('base.git', ...IDENTITY, 'commit-tree', ...tips, '-m', 'x', 'main^{tree}');
+  git('base.git', 'update-ref', 'refs/heads/main', both);
+  let begun = false;
+  /** The ledger's answers: tasks arrive while the first context is removed. */
+  const hasTasks = (contextId: string): boolean => {
+    if (contextId === 'a-first') {
+      begun = true;
+      for (const name of ['b-tree', 'c-branch']) {
+        const commit = git('results.git', ...IDENTITY, 'commit-tree', '-m', 'x', `fleet/${name}^{tree}`);
+        git('results.git', 'update-ref', `refs/heads/fleet/${name}`, commit);
+      }
+    }
+    return begun && ['b-older', 'd-task'].includes(contextId);
+  };
+  const contextIds = (after: string): string[] => (begun && after === '' ? [hashed] : []);
+  assert.deepEqual(await prune({ hasTasks, contextIds }), { contexts: 2, results: 1 });
+  const [last, ...others] = branches().reverse();
+  assert.deepEqual([others, last?.slice(0, 2)], [['d-task', 'c-branch', 'b-tree', 'b-older'], 'h-']);
+});
+
+const IDENTITY = ['-c', 'user.name=x', '-c', 'user.email=x@localhost'];
+
 test('a context of an older version, which names no id, has its days from its take-over, and its tasks keep it', async (t) => {
   const { contexts, folders, age, prune, at } = await open(t);
   for (const name of ['taken-over', 'needed', 'old']) {

@@ -49,21 +49,23 @@ export async function pruneContexts(parts: Removing, options: PruneOptions): Pro
   const alone = [...refs.keys()].filter((name) => !stored.has(name));
   const needed = await withTasks(new Set([...old.map(({ name }) => name), ...alone]), options);
   const start = refs.size === 0 ? undefined : await parts.start();
+  // A removal may take minutes, so each looks again at what is found here.
   const merged = start === undefined ? new Set<string>() : await results.mergedInto(start);
   for (const [name, { tip, base: from }] of refs) if (tip === undefined || tip === from) merged.add(name);
 
   let removed = 0;
   for (const { name } of old.filter((context) => !needed.has(context.name))) {
-    const gone = await attempt(() => removeUnused(name, merged.has(name), parts, options), { context: name });
+    const isMerged = async (): Promise<boolean> => merged.has(name) && parts.isMerged(name, start);
+    const gone = await attempt(() => removeUnused(name, isMerged, parts, options), { context: name });
     if (gone) removed += 1;
   }
   let deleted = 0;
   for (const name of alone.filter((other) => !needed.has(other))) {
     const isOver = async (): Promise<boolean> =>
-      merged.has(name) ||
+      (merged.has(name) && (await parts.isMerged(name, start))) ||
       (options.resultsBefore !== undefined && (await results.recordedAt(name)) < options.resultsBefore);
-    const remove = async (): Promise<boolean> =>
-      (await isOver()) && parts.uses.exclusively(name, signal, () => deleteResult(name, parts));
+    const deleteIt = async (): Promise<boolean> => (await isOver()) && deleteResult(name, parts, options);
+    const remove = (): Promise<boolean> => parts.uses.exclusively(name, signal, deleteIt);
     if (await attempt(remove, { result: name })) deleted += 1;
   }
   signal.throwIfAborted();
@@ -75,7 +77,7 @@ export async function pruneContexts(parts: Removing, options: PruneOptions): Pro
 /** Removes a context unless it was used meanwhile, or a new task needs it. */
 async function removeUnused(
   name: string,
-  isMerged: boolean,
+  isMerged: () => Promise<boolean>,
   { contexts, uses, results, removeAllAside }: Removing,
   options: PruneOptions,
 ): Promise<boolean> {
@@ -83,19 +85,36 @@ async function removeUnused(
     const now = await readContext(contexts, name);
     if (now === undefined || now.usedAt >= options.unusedBefore) return false;
     // A task that is accepted after this look waits for the removal, and its context starts anew.
-    if (now.contextId !== undefined && options.hasTasks(now.contextId)) return false;
+    if (await isNeeded(name, now.contextId, options)) return false;
     await setAside(contexts, name);
-    if (isMerged) await results.delete([name]);
+    if (await isMerged()) await results.delete([name]);
     return true;
   });
   return isAside && removeAllAside(name, options.signal);
 }
 
-/** Deletes a result whose context is gone; not when a task has brought it back meanwhile. */
-async function deleteResult(name: string, { contexts, results }: Removing): Promise<boolean> {
+/** Deletes a result whose context is gone; not when a task has brought it back meanwhile, or a new one needs it. */
+async function deleteResult(
+  name: string,
+  { contexts, results }: Removing,
+  options: PruneOptions,
+): Promise<boolean> {
   if ((await readContext(contexts, name)) !== undefined) return false;
+  if (await isNeeded(name, undefined, options)) return false;
   await results.delete([name]);
   return true;
+}
+
+/** True when there are tasks of the context. A context of an older version, and a result, do not name their id. */
+async function isNeeded(
+  name: string,
+  contextId: string | undefined,
+  options: PruneOptions,
+): Promise<boolean> {
+  if (contextId !== undefined) return options.hasTasks(contextId);
+  // A plain name is the id itself; another is a hash, which the ids are searched for.
+  if (contextName(name) === name) return options.hasTasks(name);
+  return (await withTasks(new Set([name]), options)).has(name);
 }
 
 /** Those of the contexts that the ledger has tasks of. A name does not tell the id that it was made of. */

@@ -28,6 +28,8 @@ export interface Removing extends ContextStoreOptions {
   removeAllAside(name: string, signal: AbortSignal | undefined): Promise<boolean>;
   /** The commit that new contexts start from; undefined, and logged, when the user's repository cannot be read. */
   start(): Promise<string | undefined>;
+  /** True when the context's result, as it is now, is contained in `start` or changed nothing, or there is none. */
+  isMerged(name: string, start: string | undefined): Promise<boolean>;
 }
 
 /** What both ways of removing contexts need. */
@@ -56,6 +58,11 @@ export function createRemoving(options: ContextStoreOptions): Removing {
         options.log.warn({ err }, 'no result counts as merged, because the repository cannot be read');
         return undefined;
       }),
+    async isMerged(name, start) {
+      const { tip, base } = await options.results.refs(name);
+      if (tip === undefined || tip === base) return true;
+      return start !== undefined && (await options.results.mergedInto(start, name)).has(name);
+    },
   };
 }
 
