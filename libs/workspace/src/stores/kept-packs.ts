@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { hasCode } from '../files/anchored-folder.ts';
 import { isThere } from '../files/is-there.ts';
 import type { Store } from './store.ts';
 
@@ -60,4 +61,24 @@ async function letGo(keep: string): Promise<void> {
 export async function removeUnfinishedPacks(store: Pick<Store, 'objects'>): Promise<void> {
   const packs = packsOf(store);
   for (const name of await readdir(packs)) if (name.startsWith('.tmp-')) await rm(join(packs, name));
+}
+
+/** The size of all packs of a store, and the number of those that a repack makes one. */
+export async function measurePacks(
+  store: Pick<Store, 'objects'>,
+): Promise<{ readonly bytes: number; readonly joinable: number }> {
+  const packs = packsOf(store);
+  const names = new Set(await readdir(packs));
+  let [bytes, joinable] = [0, 0];
+  for (const name of names) {
+    if (!name.endsWith('.pack')) continue;
+    // It may have gone meanwhile.
+    bytes += (await stat(join(packs, name)).catch(unlessAbsent))?.size ?? 0;
+    if (!names.has(name.replace(/\.pack$/, '.keep'))) joinable += 1;
+  }
+  return { bytes, joinable };
+}
+
+function unlessAbsent(error: unknown): undefined {
+  if (!hasCode(error, 'ENOENT')) throw error;
 }

@@ -21,7 +21,7 @@ async function setUp(t: TestContext) {
   const git = createGit({ profile: 'neo', clock: systemClock, log });
   const confinement = await createConfinement({ confine: 'unconfined', ...place, clock: systemClock, log });
   const base = await openBase({ dir: join(root, 'base.git'), source: undefined, git, confinement, log });
-  const results = await openResults({ dir: join(root, 'results.git'), base, git, log });
+  const results = await openResults({ dir: join(root, 'results.git'), base, git, clock: systemClock, log });
   const start = await base.start();
   const repository = (name: string) => attackersGit(join(root, name), base.objects);
   return { root, results, start, repository };

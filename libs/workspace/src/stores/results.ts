@@ -1,5 +1,5 @@
 import { rm } from 'node:fs/promises';
-import { FleetError, type Log } from '@hermes-fleet/protocol';
+import { type Clock, FleetError, type Log } from '@hermes-fleet/protocol';
 import { LEFT_OUT, NAMES, pathsOf, READABLE, shortened } from '../git/diff.ts';
 import type { Git } from '../git/git.ts';
 import type { Base } from './base.ts';
@@ -30,15 +30,18 @@ export interface Results extends Omit<ResultRefs, 'delete'> {
   diff(from: string, pack: TasksPack, maxChars: number): Promise<string>;
   /** Deletes the results of contexts, and what they started from. Their objects stay until `prune`. */
   delete(names: readonly string[]): Promise<void>;
-  /** Removes the objects of deleted results, also of those that a crash or a failure left. Throws INTERNAL. */
+  /**
+   * Removes the objects of deleted results, also of those that a crash or a failure left, and joins the packs when they are
+   * many. Throws INTERNAL.
+   */
   prune(): Promise<void>;
+  /** Removes the objects of deleted results, or leaves them to the next `prune` when too little time has passed. Throws INTERNAL. */
+  pruneInTurn(): Promise<void>;
   broken(): Promise<boolean>;
 }
 
 /** Embedded repositories of one result that are named. */
 const MAX_EMBEDDED = 1000;
-/** Results between two times that their packs are made one. */
-const REPACK_AFTER = 32;
 const MAX_NAMES_BYTES = 64 * 1024 * 1024;
 /** A larger file has no readable diff. */
 const DIFFED = ['-c', 'core.bigFileThreshold=1m'];
@@ -47,6 +50,7 @@ export async function openResults(options: {
   readonly dir: string;
   readonly base: Pick<Base, 'objects' | 'shallow'>;
   readonly git: Git;
+  readonly clock: Pick<Clock, 'monotonic'>;
   readonly log: Log;
 }): Promise<Results> {
   const { git, log } = options;
@@ -54,19 +58,8 @@ export async function openResults(options: {
   const store = await openStore({ ...options, alternates: [baseObjects], readable: false });
   await releaseKeptPacks(store);
   const refs = createResultRefs(git, store, log);
-  const repacking = createRepacking(git, store);
+  const repacking = createRepacking(git, store, options.clock);
   const checked = { store, baseObjects };
-  let taken = 0;
-
-  async function repackSometimes(): Promise<void> {
-    taken += 1;
-    if (taken % REPACK_AFTER !== 0) return;
-    try {
-      await repacking.now();
-    } catch (err) {
-      log.warn({ err }, 'results could not be repacked; the next try is after further results');
-    }
-  }
 
   return {
     ...refs,
@@ -80,7 +73,6 @@ export async function openResults(options: {
         if ((await git.script(store.place, SET_BOTH, both)) !== 0)
           throw new FleetError('INTERNAL', `the result of context ${name} cannot be recorded`);
       });
-      await repackSometimes();
     },
     async embedded(from, to) {
       const { stdout, stderr } = await git.exec(store.place, '/bin/sh', ['-c', EMBEDDED, 'sh', from, to]);
@@ -118,6 +110,7 @@ export async function openResults(options: {
       await repacking.deleting(() => refs.delete(names));
     },
     prune: repacking.run,
+    pruneInTurn: repacking.runInTurn,
     broken: () => isBroken(git, store),
   };
 }

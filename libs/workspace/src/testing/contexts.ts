@@ -1,5 +1,5 @@
 import type { TestContext } from 'node:test';
-import { type Log, systemClock } from '@hermes-fleet/protocol';
+import { type Clock, type Log, systemClock } from '@hermes-fleet/protocol';
 import { silentLog } from '@hermes-fleet/protocol/testing';
 import { COMMAND_ENV } from '../confinement/command-env.ts';
 import { createConfinement } from '../confinement/create-confinement.ts';
@@ -32,14 +32,22 @@ export async function openTestContexts(
     readonly confine?: 'auto' | 'bubblewrap' | 'uid' | 'unconfined';
     readonly place?: Place;
     readonly log?: Log;
+    readonly clock?: Clock;
   } = {},
 ): Promise<Contexts> {
-  const { confine = 'auto', place = makePlace(t), log = silentLog, path, isolation = 'worktree' } = options;
+  const {
+    confine = 'auto',
+    place = makePlace(t),
+    log = silentLog,
+    clock = systemClock,
+    path,
+    isolation = 'worktree',
+  } = options;
   const confinement = await createConfinement({
     confine,
     ...place,
     repositoryPath: path,
-    clock: systemClock,
+    clock,
     log,
   });
   const workspaces = await openWorkspaces({
@@ -48,7 +56,7 @@ export async function openTestContexts(
     path,
     isolation,
     confinement,
-    clock: systemClock,
+    clock,
     log,
   });
   const open = (contextId: string): Promise<Workspace> =>

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { chmodSync, existsSync, lstatSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { FleetError } from '@hermes-fleet/protocol';
+import { FleetError, systemClock } from '@hermes-fleet/protocol';
 import { tempDir } from '@hermes-fleet/protocol/testing';
 import { processesOf } from '../process/proc.ts';
 import { cannotConfine, openTestContexts } from '../testing/index.ts';
@@ -171,4 +171,29 @@ test('two removals of a context at once both resolve when it is gone', async (t)
   assert.deepEqual(both.map(({ result }) => result).sort(), ['deleted', 'none']);
   assert.deepEqual(folders(), []);
   assert.deepEqual(readdirSync(join(contexts.place.workspaceRoot, 'contexts')), []);
+});
+
+test('a removal soon after another leaves the objects of its result to the cleanup', async (t) => {
+  let now = 0;
+  const clock = {
+    ...systemClock,
+    /** An hour passes between two looks, so that every repack takes one. */
+    monotonic() {
+      now += 3_600_000;
+      return now;
+    },
+  };
+  const contexts = await openTestContexts(t, { clock });
+  const { store, git } = storesOf(contexts);
+  for (const name of ['one', 'two']) await contexts.task(name, `echo ${name} > a.txt`);
+  const [one, two] = ['one', 'two'].map((name) => git('results.git', 'rev-parse', `fleet/${name}:a.txt`));
+  const left = (): boolean[] => [one, two].map((id = '') => objectsOf(contexts, 'results.git').includes(id));
+  await store.remove('one', { results: 'delete' });
+  assert.deepEqual(left(), [false, true]);
+  assert.deepEqual(await store.remove('two', { results: 'delete' }), { files: true, result: 'deleted' });
+  assert.deepEqual(left(), [false, true]);
+  const signal = AbortSignal.timeout(60_000);
+  const all = { hasTasks: () => true, contextIds: () => [], resultsBefore: undefined, unusedBefore: 0 };
+  await store.prune({ ...all, signal });
+  assert.deepEqual(left(), [false, false]);
 });

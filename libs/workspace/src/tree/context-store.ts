@@ -36,7 +36,7 @@ export function createContextStore(options: ContextStoreOptions): ContextStore {
         return settle(name, unmerged, start);
       });
       const files = await parts.removeAllAside(name, signal);
-      await results.prune();
+      await results.pruneInTurn();
       return { files, result };
     },
     prune: (pruning) => pruneContexts(parts, pruning),

@@ -86,7 +86,7 @@ export interface PrunedContexts {
 export interface ContextStore {
   /**
    * Removes a context with its files, its user and all processes of that user, and its result if it is merged or `results`
-   * is `delete`; the objects of the result are gone then. A call for a context that is gone completes an earlier removal.
+   * is `delete`. The objects of the result are gone then, or go with the next `prune` when a short time ago others went. A call for a context that is gone completes an earlier removal.
    * Throws CONTEXT_IN_USE while a task works there, the signal's reason, and INTERNAL when something is left, which a further
    * call, the next hour or the next start removes.
    */
