@@ -8,7 +8,8 @@ const MARKS = 256;
 
 /**
  * Makes group ids that mark the processes of one command. They differ between the gateway processes of a machine. A mark
- * that a long-running process still carries, as an MCP server does, is not given again, unless all are carried.
+ * that a long-running process still carries, as an MCP server of `scope: task` does, is not given again, unless all are
+ * carried.
  */
 export function createMarks(
   pid: number,
