@@ -51,7 +51,7 @@ test('what is pending is no error, what nobody will delete is one', async (t) =>
   assert.equal(
     pending.stdout,
     [
-      'switch: context a/b c: tasks deleted: 2; its files are not removed yet',
+      'switch: context a/b c: tasks deleted: 2; its files, or what it left in the ledger, are not removed yet',
       '  neo: pending: neo does not answer (ECONNREFUSED)',
       'switch goes on with what is pending; the same command shows how far it is',
       '',

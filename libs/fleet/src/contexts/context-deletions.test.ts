@@ -1,63 +1,15 @@
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { type TestContext, test } from 'node:test';
-import { type LedgerContexts, openLedger } from '@hermes-fleet/ledger';
-import type { PeerProfile } from '@hermes-fleet/peers';
-import { NOW, peerOf, prosePeer } from '@hermes-fleet/peers/testing';
-import { FleetError, silentLog, systemIds } from '@hermes-fleet/protocol';
-import { deadline, hasCode, manualClock, recordingLog, tempDir } from '@hermes-fleet/protocol/testing';
-import { folderContexts, watchedDeletions } from '../testing/folder-contexts.ts';
+import { test } from 'node:test';
+import { peerOf, prosePeer } from '@hermes-fleet/peers/testing';
+import { FleetError } from '@hermes-fleet/protocol';
+import { deadline, hasCode, tempDir } from '@hermes-fleet/protocol/testing';
+import { folderContexts } from '../testing/folder-contexts.ts';
 import { freePort } from '../testing/free-port.ts';
+import { ASKED, openDeletions } from '../testing/open-deletions.ts';
 import type { AgentContexts } from './agent-contexts.ts';
-import { createContextDeletions } from './context-deletions.ts';
 
-const ASKED = { contextId: 'c', caller: 'operator', results: 'keep' } as const;
 const DAY_MS = 86_400_000;
-
-/** The deletions of a ledger with an ended task that was sent to the peers named. */
-async function setup(
-  t: TestContext,
-  o: {
-    sentTo?: readonly string[];
-    peers?: readonly PeerProfile[];
-    contexts?: AgentContexts;
-    /** Replaces parts of the ledger that the deletions get. */
-    ledger?: (real: LedgerContexts) => Partial<LedgerContexts>;
-    findPeer?: () => never;
-  } = {},
-) {
-  const clock = manualClock(NOW);
-  const dir = tempDir(t, { closeFirst: () => ledger.close() });
-  const file = join(dir, 'ledger.db');
-  const open = () => openLedger({ file, profile: 'switch', clock, ids: systemIds, log: silentLog });
-  const ledger = open();
-  /** An ended task of a context. */
-  const work = async (contextId: string, key: string): Promise<void> => {
-    const dispatch = { task: { task_id: key } };
-    const id = `task of ${key}`;
-    await ledger.accept({ id, contextId, caller: 'operator', key, fingerprint: 'f', message: {}, dispatch });
-    for (const peer of o.sentTo ?? []) await ledger.append(id, { type: 'delegated', data: { peer } });
-    await ledger.append(id, { type: 'done', data: {} });
-  };
-  await work('c', 'k');
-  const log = recordingLog();
-  const watched = watchedDeletions();
-  const state: { closed: FleetError | undefined } = { closed: undefined };
-  const deletions = createContextDeletions({
-    profile: 'switch',
-    ledger: watched.wrap({ ...ledger, contexts: { ...ledger.contexts, ...o.ledger?.(ledger.contexts) } }),
-    agentContexts: o.contexts,
-    closed: () => state.closed,
-    peers: { get: o.findPeer ?? ((name) => o.peers?.find((peer) => peer.name === name)) },
-    clock,
-    log,
-    random: () => 0,
-    keepAskingDays: 30,
-  });
-  t.after(() => deletions.stop());
-  return { file, work, clock, ledger, deletions, log, state, complete: watched.complete };
-}
 
 test(
   'a removal that fails is tried again, and does not hold up what the caller is told',
@@ -65,7 +17,7 @@ test(
   async (t) => {
     const contexts = folderContexts(tempDir(t));
     contexts.failures = 2;
-    const { deletions, ledger, clock, log, complete } = await setup(t, { contexts });
+    const { deletions, ledger, clock, log, complete } = await openDeletions(t, { contexts });
     const first = await deletions.delete(ASKED);
     assert.deepEqual([first.removed, first.tasks], [undefined, 1]);
     assert.deepEqual(await deletions.delete(ASKED), first);
@@ -89,7 +41,7 @@ test(
 
 test('what another process keeps in the ledger holds up neither files nor peers', deadline, async (t) => {
   const contexts = folderContexts(tempDir(t));
-  const { file, deletions, ledger, clock, log, complete } = await setup(t, {
+  const { file, deletions, ledger, clock, log, complete } = await openDeletions(t, {
     contexts,
     sentTo: ['stock'],
     peers: [prosePeer('stock')],
@@ -126,7 +78,7 @@ test('a removal that takes long leaves the deletion pending', deadline, async (t
       return removal.promise;
     },
   };
-  const { deletions, ledger, clock } = await setup(t, { contexts });
+  const { deletions, ledger, clock } = await openDeletions(t, { contexts });
   const asked = deletions.delete(ASKED);
   await begun.promise;
   clock.advance(8_000);
@@ -143,7 +95,7 @@ test(
     const gone = peerOf('neo', {
       endpoint: { name: 'neo', url: `http://127.0.0.1:${await freePort()}/jsonrpc` },
     });
-    const { deletions, ledger, clock, log, complete } = await setup(t, {
+    const { deletions, ledger, clock, log, complete } = await openDeletions(t, {
       sentTo: ['neo', 'unknown'],
       peers: [gone],
     });
@@ -172,7 +124,7 @@ test(
 );
 
 test('a peer without the handshake is named, and not asked', deadline, async (t) => {
-  const { deletions, ledger } = await setup(t, { sentTo: ['stock'], peers: [prosePeer('stock')] });
+  const { deletions, ledger } = await openDeletions(t, { sentTo: ['stock'], peers: [prosePeer('stock')] });
   const { peers, removed } = await deletions.delete(ASKED);
   assert.deepEqual(removed, { files: false, result: 'none' });
   assert.equal(peers[0]?.state, 'unsupported');
@@ -189,7 +141,7 @@ test(
   async (t) => {
     const contexts = folderContexts(tempDir(t));
     contexts.failures = 1;
-    const { deletions, ledger, clock, state } = await setup(t, { contexts });
+    const { deletions, ledger, clock, state } = await openDeletions(t, { contexts });
     await deletions.delete(ASKED);
     await deletions.stop();
     assert.equal(clock.timers, 0);
@@ -213,7 +165,7 @@ for (const [what, answer] of [
     async (t) => {
       const contexts = folderContexts(tempDir(t));
       const recorded: string[] = [];
-      const { deletions, ledger, clock, work } = await setup(t, {
+      const { deletions, ledger, clock, work } = await openDeletions(t, {
         contexts,
         ledger: (real) => ({
           record: async (contextId, progress) => {
@@ -241,7 +193,7 @@ test(
   async (t) => {
     const contexts = folderContexts(tempDir(t));
     let failures = 1;
-    const { deletions, ledger } = await setup(t, {
+    const { deletions, ledger } = await openDeletions(t, {
       contexts,
       ledger: (real) => ({
         delete: async (request) => {
@@ -254,72 +206,5 @@ test(
     assert.deepEqual([ledger.contexts.deletions().length, contexts.removals.length], [1, 0]);
     assert.equal((await deletions.delete(ASKED)).removed?.result, 'none');
     assert.deepEqual([ledger.contexts.deletions(), contexts.removals.length], [[], 1]);
-  },
-);
-
-test(
-  'a start takes eight steps at a time, and a new request does not wait behind it',
-  deadline,
-  async (t) => {
-    const waiting: (() => void)[] = [];
-    const begun: string[] = [];
-    let onBegun: () => void = () => undefined;
-    const contexts: AgentContexts = {
-      remove: async (contextId) => {
-        begun.push(contextId);
-        onBegun();
-        await new Promise<void>((go) => waiting.push(go));
-        return { files: false, result: 'none' };
-      },
-    };
-    const until = (count: number): Promise<void> =>
-      new Promise((resolve) => {
-        onBegun = () => void (begun.length >= count && resolve());
-        onBegun();
-      });
-    const { deletions, ledger, clock, work, complete } = await setup(t, { contexts });
-    const ids = Array.from({ length: 20 }, (_, at) => `c-${at + 10}`);
-    for (const contextId of ids) {
-      await work(contextId, contextId);
-      await ledger.contexts.delete({ ...ASKED, contextId, subtasksContextId: 'x' });
-    }
-    deletions.start();
-    await until(8);
-    const asked = deletions.delete(ASKED);
-    await clock.armed(8_000);
-    const atOnce: number[] = [];
-    for (let ended = 1; ended <= 21; ended += 1) {
-      atOnce.push(waiting.length);
-      waiting.shift()?.();
-      await until(Math.min(8 + ended, 21));
-    }
-    assert.equal((await asked).removed?.result, 'none');
-    await complete;
-    assert.equal(Math.max(...atOnce), 8);
-    assert.equal(begun[8], 'c');
-    assert.deepEqual(begun.toSorted(), ['c', ...ids]);
-  },
-);
-
-test(
-  'a peer that cannot be asked for a reason here is dropped after the retention too',
-  deadline,
-  async (t) => {
-    const findPeer = (): never => {
-      throw new Error('a defect');
-    };
-    const { deletions, ledger, clock, log, complete } = await setup(t, { sentTo: ['neo'], findPeer });
-    const { peers } = await deletions.delete(ASKED);
-    assert.deepEqual(
-      peers.map(({ state, detail }) => [state, detail]),
-      [['pending', 'neo could not be asked: the reason is in the log here']],
-    );
-    clock.advance(30 * DAY_MS);
-    await clock.armed(1_000);
-    assert.equal(ledger.contexts.deletions().length, 1);
-    clock.advance(1_000);
-    await complete;
-    assert.deepEqual(ledger.contexts.deletions(), []);
-    assert.ok(log.entries.some(({ message }) => /never deleted at a peer/.test(message)));
   },
 );

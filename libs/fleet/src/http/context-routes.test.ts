@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { request } from 'node:http';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { tempDir } from '@hermes-fleet/protocol/testing';
 import { routes, TOKENS } from '../testing/fleet-routes.ts';
@@ -60,6 +62,17 @@ test('a deletion that is not complete reports its state again', async (t) => {
   // Asking for more begins anew.
   const more = await ask('DELETE', `${PATH}?results=delete`);
   assert.deepEqual(more.body, { ...pending, files: true, result: 'deleted' });
+});
+
+test('a deletion is pending while another process reads the ledger', async (t) => {
+  const { ask, one } = await routes(t, {});
+  await one.result(await one.send({ ...dispatching(), contextId: 'c' }));
+  const reader = new DatabaseSync(join(one.dir, 'ledger.db'), { readOnly: true });
+  t.after(() => reader.close());
+  reader.exec('BEGIN');
+  reader.prepare('SELECT count(*) FROM tasks').get();
+  const { body } = await ask('DELETE', PATH);
+  assert.deepEqual(body, { context_id: 'c', tasks: 1, files: false, result: 'pending', peers: [] });
 });
 
 test('409 names the unfinished tasks, and says nothing of another caller', async (t) => {
