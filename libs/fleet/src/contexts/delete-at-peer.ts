@@ -66,10 +66,8 @@ function outcomeOf(options: DeleteAtPeerOptions, status: number, body: JsonObjec
   const error = isJsonObject(body.error) ? body.error : {};
   const code = typeof error.code === 'string' && /^[A-Z_]{1,40}$/.test(error.code) ? error.code : '';
   if (status === 200 && body.context_id === options.contextId) return stateIn(name, body);
-  // A 404 for another reason, as that of an older version or of a proxy, does not name the context.
-  const isUnknown =
-    typeof error.message === 'string' && error.message.includes(`context ${options.contextId} `);
-  if (status === 404 && code === 'TASK_NOT_FOUND' && isUnknown) return { state: 'deleted' };
+  // A 404 of an older version, or of a proxy, has another code or none.
+  if (status === 404 && code === 'TASK_NOT_FOUND') return { state: 'deleted' };
   if (code === 'CONTEXT_IN_USE') return { state: 'pending', detail: `${name} has unfinished tasks in it` };
   if (code === 'CONTEXT_SHARED')
     return { state: 'refused', detail: `${name} has or had tasks of another caller in it` };
