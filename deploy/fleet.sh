@@ -1,5 +1,5 @@
 #!/bin/sh
-# Implements `make up|down|logs|ps|token|demo|route|peers|trader|doctor`: the fleet runs in containers if a Docker
+# Implements `make up|down|logs|ps|token|demo|route|peers|trader|doctor`, and `context`: the fleet runs in containers if a Docker
 # engine answers, else as plain processes. FLEET_MODE=docker|process forces a mode; a running fleet keeps its mode until
 # `down`.
 set -eu
@@ -130,7 +130,7 @@ demo_docker() {
     $(address trader 9223) $(address prometheus 9090) $(COMPOSE_PROFILES=grafana address grafana 3000)
 }
 
-# `route` and `peers`: stdin holds the token on its first line, then the dispatch of `--file`.
+# `route`, `peers` and `context`: stdin holds the token on its first line, then the dispatch of `--file`.
 ask_docker() {
   require_running switch
   token=$(operator_token)
@@ -218,11 +218,11 @@ case ${1:-} in
     case $(mode) in docker) docker compose run --rm --no-deps -T keys token ;; process) fleet token ;; *) exit 2 ;; esac
     ;;
   demo) case $(mode) in docker) demo_docker ;; process) fleet demo ;; *) exit 2 ;; esac ;;
-  route | peers) case $(mode) in docker) ask_docker "$@" ;; process) fleet "$@" ;; *) exit 2 ;; esac ;;
+  route | peers | context) case $(mode) in docker) ask_docker "$@" ;; process) fleet "$@" ;; *) exit 2 ;; esac ;;
   trader) case $(mode) in docker) trader_docker "$@" ;; process) fleet "$@" ;; *) exit 2 ;; esac ;;
   doctor)
     shift
     case $(mode) in docker) doctor_docker "$@" ;; process) fleet doctor "$@" ;; *) exit 2 ;; esac
     ;;
-  *) echo "usage: deploy/fleet.sh up|down|logs|ps|token|demo|route|peers|trader|doctor" >&2; exit 2 ;;
+  *) echo "usage: deploy/fleet.sh up|down|logs|ps|token|demo|route|peers|context|trader|doctor" >&2; exit 2 ;;
 esac

@@ -78,7 +78,7 @@ esac
   assert.doesNotMatch(calls, /a-token/);
 });
 
-test('in containers, route, peers, trader and doctor run in a container, with the token and a file on stdin', (t) => {
+test('in containers, route, peers, context, trader and doctor run in a container, with the token and a file on stdin', (t) => {
   const dir = tempDir(t, { prefix: 'docker-' });
   writeFileSync(
     join(dir, 'docker'),
@@ -127,6 +127,10 @@ esac
   assert.match(
     ask('trader', 'audit', 'verify').call,
     /\[exec\]\[-T\]\[trader\].*\[trader\]\[audit\]\[verify\]\[--as-is\]/,
+  );
+  assert.match(
+    ask('context', 'delete', 'c-1', '--results', 'delete').call,
+    /\[switch\].*\[context\]\[delete\]\[c-1\]\[--results\]\[delete\]\[--token-stdin\]/,
   );
   assert.match(ask('peers', '--profile', 'neo').call, /\[switch\].*\[peers\]\[--profile\]\[neo\]/);
   assert.match(ask('doctor', '--json').call, /\[switch\]\[node\].*\[doctor\]\[--as-is\]\[--json\]/);

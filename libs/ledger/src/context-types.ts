@@ -1,4 +1,4 @@
-/** What happens to an unmerged result of a context that is deleted. */
+/** The treatment of an unmerged result when its context is deleted. */
 export type ResultsMode = 'keep' | 'delete';
 
 export interface ContextDeletionRequest {
@@ -21,7 +21,7 @@ export interface PeerDeletion {
   readonly detail?: string;
 }
 
-/** What the removal of a context's files found. */
+/** The outcome of removing a context's files. */
 export interface RemovedFiles {
   /** There was something. */
   readonly files: boolean;
@@ -45,7 +45,7 @@ export interface ContextDeletion {
   readonly peers: readonly PeerDeletion[];
 }
 
-/** What a step of a deletion achieved. */
+/** The outcome of one step of a deletion. */
 export interface ContextDeletionProgress {
   /** The mode that the step knew. */
   readonly results: ResultsMode;

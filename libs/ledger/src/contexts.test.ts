@@ -4,18 +4,11 @@ import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { deadline, hasCode } from '@hermes-fleet/protocol/testing';
+import { DONE, REQUEST } from './testing/deletion.ts';
 import { collect, never, newTask, openTestLedger } from './testing/harness.ts';
 import type { Ledger, NewTask } from './types.ts';
 
 const SECRET = 'the-secret-of-the-brief';
-const REQUEST = {
-  contextId: 'context-1',
-  caller: 'switch',
-  results: 'keep',
-  subtasksContextId: 'context-1/neo',
-} as const;
-const DONE = { results: 'keep', removed: { files: true, result: 'none' }, peers: [] } as const;
-
 /** A task with the secret in every place that a task can have it, ended unless told. */
 async function secretTask(ledger: Ledger, overrides: Partial<NewTask> = {}, end = true): Promise<string> {
   const { id } = (

@@ -2,15 +2,8 @@ import assert from 'node:assert/strict';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { deadline } from '@hermes-fleet/protocol/testing';
+import { DONE, REQUEST } from './testing/deletion.ts';
 import { newTask, openTestLedger } from './testing/harness.ts';
-
-const REQUEST = {
-  contextId: 'context-1',
-  caller: 'switch',
-  results: 'keep',
-  subtasksContextId: 'context-1/neo',
-} as const;
-const DONE = { results: 'keep', removed: { files: true, result: 'none' }, peers: [] } as const;
 
 test('a caller has at most 1,000 incomplete deletions', deadline, async (t) => {
   const { ledger, file } = openTestLedger(t);

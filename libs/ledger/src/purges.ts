@@ -27,7 +27,7 @@ export function createPurges({ store, clock, onPurged }: PurgesOptions): Purges 
   const stopping = new AbortController();
   let next: Promise<void> | undefined;
   let notBefore = 0;
-  /** What an earlier process erased is not known. */
+  /** False at first, because an earlier process may have erased something. */
   let isRewritten = false;
 
   function purgeNow(): void {

@@ -8,7 +8,7 @@ import { pathProblem } from './context-path.ts';
 /** How many peers of a peer, and how many invalid fields, the detail of an answer names. */
 const MAX_NAMED = 10;
 
-/** What the sender needs of a peer's answer (docs/operations.md#delete-a-context). */
+/** The fields of a peer's answer that the sender reads (docs/operations.md#delete-a-context). */
 const Answer = z.object({
   result: z.string(),
   peers: z.array(

@@ -4,7 +4,7 @@ import { FleetError, type Log } from '@hermes-fleet/protocol';
 import type { Git } from '../git/git.ts';
 import type { Store } from './store.ts';
 
-/** What the store knows of a context. */
+/** The commits that the store has of a context. */
 export interface ContextRefs {
   /** The commit that the context started from. */
   readonly base: string | undefined;

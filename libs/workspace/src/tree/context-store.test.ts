@@ -10,7 +10,7 @@ import { objectsOf, storesOf } from '../testing/stores.ts';
 
 const inUse = (error: unknown): boolean => error instanceof FleetError && error.code === 'CONTEXT_IN_USE';
 
-/** What a task leaves so that its context cannot be removed, or so that something else is removed with it. */
+/** Commands of a task that try to keep its context from being removed, or to have something else removed with it. */
 const HOSTILE = `
   mkdir -p closed/inner readonly; echo x > closed/inner/f; echo x > readonly/f; echo x > file
   ln -s "$1" link; ln -s "$1" closed/inner/link; ln -s "$1/kept" "$HOME/link"; ln -s / "$TMPDIR/root"

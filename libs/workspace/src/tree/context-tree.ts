@@ -191,7 +191,7 @@ async function openIn(
     return { value: await action(), large };
   }
 
-  /** What an earlier task left in the tree, because its result was refused, and whether it was taken since. */
+  /** The refusal of an earlier task's result, whose files are still in the tree, and whether they were taken since. */
   let earlier = await readRefusal(options.dir);
   let isTaken = false;
 

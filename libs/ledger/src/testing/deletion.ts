@@ -1,0 +1,10 @@
+/** The deletion of the context of `newTask`. */
+export const REQUEST = {
+  contextId: 'context-1',
+  caller: 'switch',
+  results: 'keep',
+  subtasksContextId: 'context-1/neo',
+} as const;
+
+/** A step that removed the files of that context. */
+export const DONE = { results: 'keep', removed: { files: true, result: 'none' }, peers: [] } as const;
