@@ -3,6 +3,7 @@ import { type Clock, FleetError, type Log } from '@hermes-fleet/protocol';
 import type { Confinement, Reach } from '../confinement/confinement.ts';
 import { anchoredFiles } from '../files/anchored-path.ts';
 import { addAll, type Uncommitted } from '../git/add-all.ts';
+import { findBuilds, ignoringBuilds } from '../git/build-files.ts';
 import { LEFT_OUT, NAMES, pathsOf, READABLE, shortened } from '../git/diff.ts';
 import type { Git, GitPlace } from '../git/git.ts';
 import { lockedSince, obstacle, type TreeState, treeState } from '../git/tree-state.ts';
@@ -44,16 +45,26 @@ export async function inPlace(options: InPlaceOptions): Promise<Workspace> {
     readOnly: [join(gitDir, 'config'), join(gitDir, 'hooks')],
   };
   const wrap: Workspace['wrap'] = (command, args) => options.confinement.wrap(command, args, reach);
-  const place: GitPlace = { cwd: dir, gitDir, workTree: dir, wrap };
+  const place: GitPlace = { cwd: dir, gitDir, workTree: dir, wrap, ...ignoringBuilds(gitDir) };
   const aside: GitPlace = { ...place, indexFile: join(gitDir, 'fleet-index') };
   const index = [join(gitDir, 'index'), join(gitDir, 'fleet-index')];
+  await leaveOutBuilds();
   const { branch } = await inPlaceState(git, place);
   let commits = false;
+
+  async function leaveOutBuilds(): Promise<void> {
+    if (await findBuilds(git, place, gitDir)) return;
+    log.warn(
+      { repository: dir },
+      'what builds leave in the working tree may be committed: .git/fleet is not writable',
+    );
+  }
 
   /** Adds all files to a private copy of the index; the copy saves git from reading unchanged files again. */
   async function stage(): Promise<void> {
     if ((await git.script(place, COPY, index)) !== 0)
       throw new FleetError('INTERNAL', 'the index of the working tree cannot be copied');
+    await leaveOutBuilds();
     await addAll(git, aside);
   }
 
@@ -98,6 +109,7 @@ export async function inPlace(options: InPlaceOptions): Promise<Workspace> {
     },
     async commit(message) {
       await git.script(place, TIDY, [dir]);
+      await leaveOutBuilds();
       if (!commits) return [uncommitted('was not fit for it when the task began')];
       await unlocked();
       const reason = await obstacle(git, place, gitDir);

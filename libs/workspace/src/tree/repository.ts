@@ -1,6 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Confinement, makeSharedDirectory } from '../confinement/confinement.ts';
+import { findBuilds, ignoringBuilds } from '../git/build-files.ts';
 import type { Git, GitPlace } from '../git/git.ts';
 import { unusable, usersRepository } from '../stores/users-repository.ts';
 
@@ -27,7 +28,7 @@ export async function openRepository(options: {
   const wrap: GitPlace['wrap'] = (command, args) =>
     confinement.wrap(command, args, { writable: [dir], readOnly: [] });
   const gitDir = join(dir, '.git');
-  const place: GitPlace = { cwd: dir, gitDir, workTree: dir, wrap };
+  const place: GitPlace = { cwd: dir, gitDir, workTree: dir, wrap, ...ignoringBuilds(gitDir) };
   if (path === undefined && !(await readdir(dir)).includes('.git'))
     await git.run({ ...place, gitDir: undefined, workTree: undefined }, ['init', '-q', '-b', 'main']);
   if ((await git.ask(place, ['rev-parse', '-q', '--verify', 'HEAD'])) !== 0) {
@@ -45,6 +46,7 @@ export async function openRepository(options: {
       dir,
       'commands cannot write to the working tree (uid 1001 where the gateway changes users)',
     );
+  await findBuilds(git, place, gitDir);
   return { dir, gitDir, place };
 }
 

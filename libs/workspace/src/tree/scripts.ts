@@ -1,3 +1,5 @@
+import { BUILD_PATTERNS } from '../git/build-files.ts';
+
 /*
  * Scripts that run as a task in the working tree of its context, several git steps in one process. What they print is not
  * believed: the gateway checks every object (stores/quarantine.ts).
@@ -16,7 +18,7 @@ const PATTERN = `pattern() { printf '/%s' "$1" | sed 's/[][*?\\\\]/\\\\&/g; s/ $
 
 /**
  * Leaves files out of commits, and prints them. They are listed in `.git/large`, but for names with line breaks. A file
- * that is unchanged since the commit is not left out.
+ * that is unchanged since the commit is not left out, and one that git ignores is in no commit anyway.
  */
 export const LEAVE_OUT = `${PATTERN}
 for path; do
@@ -24,6 +26,7 @@ for path; do
   if [ "$(git ls-files -z -- ":(literal)$path" | tr '\\0' '\\n')" = "$path" ]; then
     if git diff --quiet --no-ext-diff HEAD -- ":(literal)$path"; then continue; fi
     git update-index --assume-unchanged -- "$path"
+  elif git check-ignore -q -- "$path"; then continue
   fi
   printf '%s\\n' "$path"
   case "$path" in
@@ -37,13 +40,14 @@ done`;
 /**
  * Makes the tree's repository: a new `.git` that borrows the objects of the base. Files that are there stay. So does the
  * repository that it replaces, as `.git/replaced`, for it may have branches and stashes that no result has: at most one, and
- * none above 1 GiB. A script that ends early leaves it as `.git-replaced` for the next one.
+ * none above 1 GiB. A script that ends early leaves it as `.git-replaced` for the next one. Git ignores there what builds leave.
  *
  * Arguments: object folder of the base, branch, commit, `checkout` or `keep`, the size in bytes above which files that
  * stay are left out of commits, `pack` if standard input is a pack of what the base lacks, LEAVE_OUT, and the shallow commits.
  * Prints the files that are left out.
  */
 export const SET_UP = `set -e
+${BUILD_PATTERNS}
 objects=$1 branch=$2 commit=$3 files=$4 max=$5 input=$6 leave_out=$7; shift 7
 remove() { rm -rf "$1" 2>/dev/null || { chmod -R u+rwX "$1"; rm -rf "$1"; }; }
 if [ "$files" = keep ] && [ ! -e .git-replaced ] && [ -d .git ] && [ ! -L .git ]; then
@@ -61,10 +65,12 @@ if [ "$input" = pack ]; then git index-pack --stdin >/dev/null; fi
 printf '%s\\n' "$commit" >".git/refs/heads/$branch"
 if [ "$files" = checkout ]; then
   git read-tree --reset -u HEAD
+  build_patterns >>.git/info/exclude
   [ "$(wc -c <.git/index)" -lt ${LARGE_INDEX_BYTES} ] || : >.git/fresh
   exit
 fi
 git read-tree HEAD
+build_patterns >>.git/info/exclude
 if [ -e .git-replaced ]; then
   [ "$(du -sm .git-replaced | cut -f 1)" -le 1024 ] || remove .git-replaced
   mv .git-replaced .git/replaced 2>/dev/null || :
@@ -86,13 +92,15 @@ const MAX_NAMES_BYTES = 16 * 1024;
  * large new tree (`.git/fresh`) is written once more when its second is over. After a merge with conflicts, and where git does
  * not take the names, all are added.
  *
- * A file that was left out, and is not too large any more, is added.
+ * A file that was left out, and is not too large any more, is added. A folder that CACHEDIR.TAG marks as a cache is ignored from
+ * then on.
  *
  * Arguments: mode, message, the commit that the gateway has, commit of the base, folder for temporary files, the size in
  * bytes above which files are left out, pathspecs.
  */
 export const SAVE = `mode=$1 message=$2 known=$3 base=$4 tmp=$5 max=$6; shift 6
 ${PATTERN}
+${BUILD_PATTERNS}
 has_files() {
   for each in "$tmp"/* "$tmp"/.[!.]* "$tmp"/..?*; do
     if [ -e "$each" ] || [ -L "$each" ]; then return; fi
@@ -139,6 +147,11 @@ if [ "$mode" = snapshot ]; then changed=1; else
 fi
 if [ "$changed" ]; then
   git ls-files -z --modified --deleted --others --exclude-standard "$@" >.git/changed || exit ${BROKEN}
+  cache_patterns <.git/changed >.git/caches
+  if [ -s .git/caches ]; then
+    cat .git/caches >>.git/info/exclude
+    git ls-files -z --modified --deleted --others --exclude-standard "$@" >.git/changed || exit ${BROKEN}
+  fi
   bytes=$(wc -c <.git/changed)
   if [ "$bytes" -gt ${MAX_NAMES_BYTES} ] || [ -n "$(git ls-files --unmerged | head -n 1)" ]; then added=2
   elif [ "$bytes" -gt 0 ]; then
