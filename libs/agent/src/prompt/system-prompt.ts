@@ -1,6 +1,7 @@
 import type { AdmittedTask, Budget } from '@hermes-fleet/protocol';
 import { isSmall } from '../run/small-budget.ts';
 import type { Offer } from '../tools/toolbox.ts';
+import { projectInstructions } from './project-instructions.ts';
 import {
   CONTINUITY,
   environmentLines,
@@ -46,10 +47,16 @@ export async function systemPrompt(options: PromptOptions): Promise<string> {
   const tools = offer.tools.map(({ name }) => name);
   if (isSmall(budget.limit)) return shortPrompt(options, tools.length > 0);
   const has = (...names: string[]): boolean => names.every((name) => tools.includes(name));
-  const facts = tools.length > 0 ? await workspaceFacts(options) : undefined;
+  const { limit = Number.POSITIVE_INFINITY } = budget;
+  const optionalChars = limit * OPTIONAL_SHARE * CHARS_PER_TOKEN;
+  const [facts, instructions] =
+    tools.length > 0
+      ? await Promise.all([workspaceFacts(options), projectInstructions(options, optionalChars / 2)])
+      : [];
   const verification = options.verify && tools.length > 0 ? VERIFICATION : undefined;
   const byPriority = {
     project: facts && projectLine(facts),
+    instructions,
     outstanding: facts?.outstanding,
     verification,
     files: facts && filesBlock(facts),
@@ -59,8 +66,7 @@ export async function systemPrompt(options: PromptOptions): Promise<string> {
     continuity: has('progress_read', 'progress_update') ? CONTINUITY : undefined,
     identity: identity ? identitySection(identity) : undefined,
   };
-  const { limit = Number.POSITIVE_INFINITY } = budget;
-  const kept = fitting(byPriority, limit * OPTIONAL_SHARE * CHARS_PER_TOKEN);
+  const kept = fitting(byPriority, optionalChars);
   const environment = [
     '# Environment',
     ...environmentLines({
@@ -81,6 +87,7 @@ export async function systemPrompt(options: PromptOptions): Promise<string> {
     roleSection(options.profile),
     kept.identity,
     environment.filter((line) => line !== undefined).join('\n'),
+    kept.instructions,
     kept.continuity,
     kept.verification,
     finishingSection(task, verification !== undefined && kept.verification === undefined),

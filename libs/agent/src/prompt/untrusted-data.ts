@@ -27,6 +27,13 @@ export function dataName(name: string, maxChars: number): string {
   );
 }
 
+const HIDDEN_IN_LINE = /[^\P{C}\n\t]|[\p{Zl}\p{Zp}]/gu;
+const TAGS = /<(?=\/?(?:data|task|project-instructions)\b)/gi;
+
+/** Renders a text of several lines so that it hides nothing, and cannot close the block around it. */
+export const shownText = (text: string): string =>
+  text.replace(/\r\n?/g, '\n').replace(HIDDEN_IN_LINE, '').replace(TAGS, '‹').trim();
+
 /** Marks lines as data that are not instructions. Each must be a `dataLine` or a `dataName`. */
 export const dataBlock = (about: string, lines: readonly string[]): string =>
   `<data about="${about}">\n${lines.join('\n')}\n</data>`;

@@ -167,6 +167,7 @@ export function makeToolContext(
       branch: 'b',
       files: rest.files,
       env: {},
+      started: { named: async () => [], read: async () => undefined },
       wrap: (command, args) => ({ command, args }),
       begin: async () => ({ base: '' }),
       beganClean: () => false,

@@ -2,6 +2,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Log } from '@hermes-fleet/protocol';
 import type { Confinement } from '../confinement/confinement.ts';
+import { type CommittedFiles, createCommittedFiles } from '../git/committed-files.ts';
 import type { Git, GitPlace } from '../git/git.ts';
 import { type TreeState, treeState } from '../git/tree-state.ts';
 import { indexPack, receivePack } from './pack-file.ts';
@@ -20,6 +21,8 @@ export interface Base {
   start(): Promise<string>;
   /** True when the base still has a commit that a context started from. */
   has(commit: string): Promise<boolean>;
+  /** The files of a commit that is there. */
+  files(commit: string): CommittedFiles;
   /** The commits whose parents are missing, because the user's repository is a shallow clone. */
   shallow(): Promise<string[]>;
   /** The branch that contexts start from, and whether its working tree, if there is one, is clean. */
@@ -56,6 +59,7 @@ export async function openBase(options: BaseOptions): Promise<Base> {
     objects: store.objects,
     has: async (commit: string) =>
       (await git.ask(store.place, ['cat-file', '-e', `${commit}^{commit}`])) === 0,
+    files: (commit: string) => createCommittedFiles(git, store.place, commit, options.log),
     shallow: () => readShallow(store),
     broken: () => isBroken(git, store),
   };

@@ -245,6 +245,7 @@ async function openIn(
     branch,
     files: opened.files,
     env: { HOME: home, TMPDIR: tmp },
+    started: base.files(from),
     wrap(command, args) {
       saved = undefined;
       return opened.wrap(command, args);

@@ -4,6 +4,7 @@ import type { Confinement, Reach } from '../confinement/confinement.ts';
 import { anchoredFiles } from '../files/anchored-path.ts';
 import { addAll, type Uncommitted } from '../git/add-all.ts';
 import { findBuilds, ignoringBuilds } from '../git/build-files.ts';
+import { createCommittedFiles } from '../git/committed-files.ts';
 import { LEFT_OUT, NAMES, pathsOf, READABLE, shortened } from '../git/diff.ts';
 import type { Git, GitPlace } from '../git/git.ts';
 import { lockedSince, obstacle, type TreeState, treeState } from '../git/tree-state.ts';
@@ -80,6 +81,7 @@ export async function inPlace(options: InPlaceOptions): Promise<Workspace> {
     branch,
     files: anchoredFiles(dir, options.confinement.otherUser),
     env: { HOME: join(dir, '.scratch', 'home') },
+    started: createCommittedFiles(git, place, 'HEAD', log),
     wrap,
     async begin(write) {
       await unlocked();

@@ -1,6 +1,7 @@
 import type { RepoState, Unmet } from '@hermes-fleet/protocol';
 import type { AnchoredFiles } from '../files/anchored-path.ts';
 import type { Uncommitted } from '../git/add-all.ts';
+import type { CommittedFiles } from '../git/committed-files.ts';
 import type { CommandLine } from '../process/run-command.ts';
 
 /** The base of a task, for its checkpoint, or why the task cannot start. */
@@ -20,6 +21,8 @@ export interface Workspace extends OpenTree {
   readonly branch: string;
   /** Variables for commands: their home directory, and in a context's own tree a folder for temporary files. */
   readonly env: Readonly<Record<string, string>>;
+  /** The files that the work started from: no task of the context wrote them, except in place, where tasks can commit. */
+  readonly started: CommittedFiles;
   /** Starts a task. `write`: the task is meant to change the tree. */
   begin(write: boolean): Promise<Beginning>;
   /** True when the task began with all files committed; false when that is not known. */
