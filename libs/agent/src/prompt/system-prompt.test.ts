@@ -31,7 +31,7 @@ const tool = (name: string): AgentTool => ({
 });
 
 const ALL = [
-  ...['read_file', 'write_file', 'list_files', 'shell_exec', 'progress_read', 'progress_update'],
+  ...['read_file', 'write_file', 'edit_file', 'list_files', 'shell_exec', 'progress_read', 'progress_update'],
   ...['scratchpad_read', 'scratchpad_write', 'delegate', 'mcp__files__read', 'mcp__files__write'],
   ...['memory_list', 'memory_read', 'memory_write'],
 ].map(tool);
@@ -143,6 +143,22 @@ test('configuration and offered tools decide which optional sections the prompt 
   const llm = await prompt(dir, { offer: { tools: [], leftOut: [] } });
   assert.doesNotMatch(llm, /# Verification|Workspace:|<data/);
   assert.match(llm, /Tools: none\./);
+});
+
+test('only an agent that can edit and run the code of a project gets the coding guidance', async (t) => {
+  const project = repository(t, { 'go.mod': 'module x' });
+  const without = (name: string) => ({
+    offer: { tools: ALL.filter((each) => each.name !== name), leftOut: [] },
+  });
+  assert.match(section(await prompt(project), 'Working on Code'), /^# Working on Code\n- Before you edit,/);
+  assert.match(section(await prompt(project, { limit: 200_000 }), 'Working on Code'), /helper files/);
+  for (const [dir, options] of [
+    [repository(t, { 'notes.txt': '' }), {}],
+    [project, without('edit_file')],
+    [project, without('shell_exec')],
+    [project, { limit: 10_000 }],
+  ] as const)
+    assert.doesNotMatch(await prompt(dir, options), /Working on Code/);
 });
 
 test('a small budget gets the short prompt, and a larger one optional parts for one fortieth of it', async (t) => {

@@ -1,6 +1,7 @@
 import type { AdmittedTask, Budget } from '@hermes-fleet/protocol';
 import { isSmall } from '../run/small-budget.ts';
 import type { Offer } from '../tools/toolbox.ts';
+import { CODING_GUIDANCE } from './coding-guidance.ts';
 import { projectInstructions } from './project-instructions.ts';
 import {
   CONTINUITY,
@@ -59,6 +60,7 @@ export async function systemPrompt(options: PromptOptions): Promise<string> {
     instructions,
     outstanding: facts?.outstanding,
     verification,
+    guidance: facts?.project.length && has('shell_exec', 'edit_file') ? CODING_GUIDANCE : undefined,
     files: facts && filesBlock(facts),
     peers: peers ? peersLine(peers) : undefined,
     scratchpad: has('delegate', 'scratchpad_read') ? SCRATCHPAD : undefined,
@@ -87,6 +89,7 @@ export async function systemPrompt(options: PromptOptions): Promise<string> {
     roleSection(options.profile),
     kept.identity,
     environment.filter((line) => line !== undefined).join('\n'),
+    kept.guidance,
     kept.instructions,
     kept.continuity,
     kept.verification,
