@@ -37,8 +37,8 @@ const LINES: [line: string, commands: string][] = [
   ['npm()(true); npm test', '-function npm | -true | -npm test'],
   ['node -e "function f() {}"; tsc', '-node -e function f() {} | +tsc'],
   ['if npm test; then echo ok; fi', '-npm test | -echo ok'],
-  ['for i in 1 2; do npm test; done && tsc', '-i in 1 2 | -npm test | +tsc'],
-  ['case $x in a) npm test;; esac; ls', '-$x in a | -npm test | +ls'],
+  ['for i in 1 2; do npm test; done && tsc', '-npm test | +tsc'],
+  ['case $x in a) npm test;; esac; ls', '-npm test | +ls'],
   ['(cd a; npm test) > log 2>&1', '->log | -cd a | +npm test'],
   ['bash -lc "cd a && npm test"', '+cd a | +npm test'],
   ['echo "a; b > c" > d 2>> e', '+echo a; b > c >d >e'],
@@ -59,6 +59,13 @@ const LINES: [line: string, commands: string][] = [
   ['x=$(npm test; echo) && y="$(ls > z)"', '+x=$(npm test; echo) | +y=$(ls > z)'],
   ['echo `npm test` $(a b) a\\ b', '+echo `npm test` $(a b) a b'],
   ['eval "npm test"', '-eval npm test'],
+  ['npm test && tsc &> all', '-npm test | -tsc | +>all'],
+  ['(npm test) &> all', '-npm test | +>all'],
+  ['[[ -f a && -s b ]] && npm test', '+[[ -f a && -s b ]] | +npm test'],
+  ['time npm test', '+npm test'],
+  ['npm test; if', '-npm test'],
+  ['npm test &&', '-npm test'],
+  ['npm test "unclosed', '-npm test unclosed'],
 ];
 
 for (const [line, commands] of LINES) {
