@@ -5,7 +5,13 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } fr
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { type Agent, AgentConfigSchema, createAgent, mcpToolSource } from '@hermes-fleet/agent';
+import {
+  type Agent,
+  AgentConfigSchema,
+  createAgent,
+  createModelMonitor,
+  mcpToolSource,
+} from '@hermes-fleet/agent';
 import { claudeCode } from '@hermes-fleet/claude-code';
 import { createMcpPool } from '@hermes-fleet/mcp';
 import {
@@ -209,6 +215,10 @@ async function openEnvironment(settings: EvalSettings) {
     mcp: AgentConfigSchema.parse({ mcp: { servers } }).mcp,
   };
   const guards: string[] = [];
+  const model = createModelMonitor({ config, responseHandler: 'agent', env: settings.env, clock, log });
+  opened.defer(() => model.close());
+  // Learns the model's window.
+  await model.probe({ maxAgeMs: 0, timeoutMs: config.model_probe.timeout_s * 1000 });
   const agent: Agent = await createAgent({
     claudeCode,
     profile: 'eval',
@@ -221,6 +231,8 @@ async function openEnvironment(settings: EvalSettings) {
     clock,
     ids: systemIds,
     log,
+    modelCalls: model.calls,
+    modelWindow: model.window,
     onGuard: (guard, level) => void guards.push(`${guard} ${level}`),
     toolSources: [mcpToolSource(mcp, config, { clock, log })],
   });

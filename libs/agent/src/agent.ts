@@ -27,6 +27,7 @@ import { createLoopExecutor } from './loop/executor.ts';
 import { measuredWorkspaces, withinRoom } from './loop/room.ts';
 import { type AgentModel, createModel } from './model/create-model.ts';
 import type { ModelCalls } from './model/model-calls.ts';
+import { createModelWindow, type ModelWindow } from './model/model-window.ts';
 import type { CreateConversation } from './run/conversation.ts';
 import { loadSubagents } from './subagents/load-definitions.ts';
 import { rootIdOf } from './tools/scratchpad.ts';
@@ -78,6 +79,8 @@ export interface AgentOptions {
   readonly onTokenDrift?: (ratio: number) => void;
   /** Learns how calls of the model end, see `createModelMonitor`. */
   readonly modelCalls?: ModelCalls;
+  /** The window of the model; default: as config.yaml or a well-known model has it, without asking the provider. */
+  readonly modelWindow?: ModelWindow;
   readonly peersSummary?: () => string;
   /** The text of IDENTITY.md, which the prompt includes. */
   readonly identity?: string;
@@ -116,8 +119,9 @@ export interface Agent {
 export async function createAgent(options: AgentOptions): Promise<Agent> {
   const { config } = options;
   const handler = options.responseHandler ?? 'agent';
-  const { tier, env, modelCalls } = options;
-  const model = handler === 'echo' ? undefined : await createModel(config, tier, env, modelCalls);
+  const { tier, env, modelCalls: calls } = options;
+  const window = options.modelWindow ?? createModelWindow(config, options.log);
+  const model = handler === 'echo' ? undefined : await createModel(config, tier, env, { window, calls });
   const lead = leadOf(handler, options);
   const commandsDir = join(options.stateDir, 'commands');
   const made =

@@ -168,7 +168,9 @@ test('every problem is reported at once: in all files, in tokens, and in unreach
 
 test('the model is checked: its provider answers, is away, or rejects the key', async (t) => {
   let status = 200;
-  const provider = createHttpServer((_, reply) => reply.writeHead(status).end('{}')).listen(0, '127.0.0.1');
+  let body = {};
+  const provider = createHttpServer((_, reply) => reply.writeHead(status).end(JSON.stringify(body)));
+  provider.listen(0, '127.0.0.1');
   await once(provider, 'listening');
   t.after(() => provider.close());
   const address = provider.address();
@@ -179,7 +181,13 @@ test('the model is checked: its provider answers, is away, or rejects the key', 
       'config.yaml': { model: 'openai-compatible/m', base_url: `http://127.0.0.1:${at}/v1` },
       'IDENTITY.md': IDENTITY,
     });
-  assert.match((await examined(port)).said, /^ok model reachable: openai-compatible\/m: answers$/m);
+  const { code, said } = await examined(port);
+  assert.equal(code, 0, said);
+  assert.match(said, /^ok model reachable: openai-compatible\/m: answers$/m);
+  assert.match(said, /^warning model context window: 32768 tokens: assumed: the provider states none$/m);
+  body = { data: [{ id: 'm', max_model_len: 65_536 }] };
+  const stated = await examined(port);
+  assert.match(stated.said, /^ok model context window: 65536 tokens: the provider states max_model_len$/m);
   status = 401;
   const refused = await examined(port);
   assert.match(refused.said, /^failed model reachable: .* answered 401: check its key in config\.yaml$/m);

@@ -1,7 +1,13 @@
-import { type ProbedModel, probedModel, probeModel } from '@hermes-fleet/agent';
+import {
+  createModelWindow,
+  learnWindow,
+  type ProbedModel,
+  probedModel,
+  probeModel,
+} from '@hermes-fleet/agent';
 import type { Finding } from '@hermes-fleet/fleet';
 import { type DoctorReport, examineMember } from '@hermes-fleet/member';
-import { FleetError } from '@hermes-fleet/protocol';
+import { FleetError, silentLog } from '@hermes-fleet/protocol';
 import type { SecretEnv } from '@hermes-fleet/service';
 import { examineCommands } from './commands.ts';
 import { type Configuration, readConfiguration } from './configuration.ts';
@@ -38,10 +44,25 @@ async function examineModel(
     return [{ subject: 'model', check: 'key', state: 'failed', detail: message, fix }];
   }
   if (!probed) return [];
-  const { state, detail } = await probeModel(probed, agent.model_probe.timeout_s * 1000);
+  const timeoutMs = agent.model_probe.timeout_s * 1000;
+  const { state, detail } = await probeModel(probed, timeoutMs);
   const found = { subject: 'model', check: 'reachable', detail: `${agent.model}: ${detail}` } as const;
-  if (state === 'ok') return [{ ...found, state }];
+  if (state === 'ok') return [{ ...found, state }, await examineWindow(agent, probed, timeoutMs)];
   const fix =
     "start the model's server, or correct base_url, model and the key in config.yaml; tasks wait until then";
   return [{ ...found, state: 'failed', fix }];
+}
+
+/** The window and where it comes from; asks the provider, which costs no token. */
+async function examineWindow(
+  agent: Configuration['agent'],
+  probed: ProbedModel,
+  timeoutMs: number,
+): Promise<Finding> {
+  const window = createModelWindow(agent, silentLog);
+  await learnWindow(probed, window, timeoutMs);
+  const detail = `${window.tokens()} tokens: ${window.source()}`;
+  const found = { subject: 'model', check: 'context window', detail } as const;
+  if (!detail.includes(': assumed')) return { ...found, state: 'ok' };
+  return { ...found, state: 'warning', fix: "set context_window in config.yaml to the model's window" };
 }

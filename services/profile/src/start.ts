@@ -90,6 +90,7 @@ export async function startProfile(environment: Environment, processEnv: NodeJS.
     config: agentConfig,
     responseHandler,
     modelCalls: model.calls,
+    modelWindow: model.window,
     onGuard: metrics.guard,
     onTokenDrift: (ratio) => metrics.tokenDrift(tier, ratio),
     tier,

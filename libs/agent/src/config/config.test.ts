@@ -93,6 +93,7 @@ test('a configured model without its API key is an error, never a fallback to th
     id: 'openai-compatible/m',
     tier: 'haiku',
     contextWindow: 32_768,
+    isWindowPending: true,
   });
   const long = AgentConfigSchema.parse({ model: 'claude-opus-4-6[1m]' });
   assert.equal((await createModel(long, 'opus', { read: () => 'key' })).info.contextWindow, 1_000_000);

@@ -1,9 +1,10 @@
 import type { LanguageModelV4 } from '@ai-sdk/provider';
-import { FleetError, type ModelInfo } from '@hermes-fleet/protocol';
+import { FleetError, type ModelInfo, silentLog } from '@hermes-fleet/protocol';
 import type { AgentConfig } from '../config/config.ts';
 import { parseModelName } from '../config/model-name.ts';
 import { createRunbookModel } from '../runbook/runbook-model.ts';
 import { type ModelCalls, observedFetch } from './model-calls.ts';
+import { createModelWindow, type ModelWindow } from './model-window.ts';
 
 export interface AgentModel {
   readonly model: LanguageModelV4;
@@ -13,27 +14,38 @@ export interface AgentModel {
   readonly calls?: ModelCalls | undefined;
 }
 
-const CONTEXT = { offline: 128_000, anthropic: 200_000, anthropicLong: 1_000_000, openaiCompatible: 32_768 };
+export interface ModelDependencies {
+  /** Read at every use, because the window may become known later; default: what is known without the provider. */
+  readonly window?: ModelWindow | undefined;
+  /** Learns how calls of the provider end. */
+  readonly calls?: ModelCalls | undefined;
+}
 
 /**
  * Creates the model that config.yaml names, and loads only its provider's code. Throws CONFIG_INVALID when its key is
- * not set: there is no fallback. `calls` learns how calls of the provider end.
+ * not set: there is no fallback.
  */
 export async function createModel(
   config: AgentConfig,
   tier: string,
   env: { read(name: string): string | undefined },
-  calls?: ModelCalls,
+  { calls, ...rest }: ModelDependencies = {},
 ): Promise<AgentModel> {
   const named = parseModelName(config.model);
   if (named === undefined) throw invalid('model', `"${config.model}" names no model`);
-  const info = (contextWindow: number): ModelInfo => ({
+  const window = rest.window ?? createModelWindow(config, silentLog);
+  const info: ModelInfo = {
     id: config.model,
     tier,
-    contextWindow: config.context_window ?? contextWindow,
-  });
+    get contextWindow() {
+      return window.tokens();
+    },
+    get isWindowPending() {
+      return window.isPending();
+    },
+  };
   if (named.provider === 'offline') {
-    return { model: createRunbookModel(), info: info(CONTEXT.offline), usageSource: 'estimated' };
+    return { model: createRunbookModel(), info, usageSource: 'estimated' };
   }
   const observed = calls === undefined ? {} : { fetch: observedFetch(calls) };
   if (named.provider === 'anthropic') {
@@ -43,8 +55,7 @@ export async function createModel(
       config.base_url === undefined ? {} : { baseURL: `${anthropicAddress(config.base_url)}/v1` };
     const { createAnthropic } = await import('@ai-sdk/anthropic');
     const provider = createAnthropic({ apiKey, ...address, ...beta, ...observed });
-    const window = named.longContext ? CONTEXT.anthropicLong : CONTEXT.anthropic;
-    return { model: provider(named.name), info: info(window), usageSource: 'metered', calls };
+    return { model: provider(named.name), info, usageSource: 'metered', calls };
   }
   if (config.base_url === undefined) throw invalid('base_url', `is required by ${config.model}`);
   const apiKey =
@@ -58,7 +69,7 @@ export async function createModel(
     includeUsage: true,
     supportsStructuredOutputs: true,
   });
-  return { model: provider(named.name), info: info(CONTEXT.openaiCompatible), usageSource: 'metered', calls };
+  return { model: provider(named.name), info, usageSource: 'metered', calls };
 }
 
 /** Removes `/v1` from the address of an Anthropic API: both forms may be configured. */

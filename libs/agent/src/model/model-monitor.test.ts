@@ -61,7 +61,8 @@ describe('the health of a model', () => {
     assert.equal(monitor.health().detail, 'its provider could not be reached (ECONNREFUSED)');
     await provider.start();
     await becomes(monitor, 'ok');
-    assert.deepEqual(log.messages, [
+    const health = log.messages.filter((line) => line.includes('healthy'));
+    assert.deepEqual(health, [
       'info: model is healthy',
       'warn: model is not healthy',
       'info: model is healthy',
@@ -242,5 +243,42 @@ describe('the health of a model', () => {
       assert.equal(monitor.health().state, 'ok');
       assert.equal((await monitor.probe({ maxAgeMs: 0, timeoutMs: 100 })).state, 'ok');
     }
+  });
+});
+
+describe('the window of a model', () => {
+  it('is learnt when the provider comes up, before the model is healthy, and is announced', async (t) => {
+    const { provider, monitor, measure } = await watched(t);
+    provider.body = (request) =>
+      request === 'GET /v1/models' ? { data: [{ id: 'm', max_model_len: 99_000 }] } : {};
+    provider.answers = () => 503;
+    await measure();
+    assert.deepEqual([monitor.window.tokens(), monitor.window.isPending()], [32_768, true]);
+    provider.answers = () => 200;
+    const seen: number[] = [];
+    monitor.onChange(() => seen.push(monitor.window.tokens()));
+    await measure();
+    assert.deepEqual([monitor.health().state, seen], ['ok', [99_000]]);
+  });
+
+  it('is asked for again after the provider was away, and its change is announced', async (t) => {
+    const { provider, monitor, measure } = await watched(t, { down_after: 5 });
+    let tokens = 50_000;
+    provider.body = () => ({ data: [{ id: 'm', max_model_len: tokens }] });
+    await measure();
+    assert.equal(monitor.window.tokens(), 50_000);
+    tokens = 20_000;
+    await measure();
+    assert.equal(monitor.window.tokens(), 50_000, 'not asked at every probe');
+    await provider.stop();
+    await monitor.probe({ maxAgeMs: 0, timeoutMs: 250 });
+    await provider.start();
+    let announced = 0;
+    monitor.onChange(() => {
+      announced += 1;
+    });
+    await measure();
+    assert.equal(monitor.window.tokens(), 20_000);
+    assert.ok(announced > 0);
   });
 });

@@ -1,6 +1,8 @@
 import { backoffMs, type Clock, type Log, type MeasuredModel, type ModelWatch } from '@hermes-fleet/protocol';
 import type { AgentConfig } from '../config/config.ts';
+import { learnWindow } from './ask-window.ts';
 import type { ModelCallEnd, ModelCalls } from './model-calls.ts';
+import { createModelWindow, type ModelWindow } from './model-window.ts';
 import {
   answered,
   isServerError,
@@ -13,6 +15,8 @@ import {
 export interface ModelMonitor extends ModelWatch {
   /** The source of the evidence beside the probes. */
   readonly calls: ModelCalls;
+  /** The model's window, for which the provider is asked after a successful probe. */
+  readonly window: ModelWindow;
   /** Ends a running probe. */
   close(): void;
 }
@@ -33,12 +37,13 @@ export interface ModelMonitorOptions {
  * profile that calls no provider has a healthy model. Returns at once and probes in the background.
  */
 export function createModelMonitor(options: ModelMonitorOptions): ModelMonitor {
-  const { config, responseHandler, env } = options;
+  const { config, responseHandler, env, log } = options;
   const probed = responseHandler === 'echo' ? undefined : probedModel(config, env);
-  return probed ? new Monitor(options, probed) : ALWAYS_HEALTHY;
+  const window = createModelWindow(config, log);
+  return probed ? new Monitor(options, probed, window) : { ...ALWAYS_HEALTHY, window };
 }
 
-const ALWAYS_HEALTHY: ModelMonitor = {
+const ALWAYS_HEALTHY: Omit<ModelMonitor, 'window'> = {
   health: () => NOTHING_TO_PROBE,
   probe: async () => NOTHING_TO_PROBE,
   onChange: () => ({ [Symbol.dispose]: () => undefined }),
@@ -52,6 +57,7 @@ const FIRST_RETRY_MS = 500;
 const HOLD = { firstMs: 5_000, longestMs: 120_000 };
 
 class Monitor implements ModelMonitor {
+  readonly window: ModelWindow;
   readonly #options: ModelMonitorOptions;
   readonly #probed: ProbedModel;
   readonly #listeners = new Set<() => void>();
@@ -70,9 +76,10 @@ class Monitor implements ModelMonitor {
   /** Counts the verdicts of calls: one outdates a probe that began before it. */
   #verdicts = 0;
 
-  constructor(options: ModelMonitorOptions, probed: ProbedModel) {
+  constructor(options: ModelMonitorOptions, probed: ProbedModel, window: ModelWindow) {
     this.#options = options;
     this.#probed = probed;
+    this.window = window;
     void this.#measure();
   }
 
@@ -146,10 +153,17 @@ class Monitor implements ModelMonitor {
     const verdicts = this.#verdicts;
     const timeoutMs = this.#timeoutMs;
     const found = await probeModel(this.#probed, timeoutMs, this.#closing.signal).catch(() => undefined);
+    // Before the judgment, so that an announce of a healthy model has its window.
+    const isNew = found?.state === 'ok' && (await this.#learnWindow());
+    if (isNew && this.#health.state === 'ok') this.#notify();
     if (!found || verdicts !== this.#verdicts) return;
     // A server that works on a call of ours may be too busy to answer.
     if (found.state === 'timeout' && this.#callsInFlight > 0) return;
     this.#judgeProbe(found);
+  }
+
+  #learnWindow(): Promise<boolean> {
+    return learnWindow(this.#probed, this.window, this.#timeoutMs, this.#closing.signal);
   }
 
   #judgeProbe(found: MeasuredModel): void {
@@ -159,6 +173,7 @@ class Monitor implements ModelMonitor {
     const now = this.#options.clock.monotonic();
     this.#measuredAt = now;
     if (found.state !== 'ok') {
+      this.window.reopen();
       this.#successes = 0;
       this.#failures += 1;
       if (isFirst || !isHealthy || this.#failures >= downAfter) this.#record(found, isFirst);
@@ -234,11 +249,15 @@ class Monitor implements ModelMonitor {
     else log.warn({ model: config.model, state, detail }, 'model is not healthy');
     if (before.state === state) return;
     this.#successes = 0;
+    this.#notify();
+  }
+
+  #notify(): void {
     for (const listener of [...this.#listeners]) {
       try {
         listener();
       } catch (error) {
-        log.error({ err: error }, "a listener of the model's health failed");
+        this.#options.log.error({ err: error }, "a listener of the model's health failed");
       }
     }
   }

@@ -1,6 +1,6 @@
 import type { MeasuredModel } from '@hermes-fleet/protocol';
 import type { AgentConfig } from '../config/config.ts';
-import { parseModelName } from '../config/model-name.ts';
+import { type ModelName, parseModelName } from '../config/model-name.ts';
 import { anthropicAddress } from './create-model.ts';
 
 const ANTHROPIC = 'https://api.anthropic.com';
@@ -9,6 +9,11 @@ const DEFAULT_KEY = 'ANTHROPIC_API_KEY';
 
 /** The addresses of a model's provider that a probe asks. */
 export interface ProbedModel {
+  readonly provider: ModelName['provider'];
+  /** The model's name at its provider. */
+  readonly name: string;
+  /** The address of the provider's API, without a slash at its end. */
+  readonly api: string;
   /** Lists the models; costs nothing. */
   readonly listUrl: string;
   /** Takes the calls. */
@@ -22,18 +27,23 @@ export function probedModel(
   env: { read(name: string): string | undefined },
 ): ProbedModel | undefined {
   const { base_url: baseUrl, api_key_env: keyName } = config;
-  const provider = parseModelName(config.model)?.provider;
+  const named = parseModelName(config.model);
+  if (named === undefined || named.provider === 'offline') return undefined;
+  const { provider, name } = named;
   if (provider === 'anthropic') {
     const own = config.executor === 'claude-code' ? undefined : env.read('ANTHROPIC_BASE_URL');
     const api = `${anthropicAddress(baseUrl ?? own ?? ANTHROPIC)}/v1`;
     const key = env.read(keyName ?? DEFAULT_KEY) ?? '';
     const headers = { 'x-api-key': key, 'anthropic-version': ANTHROPIC_VERSION };
-    return { listUrl: `${api}/models?limit=1`, callUrl: `${api}/messages`, headers };
+    return { provider, name, api, listUrl: `${api}/models?limit=1`, callUrl: `${api}/messages`, headers };
   }
-  if (provider !== 'openai-compatible' || baseUrl === undefined) return undefined;
+  if (baseUrl === undefined) return undefined;
   const api = baseUrl.replace(/\/+$/, '');
   const key = keyName === undefined ? undefined : env.read(keyName);
   return {
+    provider,
+    name,
+    api,
     listUrl: `${api}/models`,
     callUrl: `${api}/chat/completions`,
     headers: key === undefined ? {} : { authorization: `Bearer ${key}` },

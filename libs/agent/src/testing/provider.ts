@@ -8,6 +8,8 @@ export interface Provider extends RestartableServer {
   readonly requests: readonly string[];
   /** The status of the next answers, by method and path; undefined never answers. */
   answers: (request: string) => number | undefined;
+  /** The body of the next answers, by method and path. */
+  body: (request: string) => unknown;
   /** The headers of the last request. */
   readonly headers: () => Readonly<Record<string, unknown>>;
 }
@@ -16,14 +18,19 @@ export interface Provider extends RestartableServer {
 export async function startProvider(t: TestContext): Promise<Provider> {
   const requests: string[] = [];
   let headers: Record<string, unknown> = {};
-  const provider = { answers: (_request: string): number | undefined => 200 };
+  const provider = {
+    answers: (_request: string): number | undefined => 200,
+    body: (_request: string): unknown => ({}),
+  };
   const answer: RequestListener = (request, response) => {
     const name = `${request.method} ${request.url}`;
     requests.push(name);
     headers = request.headers;
     request.resume().once('end', () => {
       const status = provider.answers(name);
-      if (status !== undefined) response.writeHead(status, { 'content-type': 'application/json' }).end('{}');
+      if (status === undefined) return;
+      const body = JSON.stringify(provider.body(name));
+      response.writeHead(status, { 'content-type': 'application/json' }).end(body);
     });
   };
   const server = await restartableServer(t, answer);

@@ -50,7 +50,9 @@ export async function proxyTo(
     modelName: MODEL,
     countCache,
     log: silentLog,
-    model: await createModel(AgentConfigSchema.parse({ model: `anthropic/${MODEL}` }), 'sonnet', env, calls),
+    model: await createModel(AgentConfigSchema.parse({ model: `anthropic/${MODEL}` }), 'sonnet', env, {
+      calls,
+    }),
     budget: context.budget,
     signal: context.signal,
   });

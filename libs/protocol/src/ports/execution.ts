@@ -11,7 +11,10 @@ export const MAX_QUESTION_CHARS = 8_000;
 export interface ModelInfo {
   readonly id: string;
   readonly tier: string;
+  /** In tokens; may change while the profile runs, so it is read at every use. */
   readonly contextWindow: number;
+  /** True while `contextWindow` is an assumption, because the model's provider has not been reached yet. */
+  readonly isWindowPending?: boolean;
 }
 
 /** A task that passed admission. */

@@ -206,29 +206,29 @@ const tier: Check = ({ dispatch, inputs }) =>
         `${inputs.self} runs a model of tier ${inputs.model.tier}, and ${tierRange(dispatch)} is required`,
       );
 
-const contextWindow: Check = async ({ dispatch, inputs }) => {
-  const { contextWindow: window } = inputs.model;
+const contextWindow: Check = async (request) => {
+  const { modelWatch, model } = request.inputs;
+  const unmet = await windowUnmet(request);
+  if (unmet.length === 0 || !model.isWindowPending || !modelWatch) return unmet;
+  // The provider, which knows the window, may answer by now.
+  await modelWatch.probe({ maxAgeMs: 0, timeoutMs: PROBE_TIMEOUT_MS });
+  return windowUnmet(request);
+};
+
+async function windowUnmet({ dispatch, inputs }: AdmissionRequest): Promise<Unmet[]> {
+  const { contextWindow: window, isWindowPending: isPending = false } = inputs.model;
   const wanted = dispatch.requirements?.minContextWindow ?? 0;
   // A token has at least one byte, so a short brief fits without loading the tokenizer.
   const fits = Buffer.byteLength(dispatch.brief) <= window;
   const tokens = fits ? 0 : await inputs.countTokens(dispatch.brief);
+  const has = `${window}${isPending ? ' until its provider can be asked' : ''}`;
+  const required = `a context window of ${wanted} is required, and ${inputs.self} has ${has}`;
+  const brief = `the brief has ${tokens} tokens, the context window of ${inputs.self} ${has}`;
   return [
-    ...(wanted > window
-      ? unmet(
-          'context',
-          'min_context_window',
-          `a context window of ${wanted} is required, and ${inputs.self} has ${window}`,
-        )
-      : MET),
-    ...(tokens > window
-      ? unmet(
-          'context',
-          'brief',
-          `the brief has ${tokens} tokens, the context window of ${inputs.self} ${window}`,
-        )
-      : MET),
+    ...(wanted > window ? unmet('context', 'min_context_window', required, isPending) : MET),
+    ...(tokens > window ? unmet('context', 'brief', brief, isPending) : MET),
   ];
-};
+}
 
 const budget: Check = async ({ dispatch: { brief, task }, inputs }) => {
   const { tokenBudget } = task;

@@ -1,0 +1,105 @@
+import type { Log } from '@hermes-fleet/protocol';
+import type { AgentConfig } from '../config/config.ts';
+import { parseModelName } from '../config/model-name.ts';
+import { ASSUMED_WINDOW, knownWindow } from './known-windows.ts';
+
+/** What a provider said about the window of a model. */
+export interface StatedWindow {
+  readonly tokens: number;
+  /** The field that it was in, for logs. */
+  readonly field: string;
+  /** The model can have so much at most; what the server gives it is known once it has loaded it. */
+  readonly isUpperBound: boolean;
+}
+
+/** The context window of one model, which may become known or change while the profile runs (docs/agent.md#context-window). */
+export interface ModelWindow {
+  /** In tokens. */
+  tokens(): number;
+  /** Says where the number comes from, for people. */
+  source(): string;
+  /** True when the provider should be asked: config.yaml sets no window, and the provider has not stated one for good. */
+  isOpen(): boolean;
+  /** True until the provider has answered for the first time, if only it can know: the number is an assumption until then. */
+  isPending(): boolean;
+  /** Records the provider's answer, undefined if it states no window. Returns true when `tokens` has changed. */
+  learn(stated: StatedWindow | undefined): boolean;
+  /** The provider was away and may have changed: it should be asked again. */
+  reopen(): void;
+}
+
+interface SourcedWindow {
+  readonly tokens: number;
+  readonly source: string;
+}
+
+const OFFLINE = { tokens: 128_000, source: 'offline/runbook' };
+const LONG_CONTEXT = { tokens: 1_000_000, source: 'the suffix [1m] of the model' };
+
+/** The window that nobody needs to be asked for: config.yaml decides. */
+function fixedWindow({ model, context_window: tokens }: WindowConfig): SourcedWindow | undefined {
+  if (tokens !== undefined) return { tokens, source: 'context_window in config.yaml' };
+  const named = parseModelName(model);
+  if (named?.provider === 'offline') return OFFLINE;
+  return named?.provider === 'anthropic' && named.longContext ? LONG_CONTEXT : undefined;
+}
+
+type WindowConfig = Pick<AgentConfig, 'model' | 'context_window'>;
+
+/** The window of a configured model, before its provider was asked. */
+export function createModelWindow(config: WindowConfig, log: Log): ModelWindow {
+  const { model } = config;
+  const fixed = fixedWindow(config);
+  const family = knownWindow(model);
+  const known = family === undefined ? undefined : { tokens: family, source: 'a well-known model' };
+  let current = fixed ?? known ?? { tokens: ASSUMED_WINDOW, source: 'assumed' };
+  let isAnswered = false;
+  let isOpen = fixed === undefined;
+  let told = '';
+
+  function tell(level: 'info' | 'warn', message: string): void {
+    const fields = { model, context_window: current.tokens, source: current.source };
+    const line = JSON.stringify([fields, message]);
+    if (line !== told) log[level](fields, message);
+    told = line;
+  }
+
+  function adopt(stated: StatedWindow | undefined): void {
+    const exact =
+      stated === undefined || stated.isUpperBound
+        ? known
+        : { tokens: stated.tokens, source: `the provider states ${stated.field}` };
+    if (exact !== undefined) {
+      current = exact;
+      tell('info', 'the context window of the model is known');
+      return;
+    }
+    const bound =
+      stated === undefined
+        ? 'the provider states none'
+        : `the provider states only what the model can have at most, ${stated.field} ${stated.tokens}`;
+    current = {
+      tokens: Math.min(ASSUMED_WINDOW, stated?.tokens ?? ASSUMED_WINDOW),
+      source: `assumed: ${bound}`,
+    };
+    tell('warn', 'the context window of the model is assumed: set context_window in config.yaml');
+  }
+
+  return {
+    tokens: () => current.tokens,
+    source: () => current.source,
+    isOpen: () => isOpen,
+    isPending: () => !isAnswered && fixed === undefined && known === undefined,
+    learn(stated) {
+      if (fixed !== undefined) return false;
+      const before = current.tokens;
+      isAnswered = true;
+      isOpen = stated?.isUpperBound === true;
+      adopt(stated);
+      return current.tokens !== before;
+    },
+    reopen() {
+      isOpen = fixed === undefined;
+    },
+  };
+}
